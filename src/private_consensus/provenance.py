@@ -1,0 +1,146 @@
+"""What made a result: hashes of code and settings, and writes that are whole or absent.
+
+Snakemake compares files, not the modules a script imports. The hash of their abstract syntax closes
+that gap: comments and layout do not change it, meaning does.
+"""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+import importlib.util
+import json
+import os
+import tempfile
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+PACKAGE = __package__
+
+
+def settings_hash(settings: Any) -> str:
+    """Hexadecimal digest of a JSON-like value, independent of the order of its keys."""
+    canonical = json.dumps(settings, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
+    return hashlib.sha256(canonical.encode()).hexdigest()[:16]
+
+
+def code_hash(*modules: str, files: Iterable[str | Path] = ()) -> str:
+    """Digest of the meaning of modules, of all that they import from here, and of scripts."""
+    reached: set[str] = set()
+    for module in modules:
+        reached |= imported_modules(module)
+    for file in files:
+        reached |= _imports_of_source(Path(file).read_text(), package="")
+    digest = hashlib.sha256()
+    for module in sorted(reached):
+        digest.update(f"{module}\0{_meaning(_origin(module))}\0".encode())
+    for file in sorted(map(str, files)):
+        digest.update(_meaning(file).encode())
+    return digest.hexdigest()[:16]
+
+
+@cache
+def imported_modules(module: str) -> frozenset[str]:
+    """A module of this package and every module of it that it imports, however far."""
+    reached: set[str] = set()
+    waiting = {module}
+    while waiting:
+        name = waiting.pop()
+        reached.add(name)
+        waiting |= _direct_imports(name) - reached
+    return frozenset(reached)
+
+
+@contextmanager
+def atomic_write(path: str | Path) -> Iterator[Path]:
+    """A temporary name beside ``path`` that takes its place once the block has ended well."""
+    path = Path(path)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle, name = tempfile.mkstemp(
+        dir=path.parent, prefix=f".{path.name}.", suffix=f".part{path.suffix}"
+    )
+    os.close(handle)
+    temporary = Path(name)
+    try:
+        yield temporary
+        temporary.chmod(0o644)
+        os.replace(temporary, path)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def write_text(path: str | Path, text: str) -> None:
+    """Write text atomically."""
+    with atomic_write(path) as part:
+        part.write_text(text)
+
+
+def write_json(path: str | Path, value: Any) -> None:
+    """Write JSON atomically, keys sorted."""
+    write_text(path, json.dumps(value, indent=1, sort_keys=True) + "\n")
+
+
+@cache
+def _origin(module: str) -> str:
+    spec = importlib.util.find_spec(module)
+    if spec is None or spec.origin is None:
+        raise ModuleNotFoundError(module)
+    return spec.origin
+
+
+@cache
+def _meaning(path: str) -> str:
+    return ast.dump(_without_docstrings(ast.parse(Path(path).read_text())))
+
+
+def _without_docstrings(tree: ast.Module) -> ast.Module:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef) and ast.get_docstring(node):
+            node.body = node.body[1:] or [ast.Pass()]
+    return tree
+
+
+@cache
+def _direct_imports(module: str) -> frozenset[str]:
+    origin = _origin(module)
+    package = module if origin.endswith("__init__.py") else module.rpartition(".")[0]
+    parents = _parents(module)
+    return frozenset(_imports_of_source(Path(origin).read_text(), package) | parents)
+
+
+def _imports_of_source(source: str, package: str) -> set[str]:
+    found: set[str] = set()
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                found |= _ours(alias.name)
+        elif isinstance(node, ast.ImportFrom):
+            base = _absolute(node, package)
+            found |= _ours(base)
+            for alias in node.names:
+                found |= _ours(f"{base}.{alias.name}")
+    return found
+
+
+def _absolute(node: ast.ImportFrom, package: str) -> str:
+    if node.level == 0:
+        return node.module or ""
+    return importlib.util.resolve_name("." * node.level + (node.module or ""), package)
+
+
+def _ours(name: str) -> set[str]:
+    if name != PACKAGE and not name.startswith(f"{PACKAGE}."):
+        return set()
+    try:
+        spec = importlib.util.find_spec(name)
+    except ModuleNotFoundError:
+        return set()
+    return {name} | _parents(name) if spec and spec.origin else set()
+
+
+def _parents(module: str) -> set[str]:
+    parts = module.split(".")
+    return {".".join(parts[:i]) for i in range(1, len(parts))}
