@@ -1,0 +1,1 @@
+"""Privacy: what is promised, what is let out, and what it costs."""

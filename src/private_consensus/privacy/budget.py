@@ -1,0 +1,88 @@
+"""What is promised: a budget, and whose change it hides."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+from private_consensus.errors import require
+
+UNITS = ("record", "agent")
+CHANGES = ("replace", "add_remove")
+
+
+@dataclass(frozen=True)
+class Budget:
+    """An (epsilon, delta) budget for everything that one agent lets out.
+
+    Parameters
+    ----------
+    epsilon : float
+        Positive. ``inf`` asks for the non-private run.
+    delta : float
+        In [0, 1). Zero asks for pure differential privacy.
+
+    Raises
+    ------
+    InvalidInput
+        With key ``budget.epsilon`` or ``budget.delta``.
+    """
+
+    epsilon: float
+    delta: float = 0.0
+
+    def __post_init__(self):
+        epsilon, delta = _number(self.epsilon), _number(self.delta)
+        require(epsilon > 0, "budget.epsilon", self.epsilon, "a number above 0 (inf: no privacy)")
+        require(0 <= delta < 1, "budget.delta", self.delta, "a number in [0, 1)")
+        object.__setattr__(self, "epsilon", epsilon)
+        object.__setattr__(self, "delta", delta)
+
+    @property
+    def private(self) -> bool:
+        """Whether anything is promised at all."""
+        return math.isfinite(self.epsilon)
+
+    def __str__(self) -> str:
+        return f"({self.epsilon:g}, {self.delta:g})-DP" if self.private else "non-private"
+
+
+@dataclass(frozen=True)
+class Relation:
+    """The neighbouring relation: the data of one ``unit`` may ``change``.
+
+    Parameters
+    ----------
+    unit : {"record", "agent"}
+        One record of one agent, or all that one agent holds.
+    change : {"replace", "add_remove"}
+        The unit takes another value, or it appears or disappears.
+
+    Raises
+    ------
+    InvalidInput
+        With key ``relation.unit`` or ``relation.change``.
+    """
+
+    unit: str
+    change: str
+
+    def __post_init__(self):
+        require(self.unit in UNITS, "relation.unit", self.unit, f"one of {', '.join(UNITS)}")
+        expected = f"one of {', '.join(CHANGES)}"
+        require(self.change in CHANGES, "relation.change", self.change, expected)
+
+    def __str__(self) -> str:
+        verb = "replace" if self.change == "replace" else "add or remove"
+        return f"{verb} one {self.unit}"
+
+
+def _number(value: Any) -> float:
+    """A float; anything that is not a number becomes NaN, which no condition accepts."""
+    if isinstance(value, bool | str):
+        return math.nan
+    try:
+        return float(value)
+    except (TypeError, ValueError):
+        return math.nan

@@ -1,0 +1,300 @@
+r"""From one measure of privacy to another, in closed form or to machine precision.
+
+Three currencies: pure epsilon; rho of zero-concentrated differential privacy (zCDP); mu of Gaussian
+differential privacy (GDP), where a mechanism is mu-GDP if telling two neighbours apart is never
+easier than telling N(0, 1) from N(mu, 1). All functions take floats or arrays and broadcast them.
+Where rounding matters it goes to the safe side: an epsilon up, a mu or rho down.
+
+References
+----------
+Balle, Wang, "Improving the Gaussian mechanism for differential privacy", ICML 2018: exact GDP curve.
+Dong, Roth, Su, "Gaussian differential privacy", JRSS-B 2022: mu-GDP and its composition.
+Bun, Steinke, "Concentrated differential privacy", TCC 2016: zCDP, its simple conversion.
+Canonne, Kamath, Steinke, "The discrete Gaussian for differential privacy", NeurIPS 2020: the
+sharper conversion.
+Harrison, Manurangsi, "Exact zCDP characterizations for fundamental differentially private
+mechanisms", FORC 2026: tight rho of pure and of Laplace mechanisms.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from scipy.special import erfcx, log_ndtr
+
+from private_consensus.errors import require
+
+CONVERSIONS = ("shortcut", "safe", "cks")
+
+_NODES, _WEIGHTS = np.polynomial.legendre.leggauss(12)
+_HALVINGS = 200  # a bisection stops by itself when the interval has no inner float left
+_LOG_SQRT_2PI = 0.5 * np.log(2 * np.pi)
+
+
+# --- Gaussian differential privacy -----------------------------------------------------------
+
+
+def gaussian_delta(mu: Any, epsilon: Any) -> Any:
+    r"""Smallest delta of a mu-GDP mechanism at ``epsilon`` (Balle & Wang 2018, Theorem 8).
+
+    .. math:: \delta = \Phi(\mu/2 - \epsilon/\mu) - e^{\epsilon}\,\Phi(-\mu/2 - \epsilon/\mu)
+
+    Parameters
+    ----------
+    mu, epsilon : float or array
+        mu >= 0 is l2 sensitivity over standard deviation.
+
+    Returns
+    -------
+    float or array
+        Relative error below 1e-11 down to the smallest normal float.
+    """
+    with np.errstate(under="ignore"):
+        return _scalar(np.exp(gaussian_log_delta(mu, epsilon)))
+
+
+def gaussian_log_delta(mu: Any, epsilon: Any) -> Any:
+    r"""Logarithm of :func:`gaussian_delta`, without its underflow.
+
+    With the Mills ratio :math:`m(t) = \Phi(-t)/\varphi(t)` and :math:`t_\pm = \epsilon/\mu \pm \mu/2`
+    the factor :math:`e^\epsilon` cancels exactly: :math:`\delta = \varphi(t_-)\,(m(t_-) - m(t_+))`.
+    """
+    mu, epsilon = np.broadcast_arrays(np.asarray(mu, float), np.asarray(epsilon, float))
+    require(bool(np.all(mu >= 0)), "mu", mu, "numbers >= 0")
+    require(bool(np.all(epsilon >= 0)), "epsilon", epsilon, "numbers >= 0")
+    result = np.where(np.isinf(mu) & np.isfinite(epsilon), 0.0, -np.inf)
+    inner = (mu > 0) & np.isfinite(mu) & np.isfinite(epsilon)
+    result[inner] = _log_delta(mu[inner], epsilon[inner])
+    return _scalar(result)
+
+
+def _log_delta(mu: np.ndarray, epsilon: np.ndarray) -> np.ndarray:
+    with np.errstate(over="ignore", under="ignore", divide="ignore"):
+        centre = np.minimum(epsilon / mu, 1e150)  # beyond, delta is 0 in any number format
+        low, high = centre - mu / 2, centre + mu / 2
+        log_density = -(low**2) / 2 - _LOG_SQRT_2PI
+        above = log_density + np.log(_mills_drop(np.maximum(centre, mu / 2 - 5), mu))
+        # far on the other side delta is nearly 1 and it is 1 - delta that is small
+        below = np.log1p(
+            -np.exp(log_ndtr(np.minimum(low, -5.0))) - np.exp(log_density) * _mills(high)
+        )
+    return np.where(low > -5.0, above, below)
+
+
+def _mills(t: np.ndarray) -> np.ndarray:
+    """Upper tail over density of the standard normal."""
+    return np.sqrt(np.pi / 2) * erfcx(t / np.sqrt(2))
+
+
+def _mills_drop(centre: np.ndarray, width: np.ndarray) -> np.ndarray:
+    """m(centre - width/2) - m(centre + width/2); the difference would cancel when narrow."""
+    half = width / 2
+    narrow = half < 0.25
+    wide = _mills(centre - half) - _mills(centre + half)
+    points = centre[..., None] + np.where(narrow, half, 0.0)[..., None] * _NODES
+    integral = half * np.sum(_WEIGHTS * _minus_mills_slope(points), axis=-1)
+    return np.where(narrow, integral, wide)
+
+
+def _minus_mills_slope(t: np.ndarray) -> np.ndarray:
+    """1 - t m(t), positive; by its asymptotic series where the difference would cancel."""
+    with np.errstate(over="ignore", under="ignore", divide="ignore", invalid="ignore"):
+        square = 1 / t**2
+        series = square * (1 - 3 * square * (1 - 5 * square * (1 - 7 * square * (1 - 9 * square))))
+        direct = 1 - t * _mills(np.minimum(t, 100.0))
+    return np.where(t > 50, series, direct)
+
+
+def gaussian_epsilon(mu: Any, delta: Any) -> Any:
+    r"""Smallest epsilon >= 0 at which a mu-GDP mechanism has at most ``delta``.
+
+    Inverse of :func:`gaussian_delta` in epsilon, rounded up. The tail bound
+    :math:`\delta \le \Phi(\mu/2-\epsilon/\mu)` brackets it by
+    :math:`\mu^2/2 + \mu\sqrt{2\ln(1/\delta)}`.
+    """
+    mu, delta = np.broadcast_arrays(np.asarray(mu, float), _deltas(delta))
+    with np.errstate(divide="ignore"):
+        log_delta = np.log(delta)
+    result = np.where(mu > 0, np.inf, 0.0)
+    inner = (mu > 0) & np.isfinite(mu) & (delta > 0)
+    m, target = mu[inner], log_delta[inner]
+    top = m**2 / 2 + m * np.sqrt(-2 * target)
+    enough = _bisect(lambda e: gaussian_log_delta(m, e) <= target, np.zeros_like(m), top)
+    result[inner] = np.where(gaussian_log_delta(m, 0 * m) <= target, 0.0, enough)
+    return _scalar(result)
+
+
+def gaussian_mu(epsilon: Any, delta: Any) -> Any:
+    """Largest mu whose GDP curve passes below (epsilon, delta), rounded down."""
+    epsilon, delta = np.broadcast_arrays(np.asarray(epsilon, float), _deltas(delta))
+    with np.errstate(divide="ignore"):
+        log_delta = np.log(delta)
+    result = np.where(np.isinf(epsilon), np.inf, 0.0)
+    inner = np.isfinite(epsilon) & (delta > 0)
+    e, target = epsilon[inner], log_delta[inner]
+    tail = np.sqrt(-2 * target)
+    # safe by the tail bound, and by delta <= mu / sqrt(2 pi) at epsilon 0
+    low = np.maximum(2 * e / (tail + np.sqrt(tail**2 + 2 * e)), np.exp(target))
+    high = 2 * low
+    while np.any(short := gaussian_log_delta(high, e) <= target):
+        high = np.where(short, 2 * high, high)
+    spent = _bisect(lambda mu: gaussian_log_delta(mu, e) > target, low, high, upper=False)
+    result[inner] = spent
+    return _scalar(result)
+
+
+# --- Zero-concentrated differential privacy ---------------------------------------------------
+
+
+def zcdp_epsilon(rho: Any, delta: Any, *, conversion: str = "cks") -> Any:
+    r"""Epsilon of a rho-zCDP mechanism at ``delta``.
+
+    ``shortcut``
+        :math:`2\sqrt{\rho\ln(1/\delta)}`. Drops a term: NOT sufficient, only there to reproduce
+        papers that use it.
+    ``safe``
+        :math:`\rho + 2\sqrt{\rho\ln(1/\delta)}` (Bun & Steinke 2016, Proposition 1.3).
+    ``cks``
+        The least over alpha > 1 of :math:`\alpha\rho + \frac{\ln(1/\delta) - \ln\alpha}{\alpha-1}
+        + \ln(1 - 1/\alpha)` (Canonne, Kamath, Steinke 2020, Corollary 13), at least 0.
+    """
+    _check_conversion(conversion)
+    rho, delta = np.broadcast_arrays(np.asarray(rho, float), _deltas(delta))
+    require(bool(np.all(rho >= 0)), "rho", rho, "numbers >= 0")
+    with np.errstate(divide="ignore"):
+        log_inverse = -np.log(delta)
+    result = np.where(rho > 0, np.inf, 0.0)
+    inner = (rho > 0) & np.isfinite(rho) & (delta > 0)
+    result[inner] = _FORWARD[conversion](rho[inner], log_inverse[inner])
+    return _scalar(result)
+
+
+def zcdp_rho(epsilon: Any, delta: Any, *, conversion: str = "cks") -> Any:
+    r"""Largest rho whose conversion by :func:`zcdp_epsilon` stays within ``epsilon``.
+
+    ``shortcut`` :math:`\epsilon^2/(4\ln(1/\delta))`; ``safe``
+    :math:`(\sqrt{\epsilon+\ln(1/\delta)}-\sqrt{\ln(1/\delta)})^2`; ``cks`` by bisection.
+    """
+    _check_conversion(conversion)
+    epsilon, delta = np.broadcast_arrays(np.asarray(epsilon, float), _deltas(delta))
+    require(bool(np.all(epsilon >= 0)), "epsilon", epsilon, "numbers >= 0")
+    with np.errstate(divide="ignore"):
+        log_inverse = -np.log(delta)
+    result = np.where(np.isinf(epsilon), np.inf, 0.0)
+    inner = np.isfinite(epsilon) & (delta > 0)
+    result[inner] = _BACKWARD[conversion](epsilon[inner], log_inverse[inner])
+    return _scalar(result)
+
+
+def _shortcut(rho: np.ndarray, log_inverse: np.ndarray) -> np.ndarray:
+    return 2 * np.sqrt(rho * log_inverse)
+
+
+def _safe(rho: np.ndarray, log_inverse: np.ndarray) -> np.ndarray:
+    return rho + 2 * np.sqrt(rho * log_inverse)
+
+
+def _cks(rho: np.ndarray, log_inverse: np.ndarray) -> np.ndarray:
+    """Golden-section search over ln(alpha - 1); any alpha is valid, so its error is harmless."""
+
+    def bound(log_excess):
+        excess = np.exp(log_excess)
+        log_alpha = np.log1p(excess)
+        return (1 + excess) * rho + (log_inverse - log_alpha) / excess + log_excess - log_alpha
+
+    start = 0.5 * np.log(np.maximum(log_inverse, 1e-3) / rho)
+    low, high = start - 8, start + 8
+    ratio = (np.sqrt(5) - 1) / 2
+    for _ in range(60):
+        left, right = high - ratio * (high - low), low + ratio * (high - low)
+        nearer = bound(left) < bound(right)
+        low, high = np.where(nearer, low, left), np.where(nearer, right, high)
+    return np.clip(bound((low + high) / 2), 0.0, _safe(rho, log_inverse))
+
+
+def _rho_shortcut(epsilon: np.ndarray, log_inverse: np.ndarray) -> np.ndarray:
+    return epsilon**2 / (4 * log_inverse)
+
+
+def _rho_safe(epsilon: np.ndarray, log_inverse: np.ndarray) -> np.ndarray:
+    # the difference of square roots, written without cancellation
+    return (epsilon / (np.sqrt(epsilon + log_inverse) + np.sqrt(log_inverse))) ** 2
+
+
+def _rho_cks(epsilon: np.ndarray, log_inverse: np.ndarray) -> np.ndarray:
+    low = _rho_safe(epsilon, log_inverse)
+    low, high = np.maximum(low, np.exp(-2 * log_inverse) / 4), 4 * low + 1e-300
+    low = np.where(_cks(low, log_inverse) <= epsilon, low, _rho_safe(epsilon, log_inverse))
+    while np.any(short := _cks(high, log_inverse) <= epsilon):
+        high = np.where(short, 2 * high, high)
+    return _bisect(lambda rho: _cks(rho, log_inverse) > epsilon, low, high, upper=False)
+
+
+_FORWARD = {"shortcut": _shortcut, "safe": _safe, "cks": _cks}
+_BACKWARD = {"shortcut": _rho_shortcut, "safe": _rho_safe, "cks": _rho_cks}
+
+
+def gaussian_rho(mu: Any) -> Any:
+    """Rho of the Gaussian mechanism, mu^2/2; also of the discrete Gaussian at the same ratio."""
+    return _scalar(np.asarray(mu, float) ** 2 / 2)
+
+
+def pure_rho(epsilon: Any, *, form: str = "tight") -> Any:
+    r"""Rho of a mechanism known to be epsilon-DP.
+
+    ``half_square`` :math:`\epsilon^2/2` (Bun & Steinke 2016, Proposition 1.4); ``tight``
+    :math:`\epsilon\tanh(\epsilon/2)`, reached by randomised response.
+    """
+    require(form in ("tight", "half_square"), "form", form, "tight or half_square")
+    epsilon = np.asarray(epsilon, float)
+    if form == "half_square":
+        return _scalar(epsilon**2 / 2)
+    return _scalar(epsilon * np.tanh(epsilon / 2))
+
+
+def laplace_rho(epsilon: Any) -> Any:
+    r"""Rho of Laplace noise at l1 sensitivity over scale ``epsilon``: :math:`\epsilon+e^{-\epsilon}-1`.
+
+    (Harrison & Manurangsi 2026.) It holds for ``gamma_norm`` too, see
+    :mod:`private_consensus.privacy.accounting`.
+    """
+    epsilon = np.asarray(epsilon, float)
+    return _scalar(epsilon + np.expm1(-epsilon))
+
+
+# --- helpers ----------------------------------------------------------------------------------
+
+
+def _bisect(
+    beyond: Callable[[np.ndarray], np.ndarray],
+    low: np.ndarray,
+    high: np.ndarray,
+    *,
+    upper: bool = True,
+) -> np.ndarray:
+    """The end of the last interval around the place where ``beyond`` turns from false to true."""
+    for _ in range(_HALVINGS):
+        middle = (low + high) / 2
+        if np.all((middle <= low) | (middle >= high)):
+            break
+        over = beyond(middle)
+        low, high = np.where(over, low, middle), np.where(over, middle, high)
+    return high if upper else low
+
+
+def _deltas(delta: Any) -> np.ndarray:
+    delta = np.asarray(delta, float)
+    require(bool(np.all((delta >= 0) & (delta < 1))), "delta", delta, "numbers in [0, 1)")
+    return delta
+
+
+def _check_conversion(conversion: str) -> None:
+    expected = f"one of {', '.join(CONVERSIONS)}"
+    require(conversion in CONVERSIONS, "conversion", conversion, expected)
+
+
+def _scalar(value: np.ndarray) -> Any:
+    """A plain float for scalar input."""
+    return float(value) if np.ndim(value) == 0 else value

@@ -1,0 +1,186 @@
+"""What an observer sees of the private data, described so that an accountant can price it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from private_consensus.errors import InvalidInput, require
+
+# The norm in which a mechanism's sensitivity is measured; None: it has no sensitivity.
+NORMS = {
+    "gaussian": "l2",
+    "laplace": "l1",
+    "gamma_norm": "l2",
+    "discrete_gaussian": "l2",
+    "pure": None,
+    "exact": None,
+}
+SAMPLINGS = ("poisson", "fixed_size")
+
+
+@dataclass(frozen=True)
+class Sampling:
+    """How the records of one release were drawn from the agent's data.
+
+    Parameters
+    ----------
+    kind : {"poisson", "fixed_size"}
+        ``poisson``: every record on its own with probability ``rate``; the release's sensitivity
+        and the whole statement are then for adding or removing a record. ``fixed_size``: a uniform
+        subset without replacement, of size ``rate`` times the number of records; sensitivity and
+        statement are then for replacing a record.
+    rate : float
+        In [0, 1].
+
+    Raises
+    ------
+    InvalidInput
+        With key ``sampling.kind`` or ``sampling.rate``.
+    """
+
+    kind: str
+    rate: float
+
+    def __post_init__(self):
+        require(self.kind in SAMPLINGS, "sampling.kind", self.kind, f"one of {SAMPLINGS}")
+        require(0 <= self.rate <= 1, "sampling.rate", self.rate, "a number in [0, 1]")
+        object.__setattr__(self, "rate", float(self.rate))
+
+    @property
+    def change(self) -> str:
+        """The neighbouring change for which amplification by this sampling is known."""
+        return "add_remove" if self.kind == "poisson" else "replace"
+
+
+@dataclass(frozen=True, eq=False)
+class Release:
+    r"""One noisy answer, or a series of them.
+
+    Parameters
+    ----------
+    mechanism : str
+        ``gaussian``: scale is the standard deviation of each coordinate; l2 sensitivity.
+        ``laplace``: scale is b of the density :math:`e^{-|y|/b}/(2b)`; l1 sensitivity.
+        ``gamma_norm``: density proportional to :math:`e^{-\zeta\|b\|_2}`, scale is
+        :math:`1/\zeta`; l2 sensitivity.
+        ``discrete_gaussian``: scale is the parameter sigma on the integers, sensitivity counted in
+        steps of the grid; l2.
+        ``pure``: a mechanism known only by its pure ``epsilon``.
+        ``exact``: a value let out without noise; sensitivity 0 says that it is independent of the
+        private data, none given that it is not.
+    sensitivity, scale : float or 1-D array
+        One value an iteration where an array; the two are broadcast together.
+    norm : {"l1", "l2"}, optional
+        Of the sensitivity. Only there to be read and checked: each mechanism has one.
+    count : int
+        How often the whole series happens.
+    sampling : Sampling, optional
+        None: all records take part.
+    proven : bool
+        Whether the sensitivity is proven. An accountant hands this on.
+    note : str
+        Why not, or what is assumed.
+    epsilon : float or 1-D array
+        Only of ``pure``.
+
+    Raises
+    ------
+    InvalidInput
+        With key ``release.<field>``.
+    """
+
+    mechanism: str
+    sensitivity: Any = None
+    scale: Any = None
+    norm: str | None = None
+    count: int = 1
+    sampling: Sampling | None = None
+    proven: bool = True
+    note: str = ""
+    epsilon: Any = None
+
+    def __post_init__(self):
+        expected = f"one of {', '.join(NORMS)}"
+        require(self.mechanism in NORMS, "release.mechanism", self.mechanism, expected)
+        if self.mechanism == "exact" and self.sensitivity is None:
+            object.__setattr__(self, "sensitivity", np.inf)
+        for name in _NEEDED[self.mechanism]:
+            object.__setattr__(self, name, _levels(name, getattr(self, name)))
+        self._check_norm()
+        counts = isinstance(self.count, int | np.integer) and self.count >= 0
+        require(counts, "release.count", self.count, "a whole number, 0 or more")
+        self.losses()  # sensitivity and scale must broadcast; better now than in the accountant
+
+    def _check_norm(self):
+        natural = NORMS[self.mechanism]
+        if natural is None:
+            return
+        given = natural if self.norm is None else self.norm
+        require(given == natural, "release.norm", self.norm, f"{natural} for {self.mechanism}")
+        object.__setattr__(self, "norm", given)
+
+    def losses(self) -> np.ndarray:
+        """Loss parameter of each release of the series, before sampling and ``count``.
+
+        Sensitivity over scale: mu of a Gaussian, the pure epsilon of ``laplace``, ``gamma_norm``
+        and ``pure``, infinity where something data-dependent is let out without noise.
+
+        Returns
+        -------
+        ndarray, 1-D
+        """
+        if self.mechanism == "pure":
+            return np.atleast_1d(self.epsilon)
+        if self.mechanism == "exact":
+            return np.where(np.atleast_1d(self.sensitivity) > 0, np.inf, 0.0)
+        try:
+            sensitivity, scale = np.broadcast_arrays(*map(np.atleast_1d, self._pair()))
+        except ValueError as error:
+            shapes = tuple(np.shape(part) for part in self._pair())
+            raise InvalidInput("release.scale", shapes, "shapes that broadcast") from error
+        return _ratio(sensitivity, scale)
+
+    def _pair(self):
+        return self.sensitivity, self.scale
+
+
+_NEEDED = {
+    "gaussian": ("sensitivity", "scale"),
+    "laplace": ("sensitivity", "scale"),
+    "gamma_norm": ("sensitivity", "scale"),
+    "discrete_gaussian": ("sensitivity", "scale"),
+    "pure": ("epsilon",),
+    "exact": ("sensitivity",),
+}
+
+
+def pure(epsilon: Any, *, count: int = 1, **options: Any) -> Release:
+    """A release known only by its pure epsilon."""
+    return Release("pure", epsilon=epsilon, count=count, **options)
+
+
+def exact(sensitivity: Any = None, **options: Any) -> Release:
+    """A value let out as it is; it depends on private data unless ``sensitivity`` is 0."""
+    return Release("exact", sensitivity, **options)
+
+
+def _levels(name: str, value: Any) -> float | np.ndarray:
+    """A non-negative float or read-only 1-D array."""
+    key, expected = f"release.{name}", "a number >= 0, or a 1-D array of such"
+    try:
+        levels = np.array(value, dtype=float)
+    except (TypeError, ValueError) as error:
+        raise InvalidInput(key, value, expected) from error
+    require(levels.ndim <= 1 and bool(np.all(levels >= 0)), key, value, expected)
+    levels.setflags(write=False)
+    return float(levels) if levels.ndim == 0 else levels
+
+
+def _ratio(sensitivity: np.ndarray, scale: np.ndarray) -> np.ndarray:
+    """Sensitivity over scale: 0 where nothing depends on the data, inf where nothing hides it."""
+    unhidden = (scale == 0) | np.isinf(sensitivity)
+    ratio = np.divide(sensitivity, scale, out=np.full(scale.shape, np.inf), where=~unhidden)
+    return np.where(sensitivity == 0, 0.0, ratio)
