@@ -7,7 +7,8 @@ Where rounding matters it goes to the safe side: an epsilon up, a mu or rho down
 
 References
 ----------
-Balle, Wang, "Improving the Gaussian mechanism for differential privacy", ICML 2018: exact GDP curve.
+Balle, Wang, "Improving the Gaussian mechanism for differential privacy", ICML 2018: the exact
+GDP curve.
 Dong, Roth, Su, "Gaussian differential privacy", JRSS-B 2022: mu-GDP and its composition.
 Bun, Steinke, "Concentrated differential privacy", TCC 2016: zCDP, its simple conversion.
 Canonne, Kamath, Steinke, "The discrete Gaussian for differential privacy", NeurIPS 2020: the
@@ -58,8 +59,8 @@ def gaussian_delta(mu: Any, epsilon: Any) -> Any:
 def gaussian_log_delta(mu: Any, epsilon: Any) -> Any:
     r"""Logarithm of :func:`gaussian_delta`, without its underflow.
 
-    With the Mills ratio :math:`m(t) = \Phi(-t)/\varphi(t)` and :math:`t_\pm = \epsilon/\mu \pm \mu/2`
-    the factor :math:`e^\epsilon` cancels exactly: :math:`\delta = \varphi(t_-)\,(m(t_-) - m(t_+))`.
+    With the Mills ratio :math:`m(t) = \Phi(-t)/\varphi(t)` and
+    :math:`t_\pm = \epsilon/\mu \pm \mu/2` the factor :math:`e^\epsilon` cancels exactly: :math:`\delta = \varphi(t_-)\,(m(t_-) - m(t_+))`.
     """
     mu, epsilon = np.broadcast_arrays(np.asarray(mu, float), np.asarray(epsilon, float))
     require(bool(np.all(mu >= 0)), "mu", mu, "numbers >= 0")
@@ -255,9 +256,9 @@ def pure_rho(epsilon: Any, *, form: str = "tight") -> Any:
 
 
 def laplace_rho(epsilon: Any) -> Any:
-    r"""Rho of Laplace noise at l1 sensitivity over scale ``epsilon``: :math:`\epsilon+e^{-\epsilon}-1`.
+    r"""Rho of Laplace noise whose l1 sensitivity over scale is ``epsilon``.
 
-    (Harrison & Manurangsi 2026.) It holds for ``gamma_norm`` too, see
+    :math:`\epsilon + e^{-\epsilon} - 1` (Harrison & Manurangsi 2026). It holds for ``gamma_norm`` too, see
     :mod:`private_consensus.privacy.accounting`.
     """
     epsilon = np.asarray(epsilon, float)

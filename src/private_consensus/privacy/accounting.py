@@ -1,0 +1,405 @@
+r"""From what was let out to the guarantee that can be proven for it.
+
+Composition is adaptive throughout: a release may be chosen by the earlier ones, as long as its
+sensitivity and scale hold whatever those were.
+
+Why one shift in one dimension stands for each mechanism:
+
+* A Gaussian vector is rotated so that the shift lies along one axis, hence mu-GDP with mu the ratio
+  of l2 sensitivity to standard deviation, and adaptive composition adds mu squared (Dong, Roth, Su,
+  "Gaussian differential privacy", 2022, Corollary 2).
+* ``laplace`` and ``gamma_norm`` have log-density ratios of at most distance over scale for *every*
+  two points, so the way from f(D) to f(D') can be cut into k steps each of which is
+  (epsilon/k)-DP. Group privacy over those steps tends to the trade-off of the scalar Laplace pair
+  at distance epsilon (ibid., Proposition 5). That pair therefore dominates both, in any dimension.
+* The discrete Gaussian on the grid is mu^2/2-zCDP in any dimension (Canonne, Kamath, Steinke,
+  2020, Theorem 14), but not mu-GDP.
+* Sampling: a pure release on a random part of the data amplifies to ln(1 + rate (e^epsilon - 1)),
+  by Poisson sampling for adding or removing a record and by fixed-size sampling for replacing one
+  (Balle, Barthe, Gaboardi, "Privacy amplification by subsampling", 2018). For Gaussians the
+  numerical accountants are used; where none applies, sampling is not credited, which is safe.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from private_consensus.errors import InvalidInput, require
+from private_consensus.privacy.budget import Budget
+from private_consensus.privacy.conversions import (
+    gaussian_epsilon,
+    gaussian_rho,
+    laplace_rho,
+    pure_rho,
+    zcdp_epsilon,
+)
+from private_consensus.privacy.releases import Release, Sampling
+
+METHODS = ("pure", "gaussian", "gaussian+pure", "zcdp", "rdp", "pld")
+
+# Below this the floating-point Fourier transforms of a privacy loss distribution decide the result.
+PLD_SMALLEST_DELTA = 1e-10
+# Losses that all differ are rounded up to so many levels before a numerical accountant sees them.
+LEVELS = 24
+
+_RDP_ORDERS = (
+    *(1 + tenth / 10 for tenth in range(1, 100)),
+    *range(11, 64),
+    *(2**power for power in range(6, 11)),
+)
+_LARGE_ORDERS = tuple(float(2**power) for power in range(11, 31))
+
+
+@dataclass(frozen=True)
+class Guarantee:
+    """What an accountant vouches for.
+
+    Parameters
+    ----------
+    epsilon, delta : float
+        ``epsilon`` is ``inf`` where nothing can be promised.
+    method : str
+        Which of :data:`METHODS` gave it, or ``none`` where nothing private was let out.
+    proven : bool
+        Whether every release's sensitivity is proven; the composition itself always is.
+    note : str
+        What to read beside the number.
+    """
+
+    epsilon: float
+    delta: float
+    method: str
+    proven: bool = True
+    note: str = ""
+
+    def within(self, budget: Budget) -> bool:
+        """Whether this is at least as strong as ``budget``."""
+        return self.epsilon <= budget.epsilon and self.delta <= budget.delta
+
+
+def account(releases: Iterable[Release], delta: float) -> Guarantee:
+    """The tightest guarantee that can be proven for ``releases`` at ``delta``.
+
+    Parameters
+    ----------
+    releases : iterable of Release
+        All that one agent lets out, sensitivities for one and the same relation.
+    delta : float
+        In [0, 1).
+
+    Returns
+    -------
+    Guarantee
+
+    Raises
+    ------
+    InvalidInput
+        Where samplings with different neighbouring relations meet, or delta is out of range.
+    """
+    releases = tuple(releases)
+    _check_delta(delta)
+    groups = _groups(releases)
+    proven = all(release.proven for release in releases)
+    notes = list(dict.fromkeys(release.note for release in releases if release.note))
+    if groups is None:
+        notes.insert(0, "a data-dependent value is let out without noise")
+        return Guarantee(math.inf, delta, "none", proven, "; ".join(notes))
+    if not groups:
+        return Guarantee(0.0, delta, "none", proven, "; ".join(notes))
+    found = {method: _BY_METHOD[method](groups, delta) for method in _applicable(groups, delta)}
+    method = min(found, key=found.get)
+    return Guarantee(found[method], delta, method, proven, "; ".join(notes))
+
+
+def epsilon(
+    releases: Iterable[Release], delta: float, method: str = "best", *, conversion: str = "cks"
+) -> float:
+    """Epsilon of ``releases`` at ``delta`` by one accountant.
+
+    Parameters
+    ----------
+    releases : iterable of Release
+    delta : float
+    method : {"best", "pure", "gaussian", "gaussian+pure", "zcdp", "rdp", "pld"}
+        ``best`` is :func:`account`. ``gaussian`` is exact GDP, ``gaussian+pure`` adds the pure
+        losses to it, ``rdp`` and ``pld`` compose numerically.
+    conversion : {"cks", "safe", "shortcut"}
+        Only of ``zcdp``; see :func:`private_consensus.privacy.conversions.zcdp_epsilon`.
+
+    Returns
+    -------
+    float
+        An upper bound (``shortcut`` excepted); ``inf`` where the method says nothing.
+    """
+    require(method in ("best", *METHODS), "method", method, f"best or one of {', '.join(METHODS)}")
+    if method == "best":
+        return account(releases, delta).epsilon
+    _check_delta(delta)
+    groups = _groups(releases)
+    if groups is None:
+        return math.inf
+    if method == "zcdp":
+        return _zcdp(groups, delta, conversion)
+    return _BY_METHOD[method](groups, delta) if groups else 0.0
+
+
+def zcdp(releases: Iterable[Release]) -> float:
+    """Rho of ``releases``; sampling is not credited to Gaussians."""
+    groups = _groups(releases)
+    return math.inf if groups is None else _rho(groups)
+
+
+def gaussian_dp(releases: Iterable[Release]) -> float:
+    """Mu of ``releases`` if all are Gaussian, else infinity; sampling is not credited."""
+    groups = _groups(releases)
+    return math.inf if groups is None else _mu(groups)
+
+
+def network_guarantee(guarantees: Iterable[Guarantee]) -> Guarantee:
+    """The guarantee of a network whose agents hold disjoint data: that of its weakest agent.
+
+    A change of one record, or of one agent, touches the data of one agent only, and what the others
+    let out is a function of what that agent let out.
+    """
+    guarantees = tuple(guarantees)
+    require(bool(guarantees), "guarantees", guarantees, "at least one agent")
+    weakest = max(guarantees, key=lambda guarantee: guarantee.epsilon)
+    return replace(
+        weakest,
+        delta=max(guarantee.delta for guarantee in guarantees),
+        proven=all(guarantee.proven for guarantee in guarantees),
+    )
+
+
+# --- Grouping: equal losses are composed together --------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Group:
+    kind: str  # gaussian, concentrated, laplace or pure
+    loss: float
+    count: int
+    sampling: Sampling | None
+
+    @property
+    def pure(self) -> float:
+        """Pure epsilon of one release, sampling credited."""
+        if self.kind not in ("laplace", "pure"):
+            return math.inf
+        if self.sampling is None:
+            return self.loss
+        return _amplified(self.loss, self.sampling.rate)
+
+
+_KINDS = {
+    "gaussian": "gaussian",
+    "discrete_gaussian": "concentrated",
+    "laplace": "laplace",
+    "gamma_norm": "laplace",
+    "pure": "pure",
+}
+
+
+def _groups(releases: Iterable[Release]) -> list[_Group] | None:
+    """Equal losses counted together; None if one of them is infinite."""
+    counts: dict[tuple, int] = defaultdict(int)
+    for release in releases:
+        sampling = release.sampling
+        if release.count == 0 or (sampling is not None and sampling.rate == 0):
+            continue
+        if sampling is not None and sampling.rate == 1:
+            sampling = None
+        losses, times = np.unique(release.losses(), return_counts=True)
+        if np.isinf(losses).any():
+            return None
+        for loss, often in zip(losses.tolist(), times.tolist(), strict=True):
+            if loss > 0:
+                counts[_KINDS[release.mechanism], loss, sampling] += often * release.count
+    groups = [
+        _Group(kind, loss, count, sampling) for (kind, loss, sampling), count in counts.items()
+    ]
+    _check_samplings(groups)
+    return groups
+
+
+def _check_samplings(groups: Sequence[_Group]) -> None:
+    changes = {group.sampling.change for group in groups if group.sampling is not None}
+    expected = "one kind only: a statement has one neighbouring relation"
+    require(len(changes) <= 1, "release.sampling", sorted(changes), expected)
+
+
+def _check_delta(delta: float) -> None:
+    require(0 <= delta < 1, "delta", delta, "a number in [0, 1)")
+
+
+def _applicable(groups: Sequence[_Group], delta: float) -> list[str]:
+    kinds = {group.kind for group in groups}
+    sampled = any(group.sampling is not None for group in groups)
+    if kinds == {"gaussian"} and not sampled:
+        return ["gaussian"]
+    if delta == 0:
+        return ["pure"]
+    return [method for method in METHODS if method != "pld" or delta >= PLD_SMALLEST_DELTA]
+
+
+def _levelled(groups: Sequence[_Group]) -> list[_Group]:
+    """Groups whose losses are rounded up to few levels: a larger loss dominates a smaller one."""
+    if len(groups) <= LEVELS:
+        return list(groups)
+    by_kind: dict[tuple, list[_Group]] = defaultdict(list)
+    for group in groups:
+        by_kind[group.kind, group.sampling].append(group)
+    return [level for alike in by_kind.values() for level in _levels_of(alike)]
+
+
+def _levels_of(alike: Sequence[_Group]) -> list[_Group]:
+    losses = np.array([group.loss for group in alike])
+    grid = np.geomspace(losses.min(), losses.max(), LEVELS)
+    grid[-1] = losses.max()
+    counts = np.zeros(LEVELS, dtype=int)
+    np.add.at(counts, np.searchsorted(grid, losses), [group.count for group in alike])
+    return [
+        replace(alike[0], loss=float(loss), count=int(count))
+        for loss, count in zip(grid, counts, strict=True)
+        if count
+    ]
+
+
+# --- Accountants ------------------------------------------------------------------------------
+
+
+def _pure(groups: Sequence[_Group], delta: float) -> float:
+    return math.fsum(group.count * group.pure for group in groups)
+
+
+def _mu(groups: Sequence[_Group]) -> float:
+    if any(group.kind != "gaussian" for group in groups):
+        return math.inf
+    return math.sqrt(math.fsum(group.count * group.loss**2 for group in groups))
+
+
+def _gaussian(groups: Sequence[_Group], delta: float) -> float:
+    mu = _mu(groups)
+    return gaussian_epsilon(mu, delta) if math.isfinite(mu) else math.inf
+
+
+def _gaussian_plus_pure(groups: Sequence[_Group], delta: float) -> float:
+    """Basic composition of the Gaussian part, at all of delta, with the pure part."""
+    gaussian = [group for group in groups if group.kind == "gaussian"]
+    rest = [group for group in groups if group.kind != "gaussian"]
+    return _gaussian(gaussian, delta) + _pure(rest, delta)
+
+
+def _rho(groups: Sequence[_Group]) -> float:
+    return math.fsum(group.count * _rho_of(group) for group in groups)
+
+
+def _rho_of(group: _Group) -> float:
+    if group.kind in ("gaussian", "concentrated"):
+        return gaussian_rho(group.loss)
+    if group.kind == "laplace" and group.sampling is None:
+        return laplace_rho(group.loss)
+    return pure_rho(group.pure)
+
+
+def _zcdp(groups: Sequence[_Group], delta: float, conversion: str = "cks") -> float:
+    return zcdp_epsilon(_rho(groups), delta, conversion=conversion)
+
+
+def _rdp(groups: Sequence[_Group], delta: float) -> float:
+    """Renyi accounting by ``dp_accounting``; Gaussians are credited their sampling."""
+    import dp_accounting  # slow to import
+
+    relation = dp_accounting.NeighboringRelation.ADD_OR_REMOVE_ONE
+    if any(group.sampling and group.sampling.change == "replace" for group in groups):
+        relation = dp_accounting.NeighboringRelation.REPLACE_ONE
+    sampled = any(group.kind == "gaussian" and group.sampling for group in groups)
+    # a sampled Gaussian costs a sum of as many terms as the order; others cost nothing
+    orders = _RDP_ORDERS if sampled else _RDP_ORDERS + _LARGE_ORDERS
+    accountant = dp_accounting.rdp.RdpAccountant(orders, relation)
+    for group in _levelled(groups):
+        accountant.compose(_event(group), group.count)
+    return float(accountant.get_epsilon(delta))
+
+
+def _event(group: _Group):
+    """One release as ``dp_accounting`` describes it for its Renyi accountant."""
+    import dp_accounting as dp
+
+    if group.kind == "laplace" and group.sampling is None:
+        return dp.LaplaceDpEvent(1 / group.loss)
+    if group.kind != "gaussian" or group.sampling is None:
+        return dp.ZCDpEvent(_rho_of(group))
+    event = dp.GaussianDpEvent(1 / group.loss)
+    rate = group.sampling.rate
+    if group.sampling.kind == "poisson":
+        return dp.PoissonSampledDpEvent(rate, event)
+    return dp.SampledWithoutReplacementDpEvent(1.0, rate, event)
+
+
+def _pld(groups: Sequence[_Group], delta: float) -> float:
+    """Privacy loss distributions by ``dp_accounting``, rounded to the pessimistic side.
+
+    A discrete Gaussian vector has no one-dimensional dominating pair here: infinity.
+    """
+    if delta < PLD_SMALLEST_DELTA or any(group.kind == "concentrated" for group in groups):
+        return math.inf
+    from dp_accounting import pld  # slow to import
+
+    others = (_pure, _gaussian, _gaussian_plus_pure, _zcdp, _rdp)
+    likely = min(method(groups, delta) for method in others)
+    if likely == 0:
+        return 0.0
+    step = 10.0 ** (math.floor(math.log10(likely)) - 4)
+    total = pld.privacy_loss_distribution.identity(value_discretization_interval=step)
+    for group in _levelled(_merged_gaussians(groups)):
+        total = total.compose(_loss_distribution(group, step))
+    return float(total.get_epsilon_for_delta(delta))
+
+
+def _merged_gaussians(groups: Sequence[_Group]) -> list[_Group]:
+    """All Gaussians that credit no sampling as one, which is exact."""
+    plain = [group for group in groups if group.kind == "gaussian" and not _poisson(group)]
+    others = [group for group in groups if group.kind != "gaussian" or _poisson(group)]
+    return others + ([_Group("gaussian", _mu(plain), 1, None)] if plain else [])
+
+
+def _poisson(group: _Group) -> bool:
+    return group.sampling is not None and group.sampling.kind == "poisson"
+
+
+def _loss_distribution(group: _Group, step: float):
+    from dp_accounting.pld import common, privacy_loss_distribution
+
+    rate = group.sampling.rate if _poisson(group) else 1.0
+    options = {"value_discretization_interval": step, "sampling_prob": rate}
+    if group.kind == "gaussian":
+        one = privacy_loss_distribution.from_gaussian_mechanism(1 / group.loss, **options)
+    elif group.kind == "laplace" and (group.sampling is None or _poisson(group)):
+        one = privacy_loss_distribution.from_laplace_mechanism(1 / group.loss, **options)
+    else:
+        pair = common.DifferentialPrivacyParameters(group.pure, 0.0)
+        one = privacy_loss_distribution.from_privacy_parameters(pair, step)
+    return one.self_compose(group.count) if group.count > 1 else one
+
+
+def _amplified(loss: float, rate: float) -> float:
+    """ln(1 + rate (e^loss - 1)) without overflow."""
+    if loss > 30:
+        return loss + math.log(rate + (1 - rate) * math.exp(-loss))
+    return math.log1p(rate * math.expm1(loss))
+
+
+_BY_METHOD = {
+    "pure": _pure,
+    "gaussian": _gaussian,
+    "gaussian+pure": _gaussian_plus_pure,
+    "zcdp": _zcdp,
+    "rdp": _rdp,
+    "pld": _pld,
+}

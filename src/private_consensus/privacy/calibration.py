@@ -1,0 +1,169 @@
+r"""From a budget to a noise scale.
+
+Each function states the sensitivity's norm; the relation is the caller's, and the budget is then for
+that relation. A budget with infinite epsilon gives scale 0.
+
+References
+----------
+Balle, Wang, "Improving the Gaussian mechanism for differential privacy", ICML 2018.
+Dwork, Roth, "The algorithmic foundations of differential privacy", 2014, Appendix A.
+Ding, dissertation (paper 004), Theorem 19: the extended Gaussian mechanism.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable
+
+from private_consensus.errors import InvalidInput, require
+from private_consensus.privacy.accounting import epsilon as epsilon_of
+from private_consensus.privacy.budget import Budget
+from private_consensus.privacy.conversions import gaussian_mu, zcdp_rho
+from private_consensus.privacy.releases import Release
+
+
+def gaussian_noise_multiplier(budget: Budget, count: int = 1) -> float:
+    r"""Standard deviation over l2 sensitivity for ``count`` adaptive Gaussian releases.
+
+    :math:`\sqrt{count}/\mu` with the largest :math:`\mu` that exact Gaussian differential privacy
+    allows; no smaller noise is private.
+
+    Raises
+    ------
+    InvalidInput
+        Where delta is 0: no Gaussian noise is purely private.
+    """
+    if not budget.private or count == 0:
+        return 0.0
+    _need_delta(budget, "gaussian noise is never purely private")
+    return math.sqrt(count) / gaussian_mu(budget.epsilon, budget.delta)
+
+
+def analytic_gaussian_scale(budget: Budget, sensitivity: float = 1.0) -> float:
+    """Smallest standard deviation for one release of l2 ``sensitivity`` (Balle & Wang 2018)."""
+    return sensitivity * gaussian_noise_multiplier(budget)
+
+
+def classical_gaussian_scale(budget: Budget, sensitivity: float = 1.0) -> float:
+    r"""Standard deviation :math:`\sqrt{2\ln(1.25/\delta)}\,\Delta_2/\epsilon` (Dwork & Roth 2014).
+
+    Raises
+    ------
+    InvalidInput
+        Where epsilon is 1 or more: the theorem does not cover it, and for large epsilon it is false.
+    """
+    if not budget.private:
+        return 0.0
+    covered = "below 1 (the classical Gaussian mechanism is not proven beyond)"
+    require(budget.epsilon < 1, "budget.epsilon", budget.epsilon, covered)
+    _need_delta(budget, "gaussian noise is never purely private")
+    return math.sqrt(2 * math.log(1.25 / budget.delta)) * sensitivity / budget.epsilon
+
+
+def extended_gaussian_scale(budget: Budget, sensitivity: float = 1.0) -> float:
+    r"""Standard deviation of the extended Gaussian mechanism, valid for every epsilon > 0.
+
+    .. math:: \sigma = \frac{\sqrt2\,\Delta_2}{2\epsilon}\left(\sqrt L + \sqrt{L+\epsilon}\right),
+        \quad L = \ln\frac{\sqrt{2/\pi}}{\delta}
+
+    (Paper 004, Theorem 19.)
+
+    Raises
+    ------
+    InvalidInput
+        Where delta is 0, or above :math:`\sqrt{2/\pi}` where L is negative.
+    """
+    if not budget.private:
+        return 0.0
+    top = math.sqrt(2 / math.pi)
+    expected = "above 0 and below sqrt(2/pi) for the extended Gaussian mechanism"
+    require(0 < budget.delta < top, "budget.delta", budget.delta, expected)
+    tail = math.log(top / budget.delta)
+    roots = math.sqrt(tail) + math.sqrt(tail + budget.epsilon)
+    return sensitivity * roots / (math.sqrt(2) * budget.epsilon)
+
+
+def laplace_scale(budget: Budget, sensitivity: float = 1.0, count: int = 1) -> float:
+    r"""Laplace scale b for ``count`` releases of l1 ``sensitivity``: :math:`count\,\Delta_1/\epsilon`.
+
+    Pure composition; ``budget.delta`` is left unspent. It is also the scale 1/zeta of gamma-norm
+    noise of that l2 sensitivity.
+    """
+    return count * sensitivity / budget.epsilon
+
+
+def zcdp_gaussian_scale(
+    budget: Budget, sensitivity: float = 1.0, count: int = 1, *, conversion: str = "cks"
+) -> float:
+    r"""Standard deviation for ``count`` releases by way of zCDP: :math:`\Delta_2\sqrt{count/(2\rho)}`.
+
+    For papers that calibrate so; exact Gaussian differential privacy needs less noise.
+    """
+    if not budget.private or count == 0:
+        return 0.0
+    _need_delta(budget, "gaussian noise is never purely private")
+    rho = zcdp_rho(budget.epsilon, budget.delta, conversion=conversion)
+    return sensitivity * math.sqrt(count / (2 * rho))
+
+
+def calibrate(
+    make_releases: Callable[[float], Iterable[Release]],
+    budget: Budget,
+    method: str = "best",
+    *,
+    tolerance: float = 1e-6,
+) -> float:
+    """The smallest noise scale at which ``make_releases(scale)`` stays within ``budget``.
+
+    Parameters
+    ----------
+    make_releases : callable
+        From a scale above 0 to releases; their loss must fall as the scale grows.
+    budget : Budget
+    method : str
+        As in :func:`private_consensus.privacy.accounting.epsilon`.
+    tolerance : float
+        Relative; the scale returned is on the safe side.
+
+    Returns
+    -------
+    float
+        0 where the budget is infinite or nothing private is let out.
+
+    Raises
+    ------
+    InvalidInput
+        Where no scale is enough, as for an exact release or Gaussian noise at delta 0.
+    """
+    if not budget.private:
+        return 0.0
+
+    def enough(scale: float) -> bool:
+        return epsilon_of(make_releases(scale), budget.delta, method) <= budget.epsilon
+
+    low, high = _bracket(enough, budget)
+    while high - low > tolerance * high:
+        middle = math.sqrt(low * high) if high > 2 * low else (low + high) / 2
+        low, high = (low, middle) if enough(middle) else (middle, high)
+    return high if high > _SMALLEST else 0.0
+
+
+_SMALLEST, _LARGEST = 1e-12, 1e18
+
+
+def _bracket(enough: Callable[[float], bool], budget: Budget) -> tuple[float, float]:
+    """Neighbouring powers of 4, too little and enough; equal where any scale is enough."""
+    scale = 1.0
+    if enough(scale):
+        while scale > _SMALLEST and enough(scale / 4):
+            scale /= 4
+        return (scale / 4, scale) if scale > _SMALLEST else (0.0, 0.0)
+    while not enough(scale):
+        scale *= 4
+        if scale > _LARGEST:
+            raise InvalidInput("budget", str(budget), "one that some noise scale can meet")
+    return scale / 4, scale
+
+
+def _need_delta(budget: Budget, why: str) -> None:
+    require(budget.delta > 0, "budget.delta", budget.delta, f"above 0 ({why})")
