@@ -1,0 +1,296 @@
+"""Acquiring a data set: cache, mirror, publisher, and last, never in silence, a surrogate."""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import numpy as np
+import polars as pl
+
+from private_consensus.errors import InvalidInput, require
+from private_consensus.provenance import atomic_write, settings_hash, write_json
+
+from . import checksums
+from .catalogue import DATA_SETS, Entry, entry, module_of
+from .downloads import Downloads
+from .mirror import Mirror
+from .origin import Provenance
+from .patience import Patience, Unavailable
+from .routes import Access, Raw, Route
+
+log = logging.getLogger(__name__)
+
+SOURCES = ("auto", "official", "surrogate")
+MIRROR_VARIABLE = "PRIVATE_CONSENSUS_MIRROR"
+CACHE_VARIABLE = "PRIVATE_CONSENSUS_CACHE"
+
+
+def default_cache() -> Path:
+    """The user's cache folder, unless ``PRIVATE_CONSENSUS_CACHE`` names another."""
+    if os.environ.get(CACHE_VARIABLE):
+        return Path(os.environ[CACHE_VARIABLE])
+    import pooch
+
+    return Path(pooch.os_cache("private-consensus"))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Acquisition:
+    """Where to look for data.
+
+    Parameters
+    ----------
+    source : {"auto", "official", "surrogate"}
+        ``official`` accepts mirror and publisher only; ``surrogate`` generates at once.
+    mirror : str, optional
+        Folder path or http(s)/file URL; else the variable ``PRIVATE_CONSENSUS_MIRROR``.
+    cache : path, optional
+        Folder of what was downloaded before; default :func:`default_cache`.
+    patience : float
+        Seconds in all that unreachable hosts may cost.
+    surrogate_rows : int, optional
+        Rows of a surrogate (images: of its training part); default the size of the real one.
+    """
+
+    source: str = "auto"
+    mirror: str | None = None
+    cache: Path | None = None
+    patience: float = 10.0
+    surrogate_rows: int | None = None
+
+    def __post_init__(self):
+        require(self.source in SOURCES, "data.source", self.source, f"one of {', '.join(SOURCES)}")
+        require(self.patience >= 0, "data.patience", self.patience, "a number of seconds >= 0")
+        rows = self.surrogate_rows
+        require(rows is None or rows >= 100, "data.surrogate_rows", rows, "at least 100")
+        mirror = self.mirror or os.environ.get(MIRROR_VARIABLE) or None
+        object.__setattr__(self, "mirror", None if mirror is None else str(mirror))
+        object.__setattr__(self, "cache", Path(self.cache or default_cache()).expanduser())
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, with the mirror that the environment names; the arguments again."""
+        return {
+            "source": self.source,
+            "mirror": self.mirror,
+            "cache": str(self.cache),
+            "patience": self.patience,
+            "surrogate_rows": self.surrogate_rows,
+        }
+
+
+def acquire(dataset: str, acquisition: Acquisition, *, seed: int = 0) -> tuple[Raw, Provenance]:
+    """Contents of a data set in their canonical form, and where they came from.
+
+    Parameters
+    ----------
+    dataset : str
+        One of ``DATA_SETS``.
+    acquisition : Acquisition
+        Where to look.
+    seed : int
+        Of the surrogate; real data do not depend on it.
+
+    Returns
+    -------
+    raw : polars.DataFrame or dict of ndarray
+        Table in the canonical schema, or images and labels.
+    provenance : Provenance
+        Its ``because`` tells what was tried.
+
+    Raises
+    ------
+    InvalidInput
+        If a mirror that was named is missing or wrong, or with ``official`` no source is left.
+    """
+    about = entry(dataset)
+    if acquisition.source == "surrogate":
+        return _surrogate(about, acquisition, seed, "data.source is surrogate")
+    tried: list[str] = []
+    for attempt in _ways(about, acquisition):
+        try:
+            raw, provenance = attempt(tried)
+        except Unavailable as reason:
+            log.info("%s: %s", dataset, reason)
+            tried.append(str(reason))
+        else:
+            log.info("%s: %s, %s", dataset, provenance.where, provenance.because)
+            return raw, provenance
+    because = "; ".join(tried)
+    if acquisition.source == "official":
+        raise InvalidInput(
+            "data.source",
+            f"official for {dataset}",
+            f"a reachable source, or data.source auto for a surrogate ({because})",
+        )
+    log.warning("%s: a SURROGATE stands in for the real data, because %s", dataset, because)
+    return _surrogate(about, acquisition, seed, because)
+
+
+def _ways(about: Entry, acquisition: Acquisition) -> Iterator[Any]:
+    """Attempts in order; each takes the reasons so far and returns or raises ``Unavailable``."""
+    access = _access(acquisition)
+    if acquisition.mirror is None:
+        yield _closed("no mirror is named")
+    else:
+        mirror = Mirror(
+            location=acquisition.mirror, files=about.mirror.files, downloads=access.downloads
+        )
+        mirror.check()
+        if about.mirror.checksum:
+            yield lambda tried: _cached(about, acquisition, about.mirror.checksum)
+        yield lambda tried: _from_mirror(about, mirror)
+    for route in module_of(about.name).routes(about):
+        if not route.has_key:
+            yield _closed(f"{route.publisher.name} needs a key in {route.key}")
+            continue
+        yield lambda tried, route=route: _from_publisher(about, route, access, acquisition, tried)
+
+
+def _access(acquisition: Acquisition) -> Access:
+    patience = Patience(acquisition.patience, acquisition.cache / "unreachable.json")
+    return Access(
+        patience=patience,
+        downloads=Downloads(folder=acquisition.cache / "downloads", patience=patience),
+    )
+
+
+def _closed(reason: str) -> Any:
+    def attempt(tried: list[str]):
+        raise Unavailable(reason)
+
+    return attempt
+
+
+def _from_mirror(about: Entry, mirror: Mirror) -> tuple[Raw, Provenance]:
+    if not mirror.has():
+        raise Unavailable(f"the mirror has no {about.name}")
+    raw = module_of(about.name).from_mirror(mirror)
+    return raw, Provenance(
+        dataset=about.name,
+        source="mirror",
+        where=mirror.where,
+        version=about.mirror.version,
+        checksum=checksums.of_raw(raw),
+        because="a mirror is named, and every file in it has the checksum expected",
+        licence=about.licence,
+    )
+
+
+def _from_publisher(
+    about: Entry, route: Route, access: Access, acquisition: Acquisition, tried: list[str]
+) -> tuple[Raw, Provenance]:
+    publisher = route.publisher
+    folder = _cache_folder(about, acquisition, publisher.checksum or _identity(about, publisher))
+    try:
+        return _read_cache(folder)
+    except Unavailable:
+        pass
+    try:
+        raw = route.fetch(access, publisher)
+    except (Unavailable, InvalidInput, pl.exceptions.PolarsError) as reason:
+        raise Unavailable(f"{publisher.name}: {reason}") from None
+    found = checksums.of_raw(raw)
+    if publisher.checksum and found != publisher.checksum:
+        raise Unavailable(
+            f"{publisher.name}: contents have checksum {found}, expected {publisher.checksum}"
+        )
+    first = "" if publisher.checksum else "no checksum is published, so the first one is noted; "
+    provenance = Provenance(
+        dataset=about.name,
+        source="publisher",
+        where=urlsplit(publisher.urls[0]).hostname or publisher.name,
+        version=publisher.version,
+        checksum=found,
+        because=first + "; ".join(["first open way", *tried]),
+        licence=about.licence,
+    )
+    _write_cache(folder, raw, provenance)
+    return raw, provenance
+
+
+def _surrogate(
+    about: Entry, acquisition: Acquisition, seed: int, because: str
+) -> tuple[Raw, Provenance]:
+    key = (DATA_SETS.index(about.name), 0x5E)
+    generator = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=key))
+    raw = module_of(about.name).surrogate(acquisition.surrogate_rows, generator)
+    return raw, Provenance(
+        dataset=about.name,
+        source="surrogate",
+        where="generated here",
+        version=f"surrogate, seed {seed}",
+        checksum=checksums.of_raw(raw),
+        because=because,
+        licence="made from aggregates; contains no record",
+    )
+
+
+def _identity(about: Entry, publisher: Any) -> str:
+    return settings_hash([about.name, publisher.version, list(publisher.urls)])
+
+
+def _cache_folder(about: Entry, acquisition: Acquisition, identity: str) -> Path:
+    return acquisition.cache / about.name / identity[:16]
+
+
+def _cached(about: Entry, acquisition: Acquisition, checksum: str) -> tuple[Raw, Provenance]:
+    return _read_cache(_cache_folder(about, acquisition, checksum))
+
+
+def _read_cache(folder: Path) -> tuple[Raw, Provenance]:
+    """What was cached, if it is still what it was."""
+    try:
+        values = json.loads((folder / "provenance.json").read_text())
+        provenance = Provenance.from_dict(values)
+        raw = read_raw(next(folder.glob("raw.*")))
+    except (OSError, StopIteration, ValueError, TypeError, KeyError, pl.exceptions.PolarsError):
+        raise Unavailable("not in the cache") from None
+    if checksums.of_raw(raw) != provenance.checksum:
+        log.warning("%s: the cached copy is damaged and is fetched again", provenance.dataset)
+        raise Unavailable("the cached copy is damaged")
+    return raw, provenance
+
+
+def _write_cache(folder: Path, raw: Raw, provenance: Provenance) -> None:
+    write_raw(folder / f"raw.{suffix_of(raw)}", raw)
+    write_json(folder / "provenance.json", provenance.to_dict())
+
+
+def suffix_of(raw: Raw) -> str:
+    """File suffix of canonical contents: tables are Parquet, images NPZ."""
+    return "parquet" if isinstance(raw, pl.DataFrame) else "npz"
+
+
+def write_raw(path: str | Path, raw: Raw) -> None:
+    """Write canonical contents atomically, as Parquet or NPZ after the suffix."""
+    with atomic_write(path) as part:
+        if isinstance(raw, pl.DataFrame):
+            raw.write_parquet(part)
+        else:
+            with open(part, "wb") as stream:
+                np.savez(stream, **raw)
+
+
+def read_raw(path: str | Path) -> Raw:
+    """Read what :func:`write_raw` wrote."""
+    if Path(path).suffix == ".parquet":
+        return pl.read_parquet(path)
+    with np.load(path, allow_pickle=False) as arrays:
+        return {name: arrays[name] for name in arrays.files}
+
+
+def read_provenance(path: str | Path) -> Provenance:
+    """Read a ``.provenance.json``."""
+    return Provenance.from_dict(json.loads(Path(path).read_text()))
+
+
+def write_provenance(path: str | Path, provenance: Provenance) -> None:
+    """Write a ``.provenance.json`` atomically."""
+    write_json(path, provenance.to_dict())

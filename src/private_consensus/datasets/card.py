@@ -1,0 +1,123 @@
+"""The data card: what a prepared data set is, for a page; counts and means, never a record."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from .origin import Provenance
+from .tables import MISSING, Schema
+
+PICTURED = 6
+"""Columns whose marginals stand on the card."""
+
+BARS = 12
+
+
+@dataclass(frozen=True, kw_only=True)
+class Card:
+    """Facts about prepared data.
+
+    Parameters
+    ----------
+    dataset, title, preparation : str
+        What it is.
+    rows, dim : int
+        Shape of the features.
+    columns : tuple of str
+        Names of the features; for images one name for all.
+    label : str
+        What +1 means, or the classes.
+    label_rate : float
+        Share of +1; for images of the most frequent class.
+    splits : mapping
+        Name of a split to its rows.
+    protected : mapping
+        Protected attribute to what 1 means.
+    provenance : Provenance
+        Source, host, checksum, reason, licence.
+    citation : str
+        How to cite the data.
+    publishable : bool
+        Whether the licence lets records be handed on.
+    notes : tuple of str
+        What was done to the data and what that means for privacy.
+    marginals : mapping
+        Column to ``{"values": [...], "counts": [...]}`` or ``{"edges": [...], "counts": [...]}``.
+    pictures : mapping
+        Class to its mean image, rows of grey or RGB values 0..255.
+    """
+
+    dataset: str
+    title: str
+    preparation: str
+    rows: int
+    dim: int
+    columns: tuple[str, ...]
+    label: str
+    label_rate: float
+    splits: Mapping[str, int]
+    protected: Mapping[str, str]
+    provenance: Provenance
+    citation: str
+    publishable: bool
+    notes: tuple[str, ...]
+    marginals: Mapping[str, Mapping[str, list[Any]]] = field(default_factory=dict)
+    pictures: Mapping[str, list[Any]] = field(default_factory=dict)
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON-able; source, host, because, checksum and licence also stand at the top."""
+        values = asdict(self)
+        origin = values["provenance"]
+        return {
+            **values,
+            "columns": list(self.columns),
+            "notes": list(self.notes),
+            "source": origin["source"],
+            "host": origin["where"],
+            "because": origin["because"],
+            "checksum": origin["checksum"],
+            "licence": origin["licence"],
+            "version": origin["version"],
+        }
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> Card:
+        """Inverse of :meth:`to_dict`."""
+        kept = {k: v for k, v in values.items() if k in cls.__dataclass_fields__}
+        kept["provenance"] = Provenance.from_dict(kept["provenance"])
+        kept["columns"], kept["notes"] = tuple(kept["columns"]), tuple(kept["notes"])
+        return cls(**kept)
+
+
+def marginals_of(table: pl.DataFrame, schema: Schema) -> dict[str, dict[str, list[Any]]]:
+    """Histograms of the first few columns, label first."""
+    chosen = [schema.label, *[c for c in schema.features if c in table.columns]][: PICTURED + 1]
+    return {
+        name: _bars(table[name]) if schema.is_numeric(name) else _counts(table[name])
+        for name in chosen
+    }
+
+
+def _bars(column: pl.Series) -> dict[str, list[Any]]:
+    values = column.drop_nulls().to_numpy()
+    counts, edges = np.histogram(values, BARS)
+    return {"edges": [round(float(e), 3) for e in edges], "counts": [int(c) for c in counts]}
+
+
+def _counts(column: pl.Series) -> dict[str, list[Any]]:
+    counts = (
+        column.fill_null(MISSING)
+        .value_counts()
+        .sort(["count", column.name], descending=[True, False])
+    )
+    shown = counts.head(BARS)
+    rest = int(counts["count"].sum() - shown["count"].sum())
+    values, numbers = shown[column.name].to_list(), shown["count"].to_list()
+    if rest:
+        values, numbers = [*values, "other"], [*numbers, rest]
+    return {"values": values, "counts": numbers}

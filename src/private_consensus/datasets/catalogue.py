@@ -1,0 +1,92 @@
+"""The one table of sources, ``sources.yaml``: versions, hosts, checksums, licences, citations."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from importlib.resources import files
+from types import ModuleType
+from typing import Any
+
+import yaml
+
+from private_consensus.errors import InvalidInput
+from private_consensus.provenance import settings_hash
+
+DATA_SETS = ("adult", "us", "brazil", "mnist", "cifar10")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Publisher:
+    """One way to a publisher: what it is called, where it is, which edition it gives."""
+
+    name: str
+    urls: tuple[str, ...]
+    version: str
+    checksum: str | None = None
+    files: Mapping[str, str] = field(default_factory=dict)
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True)
+class MirrorCopy:
+    """What a mirror is expected to hold: files with the checksum of file or contents."""
+
+    version: str
+    files: Mapping[str, Mapping[str, str]]
+    checksum: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Entry:
+    """A data set's row of the table of sources."""
+
+    name: str
+    title: str
+    licence: str
+    citation: str
+    publishable: bool
+    mirror: MirrorCopy
+    publishers: tuple[Publisher, ...]
+
+
+def entry(dataset: str) -> Entry:
+    """Row of one data set."""
+    if dataset not in DATA_SETS:
+        raise InvalidInput("data set", dataset, f"one of {', '.join(DATA_SETS)}")
+    row = dict(_table()[dataset])
+    row["mirror"] = MirrorCopy(**row["mirror"])
+    row["publishers"] = tuple(
+        Publisher(**{**way, "urls": tuple(way["urls"])}) for way in row["publishers"]
+    )
+    return Entry(name=dataset, **row)
+
+
+def module_of(dataset: str) -> ModuleType:
+    """Module of one data set; found by name, so that an edit of one leaves the others alone."""
+    if dataset not in DATA_SETS:
+        raise InvalidInput("data set", dataset, f"one of {', '.join(DATA_SETS)}")
+    return importlib.import_module(f"{__package__}.{dataset}")
+
+
+def aggregates(dataset: str) -> dict[str, Any]:
+    """Published aggregates from which the surrogate of a table is drawn."""
+    text = files(__package__).joinpath("aggregates", f"{dataset}.yaml").read_text()
+    return yaml.load(text, Loader=_LOADER)
+
+
+def fingerprint(dataset: str) -> str:
+    """Hash of what this folder's YAML files say of a data set; the code's hash misses them."""
+    path = files(__package__).joinpath("aggregates", f"{dataset}.yaml")
+    said = path.read_text() if path.is_file() else ""
+    return settings_hash([_table()[dataset], said])
+
+
+_LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+
+@cache
+def _table() -> dict[str, Any]:
+    return yaml.load(files(__package__).joinpath("sources.yaml").read_text(), Loader=_LOADER)

@@ -1,0 +1,64 @@
+"""Checksums of contents, so that the same data have one checksum however they arrive.
+
+A table's is taken over names and values of its columns, not over a file format: it does not depend
+on who wrote the file nor on the version of a library.
+"""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+from collections.abc import Mapping
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+
+MISSING_INTEGER = np.iinfo(np.int64).min
+MISSING_TEXT = "\x00"
+
+
+def of_file(path: str | Path) -> str:
+    """SHA-256 of a file's bytes."""
+    with open(path, "rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+def of_unzipped(path: str | Path) -> str:
+    """SHA-256 of what a gzip file holds; gzip itself is not reproducible."""
+    with gzip.open(path, "rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+def of_raw(raw: pl.DataFrame | Mapping[str, np.ndarray]) -> str:
+    """SHA-256 of a canonical table or of named arrays."""
+    return of_table(raw) if isinstance(raw, pl.DataFrame) else of_arrays(raw)
+
+
+def of_table(table: pl.DataFrame) -> str:
+    """SHA-256 of the columns in order: name, then values as 64-bit numbers or UTF-8 lines."""
+    digest = hashlib.sha256()
+    for column in table.iter_columns():
+        digest.update(f"{column.name}\0{column.len()}\0".encode())
+        digest.update(_bytes_of(column))
+    return digest.hexdigest()
+
+
+def of_arrays(arrays: Mapping[str, np.ndarray]) -> str:
+    """SHA-256 of named arrays: name, type, shape and little-endian values."""
+    digest = hashlib.sha256()
+    for name in sorted(arrays):
+        array = np.ascontiguousarray(arrays[name])
+        array = array.astype(array.dtype.newbyteorder("<"), copy=False)
+        digest.update(f"{name}\0{array.dtype.str}\0{array.shape}\0".encode())
+        digest.update(array.data)
+    return digest.hexdigest()
+
+
+def _bytes_of(column: pl.Series) -> bytes:
+    if column.dtype == pl.String:
+        return "\n".join(column.fill_null(MISSING_TEXT).to_list()).encode()
+    if column.dtype.is_integer():
+        values = column.cast(pl.Int64).fill_null(MISSING_INTEGER)
+        return values.to_numpy().astype("<i8").tobytes()
+    return column.cast(pl.Float64).fill_null(np.nan).to_numpy().astype("<f8").tobytes()

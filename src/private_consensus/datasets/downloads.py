@@ -1,0 +1,181 @@
+"""Downloads that survive: retries with backoff, resumed ranges, checked and placed whole.
+
+``pooch`` checks and places; what it lacks, going on where a broken transfer stopped, is here.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from .patience import Patience, Unavailable
+
+log = logging.getLogger(__name__)
+
+CHUNK = 1 << 16
+SLOWEST = 1024
+"""Bytes a second below which a transfer counts as stalled."""
+
+TRANSIENT = frozenset({408, 425, 429, 500, 502, 503, 504})
+
+
+class _Broken(Exception):
+    """A transfer that may succeed when tried again."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Downloads:
+    """A folder of downloaded files.
+
+    Parameters
+    ----------
+    folder : path
+        Where files and the beginnings of files are kept.
+    patience : Patience
+        Purse for silent hosts, stalls and pauses between tries.
+    retries : int
+        Tries after the first.
+    backoff : float
+        Seconds before the second try; doubled for each further one.
+    """
+
+    folder: Path
+    patience: Patience
+    retries: int = 3
+    backoff: float = 0.5
+
+    def fetch(self, url: str, name: str, *, checksum: str | None = None) -> Path:
+        """Local path of a file, downloaded unless it is here already.
+
+        Parameters
+        ----------
+        url : str
+            http or https.
+        name : str
+            Name of the local file.
+        checksum : str, optional
+            SHA-256 of the file; without it the caller has to check the contents.
+
+        Raises
+        ------
+        Unavailable
+            The message says why.
+        """
+        resumed = self._part(name).exists()
+        try:
+            return self._retrieve(url, name, checksum)
+        except Unavailable:
+            # What a former call left may belong to another file: once more from the start.
+            if not resumed or self._part(name).exists():
+                raise
+            return self._retrieve(url, name, checksum)
+
+    def forget(self, name: str) -> None:
+        """Remove a file whose contents turned out to be wrong."""
+        (self.folder / name).unlink(missing_ok=True)
+        self._part(name).unlink(missing_ok=True)
+
+    def _retrieve(self, url: str, name: str, checksum: str | None) -> Path:
+        import pooch
+
+        pooch.get_logger().setLevel("WARNING")
+        self.folder.mkdir(parents=True, exist_ok=True)
+        if not (self.folder / name).exists():
+            self.patience.knock(url)
+        try:
+            path = pooch.retrieve(
+                url,
+                known_hash=checksum and f"sha256:{checksum}",
+                fname=name,
+                path=self.folder,
+                downloader=lambda url, target, _: self._download(url, Path(target), name),
+            )
+        except ValueError as error:
+            raise Unavailable(f"{url} has wrong contents ({_one_line(error)})") from None
+        return Path(path)
+
+    def _download(self, url: str, target: Path, name: str) -> None:
+        part = self._part(name)
+        for attempt in range(self.retries + 1):
+            try:
+                self._append(url, part)
+                os.replace(part, target)
+                return
+            except _Broken as error:
+                reason = str(error)
+                log.info("%s: try %d failed: %s", url, attempt + 1, reason)
+            if self.patience.left <= 0:
+                raise Unavailable(f"{url}: {reason}, and no patience is left")
+            if attempt < self.retries:
+                self.patience.sleep(self.backoff * 2**attempt)
+        raise Unavailable(f"{url}: {reason} ({self.retries + 1} tries)")
+
+    def _append(self, url: str, part: Path) -> None:
+        """Bring ``part`` to its full length, going on where it ends if the host can."""
+        import requests
+
+        have = part.stat().st_size if part.exists() else 0
+        timeout = max(0.1, self.patience.left)
+        start = time.monotonic()
+        try:
+            with requests.get(
+                url, headers=_headers(have), stream=True, timeout=(timeout, timeout)
+            ) as response:
+                have = _accepted(response, have, part)
+                self._write(response, part, have)
+        except requests.Timeout as error:
+            self.patience.charge(time.monotonic() - start)
+            raise _Broken("no byte for too long") from error
+        except requests.ConnectionError as error:
+            # requests reports a read that times out in mid-body as a lost connection.
+            if "timed out" in str(error):
+                self.patience.charge(timeout)
+            raise _Broken(f"connection lost ({type(error).__name__})") from error
+        except requests.RequestException as error:
+            raise _Broken(_one_line(error)) from error
+
+    def _write(self, response, part: Path, have: int) -> None:
+        expected = response.headers.get("Content-Length")
+        got, start = 0, time.monotonic()
+        with open(part, "ab" if have else "wb") as stream:
+            for chunk in response.iter_content(CHUNK):
+                stream.write(chunk)
+                got += len(chunk)
+                elapsed = time.monotonic() - start
+                if elapsed > self.patience.left and got < SLOWEST * elapsed:
+                    self.patience.charge(elapsed)
+                    raise _Broken(f"only {got / elapsed:.0f} bytes a second")
+        if expected is not None and got < int(expected):
+            raise _Broken(f"ended after {got} of {expected} bytes")
+
+    def _part(self, name: str) -> Path:
+        return self.folder / f".{name}.part"
+
+
+def _headers(have: int) -> dict[str, str]:
+    headers = {"Accept-Encoding": "identity"}
+    if have:
+        headers["Range"] = f"bytes={have}-"
+    return headers
+
+
+def _accepted(response, have: int, part: Path) -> int:
+    """Bytes of ``part`` to keep in view of the answer; raises if there is nothing to read."""
+    status = response.status_code
+    if status == 206 and response.headers.get("Content-Range", "").startswith(f"bytes {have}-"):
+        return have
+    if status == 200:
+        return 0
+    if status in (206, 416):
+        part.unlink(missing_ok=True)
+        raise _Broken("the host cannot resume here")
+    if status in TRANSIENT:
+        raise _Broken(f"HTTP status {status}")
+    raise Unavailable(f"{response.url}: HTTP status {status}")
+
+
+def _one_line(error: Exception) -> str:
+    return " ".join(str(error).split())

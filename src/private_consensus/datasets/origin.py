@@ -1,0 +1,53 @@
+"""Where a data set came from: the statement that travels with it to every figure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+
+SOURCES = ("publisher", "mirror", "surrogate")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Provenance:
+    """Origin of one acquired data set.
+
+    Parameters
+    ----------
+    dataset : str
+        Name of the data set.
+    source : {"publisher", "mirror", "surrogate"}
+        Who gave it.
+    where : str
+        Host of the publisher or of a mirror's URL, ``mirror folder``, or ``generated here``.
+    version : str
+        Which edition or excerpt.
+    checksum : str
+        SHA-256 of the canonical contents (see :mod:`.checksums`), however they were wrapped.
+    because : str
+        Why this source: what was tried before, and how it failed.
+    licence : str
+        Terms of use.
+    """
+
+    dataset: str
+    source: str
+    where: str
+    version: str
+    checksum: str
+    because: str
+    licence: str
+
+    @property
+    def is_surrogate(self) -> bool:
+        """Whether the data were generated, and must be labelled so wherever they show."""
+        return self.source == "surrogate"
+
+    def to_dict(self) -> dict[str, str]:
+        """Plain dictionary, for JSON."""
+        return asdict(self)
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, str]) -> Provenance:
+        """Inverse of :meth:`to_dict`."""
+        return cls(**values)

@@ -1,0 +1,49 @@
+"""What the module of a data set offers, and what it is given to do its work."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+
+from .catalogue import Publisher
+from .downloads import Downloads
+from .patience import Patience
+
+Raw = pl.DataFrame | Mapping[str, np.ndarray]
+"""A table in its canonical schema, or named arrays of images and labels."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Access:
+    """Means to reach a publisher: a purse of seconds and a folder for downloads."""
+
+    patience: Patience
+    downloads: Downloads
+
+
+@dataclass(frozen=True, kw_only=True)
+class Route:
+    """One way from a publisher to canonical contents.
+
+    Parameters
+    ----------
+    publisher : Publisher
+        Row of the table of sources.
+    fetch : callable
+        ``(access, publisher) -> raw``; raises ``Unavailable``.
+    key : str, optional
+        Environment variable without which this way is closed.
+    """
+
+    publisher: Publisher
+    fetch: Callable[[Access, Publisher], Raw]
+    key: str | None = None
+
+    @property
+    def has_key(self) -> bool:
+        """Whether the key that this way needs is there."""
+        return self.key is None or bool(os.environ.get(self.key))

@@ -1,0 +1,96 @@
+"""Data.  Needs: nothing but a mirror or the publishers.  Makes: results/{scale}/raw, prepared, cards
+
+Where data come from is said in the configuration (data.source, data.mirror, data.cache); what was
+done, and why, in the .provenance.json beside every raw file and on every card.
+"""
+
+from pathlib import Path
+
+from private_consensus.datasets import Acquisition, PREPARATIONS, fingerprint
+from private_consensus.provenance import code_hash
+
+ACQUISITION = Acquisition(
+    source=CONFIG.data.source,
+    mirror=CONFIG.data.mirror,
+    cache=CONFIG.data.cache,
+    patience=CONFIG.data.patience,
+    surrogate_rows=CONFIG.data.surrogate_rows,
+)
+DATA_SCRIPTS = Path(workflow.basedir) / "workflow" / "scripts"
+
+
+rule acquire:
+    output:
+        raw="results/{scale}/raw/{dataset}.parquet",
+        provenance="results/{scale}/raw/{dataset}.provenance.json",
+    log:
+        "results/{scale}/logs/acquire.{dataset}.log",
+    benchmark:
+        "results/{scale}/timings/acquire.{dataset}.tsv"
+    wildcard_constraints:
+        dataset="adult|us|brazil",
+    conda:
+        "../../environment.yml"
+    threads: 1
+    resources:
+        mem_mb=1000,
+        runtime=60,
+    params:
+        acquisition=ACQUISITION.to_dict(),
+        seed=CONFIG.seed,
+        sources=lambda wildcards: fingerprint(wildcards.dataset),
+        code=lambda wildcards: code_hash(
+            "private_consensus.datasets",
+            f"private_consensus.datasets.{wildcards.dataset}",
+            files=[DATA_SCRIPTS / "acquire.py"],
+        ),
+    message:
+        "Data set {wildcards.dataset}"
+    script:
+        "../scripts/acquire.py"
+
+
+use rule acquire as acquire_images with:
+    output:
+        raw="results/{scale}/raw/{dataset}.npz",
+        provenance="results/{scale}/raw/{dataset}.provenance.json",
+    wildcard_constraints:
+        dataset="mnist|cifar10",
+
+
+rule prepare:
+    input:
+        raw=lambda wildcards: "results/{scale}/raw/{file}".format(
+            scale=wildcards.scale, file=PREPARATIONS[wildcards.preparation].raw_file
+        ),
+        provenance=lambda wildcards: "results/{scale}/raw/{dataset}.provenance.json".format(
+            scale=wildcards.scale, dataset=PREPARATIONS[wildcards.preparation].dataset
+        ),
+    output:
+        prepared="results/{scale}/prepared/{preparation}.npz",
+        card="results/{scale}/cards/{preparation}.json",
+    log:
+        "results/{scale}/logs/prepare.{preparation}.log",
+    benchmark:
+        "results/{scale}/timings/prepare.{preparation}.tsv"
+    wildcard_constraints:
+        preparation="|".join(PREPARATIONS),
+    conda:
+        "../../environment.yml"
+    threads: 1
+    resources:
+        mem_mb=1000,
+        runtime=10,
+    params:
+        sources=lambda wildcards: fingerprint(
+            PREPARATIONS[wildcards.preparation].dataset
+        ),
+        code=lambda wildcards: code_hash(
+            "private_consensus.datasets",
+            f"private_consensus.datasets.{PREPARATIONS[wildcards.preparation].dataset}",
+            files=[DATA_SCRIPTS / "prepare.py"],
+        ),
+    message:
+        "Prepare {wildcards.preparation}"
+    script:
+        "../scripts/prepare.py"
