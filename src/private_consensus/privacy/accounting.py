@@ -29,7 +29,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from private_consensus.errors import InvalidInput, require
+from private_consensus.errors import require
 from private_consensus.privacy.budget import Budget
 from private_consensus.privacy.conversions import (
     gaussian_epsilon,

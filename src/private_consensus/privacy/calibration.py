@@ -1,7 +1,7 @@
 r"""From a budget to a noise scale.
 
-Each function states the sensitivity's norm; the relation is the caller's, and the budget is then for
-that relation. A budget with infinite epsilon gives scale 0.
+Each function states the sensitivity's norm; the relation is the caller's, and the budget is then
+for that relation. A budget with infinite epsilon gives scale 0.
 
 References
 ----------
@@ -50,7 +50,7 @@ def classical_gaussian_scale(budget: Budget, sensitivity: float = 1.0) -> float:
     Raises
     ------
     InvalidInput
-        Where epsilon is 1 or more: the theorem does not cover it, and for large epsilon it is false.
+        Where epsilon is 1 or more: not covered by the theorem, and false for large epsilon.
     """
     if not budget.private:
         return 0.0
@@ -84,10 +84,10 @@ def extended_gaussian_scale(budget: Budget, sensitivity: float = 1.0) -> float:
 
 
 def laplace_scale(budget: Budget, sensitivity: float = 1.0, count: int = 1) -> float:
-    r"""Laplace scale b for ``count`` releases of l1 ``sensitivity``: :math:`count\,\Delta_1/\epsilon`.
+    r"""Laplace scale b for ``count`` releases of l1 ``sensitivity``.
 
-    Pure composition; ``budget.delta`` is left unspent. It is also the scale 1/zeta of gamma-norm
-    noise of that l2 sensitivity.
+    :math:`count\,\Delta_1/\epsilon`: pure composition; ``budget.delta`` is left unspent. It is
+    also the scale 1/zeta of gamma-norm noise of that l2 sensitivity.
     """
     return count * sensitivity / budget.epsilon
 
@@ -95,9 +95,10 @@ def laplace_scale(budget: Budget, sensitivity: float = 1.0, count: int = 1) -> f
 def zcdp_gaussian_scale(
     budget: Budget, sensitivity: float = 1.0, count: int = 1, *, conversion: str = "cks"
 ) -> float:
-    r"""Standard deviation for ``count`` releases by way of zCDP: :math:`\Delta_2\sqrt{count/(2\rho)}`.
+    r"""Standard deviation for ``count`` releases by way of zCDP.
 
-    For papers that calibrate so; exact Gaussian differential privacy needs less noise.
+    :math:`\Delta_2\sqrt{count/(2\rho)}`, for papers that calibrate so; exact Gaussian
+    differential privacy needs less noise.
     """
     if not budget.private or count == 0:
         return 0.0

@@ -60,7 +60,8 @@ def gaussian_log_delta(mu: Any, epsilon: Any) -> Any:
     r"""Logarithm of :func:`gaussian_delta`, without its underflow.
 
     With the Mills ratio :math:`m(t) = \Phi(-t)/\varphi(t)` and
-    :math:`t_\pm = \epsilon/\mu \pm \mu/2` the factor :math:`e^\epsilon` cancels exactly: :math:`\delta = \varphi(t_-)\,(m(t_-) - m(t_+))`.
+    :math:`t_\pm = \epsilon/\mu \pm \mu/2` the factor :math:`e^\epsilon` cancels exactly:
+    :math:`\delta = \varphi(t_-)\,(m(t_-) - m(t_+))`.
     """
     mu, epsilon = np.broadcast_arrays(np.asarray(mu, float), np.asarray(epsilon, float))
     require(bool(np.all(mu >= 0)), "mu", mu, "numbers >= 0")
@@ -258,8 +259,8 @@ def pure_rho(epsilon: Any, *, form: str = "tight") -> Any:
 def laplace_rho(epsilon: Any) -> Any:
     r"""Rho of Laplace noise whose l1 sensitivity over scale is ``epsilon``.
 
-    :math:`\epsilon + e^{-\epsilon} - 1` (Harrison & Manurangsi 2026). It holds for ``gamma_norm`` too, see
-    :mod:`private_consensus.privacy.accounting`.
+    :math:`\epsilon + e^{-\epsilon} - 1` (Harrison & Manurangsi 2026). It holds for
+    ``gamma_norm`` too, see :mod:`private_consensus.privacy.accounting`.
     """
     epsilon = np.asarray(epsilon, float)
     return _scalar(epsilon + np.expm1(-epsilon))

@@ -1,0 +1,168 @@
+r"""The sparse vector technique: many questions, paid for only where the answer is "above".
+
+References
+----------
+Lyu, Su, Li, "Understanding the sparse vector technique for differential privacy", PVLDB 2017:
+Algorithm 7, of which Algorithm 1 is the case of two equal parts and no numbers.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from private_consensus.errors import require
+from private_consensus.privacy.releases import Release, pure
+
+
+@dataclass(frozen=True)
+class Answers:
+    """What the sparse vector technique lets out.
+
+    Parameters
+    ----------
+    answered : ndarray of bool, shape (..., n)
+        False from the query on that follows the last allowed "above".
+    above : ndarray of bool, shape (..., n)
+        False where not answered.
+    values : ndarray, shape (..., n)
+        Noisy query where above and numbers were paid for, else NaN.
+    """
+
+    answered: np.ndarray
+    above: np.ndarray
+    values: np.ndarray
+
+
+@dataclass(frozen=True)
+class SparseVector:
+    r"""Noise scales and cost of the technique.
+
+    One threshold is noised once, each query anew, and the technique stops after ``count`` answers
+    "above". With c = ``count`` and sensitivity :math:`\Delta` the noises are Laplace of scale
+    :math:`\Delta/\epsilon_1` (threshold), :math:`2c\Delta/\epsilon_2` (query; half of it where
+    queries are monotonic) and :math:`c\Delta/\epsilon_3` (number).
+
+    Parameters
+    ----------
+    sensitivity : float
+        Of each query, whatever the earlier answers were: a query on something computed from the
+        data that has not been released has no bound that holds given the answers.
+    count : int
+        At least 1.
+    epsilon_threshold, epsilon_queries, epsilon_numbers : float
+        The third is 0 where only "above" or "below" is let out.
+    monotonic : bool
+        From one neighbour to the other all queries move in one direction.
+
+    Raises
+    ------
+    InvalidInput
+        With key ``sparse_vector.<field>``.
+    """
+
+    sensitivity: float
+    count: int
+    epsilon_threshold: float
+    epsilon_queries: float
+    epsilon_numbers: float = 0.0
+    monotonic: bool = False
+
+    def __post_init__(self):
+        require(self.count >= 1, "sparse_vector.count", self.count, "at least 1")
+        for name in ("sensitivity", "epsilon_threshold", "epsilon_queries"):
+            value = getattr(self, name)
+            require(value > 0, f"sparse_vector.{name}", value, "a number above 0")
+        numbers = self.epsilon_numbers
+        require(numbers >= 0, "sparse_vector.epsilon_numbers", numbers, "a number >= 0")
+
+    @classmethod
+    def split(
+        cls,
+        epsilon: float,
+        *,
+        sensitivity: float,
+        count: int,
+        monotonic: bool = False,
+        equal: bool = False,
+    ) -> SparseVector:
+        r"""Parts of ``epsilon`` as 1 : (2c)^(2/3), or (c)^(2/3) if monotonic; or equal parts.
+
+        The first has the least variance of query minus threshold noise; equal parts are
+        Algorithm 1.
+        """
+        share = 1.0 if equal else (count if monotonic else 2 * count) ** (2 / 3)
+        first = epsilon / (1 + share)
+        return cls(sensitivity, count, first, epsilon - first, monotonic=monotonic)
+
+    @property
+    def epsilon(self) -> float:
+        """Pure epsilon of all answers together."""
+        return self.epsilon_threshold + self.epsilon_queries + self.epsilon_numbers
+
+    @property
+    def threshold_scale(self) -> float:
+        """Laplace scale of the threshold's noise."""
+        return self.sensitivity / self.epsilon_threshold
+
+    @property
+    def query_scale(self) -> float:
+        """Laplace scale of each query's noise."""
+        moves = 1 if self.monotonic else 2
+        return moves * self.count * self.sensitivity / self.epsilon_queries
+
+    @property
+    def number_scale(self) -> float:
+        """Laplace scale of the numbers let out; infinite where none is paid for."""
+        if self.epsilon_numbers == 0:
+            return np.inf
+        return self.count * self.sensitivity / self.epsilon_numbers
+
+    def release(self, **options: Any) -> Release:
+        """What an accountant is told."""
+        return pure(self.epsilon, **options)
+
+    def above(self, query: Any, noisy_threshold: Any, unit: Any) -> Any:
+        """One test, for callers whose next query depends on the answer; they count "above".
+
+        Parameters
+        ----------
+        query : float or ndarray
+        noisy_threshold : float or ndarray
+            Threshold plus :attr:`threshold_scale` times one Laplace draw, the same at all tests.
+        unit : float or ndarray
+            Fresh Laplace draws of scale 1.
+        """
+        return query + self.query_scale * unit >= noisy_threshold
+
+    def run(
+        self,
+        queries: np.ndarray,
+        threshold: Any,
+        unit_threshold: np.ndarray,
+        unit_queries: np.ndarray,
+        unit_numbers: np.ndarray | None = None,
+    ) -> Answers:
+        """All answers to queries that are known beforehand.
+
+        Parameters
+        ----------
+        queries : ndarray, shape (..., n)
+        threshold : float or ndarray
+            Broadcast against ``queries``.
+        unit_threshold : ndarray, shape (...)
+            Laplace draws of scale 1, one a run.
+        unit_queries, unit_numbers : ndarray, shape (..., n)
+            Laplace draws of scale 1; the latter needed where numbers are paid for.
+        """
+        noisy_threshold = threshold + self.threshold_scale * np.asarray(unit_threshold)[..., None]
+        above = self.above(queries, noisy_threshold, unit_queries)
+        answered = np.cumsum(above, axis=-1) - above < self.count
+        above = above & answered
+        values = np.full(above.shape, np.nan)
+        if self.epsilon_numbers > 0:
+            numbers = np.broadcast_to(queries + self.number_scale * unit_numbers, above.shape)
+            values[above] = numbers[above]
+        return Answers(answered, above, values)
