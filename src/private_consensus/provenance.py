@@ -85,10 +85,27 @@ def write_json(path: str | Path, value: Any) -> None:
 
 @cache
 def _origin(module: str) -> str:
-    spec = importlib.util.find_spec(module)
-    if spec is None or spec.origin is None:
+    """File of a module; our own are found without importing them, others by the import system."""
+    if _is_ours(module):
+        found = _file_of(module)
+    else:
+        spec = importlib.util.find_spec(module)
+        found = spec.origin if spec else None
+    if found is None:
         raise ModuleNotFoundError(module)
-    return spec.origin
+    return found
+
+
+def _file_of(module: str) -> str | None:
+    stem = Path(__file__).parent.joinpath(*module.split(".")[1:])
+    for file in (stem / "__init__.py", stem.with_suffix(".py")):
+        if file.exists():
+            return str(file)
+    return None
+
+
+def _is_ours(name: str) -> bool:
+    return name == PACKAGE or name.startswith(f"{PACKAGE}.")
 
 
 @cache
@@ -132,13 +149,7 @@ def _absolute(node: ast.ImportFrom, package: str) -> str:
 
 
 def _ours(name: str) -> set[str]:
-    if name != PACKAGE and not name.startswith(f"{PACKAGE}."):
-        return set()
-    try:
-        spec = importlib.util.find_spec(name)
-    except ModuleNotFoundError:
-        return set()
-    return {name} | _parents(name) if spec and spec.origin else set()
+    return {name} | _parents(name) if _is_ours(name) and _file_of(name) else set()
 
 
 def _parents(module: str) -> set[str]:

@@ -1,0 +1,53 @@
+"""The whole reproduction.
+
+    snakemake --cores 8                         everything
+    snakemake --cores 2 showkatbakhsh_fig2      one figure
+    snakemake --cores 2 --configfile config/smoke.yaml
+"""
+
+import os
+import sys
+from pathlib import Path
+
+SOURCE = Path(workflow.basedir, "src").as_posix()
+sys.path.insert(0, SOURCE)
+os.environ["PYTHONPATH"] = os.pathsep.join(
+    filter(None, [SOURCE, os.environ.get("PYTHONPATH")])
+)
+
+from private_consensus.errors import InvalidInput
+from private_consensus.experiments.plan import load
+
+
+configfile: "config/config.yaml"
+
+
+try:
+    PLAN = load(config, Path(workflow.basedir, "config"))
+except InvalidInput as error:
+    sys.exit("The configuration is not valid:\n  " + "\n  ".join(str(error).splitlines()))
+
+CONFIG = PLAN.config
+SCALE = CONFIG.scale
+
+
+wildcard_constraints:
+    scale="[a-z][a-z0-9_]*",
+    experiment="[a-z][a-z0-9_]*",
+    algorithm="[a-z][a-z0-9_]*",
+    figure="[A-Za-z][A-Za-z0-9_]*",
+    paper="[a-z][a-z0-9_]*",
+
+
+rule everything:
+    default_target: True
+    input:
+        f"results/{SCALE}/report/index.html",
+
+
+include: "workflow/rules/common.smk"
+include: "workflow/rules/data.smk"
+include: "workflow/rules/runs.smk"
+include: "workflow/rules/figures.smk"
+include: "workflow/rules/claims.smk"
+include: "workflow/rules/report.smk"

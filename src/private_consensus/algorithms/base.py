@@ -1,0 +1,174 @@
+"""What an algorithm is, and the loop that most of them share.
+
+An algorithm is a frozen dataclass of hyperparameters in the symbols of its paper. Its fields are
+scalars, or arrays that broadcast to (runs, agents, dim); ``stack`` joins settings that differ in
+numbers only, and then such a field carries the settings axis in front.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from typing import Any, ClassVar, NamedTuple, Protocol, Self
+
+import numpy as np
+
+from ..errors import InvalidInput
+from ..networks import Network
+from ..privacy import Budget, Relation, Release
+from ..problems import Problem
+from ..randomness import Streams
+
+
+FOR_CALIBRATION = {"calibration only": True}
+"""Metadata of fields that decide how the noise is set and mean nothing to the running algorithm."""
+
+
+class Observe(Protocol):
+    """What the driver gives to :meth:`Algorithm.run`, to be called after every iteration."""
+
+    def __call__(self, t: int, active: np.ndarray, seen: Mapping[str, Any]) -> None:
+        """``active`` indexes the settings still running; ``seen`` maps quantities to iterates
+        ``[len(active), runs, agents, dim]``, to measurements ``[len(active), runs]`` or to costs."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Algorithm(ABC):
+    """An algorithm of the field, private or not.
+
+    Attributes
+    ----------
+    relation : Relation
+        Whose change the guarantee hides.
+    source : str
+        Paper, section and equations.
+    oracles : tuple of str
+        Uses of private data that no mechanism covers.
+    """
+
+    relation: ClassVar[Relation] = Relation("record", "replace")
+    source: ClassVar[str] = ""
+    oracles: ClassVar[tuple[str, ...]] = ()
+
+    def calibrate(
+        self, budget: Budget, problem: Problem, network: Network, horizon: int
+    ) -> Self:
+        """A copy with its noise set such that the whole run spends ``budget``."""
+        if np.isfinite(budget.epsilon):
+            raise InvalidInput("budget.epsilon", budget.epsilon, "inf: this algorithm is not private")
+        return self
+
+    @abstractmethod
+    def releases(self, problem: Problem, network: Network, horizon: int) -> list[Release]:
+        """What an observer of all messages sees of one agent, the one with the greatest loss."""
+
+    def epsilon_by_formula(
+        self, delta: float, problem: Problem, network: Network, horizon: int
+    ) -> float:
+        """Epsilon that the paper's own formula gives for the noise that is set."""
+        return float("nan")
+
+    @abstractmethod
+    def run(
+        self,
+        problem: Problem,
+        network: Network,
+        streams: Streams,
+        horizon: np.ndarray,
+        observe: Observe,
+    ) -> None:
+        """Run a batch of settings, each to its own horizon (an array ``[settings]``)."""
+
+
+class Iterative(Algorithm):
+    """An algorithm that repeats one step; state arrays are ``[settings, runs, agents, dim]``."""
+
+    @abstractmethod
+    def start(self, problem: Problem, network: Network, streams: Streams, settings: int) -> NamedTuple:
+        """The state before the first iteration."""
+
+    @abstractmethod
+    def draws(self, problem: Problem, streams: Streams) -> Iterator[Any]:
+        """Unit draws, one item an iteration."""
+
+    @abstractmethod
+    def step(
+        self, state: Any, problem: Problem, network: Network, draw: Any, t: int
+    ) -> NamedTuple:
+        """The state after iteration ``t`` = 1, 2, ..."""
+
+    @abstractmethod
+    def seen(self, state: Any, problem: Problem, t: int) -> Mapping[str, np.ndarray]:
+        """Quantities of a state: ``internal`` and ``released`` iterates, and what else there is."""
+
+    def outcome(
+        self, state: Any, problem: Problem, network: Network, t: int
+    ) -> Mapping[str, np.ndarray]:
+        """Quantities that exist only once a setting has ended."""
+        return {}
+
+    def run(self, problem, network, streams, horizon, observe):
+        horizon = np.asarray(horizon)
+        active = np.arange(len(horizon))
+        algorithm = self
+        state = self.start(problem, network, streams, len(horizon))
+        draws = self.draws(problem, streams)
+        for t in range(1, int(horizon.max()) + 1):
+            state = algorithm.step(state, problem, network, next(draws), t)
+            observe(t, active, algorithm.seen(state, problem, t))
+            ended = horizon[active] == t
+            if not ended.any():
+                continue
+            last = algorithm.select(ended).outcome(_take(state, ended), problem, network, t)
+            observe(t, active[ended], last)
+            algorithm, state, active = algorithm.select(~ended), _take(state, ~ended), active[~ended]
+
+    def select(self, chosen: np.ndarray) -> Self:
+        """The batch restricted to some of its settings."""
+        changed = {
+            f.name: value[chosen]
+            for f in fields(self)
+            if isinstance(value := getattr(self, f.name), np.ndarray)
+        }
+        return replace(self, **changed)
+
+
+def column(value: Any) -> Any:
+    """A field as it broadcasts against ``[settings, runs, agents, dim]``."""
+    if isinstance(value, np.ndarray) and value.ndim == 1:
+        return value[:, None, None, None]
+    return value
+
+
+def structure(algorithm: Algorithm) -> tuple:
+    """What settings of one batch must have in common: all but numbers and switches of calibration."""
+    running = (f for f in fields(algorithm) if f.metadata != FOR_CALIBRATION)
+    values = ((f.name, getattr(algorithm, f.name)) for f in running)
+    return (type(algorithm), *((name, value) for name, value in values if not _is_number(value)))
+
+
+def stack(settings: Sequence[Algorithm]) -> Algorithm:
+    """One batch of settings of equal structure; numbers become arrays with the settings axis."""
+    first = settings[0]
+    if any(structure(setting) != structure(first) for setting in settings):
+        raise ValueError("settings of different structure do not stack")
+    stacked = {
+        f.name: _stack_values([getattr(setting, f.name) for setting in settings])
+        for f in fields(first)
+        if _is_number(getattr(first, f.name))
+    }
+    return replace(first, **stacked)
+
+
+def _stack_values(values: list[Any]) -> np.ndarray:
+    shape = np.broadcast_shapes(*(np.shape(value) for value in values))
+    return np.stack([np.broadcast_to(value, shape) for value in values])
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float | np.number | np.ndarray) and not isinstance(value, bool)
+
+
+def _take(state: Any, chosen: np.ndarray) -> Any:
+    return type(state)(*(array[chosen] for array in state))

@@ -1,0 +1,248 @@
+r"""Private consensus gradient descent (paper 000, Algorithm 1).
+
+.. math::
+    z_i(t) &= \mathrm{Proj}\Bigl(\sum_j w_{ij}\, y_j(t)\Bigr) \quad (9) \\
+    x_i(t) &= \mathrm{Proj}\bigl(z_i(t) - \eta_t \nabla f_i(z_i(t))\bigr) \quad (8) \\
+    y_i(t+1) &= x_i(t) + n_i(t), \quad n_i(t) \sim N(0, M_t^2 I_p) \quad (11)
+
+with :math:`y_i(1) = 0` for T steps, then consensus without noise (Stage II, eq. (12)).
+Neighbouring data sets replace one record of one agent; sensitivities are l2.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from functools import cache
+from typing import ClassVar, NamedTuple
+
+import numpy as np
+from scipy.optimize import brentq
+
+from ..errors import require
+from ..networks import second_eigenvalue
+from ..privacy import Relation, Release, gaussian_mu, zcdp_rho
+from .base import FOR_CALIBRATION, Iterative, column
+
+STAGE_TWO = ("repaired", "literal")
+CALIBRATIONS = ("theorem_1", "gaussian_dp", "advanced_composition", "zcdp")
+SENSITIVITIES = ("record", "lipschitz")
+SPENDINGS = ("theorem_2", "whole")
+
+
+class State(NamedTuple):
+    """Mixed estimates z, local estimates x and messages y, each [settings, runs, agents, p]."""
+
+    z: np.ndarray
+    x: np.ndarray
+    y: np.ndarray
+
+
+@dataclass(frozen=True, kw_only=True)
+class GradientDescent(Iterative):
+    r"""Paper 000's algorithm with its noise schedule :math:`M_t = m\,\eta_1 t^{-a}`.
+
+    Parameters
+    ----------
+    noise : float
+        :math:`m`, the noise in units of the first step size :math:`\eta_1 = (\mu+L)/(2\mu L)`.
+    decay : float
+        :math:`a`; 3/4 in Theorem 2, which minimises :math:`\sum_t t M_t^2`. The error of the mean is
+        :math:`\sum_t t^2 M_t^2/T^2`, for which 1 is optimal.
+    shift : float
+        Step sizes are :math:`\eta_t = \eta_1/(t + \text{shift})`; 0 in the paper.
+    stage_two : {"repaired", "literal"}
+        ``literal`` starts Stage II from :math:`x_i(T)` as Algorithm 1 and eq. (12) print it, which
+        reveals the local gradient exactly; ``repaired`` starts it from :math:`x_i(T) + n_i(T)`, which
+        eq. (11) announces and Theorem 1 pays for.
+    calibration : {"theorem_1", "gaussian_dp", "zcdp", "advanced_composition"}
+        The condition on :math:`\sum_t \Delta_t^2/M_t^2`: eq. (14); the largest value that is
+        (epsilon, delta)-DP, by the exact trade-off of Gaussian DP; what zCDP permits (Canonne, Kamath and
+        Steinke's conversion); or what remains if equally private steps by Proposition 2 are put together by
+        advanced composition, the practice of Remark 1.
+    sensitivity : {"record", "lipschitz"}
+        :math:`\Delta_t/\eta_t`: what replacing one record does to a gradient, as in section V; or 2G with G
+        the Lipschitz constant of the local sum, as Proposition 3 and Theorem 2 have it.
+    spending : {"theorem_2", "whole"}
+        Theorem 2 bounds :math:`\sum_{t \le T} t^{-1/2}` by :math:`2\sqrt T` and leaves a part of the
+        budget unused; ``whole`` uses the sum itself.
+    """
+
+    noise: float = 0.0
+    decay: float = 0.75
+    shift: float = 0.0
+    stage_two: str = "repaired"
+    calibration: str = field(default="theorem_1", metadata=FOR_CALIBRATION)
+    sensitivity: str = field(default="record", metadata=FOR_CALIBRATION)
+    spending: str = field(default="theorem_2", metadata=FOR_CALIBRATION)
+
+    relation: ClassVar[Relation] = Relation("record", "replace")
+    source: ClassVar[str] = "Paper 000, Algorithm 1, eqs. (8)-(12), Theorems 1 and 2"
+
+    def __post_init__(self):
+        for key, allowed in (("stage_two", STAGE_TWO), ("calibration", CALIBRATIONS),
+                             ("sensitivity", SENSITIVITIES), ("spending", SPENDINGS)):  # fmt: skip
+            value = getattr(self, key)
+            require(value in allowed, f"algorithm.{key}", value, f"one of {', '.join(allowed)}")
+
+    def calibrate(self, budget, problem, network, horizon):
+        require(horizon >= 1, "horizon", horizon, "a whole number >= 1")
+        if np.isinf(budget.epsilon):
+            return replace(self, noise=0.0)
+        require(budget.delta > 0, "budget.delta", budget.delta, "in (0, 1): Gaussian noise needs it")
+        allowed = allowance(self.calibration, budget.epsilon, budget.delta, horizon)
+        return replace(self, noise=self._assumed_change(problem) * np.sqrt(self._spent(horizon) / allowed))
+
+    def _assumed_change(self, problem) -> float:
+        if self.sensitivity == "lipschitz":
+            return 2.0 * problem.lipschitz
+        return problem.record_gradient_change
+
+    def _spent(self, horizon: int) -> float:
+        r""":math:`\sum_t (\eta_t/M_t)^2` in units of :math:`1/m^2`."""
+        if self.spending == "theorem_2" and self.decay == 0.75 and self.shift == 0:
+            return 2.0 * np.sqrt(horizon)
+        return float((self._steps_to_noise(horizon) ** 2).sum())
+
+    def _steps_to_noise(self, horizon: int) -> np.ndarray:
+        t = np.arange(1, horizon + 1)
+        return t**self.decay / (t + self.shift)
+
+    def releases(self, problem, network, horizon):
+        if self.noise == 0:
+            return [Release("exact", sensitivity=problem.record_gradient_change, scale=0.0)]
+        t = np.arange(1, horizon + 1)
+        first = first_step(problem)
+        sensitivity = problem.record_gradient_change * first / (t + self.shift)
+        scale = self.noise * first * t**-self.decay
+        if self.stage_two == "repaired":
+            return [Release("gaussian", sensitivity=sensitivity, scale=scale)]
+        last = Release("exact", sensitivity=float(sensitivity[-1]), scale=0.0,
+                       note="Stage II broadcasts x(T) without noise")  # fmt: skip
+        earlier = Release("gaussian", sensitivity=sensitivity[:-1], scale=scale[:-1])
+        return [earlier, last] if horizon > 1 else [last]
+
+    def epsilon_by_formula(self, delta, problem, network, horizon):
+        """Theorem 1 solved for epsilon; all T messages are taken to be noised, as the theorem does."""
+        if self.noise == 0:
+            return float("inf")
+        spent = (self._assumed_change(problem) / self.noise) ** 2
+        return theorem_1_epsilon(spent * float((self._steps_to_noise(horizon) ** 2).sum()), delta)
+
+    def start(self, problem, network, streams, settings):
+        zero = np.zeros((settings, len(streams.runs), problem.n_agents, problem.dim))
+        return State(zero, zero, zero)
+
+    def draws(self, problem, streams):
+        return streams.sequence("noise", "normal", (problem.n_agents, problem.dim))
+
+    def step(self, state, problem, network, draw, t):
+        first = first_step(problem)
+        z = problem.project(network.mix(state.y))
+        x = problem.project(z - first / (t + column(self.shift)) * problem.gradient(z))
+        scale = column(self.noise) * first * t ** -column(self.decay)
+        return State(z, x, x + scale * draw)
+
+    def seen(self, state, problem, t) -> Mapping[str, np.ndarray]:
+        return {"internal": state.x, "released": state.y}
+
+    def outcome(self, state, problem, network, t):
+        """The limit of Stage II, and how far an eavesdropper's reconstruction misses."""
+        broadcast = self.stage_two_start(state)
+        found = reconstruct_descent_target(broadcast, state.z, t + column(self.shift))
+        truth = state.z - first_step(problem) * problem.gradient(state.z)
+        miss = np.sqrt(((found - truth) ** 2).sum(-1) / (truth**2).sum(-1)).mean(-1)
+        ended = {"consensus": consensus_limit(network, broadcast), "reconstruction": miss}
+        if hasattr(problem, "target"):
+            ended["bound"] = self._theorem_2(problem, network, t)
+        return ended
+
+    def _theorem_2(self, problem, network, T: int) -> np.ndarray:
+        """Theorem 2's bound at the noise used, in the unit of the normalised error; [settings, runs].
+
+        It holds for the theorem's own schedule, ``decay`` 3/4 and ``shift`` 0.
+        """
+        inverse_kappa = np.atleast_1d(self.noise)[:, None] ** 2 / (2.0 * np.sqrt(T))
+        distance = (problem.target**2).sum(-1)
+        rate = second_eigenvalue(network.mixing)
+        bound = theorem_2_bound(T, inverse_kappa, problem.lipschitz, first_step(problem),
+                                problem.dim, rate, distance=distance)  # fmt: skip
+        return bound / distance
+
+    def stage_two_start(self, state: State) -> np.ndarray:
+        """What agents broadcast first in Stage II."""
+        return state.y if self.stage_two == "repaired" else state.x
+
+
+ALGORITHM = GradientDescent
+
+
+def first_step(problem) -> float:
+    r""":math:`\eta_1 = (\mu + L)/(2 \mu L)` (Theorem 2)."""
+    mu, smooth = problem.strong_convexity, problem.smoothness
+    return (mu + smooth) / (2.0 * mu * smooth)
+
+
+@cache
+def allowance(calibration: str, epsilon: float, delta: float, horizon: int) -> float:
+    r"""The largest :math:`\sum_t \Delta_t^2/M_t^2` that a calibration permits."""
+    if calibration == "theorem_1":
+        return theorem_1_allowance(epsilon, delta)
+    if calibration == "zcdp":
+        return 2.0 * float(zcdp_rho(epsilon, delta, conversion="cks"))
+    if calibration == "advanced_composition":
+        return advanced_composition_allowance(epsilon, delta, horizon)
+    return float(gaussian_mu(epsilon, delta)) ** 2
+
+
+def theorem_1_allowance(epsilon: float, delta: float) -> float:
+    r""":math:`\varepsilon^2/(\varepsilon + 2\ln(2/\delta))`, the right side of eq. (14)."""
+    return epsilon**2 / (epsilon + 2.0 * np.log(2.0 / delta))
+
+
+def advanced_composition_allowance(epsilon: float, delta: float, steps: int) -> float:
+    r""":math:`\sum_t \Delta_t^2/M_t^2` if every step is private on its own and steps are composed.
+
+    Half of delta pays for the composition (Dwork and Roth, Theorem 3.20), half for the steps; a step
+    then has :math:`\Delta^2/M^2 = \varepsilon_0^2/(2\ln(1.25/\delta_0))` (Proposition 2).
+    """
+    root = np.sqrt(2.0 * steps * np.log(2.0 / delta))
+    each = brentq(lambda e: root * e + steps * e * np.expm1(e) - epsilon, 0.0, epsilon / root * 2)
+    return steps * each**2 / (2.0 * np.log(1.25 * 2 * steps / delta))
+
+
+def theorem_2_bound(T, inverse_kappa, G, first, p, beta, *, distance):
+    r"""The right side of Theorem 2, for :math:`\|x_i(0) - x^*\|_2^2` = ``distance``."""
+    gap = 1.0 - beta
+    slow = 2.0 * np.sqrt(2.0 * p) * G * np.sqrt(inverse_kappa) * (4.0 + 3.0 / gap) * first**2
+    steps = G**2 * (1.0 + 1.0 / gap) * first**2
+    floor = 2.0 * p * inverse_kappa * first**2
+    return distance / T + steps * np.log(T) / T + slow / T**0.25 + floor
+
+
+def theorem_1_epsilon(spent: float, delta: float) -> float:
+    r"""The epsilon for which eq. (14) holds with equality, given :math:`\sum_t \Delta_t^2/M_t^2`."""
+    return (spent + np.sqrt(spent**2 + 8.0 * spent * np.log(2.0 / delta))) / 2.0
+
+
+def consensus_limit(
+    network, x: np.ndarray, *, tolerance: float = 1e-9, at_most: int = 100_000
+) -> np.ndarray:
+    """Stage II (eq. (12)): mix until no agent changes by more than ``tolerance``, relatively."""
+    for _ in range(at_most):
+        mixed = network.mix(x)
+        change = np.abs(mixed - x).max() / max(np.abs(mixed).max(), np.finfo(float).tiny)
+        x = mixed
+        if change <= tolerance:
+            break
+    return x
+
+
+def reconstruct_descent_target(broadcast: np.ndarray, z: np.ndarray, t) -> np.ndarray:
+    r"""What an eavesdropper makes of a last message and of the messages before it.
+
+    With :math:`x_i(T) = z_i - \eta_1 \nabla f_i(z_i)/T`, the point
+    :math:`z_i + T (x_i(T) - z_i) = z_i - \eta_1\nabla f_i(z_i)` follows from public values where
+    :math:`x_i(T)` is broadcast as it is. For mean estimation it is the mean of the agent's records.
+    """
+    return z + t * (broadcast - z)

@@ -1,0 +1,379 @@
+r"""Verdicts on claims, from measurements of runs.
+
+A claim becomes elements, each a statistic of mean measurements with a region in which the claim is true. A
+bootstrap over runs (the same runs for all curves, so that comparisons stay paired) gives each element an interval;
+the level is shared out among a claim's elements. An element is confirmed if its interval
+lies inside the region, contradicted if outside, else undecided. The claim
+
+- held, if all elements are confirmed;
+- held in part, if some are confirmed and some are not;
+- did not hold, if none is confirmed and one is contradicted;
+- cannot be tested, if all are undecided: the runs do not suffice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import product
+from typing import Any, Literal
+
+import numpy as np
+import polars as pl
+from pydantic import BaseModel, ConfigDict, Field
+
+from .errors import InvalidInput, require
+from .randomness import generator
+
+LEVEL = 0.95
+RESAMPLES = 4000
+TINY = 1e-300
+
+HELD, IN_PART, NOT_HELD, UNTESTED = "held", "held in part", "did not hold", "cannot be tested"
+
+Kind = Literal["decreasing", "increasing", "falls", "flat", "slope", "below", "ratio", "private", "level"]
+
+
+class Series(BaseModel):
+    """Which measurements: those of one algorithm, run variant, quantity and metric."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    experiment: str
+    algorithm: str
+    run: str
+    quantity: str = ""
+    metric: str = ""
+    where: dict[str, Any] = Field(default_factory=dict)
+
+
+class Test(BaseModel):
+    """A kind of statement about one series, or about two.
+
+    ``decreasing``, ``increasing``: along ``x``, each mean against the one before, allowing a relative
+    ``tolerance`` in the wrong direction. ``falls``: the last mean is at most ``expected`` times the first. ``flat``: the last two means differ by at most ``tolerance``,
+    relatively. ``slope``: of ln mean on ln x, ``expected`` within ``tolerance``. ``below``: mean of the series
+    at most ``expected`` times that of ``against``. ``ratio``: series over ``against`` is ``expected`` within a
+    relative ``tolerance``. ``level``: the means lie between ``at_least`` and ``at_most``. ``private``:
+    the accountant's epsilon is at most the claimed one, relatively within ``tolerance``.
+    """
+
+    __test__ = False
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    kind: Kind
+    series: Series
+    against: Series | None = None
+    x: str | None = None
+    each: list[str] = Field(default_factory=list)
+    expected: float = 1.0
+    tolerance: float = Field(default=0.0, ge=0)
+    at_least: float = -np.inf
+    at_most: float = np.inf
+
+
+class Claim(BaseModel):
+    """A statement of a paper, in our words, and how it is put to the test in each variant."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    claim: str
+    place: str
+    figure: str
+    because: str = Field(description="where the tolerance comes from")
+    headline: str = Field(description="the variant whose verdict counts")
+    variants: dict[str, list[Test]]
+    reading: dict[str, str] = Field(default_factory=dict)
+    untestable: str = Field(default="", description="why it cannot be tested at all")
+
+
+@dataclass(frozen=True)
+class Element:
+    """One statistic, its interval and the region in which the claim is true."""
+
+    name: str
+    value: float
+    low: float
+    high: float
+    accept: tuple[float, float]
+
+    @property
+    def state(self) -> str:
+        lowest, highest = self.accept
+        if lowest <= self.low and self.high <= highest:
+            return "confirmed"
+        return "contradicted" if self.high < lowest or self.low > highest else "undecided"
+
+    @property
+    def slack(self) -> float:
+        """How far the estimate is inside the region; negative outside."""
+        return min(self.value - self.accept[0], self.accept[1] - self.value)
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What came of a claim in one variant; value and interval of the element nearest to failing."""
+
+    verdict: str
+    statistic: str
+    value: float
+    low: float
+    high: float
+    accept: tuple[float, float]
+    elements: tuple[Element, ...]
+    runs: int
+
+
+def verdict_of(states: Sequence[str]) -> str:
+    """How the states of a claim's elements combine."""
+    if not states or all(state == "undecided" for state in states):
+        return UNTESTED
+    if all(state == "confirmed" for state in states):
+        return HELD
+    return IN_PART if "confirmed" in states else NOT_HELD
+
+
+def judge(elements: Sequence[Element], runs: int) -> Verdict:
+    """The verdict on a list of elements."""
+    if not elements:
+        return Verdict(UNTESTED, "", np.nan, np.nan, np.nan, (np.nan, np.nan), (), runs)
+    worst = min(elements, key=lambda element: element.slack)
+    states = [element.state for element in elements]
+    return Verdict(verdict_of(states), worst.name, worst.value, worst.low, worst.high,
+                   worst.accept, tuple(elements), runs)  # fmt: skip
+
+
+def evaluate(
+    tests: Sequence[Test], runs: pl.DataFrame, privacy: pl.DataFrame, *, name: str
+) -> Verdict:
+    """Put one variant of a claim to the test.
+
+    Parameters
+    ----------
+    runs : DataFrame
+        Columns experiment, algorithm, variant, quantity, metric, run, value and those of the axes.
+    privacy : DataFrame
+        Columns experiment, algorithm, variant, epsilon_claimed, epsilon_accountant and axes.
+    name : str
+        Names the random numbers of the bootstrap.
+    """
+    prepared = [_elements_of(test, runs, privacy) for test in tests]
+    count = sum(len(names) for names, *_ in prepared)
+    elements, sizes = [], []
+    for names, statistic, values, accept in prepared:
+        low, high, size = _interval(statistic, values, LEVEL, count, name)
+        estimate = statistic(values.mean(-1))
+        elements += [Element(*row, region) for *row, region in
+                     zip(names, estimate, low, high, accept, strict=True)]  # fmt: skip
+        sizes.append(size)
+    return judge(elements, min(sizes, default=0))
+
+
+def _elements_of(test: Test, runs: pl.DataFrame, privacy: pl.DataFrame):
+    """Names, statistic of means [..., points], values [points, runs], accepted regions."""
+    if test.kind == "private":
+        return _private(test, privacy)
+    require(test.kind in ("below", "ratio") or test.against is None, "test.against", test.against,
+            f"nothing for kind {test.kind}")  # fmt: skip
+    if test.kind in ("below", "ratio"):
+        return _comparison(test, runs)
+    return _along(test, runs)
+
+
+def _along(test: Test, runs: pl.DataFrame):
+    names, values, x = _collect(test.series, runs, test.x, test.each)
+    statistics: list[Callable] = []
+    labels: list[str] = []
+    accept: list[tuple[float, float]] = []
+    position = 0
+    for label, points in zip(names, x, strict=True):
+        index = np.arange(position, position + len(points))
+        position += len(points)
+        statistic, parts, region = _KINDS[test.kind](test, points)
+        statistics.append(lambda means, i=index, f=statistic: f(means[..., i]))
+        labels += [f"{part}{label}" for part in parts]
+        accept += [region] * len(parts)
+    return labels, lambda m: np.concatenate([f(m) for f in statistics], -1), values, accept
+
+
+def _steps(test: Test, x: np.ndarray):
+    sign = 1.0 if test.kind == "decreasing" else -1.0
+    names = [f"{test.x} {a:g} to {b:g}" for a, b in zip(x[:-1], x[1:], strict=True)]
+    region = (-np.inf, float(np.log1p(test.tolerance)))
+    return lambda means: sign * np.diff(_log(means), axis=-1), names, region
+
+
+def _flat(test: Test, x: np.ndarray):
+    region = (-float(np.log1p(test.tolerance)), float(np.log1p(test.tolerance)))
+    name = f"{test.x} {x[-2]:g} to {x[-1]:g}"
+    return lambda means: np.diff(_log(means[..., -2:]), axis=-1), [name], region
+
+
+def _falls(test: Test, x: np.ndarray):
+    region = (-np.inf, float(np.log(test.expected)))
+    name = f"{test.x} {x[0]:g} to {x[-1]:g}"
+    return lambda means: _log(means[..., [-1]]) - _log(means[..., [0]]), [name], region
+
+
+def _slope(test: Test, x: np.ndarray):
+    centred = np.log(x) - np.log(x).mean()
+    region = (test.expected - test.tolerance, test.expected + test.tolerance)
+    return (lambda means: (_log(means) @ centred / (centred @ centred))[..., None],
+            [f"slope in {test.x}"], region)  # fmt: skip
+
+
+def _level(test: Test, x: np.ndarray):
+    names = [f"{test.x} {point:g}" for point in x]
+    return lambda means: means, names, (test.at_least, test.at_most)
+
+
+_KINDS = {
+    "decreasing": _steps,
+    "increasing": _steps,
+    "falls": _falls,
+    "flat": _flat,
+    "slope": _slope,
+    "level": _level,
+}
+
+
+def _comparison(test: Test, runs: pl.DataFrame):
+    require(test.against is not None, "test.against", None, f"a series for kind {test.kind}")
+    names, first, x = _collect(test.series, runs, test.x, test.each)
+    _, second, other_x = _collect(test.against, runs, test.x, test.each)
+    if [list(points) for points in x] != [list(points) for points in other_x]:
+        raise InvalidInput("test.against", test.against.run, "the same grid as the series")
+    labels = [f"{test.x} {point:g}{name}" for name, points in zip(names, x, strict=True)
+              for point in points]  # fmt: skip
+    count = len(labels)
+    centre = float(np.log(test.expected))
+    spread = float(np.log1p(test.tolerance))
+    region = (-np.inf, centre) if test.kind == "below" else (centre - spread, centre + spread)
+    runs_in_both = min(first.shape[1], second.shape[1])
+    values = np.concatenate([first[:, :runs_in_both], second[:, :runs_in_both]])
+    return (labels, lambda m: _log(m[..., :count]) - _log(m[..., count:]), values,
+            [region] * count)  # fmt: skip
+
+
+def _private(test: Test, privacy: pl.DataFrame):
+    frame = _filter(test.series, privacy)
+    claimed = frame["epsilon_claimed"].to_numpy()
+    accounted = frame["epsilon_accountant"].to_numpy()
+    ratio = np.log(np.maximum(accounted, TINY)) - np.log(claimed)
+    names = [f"ln(accountant / claimed), claimed {value:g}" for value in claimed]
+    region = (-np.inf, float(np.log1p(test.tolerance)))
+    return names, lambda means: means, ratio[:, None], [region] * len(ratio)
+
+
+def _filter(series: Series, frame: pl.DataFrame) -> pl.DataFrame:
+    kept = frame.filter(
+        (pl.col("experiment") == series.experiment)
+        & (pl.col("algorithm") == series.algorithm)
+        & (pl.col("variant") == series.run)
+    )
+    for column, wanted in series.where.items():
+        if column not in kept.columns:
+            raise InvalidInput("series.where", column, f"one of {', '.join(kept.columns)}")
+        if isinstance(wanted, list | tuple):
+            kept = kept.filter(pl.col(column).is_between(*wanted))
+        else:
+            kept = kept.filter(pl.col(column) == wanted)
+    require(kept.height > 0, "series", series.model_dump(), "at least one row of results")
+    return kept
+
+
+def _collect(series: Series, runs: pl.DataFrame, x: str | None, each: Sequence[str]):
+    """Labels of groups, values [points of all groups, runs], x of each group."""
+    require(x is not None, "test.x", x, "the name of an axis")
+    kept = _filter(series, runs).filter(
+        (pl.col("quantity") == series.quantity) & (pl.col("metric") == series.metric)
+    )
+    require(kept.height > 0, "series", series.model_dump(), "at least one measurement")
+    levels = [kept[column].unique().sort().to_list() for column in each]
+    labels, values, grids = [], [], []
+    for group in product(*levels):
+        part = kept
+        for column, level in zip(each, group, strict=True):
+            part = part.filter(pl.col(column) == level)
+        wide = part.pivot(on="run", index=x, values="value").sort(x)
+        grids.append(wide[x].to_numpy())
+        values.append(wide.drop(x).to_numpy())
+        where = ", ".join(f"{c} {v:g}" for c, v in zip(each, group, strict=True))
+        labels.append(f" at {where}" if where else "")
+    return labels, np.concatenate(values), grids
+
+
+def _interval(statistic: Callable, values: np.ndarray, level: float, count: int, name: str):
+    runs = values.shape[1]
+    if runs == 1:
+        exact = statistic(values[:, 0])
+        return exact, exact, runs
+    draws = generator(0, "bootstrap", name, runs)
+    weights = draws.multinomial(runs, np.full(runs, 1.0 / runs), size=RESAMPLES) / runs
+    resampled = statistic(weights @ values.T)
+    tail = (1.0 - level) / (2 * max(1, count))
+    low, high = np.quantile(resampled, [tail, 1.0 - tail], axis=0)
+    return low, high, runs
+
+
+def _log(means: np.ndarray) -> np.ndarray:
+    return np.log(np.maximum(means, TINY))
+
+
+def judge_all(
+    claims: Mapping[str, Claim], runs: pl.DataFrame, privacy: pl.DataFrame, *, paper: str
+) -> pl.DataFrame:
+    """One row a claim and variant, as ``claims.parquet`` holds them."""
+    found = [
+        {**_described(identity, claim, variant), "paper": paper, **_judged(identity, variant, tests,
+                                                                         runs, privacy)}
+        for identity, claim in claims.items()
+        for variant, tests in claim.variants.items()
+    ]  # fmt: skip
+    return pl.DataFrame(found, schema=SCHEMA)
+
+
+SCHEMA = {
+    "id": pl.String, "paper": pl.String, "figure": pl.String, "claim": pl.String,
+    "place": pl.String, "variant": pl.String, "headline": pl.Boolean, "reading": pl.String,
+    "verdict": pl.String, "statistic": pl.String, "value": pl.Float64, "low": pl.Float64,
+    "high": pl.Float64, "accept_low": pl.Float64, "accept_high": pl.Float64,
+    "tolerance": pl.Float64, "elements": pl.Int64, "confirmed": pl.Int64,
+    "contradicted": pl.Int64, "because": pl.String, "runs": pl.Int64, "source": pl.String,
+}  # fmt: skip
+
+
+def _described(identity: str, claim: Claim, variant: str) -> dict[str, Any]:
+    return {
+        "id": identity,
+        "figure": claim.figure,
+        "claim": claim.claim,
+        "place": claim.place,
+        "variant": variant,
+        "headline": variant == claim.headline,
+        "reading": claim.reading.get(variant, "resolved"),
+        "because": claim.untestable or claim.because,
+    }
+
+
+def _judged(identity: str, variant: str, tests: Sequence[Test], runs, privacy) -> dict[str, Any]:
+    verdict = evaluate(tests, runs, privacy, name=f"{identity} {variant}")
+    used = [series.experiment for test in tests for series in (test.series, test.against) if series]
+    states = [element.state for element in verdict.elements]
+    return {
+        "verdict": verdict.verdict,
+        "statistic": verdict.statistic,
+        "value": verdict.value,
+        "low": verdict.low,
+        "high": verdict.high,
+        "accept_low": verdict.accept[0],
+        "accept_high": verdict.accept[1],
+        "tolerance": max((test.tolerance for test in tests), default=0.0),
+        "elements": len(states),
+        "confirmed": states.count("confirmed"),
+        "contradicted": states.count("contradicted"),
+        "runs": verdict.runs,
+        "source": "; ".join(
+            privacy.filter(pl.col("experiment").is_in(used))["source"].unique().sort()
+        ),
+    }

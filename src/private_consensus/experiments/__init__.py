@@ -1,0 +1,1 @@
+"""From configuration to cells, and from a cell to its rows."""

@@ -1,0 +1,134 @@
+"""A cell to its rows: measurements of all runs, and the privacy of every setting."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import polars as pl
+
+from .. import algorithms, networks, problems
+from ..errors import InvalidInput
+from ..privacy import Budget, account
+from ..provenance import settings_hash
+from ..randomness import Streams
+from ..simulation import BLOCK, Environment, Setting, Watch, calibrated, simulate
+
+Prepared = Mapping[str, Any]
+
+
+def run_cell(
+    cell: Mapping[str, Any],
+    prepared: Prepared,
+    progress: Callable[[int, int], None] = lambda done, of: None,
+) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Measurements (one row a setting, run, iteration, quantity, metric) and privacy (one a setting)."""
+    watch = Watch(tuple(map(tuple, cell["measures"])), frozenset(cell["iterations"]))
+    measured, private = [], []
+    for members in _by_environment(cell["settings"]):
+        specifications = [cell["settings"][index] for index in members]
+        environment = environment_of(specifications[0], prepared)
+        settings = [setting_of(cell["algorithm"], spec) for spec in specifications]
+        records = simulate(settings, environment, root=cell["seed"], groups=cell["groups"],
+                           runs=cell["runs"], watch=watch, block=block_of(cell),
+                           progress=progress)  # fmt: skip
+        frame = pl.DataFrame(records.rows())
+        index = pl.DataFrame({"setting": range(len(members)), "member": members})
+        measured.append(frame.join(index, on="setting").drop("setting"))
+        streams = Streams(cell["seed"], (0,), cell["groups"])
+        problem, network = environment(streams)
+        private += [{"member": member, **privacy_row(setting, problem, network)}
+                    for member, setting in zip(members, settings, strict=True)]  # fmt: skip
+    labels = _labels(cell)
+    runs = labels.join(pl.concat(measured), on="member").sort("member", "quantity", "metric", "t", "run")
+    privacy = labels.join(pl.DataFrame(private), on="member").sort("member")
+    return runs.drop("member"), privacy.drop("member")
+
+
+def block_of(cell: Mapping[str, Any]) -> int:
+    """Runs a block; a cell may ask for smaller ones where a run is large."""
+    return cell.get("block", BLOCK)
+
+
+def environment_of(specification: Mapping[str, Any], prepared: Prepared) -> Environment:
+    """What builds problem and network from the streams of a block."""
+    parameters = dict(specification["problem"])
+    module = problems.load(parameters.pop("name"))
+    if "prepared" in parameters:
+        parameters["prepared"] = prepared[parameters["prepared"]]
+    network = dict(specification["network"])
+    agents = network["agents"]
+    shared = getattr(module, "SHARED_BY_RUNS", False)
+    built: list = []
+
+    def environment(streams: Streams):
+        if not (shared and built):
+            built[:] = [_called("problem", module.build, streams, agents, **parameters)]
+        return built[0], _called("network", networks.build, streams, **network)
+
+    return environment
+
+
+def setting_of(algorithm: str, specification: Mapping[str, Any]) -> Setting:
+    """A setting of the simulation from its plain description."""
+    budget = Budget(specification["budget"]["epsilon"], specification["budget"]["delta"])
+    built = _called("algorithm", algorithms.load(algorithm), **specification["algorithm"])
+    name = f"{specification['variant']} {specification['columns']}"
+    return Setting(built, budget, specification["horizon"], name)
+
+
+def privacy_row(setting: Setting, problem, network) -> dict[str, Any]:
+    """The three privacy figures of a setting: claimed, by the paper's formula, by the accountant."""
+    algorithm = calibrated(setting, problem, network)
+    delta = setting.budget.delta
+    releases = algorithm.releases(problem, network, setting.horizon)
+    guarantee = account(releases, delta)
+    formula = algorithm.epsilon_by_formula(delta, problem, network, setting.horizon)
+    return {
+        "horizon": setting.horizon,
+        "delta": delta,
+        "epsilon_claimed": float(setting.budget.epsilon),
+        "epsilon_formula": float(formula),
+        "epsilon_accountant": float(guarantee.epsilon),
+        "accountant": guarantee.method,
+        "proven": guarantee.proven,
+        "relation": str(algorithm.relation),
+        "sampling": "; ".join(str(r.sampling) for r in releases if r.sampling) or "none",
+        "oracles": "; ".join(algorithm.oracles),
+        "verdict": privacy_verdict(setting.budget.epsilon, formula, guarantee.epsilon),
+    }
+
+
+def privacy_verdict(claimed: float, formula: float, accounted: float, *, slack: float = 1e-9) -> str:
+    """What the accountant says of a claim."""
+    if claimed == float("inf"):
+        return "not private"
+    return "holds" if accounted <= claimed * (1 + slack) else "violated"
+
+
+def _labels(cell: Mapping[str, Any]) -> pl.DataFrame:
+    columns = defaultdict(list)
+    for member, spec in enumerate(cell["settings"]):
+        row = {"member": member, "experiment": cell["experiment"], "algorithm": cell["algorithm"],
+               "variant": spec["variant"], "reading": spec["reading"], **spec["columns"]}  # fmt: skip
+        for key, value in row.items():
+            columns[key].append(float(value) if isinstance(value, float) else value)
+    return pl.DataFrame(dict(columns), strict=False)
+
+
+def _by_environment(settings: list[Mapping[str, Any]]) -> list[list[int]]:
+    groups: dict[str, list[int]] = defaultdict(list)
+    for index, spec in enumerate(settings):
+        groups[settings_hash([spec["problem"], spec["network"]])].append(index)
+    return list(groups.values())
+
+
+def _called(key: str, function: Callable, *args, **parameters):
+    """Call with parameters that a user wrote; one that does not exist is the user's error."""
+    try:
+        return function(*args, **parameters)
+    except TypeError as error:
+        if "unexpected keyword argument" not in str(error) and "missing" not in str(error):
+            raise
+        raise InvalidInput(key, parameters, str(error).split("()", 1)[-1].strip()) from None

@@ -1,0 +1,226 @@
+"""Configuration to cells: every setting of every experiment, spelled out.
+
+A cell is one (experiment, algorithm) with all its settings: plain JSON, so that its hash says
+whether a result is current.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+from ..errors import InvalidInput
+from .schema import (
+    Config,
+    ConfigurationError,
+    Experiment,
+    Figure,
+    Paper,
+    Style,
+    read_yaml,
+    resolve_delta,
+    validate,
+)
+
+PARTS = ("problem", "network", "budget", "horizon", "algorithm")
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A validated configuration and what it asks for."""
+
+    config: Config
+    papers: Mapping[str, Paper]
+    styles: Mapping[str, Style]
+
+    @property
+    def experiments(self) -> dict[str, Experiment]:
+        return {name: e for paper in self.papers.values() for name, e in paper.experiments.items()}
+
+    @property
+    def figures(self) -> dict[str, Figure]:
+        return {name: f for paper in self.papers.values() for name, f in paper.figures.items()}
+
+    def cells(self) -> list[tuple[str, str]]:
+        """All (experiment, algorithm) pairs."""
+        return [(name, algorithm) for name, experiment in self.experiments.items()
+                for algorithm in experiment.algorithms]  # fmt: skip
+
+    def cell(self, experiment: str, algorithm: str) -> dict[str, Any]:
+        """One cell, as plain JSON."""
+        return expand(self.experiments[experiment], experiment, algorithm, self.config)
+
+    def paper_of(self, figure: str) -> str:
+        """Key of the paper that a figure or experiment belongs to."""
+        for key, paper in self.papers.items():
+            if figure in paper.figures or figure in paper.experiments:
+                return key
+        raise InvalidInput("figure", figure, f"one of {', '.join(sorted(self.figures))}")
+
+    def cells_of(self, figure: str) -> list[tuple[str, str]]:
+        """Cells whose numbers a figure shows."""
+        pairs = [(panel.experiment, curve.algorithm) for panel in self.figures[figure].panels
+                 for curve in panel.curves]  # fmt: skip
+        return sorted(set(pairs))
+
+    def preparations(self, experiment: str) -> list[str]:
+        """Prepared data sets that an experiment reads."""
+        prepared = self.experiments[experiment].problem.prepared
+        return [prepared] if prepared else []
+
+
+def load(config: Mapping[str, Any], folder: Path) -> Plan:
+    """Validate a configuration and the papers it names.
+
+    Parameters
+    ----------
+    config : mapping
+        The contents of ``config.yaml`` with what was overridden.
+    folder : Path
+        Where ``papers/*.yaml`` and ``styles.yaml`` are.
+
+    Raises
+    ------
+    ConfigurationError
+        With a line for each key that is wrong.
+    """
+    checked = validate(Config, config)
+    papers, lines = {}, []
+    for key in checked.papers:
+        file = folder / "papers" / f"{key}.yaml"
+        if not file.exists():
+            known = sorted(path.stem for path in (folder / "papers").glob("*.yaml"))
+            lines.append(f"papers: found {key!r}, expected one of {', '.join(known)}")
+            continue
+        try:
+            papers[key] = validate(Paper, read_yaml(file), where=key)
+            lines += list(_inconsistencies(key, papers[key]))
+        except ConfigurationError as error:
+            lines += error.lines
+    styles = {
+        name: validate(Style, style, where=f"styles.{name}")
+        for name, style in read_yaml(folder / "styles.yaml").items()
+    }
+    for key, paper in papers.items():
+        lines += list(_missing_styles(key, paper, styles))
+    if lines:
+        raise ConfigurationError(lines)
+    return Plan(checked, papers, styles)
+
+
+def expand(experiment: Experiment, name: str, algorithm: str, config: Config) -> dict[str, Any]:
+    """All settings of one algorithm in one experiment."""
+    reduced = experiment.scales.get(config.scale)
+    grids = {key: list(axis.values) for key, axis in experiment.axes.items()}
+    runs, extra = experiment.runs, {}
+    if reduced is not None:
+        grids |= {key: list(values) for key, values in reduced.axes.items()}
+        runs, extra = reduced.runs or runs, reduced.set
+    settings = []
+    for variant, chosen in experiment.algorithms[algorithm].items():
+        for point in product(*grids.values()):
+            columns = dict(zip(grids, point, strict=True))
+            changes = {experiment.axes[key].set: value for key, value in columns.items()}
+            # A variant has the last word: "one shot" keeps its horizon on a grid of horizons.
+            setting = _patched(experiment, {**extra, **changes, **chosen.set})
+            settings.append({"columns": columns, "variant": variant,
+                             "reading": chosen.reading, **setting})  # fmt: skip
+    groups = {"data": name, "graph": name, "noise": f"{name} {algorithm}",
+              "sampling": f"{name} {algorithm}"}  # fmt: skip
+    return {
+        "experiment": name,
+        "algorithm": algorithm,
+        "seed": config.seed,
+        "runs": config.runs or runs,
+        "measures": [list(measure) for measure in experiment.measures],
+        "iterations": list(experiment.iterations),
+        "groups": groups | dict(experiment.groups),
+        "settings": settings,
+    }
+
+
+def _patched(experiment: Experiment, changes: Mapping[str, Any]) -> dict[str, Any]:
+    base = experiment.model_dump(mode="json", include=set(PARTS) - {"algorithm"})
+    base["algorithm"] = {}
+    for part in ("problem", "network"):
+        base[part] = {key: value for key, value in base[part].items() if value is not None}
+    # model_dump writes infinity as a null in JSON mode, so the number is taken from the model.
+    base["budget"]["epsilon"] = experiment.budget.epsilon
+    for path, value in changes.items():
+        _assign(base, path, copy.deepcopy(value))
+    budget = base["budget"]
+    budget["delta"] = resolve_delta(budget["delta"], agents=base["network"]["agents"],
+                                    records=base["problem"].get("records", 1))  # fmt: skip
+    return base
+
+
+def _assign(base: dict[str, Any], path: str, value: Any) -> None:
+    *parents, last = path.split(".")
+    target = base
+    for parent in parents:
+        target = target.setdefault(parent, {})
+    target[last] = value
+
+
+def _inconsistencies(key: str, paper: Paper) -> Iterator[str]:
+    for name, experiment in paper.experiments.items():
+        for axis in experiment.axes.values():
+            if axis.set.split(".")[0] not in PARTS:
+                yield f"{key}.experiments.{name}.axes: {axis.set} does not start with one of {', '.join(PARTS)}"
+        for scale, reduced in experiment.scales.items():
+            for axis in sorted(set(reduced.axes) - set(experiment.axes)):
+                yield f"{key}.experiments.{name}.scales.{scale}.axes.{axis}: unknown axis"
+    for name, figure in paper.figures.items():
+        for panel in figure.panels:
+            experiment = paper.experiments.get(panel.experiment)
+            if experiment is None:
+                yield f"{key}.figures.{name}: found experiment {panel.experiment!r}, expected one of {', '.join(paper.experiments)}"
+                continue
+            for curve in panel.curves:
+                yield from _unknown_run(f"{key}.figures.{name}", curve.algorithm, curve.run, experiment)
+    for name, claim in paper.claims.items():
+        yield from _claim_inconsistencies(f"{key}.claims.{name}", claim, paper)
+
+
+def _claim_inconsistencies(where, claim, paper) -> Iterator[str]:
+    if claim.figure not in paper.figures:
+        yield f"{where}.figure: found {claim.figure!r}, expected one of {', '.join(paper.figures)}"
+    if claim.headline not in claim.variants:
+        yield f"{where}.headline: found {claim.headline!r}, expected one of {', '.join(claim.variants)}"
+    for tests in claim.variants.values():
+        for test in tests:
+            for series in filter(None, (test.series, test.against)):
+                experiment = paper.experiments.get(series.experiment)
+                if experiment is None:
+                    yield f"{where}: found experiment {series.experiment!r}, expected one of {', '.join(paper.experiments)}"
+                else:
+                    yield from _unknown_run(where, series.algorithm, series.run, experiment)
+
+
+def _unknown_run(where: str, algorithm: str, run: str, experiment: Experiment) -> Iterator[str]:
+    if algorithm not in experiment.algorithms:
+        yield f"{where}: found algorithm {algorithm!r}, expected one of {', '.join(experiment.algorithms)}"
+    elif run not in experiment.algorithms[algorithm]:
+        yield f"{where}: found variant {run!r}, expected one of {', '.join(experiment.algorithms[algorithm])}"
+
+
+def style_key(algorithm: str, variant: str) -> str:
+    """Name of a curve's style."""
+    return f"{algorithm}.{variant}"
+
+
+def _missing_styles(key: str, paper: Paper, styles: Mapping[str, Style]) -> Iterator[str]:
+    needed = {
+        style_key(curve.algorithm, curve.variant): name
+        for name, figure in paper.figures.items()
+        for panel in figure.panels
+        for curve in panel.curves
+        if curve.by is None
+    }
+    for style, figure in needed.items():
+        if style not in styles:
+            yield f"styles.{style}: missing, needed by {key}.figures.{figure}"

@@ -1,0 +1,264 @@
+"""What a configuration may say. Every key is checked, unknown ones are refused."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any, Literal, TypeVar
+
+import yaml
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    ValidationError,
+    field_validator,
+    model_validator,
+)
+
+from .. import algorithms, problems
+from ..claims import Claim
+from ..datasets import PREPARATIONS
+from ..errors import InvalidInput
+from ..networks import MIXINGS
+
+Reading = Literal["resolved", "literal", "ablation"]
+Slug = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*$")]
+M = TypeVar("M", bound=BaseModel)
+TOPOLOGIES = ("erdos_renyi", "random_edges", "edges", "ring", "path", "star", "complete")
+
+
+def _known(names: list[str] | tuple[str, ...]):
+    def check(name: str) -> str:
+        if name not in names:
+            raise ValueError(f"expected one of {', '.join(names)}")
+        return name
+
+    return check
+
+
+class Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Open(BaseModel):
+    """A named thing whose further keys are parameters of what the name stands for."""
+
+    model_config = ConfigDict(extra="allow", frozen=True)
+
+
+class RecordsPower(Strict):
+    """delta as a power of the number of all agents' records."""
+
+    records_power: float = Field(lt=0)
+
+
+class BudgetConfig(Strict):
+    epsilon: float = Field(gt=0, description="total epsilon of a run; .inf for no privacy")
+    delta: float | RecordsPower = Field(description="in [0, 1); 0 means pure DP")
+
+    @field_validator("delta")
+    @classmethod
+    def _probability(cls, delta):
+        if not isinstance(delta, RecordsPower) and not 0 <= delta < 1:
+            raise ValueError("expected a number in [0, 1)")
+        return delta
+
+
+class ProblemConfig(Open):
+    name: Annotated[str, AfterValidator(_known(problems.names()))]
+    prepared: Annotated[str, AfterValidator(_known(tuple(PREPARATIONS)))] | None = None
+
+
+class NetworkConfig(Open):
+    name: Annotated[str, AfterValidator(_known(TOPOLOGIES))]
+    agents: int = Field(ge=2)
+    weights: Annotated[str, AfterValidator(_known(tuple(MIXINGS)))] = "laplacian"
+    probability: float | None = Field(default=None, gt=0, le=1)
+
+
+class Axis(Strict):
+    """A grid: what the columns of a figure's numbers are."""
+
+    set: str = Field(description="dotted path of what it sets, e.g. budget.epsilon")
+    values: list[float | int | str] = Field(min_length=1)
+    source: Literal["printed", "chosen"]
+    because: str = ""
+
+    @model_validator(mode="after")
+    def _chosen_for_a_reason(self):
+        if self.source == "chosen" and not self.because:
+            raise ValueError("because: a chosen grid needs a reason")
+        return self
+
+
+class Variant(Strict):
+    """One registered combination of switches."""
+
+    reading: Reading
+    because: str
+    set: dict[str, Any] = Field(default_factory=dict)
+
+
+class Reduced(Strict):
+    """What a smaller scale changes."""
+
+    runs: int | None = Field(default=None, ge=1)
+    axes: dict[str, list[float | int | str]] = Field(default_factory=dict)
+    set: dict[str, Any] = Field(default_factory=dict)
+
+
+class Choice(Strict):
+    """Where a text is silent or contradicts itself: what it says and what we do."""
+
+    about: str
+    literal: str
+    resolved: str
+    because: str
+
+
+class Experiment(Strict):
+    title: str
+    place: str = Field(description="where in the paper")
+    problem: ProblemConfig
+    network: NetworkConfig
+    budget: BudgetConfig
+    horizon: int = Field(ge=1)
+    runs: int = Field(ge=1)
+    axes: dict[Slug, Axis]
+    algorithms: dict[
+        Annotated[str, AfterValidator(_known(algorithms.names()))], dict[Slug, Variant]
+    ]
+    measures: list[tuple[str, str]] = Field(min_length=1, description="(quantity, metric) pairs")
+    iterations: list[int] = Field(default_factory=list)
+    groups: dict[Literal["data", "graph", "noise", "sampling"], str] = Field(default_factory=dict)
+    choices: list[Choice] = Field(default_factory=list)
+    scales: dict[str, Reduced] = Field(default_factory=dict)
+
+
+class Curve(Strict):
+    """One curve: measurements of a run variant, shown under a name of its own."""
+
+    algorithm: str
+    run: str = Field(description="variant of the experiment")
+    variant: str = Field(description="how the curve is called")
+    reading: Reading
+    quantity: str
+    metric: str
+    where: dict[str, Any] = Field(default_factory=dict, description="axis values to keep")
+    by: str | None = Field(default=None, description="axis with one curve a value")
+    x: str | None = Field(default=None, description="column for x, instead of the panel's")
+
+
+class Panel(Strict):
+    title: str
+    experiment: str
+    x: str
+    x_title: str
+    y_title: str
+    log_x: bool = True
+    log_y: bool = True
+    y_domain: tuple[float, float] | None = None
+    curves: list[Curve] = Field(min_length=1)
+
+
+class Figure(Strict):
+    title: str
+    caption: str
+    panels: list[Panel] = Field(min_length=1)
+    added: bool = Field(default=False, description="ours, not one of the paper's")
+
+
+class PaperInfo(Strict):
+    key: Slug
+    number: str
+    title: str
+    authors: list[str]
+    where: str
+    summary: str = ""
+
+
+class Paper(Strict):
+    """One file of ``config/papers``."""
+
+    paper: PaperInfo
+    experiments: dict[Slug, Experiment]
+    figures: dict[str, Figure]
+    claims: dict[str, Claim]
+
+
+class Style(Strict):
+    label: str
+    colour: str = Field(pattern=r"^#[0-9A-Fa-f]{6}$")
+    dash: list[int] = Field(default_factory=list)
+
+
+class DataConfig(Strict):
+    source: Literal["auto", "official", "surrogate"] = "auto"
+    mirror: str | None = Field(default=None, description="folder or URL")
+    cache: str = ".cache/private-consensus"
+    patience: float = Field(default=10.0, gt=0, description="seconds for unreachable hosts, in all")
+    surrogate_rows: int | None = Field(default=None, ge=1000)
+
+
+class Config(Strict):
+    """``config/config.yaml``; ``config/smoke.yaml`` changes the scale."""
+
+    scale: Slug
+    seed: int = Field(ge=0)
+    papers: list[Slug] = Field(min_length=1)
+    runs: int | None = Field(default=None, ge=1, description="instead of each experiment's own")
+    data: DataConfig = DataConfig()
+
+
+class ConfigurationError(InvalidInput):
+    """All that is wrong with a configuration, one line a key."""
+
+    def __init__(self, lines: list[str]):
+        Exception.__init__(self, "\n".join(lines))
+        self.lines = lines
+
+    def __reduce__(self):
+        return type(self), (self.lines,)
+
+
+def validate(model: type[M], found: Mapping[str, Any], *, where: str = "") -> M:
+    """A model of what was found, or one readable error."""
+    try:
+        return model.model_validate(found)
+    except ValidationError as error:
+        raise ConfigurationError([_line(where, e) for e in error.errors()]) from None
+
+
+def read_yaml(path: Path) -> dict[str, Any]:
+    """A YAML file, or one readable error."""
+    try:
+        return yaml.safe_load(path.read_text()) or {}
+    except FileNotFoundError:
+        raise InvalidInput(str(path.name), "nothing", "a configuration file") from None
+    except yaml.YAMLError as error:
+        raise InvalidInput(str(path.name), " ".join(str(error).split()), "valid YAML") from None
+
+
+def _line(where: str, error: Mapping[str, Any]) -> str:
+    key = ".".join(str(part) for part in (where, *error["loc"]) if part != "")
+    message = error["msg"].removeprefix("Value error, ")
+    if error["type"] == "missing":
+        return f"{key}: missing, expected a value"
+    if error["type"] == "extra_forbidden":
+        return f"{key}: unknown key (found {_short(error['input'])})"
+    return f"{key}: {message} (found {_short(error['input'])})"
+
+
+def _short(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 60 else text[:57] + "..."
+
+
+def resolve_delta(delta: Any, *, agents: int, records: int) -> float:
+    """delta of a budget; ``{"records_power": k}`` means ``(agents * records)**k``."""
+    if isinstance(delta, Mapping):
+        return math.pow(agents * records, delta["records_power"])
+    return float(delta)

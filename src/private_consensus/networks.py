@@ -1,0 +1,234 @@
+r"""Communication graphs and mixing matrices.
+
+A :class:`Network` holds the adjacency of one graph ``[n, n]`` or of one graph a run ``[R, n, n]``, and a
+symmetric, doubly stochastic mixing matrix of the same shape. Agents are numbered 0 to n-1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+
+import networkx as nx
+import numpy as np
+import scipy.sparse as sparse
+
+from .errors import InvalidInput, require
+from .randomness import Streams
+
+SPARSE_FROM = 400
+"""Number of agents from which a shared mixing matrix is multiplied as a sparse one."""
+
+MAX_ATTEMPTS = 2**20
+"""Graphs drawn before a random topology is said to be impossible to connect."""
+
+_BATCH = 512
+
+
+@dataclass(frozen=True)
+class Network:
+    """Agents, their links and the weights with which they mix.
+
+    Parameters
+    ----------
+    adjacency : ndarray of bool, shape ([R,] n, n)
+        Symmetric, no self-loops, connected.
+    mixing : ndarray, shape ([R,] n, n)
+        Symmetric and doubly stochastic, zero where there is neither a link nor the diagonal.
+    """
+
+    adjacency: np.ndarray
+    mixing: np.ndarray
+
+    def __post_init__(self):
+        require(self.adjacency.shape == self.mixing.shape, "network.mixing",
+                self.mixing.shape, f"the shape of the adjacency, {self.adjacency.shape}")  # fmt: skip
+        require(bool(connected(self.adjacency).all()), "network", "disconnected graph",
+                "a connected graph")  # fmt: skip
+
+    @property
+    def n_agents(self) -> int:
+        return self.adjacency.shape[-1]
+
+    @cached_property
+    def degrees(self) -> np.ndarray:
+        """Number of neighbours, without the agent itself; shape ([R,] n)."""
+        return self.adjacency.sum(-1)
+
+    @cached_property
+    def _sparse_mixing(self) -> sparse.csr_array | None:
+        large_and_shared = self.mixing.ndim == 2 and self.n_agents >= SPARSE_FROM
+        return sparse.csr_array(self.mixing) if large_and_shared else None
+
+    def mix(self, x: np.ndarray) -> np.ndarray:
+        r""":math:`\sum_j w_{ij} x_j` for ``x`` of shape (..., n, d)."""
+        if self._sparse_mixing is None:
+            return self.mixing @ x
+        columns = np.moveaxis(x, -2, 0).reshape(self.n_agents, -1)
+        shape = (self.n_agents, *x.shape[:-2], x.shape[-1])
+        return np.moveaxis((self._sparse_mixing @ columns).reshape(shape), 0, -2)
+
+    def neighbour_sum(self, x: np.ndarray) -> np.ndarray:
+        r""":math:`\sum_{j \in N_i} x_j` without the agent itself, for ``x`` of shape (..., n, d)."""
+        return self.adjacency.astype(float) @ x
+
+
+def laplacian(adjacency: np.ndarray) -> np.ndarray:
+    """Degree matrix minus adjacency, for a stack of graphs."""
+    degrees = adjacency.sum(-1)
+    return degrees[..., None] * np.eye(adjacency.shape[-1]) - adjacency
+
+
+def laplacian_mixing(adjacency: np.ndarray, *, scale: float = 1.5) -> np.ndarray:
+    r""":math:`W = I - L / (c\,\lambda_{\max}(L))`.
+
+    Paper 000, section V uses :math:`c = 3/2`; any :math:`c > 1/2` keeps the spectrum in (-1, 1].
+    """
+    require(scale > 0.5, "network.scale", scale, "a number > 0.5")
+    lap = laplacian(adjacency)
+    largest = np.linalg.eigvalsh(lap)[..., -1]
+    return np.eye(adjacency.shape[-1]) - lap / (scale * largest[..., None, None])
+
+
+def metropolis_mixing(adjacency: np.ndarray) -> np.ndarray:
+    r""":math:`w_{ij} = 1/(1+\max(d_i, d_j))` on links, the rest on the diagonal."""
+    degrees = adjacency.sum(-1)
+    weights = adjacency / (1.0 + np.maximum(degrees[..., :, None], degrees[..., None, :]))
+    return weights + np.eye(adjacency.shape[-1]) * (1.0 - weights.sum(-1))[..., None]
+
+
+def max_degree_mixing(adjacency: np.ndarray) -> np.ndarray:
+    r""":math:`W = I - L/(d_{\max}+1)`."""
+    largest = adjacency.sum(-1).max(-1)
+    return np.eye(adjacency.shape[-1]) - laplacian(adjacency) / (1.0 + largest[..., None, None])
+
+
+MIXINGS: dict[str, Callable[..., np.ndarray]] = {
+    "laplacian": laplacian_mixing,
+    "metropolis": metropolis_mixing,
+    "max_degree": max_degree_mixing,
+}
+
+
+def second_eigenvalue(mixing: np.ndarray) -> np.ndarray:
+    """Largest absolute eigenvalue apart from the first, a network's rate of consensus."""
+    eigenvalues = np.linalg.eigvalsh(mixing)
+    return np.maximum(np.abs(eigenvalues[..., 0]), np.abs(eigenvalues[..., -2]))
+
+
+def connected(adjacency: np.ndarray) -> np.ndarray:
+    """For each graph of a stack, whether every agent reaches every other."""
+    n = adjacency.shape[-1]
+    reach = adjacency | np.eye(n, dtype=bool)
+    for _ in range(max(1, int(np.ceil(np.log2(max(2, n)))))):
+        reach = (reach.astype(np.float32) @ reach.astype(np.float32)) > 0
+    return reach[..., 0, :].all(-1)
+
+
+def erdos_renyi(streams: Streams, agents: int, *, probability: float) -> np.ndarray:
+    """One connected G(n, p) a run, by rejection.
+
+    Links compare one uniform each with ``probability``; the same uniforms serve every probability.
+
+    Raises
+    ------
+    InvalidInput
+        Where no draw was connected after ``MAX_ATTEMPTS`` graphs.
+    """
+    require(0 < probability <= 1, "network.probability", probability, "a number in (0, 1]")
+    upper = np.triu_indices(agents, 1)
+
+    def attempt(generator):
+        return generator.random((_BATCH, len(upper[0]))) < probability
+
+    return _connected_draws(streams, agents, attempt, "network.probability", probability)
+
+
+def random_edges(streams: Streams, agents: int, *, edges: int) -> np.ndarray:
+    """One connected graph a run, uniform among those with a given number of links."""
+    pairs = agents * (agents - 1) // 2
+    require(agents - 1 <= edges <= pairs, "network.edges", edges,
+            f"between {agents - 1} (a tree) and {pairs} (all pairs) for {agents} agents")  # fmt: skip
+
+    def attempt(generator):
+        ranks = generator.random((_BATCH, pairs)).argsort(axis=1).argsort(axis=1)
+        return ranks < edges
+
+    return _connected_draws(streams, agents, attempt, "network.edges", edges)
+
+
+def _connected_draws(streams, agents, attempt, key, value) -> np.ndarray:
+    return np.stack([
+        _first_connected(generator, agents, attempt, key, value)
+        for generator in streams.generators("graph")
+    ])  # fmt: skip
+
+
+def _first_connected(generator, agents, attempt, key, value) -> np.ndarray:
+    upper = np.triu_indices(agents, 1)
+    for _ in range(MAX_ATTEMPTS // _BATCH):
+        links = attempt(generator)
+        links = links[links.sum(1) >= agents - 1]
+        adjacency = np.zeros((len(links), agents, agents), dtype=bool)
+        adjacency[:, upper[0], upper[1]] = links
+        adjacency |= adjacency.transpose(0, 2, 1)
+        found = np.flatnonzero(connected(adjacency))
+        if found.size:
+            return adjacency[found[0]]
+    raise InvalidInput(key, value, f"a graph of {agents} agents that can be connected "
+                       f"(none in {MAX_ATTEMPTS} draws)")  # fmt: skip
+
+
+def named(graph: str, agents: int) -> np.ndarray:
+    """Adjacency of a ring, path, star or complete graph."""
+    makers = {
+        "ring": nx.cycle_graph,
+        "path": nx.path_graph,
+        "star": lambda n: nx.star_graph(n - 1),
+        "complete": nx.complete_graph,
+    }
+    require(graph in makers, "network.name", graph, f"one of {', '.join(makers)}")
+    return nx.to_numpy_array(makers[graph](agents), nodelist=range(agents), dtype=bool)
+
+
+def from_edges(agents: int, edges: list[tuple[int, int]]) -> np.ndarray:
+    """Adjacency of a list of links between agents numbered from 1, as papers print them."""
+    numbers = [number for edge in edges for number in edge]
+    require(all(1 <= number <= agents for number in numbers), "network.edges", edges,
+            f"pairs of agents numbered 1 to {agents}")  # fmt: skip
+    graph = nx.Graph([(i - 1, j - 1) for i, j in edges])
+    graph.add_nodes_from(range(agents))
+    return nx.to_numpy_array(graph, nodelist=range(agents), dtype=bool)
+
+
+def build(
+    streams: Streams, name: str, agents: int, *, weights: str = "laplacian", **parameters
+) -> Network:
+    """The network that a configuration names.
+
+    Parameters
+    ----------
+    name : str
+        ``erdos_renyi`` (``probability``), ``random_edges`` (``edges``), ``edges`` (a list of links),
+        ``ring``, ``path``, ``star`` or ``complete``.
+    weights : str
+        Mixing matrix: ``laplacian`` (with ``scale``), ``metropolis`` or ``max_degree``.
+
+    Raises
+    ------
+    InvalidInput
+        For fewer than two agents, an unknown name, or a graph that cannot be connected.
+    """
+    require(agents >= 2, "network.agents", agents, "at least 2 agents")
+    require(weights in MIXINGS, "network.weights", weights, f"one of {', '.join(MIXINGS)}")
+    mixing_parameters = {"scale": parameters.pop("scale")} if "scale" in parameters else {}
+    if name == "erdos_renyi":
+        adjacency = erdos_renyi(streams, agents, **parameters)
+    elif name == "random_edges":
+        adjacency = random_edges(streams, agents, **parameters)
+    elif name == "edges":
+        adjacency = from_edges(agents, **parameters)
+    else:
+        adjacency = named(name, agents)
+    return Network(adjacency, MIXINGS[weights](adjacency, **mixing_parameters))

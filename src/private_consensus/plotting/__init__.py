@@ -1,0 +1,32 @@
+"""Figures. One theme; curves are drawn from tidy numbers; a paper with drawings of its own has a module."""
+
+from __future__ import annotations
+
+import pkgutil
+from collections.abc import Mapping
+from importlib import import_module
+from typing import Any
+
+import altair as alt
+import polars as pl
+
+from .curves import curves
+
+
+def module_of(paper: str) -> str | None:
+    """Dotted name of the module with a paper's own drawings, if there is one."""
+    own = {module.name for module in pkgutil.iter_modules(__path__)} - {"theme", "curves"}
+    return f"{__name__}.{paper}" if paper in own else None
+
+
+def draw(
+    name: str,
+    paper: str,
+    numbers: pl.DataFrame,
+    figure: Mapping[str, Any],
+    styles: Mapping[str, Mapping[str, Any]],
+) -> alt.Chart:
+    """The chart of a figure: the paper's own drawing of that name, else curves."""
+    module = module_of(paper)
+    own = getattr(import_module(module), name, None) if module else None
+    return (own or curves)(numbers, figure, styles)

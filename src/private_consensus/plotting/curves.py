@@ -1,0 +1,124 @@
+"""Curves with bands, a panel beside a panel: what most figures are."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import altair as alt
+import polars as pl
+
+from ..errors import require
+from .theme import HEIGHT, OKABE_ITO, WIDTH, finish, look
+
+MOST_POINTS = 200
+"""Points a curve that are drawn; longer curves are thinned evenly in their order."""
+
+
+def curves(
+    numbers: pl.DataFrame, figure: Mapping[str, Any], styles: Mapping[str, Mapping[str, Any]]
+) -> alt.Chart:
+    """All panels of a figure side by side, with hover and a legend that switches curves off."""
+    panels = [
+        panel_chart(numbers.filter(pl.col("panel") == panel["title"]), panel, styles, position)
+        for position, panel in enumerate(figure["panels"])
+    ]
+    chart = panels[0] if len(panels) == 1 else alt.hconcat(*panels, spacing=36).resolve_scale(
+        color="independent", strokeDash="independent")  # fmt: skip
+    return finish(chart, figure["title"], numbers["source"][0])
+
+
+def panel_chart(
+    points: pl.DataFrame,
+    panel: Mapping[str, Any],
+    styles: Mapping[str, Mapping[str, Any]],
+    position: int = 0,
+) -> alt.LayerChart:
+    """One panel: bands, lines, points."""
+    shown, floor = _on_axis(_named(points, styles), panel)
+    scales = _look_of(shown, panel, styles)
+    switch = alt.selection_point(name=f"shown_{position}", fields=["curve"], bind="legend")
+    colour = alt.Color("curve:N").scale(domain=scales["domain"], range=scales["colour"])
+    dash = alt.StrokeDash("curve:N").scale(domain=scales["domain"], range=scales["dash"])
+    x = alt.X("x:Q").title(panel["x_title"]).scale(_scale(panel["log_x"], shown["x"]))
+    y_scale = _scale(panel["log_y"], None, panel["y_domain"] or floor)
+    y = alt.Y("y:Q").title(panel["y_title"]).scale(y_scale)
+    opacity = alt.when(switch)
+    base = alt.Chart(shown.to_pandas()).encode(x=x, color=colour)
+    band = base.mark_area(clip=True).encode(
+        alt.Y("low:Q").scale(y_scale), alt.Y2("high:Q"),
+        opacity=opacity.then(alt.value(0.18)).otherwise(alt.value(0.0)))  # fmt: skip
+    line = base.mark_line(clip=True, strokeWidth=1.8).encode(
+        y, strokeDash=dash, opacity=opacity.then(alt.value(1.0)).otherwise(alt.value(0.08)))  # fmt: skip
+    tooltip = [alt.Tooltip("curve:N"), alt.Tooltip("x:Q", title=panel["x_title"], format=".4~g"),
+               alt.Tooltip("exact:Q", title=panel["y_title"], format=".4~g"),
+               alt.Tooltip("low:Q", format=".4~g"), alt.Tooltip("high:Q", format=".4~g"),
+               alt.Tooltip("runs:Q")]  # fmt: skip
+    dots = base.mark_point(filled=True, size=28).encode(
+        y, tooltip=tooltip,
+        shape=alt.Shape("place:N").scale(domain=["on the axis", "below the axis"],
+                                         range=["circle", "triangle-down"]).legend(None),
+        opacity=opacity.then(alt.value(1.0)).otherwise(alt.value(0.08)))  # fmt: skip
+    return alt.layer(band, line, dots).add_params(switch).properties(
+        width=WIDTH, height=HEIGHT, title=panel["title"])  # fmt: skip
+
+
+def _named(points: pl.DataFrame, styles) -> pl.DataFrame:
+    """A readable name for each curve; curves along an axis are called by its value."""
+    labels = {name: style["label"] for name, style in styles.items()}
+    key = pl.format("{}.{}", pl.col("algorithm"), pl.col("variant"))
+    label = key.replace_strict(labels, default=pl.col("variant"))
+    return points.with_columns(
+        style=key,
+        curve=pl.when(pl.col("series") == "").then(label).otherwise(pl.col("series")),
+    )
+
+
+def _look_of(shown: pl.DataFrame, panel, styles) -> dict[str, list]:
+    if (shown["series"] != "").any():
+        names = shown["curve"].unique(maintain_order=True).to_list()
+        require(len(names) <= len(OKABE_ITO), "panel.curves", len(names),
+                f"at most {len(OKABE_ITO)} curves along an axis")  # fmt: skip
+        return {"domain": names, "colour": list(OKABE_ITO[: len(names)]),
+                "dash": [[1, 0]] * len(names)}  # fmt: skip
+    return look(styles, shown["style"].unique(maintain_order=True).to_list())
+
+
+def _on_axis(points: pl.DataFrame, panel) -> tuple[pl.DataFrame, tuple[float, float] | None]:
+    """Points as they can be drawn: what a logarithmic axis cannot show lies on its lower end."""
+    points = _thinned(points).with_columns(exact=pl.col("y"), place=pl.lit("on the axis"))
+    if not panel["log_y"]:
+        return points, None
+    if panel["y_domain"]:
+        floor = panel["y_domain"][0]
+    else:
+        positive = points.filter(pl.col("y") > 0)["y"]
+        require(len(positive) > 0, "panel.log_y", True, "values > 0 on a logarithmic axis")
+        floor = float(positive.min()) / 2
+    below = pl.col("y") < floor
+    drawn = points.with_columns(
+        y=pl.when(below).then(floor).otherwise(pl.col("y")),
+        low=pl.max_horizontal(pl.col("low"), pl.lit(floor)),
+        high=pl.max_horizontal(pl.col("high"), pl.lit(floor)),
+        place=pl.when(below).then(pl.lit("below the axis")).otherwise(pl.col("place")),
+    )
+    return drawn, (floor, float(drawn["high"].max()) * 1.2)
+
+
+def _thinned(points: pl.DataFrame) -> pl.DataFrame:
+    rank = pl.int_range(pl.len()).over("curve")
+    every = ((pl.len().over("curve") - 1) // MOST_POINTS + 1).clip(lower_bound=1)
+    return points.filter(rank % every == 0)
+
+
+def _scale(log: bool, values: pl.Series | None, domain=None) -> alt.Scale:
+    options: dict[str, Any] = {"type": "log" if log else "linear"}
+    if domain is not None:
+        options["domain"] = list(domain)
+        options["nice"] = False
+    elif values is not None and log:
+        options["domain"] = [float(values.min()), float(values.max())]
+        options["nice"] = False
+    if not log:
+        options["zero"] = False
+    return alt.Scale(**options)

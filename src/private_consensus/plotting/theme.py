@@ -1,0 +1,72 @@
+"""How every figure looks, and how it is written to files."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import altair as alt
+
+from ..provenance import atomic_write
+
+INK, GREY, ALARM = "#222222", "#666666", "#B00020"
+FONT = "Helvetica, Arial, sans-serif"
+WIDTH, HEIGHT = 360, 260
+
+OKABE_ITO = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442", "#000000")
+"""Eight colours that readers with any colour vision tell apart."""
+
+CONFIG = {
+    "background": "white",
+    "font": FONT,
+    "axis": {"labelColor": INK, "titleColor": INK, "gridColor": "#E4E4E4", "titleFontWeight": "normal",
+             "domainColor": GREY, "tickColor": GREY, "labelFontSize": 11, "titleFontSize": 12},
+    "legend": {"labelLimit": 420, "labelFontSize": 11, "title": None, "orient": "bottom", "columns": 2,
+               "symbolStrokeWidth": 2, "symbolSize": 200},
+    "title": {"anchor": "start", "fontSize": 12, "fontWeight": "normal", "color": INK,
+              "subtitleColor": GREY, "subtitleFontSize": 11},
+    "view": {"stroke": None},
+}  # fmt: skip
+
+
+def source_note(source: str) -> tuple[str, str]:
+    """What the figure says of its data, and in which colour; a surrogate is not to be overlooked."""
+    if "surrogate" in source:
+        return f"SURROGATE DATA, not the real data set ({source})", ALARM
+    return f"data: {source}", GREY
+
+
+def finish(chart: alt.Chart, title: str, source: str) -> alt.Chart:
+    """Title, data source and theme."""
+    note, colour = source_note(source)
+    heading = alt.TitleParams(title, subtitle=note, subtitleColor=colour, fontSize=14,
+                              fontWeight="bold", offset=12)  # fmt: skip
+    return chart.properties(title=heading).configure(**CONFIG)
+
+
+def save(chart: alt.Chart, *, json_path: Path, svg: Path, png: Path, pdf: Path) -> None:
+    """Write a chart in four formats, each whole or not at all."""
+    import vl_convert as vlc
+
+    specification = chart.to_dict()
+    text = json.dumps(specification, indent=None, sort_keys=True, separators=(",", ":"))
+    _write(json_path, text.encode())
+    _write(svg, vlc.vegalite_to_svg(text).encode())
+    _write(png, vlc.vegalite_to_png(text, scale=2))
+    _write(pdf, vlc.vegalite_to_pdf(text))
+
+
+def look(styles: Mapping[str, Mapping[str, Any]], names: list[str]) -> dict[str, list]:
+    """Domain and ranges of the colour and dash scales for named styles."""
+    return {
+        "domain": [styles[name]["label"] for name in names],
+        "colour": [styles[name]["colour"] for name in names],
+        "dash": [list(styles[name]["dash"]) or [1, 0] for name in names],
+    }
+
+
+def _write(path: Path, content: bytes) -> None:
+    with atomic_write(path) as part:
+        part.write_bytes(content)

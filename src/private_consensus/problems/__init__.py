@@ -1,0 +1,28 @@
+"""What is minimised: a module a problem, resolved by name.
+
+Each has a function ``build(streams, agents, **parameters)``, and ``SHARED_BY_RUNS = True`` where what it
+builds is the same for every run.
+"""
+
+from __future__ import annotations
+
+import pkgutil
+from importlib import import_module
+from types import ModuleType
+
+from ..errors import InvalidInput
+from .base import Problem
+
+__all__ = ["Problem", "load", "names"]
+
+
+def names() -> list[str]:
+    """Names of the problems there are."""
+    return sorted(module.name for module in pkgutil.iter_modules(__path__) if module.name != "base")
+
+
+def load(name: str) -> ModuleType:
+    """The module of a problem."""
+    if name not in names():
+        raise InvalidInput("problem.name", name, f"one of {', '.join(names())}")
+    return import_module(f"{__name__}.{name}")

@@ -1,0 +1,58 @@
+"""What every problem offers to algorithms and to the driver.
+
+Conventions
+-----------
+An agent's objective ``f_i`` is what the agent minimises, in the scale that the paper gives it (a sum
+over records in 000, a mean in 001 and 004); the problem says which. ``record_gradient_change`` bounds
+the l2 distance between the gradients of two records' terms at one point, for records that replace each
+other: it is what sensitivities are made of.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from typing import ClassVar
+
+import numpy as np
+
+Metric = Callable[["Problem", np.ndarray], np.ndarray]
+
+
+class Problem(ABC):
+    """Agents' objectives, for a batch of settings and runs.
+
+    Attributes
+    ----------
+    n_agents, dim : int
+    strong_convexity, smoothness : float or ndarray, broadcastable to (runs, agents, dim)
+        :math:`\\mu` and :math:`L` of the local objectives.
+    lipschitz : float
+        :math:`G`, a bound on :math:`\\|\\nabla f_i\\|_2` over the domain.
+    record_gradient_change : float
+        Bound on :math:`\\|\\nabla\\ell(x;d) - \\nabla\\ell(x;d')\\|_2`, replace-one, in the scale of ``f_i``.
+    metrics : mapping
+        Name to a function of ``(problem, x[..., agents, dim])`` with values ``[...]``.
+    """
+
+    metrics: ClassVar[Mapping[str, Metric]] = {}
+
+    n_agents: int
+    dim: int
+
+    @abstractmethod
+    def gradient(self, x: np.ndarray) -> np.ndarray:
+        r""":math:`\nabla f_i(x_i)` for every agent; shape of ``x``."""
+
+    def project(self, x: np.ndarray) -> np.ndarray:
+        """Euclidean projection to the domain; the whole space unless a problem says otherwise."""
+        return x
+
+    def measure(self, metric: str, x: np.ndarray) -> np.ndarray:
+        """A metric of an iterate ``[..., agents, dim]``; shape ``[...]``."""
+        return self.metrics[metric](self, x)
+
+
+def consensus_error(problem: Problem, x: np.ndarray) -> np.ndarray:
+    r""":math:`\frac1n\sum_i \|x_i - \bar x\|_2^2`."""
+    return ((x - x.mean(-2, keepdims=True)) ** 2).sum(-1).mean(-1)

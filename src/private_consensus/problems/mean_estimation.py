@@ -1,0 +1,116 @@
+r"""Distributed mean estimation in a box (paper 000, eq. (38)).
+
+.. math:: f_i(x) = \tfrac12 \sum_{d \in D_i} \|x - d\|_2^2, \qquad x, d \in [-R, R]^p
+
+a SUM over the agent's records, hence :math:`\mu = L = |D_i|`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import ndtr, ndtri
+
+from ..errors import require
+from ..randomness import Streams
+from .base import Problem, consensus_error
+
+
+@dataclass(frozen=True)
+class MeanEstimation(Problem):
+    """Local means and the mean of all records.
+
+    Parameters
+    ----------
+    means : ndarray, shape (runs, agents, p)
+        Mean of each agent's records.
+    records : int
+        Records an agent, :math:`N_i`, the same for all agents.
+    box : float
+        :math:`R`; the domain and the records' universe are :math:`[-R, R]^p`, of side 2R.
+    """
+
+    means: np.ndarray
+    records: int
+    box: float
+
+    @property
+    def n_agents(self) -> int:
+        return self.means.shape[-2]
+
+    @property
+    def dim(self) -> int:
+        return self.means.shape[-1]
+
+    @property
+    def strong_convexity(self) -> float:
+        return float(self.records)
+
+    smoothness = strong_convexity
+
+    @property
+    def record_gradient_change(self) -> float:
+        r""":math:`\sup \|d - d'\|_2 = 2R\sqrt p` (paper 000, section V-A)."""
+        return 2.0 * self.box * np.sqrt(self.dim)
+
+    @property
+    def lipschitz(self) -> float:
+        r""":math:`G = N_i\, 2R\sqrt p`, the Lipschitz constant of the SUM over the box."""
+        return self.records * self.record_gradient_change
+
+    @property
+    def target(self) -> np.ndarray:
+        r""":math:`\bar d`, the mean of all records of a run; shape (runs, p)."""
+        return self.means.mean(-2)
+
+    def gradient(self, x: np.ndarray) -> np.ndarray:
+        return self.records * (x - self.means)
+
+    def project(self, x: np.ndarray) -> np.ndarray:
+        return np.clip(x, -self.box, self.box)
+
+    def error(self, estimate: np.ndarray) -> np.ndarray:
+        r""":math:`\|\hat x - \bar d\|_2^2 / \|\bar d\|_2^2` for estimates (..., runs, p)."""
+        distance = ((estimate - self.target) ** 2).sum(-1)
+        return distance / (self.target**2).sum(-1)
+
+    metrics = {  # noqa: RUF012
+        "normalised_error": lambda problem, x: problem.error(x.mean(-2)),
+        "node_error": lambda problem, x: problem.error(x[..., 0, :]),
+        "consensus_error": consensus_error,
+    }
+
+
+def build(
+    streams: Streams,
+    agents: int,
+    *,
+    records: int,
+    dim: int,
+    box: float,
+    centre: float = 0.7,
+    deviation: float = 1.0,
+) -> MeanEstimation:
+    """Draw records from a normal law truncated to the box, per coordinate (paper 000, section V-A).
+
+    Parameters
+    ----------
+    records : int
+        Records an agent.
+    centre, deviation : float
+        The normal law before truncation has mean ``centre * box``.
+    """
+    for key, value in {"records": records, "dim": dim}.items():
+        require(value >= 1, f"problem.{key}", value, "a whole number >= 1")
+    for key, value in {"box": box, "deviation": deviation}.items():
+        require(value > 0, f"problem.{key}", value, "a number > 0")
+    mean = centre * box
+    lowest, highest = ndtr((np.array([-box, box]) - mean) / deviation)
+    means = np.empty((len(streams.runs), agents, dim))
+    # Records come first in the shape: with more of them, the earlier ones stay what they were.
+    for run, generator in enumerate(streams.generators("data")):
+        uniform = generator.random((records, agents, dim))
+        normal = ndtri(lowest + (highest - lowest) * uniform)
+        means[run] = np.clip(mean + deviation * normal, -box, box).mean(0)
+    return MeanEstimation(means, records, box)

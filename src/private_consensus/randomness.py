@@ -1,0 +1,82 @@
+"""The one place that turns names into random numbers.
+
+A stream's key is ``(root, purpose, group, run, name)``. What is not in the key cannot change the numbers:
+neither the privacy budget, nor the number of runs, cores or iterations. Settings scale the same unit
+draws, so that comparisons between them are paired.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from .errors import require
+
+PURPOSES = ("data", "graph", "noise", "sampling")
+
+Law = Callable[[np.random.Generator, tuple[int, ...]], np.ndarray]
+
+UNIT_LAWS: dict[str, Law] = {
+    "normal": lambda generator, shape: generator.standard_normal(shape),
+    "laplace": lambda generator, shape: generator.laplace(size=shape),
+    "uniform": lambda generator, shape: generator.random(shape),
+}
+
+
+def generator(root: int, *names: str | int) -> np.random.Generator:
+    """The generator that belongs to a root seed and a sequence of names."""
+    digest = hashlib.sha256("\0".join(map(str, names)).encode()).digest()[:16]
+    key = tuple(np.frombuffer(digest, "<u4").tolist())
+    return np.random.default_rng(np.random.SeedSequence(root, spawn_key=key))
+
+
+@dataclass(frozen=True)
+class Streams:
+    """The random numbers of a block of Monte-Carlo runs.
+
+    Parameters
+    ----------
+    root : int
+        The seed of the whole reproduction.
+    runs : tuple of int
+        Indices of the runs of this block; axis 0 of everything drawn.
+    groups : mapping
+        For each purpose the pairing group: streams of equal group and run are equal.
+    """
+
+    root: int
+    runs: tuple[int, ...]
+    groups: Mapping[str, str] = field(default_factory=dict)
+
+    def generators(self, purpose: str, name: str = "") -> list[np.random.Generator]:
+        """One fresh generator a run."""
+        require(purpose in PURPOSES, "stream purpose", purpose, f"one of {', '.join(PURPOSES)}")
+        group = self.groups.get(purpose, "")
+        return [generator(self.root, purpose, group, run, name) for run in self.runs]
+
+    def shared(self, purpose: str, name: str = "") -> np.random.Generator:
+        """A fresh generator that all runs have in common."""
+        return generator(self.root, purpose, self.groups.get(purpose, ""), "all runs", name)
+
+    def draw(self, purpose: str, law: str, shape: tuple[int, ...], name: str = "") -> np.ndarray:
+        """Unit draws of shape ``(runs, *shape)``."""
+        return np.stack([UNIT_LAWS[law](g, shape) for g in self.generators(purpose, name)])
+
+    def sequence(
+        self, purpose: str, law: str | Law, shape: tuple[int, ...], name: str = ""
+    ) -> Iterator[np.ndarray]:
+        """An endless iterator of unit draws ``(runs, *shape)``, one an iteration."""
+        draw = UNIT_LAWS[law] if isinstance(law, str) else law
+        generators = self.generators(purpose, name)
+        # Drawn ahead in chunks, since calls, not numbers, are what costs; the numbers are the same.
+        ahead = max(1, min(256, 4096 // max(1, int(np.prod(shape)))))
+        while True:
+            chunk = np.stack([draw(g, (ahead, *shape)) for g in generators], axis=1)
+            yield from chunk
+
+    def with_groups(self, **groups: str) -> Streams:
+        """The same runs with other pairing groups."""
+        return replace(self, groups={**self.groups, **groups})

@@ -1,0 +1,54 @@
+"""Verdicts.  Needs: runs and privacy of all cells.  Makes: claims.parquet and privacy.parquet."""
+
+
+rule judge_claims:
+    input:
+        runs=lambda w: cell_files("runs", cells_of_paper(w.paper), w.scale),
+        privacy=lambda w: cell_files("privacy", cells_of_paper(w.paper), w.scale),
+    output:
+        claims="results/{scale}/claims/{paper}.parquet",
+    log:
+        "results/{scale}/logs/claims.{paper}.log",
+    benchmark:
+        "results/{scale}/timings/claims.{paper}.tsv"
+    threads: 1
+    resources:
+        mem_mb=1500,
+        runtime=10,
+    params:
+        claims=lambda w: {
+            name: claim.model_dump(mode="json")
+            for name, claim in PLAN.papers[w.paper].claims.items()
+        },
+        code=code_of("judge_claims.py"),
+    message:
+        "claims of {wildcards.paper}"
+    conda:
+        "../../environment.yml"
+    script:
+        "../scripts/judge_claims.py"
+
+
+rule gather:
+    input:
+        claims=expand("results/{{scale}}/claims/{paper}.parquet", paper=PLAN.papers),
+        privacy=lambda w: cell_files("privacy", PLAN.cells(), w.scale),
+    output:
+        claims="results/{scale}/claims.parquet",
+        privacy="results/{scale}/privacy.parquet",
+    log:
+        "results/{scale}/logs/gather.log",
+    benchmark:
+        "results/{scale}/timings/gather.tsv"
+    threads: 1
+    resources:
+        mem_mb=500,
+        runtime=5,
+    params:
+        code=code_of("gather.py"),
+    message:
+        "all claims and all privacy statements"
+    conda:
+        "../../environment.yml"
+    script:
+        "../scripts/gather.py"

@@ -1,0 +1,45 @@
+"""What rules look up.  Needs: PLAN, CONFIG, SCALE."""
+
+from private_consensus import algorithms, plotting, problems
+from private_consensus.provenance import code_hash
+
+SCRIPTS = Path(workflow.basedir, "workflow", "scripts")
+FIGURE_KINDS = ("svg", "png", "pdf", "json")
+
+
+def code_of(script, *modules):
+    """Hash of a script and of the modules that it or its names reach."""
+    return code_hash(*modules, files=[SCRIPTS / script])
+
+
+def code_of_cell(wildcards):
+    problem = PLAN.experiments[wildcards.experiment].problem.name
+    return code_of(
+        "run_cell.py",
+        algorithms.module_of(wildcards.algorithm),
+        problems.load(problem).__name__,
+    )
+
+
+def code_of_figure(wildcards):
+    own = plotting.module_of(PLAN.paper_of(wildcards.figure))
+    return code_of("draw_figure.py", *filter(None, [own]))
+
+
+def prepared_of(wildcards):
+    return expand(
+        "results/{scale}/prepared/{preparation}.npz",
+        scale=wildcards.scale,
+        preparation=PLAN.preparations(wildcards.experiment),
+    )
+
+
+def cell_files(kind, cells, scale):
+    return [
+        f"results/{scale}/{kind}/{experiment}/{algorithm}.parquet"
+        for experiment, algorithm in cells
+    ]
+
+
+def cells_of_paper(paper):
+    return [cell for cell in PLAN.cells() if cell[0] in PLAN.papers[paper].experiments]

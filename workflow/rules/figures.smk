@@ -1,0 +1,46 @@
+"""Figures by name.  Needs: runs and privacy of their cells.  Makes: numbers, SVG, PNG, PDF, JSON."""
+
+
+rule draw_figure:
+    input:
+        runs=lambda w: cell_files("runs", PLAN.cells_of(w.figure), w.scale),
+        privacy=lambda w: cell_files("privacy", PLAN.cells_of(w.figure), w.scale),
+    output:
+        numbers="results/{scale}/data/{figure}.parquet",
+        json="results/{scale}/figures/{figure}.json",
+        svg=report(
+            "results/{scale}/figures/{figure}.svg",
+            category=lambda w: PLAN.papers[PLAN.paper_of(w.figure)].paper.title,
+            labels={"figure": "{figure}"},
+        ),
+        png="results/{scale}/figures/{figure}.png",
+        pdf="results/{scale}/figures/{figure}.pdf",
+    log:
+        "results/{scale}/logs/figure.{figure}.log",
+    benchmark:
+        "results/{scale}/timings/figure.{figure}.tsv"
+    threads: 1
+    resources:
+        mem_mb=800,
+        runtime=5,
+    params:
+        figure=lambda w: PLAN.figures[w.figure].model_dump(mode="json"),
+        styles=lambda w: {name: style.model_dump() for name, style in PLAN.styles.items()},
+        paper=lambda w: PLAN.paper_of(w.figure),
+        code=code_of_figure,
+    message:
+        "figure {wildcards.figure}"
+    conda:
+        "../../environment.yml"
+    script:
+        "../scripts/draw_figure.py"
+
+
+for name in PLAN.figures:
+
+    rule:
+        name:
+            name
+        input:
+            expand(f"results/{SCALE}/figures/{name}.{{kind}}", kind=FIGURE_KINDS),
+            f"results/{SCALE}/data/{name}.parquet",

@@ -1,0 +1,26 @@
+"""Runs of one algorithm in one experiment.  Needs: prepared data.  Makes: measurements and privacy."""
+
+
+rule run_cell:
+    input:
+        prepared=prepared_of,
+    output:
+        runs="results/{scale}/runs/{experiment}/{algorithm}.parquet",
+        privacy="results/{scale}/privacy/{experiment}/{algorithm}.parquet",
+    log:
+        "results/{scale}/logs/{experiment}.{algorithm}.log",
+    benchmark:
+        "results/{scale}/timings/{experiment}.{algorithm}.tsv"
+    threads: 1
+    resources:
+        mem_mb=1500,
+        runtime=20,
+    params:
+        cell=lambda wildcards: PLAN.cell(wildcards.experiment, wildcards.algorithm),
+        code=code_of_cell,
+    message:
+        "{wildcards.experiment}: {wildcards.algorithm}"
+    conda:
+        "../../environment.yml"
+    script:
+        "../scripts/run_cell.py"

@@ -1,0 +1,17 @@
+"""Numbers of a figure, and the figure."""
+
+from private_consensus import plotting
+from private_consensus.experiments.numbers import figure_numbers
+from private_consensus.experiments.results import logged, read, sources, stamp, write
+from private_consensus.plotting.theme import save
+
+name, figure = snakemake.wildcards.figure, snakemake.params.figure
+with logged(snakemake.log[0], figure):
+    pairs = [(read(r), read(p)) for r, p in zip(snakemake.input.runs, snakemake.input.privacy)]
+    cells = {(runs["experiment"][0], runs["algorithm"][0]): (runs, privacy) for runs, privacy in pairs}
+    source = sources(snakemake.input.runs)
+    numbers = figure_numbers(figure["panels"], cells, source=source)
+    write(numbers, snakemake.output.numbers, stamp(figure, snakemake.params.code, source))
+    chart = plotting.draw(name, snakemake.params.paper, numbers, figure, snakemake.params.styles)
+    out = snakemake.output
+    save(chart, json_path=out.json, svg=out.svg, png=out.png, pdf=out.pdf)

@@ -1,0 +1,16 @@
+"""Put the claims of a paper to the test."""
+
+from private_consensus.claims import Claim, judge_all
+from private_consensus.experiments.results import logged, read_all, sources, stamp, write
+
+with logged(snakemake.log[0], snakemake.params.claims):
+    claims = {name: Claim(**claim) for name, claim in snakemake.params.claims.items()}
+    source = sources(snakemake.input.runs)
+    table = judge_all(
+        claims,
+        read_all(snakemake.input.runs),
+        read_all(snakemake.input.privacy),
+        paper=snakemake.wildcards.paper,
+    )
+    mark = stamp(snakemake.params.claims, snakemake.params.code, source)
+    write(table, snakemake.output.claims, mark)

@@ -1,0 +1,19 @@
+"""Run a cell; write its measurements and its privacy."""
+
+import logging
+
+from private_consensus.datasets import Prepared
+from private_consensus.experiments.cells import run_cell
+from private_consensus.experiments.results import logged, source_of, stamp, write
+
+with logged(snakemake.log[0], snakemake.params.cell):
+    loaded = [Prepared.load(path) for path in snakemake.input.prepared]
+    prepared = {data.name: data for data in loaded}
+    runs, privacy = run_cell(
+        snakemake.params.cell,
+        prepared,
+        lambda done, of: logging.info("%d of %d runs", done, of),
+    )
+    mark = stamp(snakemake.params.cell, snakemake.params.code, source_of(loaded))
+    write(runs, snakemake.output.runs, mark)
+    write(privacy, snakemake.output.privacy, mark)
