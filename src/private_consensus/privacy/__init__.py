@@ -1,21 +1,113 @@
-"""Privacy: what is promised, what is let out, and what it costs."""
+r"""Privacy: what is promised, what is let out, what it costs, and whether outcomes contradict it.
 
-from .accounting import Guarantee, account, epsilon
-from .budget import Budget, Relation
-from .conversions import gaussian_delta, gaussian_epsilon, gaussian_mu, zcdp_epsilon, zcdp_rho
-from .releases import Release, Sampling
+Conventions
+-----------
+Relation
+    Whose change is hidden: one record of one agent or all that an agent holds, by replacement or by
+    adding and removing (:class:`Relation`). A sensitivity is the largest change of an answer over
+    all pairs of neighbours of *that* relation, given everything let out earlier. The accountants
+    see ratios only; a list of releases is for one relation, and so is the epsilon that comes out.
+    Replacing costs up to twice as much as adding or removing.
+Norms
+    l2 for ``gaussian``, ``discrete_gaussian`` and ``gamma_norm``, l1 for ``laplace``; over all
+    coordinates that are let out together.
+Scale
+    ``gaussian``: standard deviation of each coordinate. ``laplace``: b of the density
+    :math:`e^{-|y|/b}/(2b)`, whose standard deviation is :math:`\sqrt2\,b`. ``gamma_norm``:
+    :math:`1/\zeta` of the density proportional to :math:`e^{-\zeta\|b\|_2}`; the norm is on average
+    d times the scale. ``discrete_gaussian``: :math:`\sigma` on the integers.
+Budget
+    (epsilon, delta) for everything that one agent lets out. Agents hold disjoint data, so that the
+    network's guarantee is that of its weakest agent (:func:`network_guarantee`).
+Proven
+    A :class:`Guarantee` is ``proven`` if every release's sensitivity is; composition and conversion
+    always are (``shortcut`` is not, and only there for papers that use it). Hyper-parameters,
+    bounds and reference values taken from private data are in no release and in no epsilon.
+Numbers
+    Where a result is rounded or searched for, it is on the safe side up to floating point: epsilon
+    and scale too large, mu and rho too small.
+
+Audits are in :mod:`private_consensus.privacy.audit`, imported by that name: algorithms need none, so
+that an edit to an audit recomputes no algorithm.
+"""
+
+from private_consensus.privacy.accounting import (
+    METHODS,
+    Guarantee,
+    account,
+    epsilon,
+    gaussian_dp,
+    network_guarantee,
+    zcdp,
+)
+from private_consensus.privacy.budget import Budget, Relation
+from private_consensus.privacy.calibration import (
+    analytic_gaussian_scale,
+    calibrate,
+    classical_gaussian_scale,
+    extended_gaussian_scale,
+    gaussian_noise_multiplier,
+    laplace_scale,
+    zcdp_gaussian_scale,
+)
+from private_consensus.privacy.conversions import (
+    CONVERSIONS,
+    gaussian_delta,
+    gaussian_epsilon,
+    gaussian_log_delta,
+    gaussian_mu,
+    gaussian_rho,
+    laplace_rho,
+    pure_rho,
+    zcdp_epsilon,
+    zcdp_rho,
+)
+from private_consensus.privacy.discrete import (
+    discrete_gaussian,
+    discrete_gaussian_from_uniform,
+    discrete_gaussian_pmf,
+)
+from private_consensus.privacy.mechanisms import gamma_norm_noise, gaussian_noise, laplace_noise
+from private_consensus.privacy.releases import Release, Sampling, exact, pure
+from private_consensus.privacy.sparse_vector import Answers, SparseVector
 
 __all__ = [
+    "CONVERSIONS",
+    "METHODS",
+    "Answers",
     "Budget",
     "Guarantee",
     "Relation",
     "Release",
     "Sampling",
+    "SparseVector",
     "account",
+    "analytic_gaussian_scale",
+    "calibrate",
+    "classical_gaussian_scale",
+    "discrete_gaussian",
+    "discrete_gaussian_from_uniform",
+    "discrete_gaussian_pmf",
     "epsilon",
+    "exact",
+    "extended_gaussian_scale",
+    "gamma_norm_noise",
     "gaussian_delta",
+    "gaussian_dp",
     "gaussian_epsilon",
+    "gaussian_log_delta",
     "gaussian_mu",
+    "gaussian_noise",
+    "gaussian_noise_multiplier",
+    "gaussian_rho",
+    "laplace_noise",
+    "laplace_rho",
+    "laplace_scale",
+    "network_guarantee",
+    "pure",
+    "pure_rho",
+    "zcdp",
     "zcdp_epsilon",
+    "zcdp_gaussian_scale",
     "zcdp_rho",
 ]

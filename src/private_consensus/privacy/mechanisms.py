@@ -2,8 +2,8 @@ r"""Noise from unit draws.
 
 The draws come from outside, so that settings with different scales share them; ``scale`` broadcasts
 and may carry a settings axis. Scales mean what :mod:`private_consensus.privacy.releases` says. The
-draws are floating-point numbers: the guarantee is that of the real-valued mechanism. The one that is
-exact on a computer is in :mod:`private_consensus.privacy.discrete`.
+draws are floating-point numbers: the guarantee is that of the real-valued mechanism. The one that
+is exact on a computer is in :mod:`private_consensus.privacy.discrete`.
 """
 
 from __future__ import annotations
@@ -50,8 +50,9 @@ def laplace_noise(unit: np.ndarray, scale: Any) -> np.ndarray:
 def gamma_norm_noise(direction: np.ndarray, radius: np.ndarray, scale: Any) -> np.ndarray:
     r"""Noise of density proportional to :math:`e^{-\|b\|_2/s}`, s = ``scale``.
 
-    Hides an l2 sensitivity. In polar coordinates the density of the radius is :math:`r^{d-1}e^{-r/s}`: Gamma with shape d,
-    independent of a uniform direction (Chaudhuri, Monteleoni, Sarwate, JMLR 2011).
+    Hides an l2 sensitivity. In polar coordinates the density of the radius is
+    :math:`r^{d-1}e^{-r/s}`: Gamma with shape d, independent of a uniform
+    direction (Chaudhuri, Monteleoni, Sarwate, JMLR 2011).
 
     Parameters
     ----------
