@@ -42,7 +42,8 @@ def panel_chart(
     dash = alt.StrokeDash("curve:N").scale(domain=scales["domain"], range=scales["dash"])
     x = alt.X("x:Q").title(panel["x_title"]).scale(_scale(panel["log_x"], shown["x"]))
     y_scale = _scale(panel["log_y"], None, panel["y_domain"] or floor)
-    y = alt.Y("y:Q").title(panel["y_title"]).scale(y_scale)
+    axis = alt.Axis(format="~e" if panel["log_y"] else "~g")
+    y = alt.Y("y:Q").title(panel["y_title"]).scale(y_scale).axis(axis)
     opacity = alt.when(switch)
     base = alt.Chart(shown.to_pandas()).encode(x=x, color=colour)
     band = base.mark_area(clip=True).encode(
@@ -54,7 +55,7 @@ def panel_chart(
                alt.Tooltip("exact:Q", title=panel["y_title"], format=".4~g"),
                alt.Tooltip("low:Q", format=".4~g"), alt.Tooltip("high:Q", format=".4~g"),
                alt.Tooltip("runs:Q")]  # fmt: skip
-    dots = base.mark_point(filled=True, size=28).encode(
+    dots = base.mark_point(filled=True, size=26, clip=True).encode(
         y, tooltip=tooltip,
         shape=alt.Shape("place:N").scale(domain=["on the axis", "below the axis"],
                                          range=["circle", "triangle-down"]).legend(None),
