@@ -230,5 +230,7 @@ def build(
     elif name == "edges":
         adjacency = from_edges(agents, **parameters)
     else:
+        require(not parameters, f"network.{next(iter(parameters), '')}", parameters,
+                f"no parameters for {name}")  # fmt: skip
         adjacency = named(name, agents)
     return Network(adjacency, MIXINGS[weights](adjacency, **mixing_parameters))

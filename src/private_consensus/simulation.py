@@ -96,6 +96,8 @@ def simulate(
         At the first non-finite iterate, naming algorithm, setting, iteration and run.
     """
     require(runs >= 1, "runs", runs, "a whole number >= 1")
+    for setting in settings:
+        require(setting.horizon >= 1, "horizon", setting.horizon, "a whole number >= 1")
     parts: list[list[dict]] = []
     for first in range(0, runs, block):
         streams = Streams(root, tuple(range(first, first + block)), groups)

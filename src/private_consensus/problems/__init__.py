@@ -1,6 +1,7 @@
 """What is minimised: a module a problem, resolved by name.
 
-Each has a function ``build(streams, agents, **parameters)``, and ``SHARED_BY_RUNS = True`` where what it
+Each has a function ``build(streams, agents, **parameters)``, the names of its ``METRICS``, parameters of an
+``EXAMPLE``, and ``SHARED_BY_RUNS = True`` where what it
 builds is the same for every run.
 """
 

@@ -143,6 +143,8 @@ def _per_agent(x: np.ndarray, matrices: np.ndarray) -> np.ndarray:
 
 
 SHARED_BY_RUNS = True
+METRICS = LogisticRegression.metrics
+EXAMPLE = {"prepared": "adult-onehot104", "records": 1000, "ridge": 0.001, "box": 5.0}
 
 
 def build(

@@ -82,6 +82,10 @@ class MeanEstimation(Problem):
     }
 
 
+METRICS = MeanEstimation.metrics
+EXAMPLE = {"records": 100, "dim": 5, "box": 5.0}
+
+
 def build(
     streams: Streams,
     agents: int,

@@ -1,0 +1,47 @@
+# Each target is all that a newcomer needs: it makes .venv first when that is missing or out of date.
+PYTHON ?= python3
+CORES ?= $(shell nproc 2>/dev/null || echo 2)
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+SNAKEMAKE := $(BIN)/snakemake --cores $(CORES)
+# make reproduce DATA=surrogate, or MIRROR=folder
+export PRIVATE_CONSENSUS_MIRROR := $(or $(MIRROR),$(PRIVATE_CONSENSUS_MIRROR))
+
+.PHONY: reproduce smoke test lint benchmark lock clean
+
+reproduce: $(READY)
+	$(SNAKEMAKE)
+	@echo "The report: results/paper/report/index.html"
+
+smoke: $(READY)
+	$(SNAKEMAKE) --configfile config/smoke.yaml
+	@echo "The report: results/smoke/report/index.html"
+
+test: $(READY)
+	$(BIN)/python -m pytest
+
+benchmark: $(READY)
+	$(BIN)/python -m pytest benchmarks --benchmark-enable --benchmark-columns=min,median,rounds
+
+lint: $(READY)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/snakefmt --check Snakefile workflow/rules
+	$(BIN)/snakemake --lint
+
+lock: $(READY)
+	$(BIN)/python -m pip install --quiet uv
+	$(BIN)/uv pip compile --quiet --universal --generate-hashes --fork-strategy fewest --extra dev \
+	  --python-version 3.11 --no-header --no-annotate pyproject.toml -o requirements.txt
+
+clean:
+	rm -rf results/paper results/smoke .snakemake
+
+$(READY): requirements.txt pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and \
+	  "make: found Python %d.%d, expected 3.11 or newer; try make PYTHON=python3.12" % sys.version_info[:2])'
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --require-hashes -r requirements.txt
+	$(BIN)/python -m pip install --quiet --no-build-isolation --no-deps --editable .
+	@touch $@

@@ -1,0 +1,238 @@
+"""The command line: what there is, one algorithm on one problem, epsilon of a noise."""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import inspect
+import json
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+from rich.console import Console
+from rich.progress import Progress
+from rich.table import Table
+
+from . import algorithms, privacy, problems
+from .errors import Diverged, InvalidInput, require
+from .experiments.cells import run_cell
+
+OUT = Console()
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Entry point of ``private-consensus``; 0 if all went well, 2 for input that cannot be used."""
+    options = _parser().parse_args(arguments)
+    try:
+        options.command(options)
+    except (InvalidInput, Diverged) as error:
+        print(f"private-consensus: {error}", file=sys.stderr)
+        return 2
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="private-consensus", description=__doc__)
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+
+    listing = commands.add_parser("list", help="algorithms, problems and data sets")
+    listing.set_defaults(command=_list)
+
+    describing = commands.add_parser("describe", help="one algorithm or problem: formulas, parameters")
+    describing.add_argument("name")
+    describing.set_defaults(command=_describe)
+
+    running = commands.add_parser("run", help="one algorithm on one problem")
+    running.add_argument("algorithm")
+    running.add_argument("--problem", default="mean_estimation")
+    running.add_argument("--network", default="ring")
+    running.add_argument("--agents", type=int, default=10)
+    running.add_argument("--epsilon", type=float, default=1.0, help="inf for no privacy")
+    running.add_argument("--delta", type=float, default=1e-5)
+    running.add_argument("--horizon", type=int, default=50)
+    running.add_argument("--runs", type=int, default=20)
+    running.add_argument("--seed", type=int, default=0)
+    running.add_argument("--metric", help="one of the problem's; the first by default")
+    running.add_argument("--quantity", default="released", help="what is measured (default released)")
+    running.add_argument("--set", action="append", default=[], metavar="PART.KEY=VALUE",
+                         help="algorithm.KEY, problem.KEY or network.KEY; may be repeated")  # fmt: skip
+    running.add_argument("--mirror", help="folder or URL with the publishers' files")
+    running.set_defaults(command=_run)
+
+    pricing = commands.add_parser("privacy", help="epsilon of a noise, or noise for an epsilon")
+    pricing.add_argument("--mechanism", choices=("gaussian", "laplace"), default="gaussian")
+    pricing.add_argument("--sensitivity", type=float, default=1.0)
+    pricing.add_argument("--count", type=int, default=1, help="how many releases are composed")
+    pricing.add_argument("--delta", type=float, default=1e-5)
+    known = pricing.add_mutually_exclusive_group(required=True)
+    known.add_argument("--scale", type=float, help="standard deviation, or Laplace scale")
+    known.add_argument("--epsilon", type=float)
+    pricing.set_defaults(command=_privacy)
+
+    fetching = commands.add_parser("data", help="data sets: where they come from, their cards")
+    fetching.add_argument("--mirror", help="folder or URL with the publishers' files")
+    fetching.add_argument("--cache", default=".cache/private-consensus")
+    fetching.add_argument("--source", choices=("auto", "official", "surrogate"), default="auto")
+    fetching.set_defaults(command=_data)
+    return parser
+
+
+def _list(_) -> None:
+    from .datasets import PREPARATIONS
+
+    for title, rows in {
+        "algorithm": [(name, _first_line(algorithms.load(name))) for name in algorithms.names()],
+        "problem": [(name, _first_line(problems.load(name))) for name in problems.names()],
+        "prepared data": [(name, p.because) for name, p in PREPARATIONS.items()],
+    }.items():
+        _print_table([title, ""], rows)
+
+
+def _describe(options) -> None:
+    name = options.name
+    if name in algorithms.names():
+        built, module = algorithms.load(name), sys.modules[algorithms.load(name).__module__]
+    elif name in problems.names():
+        module = problems.load(name)
+        built = module.build
+    else:
+        known = ", ".join(algorithms.names() + problems.names())
+        raise InvalidInput("NAME", name, f"one of {known}")
+    OUT.print(inspect.getdoc(module), highlight=False, markup=False)
+    OUT.print("\n" + (inspect.getdoc(built) or ""), highlight=False, markup=False)
+    if inspect.isclass(built):
+        OUT.print(f"\nHides: {built.relation}", highlight=False)
+        _print_table(["parameter", "default"],
+                     [(f.name, repr(f.default)) for f in dataclasses.fields(built)])  # fmt: skip
+
+
+def _run(options) -> None:
+    cell = _cell(options)
+    with Progress(console=OUT, transient=True) as bar:
+        task = bar.add_task(f"{options.algorithm}, {options.runs} runs", total=options.runs)
+        runs, private = run_cell(cell, _prepared(cell, options),
+                                 lambda done, of: bar.update(task, completed=done, total=of))  # fmt: skip
+    error = (pl.col("value").std(ddof=1).fill_null(0.0) / pl.len().sqrt()).alias("error")
+    shown = runs.group_by("t").agg(pl.col("value").mean(), error).sort("t")
+    metric = cell["measures"][0][1]
+    picked = shown[_log_spaced(shown.height, 12)]
+    _print_table(["t", metric, "standard error"],
+                 [(str(t), f"{m:.4g}", f"{e:.2g}") for t, m, e in picked.iter_rows()])  # fmt: skip
+    _print_plot(shown["t"].to_numpy(), shown["value"].to_numpy(), metric)
+    row = private.row(0, named=True)
+    _print_table(["privacy", "epsilon"], [
+        ("claimed", f"{row['epsilon_claimed']:.4g}"),
+        ("by the paper's formula", f"{row['epsilon_formula']:.4g}"),
+        (f"by the accountant ({row['accountant']})", f"{row['epsilon_accountant']:.4g}"),
+    ], caption=f"delta = {row['delta']:g}; {row['relation']}; {row['verdict']}")  # fmt: skip
+
+
+def _cell(options) -> dict[str, Any]:
+    parts: dict[str, dict] = {"algorithm": {}, "problem": {}, "network": {}}
+    for text in options.set:
+        path, equals, value = text.partition("=")
+        part, _, key = path.partition(".")
+        require(bool(equals and key) and part in parts, "--set", text,
+                "PART.KEY=VALUE with PART algorithm, problem or network")  # fmt: skip
+        parts[part][key] = _value(value)
+    algorithms.load(options.algorithm)
+    module = problems.load(options.problem)
+    metrics = module.METRICS
+    metric = options.metric or next(iter(metrics))
+    require(metric in metrics, "--metric", metric, f"one of {', '.join(metrics)}")
+    setting = {
+        "columns": {}, "variant": "run", "reading": "resolved", "horizon": options.horizon,
+        "budget": {"epsilon": options.epsilon, "delta": options.delta},
+        "problem": {"name": options.problem, **module.EXAMPLE, **parts["problem"]},
+        "network": {"name": options.network, "agents": options.agents, **parts["network"]},
+        "algorithm": parts["algorithm"],
+    }  # fmt: skip
+    return {"experiment": "command line", "algorithm": options.algorithm, "seed": options.seed,
+            "runs": options.runs, "measures": [[options.quantity, metric]], "groups": {},
+            "iterations": list(range(1, options.horizon + 1)), "settings": [setting]}  # fmt: skip
+
+
+def _prepared(cell, options) -> dict[str, Any]:
+    name = cell["settings"][0]["problem"].get("prepared")
+    if name is None:
+        return {}
+    from .datasets import PREPARATIONS, Acquisition, acquire, prepare
+
+    require(name in PREPARATIONS, "problem.prepared", name, f"one of {', '.join(PREPARATIONS)}")
+    raw, provenance = acquire(PREPARATIONS[name].dataset, Acquisition(mirror=options.mirror),
+                              seed=options.seed)  # fmt: skip
+    OUT.print(f"data: {provenance.dataset} ({provenance.source})")
+    return {name: prepare(name, raw, provenance)}
+
+
+def _privacy(options) -> None:
+    from .privacy import Budget, Release
+
+    def release(scale: float) -> list[Release]:
+        return [Release(options.mechanism, sensitivity=options.sensitivity, scale=scale,
+                        count=options.count)]  # fmt: skip
+
+    if options.scale is not None:
+        require(options.scale > 0, "--scale", options.scale, "a number > 0")
+        guarantee = privacy.account(release(options.scale), options.delta)
+        _print_table(["quantity", "value"], [
+            ("epsilon", f"{guarantee.epsilon:.6g}"), ("delta", f"{options.delta:g}"),
+            ("by", guarantee.method), ("proven", "yes" if guarantee.proven else "no"),
+        ])  # fmt: skip
+        return
+    scale = privacy.calibrate(release, Budget(options.epsilon, options.delta))
+    _print_table(["quantity", "value"], [("scale", f"{scale:.6g}"), ("epsilon", f"{options.epsilon:g}"),
+                                         ("delta", f"{options.delta:g}")])  # fmt: skip
+
+
+def _data(options) -> None:
+    from .datasets import Acquisition, summary
+
+    rows = summary(Acquisition(source=options.source, mirror=options.mirror, cache=Path(options.cache)))
+    titles = list(rows[0])
+    _print_table(titles, [[str(row.get(title, "")) for title in titles] for row in rows])
+
+
+def _value(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except json.JSONDecodeError:
+        return text
+
+
+def _first_line(thing: Any) -> str:
+    return (inspect.getdoc(thing) or "").split("\n", 1)[0]
+
+
+def _log_spaced(count: int, at_most: int) -> list[int]:
+    spaced = np.unique(np.geomspace(1, count, at_most).round().astype(int)) - 1
+    return [int(i) for i in spaced]
+
+
+def _print_table(titles: Sequence[str], rows: Sequence[Sequence[str]], caption: str = "") -> None:
+    table = Table(*titles, caption=caption or None, caption_justify="left")
+    for row in rows:
+        table.add_row(*row)
+    OUT.print(table)
+
+
+def _print_plot(x: np.ndarray, y: np.ndarray, title: str, *, width: int = 60, height: int = 12) -> None:
+    """A curve in characters, logarithmic where all values are positive."""
+    log = bool((y > 0).all())
+    levels = np.log10(y) if log else y
+    span = np.ptp(levels) or 1.0
+    column = np.clip(((x - x[0]) / (np.ptp(x) or 1) * (width - 1)).round().astype(int), 0, width - 1)
+    row = ((levels.max() - levels) / span * (height - 1)).round().astype(int)
+    canvas = np.full((height, width), " ")
+    canvas[row, column] = "*"
+    labels = {0: y[levels.argmax()], height - 1: y[levels.argmin()]}
+    for index, line in enumerate(canvas):
+        label = f"{labels[index]:10.3g}" if index in labels else " " * 10
+        OUT.print(f"{label} |{''.join(line)}", highlight=False, markup=False)
+    OUT.print(" " * 11 + "+" + "-" * width, highlight=False)
+    scale = "logarithmic" if log else "linear"
+    OUT.print(f"{'':11} t = {x[0]} to {x[-1]}; {title}, {scale}", highlight=False)

@@ -1,0 +1,127 @@
+"""Graphs and mixing matrices."""
+
+import networkx as nx
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from private_consensus import networks
+from private_consensus.errors import InvalidInput
+from private_consensus.randomness import Streams
+
+
+def some_streams(seed: int, runs: int = 3) -> Streams:
+    return Streams(seed, tuple(range(runs)), {})
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    seed=st.integers(0, 10_000),
+    agents=st.integers(2, 15),
+    probability=st.floats(0.25, 1.0),
+    weights=st.sampled_from(sorted(networks.MIXINGS)),
+)
+def test_mixing_matrices_are_what_the_field_asks_of_them(seed, agents, probability, weights):
+    net = networks.build(
+        some_streams(seed), "erdos_renyi", agents, probability=probability, weights=weights
+    )
+    w = net.mixing
+    assert np.allclose(w, w.swapaxes(-1, -2), atol=1e-14)
+    assert np.allclose(w.sum(-1), 1.0, atol=1e-12)
+    allowed = net.adjacency | np.eye(agents, dtype=bool)
+    assert not w[~np.broadcast_to(allowed, w.shape)].any()
+    eigenvalues = np.linalg.eigvalsh(w)
+    assert (eigenvalues[..., 0] > -1 + 1e-9).all()
+    if agents > 1:
+        assert (networks.second_eigenvalue(w) < 1 - 1e-9).all()
+
+
+@settings(max_examples=30, deadline=None)
+@given(seed=st.integers(0, 10_000), agents=st.integers(2, 12))
+def test_connectedness_agrees_with_networkx(seed, agents):
+    links = np.triu(np.random.default_rng(seed).random((20, agents, agents)) < 1.5 / agents, 1)
+    adjacency = links | links.swapaxes(1, 2)
+    expected = [nx.is_connected(nx.from_numpy_array(a)) for a in adjacency]
+    assert networks.connected(adjacency).tolist() == expected
+
+
+def test_the_papers_matrix_is_one_minus_two_thirds_of_the_scaled_laplacian(streams):
+    net = networks.build(streams, "erdos_renyi", 10, probability=0.6)
+    for adjacency, w in zip(net.adjacency, net.mixing, strict=True):
+        lap = nx.laplacian_matrix(nx.from_numpy_array(adjacency)).toarray()
+        largest = np.linalg.eigvalsh(lap)[-1]
+        assert np.allclose(w, np.eye(10) - 2 / (3 * largest) * lap)
+
+
+def test_graphs_of_a_larger_probability_contain_those_of_a_smaller_one(streams):
+    sparse = networks.erdos_renyi(streams, 10, probability=0.5)
+    dense = networks.erdos_renyi(streams, 10, probability=0.9)
+    # Both accept the first draw that is connected; where that is the same draw, links only come in.
+    contained = [not (a & ~b).any() for a, b in zip(sparse, dense, strict=True)]
+    assert np.mean(contained) > 0.8
+
+
+def test_link_frequency_of_accepted_graphs_matches_rejection_by_networkx():
+    agents, probability = 6, 0.3
+    drawn = networks.erdos_renyi(some_streams(3, 400), agents, probability=probability)
+    rng = np.random.default_rng(0)
+    reference = []
+    while len(reference) < 400:
+        graph = nx.gnp_random_graph(agents, probability, seed=rng)
+        if nx.is_connected(graph):
+            reference.append(graph.number_of_edges())
+    ours = drawn.sum((1, 2)) / 2
+    error = np.sqrt((ours.var() + np.var(reference)) / 400)
+    assert abs(ours.mean() - np.mean(reference)) < 4 * error
+
+
+def test_random_edges_has_that_many_links_and_is_connected(streams):
+    adjacency = networks.random_edges(streams, 10, edges=20)
+    assert (adjacency.sum((1, 2)) == 40).all()
+    assert networks.connected(adjacency).all()
+
+
+@pytest.mark.parametrize("name", ["ring", "path", "star", "complete"])
+def test_sparse_and_dense_mixing_agree(streams, name, monkeypatch):
+    net = networks.build(streams, name, 30)
+    x = streams.draw("noise", "normal", (30, 4))
+    dense = net.mix(x)
+    monkeypatch.setattr(networks, "SPARSE_FROM", 2)
+    sparse = networks.Network(net.adjacency, net.mixing).mix(x)
+    assert np.allclose(dense, sparse, atol=1e-13)
+    assert np.allclose(dense, np.einsum("ij,rjd->rid", net.mixing, x))
+
+
+def test_mixing_keeps_the_mean_and_contracts_to_it(streams):
+    net = networks.build(streams, "erdos_renyi", 10, probability=0.3)
+    x = streams.draw("noise", "normal", (10, 3))
+    spread, rate = x - x.mean(1, keepdims=True), networks.second_eigenvalue(net.mixing)
+    mixed = net.mix(x)
+    assert np.allclose(mixed.mean(1), x.mean(1))
+    contracted = np.linalg.norm(mixed - mixed.mean(1, keepdims=True), axis=(1, 2))
+    assert (contracted <= rate * np.linalg.norm(spread, axis=(1, 2)) + 1e-12).all()
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (dict(name="erdos_renyi", agents=1, probability=0.5), "network.agents: found 1"),
+        (dict(name="erdos_renyi", agents=5, probability=0.0), "network.probability: found 0.0"),
+        (dict(name="random_edges", agents=10, edges=8), "network.edges: found 8.*between 9"),
+        (dict(name="circle", agents=5), "network.name: found 'circle'"),
+        (dict(name="ring", agents=5, weights="best"), "network.weights: found 'best'"),
+        (dict(name="ring", agents=5, probability=0.5), "network.probability"),
+        (dict(name="edges", agents=4, edges=[(1, 2), (3, 4)]), "disconnected graph"),
+        (dict(name="edges", agents=4, edges=[(1, 5)]), "numbered 1 to 4"),
+    ],
+)
+def test_bad_networks_are_refused(streams, call, message):
+    with pytest.raises(InvalidInput, match=message):
+        networks.build(streams, **call)
+
+
+def test_a_graph_that_cannot_be_connected_is_refused(streams, monkeypatch):
+    monkeypatch.setattr(networks, "MAX_ATTEMPTS", 4 * networks._BATCH)
+    with pytest.raises(InvalidInput, match="can be connected"):
+        networks.build(streams, "erdos_renyi", 40, probability=0.005)

@@ -1,0 +1,62 @@
+"""Streams: named, paired, and the same however much is drawn."""
+
+import numpy as np
+import pytest
+from scipy.stats import kstest
+
+from private_consensus.errors import InvalidInput
+from private_consensus.randomness import Streams, generator
+
+
+def test_more_runs_leave_the_earlier_ones_as_they_were(streams):
+    fewer = Streams(streams.root, streams.runs[:5], streams.groups)
+    assert np.array_equal(
+        streams.draw("noise", "normal", (3, 2))[:5], fewer.draw("noise", "normal", (3, 2))
+    )
+
+
+def test_a_sequence_does_not_depend_on_how_far_ahead_it_draws(streams):
+    sequence = streams.sequence("noise", "laplace", (3, 2))
+    drawn = np.stack([next(sequence) for _ in range(700)])
+    whole = np.stack([g.laplace(size=(700, 3, 2)) for g in streams.generators("noise")], axis=1)
+    assert np.array_equal(drawn, whole)
+
+
+@pytest.mark.parametrize("changed", [{"root": 8}, {"groups": {"noise": "other"}}, {"runs": (90,)}])
+def test_streams_differ_in_every_part_of_their_name(streams, changed):
+    parts = {"root": streams.root, "runs": streams.runs[:1], "groups": streams.groups}
+    first = Streams(**parts).draw("noise", "normal", (8,))
+    assert not np.array_equal(first, Streams(**{**parts, **changed}).draw("noise", "normal", (8,)))
+
+
+def test_purposes_and_names_are_independent_streams(streams):
+    drawn = [
+        streams.draw("noise", "normal", (4000,)),
+        streams.draw("sampling", "normal", (4000,)),
+        streams.draw("noise", "normal", (4000,), name="second"),
+    ]
+    flat = np.stack([d.ravel() for d in drawn])
+    off_diagonal = np.corrcoef(flat)[np.triu_indices(3, 1)]
+    assert np.abs(off_diagonal).max() < 5 / np.sqrt(flat.shape[1])
+
+
+@pytest.mark.parametrize("law", ["norm", "laplace", "uniform"])
+def test_unit_laws(streams, law):
+    name = {"norm": "normal"}.get(law, law)
+    drawn = streams.draw("noise", name, (500,)).ravel()
+    assert kstest(drawn, law).pvalue > 0.01
+    assert kstest(1.5 * drawn, law).pvalue < 1e-3
+
+
+def test_the_generator_of_a_name_is_that_of_numpy_with_the_documented_key():
+    import hashlib
+
+    digest = hashlib.sha256(b"noise\0group\x003").digest()[:16]
+    key = tuple(int.from_bytes(digest[i : i + 4], "little") for i in range(0, 16, 4))
+    expected = np.random.default_rng(np.random.SeedSequence(5, spawn_key=key)).random(4)
+    assert np.array_equal(generator(5, "noise", "group", 3).random(4), expected)
+
+
+def test_an_unknown_purpose_is_refused(streams):
+    with pytest.raises(InvalidInput, match="stream purpose: found 'weather'"):
+        streams.draw("weather", "normal", (1,))

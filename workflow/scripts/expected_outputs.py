@@ -1,0 +1,17 @@
+"""Say which outputs of a scale are missing or empty, and fail if any is: `expected_outputs.py smoke`."""
+
+import sys
+from pathlib import Path
+
+from private_consensus.experiments.plan import load
+from private_consensus.experiments.schema import read_yaml
+
+scale = sys.argv[1]
+plan = load(read_yaml(Path("config/config.yaml")), Path("config"))
+names = [f"figures/{figure}.{kind}" for figure in plan.figures for kind in ("svg", "png", "pdf", "json")]
+names += [f"data/{figure}.parquet" for figure in plan.figures]
+names += ["claims.parquet", "privacy.parquet", "report/index.html"]
+files = [Path("results", scale, name) for name in names]
+missing = [str(file) for file in files if not file.exists() or file.stat().st_size == 0]
+print(f"{len(files) - len(missing)} of {len(files)} expected outputs are there")
+sys.exit("missing: " + ", ".join(missing) if missing else 0)
