@@ -295,7 +295,7 @@ def _collect(series: Series, runs: pl.DataFrame, x: str | None, each: Sequence[s
         part = kept
         for column, level in zip(each, group, strict=True):
             part = part.filter(pl.col(column) == level)
-        wide = part.pivot(on="run", index=x, values="value").sort(x)
+        wide = part.sort(x, "run").pivot(on="run", index=x, values="value")
         grids.append(wide[x].to_numpy())
         values.append(wide.drop(x).to_numpy())
         where = ", ".join(f"{c} {v:g}" for c, v in zip(each, group, strict=True))

@@ -228,12 +228,17 @@ def theorem_1_epsilon(spent: float, delta: float) -> float:
 def consensus_limit(
     network, x: np.ndarray, *, tolerance: float = 1e-9, at_most: int = 100_000
 ) -> np.ndarray:
-    """Stage II (eq. (12)): mix until no agent changes by more than ``tolerance``, relatively."""
+    """Stage II (eq. (12)): each run mixes until none of its values changes by more than ``tolerance``.
+
+    The change is relative to the run's largest value; a run that has stopped does not wait for others.
+    """
+    waiting = np.ones((*x.shape[:-2], 1, 1), dtype=bool)
     for _ in range(at_most):
         mixed = network.mix(x)
-        change = np.abs(mixed - x).max() / max(np.abs(mixed).max(), np.finfo(float).tiny)
-        x = mixed
-        if change <= tolerance:
+        change = np.abs(mixed - x).max((-2, -1), keepdims=True)
+        x = np.where(waiting, mixed, x)
+        waiting = waiting & (change > tolerance * np.abs(mixed).max((-2, -1), keepdims=True))
+        if not waiting.any():
             break
     return x
 

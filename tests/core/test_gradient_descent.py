@@ -1,0 +1,289 @@
+"""Private consensus gradient descent: optimality, exact moments, calibration, what it gives away."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy.stats import kstest, norm
+
+from private_consensus import networks
+from private_consensus.algorithms import gradient_descent as gd
+from private_consensus.algorithms.base import stack
+from private_consensus.algorithms.gradient_descent import GradientDescent
+from private_consensus.errors import InvalidInput
+from private_consensus.privacy import Budget, account, gaussian_delta
+from private_consensus.problems import mean_estimation
+from private_consensus.randomness import Streams
+from private_consensus.simulation import Setting, Watch, simulate
+
+AGENTS, DIM = 6, 3
+BUDGET = Budget(4.0, 1e-3)
+
+
+@pytest.fixture
+def problem(streams):
+    return mean_estimation.build(streams, AGENTS, records=40, dim=DIM, box=5.0)
+
+
+@pytest.fixture
+def network(streams):
+    return networks.build(streams, "erdos_renyi", AGENTS, probability=0.6)
+
+
+class Seen:
+    """All quantities of a run, by iteration."""
+
+    def __init__(self):
+        self.at: dict[int, dict] = {}
+
+    def __call__(self, t, active, seen):
+        self.at.setdefault(t, {}).update(seen)
+
+
+def run(algorithm, problem, network, streams, horizon) -> Seen:
+    seen = Seen()
+    algorithm.run(problem, network, streams, np.array([horizon]), seen)
+    return seen
+
+
+def test_without_noise_the_agents_agree_on_the_mean_of_all_records(problem, network, streams):
+    last = run(GradientDescent(), problem, network, streams, 2000).at[2000]
+    assert problem.measure("normalised_error", last["consensus"]).max() < 1e-6
+    # Consensus stops at a relative change of 1e-9, a disagreement of 1e-9 * 5 / (1 - rate) at most.
+    rate = networks.second_eigenvalue(network.mixing)
+    assert (problem.measure("consensus_error", last["consensus"]) < (5e-9 / (1 - rate)) ** 2).all()
+    halfway = run(GradientDescent(), problem, network, streams, 1000).at[1000]
+    ratio = problem.measure("consensus_error", halfway["internal"]) / problem.measure(
+        "consensus_error", last["internal"]
+    )
+    assert np.allclose(ratio, 4.0, rtol=0.05)  # the step 1/t leaves a disagreement of order 1/t
+
+
+def test_error_of_the_mean_is_the_weighted_sum_of_the_noises(problem, network, streams):
+    """T (xbar(T) - dbar) = sum over t < T of t nbar(t), where no projection is active."""
+    horizon, noise = 30, 0.05
+    algorithm = GradientDescent(noise=noise)
+    wide = replace(problem, box=1e6)
+    last = run(algorithm, wide, network, streams, horizon).at[horizon]["internal"]
+    units = algorithm.draws(wide, streams)
+    total = sum(
+        t * noise / wide.records * t**-0.75 * next(units).mean(1) for t in range(1, horizon)
+    )
+    assert np.allclose(horizon * (last[0].mean(1) - wide.target), total, atol=1e-10)
+
+
+def test_expected_error_agrees_with_the_closed_form_and_a_tenth_more_noise_does_not(streams):
+    """E|xbar(T)+nbar(T)-dbar|^2 = (p/N) sum_t t^2 M_t^2 / T^2."""
+    many = Streams(streams.root, tuple(range(400)), streams.groups)
+    problem = mean_estimation.build(many, AGENTS, records=40, dim=DIM, box=1e6, centre=0.0)
+    network = networks.build(many, "ring", AGENTS)
+    horizon, noise = 25, 1.0
+    t = np.arange(1, horizon + 1)
+    expected = DIM / AGENTS * (t**2 * (noise / 40) ** 2 * t**-1.5).sum() / horizon**2
+
+    def z_score(scale):
+        last = run(GradientDescent(noise=scale), problem, network, many, horizon).at[horizon]
+        error = ((last["consensus"][0].mean(1) - problem.target) ** 2).sum(-1)
+        return (error.mean() - expected) / (error.std(ddof=1) / np.sqrt(len(error)))
+
+    assert abs(z_score(noise)) < 3.3
+    assert abs(z_score(1.1 * noise)) > 3.3
+
+
+def test_first_step_lands_on_the_agents_own_mean(problem, network, streams):
+    """eta_1 = 1/N_i: hence the printed error is exactly zero at T = 1, whatever the noise."""
+    first = run(GradientDescent(noise=3.0), problem, network, streams, 1).at[1]
+    assert np.allclose(first["internal"][0], problem.means, atol=1e-12)
+
+
+def test_noise_scale_is_right_both_ways(streams):
+    many = Streams(streams.root, tuple(range(100)), streams.groups)
+    problem = mean_estimation.build(many, AGENTS, records=40, dim=DIM, box=5.0)
+    network = networks.build(many, "ring", AGENTS)
+    algorithm = GradientDescent().calibrate(BUDGET, problem, network, 50)
+    at = run(algorithm, problem, network, many, 20).at
+    for t in (1, 7, 20):
+        kappa = gd.theorem_1_allowance(4.0, 1e-3) / (2 * 5.0 * np.sqrt(DIM)) ** 2
+        scale = np.sqrt(2 / kappa * np.sqrt(50) / t**1.5) / problem.records
+        drawn = (at[t]["released"] - at[t]["internal"]).ravel()
+        assert kstest(drawn, norm(scale=scale).cdf).pvalue > 0.001
+        assert kstest(drawn, norm(scale=1.5 * scale).cdf).pvalue < 1e-3
+        assert kstest(drawn, norm(scale=scale / 1.5).cdf).pvalue < 1e-3
+
+
+@pytest.mark.parametrize("horizon", [1, 10, 1000])
+@pytest.mark.parametrize("epsilon", [0.1, 1.0, 8.0])
+def test_theorem_2_meets_condition_14_with_something_left(problem, network, horizon, epsilon):
+    budget = Budget(epsilon, 1e-4)
+    algorithm = GradientDescent().calibrate(budget, problem, network, horizon)
+    [release] = algorithm.releases(problem, network, horizon)
+    spent = ((release.sensitivity / release.scale) ** 2).sum()
+    allowed = gd.theorem_1_allowance(epsilon, 1e-4)
+    assert spent < allowed
+    t = np.arange(1, horizon + 1)
+    assert spent / allowed == pytest.approx((t**-0.5).sum() / (2 * np.sqrt(horizon)))
+    whole = replace(algorithm, spending="whole").calibrate(budget, problem, network, horizon)
+    [release] = whole.releases(problem, network, horizon)
+    assert ((release.sensitivity / release.scale) ** 2).sum() == pytest.approx(allowed)
+    assert whole.epsilon_by_formula(1e-4, problem, network, horizon) == pytest.approx(epsilon)
+
+
+@pytest.mark.parametrize("calibration", gd.CALIBRATIONS)
+@pytest.mark.parametrize("epsilon", [0.2, 1.0, 4.0])
+def test_every_calibration_is_private_and_only_the_exact_one_is_tight(
+    problem, network, calibration, epsilon
+):
+    algorithm = GradientDescent(calibration=calibration, spending="whole", decay=1.0).calibrate(
+        Budget(epsilon, 1e-4), problem, network, 40
+    )
+    releases = algorithm.releases(problem, network, 40)
+    found = account(releases, 1e-4).epsilon
+    assert found <= epsilon * (1 + 1e-9)
+    [release] = releases
+    mu = np.sqrt(((release.sensitivity / release.scale) ** 2).sum())
+    assert gaussian_delta(mu, found) == pytest.approx(1e-4, rel=1e-6)
+    assert (found > epsilon * (1 - 1e-6)) == (calibration == "gaussian_dp")
+
+
+def test_noise_1_over_t_minimises_the_error_of_the_mean(problem, network):
+    """Among schedules t^-a of one cost, sum_t t^2 M_t^2 is least at a = 1."""
+    t = np.arange(1, 101)
+
+    def error(decay):
+        algorithm = GradientDescent(decay=decay, spending="whole")
+        noise = algorithm.calibrate(BUDGET, problem, network, 100).noise
+        return (t**2 * noise**2 * t ** (-2 * decay)).sum()
+
+    assert error(1.0) < min(error(0.75), error(0.95), error(1.05), error(1.25))
+
+
+def test_literal_stage_two_gives_the_means_away_and_the_repaired_one_does_not(
+    problem, network, streams
+):
+    noisy = GradientDescent().calibrate(BUDGET, problem, network, 25)
+    literal = replace(noisy, stage_two="literal")
+    found = run(literal, problem, network, streams, 25).at[25]["reconstruction"]
+    assert found.max() < 1e-12
+    missed = run(noisy, problem, network, streams, 25).at[25]["reconstruction"]
+    assert missed.min() > 0.05
+    assert np.isinf(account(literal.releases(problem, network, 25), BUDGET.delta).epsilon)
+
+
+def test_the_attack_uses_messages_only(problem, network, streams):
+    """The eavesdropper's input is recomputed here from what is broadcast, and finds the means."""
+    algorithm = replace(GradientDescent().calibrate(BUDGET, problem, network, 9), stage_two="literal")
+    at = run(algorithm, problem, network, streams, 9).at
+    public_z = problem.project(network.mix(at[8]["released"]))
+    first_of_stage_two = at[9]["internal"]
+    found = gd.reconstruct_descent_target(first_of_stage_two, public_z, 9)
+    assert np.allclose(found[0], problem.means, atol=1e-10)
+
+
+def test_a_batch_of_settings_equals_the_settings_one_by_one(problem, network, streams):
+    settings = [
+        GradientDescent().calibrate(Budget(epsilon, 1e-3), problem, network, horizon)
+        for epsilon, horizon in ((0.5, 4), (2.0, 9), (8.0, 6))
+    ] + [GradientDescent(noise=0.3, decay=1.0, shift=1.0)]
+    horizons = [4, 9, 6, 9]
+    seen: dict = {}
+
+    def keep(t, active, shown):
+        for place, setting in enumerate(active):
+            seen.setdefault((setting, t), {}).update({k: v[place] for k, v in shown.items()})
+
+    stack(settings).run(problem, network, streams, np.array(horizons), keep)
+    for index, (algorithm, horizon) in enumerate(zip(settings, horizons, strict=True)):
+        alone = run(algorithm, problem, network, streams, horizon).at[horizon]
+        for quantity, values in alone.items():
+            assert np.array_equal(seen[index, horizon][quantity], values[0]), quantity
+        assert (index, horizon + 1) not in seen
+
+
+def reference_step(y, means, records, box, mixing, scale, unit, t):
+    """Algorithm 1 for one run, agent by agent."""
+    x = np.empty_like(y)
+    for i in range(len(y)):
+        z = np.clip(sum(mixing[i, j] * y[j] for j in range(len(y))), -box, box)
+        x[i] = np.clip(z - records * (z - means[i]) / (records * t), -box, box)
+    return x + scale * unit
+
+
+def test_the_batched_algorithm_equals_a_loop_over_runs_and_agents(problem, network, streams):
+    algorithm = GradientDescent().calibrate(Budget(0.3, 1e-3), problem, network, 8)
+    released = run(algorithm, problem, network, streams, 8).at[8]["released"][0]
+    units = algorithm.draws(problem, streams)
+    y = np.zeros_like(problem.means)
+    for t in range(1, 9):
+        unit = next(units)
+        scale = algorithm.noise / problem.records * t**-0.75
+        y = np.stack([
+            reference_step(y[r], problem.means[r], problem.records, problem.box,
+                           network.mixing[r], scale, unit[r], t)
+            for r in range(len(y))
+        ])  # fmt: skip
+    assert np.allclose(released, y, rtol=1e-12, atol=1e-12)
+
+
+def test_theorem_1_is_inverted_exactly():
+    for epsilon in (0.01, 0.7, 4.0, 60.0):
+        allowed = gd.theorem_1_allowance(epsilon, 1e-5)
+        assert gd.theorem_1_epsilon(allowed, 1e-5) == pytest.approx(epsilon, rel=1e-12)
+
+
+def test_advanced_composition_allows_what_its_theorem_says():
+    allowed = gd.advanced_composition_allowance(1.0, 1e-4, 50)
+    each = np.sqrt(allowed / 50 * 2 * np.log(1.25 * 2 * 50 / 1e-4))
+    total = np.sqrt(2 * 50 * np.log(2 / 1e-4)) * each + 50 * each * np.expm1(each)
+    assert total == pytest.approx(1.0)
+
+
+def test_no_budget_means_no_noise(problem, network):
+    free = GradientDescent().calibrate(Budget(np.inf, 0.5), problem, network, 10)
+    assert free.noise == 0
+    assert np.isinf(account(free.releases(problem, network, 10), 0.5).epsilon)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: GradientDescent(stage_two="both"), "algorithm.stage_two: found 'both'"),
+        (lambda: GradientDescent(calibration="luck"), "algorithm.calibration: found 'luck'"),
+    ],
+)
+def test_unknown_switches_are_refused(call, message):
+    with pytest.raises(InvalidInput, match=message):
+        call()
+
+
+def test_pure_privacy_cannot_be_had_from_gaussian_noise(problem, network):
+    with pytest.raises(InvalidInput, match="budget.delta: found 0"):
+        GradientDescent().calibrate(Budget(1.0, 0.0), problem, network, 10)
+
+
+def test_the_bound_of_theorem_2_is_the_printed_sum():
+    """Constants written out for mu = L = m, as the theorem lists them."""
+    m, G, p, beta, T = 50.0, 700.0, 4, 0.6, 30
+    kappa = 0.02
+    expected = (
+        9.0 / T
+        + G**2 * (1 + 1 / (1 - beta)) / m**2 * np.log(T) / T
+        + 2 * np.sqrt(2 * p) * G / np.sqrt(kappa) * (4 + 3 / (1 - beta)) / m**2 / T**0.25
+        + 2 * p / kappa / m**2
+    )
+    found = gd.theorem_2_bound(T, 1 / kappa, G, 1 / m, p, beta, distance=9.0)
+    assert found == pytest.approx(expected)
+
+
+def test_simulation_reports_the_released_error_of_the_paper(streams):
+    def environment(block):
+        return (
+            mean_estimation.build(block, AGENTS, records=40, dim=DIM, box=5.0),
+            networks.build(block, "complete", AGENTS),
+        )
+
+    watch = Watch((("consensus", "normalised_error"), ("internal", "normalised_error")))
+    setting = Setting(GradientDescent(), BUDGET, 1)
+    records = simulate([setting], environment, root=1, groups={}, runs=10, watch=watch)
+    printed = records.values[0][1, "internal", "normalised_error"]
+    released = records.values[0][1, "consensus", "normalised_error"]
+    assert printed.max() < 1e-25 < 1e-6 < released.min()

@@ -1,0 +1,134 @@
+"""The driver: blocks, batches, horizons, and what happens when numbers run away."""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+
+from private_consensus import networks
+from private_consensus.algorithms.base import Iterative, column, stack, structure
+from private_consensus.algorithms.gradient_descent import GradientDescent
+from private_consensus.errors import Diverged, InvalidInput
+from private_consensus.privacy import Budget
+from private_consensus.problems import mean_estimation
+from private_consensus.simulation import Setting, Watch, simulate
+
+GROUPS = {"data": "e", "graph": "e", "noise": "e a"}
+WATCH = Watch((("released", "normalised_error"), ("internal", "node_error")), frozenset({2, 5}))
+FREE = Budget(np.inf, 0.5)
+
+
+def environment(streams):
+    return (
+        mean_estimation.build(streams, 5, records=20, dim=2, box=5.0),
+        networks.build(streams, "erdos_renyi", 5, probability=0.7),
+    )
+
+
+def settings():
+    return [
+        Setting(GradientDescent(), Budget(epsilon, 1e-3), horizon)
+        for epsilon, horizon in ((0.5, 5), (2.0, 9))
+    ]
+
+
+def records_of(runs, block=4, **changes):
+    options = {"root": 3, "groups": GROUPS, "runs": runs, "watch": WATCH, "block": block}
+    return simulate(settings(), environment, **{**options, **changes}).values
+
+
+def test_adding_runs_changes_no_byte_of_the_earlier_ones():
+    few, many = records_of(6), records_of(11)
+    for setting_few, setting_many in zip(few, many, strict=True):
+        for key, values in setting_few.items():
+            assert values.tobytes() == setting_many[key][:6].tobytes()
+            assert len(setting_many[key]) == 11
+
+
+def test_settings_do_not_change_each_other():
+    """The same unit draws serve every setting, whichever others share its batch."""
+    alone = simulate(settings()[:1], environment, root=3, groups=GROUPS, runs=6, watch=WATCH, block=4)
+    together = records_of(6)[0]
+    for key, values in alone.values[0].items():
+        assert values.tobytes() == together[key].tobytes()
+
+
+def test_what_is_recorded_are_the_iterations_asked_for_and_the_last():
+    short, long = records_of(3)
+    assert {t for t, *_ in short} == {2, 5}
+    assert {t for t, *_ in long} == {2, 5, 9}
+
+
+def test_settings_with_one_budget_are_paired_across_budgets():
+    """Noise of two budgets is the same unit draw, scaled: the errors are strongly correlated."""
+    pair = [Setting(GradientDescent(), Budget(epsilon, 1e-3), 9) for epsilon in (1.0, 1.2)]
+    values = simulate(pair, environment, root=3, groups=GROUPS, runs=60, watch=WATCH).values
+    first, second = (v[9, "released", "normalised_error"] for v in values)
+    assert np.corrcoef(first, second)[0, 1] > 0.95
+
+
+class Position(NamedTuple):
+    x: np.ndarray
+
+
+@dataclass(frozen=True, kw_only=True)
+class Explosive(Iterative):
+    """Grows until it overflows, in the setting whose factor is large and the run that starts away from 0."""
+
+    factor: float = 1.0
+
+    def releases(self, problem, network, horizon):
+        return []
+
+    def start(self, problem, network, streams, settings):
+        x = np.zeros((settings, len(streams.runs), problem.n_agents, problem.dim))
+        x[:, [run == 6 for run in streams.runs]] = 1.0
+        return Position(x)
+
+    def draws(self, problem, streams):
+        while True:
+            yield None
+
+    def step(self, state, problem, network, draw, t):
+        return Position(state.x * column(self.factor))
+
+    def seen(self, state, problem, t):
+        return {"internal": state.x}
+
+
+def test_a_non_finite_iterate_stops_the_run_and_is_named():
+    pair = [
+        Setting(Explosive(factor=1.5), FREE, 40, "calm"),
+        Setting(Explosive(factor=1e40), FREE, 40, "wild"),
+    ]
+    watch = Watch((("internal", "node_error"),))
+    with np.errstate(over="ignore", invalid="ignore"), pytest.raises(Diverged) as caught:
+        simulate(pair, environment, root=1, groups={}, runs=8, watch=watch, block=4)
+    error = caught.value
+    assert (error.algorithm, error.setting, error.iteration, error.run) == ("Explosive", "wild", 8, 6)
+    for part in ("Explosive", "iteration 8", "run 6", "wild"):
+        assert part in str(error)
+
+
+def test_settings_stack_only_where_their_switches_agree():
+    repaired, literal = GradientDescent(noise=1.0), GradientDescent(stage_two="literal")
+    assert structure(repaired) != structure(literal)
+    assert structure(repaired) == structure(GradientDescent(noise=2.0, calibration="gaussian_dp"))
+    with pytest.raises(ValueError, match="do not stack"):
+        stack([repaired, literal])
+
+
+def test_a_stacked_field_carries_the_settings_axis_in_front():
+    per_agent = np.arange(5.0).reshape(1, 5, 1)
+    both = stack([GradientDescent(noise=per_agent), GradientDescent(noise=2.0)])
+    assert both.noise.shape == (2, 1, 5, 1)
+    assert np.array_equal(both.noise[1], np.full((1, 5, 1), 2.0))
+    scalars = stack([GradientDescent(noise=1.0), GradientDescent(noise=2.0)])
+    assert column(scalars.noise).shape == (2, 1, 1, 1)
+    assert np.array_equal(both.select(np.array([False, True])).noise, both.noise[1:])
+
+
+def test_no_runs_are_refused():
+    with pytest.raises(InvalidInput, match="runs: found 0"):
+        records_of(0)
