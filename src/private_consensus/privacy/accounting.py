@@ -45,7 +45,7 @@ METHODS = ("pure", "gaussian", "gaussian+pure", "zcdp", "rdp", "pld")
 # Below this the floating-point Fourier transforms of a privacy loss distribution decide the result.
 PLD_SMALLEST_DELTA = 1e-10
 # Losses that all differ are rounded up to so many levels before a numerical accountant sees them.
-LEVELS = 24
+LEVELS = 48
 
 _RDP_ORDERS = (
     *(1 + tenth / 10 for tenth in range(1, 100)),
@@ -258,16 +258,16 @@ def _levelled(groups: Sequence[_Group]) -> list[_Group]:
 
 
 def _levels_of(alike: Sequence[_Group]) -> list[_Group]:
-    losses = np.array([group.loss for group in alike])
-    grid = np.geomspace(losses.min(), losses.max(), LEVELS)
-    grid[-1] = losses.max()
-    counts = np.zeros(LEVELS, dtype=int)
-    np.add.at(counts, np.searchsorted(grid, losses), [group.count for group in alike])
-    return [
-        replace(alike[0], loss=float(loss), count=int(count))
-        for loss, count in zip(grid, counts, strict=True)
-        if count
-    ]
+    """Neighbouring losses joined so that each level carries a like share of the sum of losses."""
+    ordered = sorted(alike, key=lambda group: group.loss)
+    weight = np.cumsum([group.count * group.loss for group in ordered])
+    level = np.floor((LEVELS - 1) * weight / weight[-1]).astype(int)
+    joined = []
+    for which in np.unique(level):
+        members = [ordered[place] for place in np.flatnonzero(level == which)]
+        count = sum(group.count for group in members)
+        joined.append(replace(members[-1], count=count))
+    return joined
 
 
 # --- Accountants ------------------------------------------------------------------------------

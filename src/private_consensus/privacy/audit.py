@@ -35,6 +35,7 @@ from typing import Any
 
 import numpy as np
 from scipy import stats
+from scipy.optimize import brentq
 from scipy.special import bdtr, betaincinv, gammainc, gammaincinv, ndtr, ndtri
 
 from private_consensus.errors import require
@@ -142,11 +143,11 @@ def _scale_pivot(unit: np.ndarray, law: str) -> tuple[float, float, Callable]:
 
 
 def _shape_pvalue(unit: np.ndarray, law: str) -> float:
-    if law == "gamma_norm":
-        dim = unit.shape[-1]
-        return float(stats.kstest(np.linalg.norm(unit, axis=-1), stats.gamma(dim).cdf).pvalue)
-    cdf = ndtr if law == "gaussian" else stats.laplace.cdf
-    return float(stats.kstest(unit.ravel(), cdf).pvalue)
+    dim = unit.shape[-1]
+    values = np.linalg.norm(unit, axis=-1) if law == "gamma_norm" else unit.ravel()
+    laws = {"gaussian": ndtr, "laplace": stats.laplace.cdf, "gamma_norm": stats.gamma(dim).cdf}
+    method = "exact" if values.size <= 5000 else "asymp"
+    return float(stats.kstest(values, laws[law], method=method).pvalue)
 
 
 def _reuse_pvalue(unit: np.ndarray) -> float:
@@ -376,11 +377,10 @@ def gaussian_fit(
     r"""Fit N(0, 1) against N(mu, 1) to a statistic under two neighbouring data sets.
 
     The log-likelihood ratio of Gaussian releases is such a statistic if their sensitivities do not
-    depend on the outcome. With n and m runs, N = n + m - 2 and a = 1/n + 1/m, the standardised
-    difference of means has variance about a + mu^2/(2N), so that
-    :math:`\sqrt{2N}\,\mathrm{asinh}(\hat\mu/\sqrt{2Na})` has unit variance; that gives the limits.
-    The floor is :math:`\Phi^{-1}(p) - \Phi^{-1}(q)` of one event, its rates bounded as in
-    :func:`threshold_audit`. Fit and floor share 1 - confidence evenly.
+    depend on the outcome. The standardised difference of means over
+    :math:`\sqrt{1/n + 1/m}`, with n and m runs, is noncentral t with n + m - 2 degrees of freedom;
+    that gives the limits. The floor is :math:`\Phi^{-1}(p) - \Phi^{-1}(q)` of one event, its rates
+    bounded as in :func:`threshold_audit`. Fit and floor share 1 - confidence evenly.
 
     Parameters
     ----------
@@ -401,19 +401,53 @@ def gaussian_fit(
     return GaussianFit(mu, low, high, floor, _looks_gaussian(one, other), confidence)
 
 
-def _standardised_difference(
-    one: np.ndarray, other: np.ndarray, tail: float
-) -> tuple[float, float, float]:
+def _gap_of_means(one: np.ndarray, other: np.ndarray) -> tuple[float, int]:
+    """Distance of the means in pooled standard deviations, and its degrees of freedom."""
     freedom = one.size + other.size - 2
+    if not (np.isfinite(one).all() and np.isfinite(other).all()):
+        return math.inf, freedom
     variance = (one.var() * one.size + other.var() * other.size) / freedom
     gap = abs(float(one.mean() - other.mean()))
     if variance == 0:
-        return (0.0, 0.0, 0.0) if gap == 0 else (math.inf, math.inf, math.inf)
-    unit = math.sqrt(2 * freedom * (1 / one.size + 1 / other.size))
-    mu = gap / math.sqrt(variance)
-    centre = math.asinh(mu / unit)
-    step = -float(ndtri(tail)) / math.sqrt(2 * freedom)
-    return mu, max(0.0, unit * math.sinh(centre - step)), unit * math.sinh(centre + step)
+        return (0.0 if gap == 0 else math.inf), freedom
+    return gap / math.sqrt(variance), freedom
+
+
+def _standardised_difference(
+    one: np.ndarray, other: np.ndarray, tail: float
+) -> tuple[float, float, float]:
+    mu, freedom = _gap_of_means(one, other)
+    if math.isinf(mu):  # nothing to fit: outcomes are constant or infinite
+        return mu, 0.0, mu
+    unit = math.sqrt(1 / one.size + 1 / other.size)
+    ends = (_noncentrality(mu / unit, freedom, level) for level in (1 - tail, tail))
+    low, high = (unit * max(0.0, end) for end in ends)
+    return mu, low, high
+
+
+def _noncentrality(t: float, freedom: int, level: float) -> float:
+    """The shift at which a noncentral t variable is below ``t`` with probability ``level``.
+
+    Integrates the conditional normal probability over the pooled deviation S, a chi variable;
+    reused noise gives a t far beyond what library functions for this law accept.
+    """
+    deviation = 1 + np.linspace(-8, 8, 1601) / math.sqrt(2 * freedom)
+    deviation = deviation[deviation > 0]
+    log_density = (freedom - 1) * np.log(deviation) - freedom * deviation**2 / 2
+    weights = np.exp(log_density - log_density.max())
+    weights /= weights.sum()
+
+    def excess(shift: float) -> float:
+        return float(weights @ ndtr(t * deviation - shift)) - level
+
+    # within a few of its own standard deviations, widened until it brackets
+    spread = 6 * math.sqrt(1 + t**2 / (2 * freedom))
+    low, high = t - spread, t + spread
+    while excess(low) < 0:
+        low -= spread
+    while excess(high) > 0:
+        high += spread
+    return float(brentq(excess, low, high, rtol=1e-10))
 
 
 def _looks_gaussian(one: np.ndarray, other: np.ndarray, level: float = 1e-3) -> bool:
@@ -517,7 +551,7 @@ def _chosen(
         a, b = (values[2::4] for values in candidates[name])
         value, event = _best_event(a, b, lambda *hits: _log_ratio(*hits, delta, tail))
         # where no event counts for anything yet, the widest gap of means is the best guess
-        return (value, _standardised_difference(a, b, tail)[0]), event
+        return (value, _gap_of_means(a, b)[0]), event
 
     found = {name: worth(name) for name in candidates}
     name = max(found, key=lambda key: found[key][0])

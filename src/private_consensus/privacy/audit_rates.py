@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -67,17 +68,17 @@ class Trial:
 
     mu: float = 1.0
     delta: float = 1e-2
-    runs: int = 4000
+    runs: int = 6000
     rounds: int = 6
     dim: int = 3
 
-    @property
+    @cached_property
     def shift(self) -> np.ndarray:
         """What D has more than D', shape (rounds, dim); noise scale 1 makes it mu-GDP."""
         profile = np.outer(1 / np.sqrt(np.arange(1, self.rounds + 1)), np.ones(self.dim))
         return self.mu * profile / np.linalg.norm(profile)
 
-    @property
+    @cached_property
     def epsilon(self) -> float:
         """Claimed, and exact for the correct mechanism."""
         return gaussian_epsilon(self.mu, self.delta)

@@ -1,0 +1,294 @@
+"""Composition: closed forms against numerical accountants, identities, and refusals."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.special import ndtr
+from scipy.stats import binom
+
+from private_consensus.errors import InvalidInput
+from private_consensus.privacy import (
+    METHODS,
+    Budget,
+    Guarantee,
+    Release,
+    Sampling,
+    account,
+    epsilon,
+    exact,
+    gaussian_delta,
+    gaussian_dp,
+    gaussian_epsilon,
+    network_guarantee,
+    pure,
+    zcdp,
+    zcdp_epsilon,
+)
+from private_consensus.privacy.accounting import LEVELS, _groups, _levelled
+
+DELTA = 1e-5
+
+
+def gaussians(scale, count=1, **options):
+    return [Release("gaussian", 1.0, scale, count=count, **options)]
+
+
+def test_many_gaussians_are_one_with_less_noise():
+    one = epsilon(gaussians(2.0 / math.sqrt(50)), DELTA, "gaussian")
+    assert epsilon(gaussians(2.0, 50), DELTA, "gaussian") == pytest.approx(one, rel=1e-12)
+    assert epsilon(gaussians(np.full(50, 2.0)), DELTA, "gaussian") == pytest.approx(one, rel=1e-12)
+    assert epsilon(gaussians(2.0) * 50, DELTA, "gaussian") == pytest.approx(one, rel=1e-12)
+
+
+def test_mu_squared_adds_over_iterations_and_repeats():
+    releases = [
+        Release("gaussian", [1.0, 2.0], [4.0, 4.0], count=3),
+        Release("gaussian", 3.0, [6.0, 12.0]),
+    ]
+    assert gaussian_dp(releases) ** 2 == pytest.approx(3 * (1 / 16 + 4 / 16) + 1 / 4 + 1 / 16)
+    assert zcdp(releases) == pytest.approx(gaussian_dp(releases) ** 2 / 2)
+
+
+@pytest.mark.parametrize("scale", [0.7, 3.0, 20.0])
+def test_closed_form_agrees_with_loss_distributions_and_is_below_renyi(scale):
+    closed = epsilon(gaussians(scale, 10), DELTA, "gaussian")
+    assert epsilon(gaussians(scale, 10), DELTA, "pld") == pytest.approx(closed, rel=2e-3)
+    assert epsilon(gaussians(scale, 10), DELTA, "pld") >= closed * (1 - 1e-9)
+    assert closed < epsilon(gaussians(scale, 10), DELTA, "rdp")
+    assert closed < epsilon(gaussians(scale, 10), DELTA, "zcdp")
+
+
+def test_renyi_accounting_of_gaussians_is_the_zcdp_conversion():
+    by_rdp = epsilon(gaussians(5.0, 40), DELTA, "rdp")
+    assert by_rdp == pytest.approx(zcdp_epsilon(40 / 50, DELTA), rel=1e-3)
+    safe = epsilon(gaussians(5.0, 40), DELTA, "zcdp", conversion="safe")
+    assert safe == pytest.approx(zcdp_epsilon(40 / 50, DELTA, conversion="safe"))
+    assert safe > by_rdp
+
+
+def randomised_response_epsilon(loss, count, delta):
+    """Optimal composition of equal pure releases (Kairouz, Oh, Viswanath 2015)."""
+    wins = np.arange(count + 1)
+    losses = (2 * wins - count) * loss
+    mass = binom.pmf(wins, count, 1 / (1 + math.exp(-loss)))
+
+    def spent(bound):
+        return np.sum(mass * np.maximum(0, -np.expm1(np.minimum(bound - losses, 0.0))))
+
+    low, high = 0.0, count * loss
+    for _ in range(60):
+        middle = (low + high) / 2
+        low, high = (low, middle) if spent(middle) <= delta else (middle, high)
+    return high
+
+
+@pytest.mark.parametrize(("loss", "count"), [(0.1, 60), (0.5, 10), (2.0, 3)])
+def test_pure_releases_compose_as_well_as_is_possible(loss, count):
+    best = randomised_response_epsilon(loss, count, DELTA)
+    found = account([pure(loss, count=count)], DELTA)
+    assert best * (1 - 1e-9) <= found.epsilon <= best * 1.02
+    assert found.epsilon <= min(loss * count, epsilon([pure(loss, count=count)], DELTA, "zcdp"))
+
+
+def test_laplace_costs_less_than_any_mechanism_of_the_same_pure_epsilon():
+    laplace = [Release("laplace", 1.0, 5.0, count=100)]
+    for method in ("zcdp", "rdp", "pld"):
+        assert epsilon(laplace, DELTA, method) < epsilon([pure(0.2, count=100)], DELTA, method)
+    assert epsilon(laplace, DELTA, "pure") == pytest.approx(20.0)
+
+
+def hockey_stick(p, q, bounds):
+    return np.array([np.sum(np.maximum(p - np.exp(bound) * q, 0)) for bound in bounds])
+
+
+def laplace_curve(distance, bounds):
+    return np.maximum(0, -np.expm1((bounds - distance) / 2))
+
+
+def test_one_laplace_shift_dominates_a_vector_of_the_same_l1_shift():
+    bounds = np.linspace(0, 2, 9)
+    grid = np.linspace(-16, 17, 1651)
+    shifted = [np.exp(-np.abs(grid - shift)) / 2 * (grid[1] - grid[0]) for shift in (0, 0.8, 1.2)]
+    p, q = np.multiply.outer(shifted[0], shifted[0]), np.multiply.outer(shifted[1], shifted[2])
+    vector = hockey_stick(p, q, bounds)
+    assert np.all(vector <= laplace_curve(2.0, bounds) + 1e-4)
+    # the comparison can tell: against a shift of 1.6 it fails
+    assert np.any(vector > laplace_curve(1.6, bounds) + 1e-3)
+
+
+def test_one_laplace_shift_dominates_gamma_norm_noise_in_the_plane():
+    bounds = np.linspace(0, 2, 9)
+    axis = np.linspace(-16, 18, 1701)
+    x, y = np.meshgrid(axis, axis, indexing="ij")
+    area = (axis[1] - axis[0]) ** 2 / (2 * np.pi)
+    p, q = (area * np.exp(-np.hypot(x - shift, y)) for shift in (0.0, 2.0))
+    plane = hockey_stick(p, q, bounds)
+    assert p.sum() == pytest.approx(1, abs=1e-4)
+    assert np.all(plane <= laplace_curve(2.0, bounds) + 1e-4)
+    assert np.any(plane > laplace_curve(1.2, bounds) + 1e-3)
+
+
+@pytest.mark.parametrize("kind", ["poisson", "fixed_size"])
+def test_sampling_everything_is_no_sampling_and_sampling_nothing_costs_nothing(kind):
+    for mechanism in ("gaussian", "laplace"):
+        plain = [Release(mechanism, 1.0, 2.0, count=4)]
+        full = [Release(mechanism, 1.0, 2.0, count=4, sampling=Sampling(kind, 1.0))]
+        assert account(full, DELTA) == account(plain, DELTA)
+        none = [Release(mechanism, 1.0, 2.0, count=4, sampling=Sampling(kind, 0.0))]
+        assert account(none, DELTA).epsilon == 0
+
+
+def sampled_gaussian_delta(rate, scale, bound):
+    """Both directions of one Poisson-sampled release, in closed form."""
+    mixed = lambda x: np.log1p(rate * np.expm1((x - 0.5) / scale**2))  # noqa: E731
+    xs = np.linspace(-12 * scale, 12 * scale + 1, 400_001)
+    base = np.exp(-((xs / scale) ** 2) / 2) / (scale * np.sqrt(2 * np.pi)) * (xs[1] - xs[0])
+    ratio = mixed(xs)
+    remove = np.sum(base * np.maximum(np.exp(ratio) - np.exp(bound), 0))
+    add = np.sum(base * np.maximum(1 - np.exp(bound + ratio), 0))
+    return max(remove, add)
+
+
+def test_one_poisson_sampled_gaussian_matches_direct_integration():
+    sampled = gaussians(1.0, sampling=Sampling("poisson", 0.2))
+    bound = epsilon(sampled, 1e-3, "pld")
+    assert sampled_gaussian_delta(0.2, 1.0, bound) == pytest.approx(1e-3, rel=1e-2)
+    assert sampled_gaussian_delta(0.2, 1.0, bound * 0.97) > 1.05e-3
+    assert ndtr(0) == 0.5 and bound < gaussian_epsilon(1.0, 1e-3)
+
+
+def test_sampling_pays_and_the_accountants_agree_about_it():
+    sampled = gaussians(2.0, 60, sampling=Sampling("poisson", 0.05))
+    fixed = gaussians(2.0, 60, sampling=Sampling("fixed_size", 0.05))
+    rdp, pld = (epsilon(sampled, DELTA, method) for method in ("rdp", "pld"))
+    assert pld <= rdp <= 1.3 * pld
+    assert 0 < rdp < 0.1 * epsilon(gaussians(2.0, 60), DELTA)
+    assert rdp < account(fixed, DELTA).epsilon < epsilon(gaussians(2.0, 60), DELTA)
+
+
+def test_pure_releases_amplify():
+    sampled = [pure(1.0, sampling=Sampling("fixed_size", 0.1))]
+    assert epsilon(sampled, 0) == pytest.approx(math.log1p(0.1 * math.expm1(1)))
+    huge = [pure(2000.0, sampling=Sampling("poisson", 0.1))]
+    assert epsilon(huge, 0) == pytest.approx(2000 + math.log(0.1))
+
+
+def test_samplings_with_different_relations_do_not_mix():
+    mixed = [
+        *gaussians(2.0, sampling=Sampling("poisson", 0.1)),
+        *gaussians(2.0, sampling=Sampling("fixed_size", 0.1)),
+    ]
+    with pytest.raises(InvalidInput, match=r"release\.sampling"):
+        account(mixed, DELTA)
+
+
+def test_mixtures_take_the_least_of_all_accountants():
+    mixture = [*gaussians(10.0, 30), Release("laplace", 1.0, 20.0, count=30)]
+    found = account(mixture, DELTA)
+    each = {method: epsilon(mixture, DELTA, method) for method in METHODS}
+    assert found.epsilon == min(each.values()) == each[found.method] < math.inf
+    assert each["gaussian"] == each["pure"] == math.inf
+    assert each["gaussian+pure"] == pytest.approx(
+        1.5 + epsilon(gaussians(10.0, 30), DELTA), rel=1e-12
+    )
+    assert found.epsilon > epsilon(gaussians(10.0, 30), DELTA)
+
+
+def test_a_small_pure_part_beside_gaussians_is_added():
+    mixture = [*gaussians(1.0, 10), pure(1e-6)]
+    assert account(mixture, 1e-12).method == "gaussian+pure"
+    assert account(mixture, 1e-12).epsilon == pytest.approx(
+        epsilon(gaussians(1.0, 10), 1e-12) + 1e-6, rel=1e-9
+    )
+
+
+def test_the_discrete_gaussian_is_concentrated_but_not_gaussian():
+    discrete = [Release("discrete_gaussian", 1, 4, count=8)]
+    assert account(discrete, DELTA).epsilon <= zcdp_epsilon(8 / 32, DELTA)
+    assert epsilon(discrete, DELTA, "gaussian") == epsilon(discrete, DELTA, "pld") == math.inf
+    assert account(discrete, DELTA).epsilon > gaussian_epsilon(math.sqrt(8) / 4, DELTA)
+
+
+def test_nothing_and_everything():
+    assert account([], DELTA) == Guarantee(0.0, DELTA, "none")
+    assert account([exact(0)], 0).epsilon == 0
+    assert account([*gaussians(1.0), exact()], DELTA).epsilon == math.inf
+    assert "without noise" in account([exact()], DELTA).note
+    assert account(gaussians(0.0), DELTA).epsilon == math.inf
+    assert account([Release("gaussian", 0.0, 0.0)], 0).epsilon == 0
+    assert account(gaussians(1.0, 0), DELTA).epsilon == 0
+    for method in METHODS:
+        assert epsilon([], DELTA, method) == 0
+        assert epsilon([exact()], DELTA, method) == math.inf
+
+
+def test_gaussians_are_never_purely_private():
+    assert account(gaussians(1e6), 0).epsilon == math.inf
+    assert account([Release("laplace", 1, 4, count=3)], 0) == Guarantee(0.75, 0, "pure")
+
+
+def test_an_unproven_sensitivity_is_handed_on():
+    found = account(gaussians(2.0, proven=False, note="assumes bounded gradients"), DELTA)
+    assert not found.proven and found.note == "assumes bounded gradients"
+    assert account(gaussians(2.0), DELTA).proven
+
+
+def test_a_network_is_as_private_as_its_weakest_agent():
+    agents = [account(gaussians(scale), DELTA) for scale in (3.0, 1.0, 2.0)]
+    assert network_guarantee(agents) == agents[1]
+    unproven = account(gaussians(9.0, proven=False), DELTA)
+    assert not network_guarantee([*agents, unproven]).proven
+    with pytest.raises(InvalidInput):
+        network_guarantee([])
+
+
+def test_a_guarantee_is_within_a_budget_or_not():
+    found = Guarantee(1.0, 1e-5, "gaussian")
+    assert found.within(Budget(1.0, 1e-5)) and found.within(Budget(2, 1e-4))
+    assert not found.within(Budget(0.99, 1e-5)) and not found.within(Budget(1.0, 1e-6))
+
+
+def test_many_different_losses_are_rounded_up_and_none_is_lost():
+    losses = np.geomspace(1e-3, 2.0, 400)
+    groups = _groups([pure(losses)])
+    levelled = _levelled(groups)
+    assert len(levelled) <= LEVELS and sum(group.count for group in levelled) == 400
+    fine = np.sort(np.repeat([group.loss for group in levelled], [g.count for g in levelled]))
+    assert np.all(fine >= losses)
+    releases = [Release("laplace", losses, 30.0)]
+    found = epsilon(releases, DELTA, "pld")
+    assert found < epsilon(releases, DELTA, "zcdp") < epsilon(releases, DELTA, "pure")
+    assert found > gaussian_epsilon(np.linalg.norm(losses / 30) * 0.8, DELTA)
+
+
+@settings(max_examples=25, deadline=None)
+@given(
+    st.sampled_from(["gaussian", "laplace", "gamma_norm", "discrete_gaussian"]),
+    st.floats(0.5, 50),
+    st.integers(1, 40),
+    st.sampled_from(["zcdp", "gaussian", "pure"]),
+)
+def test_more_noise_never_costs_more_and_more_releases_never_less(mechanism, scale, count, method):
+    def cost(scale, count, delta=DELTA):
+        return epsilon([Release(mechanism, 1.0, scale, count=count)], delta, method)
+
+    assert cost(1.1 * scale, count) <= cost(scale, count) <= cost(scale, count + 1)
+    assert cost(scale, count, 1e-4) <= cost(scale, count)
+
+
+def test_wrong_input_is_named():
+    with pytest.raises(InvalidInput, match="method"):
+        epsilon([], DELTA, "moments")
+    with pytest.raises(InvalidInput, match="delta"):
+        account([], 1.0)
+    with pytest.raises(InvalidInput, match="conversion"):
+        epsilon(gaussians(1.0), DELTA, "zcdp", conversion="exact")
+
+
+def test_delta_of_the_reported_epsilon_is_the_delta_asked_for():
+    found = account(gaussians(np.geomspace(3, 30, 100)), DELTA)
+    mu = gaussian_dp(gaussians(np.geomspace(3, 30, 100)))
+    assert gaussian_delta(mu, found.epsilon) == pytest.approx(DELTA, rel=1e-9)

@@ -1,0 +1,40 @@
+"""Budgets and relations refuse what they cannot mean, and name the key."""
+
+import numpy as np
+import pytest
+
+from private_consensus.errors import InvalidInput
+from private_consensus.privacy import Budget, Relation
+
+
+@pytest.mark.parametrize("epsilon", [0, -1, float("nan"), -float("inf"), "1", None, True])
+def test_an_epsilon_that_is_not_positive_is_refused(epsilon):
+    with pytest.raises(InvalidInput, match=r"budget\.epsilon"):
+        Budget(epsilon, 1e-5)
+
+
+@pytest.mark.parametrize("delta", [-1e-9, 1, 2, float("nan"), "0", None])
+def test_a_delta_outside_the_unit_interval_is_refused(delta):
+    with pytest.raises(InvalidInput, match=r"budget\.delta"):
+        Budget(1.0, delta)
+
+
+def test_infinite_epsilon_means_no_privacy():
+    assert not Budget(np.inf, 0).private
+    assert Budget(np.float64(3), 0).private
+    assert str(Budget(np.inf, 0)) == "non-private"
+    assert str(Budget(1, 1e-5)) == "(1, 1e-05)-DP"
+
+
+def test_relations_read_as_words():
+    assert str(Relation("record", "replace")) == "replace one record"
+    assert str(Relation("agent", "add_remove")) == "add or remove one agent"
+
+
+@pytest.mark.parametrize(
+    ("unit", "change", "key"),
+    [("row", "replace", r"relation\.unit"), ("record", "swap", r"relation\.change")],
+)
+def test_unknown_relations_are_refused(unit, change, key):
+    with pytest.raises(InvalidInput, match=key):
+        Relation(unit, change)

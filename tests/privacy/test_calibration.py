@@ -1,0 +1,129 @@
+"""Noise scales meet their budget, and a little less noise does not."""
+
+import math
+
+import numpy as np
+import pytest
+
+from private_consensus.errors import InvalidInput
+from private_consensus.privacy import (
+    Budget,
+    Release,
+    account,
+    analytic_gaussian_scale,
+    calibrate,
+    classical_gaussian_scale,
+    epsilon,
+    exact,
+    extended_gaussian_scale,
+    gaussian_delta,
+    gaussian_noise_multiplier,
+    laplace_scale,
+    zcdp_gaussian_scale,
+)
+
+BUDGETS = [Budget(0.1, 1e-9), Budget(1.0, 1e-5), Budget(10.0, 1e-3)]
+
+
+@pytest.mark.parametrize("budget", BUDGETS)
+@pytest.mark.parametrize("count", [1, 300])
+def test_the_noise_multiplier_is_enough_and_not_more(budget, count):
+    multiplier = gaussian_noise_multiplier(budget, count)
+
+    def cost(scale):
+        return account([Release("gaussian", 1.0, scale, count=count)], budget.delta).epsilon
+
+    assert cost(multiplier) <= budget.epsilon * (1 + 1e-12) < cost(0.999 * multiplier)
+
+
+def test_one_release_scales_with_its_sensitivity():
+    assert analytic_gaussian_scale(BUDGETS[1], 3.0) == 3 * gaussian_noise_multiplier(BUDGETS[1])
+    # Balle & Wang's analytic mechanism at epsilon 1, delta 1e-5
+    assert analytic_gaussian_scale(BUDGETS[1]) == pytest.approx(3.7306, abs=5e-4)
+
+
+@pytest.mark.parametrize("value", [1e-3, 0.1, 0.999])
+@pytest.mark.parametrize("delta", [1e-9, 1e-5, 1e-2])
+def test_the_classical_scale_is_enough_where_it_is_proven(value, delta):
+    scale = classical_gaussian_scale(Budget(value, delta))
+    assert scale == pytest.approx(math.sqrt(2 * math.log(1.25 / delta)) / value)
+    assert gaussian_delta(1 / scale, value) <= delta
+
+
+def test_the_classical_scale_is_refused_where_it_is_not_proven():
+    with pytest.raises(InvalidInput, match=r"budget\.epsilon"):
+        classical_gaussian_scale(Budget(1.0, 1e-5))
+    # and rightly: continued to large epsilon it is false
+    scale = math.sqrt(2 * math.log(1.25 / 1e-5)) / 20
+    assert gaussian_delta(1 / scale, 20) > 1e-5
+
+
+def test_the_extended_scale_is_enough_for_every_epsilon():
+    for delta in (0.7, 0.3, 1e-2, 1e-5, 1e-12):
+        for value in np.geomspace(1e-4, 1e3, 40):
+            scale = extended_gaussian_scale(Budget(value, delta))
+            assert gaussian_delta(1 / scale, value) <= delta
+            assert scale >= analytic_gaussian_scale(Budget(value, delta))
+
+
+def test_the_extended_scale_is_the_printed_formula():
+    tail = math.log(math.sqrt(2 / math.pi) / 1e-3)
+    printed = math.sqrt(2) * 5 / (2 * 0.1) * (math.sqrt(tail) + math.sqrt(tail + 0.1))
+    assert extended_gaussian_scale(Budget(0.1, 1e-3), 5) == pytest.approx(printed, rel=1e-14)
+    with pytest.raises(InvalidInput, match=r"budget\.delta"):
+        extended_gaussian_scale(Budget(1.0, 0.8))
+
+
+def test_laplace_scale_spends_all_of_epsilon():
+    scale = laplace_scale(Budget(2.0), 3.0, count=10)
+    assert scale == 15.0
+    assert account([Release("laplace", 3.0, scale, count=10)], 0).epsilon == pytest.approx(2.0)
+
+
+@pytest.mark.parametrize("conversion", ["shortcut", "safe", "cks"])
+def test_zcdp_calibration_inverts_its_conversion(conversion):
+    budget = Budget(2.0, 1e-4)
+    scale = zcdp_gaussian_scale(budget, 3.0, 30, conversion=conversion)
+    releases = [Release("gaussian", 3.0, scale, count=30)]
+    found = epsilon(releases, budget.delta, "zcdp", conversion=conversion)
+    assert found == pytest.approx(budget.epsilon, rel=1e-9)
+    assert scale >= 3 * gaussian_noise_multiplier(budget, 30) or conversion == "shortcut"
+
+
+def test_bisection_finds_the_closed_forms():
+    budget = BUDGETS[1]
+    gaussian = calibrate(lambda scale: [Release("gaussian", 1.0, scale, count=9)], budget)
+    assert gaussian == pytest.approx(gaussian_noise_multiplier(budget, 9), rel=1e-5)
+    assert gaussian >= gaussian_noise_multiplier(budget, 9)
+    pure = calibrate(lambda scale: [Release("laplace", 1.0, scale)], Budget(0.3), "pure")
+    assert pure == pytest.approx(1 / 0.3, rel=1e-5)
+
+
+def test_bisection_spends_the_budget_of_a_mixture():
+    def releases(scale):
+        return [
+            Release("gaussian", 1.0, scale, count=20),
+            Release("laplace", 1.0, 2 * scale, count=20),
+        ]
+
+    scale = calibrate(releases, BUDGETS[1], "zcdp")
+    assert epsilon(releases(scale), 1e-5, "zcdp") <= 1.0
+    assert epsilon(releases(0.999 * scale), 1e-5, "zcdp") > 1.0
+
+
+def test_no_privacy_needs_no_noise_and_nothing_needs_none():
+    free = Budget(math.inf, 0)
+    assert gaussian_noise_multiplier(free) == analytic_gaussian_scale(free) == 0
+    assert classical_gaussian_scale(free) == extended_gaussian_scale(free) == 0
+    assert laplace_scale(free) == zcdp_gaussian_scale(free) == 0
+    assert calibrate(lambda scale: [exact()], free) == 0
+    assert calibrate(lambda scale: [], BUDGETS[1]) == 0
+
+
+def test_what_no_noise_can_do_is_refused():
+    with pytest.raises(InvalidInput, match=r"budget\.delta"):
+        gaussian_noise_multiplier(Budget(1.0))
+    with pytest.raises(InvalidInput, match="budget"):
+        calibrate(lambda scale: [Release("gaussian", 1.0, scale)], Budget(1.0))
+    with pytest.raises(InvalidInput, match="budget"):
+        calibrate(lambda scale: [exact()], BUDGETS[1])

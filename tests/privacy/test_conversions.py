@@ -1,0 +1,202 @@
+"""Conversions against high-precision arithmetic, printed tables and their own inverses."""
+
+import mpmath
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from private_consensus.errors import InvalidInput
+from private_consensus.privacy import (
+    CONVERSIONS,
+    gaussian_delta,
+    gaussian_epsilon,
+    gaussian_log_delta,
+    gaussian_mu,
+    laplace_rho,
+    pure_rho,
+    zcdp_epsilon,
+    zcdp_rho,
+)
+
+MUS = st.floats(1e-4, 50)
+EPSILONS = st.floats(1e-3, 100)
+DELTAS = st.floats(-690, -0.7).map(np.exp)
+
+
+def exact_log_delta(mu, epsilon):
+    with mpmath.workdps(420):
+        mu, epsilon = mpmath.mpf(mu), mpmath.mpf(epsilon)
+        low = mpmath.erfc((epsilon / mu - mu / 2) / mpmath.sqrt(2)) / 2
+        high = mpmath.erfc((epsilon / mu + mu / 2) / mpmath.sqrt(2)) / 2
+        return mpmath.log(low - mpmath.exp(epsilon) * high)
+
+
+@pytest.mark.parametrize("mu", [1e-8, 1e-3, 0.1, 0.4999, 0.5001, 1, 3, 12, 100])
+@pytest.mark.parametrize("ratio", [0, 1e-3, 0.3, 2, 10, 36])
+def test_gaussian_delta_keeps_its_digits(mu, ratio):
+    epsilon = ratio * mu
+    expected = exact_log_delta(mu, epsilon)
+    assert gaussian_log_delta(mu, epsilon) == pytest.approx(float(expected), rel=1e-13, abs=1e-12)
+    if expected > -690:
+        assert gaussian_delta(mu, epsilon) == pytest.approx(float(mpmath.exp(expected)), rel=1e-11)
+
+
+def test_gaussian_delta_reaches_below_the_smallest_float_in_logarithms():
+    expected = float(exact_log_delta(0.5, 40.0))
+    assert expected < -2000
+    assert gaussian_delta(0.5, 40.0) == 0.0
+    assert gaussian_log_delta(0.5, 40.0) == pytest.approx(expected, rel=1e-13)
+
+
+def test_limits_and_shapes():
+    assert gaussian_delta(0, 1) == 0 and gaussian_delta(np.inf, 1) == 1
+    assert gaussian_delta(1, np.inf) == 0
+    assert gaussian_epsilon(1, 0) == np.inf and gaussian_epsilon(0, 0) == 0
+    assert gaussian_mu(np.inf, 1e-5) == np.inf and gaussian_mu(1, 0) == 0
+    assert gaussian_epsilon(1e-9, 0.1) == 0
+    assert isinstance(gaussian_delta(1, 1), float)
+    assert gaussian_delta(np.ones((3, 1)), np.ones(4)).shape == (3, 4)
+    assert gaussian_epsilon(np.ones((3, 1)), np.full(4, 0.1)).shape == (3, 4)
+
+
+@settings(max_examples=60, deadline=None)
+@given(MUS, DELTAS)
+def test_epsilon_inverts_delta_on_the_safe_side(mu, delta):
+    epsilon = gaussian_epsilon(mu, delta)
+    if epsilon == 0:
+        assert gaussian_delta(mu, 0) <= delta
+    else:
+        assert gaussian_log_delta(mu, epsilon) == pytest.approx(np.log(delta), rel=1e-11, abs=1e-11)
+
+
+@settings(max_examples=60, deadline=None)
+@given(EPSILONS, DELTAS)
+def test_mu_inverts_epsilon(epsilon, delta):
+    mu = gaussian_mu(epsilon, delta)
+    assert gaussian_epsilon(mu, delta) <= epsilon * (1 + 1e-9)
+    assert gaussian_epsilon(mu * 1.0001, delta) > epsilon
+
+
+@settings(max_examples=60, deadline=None)
+@given(EPSILONS, DELTAS, st.sampled_from(CONVERSIONS))
+def test_rho_inverts_its_own_conversion(epsilon, delta, conversion):
+    rho = zcdp_rho(epsilon, delta, conversion=conversion)
+    assert zcdp_epsilon(rho, delta, conversion=conversion) == pytest.approx(epsilon, rel=1e-9)
+
+
+# delta 1e-4: epsilon, then rho by each conversion and the pure epsilon of one of 30 steps
+TABLE = [
+    (0.5, 0.00679, 0.00661, 0.01168, 0.0210),
+    (1, 0.02714, 0.02576, 0.04063, 0.0414),
+    (2, 0.10857, 0.09818, 0.13941, 0.0809),
+    (5, 0.67859, 0.53994, 0.67836, 0.190),
+    (10, 2.71434, 1.81739, 2.11715, 0.348),
+]
+
+
+@pytest.mark.parametrize(("epsilon", "shortcut", "safe", "cks", "step"), TABLE)
+def test_tabulated_rho(epsilon, shortcut, safe, cks, step):
+    found = [zcdp_rho(epsilon, 1e-4, conversion=name) for name in CONVERSIONS]
+    np.testing.assert_allclose(found, [shortcut, safe, cks], atol=0.5e-5)
+    decimals = 3 if step > 0.1 else 4
+    assert np.sqrt(2 * found[1] / 30) == pytest.approx(step, abs=0.5 * 10.0**-decimals)
+
+
+@pytest.mark.parametrize(
+    ("nominal", "safe", "cks"),
+    [(1, 1.03, 0.80), (2, 2.11, 1.74), (5, 5.68, 5.00), (10, 12.7, 11.7)],
+)
+def test_what_the_shortcut_really_costs(nominal, safe, cks):
+    rho = zcdp_rho(nominal, 1e-4, conversion="shortcut")
+    assert zcdp_epsilon(rho, 1e-4, conversion="safe") == pytest.approx(safe, rel=5e-3)
+    assert zcdp_epsilon(rho, 1e-4, conversion="cks") == pytest.approx(cks, rel=5e-3)
+
+
+def test_the_shortcut_fails_even_for_gaussian_noise_at_large_epsilon_only():
+    """A Gaussian mechanism is rho-zCDP, so its exact epsilon refutes a conversion that is lower."""
+    nominal = np.array([1, 2, 5, 10.0])
+    rho = zcdp_rho(nominal, 1e-4, conversion="shortcut")
+    exact = gaussian_epsilon(np.sqrt(2 * rho), 1e-4)
+    assert (exact > nominal).tolist() == [False, False, False, True]
+
+
+@pytest.mark.parametrize(
+    ("delta", "exact", "paper"), [(1e-3, 1.476, 0.833), (1e-6, 0.702, 0.485), (1e-9, 0.452, 0.342)]
+)
+def test_how_much_noise_paper_000_spends_too_much(delta, exact, paper):
+    assert gaussian_mu(4, delta) ** 2 == pytest.approx(exact, abs=5e-4)
+    assert 4**2 / (4 + 2 * np.log(2 / delta)) == pytest.approx(paper, abs=5e-4)
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "paper", "safe", "exact"), [(1, 13.6, 20.3, 17.3), (0.15, 2.04, 2.19, 1.51)]
+)
+def test_composition_in_paper_002_drops_a_term(epsilon, paper, safe, exact):
+    rho = 200 * epsilon**2 / (4.2 * np.log(1.25 / 1e-3))
+    by = {name: zcdp_epsilon(rho, 1e-3, conversion=name) for name in ("shortcut", "safe")}
+    assert by["shortcut"] == pytest.approx(paper, rel=5e-3)
+    assert by["safe"] == pytest.approx(safe, rel=5e-3)
+    assert gaussian_epsilon(np.sqrt(2 * rho), 1e-3) == pytest.approx(exact, rel=5e-3)
+
+
+@pytest.mark.parametrize("rho", [1e-6, 1e-3, 0.1, 1, 30])
+@pytest.mark.parametrize("delta", [1e-200, 1e-9, 1e-3, 0.3])
+def test_cks_is_the_minimum_over_all_orders(rho, delta):
+    excess = np.exp(np.linspace(-20, 60, 200_001))
+    bound = (
+        (1 + excess) * rho
+        + (-np.log(delta) - np.log1p(excess)) / excess
+        + np.log(excess)
+        - np.log1p(excess)
+    )
+    assert zcdp_epsilon(rho, delta) == pytest.approx(max(0.0, bound.min()), rel=1e-6, abs=1e-12)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.floats(1e-6, 100), DELTAS)
+def test_order_of_the_conversions(rho, delta):
+    exact = gaussian_epsilon(np.sqrt(2 * rho), delta)
+    cks = zcdp_epsilon(rho, delta)
+    assert exact <= cks * (1 + 1e-9) + 1e-12
+    assert cks <= zcdp_epsilon(rho, delta, conversion="safe")
+
+
+def renyi(p, q, order):
+    return np.logaddexp.reduce(order * np.log(p) + (1 - order) * np.log(q)) / (order - 1)
+
+
+@pytest.mark.parametrize("epsilon", [0.05, 0.5, 1, 3, 8])
+def test_pure_rho_is_reached_by_randomised_response_and_never_exceeded(epsilon):
+    p = np.array([1, np.exp(-epsilon)]) / (1 + np.exp(-epsilon))
+    orders = 1 + np.geomspace(1e-4, 1e2, 60)
+    slopes = np.array([renyi(p, p[::-1], order) / order for order in orders])
+    assert slopes.max() <= pure_rho(epsilon)
+    assert slopes.max() >= 0.99 * pure_rho(epsilon)
+    assert pure_rho(epsilon) < pure_rho(epsilon, form="half_square") == epsilon**2 / 2
+
+
+@pytest.mark.parametrize("epsilon", [0.05, 0.5, 1, 3, 8])
+def test_laplace_rho_is_reached_and_never_exceeded(epsilon):
+    orders = 1 + np.geomspace(1e-4, 1e2, 60)
+    weight = orders / (2 * orders - 1)
+    moment = np.logaddexp(
+        np.log(weight) + (orders - 1) * epsilon, np.log1p(-weight) - orders * epsilon
+    )
+    slopes = moment / (orders - 1) / orders
+    assert slopes.max() <= laplace_rho(epsilon) * (1 + 1e-12)
+    assert slopes.max() >= 0.99 * laplace_rho(epsilon)
+    assert laplace_rho(epsilon) < pure_rho(epsilon)
+
+
+def test_wrong_input_is_named():
+    for call in (
+        lambda: gaussian_epsilon(1, 1),
+        lambda: gaussian_mu(1, -0.1),
+        lambda: zcdp_epsilon(1, 2),
+        lambda: zcdp_epsilon(-1, 0.1),
+        lambda: zcdp_rho(1, 0.1, conversion="exact"),
+        lambda: gaussian_delta(-1, 1),
+    ):
+        with pytest.raises(InvalidInput):
+            call()

@@ -1,0 +1,61 @@
+"""Noise has the law and the scale that are stated, neither less nor more."""
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from private_consensus.privacy import gamma_norm_noise, gaussian_noise, laplace_noise
+
+SIZE = 2000
+
+
+def rng(seed=7):
+    return np.random.default_rng(seed)
+
+
+def gaussian(scale):
+    return gaussian_noise(rng().standard_normal(SIZE), scale), lambda s: stats.norm(scale=s)
+
+
+def laplace(scale):
+    return laplace_noise(rng().laplace(size=SIZE), scale), lambda s: stats.laplace(scale=s)
+
+
+def gamma_norm(scale, dim=7):
+    draws = rng()
+    noise = gamma_norm_noise(
+        draws.standard_normal((SIZE, dim)), draws.standard_gamma(dim, SIZE), scale
+    )
+    return np.linalg.norm(noise, axis=-1), lambda s: stats.gamma(dim, scale=s)
+
+
+@pytest.mark.parametrize("mechanism", [gaussian, laplace, gamma_norm])
+def test_noise_has_its_scale_and_not_another(mechanism):
+    noise, law = mechanism(2.0)
+    assert stats.kstest(noise, law(2.0).cdf).pvalue > 1e-3
+    assert stats.kstest(noise, law(2.0 * 2 / 3).cdf).pvalue < 1e-6
+    assert stats.kstest(noise, law(2.0 * 3 / 2).cdf).pvalue < 1e-6
+
+
+def test_gamma_norm_noise_points_everywhere_alike():
+    draws = rng()
+    noise = gamma_norm_noise(
+        draws.standard_normal((20_000, 3)), draws.standard_gamma(3, 20_000), 1.0
+    )
+    height = noise[:, 2] / np.linalg.norm(noise, axis=-1)  # uniform on the sphere (Archimedes)
+    assert stats.kstest(height, stats.uniform(-1, 2).cdf).pvalue > 1e-3
+    independent = stats.laplace.rvs(size=(20_000, 3), random_state=draws)
+    skewed = independent[:, 2] / np.linalg.norm(independent, axis=-1)
+    assert stats.kstest(skewed, stats.uniform(-1, 2).cdf).pvalue < 1e-6
+
+
+def test_settings_share_their_unit_draws():
+    unit = rng().standard_normal((4, 5, 3))
+    scales = np.array([1.0, 3.0])[:, None, None, None]
+    noise = gaussian_noise(unit, scales)
+    assert noise.shape == (2, 4, 5, 3)
+    np.testing.assert_allclose(noise[1], 3 * noise[0])
+    radius = rng().standard_gamma(3, (4, 5))
+    np.testing.assert_allclose(gamma_norm_noise(unit, radius, scales)[1].shape, (4, 5, 3))
+    lengths = np.linalg.norm(gamma_norm_noise(unit, radius, 2.0), axis=-1)
+    np.testing.assert_allclose(lengths, 2 * radius)

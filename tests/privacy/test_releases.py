@@ -1,0 +1,72 @@
+"""A release is a loss parameter per iteration, and says which input is wrong."""
+
+import numpy as np
+import pytest
+
+from private_consensus.errors import InvalidInput
+from private_consensus.privacy import Release, Sampling, exact, pure
+
+
+def test_losses_are_sensitivity_over_scale_for_each_iteration():
+    scales = np.array([1.0, 2.0, 4.0])
+    np.testing.assert_allclose(Release("gaussian", 2.0, scales).losses(), [2.0, 1.0, 0.5])
+    np.testing.assert_allclose(Release("laplace", scales, scales).losses(), [1.0, 1.0, 1.0])
+    np.testing.assert_allclose(pure([0.1, 0.2]).losses(), [0.1, 0.2])
+
+
+def test_nothing_hides_what_has_no_noise_and_nothing_leaks_where_nothing_depends_on_data():
+    assert Release("gaussian", [0.0, 1.0], 0.0).losses().tolist() == [0.0, np.inf]
+    assert Release("laplace", np.inf, 1.0).losses().tolist() == [np.inf]
+    assert Release("gaussian", 1.0, np.inf).losses().tolist() == [0.0]
+    assert exact().losses().tolist() == [np.inf]
+    assert exact(0).losses().tolist() == [0.0]
+
+
+def test_each_mechanism_has_its_norm():
+    norms = {
+        name: Release(name, 1, 1).norm
+        for name in ("gaussian", "laplace", "gamma_norm", "discrete_gaussian")
+    }
+    assert norms == {
+        "gaussian": "l2",
+        "laplace": "l1",
+        "gamma_norm": "l2",
+        "discrete_gaussian": "l2",
+    }
+
+
+@pytest.mark.parametrize(
+    ("arguments", "key"),
+    [
+        ({"mechanism": "gauss"}, "mechanism"),
+        ({"sensitivity": -1}, "sensitivity"),
+        ({"sensitivity": None}, "sensitivity"),
+        ({"scale": float("nan")}, "scale"),
+        ({"scale": "wide"}, "scale"),
+        ({"scale": np.ones((2, 2))}, "scale"),
+        ({"sensitivity": np.ones(2), "scale": np.ones(3)}, "scale"),
+        ({"norm": "l1"}, "norm"),
+        ({"count": -1}, "count"),
+        ({"count": 1.5}, "count"),
+        ({"mechanism": "pure"}, "epsilon"),
+    ],
+)
+def test_wrong_input_is_named(arguments, key):
+    given = {"mechanism": "gaussian", "sensitivity": 1.0, "scale": 1.0} | arguments
+    with pytest.raises(InvalidInput, match=rf"release\.{key}"):
+        Release(**given)
+
+
+@pytest.mark.parametrize(("kind", "rate"), [("poison", 0.1), ("poisson", 1.1), ("poisson", -1)])
+def test_wrong_sampling_is_refused(kind, rate):
+    with pytest.raises(InvalidInput, match=r"sampling\."):
+        Sampling(kind, rate)
+
+
+def test_what_was_described_cannot_be_edited_afterwards():
+    scales = np.ones(3)
+    release = Release("gaussian", 1.0, scales)
+    scales[0] = 100.0
+    assert release.losses()[0] == 1.0
+    with pytest.raises(ValueError, match="read-only"):
+        release.scale[0] = 100.0
