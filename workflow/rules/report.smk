@@ -1,36 +1,98 @@
-"""The page.  Needs: figures, claims, privacy, cards.  Makes: report/index.html."""
+"""The page.  Needs: figures, numbers, claims, privacy, cards, timings.  Makes: report/, one folder."""
+
+from types import SimpleNamespace
+
+from private_consensus import report as pages
 
 PREPARATIONS_USED = sorted({p for e in PLAN.experiments for p in PLAN.preparations(e)})
+DATASETS_USED = sorted({PREPARATIONS[name].dataset for name in PREPARATIONS_USED})
+CELLS = [
+    SimpleNamespace(experiment=experiment, algorithm=algorithm)
+    for experiment, algorithm in PLAN.cells()
+]
+
+# What each result is made with, asked of the rule that makes it: (file, settings, code).
+CURRENT = lambda scale: [
+    *(
+        (
+            f"results/{scale}/{kind}/{cell.experiment}/{cell.algorithm}.parquet",
+            rules.run_cell.params.cell(cell),
+            rules.run_cell.params.code(cell),
+        )
+        for cell in CELLS
+        for kind in ("runs", "privacy")
+    ),
+    *(
+        (
+            f"results/{scale}/data/{name}.parquet",
+            rules.draw_figure.params.figure(SimpleNamespace(figure=name)),
+            rules.draw_figure.params.code(SimpleNamespace(figure=name)),
+        )
+        for name in PLAN.figures
+    ),
+    *(
+        (
+            f"results/{scale}/claims/{paper}.parquet",
+            rules.judge_claims.params.claims(SimpleNamespace(paper=paper)),
+            rules.judge_claims.params.code,
+        )
+        for paper in PLAN.papers
+    ),
+]
+
+# Read where they exist; as inputs, their names would be taken for those of other cells.
+TIMINGS = [
+    *(f"acquire.{dataset}" for dataset in DATASETS_USED),
+    *(f"prepare.{name}" for name in PREPARATIONS_USED),
+    *(f"{cell.experiment}.{cell.algorithm}" for cell in CELLS),
+    *(f"figure.{name}" for name in PLAN.figures),
+    *(f"claims.{paper}" for paper in PLAN.papers),
+]
 
 
 rule write_report:
     input:
-        figures=expand("results/{{scale}}/figures/{figure}.json", figure=PLAN.figures),
-        images=expand(
+        numbers=expand("results/{{scale}}/data/{figure}.parquet", figure=PLAN.figures),
+        svg=expand("results/{{scale}}/figures/{figure}.svg", figure=PLAN.figures),
+        others=expand(
             "results/{{scale}}/figures/{figure}.{kind}",
             figure=PLAN.figures,
-            kind=FIGURE_KINDS,
+            kind=[kind for kind in FIGURE_KINDS if kind != "svg"],
         ),
+        results=lambda w: [path for path, *_ in CURRENT(w.scale)],
         claims="results/{scale}/claims.parquet",
         privacy="results/{scale}/privacy.parquet",
         cards=expand("results/{{scale}}/cards/{name}.json", name=PREPARATIONS_USED),
     output:
         page="results/{scale}/report/index.html",
+        assets=expand("results/{{scale}}/report/assets/{file}", file=pages.ASSETS),
+        figures=expand(
+            "results/{{scale}}/report/figures/{figure}.{kind}",
+            figure=PLAN.figures,
+            kind=pages.DOWNLOADS,
+        ),
     log:
         "results/{scale}/logs/report.log",
     benchmark:
         "results/{scale}/timings/report.tsv"
+    conda:
+        "../../environment.yml"
     threads: 1
     resources:
         mem_mb=800,
         runtime=5,
     params:
-        papers={name: paper.model_dump(mode="json") for name, paper in PLAN.papers.items()},
+        papers={
+            name: paper.model_dump(mode="json") for name, paper in PLAN.papers.items()
+        },
+        labels={name: style.label for name, style in PLAN.styles.items()},
         config=CONFIG.model_dump(mode="json"),
+        commit=lambda w: pages.described_commit(workflow.basedir),
+        expected=lambda w: pages.expected_stamps(CURRENT(w.scale)),
+        timings=lambda w: [f"results/{w.scale}/timings/{job}.tsv" for job in TIMINGS],
+        looks=pages.assets_hash(),
         code=code_of("write_report.py"),
     message:
         "report"
-    conda:
-        "../../environment.yml"
     script:
         "../scripts/write_report.py"

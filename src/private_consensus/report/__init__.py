@@ -1,0 +1,25 @@
+"""The page of a whole reproduction: results in, one folder that opens offline out.
+
+``freshness`` refuses results that are not current, ``reading`` loads files, ``views`` shapes what
+is read for a reader, ``page`` renders it, ``site`` writes the folder.
+"""
+
+from .commands import described_commit
+from .freshness import expected_stamps, require_current, stale
+from .page import page
+from .reading import Results, read_results
+from .site import ASSETS, DOWNLOADS, assets_hash, write_site
+
+__all__ = [
+    "ASSETS",
+    "DOWNLOADS",
+    "Results",
+    "assets_hash",
+    "described_commit",
+    "expected_stamps",
+    "page",
+    "read_results",
+    "require_current",
+    "stale",
+    "write_site",
+]

@@ -1,0 +1,145 @@
+// Charts come alive when they scroll into view; claims can be filtered. Without this script the page still
+// shows every figure, as a picture.
+"use strict";
+
+(() => {
+  const AHEAD = "400px";       // how far before a chart comes into view it is drawn
+  const SQUEEZE = 0.75;        // panels are stacked once they would shrink below this share of their size
+  const scripts = new Map();
+  const specifications = new Map();
+
+  // Called by figures/<name>.js: a page opened from a disk may load scripts, but not JSON.
+  window.figure = (name, specification) => specifications.set(name, specification);
+
+  function load(source) {
+    if (!scripts.has(source)) {
+      scripts.set(source, new Promise((resolve, reject) => {
+        const script = document.createElement("script");
+        script.src = source;
+        script.onload = resolve;
+        script.onerror = () => reject(new Error(`${source} cannot be loaded`));
+        document.head.append(script);
+      }));
+    }
+    return scripts.get(source);
+  }
+
+  const isTight = (box, image) => box.clientWidth < SQUEEZE * image.width;
+
+  function arranged(original, label, stacked) {
+    const specification = structuredClone(original);
+    specification.description = label;
+    if (specification.title && specification.title.subtitle) {
+      // The heading above already says the title; where the data come from stays on the chart.
+      const { subtitle, subtitleColor } = specification.title;
+      specification.title = {
+        text: subtitle, color: subtitleColor, anchor: "start", fontSize: 11, offset: 8,
+        fontWeight: "surrogate" in label ? "bold" : "normal",
+      };
+    }
+    if (stacked && specification.hconcat) {
+      specification.vconcat = specification.hconcat;
+      delete specification.hconcat;
+    }
+    return specification;
+  }
+
+  async function draw(box) {
+    const image = box.querySelector("img");
+    const name = box.dataset.figure;
+    const size = { width: Number(image.getAttribute("width")) };
+    const stacked = isTight(box, size);
+    try {
+      await Promise.all([load("assets/vega.js"), load(`figures/${name}.js`)]);
+      let live = box.querySelector(".live");
+      if (!live) {
+        live = document.createElement("div");
+        live.className = "live";
+        live.setAttribute("role", "img");
+        live.setAttribute("aria-label", image.alt);
+        box.append(live);
+      }
+      const specification = arranged(specifications.get(name), image.alt, stacked);
+      await vegaEmbed(live, specification, { renderer: "svg", actions: false });
+      image.hidden = true;
+      box.dataset.state = stacked ? "stacked" : "live";
+    } catch (error) {
+      box.dataset.state = "failed";
+      image.hidden = false;
+      console.error(`${name}:`, error);
+    }
+  }
+
+  function watchCharts() {
+    const charts = document.querySelectorAll(".chart");
+    const arrival = new IntersectionObserver((entries) => {
+      for (const entry of entries.filter((each) => each.isIntersecting)) {
+        arrival.unobserve(entry.target);
+        draw(entry.target);
+      }
+    }, { rootMargin: AHEAD });
+    const resized = new ResizeObserver((entries) => {
+      for (const { target } of entries) {
+        const size = { width: Number(target.querySelector("img").getAttribute("width")) };
+        const wanted = isTight(target, size) ? "stacked" : "live";
+        if (["stacked", "live"].includes(target.dataset.state) && target.dataset.state !== wanted) {
+          draw(target);
+        }
+      }
+    });
+    for (const chart of charts) {
+      arrival.observe(chart);
+      resized.observe(chart);
+    }
+  }
+
+  function watchFilters() {
+    const form = document.getElementById("filters");
+    const rows = [...document.querySelectorAll(".scorecard tbody tr")];
+    const fits = (row) => {
+      const { paper, verdict, words } = Object.fromEntries(new FormData(form));
+      const text = row.textContent.toLowerCase();
+      return (!paper || row.dataset.paper === paper)
+        && (!verdict || row.dataset.verdict === verdict)
+        && words.toLowerCase().split(/\s+/).every((word) => text.includes(word));
+    };
+    const apply = () => {
+      for (const row of rows) row.hidden = !fits(row);
+      const shown = rows.filter((row) => !row.hidden).length;
+      document.getElementById("found").textContent = `${shown} of ${rows.length} claims`;
+      document.getElementById("nothing").hidden = shown > 0;
+    };
+    form.addEventListener("input", apply);
+    form.addEventListener("submit", (event) => event.preventDefault());
+    document.getElementById("reset").addEventListener("click", () => { form.reset(); apply(); });
+    for (const link of document.querySelectorAll(".counts a")) {
+      link.addEventListener("click", () => {
+        form.elements.verdict.value = link.dataset.verdict;
+        apply();
+      });
+    }
+    form.hidden = false;
+    apply();
+  }
+
+  function watchPrint() {
+    let opened = [];
+    window.addEventListener("beforeprint", () => {
+      opened = [...document.querySelectorAll("main details:not([open])")];
+      for (const part of opened) part.open = true;
+    });
+    window.addEventListener("afterprint", () => {
+      for (const part of opened) part.open = false;
+    });
+  }
+
+  function foldContents() {
+    const contents = document.querySelector(".contents details");
+    if (matchMedia("(max-width: 74rem)").matches) contents.open = false;
+  }
+
+  foldContents();
+  watchFilters();
+  watchCharts();
+  watchPrint();
+})();

@@ -1,0 +1,27 @@
+"""What to type, and which commit it was typed in."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+UNKNOWN = "unknown"
+
+
+def command(target: str, scale: str, *, force: bool = False) -> str:
+    """The command that makes a target at a scale."""
+    words = ["snakemake", "--cores 2", *(["--force"] if force else []), target]
+    if scale != "paper":
+        # The file comes last: Snakemake takes every word after --configfile for another file.
+        words.append(f"--configfile config/{scale}.yaml")
+    return " ".join(words)
+
+
+def described_commit(folder: str | Path) -> str:
+    """``git describe`` of a folder; ``unknown`` where there is no git, or no commit yet."""
+    call = ["git", "-C", str(folder), "describe", "--always", "--dirty", "--abbrev=12"]
+    try:
+        done = subprocess.run(call, capture_output=True, text=True, timeout=10, check=True)
+    except (OSError, subprocess.SubprocessError):
+        return UNKNOWN
+    return done.stdout.strip() or UNKNOWN

@@ -1,0 +1,70 @@
+"""Numbers as a reader wants them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+
+NONE = "–"
+SUPERSCRIPT = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+
+
+def number(value: float | int | None, digits: int = 3) -> str:
+    """Three significant digits; powers of ten written out; a dash for what is not a number."""
+    if value is None or (isinstance(value, float) and math.isnan(value)):
+        return NONE
+    if math.isinf(value):
+        return "∞" if value > 0 else "−∞"
+    if isinstance(value, int) or (float(value).is_integer() and abs(value) < 1e6):
+        return f"{int(value):,}".replace(",", " ").replace("-", "−")
+    mantissa, _, exponent = f"{value:.{digits}g}".partition("e")
+    mantissa = mantissa.replace("-", "−")
+    if not exponent:
+        return mantissa
+    power = f"10{str(int(exponent)).translate(SUPERSCRIPT)}"
+    return power if mantissa == "1" else f"{mantissa}×{power}"
+
+
+def spread(values: Iterable[float | None]) -> str:
+    """One number if all are the same to the reader, else smallest to largest."""
+    finite = [value for value in values if value is not None and not math.isnan(value)]
+    if not finite:
+        return NONE
+    low, high = number(min(finite)), number(max(finite))
+    return low if low == high else f"{low} to {high}"
+
+
+def interval(low: float | None, high: float | None) -> str:
+    """An interval in brackets; nothing if there is none."""
+    return "" if NONE in (number(low), number(high)) else f"[{number(low)}, {number(high)}]"
+
+
+def region(low: float, high: float) -> str:
+    """Values that a claim accepts, in words."""
+    if NONE in (number(low), number(high)):
+        return NONE
+    if low == -math.inf:
+        return "any" if high == math.inf else f"at most {number(high)}"
+    return f"at least {number(low)}" if high == math.inf else f"{number(low)} to {number(high)}"
+
+
+def duration(seconds: float) -> str:
+    """Seconds, or minutes and seconds."""
+    if seconds < 60:
+        return f"{seconds:.1f} s"
+    return f"{int(seconds // 60)} min {round(seconds % 60):02d} s"
+
+
+def share(value: float) -> str:
+    """A percentage."""
+    return f"{100 * value:.1f} %"
+
+
+def words(name: str) -> str:
+    """A slug, readable."""
+    return name.replace("_", " ")
+
+
+def exponential(value: float) -> float:
+    """exp without an overflow: what is too large to write is infinite."""
+    return math.inf if value > 700 else math.exp(value)

@@ -1,0 +1,75 @@
+"""Whether results were made by the code and the settings of now.
+
+Snakemake reruns what is out of date, unless it is told not to (``--touch``, ``--rerun-triggers``)
+or a file was copied in. The page is where such a result would mislead, so it asks again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from ..errors import InvalidInput
+from ..experiments.results import mark_of
+from ..provenance import settings_hash
+from .commands import command
+
+Stamp = Mapping[str, str]
+PARTS = ("settings", "code")
+
+
+def expected_stamps(
+    entries: Iterable[tuple[str, Any, str]],
+) -> dict[str, dict[str, str]]:
+    """Stamps that current results carry.
+
+    Parameters
+    ----------
+    entries : iterable of (path, settings, code)
+        A result, what it is made with, and the hash of the code that makes it.
+    """
+    return {
+        path: {"settings": settings_hash(settings), "code": code}
+        for path, settings, code in entries
+    }
+
+
+def stale(found: Mapping[str, Stamp], expected: Mapping[str, Stamp]) -> dict[str, list[str]]:
+    """Results that are not current, each with the parts of its stamp that differ.
+
+    Parameters
+    ----------
+    found, expected : mapping
+        Path to stamp, of what is there and of what there should be. A result that is expected
+        and has no stamp is stale; one that nobody expects is nobody's business.
+    """
+    differences = {
+        path: [part for part in PARTS if found.get(path, {}).get(part) != stamp[part]]
+        for path, stamp in expected.items()
+    }
+    return {path: parts for path, parts in differences.items() if parts}
+
+
+def require_current(
+    expected: Mapping[str, Stamp],
+    *,
+    scale: str,
+    read: Callable[[str], Stamp] = mark_of,
+) -> None:
+    """Refuse results that are not current.
+
+    Raises
+    ------
+    InvalidInput
+        Names the first such file and the command that makes it anew.
+    """
+    found = stale({path: read(path) for path in expected}, expected)
+    if not found:
+        return
+    path, parts = next(iter(found.items()))
+    more = f" ({len(found) - 1} more results are out of date)" if len(found) > 1 else ""
+    raise InvalidInput(
+        path,
+        f"made with other {' and other '.join(parts)}",
+        f"a current result; run `{command(path, scale, force=True)}`{more}",
+    )

@@ -1,0 +1,132 @@
+"""What the page is made from, read from files."""
+
+from __future__ import annotations
+
+import csv
+import json
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from ..experiments.results import mark_of, versions
+
+Row = Mapping[str, Any]
+SIZE = re.compile(r'<svg[^>]*?\bwidth="([\d.]+)"[^>]*?\bheight="([\d.]+)"', re.S)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Results:
+    """All that the page shows.
+
+    Parameters
+    ----------
+    scale : str
+        Name of the scale, e.g. ``paper``.
+    papers : mapping
+        Key to a paper as :class:`private_consensus.experiments.schema.Paper` dumps it.
+    claims, privacy : list of rows
+        As ``claims.parquet`` and ``privacy.parquet`` hold them.
+    facts : mapping
+        Figure to ``source``, ``runs``, ``intervals``, ``width``, ``height``.
+    cards : list of mapping
+        Data cards.
+    labels : mapping
+        ``algorithm.variant`` to the name of its curve.
+    commit, versions, timings
+        What varies from run to run: shown in a section of its own.
+    """
+
+    scale: str
+    papers: Mapping[str, Mapping[str, Any]]
+    claims: list[Row]
+    privacy: list[Row]
+    facts: Mapping[str, Row]
+    cards: list[Row] = field(default_factory=list)
+    labels: Mapping[str, str] = field(default_factory=dict)
+    commit: str = "unknown"
+    versions: Mapping[str, str] = field(default_factory=dict)
+    timings: list[Row] = field(default_factory=list)
+
+
+def read_results(
+    *,
+    scale: str,
+    papers: Mapping[str, Mapping[str, Any]],
+    labels: Mapping[str, str],
+    commit: str,
+    claims: str,
+    privacy: str,
+    numbers: Iterable[str],
+    images: Iterable[str],
+    cards: Iterable[str],
+    timings: Iterable[str],
+) -> Results:
+    """Results from the files that the workflow has made.
+
+    Parameters
+    ----------
+    numbers, images : iterable of str
+        The Parquet and the SVG of each figure, named by it.
+    timings : iterable of str
+        Snakemake's benchmark files; those that are missing are left out.
+    """
+    sizes = {Path(path).stem: svg_size(Path(path).read_text()) for path in images}
+    facts = {Path(path).stem: figure_facts(path) for path in numbers}
+    return Results(
+        scale=scale,
+        papers=papers,
+        labels=labels,
+        commit=commit,
+        versions=versions(),
+        claims=pl.read_parquet(claims).to_dicts(),
+        privacy=pl.read_parquet(privacy).to_dicts(),
+        facts={name: {**fact, **sizes[name]} for name, fact in facts.items()},
+        cards=[json.loads(Path(path).read_text()) for path in sorted(set(cards))],
+        timings=[
+            timing(path.stem, path.read_text()) for path in map(Path, timings) if path.exists()
+        ],
+    )
+
+
+def figure_facts(path: str | Path) -> dict[str, Any]:
+    """Source of a figure's data, smallest and largest number of runs a point, kinds of interval."""
+    frame = pl.read_parquet(path)
+    runs = frame["runs"].drop_nulls() if "runs" in frame.columns else pl.Series([0])
+    kinds = frame["interval"].drop_nulls() if "interval" in frame.columns else pl.Series([""])
+    return {
+        "source": mark_of(path)["source"],
+        "runs": (int(runs.min() or 0), int(runs.max() or 0)),
+        "intervals": sorted(set(kinds) - {""}),
+    }
+
+
+def svg_size(text: str) -> dict[str, float]:
+    """Width and height that an SVG gives itself."""
+    found = SIZE.search(text)
+    return (
+        {key: float(value) for key, value in zip(("width", "height"), found.groups(), strict=True)}
+        if found
+        else {}
+    )
+
+
+def timing(job: str, text: str) -> dict[str, Any]:
+    """Seconds and peak memory (MB) of a job, from Snakemake's benchmark file."""
+    rows = list(csv.DictReader(text.splitlines(), delimiter="\t"))
+    return {
+        "job": job,
+        "seconds": max((_figure(row.get("s")) or 0.0 for row in rows), default=0.0),
+        "memory": max((_figure(row.get("max_rss")) or 0.0 for row in rows), default=0.0),
+    }
+
+
+def _figure(text: str | None) -> float | None:
+    """A number of a benchmark file; jobs too short to be measured have "NA" or "-"."""
+    try:
+        return float(text or "")
+    except ValueError:
+        return None

@@ -1,0 +1,81 @@
+"""The folder of the report: page, what it needs to draw, and everything to download."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Iterable
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+
+import polars as pl
+
+from ..provenance import atomic_write, settings_hash, write_text
+from .page import page
+from .reading import Results
+
+ASSETS = ("report.css", "report.js", "vega.js")
+"""Files of ``report/assets``; the last is the Vega runtime, once for all charts."""
+
+COPIED = ("svg", "png", "pdf", "json")
+DOWNLOADS = (*COPIED, "parquet", "csv", "js")
+"""Kinds of files of ``report/figures``; ``js`` is the specification as a script: a page that was
+opened from a disk may load scripts, but not JSON."""
+
+
+def write_site(results: Results, made: str | Path, folder: str | Path) -> None:
+    """Write the report.
+
+    Parameters
+    ----------
+    made : path
+        Where ``figures`` and ``data`` of this scale are.
+    folder : path
+        Where the report goes.
+    """
+    made, folder = Path(made), Path(folder)
+    write_assets(folder / "assets")
+    write_downloads(results.facts, made, folder / "figures")
+    write_text(folder / "index.html", page(results))
+
+
+def write_assets(folder: Path) -> None:
+    """Style, script, and the Vega runtime once for all charts."""
+    import vl_convert as vlc
+
+    for name, text in own_assets().items():
+        write_text(folder / name, text)
+    write_text(folder / "vega.js", vlc.javascript_bundle())
+
+
+def write_downloads(figures: Iterable[str], made: Path, folder: Path) -> None:
+    """Copies of figures and numbers, so that the folder is whole wherever it goes."""
+    for name in figures:
+        for kind in COPIED:
+            _copy(made / "figures" / f"{name}.{kind}", folder / f"{name}.{kind}")
+        numbers = made / "data" / f"{name}.parquet"
+        _copy(numbers, folder / numbers.name)
+        write_text(folder / f"{name}.csv", pl.read_parquet(numbers).write_csv())
+        specification = (made / "figures" / f"{name}.json").read_text()
+        write_text(folder / f"{name}.js", f"figure({json.dumps(name)}, {specification});\n")
+
+
+@cache
+def own_assets() -> dict[str, str]:
+    """Style and script of the page."""
+    folder = files("private_consensus.report") / "assets"
+    return {name: (folder / name).read_text() for name in ASSETS[:-1]}
+
+
+@cache
+def assets_hash() -> str:
+    """Digest of templates, style and script, which the hash of the code does not see."""
+    folder = files("private_consensus.report") / "templates"
+    templates = {file.name: file.read_text() for file in folder.iterdir()}
+    return settings_hash({**templates, **own_assets()})
+
+
+def _copy(source: Path, target: Path) -> None:
+    with atomic_write(target) as part:
+        shutil.copyfile(source, part)

@@ -1,0 +1,1 @@
+"""Results shaped for a reader: plain dictionaries that a template lays out."""

@@ -1,0 +1,53 @@
+"""Data cards."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from itertools import pairwise
+from typing import Any
+
+from ..formats import number, share, words
+
+BAR, GAP, HEIGHT = 10, 2, 48
+"""Size of a bar of a marginal, in units of its own small drawing."""
+
+
+def card(found: Mapping[str, Any]) -> dict[str, Any]:
+    """A data card as the page shows it."""
+    return {
+        **found,
+        "surrogate": found["source"] == "surrogate",
+        "label_rate": share(found["label_rate"]),
+        "rows": number(found["rows"]),
+        "splits": ", ".join(f"{name} {number(rows)}" for name, rows in found["splits"].items()),
+        "marginals": [marginal(name, m) for name, m in sorted(found["marginals"].items())],
+    }
+
+
+def marginal(name: str, found: Mapping[str, Any]) -> dict[str, Any]:
+    """The bars of one column, with what each says when pointed at."""
+    counts = found["counts"]
+    top = max(counts, default=0) or 1
+    labels = found.get("values") or _bins(found.get("edges", []))
+    bars = [
+        {"x": i * (BAR + GAP), "height": (h := round(max(1.0, HEIGHT * count / top), 1)),
+         "y": round(HEIGHT - h, 1), "title": f"{label}: {number(count)}"}
+        for i, (label, count) in enumerate(zip(labels, counts, strict=True))
+    ]  # fmt: skip
+    largest = labels[counts.index(max(counts))] if counts else ""
+    return {
+        "name": words(name),
+        "bars": bars,
+        "width": len(bars) * (BAR + GAP),
+        "bar": BAR,
+        "height": HEIGHT,
+        "low": number(found["edges"][0]) if found.get("edges") else "",
+        "high": number(found["edges"][-1]) if found.get("edges") else "",
+        "numeric": "edges" in found,
+        "alt": f"{words(name)}: {len(counts)} bars, largest {largest}",
+        "largest": largest,
+    }
+
+
+def _bins(edges: list[float]) -> list[str]:
+    return [f"{number(a)} to {number(b)}" for a, b in pairwise(edges)]

@@ -1,0 +1,118 @@
+"""Figures: what they show, from what, and how to make them again."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from ..commands import command
+from ..formats import number, words
+
+LINKS = (
+    ("csv", "numbers as CSV"),
+    ("parquet", "numbers as Parquet"),
+    ("svg", "SVG"),
+    ("png", "PNG"),
+    ("pdf", "PDF"),
+    ("json", "Vega-Lite specification"),
+)
+
+
+def figure(
+    name: str,
+    paper: Mapping[str, Any],
+    facts: Mapping[str, Any],
+    labels: Mapping[str, str],
+    scale: str,
+) -> dict[str, Any]:
+    """A figure as the page shows it.
+
+    Parameters
+    ----------
+    paper : mapping
+        The paper that it belongs to, with its experiments.
+    facts : mapping
+        Source, runs, intervals and size, see :class:`..reading.Results`.
+    """
+    spec = paper["figures"][name]
+    used = dict.fromkeys(panel["experiment"] for panel in spec["panels"])
+    low, high = facts["runs"]
+    return {
+        "name": name,
+        "title": spec["title"],
+        "caption": spec["caption"],
+        "added": spec["added"],
+        "source": facts["source"],
+        "surrogate": "surrogate" in facts["source"],
+        "runs": number(low) if low == high else f"{number(low)} to {number(high)}",
+        "intervals": facts["intervals"],
+        "width": facts.get("width"),
+        "height": facts.get("height"),
+        "alt": alt_text(spec, labels),
+        "command": command(name, scale),
+        "links": LINKS,
+        "experiments": [experiment(key, paper["experiments"][key], scale) for key in used],
+    }
+
+
+def alt_text(spec: Mapping[str, Any], labels: Mapping[str, str]) -> str:
+    """What a reader hears who cannot see the figure."""
+    panels = [_panel_text(panel, labels) for panel in spec["panels"]]
+    count = f" {len(panels)} panels." if len(panels) > 1 else ""
+    return f"{spec['title']}.{count} " + " ".join(panels)
+
+
+def _panel_text(panel: Mapping[str, Any], labels: Mapping[str, str]) -> str:
+    curves = [
+        labels.get(f"{curve['algorithm']}.{curve['variant']}", words(curve["variant"]))
+        + (f", one for each {words(curve['by'])}" if curve["by"] else "")
+        for curve in panel["curves"]
+    ]
+    title = f"{panel['title']}: " if panel["title"] else ""
+    return f"{title}{panel['y_title']} against {panel['x_title']}; curves: {'; '.join(curves)}."
+
+
+def experiment(key: str, spec: Mapping[str, Any], scale: str) -> dict[str, Any]:
+    """What an experiment varies and compares, and what a smaller scale takes away."""
+    return {
+        "name": key,
+        "title": spec["title"],
+        "place": spec["place"],
+        "reduced": reductions(spec["scales"].get(scale)),
+        "axes": [
+            {"name": words(name), "source": axis["source"], "because": axis["because"]}
+            for name, axis in spec["axes"].items()
+        ],
+        "variants": [
+            {"algorithm": words(algorithm), "name": words(name), **variant}
+            for algorithm, variants in spec["algorithms"].items()
+            for name, variant in variants.items()
+        ],
+    }
+
+
+def reductions(reduced: Mapping[str, Any] | None) -> str:
+    """What a scale changes, in words; empty if nothing."""
+    if not reduced:
+        return ""
+    parts = [f"{number(reduced['runs'])} runs"] if reduced.get("runs") else []
+    parts += [f"{words(axis)} {', '.join(_plain(v) for v in values)}"
+              for axis, values in reduced.get("axes", {}).items()]  # fmt: skip
+    parts += [f"{words(path.rpartition('.')[2])} = {_plain(value)}"
+              for path, value in reduced.get("set", {}).items()]  # fmt: skip
+    return "; ".join(parts)
+
+
+def _plain(value: Any) -> str:
+    return number(value) if isinstance(value, int | float) else str(value)
+
+
+def choices(paper: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Where the text leaves something open: each choice once, with the places where it is made."""
+    found: dict[tuple, dict[str, Any]] = {}
+    for spec in paper["experiments"].values():
+        for choice in spec["choices"]:
+            key = tuple(sorted(choice.items()))
+            found.setdefault(key, {**choice, "places": []})["places"].append(spec["place"])
+    return [{**choice, "place": "; ".join(dict.fromkeys(choice["places"]))}
+            for choice in found.values()]  # fmt: skip

@@ -1,0 +1,123 @@
+"""The three privacy figures of every setting: claimed, by formula, by the accountant."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from ..formats import number, spread, words
+
+Row = Mapping[str, Any]
+
+FIXED = (
+    "experiment", "algorithm", "variant", "reading", "delta", "epsilon_claimed", "epsilon_formula",
+    "epsilon_accountant", "accountant", "proven", "relation", "sampling", "oracles", "verdict",
+    "source",
+)  # fmt: skip
+"""Columns that every privacy table has; the others are axes of grids."""
+
+LOOKS = {"holds": "held", "violated": "not", "not private": "open"}
+WORDS = {"holds": "holds", "violated": "is violated", "not private": "no privacy is claimed"}
+
+
+def promises(
+    privacy: Iterable[Row], paper_of: Mapping[str, str], papers: Mapping[str, Mapping[str, Any]]
+) -> list[dict[str, Any]]:
+    """One row a paper, algorithm and variant: does it deliver the privacy that it promises?"""
+    groups = _grouped(
+        privacy, lambda row: (paper_of[row["experiment"]], row["algorithm"], row["variant"])
+    )
+    return [
+        {**_summary(rows), "paper": paper, "number": papers[paper]["paper"]["number"],
+         "excess": _excess(rows)}
+        for (paper, _, _), rows in groups.items()
+    ]  # fmt: skip
+
+
+def of_experiments(
+    privacy: Iterable[Row], experiments: Mapping[str, Mapping[str, Any]]
+) -> list[dict[str, Any]]:
+    """Per experiment a row a variant, and all settings in full."""
+    found = _grouped(privacy, lambda row: row["experiment"])
+    return [
+        {
+            "experiment": name,
+            "title": experiments[name]["title"],
+            "groups": [
+                _summary(rows)
+                for rows in _grouped(
+                    found[name], lambda row: (row["algorithm"], row["variant"])
+                ).values()
+            ],
+            "axes": (axes := _axes(found[name])),
+            "settings": [_setting(row, axes) for row in found[name]],
+        }
+        for name in experiments
+        if name in found
+    ]
+
+
+def _grouped(rows: Iterable[Row], key) -> dict[Any, list[Row]]:
+    groups: dict[Any, list[Row]] = {}
+    for row in rows:
+        groups.setdefault(key(row), []).append(row)
+    return groups
+
+
+def _summary(rows: list[Row]) -> dict[str, Any]:
+    verdicts = Counter(row["verdict"] for row in rows)
+    # The worst verdict speaks for the group.
+    worst = next(
+        (v for v in ("violated", "not private", "holds") if v in verdicts), rows[0]["verdict"]
+    )
+    return {
+        "algorithm": words(rows[0]["algorithm"]),
+        "variant": words(rows[0]["variant"]),
+        "reading": rows[0]["reading"],
+        "delta": spread(row["delta"] for row in rows),
+        "claimed": spread(row["epsilon_claimed"] for row in rows),
+        "formula": spread(row["epsilon_formula"] for row in rows),
+        "accounted": spread(row["epsilon_accountant"] for row in rows),
+        "accountant": _each(row["accountant"] for row in rows),
+        "relation": _each(row["relation"] for row in rows),
+        "sampling": _each(row["sampling"] for row in rows),
+        "oracles": _each(row.get("oracles") or "" for row in rows),
+        "proven": all(row["proven"] for row in rows),
+        "verdict": WORDS.get(worst, worst),
+        "look": LOOKS.get(worst, "open"),
+        "count": verdicts[worst],
+        "settings": len(rows),
+    }
+
+
+def _setting(row: Row, axes: list[str]) -> dict[str, Any]:
+    return {
+        **_summary([row]),
+        "point": [_cell(row.get(axis)) for axis in axes],
+    }
+
+
+def _axes(rows: list[Row]) -> list[str]:
+    """Columns of a grid: not those of every table, and not empty here."""
+    names = [name for name in rows[0] if name not in FIXED and not name.endswith("_right")]
+    return [name for name in names if any(row[name] is not None for row in rows)]
+
+
+def _cell(value: Any) -> str:
+    return value if isinstance(value, str) else number(value)
+
+
+def _each(values: Iterable[str]) -> str:
+    return "; ".join(dict.fromkeys(value for value in values if value))
+
+
+def _excess(rows: list[Row]) -> str:
+    """How many times the claimed epsilon the accountant finds, at worst."""
+    ratios = [
+        row["epsilon_accountant"] / row["epsilon_claimed"]
+        for row in rows
+        if math.isfinite(row["epsilon_claimed"]) and row["epsilon_claimed"] > 0
+    ]
+    return number(max(ratios)) if ratios else number(None)
