@@ -1,9 +1,9 @@
 r"""Verdicts on claims, from measurements of runs.
 
-A claim becomes elements, each a statistic of mean measurements with a region in which the claim is true. A
-bootstrap over runs (the same runs for all curves, so that comparisons stay paired) gives each element an interval;
-the level is shared out among a claim's elements. An element is confirmed if its interval
-lies inside the region, contradicted if outside, else undecided. The claim
+A claim becomes elements, each a statistic of mean measurements with a region in which the claim is
+true. A bootstrap over runs (the same runs for all curves, so that comparisons stay paired) gives
+each element an interval; the level is shared out among a claim's elements. An element is confirmed
+if its interval lies inside the region, contradicted if outside, else undecided. The claim
 
 - held, if all elements are confirmed;
 - held in part, if some are confirmed and some are not;
@@ -31,7 +31,9 @@ TINY = 1e-300
 
 HELD, IN_PART, NOT_HELD, UNTESTED = "held", "held in part", "did not hold", "cannot be tested"
 
-Kind = Literal["decreasing", "increasing", "falls", "flat", "slope", "below", "ratio", "private", "level"]
+Kind = Literal[
+    "decreasing", "increasing", "falls", "flat", "slope", "below", "ratio", "private", "level"
+]
 
 
 class Series(BaseModel):
@@ -50,12 +52,14 @@ class Series(BaseModel):
 class Test(BaseModel):
     """A kind of statement about one series, or about two.
 
-    ``decreasing``, ``increasing``: along ``x``, each mean against the one before, allowing a relative
-    ``tolerance`` in the wrong direction. ``falls``: the last mean is at most ``expected`` times the first. ``flat``: the last two means differ by at most ``tolerance``,
-    relatively. ``slope``: of ln mean on ln x, ``expected`` within ``tolerance``. ``below``: mean of the series
-    at most ``expected`` times that of ``against``. ``ratio``: series over ``against`` is ``expected`` within a
-    relative ``tolerance``. ``level``: the means lie between ``at_least`` and ``at_most``. ``private``:
-    the accountant's epsilon is at most the claimed one, relatively within ``tolerance``.
+    ``decreasing``, ``increasing``: along ``x``, each mean against the one before, allowing a
+    relative ``tolerance`` in the wrong direction. ``falls``: the last mean is at most ``expected``
+    times the first. ``flat``: the last two means differ by at most ``tolerance``, relatively.
+    ``slope``: of ln mean on ln x, ``expected`` within ``tolerance``. ``below``: mean of the series
+    at most ``expected`` times that of ``against``. ``ratio``: series over ``against`` is
+    ``expected`` within a relative ``tolerance``. ``level``: the means lie between ``at_least`` and
+    ``at_most``. ``private``: the accountant's epsilon is at most the claimed one, relatively within
+    ``tolerance``.
     """
 
     __test__ = False

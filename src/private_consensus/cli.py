@@ -42,7 +42,9 @@ def _parser() -> argparse.ArgumentParser:
     listing = commands.add_parser("list", help="algorithms, problems and data sets")
     listing.set_defaults(command=_list)
 
-    describing = commands.add_parser("describe", help="one algorithm or problem: formulas, parameters")
+    describing = commands.add_parser(
+        "describe", help="one algorithm or problem: formulas, parameters"
+    )
     describing.add_argument("name")
     describing.set_defaults(command=_describe)
 
@@ -57,9 +59,12 @@ def _parser() -> argparse.ArgumentParser:
     running.add_argument("--runs", type=int, default=20)
     running.add_argument("--seed", type=int, default=0)
     running.add_argument("--metric", help="one of the problem's; the first by default")
-    running.add_argument("--quantity", default="released", help="what is measured (default released)")
+    running.add_argument(
+        "--quantity", default="released", help="what is measured (default released)"
+    )
     running.add_argument("--set", action="append", default=[], metavar="PART.KEY=VALUE",
-                         help="algorithm.KEY, problem.KEY or network.KEY; may be repeated")  # fmt: skip
+                         help="algorithm.KEY, problem.KEY or network.KEY; may be repeated")  # fmt:
+                         skip
     running.add_argument("--mirror", help="folder or URL with the publishers' files")
     running.set_defaults(command=_run)
 
@@ -115,7 +120,8 @@ def _run(options) -> None:
     with Progress(console=OUT, transient=True) as bar:
         task = bar.add_task(f"{options.algorithm}, {options.runs} runs", total=options.runs)
         runs, private = run_cell(cell, _prepared(cell, options),
-                                 lambda done, of: bar.update(task, completed=done, total=of))  # fmt: skip
+                                 lambda done, of: bar.update(task, completed=done, total=of))  #
+                                 fmt: skip
     error = (pl.col("value").std(ddof=1).fill_null(0.0) / pl.len().sqrt()).alias("error")
     shown = runs.group_by("t").agg(pl.col("value").mean(), error).sort("t")
     metric = cell["measures"][0][1]
@@ -185,14 +191,17 @@ def _privacy(options) -> None:
         ])  # fmt: skip
         return
     scale = privacy.calibrate(release, Budget(options.epsilon, options.delta))
-    _print_table(["quantity", "value"], [("scale", f"{scale:.6g}"), ("epsilon", f"{options.epsilon:g}"),
+    _print_table(["quantity", "value"], [("scale", f"{scale:.6g}"),
+                                         ("epsilon", f"{options.epsilon:g}"),
                                          ("delta", f"{options.delta:g}")])  # fmt: skip
 
 
 def _data(options) -> None:
     from .datasets import Acquisition, summary
 
-    rows = summary(Acquisition(source=options.source, mirror=options.mirror, cache=Path(options.cache)))
+    rows = summary(
+        Acquisition(source=options.source, mirror=options.mirror, cache=Path(options.cache))
+    )
     titles = list(rows[0])
     _print_table(titles, [[str(row.get(title, "")) for title in titles] for row in rows])
 
@@ -220,12 +229,16 @@ def _print_table(titles: Sequence[str], rows: Sequence[Sequence[str]], caption: 
     OUT.print(table)
 
 
-def _print_plot(x: np.ndarray, y: np.ndarray, title: str, *, width: int = 60, height: int = 12) -> None:
+def _print_plot(
+    x: np.ndarray, y: np.ndarray, title: str, *, width: int = 60, height: int = 12
+) -> None:
     """A curve in characters, logarithmic where all values are positive."""
     log = bool((y > 0).all())
     levels = np.log10(y) if log else y
     span = np.ptp(levels) or 1.0
-    column = np.clip(((x - x[0]) / (np.ptp(x) or 1) * (width - 1)).round().astype(int), 0, width - 1)
+    column = np.clip(
+        ((x - x[0]) / (np.ptp(x) or 1) * (width - 1)).round().astype(int), 0, width - 1
+    )
     row = ((levels.max() - levels) / span * (height - 1)).round().astype(int)
     canvas = np.full((height, width), " ")
     canvas[row, column] = "*"

@@ -31,7 +31,8 @@ class Diverged(ArithmeticError):
 
     def __init__(self, algorithm: str, setting: Any, iteration: int, run: int):
         super().__init__(
-            f"{algorithm}: non-finite iterate at iteration {iteration}, run {run}, setting {setting}"
+            f"{algorithm}: non-finite iterate at iteration {iteration}, "
+            f"run {run}, setting {setting}"
         )
         self.algorithm, self.setting = algorithm, setting
         self.iteration, self.run = iteration, run

@@ -1,7 +1,7 @@
 r"""Communication graphs and mixing matrices.
 
-A :class:`Network` holds the adjacency of one graph ``[n, n]`` or of one graph a run ``[R, n, n]``, and a
-symmetric, doubly stochastic mixing matrix of the same shape. Agents are numbered 0 to n-1.
+A :class:`Network` holds the adjacency of one graph ``[n, n]`` or of one graph a run ``[R, n, n]``,
+and a symmetric, doubly stochastic mixing matrix of the same shape. Agents are numbered 0 to n-1.
 """
 
 from __future__ import annotations
@@ -43,7 +43,8 @@ class Network:
 
     def __post_init__(self):
         require(self.adjacency.shape == self.mixing.shape, "network.mixing",
-                self.mixing.shape, f"the shape of the adjacency, {self.adjacency.shape}")  # fmt: skip
+                self.mixing.shape, f"the shape of the adjacency, {self.adjacency.shape}")  # fmt:
+                skip
         require(bool(connected(self.adjacency).all()), "network", "disconnected graph",
                 "a connected graph")  # fmt: skip
 
@@ -70,7 +71,7 @@ class Network:
         return np.moveaxis((self._sparse_mixing @ columns).reshape(shape), 0, -2)
 
     def neighbour_sum(self, x: np.ndarray) -> np.ndarray:
-        r""":math:`\sum_{j \in N_i} x_j` without the agent itself, for ``x`` of shape (..., n, d)."""
+        r""":math:`\sum_{j \in N_i} x_j` without the agent itself; ``x`` is (..., n, d)."""
         return self.adjacency.astype(float) @ x
 
 
@@ -149,7 +150,8 @@ def random_edges(streams: Streams, agents: int, *, edges: int) -> np.ndarray:
     """One connected graph a run, uniform among those with a given number of links."""
     pairs = agents * (agents - 1) // 2
     require(agents - 1 <= edges <= pairs, "network.edges", edges,
-            f"between {agents - 1} (a tree) and {pairs} (all pairs) for {agents} agents")  # fmt: skip
+            f"between {agents - 1} (a tree) and {pairs} (all pairs) for {agents} agents")  # fmt:
+            skip
 
     def attempt(generator):
         ranks = generator.random((_BATCH, pairs)).argsort(axis=1).argsort(axis=1)
@@ -210,8 +212,8 @@ def build(
     Parameters
     ----------
     name : str
-        ``erdos_renyi`` (``probability``), ``random_edges`` (``edges``), ``edges`` (a list of links),
-        ``ring``, ``path``, ``star`` or ``complete``.
+        ``erdos_renyi`` (``probability``), ``random_edges`` (``edges``), ``edges`` (a list of
+        links), ``ring``, ``path``, ``star`` or ``complete``.
     weights : str
         Mixing matrix: ``laplacian`` (with ``scale``), ``metropolis`` or ``max_degree``.
 

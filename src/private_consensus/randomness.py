@@ -1,8 +1,8 @@
 """The one place that turns names into random numbers.
 
-A stream's key is ``(root, purpose, group, run, name)``. What is not in the key cannot change the numbers:
-neither the privacy budget, nor the number of runs, cores or iterations. Settings scale the same unit
-draws, so that comparisons between them are paired.
+A stream's key is ``(root, purpose, group, run, name)``. What is not in the key cannot change the
+numbers: neither the privacy budget, nor the number of runs, cores or iterations. Settings scale the
+same unit draws, so that comparisons between them are paired.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The driver: settings of one algorithm, in blocks of runs, to records.
 
-Runs are computed in blocks of a fixed size; the last block is filled up with further runs that are cut
-off again. So the numbers of a run depend on neither the number of runs nor the number of cores.
+Runs are computed in blocks of a fixed size; the last block is filled up with further runs that are
+cut off again. So the numbers of a run depend on neither the number of runs nor the number of cores.
 """
 
 from __future__ import annotations
@@ -22,7 +22,8 @@ from .randomness import Streams
 
 Environment = Callable[[Streams], tuple[Problem, Network]]
 
-BLOCK = 50
+BLOCK = 10
+"""Runs a block: few enough that a block's arrays stay in the cache."""
 
 
 @dataclass(frozen=True)

@@ -26,18 +26,22 @@ def measurements(run: str, means, *, spread=0.1, seed=0, x=X, **columns) -> pl.D
     """Positive measurements with the given means along ``x``; the noise is common to all curves."""
     noise = np.random.default_rng(seed).normal(1.0, spread, size=(len(x), RUNS))
     return pl.DataFrame({
-        "experiment": "e", "algorithm": "a", "variant": run, "quantity": "released", "metric": "error",
+        "experiment": "e", "algorithm": "a", "variant": run, "quantity": "released",
+        "metric": "error",
         "x": np.repeat(np.array(x, float), RUNS), "run": np.tile(np.arange(RUNS), len(x)),
         "value": (np.array(means)[:, None] * noise).ravel(), **columns,
     })  # fmt: skip
 
 
 NO_PRIVACY = pl.DataFrame({"experiment": ["e"], "algorithm": ["a"], "variant": ["one"],
-                           "epsilon_claimed": [1.0], "epsilon_accountant": [0.9], "source": ["made"]})  # fmt: skip
+                           "epsilon_claimed": [1.0], "epsilon_accountant": [0.9], "source":
+                           ["made"]})  # fmt: skip
 
 
 def series(run="one", **where):
-    return Series(experiment="e", algorithm="a", run=run, quantity="released", metric="error", where=where)
+    return Series(
+        experiment="e", algorithm="a", run=run, quantity="released", metric="error", where=where
+    )
 
 
 def verdict(test: Test, *frames: pl.DataFrame, privacy=NO_PRIVACY) -> str:
@@ -114,7 +118,9 @@ def test_false_alarms_stay_below_the_level():
     test = Test(kind="below", series=series("one"), against=series("two"), x="x")
     contradicted = 0
     for seed in range(200):
-        pair = [measurements(run, [1.0] * 4, seed=2 * seed + i) for i, run in enumerate(("one", "two"))]
+        pair = [
+            measurements(run, [1.0] * 4, seed=2 * seed + i) for i, run in enumerate(("one", "two"))
+        ]
         found = evaluate([test], pl.concat(pair), NO_PRIVACY, name=f"repetition {seed}")
         contradicted += any(element.state == "contradicted" for element in found.elements)
     assert contradicted <= 20  # 10 expected; 3.2 standard deviations

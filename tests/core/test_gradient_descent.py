@@ -1,4 +1,4 @@
-"""Private consensus gradient descent: optimality, exact moments, calibration, what it gives away."""
+"""Private consensus gradient descent: optima, exact moments, calibration, what it gives away."""
 
 from dataclasses import replace
 
@@ -171,7 +171,9 @@ def test_literal_stage_two_gives_the_means_away_and_the_repaired_one_does_not(
 
 def test_the_attack_uses_messages_only(problem, network, streams):
     """The eavesdropper's input is recomputed here from what is broadcast, and finds the means."""
-    algorithm = replace(GradientDescent().calibrate(BUDGET, problem, network, 9), stage_two="literal")
+    algorithm = replace(
+        GradientDescent().calibrate(BUDGET, problem, network, 9), stage_two="literal"
+    )
     at = run(algorithm, problem, network, streams, 9).at
     public_z = problem.project(network.mix(at[8]["released"]))
     first_of_stage_two = at[9]["internal"]

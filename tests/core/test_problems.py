@@ -101,9 +101,7 @@ def test_the_share_misclassified_counts_margin_zero_as_negative(logistic):
 
 
 def test_records_go_to_one_agent_or_to_the_test_set(logistic):
-    rows = np.concatenate(
-        [logistic.features.reshape(-1, logistic.dim), logistic.test_features]
-    )
+    rows = np.concatenate([logistic.features.reshape(-1, logistic.dim), logistic.test_features])
     assert len(rows) == 600 == len(np.unique(rows, axis=0))
 
 

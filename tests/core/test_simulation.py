@@ -48,7 +48,9 @@ def test_adding_runs_changes_no_byte_of_the_earlier_ones():
 
 def test_settings_do_not_change_each_other():
     """The same unit draws serve every setting, whichever others share its batch."""
-    alone = simulate(settings()[:1], environment, root=3, groups=GROUPS, runs=6, watch=WATCH, block=4)
+    alone = simulate(
+        settings()[:1], environment, root=3, groups=GROUPS, runs=6, watch=WATCH, block=4
+    )
     together = records_of(6)[0]
     for key, values in alone.values[0].items():
         assert values.tobytes() == together[key].tobytes()
@@ -74,7 +76,7 @@ class Position(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Explosive(Iterative):
-    """Grows until it overflows, in the setting whose factor is large and the run that starts away from 0."""
+    """Overflows where the setting's factor is large and the run does not start from 0."""
 
     factor: float = 1.0
 
@@ -106,7 +108,12 @@ def test_a_non_finite_iterate_stops_the_run_and_is_named():
     with np.errstate(over="ignore", invalid="ignore"), pytest.raises(Diverged) as caught:
         simulate(pair, environment, root=1, groups={}, runs=8, watch=watch, block=4)
     error = caught.value
-    assert (error.algorithm, error.setting, error.iteration, error.run) == ("Explosive", "wild", 8, 6)
+    assert (error.algorithm, error.setting, error.iteration, error.run) == (
+        "Explosive",
+        "wild",
+        8,
+        6,
+    )
     for part in ("Explosive", "iteration 8", "run 6", "wild"):
         assert part in str(error)
 

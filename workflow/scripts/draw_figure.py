@@ -8,7 +8,9 @@ from private_consensus.plotting.theme import save
 name, figure = snakemake.wildcards.figure, snakemake.params.figure
 with logged(snakemake.log[0], figure):
     pairs = [(read(r), read(p)) for r, p in zip(snakemake.input.runs, snakemake.input.privacy)]
-    cells = {(runs["experiment"][0], runs["algorithm"][0]): (runs, privacy) for runs, privacy in pairs}
+    cells = {
+        (runs["experiment"][0], runs["algorithm"][0]): (runs, privacy) for runs, privacy in pairs
+    }
     source = sources(snakemake.input.runs)
     numbers = figure_numbers(figure["panels"], cells, source=source)
     write(numbers, snakemake.output.numbers, stamp(figure, snakemake.params.code, source))

@@ -1,4 +1,4 @@
-"""Say which outputs of a scale are missing or empty, and fail if any is: `expected_outputs.py smoke`."""
+"""Which outputs of a scale are missing or empty; fails if any is: `expected_outputs.py smoke`."""
 
 import sys
 from pathlib import Path
@@ -8,7 +8,9 @@ from private_consensus.experiments.schema import read_yaml
 
 scale = sys.argv[1]
 plan = load(read_yaml(Path("config/config.yaml")), Path("config"))
-names = [f"figures/{figure}.{kind}" for figure in plan.figures for kind in ("svg", "png", "pdf", "json")]
+names = [
+    f"figures/{figure}.{kind}" for figure in plan.figures for kind in ("svg", "png", "pdf", "json")
+]
 names += [f"data/{figure}.parquet" for figure in plan.figures]
 names += ["claims.parquet", "privacy.parquet", "report/index.html"]
 files = [Path("results", scale, name) for name in names]

@@ -1,13 +1,14 @@
 """One file an algorithm. The registry resolves a module by its name and imports none itself.
 
 A package of somebody else adds algorithms through the entry-point group
-``private_consensus.algorithms``, whose names are algorithm names and whose values are modules. A module
-names its class in ``ALGORITHM``.
+``private_consensus.algorithms``, whose names are algorithm names and whose values are modules. A
+module names its class in ``ALGORITHM``.
 """
 
 from __future__ import annotations
 
 import pkgutil
+from functools import cache
 from importlib import import_module
 from importlib.metadata import entry_points
 
@@ -19,14 +20,13 @@ GROUP = "private_consensus.algorithms"
 def names() -> list[str]:
     """Names of all algorithms that can be loaded, alphabetically."""
     own = {module.name for module in pkgutil.iter_modules(__path__)} - {"base"}
-    return sorted(own | {point.name for point in entry_points(group=GROUP)})
+    return sorted(own | set(_elsewhere()))
 
 
 def module_of(name: str) -> str:
     """Dotted name of the module that defines an algorithm."""
-    for point in entry_points(group=GROUP):
-        if point.name == name:
-            return point.module
+    if name in _elsewhere():
+        return _elsewhere()[name]
     if name not in names():
         raise InvalidInput("algorithm.name", name, f"one of {', '.join(names())}")
     return f"{__name__}.{name}"
@@ -35,3 +35,8 @@ def module_of(name: str) -> str:
 def load(name: str) -> type:
     """The class of an algorithm."""
     return import_module(module_of(name)).ALGORITHM
+
+
+@cache
+def _elsewhere() -> dict[str, str]:
+    return {point.name: point.module for point in entry_points(group=GROUP)}

@@ -20,7 +20,6 @@ from ..privacy import Budget, Relation, Release
 from ..problems import Problem
 from ..randomness import Streams
 
-
 FOR_CALIBRATION = {"calibration only": True}
 """Metadata of fields that decide how the noise is set and mean nothing to the running algorithm."""
 
@@ -30,7 +29,8 @@ class Observe(Protocol):
 
     def __call__(self, t: int, active: np.ndarray, seen: Mapping[str, Any]) -> None:
         """``active`` indexes the settings still running; ``seen`` maps quantities to iterates
-        ``[len(active), runs, agents, dim]``, to measurements ``[len(active), runs]`` or to costs."""
+        ``[len(active), runs, agents, dim]``, to measurements ``[len(active), runs]`` or to
+        costs."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,12 +51,12 @@ class Algorithm(ABC):
     source: ClassVar[str] = ""
     oracles: ClassVar[tuple[str, ...]] = ()
 
-    def calibrate(
-        self, budget: Budget, problem: Problem, network: Network, horizon: int
-    ) -> Self:
+    def calibrate(self, budget: Budget, problem: Problem, network: Network, horizon: int) -> Self:
         """A copy with its noise set such that the whole run spends ``budget``."""
         if np.isfinite(budget.epsilon):
-            raise InvalidInput("budget.epsilon", budget.epsilon, "inf: this algorithm is not private")
+            raise InvalidInput(
+                "budget.epsilon", budget.epsilon, "inf: this algorithm is not private"
+            )
         return self
 
     @abstractmethod
@@ -85,7 +85,9 @@ class Iterative(Algorithm):
     """An algorithm that repeats one step; state arrays are ``[settings, runs, agents, dim]``."""
 
     @abstractmethod
-    def start(self, problem: Problem, network: Network, streams: Streams, settings: int) -> NamedTuple:
+    def start(
+        self, problem: Problem, network: Network, streams: Streams, settings: int
+    ) -> NamedTuple:
         """The state before the first iteration."""
 
     @abstractmethod
@@ -93,9 +95,7 @@ class Iterative(Algorithm):
         """Unit draws, one item an iteration."""
 
     @abstractmethod
-    def step(
-        self, state: Any, problem: Problem, network: Network, draw: Any, t: int
-    ) -> NamedTuple:
+    def step(self, state: Any, problem: Problem, network: Network, draw: Any, t: int) -> NamedTuple:
         """The state after iteration ``t`` = 1, 2, ..."""
 
     @abstractmethod
@@ -122,7 +122,11 @@ class Iterative(Algorithm):
                 continue
             last = algorithm.select(ended).outcome(_take(state, ended), problem, network, t)
             observe(t, active[ended], last)
-            algorithm, state, active = algorithm.select(~ended), _take(state, ~ended), active[~ended]
+            algorithm, state, active = (
+                algorithm.select(~ended),
+                _take(state, ~ended),
+                active[~ended],
+            )
 
     def select(self, chosen: np.ndarray) -> Self:
         """The batch restricted to some of its settings."""
@@ -142,7 +146,7 @@ def column(value: Any) -> Any:
 
 
 def structure(algorithm: Algorithm) -> tuple:
-    """What settings of one batch must have in common: all but numbers and switches of calibration."""
+    """What settings of one batch have in common: all but numbers and switches of calibration."""
     running = (f for f in fields(algorithm) if f.metadata != FOR_CALIBRATION)
     values = ((f.name, getattr(algorithm, f.name)) for f in running)
     return (type(algorithm), *((name, value) for name, value in values if not _is_number(value)))

@@ -47,25 +47,25 @@ class GradientDescent(Iterative):
     noise : float
         :math:`m`, the noise in units of the first step size :math:`\eta_1 = (\mu+L)/(2\mu L)`.
     decay : float
-        :math:`a`; 3/4 in Theorem 2, which minimises :math:`\sum_t t M_t^2`. The error of the mean is
-        :math:`\sum_t t^2 M_t^2/T^2`, for which 1 is optimal.
+        :math:`a`; 3/4 in Theorem 2, which minimises :math:`\sum_t t M_t^2`. The error of the mean
+        is :math:`\sum_t t^2 M_t^2/T^2`, for which 1 is optimal.
     shift : float
         Step sizes are :math:`\eta_t = \eta_1/(t + \text{shift})`; 0 in the paper.
     stage_two : {"repaired", "literal"}
         ``literal`` starts Stage II from :math:`x_i(T)` as Algorithm 1 and eq. (12) print it, which
-        reveals the local gradient exactly; ``repaired`` starts it from :math:`x_i(T) + n_i(T)`, which
-        eq. (11) announces and Theorem 1 pays for.
+        reveals the local gradient exactly; ``repaired`` starts it from :math:`x_i(T) + n_i(T)`,
+        which eq. (11) announces and Theorem 1 pays for.
     calibration : {"theorem_1", "gaussian_dp", "zcdp", "advanced_composition"}
         The condition on :math:`\sum_t \Delta_t^2/M_t^2`: eq. (14); the largest value that is
-        (epsilon, delta)-DP, by the exact trade-off of Gaussian DP; what zCDP permits (Canonne, Kamath and
-        Steinke's conversion); or what remains if equally private steps by Proposition 2 are put together by
-        advanced composition, the practice of Remark 1.
+        (epsilon, delta)-DP, by the exact trade-off of Gaussian DP; what zCDP permits (Canonne,
+        Kamath and Steinke's conversion); or what remains if equally private steps by Proposition 2
+        are put together by advanced composition, the practice of Remark 1.
     sensitivity : {"record", "lipschitz"}
-        :math:`\Delta_t/\eta_t`: what replacing one record does to a gradient, as in section V; or 2G with G
-        the Lipschitz constant of the local sum, as Proposition 3 and Theorem 2 have it.
+        :math:`\Delta_t/\eta_t`: what replacing one record does to a gradient, as in section V; or
+        2G with G the Lipschitz constant of the local sum, as Proposition 3 and Theorem 2 have it.
     spending : {"theorem_2", "whole"}
-        Theorem 2 bounds :math:`\sum_{t \le T} t^{-1/2}` by :math:`2\sqrt T` and leaves a part of the
-        budget unused; ``whole`` uses the sum itself.
+        Theorem 2 bounds :math:`\sum_{t \le T} t^{-1/2}` by :math:`2\sqrt T` and leaves a part of
+        the budget unused; ``whole`` uses the sum itself.
     """
 
     noise: float = 0.0
@@ -89,9 +89,13 @@ class GradientDescent(Iterative):
         require(horizon >= 1, "horizon", horizon, "a whole number >= 1")
         if np.isinf(budget.epsilon):
             return replace(self, noise=0.0)
-        require(budget.delta > 0, "budget.delta", budget.delta, "in (0, 1): Gaussian noise needs it")
+        require(
+            budget.delta > 0, "budget.delta", budget.delta, "in (0, 1): Gaussian noise needs it"
+        )
         allowed = allowance(self.calibration, budget.epsilon, budget.delta, horizon)
-        return replace(self, noise=self._assumed_change(problem) * np.sqrt(self._spent(horizon) / allowed))
+        return replace(
+            self, noise=self._assumed_change(problem) * np.sqrt(self._spent(horizon) / allowed)
+        )
 
     def _assumed_change(self, problem) -> float:
         if self.sensitivity == "lipschitz":
@@ -123,7 +127,7 @@ class GradientDescent(Iterative):
         return [earlier, last] if horizon > 1 else [last]
 
     def epsilon_by_formula(self, delta, problem, network, horizon):
-        """Theorem 1 solved for epsilon; all T messages are taken to be noised, as the theorem does."""
+        """Theorem 1 solved for epsilon, with all T messages noised as the theorem has it."""
         if self.noise == 0:
             return float("inf")
         spent = (self._assumed_change(problem) / self.noise) ** 2
@@ -158,7 +162,8 @@ class GradientDescent(Iterative):
         return ended
 
     def _theorem_2(self, problem, network, T: int) -> np.ndarray:
-        """Theorem 2's bound at the noise used, in the unit of the normalised error; [settings, runs].
+        """Theorem 2's bound at the noise used, in the unit of the normalised error; [settings,
+        runs].
 
         It holds for the theorem's own schedule, ``decay`` 3/4 and ``shift`` 0.
         """
@@ -203,8 +208,8 @@ def theorem_1_allowance(epsilon: float, delta: float) -> float:
 def advanced_composition_allowance(epsilon: float, delta: float, steps: int) -> float:
     r""":math:`\sum_t \Delta_t^2/M_t^2` if every step is private on its own and steps are composed.
 
-    Half of delta pays for the composition (Dwork and Roth, Theorem 3.20), half for the steps; a step
-    then has :math:`\Delta^2/M^2 = \varepsilon_0^2/(2\ln(1.25/\delta_0))` (Proposition 2).
+    Half of delta pays for the composition (Dwork and Roth, Theorem 3.20), half for the steps; a
+    step then has :math:`\Delta^2/M^2 = \varepsilon_0^2/(2\ln(1.25/\delta_0))` (Proposition 2).
     """
     root = np.sqrt(2.0 * steps * np.log(2.0 / delta))
     each = brentq(lambda e: root * e + steps * e * np.expm1(e) - epsilon, 0.0, epsilon / root * 2)
@@ -221,16 +226,18 @@ def theorem_2_bound(T, inverse_kappa, G, first, p, beta, *, distance):
 
 
 def theorem_1_epsilon(spent: float, delta: float) -> float:
-    r"""The epsilon for which eq. (14) holds with equality, given :math:`\sum_t \Delta_t^2/M_t^2`."""
+    r"""Epsilon for which eq. (14) is an equality, given :math:`\sum_t \Delta_t^2/M_t^2`."""
     return (spent + np.sqrt(spent**2 + 8.0 * spent * np.log(2.0 / delta))) / 2.0
 
 
 def consensus_limit(
     network, x: np.ndarray, *, tolerance: float = 1e-9, at_most: int = 100_000
 ) -> np.ndarray:
-    """Stage II (eq. (12)): each run mixes until none of its values changes by more than ``tolerance``.
+    """Stage II (eq. (12)): each run mixes until none of its values changes by more than
+    ``tolerance``.
 
-    The change is relative to the run's largest value; a run that has stopped does not wait for others.
+    The change is relative to the run's largest value; a run that has stopped does not wait for
+    others.
     """
     waiting = np.ones((*x.shape[:-2], 1, 1), dtype=bool)
     for _ in range(at_most):

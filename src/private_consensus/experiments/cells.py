@@ -23,32 +23,27 @@ def run_cell(
     prepared: Prepared,
     progress: Callable[[int, int], None] = lambda done, of: None,
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Measurements (one row a setting, run, iteration, quantity, metric) and privacy (one a setting)."""
+    """Measurements (a row a setting, run, iteration and measure) and privacy (a row a setting)."""
     watch = Watch(tuple(map(tuple, cell["measures"])), frozenset(cell["iterations"]))
     measured, private = [], []
-    for members in _by_environment(cell["settings"]):
-        specifications = [cell["settings"][index] for index in members]
+    for distinct in _by_environment(cell["settings"]):
+        specifications = [cell["settings"][members[0]] for members in distinct]
         environment = environment_of(specifications[0], prepared)
         settings = [setting_of(cell["algorithm"], spec) for spec in specifications]
         records = simulate(settings, environment, root=cell["seed"], groups=cell["groups"],
-                           runs=cell["runs"], watch=watch, block=block_of(cell),
+                           runs=cell["runs"], watch=watch, block=cell.get("block", BLOCK),
                            progress=progress)  # fmt: skip
-        frame = pl.DataFrame(records.rows())
-        index = pl.DataFrame({"setting": range(len(members)), "member": members})
-        measured.append(frame.join(index, on="setting").drop("setting"))
-        streams = Streams(cell["seed"], (0,), cell["groups"])
-        problem, network = environment(streams)
-        private += [{"member": member, **privacy_row(setting, problem, network)}
-                    for member, setting in zip(members, settings, strict=True)]  # fmt: skip
+        pairs = [(index, member) for index, members in enumerate(distinct) for member in members]
+        shared = pl.DataFrame(pairs, schema=["setting", "member"], orient="row")
+        measured.append(pl.DataFrame(records.rows()).join(shared, on="setting").drop("setting"))
+        problem, network = environment(Streams(cell["seed"], (0,), cell["groups"]))
+        rows = [privacy_row(setting, problem, network) for setting in settings]
+        private += [{"member": member, **rows[index]} for index, member in pairs]
     labels = _labels(cell)
-    runs = labels.join(pl.concat(measured), on="member").sort("member", "quantity", "metric", "t", "run")
+    order = ["member", "quantity", "metric", "t", "run"]
+    runs = labels.join(pl.concat(measured), on="member").sort(order)
     privacy = labels.join(pl.DataFrame(private), on="member").sort("member")
     return runs.drop("member"), privacy.drop("member")
-
-
-def block_of(cell: Mapping[str, Any]) -> int:
-    """Runs a block; a cell may ask for smaller ones where a run is large."""
-    return cell.get("block", BLOCK)
 
 
 def environment_of(specification: Mapping[str, Any], prepared: Prepared) -> Environment:
@@ -79,14 +74,14 @@ def setting_of(algorithm: str, specification: Mapping[str, Any]) -> Setting:
 
 
 def privacy_row(setting: Setting, problem, network) -> dict[str, Any]:
-    """The three privacy figures of a setting: claimed, by the paper's formula, by the accountant."""
+    """Epsilon of a setting: claimed, by the paper's formula, by the accountant."""
     algorithm = calibrated(setting, problem, network)
     delta = setting.budget.delta
     releases = algorithm.releases(problem, network, setting.horizon)
     guarantee = account(releases, delta)
     formula = algorithm.epsilon_by_formula(delta, problem, network, setting.horizon)
     return {
-        "horizon": setting.horizon,
+        "steps": setting.horizon,
         "delta": delta,
         "epsilon_claimed": float(setting.budget.epsilon),
         "epsilon_formula": float(formula),
@@ -100,7 +95,9 @@ def privacy_row(setting: Setting, problem, network) -> dict[str, Any]:
     }
 
 
-def privacy_verdict(claimed: float, formula: float, accounted: float, *, slack: float = 1e-9) -> str:
+def privacy_verdict(
+    claimed: float, formula: float, accounted: float, *, slack: float = 1e-9
+) -> str:
     """What the accountant says of a claim."""
     if claimed == float("inf"):
         return "not private"
@@ -111,17 +108,21 @@ def _labels(cell: Mapping[str, Any]) -> pl.DataFrame:
     columns = defaultdict(list)
     for member, spec in enumerate(cell["settings"]):
         row = {"member": member, "experiment": cell["experiment"], "algorithm": cell["algorithm"],
-               "variant": spec["variant"], "reading": spec["reading"], **spec["columns"]}  # fmt: skip
+               "variant": spec["variant"], "reading": spec["reading"], **spec["columns"]}  # fmt:
+               skip
         for key, value in row.items():
             columns[key].append(float(value) if isinstance(value, float) else value)
     return pl.DataFrame(dict(columns), strict=False)
 
 
-def _by_environment(settings: list[Mapping[str, Any]]) -> list[list[int]]:
-    groups: dict[str, list[int]] = defaultdict(list)
+def _by_environment(settings: list[Mapping[str, Any]]) -> list[list[list[int]]]:
+    """Settings with one problem and network, and among them those that are the same thing."""
+    groups: dict[str, dict[str, list[int]]] = defaultdict(lambda: defaultdict(list))
     for index, spec in enumerate(settings):
-        groups[settings_hash([spec["problem"], spec["network"]])].append(index)
-    return list(groups.values())
+        environment = settings_hash([spec["problem"], spec["network"]])
+        identity = settings_hash([spec["budget"], spec["horizon"], spec["algorithm"]])
+        groups[environment][identity].append(index)
+    return [list(distinct.values()) for distinct in groups.values()]
 
 
 def _called(key: str, function: Callable, *args, **parameters):

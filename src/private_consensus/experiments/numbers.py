@@ -10,7 +10,8 @@ import polars as pl
 from ..errors import require
 
 FIXED = (
-    "experiment", "algorithm", "variant", "reading", "quantity", "metric", "t", "run", "value", "source"
+    "experiment", "algorithm", "variant", "reading", "quantity", "metric", "t", "run", "value",
+    "source",
 )  # fmt: skip
 INTERVAL = "mean +- standard error"
 
@@ -35,8 +36,8 @@ def figure_numbers(
     Returns
     -------
     DataFrame
-        Columns panel, algorithm, variant, reading, those of the axes, x, y, low, high, runs, interval,
-        source, and ``series``, which tells apart curves of one variant.
+        Columns panel, algorithm, variant, reading, those of the axes, x, y, low, high, runs,
+        interval, source, and ``series``, which tells apart curves of one variant.
     """
     parts = []
     for panel in panels:

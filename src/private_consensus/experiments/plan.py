@@ -7,7 +7,7 @@ whether a result is current.
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
@@ -136,6 +136,7 @@ def expand(experiment: Experiment, name: str, algorithm: str, config: Config) ->
         "algorithm": algorithm,
         "seed": config.seed,
         "runs": config.runs or runs,
+        "block": experiment.block,
         "measures": [list(measure) for measure in experiment.measures],
         "iterations": list(experiment.iterations),
         "groups": groups | dict(experiment.groups),
@@ -170,7 +171,7 @@ def _inconsistencies(key: str, paper: Paper) -> Iterator[str]:
     for name, experiment in paper.experiments.items():
         for axis in experiment.axes.values():
             if axis.set.split(".")[0] not in PARTS:
-                yield f"{key}.experiments.{name}.axes: {axis.set} does not start with one of {', '.join(PARTS)}"
+                yield _expected(f"{key}.experiments.{name}.axes", axis.set, PARTS)
         for scale, reduced in experiment.scales.items():
             for axis in sorted(set(reduced.axes) - set(experiment.axes)):
                 yield f"{key}.experiments.{name}.scales.{scale}.axes.{axis}: unknown axis"
@@ -178,34 +179,40 @@ def _inconsistencies(key: str, paper: Paper) -> Iterator[str]:
         for panel in figure.panels:
             experiment = paper.experiments.get(panel.experiment)
             if experiment is None:
-                yield f"{key}.figures.{name}: found experiment {panel.experiment!r}, expected one of {', '.join(paper.experiments)}"
+                yield _expected(f"{key}.figures.{name}", panel.experiment, paper.experiments)
                 continue
             for curve in panel.curves:
-                yield from _unknown_run(f"{key}.figures.{name}", curve.algorithm, curve.run, experiment)
+                yield from _unknown_run(
+                    f"{key}.figures.{name}", curve.algorithm, curve.run, experiment
+                )
     for name, claim in paper.claims.items():
         yield from _claim_inconsistencies(f"{key}.claims.{name}", claim, paper)
 
 
 def _claim_inconsistencies(where, claim, paper) -> Iterator[str]:
     if claim.figure not in paper.figures:
-        yield f"{where}.figure: found {claim.figure!r}, expected one of {', '.join(paper.figures)}"
+        yield _expected(f"{where}.figure", claim.figure, paper.figures)
     if claim.headline not in claim.variants:
-        yield f"{where}.headline: found {claim.headline!r}, expected one of {', '.join(claim.variants)}"
+        yield _expected(f"{where}.headline", claim.headline, claim.variants)
     for tests in claim.variants.values():
         for test in tests:
             for series in filter(None, (test.series, test.against)):
                 experiment = paper.experiments.get(series.experiment)
                 if experiment is None:
-                    yield f"{where}: found experiment {series.experiment!r}, expected one of {', '.join(paper.experiments)}"
+                    yield _expected(where, series.experiment, paper.experiments)
                 else:
                     yield from _unknown_run(where, series.algorithm, series.run, experiment)
 
 
 def _unknown_run(where: str, algorithm: str, run: str, experiment: Experiment) -> Iterator[str]:
     if algorithm not in experiment.algorithms:
-        yield f"{where}: found algorithm {algorithm!r}, expected one of {', '.join(experiment.algorithms)}"
+        yield _expected(where, algorithm, experiment.algorithms)
     elif run not in experiment.algorithms[algorithm]:
-        yield f"{where}: found variant {run!r}, expected one of {', '.join(experiment.algorithms[algorithm])}"
+        yield _expected(where, run, experiment.algorithms[algorithm])
+
+
+def _expected(where: str, found: str, known: Iterable[str]) -> str:
+    return f"{where}: found {found!r}, expected one of {', '.join(known)}"
 
 
 def style_key(algorithm: str, variant: str) -> str:

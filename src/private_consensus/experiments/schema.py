@@ -127,6 +127,9 @@ class Experiment(Strict):
     budget: BudgetConfig
     horizon: int = Field(ge=1)
     runs: int = Field(ge=1)
+    block: int = Field(
+        default=10, ge=1, description="runs computed together; more where settings are few"
+    )
     axes: dict[Slug, Axis]
     algorithms: dict[
         Annotated[str, AfterValidator(_known(algorithms.names()))], dict[Slug, Variant]

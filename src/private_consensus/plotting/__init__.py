@@ -1,4 +1,4 @@
-"""Figures. One theme; curves are drawn from tidy numbers; a paper with drawings of its own has a module."""
+"""Figures: one theme, curves from tidy numbers, a module for a paper with drawings of its own."""
 
 from __future__ import annotations
 

@@ -50,7 +50,8 @@ def panel_chart(
         alt.Y("low:Q").scale(y_scale), alt.Y2("high:Q"),
         opacity=opacity.then(alt.value(0.18)).otherwise(alt.value(0.0)))  # fmt: skip
     line = base.mark_line(clip=True, strokeWidth=1.8).encode(
-        y, strokeDash=dash, opacity=opacity.then(alt.value(1.0)).otherwise(alt.value(0.08)))  # fmt: skip
+        y, strokeDash=dash, opacity=opacity.then(alt.value(1.0)).otherwise(alt.value(0.08)))  # fmt:
+        skip
     tooltip = [alt.Tooltip("curve:N"), alt.Tooltip("x:Q", title=panel["x_title"], format=".4~g"),
                alt.Tooltip("exact:Q", title=panel["y_title"], format=".4~g"),
                alt.Tooltip("low:Q", format=".4~g"), alt.Tooltip("high:Q", format=".4~g"),

@@ -21,18 +21,42 @@ OKABE_ITO = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "
 CONFIG = {
     "background": "white",
     "font": FONT,
-    "axis": {"labelColor": INK, "titleColor": INK, "gridColor": "#EDEDED", "titleFontWeight": "normal",
-             "domainColor": GREY, "tickColor": GREY, "labelFontSize": 11, "titleFontSize": 12, "tickCount": 6},
-    "legend": {"labelLimit": 420, "labelFontSize": 11, "title": None, "orient": "bottom", "columns": 1,
-               "symbolType": "stroke", "symbolOpacity": 1.0, "symbolStrokeWidth": 2.5, "symbolSize": 400},
-    "title": {"anchor": "start", "fontSize": 12, "fontWeight": "normal", "color": INK,
-              "subtitleColor": GREY, "subtitleFontSize": 11},
+    "axis": {
+        "labelColor": INK,
+        "titleColor": INK,
+        "gridColor": "#EDEDED",
+        "titleFontWeight": "normal",
+        "domainColor": GREY,
+        "tickColor": GREY,
+        "labelFontSize": 11,
+        "titleFontSize": 12,
+        "tickCount": 6,
+    },
+    "legend": {
+        "labelLimit": 420,
+        "labelFontSize": 11,
+        "title": None,
+        "orient": "bottom",
+        "columns": 1,
+        "symbolType": "stroke",
+        "symbolOpacity": 1.0,
+        "symbolStrokeWidth": 2.5,
+        "symbolSize": 400,
+    },
+    "title": {
+        "anchor": "start",
+        "fontSize": 12,
+        "fontWeight": "normal",
+        "color": INK,
+        "subtitleColor": GREY,
+        "subtitleFontSize": 11,
+    },
     "view": {"stroke": None},
-}  # fmt: skip
+}
 
 
 def source_note(source: str) -> tuple[str, str]:
-    """What the figure says of its data, and in which colour; a surrogate is not to be overlooked."""
+    """What the figure says of its data, in which colour: a surrogate must not be overlooked."""
     if "surrogate" in source:
         return f"SURROGATE DATA, not the real data set ({source})", ALARM
     return f"data: {source}", GREY

@@ -1,8 +1,8 @@
 """What is minimised: a module a problem, resolved by name.
 
-Each has a function ``build(streams, agents, **parameters)``, the names of its ``METRICS``, parameters of an
-``EXAMPLE``, and ``SHARED_BY_RUNS = True`` where what it
-builds is the same for every run.
+Each has a function ``build(streams, agents, **parameters)``, the names of its ``METRICS``,
+parameters of an ``EXAMPLE``, and ``SHARED_BY_RUNS = True`` where what it builds is the same for
+every run.
 """
 
 from __future__ import annotations

@@ -2,10 +2,10 @@
 
 Conventions
 -----------
-An agent's objective ``f_i`` is what the agent minimises, in the scale that the paper gives it (a sum
-over records in 000, a mean in 001 and 004); the problem says which. ``record_gradient_change`` bounds
-the l2 distance between the gradients of two records' terms at one point, for records that replace each
-other: it is what sensitivities are made of.
+An agent's objective ``f_i`` is what the agent minimises, in the scale that the paper gives it (a
+sum over records in 000, a mean in 001 and 004); the problem says which. ``record_gradient_change``
+bounds the l2 distance between the gradients of two records' terms at one point, for records that
+replace each other: it is what sensitivities are made of.
 """
 
 from __future__ import annotations
@@ -30,7 +30,8 @@ class Problem(ABC):
     lipschitz : float
         :math:`G`, a bound on :math:`\\|\\nabla f_i\\|_2` over the domain.
     record_gradient_change : float
-        Bound on :math:`\\|\\nabla\\ell(x;d) - \\nabla\\ell(x;d')\\|_2`, replace-one, in the scale of ``f_i``.
+        Bound on :math:`\\|\\nabla\\ell(x;d) - \\nabla\\ell(x;d')\\|_2`, replace-one, in the scale
+        of ``f_i``.
     metrics : mapping
         Name to a function of ``(problem, x[..., agents, dim])`` with values ``[...]``.
     """

@@ -1,6 +1,7 @@
 r"""Regularised logistic regression on records shared out to agents.
 
-.. math:: f_i(x) = w \sum_{j} \ln\bigl(1 + e^{-y_{ij}\, x^T z_{ij}}\bigr) + \tfrac{\lambda}{2}\|x\|_2^2
+.. math:: f_i(x) = w \sum_{j} \ln\bigl(1 + e^{-y_{ij}\, x^T z_{ij}}\bigr) +
+\tfrac{\lambda}{2}\|x\|_2^2
 
 with labels in {-1, +1} and rows :math:`\|z\|_2 \le 1`. ``w = 1`` makes it a sum over the records
 (paper 000), ``w = C / N_i`` a scaled mean (papers 001, 004).
@@ -96,7 +97,7 @@ class LogisticRegression(Problem):
 
     @cached_property
     def optimum(self) -> np.ndarray:
-        r""":math:`x^*`, the minimiser of :math:`\sum_i f_i` over the box; needs data shared by all runs."""
+        r""":math:`x^*`, the minimiser of :math:`\sum_i f_i` over the box, for data that runs share."""
         require(self.features.ndim == 3, "features", self.features.shape, "data shared by all runs")
 
         def total(point):
@@ -110,9 +111,13 @@ class LogisticRegression(Problem):
 
     def excess(self, estimate: np.ndarray) -> np.ndarray:
         r""":math:`(f(\hat x) - f(x^*)) / N`, a record's share; estimates (..., dim)."""
-        everywhere = np.broadcast_to(estimate[..., None, :], (*estimate.shape[:-1], self.n_agents, self.dim))
+        everywhere = np.broadcast_to(
+            estimate[..., None, :], (*estimate.shape[:-1], self.n_agents, self.dim)
+        )
         best = self.objective(np.broadcast_to(self.optimum, (self.n_agents, self.dim))).sum()
-        return (self.objective(everywhere).sum(-1) - best) / (self.n_agents * self.records * self.weight)
+        return (self.objective(everywhere).sum(-1) - best) / (
+            self.n_agents * self.records * self.weight
+        )
 
     def misclassified(self, estimate: np.ndarray) -> np.ndarray:
         """Share of test rows on the wrong side; margin 0 predicts the negative class."""
@@ -180,7 +185,8 @@ def build(
     """
     rows = len(prepared.labels)
     require(records >= 1 and agents * records < rows, "problem.records", records,
-            f"fewer than {rows / agents:g} records for each of {agents} agents ({rows} rows)")  # fmt: skip
+            f"fewer than {rows / agents:g} records for each of {agents} agents ({rows} rows)")  #
+            fmt: skip
     longest = float(np.sqrt((prepared.features**2).sum(1).max()))
     if longest > 1 + 1e-9:
         raise InvalidInput("problem.prepared", f"row norm {longest:g}", "rows of l2 norm <= 1")
