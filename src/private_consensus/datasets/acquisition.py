@@ -179,7 +179,7 @@ def _from_mirror(about: Entry, mirror: Mirror) -> tuple[Raw, Provenance]:
         version=about.mirror.version,
         checksum=checksums.of_raw(raw),
         because="a mirror is named, and every file in it has the checksum expected",
-        licence=about.licence,
+        licence=about.mirror.licence,
     )
 
 
@@ -209,7 +209,7 @@ def _from_publisher(
         version=publisher.version,
         checksum=found,
         because=first + "; ".join(["first open way", *tried]),
-        licence=about.licence,
+        licence=publisher.licence,
     )
     _write_cache(folder, raw, provenance)
     return raw, provenance

@@ -42,8 +42,6 @@ class Card:
         Source, host, checksum, reason, licence.
     citation : str
         How to cite the data.
-    publishable : bool
-        Whether the licence lets records be handed on.
     notes : tuple of str
         What was done to the data and what that means for privacy.
     marginals : mapping
@@ -64,7 +62,6 @@ class Card:
     protected: Mapping[str, str]
     provenance: Provenance
     citation: str
-    publishable: bool
     notes: tuple[str, ...]
     marginals: Mapping[str, Mapping[str, list[Any]]] = field(default_factory=dict)
     pictures: Mapping[str, list[Any]] = field(default_factory=dict)
@@ -83,6 +80,7 @@ class Card:
             "checksum": origin["checksum"],
             "licence": origin["licence"],
             "version": origin["version"],
+            "publishable": self.provenance.publishable,
         }
 
     @classmethod

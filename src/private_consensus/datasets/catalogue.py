@@ -25,8 +25,8 @@ class Publisher:
     name: str
     urls: tuple[str, ...]
     version: str
+    licence: str
     checksum: str | None = None
-    files: Mapping[str, str] = field(default_factory=dict)
     options: Mapping[str, Any] = field(default_factory=dict)
 
 
@@ -37,6 +37,7 @@ class MirrorCopy:
     version: str
     files: Mapping[str, Mapping[str, str]]
     checksum: str
+    licence: str
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,9 +46,7 @@ class Entry:
 
     name: str
     title: str
-    licence: str
     citation: str
-    publishable: bool
     mirror: MirrorCopy
     publishers: tuple[Publisher, ...]
 
@@ -57,9 +56,11 @@ def entry(dataset: str) -> Entry:
     if dataset not in DATA_SETS:
         raise InvalidInput("data set", dataset, f"one of {', '.join(DATA_SETS)}")
     row = dict(_table()[dataset])
-    row["mirror"] = MirrorCopy(**row["mirror"])
+    licence = row.pop("licence")
+    row["mirror"] = MirrorCopy(**{"licence": licence, **row["mirror"]})
     row["publishers"] = tuple(
-        Publisher(**{**way, "urls": tuple(way["urls"])}) for way in row["publishers"]
+        Publisher(**{"licence": licence, **way, "urls": tuple(way["urls"])})
+        for way in row["publishers"]
     )
     return Entry(name=dataset, **row)
 

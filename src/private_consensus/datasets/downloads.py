@@ -8,6 +8,8 @@ from __future__ import annotations
 import logging
 import os
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -64,14 +66,16 @@ class Downloads:
         Unavailable
             The message says why.
         """
-        resumed = self._part(name).exists()
-        try:
-            return self._retrieve(url, name, checksum)
-        except Unavailable:
-            # What a former call left may belong to another file: once more from the start.
-            if not resumed or self._part(name).exists():
-                raise
-            return self._retrieve(url, name, checksum)
+        self.folder.mkdir(parents=True, exist_ok=True)
+        with _locked(self.folder / f".{name}.lock"):
+            resumed = self._part(name).exists()
+            try:
+                return self._retrieve(url, name, checksum)
+            except Unavailable:
+                # What a former call left may belong to another file: once more from the start.
+                if not resumed or self._part(name).exists():
+                    raise
+                return self._retrieve(url, name, checksum)
 
     def forget(self, name: str) -> None:
         """Remove a file whose contents turned out to be wrong."""
@@ -82,7 +86,6 @@ class Downloads:
         import pooch
 
         pooch.get_logger().setLevel("WARNING")
-        self.folder.mkdir(parents=True, exist_ok=True)
         if not (self.folder / name).exists():
             self.patience.knock(url)
         try:
@@ -116,32 +119,29 @@ class Downloads:
     def _append(self, url: str, part: Path) -> None:
         """Bring ``part`` to its full length, going on where it ends if the host can."""
         import requests
+        import urllib3
 
         have = part.stat().st_size if part.exists() else 0
-        timeout = max(0.1, self.patience.left)
+        wait = max(0.1, self.patience.left)
         start = time.monotonic()
         try:
             with requests.get(
-                url, headers=_headers(have), stream=True, timeout=(timeout, timeout)
+                url, headers=_headers(have), stream=True, timeout=(wait, wait)
             ) as response:
-                have = _accepted(response, have, part)
-                self._write(response, part, have)
-        except requests.Timeout as error:
-            self.patience.charge(time.monotonic() - start)
+                self._write(response, part, _accepted(response, have, part))
+        except (requests.Timeout, urllib3.exceptions.TimeoutError) as error:
+            # Bytes may have come before the silence; only the silence is charged.
+            self.patience.charge(min(time.monotonic() - start, wait))
             raise _Broken("no byte for too long") from error
-        except requests.ConnectionError as error:
-            # requests reports a read that times out in mid-body as a lost connection.
-            if "timed out" in str(error):
-                self.patience.charge(timeout)
+        except (requests.RequestException, urllib3.exceptions.HTTPError) as error:
             raise _Broken(f"connection lost ({type(error).__name__})") from error
-        except requests.RequestException as error:
-            raise _Broken(_one_line(error)) from error
 
     def _write(self, response, part: Path, have: int) -> None:
         expected = response.headers.get("Content-Length")
         got, start = 0, time.monotonic()
         with open(part, "ab" if have else "wb") as stream:
-            for chunk in response.iter_content(CHUNK):
+            # read1 gives what has come; read would wait until a chunk is full.
+            while chunk := response.raw.read1(CHUNK):
                 stream.write(chunk)
                 got += len(chunk)
                 elapsed = time.monotonic() - start
@@ -153,6 +153,19 @@ class Downloads:
 
     def _part(self, name: str) -> Path:
         return self.folder / f".{name}.part"
+
+
+@contextmanager
+def _locked(path: Path) -> Iterator[None]:
+    """Hold a file's lock, so that two processes do not write one beginning; freed by a crash."""
+    try:
+        import fcntl
+    except ImportError:  # not on this system: checksums still refuse a mixture
+        yield
+        return
+    with open(path, "w") as stream:
+        fcntl.flock(stream, fcntl.LOCK_EX)
+        yield
 
 
 def _headers(have: int) -> dict[str, str]:

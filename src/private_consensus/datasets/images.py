@@ -1,3 +1,73 @@
 """Images as rows of pixels in [0, 1]."""
 
 from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from .card import Card
+from .catalogue import entry, module_of
+from .origin import Provenance
+from .prepared import Prepared
+
+if TYPE_CHECKING:
+    from .preparation import Preparation
+
+UNIT = 1 / 255
+BLACK_TO_WHITE = "Pixels are bytes over 255; that range does not depend on the data."
+
+
+def prepare(how: Preparation, raw: Mapping[str, np.ndarray], provenance: Provenance) -> Prepared:
+    """Features ``[rows, pixels]`` in float32 and classes; training images first."""
+    classes = module_of(how.dataset).CLASSES
+    images = np.concatenate([raw["x_train"], raw["x_test"]])
+    labels = np.concatenate([raw["y_train"], raw["y_test"]]).astype(np.int8)
+    rows = np.arange(len(labels))
+    splits = {"train": rows[: len(raw["y_train"])], "test": rows[len(raw["y_train"]) :]}
+    features = images.reshape(len(images), -1) * np.float32(UNIT)
+    return Prepared(
+        features=features,
+        labels=labels,
+        columns=tuple(f"pixel={i}" for i in range(features.shape[1])),
+        protected={},
+        splits=splits,
+        card=_card(how, images, labels, classes, provenance, splits),
+        unit=UNIT,
+    )
+
+
+def _card(
+    how: Preparation,
+    images: np.ndarray,
+    labels: np.ndarray,
+    classes: tuple[str, ...],
+    provenance: Provenance,
+    splits: Mapping[str, np.ndarray],
+) -> Card:
+    about = entry(how.dataset)
+    counts = np.bincount(labels, minlength=len(classes))
+    return Card(
+        dataset=how.dataset,
+        title=about.title,
+        preparation=how.name,
+        rows=len(images),
+        dim=int(images[0].size),
+        columns=("pixel",),
+        label=f"classes {', '.join(classes)}",
+        label_rate=round(float(counts.max() / counts.sum()), 6),
+        splits={name: len(rows) for name, rows in splits.items()},
+        protected={},
+        provenance=provenance,
+        citation=about.citation,
+        notes=(how.because, BLACK_TO_WHITE, "The pictures are means over a class, no record."),
+        marginals={"class": {"values": list(classes), "counts": counts.tolist()}},
+        pictures={c: _mean(images[labels == i]) for i, c in enumerate(classes)},
+    )
+
+
+def _mean(images: np.ndarray) -> list:
+    if not len(images):
+        return []
+    return np.rint(images.mean(axis=0)).astype(int).tolist()

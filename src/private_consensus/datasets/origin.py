@@ -43,6 +43,11 @@ class Provenance:
         """Whether the data were generated, and must be labelled so wherever they show."""
         return self.source == "surrogate"
 
+    @property
+    def publishable(self) -> bool:
+        """Whether the licence lets records be handed on; IPUMS does not."""
+        return "no redistribution" not in self.licence
+
     def to_dict(self) -> dict[str, str]:
         """Plain dictionary, for JSON."""
         return asdict(self)

@@ -65,7 +65,7 @@ class Prepared:
         """Write everything to one ``.npz``, atomically."""
         features = self.features
         if self.unit is not None:
-            features = np.rint(features / self.unit).astype(np.uint8)
+            features = _whole_units(features, self.unit)
         arrays = {
             "features": features,
             "labels": self.labels,
@@ -95,6 +95,15 @@ class Prepared:
                 card=Card.from_dict(json.loads(str(arrays["card"]))),
                 unit=None if np.isnan(unit) else unit,
             )
+
+
+def _whole_units(features: np.ndarray, unit: float, *, block: int = 4096) -> np.ndarray:
+    # In blocks: images are the largest arrays there are, and three copies would be felt.
+    stored = np.empty(features.shape, np.uint8)
+    for start in range(0, len(features), block):
+        part = slice(start, start + block)
+        np.rint(features[part] / unit, out=stored[part], casting="unsafe")
+    return stored
 
 
 def _under(prefix: str, arrays: np.lib.npyio.NpzFile) -> dict[str, np.ndarray]:

@@ -23,7 +23,9 @@ STEEPEST = 4.0
 """Largest log-odds that one value may contribute."""
 
 
-def aggregate(table: pl.DataFrame, schema: Schema, *, digits: int = 5) -> dict[str, Any]:
+def aggregate(
+    table: pl.DataFrame, schema: Schema, *, digits: int = 5, smallest: int = 1, trim: float = 0.0
+) -> dict[str, Any]:
     """One-way marginals and label rates of a table: all that a surrogate needs.
 
     Parameters
@@ -34,9 +36,18 @@ def aggregate(table: pl.DataFrame, schema: Schema, *, digits: int = 5) -> dict[s
         Its schema.
     digits : int
         Decimals kept of shares and rates.
+    smallest : int
+        Categories with fewer records are left out, so that no record can be told.
+    trim : float
+        Share at either end of a numeric column that is left out, for the same reason.
     """
     labels = schema.positives(table)
-    columns = {c: _aggregate_column(table[c], labels, schema, digits) for c in schema.features}
+    columns = {
+        c: _numbers(table[c], labels, digits, trim)
+        if schema.is_numeric(c)
+        else _categories(table[c], labels, digits, smallest)
+        for c in schema.features
+    }
     return {
         "rows": table.height,
         "positive": round(float(labels.mean()), digits),
@@ -56,8 +67,9 @@ def draw(
     Parameters
     ----------
     aggregates : mapping
-        From :func:`aggregate`, with a ``model``: ``label`` (name, negative, positive value),
-        ``loading`` on the latent factor, ``sharpness`` and ``products`` of the label model.
+        From :func:`aggregate`, with a ``model``: ``label`` (name, and the two values or
+        their quantiles), ``loading`` on the latent factor, ``sharpness`` and ``products`` of the
+        label model.
     rows : int
         How many.
     generator : numpy.random.Generator
@@ -74,21 +86,26 @@ def draw(
     columns = tie(columns, generator)
     odds = _log_odds(columns, aggregates)
     positive = generator.random(rows) < _calibrated(odds, aggregates["positive"])
-    name, negative_value, positive_value = model["label"]
-    columns[name] = np.where(positive, positive_value, negative_value)
+    name, *laws = model["label"]
+    low, high = (_values(law, rows, generator) for law in laws)
+    columns[name] = np.where(positive, high, low)
     return pl.DataFrame({n: v.tolist() for n, v in columns.items()})
 
 
-def _aggregate_column(
-    values: pl.Series, labels: pl.Series, schema: Schema, digits: int
-) -> dict[str, Any]:
+def _categories(
+    values: pl.Series, labels: pl.Series, digits: int, smallest: int
+) -> dict[str, list[float]]:
     frame = pl.DataFrame({"value": values, "label": labels}).drop_nulls()
-    if not schema.is_numeric(values.name):
-        counts = frame.group_by("value").agg(pl.len(), pl.col("label").mean()).sort("value")
-        return {
-            value: [round(n / frame.height, digits), round(rate, digits)]
-            for value, n, rate in counts.iter_rows()
-        }
+    counts = frame.group_by("value").agg(pl.len(), pl.col("label").mean()).sort("value")
+    return {
+        value: [round(n / frame.height, digits), round(rate, digits)]
+        for value, n, rate in counts.iter_rows()
+        if n >= smallest
+    }
+
+
+def _numbers(values: pl.Series, labels: pl.Series, digits: int, trim: float) -> dict[str, Any]:
+    frame = pl.DataFrame({"value": values, "label": labels}).drop_nulls()
     zero = frame.filter(pl.col("value") == 0)
     about: dict[str, Any] = {}
     if zero.height > frame.height / 4:
@@ -96,7 +113,7 @@ def _aggregate_column(
         about["zeros"] = [round(zero.height / frame.height, digits), rate]
         frame = frame.filter(pl.col("value") != 0)
     x = frame["value"].to_numpy()
-    quantiles = np.quantile(x, np.linspace(0, 1, BINS + 1), method="nearest")
+    quantiles = np.quantile(x, np.linspace(trim, 1 - trim, BINS + 1), method="nearest")
     bins = _bin(x, quantiles)
     hits = np.bincount(bins, frame["label"].to_numpy(), BINS)
     # Half a case of the mean rate in every bin keeps empty ones defined.
@@ -104,6 +121,14 @@ def _aggregate_column(
     about["quantiles"] = [_plain(q) for q in quantiles]
     about["rates"] = [round(float(r), min(digits, 3)) for r in rates]
     return about
+
+
+def _values(law: Any, rows: int, generator: np.random.Generator) -> Any:
+    """A value for every row, or one drawn between quantiles."""
+    if not isinstance(law, list):
+        return law
+    drawn = np.interp(generator.random(rows), np.linspace(0, 1, len(law)), law)
+    return np.rint(drawn).astype(np.int64)
 
 
 def _draw_column(
