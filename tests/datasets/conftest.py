@@ -1,0 +1,124 @@
+"""A publisher on the loopback, that can be made to fail in every way real ones do."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import pytest
+
+MIRROR_VARIABLE = "PRIVATE_CONSENSUS_MIRROR"
+MIRROR = os.environ.get(MIRROR_VARIABLE)
+
+needs_mirror = pytest.mark.skipif(
+    not MIRROR, reason=f"compares with real data: set {MIRROR_VARIABLE} to a mirror"
+)
+
+
+@dataclass
+class Publisher:
+    """Files by path, and for each path the faults of the coming requests, first one first.
+
+    Faults: an HTTP status; ``("cut", n)`` ends after n bytes; ``("stall", s)`` sends nothing for
+    s seconds; ``("drip", n)`` sends n bytes ten times a second; ``("redirect", url)``.
+    """
+
+    files: dict[str, bytes] = field(default_factory=dict)
+    faults: dict[str, list] = field(default_factory=dict)
+    requests: list[tuple[str, str | None]] = field(default_factory=list)
+    ranges: bool = True
+    url: str = ""
+
+    def answer(self, handler: BaseHTTPRequestHandler) -> None:
+        path, wanted = handler.path, handler.headers.get("Range")
+        self.requests.append((path, wanted))
+        fault = self.faults[path].pop(0) if self.faults.get(path) else None
+        if isinstance(fault, int):
+            return self._empty(handler, fault)
+        if path not in self.files and not isinstance(fault, tuple):
+            return self._empty(handler, 404)
+        kind, amount = fault or (None, None)
+        if kind == "redirect":
+            return self._empty(handler, 302, Location=amount)
+        if kind == "stall":
+            time.sleep(amount)
+        body = self.files[path]
+        start = int(wanted.removeprefix("bytes=").rstrip("-")) if wanted and self.ranges else 0
+        if start >= len(body) > 0:
+            return self._empty(handler, 416)
+        handler.send_response(206 if start else 200)
+        if start:
+            handler.send_header("Content-Range", f"bytes {start}-{len(body) - 1}/{len(body)}")
+        body = body[start:]
+        handler.send_header("Content-Length", str(len(body)))
+        handler.end_headers()
+        if kind == "cut":
+            body = body[:amount]
+        if kind != "drip":
+            handler.wfile.write(body)
+            return None
+        for i in range(0, len(body), amount):
+            handler.wfile.write(body[i : i + amount])
+            handler.wfile.flush()
+            time.sleep(0.1)
+        return None
+
+    @staticmethod
+    def _empty(handler: BaseHTTPRequestHandler, status: int, **headers: str) -> None:
+        handler.send_response(status)
+        for name, value in headers.items():
+            handler.send_header(name, value)
+        handler.send_header("Content-Length", "0")
+        handler.end_headers()
+
+
+@pytest.fixture
+def publisher():
+    """A :class:`Publisher` that answers on the loopback."""
+    here = Publisher()
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self):
+            try:
+                here.answer(self)
+            except (BrokenPipeError, ConnectionResetError):
+                pass
+            self.close_connection = True
+
+        def log_message(self, *_):
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    server.daemon_threads = True
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
+    thread.start()
+    here.url = f"http://127.0.0.1:{server.server_port}"
+    yield here
+    server.shutdown()
+    server.server_close()
+    thread.join()
+
+
+@pytest.fixture(autouse=True)
+def alone(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
+    """No test sees the mirror, the cache, the keys or the proxy of whoever runs it."""
+    for name in (MIRROR_VARIABLE, "IPUMS_API_KEY", "http_proxy", "HTTP_PROXY", "ALL_PROXY"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("PRIVATE_CONSENSUS_CACHE", str(tmp_path / "cache"))
+
+
+@pytest.fixture(scope="session")
+def mirror_path() -> str:
+    """Mirror named by the environment of the test run."""
+    if not MIRROR:
+        pytest.skip(f"compares with real data: set {MIRROR_VARIABLE} to a mirror")
+    return MIRROR
+
+
+def dead_url() -> str:
+    """A URL whose host answers nobody: TEST-NET-1, reserved for documentation."""
+    return "http://192.0.2.1:9/file"
