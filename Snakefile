@@ -1,8 +1,8 @@
 """The whole reproduction.
 
-    snakemake --cores 8                         everything
-    snakemake --cores 2 showkatbakhsh_fig2      one figure
-    snakemake --cores 2 --configfile config/smoke.yaml
+snakemake --cores 8                         everything
+snakemake --cores 2 showkatbakhsh_fig2      one figure
+snakemake --cores 2 --configfile config/smoke.yaml
 """
 
 import os
@@ -25,7 +25,9 @@ configfile: "config/config.yaml"
 try:
     PLAN = load(config, Path(workflow.basedir, "config"))
 except InvalidInput as error:
-    sys.exit("The configuration is not valid:\n  " + "\n  ".join(str(error).splitlines()))
+    sys.exit(
+        "The configuration is not valid:\n  " + "\n  ".join(str(error).splitlines())
+    )
 
 CONFIG = PLAN.config
 SCALE = CONFIG.scale

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import product
+from itertools import pairwise, product
 from typing import Any, Literal
 
 import numpy as np
@@ -143,8 +143,16 @@ def judge(elements: Sequence[Element], runs: int) -> Verdict:
         return Verdict(UNTESTED, "", np.nan, np.nan, np.nan, (np.nan, np.nan), (), runs)
     worst = min(elements, key=lambda element: element.slack)
     states = [element.state for element in elements]
-    return Verdict(verdict_of(states), worst.name, worst.value, worst.low, worst.high,
-                   worst.accept, tuple(elements), runs)  # fmt: skip
+    return Verdict(
+        verdict_of(states),
+        worst.name,
+        worst.value,
+        worst.low,
+        worst.high,
+        worst.accept,
+        tuple(elements),
+        runs,
+    )
 
 
 def evaluate(
@@ -167,8 +175,10 @@ def evaluate(
     for names, statistic, values, accept in prepared:
         low, high, size = _interval(statistic, values, LEVEL, count, name)
         estimate = statistic(values.mean(-1))
-        elements += [Element(*row, region) for *row, region in
-                     zip(names, estimate, low, high, accept, strict=True)]  # fmt: skip
+        elements += [
+            Element(*row, region)
+            for *row, region in zip(names, estimate, low, high, accept, strict=True)
+        ]
         sizes.append(size)
     return judge(elements, min(sizes, default=0))
 
@@ -177,8 +187,12 @@ def _elements_of(test: Test, runs: pl.DataFrame, privacy: pl.DataFrame):
     """Names, statistic of means [..., points], values [points, runs], accepted regions."""
     if test.kind == "private":
         return _private(test, privacy)
-    require(test.kind in ("below", "ratio") or test.against is None, "test.against", test.against,
-            f"nothing for kind {test.kind}")  # fmt: skip
+    require(
+        test.kind in ("below", "ratio") or test.against is None,
+        "test.against",
+        test.against,
+        f"nothing for kind {test.kind}",
+    )
     if test.kind in ("below", "ratio"):
         return _comparison(test, runs)
     return _along(test, runs)
@@ -202,7 +216,7 @@ def _along(test: Test, runs: pl.DataFrame):
 
 def _steps(test: Test, x: np.ndarray):
     sign = 1.0 if test.kind == "decreasing" else -1.0
-    names = [f"{test.x} {a:g} to {b:g}" for a, b in zip(x[:-1], x[1:], strict=True)]
+    names = [f"{test.x} {a:g} to {b:g}" for a, b in pairwise(x)]
     region = (-np.inf, float(np.log1p(test.tolerance)))
     return lambda means: sign * np.diff(_log(means), axis=-1), names, region
 
@@ -222,8 +236,11 @@ def _falls(test: Test, x: np.ndarray):
 def _slope(test: Test, x: np.ndarray):
     centred = np.log(x) - np.log(x).mean()
     region = (test.expected - test.tolerance, test.expected + test.tolerance)
-    return (lambda means: (_log(means) @ centred / (centred @ centred))[..., None],
-            [f"slope in {test.x}"], region)  # fmt: skip
+    return (
+        lambda means: (_log(means) @ centred / (centred @ centred))[..., None],
+        [f"slope in {test.x}"],
+        region,
+    )
 
 
 def _level(test: Test, x: np.ndarray):
@@ -247,16 +264,18 @@ def _comparison(test: Test, runs: pl.DataFrame):
     _, second, other_x = _collect(test.against, runs, test.x, test.each)
     if [list(points) for points in x] != [list(points) for points in other_x]:
         raise InvalidInput("test.against", test.against.run, "the same grid as the series")
-    labels = [f"{test.x} {point:g}{name}" for name, points in zip(names, x, strict=True)
-              for point in points]  # fmt: skip
+    labels = [
+        f"{test.x} {point:g}{name}"
+        for name, points in zip(names, x, strict=True)
+        for point in points
+    ]
     count = len(labels)
     centre = float(np.log(test.expected))
     spread = float(np.log1p(test.tolerance))
     region = (-np.inf, centre) if test.kind == "below" else (centre - spread, centre + spread)
     runs_in_both = min(first.shape[1], second.shape[1])
     values = np.concatenate([first[:, :runs_in_both], second[:, :runs_in_both]])
-    return (labels, lambda m: _log(m[..., :count]) - _log(m[..., count:]), values,
-            [region] * count)  # fmt: skip
+    return (labels, lambda m: _log(m[..., :count]) - _log(m[..., count:]), values, [region] * count)
 
 
 def _private(test: Test, privacy: pl.DataFrame):
@@ -329,22 +348,41 @@ def judge_all(
 ) -> pl.DataFrame:
     """One row a claim and variant, as ``claims.parquet`` holds them."""
     found = [
-        {**_described(identity, claim, variant), "paper": paper, **_judged(identity, variant, tests,
-                                                                         runs, privacy)}
+        {
+            **_described(identity, claim, variant),
+            "paper": paper,
+            **_judged(identity, variant, tests, runs, privacy),
+        }
         for identity, claim in claims.items()
         for variant, tests in claim.variants.items()
-    ]  # fmt: skip
+    ]
     return pl.DataFrame(found, schema=SCHEMA)
 
 
 SCHEMA = {
-    "id": pl.String, "paper": pl.String, "figure": pl.String, "claim": pl.String,
-    "place": pl.String, "variant": pl.String, "headline": pl.Boolean, "reading": pl.String,
-    "verdict": pl.String, "statistic": pl.String, "value": pl.Float64, "low": pl.Float64,
-    "high": pl.Float64, "accept_low": pl.Float64, "accept_high": pl.Float64,
-    "tolerance": pl.Float64, "elements": pl.Int64, "confirmed": pl.Int64,
-    "contradicted": pl.Int64, "because": pl.String, "runs": pl.Int64, "source": pl.String,
-}  # fmt: skip
+    "id": pl.String,
+    "paper": pl.String,
+    "figure": pl.String,
+    "claim": pl.String,
+    "place": pl.String,
+    "variant": pl.String,
+    "headline": pl.Boolean,
+    "reading": pl.String,
+    "verdict": pl.String,
+    "statistic": pl.String,
+    "value": pl.Float64,
+    "low": pl.Float64,
+    "high": pl.Float64,
+    "accept_low": pl.Float64,
+    "accept_high": pl.Float64,
+    "tolerance": pl.Float64,
+    "elements": pl.Int64,
+    "confirmed": pl.Int64,
+    "contradicted": pl.Int64,
+    "because": pl.String,
+    "runs": pl.Int64,
+    "source": pl.String,
+}
 
 
 def _described(identity: str, claim: Claim, variant: str) -> dict[str, Any]:

@@ -62,9 +62,13 @@ def _parser() -> argparse.ArgumentParser:
     running.add_argument(
         "--quantity", default="released", help="what is measured (default released)"
     )
-    running.add_argument("--set", action="append", default=[], metavar="PART.KEY=VALUE",
-                         help="algorithm.KEY, problem.KEY or network.KEY; may be repeated")  # fmt:
-                         skip
+    running.add_argument(
+        "--set",
+        action="append",
+        default=[],
+        metavar="PART.KEY=VALUE",
+        help="algorithm.KEY, problem.KEY or network.KEY; may be repeated",
+    )
     running.add_argument("--mirror", help="folder or URL with the publishers' files")
     running.set_defaults(command=_run)
 
@@ -111,30 +115,39 @@ def _describe(options) -> None:
     OUT.print("\n" + (inspect.getdoc(built) or ""), highlight=False, markup=False)
     if inspect.isclass(built):
         OUT.print(f"\nHides: {built.relation}", highlight=False)
-        _print_table(["parameter", "default"],
-                     [(f.name, repr(f.default)) for f in dataclasses.fields(built)])  # fmt: skip
+        _print_table(
+            ["parameter", "default"], [(f.name, repr(f.default)) for f in dataclasses.fields(built)]
+        )
 
 
 def _run(options) -> None:
     cell = _cell(options)
     with Progress(console=OUT, transient=True) as bar:
         task = bar.add_task(f"{options.algorithm}, {options.runs} runs", total=options.runs)
-        runs, private = run_cell(cell, _prepared(cell, options),
-                                 lambda done, of: bar.update(task, completed=done, total=of))  #
-                                 fmt: skip
+        runs, private = run_cell(
+            cell,
+            _prepared(cell, options),
+            lambda done, of: bar.update(task, completed=done, total=of),
+        )
     error = (pl.col("value").std(ddof=1).fill_null(0.0) / pl.len().sqrt()).alias("error")
     shown = runs.group_by("t").agg(pl.col("value").mean(), error).sort("t")
     metric = cell["measures"][0][1]
     picked = shown[_log_spaced(shown.height, 12)]
-    _print_table(["t", metric, "standard error"],
-                 [(str(t), f"{m:.4g}", f"{e:.2g}") for t, m, e in picked.iter_rows()])  # fmt: skip
+    _print_table(
+        ["t", metric, "standard error"],
+        [(str(t), f"{m:.4g}", f"{e:.2g}") for t, m, e in picked.iter_rows()],
+    )
     _print_plot(shown["t"].to_numpy(), shown["value"].to_numpy(), metric)
     row = private.row(0, named=True)
-    _print_table(["privacy", "epsilon"], [
-        ("claimed", f"{row['epsilon_claimed']:.4g}"),
-        ("by the paper's formula", f"{row['epsilon_formula']:.4g}"),
-        (f"by the accountant ({row['accountant']})", f"{row['epsilon_accountant']:.4g}"),
-    ], caption=f"delta = {row['delta']:g}; {row['relation']}; {row['verdict']}")  # fmt: skip
+    _print_table(
+        ["privacy", "epsilon"],
+        [
+            ("claimed", f"{row['epsilon_claimed']:.4g}"),
+            ("by the paper's formula", f"{row['epsilon_formula']:.4g}"),
+            (f"by the accountant ({row['accountant']})", f"{row['epsilon_accountant']:.4g}"),
+        ],
+        caption=f"delta = {row['delta']:g}; {row['relation']}; {row['verdict']}",
+    )
 
 
 def _cell(options) -> dict[str, Any]:
@@ -142,8 +155,12 @@ def _cell(options) -> dict[str, Any]:
     for text in options.set:
         path, equals, value = text.partition("=")
         part, _, key = path.partition(".")
-        require(bool(equals and key) and part in parts, "--set", text,
-                "PART.KEY=VALUE with PART algorithm, problem or network")  # fmt: skip
+        require(
+            bool(equals and key) and part in parts,
+            "--set",
+            text,
+            "PART.KEY=VALUE with PART algorithm, problem or network",
+        )
         parts[part][key] = _value(value)
     algorithms.load(options.algorithm)
     module = problems.load(options.problem)
@@ -151,15 +168,25 @@ def _cell(options) -> dict[str, Any]:
     metric = options.metric or next(iter(metrics))
     require(metric in metrics, "--metric", metric, f"one of {', '.join(metrics)}")
     setting = {
-        "columns": {}, "variant": "run", "reading": "resolved", "horizon": options.horizon,
+        "columns": {},
+        "variant": "run",
+        "reading": "resolved",
+        "horizon": options.horizon,
         "budget": {"epsilon": options.epsilon, "delta": options.delta},
         "problem": {"name": options.problem, **module.EXAMPLE, **parts["problem"]},
         "network": {"name": options.network, "agents": options.agents, **parts["network"]},
         "algorithm": parts["algorithm"],
-    }  # fmt: skip
-    return {"experiment": "command line", "algorithm": options.algorithm, "seed": options.seed,
-            "runs": options.runs, "measures": [[options.quantity, metric]], "groups": {},
-            "iterations": list(range(1, options.horizon + 1)), "settings": [setting]}  # fmt: skip
+    }
+    return {
+        "experiment": "command line",
+        "algorithm": options.algorithm,
+        "seed": options.seed,
+        "runs": options.runs,
+        "measures": [[options.quantity, metric]],
+        "groups": {},
+        "iterations": list(range(1, options.horizon + 1)),
+        "settings": [setting],
+    }
 
 
 def _prepared(cell, options) -> dict[str, Any]:
@@ -169,8 +196,9 @@ def _prepared(cell, options) -> dict[str, Any]:
     from .datasets import PREPARATIONS, Acquisition, acquire, prepare
 
     require(name in PREPARATIONS, "problem.prepared", name, f"one of {', '.join(PREPARATIONS)}")
-    raw, provenance = acquire(PREPARATIONS[name].dataset, Acquisition(mirror=options.mirror),
-                              seed=options.seed)  # fmt: skip
+    raw, provenance = acquire(
+        PREPARATIONS[name].dataset, Acquisition(mirror=options.mirror), seed=options.seed
+    )
     OUT.print(f"data: {provenance.dataset} ({provenance.source})")
     return {name: prepare(name, raw, provenance)}
 
@@ -179,21 +207,34 @@ def _privacy(options) -> None:
     from .privacy import Budget, Release
 
     def release(scale: float) -> list[Release]:
-        return [Release(options.mechanism, sensitivity=options.sensitivity, scale=scale,
-                        count=options.count)]  # fmt: skip
+        return [
+            Release(
+                options.mechanism, sensitivity=options.sensitivity, scale=scale, count=options.count
+            )
+        ]
 
     if options.scale is not None:
         require(options.scale > 0, "--scale", options.scale, "a number > 0")
         guarantee = privacy.account(release(options.scale), options.delta)
-        _print_table(["quantity", "value"], [
-            ("epsilon", f"{guarantee.epsilon:.6g}"), ("delta", f"{options.delta:g}"),
-            ("by", guarantee.method), ("proven", "yes" if guarantee.proven else "no"),
-        ])  # fmt: skip
+        _print_table(
+            ["quantity", "value"],
+            [
+                ("epsilon", f"{guarantee.epsilon:.6g}"),
+                ("delta", f"{options.delta:g}"),
+                ("by", guarantee.method),
+                ("proven", "yes" if guarantee.proven else "no"),
+            ],
+        )
         return
     scale = privacy.calibrate(release, Budget(options.epsilon, options.delta))
-    _print_table(["quantity", "value"], [("scale", f"{scale:.6g}"),
-                                         ("epsilon", f"{options.epsilon:g}"),
-                                         ("delta", f"{options.delta:g}")])  # fmt: skip
+    _print_table(
+        ["quantity", "value"],
+        [
+            ("scale", f"{scale:.6g}"),
+            ("epsilon", f"{options.epsilon:g}"),
+            ("delta", f"{options.delta:g}"),
+        ],
+    )
 
 
 def _data(options) -> None:

@@ -42,11 +42,18 @@ class Network:
     mixing: np.ndarray
 
     def __post_init__(self):
-        require(self.adjacency.shape == self.mixing.shape, "network.mixing",
-                self.mixing.shape, f"the shape of the adjacency, {self.adjacency.shape}")  # fmt:
-                skip
-        require(bool(connected(self.adjacency).all()), "network", "disconnected graph",
-                "a connected graph")  # fmt: skip
+        require(
+            self.adjacency.shape == self.mixing.shape,
+            "network.mixing",
+            self.mixing.shape,
+            f"the shape of the adjacency, {self.adjacency.shape}",
+        )
+        require(
+            bool(connected(self.adjacency).all()),
+            "network",
+            "disconnected graph",
+            "a connected graph",
+        )
 
     @property
     def n_agents(self) -> int:
@@ -149,9 +156,12 @@ def erdos_renyi(streams: Streams, agents: int, *, probability: float) -> np.ndar
 def random_edges(streams: Streams, agents: int, *, edges: int) -> np.ndarray:
     """One connected graph a run, uniform among those with a given number of links."""
     pairs = agents * (agents - 1) // 2
-    require(agents - 1 <= edges <= pairs, "network.edges", edges,
-            f"between {agents - 1} (a tree) and {pairs} (all pairs) for {agents} agents")  # fmt:
-            skip
+    require(
+        agents - 1 <= edges <= pairs,
+        "network.edges",
+        edges,
+        f"between {agents - 1} (a tree) and {pairs} (all pairs) for {agents} agents",
+    )
 
     def attempt(generator):
         ranks = generator.random((_BATCH, pairs)).argsort(axis=1).argsort(axis=1)
@@ -161,10 +171,12 @@ def random_edges(streams: Streams, agents: int, *, edges: int) -> np.ndarray:
 
 
 def _connected_draws(streams, agents, attempt, key, value) -> np.ndarray:
-    return np.stack([
-        _first_connected(generator, agents, attempt, key, value)
-        for generator in streams.generators("graph")
-    ])  # fmt: skip
+    return np.stack(
+        [
+            _first_connected(generator, agents, attempt, key, value)
+            for generator in streams.generators("graph")
+        ]
+    )
 
 
 def _first_connected(generator, agents, attempt, key, value) -> np.ndarray:
@@ -178,8 +190,11 @@ def _first_connected(generator, agents, attempt, key, value) -> np.ndarray:
         found = np.flatnonzero(connected(adjacency))
         if found.size:
             return adjacency[found[0]]
-    raise InvalidInput(key, value, f"a graph of {agents} agents that can be connected "
-                       f"(none in {MAX_ATTEMPTS} draws)")  # fmt: skip
+    raise InvalidInput(
+        key,
+        value,
+        f"a graph of {agents} agents that can be connected (none in {MAX_ATTEMPTS} draws)",
+    )
 
 
 def named(graph: str, agents: int) -> np.ndarray:
@@ -197,8 +212,12 @@ def named(graph: str, agents: int) -> np.ndarray:
 def from_edges(agents: int, edges: list[tuple[int, int]]) -> np.ndarray:
     """Adjacency of a list of links between agents numbered from 1, as papers print them."""
     numbers = [number for edge in edges for number in edge]
-    require(all(1 <= number <= agents for number in numbers), "network.edges", edges,
-            f"pairs of agents numbered 1 to {agents}")  # fmt: skip
+    require(
+        all(1 <= number <= agents for number in numbers),
+        "network.edges",
+        edges,
+        f"pairs of agents numbered 1 to {agents}",
+    )
     graph = nx.Graph([(i - 1, j - 1) for i, j in edges])
     graph.add_nodes_from(range(agents))
     return nx.to_numpy_array(graph, nodelist=range(agents), dtype=bool)
@@ -232,7 +251,11 @@ def build(
     elif name == "edges":
         adjacency = from_edges(agents, **parameters)
     else:
-        require(not parameters, f"network.{next(iter(parameters), '')}", parameters,
-                f"no parameters for {name}")  # fmt: skip
+        require(
+            not parameters,
+            f"network.{next(iter(parameters), '')}",
+            parameters,
+            f"no parameters for {name}",
+        )
         adjacency = named(name, agents)
     return Network(adjacency, MIXINGS[weights](adjacency, **mixing_parameters))

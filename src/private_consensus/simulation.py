@@ -107,9 +107,9 @@ def simulate(
     joined = []
     for index in range(len(settings)):
         keys = parts[0][index]
-        joined.append({
-            key: np.concatenate([part[index][key] for part in parts])[:runs] for key in keys
-        })  # fmt: skip
+        joined.append(
+            {key: np.concatenate([part[index][key] for part in parts])[:runs] for key in keys}
+        )
     return Records(joined)
 
 

@@ -25,17 +25,31 @@ X = [1.0, 2.0, 4.0, 8.0]
 def measurements(run: str, means, *, spread=0.1, seed=0, x=X, **columns) -> pl.DataFrame:
     """Positive measurements with the given means along ``x``; the noise is common to all curves."""
     noise = np.random.default_rng(seed).normal(1.0, spread, size=(len(x), RUNS))
-    return pl.DataFrame({
-        "experiment": "e", "algorithm": "a", "variant": run, "quantity": "released",
-        "metric": "error",
-        "x": np.repeat(np.array(x, float), RUNS), "run": np.tile(np.arange(RUNS), len(x)),
-        "value": (np.array(means)[:, None] * noise).ravel(), **columns,
-    })  # fmt: skip
+    return pl.DataFrame(
+        {
+            "experiment": "e",
+            "algorithm": "a",
+            "variant": run,
+            "quantity": "released",
+            "metric": "error",
+            "x": np.repeat(np.array(x, float), RUNS),
+            "run": np.tile(np.arange(RUNS), len(x)),
+            "value": (np.array(means)[:, None] * noise).ravel(),
+            **columns,
+        }
+    )
 
 
-NO_PRIVACY = pl.DataFrame({"experiment": ["e"], "algorithm": ["a"], "variant": ["one"],
-                           "epsilon_claimed": [1.0], "epsilon_accountant": [0.9], "source":
-                           ["made"]})  # fmt: skip
+NO_PRIVACY = pl.DataFrame(
+    {
+        "experiment": ["e"],
+        "algorithm": ["a"],
+        "variant": ["one"],
+        "epsilon_claimed": [1.0],
+        "epsilon_accountant": [0.9],
+        "source": ["made"],
+    }
+)
 
 
 def series(run="one", **where):
@@ -162,10 +176,14 @@ def test_verdicts_are_the_same_however_often_asked():
 
 def test_rows_name_headline_reading_and_source():
     claim = Claim(
-        claim="falls", place="here", figure="f", because="wording", headline="one",
+        claim="falls",
+        place="here",
+        figure="f",
+        because="wording",
+        headline="one",
         variants={"one": [Test(kind="falls", series=series(), x="x")], "two": []},
         reading={"two": "literal"},
-    )  # fmt: skip
+    )
     table = judge_all({"c": claim}, measurements("one", FALLING), NO_PRIVACY, paper="p")
     assert table["verdict"].to_list() == [HELD, UNTESTED]
     assert table["headline"].to_list() == [True, False]

@@ -218,11 +218,21 @@ def test_the_batched_algorithm_equals_a_loop_over_runs_and_agents(problem, netwo
     for t in range(1, 9):
         unit = next(units)
         scale = algorithm.noise / problem.records * t**-0.75
-        y = np.stack([
-            reference_step(y[r], problem.means[r], problem.records, problem.box,
-                           network.mixing[r], scale, unit[r], t)
-            for r in range(len(y))
-        ])  # fmt: skip
+        y = np.stack(
+            [
+                reference_step(
+                    y[r],
+                    problem.means[r],
+                    problem.records,
+                    problem.box,
+                    network.mixing[r],
+                    scale,
+                    unit[r],
+                    t,
+                )
+                for r in range(len(y))
+            ]
+        )
     assert np.allclose(released, y, rtol=1e-12, atol=1e-12)
 
 
@@ -258,7 +268,7 @@ def test_unknown_switches_are_refused(call, message):
 
 
 def test_pure_privacy_cannot_be_had_from_gaussian_noise(problem, network):
-    with pytest.raises(InvalidInput, match="budget.delta: found 0"):
+    with pytest.raises(InvalidInput, match=r"budget.delta: found 0"):
         GradientDescent().calibrate(Budget(1.0, 0.0), problem, network, 10)
 
 

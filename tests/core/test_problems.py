@@ -52,17 +52,22 @@ def test_batched_gradient_equals_a_loop_over_agents(logistic):
 def test_gradients_of_data_that_differ_between_runs(logistic):
     x = np.random.default_rng(3).normal(size=(2, 3, AGENTS, logistic.dim))
     repeated = logistic_regression.LogisticRegression(
-        np.stack([logistic.features] * 3), np.stack([logistic.labels] * 3),
-        logistic.test_features, logistic.test_labels, logistic.weight, logistic.ridge,
-    )  # fmt: skip
+        np.stack([logistic.features] * 3),
+        np.stack([logistic.labels] * 3),
+        logistic.test_features,
+        logistic.test_labels,
+        logistic.weight,
+        logistic.ridge,
+    )
     assert np.allclose(repeated.gradient(x), logistic.gradient(x))
 
 
 def test_optimum_of_the_sum_agrees_with_scikit_learn(logistic):
     features = logistic.features.reshape(-1, logistic.dim)
     labels = logistic.labels.reshape(-1)
-    reference = Reference(C=1 / (AGENTS * logistic.ridge), fit_intercept=False, tol=1e-12,
-                          solver="newton-cholesky").fit(features, labels)  # fmt: skip
+    reference = Reference(
+        C=1 / (AGENTS * logistic.ridge), fit_intercept=False, tol=1e-12, solver="newton-cholesky"
+    ).fit(features, labels)
     assert np.allclose(logistic.optimum, reference.coef_[0], atol=1e-6)
     assert logistic.excess(logistic.optimum) == pytest.approx(0, abs=1e-14)
     assert logistic.excess(reference.coef_[0] + 0.1) > 1e-4

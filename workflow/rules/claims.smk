@@ -11,6 +11,8 @@ rule judge_claims:
         "results/{scale}/logs/claims.{paper}.log",
     benchmark:
         "results/{scale}/timings/claims.{paper}.tsv"
+    conda:
+        "../../environment.yml"
     threads: 1
     resources:
         mem_mb=1500,
@@ -23,8 +25,6 @@ rule judge_claims:
         code=code_of("judge_claims.py"),
     message:
         "claims of {wildcards.paper}"
-    conda:
-        "../../environment.yml"
     script:
         "../scripts/judge_claims.py"
 
@@ -40,6 +40,8 @@ rule gather:
         "results/{scale}/logs/gather.log",
     benchmark:
         "results/{scale}/timings/gather.tsv"
+    conda:
+        "../../environment.yml"
     threads: 1
     resources:
         mem_mb=500,
@@ -48,7 +50,5 @@ rule gather:
         code=code_of("gather.py"),
     message:
         "all claims and all privacy statements"
-    conda:
-        "../../environment.yml"
     script:
         "../scripts/gather.py"

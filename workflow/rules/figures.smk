@@ -19,19 +19,21 @@ rule draw_figure:
         "results/{scale}/logs/figure.{figure}.log",
     benchmark:
         "results/{scale}/timings/figure.{figure}.tsv"
+    conda:
+        "../../environment.yml"
     threads: 1
     resources:
         mem_mb=800,
         runtime=5,
     params:
         figure=lambda w: PLAN.figures[w.figure].model_dump(mode="json"),
-        styles=lambda w: {name: style.model_dump() for name, style in PLAN.styles.items()},
+        styles=lambda w: {
+            name: style.model_dump() for name, style in PLAN.styles.items()
+        },
         paper=lambda w: PLAN.paper_of(w.figure),
         code=code_of_figure,
     message:
         "figure {wildcards.figure}"
-    conda:
-        "../../environment.yml"
     script:
         "../scripts/draw_figure.py"
 

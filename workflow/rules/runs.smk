@@ -11,6 +11,8 @@ rule run_cell:
         "results/{scale}/logs/{experiment}.{algorithm}.log",
     benchmark:
         "results/{scale}/timings/{experiment}.{algorithm}.tsv"
+    conda:
+        "../../environment.yml"
     threads: 1
     resources:
         mem_mb=1500,
@@ -20,7 +22,5 @@ rule run_cell:
         code=code_of_cell,
     message:
         "{wildcards.experiment}: {wildcards.algorithm}"
-    conda:
-        "../../environment.yml"
     script:
         "../scripts/run_cell.py"

@@ -7,7 +7,8 @@ from private_consensus.plotting.theme import save
 
 name, figure = snakemake.wildcards.figure, snakemake.params.figure
 with logged(snakemake.log[0], figure):
-    pairs = [(read(r), read(p)) for r, p in zip(snakemake.input.runs, snakemake.input.privacy)]
+    files = zip(snakemake.input.runs, snakemake.input.privacy, strict=True)
+    pairs = [(read(runs), read(privacy)) for runs, privacy in files]
     cells = {
         (runs["experiment"][0], runs["algorithm"][0]): (runs, privacy) for runs, privacy in pairs
     }

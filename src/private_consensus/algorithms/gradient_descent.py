@@ -80,8 +80,12 @@ class GradientDescent(Iterative):
     source: ClassVar[str] = "Paper 000, Algorithm 1, eqs. (8)-(12), Theorems 1 and 2"
 
     def __post_init__(self):
-        for key, allowed in (("stage_two", STAGE_TWO), ("calibration", CALIBRATIONS),
-                             ("sensitivity", SENSITIVITIES), ("spending", SPENDINGS)):  # fmt: skip
+        for key, allowed in (
+            ("stage_two", STAGE_TWO),
+            ("calibration", CALIBRATIONS),
+            ("sensitivity", SENSITIVITIES),
+            ("spending", SPENDINGS),
+        ):
             value = getattr(self, key)
             require(value in allowed, f"algorithm.{key}", value, f"one of {', '.join(allowed)}")
 
@@ -121,8 +125,12 @@ class GradientDescent(Iterative):
         scale = self.noise * first * t**-self.decay
         if self.stage_two == "repaired":
             return [Release("gaussian", sensitivity=sensitivity, scale=scale)]
-        last = Release("exact", sensitivity=float(sensitivity[-1]), scale=0.0,
-                       note="Stage II broadcasts x(T) without noise")  # fmt: skip
+        last = Release(
+            "exact",
+            sensitivity=float(sensitivity[-1]),
+            scale=0.0,
+            note="Stage II broadcasts x(T) without noise",
+        )
         earlier = Release("gaussian", sensitivity=sensitivity[:-1], scale=scale[:-1])
         return [earlier, last] if horizon > 1 else [last]
 
@@ -170,8 +178,15 @@ class GradientDescent(Iterative):
         inverse_kappa = np.atleast_1d(self.noise)[:, None] ** 2 / (2.0 * np.sqrt(T))
         distance = (problem.target**2).sum(-1)
         rate = second_eigenvalue(network.mixing)
-        bound = theorem_2_bound(T, inverse_kappa, problem.lipschitz, first_step(problem),
-                                problem.dim, rate, distance=distance)  # fmt: skip
+        bound = theorem_2_bound(
+            T,
+            inverse_kappa,
+            problem.lipschitz,
+            first_step(problem),
+            problem.dim,
+            rate,
+            distance=distance,
+        )
         return bound / distance
 
     def stage_two_start(self, state: State) -> np.ndarray:

@@ -30,9 +30,16 @@ def run_cell(
         specifications = [cell["settings"][members[0]] for members in distinct]
         environment = environment_of(specifications[0], prepared)
         settings = [setting_of(cell["algorithm"], spec) for spec in specifications]
-        records = simulate(settings, environment, root=cell["seed"], groups=cell["groups"],
-                           runs=cell["runs"], watch=watch, block=cell.get("block", BLOCK),
-                           progress=progress)  # fmt: skip
+        records = simulate(
+            settings,
+            environment,
+            root=cell["seed"],
+            groups=cell["groups"],
+            runs=cell["runs"],
+            watch=watch,
+            block=cell.get("block", BLOCK),
+            progress=progress,
+        )
         pairs = [(index, member) for index, members in enumerate(distinct) for member in members]
         shared = pl.DataFrame(pairs, schema=["setting", "member"], orient="row")
         measured.append(pl.DataFrame(records.rows()).join(shared, on="setting").drop("setting"))
@@ -107,9 +114,14 @@ def privacy_verdict(
 def _labels(cell: Mapping[str, Any]) -> pl.DataFrame:
     columns = defaultdict(list)
     for member, spec in enumerate(cell["settings"]):
-        row = {"member": member, "experiment": cell["experiment"], "algorithm": cell["algorithm"],
-               "variant": spec["variant"], "reading": spec["reading"], **spec["columns"]}  # fmt:
-               skip
+        row = {
+            "member": member,
+            "experiment": cell["experiment"],
+            "algorithm": cell["algorithm"],
+            "variant": spec["variant"],
+            "reading": spec["reading"],
+            **spec["columns"],
+        }
         for key, value in row.items():
             columns[key].append(float(value) if isinstance(value, float) else value)
     return pl.DataFrame(dict(columns), strict=False)

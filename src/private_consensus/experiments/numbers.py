@@ -10,9 +10,17 @@ import polars as pl
 from ..errors import require
 
 FIXED = (
-    "experiment", "algorithm", "variant", "reading", "quantity", "metric", "t", "run", "value",
+    "experiment",
+    "algorithm",
+    "variant",
+    "reading",
+    "quantity",
+    "metric",
+    "t",
+    "run",
+    "value",
     "source",
-)  # fmt: skip
+)
 INTERVAL = "mean +- standard error"
 
 

@@ -47,8 +47,11 @@ class Plan:
 
     def cells(self) -> list[tuple[str, str]]:
         """All (experiment, algorithm) pairs."""
-        return [(name, algorithm) for name, experiment in self.experiments.items()
-                for algorithm in experiment.algorithms]  # fmt: skip
+        return [
+            (name, algorithm)
+            for name, experiment in self.experiments.items()
+            for algorithm in experiment.algorithms
+        ]
 
     def cell(self, experiment: str, algorithm: str) -> dict[str, Any]:
         """One cell, as plain JSON."""
@@ -63,8 +66,11 @@ class Plan:
 
     def cells_of(self, figure: str) -> list[tuple[str, str]]:
         """Cells whose numbers a figure shows."""
-        pairs = [(panel.experiment, curve.algorithm) for panel in self.figures[figure].panels
-                 for curve in panel.curves]  # fmt: skip
+        pairs = [
+            (panel.experiment, curve.algorithm)
+            for panel in self.figures[figure].panels
+            for curve in panel.curves
+        ]
         return sorted(set(pairs))
 
     def preparations(self, experiment: str) -> list[str]:
@@ -127,10 +133,15 @@ def expand(experiment: Experiment, name: str, algorithm: str, config: Config) ->
             changes = {experiment.axes[key].set: value for key, value in columns.items()}
             # A variant has the last word: "one shot" keeps its horizon on a grid of horizons.
             setting = _patched(experiment, {**extra, **changes, **chosen.set})
-            settings.append({"columns": columns, "variant": variant,
-                             "reading": chosen.reading, **setting})  # fmt: skip
-    groups = {"data": name, "graph": name, "noise": f"{name} {algorithm}",
-              "sampling": f"{name} {algorithm}"}  # fmt: skip
+            settings.append(
+                {"columns": columns, "variant": variant, "reading": chosen.reading, **setting}
+            )
+    groups = {
+        "data": name,
+        "graph": name,
+        "noise": f"{name} {algorithm}",
+        "sampling": f"{name} {algorithm}",
+    }
     return {
         "experiment": name,
         "algorithm": algorithm,
@@ -154,8 +165,9 @@ def _patched(experiment: Experiment, changes: Mapping[str, Any]) -> dict[str, An
     for path, value in changes.items():
         _assign(base, path, copy.deepcopy(value))
     budget = base["budget"]
-    budget["delta"] = resolve_delta(budget["delta"], agents=base["network"]["agents"],
-                                    records=base["problem"].get("records", 1))  # fmt: skip
+    budget["delta"] = resolve_delta(
+        budget["delta"], agents=base["network"]["agents"], records=base["problem"].get("records", 1)
+    )
     return base
 
 

@@ -66,8 +66,13 @@ def sources(paths: Iterable[str | Path]) -> str:
 def logged(path: str | Path, settings: Any) -> Iterator[None]:
     """Log to a file: settings and versions first, wall time last, an error in full."""
     Path(path).parent.mkdir(parents=True, exist_ok=True)
-    logging.basicConfig(filename=path, filemode="w", level=logging.INFO, force=True,
-                        format="%(asctime)s %(levelname)s %(message)s")  # fmt: skip
+    logging.basicConfig(
+        filename=path,
+        filemode="w",
+        level=logging.INFO,
+        force=True,
+        format="%(asctime)s %(levelname)s %(message)s",
+    )
     logging.info("settings %s", json.dumps(settings, sort_keys=True, default=str))
     logging.info("versions %s", versions())
     begin = time.perf_counter()
@@ -81,5 +86,7 @@ def logged(path: str | Path, settings: Any) -> Iterator[None]:
 
 def versions() -> dict[str, str]:
     """Versions of Python and of the libraries that numbers depend on."""
-    return {"python": platform.python_version(),
-            **{name: importlib.metadata.version(name) for name in WATCHED}}  # fmt: skip
+    return {
+        "python": platform.python_version(),
+        **{name: importlib.metadata.version(name) for name in WATCHED},
+    }

@@ -23,8 +23,13 @@ def curves(
         panel_chart(numbers.filter(pl.col("panel") == panel["title"]), panel, styles, position)
         for position, panel in enumerate(figure["panels"])
     ]
-    chart = panels[0] if len(panels) == 1 else alt.hconcat(*panels, spacing=36).resolve_scale(
-        color="independent", strokeDash="independent")  # fmt: skip
+    chart = (
+        panels[0]
+        if len(panels) == 1
+        else alt.hconcat(*panels, spacing=36).resolve_scale(
+            color="independent", strokeDash="independent"
+        )
+    )
     return finish(chart, figure["title"], numbers["source"][0])
 
 
@@ -47,22 +52,34 @@ def panel_chart(
     opacity = alt.when(switch)
     base = alt.Chart(shown.to_pandas()).encode(x=x, color=colour)
     band = base.mark_area(clip=True).encode(
-        alt.Y("low:Q").scale(y_scale), alt.Y2("high:Q"),
-        opacity=opacity.then(alt.value(0.18)).otherwise(alt.value(0.0)))  # fmt: skip
+        alt.Y("low:Q").scale(y_scale),
+        alt.Y2("high:Q"),
+        opacity=opacity.then(alt.value(0.18)).otherwise(alt.value(0.0)),
+    )
     line = base.mark_line(clip=True, strokeWidth=1.8).encode(
-        y, strokeDash=dash, opacity=opacity.then(alt.value(1.0)).otherwise(alt.value(0.08)))  # fmt:
-        skip
-    tooltip = [alt.Tooltip("curve:N"), alt.Tooltip("x:Q", title=panel["x_title"], format=".4~g"),
-               alt.Tooltip("exact:Q", title=panel["y_title"], format=".4~g"),
-               alt.Tooltip("low:Q", format=".4~g"), alt.Tooltip("high:Q", format=".4~g"),
-               alt.Tooltip("runs:Q")]  # fmt: skip
+        y, strokeDash=dash, opacity=opacity.then(alt.value(1.0)).otherwise(alt.value(0.08))
+    )
+    tooltip = [
+        alt.Tooltip("curve:N"),
+        alt.Tooltip("x:Q", title=panel["x_title"], format=".4~g"),
+        alt.Tooltip("exact:Q", title=panel["y_title"], format=".4~g"),
+        alt.Tooltip("low:Q", format=".4~g"),
+        alt.Tooltip("high:Q", format=".4~g"),
+        alt.Tooltip("runs:Q"),
+    ]
     dots = base.mark_point(filled=True, size=26, clip=True).encode(
-        y, tooltip=tooltip,
-        shape=alt.Shape("place:N").scale(domain=["on the axis", "below the axis"],
-                                         range=["circle", "triangle-down"]).legend(None),
-        opacity=opacity.then(alt.value(1.0)).otherwise(alt.value(0.08)))  # fmt: skip
-    return alt.layer(band, line, dots).add_params(switch).properties(
-        width=WIDTH, height=HEIGHT, title=panel["title"])  # fmt: skip
+        y,
+        tooltip=tooltip,
+        shape=alt.Shape("place:N")
+        .scale(domain=["on the axis", "below the axis"], range=["circle", "triangle-down"])
+        .legend(None),
+        opacity=opacity.then(alt.value(1.0)).otherwise(alt.value(0.08)),
+    )
+    return (
+        alt.layer(band, line, dots)
+        .add_params(switch)
+        .properties(width=WIDTH, height=HEIGHT, title=panel["title"])
+    )
 
 
 def _named(points: pl.DataFrame, styles) -> pl.DataFrame:
@@ -79,10 +96,17 @@ def _named(points: pl.DataFrame, styles) -> pl.DataFrame:
 def _look_of(shown: pl.DataFrame, panel, styles) -> dict[str, list]:
     if (shown["series"] != "").any():
         names = shown["curve"].unique(maintain_order=True).to_list()
-        require(len(names) <= len(OKABE_ITO), "panel.curves", len(names),
-                f"at most {len(OKABE_ITO)} curves along an axis")  # fmt: skip
-        return {"domain": names, "colour": list(OKABE_ITO[: len(names)]),
-                "dash": [[1, 0]] * len(names)}  # fmt: skip
+        require(
+            len(names) <= len(OKABE_ITO),
+            "panel.curves",
+            len(names),
+            f"at most {len(OKABE_ITO)} curves along an axis",
+        )
+        return {
+            "domain": names,
+            "colour": list(OKABE_ITO[: len(names)]),
+            "dash": [[1, 0]] * len(names),
+        }
     return look(styles, shown["style"].unique(maintain_order=True).to_list())
 
 

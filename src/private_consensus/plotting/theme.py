@@ -65,8 +65,9 @@ def source_note(source: str) -> tuple[str, str]:
 def finish(chart: alt.Chart, title: str, source: str) -> alt.Chart:
     """Title, data source and theme."""
     note, colour = source_note(source)
-    heading = alt.TitleParams(title, subtitle=note, subtitleColor=colour, fontSize=14,
-                              fontWeight="bold", offset=12)  # fmt: skip
+    heading = alt.TitleParams(
+        title, subtitle=note, subtitleColor=colour, fontSize=14, fontWeight="bold", offset=12
+    )
     return chart.properties(title=heading).configure(**CONFIG)
 
 

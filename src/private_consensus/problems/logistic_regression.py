@@ -71,7 +71,7 @@ class LogisticRegression(Problem):
 
     @property
     def record_gradient_change(self) -> float:
-        """Each record's gradient has norm at most ``w``, so a replacement moves it by at most 2w."""
+        """Each record's gradient has norm at most ``w``, so a replacement moves it by 2w."""
         return 2.0 * self.weight
 
     @property
@@ -97,7 +97,7 @@ class LogisticRegression(Problem):
 
     @cached_property
     def optimum(self) -> np.ndarray:
-        r""":math:`x^*`, the minimiser of :math:`\sum_i f_i` over the box, for data that runs share."""
+        r""":math:`x^*`, the minimiser of :math:`\sum_i f_i` over the box; runs share the data."""
         require(self.features.ndim == 3, "features", self.features.shape, "data shared by all runs")
 
         def total(point):
@@ -106,8 +106,9 @@ class LogisticRegression(Problem):
 
         bounds = None if np.isinf(self.box) else [(-self.box, self.box)] * self.dim
         options = {"maxiter": 5000, "ftol": 1e-15, "gtol": 1e-9 * self.weight, "maxcor": 30}
-        return minimize(total, np.zeros(self.dim), jac=True, method="L-BFGS-B",
-                        bounds=bounds, options=options).x  # fmt: skip
+        return minimize(
+            total, np.zeros(self.dim), jac=True, method="L-BFGS-B", bounds=bounds, options=options
+        ).x
 
     def excess(self, estimate: np.ndarray) -> np.ndarray:
         r""":math:`(f(\hat x) - f(x^*)) / N`, a record's share; estimates (..., dim)."""
@@ -184,9 +185,12 @@ def build(
         Where there are not enough rows, a row is longer than 1, or labels are coded otherwise.
     """
     rows = len(prepared.labels)
-    require(records >= 1 and agents * records < rows, "problem.records", records,
-            f"fewer than {rows / agents:g} records for each of {agents} agents ({rows} rows)")  #
-            fmt: skip
+    require(
+        records >= 1 and agents * records < rows,
+        "problem.records",
+        records,
+        f"fewer than {rows / agents:g} records for each of {agents} agents ({rows} rows)",
+    )
     longest = float(np.sqrt((prepared.features**2).sum(1).max()))
     if longest > 1 + 1e-9:
         raise InvalidInput("problem.prepared", f"row norm {longest:g}", "rows of l2 norm <= 1")
