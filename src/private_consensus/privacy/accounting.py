@@ -26,6 +26,7 @@ import math
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 import numpy as np
 
@@ -46,6 +47,8 @@ METHODS = ("pure", "gaussian", "gaussian+pure", "zcdp", "rdp", "pld")
 PLD_SMALLEST_DELTA = 1e-10
 # Losses that all differ are rounded up to so many levels before a numerical accountant sees them.
 LEVELS = 48
+# Decimals of the result that the grid of a loss distribution resolves.
+GRID = 3
 
 _RDP_ORDERS = (
     *(1 + tenth / 10 for tenth in range(1, 100)),
@@ -205,7 +208,7 @@ _KINDS = {
 }
 
 
-def _groups(releases: Iterable[Release]) -> list[_Group] | None:
+def _groups(releases: Iterable[Release]) -> tuple[_Group, ...] | None:
     """Equal losses counted together; None if one of them is infinite."""
     counts: dict[tuple, int] = defaultdict(int)
     for release in releases:
@@ -220,9 +223,9 @@ def _groups(releases: Iterable[Release]) -> list[_Group] | None:
         for loss, often in zip(losses.tolist(), times.tolist(), strict=True):
             if loss > 0:
                 counts[_KINDS[release.mechanism], loss, sampling] += often * release.count
-    groups = [
+    groups = tuple(
         _Group(kind, loss, count, sampling) for (kind, loss, sampling), count in counts.items()
-    ]
+    )
     _check_samplings(groups)
     return groups
 
@@ -311,7 +314,8 @@ def _zcdp(groups: Sequence[_Group], delta: float, conversion: str = "cks") -> fl
     return zcdp_epsilon(_rho(groups), delta, conversion=conversion)
 
 
-def _rdp(groups: Sequence[_Group], delta: float) -> float:
+@lru_cache(maxsize=64)  # asked for twice, on its own and to choose a grid
+def _rdp(groups: tuple[_Group, ...], delta: float) -> float:
     """Renyi accounting by ``dp_accounting``; Gaussians are credited their sampling."""
     import dp_accounting  # slow to import
 
@@ -345,9 +349,11 @@ def _event(group: _Group):
 def _pld(groups: Sequence[_Group], delta: float) -> float:
     """Privacy loss distributions by ``dp_accounting``, rounded to the pessimistic side.
 
-    A discrete Gaussian vector has no one-dimensional dominating pair here: infinity.
+    Infinity where no one-dimensional dominating pair is known here: for discrete Gaussian vectors
+    and for Gaussians on a sample of fixed size.
     """
-    if delta < PLD_SMALLEST_DELTA or any(group.kind == "concentrated" for group in groups):
+    unknown = any(group.kind == "concentrated" or _fixed_gaussian(group) for group in groups)
+    if delta < PLD_SMALLEST_DELTA or unknown:
         return math.inf
     from dp_accounting import pld  # slow to import
 
@@ -355,7 +361,7 @@ def _pld(groups: Sequence[_Group], delta: float) -> float:
     likely = min(method(groups, delta) for method in others)
     if likely == 0:
         return 0.0
-    step = 10.0 ** (math.floor(math.log10(likely)) - 4)
+    step = 10.0 ** (math.floor(math.log10(likely)) - GRID)
     total = pld.privacy_loss_distribution.identity(value_discretization_interval=step)
     for group in _levelled(_merged_gaussians(groups)):
         total = total.compose(_loss_distribution(group, step))
@@ -364,9 +370,13 @@ def _pld(groups: Sequence[_Group], delta: float) -> float:
 
 def _merged_gaussians(groups: Sequence[_Group]) -> list[_Group]:
     """All Gaussians that credit no sampling as one, which is exact."""
-    plain = [group for group in groups if group.kind == "gaussian" and not _poisson(group)]
-    others = [group for group in groups if group.kind != "gaussian" or _poisson(group)]
+    plain = [group for group in groups if group.kind == "gaussian" and group.sampling is None]
+    others = [group for group in groups if group.kind != "gaussian" or group.sampling is not None]
     return others + ([_Group("gaussian", _mu(plain), 1, None)] if plain else [])
+
+
+def _fixed_gaussian(group: _Group) -> bool:
+    return group.kind == "gaussian" and group.sampling is not None and not _poisson(group)
 
 
 def _poisson(group: _Group) -> bool:
@@ -374,18 +384,37 @@ def _poisson(group: _Group) -> bool:
 
 
 def _loss_distribution(group: _Group, step: float):
-    from dp_accounting.pld import common, privacy_loss_distribution
+    from dp_accounting.pld import privacy_loss_distribution as pld
 
     rate = group.sampling.rate if _poisson(group) else 1.0
     options = {"value_discretization_interval": step, "sampling_prob": rate}
     if group.kind == "gaussian":
-        one = privacy_loss_distribution.from_gaussian_mechanism(1 / group.loss, **options)
+        one = pld.from_gaussian_mechanism(1 / group.loss, **options)
     elif group.kind == "laplace" and (group.sampling is None or _poisson(group)):
-        one = privacy_loss_distribution.from_laplace_mechanism(1 / group.loss, **options)
+        one = pld.from_laplace_mechanism(1 / group.loss, **options)
     else:
-        pair = common.DifferentialPrivacyParameters(group.pure, 0.0)
-        one = privacy_loss_distribution.from_privacy_parameters(pair, step)
+        masses = _response_masses(group.pure, step)
+        one = pld.PrivacyLossDistribution.create_from_rounded_probability(masses, 0.0, step)
     return one.self_compose(group.count) if group.count > 1 else one
+
+
+def _response_masses(loss: float, step: float) -> dict[int, float]:
+    r"""Randomised response, which dominates every pure release, on a grid of losses.
+
+    Its hockey-stick curve is :math:`p - e^t(1-p)` for :math:`|t| \le \epsilon`, p the probability
+    of the truth. The mixture of the responses at the two neighbouring grid points with the same p
+    on average has the same curve up to the lower of them, and being convex in :math:`e^t` lies
+    above it beyond: a pessimistic rounding whose error falls as the square of the step.
+    """
+    low = math.floor(loss / step)
+    truth = [1 / (1 + math.exp(-value)) for value in (low * step, (low + 1) * step, loss)]
+    apart = truth[1] - truth[0]  # 0 where both are 1 in floating point
+    upper = min(1.0, max(0.0, (truth[2] - truth[0]) / apart)) if apart > 0 else 1.0
+    masses: dict[int, float] = defaultdict(float)
+    for place, weight, probability in ((low, 1 - upper, truth[0]), (low + 1, upper, truth[1])):
+        masses[place] += weight * probability
+        masses[-place] += weight * (1 - probability)
+    return dict(masses)
 
 
 def _amplified(loss: float, rate: float) -> float:
