@@ -9,12 +9,12 @@ UNKNOWN = "unknown"
 
 
 def command(target: str, scale: str, *, force: bool = False) -> str:
-    """The command that makes a target at a scale."""
-    words = ["snakemake", "--cores 2", *(["--force"] if force else []), target]
+    """The command that makes a target at a scale; everything, if no target is named."""
+    words = ["snakemake", "--cores 2", "--force" if force else "", target]
     if scale != "paper":
         # The file comes last: Snakemake takes every word after --configfile for another file.
         words.append(f"--configfile config/{scale}.yaml")
-    return " ".join(words)
+    return " ".join(filter(None, words))
 
 
 def described_commit(folder: str | Path) -> str:

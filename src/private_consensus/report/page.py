@@ -36,12 +36,14 @@ def context(results: Results) -> dict[str, Any]:
     """Everything that the templates name."""
     papers = results.papers
     paper_of = {name: key for key, paper in papers.items() for name in paper["experiments"]}
+    promised = privacy.promises(results.privacy, paper_of, papers)
     return {
         "scale": results.scale,
-        "command": command(f"results/{results.scale}/report/index.html", results.scale),
+        "command": command("", results.scale),
         "counts": verdicts.counts(results.claims),
         "scorecard": verdicts.scorecard(results.claims, papers),
-        "promises": privacy.promises(results.privacy, paper_of, papers),
+        "promises": promised,
+        "kept": privacy.kept(promised),
         "papers": [paper_view(key, results) for key in papers],
         "cards": [data.card(card) for card in results.cards],
         "surrogates": surrogates(results),

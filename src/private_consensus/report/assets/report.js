@@ -24,9 +24,12 @@
     return scripts.get(source);
   }
 
-  const isTight = (box, image) => box.clientWidth < SQUEEZE * image.width;
+  const wanted = (box) => {
+    const natural = Number(box.querySelector("img").getAttribute("width"));
+    return box.clientWidth < SQUEEZE * natural ? "stacked" : "live";
+  };
 
-  function arranged(original, label, stacked) {
+  function arranged(original, label, state) {
     const specification = structuredClone(original);
     specification.description = label;
     if (specification.title && specification.title.subtitle) {
@@ -34,10 +37,10 @@
       const { subtitle, subtitleColor } = specification.title;
       specification.title = {
         text: subtitle, color: subtitleColor, anchor: "start", fontSize: 11, offset: 8,
-        fontWeight: "surrogate" in label ? "bold" : "normal",
+        fontWeight: /surrogate/i.test(subtitle) ? "bold" : "normal",
       };
     }
-    if (stacked && specification.hconcat) {
+    if (state === "stacked" && specification.hconcat) {
       specification.vconcat = specification.hconcat;
       delete specification.hconcat;
     }
@@ -47,8 +50,7 @@
   async function draw(box) {
     const image = box.querySelector("img");
     const name = box.dataset.figure;
-    const size = { width: Number(image.getAttribute("width")) };
-    const stacked = isTight(box, size);
+    const state = wanted(box);
     try {
       await Promise.all([load("assets/vega.js"), load(`figures/${name}.js`)]);
       let live = box.querySelector(".live");
@@ -59,10 +61,10 @@
         live.setAttribute("aria-label", image.alt);
         box.append(live);
       }
-      const specification = arranged(specifications.get(name), image.alt, stacked);
+      const specification = arranged(specifications.get(name), image.alt, state);
       await vegaEmbed(live, specification, { renderer: "svg", actions: false });
       image.hidden = true;
-      box.dataset.state = stacked ? "stacked" : "live";
+      box.dataset.state = state;
     } catch (error) {
       box.dataset.state = "failed";
       image.hidden = false;
@@ -80,11 +82,8 @@
     }, { rootMargin: AHEAD });
     const resized = new ResizeObserver((entries) => {
       for (const { target } of entries) {
-        const size = { width: Number(target.querySelector("img").getAttribute("width")) };
-        const wanted = isTight(target, size) ? "stacked" : "live";
-        if (["stacked", "live"].includes(target.dataset.state) && target.dataset.state !== wanted) {
-          draw(target);
-        }
+        const { state } = target.dataset;
+        if (["stacked", "live"].includes(state) && state !== wanted(target)) draw(target);
       }
     });
     for (const chart of charts) {
@@ -124,6 +123,10 @@
 
   function watchPrint() {
     let opened = [];
+    // Pictures out of view are not in the way of opening the page, but they belong on paper.
+    window.addEventListener("load", () => setTimeout(() => {
+      for (const image of document.querySelectorAll(".chart img")) image.loading = "eager";
+    }, 300));
     window.addEventListener("beforeprint", () => {
       opened = [...document.querySelectorAll("main details:not([open])")];
       for (const part of opened) part.open = true;

@@ -40,12 +40,13 @@ def figure(
     return {
         "name": name,
         "title": spec["title"],
+        "heading": heading(spec["title"], paper["paper"]["number"]),
         "caption": spec["caption"],
         "added": spec["added"],
         "source": facts["source"],
         "surrogate": "surrogate" in facts["source"],
         "runs": number(low) if low == high else f"{number(low)} to {number(high)}",
-        "intervals": facts["intervals"],
+        "intervals": [kind.replace("+-", "±") for kind in facts["intervals"]],
         "width": facts.get("width"),
         "height": facts.get("height"),
         "alt": alt_text(spec, labels),
@@ -53,6 +54,16 @@ def figure(
         "links": LINKS,
         "experiments": [experiment(key, paper["experiments"][key], scale) for key in used],
     }
+
+
+def heading(title: str, number: str) -> str:
+    """The title of a figure where its paper is already named."""
+    return title.removeprefix(f"Paper {number}, ")
+
+
+def short(title: str, number: str) -> str:
+    """What a figure is called in a table: the part before the colon."""
+    return heading(title, number).partition(":")[0]
 
 
 def alt_text(spec: Mapping[str, Any], labels: Mapping[str, str]) -> str:

@@ -36,6 +36,13 @@ def promises(
     ]  # fmt: skip
 
 
+def kept(promised: list[Mapping[str, Any]]) -> dict[str, int]:
+    """How many variants deliver the privacy claimed, do not, or claim none."""
+    looks = Counter(row["look"] for row in promised)
+    return {"variants": len(promised), "held": looks["held"], "broken": looks["not"],
+            "silent": looks["open"]} if promised else {}  # fmt: skip
+
+
 def of_experiments(
     privacy: Iterable[Row], experiments: Mapping[str, Mapping[str, Any]]
 ) -> list[dict[str, Any]]:

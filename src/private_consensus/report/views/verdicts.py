@@ -8,6 +8,7 @@ from typing import Any
 
 from ...claims import HELD, IN_PART, NOT_HELD, UNTESTED
 from ..formats import exponential, interval, number, region
+from .figures import short
 
 Row = Mapping[str, Any]
 
@@ -41,11 +42,13 @@ def counts(claims: Iterable[Row]) -> list[dict[str, Any]]:
 
 def scorecard(claims: Iterable[Row], papers: Mapping[str, Mapping[str, Any]]) -> list[dict]:
     """One row a claim: its headline verdict and the number that decides."""
-    return [
-        {**judged(row, papers), "number": papers[row["paper"]]["paper"]["number"]}
-        for row in claims
-        if row["headline"]
-    ]
+    return [_scored(row, papers[row["paper"]], papers) for row in claims if row["headline"]]
+
+
+def _scored(row: Row, paper: Mapping[str, Any], papers) -> dict[str, Any]:
+    number = paper["paper"]["number"]
+    title = paper["figures"][row["figure"]]["title"]
+    return {**judged(row, papers), "number": number, "short": short(title, number)}
 
 
 def of_figure(

@@ -1,0 +1,174 @@
+"""Headless Chromium by its DevTools protocol, with the standard library only."""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+import shutil
+import socket
+import struct
+import subprocess
+import time
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+FLAGS = (
+    "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
+    "--disable-background-networking", "--disable-component-update", "--disable-sync",
+    "--disable-dev-shm-usage", "--hide-scrollbars", "--remote-debugging-port=0",
+)  # fmt: skip
+PATIENCE = 30.0
+
+
+def find() -> str | None:
+    """The browser, if one is installed."""
+    names = ("chromium", "chromium-browser", "google-chrome")
+    return next(filter(None, map(shutil.which, names)), None)
+
+
+class Tab:
+    """One page: commands and the events that arrived meanwhile."""
+
+    def __init__(self, url: str):
+        host, _, path = url.removeprefix("ws://").partition("/")
+        name, _, port = host.partition(":")
+        self._socket = socket.create_connection((name, int(port)), timeout=PATIENCE)
+        self._read = self._socket.makefile("rb")
+        key = base64.b64encode(os.urandom(16)).decode()
+        self._socket.sendall(
+            f"GET /{path} HTTP/1.1\r\nHost: {host}\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+            f"Sec-WebSocket-Key: {key}\r\nSec-WebSocket-Version: 13\r\n\r\n".encode()
+        )
+        while self._read.readline().strip():
+            pass
+        self._count = 0
+        self.events: list[dict[str, Any]] = []
+        for domain in ("Page", "Runtime", "Log", "Network"):
+            self(f"{domain}.enable")
+
+    def __call__(self, method: str, **parameters: Any) -> dict[str, Any]:
+        """Run a command and wait for its answer."""
+        self._count += 1
+        self._send({"id": self._count, "method": method, "params": parameters})
+        while True:
+            message = self._receive()
+            if message.get("id") == self._count:
+                assert "error" not in message, message
+                return message["result"]
+            self.events.append(message)
+
+    def value(self, expression: str) -> Any:
+        """What an expression (or the promise it gives) comes to."""
+        found = self(
+            "Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=True
+        )
+        assert "exceptionDetails" not in found, found["exceptionDetails"]
+        return found["result"].get("value")
+
+    def until(self, expression: str) -> None:
+        """Wait until an expression is true."""
+        end = time.monotonic() + PATIENCE
+        while not self.value(expression):
+            assert time.monotonic() < end, f"not within {PATIENCE} s: {expression}"
+            time.sleep(0.05)
+
+    def look(self, width: int, height: int, scheme: str) -> None:
+        """Size of the window and colour scheme; a narrow one is a phone."""
+        self("Emulation.setDeviceMetricsOverride", width=width, height=height,
+             deviceScaleFactor=1, mobile=width < 600)  # fmt: skip
+        self("Emulation.setEmulatedMedia",
+             features=[{"name": "prefers-color-scheme", "value": scheme}])  # fmt: skip
+
+    def open(self, file: Path) -> None:
+        """Open a file of this disk and wait until it is loaded."""
+        self.events.clear()
+        self("Page.navigate", url=file.resolve().as_uri())
+        self.until("document.readyState === 'complete' && location.protocol === 'file:'")
+
+    def picture(self, path: Path, *, whole: bool = True) -> None:
+        """Screenshot, of the whole page or of what is in view."""
+        found = self("Page.captureScreenshot", format="png", captureBeyondViewport=whole)
+        path.write_bytes(base64.b64decode(found["data"]))
+
+    def complaints(self) -> list[str]:
+        """Errors of the console, of scripts and of what could not be loaded."""
+        found = []
+        for event in self.events:
+            parameters = event.get("params", {})
+            if event.get("method") == "Runtime.exceptionThrown":
+                found.append(str(parameters["exceptionDetails"]))
+            if parameters.get("type") in ("error", "warning", "assert") and "args" in parameters:
+                found.append(str(parameters["args"]))
+            if event.get("method") == "Log.entryAdded":
+                found.append(str(parameters["entry"]))
+        return found
+
+    def requested(self) -> list[str]:
+        """Addresses that the page asked for."""
+        return [
+            event["params"]["request"]["url"]
+            for event in self.events
+            if event.get("method") == "Network.requestWillBeSent"
+        ]
+
+    def _send(self, message: dict[str, Any]) -> None:
+        data = json.dumps(message).encode()
+        mask = os.urandom(4)
+        size = len(data)
+        head = struct.pack(
+            "!BB", 0x81, 0x80 | (size if size < 126 else 126 if size < 65536 else 127)
+        )
+        if size >= 126:
+            head += struct.pack("!H" if size < 65536 else "!Q", size)
+        body = bytes(byte ^ mask[i % 4] for i, byte in enumerate(data))
+        self._socket.sendall(head + mask + body)
+
+    def _receive(self) -> dict[str, Any]:
+        text = b""
+        while True:
+            first, second = self._read.read(2)
+            size = second & 0x7F
+            if size >= 126:
+                code, length = ("!H", 2) if size == 126 else ("!Q", 8)
+                (size,) = struct.unpack(code, self._read.read(length))
+            part = self._read.read(size)
+            if first & 0x0F in (0, 1, 2):
+                text += part
+                if first & 0x80:
+                    return json.loads(text)
+
+
+@contextmanager
+def browser(profile: Path) -> Iterator[Tab]:
+    """A browser with one empty page, ended afterwards."""
+    command = [find(), *FLAGS, f"--user-data-dir={profile}", "about:blank"]
+    with open(profile.parent / "chromium.log", "wb") as log:
+        process = subprocess.Popen(command, stdout=log, stderr=log)
+    try:
+        yield Tab(_page_of(profile))
+    finally:
+        process.terminate()
+        process.wait(PATIENCE)
+
+
+def _page_of(profile: Path) -> str:
+    ready = profile / "DevToolsActivePort"
+    end = time.monotonic() + PATIENCE
+    while True:
+        assert time.monotonic() < end, "the browser did not start"
+        lines = ready.read_text().split() if ready.exists() else []
+        if lines:
+            address = f"http://127.0.0.1:{lines[0]}/json/list"
+            try:
+                opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+                with opener.open(address, timeout=5) as answer:
+                    pages = [page for page in json.load(answer) if page["type"] == "page"]
+                if pages:
+                    return pages[0]["webSocketDebuggerUrl"]
+            except OSError:
+                pass
+        time.sleep(0.1)

@@ -1,0 +1,169 @@
+"""A small made-up reproduction: two papers, a claim of each verdict."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+from private_consensus.experiments.results import stamp, write
+from private_consensus.report import Results
+
+DRAWN, REAL, MADE_UP = "drawn as the paper describes", "adult (mirror)", "adult (surrogate)"
+VERDICTS = ("held", "held in part", "did not hold", "cannot be tested")
+
+
+def variant(reading: str = "resolved") -> dict[str, Any]:
+    return {"reading": reading, "because": "a reason", "set": {}}
+
+
+def paper(key: str, number: str, figures: int = 2) -> dict[str, Any]:
+    """A paper as the configuration's model dumps it."""
+    names = [f"{key}_fig{i + 1}" for i in range(figures)]
+    curve = {"algorithm": "descent", "run": "repaired", "variant": "released", "by": None}
+    panel = {
+        "experiment": names[0], "x": "epsilon", "x_title": "epsilon", "y_title": "error",
+        "curves": [curve, {**curve, "by": "delta_power", "variant": "printed"}],
+    }  # fmt: skip
+    experiment = {
+        "title": "Error against epsilon",
+        "place": "Figure 1",
+        "axes": {"epsilon": {"set": "budget.epsilon", "source": "printed", "because": ""}},
+        "algorithms": {"descent": {"repaired": variant(), "literal": variant("literal")}},
+        "choices": [
+            {"about": "noise", "literal": "a < b & c", "resolved": "c", "because": "<b>why</b>"}
+        ],
+        "scales": {"smoke": {"runs": 3, "axes": {"epsilon": [0.1, 1.0]}, "set": {}}},
+    }
+    test = {"kind": "below", "tolerance": 0.0}
+    return {
+        "paper": {"key": key, "number": number, "title": f"On {key}", "authors": ["A", "B"],
+                  "where": "somewhere", "summary": "In short."},
+        "experiments": {names[0]: experiment},
+        "figures": {
+            name: {"title": f"Paper {number}, Figure {i + 1}: error", "caption": "What is seen.",
+                   "added": i > 0, "panels": [{**panel, "title": "left"}, {**panel, "title": ""}]}
+            for i, name in enumerate(names)
+        },
+        "claims": {f"{key}_c0{i + 1}": {"variants": {"released": [test], "printed": [test]}}
+                   for i in range(len(VERDICTS))},
+    }  # fmt: skip
+
+
+def claim(key: str, position: int, verdict: str, **changes: Any) -> dict[str, Any]:
+    """A row of ``claims.parquet``."""
+    return {
+        "id": f"{key}_c0{position + 1}", "paper": key, "figure": f"{key}_fig{position % 2 + 1}",
+        "claim": f"Claim {position + 1}: x < y", "place": "section 2", "variant": "released",
+        "headline": True, "reading": "resolved", "verdict": verdict, "statistic": "epsilon 1",
+        "value": math.log(0.5), "low": math.log(0.25), "high": 0.0, "accept_low": -math.inf,
+        "accept_high": 0.0, "tolerance": 0.0, "elements": 2, "confirmed": 1, "contradicted": 0,
+        "because": "an ordering", "runs": 20, "source": DRAWN, **changes,
+    }  # fmt: skip
+
+
+def privacy_row(key: str, name: str, epsilon: float, found: float, **changes: Any) -> dict:
+    """A row of ``privacy.parquet``."""
+    return {
+        "experiment": f"{key}_fig1", "algorithm": "descent", "variant": name,
+        "reading": "resolved", "delta": 1e-5, "epsilon_claimed": epsilon,
+        "epsilon_formula": epsilon, "epsilon_accountant": found, "accountant": "gaussian",
+        "proven": True, "relation": "replace one record", "sampling": "none", "oracles": "",
+        "verdict": "holds" if found <= epsilon else "violated", "source": DRAWN,
+        "epsilon": epsilon, "delta_power": None, **changes,
+    }  # fmt: skip
+
+
+def card(source: str = "mirror") -> dict[str, Any]:
+    return {
+        "dataset": "adult", "title": "UCI Adult", "preparation": "adult-onehot104", "rows": 45222,
+        "dim": 104, "label": "+1: income >50K", "label_rate": 0.2478, "splits": {"train": 30162},
+        "protected": {"sex": "1 = male"}, "source": source, "host": "mirror folder",
+        "because": "as asked", "version": "1996", "checksum": "ab" * 32, "licence": "CC BY 4.0",
+        "citation": "B. Becker, R. Kohavi, 1996", "notes": ["rows <= 1"],
+        "marginals": {"age": {"edges": [17.0, 40.0, 90.0], "counts": [3, 1]},
+                      "income": {"values": ["<=50K", ">50K"], "counts": [3, 1]}},
+    }  # fmt: skip
+
+
+def results_of(papers: dict[str, dict[str, Any]], **changes: Any) -> Results:
+    """All results of some papers."""
+    facts = {
+        name: {"source": DRAWN, "runs": (20, 20), "intervals": ["mean +- standard error"],
+               "width": 800.0, "height": 400.0}
+        for found in papers.values() for name in found["figures"]
+    }  # fmt: skip
+    claims = [claim(key, i, verdict) for key in papers for i, verdict in enumerate(VERDICTS)]
+    claims += [
+        claim(key, 0, "did not hold", variant="printed", headline=False, reading="literal")
+        for key in papers
+    ]
+    made = {
+        "scale": "smoke",
+        "papers": papers,
+        "claims": claims,
+        "privacy": [
+            row
+            for key in papers
+            for row in (
+                privacy_row(key, "repaired", 1.0, 0.8),
+                privacy_row(key, "repaired", 4.0, 3.0),
+                privacy_row(key, "literal", 4.0, math.inf, reading="literal", accountant="none"),
+            )
+        ],
+        "facts": facts,
+        "cards": [card()],
+        "labels": {"descent.released": "descent, as released"},
+        "commit": "v1-2-gabc",
+        "versions": {"python": "3.11"},
+        "timings": [{"job": "figure.one", "seconds": 75.0, "memory": 300.0}],
+    }
+    return Results(**{**made, **changes})
+
+
+@pytest.fixture
+def results() -> Results:
+    return results_of({"first": paper("first", "000"), "second": paper("second", "001")})
+
+
+def specification(source: str = DRAWN) -> dict[str, Any]:
+    """Two panels of points and lines."""
+    view = {
+        "mark": {"type": "line", "point": True},
+        "width": 360,
+        "height": 200,
+        "encoding": {
+            "x": {"field": "x", "type": "quantitative"},
+            "y": {"field": "y", "type": "quantitative"},
+            "tooltip": [{"field": "y", "type": "quantitative"}],
+        },
+    }
+    return {
+        "$schema": "https://vega.github.io/schema/vega-lite/v6.json",
+        "title": {"text": "A title", "subtitle": f"data: {source}", "subtitleColor": "#666666"},
+        "data": {"values": [{"x": i, "y": i * i} for i in range(5)]},
+        "hconcat": [view, view],
+    }
+
+
+@pytest.fixture
+def made(results: Results, tmp_path: Path) -> Path:
+    """Files that a workflow would have made for ``results``: figures and their numbers."""
+    import vl_convert as vlc
+
+    folder = tmp_path / "made"
+    (folder / "figures").mkdir(parents=True)
+    text = json.dumps(specification())
+    contents = {"json": text.encode(), "svg": vlc.vegalite_to_svg(text).encode(),
+                "png": b"png", "pdf": b"pdf"}  # fmt: skip
+    numbers = pl.DataFrame({"x": [1.0, 2.0], "y": [0.5, 0.25], "runs": [20, 20],
+                            "interval": ["mean +- standard error"] * 2})  # fmt: skip
+    for name, fact in results.facts.items():
+        for kind, content in contents.items():
+            (folder / "figures" / f"{name}.{kind}").write_bytes(content)
+        write(numbers, folder / "data" / f"{name}.parquet", stamp({}, "code", fact["source"]))
+    return folder

@@ -1,0 +1,29 @@
+"""What tests ask of a page."""
+
+from __future__ import annotations
+
+from html.parser import HTMLParser
+
+
+class Tree(HTMLParser):
+    """Elements with their attributes, in order, and all text."""
+
+    def __init__(self, text: str):
+        super().__init__()
+        self.elements: list[tuple[str, dict[str, str | None]]] = []
+        self.text = ""
+        self.feed(text)
+
+    def handle_starttag(self, tag, attributes):
+        self.elements.append((tag, dict(attributes)))
+
+    def handle_data(self, data):
+        self.text += data
+
+    def attributes(self, tag: str, name: str) -> list[str]:
+        """Values of an attribute over all elements of a kind."""
+        return [found[name] or "" for kind, found in self.elements if kind == tag and name in found]
+
+    def all(self, name: str) -> list[str]:
+        """Values of an attribute over all elements."""
+        return [found[name] or "" for _, found in self.elements if name in found]

@@ -1,0 +1,130 @@
+"""The page in a browser: charts alive, nothing wider than the window, no complaint."""
+
+from __future__ import annotations
+
+import pytest
+
+from private_consensus.report import write_site
+
+from . import chromium
+
+pytestmark = [
+    pytest.mark.browser,
+    pytest.mark.skipif(chromium.find() is None, reason="no browser is installed"),
+]
+
+LOOKS = [(1280, 900, "light"), (1280, 900, "dark"), (375, 812, "light"), (375, 812, "dark")]
+
+
+@pytest.fixture(scope="module")
+def tab(tmp_path_factory):
+    with chromium.browser(tmp_path_factory.mktemp("browser") / "profile") as opened:
+        yield opened
+
+
+@pytest.fixture
+def site(results, made, tmp_path):
+    write_site(results, made, tmp_path / "report")
+    return tmp_path / "report" / "index.html"
+
+
+def see_all_charts(tab) -> int:
+    """Scroll every chart into view and wait until it has been drawn."""
+    count = tab.value("document.querySelectorAll('.chart').length")
+    for i in range(count):
+        chart = f"document.querySelectorAll('.chart')[{i}]"
+        tab.value(f"{chart}.scrollIntoView({{behavior: 'instant'}})")
+        tab.until(f"'state' in {chart}.dataset")
+    return count
+
+
+@pytest.mark.parametrize(("width", "height", "scheme"), LOOKS)
+def test_page_in_a_window(tab, site, tmp_path, width, height, scheme):
+    tab.look(width, height, scheme)
+    tab.open(site)
+    assert see_all_charts(tab) == 4
+    tab.picture(tmp_path / f"report_{width}_{scheme}.png")
+    assert (
+        tab.value("[...document.querySelectorAll('.chart')].map(c => c.dataset.state)")
+        == ["stacked" if width < 600 else "live"] * 4
+    )
+    marks = tab.value("""[...document.querySelectorAll('.chart')].map(
+        chart => chart.querySelectorAll('.live svg .mark-symbol path').length)""")
+    assert marks == [10] * 4
+    assert tab.value("document.documentElement.scrollWidth") <= width
+    assert tab.complaints() == []
+    assert all(url.startswith(("file:", "data:")) for url in tab.requested())
+    ground = tab.value("getComputedStyle(document.body).backgroundColor")
+    light = sum(map(int, ground.strip("rgb()").split(","))) > 380
+    assert light == (scheme == "light")
+    assert tab.value("getComputedStyle(document.querySelector('.card')).backgroundColor") == (
+        "rgb(255, 255, 255)"
+    )
+
+
+def test_charts_wait_until_they_come_into_view(tab, site):
+    tab.look(1280, 400, "light")
+    tab.open(site)
+    last = "[...document.querySelectorAll('.chart')].at(-1)"
+    assert tab.value(f"{last}.dataset.state ?? null") is None
+    assert not [url for url in tab.requested() if url.endswith("second_fig2.js")]
+    tab.value(f"{last}.scrollIntoView({{behavior: 'instant'}})")
+    tab.until(f"{last}.dataset.state === 'live'")
+    assert [url for url in tab.requested() if url.endswith("second_fig2.js")]
+
+
+def test_claims_can_be_filtered(tab, site):
+    tab.look(1280, 900, "light")
+    tab.open(site)
+    shown = "[...document.querySelectorAll('.scorecard tbody tr')].filter(r => !r.hidden).length"
+    choose = """(name, value) => {
+        const field = document.getElementById('filters').elements[name];
+        field.value = value;
+        field.dispatchEvent(new Event('input', {bubbles: true}));
+    }"""
+    assert tab.value(shown) == 8
+    tab.value(f"({choose})('paper', 'second')")
+    assert tab.value(shown) == 4
+    tab.value(f"({choose})('verdict', 'held')")
+    assert tab.value(shown) == 1
+    assert tab.value("document.getElementById('found').textContent") == "1 of 8 claims"
+    tab.value(f"({choose})('words', 'no such words')")
+    assert tab.value("!document.getElementById('nothing').hidden")
+    tab.value("document.getElementById('reset').click()")
+    assert tab.value(shown) == 8
+    tab.value("document.querySelector('.counts a[data-verdict=not]').click()")
+    assert tab.value(shown) == 2
+
+
+def test_without_scripts_every_figure_is_a_picture(tab, site):
+    tab.look(1280, 900, "light")
+    tab("Emulation.setScriptExecutionDisabled", value=True)
+    try:
+        tab.open(site)
+        assert tab.value("document.getElementById('filters').hidden")
+        for i in range(4):
+            picture = f"document.querySelectorAll('.chart img')[{i}]"
+            tab.value(f"{picture}.scrollIntoView({{behavior: 'instant'}})")
+            tab.until(f"{picture}.complete && {picture}.naturalWidth > 0")
+    finally:
+        tab("Emulation.setScriptExecutionDisabled", value=False)
+
+
+def test_a_figure_that_cannot_be_drawn_stays_a_picture(tab, site):
+    (site.parent / "figures" / "first_fig1.js").unlink()
+    tab.look(1280, 900, "light")
+    tab.open(site)
+    see_all_charts(tab)
+    first = "document.querySelector('.chart[data-figure=first_fig1]')"
+    assert tab.value(f"{first}.dataset.state") == "failed"
+    assert tab.value(f"{first}.querySelector('img').hidden") is False
+    assert tab.complaints()
+
+
+def test_tables_wider_than_a_phone_scroll_by_themselves(tab, site):
+    tab.look(375, 812, "light")
+    tab.open(site)
+    boxes = tab.value("""[...document.querySelectorAll('.scroll')].filter(
+        box => box.scrollWidth > box.clientWidth).length""")
+    assert boxes > 0
+    assert tab.value("[...document.querySelectorAll('.scroll')].every(box => box.tabIndex === 0)")

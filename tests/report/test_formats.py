@@ -1,0 +1,52 @@
+"""Numbers in words."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from private_consensus.report import formats
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (None, "–"),
+        (math.nan, "–"),
+        (math.inf, "∞"),
+        (-math.inf, "−∞"),
+        (0, "0"),
+        (45222, "45 222"),
+        (4.0, "4"),
+        (-2.0, "−2"),
+        (0.12345, "0.123"),
+        (1e-9, "10⁻⁹"),
+        (2.5e-7, "2.5×10⁻⁷"),
+        (-1.5e12, "−1.5×10¹²"),
+    ],
+)
+def test_number(value, text):
+    assert formats.number(value) == text
+
+
+def test_region_says_which_side_is_open():
+    assert formats.region(-math.inf, 1.0) == "at most 1"
+    assert formats.region(2.0, math.inf) == "at least 2"
+    assert formats.region(0.5, 1.5) == "0.5 to 1.5"
+
+
+def test_spread_of_what_looks_equal_is_one_number():
+    assert formats.spread([1.0, 1.0000001]) == "1"
+    assert formats.spread([0.5, None, math.nan, 2.0]) == "0.5 to 2"
+    assert formats.spread([]) == "–"
+
+
+def test_exponential_does_not_overflow():
+    assert formats.exponential(1e6) == math.inf
+    assert formats.exponential(-math.inf) == 0.0
+
+
+def test_duration():
+    assert formats.duration(5.04) == "5.0 s"
+    assert formats.duration(125.0) == "2 min 05 s"

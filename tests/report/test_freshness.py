@@ -1,0 +1,53 @@
+"""A result that is not current is refused."""
+
+from __future__ import annotations
+
+import polars as pl
+import pytest
+
+from private_consensus.errors import InvalidInput
+from private_consensus.experiments.results import stamp, write
+from private_consensus.report import expected_stamps, require_current, stale
+
+SETTINGS = {"epsilon": 1.0, "horizon": 10}
+
+
+def test_what_is_current_passes(tmp_path):
+    path = str(tmp_path / "fig.parquet")
+    write(pl.DataFrame({"y": [1]}), path, stamp(SETTINGS, "code1", "drawn"))
+    require_current(expected_stamps([(path, SETTINGS, "code1")]), scale="smoke")
+
+
+@pytest.mark.parametrize(
+    ("settings", "code", "part"),
+    [(SETTINGS, "code2", "other code"), ({**SETTINGS, "epsilon": 2.0}, "code1", "other settings")],
+)
+def test_what_was_made_otherwise_is_refused_by_name(tmp_path, settings, code, part):
+    path = str(tmp_path / "fig.parquet")
+    write(pl.DataFrame({"y": [1]}), path, stamp(settings, code, "drawn"))
+    with pytest.raises(InvalidInput) as refused:
+        require_current(expected_stamps([(path, SETTINGS, "code1")]), scale="smoke")
+    message = str(refused.value)
+    assert path in message
+    assert part in message
+    assert f"snakemake --cores 2 --force {path} --configfile config/smoke.yaml" in message
+
+
+def test_a_result_without_a_stamp_is_stale(tmp_path):
+    path = str(tmp_path / "fig.parquet")
+    pl.DataFrame({"y": [1]}).write_parquet(path)
+    with pytest.raises(InvalidInput):
+        require_current(expected_stamps([(path, SETTINGS, "code1")]), scale="paper")
+
+
+def test_only_what_differs_is_named():
+    expected = expected_stamps([("a", SETTINGS, "1"), ("b", SETTINGS, "1")])
+    found = {"a": expected["a"], "b": {**expected["b"], "code": "0"}, "c": {}}
+    assert stale(found, expected) == {"b": ["code"]}
+    assert stale({}, expected) == {"a": ["settings", "code"], "b": ["settings", "code"]}
+
+
+def test_the_others_are_counted():
+    expected = expected_stamps([(name, SETTINGS, "1") for name in "abc"])
+    with pytest.raises(InvalidInput, match="2 more results"):
+        require_current(expected, scale="paper", read=lambda path: {})

@@ -1,0 +1,181 @@
+"""What stands on the page."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from itertools import pairwise
+
+import pytest
+
+from private_consensus.report import page
+from private_consensus.report.views import privacy, verdicts
+
+from .conftest import MADE_UP, card, claim, paper, privacy_row, results_of
+from .html_tree import Tree
+
+
+def test_only_headline_verdicts_are_counted(results):
+    counts = {item["verdict"]: item["count"] for item in verdicts.counts(results.claims)}
+    assert counts == {"held": 2, "held in part": 2, "did not hold": 2, "cannot be tested": 2}
+
+
+def test_a_verdict_that_nobody_got_is_counted_as_zero():
+    counts = verdicts.counts([claim("first", 0, "held")])
+    assert [item["count"] for item in counts] == [1, 0, 0, 0]
+
+
+def test_scorecard_has_a_row_a_claim_and_each_figure_shows_all_variants(results):
+    tree = Tree(page(results))
+    assert len(tree.all("data-paper")) == 8
+    first = verdicts.of_figure(results.claims, "first_fig1", results.papers)
+    assert [row["variant"] for row in first[0]["variants"]] == ["released", "printed"]
+
+
+def test_logarithms_of_ratios_are_shown_as_ratios(results):
+    row = verdicts.judged(results.claims[0], results.papers)
+    assert (row["measure"], row["shown"], row["interval"]) == ("ratio", "0.5", "[0.25, 1]")
+    assert row["accepted"] == "at most 1"
+
+
+def test_slopes_are_shown_as_they_are(results):
+    results.papers["first"]["claims"]["first_c01"]["variants"]["released"] = [{"kind": "slope"}]
+    row = verdicts.judged({**results.claims[0], "value": -2.0}, results.papers)
+    assert (row["measure"], row["shown"]) == ("slope", "−2")
+
+
+def test_a_claim_without_a_number_is_shown(results):
+    nothing = dict.fromkeys(("value", "low", "high", "accept_low", "accept_high"), float("nan"))
+    empty = claim("first", 0, "cannot be tested", elements=0, statistic="", **nothing)
+    assert "cannot be tested" in page(replace(results, claims=[empty]))
+
+
+def test_what_a_configuration_says_is_text_and_never_markup(results):
+    evil = '<script>alert("x")</script>'
+    found = paper("first", "000")
+    found["paper"]["title"] = evil
+    found["figures"]["first_fig1"]["title"] = evil
+    found["figures"]["first_fig1"]["caption"] = evil
+    found["figures"]["first_fig1"]["panels"][0]["x_title"] = f'"{evil}'
+    facts = {name: {**fact, "source": evil} for name, fact in results.facts.items()}
+    text = page(results_of({"first": found}, facts=facts, commit=evil, cards=[]))
+    tree = Tree(text)
+    assert evil not in text
+    assert evil in tree.text
+    assert [found for tag, found in tree.elements if tag == "script" and "src" not in found] == []
+
+
+def test_a_surrogate_is_called_one_wherever_it_shows(results):
+    facts = {**results.facts, "first_fig1": {**results.facts["first_fig1"], "source": MADE_UP}}
+    claims = [{**results.claims[0], "source": MADE_UP}, *results.claims[1:]]
+    text = page(replace(results, facts=facts, claims=claims, cards=[card("surrogate")]))
+    article = re.search(r'<article class="figure" id="first_fig1".*?</article>', text, re.S)[0]
+    assert "SURROGATE DATA" in article.partition("first_c01")[0]
+    assert "SURROGATE DATA" in article.partition("first_c01")[2]
+    other = re.search(r'<article class="figure" id="first_fig2".*?</article>', text, re.S)[0]
+    assert "SURROGATE" not in other
+    front = text[text.index('class="front"') : text.index('id="scorecard"')]
+    assert "SURROGATE DATA" in front
+    data = text[text.index('id="data"') :]
+    assert "SURROGATE DATA" in data
+    row = re.search(r'<tr role="row" data-paper="first".*?</tr>', text, re.S)[0]
+    assert "surrogate data" in row
+
+
+def test_real_data_are_not_called_a_surrogate(results):
+    assert "surrogate" not in page(results).lower()
+
+
+def test_nothing_is_fetched_from_elsewhere(results):
+    tree = Tree(page(results))
+    fetched = [
+        value
+        for tag, found in tree.elements
+        for name, value in found.items()
+        if name in ("src", "href", "srcset", "data", "poster", "action") and tag != "a"
+    ]
+    assert fetched
+    assert not [value for value in fetched if re.match(r"(?i)\s*(https?:|//|ftp:)", value or "")]
+    assert "@import" not in page(results)
+
+
+def test_every_inner_link_has_a_target_and_every_name_is_used_once(results):
+    tree = Tree(page(results))
+    names = tree.all("id")
+    assert len(names) == len(set(names))
+    inner = {link[1:] for link in tree.attributes("a", "href") if link.startswith("#")}
+    assert inner <= set(names)
+    assert set(tree.attributes("use", "href")) <= {f"#{name}" for name in names}
+    for reference in tree.all("aria-labelledby"):
+        assert reference in names
+
+
+def test_every_picture_has_words(results):
+    words = Tree(page(results)).attributes("img", "alt")
+    assert len(words) == 4
+    assert all("error against epsilon" in text for text in words)
+    assert "descent, as released" in words[0]
+    assert "one for each delta power" in words[0]
+
+
+def test_headings_skip_no_level(results):
+    levels = [int(tag[1]) for tag, _ in Tree(page(results)).elements if re.fullmatch("h[1-6]", tag)]
+    assert levels[0] == 1
+    assert levels.count(1) == 1
+    assert all(after - before <= 1 for before, after in pairwise(levels))
+
+
+def test_commands_name_figure_and_scale(results):
+    text = page(results)
+    assert "snakemake --cores 2 first_fig1 --configfile config/smoke.yaml" in text
+    assert "Reduced at smoke scale" in text
+    text = page(replace(results, scale="paper"))
+    assert "snakemake --cores 2 first_fig1<" in text
+    assert "configfile" not in text
+    assert "Reduced at" not in text
+
+
+def test_same_results_same_page_but_for_one_section(results):
+    other = replace(
+        results,
+        commit="another",
+        versions={"python": "3.13"},
+        timings=[{"job": "x", "seconds": 1.0, "memory": 0.0}],
+    )
+    one, two = page(results), page(other)
+    assert page(results) == one
+    assert one != two
+    steady = re.compile(r"<section[^>]*data-varies>.*?</section>", re.S)
+    assert len(steady.findall(one)) == 1
+    assert steady.sub("", one) == steady.sub("", two)
+
+
+def test_a_grid_of_settings_is_one_row_until_it_is_opened(results):
+    shown = privacy.of_experiments(results.privacy[:3], results.papers["first"]["experiments"])[0]
+    assert [group["variant"] for group in shown["groups"]] == ["repaired", "literal"]
+    assert shown["groups"][0]["claimed"] == "1 to 4"
+    assert shown["groups"][0]["settings"] == 2
+    assert shown["axes"] == ["epsilon"]
+    assert [row["point"] for row in shown["settings"]] == [["1"], ["4"], ["4"]]
+
+
+def test_the_worst_setting_speaks_for_a_variant():
+    rows = [privacy_row("first", "v", 1.0, found) for found in (0.5, 2.0, 0.5)]
+    promised = privacy.promises(rows, {"first_fig1": "first"}, {"first": paper("first", "000")})
+    assert promised[0]["verdict"] == "is violated"
+    assert (promised[0]["count"], promised[0]["settings"], promised[0]["excess"]) == (1, 3, "2")
+    assert privacy.kept(promised) == {"variants": 1, "held": 0, "broken": 1, "silent": 0}
+
+
+def test_what_is_not_proven_says_so():
+    rows = [privacy_row("first", "v", 1.0, 0.5, proven=False)]
+    text = page(results_of({"first": paper("first", "000")}, privacy=rows))
+    assert "not proven" in text
+
+
+@pytest.mark.parametrize("figures", [12])
+def test_five_papers_and_sixty_figures_fit(figures):
+    papers = {f"paper{i}": paper(f"paper{i}", f"00{i}", figures) for i in range(5)}
+    text = page(results_of(papers))
+    assert text.count('<article class="figure"') == 60
+    assert len(text.encode()) < 600_000

@@ -1,0 +1,105 @@
+"""The folder of the report."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+
+import pytest
+
+from private_consensus.report import (
+    ASSETS,
+    DOWNLOADS,
+    assets_hash,
+    described_commit,
+    read_results,
+    write_site,
+)
+from private_consensus.report.reading import svg_size, timing
+
+from .html_tree import Tree
+
+
+@pytest.fixture
+def site(results, made, tmp_path) -> Path:
+    folder = tmp_path / "report"
+    write_site(results, made, folder)
+    return folder
+
+
+def test_folder_is_whole(site, results):
+    files = {path.relative_to(site).as_posix() for path in site.rglob("*") if path.is_file()}
+    figures = {f"figures/{name}.{kind}" for name in results.facts for kind in DOWNLOADS}
+    assert files == {"index.html", *(f"assets/{name}" for name in ASSETS), *figures}
+
+
+def test_all_that_the_page_names_is_in_the_folder(site):
+    tree = Tree((site / "index.html").read_text())
+    named = [
+        link for link in tree.all("href") + tree.all("src") if not link.startswith(("#", "data:"))
+    ]
+    assert named
+    assert [name for name in named if not (site / name).is_file()] == []
+
+
+def test_page_and_runtime_are_small(site):
+    size = sum(path.stat().st_size for path in [site / "index.html", *(site / "assets").iterdir()])
+    assert size < 1_500_000
+
+
+def test_repeated_the_bytes_are_the_same(site, results, made, tmp_path):
+    write_site(results, made, tmp_path / "again")
+    assert digests(site) == digests(tmp_path / "again")
+
+
+def digests(folder: Path) -> dict[str, str]:
+    return {path.relative_to(folder).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest()
+            for path in folder.rglob("*") if path.is_file()}  # fmt: skip
+
+
+def test_numbers_can_be_had_as_csv(site):
+    assert (site / "figures" / "first_fig1.csv").read_text().splitlines()[:2] == [
+        "x,y,runs,interval",
+        "1.0,0.5,20,mean +- standard error",
+    ]
+
+
+def test_read_results_gathers_what_figures_say_of_themselves(made, results, tmp_path):
+    import polars as pl
+
+    pl.DataFrame(results.claims).write_parquet(tmp_path / "claims.parquet")
+    pl.DataFrame(results.privacy).write_parquet(tmp_path / "privacy.parquet")
+    (tmp_path / "job.tsv").write_text("s\tmax_rss\n1.5\t100.0\n")
+    read = read_results(
+        scale="smoke", papers=results.papers, labels={}, commit="c",
+        claims=tmp_path / "claims.parquet", privacy=tmp_path / "privacy.parquet",
+        numbers=[made / "data" / "first_fig1.parquet"],
+        images=[made / "figures" / "first_fig1.svg"], cards=[],
+        timings=[tmp_path / "job.tsv", tmp_path / "missing.tsv"],
+    )  # fmt: skip
+    fact = read.facts["first_fig1"]
+    assert fact["source"] == results.facts["first_fig1"]["source"]
+    assert fact["runs"] == (20, 20)
+    assert fact["width"] > 700
+    assert read.timings == [{"job": "job", "seconds": 1.5, "memory": 100.0}]
+
+
+def test_a_job_too_short_to_be_measured_has_no_memory():
+    assert timing("x", "s\tmax_rss\n0.1\tNA\n") == {"job": "x", "seconds": 0.1, "memory": 0.0}
+    assert timing("x", "") == {"job": "x", "seconds": 0.0, "memory": 0.0}
+
+
+def test_an_svg_without_a_size_has_none():
+    assert svg_size('<svg viewBox="0 0 1 1">') == {}
+    assert svg_size('<svg class="a" width="12.5" height="3" x="1">') == {
+        "width": 12.5,
+        "height": 3.0,
+    }
+
+
+def test_without_git_the_commit_is_unknown(tmp_path):
+    assert described_commit(tmp_path) == "unknown"
+
+
+def test_looks_have_a_hash():
+    assert len(assets_hash()) == 16
