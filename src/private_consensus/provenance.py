@@ -29,11 +29,10 @@ def settings_hash(settings: Any) -> str:
 
 def code_hash(*modules: str, files: Iterable[str | Path] = ()) -> str:
     """Digest of the meaning of modules, of all that they import from here, and of scripts."""
-    reached: set[str] = set()
-    for module in modules:
-        reached |= imported_modules(module)
+    starts = set(modules)
     for file in files:
-        reached |= _imports_of_source(Path(file).read_text(), package="")
+        starts |= _imports_of_source(Path(file).read_text(), package="")
+    reached = set().union(*(imported_modules(module) for module in starts))
     digest = hashlib.sha256()
     for module in sorted(reached):
         digest.update(f"{module}\0{_meaning(_origin(module))}\0".encode())

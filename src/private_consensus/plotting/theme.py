@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -77,10 +78,11 @@ def save(chart: alt.Chart, *, json_path: Path, svg: Path, png: Path, pdf: Path) 
 
     specification = chart.to_dict()
     text = json.dumps(specification, indent=None, sort_keys=True, separators=(",", ":"))
+    drawing = _numbered_anew(vlc.vegalite_to_svg(text))
     _write(json_path, text.encode())
-    _write(svg, vlc.vegalite_to_svg(text).encode())
-    _write(png, vlc.vegalite_to_png(text, scale=2))
-    _write(pdf, vlc.vegalite_to_pdf(text))
+    _write(svg, drawing.encode())
+    _write(png, vlc.svg_to_png(drawing, scale=2))
+    _write(pdf, vlc.svg_to_pdf(drawing))
 
 
 def look(styles: Mapping[str, Mapping[str, Any]], names: list[str]) -> dict[str, list]:
@@ -90,6 +92,13 @@ def look(styles: Mapping[str, Mapping[str, Any]], names: list[str]) -> dict[str,
         "colour": [styles[name]["colour"] for name in names],
         "dash": [list(styles[name]["dash"]) or [1, 0] for name in names],
     }
+
+
+def _numbered_anew(svg: str) -> str:
+    """Clip paths numbered from 0: the renderer counts on from chart to chart in one process."""
+    names = dict.fromkeys(re.findall(r'id="(clip\d+)"', svg))
+    order = {name: f"clip{position}" for position, name in enumerate(names)}
+    return re.sub(r"\bclip\d+\b", lambda found: order.get(found[0], found[0]), svg)
 
 
 def _write(path: Path, content: bytes) -> None:

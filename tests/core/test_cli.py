@@ -1,0 +1,89 @@
+"""The command line, as a user calls it."""
+
+import re
+
+import pytest
+
+from private_consensus import algorithms, problems
+from private_consensus.cli import main
+from private_consensus.privacy import gaussian_epsilon
+
+
+@pytest.fixture
+def call(capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "200")
+
+    def run(*arguments: str) -> tuple[int, str, str]:
+        code = main(arguments)
+        out, err = capsys.readouterr()
+        return code, out, err
+
+    return run
+
+
+def test_list_names_everything_there_is(call):
+    code, out, _ = call("list")
+    assert code == 0
+    for name in [*algorithms.names(), *problems.names(), "adult-onehot104"]:
+        assert name in out
+
+
+@pytest.mark.parametrize("name", [*algorithms.names(), *problems.names()])
+def test_describe_gives_formulas_and_parameters(call, name):
+    code, out, _ = call("describe", name)
+    assert code == 0
+    assert len(out.splitlines()) > 5
+
+
+def test_run_ends_with_table_plot_and_three_privacy_figures(call):
+    code, out, _ = call(
+        "run", "gradient_descent", "--horizon", "20", "--runs", "5", "--epsilon", "2"
+    )
+    assert code == 0
+    for part in ("normalised_error", "standard error", "|*", "claimed", "formula", "accountant"):
+        assert part in out
+    found = {
+        key: float(re.search(rf"{key}[^│]*│ *([\d.]+)", out)[1])
+        for key in ("claimed", "formula", "accountant")
+    }
+    assert found["claimed"] == 2
+    assert found["accountant"] < found["formula"] < found["claimed"]
+
+
+def test_privacy_goes_both_ways(call):
+    _, out, _ = call("privacy", "--scale", "3.73", "--delta", "1e-5", "--count", "2")
+    epsilon = float(re.search(r"epsilon *│ *([\d.]+)", out)[1])
+    assert epsilon == pytest.approx(gaussian_epsilon(2**0.5 / 3.73, 1e-5), rel=1e-4)
+    _, out, _ = call("privacy", "--epsilon", str(epsilon), "--delta", "1e-5", "--count", "2")
+    assert float(re.search(r"scale *│ *([\d.]+)", out)[1]) == pytest.approx(3.73, rel=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["run", "nothing"], "algorithm.name: found 'nothing', expected one of"),
+        (["run", "gradient_descent", "--epsilon", "0"], "budget.epsilon: found 0"),
+        (["run", "gradient_descent", "--delta", "1"], "budget.delta: found 1"),
+        (["run", "gradient_descent", "--agents", "1"], "network.agents: found 1"),
+        (["run", "gradient_descent", "--horizon", "0"], "horizon: found 0"),
+        (["run", "gradient_descent", "--metric", "beauty"], "--metric: found 'beauty'"),
+        (["run", "gradient_descent", "--set", "algorithm"], "--set: found 'algorithm'"),
+        (["run", "gradient_descent", "--set", "algorithm.x=1"], "algorithm: found"),
+        (["run", "gradient_descent", "--set", "problem.records=0"], "problem.records: found 0"),
+        (["describe", "nothing"], "NAME: found 'nothing', expected one of"),
+        (["privacy", "--scale", "0"], "--scale: found 0"),
+        (["privacy", "--epsilon", "-1"], "budget.epsilon: found -1"),
+    ],
+)
+def test_bad_input_is_one_line_and_exit_code_2(call, arguments, message):
+    code, _, err = call(*arguments)
+    assert code == 2
+    assert message in err
+    assert len(err.strip().splitlines()) == 1
+
+
+def test_a_mirror_that_is_not_there_is_named(call):
+    code, _, err = call("data", "--mirror", "no/such/folder")
+    assert code == 2
+    assert "data.mirror" in err
+    assert "no/such/folder" in err

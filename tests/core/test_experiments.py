@@ -1,0 +1,237 @@
+"""Configuration to cells to rows: what is refused, what is spelled out, what is written."""
+
+import copy
+import json
+import re
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+import yaml
+
+from private_consensus.errors import InvalidInput
+from private_consensus.experiments import plan as planning
+from private_consensus.experiments import results
+from private_consensus.experiments.cells import run_cell
+from private_consensus.experiments.numbers import figure_numbers
+from private_consensus.experiments.schema import ConfigurationError, read_yaml
+
+CONFIG = Path(__file__).parents[2] / "config"
+ALL = read_yaml(CONFIG / "config.yaml")
+ONE = {**ALL, "papers": ["showkatbakhsh"]}
+
+
+@pytest.fixture(scope="module")
+def plan():
+    return planning.load({**ONE, "scale": "smoke"}, CONFIG)
+
+
+def changed(path: str, value) -> dict:
+    config = copy.deepcopy(ONE)
+    target = config
+    *parents, last = path.split(".")
+    for parent in parents:
+        target = target[parent]
+    target[last] = value
+    return config
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "message"),
+    [
+        ("seeds", 3, "seeds: unknown key"),
+        ("seed", "many", "seed: .*found 'many'"),
+        ("seed", -1, "seed: .*found -1"),
+        ("data.source", "internet", "data.source: .*found 'internet'"),
+        ("data.cash", "x", "data.cash: unknown key"),
+        ("data.patience", 0, "data.patience: .*found 0"),
+        ("papers", ["nobody"], "papers: found 'nobody', expected one of .*showkatbakhsh"),
+        ("papers", [], "papers: "),
+        ("runs", 0, "runs: .*found 0"),
+        ("scale", "Paper scale", "scale: "),
+    ],
+)
+def test_a_bad_configuration_is_refused_by_key_and_value(path, value, message):
+    with pytest.raises(ConfigurationError, match=message):
+        planning.load(changed(path, value), CONFIG)
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """A copy of the configuration folder whose paper can be spoilt."""
+    (tmp_path / "papers").mkdir()
+    (tmp_path / "styles.yaml").write_text((CONFIG / "styles.yaml").read_text())
+    return tmp_path
+
+
+def spoilt(folder, path: str, value) -> ConfigurationError:
+    paper = yaml.safe_load((CONFIG / "papers" / "showkatbakhsh.yaml").read_text())
+    paper = json.loads(json.dumps(paper))
+    target = paper
+    *parents, last = path.split("/")
+    for parent in parents:
+        target = target[int(parent) if parent.isdigit() else parent]
+    target[int(last) if last.isdigit() else last] = value
+    (folder / "papers" / "showkatbakhsh.yaml").write_text(yaml.safe_dump(paper))
+    with pytest.raises(ConfigurationError) as caught:
+        planning.load(ONE, folder)
+    return caught.value
+
+
+FIG1 = "experiments/showkatbakhsh_fig1"
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "message"),
+    [
+        (f"{FIG1}/budget/epsilon", 0, "showkatbakhsh_fig1.budget.epsilon: .*found 0"),
+        (f"{FIG1}/budget/epsilon", -2.0, "budget.epsilon: .*found -2.0"),
+        (f"{FIG1}/budget/delta", 1.0, r"budget.delta.*\[0, 1\) .*found 1.0"),
+        (f"{FIG1}/network/agents", 1, "network.agents: .*found 1"),
+        (f"{FIG1}/network/probability", 1.5, "network.probability: .*found 1.5"),
+        (f"{FIG1}/network/name", "torus", "network.name: expected one of erdos_renyi"),
+        (f"{FIG1}/problem/name", "chess", "problem.name: expected one of .*mean_estimation"),
+        (f"{FIG1}/problem/prepared", "nothing", "problem.prepared: expected one of adult"),
+        (f"{FIG1}/horizon", 0, "horizon: .*found 0"),
+        (f"{FIG1}/runs", "some", "runs: .*found 'some'"),
+        (f"{FIG1}/algorithms", {"magic": {}}, "expected one of .*gradient_descent"),
+        (f"{FIG1}/axes/horizon/because", "", "a chosen grid needs a reason"),
+        (f"{FIG1}/axes/horizon/set", "weather.today", "found 'weather.today', expected one of"),
+        (f"{FIG1}/scales/smoke/axes", {"gamma": [1]}, "axes.gamma: unknown axis"),
+        ("figures/showkatbakhsh_fig1/panels/0/experiment", "no", "found 'no', expected one of"),
+        ("figures/showkatbakhsh_fig1/panels/0/curves/0/run", "no", "found 'no', expected one of"),
+        ("claims/showkatbakhsh_c01/figure", "no", "c01.figure: found 'no', expected one of"),
+        ("claims/showkatbakhsh_c01/headline", "no", "c01.headline: found 'no'"),
+        ("claims/showkatbakhsh_c01/variants/released/0/kind", "guess", "kind: .*found 'guess'"),
+    ],
+)
+def test_a_bad_paper_is_refused_by_key_and_value(folder, path, value, message):
+    error = spoilt(folder, path, value)
+    assert any(re.search(message, line) for line in error.lines), error.lines
+
+
+def test_all_mistakes_are_told_at_once(folder):
+    error = spoilt(folder, FIG1, {**yaml.safe_load("{}"), "runs": 0})
+    assert len(error.lines) > 3
+
+
+def test_cells_spell_out_every_setting(plan):
+    cell = plan.cell("showkatbakhsh_fig2", "gradient_descent")
+    epsilons, powers, variants = 5, 3, 4
+    assert len(cell["settings"]) == epsilons * powers * variants
+    assert json.loads(json.dumps(cell)) == cell
+    one = cell["settings"][0]
+    assert one["budget"]["delta"] == pytest.approx((10 * 100) ** one["columns"]["delta_power"])
+    assert one["horizon"] == 100  # the smoke scale's
+
+
+def test_a_variant_has_the_last_word_over_an_axis(plan):
+    cell = plan.cell("showkatbakhsh_fig1", "gradient_descent")
+    one_shot = [s for s in cell["settings"] if s["variant"] == "one_shot"]
+    assert {s["horizon"] for s in one_shot} == {1}
+    assert len({s["columns"]["horizon"] for s in one_shot}) == 6
+
+
+def test_an_infinite_epsilon_survives(plan):
+    cell = plan.cell("showkatbakhsh_extra_adult", "gradient_descent")
+    free = [s for s in cell["settings"] if s["variant"] == "not_private"]
+    assert {s["budget"]["epsilon"] for s in free} == {float("inf")}
+
+
+def test_every_curve_of_the_project_looks_like_no_other():
+    styles = read_yaml(CONFIG / "styles.yaml")
+    looks = [(s["colour"].upper(), tuple(s.get("dash", []))) for s in styles.values()]
+    labels = [s["label"] for s in styles.values()]
+    assert len(set(looks)) == len(looks)
+    assert len(set(labels)) == len(labels)
+
+
+def test_figures_claims_and_experiments_have_the_names_that_stay():
+    whole = planning.load(ALL, CONFIG)
+    for key, paper in whole.papers.items():
+        assert all(name.startswith(f"{key}_") for name in (*paper.figures, *paper.experiments))
+        for number, claim in enumerate(paper.claims, 1):
+            assert claim == f"{key}_c{number:02d}"
+    expected = {f"showkatbakhsh_fig{i}" for i in range(1, 5)}
+    assert expected <= set(whole.figures)
+
+
+@pytest.fixture(scope="module")
+def ran(plan):
+    cell = plan.cell("showkatbakhsh_fig1", "gradient_descent")
+    cell = {**cell, "runs": 3, "settings": cell["settings"][::3]}
+    return cell, *run_cell(cell, {})
+
+
+def test_a_cell_has_one_row_a_measurement_and_one_a_setting(ran):
+    cell, runs, privacy = ran
+    assert runs.height == len(cell["settings"]) * 3 * len(cell["measures"])
+    assert privacy.height == len(cell["settings"])
+    assert runs["value"].is_finite().all()
+    settings = {(s["variant"], s["columns"]["horizon"]) for s in cell["settings"]}
+    assert set(privacy.select("variant", "horizon").rows()) == settings
+
+
+def test_settings_that_are_the_same_thing_have_the_same_numbers(ran):
+    _, runs, _ = ran
+    shown = runs.filter((pl.col("variant") == "one_shot") & (pl.col("quantity") == "consensus"))
+    by_run = shown.group_by("run").agg(pl.col("value").n_unique())
+    assert (by_run["value"] == 1).all()
+
+
+def test_privacy_of_a_setting_is_claimed_by_formula_and_by_accountant(ran):
+    _, _, privacy = ran
+    private = privacy.filter(pl.col("variant") == "repaired")
+    assert (private["epsilon_accountant"] < private["epsilon_formula"]).all()
+    assert (private["epsilon_formula"] <= private["epsilon_claimed"] + 1e-9).all()
+    assert set(private["verdict"]) == {"holds"}
+
+
+def test_plotted_numbers_are_the_means_of_the_runs(plan, ran):
+    _, runs, privacy = ran
+    panel = plan.figures["showkatbakhsh_fig1"].model_dump(mode="json")["panels"][0]
+    panel["curves"] = panel["curves"][:1]
+    cells = {("showkatbakhsh_fig1", "gradient_descent"): (runs, privacy)}
+    numbers = figure_numbers([panel], cells, source="made")
+    for row in numbers.iter_rows(named=True):
+        values = runs.filter(
+            (pl.col("variant") == "repaired") & (pl.col("quantity") == "consensus")
+            & (pl.col("horizon") == row["horizon"])
+        )["value"].to_numpy()  # fmt: skip
+        error = values.std(ddof=1) / np.sqrt(len(values))
+        assert row["y"] == pytest.approx(values.mean())
+        assert (row["low"], row["high"]) == pytest.approx((row["y"] - error, row["y"] + error))
+        assert row["runs"] == 3
+    required = {"panel", "algorithm", "variant", "reading", "x", "y", "low", "high", "runs",
+                "interval", "source"}  # fmt: skip
+    assert required <= set(numbers.columns)
+
+
+def test_a_parameter_that_does_not_exist_is_refused(ran):
+    cell = copy.deepcopy(ran[0])
+    cell["settings"] = cell["settings"][:1]
+    cell["settings"][0]["algorithm"] = {"momentum": 0.9}
+    with pytest.raises(InvalidInput, match="algorithm: found .*momentum"):
+        run_cell(cell, {})
+    cell["settings"][0] |= {"algorithm": {}, "problem": {"name": "mean_estimation", "dim": 2}}
+    with pytest.raises(InvalidInput, match="problem: .*records"):
+        run_cell(cell, {})
+
+
+def test_results_carry_what_made_them(tmp_path):
+    mark = results.stamp({"a": 1}, "code", "adult (surrogate)")
+    results.write(pl.DataFrame({"x": [1]}), tmp_path / "a.parquet", mark)
+    assert results.mark_of(tmp_path / "a.parquet") == mark
+    results.write(pl.DataFrame({"y": [1]}), tmp_path / "b.parquet", {**mark, "source": "made"})
+    both = results.read_all([tmp_path / "a.parquet", tmp_path / "b.parquet"])
+    assert both["source"].to_list() == ["adult (surrogate)", "made"]
+    assert results.sources([tmp_path / "a.parquet"] * 2) == "adult (surrogate)"
+
+
+def test_results_are_the_same_bytes_when_repeated(ran, tmp_path):
+    cell, runs, _ = ran
+    again, _ = run_cell(cell, {})
+    for name, frame in (("first", runs), ("second", again)):
+        results.write(frame, tmp_path / name, results.stamp(cell, "", ""))
+    assert (tmp_path / "first").read_bytes() == (tmp_path / "second").read_bytes()

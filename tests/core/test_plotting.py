@@ -1,0 +1,97 @@
+"""Figures: what a logarithmic axis cannot show, what a surrogate says, bytes."""
+
+import json
+
+import polars as pl
+import pytest
+
+from private_consensus import plotting
+from private_consensus.errors import InvalidInput
+from private_consensus.plotting.curves import MOST_POINTS
+from private_consensus.plotting.theme import ALARM, save
+
+STYLES = {
+    "a.one": {"label": "first", "colour": "#0072B2", "dash": []},
+    "a.two": {"label": "second", "colour": "#E69F00", "dash": [4, 2]},
+}
+
+
+def panel(**changes):
+    return {"title": "", "x": "x", "x_title": "rounds", "y_title": "error", "log_x": False,
+            "log_y": True, "y_domain": None, **changes}  # fmt: skip
+
+
+def numbers(y, variant="one", source="made", series=""):
+    x = [float(i + 1) for i in range(len(y))]
+    return pl.DataFrame({
+        "panel": "", "algorithm": "a", "variant": variant, "reading": "resolved", "series": series,
+        "x": x, "y": y, "low": [0.9 * v for v in y], "high": [1.1 * v for v in y], "runs": 5,
+        "interval": "i", "source": source,
+    }, strict=False)  # fmt: skip
+
+
+def drawn(frame, **changes):
+    figure = {"title": "A figure", "panels": [panel(**changes)]}
+    return plotting.draw("none", "nobody", frame, figure, STYLES).to_dict()
+
+
+def values_of(specification) -> list[dict]:
+    return next(iter(specification["datasets"].values()))
+
+
+def test_values_below_a_logarithmic_axis_lie_on_its_end_and_say_so():
+    points = values_of(drawn(numbers([1e-2, 0.0, 1e-3]), y_domain=[1e-5, 1.0]))
+    assert [p["y"] for p in points] == [1e-2, 1e-5, 1e-3]
+    assert [p["exact"] for p in points] == [1e-2, 0.0, 1e-3]
+    assert [p["place"] for p in points] == ["on the axis", "below the axis", "on the axis"]
+    assert min(p["low"] for p in points) >= 1e-5
+
+
+def test_nothing_positive_cannot_be_shown_on_a_logarithmic_axis():
+    with pytest.raises(InvalidInput, match="values > 0 on a logarithmic axis"):
+        drawn(numbers([0.0, -1.0]))
+
+
+@pytest.mark.parametrize(
+    ("source", "loud"),
+    [("adult (mirror)", False), ("adult (surrogate)", True), ("us (surrogate); made", True)],
+)
+def test_surrogate_data_is_said_on_the_figure_itself(source, loud):
+    title = drawn(numbers([1.0, 2.0], source=source))["title"]
+    assert source in title["subtitle"]
+    assert title["subtitle"].startswith("SURROGATE DATA") == loud
+    assert (title["subtitleColor"] == ALARM) == loud
+
+
+def test_a_curve_has_its_own_label_colour_and_dash():
+    frame = pl.concat([numbers([1.0, 2.0]), numbers([2.0, 3.0], "two")])
+    text = json.dumps(drawn(frame))
+    for expected in ('"domain": ["first", "second"]', "#0072B2", "#E69F00", "[4, 2]"):
+        assert expected in text
+
+
+def test_long_curves_are_thinned_evenly():
+    points = values_of(drawn(numbers([1.0 + i for i in range(3 * MOST_POINTS)])))
+    assert len(points) == MOST_POINTS
+    gaps = {b["x"] - a["x"] for a, b in zip(points, points[1:], strict=False)}
+    assert gaps == {3.0}
+
+
+def test_curves_along_an_axis_are_told_apart():
+    frame = pl.concat([numbers([1.0, 2.0], series="T = 1"), numbers([2.0, 3.0], series="T = 2")])
+    assert '"domain": ["T = 1", "T = 2"]' in json.dumps(drawn(frame))
+
+
+def test_figures_are_the_same_bytes_when_repeated(tmp_path):
+    frame = pl.concat([numbers([1.0, 2.0]), numbers([2.0, 3.0], "two")])
+    figure = {"title": "A figure", "panels": [panel()]}
+    made = []
+    for name in ("first", "second"):
+        chart = plotting.draw("none", "nobody", frame, figure, STYLES)
+        files = {k: tmp_path / f"{name}.{k}" for k in ("svg", "png", "pdf")}
+        save(chart, json_path=tmp_path / f"{name}.json", **files)
+        made.append(
+            [(tmp_path / f"{name}.{k}").read_bytes() for k in ("json", "svg", "png", "pdf")]
+        )
+    assert made[0] == made[1]
+    assert all(made[0])

@@ -1,0 +1,105 @@
+"""Hashes that see meaning and not layout; files that are whole or absent."""
+
+import importlib
+
+import pytest
+
+from private_consensus import provenance
+from private_consensus.provenance import atomic_write, code_hash, imported_modules, settings_hash
+
+ALGORITHM = "private_consensus.algorithms.gradient_descent"
+
+
+@pytest.fixture
+def package(tmp_path, monkeypatch):
+    """A small package in place of ours: a imports b, c stands alone."""
+    root = tmp_path / "small"
+    (root / "sub").mkdir(parents=True)
+    (root / "__init__.py").write_text("")
+    (root / "sub" / "__init__.py").write_text("")
+    (root / "a.py").write_text("from . import b\nfrom .sub.d import value\n")
+    (root / "b.py").write_text('"""Words."""\n\ndef f(x):\n    return x + 1\n')
+    (root / "c.py").write_text("x = 1\n")
+    (root / "sub" / "d.py").write_text("from ..c import x as value\n")
+    (root / "provenance.py").write_text("")
+    monkeypatch.setattr(provenance, "PACKAGE", "small")
+    monkeypatch.setattr(provenance, "__file__", str(root / "provenance.py"))
+    forget()
+    yield root
+    monkeypatch.undo()
+    forget()
+
+
+def forget():
+    for name in ("imported_modules", "_origin", "_meaning", "_direct_imports"):
+        getattr(provenance, name).cache_clear()
+
+
+def hashed(*modules, **options) -> str:
+    forget()
+    return code_hash(*modules, **options)
+
+
+def test_imports_are_followed_however_far(package):
+    assert imported_modules("small.a") == {
+        "small", "small.a", "small.b", "small.c", "small.sub", "small.sub.d",
+    }  # fmt: skip
+    assert imported_modules("small.c") == {"small", "small.c"}
+
+
+@pytest.mark.parametrize("file", ["a.py", "b.py", "c.py", "sub/d.py"])
+def test_an_edit_changes_the_hash_of_what_imports_it_and_of_nothing_else(package, file):
+    before = {name: hashed(f"small.{name}") for name in "abc"}
+    (package / file).write_text((package / file).read_text() + "\nadded = 1\n")
+    changed = {name for name in "abc" if hashed(f"small.{name}") != before[name]}
+    assert changed == {"a.py": {"a"}, "b.py": {"a", "b"}}.get(
+        file, {"a", "c"} if file == "c.py" else {"a"}
+    )
+
+
+def test_layout_comments_and_docstrings_do_not_count(package):
+    before = hashed("small.a")
+    (package / "b.py").write_text(
+        '# why\n"""Other words."""\n\n\ndef f(x):\n\n    return (x + 1)\n'
+    )
+    assert hashed("small.a") == before
+    (package / "b.py").write_text("def f(x):\n    return x + 2\n")
+    assert hashed("small.a") != before
+
+
+def test_scripts_count_with_all_that_they_import(package, tmp_path):
+    script = tmp_path / "script.py"
+    script.write_text("from small.sub.d import value\n")
+    before = hashed(files=[script])
+    (package / "b.py").write_text("def f(x):\n    return 0\n")
+    assert hashed(files=[script]) == before
+    (package / "c.py").write_text("x = 2\n")
+    assert hashed(files=[script]) != before
+
+
+def test_an_algorithm_does_not_depend_on_drawing_or_on_other_algorithms():
+    reached = imported_modules(ALGORITHM)
+    assert "private_consensus.privacy.conversions" in reached
+    floors_above = ("plotting", "report", "experiments", "cli", "claims")
+    assert not [name for name in reached if name.split(".")[1:2] in [[f] for f in floors_above]]
+    assert importlib.import_module(ALGORITHM).__name__ in reached
+
+
+def test_settings_are_hashed_by_value_not_by_order():
+    assert settings_hash({"a": 1, "b": [1.0, None]}) == settings_hash({"b": [1.0, None], "a": 1})
+    assert settings_hash({"a": 1}) != settings_hash({"a": 2})
+    assert settings_hash({"epsilon": float("inf")}) != settings_hash({"epsilon": 1.0})
+
+
+def test_a_write_that_fails_leaves_the_old_file_and_nothing_else(tmp_path):
+    target = tmp_path / "result.txt"
+    target.write_text("old")
+    with pytest.raises(RuntimeError), atomic_write(target) as part:
+        part.write_text("half")
+        assert target.read_text() == "old"
+        raise RuntimeError
+    assert target.read_text() == "old"
+    with atomic_write(target) as part:
+        part.write_text("new")
+    assert target.read_text() == "new"
+    assert [file.name for file in tmp_path.iterdir()] == ["result.txt"]
