@@ -212,10 +212,10 @@ def test_a_parameter_that_does_not_exist_is_refused(ran):
     cell = copy.deepcopy(ran[0])
     cell["settings"] = cell["settings"][:1]
     cell["settings"][0]["algorithm"] = {"momentum": 0.9}
-    with pytest.raises(InvalidInput, match="algorithm: found .*momentum"):
+    with pytest.raises(InvalidInput, match=r"algorithm: found .*momentum"):
         run_cell(cell, {})
     cell["settings"][0] |= {"algorithm": {}, "problem": {"name": "mean_estimation", "dim": 2}}
-    with pytest.raises(InvalidInput, match="problem: .*records"):
+    with pytest.raises(InvalidInput, match=r"problem: .*records"):
         run_cell(cell, {})
 
 

@@ -1,6 +1,7 @@
 """Figures: what a logarithmic axis cannot show, what a surrogate says, bytes."""
 
 import json
+from itertools import pairwise
 
 import polars as pl
 import pytest
@@ -73,7 +74,7 @@ def test_a_curve_has_its_own_label_colour_and_dash():
 def test_long_curves_are_thinned_evenly():
     points = values_of(drawn(numbers([1.0 + i for i in range(3 * MOST_POINTS)])))
     assert len(points) == MOST_POINTS
-    gaps = {b["x"] - a["x"] for a, b in zip(points, points[1:], strict=False)}
+    gaps = {b["x"] - a["x"] for a, b in pairwise(points)}
     assert gaps == {3.0}
 
 
