@@ -7,13 +7,14 @@ Why one shift in one dimension stands for each mechanism:
 
 * A Gaussian vector is rotated so that the shift lies along one axis, hence mu-GDP with mu the ratio
   of l2 sensitivity to standard deviation, and adaptive composition adds mu squared (Dong, Roth, Su,
-  "Gaussian differential privacy", 2022, Corollary 2).
+  "Gaussian differential privacy", JRSS-B 2022).
 * ``laplace`` and ``gamma_norm`` have log-density ratios of at most distance over scale for *every*
   two points, so the way from f(D) to f(D') can be cut into k steps each of which is
   (epsilon/k)-DP. Group privacy over those steps tends to the trade-off of the scalar Laplace pair
-  at distance epsilon (ibid., Proposition 5). That pair therefore dominates both, in any dimension.
+  at distance epsilon (ibid., the limit in their section on group privacy). That pair therefore
+  dominates both, in any dimension.
 * The discrete Gaussian on the grid is mu^2/2-zCDP in any dimension (Canonne, Kamath, Steinke,
-  2020, Theorem 14), but not mu-GDP.
+  2020), but not mu-GDP.
 * Sampling: a pure release on a random part of the data amplifies to ln(1 + rate (e^epsilon - 1)),
   by Poisson sampling for adding or removing a record and by fixed-size sampling for replacing one
   (Balle, Barthe, Gaboardi, "Privacy amplification by subsampling", 2018). For Gaussians the

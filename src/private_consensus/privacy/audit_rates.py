@@ -4,6 +4,23 @@ The mechanism: ``rounds`` messages of ``dim`` coordinates, on D shifted along th
 amount that falls as 1/sqrt(t), with fresh Gaussian noise of one scale. It is exactly mu-GDP. The
 copies: ``half noise`` uses half of that scale, ``reused noise`` adds the same draw to every
 message, so that differences of messages carry none.
+
+Measured with the default :class:`Trial` (mu = 1, claimed as epsilon = 2.32 at delta = 0.01; 6000
+runs of each data set), 4000 repetitions of the correct copy and 1000 of each broken one, seed 20:
+
+============  ===========  ==========  ============
+audit         correct      half noise  reused noise
+============  ===========  ==========  ============
+noise scale   4 of 4000    all         all
+transcript    none         all         all
+gaussian fit  3 of 4000    all         all
+threshold     none         all         all
+============  ===========  ==========  ============
+
+None of 4000 bounds a rate by 0.0019 and all of 1000 by 0.992, at 99.9 %. With fewer runs it is the
+(epsilon, delta) audits that lose half noise: transcript and threshold flag 12 and 14 of 100 copies
+at 1000 runs, 84 and 82 at 2000, all at 4000; the Gaussian fit flags all at 1000. At 200 runs false
+alarms are 2, 0, 1 and 0 of 4000.
 """
 
 from __future__ import annotations
