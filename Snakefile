@@ -11,8 +11,9 @@ from pathlib import Path
 
 SOURCE = Path(workflow.basedir, "src").as_posix()
 sys.path.insert(0, SOURCE)
-os.environ["PYTHONPATH"] = os.pathsep.join(
-    filter(None, [SOURCE, os.environ.get("PYTHONPATH")])
+# Jobs import the library from here too, whether or not it is installed.
+os.environ.update(
+    PYTHONPATH=os.pathsep.join(filter(None, [SOURCE, os.getenv("PYTHONPATH")]))
 )
 
 from private_consensus.errors import InvalidInput

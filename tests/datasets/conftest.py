@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import threading
 import time
@@ -83,10 +84,8 @@ def publisher():
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self):
-            try:
+            with contextlib.suppress(BrokenPipeError, ConnectionResetError):
                 here.answer(self)
-            except (BrokenPipeError, ConnectionResetError):
-                pass
             self.close_connection = True
 
         def log_message(self, *_):

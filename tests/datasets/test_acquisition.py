@@ -1,0 +1,193 @@
+"""The order of sources, and that nothing is ever substituted in silence."""
+
+from __future__ import annotations
+
+import json
+import logging
+import socket
+import time
+
+import pytest
+
+from private_consensus.datasets import (
+    DATA_SETS,
+    Acquisition,
+    Provenance,
+    acquire,
+    checksums,
+    fingerprint,
+    patience,
+    summary,
+)
+from private_consensus.datasets.catalogue import entry
+from private_consensus.errors import InvalidInput
+
+ROWS = 600
+
+
+@pytest.fixture
+def no_network(monkeypatch):
+    def refuse(address, timeout=None):
+        raise OSError(101, "Network is unreachable")
+
+    monkeypatch.setattr(socket, "create_connection", refuse)
+
+
+@pytest.mark.parametrize("dataset", DATA_SETS)
+def test_auto_ends_in_a_surrogate_that_says_why(no_network, tmp_path, caplog, dataset):
+    with caplog.at_level(logging.INFO):
+        _, provenance = acquire(dataset, Acquisition(cache=tmp_path, surrogate_rows=ROWS))
+    assert provenance.source == "surrogate"
+    assert "no mirror is named" in provenance.because
+    hosts = {p.name for p in entry(dataset).publishers}
+    assert all(name in provenance.because for name in hosts)
+    assert "SURROGATE" in caplog.text and provenance.because in caplog.text
+
+
+@pytest.mark.parametrize("dataset", DATA_SETS)
+def test_official_is_never_a_surrogate(no_network, tmp_path, dataset):
+    with pytest.raises(InvalidInput, match=f"data.source: found 'official for {dataset}'"):
+        acquire(dataset, Acquisition(cache=tmp_path, source="official"))
+
+
+def test_surrogate_asks_nobody(monkeypatch, tmp_path):
+    def never(*_):
+        raise AssertionError("asked")
+
+    monkeypatch.setattr(socket, "create_connection", never)
+    asked = Acquisition(source="surrogate", mirror="/nowhere", cache=tmp_path, surrogate_rows=ROWS)
+    assert acquire("us", asked)[1].because == "data.source is surrogate"
+    assert not list(tmp_path.iterdir())
+
+
+def test_five_data_sets_on_a_silent_network_wait_once(monkeypatch, tmp_path):
+    def hang(address, timeout):
+        time.sleep(timeout)
+        raise TimeoutError("timed out")
+
+    monkeypatch.setattr(socket, "create_connection", hang)
+    monkeypatch.setattr(patience, "LONGEST_KNOCK", 0.5)
+    start = time.monotonic()
+    with pytest.raises(InvalidInput):
+        acquire("mnist", Acquisition(cache=tmp_path, patience=1.0, source="official"))
+    for dataset in DATA_SETS:
+        with pytest.raises(InvalidInput):
+            acquire(dataset, Acquisition(cache=tmp_path, patience=1.0, source="official"))
+    assert time.monotonic() - start < 2.0
+
+
+@pytest.mark.parametrize(
+    "settings, key",
+    [
+        ({"source": "guess"}, "data.source"),
+        ({"patience": -1}, "data.patience"),
+        ({"surrogate_rows": 3}, "data.surrogate_rows"),
+    ],
+)
+def test_bad_settings_name_their_key(settings, key):
+    with pytest.raises(InvalidInput, match=key):
+        Acquisition(**settings)
+
+
+def test_unknown_data_set():
+    with pytest.raises(InvalidInput, match="data set: found 'iris', expected one of adult"):
+        acquire("iris", Acquisition())
+
+
+@pytest.mark.parametrize("location", ["{}/missing", "file://{}/missing"])
+def test_a_missing_mirror_folder_is_an_error(tmp_path, location):
+    with pytest.raises(InvalidInput, match=r"data.mirror: found .*missing.* expected an existing"):
+        acquire("adult", Acquisition(mirror=location.format(tmp_path), cache=tmp_path))
+
+
+def test_the_environment_may_name_the_mirror(monkeypatch, tmp_path):
+    monkeypatch.setenv("PRIVATE_CONSENSUS_MIRROR", str(tmp_path / "missing"))
+    with pytest.raises(InvalidInput, match=r"data.mirror"):
+        acquire("adult", Acquisition(cache=tmp_path))
+
+
+def test_a_dead_mirror_url_is_an_error(tmp_path):
+    with pytest.raises(InvalidInput, match=r"data\.mirror: .* a mirror that answers"):
+        acquire("adult", Acquisition(mirror="http://127.0.0.1:1", cache=tmp_path))
+
+
+def test_a_mirror_may_lack_a_data_set(no_network, tmp_path):
+    (tmp_path / "mirror").mkdir()
+    asked = Acquisition(mirror=str(tmp_path / "mirror"), cache=tmp_path, surrogate_rows=ROWS)
+    assert "the mirror has no us" in acquire("us", asked)[1].because
+
+
+@pytest.mark.parametrize("contents", [b"", b"1, 2, 3", None])
+def test_a_wrong_truncated_or_absent_file_is_named(tmp_path, contents):
+    folder = tmp_path / "mirror" / "adult"
+    folder.mkdir(parents=True)
+    (folder / "adult.test").write_bytes(b"")
+    if contents is not None:
+        (folder / "adult.data").write_bytes(contents)
+    with pytest.raises(InvalidInput, match=r"data\.mirror: .*adult/adult\.data") as error:
+        acquire("adult", Acquisition(mirror=str(folder.parent), cache=tmp_path))
+    if contents is not None:
+        expected = entry("adult").mirror.files["adult/adult.data"]["file"]
+        assert expected in str(error.value)
+        assert checksums.of_file(folder / "adult.data") in str(error.value)
+
+
+def test_a_truncated_gzip_in_the_mirror_is_named(tmp_path):
+    folder = tmp_path / "mirror" / "mnist"
+    folder.mkdir(parents=True)
+    (folder / "train-images-idx3-ubyte.gz").write_bytes(b"\x1f\x8b\x08\0\0\0\0\0\0\0abc")
+    with pytest.raises(InvalidInput, match=r"mnist/train-images-idx3-ubyte\.gz"):
+        acquire("mnist", Acquisition(mirror=str(folder.parent), cache=tmp_path))
+
+
+def test_a_mirror_behind_a_url_with_wrong_files(publisher, tmp_path):
+    publisher.files["/adult/adult.data"] = b"wrong"
+    with pytest.raises(InvalidInput, match=r"adult/adult\.data with file checksum"):
+        acquire("adult", Acquisition(mirror=publisher.url, cache=tmp_path))
+    # What was wrong is not kept: once the mirror is repaired the next call sees it.
+    with pytest.raises(InvalidInput):
+        acquire("adult", Acquisition(mirror=publisher.url, cache=tmp_path))
+    assert [path for path, _ in publisher.requests] == ["/adult/adult.data"] * 2
+
+
+def test_provenance_survives_json():
+    values = {f: f for f in Provenance.__dataclass_fields__}
+    provenance = Provenance.from_dict(values)
+    assert Provenance.from_dict(json.loads(json.dumps(provenance.to_dict()))) == provenance
+
+
+def test_settings_can_be_handed_on_as_plain_values(tmp_path):
+    asked = Acquisition(cache=tmp_path, mirror=str(tmp_path), surrogate_rows=ROWS, patience=1)
+    assert Acquisition(**json.loads(json.dumps(asked.to_dict()))) == asked
+
+
+def test_the_table_of_sources_is_complete():
+    for dataset in DATA_SETS:
+        about = entry(dataset)
+        assert about.citation and about.mirror.files and about.mirror.version
+        assert len(about.mirror.checksum) == 64
+        for kinds in about.mirror.files.values():
+            assert all(len(value) == 64 for value in kinds.values())
+        for way in about.publishers:
+            assert way.licence and all(url.startswith("https://") for url in way.urls)
+    assert all(len({p.urls for p in entry(d).publishers}) >= 2 for d in ("mnist", "cifar10"))
+    assert len({fingerprint(d) for d in DATA_SETS}) == len(DATA_SETS)
+
+
+def test_summary_has_a_row_for_each(no_network, tmp_path):
+    rows = summary(Acquisition(cache=tmp_path, source="surrogate", surrogate_rows=ROWS))
+    assert [row["dataset"] for row in rows] == list(DATA_SETS)
+    assert {row["source"] for row in rows} == {"surrogate"}
+    assert rows[1]["rows"] == ROWS and rows[2]["columns"] == 52 and rows[4]["columns"] == 3072
+
+
+def test_real_data_from_the_mirror(mirror_path, tmp_path):
+    rows = {r["dataset"]: r for r in summary(Acquisition(cache=tmp_path, mirror=mirror_path))}
+    assert {r["source"] for r in rows.values()} == {"mirror"}
+    assert {r["where"] for r in rows.values()} == {"mirror folder"}
+    sizes = {"adult": 48_842, "us": 23_006, "brazil": 38_000, "mnist": 70_000, "cifar10": 14_000}
+    assert {name: r["rows"] for name, r in rows.items()} == sizes
+    for name, row in rows.items():
+        assert row["checksum"] == entry(name).mirror.checksum
+        assert mirror_path not in json.dumps(row)
+    assert sum(r["seconds"] for r in rows.values()) < 60

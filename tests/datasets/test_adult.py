@@ -1,0 +1,177 @@
+"""Adult: one canonical table from every source."""
+
+from __future__ import annotations
+
+import io
+import textwrap
+import zipfile
+from dataclasses import replace
+
+import polars as pl
+import pytest
+
+from private_consensus.datasets import Acquisition, acquire, acquisition, adult, checksums
+from private_consensus.datasets.catalogue import entry
+from private_consensus.errors import InvalidInput
+
+TRAIN = b"""\
+31, Private, 1001, HS-grad, 9, Divorced, Sales, Unmarried, White, Male, 0, 0, 40, ?, <=50K
+52, ?, 1002, Masters, 14, Widowed, ?, Wife, Other, Female, 7688, 0, 20, Peru, >50K
+
+"""
+TEST = b"""\
+|1x3 Cross validator
+23, Never-worked, 1003, 5th-6th, 3, Never-married, ?, Own-child, Black, Male, 0, 1602, 1, Cuba, <=50K.
+44, Local-gov, 1004, Doctorate, 16, Separated, Tech-support, Husband, White, Male, 0, 0, 60, India, >50K.
+"""  # noqa: E501
+
+
+@pytest.fixture
+def small():
+    return adult.from_files(TRAIN, TEST)
+
+
+def as_ucimlrepo(table: pl.DataFrame) -> str:
+    """The same rows as UCI's API serves them: dashes, dots, NaN for some gaps and ? for others."""
+    rows = table.with_columns(
+        pl.col("workclass").fill_null(""),
+        pl.col("occupation").fill_null("?"),
+        pl.Series("income", ["<=50K", ">50K", "<=50K.", ">50K."]),
+    )
+    return rows.rename({c: c.replace("_", "-") for c in rows.columns}).write_csv()
+
+
+def test_files_become_the_canonical_table(small):
+    assert small.columns == list(adult.SCHEMA.columns)
+    assert small["income"].to_list() == ["<=50K", ">50K", "<=50K", ">50K"]
+    assert small["native_country"][0] is None and small["workclass"][1] is None
+    assert small["capital_gain"].to_list() == [0, 7688, 0, 0]
+    assert small["fnlwgt"].dtype == pl.Int64
+
+
+def test_files_and_ucimlrepo_give_the_same_checksum(small):
+    served = pl.read_csv(io.StringIO(as_ucimlrepo(small)))
+    assert checksums.of_table(adult.canonical(served)) == checksums.of_table(small)
+
+
+def test_checksum_sees_every_change(small):
+    first = checksums.of_table(small)
+    changes = [
+        small.with_columns(age=pl.col("age") + 1),
+        small.reverse(),
+        small.rename({"age": "years"}),
+        small.with_columns(native_country=pl.col("native_country").fill_null("?")),
+        small.with_columns(race=pl.Series(["White", "OtherBlack", "", "White"])),
+    ]
+    assert len({first, *map(checksums.of_table, changes)}) == len(changes) + 1
+
+
+def test_an_unknown_category_is_refused():
+    with pytest.raises(InvalidInput, match="workclass: found 'Pirate'"):
+        adult.from_files(TRAIN.replace(b"Private", b"Pirate"), TEST)
+
+
+def served_by(publisher, monkeypatch, table, *, archive: bytes | None = None, fetch: str = ""):
+    """Adult's row of the table of sources, with the loopback as its hosts."""
+    about = entry("adult")
+    url = f"{publisher.url}/adult.zip"
+    if archive is not None:
+        publisher.files["/adult.zip"] = archive
+    monkeypatch.setattr(adult, "_FETCH", textwrap.dedent(fetch) or "raise SystemExit('down')")
+    publishers = tuple(
+        replace(p, urls=(url,), checksum=checksums.of_table(table)) for p in about.publishers
+    )
+    monkeypatch.setattr(acquisition, "entry", lambda _: replace(about, publishers=publishers))
+
+
+def zipped(train: bytes = TRAIN, test: bytes = TEST) -> bytes:
+    stream = io.BytesIO()
+    with zipfile.ZipFile(stream, "w") as archive:
+        archive.writestr("adult.data", train)
+        archive.writestr("adult.test", test)
+        archive.writestr("../../evil", "x")
+    return stream.getvalue()
+
+
+def test_ucimlrepo_is_asked_first(publisher, monkeypatch, tmp_path, small):
+    text = as_ucimlrepo(small)
+    served_by(
+        publisher, monkeypatch, small, fetch=f"import sys; open(sys.argv[1], 'w').write({text!r})"
+    )
+    raw, provenance = acquire("adult", Acquisition(cache=tmp_path, source="official"))
+    assert raw.equals(small)
+    assert (provenance.source, provenance.where) == ("publisher", "127.0.0.1")
+    assert not publisher.requests
+
+
+def test_when_ucimlrepo_fails_the_archive_is_fetched(publisher, monkeypatch, tmp_path, small):
+    served_by(publisher, monkeypatch, small, archive=zipped())
+    raw, provenance = acquire("adult", Acquisition(cache=tmp_path, source="official"))
+    assert raw.equals(small)
+    assert "ucimlrepo: down" in provenance.because
+    assert not (tmp_path.parent / "evil").exists()
+
+
+def test_a_hanging_ucimlrepo_is_ended_in_time(publisher, monkeypatch, tmp_path, small):
+    served_by(publisher, monkeypatch, small, archive=zipped(), fetch="import time; time.sleep(60)")
+    raw, provenance = acquire("adult", Acquisition(cache=tmp_path, patience=2.0))
+    assert raw.equals(small)
+    assert "no table within" in provenance.because
+
+
+def test_the_second_time_comes_from_the_cache(publisher, monkeypatch, tmp_path, small):
+    served_by(publisher, monkeypatch, small, archive=zipped())
+    first = acquire("adult", Acquisition(cache=tmp_path))
+    asked = len(publisher.requests)
+    second = acquire("adult", Acquisition(cache=tmp_path))
+    assert second[0].equals(first[0]) and second[1] == first[1]
+    assert len(publisher.requests) == asked
+
+
+def test_a_damaged_cache_is_fetched_again(publisher, monkeypatch, tmp_path, small):
+    served_by(publisher, monkeypatch, small, archive=zipped())
+    acquire("adult", Acquisition(cache=tmp_path))
+    cached = next(tmp_path.rglob("raw.parquet"))
+    small.with_columns(age=pl.col("age") + 1).write_parquet(cached)
+    assert acquire("adult", Acquisition(cache=tmp_path))[0].equals(small)
+    cached.write_bytes(b"PAR1")
+    assert acquire("adult", Acquisition(cache=tmp_path))[0].equals(small)
+
+
+@pytest.mark.parametrize("archive", [zipped(train=TRAIN.replace(b"31,", b"32,")), b"no archive"])
+def test_wrong_contents_lead_on_and_are_told(publisher, monkeypatch, tmp_path, small, archive):
+    served_by(publisher, monkeypatch, small, archive=archive)
+    with pytest.raises(InvalidInput, match="expected a reachable source") as error:
+        acquire("adult", Acquisition(cache=tmp_path, source="official"))
+    assert "checksum" in str(error.value) or "is not the archive" in str(error.value)
+
+
+def test_surrogate_has_schema_sizes_and_gaps(tmp_path):
+    raw, provenance = acquire("adult", Acquisition(source="surrogate", cache=tmp_path), seed=3)
+    assert raw.columns == list(adult.SCHEMA.columns)
+    assert (raw.height, raw.drop_nulls().height) == (48_842, 45_222)
+    assert raw.null_count().select("workclass", "occupation", "native_country").row(0) == (
+        2799,
+        2809,
+        857,
+    )
+    assert provenance.is_surrogate and provenance.publishable
+
+
+def test_surrogate_persons_make_sense(tmp_path):
+    raw, _ = acquire("adult", Acquisition(source="surrogate", cache=tmp_path))
+    spouses = raw.filter(pl.col("relationship").is_in(["Husband", "Wife"]))
+    assert spouses["marital_status"].unique().to_list() == ["Married-civ-spouse"]
+    husbands = raw.filter(pl.col("relationship") == "Husband")
+    assert husbands["sex"].unique().to_list() == ["Male"]
+    pairs = raw.select("education", "education_num").unique()
+    assert pairs.height == 16
+    assert raw["education_num"].min() == 1 and raw["age"].min() >= 17
+
+
+def test_surrogate_depends_on_its_seed_only(tmp_path):
+    def drawn(seed):
+        asked = Acquisition(source="surrogate", cache=tmp_path, surrogate_rows=500)
+        return acquire("adult", asked, seed=seed)[1].checksum
+
+    assert drawn(1) == drawn(1) != drawn(2)

@@ -1,0 +1,107 @@
+"""Brazil: 52 columns and a label, from a file without names and from an extract with codes."""
+
+from __future__ import annotations
+
+import gzip
+
+import numpy as np
+import polars as pl
+import pytest
+
+from private_consensus.datasets import Acquisition, acquire, brazil
+from private_consensus.errors import InvalidInput
+
+IPUMS = pl.DataFrame(
+    {
+        "REGNBR": [3, 1, 3],
+        "OWNERSHIP": [1, 2, 1],
+        "AUTOS": [2, 0, 9],
+        "COMPUTER": [2, 1, 9],
+        "ROOMS": [6, 3, 98],
+        "PERSONS": [4, 5, 1],
+        "NCHILD": [2, 3, 0],
+        "NCHLT5": [1, 0, 0],
+        "AGE": [38, 22, 40],
+        "SEX": [1, 2, 1],
+        "MARST": [2, 1, 2],
+        "NATIVITY": [1, 1, 1],
+        "RELIGION": [6, 9, 1],
+        "RACE": [10, 51, 99],
+        "EDATTAIN": [4, 1, 2],
+        "OCCISCO": [2, 6, 5],
+        "CLASSWK": [2, 1, 2],
+        "HRSWORK1": [40, 60, 998],
+        "DISABLED": [2, 1, 2],
+        "MIGYRS1": [5, 22, 3],
+        "EMPSTAT": [1, 1, 1],
+        "INCTOT": [301, 300, 900],
+    }
+)
+
+
+def text_of(table: pl.DataFrame) -> bytes:
+    lines = "\n".join(" ".join(map(str, row)) for row in table.iter_rows())
+    return gzip.compress(lines.encode())
+
+
+def test_there_are_52_columns_with_names_of_their_own():
+    assert len(brazil.COLUMNS) == len(set(brazil.COLUMNS)) == 52
+
+
+def test_an_ipums_extract_maps_to_the_canonical_table():
+    table = brazil.from_ipums(IPUMS)
+    # The third person's hours are unknown.
+    assert table.height == 2
+    first, second = table.rows(named=True)
+    on = {c for c, v in first.items() if "=" in c and v}
+    assert on == {
+        "region=Southeast",
+        "marital_status=Married",
+        "religion=Christian",
+        "race=White",
+        "education=University",
+        "occupation=Professionals",
+        "class_of_worker=Employee",
+    }
+    assert not any(second[f"religion={r}"] for r in brazil.BLOCKS["religion"])
+    assert second["race=Brown"] == 1 and second["sex"] == 2 and second["hours"] == 60
+    assert (first["autos"], first["computer"], first["disabled"]) == (2, 2, 2)
+    assert table[brazil.LABEL].to_list() == [1, 0]
+
+
+def test_the_file_gives_the_same_table_as_it_holds():
+    table = brazil.from_ipums(IPUMS)
+    assert brazil.from_text(text_of(table)).equals(table)
+
+
+def test_collapse_and_expand_are_inverse():
+    table = brazil.from_ipums(IPUMS)
+    assert brazil.expand(brazil.collapse(table)).equals(table)
+    assert brazil.collapse(table)["religion"].to_list() == ["Christian", "Unknown"]
+
+
+@pytest.mark.parametrize("contents", [b"no gzip", gzip.compress(b"1 2 3"), None])
+def test_a_wrong_or_truncated_file_is_refused(contents):
+    whole = text_of(brazil.from_ipums(IPUMS))
+    with pytest.raises(InvalidInput, match="ipums-br"):
+        brazil.from_text(whole[:-20] if contents is None else contents)
+
+
+def test_surrogate_blocks_are_indicators(tmp_path):
+    asked = Acquisition(source="surrogate", cache=tmp_path, surrogate_rows=2000)
+    raw, provenance = acquire("brazil", asked)
+    for name, values in brazil.BLOCKS.items():
+        sums = raw.select(f"{name}={v}" for v in values).to_numpy().sum(axis=1)
+        assert set(np.unique(sums)) <= {0, 1}
+    assert provenance.publishable
+
+
+def test_the_blocks_are_right_on_real_data(mirror_path, tmp_path):
+    raw, provenance = acquire("brazil", Acquisition(mirror=mirror_path, cache=tmp_path))
+    assert raw.shape == (38_000, 53)
+    assert not provenance.publishable
+    for name, values in brazil.BLOCKS.items():
+        block = raw.select(f"{name}={v}" for v in values).to_numpy()
+        sums = block.sum(axis=1)
+        assert set(np.unique(sums)) <= {0, 1} and sums.mean() > 0.99
+    assert brazil.expand(brazil.collapse(raw)).equals(raw)

@@ -1,0 +1,185 @@
+"""MNIST and CIFAR-10: files of every host, safely read, and what stands in for them."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import pickle
+import tarfile
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from private_consensus.datasets import (
+    Acquisition,
+    acquire,
+    acquisition,
+    checksums,
+    cifar10,
+    mnist,
+    prepare,
+)
+from private_consensus.datasets.catalogue import entry
+from private_consensus.errors import InvalidInput
+
+
+def idx(array: np.ndarray, level: int = 9) -> bytes:
+    head = bytes([0, 0, 8, array.ndim]) + np.array(array.shape, ">i4").tobytes()
+    return gzip.compress(head + array.tobytes(), level)
+
+
+@pytest.fixture
+def digits():
+    generator = np.random.default_rng(0)
+    return {
+        name: generator.integers(0, 10 if name[0] == "y" else 256, shape).astype(np.uint8)
+        for name, shape in {
+            "x_train": (6, 28, 28),
+            "y_train": (6,),
+            "x_test": (2, 28, 28),
+            "y_test": (2,),
+        }.items()
+    }
+
+
+def hosts(monkeypatch, dataset, urls, checksum, **options):
+    """The row of the table of sources with other hosts."""
+    about = entry(dataset)
+    publishers = tuple(
+        replace(p, urls=(url,), checksum=checksum, options=options)
+        for p, url in zip(about.publishers, urls, strict=False)
+    )
+    monkeypatch.setattr(acquisition, "entry", lambda _: replace(about, publishers=publishers))
+
+
+def test_another_wrapping_has_the_same_checksum(publisher, monkeypatch, tmp_path, digits):
+    urls = [f"{publisher.url}/first", f"{publisher.url}/second"]
+    hosts(monkeypatch, "mnist", urls, checksums.of_arrays(digits))
+    for name, file in mnist.FILES.items():
+        publisher.files[f"/first/{file}"] = idx(digits[name], level=1)
+    raw, _ = acquire("mnist", Acquisition(cache=tmp_path, source="official"))
+    assert all((raw[name] == digits[name]).all() for name in digits)
+
+
+def test_the_second_host_helps_where_the_first_is_wrong(publisher, monkeypatch, tmp_path, digits):
+    urls = [f"{publisher.url}/first", f"{publisher.url}/second"]
+    hosts(monkeypatch, "mnist", urls, checksums.of_arrays(digits))
+    for name, file in mnist.FILES.items():
+        publisher.files[f"/first/{file}"] = idx(digits[name] ^ 1)
+        publisher.files[f"/second/{file}"] = idx(digits[name])
+    raw, provenance = acquire("mnist", Acquisition(cache=tmp_path, source="official"))
+    assert (raw["x_test"] == digits["x_test"]).all()
+    assert "OSSCI: contents have checksum" in provenance.because
+    # Wrong files are not kept, nor are right ones once the contents are in the cache.
+    assert not list((tmp_path / "downloads").glob("*/*.gz"))
+
+
+def test_the_second_host_helps_where_the_first_is_dead(publisher, monkeypatch, tmp_path, digits):
+    urls = ["http://127.0.0.1:1", f"{publisher.url}/second"]
+    hosts(monkeypatch, "mnist", urls, checksums.of_arrays(digits))
+    for name, file in mnist.FILES.items():
+        publisher.files[f"/second/{file}"] = idx(digits[name])
+    _, provenance = acquire("mnist", Acquisition(cache=tmp_path, source="official"))
+    assert "cannot be reached" in provenance.because
+
+
+@pytest.mark.parametrize("keep", [0, 3, 8, 60])
+def test_a_truncated_idx_file_is_refused(tmp_path, digits, keep):
+    path = tmp_path / "x.gz"
+    path.write_bytes(gzip.compress(gzip.decompress(idx(digits["x_train"]))[:keep]))
+    with pytest.raises(InvalidInput, match=r"x\.gz"):
+        mnist.read_idx(path)
+
+
+def archive(batches: dict[str, bytes]) -> bytes:
+    stream = io.BytesIO()
+    with tarfile.open(fileobj=stream, mode="w:gz") as opened:
+        for name, contents in {"../../evil": b"x", **batches}.items():
+            member = tarfile.TarInfo(name if "evil" in name else f"{cifar10.FOLDER}/{name}")
+            member.size = len(contents)
+            opened.addfile(member, io.BytesIO(contents))
+    return stream.getvalue()
+
+
+def batch(number: int) -> bytes:
+    pixels = np.random.default_rng(number).integers(0, 256, (2, 3072)).astype(np.uint8)
+    return pickle.dumps({b"data": pixels, b"labels": [number, 1]}, protocol=2)
+
+
+def all_batches() -> dict[str, bytes]:
+    names = [n for names in cifar10.BATCHES.values() for n in names]
+    return {name: batch(i) for i, name in enumerate(names)}
+
+
+def test_the_archive_is_read_in_order_and_by_channel(tmp_path):
+    path = tmp_path / "cifar.tar.gz"
+    path.write_bytes(archive(all_batches()))
+    arrays = cifar10.from_archive(path)
+    assert arrays["x_train"].shape == (10, 32, 32, 3) and arrays["x_test"].shape == (2, 32, 32, 3)
+    assert arrays["y_train"].tolist() == [0, 1, 1, 1, 2, 1, 3, 1, 4, 1]
+    first = pickle.loads(batch(0), encoding="bytes")[b"data"][0]
+    assert arrays["x_train"][0, 0, 1].tolist() == [first[1], first[1025], first[2049]]
+    assert not (tmp_path.parent.parent / "evil").exists()
+
+
+class Evil:
+    def __reduce__(self):
+        return (print, ("this pickle ran code",))
+
+
+def test_a_pickle_that_would_run_code_is_refused(tmp_path, capsys):
+    path = tmp_path / "cifar.tar.gz"
+    evil = pickle.dumps({b"data": Evil(), b"labels": []}, protocol=2)
+    path.write_bytes(archive({**all_batches(), "data_batch_3": evil}))
+    with pytest.raises(InvalidInput, match="has no place in a file of images"):
+        cifar10.from_archive(path)
+    assert "ran code" not in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("contents", [b"nothing", archive({"data_batch_1": batch(0)})])
+def test_a_wrong_archive_is_refused(tmp_path, contents):
+    path = tmp_path / "cifar.tar.gz"
+    path.write_bytes(contents)
+    with pytest.raises(InvalidInput, match="expected the CIFAR-10 archive"):
+        cifar10.from_archive(path)
+
+
+def test_the_third_host_helps(publisher, monkeypatch, tmp_path):
+    good, bad = archive(all_batches()), archive({"data_batch_1": batch(0)})
+    publisher.files = {"/b.tar.gz": bad, "/c.tar.gz": good}
+    (tmp_path / "good").write_bytes(good)
+    sha = checksums.of_file(tmp_path / "good")
+    urls = [f"{publisher.url}/{name}.tar.gz" for name in "abc"]
+    hosts(monkeypatch, "cifar10", urls, None, archive=sha)
+    raw, provenance = acquire("cifar10", Acquisition(cache=tmp_path, source="official"))
+    assert raw["x_train"].shape == (10, 32, 32, 3)
+    assert "HTTP status 404" in provenance.because
+    assert "wrong contents" in provenance.because
+
+
+@pytest.mark.parametrize("dataset, side", [("mnist", (28, 28)), ("cifar10", (32, 32, 3))])
+def test_surrogate_images(tmp_path, dataset, side):
+    asked = Acquisition(source="surrogate", cache=tmp_path, surrogate_rows=600)
+    raw, provenance = acquire(dataset, asked, seed=4)
+    assert raw["x_train"].shape == (600, *side) and raw["x_test"].shape == (100, *side)
+    assert raw["x_train"].dtype == raw["y_train"].dtype == np.uint8
+    assert set(raw["y_train"]) == set(range(10))
+    again = acquire(dataset, asked, seed=4)[1]
+    assert again.checksum == provenance.checksum != acquire(dataset, asked, seed=5)[1].checksum
+    # No two images are the same, within or across the parts.
+    images = np.concatenate([raw["x_train"], raw["x_test"]]).reshape(700, -1)
+    assert len(np.unique(images, axis=0)) == 700
+
+
+def test_pixels_lie_between_zero_and_one(tmp_path):
+    asked = Acquisition(source="surrogate", cache=tmp_path, surrogate_rows=600)
+    raw, provenance = acquire("mnist", asked)
+    data = prepare("mnist-pixels", raw, provenance)
+    assert data.features.dtype == np.float32 and data.features.max() <= 1
+    assert np.rint(data.features[0] * 255).reshape(28, 28).tolist() == raw["x_train"][0].tolist()
+    assert len(data.card.pictures) == 10
+    mean = raw["x_train"].astype(float)
+    labels = np.concatenate([raw["y_train"], raw["y_test"]])
+    images = np.concatenate([mean, raw["x_test"]])
+    assert data.card.pictures["3"] == np.rint(images[labels == 3].mean(axis=0)).tolist()

@@ -1,0 +1,159 @@
+"""Dealing records to agents."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from private_consensus.datasets import partition
+from private_consensus.datasets.partition import (
+    UNUSED,
+    label_shares,
+    partition_dirichlet,
+    partition_iid,
+    partition_unequal,
+    rest,
+    sizes_of,
+)
+from private_consensus.errors import InvalidInput
+
+LABELS = np.tile([-1, -1, -1, 1], 250)
+
+
+def generators(runs: int, seed: int = 0) -> list[np.random.Generator]:
+    return [np.random.default_rng([seed, run]) for run in range(runs)]
+
+
+def deal(kind: str, runs: int = 3, seed: int = 0) -> np.ndarray:
+    if kind == "iid":
+        return partition_iid(LABELS, [100, 50, 7], generators(runs, seed))
+    if kind == "unequal":
+        return partition_unequal(LABELS, 5, 600, generators(runs, seed), concentration=0.5)
+    return partition_dirichlet(LABELS, [100, 50, 7], generators(runs, seed), concentration=0.3)
+
+
+KINDS = ("iid", "unequal", "dirichlet")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_no_record_is_dealt_twice(kind):
+    for run in deal(kind):
+        held = run[run != UNUSED]
+        assert len(np.unique(held)) == len(held)
+        assert held.min() >= 0 and held.max() < len(LABELS)
+
+
+@pytest.mark.parametrize("kind", ["iid", "dirichlet"])
+def test_sizes_are_those_asked_for(kind):
+    assert sizes_of(deal(kind)).tolist() == [[100, 50, 7]] * 3
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_more_runs_do_not_change_the_earlier_ones(kind):
+    few, many = deal(kind, 2), deal(kind, 6)
+    width = min(few.shape[2], many.shape[2])
+    assert (few[..., :width] == many[:2, :, :width]).all()
+    assert (many[:2, :, width:] == UNUSED).all()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_runs_and_seeds_differ(kind):
+    a, b = deal(kind, 2, seed=0), deal(kind, 2, seed=1)
+    assert a.shape != b.shape or not (a == b).all()
+    assert not (a[0] == a[1]).all()
+
+
+def test_the_rest_is_what_is_left():
+    dealt = deal("iid")
+    for run, free in zip(dealt, rest(LABELS, dealt), strict=True):
+        both = np.concatenate([run[run != UNUSED], free])
+        assert sorted(both) == list(range(len(LABELS)))
+
+
+def test_iid_is_uniform_over_records():
+    dealt = partition_iid(np.zeros(40), [10, 10], generators(2000))
+    counts = np.bincount(dealt.ravel(), minlength=40)
+    # 1000 expected with variance 500: six standard deviations.
+    assert np.abs(counts - 1000).max() < 6 * np.sqrt(500)
+
+
+def test_all_records_can_be_dealt():
+    dealt = partition_dirichlet(LABELS, [250] * 4, generators(2), concentration=0.05)
+    assert sorted(dealt[0].ravel()) == list(range(1000))
+
+
+def test_skew_grows_as_the_concentration_falls():
+    digits = np.repeat(np.arange(10), 200)
+    spread = [
+        label_shares(
+            digits, partition_dirichlet(digits, [50] * 10, generators(20), concentration=c)
+        ).std()
+        for c in (1e4, 1.0, 0.1)
+    ]
+    assert spread[0] < spread[1] < spread[2]
+    # 50 draws of ten classes scatter by sqrt(.09 / 50) = 0.042 when i.i.d.; rounding has less.
+    assert spread[0] < 0.042
+    assert spread[2] > 0.15
+
+
+def test_skew_keeps_the_frequencies_on_average():
+    shares = label_shares(
+        LABELS, partition_dirichlet(LABELS, [10] * 5, generators(400), concentration=1.0)
+    )
+    # Dirichlet(1.5, 0.5): variance .0625; 2000 agents; four standard errors.
+    assert shares[..., 1].mean() == pytest.approx(0.25, abs=4 * np.sqrt(0.0625 / 2000))
+
+
+def test_unequal_sizes_add_up_and_spread():
+    narrow, wide = (
+        sizes_of(partition_unequal(LABELS, 8, 800, generators(30), concentration=c, smallest=3))
+        for c in (1e5, 0.5)
+    )
+    assert (narrow.sum(axis=1) == 800).all() and (wide.sum(axis=1) == 800).all()
+    assert np.abs(narrow - 100).max() <= 3 < np.abs(wide - 100).max()
+    assert wide.min() >= 3
+
+
+def test_shares_are_those_of_the_records():
+    dealt = np.array([[[0, 1, 2, UNUSED], [3, 7, UNUSED, UNUSED]]])
+    assert label_shares(LABELS, dealt).tolist() == [[[1.0, 0.0], [0.0, 1.0]]]
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: partition_iid(np.zeros(5), [1] * 6, generators(1)),
+        lambda: partition_iid(np.zeros(5), [3, 3], generators(1)),
+        lambda: partition_iid(np.zeros(5), [0, 3], generators(1)),
+        lambda: partition_unequal(np.zeros(5), 6, 6, generators(1)),
+        lambda: partition_unequal(np.zeros(50), 6, 51, generators(1)),
+        lambda: partition_dirichlet(np.zeros(5), [6], generators(1), concentration=1.0),
+        lambda: partition_dirichlet(np.zeros(5), [1], generators(1), concentration=0.0),
+    ],
+)
+def test_what_cannot_be_dealt_is_refused(call):
+    with pytest.raises(InvalidInput, match=r"partition\."):
+        call()
+
+
+def test_more_agents_than_records_names_both():
+    with pytest.raises(InvalidInput, match=r"partition\.agents: found 6, expected at most the 5"):
+        partition_iid(np.zeros(5), [1] * 6, generators(1))
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.lists(st.integers(1, 30), min_size=1, max_size=8),
+    st.floats(0.01, 100),
+    st.integers(0, 2**31),
+)
+def test_dirichlet_always_deals_exact_sizes(sizes, concentration, seed):
+    labels = np.random.default_rng(seed).integers(0, 4, sum(sizes) + 5)
+    dealt = partition.partition_dirichlet(
+        labels, sizes, generators(1, seed), concentration=concentration
+    )
+    assert sizes_of(dealt)[0].tolist() == sizes
+    held = dealt[dealt != UNUSED]
+    assert len(np.unique(held)) == len(held)

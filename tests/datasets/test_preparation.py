@@ -1,0 +1,229 @@
+"""From a canonical table to arrays: encodings, scalings, labels, protected attributes, cards."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+
+from private_consensus.datasets import (
+    PREPARATIONS,
+    Acquisition,
+    Preparation,
+    Prepared,
+    acquire,
+    adult,
+    encoding,
+    prepare,
+    scaling,
+)
+from private_consensus.errors import InvalidInput
+
+TABLES = [n for n, p in PREPARATIONS.items() if p.encoding != "pixels"]
+DIMENSIONS = {
+    "adult-ordinal14": 14,
+    "adult-onehot104": 104,
+    "adult-onehot41": 41,
+    "adult-fair13": 13,
+    "adult-fair12": 12,
+    "adult-fair13-bias": 14,
+    "adult-fair12-bias": 13,
+    "us-onehot58": 58,
+    "us-fair11": 11,
+    "us-fair12": 12,
+    "brazil-onehot53": 53,
+    "mnist-pixels": 784,
+    "cifar10-pixels": 3072,
+}
+
+
+@pytest.fixture(scope="module")
+def raws(tmp_path_factory):
+    """Small surrogates; the encodings do not care who made a record."""
+    cache = tmp_path_factory.mktemp("cache")
+    asked = Acquisition(source="surrogate", cache=cache, surrogate_rows=1500)
+    return {
+        name: acquire(name, asked, seed=5) for name in ("adult", "us", "brazil", "mnist", "cifar10")
+    }
+
+
+def prepared(raws, name) -> Prepared:
+    return prepare(name, *raws[PREPARATIONS[name].dataset])
+
+
+@pytest.mark.parametrize("name", DIMENSIONS)
+def test_dimensions_are_those_of_the_papers(raws, name):
+    data = prepared(raws, name)
+    assert data.features.shape[1] == len(data.columns) == data.card.dim == DIMENSIONS[name]
+
+
+@pytest.mark.parametrize("name", PREPARATIONS)
+def test_features_labels_and_splits_fit(raws, name):
+    data = prepared(raws, name)
+    rows = len(data.features)
+    assert np.isfinite(data.features).all() and data.features.min() >= 0
+    assert len(data.labels) == rows == data.card.rows
+    assert all(len(z) == rows and set(np.unique(z)) <= {0, 1} for z in data.protected.values())
+    together = np.concatenate(list(data.splits.values()))
+    assert sorted(together) == list(range(rows))
+    assert data.labels.dtype == np.int8
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_rows_have_norm_at_most_one(raws, name):
+    data = prepared(raws, name)
+    norms = np.linalg.norm(data.features, axis=1)
+    assert norms.max() <= 1 + 1e-12
+    assert set(np.unique(data.labels)) == {-1, 1}
+    if PREPARATIONS[name].row_norm == "unit":
+        assert norms == pytest.approx(1)
+
+
+def test_labels_follow_the_income(raws):
+    raw = raws["adult"][0]
+    data = prepared(raws, "adult-fair13")
+    assert ((data.labels == 1) == (raw["income"] == ">50K").to_numpy()).all()
+    assert data.card.label_rate == pytest.approx((data.labels == 1).mean(), abs=1e-6)
+
+
+def test_protected_attributes_are_coded_as_stated(raws):
+    raw = raws["adult"][0]
+    data = prepared(raws, "adult-fair12")
+    assert (data.protected["sex"] == (raw["sex"] == "Male").to_numpy()).all()
+    assert (data.protected["race"] == (raw["race"] == "White").to_numpy()).all()
+    assert (data.protected["age"] == (raw["age"] >= 40).to_numpy()).all()
+    assert data.card.protected["sex"] == "1 = male"
+    assert "sex" not in data.columns and data.columns_of("sex").size == 0
+
+
+def test_missing_rows_are_dropped_or_kept(raws):
+    raw = raws["adult"][0]
+    assert prepared(raws, "adult-onehot104").card.rows == raw.drop_nulls().height < raw.height
+    kept = prepared(raws, "adult-fair-onehot")
+    assert kept.card.rows == raw.height
+    unknown = kept.features[:, kept.columns.index("occupation=?")] > 0
+    assert (unknown == raw["occupation"].is_null().to_numpy()).all()
+
+
+def test_one_hot_columns_of_an_attribute_sum_to_one_before_scaling(raws):
+    table = raws["adult"][0].drop_nulls()
+    x, names = encoding.onehot(table, adult.SCHEMA, adult.SCHEMA.features, complete=True)
+    for attribute in adult.SCHEMA.categories:
+        block = [i for i, n in enumerate(names) if n.startswith(f"{attribute}=")]
+        if block:
+            assert (x[:, block].sum(axis=1) == 1).all()
+    first = table.row(0, named=True)
+    assert x[0, names.index(f"race={first['race']}")] == 1
+    assert x[0, names.index("age")] == first["age"]
+
+
+def test_codes_do_not_depend_on_which_categories_occur(raws):
+    table = raws["adult"][0].drop_nulls()
+    some = table.filter(pl.col("race") == "White")
+    codes, _ = encoding.ordinal(some, adult.SCHEMA, ("race",), complete=True)
+    assert np.unique(codes).tolist() == [4.0]
+
+
+def test_an_attribute_finds_its_columns(raws):
+    data = prepared(raws, "us-onehot58")
+    assert len(data.columns_of("industry")) == 20
+    assert {data.columns[i] for i in data.columns_of("sex")} == {"sex=Female", "sex=Male"}
+
+
+def test_publishers_parts_follow_the_dropped_rows(raws, monkeypatch):
+    raw, provenance = raws["adult"]
+    monkeypatch.setattr(adult, "SCHEMA", replace(adult.SCHEMA, train=1000))
+    data = prepare("adult-ordinal14", raw, provenance)
+    complete = raw.head(1000).drop_nulls()
+    assert len(data.splits["train"]) == complete.height < 1000
+    positive = (complete["income"] == ">50K").to_numpy()
+    assert ((data.labels[data.splits["train"]] == 1) == positive).all()
+
+
+@pytest.mark.parametrize("name", ["adult-onehot41", "brazil-onehot53", "mnist-pixels"])
+def test_saved_and_loaded_is_the_same(raws, tmp_path, name):
+    data = prepared(raws, name)
+    data.save(tmp_path / "a.npz")
+    again = Prepared.load(tmp_path / "a.npz")
+    assert again.features.dtype == data.features.dtype
+    assert (again.features == data.features).all() and (again.labels == data.labels).all()
+    assert again.columns == data.columns and again.card == data.card
+    assert again.provenance == data.provenance
+    assert all((again.protected[k] == v).all() for k, v in data.protected.items())
+    assert all((again.splits[k] == v).all() for k, v in data.splits.items())
+    data.save(tmp_path / "b.npz")
+    assert (tmp_path / "a.npz").read_bytes() == (tmp_path / "b.npz").read_bytes()
+
+
+@pytest.mark.parametrize("name", PREPARATIONS)
+def test_the_card_is_json_and_says_where_from(raws, name):
+    card = json.loads(json.dumps(prepared(raws, name).card.to_dict()))
+    assert card["source"] == "surrogate" and card["because"] and card["checksum"]
+    assert card["licence"] and card["citation"]
+    for bars in card["marginals"].values():
+        total = sum(bars["counts"])
+        assert total == card["rows"] or name.startswith("us") or name.startswith("adult")
+    if PREPARATIONS[name].scaling != "none":
+        assert any("treated as public" in note for note in card["notes"])
+
+
+def test_unknown_names_and_columns_are_refused(raws):
+    with pytest.raises(InvalidInput, match="preparation: found 'adult-onehot42'"):
+        prepare("adult-onehot42", *raws["adult"])
+    with pytest.raises(InvalidInput, match=r"x\.attributes: found 'shoe_size'"):
+        prepare(
+            Preparation(name="x", dataset="adult", encoding="ordinal", exclude=("shoe_size",)),
+            *raws["adult"],
+        )
+    with pytest.raises(InvalidInput, match="scaling: found 'zscore'"):
+        prepare(
+            Preparation(name="x", dataset="us", encoding="ordinal", scaling="zscore"), *raws["us"]
+        )
+    with pytest.raises(InvalidInput, match=r"adult-fair12\.dataset: found 'us'"):
+        prepare("adult-fair12", *raws["us"])
+
+
+matrices = arrays(float, (7, 4), elements=st.floats(-1e3, 1e3))
+
+
+@settings(max_examples=60, deadline=None)
+@given(matrices)
+def test_scalings_keep_their_bounds(x):
+    assert np.abs(scaling.column_max(x)).max() <= 1
+    unit = scaling.minmax(x)
+    assert unit.min() >= 0 and unit.max() <= 1
+    assert np.linalg.norm(scaling.minmax_sqrt_dim(x), axis=1).max() <= 1 + 1e-12
+    assert np.linalg.norm(scaling.clip_rows(x), axis=1).max() <= 1 + 1e-12
+
+
+@settings(max_examples=60, deadline=None)
+@given(matrices)
+def test_row_scalings_are_each_rows_own(x):
+    for rows in (scaling.clip_rows, scaling.unit_rows):
+        changed = x.copy()
+        changed[0] = 1000 * changed[0] + 3
+        assert (rows(changed)[1:] == rows(x)[1:]).all()
+
+
+def test_clip_leaves_short_rows_and_shortens_long_ones():
+    x = np.array([[0.3, 0.4], [3.0, 4.0], [0.0, 0.0]])
+    assert scaling.clip_rows(x) == pytest.approx(np.array([[0.3, 0.4], [0.6, 0.8], [0, 0]]))
+    assert scaling.unit_rows(x) == pytest.approx(np.array([[0.6, 0.8], [0.6, 0.8], [0, 0]]))
+
+
+def test_sizes_on_real_adult(mirror_path, tmp_path):
+    raw = acquire("adult", Acquisition(mirror=mirror_path, cache=tmp_path))
+    data = prepare("adult-onehot104", *raw)
+    assert data.features.shape == (45_222, 104)
+    assert {name: len(rows) for name, rows in data.splits.items()} == {
+        "train": 30_162,
+        "test": 15_060,
+    }
+    # Every column of a full one-hot is used by the complete rows.
+    assert (data.features.max(axis=0) > 0).all()

@@ -1,0 +1,165 @@
+"""Surrogates beside the real data: marginals, label rate, how hard the labels are to learn."""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+import pytest
+
+from private_consensus.datasets import (
+    Acquisition,
+    acquire,
+    adult,
+    brazil,
+    catalogue,
+    prepare,
+    surrogates,
+    us,
+)
+
+TABLES = {
+    "adult": ("adult-onehot104", adult.SCHEMA, lambda table: table),
+    "us": ("us-onehot58", us.SCHEMA, lambda table: table),
+    "brazil": ("brazil-onehot53", brazil.COLLAPSED, brazil.collapse),
+}
+
+
+@pytest.fixture(scope="module")
+def generated(tmp_path_factory):
+    asked = Acquisition(source="surrogate", cache=tmp_path_factory.mktemp("cache"))
+    return {name: acquire(name, asked, seed=11) for name in [*TABLES, "mnist", "cifar10"]}
+
+
+@pytest.fixture(scope="module")
+def real(mirror_path, tmp_path_factory):
+    asked = Acquisition(mirror=mirror_path, cache=tmp_path_factory.mktemp("cache"))
+    return {name: acquire(name, asked) for name in [*TABLES, "mnist", "cifar10"]}
+
+
+def linear_accuracy(features, labels, train, test) -> float:
+    """Test accuracy of a ridge regression on the classes: a linear classifier without tuning."""
+    x = np.column_stack([features, np.ones(len(features))]).astype(float)
+    targets = (labels[train, None] == np.unique(labels)).astype(float)
+    gram = x[train].T @ x[train]
+    w = np.linalg.solve(
+        gram + 1e-2 * np.trace(gram) / len(gram) * np.eye(len(gram)), x[train].T @ targets
+    )
+    return float((np.unique(labels)[(x[test] @ w).argmax(axis=1)] == labels[test]).mean())
+
+
+def logistic_accuracy(data) -> float:
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import StandardScaler
+
+    order = np.random.default_rng(0).permutation(len(data.labels))
+    train, test = order[: len(order) * 3 // 4], order[len(order) * 3 // 4 :]
+    model = make_pipeline(StandardScaler(), LogisticRegression(max_iter=200, tol=1e-3))
+    return model.fit(data.features[train], data.labels[train]).score(
+        data.features[test], data.labels[test]
+    )
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_label_rate_is_that_of_the_aggregates(generated, name):
+    _, schema, collapse = TABLES[name]
+    rate = catalogue.aggregates(name)["positive"]
+    table = collapse(generated[name][0])
+    # Bernoulli draws around it: four standard errors.
+    assert schema.positives(table).mean() == pytest.approx(
+        rate, abs=4 * np.sqrt(rate * (1 - rate) / table.height)
+    )
+
+
+def test_aggregates_of_a_table_come_back_in_its_surrogate():
+    table = pl.DataFrame(
+        {
+            "age": np.arange(1000) % 50 + 20,
+            "sex": ["Female", "Male", "Male", "Male"] * 250,
+            "income": [0, 0, 30_000, 0, 50_000] * 200,
+        }
+    )
+    schema = us.Schema(
+        columns=("age", "sex", "income"),
+        categories={"sex": ("Female", "Male")},
+        label="income",
+        positive=25_000,
+    )
+    about = surrogates.aggregate(table, schema)
+    assert about["positive"] == 0.4 and about["columns"]["sex"]["Male"] == [0.75, 0.4]
+    about["model"] = {"label": ["income", 0, 40_000], "loading": 0.3, "sharpness": 1.0}
+    drawn = surrogates.draw(about, 400, np.random.default_rng(0))
+    assert (drawn["sex"] == "Male").sum() == 300
+    assert drawn["age"].min() >= 20 and drawn["age"].max() <= 69
+    assert set(drawn["income"]) == {0, 40_000}
+
+
+def test_small_categories_and_extremes_can_be_kept_out():
+    table = pl.DataFrame(
+        {"x": [*range(999), 10**9], "sex": ["Male"] * 995 + ["Female"] * 5, "income": [0] * 1000}
+    )
+    schema = us.Schema(
+        columns=("x", "sex", "income"),
+        categories={"sex": ("Female", "Male")},
+        label="income",
+        positive=0,
+    )
+    about = surrogates.aggregate(table, schema, smallest=10, trim=0.01)
+    assert set(about["columns"]["sex"]) == {"Male"}
+    assert max(about["columns"]["x"]["quantiles"]) < 1000
+
+
+def test_the_stored_aggregates_of_brazil_tell_no_single_record():
+    about = catalogue.aggregates("brazil")
+    for column in about["columns"].values():
+        if "quantiles" not in column:
+            # A share of 0.000 stands for fewer than 19 records, which are left out.
+            assert all(share >= 0.001 for share, _ in column.values())
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_marginals_are_close_to_the_real_ones(generated, real, name):
+    _, schema, collapse = TABLES[name]
+    fake, true = collapse(generated[name][0]), collapse(real[name][0])
+    assert fake.height == true.height
+    for column in schema.features:
+        if schema.is_numeric(column):
+            points = np.unique(np.quantile(true[column].to_numpy(), np.linspace(0, 1, 11)))
+            below = [[(t[column] <= p).mean() for p in points] for t in (fake, true)]
+            assert np.abs(np.subtract(*below)).max() < 0.06, column
+        else:
+            shares = [
+                dict(t[column].drop_nulls().value_counts(normalize=True).iter_rows())
+                for t in (fake, true)
+            ]
+            known = {*shares[0], *shares[1]}
+            distance = sum(abs(shares[0].get(k, 0) - shares[1].get(k, 0)) for k in known) / 2
+            assert distance < 0.02, column
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_labels_are_as_hard_to_learn_as_the_real_ones(generated, real, name):
+    preparation = TABLES[name][0]
+    fake, true = (prepare(preparation, *source[name]) for source in (generated, real))
+    assert fake.features.shape[1] == true.features.shape[1]
+    assert (fake.labels == 1).mean() == pytest.approx((true.labels == 1).mean(), abs=0.015)
+    accuracy = logistic_accuracy(fake), logistic_accuracy(true)
+    assert accuracy[0] == pytest.approx(accuracy[1], abs=0.015)
+    majority = max((true.labels == 1).mean(), (true.labels == -1).mean())
+    assert min(accuracy) > majority + 0.05
+
+
+@pytest.mark.parametrize("name, tolerance", [("mnist", 0.08), ("cifar10", 0.08)])
+def test_images_are_about_as_hard_to_learn(generated, real, name, tolerance):
+    found = []
+    for source in (generated, real):
+        data = prepare(f"{name}-pixels", *source[name])
+        step = 2 if name == "mnist" else 4
+        features = data.features.reshape(
+            len(data.labels), *({"mnist": (28, 28, 1), "cifar10": (32, 32, 3)}[name])
+        )
+        small = features[:, ::step, ::step].reshape(len(features), -1)
+        train, test = data.splits["train"][:8000], data.splits["test"][:2000]
+        found.append(linear_accuracy(small, data.labels, train, test))
+    assert found[0] == pytest.approx(found[1], abs=tolerance)
+    assert min(found) > 0.2

@@ -1,0 +1,201 @@
+"""US: three sources, one canonical table. The records here are made up."""
+
+from __future__ import annotations
+
+import io
+import zipfile
+from dataclasses import replace
+
+import polars as pl
+import pytest
+
+from private_consensus.datasets import Acquisition, acquire, acquisition, ipums, us
+from private_consensus.datasets.catalogue import entry
+from private_consensus.errors import InvalidInput
+
+# The same five persons as each source codes them; the sixth has no income and is left out.
+CANONICAL = pl.DataFrame(
+    {
+        "age": [34, 71, 19, 45, 28],
+        "sex": ["Male", "Female", "Female", "Male", "Female"],
+        "marital_status": ["Married", "Widowed", "Never-married", "Divorced", "Separated"],
+        "hispanic": ["Not-Hispanic", "Mexican", "Other-Hispanic", "Puerto-Rican", "Cuban"],
+        "race": ["White", "Black", "Asian-Pacific", "Native", "Two-or-more"],
+        "children": [2, 0, 0, 1, 0],
+        "family_size": [4, 1, 1, 3, 2],
+        "tenure": ["Own", "Rent", "Group-quarters", "Rent", "Own"],
+        "education": ["Bachelor", "Grade-1-8", "Some-college", "GED", "Doctorate"],
+        "industry": ["Construction", "None", "Unemployed", "Arts-food", "Education"],
+        "employed": [1, 0, 0, 1, 1],
+        "difficulties": [0, 3, 0, 1, 0],
+        "income": [25_001, 12_000, 0, 25_000, -500],
+    }
+)
+
+EXCERPT = """\
+PUMA,AGEP,SEX,MSP,HISP,RAC1P,NOC,NPF,HOUSING_TYPE,OWN_RENT,DENSITY,INDP,INDP_CAT,EDU,PINCP,\
+PINCP_DECILE,POVPIP,DVET,DREM,DPHY,DEYE,DEAR,PWGTP,WGTP
+01-1,34,1,1,0,1,2,4,1,1,9.5,770,3,9,25001.0,4,100,N,2,2,2,2,1,1
+01-1,71,2,3,1,2,0,N,1,2,9.5,N,N,3,12000.0,4,100,N,1,1,2,1,1,1
+01-1,19,2,6,4,6,N,N,3,0,9.5,9920,18,7,0.0,4,100,N,2,2,2,2,1,1
+01-1,45,1,4,2,3,1,3,1,2,9.5,8680,14,6,25000.0,4,100,2,2,2,1,2,1,1
+01-1,28,2,5,3,9,0,2,1,1,9.5,7860,11,12,-500.0,4,100,N,2,2,2,2,1,1
+01-1,9,2,N,0,1,0,4,1,1,9.5,N,N,3,N,N,100,N,2,2,2,2,1,1
+"""
+
+PERSONS = """\
+SERIALNO,SPORDER,AGEP,SEX,MSP,HISP,RAC1P,SCHL,INDP,DREM,DPHY,DEYE,DEAR,PINCP
+A1,1,34,1,1,1,1,21,770,2,2,2,2,25001
+B1,1,71,2,3,2,2,9,,1,1,2,1,12000
+G1,1,19,2,6,24,6,19,9920,2,2,2,2,0
+C1,1,45,1,4,3,4,17,8590,2,2,1,2,25000
+D1,1,28,2,5,4,9,24,7870,2,2,2,2,-500
+A1,2,9,2,,1,1,5,,2,2,2,2,
+"""
+HOUSES = """\
+SERIALNO,NOC,NPF,TEN,VALP
+G1,,,,
+A1,2,4,1,9
+B1,0,,3,9
+C1,1,3,4,9
+D1,0,2,2,9
+"""
+
+IPUMS = pl.DataFrame(
+    {
+        "AGE": [34, 71, 19, 45, 28, 9],
+        "SEX": [1, 2, 2, 1, 2, 2],
+        "MARST": [1, 5, 6, 4, 3, 6],
+        "HISPAN": [0, 1, 4, 2, 3, 0],
+        "RACE": [1, 2, 6, 3, 8, 1],
+        "NCHILD": [2, 0, 0, 1, 0, 0],
+        "FAMSIZE": [4, 1, 1, 3, 2, 4],
+        "OWNERSHP": [1, 2, 0, 2, 1, 1],
+        "EDUCD": [101, 26, 71, 64, 116, 17],
+        "IND": [770, 0, 9920, 8680, 7860, 0],
+        "DIFFREM": [1, 2, 1, 1, 1, 0],
+        "DIFFPHYS": [1, 2, 1, 1, 1, 0],
+        "DIFFEYE": [1, 1, 1, 2, 1, 1],
+        "DIFFHEAR": [1, 2, 1, 1, 1, 1],
+        "INCTOT": [25_001, 12_000, 0, 25_000, -500, 9_999_999],
+    }
+)
+
+
+def numbers(text: str) -> pl.DataFrame:
+    table = pl.read_csv(io.StringIO(text), infer_schema=False)
+    return table.with_columns(pl.exclude("SERIALNO").cast(pl.Int64))
+
+
+def test_the_excerpt_maps_to_the_canonical_table():
+    table = pl.read_csv(io.StringIO(EXCERPT), infer_schema=False)
+    assert us.from_excerpt(table).equals(CANONICAL)
+
+
+def test_the_bureaus_files_map_to_the_canonical_table():
+    assert us.from_census(numbers(PERSONS), numbers(HOUSES)).equals(CANONICAL)
+
+
+def test_an_ipums_extract_maps_to_the_canonical_table():
+    assert us.from_ipums(IPUMS).equals(CANONICAL)
+
+
+def test_the_label_is_more_than_25000():
+    assert us.SCHEMA.positives(CANONICAL).to_list() == [True, False, False, False, False]
+
+
+def test_every_industry_code_of_the_excerpt_lies_in_its_category(mirror_path):
+    table = pl.read_csv(f"{mirror_path}/acs-us/national2019.csv", infer_schema=False)
+    known = table.filter(pl.col("INDP") != "N").select(pl.col("INDP", "INDP_CAT").cast(pl.Int64))
+    named = known.select(
+        by_code=us._ranges("INDP", us.INDUSTRY_CODES, us.INDUSTRY),
+        by_category=pl.col("INDP_CAT").replace_strict(
+            dict(enumerate(us.INDUSTRY)), return_dtype=pl.String
+        ),
+    )
+    assert named["by_code"].equals(named["by_category"])
+
+
+def zipped(name: str, text: str) -> bytes:
+    stream = io.BytesIO()
+    with zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("README.pdf", "x")
+        archive.writestr(name, text)
+    return stream.getvalue()
+
+
+@pytest.fixture
+def bureau(publisher, monkeypatch):
+    """The Census Bureau on the loopback, with two states of the same five persons."""
+    about = entry("us")
+    census = replace(
+        about.publishers[1], urls=(publisher.url,), options={"states": {"xx": "77", "yy": "78"}}
+    )
+    for state, number in census.options["states"].items():
+        publisher.files[f"/csv_p{state}.zip"] = zipped(f"psam_p{number}.csv", PERSONS)
+        publisher.files[f"/csv_h{state}.zip"] = zipped(f"psam_h{number}.csv", HOUSES)
+    changed = replace(about, publishers=(about.publishers[0], census))
+    monkeypatch.setattr(acquisition, "entry", lambda _: changed)
+    return publisher
+
+
+def test_without_a_key_the_bureaus_files_are_fetched(bureau, tmp_path):
+    raw, provenance = acquire("us", Acquisition(cache=tmp_path, source="official"))
+    assert raw.equals(pl.concat([CANONICAL, CANONICAL]))
+    assert "IPUMS USA needs a key in IPUMS_API_KEY" in provenance.because
+    assert "no checksum is published" in provenance.because
+    assert provenance.publishable
+    asked = len(bureau.requests)
+    assert acquire("us", Acquisition(cache=tmp_path, source="official"))[0].equals(raw)
+    assert len(bureau.requests) == asked == 4
+
+
+def test_a_broken_archive_of_the_bureau_is_told(bureau, tmp_path):
+    bureau.files["/csv_hyy.zip"] = b"PK but no archive"
+    with pytest.raises(InvalidInput, match=r"csv_hyy\.zip is not the archive"):
+        acquire("us", Acquisition(cache=tmp_path, source="official"))
+
+
+def test_with_a_key_ipums_comes_first_and_is_not_publishable(bureau, monkeypatch, tmp_path):
+    orders = []
+
+    def submit(url, options, folder):
+        orders.append(options)
+        return IPUMS
+
+    monkeypatch.setenv(ipums.KEY, "secret")
+    monkeypatch.setattr(ipums, "_submit", submit)
+    monkeypatch.setattr(acquisition.Patience, "knock", lambda *_: None)
+    raw, provenance = acquire("us", Acquisition(cache=tmp_path, source="official"))
+    assert raw.equals(CANONICAL)
+    assert provenance.version.startswith("IPUMS USA") and not provenance.publishable
+    assert set(orders[0]["variables"]) == set(IPUMS.columns)
+    assert "secret" not in str(provenance)
+    assert not bureau.requests
+
+
+def test_an_ipums_failure_leads_on_without_the_key_in_the_reason(bureau, monkeypatch, tmp_path):
+    def submit(*_):
+        raise PermissionError("The provided API key is not valid")
+
+    monkeypatch.setenv(ipums.KEY, "secret")
+    monkeypatch.setattr(ipums, "_submit", submit)
+    monkeypatch.setattr(acquisition.Patience, "knock", lambda *_: None)
+    _, provenance = acquire("us", Acquisition(cache=tmp_path, source="official"))
+    assert provenance.where == "127.0.0.1"
+    assert "IPUMS USA: PermissionError" in provenance.because
+    assert "secret" not in provenance.because
+
+
+def test_ma2019_can_be_read_too(mirror_path, tmp_path):
+    from private_consensus.datasets.downloads import Downloads
+    from private_consensus.datasets.mirror import Mirror
+    from private_consensus.datasets.patience import Patience
+
+    mirror = Mirror(
+        location=mirror_path,
+        files=entry("us").mirror.files,
+        downloads=Downloads(folder=tmp_path, patience=Patience(1)),
+    )
+    assert us.from_mirror(mirror, excerpt="ma2019").height == 6514
+    assert us.from_mirror(mirror).height == 23_006
