@@ -9,6 +9,7 @@ import polars as pl
 import pytest
 
 from private_consensus.datasets import Acquisition, acquire, brazil
+from private_consensus.datasets.catalogue import entry
 from private_consensus.errors import InvalidInput
 
 IPUMS = pl.DataFrame(
@@ -42,6 +43,11 @@ IPUMS = pl.DataFrame(
 def text_of(table: pl.DataFrame) -> bytes:
     lines = "\n".join(" ".join(map(str, row)) for row in table.iter_rows())
     return gzip.compress(lines.encode())
+
+
+def test_the_mapping_uses_what_is_ordered():
+    options = entry("brazil").publishers[0].options
+    assert set(options["variables"]) == set(options["columns"]) == set(IPUMS.columns)
 
 
 def test_there_are_52_columns_with_names_of_their_own():

@@ -169,7 +169,7 @@ def test_with_a_key_ipums_comes_first_and_is_not_publishable(bureau, monkeypatch
     raw, provenance = acquire("us", Acquisition(cache=tmp_path, source="official"))
     assert raw.equals(CANONICAL)
     assert provenance.version.startswith("IPUMS USA") and not provenance.publishable
-    assert set(orders[0]["variables"]) == set(IPUMS.columns)
+    assert set(orders[0]["columns"]) == set(IPUMS.columns)
     assert "secret" not in str(provenance)
     assert not bureau.requests
 

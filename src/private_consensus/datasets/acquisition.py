@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 import logging
 import os
+import shutil
 from collections.abc import Iterator
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -19,7 +21,7 @@ from private_consensus.provenance import atomic_write, settings_hash, write_json
 
 from . import checksums
 from .catalogue import DATA_SETS, Entry, entry, module_of
-from .downloads import Downloads
+from .downloads import Downloads, locked
 from .mirror import Mirror
 from .origin import Provenance
 from .patience import Patience, Unavailable
@@ -186,23 +188,35 @@ def _from_mirror(about: Entry, mirror: Mirror) -> tuple[Raw, Provenance]:
 def _from_publisher(
     about: Entry, route: Route, access: Access, acquisition: Acquisition, tried: list[str]
 ) -> tuple[Raw, Provenance]:
+    identity = settings_hash([about.name, route.publisher.name, route.publisher.urls])
+    cached = _cache_folder(about, acquisition, route.publisher.checksum or identity)
+    downloads = replace(access.downloads, folder=access.downloads.folder / identity)
+    # Whoever comes second waits, and then finds the cache filled.
+    with locked(access.downloads.folder / f"{identity}.lock"):
+        with suppress(Unavailable):
+            return _read_cache(cached)
+        found = _fetched(about, route, replace(access, downloads=downloads), tried)
+        _write_cache(cached, *found)
+        return found
+
+
+def _fetched(
+    about: Entry, route: Route, access: Access, tried: list[str]
+) -> tuple[Raw, Provenance]:
     publisher = route.publisher
-    folder = _cache_folder(about, acquisition, publisher.checksum or _identity(about, publisher))
-    try:
-        return _read_cache(folder)
-    except Unavailable:
-        pass
     try:
         raw = route.fetch(access, publisher)
     except (Unavailable, InvalidInput, pl.exceptions.PolarsError) as reason:
         raise Unavailable(f"{publisher.name}: {reason}") from None
+    # Right or wrong, the files have served: the cache keeps the canonical contents.
+    shutil.rmtree(access.downloads.folder, ignore_errors=True)
     found = checksums.of_raw(raw)
     if publisher.checksum and found != publisher.checksum:
         raise Unavailable(
             f"{publisher.name}: contents have checksum {found}, expected {publisher.checksum}"
         )
     first = "" if publisher.checksum else "no checksum is published, so the first one is noted; "
-    provenance = Provenance(
+    return raw, Provenance(
         dataset=about.name,
         source="publisher",
         where=urlsplit(publisher.urls[0]).hostname or publisher.name,
@@ -211,8 +225,6 @@ def _from_publisher(
         because=first + "; ".join(["first open way", *tried]),
         licence=publisher.licence,
     )
-    _write_cache(folder, raw, provenance)
-    return raw, provenance
 
 
 def _surrogate(
@@ -230,10 +242,6 @@ def _surrogate(
         because=because,
         licence="made from aggregates; contains no record",
     )
-
-
-def _identity(about: Entry, publisher: Any) -> str:
-    return settings_hash([about.name, publisher.version, list(publisher.urls)])
 
 
 def _cache_folder(about: Entry, acquisition: Acquisition, identity: str) -> Path:

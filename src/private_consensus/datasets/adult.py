@@ -178,6 +178,7 @@ def _from_archive(access: Access, publisher: Publisher) -> pl.DataFrame:
             reasons.append(str(error))
         except (zipfile.BadZipFile, KeyError, ValueError, pl.exceptions.PolarsError) as error:
             access.downloads.forget("uci-adult.zip")
+            access.downloads.forget("uci-adult.zip")
             reasons.append(f"{url} is not the archive ({type(error).__name__})")
     raise Unavailable("; ".join(reasons))
 

@@ -67,7 +67,7 @@ class Downloads:
             The message says why.
         """
         self.folder.mkdir(parents=True, exist_ok=True)
-        with _locked(self.folder / f".{name}.lock"):
+        with locked(self.folder / f".{name}.lock"):
             resumed = self._part(name).exists()
             try:
                 return self._retrieve(url, name, checksum)
@@ -156,8 +156,9 @@ class Downloads:
 
 
 @contextmanager
-def _locked(path: Path) -> Iterator[None]:
-    """Hold a file's lock, so that two processes do not write one beginning; freed by a crash."""
+def locked(path: Path) -> Iterator[None]:
+    """Hold a file's lock, so that two processes do not do the same work; freed by a crash."""
+    path.parent.mkdir(parents=True, exist_ok=True)
     try:
         import fcntl
     except ImportError:  # not on this system: checksums still refuse a mixture

@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import os
 import tempfile
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import polars as pl
 
 from .catalogue import Publisher
 from .patience import Unavailable
 from .routes import Access
+
+if TYPE_CHECKING:
+    from ipumspy import MicrodataExtract
 
 KEY = "IPUMS_API_KEY"
 
@@ -24,7 +29,8 @@ def extract(access: Access, publisher: Publisher) -> pl.DataFrame:
     access : Access
         Its patience covers reaching the host; preparing an extract takes IPUMS minutes.
     publisher : Publisher
-        ``options`` name the ``collection``, the ``sample``, the ``variables``, the cases to
+        ``options`` name the ``collection``, the ``sample``, the ``variables`` to order, the
+        ``columns`` to read (detailed codes come with their general variable), the cases to
         ``select`` and how long to ``wait`` in seconds.
     """
     access.patience.knock(publisher.urls[0])
@@ -37,24 +43,43 @@ def extract(access: Access, publisher: Publisher) -> pl.DataFrame:
         raise Unavailable(f"{type(error).__name__}: {' '.join(str(error).split())}") from None
 
 
-def _submit(url: str, options: Any, folder: Path) -> pl.DataFrame:
-    from ipumspy import IpumsApiClient, MicrodataExtract, readers
+def order(options: Mapping[str, Any]) -> MicrodataExtract:
+    """The extract to ask for."""
+    from ipumspy import MicrodataExtract
 
-    client = IpumsApiClient(os.environ[KEY], base_url=url)
-    order = MicrodataExtract(
+    extract = MicrodataExtract(
         collection=options["collection"],
         samples=[options["sample"]],
         variables=list(options["variables"]),
         description="private-consensus",
     )
     for variable, values in options.get("select", {}).items():
-        order.select_cases(variable, [str(v) for v in values])
-    client.submit_extract(order)
-    client.wait_for_extract(order, timeout=options.get("wait", 1800))
-    client.download_extract(order, download_dir=folder)
+        extract.select_cases(variable, [str(v) for v in values])
+    return extract
+
+
+def read(folder: Path, columns: Sequence[str]) -> pl.DataFrame:
+    """Columns of a downloaded extract, in blocks so that memory stays small."""
+    from ipumspy import readers
+
     codebook = readers.read_ipums_ddi(next(folder.glob("*.xml")))
-    frames = readers.read_microdata_chunked(codebook, next(folder.glob("*.dat.gz")))
-    wanted = list(options["variables"])
-    return pl.concat(
-        pl.DataFrame({v: frame[v].to_numpy() for v in wanted}).cast(pl.Int64) for frame in frames
+    frames = readers.read_microdata_chunked(
+        codebook, next(folder.glob("*.dat.gz")), subset=list(columns), chunksize=100_000
     )
+    return pl.concat(
+        pl.DataFrame(
+            {c: frame[c].to_numpy(dtype="float64", na_value=np.nan) for c in columns},
+            nan_to_null=True,
+        ).cast(pl.Int64)
+        for frame in frames
+    )
+
+
+def _submit(url: str, options: Mapping[str, Any], folder: Path) -> pl.DataFrame:
+    from ipumspy import IpumsApiClient
+
+    client = IpumsApiClient(os.environ[KEY], base_url=url)
+    extract = client.submit_extract(order(options))
+    client.wait_for_extract(extract, timeout=options["wait"])
+    client.download_extract(extract, download_dir=folder)
+    return read(folder, options["columns"])

@@ -1,0 +1,118 @@
+"""IPUMS extracts: what is ordered, and how what is delivered is read. The records are made up."""
+
+from __future__ import annotations
+
+import gzip
+
+import ipumspy
+import pytest
+
+from private_consensus.datasets import ipums
+from private_consensus.datasets.catalogue import entry
+from private_consensus.datasets.downloads import Downloads
+from private_consensus.datasets.patience import Patience, Unavailable
+from private_consensus.datasets.routes import Access
+
+VARIABLE = """
+<var ID="{name}" name="{name}" intrvl="discrete" dcml="0">
+<location StartPos="{start}" EndPos="{end}" width="{width}"/>
+<labl>{name}</labl><txt>{name}</txt><concept>c</concept>
+<varFormat type="numeric" schema="other"/></var>"""
+
+CODEBOOK = """<?xml version="1.0" encoding="UTF-8"?>
+<codeBook xmlns="ddi:codebook:2_5">
+<stdyDscr><citation><serStmt><serName abbr="usa">USA</serName><serInfo>doi</serInfo></serStmt>
+</citation><dataAccs><useStmt><conditions>c</conditions><citReq>c</citReq></useStmt></dataAccs>
+</stdyDscr>
+<fileDscr><fileTxt><fileName>x.dat</fileName><fileCont>c</fileCont>
+<fileStrc type="rectangular"/><fileType charset="iso-8859-1">ASCII</fileType>
+<format>fixed length fields</format><filePlac>p</filePlac></fileTxt></fileDscr>
+<dataDscr>{variables}</dataDscr></codeBook>"""
+
+FIELDS = (("AGE", 3), ("SEX", 1), ("INCTOT", 7))
+RECORDS = ((34, 1, 25_001), (7, 2, 9_999_999), (28, 2, -500))
+
+
+def deliver(folder) -> None:
+    variables, start = "", 1
+    for name, width in FIELDS:
+        variables += VARIABLE.format(name=name, start=start, end=start + width - 1, width=width)
+        start += width
+    (folder / "x.xml").write_text(CODEBOOK.format(variables=variables))
+    lines = [
+        "".join(str(v).zfill(w) for v, (_, w) in zip(record, FIELDS, strict=True))
+        for record in RECORDS
+    ]
+    (folder / "x.dat.gz").write_bytes(gzip.compress("\n".join([*lines, ""]).encode()))
+
+
+@pytest.mark.filterwarnings("ignore::ipumspy.readers.CitationWarning")
+def test_an_extract_is_read_by_its_codebook(tmp_path):
+    deliver(tmp_path)
+    table = ipums.read(tmp_path, ["INCTOT", "AGE"])
+    assert table.columns == ["INCTOT", "AGE"]
+    assert table.rows() == [(r[2], r[0]) for r in RECORDS]
+
+
+@pytest.mark.parametrize("dataset", ["us", "brazil"])
+def test_what_is_ordered(dataset):
+    options = next(p for p in entry(dataset).publishers if "IPUMS" in p.name).options
+    built = ipums.order(options).build()
+    assert built["collection"] == options["collection"]
+    assert list(built["samples"]) == [options["sample"]]
+    assert list(built["variables"]) == options["variables"]
+    if dataset == "us":
+        chosen = built["variables"]["STATEFIP"]["caseSelections"]
+        assert chosen == {"general": ["42", "17", "13", "53"]}
+
+
+class Client:
+    """IPUMS without IPUMS."""
+
+    fails = False
+
+    def __init__(self, key, base_url):
+        assert key == "secret" and base_url.startswith("https://")
+
+    def submit_extract(self, extract):
+        if self.fails:
+            raise PermissionError("The provided API key is not valid")
+        return extract
+
+    def wait_for_extract(self, extract, timeout):
+        assert timeout > 0
+
+    def download_extract(self, extract, download_dir):
+        deliver(download_dir)
+
+
+@pytest.fixture
+def access(monkeypatch, tmp_path):
+    monkeypatch.setenv(ipums.KEY, "secret")
+    monkeypatch.setattr(ipumspy, "IpumsApiClient", Client)
+    monkeypatch.setattr(Patience, "knock", lambda *_: None)
+    patience = Patience(1.0)
+    return Access(patience=patience, downloads=Downloads(folder=tmp_path, patience=patience))
+
+
+class Way:
+    urls = ("https://api.example.org",)
+    options = {  # noqa: RUF012
+        "collection": "usa",
+        "sample": "us2019a",
+        "variables": ["AGE", "SEX", "INCTOT"],
+        "columns": ["AGE", "SEX", "INCTOT"],
+        "wait": 5,
+    }
+
+
+@pytest.mark.filterwarnings("ignore::ipumspy.readers.CitationWarning")
+def test_ordered_waited_for_downloaded_and_read(access):
+    assert ipums.extract(access, Way).rows() == list(RECORDS)
+
+
+def test_a_refused_key_is_a_reason_and_stays_secret(access, monkeypatch):
+    monkeypatch.setattr(Client, "fails", True)
+    with pytest.raises(Unavailable, match="PermissionError: The provided") as error:
+        ipums.extract(access, Way)
+    assert "secret" not in str(error.value)
