@@ -11,20 +11,19 @@ CELLS = [
     for experiment, algorithm in PLAN.cells()
 ]
 
-# What each result is made with, asked of the rule that makes it: (file, settings, code).
+# What results are made with, asked of the rules that make them: (files, settings, code).
 CURRENT = lambda scale: [
     *(
         (
-            f"results/{scale}/{kind}/{cell.experiment}/{cell.algorithm}.parquet",
+            cell_files("runs", [pair], scale) + cell_files("privacy", [pair], scale),
             rules.run_cell.params.cell(cell),
             rules.run_cell.params.code(cell),
         )
-        for cell in CELLS
-        for kind in ("runs", "privacy")
+        for pair, cell in zip(PLAN.cells(), CELLS)
     ),
     *(
         (
-            f"results/{scale}/data/{name}.parquet",
+            [f"results/{scale}/data/{name}.parquet"],
             rules.draw_figure.params.figure(SimpleNamespace(figure=name)),
             rules.draw_figure.params.code(SimpleNamespace(figure=name)),
         )
@@ -32,11 +31,24 @@ CURRENT = lambda scale: [
     ),
     *(
         (
-            f"results/{scale}/claims/{paper}.parquet",
+            [f"results/{scale}/claims/{paper}.parquet"],
             rules.judge_claims.params.claims(SimpleNamespace(paper=paper)),
             rules.judge_claims.params.code,
         )
         for paper in PLAN.papers
+    ),
+    *(
+        (
+            [f"results/{scale}/cards/{name}.json"],
+            None,
+            rules.prepare.params.code(SimpleNamespace(preparation=name)),
+        )
+        for name in PREPARATIONS_USED
+    ),
+    (
+        [f"results/{scale}/{name}.parquet" for name in ("claims", "privacy")],
+        {},
+        rules.gather.params.code,
     ),
 ]
 
@@ -59,7 +71,9 @@ rule write_report:
             figure=PLAN.figures,
             kind=[kind for kind in FIGURE_KINDS if kind != "svg"],
         ),
-        results=lambda w: [path for path, *_ in CURRENT(w.scale)],
+        runs=lambda w: cell_files("runs", PLAN.cells(), w.scale),
+        guarantees=lambda w: cell_files("privacy", PLAN.cells(), w.scale),
+        verdicts=expand("results/{{scale}}/claims/{paper}.parquet", paper=PLAN.papers),
         claims="results/{scale}/claims.parquet",
         privacy="results/{scale}/privacy.parquet",
         cards=expand("results/{{scale}}/cards/{name}.json", name=PREPARATIONS_USED),

@@ -6,7 +6,9 @@ or a file was copied in. The page is where such a result would mislead, so it as
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
 from typing import Any
 
 from ..errors import InvalidInput
@@ -15,23 +17,27 @@ from ..provenance import settings_hash
 from .commands import command
 
 Stamp = Mapping[str, str]
-PARTS = ("settings", "code")
 
 
 def expected_stamps(
-    entries: Iterable[tuple[str, Any, str]],
+    entries: Iterable[tuple[Iterable[str], Any, str]],
 ) -> dict[str, dict[str, str]]:
     """Stamps that current results carry.
 
     Parameters
     ----------
-    entries : iterable of (path, settings, code)
-        A result, what it is made with, and the hash of the code that makes it.
+    entries : iterable of (paths, settings, code)
+        Results of one job, what it is made with, and the hash of the code that makes it. Settings
+        of ``None`` are not compared.
     """
-    return {
-        path: {"settings": settings_hash(settings), "code": code}
-        for path, settings, code in entries
-    }
+    return {path: _stamp(settings, code) for paths, settings, code in entries for path in paths}
+
+
+def found_stamp(path: str | Path) -> dict[str, str]:
+    """The stamp that a result carries: in a Parquet's metadata, or in a JSON's own keys."""
+    if Path(path).suffix == ".json":
+        return json.loads(Path(path).read_text())
+    return mark_of(path)
 
 
 def stale(found: Mapping[str, Stamp], expected: Mapping[str, Stamp]) -> dict[str, list[str]]:
@@ -44,7 +50,7 @@ def stale(found: Mapping[str, Stamp], expected: Mapping[str, Stamp]) -> dict[str
         and has no stamp is stale; one that nobody expects is nobody's business.
     """
     differences = {
-        path: [part for part in PARTS if found.get(path, {}).get(part) != stamp[part]]
+        path: [part for part, value in stamp.items() if found.get(path, {}).get(part) != value]
         for path, stamp in expected.items()
     }
     return {path: parts for path, parts in differences.items() if parts}
@@ -54,7 +60,7 @@ def require_current(
     expected: Mapping[str, Stamp],
     *,
     scale: str,
-    read: Callable[[str], Stamp] = mark_of,
+    read: Callable[[str], Stamp] = found_stamp,
 ) -> None:
     """Refuse results that are not current.
 
@@ -72,4 +78,10 @@ def require_current(
         path,
         f"made with other {' and other '.join(parts)}",
         f"a current result; run `{command(path, scale, force=True)}`{more}",
+    )
+
+
+def _stamp(settings: Any, code: str) -> dict[str, str]:
+    return (
+        {"code": code} if settings is None else {"settings": settings_hash(settings), "code": code}
     )
