@@ -1,14 +1,17 @@
 """Problems: gradients, constants, optima."""
 
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from scipy.optimize import minimize as scipy_minimise
 from scipy.stats import kstest, truncnorm
 from sklearn.linear_model import LogisticRegression as Reference
 
 from private_consensus.errors import InvalidInput
 from private_consensus.problems import logistic_regression, mean_estimation
+from private_consensus.randomness import Streams
 
 AGENTS = 4
 
@@ -150,3 +153,202 @@ def test_rows_longer_than_one_are_refused(streams):
     rows.features[3] *= 10
     with pytest.raises(InvalidInput, match="rows of l2 norm <= 1"):
         logistic_regression.build(streams, 2, prepared=rows, records=10, ridge=0.1)
+
+
+@pytest.fixture
+def per_run(streams):
+    return logistic_regression.build(
+        streams,
+        AGENTS,
+        prepared=prepared_rows(),
+        records=100,
+        ridge=1.0,
+        weight="mean",
+        partition="per_run",
+    )
+
+
+def proximal_inputs(problem, runs=12, settings=2, scale=1.0):
+    rng = np.random.default_rng(5)
+    linear, centre, start = scale * rng.normal(size=(3, settings, runs, AGENTS, problem.dim))
+    return linear, rng.uniform(1, 20, size=(settings, 1, AGENTS, 1)), centre, start
+
+
+def remaining_slope(problem, x, linear, penalty, centre):
+    return np.linalg.norm(problem.gradient(x) + linear + penalty * (x - centre), axis=-1)
+
+
+def test_each_run_draws_its_own_partition_and_keeps_it_when_runs_are_added(streams, per_run):
+    assert per_run.features.shape == (12, AGENTS, 100, 5)
+    assert not np.array_equal(per_run.features[0], per_run.features[1])
+    fewer = Streams(streams.root, tuple(range(3)), streams.groups)
+    again = logistic_regression.build(
+        fewer,
+        AGENTS,
+        prepared=prepared_rows(),
+        records=100,
+        ridge=1.0,
+        weight="mean",
+        partition="per_run",
+    )
+    assert np.array_equal(again.features, per_run.features[:3])
+    assert logistic_regression.shared_by_runs({}) and not logistic_regression.shared_by_runs(
+        {"partition": "per_run"}
+    )
+
+
+@pytest.mark.parametrize("coding", logistic_regression.CODINGS)
+def test_the_optimum_of_every_run_agrees_with_an_independent_solver(streams, coding):
+    problem = logistic_regression.build(
+        streams,
+        AGENTS,
+        prepared=prepared_rows(),
+        records=100,
+        ridge=1.0,
+        weight="mean",
+        partition="per_run",
+        coding=coding,
+    )
+    for run in range(0, 12, 5):
+        signed = (problem.features[run] * problem.labels[run][..., None]).reshape(-1, 5)
+
+        def total(x, signed=signed):
+            value = np.logaddexp(0, -signed @ x).sum() * problem.weight
+            slope = -problem.weight * signed.T @ (1 / (1 + np.exp(signed @ x)))
+            return value + AGENTS * x @ x / 2, slope + AGENTS * x
+
+        found = scipy_minimise(total, np.zeros(5), jac=True, method="BFGS", options={"gtol": 1e-12})
+        assert np.allclose(problem.optimum[run], found.x, atol=1e-8)
+    if coding == "signed":
+        reference = Reference(
+            C=1 / (AGENTS * problem.ridge / problem.weight),
+            fit_intercept=False,
+            tol=1e-14,
+            solver="newton-cholesky",
+        ).fit(problem.features[0].reshape(-1, 5), problem.labels[0].reshape(-1))
+        assert np.allclose(problem.optimum[0], reference.coef_[0], atol=1e-8)
+
+
+@pytest.mark.parametrize("weight", ["mean", 17.5])
+def test_the_proximal_solve_is_optimal_and_equals_a_loop(streams, weight):
+    """Weight 17.5 is 1750 a mean: there the bound is slow and Newton takes over."""
+    problem = logistic_regression.build(
+        streams,
+        AGENTS,
+        prepared=prepared_rows(),
+        records=100,
+        ridge=0.01,
+        weight=weight,
+        partition="per_run",
+    )
+    linear, penalty, centre, start = proximal_inputs(problem)
+    x = problem.proximal(linear, penalty, centre, start)
+    slope = remaining_slope(problem, x, linear, penalty, centre)
+    floor = 1e-10 if weight == "mean" else 64 * 2.3e-16 * 2000
+    assert slope.max() <= max(1e-10, floor)
+    for s, r, i in [(0, 0, 0), (1, 7, 2), (0, 11, 3)]:
+        z, y = problem.features[r, i], problem.labels[r, i]
+
+        def local(v, z=z, y=y, at=(s, r, i)):
+            d, c, a = penalty[at[0], 0, at[2], 0], centre[at], linear[at]
+            m = y * (z @ v)
+            value = problem.weight * np.logaddexp(0, -m).sum() + problem.ridge / 2 * v @ v
+            slope = -problem.weight * z.T @ (y / (1 + np.exp(m))) + problem.ridge * v
+            return value + a @ v + d / 2 * (v - c) @ (v - c), slope + a + d * (v - c)
+
+        found = scipy_minimise(
+            local, np.zeros(problem.dim), jac=True, method="BFGS", options={"gtol": 1e-11}
+        )
+        assert np.allclose(x[s, r, i], found.x, atol=1e-7)
+
+
+def test_a_proximal_solve_does_not_depend_on_its_company(per_run):
+    linear, penalty, centre, start = proximal_inputs(per_run)
+    together = per_run.proximal(linear, penalty, centre, start)
+    far = linear.copy()
+    far[1] *= 1e6
+    alone = per_run.proximal(far, penalty, centre, start)
+    assert np.array_equal(together[0], alone[0])
+
+
+def test_the_hessian_is_the_derivative_of_the_gradient(per_run):
+    x = np.random.default_rng(6).normal(size=(2, 12, AGENTS, per_run.dim))
+    step = 1e-5
+    for l in range(per_run.dim):
+        e = step * np.eye(per_run.dim)[l]
+        difference = (per_run.gradient(x + e) - per_run.gradient(x - e)) / (2 * step)
+        assert np.allclose(per_run.hessian(x)[..., l], difference, atol=1e-8)
+
+
+@pytest.mark.parametrize("coding", logistic_regression.CODINGS)
+def test_replacing_a_record_moves_the_gradient_by_no_more_than_stated(streams, coding):
+    """Over many pairs and points within the bound; a constructed pair nearly attains it."""
+    rows = prepared_rows()
+    rows.features = np.abs(rows.features)
+    problem = logistic_regression.build(
+        streams, AGENTS, prepared=rows, records=100, ridge=0.5, weight="mean", coding=coding
+    )
+    rng = np.random.default_rng(7)
+    orders = {"l1": 1, "l2": 2, "linf": np.inf}
+    labels = [-1.0, 1.0] if coding == "signed" else [0.0, 1.0]
+
+    def change(z, y, other, label, x):
+        slope = -y * z / (1 + np.exp(y * (z @ x)))
+        return problem.weight * (slope + label * other / (1 + np.exp(label * (other @ x))))
+
+    for norm, order in orders.items():
+        found = []
+        for _ in range(300):
+            z, other = np.abs(rng.normal(size=(2, problem.dim)))
+            z, other = z / np.linalg.norm(z), other / np.linalg.norm(other)
+            y, label = rng.choice(labels, 2)
+            moved = change(z, y, other, label, 5 * rng.normal(size=problem.dim))
+            found.append(np.linalg.norm(moved, order))
+        assert max(found) <= problem.record_change(norm)
+    # Coordinate 0 nearly one, the rest of the rows apart: both slopes can be nearly one.
+    z, other = np.array([0.999, 0.0447, 0, 0, 0]), np.array([0.999, 0, 0.0447, 0, 0])
+    x = np.array([0, -1.0, 1.0, 0, 0]) * 1e4
+    if coding == "signed":
+        attained = change(z, 1.0, other, -1.0, x)
+    else:
+        attained = change(z, 1.0, other, 0.0, -x * np.array([0, -1, 1, 0, 0]))
+    assert np.abs(attained).max() > 0.99 * problem.record_change("linf")
+
+
+def test_zero_one_labels_switch_records_off(streams):
+    rows = prepared_rows()
+    rows.features = np.abs(rows.features)
+    problem = logistic_regression.build(
+        streams, AGENTS, prepared=rows, records=100, ridge=0.5, coding="zero_one"
+    )
+    assert set(np.unique(problem.labels)) == {0.0, 1.0}
+    x = np.random.default_rng(8).normal(size=(AGENTS, problem.dim))
+    taught = problem.features * (problem.labels > 0)[..., None]
+    margins = np.einsum("nbd,nd->nb", taught, x)
+    expected = -np.einsum("nb,nbd->nd", 1 / (1 + np.exp(margins)), taught) + problem.ridge * x
+    assert np.allclose(problem.gradient(x), expected)
+
+
+def test_the_mean_has_a_proximal_solve_in_closed_form(streams):
+    problem = mean_estimation.build(streams, AGENTS, records=4, dim=3, box=50.0)
+    linear, penalty, centre, start = proximal_inputs(problem)
+    x = problem.proximal(linear, penalty, centre, start)
+    assert remaining_slope(problem, x, linear, penalty, centre).max() < 1e-12
+
+
+@pytest.mark.parametrize(
+    ("key", "value"), [("coding", "plus_minus"), ("partition", "per_agent"), ("records", 10_000)]
+)
+def test_a_partition_that_cannot_be_made_is_refused(streams, key, value):
+    with pytest.raises(InvalidInput, match=f"problem.{key}: found {value!r}"):
+        logistic_regression.build(
+            streams,
+            AGENTS,
+            **{"prepared": prepared_rows(), "records": 100, "ridge": 0.1, key: value},
+        )
+
+
+def test_a_problem_without_a_proximal_solve_says_so(streams, logistic):
+    boxed = replace(logistic, box=1.0)
+    with pytest.raises(InvalidInput, match=r"problem.box: found 1.0"):
+        boxed.proximal(0.0, 1.0, 0.0, np.zeros((AGENTS, boxed.dim)))

@@ -23,7 +23,9 @@ def run_cell(
     prepared: Prepared,
     progress: Callable[[int, int], None] = lambda done, of: None,
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Measurements (a row a setting, run, iteration and measure) and privacy (a row a setting)."""
+    """Measurements (a row a setting, run, iteration and measure) and privacy (a row a setting and
+    neighbouring relation)."""
+    deterministic = algorithms.load(cell["algorithm"]).deterministic
     watch = Watch(tuple(map(tuple, cell["measures"])), frozenset(cell["iterations"]))
     measured, private = [], []
     for distinct in _by_environment(cell["settings"]):
@@ -35,21 +37,21 @@ def run_cell(
             environment,
             root=cell["seed"],
             groups=cell["groups"],
-            runs=cell["runs"],
+            runs=1 if deterministic else cell["runs"],
             watch=watch,
-            block=cell.get("block", BLOCK),
+            block=1 if deterministic else cell.get("block", BLOCK),
             progress=progress,
         )
         pairs = [(index, member) for index, members in enumerate(distinct) for member in members]
         shared = pl.DataFrame(pairs, schema=["setting", "member"], orient="row")
         measured.append(pl.DataFrame(records.rows()).join(shared, on="setting").drop("setting"))
         problem, network = environment(Streams(cell["seed"], (0,), cell["groups"]))
-        rows = [privacy_row(setting, problem, network) for setting in settings]
-        private += [{"member": member, **rows[index]} for index, member in pairs]
+        rows = [privacy_rows(setting, problem, network) for setting in settings]
+        private += [{"member": member, **row} for index, member in pairs for row in rows[index]]
     labels = _labels(cell)
     order = ["member", "quantity", "metric", "t", "run"]
     runs = labels.join(pl.concat(measured), on="member").sort(order)
-    privacy = labels.join(pl.DataFrame(private), on="member").sort("member")
+    privacy = labels.join(pl.DataFrame(private), on="member").sort("member", maintain_order=True)
     return runs.drop("member"), privacy.drop("member")
 
 
@@ -61,7 +63,7 @@ def environment_of(specification: Mapping[str, Any], prepared: Prepared) -> Envi
         parameters["prepared"] = prepared[parameters["prepared"]]
     network = dict(specification["network"])
     agents = network["agents"]
-    shared = getattr(module, "SHARED_BY_RUNS", False)
+    shared = problems.shared_by_runs(module, parameters)
     built: list = []
 
     def environment(streams: Streams):
@@ -80,9 +82,15 @@ def setting_of(algorithm: str, specification: Mapping[str, Any]) -> Setting:
     return Setting(built, budget, specification["horizon"], name)
 
 
-def privacy_row(setting: Setting, problem, network) -> dict[str, Any]:
-    """Epsilon of a setting: claimed, by the paper's formula, by the accountant."""
+def privacy_rows(setting: Setting, problem, network) -> list[dict[str, Any]]:
+    """Epsilon of a setting, once for each neighbouring relation that is stated for it."""
     algorithm = calibrated(setting, problem, network)
+    stated = algorithm.statements(setting.budget, problem, network, setting.horizon)
+    return [_privacy_row(one, claimed, setting, problem, network) for one, claimed in stated]
+
+
+def _privacy_row(algorithm, claimed: float, setting: Setting, problem, network) -> dict[str, Any]:
+    """Epsilon of a setting: claimed, by the paper's formula, by the accountant."""
     delta = setting.budget.delta
     releases = algorithm.releases(problem, network, setting.horizon)
     guarantee = account(releases, delta)
@@ -90,7 +98,7 @@ def privacy_row(setting: Setting, problem, network) -> dict[str, Any]:
     return {
         "steps": setting.horizon,
         "delta": delta,
-        "epsilon_claimed": float(setting.budget.epsilon),
+        "epsilon_claimed": float(claimed),
         "epsilon_formula": float(formula),
         "epsilon_accountant": float(guarantee.epsilon),
         "accountant": guarantee.method,
@@ -98,7 +106,7 @@ def privacy_row(setting: Setting, problem, network) -> dict[str, Any]:
         "relation": str(algorithm.relation),
         "sampling": "; ".join(str(r.sampling) for r in releases if r.sampling) or "none",
         "oracles": "; ".join(algorithm.oracles),
-        "verdict": privacy_verdict(setting.budget.epsilon, formula, guarantee.epsilon),
+        "verdict": privacy_verdict(claimed, formula, guarantee.epsilon),
     }
 
 

@@ -1,20 +1,22 @@
 """What is minimised: a module a problem, resolved by name.
 
 Each has a function ``build(streams, agents, **parameters)``, the names of its ``METRICS``,
-parameters of an ``EXAMPLE``, and ``SHARED_BY_RUNS = True`` where what it builds is the same for
-every run.
+parameters of an ``EXAMPLE``. ``SHARED_BY_RUNS = True``, or ``shared_by_runs(parameters)``, says
+that what it builds is the same for every run.
 """
 
 from __future__ import annotations
 
 import pkgutil
+from collections.abc import Mapping
 from importlib import import_module
 from types import ModuleType
+from typing import Any
 
 from ..errors import InvalidInput
 from .base import Problem
 
-__all__ = ["Problem", "load", "names"]
+__all__ = ["Problem", "load", "names", "shared_by_runs"]
 
 
 def names() -> list[str]:
@@ -27,3 +29,9 @@ def load(name: str) -> ModuleType:
     if name not in names():
         raise InvalidInput("problem.name", name, f"one of {', '.join(names())}")
     return import_module(f"{__name__}.{name}")
+
+
+def shared_by_runs(module: ModuleType, parameters: Mapping[str, Any]) -> bool:
+    """Whether a problem with these parameters is the same for every run."""
+    decide = getattr(module, "shared_by_runs", None)
+    return decide(parameters) if decide else getattr(module, "SHARED_BY_RUNS", False)

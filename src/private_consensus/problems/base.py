@@ -16,6 +16,10 @@ from typing import ClassVar
 
 import numpy as np
 
+from ..errors import InvalidInput, require
+
+NORMS = ("l1", "l2", "linf")
+
 Metric = Callable[["Problem", np.ndarray], np.ndarray]
 
 
@@ -44,6 +48,30 @@ class Problem(ABC):
     @abstractmethod
     def gradient(self, x: np.ndarray) -> np.ndarray:
         r""":math:`\nabla f_i(x_i)` for every agent; shape of ``x``."""
+
+    def record_change(self, norm: str) -> float:
+        """Bound on the change of ``grad f_i`` at one point, in a norm, when a record is replaced.
+
+        From the l2 bound, unless a problem knows a better one.
+        """
+        require(norm in NORMS, "norm", norm, f"one of {', '.join(NORMS)}")
+        return float(self.record_gradient_change * (np.sqrt(self.dim) if norm == "l1" else 1.0))
+
+    def proximal(
+        self, linear: np.ndarray, penalty: np.ndarray, centre: np.ndarray, start: np.ndarray
+    ) -> np.ndarray:
+        r""":math:`\arg\min_x f_i(x) + a_i^T x + \frac{D_i}{2}\|x - c_i\|_2^2` for every agent.
+
+        Parameters
+        ----------
+        linear, centre : ndarray, broadcastable to (settings, runs, agents, dim)
+            :math:`a` and :math:`c`.
+        penalty : ndarray, broadcastable to (settings, runs, agents, 1)
+            :math:`D > 0`.
+        start : ndarray, shape (settings, runs, agents, dim)
+            Where an iterative solver begins.
+        """
+        raise InvalidInput("problem.name", type(self).__name__, "a problem with a proximal solve")
 
     def project(self, x: np.ndarray) -> np.ndarray:
         """Euclidean projection to the domain; the whole space unless a problem says otherwise."""

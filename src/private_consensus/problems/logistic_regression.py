@@ -4,13 +4,16 @@ r"""Regularised logistic regression on records shared out to agents.
 \tfrac{\lambda}{2}\|x\|_2^2
 
 with labels in {-1, +1} and rows :math:`\|z\|_2 \le 1`. ``w = 1`` makes it a sum over the records
-(paper 000), ``w = C / N_i`` a scaled mean (papers 001, 004).
+(paper 000), ``w = C / N_i`` a scaled mean (papers 001, 004). Paper 001 prints labels in {0, 1}: a
+record labelled 0 then has a constant loss and teaches nothing.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from scipy.optimize import minimize
@@ -18,7 +21,12 @@ from scipy.special import expit
 
 from ..errors import InvalidInput, require
 from ..randomness import Streams
+from ..solvers import minimise as minimise_batch
 from .base import Problem, consensus_error
+
+CODINGS = ("signed", "zero_one")
+PARTITIONS = ("shared", "per_run")
+SOLVER_ERROR = 1e-9
 
 
 @dataclass(frozen=True)
@@ -30,8 +38,8 @@ class LogisticRegression(Problem):
     features : ndarray, shape ([runs,] agents, records, dim)
         Rows of l2 norm <= 1.
     labels : ndarray, shape ([runs,] agents, records)
-        In {-1, +1}.
-    test_features, test_labels : ndarray, shapes (rows, dim) and (rows,)
+        In {-1, +1}, or in {0, 1} as paper 001 prints them.
+    test_features, test_labels : ndarray, shapes ([runs,] rows, dim) and ([runs,] rows)
     weight : float
         ``w``, the weight of one record's loss.
     ridge : float
@@ -71,8 +79,26 @@ class LogisticRegression(Problem):
 
     @property
     def record_gradient_change(self) -> float:
-        """Each record's gradient has norm at most ``w``, so a replacement moves it by 2w."""
-        return 2.0 * self.weight
+        r"""Each record's gradient has norm at most ``w``, so a replacement moves it by 2w.
+
+        For labels in {0, 1} and rows without negative entries it is
+        :math:`\sup \|\sigma z - \sigma' z'\|_2 w = \sqrt2\, w`, two orthogonal rows.
+        """
+        return self.weight * (np.sqrt(2.0) if self._one_sided else 2.0)
+
+    def record_change(self, norm: str) -> float:
+        r"""In ``linf``, 2w; w where every coordinate of a record's gradient has one sign.
+
+        That is so for labels in {0, 1} and rows without negative entries (paper 001's
+        :math:`\mathcal B_\infty = 1/b_i`), and for no other coding (errata E1.3).
+        """
+        if norm == "linf":
+            return self.weight * (1.0 if self._one_sided else 2.0)
+        return super().record_change(norm)
+
+    @cached_property
+    def _one_sided(self) -> bool:
+        return bool((self.labels >= 0).all() and (self.features >= 0).all())
 
     @property
     def lipschitz(self) -> float:
@@ -92,14 +118,59 @@ class LogisticRegression(Problem):
         margins = _per_agent(x, np.swapaxes(self._signed, -1, -2))
         return self.weight * np.logaddexp(0, -margins).sum(-1) + self.ridge / 2 * (x**2).sum(-1)
 
+    def hessian(self, x: np.ndarray) -> np.ndarray:
+        r""":math:`\nabla^2 f_i(x_i)`; shape (..., agents, dim, dim)."""
+        margins = _per_agent(x, np.swapaxes(self._signed, -1, -2))
+        curvature = self.weight * expit(margins) * expit(-margins)
+        weighted = np.swapaxes(self._signed, -1, -2) * curvature[..., None, :]
+        return weighted @ self._signed + self.ridge * np.eye(self.dim)
+
+    @cached_property
+    def _bound(self) -> tuple[np.ndarray, np.ndarray]:
+        r"""Spectral form of :math:`\frac w4 Z_i^T Z_i + \lambda I \succeq \nabla^2 f_i`."""
+        gram = np.swapaxes(self._signed, -1, -2) @ self._signed
+        return np.linalg.eigh(self.weight / 4 * gram + self.ridge * np.eye(self.dim))
+
+    def proximal(self, linear, penalty, centre, start):
+        """To a gradient norm of at most 1e-10, verified, or to what rounding allows."""
+        require(np.isinf(self.box), "problem.box", self.box, "no box for a proximal solve")
+        values, vectors = self._bound
+        shrink = 1.0 / (values + penalty)
+        pull = linear - penalty * centre
+
+        def descend(slope):
+            return np.matvec(vectors, shrink * np.vecmat(slope, vectors))
+
+        return minimise_batch(
+            lambda x: self.gradient(x) + penalty * x + pull,
+            lambda x: self.hessian(x) + np.asarray(penalty)[..., None] * np.eye(self.dim),
+            start,
+            descend=descend,
+            magnitude=np.linalg.norm(pull, axis=-1),
+        )
+
     def project(self, x: np.ndarray) -> np.ndarray:
         return x if np.isinf(self.box) else np.clip(x, -self.box, self.box)
 
     @cached_property
     def optimum(self) -> np.ndarray:
-        r""":math:`x^*`, the minimiser of :math:`\sum_i f_i` over the box; runs share the data."""
-        require(self.features.ndim == 3, "features", self.features.shape, "data shared by all runs")
+        r""":math:`x^*`, the minimiser of :math:`\sum_i f_i`; shape ([runs,] dim)."""
+        return self._optimum_in_box() if self.features.ndim == 3 else self._optima_of_runs()
 
+    def _optima_of_runs(self) -> np.ndarray:
+        require(np.isinf(self.box), "problem.box", self.box, "no box where runs have own data")
+
+        def everywhere(point):
+            return np.broadcast_to(point[:, None, :], self.features.shape[:2] + point.shape[-1:])
+
+        return minimise_batch(
+            lambda point: self.gradient(everywhere(point)).sum(-2),
+            lambda point: self.hessian(everywhere(point)).sum(-3),
+            np.zeros((len(self.features), self.dim)),
+            magnitude=self.n_agents * self.weight * self.records,
+        )
+
+    def _optimum_in_box(self) -> np.ndarray:
         def total(point):
             x = np.broadcast_to(point, (self.n_agents, self.dim))
             return self.objective(x).sum(), self.gradient(x).sum(0)
@@ -115,17 +186,29 @@ class LogisticRegression(Problem):
         everywhere = np.broadcast_to(
             estimate[..., None, :], (*estimate.shape[:-1], self.n_agents, self.dim)
         )
-        best = self.objective(np.broadcast_to(self.optimum, (self.n_agents, self.dim))).sum()
+        star = self.optimum[..., None, :]
+        best = self.objective(
+            np.broadcast_to(star, (*star.shape[:-2], self.n_agents, self.dim))
+        ).sum(-1)
         return (self.objective(everywhere).sum(-1) - best) / (
             self.n_agents * self.records * self.weight
         )
 
     def misclassified(self, estimate: np.ndarray) -> np.ndarray:
         """Share of test rows on the wrong side; margin 0 predicts the negative class."""
-        positive = estimate @ self.test_features.T > 0
+        if self.test_features.ndim == 2:
+            positive = estimate @ self.test_features.T > 0
+        else:
+            positive = np.matvec(self.test_features, estimate) > 0
         return (positive != (self.test_labels > 0)).mean(-1)
 
+    def log_distance(self, x: np.ndarray) -> np.ndarray:
+        r"""Mean over agents of :math:`\ln(\|x_i - x^*\|_2 / d)` (paper 001, Appendix E)."""
+        distance = np.linalg.norm(x - self.optimum[..., None, :], axis=-1)
+        return np.log(np.maximum(distance, SOLVER_ERROR) / self.dim).mean(-1)
+
     metrics = {  # noqa: RUF012
+        "log_distance": lambda problem, x: problem.log_distance(x),
         "test_error": lambda problem, x: problem.misclassified(x.mean(-2)),
         "excess_loss": lambda problem, x: problem.excess(x.mean(-2)),
         "consensus_error": consensus_error,
@@ -148,7 +231,11 @@ def _per_agent(x: np.ndarray, matrices: np.ndarray) -> np.ndarray:
     return np.moveaxis(product.reshape(shape), 0, -2)
 
 
-SHARED_BY_RUNS = True
+def shared_by_runs(parameters: Mapping[str, Any]) -> bool:
+    """Whether all runs have one partition, so that it is made once."""
+    return parameters.get("partition", "shared") == "shared"
+
+
 METRICS = LogisticRegression.metrics
 EXAMPLE = {"prepared": "adult-onehot104", "records": 1000, "ridge": 0.001, "box": 5.0}
 
@@ -163,8 +250,10 @@ def build(
     box: float = np.inf,
     weight: float | str = 1.0,
     test_rows: int | None = None,
+    partition: str = "shared",
+    coding: str = "signed",
 ) -> LogisticRegression:
-    """Share out prepared rows to agents at random, the same for all runs; the rest is the test set.
+    """Share out prepared rows to agents at random; what is left over is the test set.
 
     Parameters
     ----------
@@ -178,6 +267,10 @@ def build(
         Weight of one record's loss; "mean" is 1 / records.
     test_rows : int, optional
         At most so many of the rows left over.
+    partition : {"shared", "per_run"}
+        One for all runs, or a fresh one for each run.
+    coding : {"signed", "zero_one"}
+        Labels as prepared, or 1 for the negative and 0 for the positive class (paper 001).
 
     Raises
     ------
@@ -191,19 +284,33 @@ def build(
         records,
         f"fewer than {rows / agents:g} records for each of {agents} agents ({rows} rows)",
     )
+    require(coding in CODINGS, "problem.coding", coding, f"one of {', '.join(CODINGS)}")
+    require(
+        partition in PARTITIONS, "problem.partition", partition, f"one of {', '.join(PARTITIONS)}"
+    )
     longest = float(np.sqrt((prepared.features**2).sum(1).max()))
     if longest > 1 + 1e-9:
         raise InvalidInput("problem.prepared", f"row norm {longest:g}", "rows of l2 norm <= 1")
-    order = streams.shared("data").permutation(rows)
-    training, rest = order[: agents * records], order[agents * records :]
-    rest = rest[:test_rows]
+    labels = prepared.labels.astype(float)
+    labels = labels if coding == "signed" else (labels < 0).astype(float)
+    order = _order(streams, rows, partition)
+    training, rest = order[..., : agents * records], order[..., agents * records :]
+    rest = rest[..., :test_rows]
     weight = 1.0 / records if weight == "mean" else float(weight)
+    shape = (*order.shape[:-1], agents, records)
     return LogisticRegression(
-        prepared.features[training].reshape(agents, records, -1),
-        prepared.labels[training].reshape(agents, records).astype(float),
+        prepared.features[training].reshape(*shape, -1),
+        labels[training].reshape(shape),
         prepared.features[rest],
-        prepared.labels[rest].astype(float),
+        labels[rest],
         weight,
         ridge * records * weight,
         box,
     )
+
+
+def _order(streams: Streams, rows: int, partition: str) -> np.ndarray:
+    """Rows in random order, ``[rows]`` or ``[runs, rows]``."""
+    if partition == "shared":
+        return streams.shared("data").permutation(rows)
+    return np.stack([generator.permutation(rows) for generator in streams.generators("data")])

@@ -67,6 +67,11 @@ class MeanEstimation(Problem):
     def gradient(self, x: np.ndarray) -> np.ndarray:
         return self.records * (x - self.means)
 
+    def proximal(self, linear, penalty, centre, start):
+        """In closed form, then projected: the objective is separable, so that is the minimiser."""
+        pull = self.records * self.means - linear + penalty * centre
+        return self.project(pull / (self.records + penalty))
+
     def project(self, x: np.ndarray) -> np.ndarray:
         return np.clip(x, -self.box, self.box)
 
