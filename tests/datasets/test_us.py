@@ -116,6 +116,35 @@ def test_every_industry_code_of_the_excerpt_lies_in_its_category(mirror_path):
     assert named["by_code"].equals(named["by_category"])
 
 
+EDUCATION_CODES = {
+    # canonical: (codes of the Census Bureau, detailed codes of IPUMS)
+    "No-schooling": ([1], [2]),
+    "Preschool": ([2, 3], [11, 12]),
+    "Grade-1-8": ([4, 7, 8, 11], [14, 17, 22, 26]),
+    "Grade-9-12": ([12, 15], [30, 40, 50, 61]),
+    "High-school": ([16], [63]),
+    "GED": ([17], [64]),
+    "Some-college": ([18, 19], [65, 71]),
+    "Associate": ([20], [81]),
+    "Bachelor": ([21], [101]),
+    "Master": ([22], [114]),
+    "Professional": ([23], [115]),
+    "Doctorate": ([24], [116]),
+}
+
+
+@pytest.mark.parametrize("education", us.EDUCATION)
+def test_every_education_code_has_its_place(education):
+    bureau, ipums_codes = EDUCATION_CODES[education]
+    person = numbers(PERSONS).head(1)
+    for code in bureau:
+        row = us.from_census(person.with_columns(SCHL=pl.lit(code)), numbers(HOUSES))
+        assert row["education"].to_list() == [education], code
+    for code in ipums_codes:
+        row = us.from_ipums(IPUMS.head(1).with_columns(EDUCD=pl.lit(code)))
+        assert row["education"].to_list() == [education], code
+
+
 def zipped(name: str, text: str) -> bytes:
     stream = io.BytesIO()
     with zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as archive:

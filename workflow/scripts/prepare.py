@@ -1,18 +1,18 @@
 """Prepare one data set for learning: arrays and data card."""
+# ruff: noqa: F821
 
 import logging
 
 from private_consensus.datasets import prepare, read_provenance, read_raw
+from private_consensus.datasets.journal import journal
 from private_consensus.provenance import write_json
 
-logging.basicConfig(
-    filename=snakemake.log[0], level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s"
-)
-prepared = prepare(
-    snakemake.wildcards.preparation,
-    read_raw(snakemake.input.raw),
-    read_provenance(snakemake.input.provenance),
-)
-prepared.save(snakemake.output.prepared)
-write_json(snakemake.output.card, {**prepared.card.to_dict(), "code": snakemake.params.code})
-logging.info("%d rows, %d columns, code %s", *prepared.features.shape, snakemake.params.code)
+with journal(snakemake.log[0]):
+    prepared = prepare(
+        snakemake.wildcards.preparation,
+        read_raw(snakemake.input.raw),
+        read_provenance(snakemake.input.provenance),
+    )
+    prepared.save(snakemake.output.prepared)
+    write_json(snakemake.output.card, {**prepared.card.to_dict(), "code": snakemake.params.code})
+    logging.info("%d rows, %d columns, code %s", *prepared.features.shape, snakemake.params.code)

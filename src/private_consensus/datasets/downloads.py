@@ -137,10 +137,10 @@ class Downloads:
             raise _Broken(f"connection lost ({type(error).__name__})") from error
 
     def _write(self, response, part: Path, have: int) -> None:
-        expected = response.headers.get("Content-Length")
         got, start = 0, time.monotonic()
         with open(part, "ab" if have else "wb") as stream:
-            # read1 gives what has come; read would wait until a chunk is full.
+            # read1 gives what has come; read would wait until a chunk is full. Both raise where
+            # the body ends before its announced length.
             while chunk := response.raw.read1(CHUNK):
                 stream.write(chunk)
                 got += len(chunk)
@@ -148,8 +148,6 @@ class Downloads:
                 if elapsed > self.patience.left and got < SLOWEST * elapsed:
                     self.patience.charge(elapsed)
                     raise _Broken(f"only {got / elapsed:.0f} bytes a second")
-        if expected is not None and got < int(expected):
-            raise _Broken(f"ended after {got} of {expected} bytes")
 
     def _part(self, name: str) -> Path:
         return self.folder / f".{name}.part"
