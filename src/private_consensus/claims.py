@@ -32,7 +32,16 @@ TINY = 1e-300
 HELD, IN_PART, NOT_HELD, UNTESTED = "held", "held in part", "did not hold", "cannot be tested"
 
 Kind = Literal[
-    "decreasing", "increasing", "falls", "flat", "slope", "below", "ratio", "private", "level"
+    "decreasing",
+    "increasing",
+    "falls",
+    "flat",
+    "slope",
+    "below",
+    "ratio",
+    "level",
+    "private",
+    "tight",
 ]
 
 
@@ -59,7 +68,10 @@ class Test(BaseModel):
     at most ``expected`` times that of ``against``. ``ratio``: series over ``against`` is
     ``expected`` within a relative ``tolerance``. ``level``: the means lie between ``at_least`` and
     ``at_most``. ``private``: the accountant's epsilon is at most the claimed one, relatively within
-    ``tolerance``.
+    ``tolerance``; ``tight``: it is not less than the claimed one either.
+
+    Where one of two series is exact, having one run only, it is compared with every run of the
+    other.
     """
 
     __test__ = False
@@ -185,7 +197,7 @@ def evaluate(
 
 def _elements_of(test: Test, runs: pl.DataFrame, privacy: pl.DataFrame):
     """Names, statistic of means [..., points], values [points, runs], accepted regions."""
-    if test.kind == "private":
+    if test.kind in ("private", "tight"):
         return _private(test, privacy)
     require(
         test.kind in ("below", "ratio") or test.against is None,
@@ -273,9 +285,17 @@ def _comparison(test: Test, runs: pl.DataFrame):
     centre = float(np.log(test.expected))
     spread = float(np.log1p(test.tolerance))
     region = (-np.inf, centre) if test.kind == "below" else (centre - spread, centre + spread)
+    first, second = _as_many_runs(first, second)
     runs_in_both = min(first.shape[1], second.shape[1])
     values = np.concatenate([first[:, :runs_in_both], second[:, :runs_in_both]])
     return (labels, lambda m: _log(m[..., :count]) - _log(m[..., count:]), values, [region] * count)
+
+
+def _as_many_runs(first: np.ndarray, second: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Values [points, runs]; an exact series, of one run, is repeated."""
+    runs = max(first.shape[1], second.shape[1])
+    repeated = (np.repeat(v, runs, axis=1) if v.shape[1] == 1 else v for v in (first, second))
+    return tuple(repeated)
 
 
 def _private(test: Test, privacy: pl.DataFrame):
@@ -284,7 +304,8 @@ def _private(test: Test, privacy: pl.DataFrame):
     accounted = frame["epsilon_accountant"].to_numpy()
     ratio = np.log(np.maximum(accounted, TINY)) - np.log(claimed)
     names = [f"ln(accountant / claimed), claimed {value:g}" for value in claimed]
-    region = (-np.inf, float(np.log1p(test.tolerance)))
+    slack = float(np.log1p(test.tolerance))
+    region = (-slack if test.kind == "tight" else -np.inf, slack)
     return names, lambda means: means, ratio[:, None], [region] * len(ratio)
 
 

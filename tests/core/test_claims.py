@@ -115,6 +115,29 @@ def test_privacy_is_judged_by_the_accountant():
         assert verdict(test, frame, privacy=exceeded) == NOT_HELD
 
 
+def test_a_tight_claim_is_neither_exceeded_nor_generous():
+    test = Test(
+        kind="tight", tolerance=0.01, series=Series(experiment="e", algorithm="a", run="one")
+    )
+    frame = measurements("one", LEVEL)
+    for accounted, expected in ((1.0, HELD), (0.9, NOT_HELD), (1.1, NOT_HELD)):
+        found = NO_PRIVACY.with_columns(epsilon_accountant=pl.lit(accounted))
+        assert verdict(test, frame, privacy=found) == expected
+
+
+def test_an_exact_series_is_compared_with_every_run_of_the_other():
+    """One run of exact values does not reduce the other series to its first run."""
+    exact = measurements("two", [1.0] * 4, spread=0.0).filter(pl.col("run") == 0)
+    test = Test(kind="below", series=series("one"), against=series("two"), x="x", expected=1.1)
+    pair = pl.concat([measurements("one", [1.0] * 4), exact])
+    found = evaluate([test], pair, NO_PRIVACY, name="t")
+    assert (found.verdict, found.runs) == (HELD, RUNS)
+    for element in found.elements:
+        assert element.high - element.low == pytest.approx(2 * 2.5 * 0.1 / np.sqrt(RUNS), rel=0.3)
+    worse = pl.concat([measurements("one", [1.3] * 4), exact])
+    assert evaluate([test], worse, NO_PRIVACY, name="t").verdict == NOT_HELD
+
+
 def test_a_claim_that_is_true_in_places_held_in_part():
     test = Test(kind="decreasing", series=series(), x="x")
     assert verdict(test, measurements("one", [8, 4, 5, 1])) == IN_PART

@@ -45,11 +45,14 @@ class Algorithm(ABC):
         Paper, section and equations.
     oracles : tuple of str
         Uses of private data that no mechanism covers.
+    deterministic : bool
+        Whether nothing is drawn at random, so that one run says all.
     """
 
     relation: ClassVar[Relation] = Relation("record", "replace")
     source: ClassVar[str] = ""
     oracles: ClassVar[tuple[str, ...]] = ()
+    deterministic: ClassVar[bool] = False
 
     def calibrate(self, budget: Budget, problem: Problem, network: Network, horizon: int) -> Self:
         """A copy with its noise set such that the whole run spends ``budget``."""
@@ -68,6 +71,13 @@ class Algorithm(ABC):
     ) -> float:
         """Epsilon that the paper's own formula gives for the noise that is set."""
         return float("nan")
+
+    def statements(
+        self, budget: Budget, problem: Problem, network: Network, horizon: int
+    ) -> list[tuple[Self, float]]:
+        """What is stated of one run's privacy: for each neighbouring relation a copy of this
+        algorithm with that relation, and the epsilon that the paper claims for it."""
+        return [(self, budget.epsilon)]
 
     @abstractmethod
     def run(

@@ -8,7 +8,7 @@ from typing import Any
 
 from private_consensus.errors import require
 
-UNITS = ("record", "agent")
+UNITS = ("record", "agent", "measurement", "stream")
 CHANGES = ("replace", "add_remove")
 
 
@@ -54,8 +54,9 @@ class Relation:
 
     Parameters
     ----------
-    unit : {"record", "agent"}
-        One record of one agent, or all that one agent holds.
+    unit : {"record", "agent", "measurement", "stream"}
+        One record of one agent, or all that one agent holds; where data arrive over time, what one
+        agent measures at one time, or at all times.
     change : {"replace", "add_remove"}
         The unit takes another value, or it appears or disappears.
 

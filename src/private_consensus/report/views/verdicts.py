@@ -22,7 +22,7 @@ MEANINGS = {
     UNTESTED: "the runs do not suffice, or what the claim needs is not given",
 }
 
-RATIOS = {"decreasing", "increasing", "falls", "flat", "below", "ratio", "private"}
+RATIOS = {"decreasing", "increasing", "falls", "flat", "below", "ratio", "private", "tight"}
 """Kinds of test whose statistic is the logarithm of a ratio."""
 
 
