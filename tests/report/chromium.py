@@ -72,7 +72,7 @@ class Tab:
     def until(self, expression: str) -> None:
         """Wait until an expression is true."""
         end = time.monotonic() + PATIENCE
-        while not self.value(expression):
+        while not self.value(f"Boolean({expression})"):
             assert time.monotonic() < end, f"not within {PATIENCE} s: {expression}"
             time.sleep(0.05)
 
@@ -88,6 +88,14 @@ class Tab:
         self.events.clear()
         self("Page.navigate", url=file.resolve().as_uri())
         self.until("document.readyState === 'complete' && location.protocol === 'file:'")
+
+    def click(self, element: str) -> None:
+        """Press and release the mouse on the middle of an element."""
+        self.value(f"{element}.scrollIntoView({{behavior: 'instant', block: 'center'}})")
+        box = self.value(f"JSON.parse(JSON.stringify({element}.getBoundingClientRect()))")
+        place = {"x": box["x"] + box["width"] / 2, "y": box["y"] + box["height"] / 2}
+        for kind in ("mousePressed", "mouseReleased"):
+            self("Input.dispatchMouseEvent", type=kind, button="left", clickCount=1, **place)
 
     def picture(self, path: Path, *, whole: bool = True) -> None:
         """Screenshot, of the whole page or of what is in view."""

@@ -131,8 +131,11 @@ def results() -> Results:
 
 
 def specification(source: str = DRAWN) -> dict[str, Any]:
-    """Two panels of points and lines."""
+    """Two panels of points and lines, with a legend that singles out curves."""
     view = {
+        "params": [
+            {"name": "shown", "select": {"type": "point", "fields": ["curve"]}, "bind": "legend"}
+        ],
         "mark": {"type": "line", "point": True},
         "width": 360,
         "height": 200,
@@ -140,13 +143,20 @@ def specification(source: str = DRAWN) -> dict[str, Any]:
             "x": {"field": "x", "type": "quantitative"},
             "y": {"field": "y", "type": "quantitative"},
             "tooltip": [{"field": "y", "type": "quantitative"}],
+            "color": {"field": "curve"},
+            "opacity": {"condition": {"param": "shown", "value": 1}, "value": 0.1},
         },
     }
+    second = {key: value for key, value in view.items() if key != "params"}
     return {
         "$schema": "https://vega.github.io/schema/vega-lite/v6.json",
         "title": {"text": "A title", "subtitle": f"data: {source}", "subtitleColor": "#666666"},
-        "data": {"values": [{"x": i, "y": i * i} for i in range(5)]},
-        "hconcat": [view, view],
+        "data": {
+            "values": [
+                {"x": i, "y": i * k, "curve": f"curve {k}"} for i in range(5) for k in (1, 2)
+            ]
+        },
+        "hconcat": [view, second],
     }
 
 

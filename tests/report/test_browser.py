@@ -49,8 +49,8 @@ def test_page_in_a_window(tab, site, tmp_path, width, height, scheme):
         == ["stacked" if width < 600 else "live"] * 4
     )
     marks = tab.value("""[...document.querySelectorAll('.chart')].map(
-        chart => chart.querySelectorAll('.live svg .mark-symbol path').length)""")
-    assert marks == [10] * 4
+        chart => chart.querySelectorAll('.live svg .mark-line path').length)""")
+    assert marks == [4] * 4
     assert tab.value("document.documentElement.scrollWidth") <= width
     assert tab.complaints() == []
     assert all(url.startswith(("file:", "data:")) for url in tab.requested())
@@ -128,3 +128,23 @@ def test_tables_wider_than_a_phone_scroll_by_themselves(tab, site):
         box => box.scrollWidth > box.clientWidth).length""")
     assert boxes > 0
     assert tab.value("[...document.querySelectorAll('.scroll')].every(box => box.tabIndex === 0)")
+
+
+def test_a_click_in_the_legend_singles_out_a_curve(tab, site):
+    tab.look(1280, 900, "light")
+    tab.open(site)
+    chart = "document.querySelector('.chart')"
+    tab.value(f"{chart}.scrollIntoView({{behavior: 'instant'}})")
+    tab.until(f"{chart}.dataset.state === 'live' && {chart}.querySelector('.hint')")
+    name = f"{chart}.querySelector('.role-legend-symbol path')"
+    faded = f"""[...{chart}.querySelectorAll('.mark-line path')].filter(
+        line => Number(line.getAttribute('opacity')) < 1).length"""
+    assert tab.value(faded) == 0
+    tab.click(name)
+    tab.until(f"{faded} > 0")
+    tab.click(name)
+    tab.until(f"{faded} === 0")
+    tab.click(name)
+    tab.until(f"{faded} > 0")
+    tab.click(f"{chart}.querySelector('.hint button')")
+    tab.until(f"{faded} === 0")

@@ -7,6 +7,7 @@
   const SQUEEZE = 0.75;        // panels are stacked once they would shrink below this share of their size
   const scripts = new Map();
   const specifications = new Map();
+  const drawn = new Map();
 
   // Called by figures/<name>.js: a page opened from a disk may load scripts, but not JSON.
   window.figure = (name, specification) => specifications.set(name, specification);
@@ -29,6 +30,13 @@
     return box.clientWidth < SQUEEZE * natural ? "stacked" : "live";
   };
 
+  // Selections that a click in a legend sets, wherever in the specification they stand.
+  function legendParameters(view) {
+    const inner = ["hconcat", "vconcat", "concat", "layer"].flatMap((key) => view[key] ?? []);
+    const own = (view.params ?? []).filter(({ bind, select }) => bind === "legend" && select?.type);
+    return [...own, ...inner.flatMap(legendParameters)];
+  }
+
   function arranged(original, label, state) {
     const specification = structuredClone(original);
     specification.description = label;
@@ -40,11 +48,27 @@
         fontWeight: /surrogate/i.test(subtitle) ? "bold" : "normal",
       };
     }
+    for (const { select } of legendParameters(specification)) {
+      // Every click on a name adds or takes away its curve; by default only one with shift does.
+      select.toggle = "true";
+    }
     if (state === "stacked" && specification.hconcat) {
       specification.vconcat = specification.hconcat;
       delete specification.hconcat;
     }
     return specification;
+  }
+
+  function hint(again) {
+    const line = document.createElement("p");
+    line.className = "hint";
+    line.textContent = "Click names in the legend to single out their curves; point at a mark for its numbers. ";
+    const button = document.createElement("button");
+    button.type = "button";
+    button.textContent = "Show all";
+    button.addEventListener("click", again);
+    line.append(button);
+    return line;
   }
 
   async function draw(box) {
@@ -62,9 +86,13 @@
         box.append(live);
       }
       const specification = arranged(specifications.get(name), image.alt, state);
-      await vegaEmbed(live, specification, { renderer: "svg", actions: false });
+      drawn.get(name)?.finalize();
+      drawn.set(name, await vegaEmbed(live, specification, { renderer: "svg", actions: false }));
       image.hidden = true;
       box.dataset.state = state;
+      if (legendParameters(specification).length && !box.querySelector(".hint")) {
+        box.append(hint(() => draw(box)));
+      }
     } catch (error) {
       box.dataset.state = "failed";
       image.hidden = false;

@@ -74,8 +74,11 @@ def alt_text(spec: Mapping[str, Any], labels: Mapping[str, str]) -> str:
 
 
 def _panel_text(panel: Mapping[str, Any], labels: Mapping[str, str]) -> str:
+    if panel.get("graph"):
+        return "The communication graph: agents and their links."
     curves = [
         labels.get(f"{curve['algorithm']}.{curve['variant']}", words(curve["variant"]))
+        + (f" {curve['series']}" if curve.get("series") else "")
         + (f", one for each {words(curve['by'])}" if curve["by"] else "")
         for curve in panel["curves"]
     ]
