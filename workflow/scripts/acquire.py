@@ -1,5 +1,4 @@
 """Acquire one data set and note where it came from."""
-# ruff: noqa: F821
 
 import logging
 

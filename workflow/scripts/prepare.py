@@ -1,5 +1,4 @@
 """Prepare one data set for learning: arrays and data card."""
-# ruff: noqa: F821
 
 import logging
 
