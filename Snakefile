@@ -42,15 +42,28 @@ wildcard_constraints:
     paper="[a-z][a-z0-9_]*",
 
 
-rule everything:
-    default_target: True
-    input:
-        f"results/{SCALE}/report/index.html",
-
-
 include: "workflow/rules/common.smk"
 include: "workflow/rules/data.smk"
 include: "workflow/rules/runs.smk"
 include: "workflow/rules/figures.smk"
 include: "workflow/rules/claims.smk"
 include: "workflow/rules/report.smk"
+include: "workflow/rules/targets.smk"
+
+
+rule everything:
+    default_target: True
+    input:
+        f"results/{SCALE}/report/index.html",
+    log:
+        f"results/{SCALE}/logs/everything.log",
+    localrule: True
+    conda:
+        "environment.yml"
+    params:
+        scale=SCALE,
+        expected=lambda w: pages.expected_stamps(CURRENT(SCALE)),
+    message:
+        f"The report: results/{SCALE}/report/index.html"
+    script:
+        "workflow/scripts/require_current.py"

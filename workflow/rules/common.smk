@@ -43,3 +43,12 @@ def cell_files(kind, cells, scale):
 
 def cells_of_paper(paper):
     return [cell for cell in PLAN.cells() if cell[0] in PLAN.papers[paper].experiments]
+
+
+def expected_of(figure):
+    """Stamps of a figure's numbers and of the cells behind it."""
+    files = {f"results/{SCALE}/data/{figure}.parquet"}
+    for kind in ("runs", "privacy"):
+        files.update(cell_files(kind, PLAN.cells_of(figure), SCALE))
+    stamps = pages.expected_stamps(CURRENT(SCALE))
+    return {path: stamp for path, stamp in stamps.items() if path in files}

@@ -26,7 +26,7 @@ rule draw_figure:
         mem_mb=800,
         runtime=5,
     params:
-        figure=lambda w: PLAN.figures[w.figure].model_dump(mode="json"),
+        figure=lambda w: PLAN.drawing(w.figure),
         styles=lambda w: {
             name: style.model_dump() for name, style in PLAN.styles.items()
         },
@@ -36,13 +36,3 @@ rule draw_figure:
         "figure {wildcards.figure}"
     script:
         "../scripts/draw_figure.py"
-
-
-for name in PLAN.figures:
-
-    rule:
-        name:
-            name
-        input:
-            expand(f"results/{SCALE}/figures/{name}.{{kind}}", kind=FIGURE_KINDS),
-            f"results/{SCALE}/data/{name}.parquet",

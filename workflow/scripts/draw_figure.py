@@ -2,7 +2,7 @@
 
 from private_consensus import plotting
 from private_consensus.experiments.numbers import figure_numbers
-from private_consensus.experiments.results import logged, read, sources, stamp, write
+from private_consensus.experiments.results import DRAWN, logged, read, sources, stamp, write
 from private_consensus.plotting.theme import save
 
 name, figure = snakemake.wildcards.figure, snakemake.params.figure
@@ -12,7 +12,7 @@ with logged(snakemake.log[0], figure):
     cells = {
         (runs["experiment"][0], runs["algorithm"][0]): (runs, privacy) for runs, privacy in pairs
     }
-    source = sources(snakemake.input.runs)
+    source = sources(snakemake.input.runs) or DRAWN
     numbers = figure_numbers(figure["panels"], cells, source=source)
     write(numbers, snakemake.output.numbers, stamp(figure, snakemake.params.code, source))
     chart = plotting.draw(name, snakemake.params.paper, numbers, figure, snakemake.params.styles)
