@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
 import polars as pl
 
+from .. import networks
 from ..errors import require
+from ..randomness import Streams
 
 FIXED = (
     "experiment",
@@ -22,6 +25,8 @@ FIXED = (
     "source",
 )
 INTERVAL = "mean +- standard error"
+KEY = ["panel", "algorithm", "variant", "reading"]
+POINT = ["series", "x", "y", "low", "high", "runs", "interval", "source"]
 
 
 def figure_numbers(
@@ -51,13 +56,15 @@ def figure_numbers(
     for panel in panels:
         for curve in panel["curves"]:
             runs, privacy = cells[panel["experiment"], curve["algorithm"]]
-            points = curve_points(runs, privacy, curve, curve["x"] or panel["x"])
+            chosen = {**curve, "where": {**panel["where"], **curve["where"]}}
+            points = curve_points(runs, privacy, chosen, curve["x"] or panel["x"])
+            parts.append(points.with_columns(panel=pl.lit(panel["title"])))
+        if panel["graph"]:
+            points = graph_points(panel["network"], panel["seed"])
             parts.append(points.with_columns(panel=pl.lit(panel["title"])))
     numbers = pl.concat(parts, how="diagonal_relaxed").with_columns(source=pl.lit(source))
-    first = ["panel", "algorithm", "variant", "reading"]
-    last = ["series", "x", "y", "low", "high", "runs", "interval", "source"]
-    axes = [column for column in numbers.columns if column not in first + last]
-    return numbers.select(first + axes + last)
+    axes = [column for column in numbers.columns if column not in KEY + POINT]
+    return numbers.select(KEY + axes + POINT)
 
 
 def curve_points(
@@ -65,22 +72,17 @@ def curve_points(
 ) -> pl.DataFrame:
     """The points of one curve: mean over runs and its standard error."""
     axes = [column for column in runs.columns if column not in FIXED]
-    kept = runs.filter(
-        (pl.col("variant") == curve["run"])
-        & (pl.col("quantity") == curve["quantity"])
-        & (pl.col("metric") == curve["metric"])
-    )
-    for column, value in curve["where"].items():
-        kept = kept.filter(pl.col(column) == value)
-    require(kept.height > 0, "curve", dict(curve), "at least one measurement")
+    kept = _measured(runs, curve, (curve["quantity"], curve["metric"]))
     if x not in kept.columns:
         keys = ["variant", *axes]
         require(x in privacy.columns, "panel.x", x, "an axis, t, or a column of the privacy table")
-        kept = kept.join(privacy.select(*keys, x), on=keys)
+        # Where a run has several privacy statements, the first is that of its relation.
+        stated = privacy.select(*keys, x).unique(keys, keep="first", maintain_order=True)
+        kept = kept.join(stated, on=keys)
     spread = pl.col("value").std(ddof=1).fill_null(0.0) / pl.len().sqrt()
     by = curve["by"]
     keys = dict.fromkeys([*axes, x])
-    return (
+    points = (
         kept.group_by(*keys)
         .agg(y=pl.col("value").mean(), error=spread, runs=pl.len())
         .with_columns(
@@ -90,9 +92,59 @@ def curve_points(
             algorithm=pl.lit(curve["algorithm"]),
             variant=pl.lit(curve["variant"]),
             reading=pl.lit(curve["reading"]),
-            series=pl.format("{} = {}", pl.lit(by), pl.col(by)) if by else pl.lit(""),
-            interval=pl.lit(INTERVAL),
+            series=pl.format("{} = {}", pl.lit(by), pl.col(by)) if by else pl.lit(curve["series"]),
+            interval=pl.when(pl.col("runs") > 1).then(pl.lit(INTERVAL)).otherwise(pl.lit("")),
         )
-        .drop("error", *([] if x in axes else [x]))
-        .sort("series", "x")
+        .drop("error")
+    )
+    if curve["low"]:
+        points = _with_band(points, runs, curve, [*axes, x])
+    return points.drop([] if x in axes else [x]).sort("series", "x")
+
+
+def _measured(runs: pl.DataFrame, curve: Mapping[str, Any], measure: Sequence[str]) -> pl.DataFrame:
+    quantity, metric = measure
+    kept = runs.filter(
+        (pl.col("variant") == curve["run"])
+        & (pl.col("quantity") == quantity)
+        & (pl.col("metric") == metric)
+    )
+    for column, value in curve["where"].items():
+        require(column in kept.columns, "curve.where", column, "an axis, t or run")
+        kept = kept.filter(pl.col(column) == value)
+    require(kept.height > 0, "curve", dict(curve), "at least one measurement")
+    return kept
+
+
+def _with_band(points: pl.DataFrame, runs: pl.DataFrame, curve, keys: list[str]) -> pl.DataFrame:
+    """Points whose interval is measured too, as that of exact moments is."""
+    keys = list(dict.fromkeys(keys))
+    for end in ("low", "high"):
+        means = _measured(runs, curve, curve[end]).group_by(*keys).agg(pl.col("value").mean())
+        points = points.drop(end).join(means.rename({"value": end}), on=keys)
+    return points.with_columns(interval=pl.lit(curve["band"]))
+
+
+def graph_points(network: Mapping[str, Any], seed: int) -> pl.DataFrame:
+    """Nodes on a circle and edges between them: a row each, told apart by ``kind``.
+
+    Columns kind, node, edge_from, edge_to; x and y of a node or of an edge's beginning, x_end and
+    y_end of its end. Agents are numbered from 1, the first on top, clockwise. Where each run draws
+    its own graph, that of run 0.
+    """
+    built = networks.build(Streams(seed, (0,)), **network)
+    adjacency = built.adjacency.reshape(-1, built.n_agents, built.n_agents)[0]
+    angle = 2.0 * np.pi * np.arange(built.n_agents) / built.n_agents
+    x, y = np.sin(angle).round(12), np.cos(angle).round(12)
+    nodes = [{"kind": "node", "node": i + 1, "x": x[i], "y": y[i]} for i in range(built.n_agents)]
+    edges = [
+        {"kind": "edge", "edge_from": int(i) + 1, "edge_to": int(j) + 1, "x": x[i], "y": y[i],
+         "x_end": x[j], "y_end": y[j]}
+        for i, j in zip(*np.nonzero(np.triu(adjacency)), strict=True)
+    ]  # fmt: skip
+    fixed = {"algorithm": "", "variant": "graph", "reading": "resolved", "series": "",
+             "low": None, "high": None, "runs": 0, "interval": ""}  # fmt: skip
+    columns = {"edge_from": pl.Int64, "edge_to": pl.Int64, "low": pl.Float64, "high": pl.Float64}
+    return pl.DataFrame([{**row, **fixed} for row in nodes + edges], infer_schema_length=None).cast(
+        columns
     )

@@ -73,6 +73,15 @@ class Plan:
         ]
         return sorted(set(pairs))
 
+    def drawing(self, figure: str) -> dict[str, Any]:
+        """A figure as plain JSON, with the network of each panel that shows one."""
+        found = self.figures[figure].model_dump(mode="json")
+        for panel in found["panels"]:
+            if panel["graph"]:
+                panel["network"] = _network(self.experiments[panel["experiment"]])
+                panel["seed"] = self.config.seed
+        return found
+
     def preparations(self, experiment: str) -> list[str]:
         """Prepared data sets that an experiment reads."""
         prepared = self.experiments[experiment].problem.prepared
@@ -153,6 +162,11 @@ def expand(experiment: Experiment, name: str, algorithm: str, config: Config) ->
         "groups": groups | dict(experiment.groups),
         "settings": settings,
     }
+
+
+def _network(experiment: Experiment) -> dict[str, Any]:
+    found = experiment.network.model_dump(mode="json")
+    return {key: value for key, value in found.items() if value is not None}
 
 
 def _patched(experiment: Experiment, changes: Mapping[str, Any]) -> dict[str, Any]:
@@ -238,7 +252,7 @@ def _missing_styles(key: str, paper: Paper, styles: Mapping[str, Style]) -> Iter
         for name, figure in paper.figures.items()
         for panel in figure.panels
         for curve in panel.curves
-        if curve.by is None
+        if curve.by is None and not curve.series
     }
     for style, figure in needed.items():
         if style not in styles:

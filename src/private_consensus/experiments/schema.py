@@ -151,20 +151,36 @@ class Curve(Strict):
     quantity: str
     metric: str
     where: dict[str, Any] = Field(default_factory=dict, description="axis values to keep")
+    series: str = Field(default="", description="name of one of several curves of a variant")
+    low: tuple[str, str] | None = Field(
+        default=None, description="(quantity, metric) of the band's lower end; with high and band"
+    )
+    high: tuple[str, str] | None = None
+    band: str = Field(default="", description="what low and high are, in words")
     by: str | None = Field(default=None, description="axis with one curve a value")
     x: str | None = Field(default=None, description="column for x, instead of the panel's")
 
 
 class Panel(Strict):
+    """Curves of one experiment, or its communication graph."""
+
     title: str
     experiment: str
-    x: str
-    x_title: str
-    y_title: str
+    graph: bool = Field(default=False, description="nodes and edges instead of curves")
+    where: dict[str, Any] = Field(default_factory=dict, description="for all of its curves")
+    x: str = ""
+    x_title: str = ""
+    y_title: str = ""
     log_x: bool = True
     log_y: bool = True
     y_domain: tuple[float, float] | None = None
-    curves: list[Curve] = Field(min_length=1)
+    curves: list[Curve] = Field(default_factory=list)
+
+    @model_validator(mode="after")
+    def _graph_or_curves(self):
+        if self.graph == bool(self.curves) or self.graph == bool(self.x):
+            raise ValueError("expected either x and at least one curve, or graph: true")
+        return self
 
 
 class Figure(Strict):
