@@ -107,6 +107,7 @@ class Claim(BaseModel):
 class Element:
     """One statistic, its interval and the region in which the claim is true."""
 
+    kind: str
     name: str
     value: float
     low: float
@@ -131,6 +132,7 @@ class Verdict:
     """What came of a claim in one variant; value and interval of the element nearest to failing."""
 
     verdict: str
+    kind: str
     statistic: str
     value: float
     low: float
@@ -152,11 +154,12 @@ def verdict_of(states: Sequence[str]) -> str:
 def judge(elements: Sequence[Element], runs: int) -> Verdict:
     """The verdict on a list of elements."""
     if not elements:
-        return Verdict(UNTESTED, "", np.nan, np.nan, np.nan, (np.nan, np.nan), (), runs)
+        return Verdict(UNTESTED, "", "", np.nan, np.nan, np.nan, (np.nan, np.nan), (), runs)
     worst = min(elements, key=lambda element: element.slack)
     states = [element.state for element in elements]
     return Verdict(
         verdict_of(states),
+        worst.kind,
         worst.name,
         worst.value,
         worst.low,
@@ -181,14 +184,14 @@ def evaluate(
     name : str
         Names the random numbers of the bootstrap.
     """
-    prepared = [_elements_of(test, runs, privacy) for test in tests]
-    count = sum(len(names) for names, *_ in prepared)
+    prepared = [(test.kind, *_elements_of(test, runs, privacy)) for test in tests]
+    count = sum(len(names) for _, names, *_ in prepared)
     elements, sizes = [], []
-    for names, statistic, values, accept in prepared:
+    for kind, names, statistic, values, accept in prepared:
         low, high, size = _interval(statistic, values, LEVEL, count, name)
         estimate = statistic(values.mean(-1))
         elements += [
-            Element(*row, region)
+            Element(kind, *row, region)
             for *row, region in zip(names, estimate, low, high, accept, strict=True)
         ]
         sizes.append(size)
@@ -390,6 +393,7 @@ SCHEMA = {
     "headline": pl.Boolean,
     "reading": pl.String,
     "verdict": pl.String,
+    "kind": pl.String,
     "statistic": pl.String,
     "value": pl.Float64,
     "low": pl.Float64,
@@ -425,6 +429,7 @@ def _judged(identity: str, variant: str, tests: Sequence[Test], runs, privacy) -
     states = [element.state for element in verdict.elements]
     return {
         "verdict": verdict.verdict,
+        "kind": verdict.kind,
         "statistic": verdict.statistic,
         "value": verdict.value,
         "low": verdict.low,

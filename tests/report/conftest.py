@@ -59,7 +59,7 @@ def claim(key: str, position: int, verdict: str, **changes: Any) -> dict[str, An
     return {
         "id": f"{key}_c0{position + 1}", "paper": key, "figure": f"{key}_fig{position % 2 + 1}",
         "claim": f"Claim {position + 1}: x < y", "place": "section 2", "variant": "released",
-        "headline": True, "reading": "resolved", "verdict": verdict, "statistic": "epsilon 1",
+        "headline": True, "reading": "resolved", "verdict": verdict, "kind": "below", "statistic": "epsilon 1",
         "value": math.log(0.5), "low": math.log(0.25), "high": 0.0, "accept_low": -math.inf,
         "accept_high": 0.0, "tolerance": 0.0, "elements": 2, "confirmed": 1, "contradicted": 0,
         "because": "an ordering", "runs": 20, "source": DRAWN, **changes,

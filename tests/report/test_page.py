@@ -28,19 +28,18 @@ def test_a_verdict_that_nobody_got_is_counted_as_zero():
 def test_scorecard_has_a_row_a_claim_and_each_figure_shows_all_variants(results):
     tree = Tree(page(results))
     assert len(tree.all("data-paper")) == 8
-    first = verdicts.of_figure(results.claims, "first_fig1", results.papers)
+    first = verdicts.of_figure(results.claims, "first_fig1")
     assert [row["variant"] for row in first[0]["variants"]] == ["released", "printed"]
 
 
 def test_logarithms_of_ratios_are_shown_as_ratios(results):
-    row = verdicts.judged(results.claims[0], results.papers)
+    row = verdicts.judged(results.claims[0])
     assert (row["measure"], row["shown"], row["interval"]) == ("ratio", "0.5", "[0.25, 1]")
     assert row["accepted"] == "at most 1"
 
 
 def test_slopes_are_shown_as_they_are(results):
-    results.papers["first"]["claims"]["first_c01"]["variants"]["released"] = [{"kind": "slope"}]
-    row = verdicts.judged({**results.claims[0], "value": -2.0}, results.papers)
+    row = verdicts.judged({**results.claims[0], "kind": "slope", "value": -2.0})
     assert (row["measure"], row["shown"]) == ("slope", "−2")
 
 

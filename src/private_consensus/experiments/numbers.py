@@ -92,7 +92,9 @@ def curve_points(
             algorithm=pl.lit(curve["algorithm"]),
             variant=pl.lit(curve["variant"]),
             reading=pl.lit(curve["reading"]),
-            series=pl.format("{} = {}", pl.lit(by), pl.col(by)) if by else pl.lit(curve["series"]),
+            series=pl.format("{} = {}", pl.lit(curve.get("by_title") or by), pl.col(by))
+            if by
+            else pl.lit(curve["series"]),
             interval=pl.when(pl.col("runs") > 1).then(pl.lit(INTERVAL)).otherwise(pl.lit("")),
         )
         .drop("error")

@@ -34,8 +34,11 @@ def write(frame: pl.DataFrame, path: str | Path, mark: Mapping[str, str]) -> Non
 
 
 def read(path: str | Path) -> pl.DataFrame:
-    """The rows of a result, with the source of its data as a column."""
-    return pl.read_parquet(path).with_columns(source=pl.lit(mark_of(path)["source"]))
+    """The rows of a result, each with the source of its data."""
+    frame = pl.read_parquet(path)
+    if "source" in frame.columns:
+        return frame
+    return frame.with_columns(source=pl.lit(mark_of(path)["source"]))
 
 
 def mark_of(path: str | Path) -> dict[str, str]:

@@ -158,6 +158,7 @@ class Curve(Strict):
     high: tuple[str, str] | None = None
     band: str = Field(default="", description="what low and high are, in words")
     by: str | None = Field(default=None, description="axis with one curve a value")
+    by_title: str = Field(default="", description="how that axis is called in the legend")
     x: str | None = Field(default=None, description="column for x, instead of the panel's")
 
 

@@ -42,9 +42,14 @@ def panel_chart(
     """One panel: bands, lines, points."""
     shown, floor = _on_axis(_named(points, styles), panel)
     scales = _look_of(shown, panel, styles)
-    switch = alt.selection_point(name=f"shown_{position}", fields=["curve"], bind="legend")
-    colour = alt.Color("curve:N").scale(domain=scales["domain"], range=scales["colour"])
-    dash = alt.StrokeDash("curve:N").scale(domain=scales["domain"], range=scales["dash"])
+    # A field of its own for each panel: legends of one field answer to each other's clicks.
+    curve = f"curve_{position}"
+    shown = shown.rename({"curve": curve})
+    switch = alt.selection_point(
+        name=f"shown_{position}", fields=[curve], bind="legend", toggle="true"
+    )
+    colour = alt.Color(f"{curve}:N").scale(domain=scales["domain"], range=scales["colour"])
+    dash = alt.StrokeDash(f"{curve}:N").scale(domain=scales["domain"], range=scales["dash"])
     x = alt.X("x:Q").title(panel["x_title"]).scale(_scale(panel["log_x"], shown["x"]))
     y_scale = _scale(panel["log_y"], None, panel["y_domain"] or floor)
     axis = alt.Axis(format="~e" if panel["log_y"] else "~g")
@@ -60,7 +65,7 @@ def panel_chart(
         y, strokeDash=dash, opacity=opacity.then(alt.value(1.0)).otherwise(alt.value(0.08))
     )
     tooltip = [
-        alt.Tooltip("curve:N"),
+        alt.Tooltip(f"{curve}:N", title="curve"),
         alt.Tooltip("x:Q", title=panel["x_title"], format=".4~g"),
         alt.Tooltip("exact:Q", title=panel["y_title"], format=".4~g"),
         alt.Tooltip("low:Q", format=".4~g"),

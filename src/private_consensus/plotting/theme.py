@@ -82,7 +82,7 @@ def save(chart: alt.Chart, *, json_path: Path, svg: Path, png: Path, pdf: Path) 
     _write(json_path, text.encode())
     _write(svg, drawing.encode())
     _write(png, vlc.svg_to_png(drawing, scale=2))
-    _write(pdf, vlc.svg_to_pdf(drawing))
+    _write(pdf, _in_order(vlc.svg_to_pdf(drawing)))
 
 
 def look(styles: Mapping[str, Mapping[str, Any]], names: list[str]) -> dict[str, list]:
@@ -99,6 +99,16 @@ def _numbered_anew(svg: str) -> str:
     names = dict.fromkeys(re.findall(r'id="(clip\d+)"', svg))
     order = {name: f"clip{position}" for position, name in enumerate(names)}
     return re.sub(r"\bclip\d+\b", lambda found: order.get(found[0], found[0]), svg)
+
+
+def _in_order(pdf: bytes) -> bytes:
+    """References of each resource dictionary sorted: the renderer's order is random."""
+    references = rb"<<\n((?:\s+/\w+ \d+ \d+ R\n)+)"
+    return re.sub(references, lambda found: b"<<\n" + _sorted_lines(found[1]), pdf)
+
+
+def _sorted_lines(lines: bytes) -> bytes:
+    return b"".join(sorted(lines.splitlines(keepends=True)))
 
 
 def _write(path: Path, content: bytes) -> None:

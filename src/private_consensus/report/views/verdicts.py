@@ -42,32 +42,30 @@ def counts(claims: Iterable[Row]) -> list[dict[str, Any]]:
 
 def scorecard(claims: Iterable[Row], papers: Mapping[str, Mapping[str, Any]]) -> list[dict]:
     """One row a claim: its headline verdict and the number that decides."""
-    return [_scored(row, papers[row["paper"]], papers) for row in claims if row["headline"]]
+    return [_scored(row, papers[row["paper"]]) for row in claims if row["headline"]]
 
 
-def _scored(row: Row, paper: Mapping[str, Any], papers) -> dict[str, Any]:
+def _scored(row: Row, paper: Mapping[str, Any]) -> dict[str, Any]:
     number = paper["paper"]["number"]
     title = paper["figures"][row["figure"]]["title"]
-    return {**judged(row, papers), "number": number, "short": short(title, number)}
+    return {**judged(row), "number": number, "short": short(title, number)}
 
 
-def of_figure(
-    claims: Iterable[Row], figure: str, papers: Mapping[str, Mapping[str, Any]]
-) -> list[dict[str, Any]]:
+def of_figure(claims: Iterable[Row], figure: str) -> list[dict[str, Any]]:
     """Claims that a figure shows, each with a row a variant, the headline first."""
     grouped: dict[str, list[dict]] = {}
     for row in claims:
         if row["figure"] == figure:
-            grouped.setdefault(row["id"], []).append(judged(row, papers))
+            grouped.setdefault(row["id"], []).append(judged(row))
     return [
         {**rows[0], "variants": rows}
         for rows in (sorted(g, key=lambda row: not row["headline"]) for g in grouped.values())
     ]
 
 
-def judged(row: Row, papers: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+def judged(row: Row) -> dict[str, Any]:
     """A verdict with its numbers in words; logarithms of ratios are shown as ratios."""
-    kind = measure(row, papers)
+    kind = measure(row)
     shown = exponential if kind == "ratio" else float
     value, low, high, accept_low, accept_high = (
         shown(row[key]) if row[key] is not None else None
@@ -87,13 +85,9 @@ def judged(row: Row, papers: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
     }
 
 
-def measure(row: Row, papers: Mapping[str, Mapping[str, Any]]) -> str:
+def measure(row: Row) -> str:
     """What kind of number the deciding statistic is: ratio, slope, level, or simply value."""
-    claim = papers[row["paper"]]["claims"].get(row["id"], {})
-    kinds = {test["kind"] for test in claim.get("variants", {}).get(row["variant"], [])}
-    if kinds and kinds <= RATIOS:
-        return "ratio"
-    return kinds.pop() if len(kinds) == 1 else "value"
+    return "ratio" if row["kind"] in RATIOS else row["kind"] or "value"
 
 
 def _without_logarithm(statistic: str) -> str:

@@ -1,0 +1,150 @@
+"""Drawings of paper 003: its graph, trajectories in two views, error curves with exact lines."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import altair as alt
+import polars as pl
+
+from .theme import GREY, INK, OKABE_ITO, WIDTH, finish
+
+ZOOM = (-3.0, 3.0)
+"""Estimates that the lower view of a trajectory shows, as the paper's figures do."""
+
+EARLY = 60
+"""Iterations that the upper view shows."""
+
+AGENTS = (*OKABE_ITO[:4], OKABE_ITO[5])
+EPSILONS = ("#440154", "#3B528B", "#21918C", "#3FA655", "#C9A500", "#E06A1B")
+"""Dark to bright, all legible on white: smaller epsilon, darker line."""
+
+Spec = Mapping[str, Any]
+
+
+def wang_fig1(numbers: pl.DataFrame, figure: Spec, styles: Spec) -> alt.Chart:
+    """Nodes and edges of the communication graph."""
+    place = {
+        "x": alt.X("x:Q").axis(None).scale(domain=[-1.25, 1.25]),
+        "y": alt.Y("y:Q").axis(None).scale(domain=[-1.15, 1.25]),
+    }
+    nodes = alt.Chart(_pandas(numbers.filter(pl.col("kind") == "node"))).encode(**place)
+    edges = alt.Chart(_pandas(numbers.filter(pl.col("kind") == "edge"))).encode(
+        **place,
+        x2="x_end:Q",
+        y2="y_end:Q",
+        tooltip=[alt.Tooltip("edge_from:Q", title="from"), alt.Tooltip("edge_to:Q", title="to")],
+    )
+    chart = alt.layer(
+        edges.mark_rule(strokeWidth=2, color=GREY),
+        nodes.mark_circle(size=900, color=OKABE_ITO[0], opacity=1.0).encode(tooltip=["node:Q"]),
+        nodes.mark_text(color="white", fontSize=15, fontWeight="bold").encode(text="node:Q"),
+    )
+    return finish(chart.properties(width=260, height=250), figure["title"], numbers["source"][0])
+
+
+def wang_fig2(numbers: pl.DataFrame, figure: Spec, styles: Spec) -> alt.Chart:
+    """Trajectories of the agents' estimates, a panel a column, each in two views."""
+    columns = [
+        _trajectories(numbers.filter(pl.col("panel") == panel["title"]), panel)
+        for panel in figure["panels"]
+    ]
+    chart = columns[0] if len(columns) == 1 else alt.hconcat(*columns, spacing=36)
+    return finish(chart, figure["title"], numbers["source"][0])
+
+
+wang_fig3 = wang_fig2
+
+
+def wang_extra_mse(numbers: pl.DataFrame, figure: Spec, styles: Spec) -> alt.Chart:
+    """Mean square errors, exact as lines and measured as points, with the theorem's slope."""
+    panels = [
+        _errors(numbers.filter(pl.col("panel") == panel["title"]), panel)
+        for panel in figure["panels"]
+    ]
+    rows = [alt.hconcat(*panels[i : i + 2], spacing=36) for i in range(0, len(panels), 2)]
+    chart = rows[0] if len(rows) == 1 else alt.vconcat(*rows, spacing=24)
+    return finish(chart, figure["title"], numbers["source"][0])
+
+
+# --- Trajectories ---------------------------------------------------------------------------------
+
+
+def _trajectories(points: pl.DataFrame, panel: Spec) -> alt.VConcatChart:
+    early = points.filter(pl.col("x") <= EARLY)
+    whole = _view(early, "symlog", None, f"{panel['y_title']}, whole range", 170).properties(
+        title=panel["title"]
+    )
+    limit = _view(points, "linear", ZOOM, panel["y_title"], 230)
+    return alt.vconcat(whole, limit, spacing=8).resolve_scale(color="shared")
+
+
+def _view(points: pl.DataFrame, kind: str, domain, y_title: str, height: int) -> alt.LayerChart:
+    x_scale = alt.Scale(domain=[0, float(points["x"].max())], nice=False)
+    y_scale = alt.Scale(type=kind, zero=False)
+    values = {}
+    if domain:
+        y_scale = alt.Scale(type=kind, domain=list(domain), nice=False)
+    else:
+        values = {"values": [-1000, -100, -10, -1, 0, 1, 10, 100, 1000]}
+    x = alt.X("x:Q").title("iteration t").scale(x_scale)
+    y = alt.Y("y:Q").title(y_title).scale(y_scale).axis(format="~g", **values)
+    agent = pl.col("series").str.starts_with("agent")
+    line = alt.Chart(_pandas(points.filter(agent))).mark_line(clip=True, strokeWidth=1.3)
+    names = sorted(points.filter(agent)["series"].unique())
+    exact = points.filter(pl.col("interval") != "")
+    band = alt.Chart(_pandas(exact)).mark_area(clip=True, color=GREY, opacity=0.22)
+    target = points.filter(pl.col("series") == "true value").group_by("variant").first()
+    rule = alt.Chart(_pandas(target.sort("variant"))).mark_rule(
+        strokeDash=[4, 3], color=INK, strokeWidth=1.2
+    )
+    colour = alt.Color("series:N").scale(domain=names, range=list(AGENTS[: len(names)]))
+    return alt.layer(
+        band.encode(x, alt.Y("low:Q").scale(y_scale), alt.Y2("high:Q"), detail="variant:N"),
+        line.encode(
+            x,
+            y,
+            color=colour.legend(columns=len(names)),
+            detail="variant:N",
+            tooltip=["series:N", "variant:N", "x:Q", alt.Tooltip("y:Q", format=".4~g")],
+        ),
+        rule.encode(y=alt.Y("y:Q").scale(y_scale)),
+    ).properties(width=WIDTH, height=height)
+
+
+# --- Error curves ---------------------------------------------------------------------------------
+
+
+def _errors(points: pl.DataFrame, panel: Spec) -> alt.LayerChart:
+    names = points.sort("epsilon")["series"].unique(maintain_order=True).to_list()
+    x_scale = alt.Scale(type="log", domain=[1, float(points["x"].max())], nice=False)
+    x = alt.X("x:Q").title(panel["x_title"]).scale(x_scale).axis(format="~e")
+    y_scale = alt.Scale(type="log")
+    y = alt.Y("y:Q").title(panel["y_title"]).scale(y_scale).axis(format="~e")
+    colour = alt.Color("series:N").scale(domain=names, range=list(EPSILONS[: len(names)]))
+    tooltip = ["series:N", "variant:N", "x:Q", alt.Tooltip("y:Q", format=".4~g"), "runs:Q"]
+    exact = alt.Chart(_pandas(points.filter(pl.col("variant") == "exact"))).encode(x, y, colour)
+    measured = alt.Chart(_pandas(points.filter(pl.col("variant") != "exact"))).encode(x, y, colour)
+    guide = alt.Chart(_pandas(_guide(points))).mark_line(color=GREY, strokeDash=[5, 4])
+    return alt.layer(
+        guide.encode(x, y),
+        exact.mark_line(strokeWidth=1.5).encode(tooltip=tooltip),
+        measured.mark_rule(strokeWidth=1.2).encode(alt.Y("low:Q").scale(y_scale), alt.Y2("high:Q")),
+        measured.mark_point(filled=True, size=18, opacity=1.0).encode(tooltip=tooltip),
+    ).properties(width=WIDTH, height=230, title=panel["title"])
+
+
+def _guide(points: pl.DataFrame) -> pl.DataFrame:
+    """The slope -gamma over the last decade, above the highest curve; -1 where none is given."""
+    top = points.filter(pl.col("epsilon") == points["epsilon"].min(), pl.col("variant") == "exact")
+    end = top.sort("x").tail(1)
+    gamma = end["gamma"][0] if "gamma" in end.columns and end["gamma"][0] is not None else 1.0
+    last, level = float(end["x"][0]), 2.5 * float(end["y"][0])
+    return pl.DataFrame({"x": [last / 10, last], "y": [level * 10**gamma, level]})
+
+
+def _pandas(frame: pl.DataFrame):
+    """The columns that hold something, as Altair embeds them."""
+    filled = [name for name in frame.columns if frame[name].null_count() < frame.height]
+    return frame.select(filled).to_pandas()
