@@ -61,7 +61,7 @@ def paper_view(key: str, results: Results) -> dict[str, Any]:
     shown = [
         {
             **figures.figure(name, paper, results.facts[name], results.labels, results.scale),
-            "claims": verdicts.of_figure(claims, name, results.papers),
+            "claims": verdicts.of_figure(claims, name),
         }
         for name in paper["figures"]
     ]
