@@ -26,6 +26,10 @@ class InvalidInput(ValueError):
         return type(self), (self.key, self.value, self.expected)
 
 
+class OutsideRange(UserWarning):
+    """A setting that no convergence result covers; the message states the condition."""
+
+
 class Diverged(ArithmeticError):
     """An iterate left the finite numbers; names algorithm, setting, iteration and run."""
 

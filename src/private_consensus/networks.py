@@ -65,6 +65,23 @@ class Network:
         return self.adjacency.sum(-1)
 
     @cached_property
+    def closed_neighbourhoods(self) -> np.ndarray:
+        """Each agent and its neighbours, ([R,] n, 1 + largest degree), padded with the agent."""
+        return _padded(self.adjacency | np.eye(self.n_agents, dtype=bool))
+
+    @cached_property
+    def open_neighbourhoods(self) -> np.ndarray:
+        """Each agent's neighbours, ([R,] n, largest degree), padded with one of them."""
+        return _padded(self.adjacency)
+
+    def gather(self, x: np.ndarray, neighbourhoods: np.ndarray) -> np.ndarray:
+        """Values of the members: (S, R, n, d) to (S, R, n, members, d)."""
+        if neighbourhoods.ndim == 2:
+            return x[..., neighbourhoods, :]
+        runs = np.arange(len(neighbourhoods))[:, None, None]
+        return x[:, runs, neighbourhoods]
+
+    @cached_property
     def _sparse_mixing(self) -> sparse.csr_array | None:
         large_and_shared = self.mixing.ndim == 2 and self.n_agents >= SPARSE_FROM
         return sparse.csr_array(self.mixing) if large_and_shared else None
@@ -80,6 +97,18 @@ class Network:
     def neighbour_sum(self, x: np.ndarray) -> np.ndarray:
         r""":math:`\sum_{j \in N_i} x_j` without the agent itself; ``x`` is (..., n, d)."""
         return self.adjacency.astype(float) @ x
+
+
+def _padded(membership: np.ndarray) -> np.ndarray:
+    """Members of each row, first those there are, then repetitions of one of them."""
+    most = int(membership.sum(-1).max())
+    # A stable sort of "not a member" puts members first, in the order of their numbers.
+    order = np.argsort(~membership, axis=-1, kind="stable")[..., :most]
+    present = np.take_along_axis(membership, order, -1)
+    itself = np.arange(membership.shape[-1])[:, None]
+    own = np.take_along_axis(membership, np.broadcast_to(itself, order[..., :1].shape), -1)
+    filler = np.where(own, itself, order[..., :1])
+    return np.where(present, order, filler)
 
 
 def laplacian(adjacency: np.ndarray) -> np.ndarray:

@@ -15,11 +15,13 @@ from importlib.metadata import entry_points
 from ..errors import InvalidInput
 
 GROUP = "private_consensus.algorithms"
+HELPERS = {"base", "noise"}
+"""Modules of this package that algorithms share and that are none themselves."""
 
 
 def names() -> list[str]:
     """Names of all algorithms that can be loaded, alphabetically."""
-    own = {module.name for module in pkgutil.iter_modules(__path__)} - {"base"}
+    own = {module.name for module in pkgutil.iter_modules(__path__)} - HELPERS
     return sorted(own | set(_elsewhere()))
 
 

@@ -101,6 +101,11 @@ class LogisticRegression(Problem):
         return bool((self.labels >= 0).all() and (self.features >= 0).all())
 
     @property
+    def record_curvature(self) -> float:
+        """Largest eigenvalue of the Hessian of one record's loss, of rank one."""
+        return self.weight / 4
+
+    @property
     def lipschitz(self) -> float:
         """Over the box; infinite without one, since the regulariser's gradient is unbounded."""
         return self.weight * self.records + self.ridge * self.box * np.sqrt(self.dim)
@@ -169,6 +174,24 @@ class LogisticRegression(Problem):
             np.zeros((len(self.features), self.dim)),
             magnitude=self.n_agents * self.weight * self.records,
         )
+
+    @cached_property
+    def own_optimum(self) -> np.ndarray:
+        """Minimiser of each agent's own objective; shape ([runs,] agents, dim)."""
+        found = minimise_batch(
+            self.gradient,
+            self.hessian,
+            np.zeros((*self.features.shape[:-2], self.dim)),
+            magnitude=self.weight * self.records,
+        )
+        expected = "a box that holds every agent's minimiser"
+        require(bool((np.abs(found) <= self.box).all()), "problem.box", self.box, expected)
+        return found
+
+    @property
+    def slope_bound(self) -> float:
+        r""":math:`C_1 \ge \|\nabla f_i\|_1` over the box."""
+        return self.weight * self.records * np.sqrt(self.dim) + self.ridge * self.box * self.dim
 
     def _optimum_in_box(self) -> np.ndarray:
         def total(point):

@@ -60,6 +60,11 @@ class MeanEstimation(Problem):
         return self.records * self.record_gradient_change
 
     @property
+    def record_curvature(self) -> float:
+        """How far replacing a record moves the Hessian: not at all."""
+        return 0.0
+
+    @property
     def target(self) -> np.ndarray:
         r""":math:`\bar d`, the mean of all records of a run; shape (runs, p)."""
         return self.means.mean(-2)

@@ -1,0 +1,110 @@
+r"""Private random coordinate descent (paper 001, Appendix K).
+
+Every agent for itself: with :math:`l_{k+1}` uniform on the coordinates,
+
+.. math:: x^{k+1}[l_{k+1}] = x^k[l_{k+1}] - \frac1{\hat M}\nabla f(x^k)[l_{k+1}] + \Delta^{k+1},
+    \qquad \Delta \sim N(0, \sigma^2) \quad (72)
+
+.. math:: E f(x^k) - f(x^*) \le \Bigl(1-\frac{m}{d\hat M}\Bigr)^k (f(x^0) - f(x^*))
+    + \frac{\hat M}{m} C_1\sigma \quad (74)
+
+with :math:`\hat M` the smoothness along coordinates, for which the bound on the largest curvature
+serves, and :math:`C_1 \ge \|\nabla f\|_1` over the domain.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import ClassVar, NamedTuple
+
+import numpy as np
+
+from ..privacy import Relation
+from .base import column
+from .noise import Perturbed, initial
+
+
+class State(NamedTuple):
+    """Points [settings, runs, agents, dim], and what the bound knows of the beginning
+    [settings, runs, agents]."""
+
+    x: np.ndarray
+    first_gap: np.ndarray
+    spent: np.ndarray
+
+
+class Draw(NamedTuple):
+    """A normal draw and a chosen coordinate (as indicators) for every agent."""
+
+    noise: np.ndarray
+    chosen: np.ndarray
+
+
+@dataclass(frozen=True, kw_only=True)
+class CoordinateDescent(Perturbed):
+    r"""Private RCD; ``noise`` is :math:`\sigma`.
+
+    Parameters
+    ----------
+    spread : float
+        Standard deviation of the coordinates of :math:`x^0`, projected to the domain.
+    excess : float
+        a, by how much the busiest coordinate may be chosen more often than on average; the paper's
+        calibration is :math:`\sigma^2 = (1+a)(\mathcal B^c)^2K/(\epsilon^2\hat M^2d)`.
+    """
+
+    law: str = "gaussian"
+    spread: float = 1.0
+    excess: float = 1.0
+
+    relation: ClassVar[Relation] = Relation("record", "replace")
+    source: ClassVar[str] = "Paper 001, Appendix K, eqs. (72)-(74)"
+
+    def start(self, problem, network, streams, settings):
+        x = problem.project(initial(problem, streams, settings, self.spread))
+        gap = problem.objective(x) - problem.objective(problem.own_optimum)
+        return State(x, gap, np.zeros_like(gap))
+
+    def draws(self, problem, streams):
+        picks = streams.sequence("sampling", "uniform", (problem.n_agents,), "coordinate")
+        for noise in self.units(problem, streams):
+            chosen = (next(picks) * problem.dim).astype(int)
+            yield Draw(noise, chosen[..., None] == np.arange(problem.dim))
+
+    def step(self, state, problem, network, draw, t):
+        moved = -problem.gradient(state.x) / problem.smoothness + self.scale(t) * draw.noise
+        return state._replace(x=problem.project(state.x + moved * draw.chosen))
+
+    def seen(self, state, problem, t) -> Mapping[str, np.ndarray]:
+        gap = problem.objective(state.x) - problem.objective(problem.own_optimum)
+        return {
+            "released": state.x,
+            "gap": gap.mean(-1),
+            "bound": self.bound(problem, state.first_gap, t).mean(-1),
+        }
+
+    def bound(self, problem, first_gap: np.ndarray, t: int) -> np.ndarray:
+        """The right side of (74) in its second line, with the sum bounded as in the third."""
+        rate = problem.strong_convexity / (problem.dim * problem.smoothness)
+        floor = problem.smoothness / problem.strong_convexity * problem.slope_bound
+        return (1 - rate) ** t * first_gap + floor * column(self.noise)[..., 0]
+
+    def loss_by_formula(self, problem, network, t):
+        raise NotImplementedError("the appendix charges for all iterations together")
+
+    def epsilon_by_formula(self, delta, problem, network, horizon):
+        r""":math:`\epsilon = \mathcal B^c\sqrt{(1+a)K/d}/(\hat M\sigma)`; no delta in it."""
+        if not self.noisy:
+            return float("inf")
+        together = problem.record_change("linf") * np.sqrt(problem.dim)
+        steps = np.sqrt((1 + self.excess) * horizon / problem.dim)
+        return float(together * steps / (problem.smoothness * self.noise))
+
+    def releases(self, problem, network, horizon):
+        """One coordinate an iteration, chosen independently of the data."""
+        moved = problem.record_change("linf") / problem.smoothness
+        return self.spread_of_noise(np.full(horizon, moved), self.scales(horizon))
+
+
+ALGORITHM = CoordinateDescent

@@ -1,0 +1,45 @@
+r"""Dual variable perturbation (Zhang, Zhu, IEEE TIFS 2017), reference [42] of paper 001.
+
+Noise is added to the dual before the minimisation, and the exact minimiser is sent:
+:math:`\hat x_i = \arg\min f_i(x) + (a_i + b_i)^Tx + \frac{D_i}{2}\|x-c_i\|^2`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from .admm import Noises, ObjectivePerturbed
+
+UNITS = ("dual", "x")
+
+
+@dataclass(frozen=True, kw_only=True)
+class DualVariablePerturbation(ObjectivePerturbed):
+    r"""DVP.
+
+    Parameters
+    ----------
+    unit : {"dual", "x"}
+        Whether ``noise`` is the scale of :math:`b_i`, or of the shift of x that it causes, so that
+        :math:`b_i` is :math:`D_i` times as large. Paper 001 gives one scale for the noises of all
+        its algorithms; they are comparable in the second unit only.
+    """
+
+    unit: str = "dual"
+
+    source: ClassVar[str] = "Zhang, Zhu, IEEE TIFS 12(1), 2017, Algorithm 2 (DVP)"
+    where: ClassVar[str] = "dual"
+
+    def __post_init__(self):
+        super().__post_init__()
+        self.require_known("unit", UNITS)
+
+    def linear_scale(self, penalty, scale):
+        return penalty * scale if self.unit == "x" else scale + 0 * penalty
+
+    def noises(self, unit, network, t):
+        return Noises(dual=self.linear_scale(self.penalty(network, t), self.scale(t)) * unit)
+
+
+ALGORITHM = DualVariablePerturbation

@@ -1,0 +1,176 @@
+r"""Private ADMM with random penalties (paper 001, Algorithm 1).
+
+.. math::
+    x_i^{k+1} &= w_i^{k+1} x_i^k + (1-w_i^{k+1})\,\bar x_i^k
+        - D^{-1}\nabla f_i(x_i^k) + D^{-1}\lambda_i^k + \Delta_i^{k+1} \quad (6) \\
+    \lambda_i^{k+1} &= \lambda_i^k + \zeta\sum_{j\in N_i}(x_j^{k+1} - x_i^{k+1})
+
+with :math:`w_i = \Gamma_i/D` fresh and uniform on (0, 1) for every agent, coordinate and iteration,
+:math:`|N_i|\rho_i + \Gamma_i = D`. The text has a complete graph, N-1 for :math:`|N_i|`; its
+experiments have not. It prints a minus before :math:`\zeta`, which with :math:`+\lambda` in (6)
+feeds disagreement back to itself; (12) and (13) give the plus.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, NamedTuple
+
+import numpy as np
+
+from ..exchange import SecretSharing, require_complete
+from .admm import ADMM, minimiser_change
+from .noise import (
+    LAWS,
+    RandomlyWeighted,
+    add_losses,
+    losses_of,
+    no_losses,
+    printed_change,
+)
+
+STEPS = ("first_order", "exact")
+SIGNS = ("resolved", "literal")
+EXCHANGES = ("plain", "secret_sharing")
+
+
+class State(NamedTuple):
+    """As of the skeleton, with the losses of what was sent."""
+
+    x: np.ndarray
+    dual: np.ndarray
+    minimiser: np.ndarray
+    heard: np.ndarray
+    spent: np.ndarray
+    realised: np.ndarray
+    realised_all: np.ndarray
+    worst_all: np.ndarray
+    unamplified: np.ndarray
+
+
+@dataclass(frozen=True, kw_only=True)
+class LocallyPrivateADMM(RandomlyWeighted, ADMM):
+    r"""Algorithm 1, its exact version (12), and both with fixed weights.
+
+    Parameters
+    ----------
+    minimisation : {"first_order", "exact"}
+        The step (6), (13), or the minimisation (12).
+    dual : {"resolved", "literal"}
+        Sign of the dual update; ``literal`` diverges.
+    exchange : {"plain", "secret_sharing"}
+        Whether neighbours see each other's values, or, on a complete graph, their sum only
+        (Algorithm 3).
+    """
+
+    D: float | None = 10.0
+    zeta: float | None = 0.5
+    spread: float = 1.0
+    minimisation: str = "first_order"
+    dual: str = "resolved"
+    exchange: str = "plain"
+
+    source: ClassVar[str] = "Paper 001, Algorithm 1, eqs. (6), (12), (13)"
+    where: ClassVar[str] = "output"
+
+    def __post_init__(self):
+        super().__post_init__()
+        self.require_known("minimisation", STEPS)
+        self.require_known("dual", SIGNS)
+        self.require_known("exchange", EXCHANGES)
+
+    @property
+    def dual_step(self):
+        return super().dual_step if self.dual == "resolved" else -super().dual_step
+
+    def centre(self, state, network, draw):
+        if draw.weights is None:
+            return super().centre(state, network, draw)
+        mean = state.heard / network.degrees[..., None]
+        return mean + draw.weights * (state.x - mean)
+
+    def listen(self, network, x, state):
+        if self.exchange == "plain":
+            return super().listen(network, x, state)
+        return SecretSharing().outcome(x)[..., None, :] - x
+
+    def check(self, problem, network):
+        if self.exchange == "secret_sharing":
+            require_complete(network)
+        super().check(problem, network)
+
+    def minimise(self, problem, state, linear, penalty, centre, t):
+        if self.minimisation == "exact":
+            return super().minimise(problem, state, linear, penalty, centre, t)
+        return centre - (problem.gradient(state.x) + linear) / penalty
+
+    def start(self, problem, network, streams, settings):
+        plain = super().start(problem, network, streams, settings)
+        return State(*plain, *no_losses(settings, problem, streams))
+
+    def step(self, state, problem, network, draw, t):
+        after = super().step(state, problem, network, draw, t)
+        if not self.has_losses:
+            return after
+        mean = state.heard / network.degrees[..., None]
+        output = self.centre(state, network, draw) + self.scale(t) * draw.noise
+        losses = add_losses(
+            losses_of(state),
+            problem,
+            output - np.minimum(state.x, mean),
+            np.abs(state.x - mean),
+            self.scale(t),
+            1.0 / self.penalty(network, t),
+            dim=problem.dim,
+        )
+        return after._replace(**losses._asdict())
+
+    @property
+    def has_losses(self):
+        """Of the first-order step only."""
+        return super().has_losses and self.minimisation == "first_order"
+
+    def loss_by_formula(self, problem, network, t):
+        r""":math:`\alpha\beta_k\mathcal B_\infty` with :math:`\alpha = 1/D` (after Theorem 2.2)."""
+        return printed_change(problem) / (self.penalty(network, t) * self.scale(t))
+
+    def releases(self, problem, network, horizon):
+        r"""The weights are data-independent, so that a message is a mixture of Laplace mechanisms.
+
+        Its loss is at most :math:`\alpha\beta_k\mathcal B_1`, over all coordinates.
+        """
+        penalties = self.least_penalties(network, horizon)
+        norm = LAWS[self.law].norm
+        if self.minimisation == "exact":
+            moved = minimiser_change(problem, penalties, norm)
+        else:
+            moved = problem.record_change(norm) / penalties
+        return self.spread_of_noise(moved, self.scales(horizon))
+
+    def convergent(self, problem, network):
+        r"""For the first-order step of identical quadratics of curvature h on a regular graph:
+        :math:`\zeta|N_i| < D - h`."""
+        if self.minimisation == "exact":
+            return super().convergent(problem, network)
+        links = np.abs(self.dual_step) * network.degrees[..., None]
+        fine = np.all(links < self.penalty(network, 1) - problem.smoothness)
+        return bool(fine), "zeta * degree < D - L for every agent"
+
+
+ALGORITHM = LocallyPrivateADMM
+
+
+def theorem_3_1_covers(D: float, zeta: float, strong_convexity: float, degrees: np.ndarray) -> bool:
+    r"""Whether any :math:`\alpha` meets the conditions (43) of Theorem 3.1 with weights on (0, 1).
+
+    With edge constraints :math:`\sigma_{i,\max}^2 = |N_i|`, so :math:`\rho_i` is uniform on
+    (0, D/|N_i|), :math:`\rho^0 = D/(2|N_i|)`, and deviates from it by up to as much.
+    """
+    n, squared = len(degrees), np.asarray(degrees, float)
+    centre = D / (2 * squared)
+    highest = np.min(2 * strong_convexity / ((n + 1) * centre**2 * squared))
+    lowest = np.max(np.maximum(n / (2 * centre), n * squared / D))
+    room = 2 * centre - zeta
+    if np.any(room <= 0):
+        return False
+    return bool(max(lowest, np.max(n / room)) < highest)

@@ -1,0 +1,126 @@
+r"""Private gradient descent with random aggregates (paper 001, Algorithms 2 and 2*).
+
+Algorithm 2, on a general graph with :math:`S_i` agent i and its neighbours and
+:math:`(a, b) = \arg\max_{S_i\times S_i}\|x_a-x_b\|_1`:
+
+.. math:: x_i^{k+1} = m_i + (2w-1)\frac{x_a-x_b}{|S_i|} - \eta_{k+1}\nabla f_i(m_i) + \Delta_i,
+    \qquad m_i = \frac1{|S_i|}\sum_{j\in S_i} x_j \qquad (7)
+
+Algorithm 2*, for every coordinate apart, with lo and hi the least and the largest value in
+:math:`S_i`:
+
+.. math:: x_i^{k+1} = w\,\mathrm{lo} + (1-w)\,\mathrm{hi} - \eta_{k+1}\nabla f_i(x_i^k) + \Delta_i
+    \qquad (28)
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, NamedTuple
+
+import numpy as np
+
+from .dgd import GradientSteps, uniform_mean
+from .noise import RandomlyWeighted, add_losses, losses_of, no_losses
+
+AGGREGATORS = ("pair", "range")
+
+
+class State(NamedTuple):
+    """Messages x [settings, runs, agents, dim], and what they lost."""
+
+    x: np.ndarray
+    spent: np.ndarray
+    realised: np.ndarray
+    realised_all: np.ndarray
+    worst_all: np.ndarray
+    unamplified: np.ndarray
+
+
+class Aggregate(NamedTuple):
+    """Interval of the aggregate, and the point at which the gradient is taken."""
+
+    low: np.ndarray
+    high: np.ndarray
+    at: np.ndarray
+
+
+@dataclass(frozen=True, kw_only=True)
+class LocallyPrivateGradientDescent(RandomlyWeighted, GradientSteps):
+    r"""Algorithm 2 (``pair``) and Algorithm 2* (``range``).
+
+    Parameters
+    ----------
+    aggregator : {"pair", "range"}
+        With fixed weights, ``pair`` is the plain mean of the neighbourhood.
+    own_value : bool
+        Whether the agent itself belongs to the set of which Algorithm 2* takes the range.
+    """
+
+    aggregator: str = "pair"
+    own_value: bool = True
+
+    source: ClassVar[str] = "Paper 001, Algorithm 2, eq. (7); Algorithm 2*, eq. (28)"
+
+    def __post_init__(self):
+        super().__post_init__()
+        self.require_known("aggregator", AGGREGATORS)
+
+    def start(self, problem, network, streams, settings):
+        plain = super().start(problem, network, streams, settings)
+        return State(*plain, *no_losses(settings, problem, streams))
+
+    def aggregate(self, x: np.ndarray, network) -> Aggregate:
+        """The interval on which the random aggregate is uniform."""
+        if self.aggregator == "range":
+            kind = network.closed_neighbourhoods if self.own_value else network.open_neighbourhoods
+            members = network.gather(x, kind)
+            return Aggregate(members.min(-2), members.max(-2), x)
+        mean = uniform_mean(network, x)
+        reach = np.abs(widest_pair(x, network)) / (network.degrees[..., None] + 1.0)
+        return Aggregate(mean - reach, mean + reach, mean)
+
+    def step(self, state, problem, network, draw, t):
+        low, high, at = self.aggregate(state.x, network)
+        weights = 0.5 if draw.weights is None else draw.weights
+        mixed = low + weights * (high - low)
+        x = self.descend(problem, at, mixed, draw.noise, t)
+        after = state._replace(x=x, spent=self.spend(state, problem, network, t))
+        if not self.has_losses:
+            return after
+        losses = add_losses(
+            losses_of(state),
+            problem,
+            mixed + self.scale(t) * draw.noise - low,
+            high - low,
+            self.scale(t),
+            self.step_size(t),
+            dim=problem.dim,
+        )
+        return after._replace(**losses._asdict())
+
+
+ALGORITHM = LocallyPrivateGradientDescent
+
+
+def widest_pair(x: np.ndarray, network) -> np.ndarray:
+    r""":math:`x_a - x_b` of the two members of each neighbourhood that are farthest apart in l1."""
+    members = network.closed_neighbourhoods
+    first, second = np.triu_indices(members.shape[-1], 1)
+    distance = np.abs(x[..., :, None, :] - x[..., None, :, :]).sum(-1)
+    of_pairs = _pairs(distance, members[..., first], members[..., second])
+    widest = of_pairs.argmax(-1)[..., None]
+
+    def end(side):
+        agents = np.broadcast_to(members[..., side], of_pairs.shape)
+        return np.take_along_axis(x, np.take_along_axis(agents, widest, -1), -2)
+
+    return end(first) - end(second)
+
+
+def _pairs(distance: np.ndarray, one: np.ndarray, other: np.ndarray) -> np.ndarray:
+    """``distance[..., one, other]`` for members of a graph a run, or of one graph."""
+    if one.ndim == 2:
+        return distance[..., one, other]
+    runs = np.arange(len(one))[:, None, None]
+    return distance[:, runs, one, other]

@@ -1,0 +1,25 @@
+r"""ADMM with perturbed and increasing penalty (Zhang, Khalili, Liu, ICML 2018), [43] of paper 001.
+
+.. math:: \hat x_i = \arg\min f_i(x) + a_i^Tx + \tfrac{D_i^t}{2}\|x - c_i - b_i\|^2,
+    \qquad D_i^t = 2\eta\,\theta^t\,|N_i|
+
+The dual keeps its own constant step :math:`\zeta`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from .admm import ObjectivePerturbed
+
+
+@dataclass(frozen=True, kw_only=True)
+class PenaltyPerturbation(ObjectivePerturbed):
+    r"""M-ADMM; ``penalty_growth`` is :math:`\theta`, 1.02 in paper 001."""
+
+    source: ClassVar[str] = "Zhang, Khalili, Liu, ICML 2018, PMLR 80:5796-5805"
+    where: ClassVar[str] = "centre"
+
+
+ALGORITHM = PenaltyPerturbation

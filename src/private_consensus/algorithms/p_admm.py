@@ -1,0 +1,37 @@
+r"""ADMM with output perturbation (Ding, Gong, Pan, Han, arXiv 1901.02094), [48] of paper 001.
+
+The exact minimiser is sent with noise, and only what was sent is used from then on.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from .admm import ADMM, minimiser_change
+from .noise import LAWS, printed_change
+
+
+@dataclass(frozen=True, kw_only=True)
+class OutputPerturbation(ADMM):
+    r"""P-ADMM; the paper's variance :math:`R^t\sigma_1^2` is ``growth`` :math:`= R^{-1/2}`.
+
+    A replaced record moves the minimiser by at most :math:`\Delta_2/(\mu + D_i)`.
+    """
+
+    law: str = "gaussian"
+
+    source: ClassVar[str] = "Ding, Gong, Zhang, Pan, Han, arXiv 1901.02094"
+    where: ClassVar[str] = "output"
+
+    def loss_by_formula(self, problem, network, t):
+        r""":math:`\mathcal B_\infty/(D_i s)`, a coordinate, in analogy to paper 001's others."""
+        return printed_change(problem) / (self.penalty(network, t) * self.scale(t))
+
+    def releases(self, problem, network, horizon):
+        penalties = self.least_penalties(network, horizon)
+        moved = minimiser_change(problem, penalties, LAWS[self.law].norm)
+        return self.spread_of_noise(moved, self.scales(horizon))
+
+
+ALGORITHM = OutputPerturbation

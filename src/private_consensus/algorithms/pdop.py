@@ -1,0 +1,33 @@
+r"""Private distributed optimisation (Huang, Mitra, Vaidya, ICDCN 2015), [45] of paper 001.
+
+.. math::
+    z_i(t) &= \sum_j w_{ij} y_j(t) \\
+    y_i(t+1) &= \mathrm{Proj}\bigl(z_i(t) - \eta_t\nabla f_i(z_i(t))\bigr) + \Delta_i(t)
+
+with geometric steps :math:`\eta_t = c\,q^t` and Laplace noise of scale :math:`b\,p^t`,
+:math:`q < p`, so that the loss of infinitely many iterations is finite: p = 1 / ``growth``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from ..privacy import Relation
+from .dgd import GradientSteps
+
+
+@dataclass(frozen=True, kw_only=True)
+class PrivateDistributedOptimisation(GradientSteps):
+    """PDOP; an agent mixes its own NOISY value, as it sends it."""
+
+    relation: ClassVar[Relation] = Relation("record", "replace")
+    source: ClassVar[str] = "Huang, Mitra, Vaidya, ICDCN 2015"
+
+    def step(self, state, problem, network, draw, t):
+        z = network.mix(state.x)
+        x = problem.project(z - self.step_size(t) * problem.gradient(z)) + self.scale(t) * draw
+        return state._replace(x=x, spent=self.spend(state, problem, network, t))
+
+
+ALGORITHM = PrivateDistributedOptimisation

@@ -1,0 +1,85 @@
+r"""One output of a random aggregator: what Figure 1 of paper 001 is about.
+
+Every agent outputs, in each coordinate, :math:`w\omega + \Delta` with w uniform on (0, 1) and
+Laplace :math:`\Delta`; nothing is iterated. Shown are the bound (11), the conditional expectation
+that it bounds, by quadrature, and the mean loss of the outputs drawn.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from .. import aggregation
+from ..errors import require
+from ..privacy import Relation, Release
+from .base import Algorithm, column
+
+
+@dataclass(frozen=True, kw_only=True)
+class RandomAggregation(Algorithm):
+    r"""A single random aggregate, a coordinate.
+
+    Parameters
+    ----------
+    omega : float
+        :math:`\omega`, the interval's length.
+    beta : float
+        Inverse scale of the Laplace noise.
+    change : float
+        :math:`\alpha\mathcal B_\infty`, below :math:`\omega`.
+    """
+
+    omega: float = 0.5
+    beta: float = 5.0
+    change: float = 0.001
+
+    relation: ClassVar[Relation] = Relation("record", "replace")
+    source: ClassVar[str] = "Paper 001, Theorems 2.2 and 2.3, eqs. (10) and (11), Figure 1"
+
+    def __post_init__(self):
+        for key in ("beta", "change"):
+            value = getattr(self, key)
+            require(
+                bool(np.all(np.asarray(value) > 0)), f"algorithm.{key}", value, "a number above 0"
+            )
+        wide = bool(np.all(np.asarray(self.omega) > self.change))
+        require(wide, "algorithm.omega", self.omega, "more than change (Theorem 2.3)")
+
+    def calibrate(self, budget, problem, network, horizon):
+        return self
+
+    def statements(self, budget, problem, network, horizon):
+        return [(self, self.epsilon_by_formula(0.0, problem, network, horizon))]
+
+    def releases(self, problem, network, horizon):
+        return [Release("laplace", sensitivity=self.change, scale=1.0 / self.beta)]
+
+    def epsilon_by_formula(self, delta, problem, network, horizon):
+        return self.beta * self.change
+
+    def run(self, problem, network, streams, horizon, observe):
+        shape = (problem.n_agents, problem.dim)
+        weights = streams.draw("sampling", "uniform", shape, "weights")
+        noise = streams.draw("noise", "laplace", shape)
+        omega, beta, change = map(column, (self.omega, self.beta, self.change))
+        outputs = omega * weights + noise / beta
+        sampled = aggregation.realised_loss(outputs, omega, beta, change) / (beta * change)
+        of_settings = [np.ravel(v) for v in (self.omega, self.beta, self.change)]
+        exact = aggregation.exact_average(*of_settings)
+        bound = aggregation.printed_bound(*of_settings)
+        everywhere = np.ones((1, len(streams.runs)))
+        seen = {
+            "exact": exact[:, None] * everywhere,
+            "bound": bound[:, None] * everywhere,
+            "excess": (bound - exact)[:, None] * everywhere,
+            "limit": aggregation.limiting_average(*of_settings[:2])[:, None] * everywhere,
+            "sampled": sampled.mean((-1, -2)),
+            "worst": sampled.max((-1, -2)),
+        }
+        observe(1, np.arange(len(exact)), seen)
+
+
+ALGORITHM = RandomAggregation
