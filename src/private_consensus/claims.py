@@ -39,10 +39,15 @@ Kind = Literal[
     "slope",
     "below",
     "ratio",
+    "difference",
     "level",
+    "trend",
     "private",
     "tight",
 ]
+
+
+COMPARISONS = ("below", "ratio", "difference")
 
 
 class Series(BaseModel):
@@ -66,7 +71,9 @@ class Test(BaseModel):
     times the first. ``flat``: the last two means differ by at most ``tolerance``, relatively.
     ``slope``: of ln mean on ln x, ``expected`` within ``tolerance``. ``below``: mean of the series
     at most ``expected`` times that of ``against``. ``ratio``: series over ``against`` is
-    ``expected`` within a relative ``tolerance``. ``level``: the means lie between ``at_least`` and
+    ``expected`` within a relative ``tolerance``. ``difference``: series minus ``against`` lies
+    between ``at_least`` and ``at_most``. ``trend``: slope of the mean on ``x``, without logarithms,
+    ``expected`` within ``tolerance``. ``level``: the means lie between ``at_least`` and
     ``at_most``. ``private``: the accountant's epsilon is at most the claimed one, relatively within
     ``tolerance``; ``tight``: it is not less than the claimed one either.
 
@@ -203,12 +210,12 @@ def _elements_of(test: Test, runs: pl.DataFrame, privacy: pl.DataFrame):
     if test.kind in ("private", "tight"):
         return _private(test, privacy)
     require(
-        test.kind in ("below", "ratio") or test.against is None,
+        test.kind in COMPARISONS or test.against is None,
         "test.against",
         test.against,
         f"nothing for kind {test.kind}",
     )
-    if test.kind in ("below", "ratio"):
+    if test.kind in COMPARISONS:
         return _comparison(test, runs)
     return _along(test, runs)
 
@@ -258,6 +265,13 @@ def _slope(test: Test, x: np.ndarray):
     )
 
 
+def _trend(test: Test, x: np.ndarray):
+    centred = x - x.mean()
+    region = (test.expected - test.tolerance, test.expected + test.tolerance)
+    name = f"trend in {test.x}"
+    return lambda means: (means @ centred / (centred @ centred))[..., None], [name], region
+
+
 def _level(test: Test, x: np.ndarray):
     names = [f"{test.x} {point:g}" for point in x]
     return lambda means: means, names, (test.at_least, test.at_most)
@@ -269,6 +283,7 @@ _KINDS = {
     "falls": _falls,
     "flat": _flat,
     "slope": _slope,
+    "trend": _trend,
     "level": _level,
 }
 
@@ -285,13 +300,23 @@ def _comparison(test: Test, runs: pl.DataFrame):
         for point in points
     ]
     count = len(labels)
-    centre = float(np.log(test.expected))
-    spread = float(np.log1p(test.tolerance))
-    region = (-np.inf, centre) if test.kind == "below" else (centre - spread, centre + spread)
+    scale, region = _scale_and_region(test)
     first, second = _as_many_runs(first, second)
     runs_in_both = min(first.shape[1], second.shape[1])
     values = np.concatenate([first[:, :runs_in_both], second[:, :runs_in_both]])
-    return (labels, lambda m: _log(m[..., :count]) - _log(m[..., count:]), values, [region] * count)
+    statistic = lambda m: scale(m[..., :count]) - scale(m[..., count:])  # noqa: E731
+    return labels, statistic, values, [region] * count
+
+
+def _scale_and_region(test: Test) -> tuple[Callable, tuple[float, float]]:
+    """The scale on which two series are subtracted, and the accepted differences."""
+    if test.kind == "difference":
+        return np.asarray, (test.at_least, test.at_most)
+    centre = float(np.log(test.expected))
+    spread = float(np.log1p(test.tolerance))
+    if test.kind == "below":
+        return _log, (-np.inf, centre)
+    return _log, (centre - spread, centre + spread)
 
 
 def _as_many_runs(first: np.ndarray, second: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -73,6 +73,7 @@ FALLING, RISING, LEVEL = [8, 4, 2, 1], [1, 2, 4, 8], [3, 3, 3, 3]
         ("falls", {"expected": 0.5}, [8, 9, 2, 1], [8, 4, 2, 7]),
         ("flat", {"tolerance": 0.1}, [8, 4, 2, 2], [8, 4, 2, 1]),
         ("slope", {"expected": -1.0, "tolerance": 0.2}, FALLING, [8, 2, 0.5, 0.125]),
+        ("trend", {"expected": -1.0, "tolerance": 0.2}, [8, 7, 5, 1], [8, 8, 7, 5]),
         ("level", {"at_least": 2.5, "at_most": 3.5}, LEVEL, [3, 3, 4, 3]),
     ],
 )
@@ -89,6 +90,8 @@ def test_kinds_along_an_axis(kind, options, true, false):
         ("below", {}, [0.8, 0.8, 0.8, 0.8], [1.2, 1.2, 1.2, 1.2]),
         ("below", {"expected": 3.0}, [2.8, 2.8, 2.8, 2.8], [3.2, 3.2, 3.2, 3.2]),
         ("ratio", {"expected": 4.0, "tolerance": 0.1}, [4.1, 4.0, 3.9, 4.0], [5, 5, 5, 5]),
+        ("difference", {"at_least": -0.4, "at_most": 0.4}, [1.2, 0.8, 1, 1], [1.6, 0.4, 1.7, 0]),
+        ("difference", {"at_most": -0.5}, [0.2, 0.3, 0.1, 0.4], [0.8, 0.7, 0.6, 0.9]),
     ],
 )
 def test_kinds_that_compare_two_series(kind, options, true, false):
@@ -227,3 +230,14 @@ def test_rows_name_headline_reading_and_source():
 def test_series_that_do_not_exist_are_refused(test):
     with pytest.raises(InvalidInput):
         evaluate([test], measurements("one", FALLING), NO_PRIVACY, name="t")
+
+
+def test_differences_and_trends_of_negative_numbers():
+    """Logarithms of distances are negative: neither kind takes a logarithm of them."""
+    falling = measurements("one", [-1.0, -2.0, -4.0, -8.0])
+    trend = Test(kind="trend", series=series(), x="x", expected=-1.0, tolerance=0.1)
+    assert verdict(trend, falling) == HELD
+    assert verdict(trend.model_copy(update={"expected": -0.5}), falling) == NOT_HELD
+    close = Test(kind="difference", series=series(), against=series("two"), x="x", at_most=0.5)
+    assert verdict(close, falling, measurements("two", [-1.3, -2.3, -4.3, -8.3])) == HELD
+    assert verdict(close, falling, measurements("two", [-2.0, -4.0, -8.0, -16.0])) == NOT_HELD

@@ -14,7 +14,7 @@ from private_consensus.errors import InvalidInput
 from private_consensus.experiments import plan as planning
 from private_consensus.experiments import results
 from private_consensus.experiments.cells import run_cell
-from private_consensus.experiments.numbers import figure_numbers
+from private_consensus.experiments.numbers import curve_points, figure_numbers
 from private_consensus.experiments.schema import ConfigurationError, read_yaml
 
 CONFIG = Path(__file__).parents[2] / "config"
@@ -235,3 +235,28 @@ def test_results_are_the_same_bytes_when_repeated(ran, tmp_path):
     for name, frame in (("first", runs), ("second", again)):
         results.write(frame, tmp_path / name, results.stamp(cell, "", ""))
     assert (tmp_path / "first").read_bytes() == (tmp_path / "second").read_bytes()
+
+
+def test_all_iterations_are_those_of_the_longest_setting(plan):
+    experiment = next(iter(plan.experiments.values())).model_copy(update={"iterations": "all"})
+    cell = planning.expand(experiment, "e", next(iter(experiment.algorithms)), plan.config)
+    longest = max(setting["horizon"] for setting in cell["settings"])
+    assert cell["iterations"] == list(range(1, longest + 1))
+
+
+def test_a_curve_may_show_some_runs_and_their_range():
+    runs = pl.DataFrame(
+        {
+            "experiment": "e", "algorithm": "a", "variant": "v", "reading": "resolved",
+            "quantity": "q", "metric": "m", "t": 1, "run": [0, 1, 2, 3],
+            "value": [1.0, 5.0, 3.0, 100.0], "source": "made",
+        }
+    )  # fmt: skip
+    curve = {
+        "algorithm": "a", "run": "v", "variant": "v", "reading": "resolved", "quantity": "q",
+        "metric": "m", "where": {"run": [0, 2]}, "by": None, "series": "", "low": None,
+        "interval": "range",
+    }  # fmt: skip
+    [point] = curve_points(runs, pl.DataFrame(), curve, "t").to_dicts()
+    assert (point["y"], point["low"], point["high"], point["runs"]) == (3.0, 1.0, 5.0, 3)
+    assert point["interval"] == "least and largest run"

@@ -96,3 +96,10 @@ def test_figures_are_the_same_bytes_when_repeated(tmp_path):
         )
     assert made[0] == made[1]
     assert all(made[0])
+
+
+@pytest.mark.parametrize(("count", "dotted"), [(40, True), (41, False)])
+def test_many_points_are_a_line_without_dots(count, dotted):
+    layers = drawn(numbers([1.0 + i for i in range(count)]))["layer"]
+    opacity = layers[-1]["encoding"]["opacity"]
+    assert (opacity != {"value": 0.0}) == dotted

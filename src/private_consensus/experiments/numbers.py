@@ -25,6 +25,7 @@ FIXED = (
     "source",
 )
 INTERVAL = "mean +- standard error"
+RANGE = "least and largest run"
 KEY = ["panel", "algorithm", "variant", "reading"]
 POINT = ["series", "x", "y", "low", "high", "runs", "interval", "source"]
 
@@ -70,7 +71,7 @@ def figure_numbers(
 def curve_points(
     runs: pl.DataFrame, privacy: pl.DataFrame, curve: Mapping[str, Any], x: str
 ) -> pl.DataFrame:
-    """The points of one curve: mean over runs and its standard error."""
+    """The points of one curve: mean over runs, with its standard error or their range."""
     axes = [column for column in runs.columns if column not in FIXED]
     kept = _measured(runs, curve, (curve["quantity"], curve["metric"]))
     if x not in kept.columns:
@@ -79,29 +80,35 @@ def curve_points(
         # Where a run has several privacy statements, the first is that of its relation.
         stated = privacy.select(*keys, x).unique(keys, keep="first", maintain_order=True)
         kept = kept.join(stated, on=keys)
-    spread = pl.col("value").std(ddof=1).fill_null(0.0) / pl.len().sqrt()
+    low, high, interval = _interval(curve.get("interval", "standard error"))
     by = curve["by"]
     keys = dict.fromkeys([*axes, x])
     points = (
         kept.group_by(*keys)
-        .agg(y=pl.col("value").mean(), error=spread, runs=pl.len())
+        .agg(y=pl.col("value").mean(), low=low, high=high, runs=pl.len())
         .with_columns(
             pl.col(x).cast(float).alias("x"),
-            low=pl.col("y") - pl.col("error"),
-            high=pl.col("y") + pl.col("error"),
             algorithm=pl.lit(curve["algorithm"]),
             variant=pl.lit(curve["variant"]),
             reading=pl.lit(curve["reading"]),
             series=pl.format("{} = {}", pl.lit(curve.get("by_title") or by), pl.col(by))
             if by
             else pl.lit(curve["series"]),
-            interval=pl.when(pl.col("runs") > 1).then(pl.lit(INTERVAL)).otherwise(pl.lit("")),
+            interval=pl.when(pl.col("runs") > 1).then(pl.lit(interval)).otherwise(pl.lit("")),
         )
-        .drop("error")
     )
     if curve["low"]:
         points = _with_band(points, runs, curve, [*axes, x])
     return points.drop([] if x in axes else [x]).sort("series", "x")
+
+
+def _interval(kind: str) -> tuple[pl.Expr, pl.Expr, str]:
+    """Lower and upper end over runs, and what they are."""
+    value = pl.col("value")
+    if kind == "range":
+        return value.min(), value.max(), RANGE
+    error = value.std(ddof=1).fill_null(0.0) / pl.len().sqrt()
+    return value.mean() - error, value.mean() + error, INTERVAL
 
 
 def _measured(runs: pl.DataFrame, curve: Mapping[str, Any], measure: Sequence[str]) -> pl.DataFrame:
@@ -113,7 +120,10 @@ def _measured(runs: pl.DataFrame, curve: Mapping[str, Any], measure: Sequence[st
     )
     for column, value in curve["where"].items():
         require(column in kept.columns, "curve.where", column, "an axis, t or run")
-        kept = kept.filter(pl.col(column) == value)
+        wanted = pl.col(column)
+        kept = kept.filter(
+            wanted.is_between(*value) if isinstance(value, list) else wanted == value
+        )
     require(kept.height > 0, "curve", dict(curve), "at least one measurement")
     return kept
 

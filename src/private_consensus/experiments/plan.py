@@ -158,7 +158,7 @@ def expand(experiment: Experiment, name: str, algorithm: str, config: Config) ->
         "runs": config.runs or runs,
         "block": experiment.block,
         "measures": [list(measure) for measure in experiment.measures],
-        "iterations": list(experiment.iterations),
+        "iterations": _iterations(experiment, settings),
         "groups": groups | dict(experiment.groups),
         "settings": settings,
     }
@@ -167,6 +167,12 @@ def expand(experiment: Experiment, name: str, algorithm: str, config: Config) ->
 def _network(experiment: Experiment) -> dict[str, Any]:
     found = experiment.network.model_dump(mode="json")
     return {key: value for key, value in found.items() if value is not None}
+
+
+def _iterations(experiment: Experiment, settings: list[dict[str, Any]]) -> list[int]:
+    if experiment.iterations == "all":
+        return list(range(1, max(setting["horizon"] for setting in settings) + 1))
+    return list(experiment.iterations)
 
 
 def _patched(experiment: Experiment, changes: Mapping[str, Any]) -> dict[str, Any]:

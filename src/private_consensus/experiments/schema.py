@@ -135,7 +135,9 @@ class Experiment(Strict):
         Annotated[str, AfterValidator(_known(algorithms.names()))], dict[Slug, Variant]
     ]
     measures: list[tuple[str, str]] = Field(min_length=1, description="(quantity, metric) pairs")
-    iterations: list[int] = Field(default_factory=list)
+    iterations: list[int] | Literal["all"] = Field(
+        default_factory=list, description="measured besides the last"
+    )
     groups: dict[Literal["data", "graph", "noise", "sampling"], str] = Field(default_factory=dict)
     choices: list[Choice] = Field(default_factory=list)
     scales: dict[str, Reduced] = Field(default_factory=dict)
@@ -150,13 +152,18 @@ class Curve(Strict):
     reading: Reading
     quantity: str
     metric: str
-    where: dict[str, Any] = Field(default_factory=dict, description="axis values to keep")
+    where: dict[str, Any] = Field(
+        default_factory=dict, description="values of axes, t or run to keep; a pair is a range"
+    )
     series: str = Field(default="", description="name of one of several curves of a variant")
     low: tuple[str, str] | None = Field(
         default=None, description="(quantity, metric) of the band's lower end; with high and band"
     )
     high: tuple[str, str] | None = None
     band: str = Field(default="", description="what low and high are, in words")
+    interval: Literal["standard error", "range"] = Field(
+        default="standard error", description="of the mean, or least and largest run"
+    )
     by: str | None = Field(default=None, description="axis with one curve a value")
     by_title: str = Field(default="", description="how that axis is called in the legend")
     x: str | None = Field(default=None, description="column for x, instead of the panel's")

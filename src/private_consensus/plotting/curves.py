@@ -14,6 +14,9 @@ from .theme import HEIGHT, OKABE_ITO, WIDTH, finish, look
 MOST_POINTS = 200
 """Points a curve that are drawn; longer curves are thinned evenly in their order."""
 
+CROWDED = 40
+"""Points a curve from which on they are felt by the pointer but not drawn."""
+
 
 def curves(
     numbers: pl.DataFrame, figure: Mapping[str, Any], styles: Mapping[str, Mapping[str, Any]]
@@ -78,13 +81,21 @@ def panel_chart(
         shape=alt.Shape("place:N")
         .scale(domain=["on the axis", "below the axis"], range=["circle", "triangle-down"])
         .legend(None),
-        opacity=opacity.then(alt.value(1.0)).otherwise(alt.value(0.08)),
+        opacity=opacity.then(alt.value(1.0)).otherwise(alt.value(0.08))
+        if _dotted(shown, curve)
+        else alt.value(0.0),
     )
     return (
         alt.layer(band, line, dots)
         .add_params(switch)
         .properties(width=WIDTH, height=HEIGHT, title=panel["title"])
     )
+
+
+def _dotted(shown: pl.DataFrame, curve: str) -> bool:
+    """Whether points are drawn: few of them, or some that lie below the axis."""
+    few = shown.group_by(curve).len()["len"].max() <= CROWDED
+    return few or (shown["place"] == "below the axis").any()
 
 
 def _named(points: pl.DataFrame, styles) -> pl.DataFrame:
