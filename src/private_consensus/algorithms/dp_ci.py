@@ -1,0 +1,265 @@
+r"""DP-CI, private consensus + innovations (paper 003, eq. (3)).
+
+.. math::
+    \tilde x_i(t) &= x_i(t) + n_i(t), \qquad n_i(t) \sim \mathrm{Lap}(0, \sigma_t)
+        \text{ in each coordinate} \\
+    x_i(t+1) &= \tilde x_i(t) - \alpha(t) \sum_{j \in N_i} (\tilde x_i(t) - \tilde x_j(t))
+        + \alpha(t) H_i(t)^\top \bigl(y_i(t) - H_i(t) \tilde x_i(t)\bigr)
+
+for t = 0, 1, ... The agent goes on from its OWN NOISY value: hence :math:`y_i(t)` enters message
+t + 1 and whatever follows is computed from messages (E3.4). Noise enters with weight 1, not
+:math:`\alpha(t)`. The matrices :math:`H_i(t)` are public.
+
+Neighbours change measurements of one agent by at most :math:`\delta` each, in l1 norm: one
+measurement (Definition 3.1), or all of the agent's stream. Sensitivities are l1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from typing import ClassVar, NamedTuple
+
+import numpy as np
+
+from ..errors import require
+from ..networks import laplacian
+from ..privacy import Relation, Release
+from .base import FOR_CALIBRATION, Iterative, column
+
+SCHEDULES = ("power", "exponential")
+BOUNDS = ("constant", "time_varying")
+UNITS = ("measurement", "stream")
+CALIBRATIONS = ("budget", "theorem")
+
+
+class State(NamedTuple):
+    """Estimates x(t) and messages x(t) + n(t), each [settings, runs, agents, n]."""
+
+    x: np.ndarray
+    sent: np.ndarray
+
+
+class Draw(NamedTuple):
+    """Unit draws of one iteration: observation noise [runs, agents, m], privacy noise."""
+
+    observation: np.ndarray
+    noise: np.ndarray
+
+
+@dataclass(frozen=True, kw_only=True)
+class DPCI(Iterative):
+    r"""Paper 003's algorithm with both its schedules.
+
+    Parameters
+    ----------
+    schedule : {"power", "exponential"}
+        ``power``: :math:`\alpha(t) = c/(t+s)^\gamma` and
+        :math:`\sigma_t = \kappa\,\alpha(t-1)\,\delta H_{\max}` (Theorem 4.5, with
+        :math:`\kappa = 1/\varepsilon`). ``exponential``: :math:`\alpha(t) = c\,q^{t+1}` and
+        :math:`\sigma_t = \kappa\,c\,p^t\,\delta H_{\max}` (Theorem 4.16, with
+        :math:`\kappa = 1`).
+    c, gamma, shift, q, p : float
+        Parameters of the schedules; ``shift`` is s: 1 puts the paper's :math:`1/t^\gamma` one step
+        earlier, where it is defined from t = 0; 2 with c = 2 is the step of its simulation.
+    noise : float
+        :math:`\kappa`, the noise in units of its schedule; 0 for none.
+    delta : float
+        :math:`\delta`, the largest change of a measurement.
+    hmax : {"constant", "time_varying"}
+        Whether :math:`H_{\max}` is the supremum over all times, as the simulation's numbers have
+        it, or that of time t - 1, as eq. (4) has it, which is never larger.
+    initial_noise : bool
+        Whether :math:`x_i(0)`, which depends on no data, is sent with noise too.
+    unit : {"measurement", "stream"}
+        What of one agent may change, in the account of privacy.
+    calibration : {"budget", "theorem"}
+        ``theorem`` takes :math:`\kappa = 1` as Theorem 4.16 prints it, whatever the budget.
+    """
+
+    schedule: str = "power"
+    c: float = 1.0
+    gamma: float = 1.0
+    shift: float = 1.0
+    q: float = 0.4
+    p: float = 0.8
+    noise: float = 0.0
+    delta: float = 0.2
+    hmax: str = "constant"
+    initial_noise: bool = False
+    unit: str = field(default="measurement", metadata=FOR_CALIBRATION)
+    calibration: str = field(default="budget", metadata=FOR_CALIBRATION)
+
+    source: ClassVar[str] = "Paper 003, eqs. (1)-(4), Theorems 4.5, 4.11-4.17"
+
+    def __post_init__(self):
+        for key, allowed in (
+            ("schedule", SCHEDULES),
+            ("hmax", BOUNDS),
+            ("unit", UNITS),
+            ("calibration", CALIBRATIONS),
+        ):
+            value = getattr(self, key)
+            require(value in allowed, f"algorithm.{key}", value, f"one of {', '.join(allowed)}")
+        for key in ("c", "delta", "shift"):
+            self._require(key, lambda v: v > 0, "a number > 0")
+        self._require("noise", lambda v: v >= 0, "a number >= 0")
+        if self.schedule == "exponential":
+            self._require("q", lambda v: (v > 0) & (v < 1), "a number in (0, 1)")
+            self._require("p", lambda v: (v > self.q) & (v < 1), "a number in (q, 1)")
+        else:
+            self._require("gamma", lambda v: (v > 0) & (v <= 1), "a number in (0, 1]")
+            early = self.initial_noise and not np.all(np.asarray(self.shift) > 1)
+            expected = "a number > 1: noise at t = 0 is a multiple of the step before"
+            require(not early, "algorithm.shift", self.shift, expected)
+
+    def _require(self, key: str, holds, expected: str) -> None:
+        value = getattr(self, key)
+        require(bool(np.all(holds(np.asarray(value)))), f"algorithm.{key}", value, expected)
+
+    @property
+    def relation(self) -> Relation:
+        return Relation(self.unit, "replace")
+
+    # --- Schedules ------------------------------------------------------------------------------
+
+    def step_size(self, t: float):
+        r""":math:`\alpha(t)`; the fields' shape."""
+        if self.schedule == "exponential":
+            return self.c * self.q ** (t + 1)
+        return self.c / (t + self.shift) ** self.gamma
+
+    def noise_scale(self, problem, t: int):
+        r""":math:`\sigma_t` of message t; the fields' shape."""
+        if t == 0 and not self.initial_noise:
+            return 0.0 * self.noise
+        return self.noise * self.delta * self._row_norm(problem, t - 1) * self._noise_base(t)
+
+    def _noise_base(self, t: int):
+        if self.schedule == "exponential":
+            return self.c * self.p**t
+        return self.step_size(t - 1)
+
+    def _row_norm(self, problem, t: int) -> float:
+        if self.hmax == "constant":
+            return problem.largest_row_norm
+        return float(problem.row_norm(t).max())
+
+    # --- Privacy --------------------------------------------------------------------------------
+
+    def calibrate(self, budget, problem, network, horizon):
+        r"""Noise for a budget in the paper's sense.
+
+        ``power``: epsilon is that of each message (Theorem 4.5), or of all ``horizon`` of them
+        where the unit is a stream (Theorem 4.15). ``exponential``: epsilon is the total of
+        Theorem 4.17, :math:`\tfrac1\kappa\,p/(p-q)`.
+        """
+        require(horizon >= 1, "horizon", horizon, "a whole number >= 1")
+        if np.isinf(budget.epsilon):
+            return replace(self, noise=0.0)
+        if self.calibration == "theorem":
+            return replace(self, noise=1.0)
+        if self.schedule == "exponential":
+            return replace(self, noise=self.p / (self.p - self.q) / budget.epsilon)
+        messages = horizon if self.unit == "stream" else 1
+        return replace(self, noise=messages / budget.epsilon)
+
+    def releases(self, problem, network, horizon):
+        r"""The messages that a change reaches first: 1, ..., T, or the costliest of them.
+
+        Message t depends on :math:`y_i(t-1)`, with sensitivity :math:`\alpha(t-1)\,\delta
+        H_{\max}`, and on earlier messages. A change of one measurement therefore costs the largest
+        of the losses and a change of the stream their sum (E3.1). Message 0 carries no data.
+        """
+        t = np.arange(1, horizon + 1)
+        row_norm = np.array([self._row_norm(problem, k) for k in t - 1])
+        sensitivity = self.step_size(t - 1) * self.delta * row_norm
+        if self.noise == 0:
+            return [Release("exact", sensitivity=float(sensitivity.max()), scale=0.0)]
+        scale = np.array([self.noise_scale(problem, int(k)) for k in t])
+        if self.unit == "stream":
+            return [Release("laplace", sensitivity=sensitivity, scale=scale)]
+        worst = int(np.argmax(sensitivity / scale))
+        note = "each measurement enters one message; the one that costs most"
+        return [
+            Release(
+                "laplace",
+                sensitivity=float(sensitivity[worst]),
+                scale=float(scale[worst]),
+                note=note,
+            )
+        ]
+
+    def epsilon_by_formula(self, delta, problem, network, horizon):
+        r"""Theorem 4.15, :math:`T\varepsilon`, or Theorem 4.17, :math:`p/(p-q)`.
+
+        The paper composes over all messages although its neighbours differ at one time.
+        """
+        if self.noise == 0:
+            return float("inf")
+        if self.schedule == "exponential":
+            return self.p / (self.p - self.q) / self.noise
+        return horizon / self.noise
+
+    def statements(self, budget, problem, network, horizon):
+        """One measurement and a whole stream, side by side.
+
+        Claimed for a measurement is epsilon a message (Theorem 4.5), where the paper gives one,
+        and else what its theorems give for all messages.
+        """
+        total = self.epsilon_by_formula(budget.delta, problem, network, horizon)
+        one, all_ = (replace(self, unit=unit) for unit in UNITS)
+        each = total if self.schedule == "exponential" or self.noise == 0 else 1.0 / self.noise
+        return [(one, each), (all_, total)]
+
+    # --- Iterations -----------------------------------------------------------------------------
+
+    def start(self, problem, network, streams, settings):
+        shape = (settings, len(streams.runs), problem.n_agents, problem.dim)
+        x = np.broadcast_to(problem.initial, shape).copy()
+        unit = streams.draw("noise", "laplace", shape[2:], "initial message")
+        return State(x, x + column(self.noise_scale(problem, 0)) * unit)
+
+    def draws(self, problem, streams) -> Iterator[Draw]:
+        shape = (problem.n_agents, problem.dim)
+        noise = streams.sequence("noise", "laplace", shape)
+        return map(Draw, problem.observation_noise(streams), noise)
+
+    def step(self, state, problem, network, draw, t):
+        """From x(t - 1) to x(t): the paper's iteration with its t one less."""
+        before = t - 1
+        measured = problem.data(before, draw.observation)
+        innovation = np.einsum("imk,...im->...ik", problem.matrices(before), measured)
+        flat = state.sent.reshape(*state.sent.shape[:2], -1)
+        pulled = _rows_times(flat, coupling(problem, network, before)).reshape(state.sent.shape)
+        x = state.sent + column(self.step_size(before)) * (innovation - pulled)
+        return State(x, x + column(self.noise_scale(problem, t)) * draw.noise)
+
+    def seen(self, state, problem, t) -> Mapping[str, np.ndarray]:
+        return {"internal": state.x, "released": state.sent}
+
+
+ALGORITHM = DPCI
+
+
+def coupling(problem, network, t: float) -> np.ndarray:
+    r""":math:`L \otimes I_n + H(t) H(t)^\top`, shape ([runs,] agents n, agents n)."""
+    adjacency = network.adjacency
+    return _spread_laplacian(adjacency.tobytes(), adjacency.shape, problem.dim) + problem.gram(t)
+
+
+@lru_cache(maxsize=4)
+def _spread_laplacian(adjacency: bytes, shape: tuple[int, ...], dim: int) -> np.ndarray:
+    r""":math:`L \otimes I_n` of a graph or of a stack of graphs, given as bytes to be remembered."""
+    lap = laplacian(np.frombuffer(adjacency, dtype=bool).reshape(shape))
+    size = shape[-1] * dim
+    blocks = lap[..., :, None, :, None] * np.eye(dim)[:, None, :]
+    return blocks.reshape(*shape[:-2], size, size)
+
+
+def _rows_times(x: np.ndarray, matrix: np.ndarray) -> np.ndarray:
+    """Each row of x [settings, runs, k] times a symmetric matrix, one for all runs or one a run."""
+    if matrix.ndim == 2:
+        return x @ matrix
+    return (x[..., None, :] @ matrix)[..., 0, :]

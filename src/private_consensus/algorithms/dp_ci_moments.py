@@ -1,0 +1,169 @@
+r"""Exact mean and covariance of DP-CI (paper 003, eqs. (7)-(8)), without any random number.
+
+With :math:`e(t) = X(t) - \Theta^*`, :math:`F_t = I - \alpha(t)(L \otimes I_n + G_t)` and
+:math:`G_t = \mathrm{blockdiag}(H_i(t)^\top H_i(t))`,
+
+.. math::
+    m(t+1) &= F_t\, m(t) \\
+    P(t+1) &= F_t \bigl(P(t) + 2\sigma_t^2 I\bigr) F_t^\top
+              + \alpha(t)^2\, \mathrm{Var}(\omega)\, G_t
+
+which hold whatever the laws of the noises, of variance :math:`2\sigma_t^2` and
+:math:`\mathrm{Var}(\omega)` a coordinate. Beside them stand the constants of Theorems 4.11 and
+4.16.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import ClassVar, NamedTuple
+
+import numpy as np
+
+from ..errors import require
+from ..networks import laplacian
+from .dp_ci import DPCI, coupling
+
+DEVIATIONS = 2.0
+"""Half the width of the band ``expected_low`` to ``expected_high``, in standard deviations."""
+
+
+class Moments(NamedTuple):
+    """Mean [settings, k] and covariance [settings, k, k] of the error, k = agents n."""
+
+    mean: np.ndarray
+    covariance: np.ndarray
+
+
+@dataclass(frozen=True, kw_only=True)
+class DPCIMoments(DPCI):
+    """DP-CI's moments at the noise that DP-CI uses; parameters and privacy are those of DP-CI."""
+
+    deterministic: ClassVar[bool] = True
+
+    def start(self, problem, network, streams, settings):
+        require(
+            network.adjacency.ndim == 2,
+            "network.name",
+            "one graph a run",
+            "one graph for all runs: moments are those of one network",
+        )
+        error = (problem.initial - problem.theta).ravel()
+        size = len(error)
+        return Moments(np.tile(error, (settings, 1)), np.zeros((settings, size, size)))
+
+    def draws(self, problem, streams):
+        return iter(lambda: None, 0)
+
+    def step(self, state, problem, network, draw, t):
+        before = t - 1
+        eye = np.eye(state.mean.shape[-1])
+        step = _matrix(self.step_size(before))
+        noise = 2.0 * _matrix(self.noise_scale(problem, before)) ** 2
+        F = eye - step * coupling(problem, network, before)
+        sent = state.covariance + noise * eye
+        observed = step**2 * (problem.noise_variance * problem.gram(before))
+        mean = (F @ state.mean[..., None])[..., 0]
+        return Moments(mean, F @ sent @ F.transpose(0, 2, 1) + observed)
+
+    def seen(self, state, problem, t) -> Mapping[str, np.ndarray]:
+        r"""Moments as curves.
+
+        ``squared_error`` is :math:`\frac1N\sum_i E\|x_i-\theta^*\|^2` and ``disagreement``
+        :math:`\frac1N\sum_i E\|x_i-\bar x\|^2`; ``mean`` the expected iterate. ``expected`` is its
+        mean over agents, in each coordinate, and ``expected_low`` and ``expected_high`` are two
+        root mean square deviations of an agent about that.
+        """
+        shape = (len(state.mean), 1, problem.n_agents, problem.dim)
+        mean = state.mean.reshape(shape) + problem.theta
+        variance = np.diagonal(state.covariance, axis1=-2, axis2=-1).reshape(shape)
+        centre = mean.sum(-2, keepdims=True) / problem.n_agents
+        apart = (mean - centre) ** 2
+        width = np.sqrt((variance + apart).sum(-2, keepdims=True) / problem.n_agents)
+        blocks = state.covariance.reshape(-1, *2 * shape[2:])
+        of_the_mean = np.einsum("sikjk->s", blocks)[:, None] / problem.n_agents
+        of_agents = variance.sum((-2, -1))
+        return {
+            "mean": mean,
+            "target": np.broadcast_to(problem.theta, shape),
+            "expected": np.broadcast_to(centre, shape),
+            "expected_low": np.broadcast_to(centre - DEVIATIONS * width, shape),
+            "expected_high": np.broadcast_to(centre + DEVIATIONS * width, shape),
+            "squared_error": problem.squared_error(mean) + of_agents / problem.n_agents,
+            "disagreement": (apart.sum((-2, -1)) + of_agents - of_the_mean) / problem.n_agents,
+        }
+
+    def outcome(self, state, problem, network, t) -> Mapping[str, np.ndarray]:
+        """Constants of the theorems over the times 0, ..., t - 1, each [settings, 1]."""
+        constants = constants_of(problem, network, t)
+        b0 = constants.printed_b0
+        growth = 2.0 * (constants.laplacian_norm**2 + constants.gamma0**2)
+        steps = [np.atleast_1d(self.step_size(k)) for k in range(t)]
+        factors = np.stack([1.0 - 2.0 * b0 * a + growth * a**2 for a in steps])
+        ones = np.ones((len(state.mean), 1))
+        found = {
+            "least_eigenvalue": constants.least_eigenvalue * ones,
+            "printed_b0": b0 * ones,
+            "least_factor": factors.min(0)[:, None] * ones,
+            "largest_factor": factors.max(0)[:, None] * ones,
+        }
+        if self.schedule == "exponential":
+            found["theorem_4_16"] = self._theorem_4_16(problem, constants)[:, None] * ones
+        return found
+
+    def _theorem_4_16(self, problem, constants) -> np.ndarray:
+        """The right side of Theorem 4.16 as printed, divided by N like the squared error."""
+        c, q, p = (np.atleast_1d(getattr(self, name)) for name in ("c", "q", "p"))
+        agents, dim = problem.n_agents, problem.dim
+        norm, gamma0 = constants.laplacian_norm, constants.gamma0
+        # The exponent overflows for a large c; the bound is then infinite, which it says.
+        exponent = 2 * constants.printed_b0 * c * (1 + q) - 2 * (norm**2 + gamma0**2) * c**2
+        distance = ((problem.initial - problem.theta) ** 2).sum()
+        start = np.exp(np.minimum(exponent / (1 - q**2), 700.0)) * distance
+        spread = 2 * agents * dim * (self.delta * problem.largest_row_norm) ** 2
+        observed = agents * problem.constant.shape[1] * problem.noise_variance
+        noise = 3 * c**2 * spread / (1 - p**2)
+        innovation = 3 * c**2 * q**2 * gamma0 * observed / (1 - q**2)
+        both = 3 * c**4 * q**2 * (norm + gamma0) ** 2 * spread / (1 - q**2 * p**2)
+        return (start + noise + innovation + both) / agents
+
+
+ALGORITHM = DPCIMoments
+
+
+class Constants(NamedTuple):
+    r"""What the theorems are stated in, over a range of times.
+
+    ``least_eigenvalue`` of :math:`L \otimes I + HH^\top`; ``printed_b0`` =
+    :math:`\min(\lambda_2(L), \eta_0)`; ``laplacian_norm``; ``eta0`` and ``gamma0`` bound the
+    eigenvalues of :math:`\sum_i H_i^\top H_i` (assumption A2).
+    """
+
+    least_eigenvalue: float
+    printed_b0: float
+    laplacian_norm: float
+    eta0: float
+    gamma0: float
+
+
+def constants_of(problem, network, horizon: int) -> Constants:
+    """The constants for the times 0, ..., horizon - 1."""
+    times = range(horizon)
+    lap = np.linalg.eigvalsh(laplacian(network.adjacency))
+    whole = np.stack([coupling(problem, network, t) for t in times])
+    matrices = np.stack([problem.matrices(t) for t in times])
+    summed = np.linalg.eigvalsh(np.einsum("timk,timl->tkl", matrices, matrices))
+    eta0, gamma0 = float(summed.min()), float(summed.max())
+    return Constants(
+        float(np.linalg.eigvalsh(whole)[:, 0].min()),
+        float(min(lap[1], eta0)),
+        float(lap[-1]),
+        eta0,
+        gamma0,
+    )
+
+
+def _matrix(value) -> np.ndarray:
+    """A field [settings], or a scalar, against [settings, k, k]."""
+    return np.reshape(value, (-1, 1, 1))

@@ -1,0 +1,236 @@
+r"""Estimation of a parameter from streams of linear observations (paper 003, eq. (1)).
+
+.. math:: y_i(t) = H_i(t)\,\theta^* + \omega_i(t), \qquad
+          H_i(t) = A_i + B_i \sin t + C_i \cos t, \quad t = 0, 1, 2, \dots
+
+with t in radians and :math:`\omega_i(t)` independent and uniform on :math:`[-w, w]`. Each agent
+receives one vector of m numbers at each time; nothing is stored, and no two times share data. The
+matrices are public: privacy concerns the measurements alone.
+
+Neighbours (Definition 3.1) differ in one :math:`y_i(t)`, by at most :math:`\delta` in l1 norm.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property, partial
+from typing import ClassVar
+
+import numpy as np
+
+from ..errors import require
+from ..randomness import Streams
+from .base import Problem, consensus_error
+
+
+@dataclass(frozen=True)
+class LinearObservation(Problem):
+    """What agents observe of a common parameter.
+
+    Parameters
+    ----------
+    theta : ndarray, shape (n,)
+        :math:`\\theta^*`, which the agents estimate.
+    constant, sine, cosine : ndarray, shape (agents, m, n)
+        :math:`A_i, B_i, C_i`.
+    initial : ndarray, shape (agents, n)
+        :math:`x_i(0)`.
+    noise : float
+        :math:`w`, half the width of the observation noise.
+    """
+
+    theta: np.ndarray
+    constant: np.ndarray
+    sine: np.ndarray
+    cosine: np.ndarray
+    initial: np.ndarray
+    noise: float
+
+    strong_convexity: ClassVar[float] = 0.0  # of one time's observation, which sees one direction
+
+    @property
+    def n_agents(self) -> int:
+        return self.constant.shape[0]
+
+    @property
+    def dim(self) -> int:
+        return self.constant.shape[-1]
+
+    @property
+    def noise_variance(self) -> float:
+        r""":math:`\mathrm{Var}\,\omega = w^2/3` of each number observed."""
+        return self.noise**2 / 3.0
+
+    def matrices(self, t: float) -> np.ndarray:
+        """:math:`H_i(t)` of all agents; shape (agents, m, n)."""
+        # Asked for several times an iteration: those of the latest t are kept.
+        if self._latest.get("t") != t:
+            H = self.constant + self.sine * math.sin(t) + self.cosine * math.cos(t)
+            H.setflags(write=False)
+            self._latest.update(t=t, matrices=H)
+        return self._latest["matrices"]
+
+    @cached_property
+    def _latest(self) -> dict:
+        return {}
+
+    def gram(self, t: float) -> np.ndarray:
+        r""":math:`G_t = \mathrm{blockdiag}(H_i(t)^\top H_i(t))`, shape (agents n, agents n)."""
+        H = self.matrices(t)
+        agents, _, dim = H.shape
+        blocks = np.zeros((agents, dim, agents, dim))
+        np.einsum("ikil->ikl", blocks)[:] = H.transpose(0, 2, 1) @ H  # a view of the diagonal
+        return blocks.reshape(agents * dim, agents * dim)
+
+    def observation_noise(self, streams: Streams) -> Iterator[np.ndarray]:
+        r"""Unit draws of :math:`\omega`, one item a time: uniform on [0, 1), (runs, agents, m)."""
+        return streams.sequence("data", "uniform", self.constant.shape[:2], "observations")
+
+    def data(self, t: float, unit: np.ndarray) -> np.ndarray:
+        """Measurements :math:`y_i(t)`, shape (runs, agents, m), from an item of the stream."""
+        return self.matrices(t) @ self.theta + self.noise * (2.0 * unit - 1.0)
+
+    def row_norm(self, t: float) -> np.ndarray:
+        r"""The largest :math:`\sum_k |H_i(t)_{jk}|` over rows j; shape (agents,).
+
+        A change of :math:`y_i(t)` by :math:`\delta` in l1 norm moves :math:`H_i^\top y_i` by at
+        most :math:`\delta` times this, and by as much if the row's own number changes. Lemma 4.4
+        has the sum over all rows, which is the same for m = 1 and looser otherwise (E3.3).
+        """
+        return np.abs(self.matrices(t)).sum(-1).max(-1)
+
+    @cached_property
+    def largest_row_norm(self) -> float:
+        r""":math:`H_{\max}`, the supremum of :meth:`row_norm` over agents and real t.
+
+        Each entry is :math:`a + r\sin(t + \varphi)` with bends where it changes sign; the supremum
+        is searched for on a grid of t and about its best point.
+        """
+        grid = np.linspace(0.0, 2.0 * np.pi, 4096, endpoint=False)
+        for _ in range(4):
+            best = grid[int(np.argmax([self.row_norm(t).max() for t in grid]))]
+            step = grid[1] - grid[0]
+            grid = np.linspace(best - step, best + step, 65)
+        return float(self.row_norm(best).max())
+
+    def gradient(self, x: np.ndarray) -> np.ndarray:
+        r"""Of :math:`\tfrac12 E\|y_i - H_i x_i\|^2` in the average over time."""
+        average = self.time_average
+        return np.einsum("ikl,...il->...ik", average, x - self.theta)
+
+    @cached_property
+    def time_average(self) -> np.ndarray:
+        """:math:`H_i^T H_i` in the average over time; shape (agents, n, n)."""
+        parts = ((self.constant, 1.0), (self.sine, 0.5), (self.cosine, 0.5))
+        return sum(weight * part.transpose(0, 2, 1) @ part for part, weight in parts)
+
+    @cached_property
+    def smoothness(self) -> float:
+        """Largest eigenvalue of an agent's average Hessian."""
+        return float(np.linalg.eigvalsh(self.time_average)[:, -1].max())
+
+    def squared_error(self, x: np.ndarray) -> np.ndarray:
+        r""":math:`\frac1N\sum_i \|x_i - \theta^*\|_2^2`."""
+        return ((x - self.theta) ** 2).sum(-1).mean(-1)
+
+    metrics = {  # noqa: RUF012
+        "squared_error": squared_error,
+        "consensus_error": consensus_error,
+    }
+
+    def measure(self, metric: str, x: np.ndarray) -> np.ndarray:
+        """A metric; ``agent_i_k`` is coordinate k of agent i, both counted from 1."""
+        if metric in self.metrics:
+            return super().measure(metric, x)
+        return _coordinate(metric, self.n_agents, self.dim)(x)
+
+
+def _coordinate(metric: str, agents: int, dim: int):
+    name, *numbers = metric.split("_")
+    expected = f"squared_error, consensus_error or agent_i_k, i up to {agents}, k up to {dim}"
+    require(name == "agent" and len(numbers) == 2, "metric", metric, expected)
+    require(all(number.isdigit() for number in numbers), "metric", metric, expected)
+    i, k = map(int, numbers)
+    require(1 <= i <= agents and 1 <= k <= dim, "metric", metric, expected)
+    return partial(_entry, agent=i - 1, coordinate=k - 1)
+
+
+def _entry(x: np.ndarray, *, agent: int, coordinate: int) -> np.ndarray:
+    return x[..., agent, coordinate]
+
+
+METRICS = LinearObservation.metrics
+EXAMPLE = {
+    "theta": [-1.0, 1.0],
+    "initial": [0.0, 0.4],
+    "noise": 0.2,
+    "constant": [[1, 0], [1, 0], [0, 1], [1, 1], [1, 0]],
+    "sine": [[1, 0], [0, 0], [0, 0], [0, -1], [0, 0.5]],
+    "cosine": [[0, 0], [-1, 0], [0, 1], [0, 0], [0, 0]],
+}
+"""The five agents of paper 003, section 5; with another number of agents they repeat in turn."""
+
+SHARED_BY_RUNS = True
+
+
+def build(
+    streams: Streams, agents: int, *, theta, constant, sine, cosine, initial, noise: float
+) -> LinearObservation:
+    """The observations that a configuration describes.
+
+    Parameters
+    ----------
+    theta : sequence of n numbers
+    constant, sine, cosine : sequences of rows
+        For each agent :math:`A_i`, :math:`B_i`, :math:`C_i`: a row of n numbers, or m such rows.
+        Where there are more agents than matrices, the matrices repeat in turn.
+    initial : sequence of n numbers
+        :math:`x_i(0)`, the same for all agents.
+    noise : float
+        :math:`w \\ge 0`.
+
+    Raises
+    ------
+    InvalidInput
+        Where shapes do not fit, or the agents together cannot see some direction of the parameter
+        at any time (assumption A2 asks for more: that they see it at every time).
+    """
+    theta = _numbers("theta", theta, 1)
+    initial = _numbers("initial", initial, 1)
+    require(noise >= 0, "problem.noise", noise, "a number >= 0")
+    require(len(theta) >= 1, "problem.theta", theta.tolist(), "at least one number")
+    require(
+        len(initial) == len(theta), "problem.initial", initial.tolist(), f"{len(theta)} numbers"
+    )
+    parts = {"constant": constant, "sine": sine, "cosine": cosine}
+    read = {key: _rows(key, value, len(theta)) for key, value in parts.items()}
+    shape = read["constant"].shape
+    for key, rows in read.items():
+        require(rows.shape == shape, f"problem.{key}", rows.shape, f"the constant's shape, {shape}")
+    repeated = {key: rows[np.arange(agents) % shape[0]] for key, rows in read.items()}
+    start = np.tile(initial, (agents, 1))
+    problem = LinearObservation(theta=theta, initial=start, noise=float(noise), **repeated)
+    seen = np.linalg.eigvalsh(problem.time_average.sum(0))[0]
+    expected = "matrices with which the agents together see every coordinate"
+    require(seen > 1e-12, "problem.constant", shape, expected)
+    return problem
+
+
+def _numbers(key: str, value, *dimensions: int) -> np.ndarray:
+    try:
+        array = np.array(value, dtype=float)
+    except (TypeError, ValueError):
+        array = np.array(np.nan)
+    fits = array.ndim in dimensions and bool(np.isfinite(array).all())
+    kinds = {1: "a list of numbers", 2: "rows of numbers", 3: "rows of numbers, or lists of such"}
+    require(fits, f"problem.{key}", value, kinds[max(dimensions)])
+    return array
+
+
+def _rows(key: str, value, dim: int) -> np.ndarray:
+    array = _numbers(key, value, 2, 3)
+    array = array[:, None, :] if array.ndim == 2 else array
+    require(array.shape[-1] == dim, f"problem.{key}", array.shape, f"rows of {dim} numbers")
+    return array
