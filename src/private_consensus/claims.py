@@ -69,8 +69,9 @@ class Test(BaseModel):
     ``decreasing``, ``increasing``: along ``x``, each mean against the one before, allowing a
     relative ``tolerance`` in the wrong direction. ``falls``: the last mean is at most ``expected``
     times the first. ``flat``: the last two means differ by at most ``tolerance``, relatively.
-    ``slope``: of ln mean on ln x, ``expected`` within ``tolerance``. ``below``: mean of the series
-    at most ``expected`` times that of ``against``. ``ratio``: series over ``against`` is
+    ``slope``: of ln mean on ln x, ``expected`` within ``tolerance``, or between ``at_least`` and
+    ``at_most`` where one of these is given; so is ``trend``. ``below``: mean of the series at most
+    ``expected`` times that of ``against``. ``ratio``: series over ``against`` is
     ``expected`` within a relative ``tolerance``. ``difference``: series minus ``against`` lies
     between ``at_least`` and ``at_most``. ``trend``: slope of the mean on ``x``, without logarithms,
     ``expected`` within ``tolerance``. ``level``: the means lie between ``at_least`` and
@@ -257,19 +258,23 @@ def _falls(test: Test, x: np.ndarray):
 
 def _slope(test: Test, x: np.ndarray):
     centred = np.log(x) - np.log(x).mean()
-    region = (test.expected - test.tolerance, test.expected + test.tolerance)
     return (
         lambda means: (_log(means) @ centred / (centred @ centred))[..., None],
         [f"slope in {test.x}"],
-        region,
+        _region(test),
     )
+
+
+def _region(test: Test) -> tuple[float, float]:
+    if np.isfinite(test.at_least) or np.isfinite(test.at_most):
+        return test.at_least, test.at_most
+    return test.expected - test.tolerance, test.expected + test.tolerance
 
 
 def _trend(test: Test, x: np.ndarray):
     centred = x - x.mean()
-    region = (test.expected - test.tolerance, test.expected + test.tolerance)
     name = f"trend in {test.x}"
-    return lambda means: (means @ centred / (centred @ centred))[..., None], [name], region
+    return lambda means: (means @ centred / (centred @ centred))[..., None], [name], _region(test)
 
 
 def _level(test: Test, x: np.ndarray):

@@ -74,6 +74,8 @@ FALLING, RISING, LEVEL = [8, 4, 2, 1], [1, 2, 4, 8], [3, 3, 3, 3]
         ("flat", {"tolerance": 0.1}, [8, 4, 2, 2], [8, 4, 2, 1]),
         ("slope", {"expected": -1.0, "tolerance": 0.2}, FALLING, [8, 2, 0.5, 0.125]),
         ("trend", {"expected": -1.0, "tolerance": 0.2}, [8, 7, 5, 1], [8, 8, 7, 5]),
+        ("slope", {"at_most": -0.9}, FALLING, [8, 6, 4, 3]),
+        ("slope", {"at_least": -1.1, "at_most": -0.9}, FALLING, [8, 2, 0.5, 0.125]),
         ("level", {"at_least": 2.5, "at_most": 3.5}, LEVEL, [3, 3, 4, 3]),
     ],
 )
