@@ -261,15 +261,20 @@ def build(
     ----------
     name : str
         ``erdos_renyi`` (``probability``), ``random_edges`` (``edges``), ``edges`` (a list of
-        links), ``ring``, ``path``, ``star`` or ``complete``.
+        links), ``ring``, ``path``, ``star``, ``complete``, or ``single``: one agent alone, for what
+        is computed in one place.
     weights : str
         Mixing matrix: ``laplacian`` (with ``scale``), ``metropolis`` or ``max_degree``.
 
     Raises
     ------
     InvalidInput
-        For fewer than two agents, an unknown name, or a graph that cannot be connected.
+        For fewer than two agents (``single``: other than one), an unknown name, or a graph that
+        cannot be connected.
     """
+    if name == "single":
+        require(agents == 1, "network.agents", agents, "1 agent for single")
+        return Network(np.zeros((1, 1), dtype=bool), np.ones((1, 1)))
     require(agents >= 2, "network.agents", agents, "at least 2 agents")
     require(weights in MIXINGS, "network.weights", weights, f"one of {', '.join(MIXINGS)}")
     mixing_parameters = {"scale": parameters.pop("scale")} if "scale" in parameters else {}

@@ -89,10 +89,16 @@ FIG1 = "experiments/showkatbakhsh_fig1"
         (f"{FIG1}/budget/epsilon", -2.0, "budget.epsilon: .*found -2.0"),
         (f"{FIG1}/budget/delta", 1.0, r"budget.delta.*\[0, 1\) .*found 1.0"),
         (f"{FIG1}/network/agents", 1, "network.agents: .*found 1"),
+        (f"{FIG1}/network", {"name": "single", "agents": 3}, "network.agents: .*found 3"),
         (f"{FIG1}/network/probability", 1.5, "network.probability: .*found 1.5"),
         (f"{FIG1}/network/name", "torus", "network.name: expected one of erdos_renyi"),
         (f"{FIG1}/problem/name", "chess", "problem.name: expected one of .*mean_estimation"),
         (f"{FIG1}/problem/prepared", "nothing", "problem.prepared: expected one of adult"),
+        (
+            f"{FIG1}/algorithms/gradient_descent/exact/set",
+            {"problem.prepared": "nothing"},
+            "problem.prepared: found 'nothing', expected one of adult",
+        ),
         (f"{FIG1}/horizon", 0, "horizon: .*found 0"),
         (f"{FIG1}/runs", "some", "runs: .*found 'some'"),
         (f"{FIG1}/algorithms", {"magic": {}}, "expected one of .*gradient_descent"),
@@ -124,6 +130,18 @@ def test_cells_spell_out_every_setting(plan):
     one = cell["settings"][0]
     assert one["budget"]["delta"] == pytest.approx((10 * 100) ** one["columns"]["delta_power"])
     assert one["horizon"] == 100  # the smoke scale's
+
+
+def test_an_algorithm_reads_all_the_data_that_its_variants_name(folder):
+    paper = read_yaml(CONFIG / "papers" / "showkatbakhsh.yaml")
+    experiment = paper["experiments"]["showkatbakhsh_extra_adult"]
+    variants = experiment["algorithms"]["gradient_descent"]
+    variants["other"] = {**variants["exact"], "set": {"problem.prepared": "adult-onehot41"}}
+    (folder / "papers" / "showkatbakhsh.yaml").write_text(yaml.safe_dump(paper))
+    plan = planning.load(ONE, folder)
+    both = ["adult-onehot104", "adult-onehot41"]
+    assert plan.preparations("showkatbakhsh_extra_adult", "gradient_descent") == both
+    assert plan.preparations("showkatbakhsh_fig1") == []
 
 
 def test_a_variant_has_the_last_word_over_an_axis(plan):

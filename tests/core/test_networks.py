@@ -103,12 +103,19 @@ def test_mixing_keeps_the_mean_and_contracts_to_it(streams):
     assert (contracted <= rate * np.linalg.norm(spread, axis=(1, 2)) + 1e-12).all()
 
 
+def test_a_single_agent_mixes_with_itself(streams):
+    net = networks.build(streams, "single", 1)
+    x = streams.draw("noise", "normal", (1, 3))
+    assert np.array_equal(net.mix(x), x)
+
+
 @pytest.mark.parametrize(
     ("call", "message"),
     [
         (dict(name="erdos_renyi", agents=1, probability=0.5), "network.agents: found 1"),
         (dict(name="erdos_renyi", agents=5, probability=0.0), "network.probability: found 0.0"),
         (dict(name="random_edges", agents=10, edges=8), "network.edges: found 8.*between 9"),
+        (dict(name="single", agents=2), "network.agents: found 2"),
         (dict(name="circle", agents=5), "network.name: found 'circle'"),
         (dict(name="ring", agents=5, weights="best"), "network.weights: found 'best'"),
         (dict(name="ring", agents=5, probability=0.5), "network.probability"),

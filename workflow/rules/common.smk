@@ -30,7 +30,7 @@ def prepared_of(wildcards):
     return expand(
         "results/{scale}/prepared/{preparation}.npz",
         scale=wildcards.scale,
-        preparation=PLAN.preparations(wildcards.experiment),
+        preparation=PLAN.preparations(wildcards.experiment, wildcards.algorithm),
     )
 
 

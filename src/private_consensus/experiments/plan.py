@@ -13,6 +13,7 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
+from ..datasets import PREPARATIONS
 from ..errors import InvalidInput
 from .schema import (
     Config,
@@ -26,6 +27,7 @@ from .schema import (
     validate,
 )
 
+PREPARED = "problem.prepared"
 PARTS = ("problem", "network", "budget", "horizon", "algorithm")
 
 
@@ -82,10 +84,15 @@ class Plan:
                 panel["seed"] = self.config.seed
         return found
 
-    def preparations(self, experiment: str) -> list[str]:
-        """Prepared data sets that an experiment reads."""
-        prepared = self.experiments[experiment].problem.prepared
-        return [prepared] if prepared else []
+    def preparations(self, experiment: str, algorithm: str | None = None) -> list[str]:
+        """Prepared data sets that an experiment, or one algorithm in it, reads."""
+        chosen = [algorithm] if algorithm else self.experiments[experiment].algorithms
+        found = {
+            setting["problem"].get("prepared")
+            for name in chosen
+            for setting in self.cell(experiment, name)["settings"]
+        }
+        return sorted(found - {None})
 
 
 def load(config: Mapping[str, Any], folder: Path) -> Plan:
@@ -204,6 +211,8 @@ def _inconsistencies(key: str, paper: Paper) -> Iterator[str]:
         for axis in experiment.axes.values():
             if axis.set.split(".")[0] not in PARTS:
                 yield _expected(f"{key}.experiments.{name}.axes", axis.set, PARTS)
+        for prepared in sorted(_other_preparations(experiment) - set(PREPARATIONS)):
+            yield _expected(f"{key}.experiments.{name}.problem.prepared", prepared, PREPARATIONS)
         for scale, reduced in experiment.scales.items():
             for axis in sorted(set(reduced.axes) - set(experiment.axes)):
                 yield f"{key}.experiments.{name}.scales.{scale}.axes.{axis}: unknown axis"
@@ -219,6 +228,18 @@ def _inconsistencies(key: str, paper: Paper) -> Iterator[str]:
                 )
     for name, claim in paper.claims.items():
         yield from _claim_inconsistencies(f"{key}.claims.{name}", claim, paper)
+
+
+def _other_preparations(experiment: Experiment) -> set[str]:
+    """Prepared data sets that axes, variants and scales put in place of the experiment's own."""
+    changes = [
+        chosen.set for variants in experiment.algorithms.values() for chosen in variants.values()
+    ]
+    changes += [reduced.set for reduced in experiment.scales.values()]
+    found = {change[PREPARED] for change in changes if PREPARED in change}
+    for axis in experiment.axes.values():
+        found |= set(map(str, axis.values)) if axis.set == PREPARED else set()
+    return found
 
 
 def _claim_inconsistencies(where, claim, paper) -> Iterator[str]:

@@ -27,7 +27,7 @@ from ..networks import MIXINGS
 Reading = Literal["resolved", "literal", "ablation"]
 Slug = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*$")]
 M = TypeVar("M", bound=BaseModel)
-TOPOLOGIES = ("erdos_renyi", "random_edges", "edges", "ring", "path", "star", "complete")
+TOPOLOGIES = ("erdos_renyi", "random_edges", "edges", "ring", "path", "star", "complete", "single")
 
 
 def _known(names: list[str] | tuple[str, ...]):
@@ -74,9 +74,17 @@ class ProblemConfig(Open):
 
 class NetworkConfig(Open):
     name: Annotated[str, AfterValidator(_known(TOPOLOGIES))]
-    agents: int = Field(ge=2)
+    agents: int = Field(ge=1)
     weights: Annotated[str, AfterValidator(_known(tuple(MIXINGS)))] = "laplacian"
     probability: float | None = Field(default=None, gt=0, le=1)
+
+    @field_validator("agents")
+    @classmethod
+    def _alone_or_not(cls, agents, info):
+        single = info.data.get("name") == "single"
+        if single != (agents == 1):
+            raise ValueError("expected 1 for single" if single else "expected 2 or more")
+        return agents
 
 
 class Axis(Strict):
