@@ -40,6 +40,7 @@ Kind = Literal[
     "below",
     "ratio",
     "difference",
+    "differs",
     "level",
     "trend",
     "private",
@@ -47,7 +48,7 @@ Kind = Literal[
 ]
 
 
-COMPARISONS = ("below", "ratio", "difference")
+COMPARISONS = ("below", "ratio", "difference", "differs")
 
 
 class Series(BaseModel):
@@ -72,7 +73,8 @@ class Test(BaseModel):
     ``slope``: of ln mean on ln x, ``expected`` within ``tolerance``, or between ``at_least`` and
     ``at_most`` where one of these is given; so is ``trend``. ``below``: mean of the series at most
     ``expected`` times that of ``against``. ``ratio``: series over ``against`` is
-    ``expected`` within a relative ``tolerance``. ``difference``: series minus ``against`` lies
+    ``expected`` within a relative ``tolerance``. ``differs``: the two differ, in whichever
+    direction, by more than a relative ``tolerance``. ``difference``: series minus ``against`` lies
     between ``at_least`` and ``at_most``. ``trend``: slope of the mean on ``x``, without logarithms,
     ``expected`` within ``tolerance``. ``level``: the means lie between ``at_least`` and
     ``at_most``. ``private``: the accountant's epsilon is at most the claimed one, relatively within
@@ -309,7 +311,8 @@ def _comparison(test: Test, runs: pl.DataFrame):
     first, second = _as_many_runs(first, second)
     runs_in_both = min(first.shape[1], second.shape[1])
     values = np.concatenate([first[:, :runs_in_both], second[:, :runs_in_both]])
-    statistic = lambda m: scale(m[..., :count]) - scale(m[..., count:])  # noqa: E731
+    sign = np.abs if test.kind == "differs" else np.asarray
+    statistic = lambda m: sign(scale(m[..., :count]) - scale(m[..., count:]))  # noqa: E731
     return labels, statistic, values, [region] * count
 
 
@@ -321,6 +324,8 @@ def _scale_and_region(test: Test) -> tuple[Callable, tuple[float, float]]:
     spread = float(np.log1p(test.tolerance))
     if test.kind == "below":
         return _log, (-np.inf, centre)
+    if test.kind == "differs":
+        return _log, (spread, np.inf)
     return _log, (centre - spread, centre + spread)
 
 

@@ -243,3 +243,12 @@ def test_differences_and_trends_of_negative_numbers():
     close = Test(kind="difference", series=series(), against=series("two"), x="x", at_most=0.5)
     assert verdict(close, falling, measurements("two", [-1.3, -2.3, -4.3, -8.3])) == HELD
     assert verdict(close, falling, measurements("two", [-2.0, -4.0, -8.0, -16.0])) == NOT_HELD
+
+
+def test_two_series_differ_in_whichever_direction():
+    flat = measurements("one", [5.0] * 4)
+    test = Test(kind="differs", series=series(), against=series("two"), x="x", tolerance=0.1)
+    assert verdict(test, flat, measurements("two", [4.0] * 4)) == HELD
+    assert verdict(test, flat, measurements("two", [6.0] * 4)) == HELD
+    assert verdict(test, flat, measurements("two", [5.2] * 4)) == NOT_HELD
+    assert verdict(test, flat, measurements("two", [6.0, 5.1, 5.1, 5.1])) == IN_PART

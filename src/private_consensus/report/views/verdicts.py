@@ -22,7 +22,9 @@ MEANINGS = {
     UNTESTED: "the runs do not suffice, or what the claim needs is not given",
 }
 
-RATIOS = {"decreasing", "increasing", "falls", "flat", "below", "ratio", "private", "tight"}
+RATIOS = {
+    "decreasing", "increasing", "falls", "flat", "below", "ratio", "differs", "private", "tight",
+}  # fmt: skip
 """Kinds of test whose statistic is the logarithm of a ratio."""
 
 
