@@ -63,54 +63,60 @@ def wang_extra_mse(numbers: pl.DataFrame, figure: Spec, styles: Spec) -> alt.Cha
         _errors(numbers.filter(pl.col("panel") == panel["title"]), panel)
         for panel in figure["panels"]
     ]
-    rows = [alt.hconcat(*panels[i : i + 2], spacing=36) for i in range(0, len(panels), 2)]
-    chart = rows[0] if len(rows) == 1 else alt.vconcat(*rows, spacing=24)
+    chart = alt.concat(*panels, columns=2, spacing={"row": 24, "column": 36})
     return finish(chart, figure["title"], numbers["source"][0])
 
 
 # --- Trajectories ---------------------------------------------------------------------------------
 
 
-def _trajectories(points: pl.DataFrame, panel: Spec) -> alt.VConcatChart:
+def _trajectories(points: pl.DataFrame, panel: Spec) -> alt.VConcatChart | alt.LayerChart:
+    """The limit, and above it the whole range of the first iterations where that is larger."""
+    lines = points.filter(pl.col("series").str.starts_with("agent"))
+    limit = _view(_within(points), "linear", ZOOM, panel["y_title"], 230)
+    if lines["y"].abs().max() <= ZOOM[1]:
+        return limit.properties(title=panel["title"])
     early = points.filter(pl.col("x") <= EARLY)
-    whole = _view(early, "symlog", None, f"{panel['y_title']}, whole range", 170).properties(
-        title=panel["title"]
-    )
-    limit = _view(points, "linear", ZOOM, panel["y_title"], 230)
-    return alt.vconcat(whole, limit, spacing=8).resolve_scale(color="shared")
+    whole = _view(early, "symlog", None, f"{panel['y_title']}, whole range", 170)
+    return alt.vconcat(whole.properties(title=panel["title"]), limit, spacing=8)
+
+
+def _within(points: pl.DataFrame) -> pl.DataFrame:
+    """What is far outside the view is drawn at its threefold range, which is not seen."""
+    low, high = 3 * ZOOM[0], 3 * ZOOM[1]
+    return points.with_columns(pl.col("y", "low", "high").clip(low, high))
 
 
 def _view(points: pl.DataFrame, kind: str, domain, y_title: str, height: int) -> alt.LayerChart:
-    x_scale = alt.Scale(domain=[0, float(points["x"].max())], nice=False)
-    y_scale = alt.Scale(type=kind, zero=False)
-    values = {}
+    x = alt.X("x:Q").title("iteration t")
+    x = x.scale(domain=[0, float(points["x"].max())], nice=False)
     if domain:
         y_scale = alt.Scale(type=kind, domain=list(domain), nice=False)
+        axis = alt.Axis(format=",d")
     else:
-        values = {"values": [-1000, -100, -10, -1, 0, 1, 10, 100, 1000]}
-    x = alt.X("x:Q").title("iteration t").scale(x_scale)
-    y = alt.Y("y:Q").title(y_title).scale(y_scale).axis(format="~g", **values)
-    agent = pl.col("series").str.starts_with("agent")
-    line = alt.Chart(_pandas(points.filter(agent))).mark_line(clip=True, strokeWidth=1.3)
-    names = sorted(points.filter(agent)["series"].unique())
-    exact = points.filter(pl.col("interval") != "")
-    band = alt.Chart(_pandas(exact)).mark_area(clip=True, color=GREY, opacity=0.22)
-    target = points.filter(pl.col("series") == "true value").group_by("variant").first()
-    rule = alt.Chart(_pandas(target.sort("variant"))).mark_rule(
-        strokeDash=[4, 3], color=INK, strokeWidth=1.2
-    )
+        y_scale = alt.Scale(type=kind)
+        axis = alt.Axis(format=",d", values=[-1000, -100, -10, -1, 1, 10, 100, 1000])
+    y = alt.Y("y:Q").title(y_title).scale(y_scale).axis(axis)
+    agents = points.filter(pl.col("series").str.starts_with("agent"))
+    names = sorted(agents["series"].unique())
     colour = alt.Color("series:N").scale(domain=names, range=list(AGENTS[: len(names)]))
+    line = _chart(agents).mark_line(clip=True, strokeWidth=1.3)
+    exact = points.filter(pl.col("interval").str.starts_with("exact"))
+    band = _chart(exact).mark_area(clip=True, color=GREY, opacity=0.22)
+    truth = points.filter(pl.col("series") == "true value").group_by("variant").first()
+    rule = _chart(truth.sort("variant")).mark_rule(strokeDash=[4, 3], color=INK, strokeWidth=1.2)
+    tooltip = ["series:N", "variant:N", "x:Q", alt.Tooltip("y:Q", format=".4~g")]
     return alt.layer(
         band.encode(x, alt.Y("low:Q").scale(y_scale), alt.Y2("high:Q"), detail="variant:N"),
         line.encode(
-            x,
-            y,
-            color=colour.legend(columns=len(names)),
-            detail="variant:N",
-            tooltip=["series:N", "variant:N", "x:Q", alt.Tooltip("y:Q", format=".4~g")],
+            x, y, colour.legend(columns=len(names)), alt.Detail("variant:N"), tooltip=tooltip
         ),
-        rule.encode(y=alt.Y("y:Q").scale(y_scale)),
+        rule.encode(alt.Y("y:Q").scale(y_scale)),
     ).properties(width=WIDTH, height=height)
+
+
+def _chart(points: pl.DataFrame) -> alt.Chart:
+    return alt.Chart(points.select("x", "y", "low", "high", "series", "variant").to_pandas())
 
 
 # --- Error curves ---------------------------------------------------------------------------------
@@ -122,7 +128,11 @@ def _errors(points: pl.DataFrame, panel: Spec) -> alt.LayerChart:
     x = alt.X("x:Q").title(panel["x_title"]).scale(x_scale).axis(format="~e")
     y_scale = alt.Scale(type="log")
     y = alt.Y("y:Q").title(panel["y_title"]).scale(y_scale).axis(format="~e")
-    colour = alt.Color("series:N").scale(domain=names, range=list(EPSILONS[: len(names)]))
+    colour = (
+        alt.Color("series:N")
+        .scale(domain=names, range=list(EPSILONS[: len(names)]))
+        .legend(columns=len(names))
+    )
     tooltip = ["series:N", "variant:N", "x:Q", alt.Tooltip("y:Q", format=".4~g"), "runs:Q"]
     exact = alt.Chart(_pandas(points.filter(pl.col("variant") == "exact"))).encode(x, y, colour)
     measured = alt.Chart(_pandas(points.filter(pl.col("variant") != "exact"))).encode(x, y, colour)
@@ -145,6 +155,8 @@ def _guide(points: pl.DataFrame) -> pl.DataFrame:
 
 
 def _pandas(frame: pl.DataFrame):
-    """The columns that hold something, as Altair embeds them."""
-    filled = [name for name in frame.columns if frame[name].null_count() < frame.height]
+    """The columns that say something of a point, as Altair embeds them."""
+    drawn = ("series", "variant", "x", "y", "low", "high", "runs", "node", "edge_from", "edge_to",
+             "x_end", "y_end")  # fmt: skip
+    filled = [n for n in drawn if n in frame.columns and frame[n].null_count() < frame.height]
     return frame.select(filled).to_pandas()
