@@ -6,6 +6,7 @@ import re
 from dataclasses import replace
 from itertools import pairwise
 
+import polars as pl
 import pytest
 
 from private_consensus.report import page
@@ -30,6 +31,32 @@ def test_scorecard_has_a_row_a_claim_and_each_figure_shows_all_variants(results)
     assert len(tree.all("data-paper")) == 8
     first = verdicts.of_figure(results.claims, "first_fig1")
     assert [row["variant"] for row in first[0]["variants"]] == ["released", "printed"]
+
+
+def test_a_table_is_shown_with_its_claims():
+    found = paper("first", "000")
+    method = {"label": "descent <b>", "algorithm": "descent", "run": "repaired"}
+    found["tables"] = {
+        "first_table1": {
+            "title": "Paper 000, Table 1: errors", "caption": "In short.", "added": False,
+            "row_title": "epsilon", "beside": {"share": ("released", "share")},
+            "blocks": [{"label": "Adult", "experiment": "first_fig1", "methods": [method]}],
+        }
+    }  # fmt: skip
+    row = {
+        "block": "Adult", "row": 0.5, "method": "descent <b>", "printed": 0.2, "printed_std": 0.1,
+        "value": 0.25, "std": 0.03, "se": 0.01, "difference": 1.25, "runs": 9, "share": 0.125,
+        "source": MADE_UP,
+    }  # fmt: skip
+    rows = [claim("first", 0, "held", figure="first_table1")]
+    text = page(
+        results_of({"first": found}, claims=rows, tables={"first_table1": pl.DataFrame([row])})
+    )
+    tree = Tree(text)
+    assert "first_table1" in tree.all("id")
+    for part in ("0.200 ± 0.100", "0.250 ± 0.030", "+1.2", "0.125", "descent &lt;b&gt;", "Claim 1"):
+        assert part in text
+    assert "SURROGATE DATA" in text.partition('id="first_table1"')[2]
 
 
 def test_logarithms_of_ratios_are_shown_as_ratios(results):

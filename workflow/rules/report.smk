@@ -31,6 +31,14 @@ CURRENT = lambda scale: [
     ),
     *(
         (
+            [f"results/{scale}/data/{name}.parquet"],
+            rules.make_table.params.table(SimpleNamespace(table=name)),
+            rules.make_table.params.code,
+        )
+        for name in PLAN.tables
+    ),
+    *(
+        (
             [f"results/{scale}/claims/{paper}.parquet"],
             rules.judge_claims.params.claims(SimpleNamespace(paper=paper)),
             rules.judge_claims.params.code,
@@ -58,6 +66,7 @@ TIMINGS = [
     *(f"prepare.{name}" for name in PREPARATIONS_USED),
     *(f"{cell.experiment}.{cell.algorithm}" for cell in CELLS),
     *(f"figure.{name}" for name in PLAN.figures),
+    *(f"table.{name}" for name in PLAN.tables),
     *(f"claims.{paper}" for paper in PLAN.papers),
 ]
 
@@ -70,6 +79,12 @@ rule write_report:
             "results/{{scale}}/figures/{figure}.{kind}",
             figure=PLAN.figures,
             kind=[kind for kind in FIGURE_KINDS if kind != "svg"],
+        ),
+        tables=expand("results/{{scale}}/data/{table}.parquet", table=PLAN.tables),
+        files=expand(
+            "results/{{scale}}/tables/{table}.{kind}",
+            table=PLAN.tables,
+            kind=TABLE_KINDS,
         ),
         runs=lambda w: cell_files("runs", PLAN.cells(), w.scale),
         guarantees=lambda w: cell_files("privacy", PLAN.cells(), w.scale),
@@ -84,6 +99,11 @@ rule write_report:
             "results/{{scale}}/report/figures/{figure}.{kind}",
             figure=PLAN.figures,
             kind=pages.DOWNLOADS,
+        ),
+        tables=expand(
+            "results/{{scale}}/report/tables/{table}.{kind}",
+            table=PLAN.tables,
+            kind=TABLE_KINDS,
         ),
     log:
         "results/{scale}/logs/report.log",

@@ -12,6 +12,8 @@ names = [
     f"figures/{figure}.{kind}" for figure in plan.figures for kind in ("svg", "png", "pdf", "json")
 ]
 names += [f"data/{figure}.parquet" for figure in plan.figures]
+names += [f"data/{table}.parquet" for table in plan.tables]
+names += [f"tables/{table}.{kind}" for table in plan.tables for kind in ("csv", "md", "tex")]
 names += ["claims.parquet", "privacy.parquet", "report/index.html"]
 files = [Path("results", scale, name) for name in names]
 missing = [str(file) for file in files if not file.exists() or file.stat().st_size == 0]

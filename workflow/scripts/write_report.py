@@ -17,6 +17,7 @@ with logged(snakemake.log[0], snakemake.params.config):
         privacy=snakemake.input.privacy,
         numbers=snakemake.input.numbers,
         images=snakemake.input.svg,
+        tables=snakemake.input.tables,
         cards=snakemake.input.cards,
         timings=snakemake.params.timings,
     )

@@ -22,6 +22,7 @@ from .schema import (
     Figure,
     Paper,
     Style,
+    Table,
     read_yaml,
     resolve_delta,
     validate,
@@ -47,6 +48,10 @@ class Plan:
     def figures(self) -> dict[str, Figure]:
         return {name: f for paper in self.papers.values() for name, f in paper.figures.items()}
 
+    @property
+    def tables(self) -> dict[str, Table]:
+        return {name: t for paper in self.papers.values() for name, t in paper.tables.items()}
+
     def cells(self) -> list[tuple[str, str]]:
         """All (experiment, algorithm) pairs."""
         return [
@@ -60,14 +65,18 @@ class Plan:
         return expand(self.experiments[experiment], experiment, algorithm, self.config)
 
     def paper_of(self, figure: str) -> str:
-        """Key of the paper that a figure or experiment belongs to."""
+        """Key of the paper that a figure, table or experiment belongs to."""
         for key, paper in self.papers.items():
-            if figure in paper.figures or figure in paper.experiments:
+            if figure in {**paper.figures, **paper.tables, **paper.experiments}:
                 return key
         raise InvalidInput("figure", figure, f"one of {', '.join(sorted(self.figures))}")
 
     def cells_of(self, figure: str) -> list[tuple[str, str]]:
-        """Cells whose numbers a figure shows."""
+        """Cells whose numbers a figure or table shows."""
+        if figure in self.tables:
+            blocks = self.tables[figure].blocks
+            pairs = [(b.experiment, method.algorithm) for b in blocks for method in b.methods]
+            return sorted(set(pairs))
         pairs = [
             (panel.experiment, curve.algorithm)
             for panel in self.figures[figure].panels
@@ -226,6 +235,16 @@ def _inconsistencies(key: str, paper: Paper) -> Iterator[str]:
                 yield from _unknown_run(
                     f"{key}.figures.{name}", curve.algorithm, curve.run, experiment
                 )
+    for name, table in paper.tables.items():
+        for block in table.blocks:
+            experiment = paper.experiments.get(block.experiment)
+            if experiment is None:
+                yield _expected(f"{key}.tables.{name}", block.experiment, paper.experiments)
+                continue
+            for method in block.methods:
+                yield from _unknown_run(
+                    f"{key}.tables.{name}", method.algorithm, method.run, experiment
+                )
     for name, claim in paper.claims.items():
         yield from _claim_inconsistencies(f"{key}.claims.{name}", claim, paper)
 
@@ -243,8 +262,9 @@ def _other_preparations(experiment: Experiment) -> set[str]:
 
 
 def _claim_inconsistencies(where, claim, paper) -> Iterator[str]:
-    if claim.figure not in paper.figures:
-        yield _expected(f"{where}.figure", claim.figure, paper.figures)
+    known = {**paper.figures, **paper.tables}
+    if claim.figure not in known:
+        yield _expected(f"{where}.figure", claim.figure, known)
     if claim.headline not in claim.variants:
         yield _expected(f"{where}.headline", claim.headline, claim.variants)
     for tests in claim.variants.values():

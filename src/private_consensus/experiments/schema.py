@@ -206,6 +206,45 @@ class Figure(Strict):
     added: bool = Field(default=False, description="ours, not one of the paper's")
 
 
+class Method(Strict):
+    """One method of a table, with what the paper prints for it."""
+
+    label: str
+    algorithm: str
+    run: str = Field(description="variant of the experiment")
+    reading: Reading
+    where: dict[str, Any] = Field(default_factory=dict, description="axis values to keep")
+    printed: list[tuple[float, float, float]] = Field(
+        default_factory=list, description="(value of the rows' axis, mean, spread)"
+    )
+
+
+class Block(Strict):
+    """Rows of a table that share an experiment."""
+
+    label: str
+    experiment: str
+    methods: list[Method] = Field(min_length=1)
+
+
+class Table(Strict):
+    """Measurements beside printed ones: a row for each value of an axis and each method."""
+
+    title: str
+    caption: str
+    rows: str = Field(description="axis whose values are rows")
+    row_title: str
+    values: list[float] = Field(default_factory=list, description="which of them; none: all")
+    quantity: str
+    metric: str
+    beside: dict[str, tuple[str, str]] = Field(
+        default_factory=dict, description="title to (quantity, metric) of further columns"
+    )
+    printed_runs: int = Field(default=1, ge=1, description="runs behind a printed spread")
+    blocks: list[Block] = Field(min_length=1)
+    added: bool = Field(default=False, description="ours, not one of the paper's")
+
+
 class PaperInfo(Strict):
     key: Slug
     number: str
@@ -221,6 +260,7 @@ class Paper(Strict):
     paper: PaperInfo
     experiments: dict[Slug, Experiment]
     figures: dict[str, Figure]
+    tables: dict[str, Table] = Field(default_factory=dict)
     claims: dict[str, Claim]
 
 

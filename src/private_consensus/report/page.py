@@ -10,7 +10,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from .commands import command
 from .formats import words
 from .reading import Results
-from .views import data, figures, privacy, run, verdicts
+from .views import data, figures, privacy, run, tables, verdicts
 
 
 def page(results: Results) -> str:
@@ -54,7 +54,7 @@ def context(results: Results) -> dict[str, Any]:
 
 
 def paper_view(key: str, results: Results) -> dict[str, Any]:
-    """One paper: its figures with their claims, its choices, its privacy."""
+    """One paper: its figures and tables with their claims, its choices, its privacy."""
     paper = results.papers[key]
     claims = [row for row in results.claims if row["paper"] == key]
     rows = [row for row in results.privacy if row["experiment"] in paper["experiments"]]
@@ -65,11 +65,19 @@ def paper_view(key: str, results: Results) -> dict[str, Any]:
         }
         for name in paper["figures"]
     ]
+    tabled = [
+        {
+            **tables.table(name, paper, results.tables[name], results.scale),
+            "claims": verdicts.of_figure(claims, name),
+        }
+        for name in paper.get("tables", {})
+    ]
     return {
         "key": key,
         **paper["paper"],
         "counts": verdicts.counts(claims),
         "figures": shown,
+        "tables": tabled,
         "choices": figures.choices(paper),
         "privacy": privacy.of_experiments(rows, paper["experiments"]),
     }

@@ -32,6 +32,8 @@ class Results:
         As ``claims.parquet`` and ``privacy.parquet`` hold them.
     facts : mapping
         Figure to ``source``, ``runs``, ``intervals``, ``width``, ``height``.
+    tables : mapping
+        Table to its numbers, see :func:`private_consensus.experiments.tables.table_numbers`.
     cards : list of mapping
         Data cards.
     labels : mapping
@@ -45,6 +47,7 @@ class Results:
     claims: list[Row]
     privacy: list[Row]
     facts: Mapping[str, Row]
+    tables: Mapping[str, pl.DataFrame] = field(default_factory=dict)
     cards: list[Row] = field(default_factory=list)
     labels: Mapping[str, str] = field(default_factory=dict)
     commit: str = "unknown"
@@ -64,13 +67,14 @@ def read_results(
     images: Iterable[str],
     cards: Iterable[str],
     timings: Iterable[str],
+    tables: Iterable[str] = (),
 ) -> Results:
     """Results from the files that the workflow has made.
 
     Parameters
     ----------
-    numbers, images : iterable of str
-        The Parquet and the SVG of each figure, named by it.
+    numbers, images, tables : iterable of str
+        The Parquet and the SVG of each figure, the Parquet of each table, named by it.
     timings : iterable of str
         Snakemake's benchmark files; those that are missing are left out.
     """
@@ -85,6 +89,7 @@ def read_results(
         claims=pl.read_parquet(claims).to_dicts(),
         privacy=pl.read_parquet(privacy).to_dicts(),
         facts={name: {**fact, **sizes[name]} for name, fact in facts.items()},
+        tables={Path(path).stem: pl.read_parquet(path) for path in tables},
         cards=[json.loads(Path(path).read_text()) for path in sorted(set(cards))],
         timings=[
             timing(path.stem, path.read_text()) for path in map(Path, timings) if path.exists()

@@ -14,6 +14,7 @@ import polars as pl
 from ..provenance import atomic_write, settings_hash, write_text
 from .page import page
 from .reading import Results
+from .views.tables import LINKS as TABLE_LINKS
 
 ASSETS = ("report.css", "report.js", "vega.js")
 """Files of ``report/assets``; the last is the Vega runtime, once for all charts."""
@@ -30,13 +31,16 @@ def write_site(results: Results, made: str | Path, folder: str | Path) -> None:
     Parameters
     ----------
     made : path
-        Where ``figures`` and ``data`` of this scale are.
+        Where ``figures``, ``tables`` and ``data`` of this scale are.
     folder : path
         Where the report goes.
     """
     made, folder = Path(made), Path(folder)
     write_assets(folder / "assets")
     write_downloads(results.facts, made, folder / "figures")
+    for name in results.tables:
+        for kind, _ in TABLE_LINKS:
+            _copy(made / "tables" / f"{name}.{kind}", folder / "tables" / f"{name}.{kind}")
     write_text(folder / "index.html", page(results))
 
 

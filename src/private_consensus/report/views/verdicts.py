@@ -49,7 +49,7 @@ def scorecard(claims: Iterable[Row], papers: Mapping[str, Mapping[str, Any]]) ->
 
 def _scored(row: Row, paper: Mapping[str, Any]) -> dict[str, Any]:
     number = paper["paper"]["number"]
-    title = paper["figures"][row["figure"]]["title"]
+    title = {**paper["figures"], **paper.get("tables", {})}[row["figure"]]["title"]
     return {**judged(row), "number": number, "short": short(title, number)}
 
 

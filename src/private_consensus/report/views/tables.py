@@ -1,0 +1,39 @@
+"""Tables: our numbers beside the printed ones."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import polars as pl
+
+from ...experiments.tables import shown
+from ..commands import command
+from ..formats import number
+from .figures import experiment, heading
+
+LINKS = (("csv", "numbers as CSV"), ("md", "Markdown"), ("tex", "LaTeX"))
+
+
+def table(name: str, paper: Mapping[str, Any], numbers: pl.DataFrame, scale: str) -> dict[str, Any]:
+    """A table as the page shows it."""
+    spec = paper["tables"][name]
+    titles, rows = shown(numbers, spec)
+    used = dict.fromkeys(block["experiment"] for block in spec["blocks"])
+    low, high = int(numbers["runs"].min()), int(numbers["runs"].max())
+    source = "; ".join(numbers["source"].unique().sort())
+    return {
+        "name": name,
+        "title": spec["title"],
+        "heading": heading(spec["title"], paper["paper"]["number"]),
+        "caption": spec["caption"],
+        "added": spec["added"],
+        "titles": titles,
+        "rows": rows,
+        "source": source,
+        "surrogate": "surrogate" in source,
+        "runs": number(low) if low == high else f"{number(low)} to {number(high)}",
+        "command": command(name, scale),
+        "links": LINKS,
+        "experiments": [experiment(key, paper["experiments"][key], scale) for key in used],
+    }

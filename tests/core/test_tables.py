@@ -1,0 +1,101 @@
+"""Tables: our numbers beside the printed ones."""
+
+import math
+
+import numpy as np
+import polars as pl
+import pytest
+
+from private_consensus.errors import InvalidInput
+from private_consensus.experiments import tables
+from private_consensus.experiments.schema import Table
+
+VALUES = np.array([0.1, 0.2, 0.4, 0.3])
+METHODS = [
+    {
+        "label": "ours & theirs",
+        "algorithm": "a",
+        "run": "one",
+        "reading": "resolved",
+        "printed": [(1.0, 0.2, 0.06)],
+    }
+]
+
+
+def spec(**changes):
+    block = {"label": "Adult", "experiment": "e", "methods": METHODS}
+    made = {
+        "title": "Table",
+        "caption": "What is shown.",
+        "rows": "epsilon",
+        "row_title": "epsilon",
+        "quantity": "released",
+        "metric": "error",
+        "beside": {"share": ("released", "share")},
+        "printed_runs": 9,
+        "blocks": [block, {**block, "label": "Aardvark"}],
+        **changes,
+    }
+    return Table.model_validate(made).model_dump(mode="json")
+
+
+@pytest.fixture
+def cells():
+    frames = [
+        pl.DataFrame(
+            {
+                "experiment": "e",
+                "algorithm": "a",
+                "variant": "one",
+                "epsilon": epsilon,
+                "quantity": "released",
+                "metric": metric,
+                "run": np.arange(4),
+                "value": values,
+                "source": "adult (mirror)",
+            }
+        )
+        for epsilon in (1.0, 10.0, 100.0)
+        for metric, values in (("error", VALUES * epsilon), ("share", np.full(4, 0.5)))
+    ]
+    return {("e", "a"): pl.concat(frames)}
+
+
+def test_differences_are_in_combined_standard_errors(cells):
+    numbers = tables.table_numbers(spec(values=[1.0, 10.0]), cells)
+    assert numbers["block"].to_list() == ["Adult"] * 2 + ["Aardvark"] * 2
+    assert numbers["row"].to_list() == [1.0, 10.0] * 2
+    first = numbers.row(0, named=True)
+    error = VALUES.std(ddof=1) / 2
+    assert first["value"] == pytest.approx(0.25)
+    assert first["std"] == pytest.approx(VALUES.std(ddof=1))
+    assert first["se"] == pytest.approx(error)
+    assert first["difference"] == pytest.approx(0.05 / math.hypot(0.06 / 3, error))
+    assert first["share"] == 0.5
+    assert numbers.row(1, named=True)["difference"] is None
+
+
+def test_three_formats_hold_the_same_cells(cells):
+    table = spec()
+    numbers = tables.table_numbers(table, cells)
+    markdown, latex = tables.markdown(numbers, table), tables.latex(numbers, table)
+    for text in (markdown, latex):
+        for part in ("Adult", "100", "0.250", "0.129", "adult (mirror)"):
+            assert part in text
+    assert r"ours \& theirs" in latex
+    rows = [line for line in markdown.splitlines() if line.startswith("|")]
+    assert len({line.count("|") for line in rows}) == 1
+    assert latex.count(r"\\") == numbers.height + 1
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"rows": "weather"}, "table.rows: found 'weather'"),
+        ({"values": [3.0]}, r"table.values: found \[3.0\]"),
+        ({"metric": "luck"}, "table: found 'released, luck'"),
+    ],
+)
+def test_a_table_of_what_was_not_measured_is_refused(cells, changes, message):
+    with pytest.raises(InvalidInput, match=message):
+        tables.table_numbers(spec(**changes), cells)

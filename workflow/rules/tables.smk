@@ -1,0 +1,41 @@
+"""Tables by name.  Needs: runs of their cells.  Makes: numbers, CSV, Markdown, LaTeX."""
+
+TABLE_KINDS = ("csv", "md", "tex")
+
+
+# Both make results/{scale}/data; the names of tables are those of the configuration.
+ruleorder: make_table > draw_figure
+
+
+rule make_table:
+    input:
+        runs=lambda w: cell_files("runs", PLAN.cells_of(w.table), w.scale),
+        privacy=lambda w: cell_files("privacy", PLAN.cells_of(w.table), w.scale),
+    output:
+        numbers="results/{scale}/data/{table}.parquet",
+        csv="results/{scale}/tables/{table}.csv",
+        md=report(
+            "results/{scale}/tables/{table}.md",
+            category=lambda w: PLAN.papers[PLAN.paper_of(w.table)].paper.title,
+            labels={"table": "{table}"},
+        ),
+        tex="results/{scale}/tables/{table}.tex",
+    log:
+        "results/{scale}/logs/table.{table}.log",
+    benchmark:
+        "results/{scale}/timings/table.{table}.tsv"
+    wildcard_constraints:
+        table="|".join(PLAN.tables) or "no_table",
+    conda:
+        "../../environment.yml"
+    threads: 1
+    resources:
+        mem_mb=800,
+        runtime=5,
+    params:
+        table=lambda w: PLAN.tables[w.table].model_dump(mode="json"),
+        code=code_of("make_table.py"),
+    message:
+        "table {wildcards.table}"
+    script:
+        "../scripts/make_table.py"

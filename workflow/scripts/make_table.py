@@ -1,0 +1,16 @@
+"""Numbers of a table, and the table in three formats."""
+
+from private_consensus.experiments import tables
+from private_consensus.experiments.results import logged, read, sources, stamp, write
+from private_consensus.provenance import write_text
+
+table, out = snakemake.params.table, snakemake.output
+with logged(snakemake.log[0], table):
+    read_runs = [read(path) for path in snakemake.input.runs]
+    cells = {(runs["experiment"][0], runs["algorithm"][0]): runs for runs in read_runs}
+    numbers = tables.table_numbers(table, cells)
+    source = sources(snakemake.input.runs)
+    write(numbers, out.numbers, stamp(table, snakemake.params.code, source))
+    write_text(out.csv, numbers.write_csv())
+    write_text(out.md, tables.markdown(numbers, table))
+    write_text(out.tex, tables.latex(numbers, table))
