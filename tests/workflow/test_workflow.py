@@ -3,45 +3,14 @@
 import os
 import re
 import shutil
-import subprocess
 import sys
 from pathlib import Path
 
+import polars as pl
 import pytest
-
-ROOT = Path(__file__).parents[2]
-PARTS = (
-    "Snakefile",
-    "workflow",
-    "config",
-    "profiles",
-    "src",
-    "environment.yml",
-    "requirements.txt",
-)
-FIGURE = "showkatbakhsh_extra_reconstruction"
-OTHER = "showkatbakhsh_extra_box"
-RUNS = ["--config", "runs=2", "papers=[showkatbakhsh]"]
+from scratch import FIGURE, OTHER, append, call, copy_to, make, planned, said
 
 pytestmark = pytest.mark.workflow
-
-
-def snakemake(folder: Path, *arguments: str) -> subprocess.CompletedProcess:
-    environment = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1"}
-    environment.pop("PYTHONPATH", None)
-    command = [sys.executable, "-m", "snakemake", "--cores", "1", *arguments]
-    return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True)
-
-
-def copy_to(folder: Path) -> Path:
-    for part in PARTS:
-        source = ROOT / part
-        if source.is_dir():
-            ignore = shutil.ignore_patterns("__pycache__", "*.egg-info")
-            shutil.copytree(source, folder / part, ignore=ignore)
-        else:
-            shutil.copy(source, folder / part)
-    return folder
 
 
 @pytest.fixture(scope="module")
@@ -49,27 +18,8 @@ def made(tmp_path_factory) -> Path:
     """A copy in which two figures have been made at smoke scale."""
     folder = copy_to(tmp_path_factory.mktemp("made"))
     done = make(folder, FIGURE, OTHER)
-    assert done.returncode == 0, done.stderr
+    assert done.returncode == 0, said(done)
     return folder
-
-
-def make(folder: Path, *targets: str, options: tuple[str, ...] = ()) -> subprocess.CompletedProcess:
-    return snakemake(folder, *targets, *options, "--configfile", "config/smoke.yaml", *RUNS)
-
-
-def jobs(done: subprocess.CompletedProcess) -> dict[str, int]:
-    """Rule names and how often each would run, from a dry run's table."""
-    text = done.stdout + done.stderr
-    assert done.returncode == 0, text
-    table = re.search(r"job +count\n-+ +-+\n(.*?)\ntotal", text, re.S)
-    rows = table[1].splitlines() if table else []
-    return {name: int(count) for name, count in (row.split() for row in rows)}
-
-
-def planned(folder: Path) -> dict[str, int]:
-    """Jobs besides the targets, which always ask whether what they rest on is current."""
-    found = jobs(make(folder, FIGURE, OTHER, options=("--dry-run",)))
-    return {name: count for name, count in found.items() if name not in (FIGURE, OTHER)}
 
 
 def test_a_figure_is_a_target_by_name(made):
@@ -86,11 +36,6 @@ def test_a_figure_is_a_target_by_name(made):
 def edited(made, tmp_path):
     """A second copy with the results, to be edited."""
     return Path(shutil.copytree(made, tmp_path / "edited", copy_function=shutil.copy2))
-
-
-def append(folder: Path, file: str, text: str) -> None:
-    path = folder / file
-    path.write_text(path.read_text() + text)
 
 
 LIBRARY = "src/private_consensus"
@@ -134,7 +79,7 @@ def test_an_edit_to_one_experiment_reruns_that_one(edited):
 )
 def test_a_bad_configuration_stops_before_anything_is_written(tmp_path, options, message):
     folder = copy_to(tmp_path)
-    done = snakemake(folder, *options)
+    done = call(folder, [sys.executable, "-m", "snakemake", "--cores", "1", *options])
     assert done.returncode == 1
     assert re.search(message, done.stderr)
     assert "Traceback" not in done.stderr
@@ -148,15 +93,9 @@ def test_an_unknown_figure_is_named(made):
 
 
 def test_numbers_do_not_depend_on_cores_or_on_the_number_of_runs(made, tmp_path):
-    import polars as pl
-
     folder = copy_to(tmp_path)
-    more = [
-        *("--configfile", "config/smoke.yaml"),
-        *("--config", "runs=3", "papers=[showkatbakhsh]"),
-    ]
-    done = snakemake(folder, FIGURE, OTHER, "--cores", "2", *more)
-    assert done.returncode == 0, done.stderr
+    done = make(folder, FIGURE, OTHER, runs=3, cores=2)
+    assert done.returncode == 0, said(done)
     for name in (FIGURE, OTHER):
         file = f"results/smoke/runs/{name}/gradient_descent.parquet"
         first, second = pl.read_parquet(made / file), pl.read_parquet(folder / file)
@@ -173,9 +112,8 @@ def test_a_stale_result_is_refused_even_where_the_records_were_lost(edited):
     assert planned(edited) == {}
     done = make(edited, FIGURE)
     assert done.returncode == 1
-    text = done.stdout + done.stderr
-    assert "made with other code" in text
-    assert "run `snakemake" in text
+    assert "made with other code" in said(done)
+    assert "run `snakemake" in said(done)
 
 
 def test_kept_results_with_new_times_are_kept(edited):

@@ -14,6 +14,7 @@ from typing import Any
 
 import polars as pl
 
+from ..errors import InvalidInput
 from ..provenance import atomic_write, settings_hash
 
 DRAWN = "drawn as the paper describes"
@@ -35,7 +36,8 @@ def write(frame: pl.DataFrame, path: str | Path, mark: Mapping[str, str]) -> Non
 
 def read(path: str | Path) -> pl.DataFrame:
     """The rows of a result, each with the source of its data."""
-    frame = pl.read_parquet(path)
+    with _readable(path):
+        frame = pl.read_parquet(path)
     if "source" in frame.columns:
         return frame
     return frame.with_columns(source=pl.lit(mark_of(path)["source"]))
@@ -43,7 +45,8 @@ def read(path: str | Path) -> pl.DataFrame:
 
 def mark_of(path: str | Path) -> dict[str, str]:
     """The stamp of a result."""
-    found = pl.read_parquet_metadata(path)
+    with _readable(path):
+        found = pl.read_parquet_metadata(path)
     return {key: found.get(key, "") for key in ("settings", "code", "source")}
 
 
@@ -63,6 +66,16 @@ def sources(paths: Iterable[str | Path]) -> str:
     found = [mark_of(path)["source"] for path in paths]
     parts = dict.fromkeys(part for source in found for part in source.split("; "))
     return "; ".join(parts)
+
+
+@contextmanager
+def _readable(path: str | Path) -> Iterator[None]:
+    try:
+        yield
+    except pl.exceptions.ComputeError:
+        raise InvalidInput(
+            str(path), "a damaged file", "a result of this workflow: delete it and call again"
+        ) from None
 
 
 @contextmanager

@@ -63,6 +63,9 @@ def source_note(source: str) -> tuple[str, str]:
     return f"data: {source}", GREY
 
 
+_ATTEMPTS = 200
+
+
 def finish(chart: alt.Chart, title: str, source: str) -> alt.Chart:
     """Title, data source and theme."""
     note, colour = source_note(source)
@@ -82,7 +85,7 @@ def save(chart: alt.Chart, *, json_path: Path, svg: Path, png: Path, pdf: Path) 
     _write(json_path, text.encode())
     _write(svg, drawing.encode())
     _write(png, vlc.svg_to_png(drawing, scale=2))
-    _write(pdf, _in_order(vlc.svg_to_pdf(drawing)))
+    _write(pdf, _document(drawing))
 
 
 def look(styles: Mapping[str, Mapping[str, Any]], names: list[str]) -> dict[str, list]:
@@ -101,8 +104,19 @@ def _numbered_anew(svg: str) -> str:
     return re.sub(r"\bclip\d+\b", lambda found: order.get(found[0], found[0]), svg)
 
 
-def _in_order(pdf: bytes) -> bytes:
-    """References of each resource dictionary sorted: the renderer's order is random."""
+def _document(drawing: str) -> bytes:
+    """PDF of an SVG, always the same.
+
+    The renderer puts fonts and references in random order. References can be sorted; fonts are
+    numbered objects, so the drawing is rendered again until they come in alphabetical order.
+    """
+    import vl_convert as vlc
+
+    for _ in range(_ATTEMPTS):
+        pdf = vlc.svg_to_pdf(drawing)
+        fonts = re.findall(rb"/FontName /[A-Z]+\+(\S+)", pdf)
+        if fonts == sorted(fonts):
+            break
     references = rb"<<\n((?:\s+/\w+ \d+ \d+ R\n)+)"
     return re.sub(references, lambda found: b"<<\n" + _sorted_lines(found[1]), pdf)
 

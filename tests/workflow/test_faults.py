@@ -1,0 +1,203 @@
+"""Faults: nothing half-written is taken for done, the message helps, the next call finishes.
+
+``docs/faults.yaml`` says for each what happens; a test here makes it happen.
+"""
+
+import errno
+import os
+import re
+import resource
+import shutil
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import polars as pl
+import psutil
+import pytest
+import yaml
+from scratch import FIGURE, ROOT, call, command, copy_to, environment, make, said
+
+from private_consensus.errors import InvalidInput
+from private_consensus.experiments import results
+from private_consensus.provenance import atomic_write
+
+pytestmark = pytest.mark.workflow
+
+RUNS = 1500
+CELL = f"results/smoke/runs/{FIGURE}/gradient_descent.parquet"
+LOG = f"results/smoke/logs/{FIGURE}.gradient_descent.log"
+UNLOCK = ("--unlock",)
+
+
+@pytest.fixture(scope="module")
+def pristine(tmp_path_factory) -> Path:
+    return copy_to(tmp_path_factory.mktemp("pristine"))
+
+
+@pytest.fixture(scope="module")
+def reference(pristine, tmp_path_factory) -> dict[str, bytes]:
+    """What an undisturbed call makes."""
+    folder = shutil.copytree(pristine, tmp_path_factory.mktemp("undisturbed") / "copy")
+    assert make(folder, FIGURE, runs=RUNS).returncode == 0
+    return made_in(folder)
+
+
+@pytest.fixture
+def folder(pristine, tmp_path) -> Path:
+    return shutil.copytree(pristine, tmp_path / "copy")
+
+
+def made_in(folder: Path) -> dict[str, bytes]:
+    kinds = ("runs", "data", "figures")
+    files = [f for kind in kinds for f in (folder / "results/smoke" / kind).rglob("*.*")]
+    return {str(f.relative_to(folder)): f.read_bytes() for f in files}
+
+
+def begun(folder: Path, *, cores: int = 1) -> subprocess.Popen:
+    """A call whose cell is being computed."""
+    process = subprocess.Popen(
+        command(FIGURE, runs=RUNS, cores=cores), cwd=folder, env=environment(),
+        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True,
+    )  # fmt: skip
+    log = folder / LOG
+    for _ in range(600):
+        if log.exists() and " runs" in log.read_text():
+            return process
+        time.sleep(0.05)
+    process.kill()
+    raise AssertionError("the cell did not begin")
+
+
+def jobs_of(process: subprocess.Popen) -> list[psutil.Process]:
+    children = psutil.Process(process.pid).children(recursive=True)
+    return [c for c in children if "run_cell" in " ".join(c.cmdline())]
+
+
+def finishes_like(folder: Path, reference: dict[str, bytes]) -> None:
+    """The next call ends well with the undisturbed bytes."""
+    done = make(folder, FIGURE, runs=RUNS)
+    assert done.returncode == 0, said(done)
+    assert made_in(folder) == reference
+
+
+def test_a_killed_job_is_named_and_leaves_nothing(folder, reference):
+    process = begun(folder)
+    [job] = jobs_of(process)[-1:]
+    job.kill()
+    output = process.communicate()[0]
+    assert process.returncode == 1
+    assert "Error in rule run_cell" in output
+    assert not (folder / CELL).exists()
+    finishes_like(folder, reference)
+
+
+def test_a_killed_main_process_asks_for_an_unlock(folder, reference):
+    process = begun(folder)
+    orphans = jobs_of(process)
+    os.kill(process.pid, signal.SIGKILL)
+    for orphan in orphans:
+        orphan.kill()
+    psutil.wait_procs(orphans, timeout=10)
+    process.communicate()
+    assert not (folder / CELL).exists()
+    blocked = make(folder, FIGURE, runs=RUNS)
+    assert blocked.returncode == 1
+    assert "--unlock" in said(blocked)
+    assert make(folder, *UNLOCK, runs=RUNS).returncode == 0
+    finishes_like(folder, reference)
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_polite_stop_needs_nothing_afterwards(folder, reference, number):
+    process = begun(folder)
+    os.kill(process.pid, number)
+    process.communicate(timeout=120)
+    assert process.returncode != 0
+    if (folder / CELL).exists():
+        assert pl.read_parquet(folder / CELL)["run"].n_unique() == RUNS
+    finishes_like(folder, reference)
+
+
+def test_two_calls_at_once(folder, reference):
+    first = begun(folder)
+    second = make(folder, FIGURE, runs=RUNS)
+    assert second.returncode == 1
+    assert "lock" in said(second).lower()
+    output = first.communicate(timeout=120)[0]
+    assert first.returncode == 0, output
+    assert made_in(folder) == reference
+
+
+def test_a_full_disk_is_named_and_leaves_nothing(folder, reference):
+    """A limit on the size of files stands for the disk: the write fails in its middle."""
+    limit = 20_000
+
+    def shrink():
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
+
+    assert len(reference[CELL]) > limit
+    done = call(folder, command(FIGURE, runs=RUNS), preexec_fn=shrink)
+    assert done.returncode == 1
+    assert re.search(r"File too large|No space left", said(done))
+    assert not list((folder / "results/smoke/runs").rglob("*.*"))
+    finishes_like(folder, reference)
+
+
+def test_a_write_on_a_full_disk_keeps_the_old_file(tmp_path):
+    target = tmp_path / "result.parquet"
+    target.write_bytes(b"old")
+    with pytest.raises(OSError, match="No space left"), atomic_write(target) as part:
+        part.write_bytes(b"half")
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+    assert target.read_bytes() == b"old"
+    assert [file.name for file in tmp_path.iterdir()] == ["result.parquet"]
+
+
+def test_a_results_folder_that_cannot_be_written_is_named(folder, reference):
+    """A file in its place: permissions would not stop a super-user."""
+    (folder / "results").write_text("not a folder")
+    done = make(folder, FIGURE, runs=RUNS)
+    assert done.returncode == 1
+    assert re.search(r"(Not a directory|File exists|Permission).*results", said(done), re.S)
+    (folder / "results").unlink()
+    finishes_like(folder, reference)
+
+
+def test_a_corrupted_intermediate_file_is_named(folder, reference):
+    assert make(folder, FIGURE, runs=RUNS).returncode == 0
+    cell = folder / CELL
+    cell.write_bytes(cell.read_bytes()[:-100])
+    done = make(folder, FIGURE, runs=RUNS)
+    assert done.returncode == 1
+    assert f"{CELL}: found 'a damaged file'" in said(done)
+    assert "delete it" in said(done)
+    cell.unlink()
+    finishes_like(folder, reference)
+
+
+def test_a_damaged_result_is_refused_by_name(tmp_path):
+    path = tmp_path / "x.parquet"
+    results.write(pl.DataFrame({"a": range(1000)}), path, results.stamp({}, "", ""))
+    path.write_bytes(path.read_bytes()[:50])
+    for reader in (results.read, results.mark_of):
+        with pytest.raises(InvalidInput, match=r"x.parquet: found 'a damaged file'"):
+            reader(path)
+
+
+def test_results_without_records_and_an_interruption_lead_to_the_same_bytes(folder, reference):
+    process = begun(folder)
+    os.kill(process.pid, signal.SIGTERM)
+    process.communicate(timeout=120)
+    shutil.rmtree(folder / ".snakemake")
+    finishes_like(folder, reference)
+
+
+def test_every_fault_told_in_the_documentation_has_its_test():
+    told = yaml.safe_load((ROOT / "docs/faults.yaml").read_text())
+    tests = {name for file in Path(__file__).parent.glob("test_*.py")
+             for name in re.findall(r"^def (test_\w+)", file.read_text(), re.M)}  # fmt: skip
+    assert {fault["test"] for fault in told} <= tests
+    assert len(told) >= 10
