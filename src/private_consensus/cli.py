@@ -114,7 +114,7 @@ def _describe(options) -> None:
     OUT.print(inspect.getdoc(module), highlight=False, markup=False)
     OUT.print("\n" + (inspect.getdoc(built) or ""), highlight=False, markup=False)
     if inspect.isclass(built):
-        OUT.print(f"\nHides: {built.relation}", highlight=False)
+        OUT.print(f"\nHides: {built().relation}", highlight=False)
         _print_table(
             ["parameter", "default"], [(f.name, repr(f.default)) for f in dataclasses.fields(built)]
         )

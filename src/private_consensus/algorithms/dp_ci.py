@@ -251,7 +251,7 @@ def coupling(problem, network, t: float) -> np.ndarray:
 
 @lru_cache(maxsize=4)
 def _spread_laplacian(adjacency: bytes, shape: tuple[int, ...], dim: int) -> np.ndarray:
-    r""":math:`L \otimes I_n` of a graph or of a stack of graphs, given as bytes to be remembered."""
+    r""":math:`L \otimes I_n` of one graph or of a stack, given as bytes to be remembered."""
     lap = laplacian(np.frombuffer(adjacency, dtype=bool).reshape(shape))
     size = shape[-1] * dim
     blocks = lap[..., :, None, :, None] * np.eye(dim)[:, None, :]

@@ -1,0 +1,575 @@
+"""DP-CI: the observations, the iteration, its exact moments, and what it gives away."""
+
+from dataclasses import replace
+from functools import reduce
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+from scipy.stats import kstest, laplace, norm, uniform
+
+from private_consensus import networks, plotting
+from private_consensus.algorithms.base import stack
+from private_consensus.algorithms.dp_ci import DPCI, coupling
+from private_consensus.algorithms.dp_ci_moments import DPCIMoments, constants_of
+from private_consensus.errors import InvalidInput
+from private_consensus.experiments import plan as planning
+from private_consensus.experiments.cells import run_cell
+from private_consensus.experiments.numbers import figure_numbers
+from private_consensus.experiments.schema import read_yaml
+from private_consensus.privacy import Budget, account
+from private_consensus.problems import linear_observation as observation
+from private_consensus.randomness import Streams
+from private_consensus.simulation import Setting, Watch, simulate
+
+CONFIG = Path(__file__).parents[2] / "config"
+EDGES = [(1, 2), (1, 4), (2, 3), (2, 5), (3, 4), (4, 5)]
+SIMULATION = {"c": 2.0, "shift": 2.0, "initial_noise": True}
+DAMPED = {"schedule": "exponential", "c": 1.0, "q": 0.4, "p": 0.8, "initial_noise": True}
+FAMILY_LEVEL = 1e-3
+TWO_ROWS = {  # three agents, each of whom sees two numbers at a time
+    "theta": [0.5, -2.0, 1.0],
+    "initial": [0.0, 0.0, 0.0],
+    "noise": 0.3,
+    "constant": [[[1, 0, 0], [0, 1, 0]], [[0, 1, 1], [0, 0, 2]], [[1, 1, 0], [0.5, 0, -1]]],
+    "sine": [[[0, 1, 0], [0, 0, 0]], [[0, 0, 0], [1, 0, 0]], [[0, 0, 0], [0, -1, 0]]],
+    "cosine": [[[0, 0, 0], [1, 0, 0]], [[0, 0, 1], [0, 0, 0]], [[0, 0, 0.5], [0, 0, 0]]],
+}
+
+
+@pytest.fixture
+def problem(streams):
+    return observation.build(streams, 5, **observation.EXAMPLE)
+
+
+@pytest.fixture
+def network(streams):
+    return networks.build(streams, "edges", 5, edges=EDGES)
+
+
+@pytest.fixture(scope="module")
+def plan():
+    config = {**read_yaml(CONFIG / "config.yaml"), "papers": ["wang"], "scale": "smoke"}
+    return planning.load(config, CONFIG)
+
+
+class Seen:
+    """All quantities of a run, by iteration."""
+
+    def __init__(self):
+        self.at: dict[int, dict] = {}
+
+    def __call__(self, t, active, seen):
+        self.at.setdefault(t, {}).update(seen)
+
+
+def run(algorithm, problem, network, streams, horizon) -> Seen:
+    seen = Seen()
+    algorithm.run(problem, network, streams, np.array([horizon]), seen)
+    return seen
+
+
+# --- Observations ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("t", [0, 1, 5, 11, 400])
+def test_matrices_are_the_printed_ones(problem, t):
+    s, c = np.sin(t), np.cos(t)
+    printed = [[1 + s, 0], [1 - c, 0], [0, 1 + c], [1, 1 - s], [1, 0.5 * s]]
+    assert np.allclose(problem.matrices(t)[:, 0], printed)
+
+
+def test_measurements_are_linear_with_uniform_noise(problem, streams):
+    units = problem.observation_noise(Streams(1, tuple(range(400)), streams.groups))
+    noise = []
+    for t in range(5):
+        measured = problem.data(t, next(units))
+        noise.append(measured - problem.matrices(t) @ problem.theta)
+    noise = np.concatenate([n.ravel() for n in noise])
+    assert kstest(noise, uniform(-0.2, 0.4).cdf).pvalue > 0.01
+    assert kstest(noise, uniform(-0.21, 0.42).cdf).pvalue < 1e-3
+    assert noise.var() == pytest.approx(problem.noise_variance, rel=0.03)
+    assert problem.noise_variance == pytest.approx(0.4**2 / 12)
+
+
+def test_the_largest_row_norm_is_a_supremum_that_is_approached(problem):
+    assert problem.largest_row_norm == pytest.approx(3.0, abs=1e-9)
+    norms = np.array([problem.row_norm(t) for t in range(5000)])
+    assert norms.max() <= problem.largest_row_norm
+    assert norms.max() > 3.0 - 1e-4
+    assert norms.argmax() % 5 == 3  # agent 4
+
+
+@pytest.mark.parametrize("example", [observation.EXAMPLE, TWO_ROWS])
+def test_a_change_of_a_measurement_moves_the_innovation_by_the_row_norm_at_most(streams, example):
+    problem = observation.build(streams, len(example["constant"]), **example)
+    rng = np.random.default_rng(0)
+    for t in range(20):
+        H, bound = problem.matrices(t), problem.row_norm(t)
+        change = rng.laplace(size=(50, *H.shape[:2]))
+        change /= np.abs(change).sum(-1, keepdims=True)
+        moved = np.abs(np.einsum("imk,rim->rik", H, change)).sum(-1)
+        assert (moved <= bound + 1e-12).all()
+        worst = np.abs(H).sum(-1).argmax(-1)
+        corner = np.eye(H.shape[1])[worst]
+        attained = np.abs(np.einsum("imk,im->ik", H, corner)).sum(-1)
+        assert np.allclose(attained, bound)
+
+
+def test_gram_is_the_block_diagonal_of_the_agents(streams):
+    problem = observation.build(streams, 3, **TWO_ROWS)
+    for t in (0, 2, 9):
+        expected = np.zeros((9, 9))
+        for i, H in enumerate(problem.matrices(t)):
+            expected[3 * i : 3 * i + 3, 3 * i : 3 * i + 3] = H.T @ H
+        assert np.allclose(problem.gram(t), expected)
+
+
+def test_the_gradient_is_that_of_the_time_average(streams):
+    problem = observation.build(streams, 3, **TWO_ROWS)
+    times = 2 * np.pi * np.arange(16) / 16
+    x, direction = np.random.default_rng(1).normal(size=(2, 3, 3))
+
+    def objective(x):
+        misses = [np.einsum("imk,ik->im", problem.matrices(t), x - problem.theta) for t in times]
+        return 0.5 * np.mean([(miss**2).sum(-1) for miss in misses], axis=0)
+
+    exact = (problem.gradient(x) * direction).sum(-1)
+    difference = (objective(x + 1e-4 * direction) - objective(x - 1e-4 * direction)) / 2e-4
+    assert np.allclose(difference, exact, rtol=1e-6)
+    assert np.allclose(problem.gradient(np.tile(problem.theta, (3, 1))), 0)
+
+
+# --- The iteration --------------------------------------------------------------------------------
+
+
+def reference(algorithm, problem, adjacency, streams, horizon, place):
+    """Eq. (3) for the run at one place of the block, agent by agent."""
+    start = streams.draw("noise", "laplace", problem.initial.shape, "initial message")[place]
+    draws = algorithm.draws(problem, streams)
+    x = problem.initial.copy()
+    sent = x + algorithm.noise_scale(problem, 0) * start
+    for t in range(horizon):
+        unit = next(draws)
+        y, H = problem.data(t, unit.observation)[place], problem.matrices(t)
+        for i in range(problem.n_agents):
+            apart = sum(sent[i] - sent[j] for j in range(problem.n_agents) if adjacency[i, j])
+            missed = y[i] - H[i] @ sent[i]
+            x[i] = sent[i] - algorithm.step_size(t) * (apart - H[i].T @ missed)
+        sent = x + algorithm.noise_scale(problem, t + 1) * unit.noise[place]
+    return x, sent
+
+
+@pytest.mark.parametrize("graph", ["printed", "ring", "erdos_renyi"])
+@pytest.mark.parametrize("schedule", [SIMULATION, DAMPED, {"gamma": 0.6, "hmax": "time_varying"}])
+def test_the_batched_algorithm_equals_a_loop_over_runs_and_agents(streams, graph, schedule):
+    if graph == "printed":
+        network = networks.build(streams, "edges", 5, edges=EDGES)
+        problem = observation.build(streams, 5, **observation.EXAMPLE)
+    else:
+        options = {"probability": 0.6} if graph == "erdos_renyi" else {}
+        network = networks.build(streams, graph, 7, **options)
+        problem = observation.build(streams, 7, **observation.EXAMPLE)
+    algorithm = DPCI(**schedule).calibrate(Budget(1.0), problem, network, 9)
+    last = run(algorithm, problem, network, streams, 9).at[9]
+    graphs = np.broadcast_to(network.adjacency, (12, *network.adjacency.shape[-2:]))
+    for place in (0, 5, 11):
+        x, sent = reference(algorithm, problem, graphs[place], streams, 9, place)
+        assert np.allclose(last["internal"][0, place], x, rtol=1e-11, atol=1e-11)
+        assert np.allclose(last["released"][0, place], sent, rtol=1e-11, atol=1e-11)
+
+
+def test_agents_with_several_rows_follow_the_same_equation(streams):
+    problem = observation.build(streams, 3, **TWO_ROWS)
+    network = networks.build(streams, "path", 3)
+    algorithm = DPCI(gamma=0.8).calibrate(Budget(2.0), problem, network, 6)
+    last = run(algorithm, problem, network, streams, 6).at[6]["internal"]
+    x, _ = reference(algorithm, problem, network.adjacency, streams, 6, 3)
+    assert np.allclose(last[0, 3], x, rtol=1e-11, atol=1e-11)
+
+
+def test_without_any_noise_the_agents_find_the_parameter(streams, network):
+    exact = observation.build(streams, 5, **{**observation.EXAMPLE, "noise": 0.0})
+    silent = DPCI(gamma=0.6).calibrate(Budget(np.inf), exact, network, 3000)
+    at = run(silent, exact, network, streams, 3000).at
+    assert exact.squared_error(at[3000]["internal"]).max() < 1e-12
+    assert at[3000]["internal"] == pytest.approx(at[3000]["released"])
+    assert np.isinf(account(silent.releases(exact, network, 9), 0.0).epsilon)
+
+
+def test_measurement_noise_alone_does_not_prevent_convergence(problem, network, streams):
+    silent = DPCI(**SIMULATION).calibrate(Budget(np.inf), problem, network, 3000)
+    at = run(silent, problem, network, streams, 3000).at
+    errors = [problem.squared_error(at[t]["internal"]).mean() for t in (30, 300, 3000)]
+    assert errors[0] > 5 * errors[1] > 25 * errors[2]
+
+
+def test_a_batch_of_settings_equals_the_settings_one_by_one(problem, network, streams):
+    for cls in (DPCI, DPCIMoments):
+        settings = [
+            cls(gamma=gamma).calibrate(Budget(epsilon), problem, network, 8)
+            for gamma, epsilon in ((0.6, 0.1), (1.0, 0.8), (0.8, 3.2))
+        ]
+        horizons, seen = [8, 5, 7], {}
+
+        def keep(t, active, shown, seen=seen):
+            for place, setting in enumerate(active):
+                seen.setdefault((setting, t), {}).update({k: v[place] for k, v in shown.items()})
+
+        stack(settings).run(problem, network, streams, np.array(horizons), keep)
+        for index, (algorithm, horizon) in enumerate(zip(settings, horizons, strict=True)):
+            alone = run(algorithm, problem, network, streams, horizon).at[horizon]
+            for quantity, values in alone.items():
+                batched = seen[index, horizon][quantity]
+                assert np.allclose(batched, values[0], rtol=1e-12, atol=0), quantity
+                assert cls is DPCIMoments or np.array_equal(batched, values[0]), quantity
+            assert (index, horizon + 1) not in seen
+
+
+def environment(block):
+    problem = observation.build(block, 5, **observation.EXAMPLE)
+    return problem, networks.build(block, "edges", 5, edges=EDGES)
+
+
+def test_more_runs_keep_the_bytes_of_the_earlier_ones():
+    watch = Watch((("internal", "squared_error"), ("released", "agent_3_2")), frozenset({1, 4}))
+    setting = Setting(DPCI(**SIMULATION), Budget(0.4), 6)
+
+    def measured(runs):
+        found = simulate([setting], environment, root=3, groups={}, runs=runs, watch=watch, block=4)
+        return found.values[0]
+
+    few, many = measured(5), measured(11)
+    assert all(few[key].tobytes() == many[key][:5].tobytes() for key in many)
+
+
+# --- Noise and privacy ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("options", "epsilon", "printed"),
+    [
+        (SIMULATION, 0.8, lambda t: 3 / (2 * (t + 1))),
+        (SIMULATION, 0.4, lambda t: 3 / (t + 1)),
+        (DAMPED, 2.0, lambda t: 0.6 * 0.8**t),
+    ],
+)
+def test_noise_of_the_simulation_is_the_printed_one(problem, network, options, epsilon, printed):
+    algorithm = DPCI(**options).calibrate(Budget(epsilon), problem, network, 400)
+    for t in (0, 1, 2, 50):
+        assert algorithm.noise_scale(problem, t) == pytest.approx(printed(t), rel=1e-9)
+    silent = replace(algorithm, initial_noise=False)
+    assert silent.noise_scale(problem, 0) == 0
+    assert silent.noise_scale(problem, 1) == algorithm.noise_scale(problem, 1)
+
+
+def test_noise_scale_is_right_both_ways(problem, network, streams):
+    many = Streams(streams.root, tuple(range(300)), streams.groups)
+    algorithm = DPCI(**SIMULATION).calibrate(Budget(0.8), problem, network, 20)
+    at = run(algorithm, problem, network, many, 20).at
+    sent = algorithm.start(problem, network, many, 1).sent - problem.initial
+    drawn = {0: sent} | {t: at[t]["released"] - at[t]["internal"] for t in (1, 7, 20)}
+    for t, noise in drawn.items():
+        scale = 3 / (2 * (t + 1))
+        assert kstest(noise.ravel(), laplace(scale=scale).cdf).pvalue > 0.001
+        assert kstest(noise.ravel(), laplace(scale=1.5 * scale).cdf).pvalue < 1e-3
+        assert kstest(noise.ravel(), laplace(scale=scale / 1.5).cdf).pvalue < 1e-3
+
+
+def test_noise_that_varies_with_time_is_never_larger(problem, network):
+    constant = DPCI(noise=1.0)
+    varying = replace(constant, hmax="time_varying")
+    scales = [[a.noise_scale(problem, t) for t in range(1, 500)] for a in (constant, varying)]
+    assert (np.array(scales[1]) <= np.array(scales[0]) + 1e-15).all()
+    assert np.mean(scales[1]) < 0.9 * np.mean(scales[0])
+
+
+def test_one_changed_measurement_reaches_one_message_by_the_stated_sensitivity(
+    problem, network, streams
+):
+    """Given the messages sent before, x(t) differs at one t only, by alpha(t-1) delta S(H)."""
+    algorithm = DPCI(hmax="time_varying").calibrate(Budget(0.5), problem, network, 12)
+    at = run(algorithm, problem, network, streams, 12).at
+    draws = list(zip(range(12), algorithm.draws(problem, streams), strict=False))
+    changed_at = 4
+    agent = int(problem.row_norm(changed_at).argmax())
+    for t, draw in draws[1:]:
+        state = algorithm.start(problem, network, streams, 1)._replace(sent=at[t]["released"])
+        shift = np.zeros_like(draw.observation)
+        if t == changed_at:
+            shift[:, agent] = algorithm.delta / (2 * problem.noise)
+        other = draw._replace(observation=draw.observation + shift)
+        moved = algorithm.step(state, problem, network, other, t + 1).x - at[t + 1]["internal"]
+        distance = np.abs(moved).sum((-2, -1)).max()
+        if t != changed_at:
+            assert distance < 1e-12
+            continue
+        assert distance / algorithm.noise_scale(problem, t + 1) == pytest.approx(0.5)
+        assert np.abs(np.delete(moved, agent, axis=-2)).max() < 1e-12
+
+
+def accounted(algorithm, problem, network, horizon):
+    stated = algorithm.statements(Budget(9.0), problem, network, horizon)
+    return {
+        str(one.relation): account(one.releases(problem, network, horizon), 0.0).epsilon
+        for one, _ in stated
+    }
+
+
+@pytest.mark.parametrize("horizon", [1, 7, 400])
+def test_a_measurement_costs_epsilon_and_a_stream_T_times_that(problem, network, horizon):
+    algorithm = DPCI(**SIMULATION).calibrate(Budget(0.8), problem, network, horizon)
+    found = accounted(algorithm, problem, network, horizon)
+    assert found["replace one measurement"] == pytest.approx(0.8)
+    assert found["replace one stream"] == pytest.approx(0.8 * horizon)
+    assert algorithm.epsilon_by_formula(0.0, problem, network, horizon) == pytest.approx(
+        0.8 * horizon
+    )
+
+
+def test_exponential_steps_cost_less_than_the_formula(problem, network):
+    """Sum over messages with data: q/(p-q) = 1 in the limit; the costliest q/p; printed 2."""
+    algorithm = DPCI(**DAMPED).calibrate(Budget(2.0), problem, network, 60)
+    assert algorithm.noise == pytest.approx(1.0)
+    for horizon in (1, 5, 60):
+        found = accounted(algorithm, problem, network, horizon)
+        assert found["replace one measurement"] == pytest.approx(0.5)
+        assert found["replace one stream"] == pytest.approx(1 - 0.5**horizon)
+        assert algorithm.epsilon_by_formula(0.0, problem, network, horizon) == pytest.approx(2.0)
+
+
+def test_a_budget_for_the_stream_is_shared_among_its_messages(problem, network):
+    algorithm = DPCI(unit="stream").calibrate(Budget(3.0), problem, network, 30)
+    found = accounted(algorithm, problem, network, 30)
+    assert found["replace one stream"] == pytest.approx(3.0)
+    assert found["replace one measurement"] == pytest.approx(0.1)
+
+
+def test_both_statements_stand_in_the_privacy_table_of_one_run(plan):
+    _, privacy = run_cell(plan.cell("wang_fig3", "dp_ci_moments"), {})
+    assert privacy["relation"].to_list() == ["replace one measurement", "replace one stream"]
+    assert privacy["epsilon_claimed"].to_list() == pytest.approx([2.0, 2.0])
+    assert privacy["epsilon_accountant"].to_list() == pytest.approx([0.5, 1.0])
+    assert set(privacy["verdict"]) == {"holds"}
+
+
+# --- Exact moments --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("schedule", [SIMULATION, DAMPED, {"gamma": 0.6}])
+def test_moments_are_the_sum_over_all_noises_that_went_in(problem, network, streams, schedule):
+    """X(T) - Theta* written out as a weighted sum of independent noises."""
+    horizon = 7
+    algorithm = DPCIMoments(**schedule).calibrate(Budget(0.8), problem, network, horizon)
+    factors = [
+        np.eye(10) - algorithm.step_size(t) * coupling(problem, network, t) for t in range(horizon)
+    ]
+    covariance = np.zeros((10, 10))
+    for t in range(horizon):
+        after = reduce(np.matmul, factors[:t:-1], np.eye(10))
+        H = np.zeros((10, 5))
+        for i in range(5):
+            H[2 * i : 2 * i + 2, i] = problem.matrices(t)[i, 0]
+        private = after @ factors[t] * algorithm.noise_scale(problem, t)
+        measured = after @ H * algorithm.step_size(t)
+        covariance += 2 * private @ private.T + 0.4**2 / 12 * measured @ measured.T
+    mean = reduce(np.matmul, factors[::-1]) @ (problem.initial - problem.theta).ravel()
+    last = run(algorithm, problem, network, streams, horizon).at[horizon]
+    assert np.allclose(last["mean"][0, 0].ravel() - np.tile(problem.theta, 5), mean)
+    assert last["squared_error"][0, 0] == pytest.approx((np.trace(covariance) + mean @ mean) / 5)
+    centring = np.kron(np.eye(5) - 0.2, np.eye(2))
+    apart = np.trace(centring @ (covariance + np.outer(mean, mean))) / 5
+    assert last["disagreement"][0, 0] == pytest.approx(apart)
+
+
+def shortened(cell, *, horizon, runs, louder=1.0):
+    """A cell of the configuration, cut short; ``louder`` multiplies the privacy noise."""
+    settings = []
+    for setting in cell["settings"]:
+        budget = {**setting["budget"], "epsilon": setting["budget"]["epsilon"] / louder}
+        settings.append({**setting, "horizon": horizon, "budget": budget})
+    return {**cell, "settings": settings, "runs": runs}
+
+
+def largest_z(plan, experiment, *, horizon, louder=1.0, runs=2000):
+    """Monte-Carlo error and disagreement against the exact ones, at all points plotted."""
+    short = {"horizon": horizon, "runs": runs}
+    measured, _ = run_cell(shortened(plan.cell(experiment, "dp_ci"), louder=louder, **short), {})
+    exact, _ = run_cell(shortened(plan.cell(experiment, "dp_ci_moments"), **short), {})
+    names = {"squared_error": "squared_error", "consensus_error": "disagreement"}
+    axes = [a for a in ("gamma", "epsilon") if a in measured.columns]
+    keys = [*axes, "t", "quantity"]
+    mean = (
+        measured.filter(pl.col("metric").is_in(list(names)), pl.col("variant") == "resolved")
+        .with_columns(quantity=pl.col("metric").replace_strict(names))
+        .group_by(keys)
+        .agg(mean=pl.col("value").mean(), error=pl.col("value").std() / np.sqrt(runs))
+    )
+    both = mean.join(exact.filter(pl.col("variant") == "resolved"), on=keys)
+    z = ((both["mean"] - both["value"]) / both["error"]).abs()
+    return float(z.max()), float(norm.isf(FAMILY_LEVEL / 2 / both.height)), both.height
+
+
+CASES = [("wang_extra_mse", 150), ("wang_extra_simulation", 150), ("wang_fig3", 60)]
+
+
+@pytest.mark.parametrize(("experiment", "horizon"), CASES)
+def test_monte_carlo_agrees_with_the_exact_moments(plan, experiment, horizon):
+    """Largest |z| over all plotted points, Bonferroni's bound at a family-wise level of 1e-3."""
+    found, bound, points = largest_z(plan, experiment, horizon=horizon)
+    assert points >= 100
+    assert found < bound
+
+
+@pytest.mark.parametrize(("experiment", "horizon"), CASES)
+def test_a_tenth_more_or_less_noise_does_not_agree(plan, experiment, horizon):
+    for louder in (1.1, 0.9):
+        found, bound, _ = largest_z(plan, experiment, horizon=horizon, louder=louder)
+        assert found > bound
+
+
+def test_moments_need_no_random_number_and_run_once(plan, problem, network, streams):
+    runs, _ = run_cell(plan.cell("wang_extra_exponential", "dp_ci_moments"), {})
+    assert runs["run"].unique().to_list() == [0]
+    other = Streams(99, (5, 6), {})
+    algorithm = DPCIMoments(**DAMPED, noise=1.0)
+    first, second = (run(algorithm, problem, network, s, 9).at[9] for s in (streams, other))
+    assert all(np.array_equal(first[key], second[key]) for key in first)
+
+
+def test_moments_of_many_graphs_at_once_are_refused(problem, streams):
+    network = networks.build(streams, "erdos_renyi", 5, probability=0.7)
+    with pytest.raises(InvalidInput, match=r"network.name: found 'one graph a run'"):
+        run(DPCIMoments(), problem, network, streams, 3)
+
+
+def test_constants_of_the_theorems(problem, network):
+    """b0 is at most the quotient of any vector, hence at most eta_0/N on the consensus one."""
+    found = constants_of(problem, network, 2000)
+    eigenvalues = [np.linalg.eigvalsh(coupling(problem, network, t))[0] for t in range(2000)]
+    assert found.least_eigenvalue == pytest.approx(min(eigenvalues))
+    assert found.laplacian_norm == pytest.approx(5.0)
+    assert found.least_eigenvalue <= found.eta0 / 5 + 1e-12
+    v = np.random.default_rng(0).normal(size=(100, 10))
+    for t in (0, 3, 77):
+        quotient = np.einsum("ri,ij,rj->r", v, coupling(problem, network, t), v) / (v**2).sum(-1)
+        assert (quotient >= found.least_eigenvalue).all()
+
+
+def test_the_bound_of_theorem_4_16_is_the_printed_sum(problem, network, streams):
+    algorithm = DPCIMoments(**DAMPED, noise=1.0)
+    last = run(algorithm, problem, network, streams, 50).at[50]
+    k = constants_of(problem, network, 50)
+    noise = 2 * 5 * 2 * 0.2**2 * 3.0**2
+    printed = (
+        np.exp((2 * k.printed_b0 * 1.4 - 2 * 25 - 2 * k.gamma0**2) / 0.84) * 5 * 1.36
+        + 3 * noise / 0.36
+        + 3 * 0.16 * k.gamma0 * 5 * 0.4**2 / 12 / 0.84
+        + 3 * 0.16 * (5 + k.gamma0) ** 2 * noise / (1 - 0.16 * 0.64)
+    )
+    assert last["theorem_4_16"][0, 0] == pytest.approx(printed / 5)
+
+
+# --- Figures --------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def small(plan):
+    """Every cell with few runs and iterations."""
+    cells = {}
+    for pair in plan.cells():
+        cell = plan.cell(*pair)
+        horizon = min(cell["settings"][0]["horizon"], 400 if "exponential" in pair[0] else 60)
+        cells[pair] = run_cell(shortened(cell, horizon=horizon, runs=2), {})
+    return cells
+
+
+@pytest.mark.parametrize("figure", [
+    "wang_fig1", "wang_fig2", "wang_fig3", "wang_extra_mse", "wang_extra_choices",
+    "wang_extra_exponential",
+])  # fmt: skip
+def test_every_figure_is_drawn_from_its_numbers(plan, small, figure):
+    spec = plan.drawing(figure)
+    numbers = figure_numbers(spec["panels"], small, source="made")
+    styles = {name: style.model_dump() for name, style in plan.styles.items()}
+    chart = plotting.draw(figure, "wang", numbers, spec, styles).to_dict()
+    assert chart["datasets"] and all(len(rows) > 0 for rows in chart["datasets"].values())
+
+
+def test_the_graph_lists_nodes_and_edges(plan):
+    numbers = figure_numbers(plan.drawing("wang_fig1")["panels"], {}, source="made")
+    nodes, edges = (numbers.filter(pl.col("kind") == kind) for kind in ("node", "edge"))
+    assert nodes["node"].to_list() == [1, 2, 3, 4, 5]
+    assert edges.select("edge_from", "edge_to").rows() == EDGES
+    ends = edges.join(nodes.select(edge_to="node", u="x", v="y"), on="edge_to")
+    assert (ends["x_end"] == ends["u"]).all()
+    assert (ends["y_end"] == ends["v"]).all()
+
+
+def test_bands_are_the_exact_ones(plan, small):
+    panel = plan.drawing("wang_fig3")["panels"]
+    numbers = figure_numbers(panel, small, source="made")
+    exact, _ = small["wang_fig3", "dp_ci_moments"]
+    band = numbers.filter(pl.col("interval").str.starts_with("exact"), variant="coordinate_2")
+    for row in band.filter(pl.col("x") == 30).iter_rows(named=True):
+        at = exact.filter(pl.col("t") == 30, pl.col("metric") == "agent_1_2")
+        ends = dict(at.select("quantity", "value").rows())
+        assert (row["low"], row["y"], row["high"]) == (
+            ends["expected_low"], ends["expected"], ends["expected_high"])  # fmt: skip
+
+
+# --- Bad input ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"schedule": "linear"}, "algorithm.schedule: found 'linear', expected one of power"),
+        ({"hmax": "large"}, "algorithm.hmax: found 'large'"),
+        ({"unit": "day"}, "algorithm.unit: found 'day'"),
+        ({"c": 0.0}, "algorithm.c: found 0.0, expected a number > 0"),
+        ({"delta": -0.1}, "algorithm.delta: found -0.1"),
+        ({"noise": -1.0}, "algorithm.noise: found -1.0"),
+        ({"gamma": 0.0}, r"algorithm.gamma: found 0.0, expected a number in \(0, 1\]"),
+        ({"gamma": 1.2}, "algorithm.gamma: found 1.2"),
+        ({**DAMPED, "q": 1.0}, "algorithm.q: found 1.0"),
+        ({**DAMPED, "p": 0.3}, r"algorithm.p: found 0.3, expected a number in \(q, 1\)"),
+        ({"initial_noise": True, "shift": 1.0}, "algorithm.shift: found 1.0"),
+    ],
+)
+def test_bad_algorithms_are_refused(options, message):
+    with pytest.raises(InvalidInput, match=message):
+        DPCI(**options)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"noise": -0.1}, "problem.noise: found -0.1"),
+        ({"theta": "none"}, "problem.theta: found 'none', expected a list of numbers"),
+        ({"theta": [np.nan, 1.0]}, "problem.theta: .*expected a list of numbers"),
+        ({"initial": [0.0]}, "problem.initial: .*expected 2 numbers"),
+        ({"sine": [[1, 0]]}, r"problem.sine: found \(1, 1, 2\), expected the constant's shape"),
+        ({"sine": [[1], [2, 3]]}, "problem.sine: "),
+        ({"cosine": [[1, 0, 0]] * 5}, "problem.cosine: .*rows of 2 numbers"),
+        (
+            {k: [[1 if k == "constant" else 0, 0]] * 5 for k in ("constant", "sine", "cosine")},
+            "agents together see every coordinate",
+        ),
+    ],
+)
+def test_bad_observations_are_refused(streams, changes, message):
+    with pytest.raises(InvalidInput, match=message):
+        observation.build(streams, 5, **{**observation.EXAMPLE, **changes})
+
+
+@pytest.mark.parametrize("metric", ["agent_6_1", "agent_1_3", "agent_0_1", "agent_x_1", "error"])
+def test_unknown_metrics_are_refused(problem, metric):
+    with pytest.raises(InvalidInput, match="metric: found"):
+        problem.measure(metric, problem.initial[None])
+
+
+def test_budgets_without_a_horizon_are_refused(problem, network):
+    with pytest.raises(InvalidInput, match="horizon: found 0"):
+        DPCI().calibrate(Budget(1.0), problem, network, 0)
