@@ -99,7 +99,8 @@ def curve_points(
     )
     if curve["low"]:
         points = _with_band(points, runs, curve, [*axes, x])
-    return points.drop([] if x in axes else [x]).sort("series", "x")
+    order = dict.fromkeys([*([by] if by in points.columns else []), "series", "x"])
+    return points.sort(*order).drop([] if x in axes else [x])
 
 
 def _interval(kind: str) -> tuple[pl.Expr, pl.Expr, str]:

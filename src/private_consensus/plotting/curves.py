@@ -11,6 +11,9 @@ import polars as pl
 from ..errors import require
 from .theme import HEIGHT, OKABE_ITO, WIDTH, finish, look
 
+POINT_ROOM = 6
+"""Pixels between the first or last point and the frame."""
+
 MOST_POINTS = 200
 """Points a curve that are drawn; longer curves are thinned evenly in their order."""
 
@@ -163,4 +166,6 @@ def _scale(log: bool, values: pl.Series | None, domain=None) -> alt.Scale:
         options["nice"] = False
     if not log:
         options["zero"] = False
+    if values is not None:
+        options["padding"] = POINT_ROOM
     return alt.Scale(**options)
