@@ -125,6 +125,9 @@ class LocallyPrivateADMM(RandomlyWeighted, ADMM):
         )
         return after._replace(**losses._asdict())
 
+    def seen(self, state, problem, t):
+        return {"internal": state.minimiser} | super().seen(state, problem, t)
+
     @property
     def has_losses(self):
         """Of the first-order step only."""

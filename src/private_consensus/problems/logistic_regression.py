@@ -232,6 +232,7 @@ class LogisticRegression(Problem):
 
     metrics = {  # noqa: RUF012
         "log_distance": lambda problem, x: problem.log_distance(x),
+        "origin_log_distance": lambda problem, x: problem.log_distance(np.zeros_like(x)),
         "test_error": lambda problem, x: problem.misclassified(x.mean(-2)),
         "excess_loss": lambda problem, x: problem.excess(x.mean(-2)),
         "consensus_error": consensus_error,

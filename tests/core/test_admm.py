@@ -1,0 +1,413 @@
+"""Decentralized ADMM and its private versions: optima, noise, calibration, stability."""
+
+import warnings
+from dataclasses import replace
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.optimize import minimize
+from scipy.stats import gamma, kstest, laplace, norm
+
+from private_consensus import networks
+from private_consensus.algorithms import load
+from private_consensus.algorithms.admm import ADMM, minimiser_change
+from private_consensus.algorithms.base import stack
+from private_consensus.algorithms.dvp import DualVariablePerturbation
+from private_consensus.algorithms.ldp_admm import LocallyPrivateADMM
+from private_consensus.algorithms.m_admm import PenaltyPerturbation
+from private_consensus.algorithms.noise import LAWS
+from private_consensus.algorithms.p_admm import OutputPerturbation
+from private_consensus.errors import InvalidInput, OutsideRange
+from private_consensus.privacy import Budget, account
+from private_consensus.problems import logistic_regression, mean_estimation
+from private_consensus.randomness import Streams
+from private_consensus.simulation import Setting, Watch, simulate
+
+AGENTS, DIM = 6, 5
+PRIVATE = (DualVariablePerturbation, PenaltyPerturbation, OutputPerturbation, LocallyPrivateADMM)
+GRAPHS = {
+    "ring": {},
+    "star": {},
+    "path": {},
+    "complete": {},
+    "erdos_renyi": {"probability": 0.5},
+    "random_edges": {"edges": AGENTS},
+}
+
+
+def rows(count=900, dim=DIM, seed=0):
+    rng = np.random.default_rng(seed)
+    features = np.abs(rng.normal(size=(count, dim)))
+    features /= np.linalg.norm(features, axis=1, keepdims=True)
+    labels = np.where(rng.random(count) < 1 / (1 + np.exp(-4 * features[:, 0] + 1)), 1, -1)
+    return SimpleNamespace(features=features, labels=labels.astype(np.int8))
+
+
+def build_problem(streams, **changes):
+    parameters = {"records": 50, "ridge": 1.0, "weight": "mean", "partition": "per_run"} | changes
+    return logistic_regression.build(streams, AGENTS, prepared=rows(), **parameters)
+
+
+@pytest.fixture
+def problem(streams):
+    return build_problem(streams)
+
+
+@pytest.fixture
+def network(streams):
+    return networks.build(streams, "erdos_renyi", AGENTS, probability=0.5, weights="metropolis")
+
+
+class Seen:
+    def __init__(self):
+        self.at: dict[int, dict] = {}
+
+    def __call__(self, t, active, seen):
+        self.at.setdefault(t, {}).update(seen)
+
+
+def run(algorithm, problem, network, streams, horizon) -> dict[int, dict]:
+    seen = Seen()
+    algorithm.run(problem, network, streams, np.array([horizon]), seen)
+    return seen.at
+
+
+def pooled_optimum(problem, index):
+    """By BFGS on the sum written out here."""
+    signed = (problem.features[index] * problem.labels[index][..., None]).reshape(-1, DIM)
+
+    def total(x):
+        value = problem.weight * np.logaddexp(0, -signed @ x).sum()
+        slope = -problem.weight * signed.T @ (1 / (1 + np.exp(signed @ x)))
+        return value + AGENTS * problem.ridge / 2 * x @ x, slope + AGENTS * problem.ridge * x
+
+    return minimize(total, np.zeros(DIM), jac=True, method="BFGS", options={"gtol": 1e-12}).x
+
+
+@pytest.mark.parametrize("graph", GRAPHS)
+def test_without_noise_every_agent_finds_the_pooled_optimum_on_any_graph(streams, problem, graph):
+    network = networks.build(streams, graph, AGENTS, **GRAPHS[graph])
+    best = np.stack([pooled_optimum(problem, run_) for run_ in range(12)])
+    for algorithm in (
+        ADMM(eta=0.3, spread=1.0),
+        LocallyPrivateADMM(),
+        LocallyPrivateADMM(minimisation="exact"),
+        LocallyPrivateADMM(weights="fixed"),
+    ):
+        last = run(algorithm, problem, network, streams, 900)[900]["released"][0]
+        assert np.abs(last - best[:, None]).max() < 1e-8, algorithm
+
+
+def test_the_printed_sign_of_the_dual_update_diverges(problem, network, streams):
+    """Exponentially, without any noise; the resolved one converges from the same start."""
+    at = run(LocallyPrivateADMM(dual="literal"), problem, network, streams, 120)
+    grown = [problem.log_distance(at[t]["released"]).mean() for t in (40, 80, 120)]
+    assert grown[0] + 5 < grown[1] and grown[1] + 5 < grown[2]
+    at = run(LocallyPrivateADMM(), problem, network, streams, 120)
+    fell = [problem.log_distance(at[t]["released"]).mean() for t in (40, 80, 120)]
+    assert fell[0] - 1 > fell[1] > fell[2] + 1
+
+
+def test_versions_without_noise_are_plain_admm(problem, network, streams):
+    """DVP = M-ADMM with a constant penalty = output perturbation = exact Algorithm 1 with w 1/2."""
+    plain = run(ADMM(eta=0.4, spread=1.0), problem, network, streams, 30)
+    for version in (DualVariablePerturbation, PenaltyPerturbation, OutputPerturbation):
+        found = run(version(eta=0.4, spread=1.0), problem, network, streams, 30)
+        for t in (1, 7, 30):
+            assert np.allclose(found[t]["released"], plain[t]["released"], atol=1e-8)
+    exact = LocallyPrivateADMM(D=6.0, zeta=0.4, weights="fixed", minimisation="exact")
+    same = ADMM(D=6.0, zeta=0.4, spread=1.0)
+    one, other = (run(a, problem, network, streams, 30)[30]["released"] for a in (exact, same))
+    assert np.allclose(one, other, atol=1e-8)
+
+
+def test_the_skeleton_is_the_textbook_algorithm(problem, network, streams):
+    """lambda form: grad f + 2 lambda + 2 eta v x = eta (v x_i + sum_j x_j), step eta / 2."""
+    eta = 0.4
+    at = run(ADMM(eta=eta, spread=1.0), problem, network, streams, 6)
+    degrees, adjacency = network.degrees[..., None], network.adjacency.astype(float)
+    x = streams.draw("data", "normal", (AGENTS, DIM), "start")
+    dual = np.zeros_like(x)
+    for t in range(1, 7):
+        new = at[t]["released"][0]
+        pull = eta * (degrees * x + adjacency @ x)
+        slope = problem.gradient(new) + 2 * dual + 2 * eta * degrees * new - pull
+        assert np.abs(slope).max() < 1e-9
+        dual = dual + eta / 2 * (degrees * new - adjacency @ new)
+        x = new
+
+
+def reference_algorithm_1(problem, network, x, units, weights, noise, growth, r, horizon):
+    """Algorithm 1 for one run, agent by agent, with N - 1 replaced by the degree."""
+    dual = np.zeros_like(x)
+    for k in range(1, horizon + 1):
+        new = np.empty_like(x)
+        for i in range(AGENTS):
+            neighbours = np.flatnonzero(network.adjacency[r, i])
+            mean = sum(x[j] for j in neighbours) / len(neighbours)
+            z, y = problem.features[r, i], problem.labels[r, i]
+            slope = -problem.weight * z.T @ (y / (1 + np.exp(y * (z @ x[i])))) + x[i]
+            w = weights[k - 1][r, i]
+            new[i] = w * x[i] + (1 - w) * mean - slope / 10 + dual[i] / 10
+            new[i] += noise / growth**k * units[k - 1][r, i]
+        for i in range(AGENTS):
+            neighbours = np.flatnonzero(network.adjacency[r, i])
+            dual[i] = dual[i] + 0.5 * sum(new[j] - new[i] for j in neighbours)
+        x = new
+    return x
+
+
+def test_the_batched_algorithm_equals_a_loop_over_runs_and_agents(problem, network, streams):
+    algorithm = LocallyPrivateADMM(noise=0.7, growth=1.05)
+    draws = algorithm.draws(problem, streams)
+    drawn = [next(draws) for _ in range(9)]
+    released = run(algorithm, problem, network, streams, 9)[9]["released"][0]
+    start = streams.draw("data", "normal", (AGENTS, DIM), "start")
+    units, weights = [d.noise for d in drawn], [d.weights for d in drawn]
+    for r in range(0, 12, 4):
+        expected = reference_algorithm_1(
+            problem, network, start[r], units, weights, 0.7, 1.05, r, 9
+        )
+        assert np.allclose(released[r], expected, rtol=1e-11, atol=1e-12)
+
+
+def effective_noise(algorithm, problem, network, streams, t=1):
+    """The noise of a first iteration, from what was released, by the optimality condition."""
+    at = run(algorithm, problem, network, streams, t)
+    seen = at[t]
+    if algorithm.where == "output":
+        return (seen["released"] - seen["internal"])[0]
+    x = streams.draw("data", "normal", (AGENTS, DIM), "start")
+    centre = (x + network.neighbour_sum(x) / network.degrees[..., None]) / 2
+    penalty = algorithm.penalty(network, 1)
+    released = seen["released"][0]
+    linear = -(problem.gradient(released) + penalty * (released - centre))
+    return linear if algorithm.where == "dual" else -linear / penalty
+
+
+@pytest.mark.parametrize("law", LAWS)
+@pytest.mark.parametrize("version", PRIVATE)
+def test_the_scale_of_the_noise_is_right_both_ways(streams, version, law):
+    many = Streams(streams.root, tuple(range(150)), streams.groups)
+    problem = build_problem(many)
+    network = networks.build(many, "ring", AGENTS)
+    options = {} if version is LocallyPrivateADMM else {"spread": 1.0, "D": 10.0, "zeta": 0.5}
+    algorithm = version(noise=2.0, growth=1.25, law=law, **options)
+    drawn = effective_noise(algorithm, problem, network, many)
+    scale = 2.0 / 1.25
+    if law == "gamma_norm":
+        sample = np.linalg.norm(drawn, axis=-1).ravel()
+        laws = [gamma(DIM, scale=s * scale).cdf for s in (1, 1.5, 2 / 3)]
+        direction = (drawn / np.linalg.norm(drawn, axis=-1, keepdims=True)).reshape(-1, DIM)
+        assert np.abs(direction.mean(0)).max() < 4.5 / np.sqrt(DIM * len(direction))
+    else:
+        sample = drawn.ravel()
+        family = {"laplace": laplace, "gaussian": norm}[law]
+        laws = [family(scale=s * scale).cdf for s in (1, 1.5, 2 / 3)]
+    accepted, *refused = (kstest(sample, cdf).pvalue for cdf in laws)
+    assert accepted > 0.001 and max(refused) < 1e-3
+
+
+def test_noise_of_the_dual_in_units_of_x_is_the_penalty_times_as_large(problem, network, streams):
+    one = DualVariablePerturbation(noise=0.3, unit="x", D=10.0, zeta=0.5)
+    ten = DualVariablePerturbation(noise=3.0, unit="dual", D=10.0, zeta=0.5)
+    first, second = (run(a, problem, network, streams, 5)[5]["released"] for a in (one, ten))
+    assert np.allclose(first, second, atol=1e-9)
+    assert one.epsilon_by_formula(0, problem, network, 5) == pytest.approx(
+        ten.epsilon_by_formula(0, problem, network, 5)
+    )
+
+
+@pytest.mark.parametrize("version", PRIVATE)
+@pytest.mark.parametrize("law", ["laplace", "gamma_norm"])
+def test_every_version_spends_its_pure_budget_and_no_more(problem, network, version, law):
+    budget = Budget(25.0, 0.0)
+    algorithm = version(law=law, D=10.0, zeta=0.5, growth=1.02).calibrate(
+        budget, problem, network, 20
+    )
+    spent = account(algorithm.releases(problem, network, 20), 0.0).epsilon
+    assert 25 * (1 - 1e-5) < spent <= 25
+    free = algorithm.calibrate(Budget(np.inf, 0.0), problem, network, 20)
+    assert free.noise == 0
+
+
+@pytest.mark.parametrize("version", PRIVATE)
+def test_the_papers_formula_is_inverted(problem, network, version):
+    algorithm = version(law="laplace", D=10.0, zeta=0.5, growth=1.02, calibration="formula")
+    calibrated = algorithm.calibrate(Budget(3.0, 0.0), problem, network, 20)
+    assert calibrated.epsilon_by_formula(0.0, problem, network, 20) == pytest.approx(3.0)
+
+
+def test_a_budget_below_the_jacobian_terms_is_refused(problem, network):
+    algorithm = DualVariablePerturbation(law="laplace", D=10.0, zeta=0.5, calibration="formula")
+    with pytest.raises(InvalidInput, match="which no noise avoids"):
+        algorithm.calibrate(Budget(0.1, 0.0), problem, network, 20)
+
+
+def test_a_curvature_too_large_for_the_jacobian_term_is_refused(streams, network):
+    steep = build_problem(streams, weight=100.0, ridge=1e-4)
+    algorithm = DualVariablePerturbation(law="gamma_norm", noise=1.0, eta=0.5)
+    with pytest.raises(InvalidInput, match=r"kappa: found .*1/2"):
+        algorithm.releases(steep, network, 3)
+    assert replace(algorithm, jacobian="tight").releases(steep, network, 3)
+
+
+@pytest.mark.parametrize("kind", ["linear", "minimiser"])
+def test_sensitivities_hold_for_replaced_records(streams, kind):
+    """One record of agent 0 replaced: how far gradient and exact minimiser move."""
+    problem = build_problem(streams)
+    rng = np.random.default_rng(3)
+    centre = rng.normal(size=(1, 12, AGENTS, DIM))
+    penalty, nothing = np.full((1, 1, 1, 1), 10.0), np.zeros((1, 12, AGENTS, DIM))
+    worst = 0.0
+    for _ in range(30):
+        features, labels = problem.features.copy(), problem.labels.copy()
+        z = np.abs(rng.normal(size=(12, DIM)))
+        features[:, 0, 0] = z / np.linalg.norm(z, axis=1, keepdims=True)
+        labels[:, 0, 0] *= -1
+        other = replace(problem, features=features, labels=labels)
+        if kind == "linear":
+            moved = problem.gradient(centre) - other.gradient(centre)
+            allowed = problem.record_change("l1")
+        else:
+            moved = problem.proximal(nothing, penalty, centre, centre) - other.proximal(
+                nothing, penalty, centre, centre
+            )
+            allowed = minimiser_change(problem, 10.0, "l1")
+        worst = max(worst, np.abs(moved).sum(-1).max())
+    assert 0.1 * allowed < worst <= allowed
+
+
+def test_a_batch_of_settings_equals_the_settings_one_by_one(problem, network, streams):
+    batch = [LocallyPrivateADMM(noise=n, D=d, minimisation="exact") for n, d in ((0.1, 8), (1, 12))]
+    batch.append(replace(batch[0], noise=3.0, zeta=0.2))
+    seen: dict = {}
+
+    def keep(t, active, shown):
+        for place, setting in enumerate(active):
+            seen.setdefault((setting, t), {}).update({k: v[place] for k, v in shown.items()})
+
+    stack(batch).run(problem, network, streams, np.array([6, 9, 9]), keep)
+    for index, (algorithm, horizon) in enumerate(zip(batch, (6, 9, 9), strict=True)):
+        alone = run(algorithm, problem, network, streams, horizon)[horizon]
+        for quantity, values in alone.items():
+            assert np.array_equal(seen[index, horizon][quantity], values[0]), quantity
+
+
+@pytest.mark.parametrize("name", ["ldp_admm", "dvp", "m_admm", "p_admm", "admm"])
+def test_adding_runs_changes_no_byte_of_the_earlier_ones(name):
+    def environment(block):
+        network = networks.build(block, "random_edges", AGENTS, edges=8)
+        return build_problem(block), network
+
+    kind = load(name)
+    options = {} if name == "admm" else {"noise": 0.5, "calibration": "given", "law": "laplace"}
+    setting = Setting(kind(**options), Budget(np.inf, 0.0), 8)
+    watch = Watch((("released", "log_distance"),), frozenset({3}))
+    few, many = (
+        simulate([setting], environment, root=3, groups={}, runs=runs, watch=watch, block=4)
+        for runs in (3, 9)
+    )
+    for key, values in few.values[0].items():
+        assert np.array_equal(many.values[0][key][:3], values)
+
+
+def spectral_radius(adjacency, h, D, zeta, exact):
+    """Of the iteration for identical quadratics of curvature h and w = 1/2, off consensus."""
+    n, degrees = len(adjacency), adjacency.sum(1)
+    mixing = (np.eye(n) + adjacency / degrees[:, None]) / 2
+    lap = np.diag(degrees) - adjacency
+    if exact:
+        step, by_dual = D * mixing / (D + h), np.eye(n) / (D + h)
+    else:
+        step, by_dual = mixing - h / D * np.eye(n), np.eye(n) / D
+    whole = np.block([[step, -by_dual], [zeta * lap @ step, np.eye(n) - zeta * lap @ by_dual]])
+    values = np.linalg.eigvals(whole)
+    # The sum of the duals never changes: one eigenvalue 1 that no start excites.
+    return np.abs(np.delete(values, np.abs(values - 1).argmin())).max()
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    st.integers(4, 12),
+    st.integers(0, 10**6),
+    st.floats(0.05, 0.98),
+    st.floats(0.5, 3),
+    st.booleans(),
+)
+def test_within_the_stated_range_the_mean_iteration_contracts(agents, seed, share, h, exact):
+    """zeta * degree below D - h, or D + h for the exact version, on graphs that are not regular."""
+    streams = Streams(seed, (0,), {})
+    network = networks.build(streams, "erdos_renyi", agents, probability=0.5)
+    D = 4.0
+    largest = (D + h if exact else D - h) / network.degrees.max()
+    adjacency = network.adjacency[0].astype(float)
+    assert spectral_radius(adjacency, h, D, share * largest, exact) < 1
+
+
+def test_beyond_the_range_it_diverges_and_the_warning_says_so(streams):
+    """On a ring of an even number of agents the bound is attained."""
+    network = networks.build(streams, "ring", AGENTS)
+    problem = mean_estimation.build(streams, AGENTS, records=1, dim=3, box=1e9)
+    edge = (4.0 - 1.0) / 2
+    assert spectral_radius(network.adjacency.astype(float), 1.0, 4.0, 1.001 * edge, False) > 1
+    wild = LocallyPrivateADMM(D=4.0, zeta=1.2 * edge, weights="fixed")
+    with pytest.warns(OutsideRange, match=r"zeta \* degree < D - L"):
+        wild.calibrate(Budget(np.inf, 0.0), problem, network, 10)
+    at = run(wild, problem, network, streams, 400)
+    assert np.abs(at[400]["released"]).max() > 1e3 * np.abs(at[200]["released"]).max()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        tame = LocallyPrivateADMM(D=4.0, zeta=0.9 * edge, weights="fixed")
+        tame.calibrate(Budget(np.inf, 0.0), problem, network, 10)
+    at = run(tame, problem, network, streams, 400)
+    assert at[400]["released"].std(axis=2).max() < 1e-6
+    with pytest.warns(OutsideRange, match=r"zeta \* degree < D \+ mu"):
+        ADMM(D=1.0, zeta=5.0).calibrate(Budget(np.inf, 0.0), problem, network, 10)
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: LocallyPrivateADMM(weights="heavy"), "algorithm.weights: found 'heavy'"),
+        (lambda: LocallyPrivateADMM(minimisation="none"), "algorithm.minimisation: found 'none'"),
+        (lambda: LocallyPrivateADMM(dual="plus"), "algorithm.dual: found 'plus'"),
+        (lambda: LocallyPrivateADMM(exchange="post"), "algorithm.exchange: found 'post'"),
+        (lambda: LocallyPrivateADMM(D=0.0), "algorithm.D: found 0.0"),
+        (lambda: LocallyPrivateADMM(zeta=-0.5), "algorithm.zeta: found -0.5"),
+        (lambda: ADMM(eta=0.0), "algorithm.eta: found 0.0"),
+        (lambda: DualVariablePerturbation(unit="y"), "algorithm.unit: found 'y'"),
+        (lambda: DualVariablePerturbation(jacobian="rough"), "algorithm.jacobian: found 'rough'"),
+        (lambda: OutputPerturbation(law="cauchy"), "algorithm.law: found 'cauchy'"),
+        (lambda: OutputPerturbation(noise=-1.0), "algorithm.noise: found -1.0"),
+    ],
+)
+def test_settings_that_cannot_be_are_refused(make, message):
+    with pytest.raises(InvalidInput, match=message):
+        make()
+
+
+def test_plain_admm_has_no_budget(problem, network):
+    with pytest.raises(InvalidInput, match=r"budget.epsilon: found 1.0"):
+        ADMM().calibrate(Budget(1.0, 0.0), problem, network, 5)
+    assert np.isinf(account(ADMM().releases(problem, network, 5), 0.0).epsilon)
+
+
+def test_fewer_links_than_a_tree_are_refused(streams):
+    with pytest.raises(InvalidInput, match=r"network.edges: found 8, expected between 9"):
+        networks.build(streams, "random_edges", 10, edges=8)
+
+
+def test_secret_sharing_needs_a_complete_graph_and_changes_nothing_else(problem, streams):
+    shared = LocallyPrivateADMM(exchange="secret_sharing", zeta=0.3)
+    with pytest.raises(InvalidInput, match="a complete graph"):
+        ring = networks.build(streams, "ring", AGENTS)
+        shared.calibrate(Budget(np.inf, 0.0), problem, ring, 5)
+    complete = networks.build(streams, "complete", AGENTS)
+    one = run(shared, problem, complete, streams, 40)[40]["released"]
+    other = run(LocallyPrivateADMM(zeta=0.3), problem, complete, streams, 40)[40]["released"]
+    assert np.allclose(one, other, atol=1e-8)
+    assert not np.array_equal(one, other)

@@ -1,0 +1,115 @@
+"""Secret sharing: exact sums, what colluders see, who can recover what."""
+
+import numpy as np
+import pytest
+from scipy.stats import chi2_contingency
+
+from private_consensus import networks
+from private_consensus.errors import InvalidInput
+from private_consensus.exchange import SecretSharing, require_complete
+
+
+@pytest.fixture
+def rng():
+    return np.random.default_rng(11)
+
+
+@pytest.mark.parametrize("modulus", [101, 2**31 - 1, 2**61 - 1, 2**62])
+@pytest.mark.parametrize("agents", [3, 7])
+def test_the_sum_is_reconstructed_exactly(rng, modulus, agents):
+    """In Python's integers, which have no size."""
+    sharing = SecretSharing(modulus, 1)
+    values = rng.integers(0, modulus, size=(5, agents, 4))
+    shares = sharing.split(values, rng)
+    assert shares.shape == (5, agents, agents, 4)
+    assert shares.min() >= 0 and shares.max() < modulus
+    found = sharing.reconstruct(sharing.gather(shares))
+    exact = np.array([[sum(map(int, values[b, :, k])) % modulus for k in range(4)]
+                      for b in range(5)], dtype=object)  # fmt: skip
+    assert (found == exact).all()
+
+
+def test_negative_numbers_survive_and_reals_are_rounded_to_the_grid(rng):
+    sharing = SecretSharing(2**61 - 1, 2**20)
+    x = rng.normal(size=(6, 5, 3)) * 100
+    assert np.array_equal(sharing.decode(sharing.encode(x)), np.rint(x * 2**20) / 2**20)
+    total = sharing.sum(x, rng)
+    assert np.array_equal(total, np.rint(x * 2**20).sum(-2) / 2**20)
+    assert np.array_equal(total, sharing.outcome(x))
+    assert np.abs(total - x.sum(-2)).max() <= 5 / 2**21
+    assert (total < 0).any()
+
+
+def test_the_printed_modulus_would_take_negative_sums_for_positive_ones(rng):
+    """p > |sum| is not enough: with p = 11, -7 and 4 are one residue; 2|sum| < p is."""
+    sharing = SecretSharing(11, 1)
+    assert sharing.decode(np.array(-7 % 11)) == 4
+    with pytest.raises(InvalidInput, match=r"exchange.modulus: found 11, expected above"):
+        sharing.encode(np.array([[-7.0], [0.0], [0.0]]))
+
+
+def view_of(colluders, shares, broadcast):
+    """All that colluders hold: what they sent, what they received, what everybody broadcast."""
+    agents = shares.shape[-2]
+    honest = [i for i in range(agents) if i not in colluders]
+    parts = [shares[:, colluders, :].reshape(len(shares), -1)]
+    parts += [shares[:, honest, :][:, :, colluders].reshape(len(shares), -1)]
+    return np.concatenate([*parts, broadcast], axis=1)
+
+
+def views(split, *, count, seed, modulus=3, broken=False):
+    """Views of agent 0 of three, whose own value is 1, as numbers of the combinations seen."""
+    rng = np.random.default_rng(seed)
+    sharing = SecretSharing(modulus, 1)
+    values = np.tile(np.array([1, *split])[None, :, None], (count, 1, 1))
+    shares = sharing.split(values, rng)
+    if broken:  # an agent that does not mask: its own value goes to agent 0
+        shares[:, 1:] = 0
+        shares[:, [1, 2], 0] = values[:, 1:]
+    broadcast = sharing.gather(shares)[..., 0]
+    seen = view_of([0], shares[..., 0], broadcast)
+    return seen @ modulus ** np.arange(seen.shape[1])
+
+
+def p_value(one, other):
+    labels = np.unique(np.concatenate([one, other]))
+    table = [[(part == label).sum() for label in labels] for part in (one, other)]
+    return chi2_contingency(table).pvalue
+
+
+def test_the_view_of_all_but_two_does_not_depend_on_how_the_sum_splits():
+    """Chi-square over all combinations of a field of three, and a broken exchange that fails it."""
+    one, other = views((0, 2), count=200_000, seed=1), views((1, 1), count=200_000, seed=2)
+    assert p_value(one, other) > 0.001
+    leaks = [views(s, count=2000, seed=3, broken=True) for s in ((0, 2), (1, 1))]
+    assert p_value(*leaks) < 1e-6
+    elsewhere = views((1, 2), count=200_000, seed=4)
+    assert p_value(one, elsewhere) < 1e-6  # another sum is seen, as it must be
+
+
+def test_all_but_one_recover_the_value_of_the_last(rng):
+    sharing = SecretSharing(10007, 1)
+    values = rng.integers(0, 10007, size=(50, 4, 2))
+    broadcast = sharing.gather(sharing.split(values, rng))
+    others = sharing.total(values[:, :3], -2)
+    assert np.array_equal((sharing.reconstruct(broadcast) - others) % 10007, values[:, 3])
+
+
+def test_single_shares_are_uniform(rng):
+    sharing = SecretSharing(7, 1)
+    shares = sharing.split(np.full((70_000, 3, 1), 4), rng)
+    for place in np.ndindex(3, 3):
+        counts = np.bincount(shares[:, place[0], place[1], 0], minlength=7)
+        assert np.abs(counts - 10_000).max() < 4.5 * np.sqrt(10_000 * 6 / 7)
+
+
+@pytest.mark.parametrize(("key", "value"), [("modulus", 2), ("modulus", 2**63), ("resolution", 0)])
+def test_numbers_that_cannot_be_used_are_refused(key, value):
+    with pytest.raises(InvalidInput, match=f"exchange.{key}: found {value}"):
+        SecretSharing(**{key: value})
+
+
+def test_a_graph_with_a_missing_link_is_refused(streams):
+    require_complete(networks.build(streams, "complete", 4))
+    with pytest.raises(InvalidInput, match="a complete graph"):
+        require_complete(networks.build(streams, "ring", 4))
