@@ -59,7 +59,8 @@ def claim(key: str, position: int, verdict: str, **changes: Any) -> dict[str, An
     return {
         "id": f"{key}_c0{position + 1}", "paper": key, "figure": f"{key}_fig{position % 2 + 1}",
         "claim": f"Claim {position + 1}: x < y", "place": "section 2", "variant": "released",
-        "headline": True, "reading": "resolved", "verdict": verdict, "kind": "below", "statistic": "epsilon 1",
+        "headline": True, "reading": "resolved", "verdict": verdict, "kind": "below",
+        "statistic": "epsilon 1",
         "value": math.log(0.5), "low": math.log(0.25), "high": 0.0, "accept_low": -math.inf,
         "accept_high": 0.0, "tolerance": 0.0, "elements": 2, "confirmed": 1, "contradicted": 0,
         "because": "an ordering", "runs": 20, "source": DRAWN, **changes,
@@ -87,7 +88,15 @@ def card(source: str = "mirror") -> dict[str, Any]:
         "citation": "B. Becker, R. Kohavi, 1996", "notes": ["rows <= 1"],
         "marginals": {"age": {"edges": [17.0, 40.0, 90.0], "counts": [3, 1]},
                       "income": {"values": ["<=50K", ">50K"], "counts": [3, 1]}},
+        "pictures": {},
     }  # fmt: skip
+
+
+def image_card() -> dict[str, Any]:
+    """Two classes with a mean picture, and one that no record has."""
+    grey, colour = [[0, 255], [128, 7]], [[[1, 2, 3]]]
+    return {**card(), "dataset": "mnist", "title": "Digits", "preparation": "mnist-pixels",
+            "marginals": {}, "pictures": {"0": grey, "cat": colour, "nobody": []}}  # fmt: skip
 
 
 def results_of(papers: dict[str, dict[str, Any]], **changes: Any) -> Results:

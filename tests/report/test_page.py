@@ -12,7 +12,7 @@ import pytest
 from private_consensus.report import page
 from private_consensus.report.views import privacy, verdicts
 
-from .conftest import MADE_UP, card, claim, paper, privacy_row, results_of
+from .conftest import MADE_UP, card, claim, image_card, paper, privacy_row, results_of
 from .html_tree import Tree
 
 
@@ -142,6 +142,26 @@ def test_every_picture_has_words(results):
     assert all("error against epsilon" in text for text in words)
     assert "descent, as released" in words[0]
     assert "one for each delta power" in words[0]
+
+
+def test_a_card_shows_the_mean_picture_of_each_class(results):
+    tree = Tree(page(replace(results, cards=[card(), image_card()])))
+    shown = [found for tag, found in tree.elements if tag == "img" and "src" in found]
+    shown = [found for found in shown if found["src"].startswith("data:image/png;base64,")]
+    assert [found["alt"] for found in shown] == ["Mean of the class 0", "Mean of the class cat"]
+    assert [(found["width"], found["height"]) for found in shown] == [("2", "2"), ("1", "1")]
+    assert {"card-adult-onehot104", "card-mnist-pixels"} <= set(tree.all("id"))
+
+
+def test_faults_survived_are_told_with_their_tests(results):
+    fault = {"fault": "a <full> disk", "what happens": "it fails & says so",
+             "what to do": "make room", "test": "test_a_full_disk"}  # fmt: skip
+    tree = Tree(page(replace(results, faults=[fault])))
+    assert "faults" in tree.all("id")
+    assert "#faults" in tree.attributes("a", "href")
+    for part in fault.values():
+        assert part in tree.text
+    assert "Faults survived" not in page(results)
 
 
 def test_headings_skip_no_level(results):

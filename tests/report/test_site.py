@@ -70,17 +70,20 @@ def test_read_results_gathers_what_figures_say_of_themselves(made, results, tmp_
     pl.DataFrame(results.claims).write_parquet(tmp_path / "claims.parquet")
     pl.DataFrame(results.privacy).write_parquet(tmp_path / "privacy.parquet")
     (tmp_path / "job.tsv").write_text("s\tmax_rss\n1.5\t100.0\n")
+    (tmp_path / "faults.yaml").write_text("- fault: a cut\n  what to do: nothing\n")
     read = read_results(
         scale="smoke", papers=results.papers, labels={}, commit="c",
         claims=tmp_path / "claims.parquet", privacy=tmp_path / "privacy.parquet",
         numbers=[made / "data" / "first_fig1.parquet"],
         images=[made / "figures" / "first_fig1.svg"], cards=[],
         timings=[tmp_path / "job.tsv", tmp_path / "missing.tsv"],
+        faults=tmp_path / "faults.yaml",
     )  # fmt: skip
     fact = read.facts["first_fig1"]
     assert fact["source"] == results.facts["first_fig1"]["source"]
     assert fact["runs"] == (20, 20)
     assert fact["width"] > 700
+    assert read.faults == [{"fault": "a cut", "what to do": "nothing"}]
     assert read.timings == [{"job": "job", "seconds": 1.5, "memory": 100.0}]
 
 

@@ -12,6 +12,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 PARTS = (
     "Snakefile",
+    "docs/faults.yaml",
     "workflow",
     "config",
     "profiles",
@@ -27,6 +28,7 @@ def copy_to(folder: Path) -> Path:
     """Copy what a reproduction needs, and nothing that it makes."""
     for part in PARTS:
         source = ROOT / part
+        (folder / part).parent.mkdir(parents=True, exist_ok=True)
         if source.is_dir():
             ignore = shutil.ignore_patterns("__pycache__", "*.egg-info")
             shutil.copytree(source, folder / part, ignore=ignore)

@@ -92,6 +92,7 @@ rule write_report:
         claims="results/{scale}/claims.parquet",
         privacy="results/{scale}/privacy.parquet",
         cards=expand("results/{{scale}}/cards/{name}.json", name=PREPARATIONS_USED),
+        faults="docs/faults.yaml",
     output:
         page="results/{scale}/report/index.html",
         assets=expand("results/{{scale}}/report/assets/{file}", file=pages.ASSETS),

@@ -20,6 +20,7 @@ with logged(snakemake.log[0], snakemake.params.config):
         tables=snakemake.input.tables,
         cards=snakemake.input.cards,
         timings=snakemake.params.timings,
+        faults=snakemake.input.faults,
     )
     folder = Path(snakemake.output.page).parent
     write_site(results, made=folder.parent, folder=folder)

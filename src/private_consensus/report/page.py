@@ -46,6 +46,7 @@ def context(results: Results) -> dict[str, Any]:
         "kept": privacy.kept(promised),
         "papers": [paper_view(key, results) for key in papers],
         "cards": [data.card(card) for card in results.cards],
+        "faults": results.faults,
         "surrogates": surrogates(results),
         "commit": results.commit,
         "versions": results.versions,

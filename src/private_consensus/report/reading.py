@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import polars as pl
+import yaml
 
 from ..experiments.results import mark_of, versions
 
@@ -36,6 +37,8 @@ class Results:
         Table to its numbers, see :func:`private_consensus.experiments.tables.table_numbers`.
     cards : list of mapping
         Data cards.
+    faults : list of mapping
+        What the workflow survives, as ``docs/faults.yaml`` tells it.
     labels : mapping
         ``algorithm.variant`` to the name of its curve.
     commit, versions, timings
@@ -49,6 +52,7 @@ class Results:
     facts: Mapping[str, Row]
     tables: Mapping[str, pl.DataFrame] = field(default_factory=dict)
     cards: list[Row] = field(default_factory=list)
+    faults: list[Row] = field(default_factory=list)
     labels: Mapping[str, str] = field(default_factory=dict)
     commit: str = "unknown"
     versions: Mapping[str, str] = field(default_factory=dict)
@@ -68,6 +72,7 @@ def read_results(
     cards: Iterable[str],
     timings: Iterable[str],
     tables: Iterable[str] = (),
+    faults: str | None = None,
 ) -> Results:
     """Results from the files that the workflow has made.
 
@@ -77,6 +82,8 @@ def read_results(
         The Parquet and the SVG of each figure, the Parquet of each table, named by it.
     timings : iterable of str
         Snakemake's benchmark files; those that are missing are left out.
+    faults : str, optional
+        A YAML file with what the workflow survives.
     """
     sizes = {Path(path).stem: svg_size(Path(path).read_text()) for path in images}
     facts = {Path(path).stem: figure_facts(path) for path in numbers}
@@ -91,6 +98,7 @@ def read_results(
         facts={name: {**fact, **sizes[name]} for name, fact in facts.items()},
         tables={Path(path).stem: pl.read_parquet(path) for path in tables},
         cards=[json.loads(Path(path).read_text()) for path in sorted(set(cards))],
+        faults=yaml.safe_load(Path(faults).read_text()) if faults else [],
         timings=[
             timing(path.stem, path.read_text()) for path in map(Path, timings) if path.exists()
         ],

@@ -7,6 +7,7 @@ from itertools import pairwise
 from typing import Any
 
 from ..formats import number, share, words
+from ..pictures import data_uri
 
 BAR, GAP, HEIGHT = 10, 2, 48
 """Size of a bar of a marginal, in units of its own small drawing."""
@@ -21,6 +22,18 @@ def card(found: Mapping[str, Any]) -> dict[str, Any]:
         "rows": number(found["rows"]),
         "splits": ", ".join(f"{name} {number(rows)}" for name, rows in found["splits"].items()),
         "marginals": [marginal(name, m) for name, m in sorted(found["marginals"].items())],
+        "pictures": [picture(name, rows) for name, rows in found["pictures"].items() if rows],
+    }
+
+
+def picture(name: str, rows: list[Any]) -> dict[str, Any]:
+    """The mean picture of a class."""
+    return {
+        "name": words(name),
+        "src": data_uri(rows),
+        "width": len(rows[0]),
+        "height": len(rows),
+        "alt": f"Mean of the class {words(name)}",
     }
 
 
