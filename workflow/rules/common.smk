@@ -17,7 +17,7 @@ def code_of_cell(wildcards):
     return code_of(
         "run_cell.py",
         algorithms.module_of(wildcards.algorithm),
-        problems.load(problem).__name__,
+        problems.module_of(problem),
     )
 
 

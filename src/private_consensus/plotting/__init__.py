@@ -5,12 +5,11 @@ from __future__ import annotations
 import pkgutil
 from collections.abc import Mapping
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import altair as alt
-import polars as pl
-
-from .curves import curves
+if TYPE_CHECKING:
+    import altair as alt
+    import polars as pl
 
 
 def module_of(paper: str) -> str | None:
@@ -27,6 +26,9 @@ def draw(
     styles: Mapping[str, Mapping[str, Any]],
 ) -> alt.Chart:
     """The chart of a figure: the paper's own drawing of that name, else curves."""
+    # Not sooner: whoever only asks for a module's name need not wait for the drawing library.
+    from .curves import curves
+
     module = module_of(paper)
     own = getattr(import_module(module), name, None) if module else None
     return (own or curves)(numbers, figure, styles)

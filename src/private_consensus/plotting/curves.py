@@ -61,7 +61,7 @@ def panel_chart(
     axis = alt.Axis(format="~e" if panel["log_y"] else "~g")
     y = alt.Y("y:Q").title(panel["y_title"]).scale(y_scale).axis(axis)
     opacity = alt.when(switch)
-    base = alt.Chart(shown.to_pandas()).encode(x=x, color=colour)
+    base = alt.Chart(shown).encode(x=x, color=colour)
     band = base.mark_area(clip=True).encode(
         alt.Y("low:Q").scale(y_scale),
         alt.Y2("high:Q"),

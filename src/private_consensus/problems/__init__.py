@@ -16,7 +16,7 @@ from typing import Any
 from ..errors import InvalidInput
 from .base import Problem
 
-__all__ = ["Problem", "load", "names", "shared_by_runs"]
+__all__ = ["Problem", "load", "module_of", "names", "shared_by_runs"]
 
 
 def names() -> list[str]:
@@ -24,11 +24,16 @@ def names() -> list[str]:
     return sorted(module.name for module in pkgutil.iter_modules(__path__) if module.name != "base")
 
 
-def load(name: str) -> ModuleType:
-    """The module of a problem."""
+def module_of(name: str) -> str:
+    """Dotted name of the module of a problem."""
     if name not in names():
         raise InvalidInput("problem.name", name, f"one of {', '.join(names())}")
-    return import_module(f"{__name__}.{name}")
+    return f"{__name__}.{name}"
+
+
+def load(name: str) -> ModuleType:
+    """The module of a problem."""
+    return import_module(module_of(name))
 
 
 def shared_by_runs(module: ModuleType, parameters: Mapping[str, Any]) -> bool:
