@@ -6,7 +6,7 @@ and a symmetric, doubly stochastic mixing matrix of the same shape. Agents are n
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -23,7 +23,8 @@ SPARSE_FROM = 400
 MAX_ATTEMPTS = 2**20
 """Graphs drawn before a random topology is said to be impossible to connect."""
 
-_BATCH = 512
+_BATCHES = (8, 512)
+"""Graphs drawn at once, at first and at most; how many changes none of them."""
 
 
 @dataclass(frozen=True)
@@ -176,8 +177,8 @@ def erdos_renyi(streams: Streams, agents: int, *, probability: float) -> np.ndar
     require(0 < probability <= 1, "network.probability", probability, "a number in (0, 1]")
     upper = np.triu_indices(agents, 1)
 
-    def attempt(generator):
-        return generator.random((_BATCH, len(upper[0]))) < probability
+    def attempt(generator, count):
+        return generator.random((count, len(upper[0]))) < probability
 
     return _connected_draws(streams, agents, attempt, "network.probability", probability)
 
@@ -192,8 +193,8 @@ def random_edges(streams: Streams, agents: int, *, edges: int) -> np.ndarray:
         f"between {agents - 1} (a tree) and {pairs} (all pairs) for {agents} agents",
     )
 
-    def attempt(generator):
-        ranks = generator.random((_BATCH, pairs)).argsort(axis=1).argsort(axis=1)
+    def attempt(generator, count):
+        ranks = generator.random((count, pairs)).argsort(axis=1).argsort(axis=1)
         return ranks < edges
 
     return _connected_draws(streams, agents, attempt, "network.edges", edges)
@@ -208,10 +209,19 @@ def _connected_draws(streams, agents, attempt, key, value) -> np.ndarray:
     )
 
 
+def _batches() -> Iterator[int]:
+    """Sizes of batches, doubling, that add up to ``MAX_ATTEMPTS``."""
+    left, (count, most) = MAX_ATTEMPTS, _BATCHES
+    while left:
+        yield min(count, left)
+        left -= min(count, left)
+        count = min(2 * count, most)
+
+
 def _first_connected(generator, agents, attempt, key, value) -> np.ndarray:
     upper = np.triu_indices(agents, 1)
-    for _ in range(MAX_ATTEMPTS // _BATCH):
-        links = attempt(generator)
+    for count in _batches():
+        links = attempt(generator, count)
         links = links[links.sum(1) >= agents - 1]
         adjacency = np.zeros((len(links), agents, agents), dtype=bool)
         adjacency[:, upper[0], upper[1]] = links

@@ -129,6 +129,33 @@ def test_bad_networks_are_refused(streams, call, message):
 
 
 def test_a_graph_that_cannot_be_connected_is_refused(streams, monkeypatch):
-    monkeypatch.setattr(networks, "MAX_ATTEMPTS", 4 * networks._BATCH)
+    monkeypatch.setattr(networks, "MAX_ATTEMPTS", 4 * 512)
     with pytest.raises(InvalidInput, match="can be connected"):
         networks.build(streams, "erdos_renyi", 40, probability=0.005)
+
+
+@pytest.mark.parametrize("sizes", [(1, 1), (3, 7), (512, 512)])
+def test_graphs_do_not_depend_on_how_many_are_drawn_at_once(streams, monkeypatch, sizes):
+    usual = networks.random_edges(streams, 12, edges=14)
+    sparse = networks.erdos_renyi(streams, 8, probability=0.25)
+    monkeypatch.setattr(networks, "_BATCHES", sizes)
+    assert np.array_equal(networks.random_edges(streams, 12, edges=14), usual)
+    assert np.array_equal(networks.erdos_renyi(streams, 8, probability=0.25), sparse)
+
+
+def test_neighbourhoods_hold_members_once_and_one_of_them_again_as_padding(streams):
+    network = networks.build(streams, "random_edges", 9, edges=12)
+    for kind, own in ((network.closed_neighbourhoods, True), (network.open_neighbourhoods, False)):
+        for run in range(12):
+            for agent in range(9):
+                members = set(np.flatnonzero(network.adjacency[run, agent])) | (
+                    {agent} if own else set()
+                )
+                assert set(kind[run, agent]) == members
+    shared = networks.build(streams, "star", 9)
+    x = np.random.default_rng(0).normal(size=(2, 12, 9, 3))
+    gathered = shared.gather(x, shared.closed_neighbourhoods)
+    assert np.array_equal(gathered[1, 5, 0], x[1, 5, [0, *range(1, 9)]])
+    gathered = network.gather(x, network.closed_neighbourhoods)
+    first = network.closed_neighbourhoods[4, 7]
+    assert np.array_equal(gathered[0, 4, 7], x[0, 4, first])
