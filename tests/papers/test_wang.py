@@ -20,6 +20,7 @@ from private_consensus.experiments.numbers import figure_numbers
 from private_consensus.experiments.schema import read_yaml
 from private_consensus.privacy import Budget, account
 from private_consensus.problems import linear_observation as observation
+from private_consensus.problems import mean_estimation
 from private_consensus.randomness import Streams
 from private_consensus.simulation import Setting, Watch, simulate
 
@@ -95,7 +96,8 @@ def test_measurements_are_linear_with_uniform_noise(problem, streams):
 
 def test_the_largest_row_norm_is_a_supremum_that_is_approached(problem):
     assert problem.largest_row_norm == pytest.approx(3.0, abs=1e-9)
-    norms = np.array([problem.row_norm(t) for t in range(5000)])
+    norms = problem.row_norms(np.arange(5000))
+    assert np.allclose(norms[[0, 7, 999]], [problem.row_norm(t) for t in (0, 7, 999)])
     assert norms.max() <= problem.largest_row_norm
     assert norms.max() > 3.0 - 1e-4
     assert norms.argmax() % 5 == 3  # agent 4
@@ -315,6 +317,17 @@ def accounted(algorithm, problem, network, horizon):
         str(one.relation): account(one.releases(problem, network, horizon), 0.0).epsilon
         for one, _ in stated
     }
+
+
+@pytest.mark.parametrize("hmax", ["constant", "time_varying"])
+@pytest.mark.parametrize("options", [SIMULATION, DAMPED])
+def test_releases_have_the_scale_of_the_noise_that_is_drawn(problem, network, options, hmax):
+    algorithm = DPCI(**options, hmax=hmax, unit="stream").calibrate(
+        Budget(0.7), problem, network, 30
+    )
+    [release] = algorithm.releases(problem, network, 30)
+    drawn = [algorithm.noise_scale(problem, t) for t in range(1, 31)]
+    assert np.allclose(release.scale, drawn)
 
 
 @pytest.mark.parametrize("horizon", [1, 7, 400])
@@ -568,6 +581,12 @@ def test_bad_observations_are_refused(streams, changes, message):
 def test_unknown_metrics_are_refused(problem, metric):
     with pytest.raises(InvalidInput, match="metric: found"):
         problem.measure(metric, problem.initial[None])
+
+
+def test_problems_without_a_stream_are_refused(streams, network):
+    still = mean_estimation.build(streams, 5, records=10, dim=2, box=1.0)
+    with pytest.raises(InvalidInput, match=r"problem.name: found 'MeanEstimation'"):
+        DPCI().calibrate(Budget(1.0), still, network, 10)
 
 
 def test_budgets_without_a_horizon_are_refused(problem, network):

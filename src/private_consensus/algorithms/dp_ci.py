@@ -156,6 +156,9 @@ class DPCI(Iterative):
         Theorem 4.17, :math:`\tfrac1\kappa\,p/(p-q)`.
         """
         require(horizon >= 1, "horizon", horizon, "a whole number >= 1")
+        streaming = hasattr(problem, "observation_noise")
+        expected = "a problem whose data arrive over time, linear_observation"
+        require(streaming, "problem.name", type(problem).__name__, expected)
         if np.isinf(budget.epsilon):
             return replace(self, noise=0.0)
         if self.calibration == "theorem":
@@ -173,11 +176,13 @@ class DPCI(Iterative):
         of the losses and a change of the stream their sum (E3.1). Message 0 carries no data.
         """
         t = np.arange(1, horizon + 1)
-        row_norm = np.array([self._row_norm(problem, k) for k in t - 1])
+        row_norm = problem.largest_row_norm
+        if self.hmax == "time_varying":
+            row_norm = problem.row_norms(t - 1).max(-1)
         sensitivity = self.step_size(t - 1) * self.delta * row_norm
         if self.noise == 0:
             return [Release("exact", sensitivity=float(sensitivity.max()), scale=0.0)]
-        scale = np.array([self.noise_scale(problem, int(k)) for k in t])
+        scale = self.noise * self.delta * row_norm * self._noise_base(t)
         if self.unit == "stream":
             return [Release("laplace", sensitivity=sensitivity, scale=scale)]
         worst = int(np.argmax(sensitivity / scale))

@@ -101,6 +101,12 @@ class LinearObservation(Problem):
         """
         return np.abs(self.matrices(t)).sum(-1).max(-1)
 
+    def row_norms(self, times: np.ndarray) -> np.ndarray:
+        """:meth:`row_norm` of many times, shape (times, agents)."""
+        t = np.asarray(times, float)[:, None, None, None]
+        H = self.constant + self.sine * np.sin(t) + self.cosine * np.cos(t)
+        return np.abs(H).sum(-1).max(-1)
+
     @cached_property
     def largest_row_norm(self) -> float:
         r""":math:`H_{\max}`, the supremum of :meth:`row_norm` over agents and real t.
@@ -110,7 +116,7 @@ class LinearObservation(Problem):
         """
         grid = np.linspace(0.0, 2.0 * np.pi, 4096, endpoint=False)
         for _ in range(4):
-            best = grid[int(np.argmax([self.row_norm(t).max() for t in grid]))]
+            best = grid[int(self.row_norms(grid).max(-1).argmax())]
             step = grid[1] - grid[0]
             grid = np.linspace(best - step, best + step, 65)
         return float(self.row_norm(best).max())
