@@ -16,6 +16,7 @@ os.environ.update(
     PYTHONPATH=os.pathsep.join(filter(None, [SOURCE, os.getenv("PYTHONPATH")]))
 )
 
+from private_consensus.datasets import Acquisition
 from private_consensus.errors import InvalidInput
 from private_consensus.experiments.plan import load
 
@@ -25,6 +26,8 @@ configfile: "config/config.yaml"
 
 try:
     PLAN = load(config, Path(workflow.basedir, "config"))
+    ACQUISITION = Acquisition(**PLAN.config.data.model_dump())
+    ACQUISITION.check()
 except InvalidInput as error:
     sys.exit(
         "The configuration is not valid:\n  " + "\n  ".join(str(error).splitlines())

@@ -75,6 +75,10 @@ def test_an_edit_to_one_experiment_reruns_that_one(edited):
         (["--config", "sead=1"], "sead: unknown key"),
         (["--config", "papers=[nobody]"], "papers: found 'nobody'"),
         (["--config", "data={source: web}"], "data.source: .*'web'"),
+        (
+            ["--config", "data={mirror: no/such}"],
+            "data.mirror: found 'no/such', expected an existing",
+        ),
     ],
 )
 def test_a_bad_configuration_stops_before_anything_is_written(tmp_path, options, message):

@@ -6,16 +6,9 @@ done, and why, in the .provenance.json beside every raw file and on every card.
 
 from pathlib import Path
 
-from private_consensus.datasets import Acquisition, PREPARATIONS, fingerprint
+from private_consensus.datasets import PREPARATIONS, fingerprint
 from private_consensus.provenance import code_hash
 
-ACQUISITION = Acquisition(
-    source=CONFIG.data.source,
-    mirror=CONFIG.data.mirror,
-    cache=CONFIG.data.cache,
-    patience=CONFIG.data.patience,
-    surrogate_rows=CONFIG.data.surrogate_rows,
-)
 DATA_SCRIPTS = Path(workflow.basedir) / "workflow" / "scripts"
 
 

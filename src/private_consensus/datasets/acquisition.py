@@ -22,7 +22,7 @@ from private_consensus.provenance import atomic_write, settings_hash, write_json
 from . import checksums
 from .catalogue import DATA_SETS, Entry, entry, module_of
 from .downloads import Downloads, locked
-from .mirror import Mirror
+from .mirror import Mirror, check_location
 from .origin import Provenance
 from .patience import Patience, Unavailable
 from .routes import Access, Raw, Route
@@ -75,6 +75,11 @@ class Acquisition:
         mirror = self.mirror or os.environ.get(MIRROR_VARIABLE) or None
         object.__setattr__(self, "mirror", None if mirror is None else str(mirror))
         object.__setattr__(self, "cache", Path(self.cache or default_cache()).expanduser())
+
+    def check(self) -> None:
+        """Raise :class:`InvalidInput` if a mirror is named that does not exist."""
+        if self.mirror is not None and self.source != "surrogate":
+            check_location(self.mirror)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, with the mirror that the environment names; the arguments again."""
@@ -144,7 +149,7 @@ def _ways(about: Entry, acquisition: Acquisition) -> Iterator[Any]:
         mirror = Mirror(
             location=acquisition.mirror, files=about.mirror.files, downloads=access.downloads
         )
-        mirror.check()
+        check_location(acquisition.mirror)
         if about.mirror.checksum:
             yield lambda tried: _cached(about, acquisition, about.mirror.checksum)
         yield lambda tried: _from_mirror(about, mirror)

@@ -20,6 +20,21 @@ from .patience import Unavailable
 KEY = "data.mirror"
 
 
+def folder_of(location: str) -> Path | None:
+    """The folder that a location names; none for an http(s) URL."""
+    parts = urlsplit(location)
+    if parts.scheme in ("http", "https"):
+        return None
+    return Path(unquote(parts.path)) if parts.scheme == "file" else Path(location)
+
+
+def check_location(location: str) -> None:
+    """Raise :class:`InvalidInput` for a folder that does not exist."""
+    folder = folder_of(location)
+    if folder is not None and not folder.is_dir():
+        raise InvalidInput(KEY, location, "an existing folder or an http(s) URL")
+
+
 @dataclass(frozen=True, kw_only=True)
 class Mirror:
     """Files of one data set in a mirror.
@@ -46,15 +61,7 @@ class Mirror:
     @property
     def folder(self) -> Path | None:
         """The folder, if the mirror is one."""
-        parts = urlsplit(self.location)
-        if parts.scheme in ("http", "https"):
-            return None
-        return Path(unquote(parts.path)) if parts.scheme == "file" else Path(self.location)
-
-    def check(self) -> None:
-        """Raise :class:`InvalidInput` unless the mirror exists."""
-        if self.folder is not None and not self.folder.is_dir():
-            raise InvalidInput(KEY, self.location, "an existing folder or an http(s) URL")
+        return folder_of(self.location)
 
     def has(self) -> bool:
         """Whether the mirror has this data set, at least in part."""
