@@ -88,10 +88,6 @@ class Explosive(Iterative):
         x[:, [run == 6 for run in streams.runs]] = 1.0
         return Position(x)
 
-    def draws(self, problem, streams):
-        while True:
-            yield None
-
     def step(self, state, problem, network, draw, t):
         return Position(state.x * column(self.factor))
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
+from itertools import repeat
 from typing import Any, ClassVar, NamedTuple, Protocol, Self
 
 import numpy as np
@@ -100,9 +101,9 @@ class Iterative(Algorithm):
     ) -> NamedTuple:
         """The state before the first iteration."""
 
-    @abstractmethod
     def draws(self, problem: Problem, streams: Streams) -> Iterator[Any]:
-        """Unit draws, one item an iteration."""
+        """Unit draws, one item an iteration; none unless an algorithm asks for some."""
+        return repeat(None)
 
     @abstractmethod
     def step(self, state: Any, problem: Problem, network: Network, draw: Any, t: int) -> NamedTuple:

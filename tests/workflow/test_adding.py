@@ -1,0 +1,53 @@
+"""docs/adding.md, followed to the letter."""
+
+import re
+import shlex
+import sys
+from importlib.metadata import EntryPoint
+
+import polars as pl
+import pytest
+from scratch import ROOT, call, copy_to, said
+
+from private_consensus import algorithms
+from private_consensus.algorithms import gradient_descent
+
+pytestmark = pytest.mark.workflow
+
+PAGE = (ROOT / "docs/adding.md").read_text()
+
+
+def follow(folder) -> None:
+    """Put every block that names a file there; one more line is appended."""
+    for path, more, text in re.findall(
+        r"^`(\S+)`(, one more line)?:\n\n```\w+\n(.*?)^```", PAGE, re.M | re.S
+    ):
+        file = folder / path
+        file.write_text((file.read_text() if more else "") + text)
+
+
+def test_an_algorithm_is_added_as_the_page_says(tmp_path):
+    folder = copy_to(tmp_path)
+    follow(folder)
+    line = re.search(r"^snakemake .*", PAGE, re.M)[0]
+    done = call(folder, [sys.executable, "-m", *shlex.split(line)])
+    assert done.returncode == 0, said(done)
+    assert (folder / "results/paper/figures/mine_fig1.svg").exists()
+    claims = pl.read_parquet(folder / "results/paper/claims/mine.parquet")
+    assert claims["id"].to_list() == ["mine_c01"]
+    assert claims["elements"].to_list() == [3]
+    privacy = pl.read_parquet(folder / "results/paper/privacy/mine_fig1/noisy_gossip.parquet")
+    assert privacy["epsilon_accountant"].to_list() == pytest.approx([0.5, 1.0, 2.0])
+    assert set(privacy["verdict"]) == {"holds"}
+
+
+def test_an_algorithm_of_another_package_is_found_by_its_entry_point(monkeypatch):
+    point = EntryPoint("elsewhere", gradient_descent.__name__, algorithms.GROUP)
+    monkeypatch.setattr(algorithms, "entry_points", lambda group: [point])
+    algorithms._elsewhere.cache_clear()
+    try:
+        assert "elsewhere" in algorithms.names()
+        assert algorithms.load("elsewhere") is gradient_descent.GradientDescent
+    finally:
+        monkeypatch.undo()
+        algorithms._elsewhere.cache_clear()
