@@ -29,6 +29,7 @@ def minimise(
     hessian: Callable[[np.ndarray], np.ndarray],
     start: np.ndarray,
     *,
+    slope: np.ndarray | None = None,
     descend: Callable[[np.ndarray], np.ndarray] | None = None,
     magnitude: np.ndarray | float = 0.0,
     tolerance: float = TOLERANCE,
@@ -36,9 +37,11 @@ def minimise(
 ) -> np.ndarray:
     r"""Minimisers of a batch of functions, to a gradient norm of at most ``tolerance``.
 
-    A problem first takes the steps of an upper bound of its Hessian, :math:`x - P^{-1}\nabla F`
-    with :math:`P \succeq \nabla^2 F`, which need no new Hessian and shrink
-    :math:`\nabla F^T P^{-1} \nabla F` always. Where they are slow, it goes on by damped Newton
+    A problem first takes the steps of an upper bound of its Hessian, :math:`G(x) = x -
+    P^{-1}\nabla F(x)` with :math:`P \succeq \nabla^2 F`, which need no new Hessian, combined with
+    the step before (Anderson acceleration of depth one): :math:`x_{k+1} = G(x_k) - \theta_k (G(x_k)
+    - G(x_{k-1}))` with the :math:`\theta_k` that would leave least of :math:`G(x) - x` if that were
+    affine. Where they are slow, it goes on by damped Newton
     steps of length :math:`\ln(1+r)/r`, :math:`r = \|\Delta\|_2`, which decrease a generalised
     self-concordant function without a line search (Sun, Tran-Dinh, Mathematical Programming 2019;
     the logistic loss of rows of norm at most 1 is one, with constant 1) and become Newton's.
@@ -48,6 +51,8 @@ def minimise(
     gradient, hessian : callable
         Of points ``[..., d]``, to ``[..., d]`` and ``[..., d, d]``.
     start : ndarray, shape (..., d)
+    slope : ndarray, shape (..., d), optional
+        The gradient at ``start``, where it is known; at least one step is then made and verified.
     descend : callable, optional
         :math:`g \mapsto P^{-1} g`; none: Newton from the start.
     magnitude : float or ndarray, shape (...)
@@ -58,24 +63,55 @@ def minimise(
     Unsolved
         After ``at_most`` steps.
     """
-    x, slope = start, gradient(start)
+    x = start
+    unverified = slope is not None
+    slope = gradient(start) if slope is None else slope
     size = np.linalg.norm(slope, axis=-1)
     enough = np.maximum(tolerance, ROUNDING * magnitude)
     newton = np.full(size.shape, descend is None)
+    steps = _Accelerated(descend)
     for _ in range(at_most):
-        waiting = size > enough
+        waiting = (size > enough) | unverified
+        unverified = False
         if not waiting.any():
             break
-        step = np.zeros_like(x) if descend is None else descend(slope)
+        ahead = steps.next(x, slope)
         if newton.any():
-            step = np.where(newton[..., None], damped_newton(hessian(x), slope), step)
-        x = x - np.where(waiting[..., None], step, 0.0)
+            ahead = np.where(newton[..., None], x - damped_newton(hessian(x), slope), ahead)
+        x = np.where(waiting[..., None], ahead, x)
         slope, before = gradient(x), size
         size = np.linalg.norm(slope, axis=-1)
         newton = newton | (waiting & (size > SLOW * before))
     if not (size <= enough).all():
         raise Unsolved(f"gradient norm {np.max(size):.3g} after {at_most} steps")
     return x
+
+
+class _Accelerated:
+    """Steps of the bound, each combined with the one before."""
+
+    def __init__(self, descend: Callable[[np.ndarray], np.ndarray] | None):
+        self.descend = descend
+        self.reached = self.moved = None
+
+    def next(self, x: np.ndarray, slope: np.ndarray) -> np.ndarray:
+        if self.descend is None:
+            return x
+        moved = -self.descend(slope)
+        reached = x + moved
+        ahead = reached
+        if self.moved is not None:
+            change = moved - self.moved
+            squared = (change**2).sum(-1, keepdims=True)
+            share = np.divide(
+                (moved * change).sum(-1, keepdims=True),
+                squared,
+                out=np.zeros_like(squared),
+                where=squared > np.finfo(float).tiny,
+            )
+            ahead = reached - share * (reached - self.reached)
+        self.reached, self.moved = reached, moved
+        return ahead
 
 
 def damped_newton(hessian: np.ndarray, gradient: np.ndarray) -> np.ndarray:

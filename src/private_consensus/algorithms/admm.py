@@ -34,12 +34,14 @@ JACOBIANS = ("paper", "tight")
 
 
 class State(NamedTuple):
-    """Messages x, duals a, minimisers (where the next solve starts), sums of what was heard from
-    neighbours, each [settings, runs, agents, dim]; loss so far [settings, runs, agents]."""
+    """Messages x, duals a, minimisers (where the next solve starts) and the gradients there, sums
+    of what was heard from neighbours, each [settings, runs, agents, dim]; loss so far [settings,
+    runs, agents]."""
 
     x: np.ndarray
     dual: np.ndarray
     minimiser: np.ndarray
+    slope: np.ndarray
     heard: np.ndarray
     spent: np.ndarray
 
@@ -114,7 +116,7 @@ class ADMM(Perturbed):
 
     def minimise(self, problem, state, linear, penalty, centre, t: int) -> np.ndarray:
         r""":math:`\hat x_i`."""
-        return problem.proximal(linear, penalty, centre, state.minimiser)
+        return problem.proximal(linear, penalty, centre, state.minimiser, state.slope)
 
     def listen(self, network, x: np.ndarray, state) -> np.ndarray:
         """Sum of what agents take their neighbours' values to be."""
@@ -125,7 +127,7 @@ class ADMM(Perturbed):
     def start(self, problem, network, streams, settings):
         x = initial(problem, streams, settings, self.spread)
         zero = np.zeros_like(x)
-        state = State(x, zero, x, zero, zero[..., 0])
+        state = State(x, zero, x, problem.gradient(x), zero, zero[..., 0])
         return state._replace(heard=self.listen(network, x, state))
 
     def draws(self, problem, streams) -> Iterator[Draw]:
@@ -136,12 +138,16 @@ class ADMM(Perturbed):
         penalty = self.penalty(network, t)
         noises = self.noises(draw.noise, network, t)
         centre = self.centre(state, network, draw) + noises.centre
-        minimiser = self.minimise(problem, state, state.dual + noises.dual, penalty, centre, t)
+        linear = state.dual + noises.dual
+        minimiser = self.minimise(problem, state, linear, penalty, centre, t)
+        slope = penalty * (centre - minimiser) - linear  # by the optimality condition
         x = minimiser + noises.output
         heard = self.listen(network, x, state)
         dual = state.dual + self.dual_step * (network.degrees[..., None] * x - heard)
         spent = self.spend(state, problem, network, t)
-        return state._replace(x=x, dual=dual, minimiser=minimiser, heard=heard, spent=spent)
+        return state._replace(
+            x=x, dual=dual, minimiser=minimiser, slope=slope, heard=heard, spent=spent
+        )
 
     def seen(self, state, problem, t) -> Mapping[str, np.ndarray]:
         seen = {"internal": state.minimiser, "released": state.x}

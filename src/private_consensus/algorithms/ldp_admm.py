@@ -40,6 +40,7 @@ class State(NamedTuple):
     x: np.ndarray
     dual: np.ndarray
     minimiser: np.ndarray
+    slope: np.ndarray
     heard: np.ndarray
     spent: np.ndarray
     realised: np.ndarray

@@ -107,7 +107,9 @@ def widest_pair(x: np.ndarray, network) -> np.ndarray:
     r""":math:`x_a - x_b` of the two members of each neighbourhood that are farthest apart in l1."""
     members = network.closed_neighbourhoods
     first, second = np.triu_indices(members.shape[-1], 1)
-    distance = np.abs(x[..., :, None, :] - x[..., None, :, :]).sum(-1)
+    # A coordinate at a time: all at once, the differences would not fit into the cache.
+    columns = np.moveaxis(x, -1, 0)
+    distance = sum(np.abs(c[..., :, None] - c[..., None, :]) for c in columns)
     of_pairs = _pairs(distance, members[..., first], members[..., second])
     widest = of_pairs.argmax(-1)[..., None]
 

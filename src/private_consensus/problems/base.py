@@ -58,7 +58,12 @@ class Problem(ABC):
         return float(self.record_gradient_change * (np.sqrt(self.dim) if norm == "l1" else 1.0))
 
     def proximal(
-        self, linear: np.ndarray, penalty: np.ndarray, centre: np.ndarray, start: np.ndarray
+        self,
+        linear: np.ndarray,
+        penalty: np.ndarray,
+        centre: np.ndarray,
+        start: np.ndarray,
+        slope: np.ndarray | None = None,
     ) -> np.ndarray:
         r""":math:`\arg\min_x f_i(x) + a_i^T x + \frac{D_i}{2}\|x - c_i\|_2^2` for every agent.
 
@@ -70,6 +75,8 @@ class Problem(ABC):
             :math:`D > 0`.
         start : ndarray, shape (settings, runs, agents, dim)
             Where an iterative solver begins.
+        slope : ndarray, shape (settings, runs, agents, dim), optional
+            :math:`\nabla f_i(\text{start})`, where it is known.
         """
         raise InvalidInput("problem.name", type(self).__name__, "a problem with a proximal solve")
 

@@ -136,7 +136,7 @@ class LogisticRegression(Problem):
         gram = np.swapaxes(self._signed, -1, -2) @ self._signed
         return np.linalg.eigh(self.weight / 4 * gram + self.ridge * np.eye(self.dim))
 
-    def proximal(self, linear, penalty, centre, start):
+    def proximal(self, linear, penalty, centre, start, slope=None):
         """To a gradient norm of at most 1e-10, verified, or to what rounding allows."""
         require(np.isinf(self.box), "problem.box", self.box, "no box for a proximal solve")
         values, vectors = self._bound
@@ -150,6 +150,7 @@ class LogisticRegression(Problem):
             lambda x: self.gradient(x) + penalty * x + pull,
             lambda x: self.hessian(x) + np.asarray(penalty)[..., None] * np.eye(self.dim),
             start,
+            slope=None if slope is None else slope + penalty * start + pull,
             descend=descend,
             magnitude=np.linalg.norm(pull, axis=-1),
         )
