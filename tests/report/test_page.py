@@ -225,3 +225,22 @@ def test_five_papers_and_sixty_figures_fit(figures):
     text = page(results_of(papers))
     assert text.count('<article class="figure"') == 60
     assert len(text.encode()) < 600_000
+
+
+def test_figures_of_no_paper_stand_under_their_own_title(results):
+    found = paper("data", "", 1)
+    deal = {"title": "equal", "experiment": "", "deal": {"kind": "iid"}, "curves": []}
+    found["paper"] |= {"authors": [], "title": "What agents hold"}
+    found |= {"experiments": {}, "claims": {}}
+    found["figures"]["data_fig1"] |= {"panels": [deal], "added": True}
+    papers = {"first": results.papers["first"], "data": found}
+    text = page(results_of(papers, claims=results.claims[:1], privacy=results.privacy[:1]))
+    tree = Tree(text)
+    assert "paper-data" in tree.all("id")
+    assert '<a href="#paper-data">What agents hold</a>' in text
+    assert "Paper <" not in text and "Paper :" not in text
+    assert '<option value="data">' not in text
+    article = re.search(r'<article class="figure" id="data_fig1".*?</article>', text, re.S)[0]
+    assert "records that each agent holds" in article
+    assert "not a figure of a paper" in article
+    assert "What is varied" not in article

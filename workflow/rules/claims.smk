@@ -1,5 +1,7 @@
 """Verdicts.  Needs: runs and privacy of all cells.  Makes: claims.parquet and privacy.parquet."""
 
+JUDGED = [name for name, paper in PLAN.papers.items() if paper.claims]
+
 
 rule judge_claims:
     input:
@@ -31,7 +33,7 @@ rule judge_claims:
 
 rule gather:
     input:
-        claims=expand("results/{{scale}}/claims/{paper}.parquet", paper=PLAN.papers),
+        claims=expand("results/{{scale}}/claims/{paper}.parquet", paper=JUDGED),
         privacy=lambda w: cell_files("privacy", PLAN.cells(), w.scale),
     output:
         claims="results/{scale}/claims.parquet",

@@ -41,13 +41,19 @@ def cell_files(kind, cells, scale):
     ]
 
 
+def deals_of(figure, scale):
+    return [f"results/{scale}/deals/{figure}.parquet"] if PLAN.deals(figure) else []
+
+
 def cells_of_paper(paper):
     return [cell for cell in PLAN.cells() if cell[0] in PLAN.papers[paper].experiments]
 
 
 def expected_of(figure):
-    """Stamps of a figure's numbers and of the cells behind it."""
+    """Stamps of the numbers of a figure or table, and of what they come from."""
     files = {f"results/{SCALE}/data/{figure}.parquet"}
+    if figure in PLAN.figures:
+        files.update(deals_of(figure, SCALE))
     for kind in ("runs", "privacy"):
         files.update(cell_files(kind, PLAN.cells_of(figure), SCALE))
     stamps = pages.expected_stamps(CURRENT(SCALE))

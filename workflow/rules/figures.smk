@@ -1,10 +1,42 @@
-"""Figures by name.  Needs: runs and privacy of their cells.  Makes: numbers, SVG, PNG, PDF, JSON."""
+"""Figures by name.
+
+Needs: runs and privacy of their cells, or what agents hold.  Makes: numbers, SVG, PNG, PDF, JSON.
+"""
+
+
+rule deal:
+    input:
+        prepared=lambda w: expand(
+            "results/{scale}/prepared/{preparation}.npz",
+            scale=w.scale,
+            preparation=PLAN.preparations_of_deals(w.figure),
+        ),
+    output:
+        deals="results/{scale}/deals/{figure}.parquet",
+    log:
+        "results/{scale}/logs/deal.{figure}.log",
+    benchmark:
+        "results/{scale}/timings/deal.{figure}.tsv"
+    conda:
+        "../../environment.yml"
+    threads: 1
+    resources:
+        mem_mb=800,
+        runtime=5,
+    params:
+        deals=lambda w: PLAN.deals(w.figure),
+        code=code_of("deal.py"),
+    message:
+        "records of agents for {wildcards.figure}"
+    script:
+        "../scripts/deal.py"
 
 
 rule draw_figure:
     input:
         runs=lambda w: cell_files("runs", PLAN.cells_of(w.figure), w.scale),
         privacy=lambda w: cell_files("privacy", PLAN.cells_of(w.figure), w.scale),
+        deals=lambda w: deals_of(w.figure, w.scale),
     output:
         numbers="results/{scale}/data/{figure}.parquet",
         json="results/{scale}/figures/{figure}.json",

@@ -4,8 +4,9 @@ from types import SimpleNamespace
 
 from private_consensus import report as pages
 
-PREPARATIONS_USED = sorted({p for e in PLAN.experiments for p in PLAN.preparations(e)})
+PREPARATIONS_USED = PLAN.preparations_in_use()
 DATASETS_USED = sorted({PREPARATIONS[name].dataset for name in PREPARATIONS_USED})
+DEALS = [name for name in PLAN.figures if PLAN.deals(name)]
 CELLS = [
     SimpleNamespace(experiment=experiment, algorithm=algorithm)
     for experiment, algorithm in PLAN.cells()
@@ -31,6 +32,14 @@ CURRENT = lambda scale: [
     ),
     *(
         (
+            deals_of(name, scale),
+            rules.deal.params.deals(SimpleNamespace(figure=name)),
+            rules.deal.params.code,
+        )
+        for name in DEALS
+    ),
+    *(
+        (
             [f"results/{scale}/data/{name}.parquet"],
             rules.make_table.params.table(SimpleNamespace(table=name)),
             rules.make_table.params.code,
@@ -43,7 +52,7 @@ CURRENT = lambda scale: [
             rules.judge_claims.params.claims(SimpleNamespace(paper=paper)),
             rules.judge_claims.params.code,
         )
-        for paper in PLAN.papers
+        for paper in JUDGED
     ),
     *(
         (
@@ -65,9 +74,10 @@ TIMINGS = [
     *(f"acquire.{dataset}" for dataset in DATASETS_USED),
     *(f"prepare.{name}" for name in PREPARATIONS_USED),
     *(f"{cell.experiment}.{cell.algorithm}" for cell in CELLS),
+    *(f"deal.{name}" for name in DEALS),
     *(f"figure.{name}" for name in PLAN.figures),
     *(f"table.{name}" for name in PLAN.tables),
-    *(f"claims.{paper}" for paper in PLAN.papers),
+    *(f"claims.{paper}" for paper in JUDGED),
 ]
 
 
@@ -88,7 +98,7 @@ rule write_report:
         ),
         runs=lambda w: cell_files("runs", PLAN.cells(), w.scale),
         guarantees=lambda w: cell_files("privacy", PLAN.cells(), w.scale),
-        verdicts=expand("results/{{scale}}/claims/{paper}.parquet", paper=PLAN.papers),
+        verdicts=expand("results/{{scale}}/claims/{paper}.parquet", paper=JUDGED),
         claims="results/{scale}/claims.parquet",
         privacy="results/{scale}/privacy.parquet",
         cards=expand("results/{{scale}}/cards/{name}.json", name=PREPARATIONS_USED),

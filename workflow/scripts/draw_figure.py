@@ -2,7 +2,15 @@
 
 from private_consensus import plotting
 from private_consensus.experiments.numbers import figure_numbers
-from private_consensus.experiments.results import DRAWN, logged, read, sources, stamp, write
+from private_consensus.experiments.results import (
+    DRAWN,
+    logged,
+    read,
+    read_all,
+    sources,
+    stamp,
+    write,
+)
 from private_consensus.plotting.theme import save
 
 name, figure = snakemake.wildcards.figure, snakemake.params.figure
@@ -12,8 +20,9 @@ with logged(snakemake.log[0], figure):
     cells = {
         (runs["experiment"][0], runs["algorithm"][0]): (runs, privacy) for runs, privacy in pairs
     }
-    source = sources(snakemake.input.runs) or DRAWN
-    numbers = figure_numbers(figure["panels"], cells, source=source)
+    source = sources([*snakemake.input.runs, *snakemake.input.deals]) or DRAWN
+    deals = read_all(snakemake.input.deals) if snakemake.input.deals else None
+    numbers = figure_numbers(figure["panels"], cells, source=source, deals=deals)
     write(numbers, snakemake.output.numbers, stamp(figure, snakemake.params.code, source))
     chart = plotting.draw(name, snakemake.params.paper, numbers, figure, snakemake.params.styles)
     out = snakemake.output

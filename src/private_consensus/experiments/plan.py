@@ -93,6 +93,26 @@ class Plan:
                 panel["seed"] = self.config.seed
         return found
 
+    def deals(self, figure: str) -> dict[str, Any]:
+        """What a figure shows of prepared data dealt to agents, as plain JSON; empty if nothing."""
+        panels = {
+            panel.title: panel.deal.model_dump(mode="json")
+            for panel in self.figures[figure].panels
+            if panel.deal
+        }
+        return {"seed": self.config.seed, "panels": panels} if panels else {}
+
+    def preparations_of_deals(self, figure: str) -> list[str]:
+        """Prepared data sets that a figure shows dealt to agents."""
+        panels = self.deals(figure).get("panels", {})
+        return sorted({deal["prepared"] for deal in panels.values()})
+
+    def preparations_in_use(self) -> list[str]:
+        """Prepared data sets that anything reads."""
+        found = [self.preparations(name) for name in self.experiments]
+        found += [self.preparations_of_deals(name) for name in self.figures]
+        return sorted({name for names in found for name in names})
+
     def preparations(self, experiment: str, algorithm: str | None = None) -> list[str]:
         """Prepared data sets that an experiment, or one algorithm in it, reads."""
         chosen = [algorithm] if algorithm else self.experiments[experiment].algorithms
@@ -227,6 +247,8 @@ def _inconsistencies(key: str, paper: Paper) -> Iterator[str]:
                 yield f"{key}.experiments.{name}.scales.{scale}.axes.{axis}: unknown axis"
     for name, figure in paper.figures.items():
         for panel in figure.panels:
+            if panel.deal:
+                continue
             experiment = paper.experiments.get(panel.experiment)
             if experiment is None:
                 yield _expected(f"{key}.figures.{name}", panel.experiment, paper.experiments)

@@ -177,12 +177,31 @@ class Curve(Strict):
     x: str | None = Field(default=None, description="column for x, instead of the panel's")
 
 
+class Deal(Strict):
+    """How prepared data are dealt to agents."""
+
+    prepared: Annotated[str, AfterValidator(_known(tuple(PREPARATIONS)))]
+    kind: Literal["iid", "dirichlet", "unequal"]
+    agents: int = Field(ge=2)
+    records: int = Field(ge=1, description="of an agent, on average")
+    concentration: float | None = Field(
+        default=None, gt=0, description="of labels (dirichlet) or sizes (unequal)"
+    )
+
+    @model_validator(mode="after")
+    def _concentrated_or_not(self):
+        if (self.kind == "iid") != (self.concentration is None):
+            raise ValueError("expected a concentration for dirichlet and unequal, and only there")
+        return self
+
+
 class Panel(Strict):
-    """Curves of one experiment, or its communication graph."""
+    """Curves of one experiment, or its communication graph, or what agents hold."""
 
     title: str
-    experiment: str
+    experiment: str = ""
     graph: bool = Field(default=False, description="nodes and edges instead of curves")
+    deal: Deal | None = Field(default=None, description="records of agents instead of curves")
     where: dict[str, Any] = Field(default_factory=dict, description="for all of its curves")
     x: str = ""
     x_title: str = ""
@@ -193,9 +212,13 @@ class Panel(Strict):
     curves: list[Curve] = Field(default_factory=list)
 
     @model_validator(mode="after")
-    def _graph_or_curves(self):
-        if self.graph == bool(self.curves) or self.graph == bool(self.x):
-            raise ValueError("expected either x and at least one curve, or graph: true")
+    def _one_of_three(self):
+        drawn = self.graph or self.deal is not None
+        both = self.graph and self.deal is not None
+        if both or drawn == bool(self.curves) or drawn == bool(self.x):
+            raise ValueError("expected either x and at least one curve, or graph: true, or deal")
+        if bool(self.experiment) == (self.deal is not None):
+            raise ValueError("expected an experiment for curves and graphs, and none for deal")
         return self
 
 
@@ -247,7 +270,7 @@ class Table(Strict):
 
 class PaperInfo(Strict):
     key: Slug
-    number: str
+    number: str = Field(description="empty for figures that belong to no paper")
     title: str
     authors: list[str]
     where: str

@@ -35,7 +35,7 @@ def figure(
         Source, runs, intervals and size, see :class:`..reading.Results`.
     """
     spec = paper["figures"][name]
-    used = dict.fromkeys(panel["experiment"] for panel in spec["panels"])
+    used = dict.fromkeys(panel["experiment"] for panel in spec["panels"] if panel["experiment"])
     low, high = facts["runs"]
     return {
         "name": name,
@@ -76,13 +76,15 @@ def alt_text(spec: Mapping[str, Any], labels: Mapping[str, str]) -> str:
 def _panel_text(panel: Mapping[str, Any], labels: Mapping[str, str]) -> str:
     if panel.get("graph"):
         return "The communication graph: agents and their links."
+    title = f"{panel['title']}: " if panel["title"] else ""
+    if panel.get("deal"):
+        return f"{title}records that each agent holds, by label, as bars."
     curves = [
         labels.get(f"{curve['algorithm']}.{curve['variant']}", words(curve["variant"]))
         + (f" {curve['series']}" if curve.get("series") else "")
         + (f", one for each {words(curve['by'])}" if curve["by"] else "")
         for curve in panel["curves"]
     ]
-    title = f"{panel['title']}: " if panel["title"] else ""
     return f"{title}{panel['y_title']} against {panel['x_title']}; curves: {'; '.join(curves)}."
 
 

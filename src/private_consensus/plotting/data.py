@@ -1,0 +1,53 @@
+"""Drawings of the data themselves: what each agent holds."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import altair as alt
+import polars as pl
+
+from .theme import HEIGHT, INK, OKABE_ITO, finish
+
+Spec = Mapping[str, Any]
+WIDTH = 300
+COLUMNS = 2
+
+
+def data_extra_partitions(numbers: pl.DataFrame, figure: Spec, styles: Spec) -> alt.Chart:
+    """Bars of records by label, an agent a bar, with the share of the last label above it."""
+    top = 1.12 * float(numbers["size"].max())
+    names = numbers.sort("label")["series"].unique(maintain_order=True).to_list()
+    panels = [
+        _holdings(numbers.filter(pl.col("panel") == panel["title"]), panel, names, top)
+        for panel in figure["panels"]
+    ]
+    chart = alt.concat(*panels, columns=COLUMNS, spacing={"row": 28, "column": 36})
+    return finish(chart, figure["title"], numbers["source"][0])
+
+
+def _holdings(points: pl.DataFrame, panel: Spec, names: list[str], top: float) -> alt.LayerChart:
+    shown = points.select("agent", "label", "series", "y", "size", "share")
+    last = shown.filter(pl.col("label") == shown["label"].max())
+    x = alt.X("agent:O").title(panel["x_title"]).axis(labelAngle=0)
+    scale = alt.Scale(domain=[0, top], nice=False)
+    colour = alt.Color("series:N").scale(domain=names, range=list(OKABE_ITO[: len(names)]))
+    percent = alt.Tooltip("share:Q", format=".1%")
+    bars = (
+        alt.Chart(shown.to_pandas())
+        .mark_bar()
+        .encode(
+            x,
+            alt.Y("y:Q").title(panel["y_title"]).scale(scale).stack("zero"),
+            colour.legend(columns=len(names), symbolType="square"),
+            order="label:Q",
+            tooltip=["agent:O", "series:N", alt.Tooltip("y:Q", title="records"), percent],
+        )
+    )
+    text = (
+        alt.Chart(last.to_pandas())
+        .mark_text(dy=-7, fontSize=10, color=INK)
+        .encode(x, alt.Y("size:Q").scale(scale), text=alt.Text("share:Q", format=".0%"))
+    )
+    return alt.layer(bars, text).properties(width=WIDTH, height=0.7 * HEIGHT, title=panel["title"])

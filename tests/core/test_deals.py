@@ -1,0 +1,82 @@
+"""What agents hold, as numbers of a figure and as a figure."""
+
+import json
+from types import SimpleNamespace
+
+import numpy as np
+import polars as pl
+import pytest
+from pydantic import ValidationError
+
+from private_consensus import plotting
+from private_consensus.experiments.deals import deal_points
+from private_consensus.experiments.numbers import figure_numbers
+from private_consensus.experiments.schema import Deal, Panel
+
+DATA = SimpleNamespace(labels=np.where(np.arange(4000) % 4 == 0, 1, -1).astype(np.int8))
+DEAL = {"prepared": "adult-onehot104", "kind": "iid", "agents": 8, "records": 100}
+KINDS = {
+    "iid": DEAL,
+    "dirichlet": {**DEAL, "kind": "dirichlet", "concentration": 0.3},
+    "unequal": {**DEAL, "kind": "unequal", "concentration": 1.0},
+}
+
+
+def points(kind: str, **changes) -> pl.DataFrame:
+    return deal_points(DATA, Deal(**{**KINDS[kind], **changes}).model_dump(), seed=7)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_agent_and_label_has_a_row_and_all_records_are_counted(kind):
+    found = points(kind)
+    assert found.height == 8 * 2
+    assert found["y"].sum() == 8 * 100
+    sums = found.group_by("agent").agg(pl.col("y").sum(), pl.col("share").sum(), pl.first("size"))
+    assert sums["y"].to_list() == sums["size"].to_list()
+    assert np.allclose(sums["share"], 1)
+    assert found.equals(points(kind))
+
+
+def test_each_kind_is_unequal_in_its_own_way():
+    spread = {k: points(k).filter(pl.col("label") == 1) for k in KINDS}
+    assert spread["iid"]["size"].n_unique() == spread["dirichlet"]["size"].n_unique() == 1
+    assert spread["unequal"]["size"].max() > 3 * spread["unequal"]["size"].min()
+    assert spread["dirichlet"]["share"].std() > 3 * spread["iid"]["share"].std()
+
+
+def test_classes_of_images_are_told_apart():
+    images = SimpleNamespace(labels=np.arange(500) % 10)
+    found = deal_points(images, Deal(**{**DEAL, "records": 20}).model_dump(), seed=7)
+    assert found["series"].n_unique() == 10
+    assert "class 3" in found["series"]
+
+
+@pytest.mark.parametrize(
+    "changes", [{"concentration": 1.0}, {"kind": "dirichlet"}, {"agents": 1}, {"prepared": "x"}]
+)
+def test_a_deal_that_makes_no_sense_is_refused(changes):
+    with pytest.raises(ValidationError):
+        Deal(**{**DEAL, **changes})
+
+
+@pytest.mark.parametrize(
+    "panel", [{"experiment": "e", "deal": DEAL}, {"graph": True, "deal": DEAL}, {"experiment": "e"}]
+)
+def test_a_panel_shows_one_thing(panel):
+    with pytest.raises(ValidationError):
+        Panel(title="", **panel)
+
+
+def test_the_figure_names_its_source_and_says_a_surrogate_is_one():
+    panels = [
+        Panel(title=kind, deal=Deal(**deal), x_title="agent", y_title="records").model_dump()
+        for kind, deal in KINDS.items()
+    ]
+    deals = pl.concat(points(kind).with_columns(panel=pl.lit(kind)) for kind in KINDS)
+    numbers = figure_numbers(panels, {}, source="adult (surrogate)", deals=deals)
+    assert set(numbers["panel"]) == set(KINDS)
+    assert set(numbers["source"]) == {"adult (surrogate)"}
+    figure = {"title": "Shares", "panels": panels}
+    chart = plotting.draw("data_extra_partitions", "data", numbers, figure, {}).to_dict()
+    assert chart["title"]["subtitle"].startswith("SURROGATE DATA")
+    assert '["label -1", "label +1"]' in json.dumps(chart)
