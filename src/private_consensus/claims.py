@@ -27,7 +27,8 @@ from .randomness import generator
 
 LEVEL = 0.95
 RESAMPLES = 4000
-TINY = 1e-300
+TINY, HUGE = 1e-300, 1e300
+"""What takes the place of zero and of infinity where a logarithm follows."""
 
 HELD, IN_PART, NOT_HELD, UNTESTED = "held", "held in part", "did not hold", "cannot be tested"
 
@@ -41,6 +42,7 @@ Kind = Literal[
     "ratio",
     "difference",
     "differs",
+    "sooner",
     "level",
     "trend",
     "private",
@@ -48,7 +50,7 @@ Kind = Literal[
 ]
 
 
-COMPARISONS = ("below", "ratio", "difference", "differs")
+COMPARISONS = ("below", "ratio", "difference", "differs", "sooner")
 
 
 class Series(BaseModel):
@@ -75,7 +77,9 @@ class Test(BaseModel):
     ``expected`` times that of ``against``. ``ratio``: series over ``against`` is
     ``expected`` within a relative ``tolerance``. ``differs``: the two differ, in whichever
     direction, by more than a relative ``tolerance``. ``difference``: series minus ``against`` lies
-    between ``at_least`` and ``at_most``. ``trend``: slope of the mean on ``x``, without logarithms,
+    between ``at_least`` and ``at_most``. ``sooner``: along ``x``, the series comes down for good to
+    its goal before that of ``against`` does to its own; the goal is ``goal``, or ``expected`` times
+    a series' own last mean. ``trend``: slope of the mean on ``x``, without logarithms,
     ``expected`` within ``tolerance``. ``level``: the means lie between ``at_least`` and
     ``at_most``. ``private``: the accountant's epsilon is at most the claimed one, relatively within
     ``tolerance``; ``tight``: it is not less than the claimed one either.
@@ -93,6 +97,7 @@ class Test(BaseModel):
     x: str | None = None
     each: list[str] = Field(default_factory=list)
     expected: float = 1.0
+    goal: float | None = None
     tolerance: float = Field(default=0.0, ge=0)
     at_least: float = -np.inf
     at_most: float = np.inf
@@ -218,6 +223,8 @@ def _elements_of(test: Test, runs: pl.DataFrame, privacy: pl.DataFrame):
         test.against,
         f"nothing for kind {test.kind}",
     )
+    if test.kind == "sooner":
+        return _arrival(test, runs)
     if test.kind in COMPARISONS:
         return _comparison(test, runs)
     return _along(test, runs)
@@ -329,6 +336,36 @@ def _scale_and_region(test: Test) -> tuple[Callable, tuple[float, float]]:
     return _log, (centre - spread, centre + spread)
 
 
+def _arrival(test: Test, runs: pl.DataFrame):
+    """Logarithms of the ratio of the points on the axis where the goals are reached."""
+    require(test.against is not None, "test.against", None, "a series for kind sooner")
+    names, first, x = _collect(test.series, runs, test.x, test.each)
+    _, second, other_x = _collect(test.against, runs, test.x, test.each)
+    first, second = _as_many_runs(first, second)
+    both = min(first.shape[1], second.shape[1])
+    values = np.concatenate([first[:, :both], second[:, :both]])
+    ends = np.cumsum([len(points) for points in (*x, *other_x)])[:-1]
+
+    def statistic(means):
+        parts = np.split(means, ends, axis=-1)
+        times = [_arrival_of(test, *part) for part in zip(parts, (*x, *other_x), strict=True)]
+        own, others = times[: len(x)], times[len(x) :]
+        return np.log(np.stack(own, -1) / np.stack(others, -1))
+
+    # Equal means not sooner: the interval has to lie below zero by more than rounding.
+    region = (-np.inf, -1e-12)
+    return [f"arrival{name}" for name in names], statistic, values, [region] * len(names)
+
+
+def _arrival_of(test: Test, means: np.ndarray, x: np.ndarray) -> np.ndarray:
+    """Where along x the means come down to the goal and stay; twice the end if nowhere."""
+    goal = means[..., -1:] * test.expected if test.goal is None else test.goal
+    above = means > goal
+    staying = np.logical_or.accumulate(above[..., ::-1], axis=-1)[..., ::-1]
+    position = staying.sum(-1)
+    return np.append(x, 2.0 * x[-1])[position]
+
+
 def _as_many_runs(first: np.ndarray, second: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Values [points, runs]; an exact series, of one run, is repeated."""
     runs = max(first.shape[1], second.shape[1])
@@ -379,7 +416,7 @@ def _collect(series: Series, runs: pl.DataFrame, x: str | None, each: Sequence[s
             part = part.filter(pl.col(column) == level)
         wide = part.sort(x, "run").pivot(on="run", index=x, values="value")
         grids.append(wide[x].to_numpy())
-        values.append(wide.drop(x).to_numpy())
+        values.append(np.minimum(wide.drop(x).to_numpy(), HUGE))
         where = ", ".join(f"{c} {v:g}" for c, v in zip(each, group, strict=True))
         labels.append(f" at {where}" if where else "")
     return labels, np.concatenate(values), grids

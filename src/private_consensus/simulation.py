@@ -22,6 +22,8 @@ from .randomness import Streams
 
 Environment = Callable[[Streams], tuple[Problem, Network]]
 
+DIVERGENCES = ("raise", "record")
+
 BLOCK = 10
 """Runs a block: few enough that a block's arrays stay in the cache."""
 
@@ -78,6 +80,7 @@ def simulate(
     runs: int,
     watch: Watch,
     block: int = BLOCK,
+    divergence: str = "raise",
     progress: Callable[[int, int], None] = lambda done, of: None,
 ) -> Records:
     """Run every setting ``runs`` times and measure.
@@ -88,21 +91,30 @@ def simulate(
         Builds the problem and the network of a block of runs from its streams.
     root, groups
         See :class:`private_consensus.randomness.Streams`.
+    divergence : {"raise", "record"}
+        What a non-finite iterate means: an error, or a measurement of infinity, where losing the
+        finite numbers is an outcome to be counted.
     progress : callable
         Told after each block how many runs are done.
 
     Raises
     ------
     Diverged
-        At the first non-finite iterate, naming algorithm, setting, iteration and run.
+        At the first non-finite iterate, naming algorithm, setting, iteration and run; not with
+        ``divergence="record"``.
     """
+    require(divergence in DIVERGENCES, "divergence", divergence, f"one of {DIVERGENCES}")
     require(runs >= 1, "runs", runs, "a whole number >= 1")
     for setting in settings:
         require(setting.horizon >= 1, "horizon", setting.horizon, "a whole number >= 1")
     parts: list[list[dict]] = []
     for first in range(0, runs, block):
         streams = Streams(root, tuple(range(first, first + block)), groups)
-        parts.append(_run_block(settings, environment, streams, watch))
+        if divergence == "record":
+            with np.errstate(over="ignore", invalid="ignore"):
+                parts.append(_run_block(settings, environment, streams, watch, _Counter))
+        else:
+            parts.append(_run_block(settings, environment, streams, watch, _Recorder))
         progress(min(first + block, runs), runs)
     joined = []
     for index in range(len(settings)):
@@ -118,12 +130,12 @@ def calibrated(setting: Setting, problem: Problem, network: Network) -> Algorith
     return setting.algorithm.calibrate(setting.budget, problem, network, setting.horizon)
 
 
-def _run_block(settings, environment, streams, watch) -> list[dict]:
+def _run_block(settings, environment, streams, watch, recorder_type) -> list[dict]:
     problem, network = environment(streams)
     measured: list[dict] = [{} for _ in settings]
     algorithms = [calibrated(setting, problem, network) for setting in settings]
     for members in _batches(algorithms):
-        recorder = _Recorder(watch, problem, streams, [settings[i] for i in members])
+        recorder = recorder_type(watch, problem, streams, [settings[i] for i in members])
         horizon = np.array([settings[i].horizon for i in members])
         stack([algorithms[i] for i in members]).run(problem, network, streams, horizon, recorder)
         for index, member in enumerate(members):
@@ -170,3 +182,18 @@ class _Recorder:
             setting = self.settings[active[where[0][0]]]
             run = self.streams.runs[where[0][1]]
             raise Diverged(type(setting.algorithm).__name__, setting.name, t, run)
+
+
+class _Counter(_Recorder):
+    """Takes what is not finite for infinite, and lets the run go on."""
+
+    def _measure(self, t, active, quantity, metric, array) -> None:
+        super()._measure(t, active, quantity, metric, array)
+        for index in active:
+            numbers = self.measured[index][t, quantity, metric]
+            self.measured[index][t, quantity, metric] = np.where(
+                np.isfinite(numbers), numbers, np.inf
+            )
+
+    def _require_finite(self, t: int, active: np.ndarray, array: np.ndarray) -> None:
+        """Nothing is required."""

@@ -252,3 +252,35 @@ def test_two_series_differ_in_whichever_direction():
     assert verdict(test, flat, measurements("two", [6.0] * 4)) == HELD
     assert verdict(test, flat, measurements("two", [5.2] * 4)) == NOT_HELD
     assert verdict(test, flat, measurements("two", [6.0, 5.1, 5.1, 5.1])) == IN_PART
+
+
+@pytest.mark.parametrize(("first", "state"), [(0.5, "held"), (0.9, "did not hold")])
+def test_the_series_that_shrinks_faster_arrives_sooner(first, state):
+    rng = np.random.default_rng(3)
+    t = np.arange(1, 31)
+    rows = [
+        {"experiment": "e", "algorithm": name, "variant": "v", "quantity": "q", "metric": "m",
+         "run": run, "t": int(i), "value": rate ** float(i) * rng.uniform(0.9, 1.1)}
+        for name, rate in (("one", first), ("two", 0.7)) for run in range(8) for i in t
+    ]  # fmt: skip
+    series = {"experiment": "e", "run": "v", "quantity": "q", "metric": "m"}
+    test = Test(
+        kind="sooner", x="t", goal=0.1,
+        series={**series, "algorithm": "one"}, against={**series, "algorithm": "two"},
+    )  # fmt: skip
+    privacy = pl.DataFrame(schema={"experiment": pl.String})
+    assert evaluate([test], pl.DataFrame(rows), privacy, name="n").verdict == state
+
+
+def test_infinite_values_count_as_huge_and_decide():
+    rows = [
+        {"experiment": "e", "algorithm": "a", "variant": "v", "quantity": "q", "metric": "m",
+         "run": run, "x": x, "value": np.inf if x == 2.0 and run == 0 else 1.0}
+        for run in range(6) for x in (1.0, 2.0)
+    ]  # fmt: skip
+    series = {"experiment": "e", "algorithm": "a", "run": "v", "quantity": "q", "metric": "m"}
+    level = Test(kind="level", x="x", series=series, at_most=10.0)
+    privacy = pl.DataFrame(schema={"experiment": pl.String})
+    verdict = evaluate([level], pl.DataFrame(rows), privacy, name="n")
+    assert [element.state for element in verdict.elements][0] == "confirmed"
+    assert verdict.value > 1e100

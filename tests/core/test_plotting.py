@@ -103,3 +103,11 @@ def test_many_points_are_a_line_without_dots(count, dotted):
     layers = drawn(numbers([1.0 + i for i in range(count)]))["layer"]
     opacity = layers[-1]["encoding"]["opacity"]
     assert (opacity != {"value": 0.0}) == dotted
+
+
+@pytest.mark.parametrize("domain", [None, [1e-5, 1.0]])
+def test_infinite_values_lie_on_the_upper_end_and_say_so(domain):
+    points = values_of(drawn(numbers([1e-2, float("inf"), 1e-3]), y_domain=domain))
+    assert [p["place"] for p in points] == ["on the axis", "above the axis", "on the axis"]
+    top = domain[1] if domain else 1.2 * 1.1e-2
+    assert points[1]["y"] == pytest.approx(top)

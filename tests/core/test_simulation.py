@@ -135,3 +135,18 @@ def test_a_stacked_field_carries_the_settings_axis_in_front():
 def test_no_runs_are_refused():
     with pytest.raises(InvalidInput, match="runs: found 0"):
         records_of(0)
+
+
+def test_leaving_the_finite_numbers_can_be_a_measurement():
+    """Infinite where a run exploded, by a setting and run; the tame setting goes on."""
+    pair = [
+        Setting(Explosive(factor=1.0), FREE, 40, "tame"),
+        Setting(Explosive(factor=1e40), FREE, 40, "wild"),
+    ]
+    watch = Watch((("internal", "node_error"),))
+    options = {"root": 1, "groups": {}, "runs": 8, "watch": watch, "block": 4}
+    tame, wild = simulate(pair, environment, divergence="record", **options).values
+    assert np.isfinite(tame[40, "internal", "node_error"]).all()
+    assert np.isinf(wild[40, "internal", "node_error"]).any()
+    with pytest.raises(InvalidInput, match="divergence"):
+        simulate(pair, environment, divergence="ignore", **options)

@@ -78,11 +78,16 @@ def panel_chart(
         alt.Tooltip("high:Q", format=".4~g"),
         alt.Tooltip("runs:Q"),
     ]
+    if "diverged" in shown.columns:
+        tooltip.append(alt.Tooltip("diverged:Q", title="runs without a finite value"))
     dots = base.mark_point(filled=True, size=26, clip=True).encode(
         y,
         tooltip=tooltip,
         shape=alt.Shape("place:N")
-        .scale(domain=["on the axis", "below the axis"], range=["circle", "triangle-down"])
+        .scale(
+            domain=["on the axis", "below the axis", "above the axis"],
+            range=["circle", "triangle-down", "triangle-up"],
+        )
         .legend(None),
         opacity=opacity.then(alt.value(1.0)).otherwise(alt.value(0.08))
         if _dotted(shown, curve)
@@ -96,9 +101,9 @@ def panel_chart(
 
 
 def _dotted(shown: pl.DataFrame, curve: str) -> bool:
-    """Whether points are drawn: few of them, or some that lie below the axis."""
+    """Whether points are drawn: few of them, or some that lie on an end of the axis."""
     few = shown.group_by(curve).len()["len"].max() <= CROWDED
-    return few or (shown["place"] == "below the axis").any()
+    return few or (shown["place"] != "on the axis").any()
 
 
 def _named(points: pl.DataFrame, styles) -> pl.DataFrame:
@@ -130,7 +135,11 @@ def _look_of(shown: pl.DataFrame, panel, styles) -> dict[str, list]:
 
 
 def _on_axis(points: pl.DataFrame, panel) -> tuple[pl.DataFrame, tuple[float, float] | None]:
-    """Points as they can be drawn: what a logarithmic axis cannot show lies on its lower end."""
+    """Points as they can be drawn: what a logarithmic axis cannot show lies on its ends.
+
+    Values of zero or below the axis lie on its lower end, infinite ones and those above on its
+    upper end.
+    """
     points = _thinned(points).with_columns(exact=pl.col("y"), place=pl.lit("on the axis"))
     if not panel["log_y"]:
         return points, None
@@ -140,14 +149,20 @@ def _on_axis(points: pl.DataFrame, panel) -> tuple[pl.DataFrame, tuple[float, fl
         positive = points.filter(pl.col("y") > 0)["y"]
         require(len(positive) > 0, "panel.log_y", True, "values > 0 on a logarithmic axis")
         floor = float(positive.min()) / 2
-    below = pl.col("y") < floor
+    ceiling = panel["y_domain"][1] if panel["y_domain"] else _ceiling(points, floor)
+    y = pl.col("y")
+    place = pl.when(y < floor).then(pl.lit("below the axis"))
     drawn = points.with_columns(
-        y=pl.when(below).then(floor).otherwise(pl.col("y")),
-        low=pl.max_horizontal(pl.col("low"), pl.lit(floor)),
-        high=pl.max_horizontal(pl.col("high"), pl.lit(floor)),
-        place=pl.when(below).then(pl.lit("below the axis")).otherwise(pl.col("place")),
+        place=place.when(y > ceiling).then(pl.lit("above the axis")).otherwise(pl.col("place")),
+        **{end: pl.col(end).clip(floor, ceiling) for end in ("y", "low", "high")},
     )
-    return drawn, (floor, float(drawn["high"].max()) * 1.2)
+    return drawn, (floor, ceiling)
+
+
+def _ceiling(points: pl.DataFrame, floor: float) -> float:
+    """Above all that is finite."""
+    ends = pl.concat([points["y"], points["high"]]).cast(float).drop_nulls()
+    return max(float(ends.filter(ends.is_finite()).max() or 0.0), floor) * 1.2
 
 
 def _thinned(points: pl.DataFrame) -> pl.DataFrame:
