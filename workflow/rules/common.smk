@@ -34,6 +34,11 @@ def prepared_of(wildcards):
     )
 
 
+def tunings_of(wildcards):
+    pairs = PLAN.tunings(wildcards.experiment, wildcards.algorithm)
+    return cell_files("runs", pairs, wildcards.scale)
+
+
 def cell_files(kind, cells, scale):
     return [
         f"results/{scale}/{kind}/{experiment}/{algorithm}.parquet"

@@ -1,9 +1,10 @@
-"""Runs of one algorithm in one experiment.  Needs: prepared data.  Makes: measurements and privacy."""
+"""Runs of one algorithm in one experiment.  Needs: prepared data, runs that tune.  Makes: measurements and privacy."""
 
 
 rule run_cell:
     input:
         prepared=prepared_of,
+        grids=tunings_of,
     output:
         runs="results/{scale}/runs/{experiment}/{algorithm}.parquet",
         privacy="results/{scale}/privacy/{experiment}/{algorithm}.parquet",

@@ -4,7 +4,7 @@ import logging
 
 from private_consensus.datasets import Prepared
 from private_consensus.experiments.cells import run_cell
-from private_consensus.experiments.results import logged, source_of, stamp, write
+from private_consensus.experiments.results import logged, read_all, source_of, stamp, write
 
 with logged(snakemake.log[0], snakemake.params.cell):
     loaded = [Prepared.load(path) for path in snakemake.input.prepared]
@@ -13,6 +13,7 @@ with logged(snakemake.log[0], snakemake.params.cell):
         snakemake.params.cell,
         prepared,
         lambda done, of: logging.info("%d of %d runs", done, of),
+        read_all(snakemake.input.grids) if snakemake.input.grids else None,
     )
     mark = stamp(snakemake.params.cell, snakemake.params.code, source_of(loaded))
     write(runs, snakemake.output.runs, mark)

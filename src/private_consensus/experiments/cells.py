@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections import defaultdict
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -9,7 +10,7 @@ from typing import Any
 import polars as pl
 
 from .. import algorithms, networks, problems
-from ..errors import InvalidInput
+from ..errors import InvalidInput, require
 from ..privacy import Budget, account
 from ..provenance import settings_hash
 from ..randomness import Streams
@@ -22,9 +23,11 @@ def run_cell(
     cell: Mapping[str, Any],
     prepared: Prepared,
     progress: Callable[[int, int], None] = lambda done, of: None,
+    grids: pl.DataFrame | None = None,
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Measurements (a row a setting, run, iteration and measure) and privacy (a row a setting and
-    neighbouring relation)."""
+    neighbouring relation). ``grids`` are the runs that tuned settings are decided by."""
+    cell = {**cell, "settings": [with_tuned(spec, grids) for spec in cell["settings"]]}
     deterministic = algorithms.load(cell["algorithm"]).deterministic
     watch = Watch(tuple(map(tuple, cell["measures"])), frozenset(cell["iterations"]))
     measured, private = [], []
@@ -40,6 +43,7 @@ def run_cell(
             runs=1 if deterministic else cell["runs"],
             watch=watch,
             block=1 if deterministic else cell.get("block", BLOCK),
+            divergence=cell.get("divergence", "raise"),
             progress=progress,
         )
         pairs = [(index, member) for index, members in enumerate(distinct) for member in members]
@@ -53,6 +57,29 @@ def run_cell(
     runs = labels.join(pl.concat(measured), on="member").sort(order)
     privacy = labels.join(pl.DataFrame(private), on="member").sort("member", maintain_order=True)
     return runs.drop("member"), privacy.drop("member")
+
+
+def with_tuned(specification: Mapping[str, Any], grids: pl.DataFrame | None) -> Mapping[str, Any]:
+    """A setting with the parameters that did best on the runs of its tuning."""
+    tuned = specification.get("tuned")
+    if tuned is None:
+        return specification
+    require(grids is not None, "tuned", tuned["experiment"], "the runs of that experiment")
+    same = [pl.col(key) == tuned[key] for key in ("experiment", "quantity", "metric")]
+    kept = grids.filter(*same, pl.col("variant") == tuned["run"])
+    for axis, value in specification["columns"].items():
+        if axis in kept.columns and axis not in tuned["over"]:
+            kept = kept.filter(pl.col(axis) == value)
+    if tuned["criterion"] == "last":
+        kept = kept.filter(pl.col("t") == kept["t"].max())
+    require(kept.height > 0, "tuned", specification["columns"], "that point in the grid's runs")
+    means = kept.group_by(*tuned["over"]).agg(pl.col("value").mean())
+    best = means.sort("value", *tuned["over"], nulls_last=True).row(0, named=True)
+    found = copy.deepcopy({k: v for k, v in specification.items() if k != "tuned"})
+    for axis, path in tuned["over"].items():
+        part, name = path.split(".")
+        found[part][name] = best[axis]
+    return found
 
 
 def environment_of(specification: Mapping[str, Any], prepared: Prepared) -> Environment:

@@ -25,6 +25,7 @@ FIXED = (
     "source",
 )
 INTERVAL = "mean +- standard error"
+QUARTILES = "median and quartiles"
 RANGE = "least and largest run"
 KEY = ["panel", "algorithm", "variant", "reading"]
 POINT = ["series", "x", "y", "low", "high", "runs", "interval", "source"]
@@ -60,7 +61,9 @@ def figure_numbers(
     for panel in panels:
         for curve in panel["curves"]:
             runs, privacy = cells[panel["experiment"], curve["algorithm"]]
-            chosen = {**curve, "where": {**panel["where"], **curve["where"]}}
+            where = {**panel["where"], **curve["where"]}
+            statistic = curve.get("statistic") or panel.get("statistic", "mean")
+            chosen = {**curve, "where": where, "statistic": statistic}
             points = curve_points(runs, privacy, chosen, curve["x"] or panel["x"])
             parts.append(points.with_columns(panel=pl.lit(panel["title"])))
         if panel["graph"]:
@@ -76,7 +79,11 @@ def figure_numbers(
 def curve_points(
     runs: pl.DataFrame, privacy: pl.DataFrame, curve: Mapping[str, Any], x: str
 ) -> pl.DataFrame:
-    """The points of one curve: mean over runs, with its standard error or their range."""
+    """The points of one curve: mean over runs, with its standard error or their range; or median.
+
+    Runs that left the finite numbers count as infinite, and so does their mean. Where there are
+    any, column ``diverged`` says how many.
+    """
     axes = [column for column in runs.columns if column not in FIXED]
     kept = _measured(runs, curve, (curve["quantity"], curve["metric"]))
     if x not in kept.columns:
@@ -85,12 +92,22 @@ def curve_points(
         # Where a run has several privacy statements, the first is that of its relation.
         stated = privacy.select(*keys, x).unique(keys, keep="first", maintain_order=True)
         kept = kept.join(stated, on=keys)
-    low, high, interval = _interval(curve.get("interval", "standard error"))
+    median = curve.get("statistic") == "median"
+    kind = "quartiles" if median else curve.get("interval", "standard error")
+    low, high, interval = _interval(kind)
+    value = pl.col("value")
+    diverged = {"diverged": (~value.is_finite()).sum()}
+    if kept["value"].is_finite().all():
+        diverged = {}
+    elif not median:
+        low, high = (pl.when(value.is_finite().all()).then(end).otherwise(float("inf"))
+                     for end in (low, high))  # fmt: skip
+    y = value.median() if median else value.mean()
     by = curve["by"]
     keys = dict.fromkeys([*axes, x])
     points = (
         kept.group_by(*keys)
-        .agg(y=pl.col("value").mean(), low=low, high=high, runs=pl.len())
+        .agg(y=y, low=low, high=high, runs=pl.len(), **diverged)
         .with_columns(
             pl.col(x).cast(float).alias("x"),
             algorithm=pl.lit(curve["algorithm"]),
@@ -113,6 +130,9 @@ def _interval(kind: str) -> tuple[pl.Expr, pl.Expr, str]:
     value = pl.col("value")
     if kind == "range":
         return value.min(), value.max(), RANGE
+    if kind == "quartiles":
+        low, high = (value.quantile(q, "nearest") for q in (0.25, 0.75))
+        return low, high, QUARTILES
     error = value.std(ddof=1).fill_null(0.0) / pl.len().sqrt()
     return value.mean() - error, value.mean() + error, INTERVAL
 

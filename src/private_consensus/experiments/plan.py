@@ -113,6 +113,11 @@ class Plan:
         found += [self.preparations_of_deals(name) for name in self.figures]
         return sorted({name for names in found for name in names})
 
+    def tunings(self, experiment: str, algorithm: str) -> list[tuple[str, str]]:
+        """Cells whose runs decide parameters of a cell."""
+        variants = self.experiments[experiment].algorithms[algorithm].values()
+        return sorted({(v.tuned.experiment, algorithm) for v in variants if v.tuned})
+
     def preparations(self, experiment: str, algorithm: str | None = None) -> list[str]:
         """Prepared data sets that an experiment, or one algorithm in it, reads."""
         chosen = [algorithm] if algorithm else self.experiments[experiment].algorithms
@@ -178,9 +183,13 @@ def expand(experiment: Experiment, name: str, algorithm: str, config: Config) ->
             changes = {experiment.axes[key].set: value for key, value in columns.items()}
             # A variant has the last word: "one shot" keeps its horizon on a grid of horizons.
             setting = _patched(experiment, {**extra, **changes, **chosen.set})
+            if chosen.tuned:
+                setting["tuned"] = chosen.tuned.model_dump(mode="json")
             settings.append(
                 {"columns": columns, "variant": variant, "reading": chosen.reading, **setting}
             )
+    # Only where it is not the rule, so that results made before it existed stay current.
+    special = {} if experiment.divergence == "raise" else {"divergence": experiment.divergence}
     groups = {
         "data": name,
         "graph": name,
@@ -197,6 +206,7 @@ def expand(experiment: Experiment, name: str, algorithm: str, config: Config) ->
         "iterations": _iterations(experiment, settings),
         "groups": groups | dict(experiment.groups),
         "settings": settings,
+        **special,
     }
 
 
@@ -237,6 +247,7 @@ def _assign(base: dict[str, Any], path: str, value: Any) -> None:
 
 def _inconsistencies(key: str, paper: Paper) -> Iterator[str]:
     for name, experiment in paper.experiments.items():
+        yield from _tuning_inconsistencies(f"{key}.experiments.{name}", experiment, paper)
         for axis in experiment.axes.values():
             if axis.set.split(".")[0] not in PARTS:
                 yield _expected(f"{key}.experiments.{name}.axes", axis.set, PARTS)
@@ -281,6 +292,21 @@ def _other_preparations(experiment: Experiment) -> set[str]:
     for axis in experiment.axes.values():
         found |= set(map(str, axis.values)) if axis.set == PREPARED else set()
     return found
+
+
+def _tuning_inconsistencies(where: str, experiment: Experiment, paper: Paper) -> Iterator[str]:
+    for algorithm, variants in experiment.algorithms.items():
+        for variant in variants.values():
+            if not variant.tuned:
+                continue
+            grid = paper.experiments.get(variant.tuned.experiment)
+            if grid is None:
+                yield _expected(where, variant.tuned.experiment, paper.experiments)
+                continue
+            yield from _unknown_run(where, algorithm, variant.tuned.run, grid)
+            for axis in variant.tuned.over:
+                if axis not in grid.axes:
+                    yield _expected(f"{where}.tuned.over", axis, grid.axes)
 
 
 def _claim_inconsistencies(where, claim, paper) -> Iterator[str]:

@@ -102,12 +102,30 @@ class Axis(Strict):
         return self
 
 
+class Tuned(Strict):
+    """Parameters found by a grid of the same algorithm in an experiment on runs of its own.
+
+    For each point of the axes that both experiments have, the grid point with the smallest mean
+    error is taken: the error at the last iteration, or its mean over all recorded iterations.
+    """
+
+    experiment: str
+    run: str = Field(description="variant of that experiment")
+    quantity: str
+    metric: str
+    criterion: Literal["last", "mean"]
+    over: dict[str, str] = Field(
+        min_length=1, description="axes of the grid, each with the path of what it sets here"
+    )
+
+
 class Variant(Strict):
     """One registered combination of switches."""
 
     reading: Reading
     because: str
     set: dict[str, Any] = Field(default_factory=dict)
+    tuned: Tuned | None = None
 
 
 class Reduced(Strict):
@@ -146,6 +164,9 @@ class Experiment(Strict):
     iterations: list[int] | Literal["all"] = Field(
         default_factory=list, description="measured besides the last"
     )
+    divergence: Literal["raise", "record"] = Field(
+        default="raise", description="whether a run that leaves the finite numbers is an error"
+    )
     groups: dict[Literal["data", "graph", "noise", "sampling"], str] = Field(default_factory=dict)
     choices: list[Choice] = Field(default_factory=list)
     scales: dict[str, Reduced] = Field(default_factory=dict)
@@ -175,6 +196,9 @@ class Curve(Strict):
     by: str | None = Field(default=None, description="axis with one curve a value")
     by_title: str = Field(default="", description="how that axis is called in the legend")
     x: str | None = Field(default=None, description="column for x, instead of the panel's")
+    statistic: Literal["mean", "median"] | None = Field(
+        default=None, description="instead of the panel's"
+    )
 
 
 class Deal(Strict):
@@ -209,6 +233,9 @@ class Panel(Strict):
     log_x: bool = True
     log_y: bool = True
     y_domain: tuple[float, float] | None = None
+    statistic: Literal["mean", "median"] = Field(
+        default="mean", description="of the runs; with standard error or with quartiles"
+    )
     curves: list[Curve] = Field(default_factory=list)
 
     @model_validator(mode="after")
