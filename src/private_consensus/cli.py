@@ -7,7 +7,7 @@ import dataclasses
 import inspect
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +15,7 @@ import numpy as np
 import polars as pl
 from rich.console import Console
 from rich.progress import Progress
-from rich.table import Table
+from rich.table import Column, Table
 
 from . import algorithms, privacy, problems
 from .errors import Diverged, InvalidInput, require
@@ -243,8 +243,22 @@ def _data(options) -> None:
     rows = summary(
         Acquisition(source=options.source, mirror=options.mirror, cache=Path(options.cache))
     )
-    titles = list(rows[0])
-    _print_table(titles, [[str(row.get(title, "")) for title in titles] for row in rows])
+    for row in rows:
+        _print_table([row["dataset"], row["title"]], _card(row))
+
+
+def _card(row: Mapping[str, Any]) -> list[tuple[str, str]]:
+    warning = "SURROGATE, not the real data; " if row["source"] == "surrogate" else ""
+    return [
+        ("source", f"{row['source']}: {row['where']}, {row['version']}"),
+        ("because", f"{warning}{row['because']}"),
+        ("rows, columns", f"{row['rows']:,}, {row['columns']:,}"),
+        ("label", f"{row['label']}: {row['label_rate']:.1%}"),
+        ("licence", row["licence"]),
+        ("SHA-256", row["checksum"]),
+        ("prepared as", ", ".join(row["preparations"])),
+        ("found in", f"{row['seconds']:.1f} s"),
+    ]
 
 
 def _value(text: str) -> Any:
@@ -264,7 +278,8 @@ def _log_spaced(count: int, at_most: int) -> list[int]:
 
 
 def _print_table(titles: Sequence[str], rows: Sequence[Sequence[str]], caption: str = "") -> None:
-    table = Table(*titles, caption=caption or None, caption_justify="left")
+    columns = [Column(title, overflow="fold") for title in titles]
+    table = Table(*columns, caption=caption or None, caption_justify="left")
     for row in rows:
         table.add_row(*row)
     OUT.print(table)

@@ -1,11 +1,16 @@
 """The command line, as a user calls it."""
 
+import os
 import re
+import socket
+from dataclasses import replace
+from importlib import import_module
 
 import pytest
 
-from private_consensus import algorithms, problems
+from private_consensus import algorithms, cli, problems
 from private_consensus.cli import main
+from private_consensus.datasets import acquire
 from private_consensus.privacy import gaussian_epsilon
 
 
@@ -87,3 +92,76 @@ def test_a_mirror_that_is_not_there_is_named(call):
     assert code == 2
     assert "data.mirror" in err
     assert "no/such/folder" in err
+
+
+DATA_SETS = {"adult": 14, "us": 12, "brazil": 52, "mnist": 784, "cifar10": 3072}
+"""Each with its columns."""
+
+# The package gives this name to a function of the module.
+SUMMARY = import_module("private_consensus.datasets.summary")
+
+
+def cards(out: str) -> dict[str, dict[str, str]]:
+    """What is said of each data set."""
+    found: dict[str, dict[str, str]] = {}
+    for line in out.splitlines():
+        if head := re.match(r"┃ (\S+) +┃ (.*?) *┃$", line):
+            card = found.setdefault(head[1], {})
+            key = "title"
+            card[key] = head[2]
+        elif row := re.match(r"│ (.*?) *│ (.*?) *│$", line):
+            key = row[1] or key
+            card[key] = f"{card.get(key, '')} {row[2]}".strip()
+    return found
+
+
+def test_data_without_a_mirror_are_surrogates_that_say_why(call, monkeypatch, tmp_path):
+    def unknown(*_, **__):
+        raise socket.gaierror(socket.EAI_NONAME, "no network here")
+
+    def small(name, acquisition, **options):
+        return acquire(name, replace(acquisition, surrogate_rows=1000), **options)
+
+    for variable in ("PRIVATE_CONSENSUS_MIRROR", "IPUMS_API_KEY"):
+        monkeypatch.delenv(variable, raising=False)
+    monkeypatch.setattr(socket, "getaddrinfo", unknown)
+    monkeypatch.setattr(SUMMARY, "acquire", small)
+    code, out, _ = call("data", "--cache", str(tmp_path))
+    found = cards(out)
+    assert code == 0
+    assert list(found) == list(DATA_SETS)
+    for name, columns in DATA_SETS.items():
+        assert found[name]["source"].startswith("surrogate")
+        assert "SURROGATE, not the real data; no mirror is named" in found[name]["because"]
+        assert found[name]["rows, columns"].endswith(f", {columns:,}")
+        assert re.search(r": \d+\.\d%$", found[name]["label"])
+        assert "no record" in found[name]["licence"]
+        assert re.fullmatch("[0-9a-f]{64}", found[name]["SHA-256"])
+        assert found[name]["prepared as"].startswith(name)
+    assert "cannot be reached" in found["adult"]["because"]
+    assert "needs a key in IPUMS_API_KEY" in found["brazil"]["because"]
+
+
+MIRROR = os.environ.get("PRIVATE_CONSENSUS_MIRROR")
+
+
+@pytest.mark.skipif(not MIRROR, reason="reads a mirror: set PRIVATE_CONSENSUS_MIRROR to one")
+def test_data_of_a_mirror_are_real_and_checked(call, tmp_path):
+    code, out, _ = call("data", "--mirror", MIRROR, "--cache", str(tmp_path))
+    found = cards(out)
+    assert code == 0
+    assert list(found) == list(DATA_SETS)
+    for card in found.values():
+        assert card["source"].startswith("mirror")
+        assert "every file in it has the checksum expected" in card["because"]
+        assert "SURROGATE" not in card["because"]
+    assert found["adult"]["rows, columns"] == "48,842, 14"
+    assert found["adult"]["label"] == "income >50K: 23.9%"
+    assert "no redistribution" in found["brazil"]["licence"]
+
+
+def test_a_long_checksum_is_never_cut(call, monkeypatch, tmp_path):
+    monkeypatch.setattr(SUMMARY, "DATA_SETS", ("us",))
+    monkeypatch.setattr(cli.OUT, "_width", 60)
+    _, out, _ = call("data", "--source", "surrogate", "--cache", str(tmp_path))
+    assert len(cards(out)["us"]["SHA-256"].replace(" ", "")) == 64

@@ -5,14 +5,18 @@ from __future__ import annotations
 import time
 from typing import Any
 
+import numpy as np
 import polars as pl
 
 from .acquisition import Acquisition, acquire
-from .catalogue import DATA_SETS, entry
+from .catalogue import DATA_SETS, entry, module_of
+from .preparation import PREPARATIONS
+from .routes import Raw
+from .tables import Schema
 
 
 def summary(acquisition: Acquisition, *, seed: int = 0) -> list[dict[str, Any]]:
-    """One row a data set: size, source, host, reason, checksum, licence, seconds.
+    """One row a data set: size, label rate, source, reason, checksum, licence, seconds.
 
     Parameters
     ----------
@@ -27,17 +31,36 @@ def summary(acquisition: Acquisition, *, seed: int = 0) -> list[dict[str, Any]]:
 def _row(name: str, acquisition: Acquisition, seed: int) -> dict[str, Any]:
     start = time.monotonic()
     raw, provenance = acquire(name, acquisition, seed=seed)
-    is_table = isinstance(raw, pl.DataFrame)
     return {
         "dataset": name,
         "title": entry(name).title,
-        "rows": raw.height if is_table else sum(len(v) for k, v in raw.items() if k[0] == "x"),
-        "columns": raw.width - 1 if is_table else int(raw["x_train"][0].size),
+        **_size(name, raw),
         "source": provenance.source,
         "where": provenance.where,
         "version": provenance.version,
         "because": provenance.because,
         "checksum": provenance.checksum,
         "licence": provenance.licence,
+        "preparations": [p.name for p in PREPARATIONS.values() if p.dataset == name],
         "seconds": round(time.monotonic() - start, 2),
+    }
+
+
+def _size(name: str, raw: Raw) -> dict[str, Any]:
+    """Rows, columns, and what the label is with its rate."""
+    if isinstance(raw, pl.DataFrame):
+        schema: Schema = module_of(name).SCHEMA
+        above = schema.positive if isinstance(schema.positive, str) else f"> {schema.positive:,}"
+        return {
+            "rows": raw.height,
+            "columns": raw.width - 1,
+            "label": f"{schema.label} {above}",
+            "label_rate": float(schema.positives(raw).mean()),
+        }
+    counts = np.bincount(np.concatenate([v for k, v in raw.items() if k.startswith("y")]))
+    return {
+        "rows": int(counts.sum()),
+        "columns": int(raw["x_train"][0].size),
+        "label": f"the most frequent of {len(counts)} classes",
+        "label_rate": float(counts.max() / counts.sum()),
     }
