@@ -72,6 +72,7 @@ def wang_extra_mse(numbers: pl.DataFrame, figure: Spec, styles: Spec) -> alt.Cha
 
 def _trajectories(points: pl.DataFrame, panel: Spec) -> alt.VConcatChart | alt.LayerChart:
     """The limit, and above it the whole range of the first iterations where that is larger."""
+    points = points.with_columns(exact=pl.col("y"))
     lines = points.filter(pl.col("series").str.starts_with("agent"))
     limit = _view(_within(points), "linear", ZOOM, panel["y_title"], 230)
     if lines["y"].abs().max() <= ZOOM[1]:
@@ -104,7 +105,8 @@ def _view(points: pl.DataFrame, kind: str, domain, y_title: str, height: int) ->
     band = _chart(exact).mark_area(color=GREY, opacity=0.22)
     truth = points.filter(pl.col("series") == "true value").group_by("variant").first()
     rule = _chart(truth.sort("variant")).mark_rule(strokeDash=[4, 3], color=INK, strokeWidth=1.2)
-    tooltip = ["series:N", "variant:N", "x:Q", alt.Tooltip("y:Q", format=".4~g")]
+    value = alt.Tooltip("exact:Q", title="estimate", format=".4~g")
+    tooltip = ["series:N", "variant:N", alt.Tooltip("x:Q", title="t"), value]
     return alt.layer(
         band.encode(x, alt.Y("low:Q").scale(y_scale), alt.Y2("high:Q"), detail="variant:N"),
         line.encode(
@@ -115,7 +117,8 @@ def _view(points: pl.DataFrame, kind: str, domain, y_title: str, height: int) ->
 
 
 def _chart(points: pl.DataFrame) -> alt.Chart:
-    return alt.Chart(points.select("x", "y", "low", "high", "series", "variant").to_pandas())
+    drawn = points.select("x", "y", "low", "high", "exact", "series", "variant")
+    return alt.Chart(drawn.to_pandas())
 
 
 # --- Error curves ---------------------------------------------------------------------------------
