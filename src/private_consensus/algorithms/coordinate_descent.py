@@ -21,7 +21,6 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 
 from ..privacy import Relation
-from .base import column
 from .noise import Perturbed, initial
 
 
@@ -88,7 +87,7 @@ class CoordinateDescent(Perturbed):
         """The right side of (74) in its second line, with the sum bounded as in the third."""
         rate = problem.strong_convexity / (problem.dim * problem.smoothness)
         floor = problem.smoothness / problem.strong_convexity * problem.slope_bound
-        return (1 - rate) ** t * first_gap + floor * column(self.noise)[..., 0]
+        return (1 - rate) ** t * first_gap + floor * np.reshape(self.noise, (-1, 1, 1))
 
     def loss_by_formula(self, problem, network, t):
         raise NotImplementedError("the appendix charges for all iterations together")

@@ -1,0 +1,483 @@
+"""Paper 001: random aggregates, the loss of their outputs, gradient descent, coordinate descent."""
+
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.integrate import quad
+from scipy.stats import kstest, laplace, norm
+
+from private_consensus import aggregation, networks
+from private_consensus.algorithms import load
+from private_consensus.algorithms.coordinate_descent import CoordinateDescent
+from private_consensus.algorithms.dgd import DecentralizedGradientDescent
+from private_consensus.algorithms.ldp_admm import LocallyPrivateADMM, theorem_3_1_covers
+from private_consensus.algorithms.ldp_gradient_descent import (
+    LocallyPrivateGradientDescent,
+    widest_pair,
+)
+from private_consensus.algorithms.pdop import PrivateDistributedOptimisation
+from private_consensus.algorithms.random_aggregation import RandomAggregation
+from private_consensus.claims import HELD, NOT_HELD, Claim, evaluate
+from private_consensus.errors import InvalidInput
+from private_consensus.experiments import plan as planning
+from private_consensus.experiments.cells import run_cell
+from private_consensus.experiments.schema import read_yaml
+from private_consensus.privacy import Budget, account
+from private_consensus.problems import logistic_regression, mean_estimation
+from private_consensus.randomness import Streams
+
+AGENTS, DIM = 6, 5
+CONFIG = Path(__file__).parents[2] / "config"
+FREE = Budget(np.inf, 0.0)
+NOISE = {"noise": 1.0, "growth": 1.02, "calibration": "given"}
+
+
+def rows(count=1200, dim=DIM, seed=0):
+    rng = np.random.default_rng(seed)
+    features = np.abs(rng.normal(size=(count, dim)))
+    features /= np.linalg.norm(features, axis=1, keepdims=True)
+    labels = np.where(rng.random(count) < 1 / (1 + np.exp(-4 * features[:, 0] + 1)), 1, -1)
+    return SimpleNamespace(features=features, labels=labels.astype(np.int8))
+
+
+def build_problem(streams, agents=AGENTS, **changes):
+    parameters = {"records": 50, "ridge": 1.0, "weight": "mean", "partition": "per_run"} | changes
+    return logistic_regression.build(streams, agents, prepared=rows(), **parameters)
+
+
+@pytest.fixture
+def problem(streams):
+    return build_problem(streams)
+
+
+@pytest.fixture
+def network(streams):
+    return networks.build(streams, "random_edges", AGENTS, edges=8, weights="metropolis")
+
+
+class Seen:
+    def __init__(self):
+        self.at: dict[int, dict] = {}
+
+    def __call__(self, t, active, seen):
+        self.at.setdefault(t, {}).update(seen)
+
+
+def run(algorithm, problem, network, streams, horizon) -> dict[int, dict]:
+    seen = Seen()
+    algorithm.run(problem, network, streams, np.array([horizon]), seen)
+    return seen.at
+
+
+# The loss of one output.
+
+
+def loss_by_integration(position, length, beta, change):
+    """Eq. (10) written out: integrals by quadrature, the maximum over a grid of moves."""
+
+    def mass(at):
+        points = [p for p in (0.0, length, at) if 0 <= p <= length]
+        kernel = lambda y: np.exp(-beta * abs(at - y))  # noqa: E731
+        return quad(kernel, 0, length, points=points, epsabs=0, epsrel=1e-12)[0]
+
+    moves = np.linspace(-change, change, 41)
+    return max(abs(np.log(mass(position)) - np.log(mass(position - t))) for t in moves)
+
+
+@pytest.mark.parametrize("where", [-0.7, -1e-3, 0.0, 1e-4, 0.2, 0.5, 0.501, 0.8, 1.0, 1.4])
+@pytest.mark.parametrize(("length", "beta", "change"), [(0.4, 3.0, 0.05), (1.0, 10.0, 0.001)])
+def test_the_realised_loss_is_that_of_theorem_2_2(where, length, beta, change):
+    found = aggregation.realised_loss(np.array(where * length), length, beta, change)
+    assert found == pytest.approx(
+        loss_by_integration(where * length, length, beta, change), rel=1e-7
+    )
+
+
+@settings(max_examples=200, deadline=None)
+@given(
+    st.floats(-3, 3), st.floats(0, 2), st.floats(0.01, 50), st.floats(1e-9, 0.5)
+)  # fmt: skip
+def test_no_output_loses_more_than_the_worst_case_and_those_outside_lose_it(
+    x, length, beta, change
+):
+    found = float(aggregation.realised_loss(np.array(x), np.array(length), beta, change))
+    assert 0 <= found <= beta * change
+    if x <= 0 or x >= length:
+        assert found == beta * change
+
+
+def test_short_intervals_lose_the_worst_case_without_cancellation():
+    """As the interval shrinks the loss tends to beta h; for a point it is that."""
+    lengths = np.array([1e-3, 1e-6, 1e-9, 1e-12, 1e-200, 0.0])
+    found = aggregation.realised_loss(lengths / 2, lengths, 5.0, 0.01)
+    assert found[-3:] == pytest.approx(0.05, rel=1e-9)
+    assert (np.diff(found) >= 0).all()
+    small = aggregation.realised_loss(np.array(0.3e-8), 1e-8, 5.0, 1e-11)
+    # To first order the loss is h |G'|, and for a short interval G' = -2 beta r / omega.
+    assert small == pytest.approx(1e-11 * 2 * 5.0 / 1e-8 * (0.2e-8 + 0.5e-11), rel=1e-3)
+
+
+def test_the_average_is_that_of_outputs_drawn():
+    rng = np.random.default_rng(0)
+    for length, beta, change in ((0.3, 4.0, 0.05), (1.0, 10.0, 0.001)):
+        outputs = length * rng.random(400_000) + rng.laplace(size=400_000) / beta
+        lost = aggregation.realised_loss(outputs, length, beta, change) / (beta * change)
+        error = lost.std() / np.sqrt(len(lost))
+        exact = float(aggregation.exact_average(length, beta, change))
+        assert abs(lost.mean() - exact) < 4 * error
+        assert abs(lost.mean() - 1.03 * exact) > 4 * error
+        inside = ((outputs > 0) & (outputs < length)).mean()
+        assert abs(inside - aggregation.share_inside(length, beta)) < 4 * 0.5 / np.sqrt(400_000)
+
+
+@pytest.mark.parametrize(("length", "beta"), [(0.1, 2.0), (0.5, 5.0), (1.0, 10.0)])
+def test_for_small_changes_the_average_depends_on_one_number(length, beta):
+    """gamma tends to (1 - e^-s)/s with s = beta omega / 2, linearly in h."""
+    limit = aggregation.limiting_average(length, beta)
+    gaps = [float(aggregation.exact_average(length, beta, h) - limit) for h in (1e-3, 1e-4, 1e-5)]
+    assert gaps[0] / gaps[1] == pytest.approx(10, rel=0.02)
+    assert gaps[1] / gaps[2] == pytest.approx(10, rel=0.02)
+
+
+def test_the_closed_form_of_the_bound_is_the_printed_integral():
+    w, b, h = 0.6, 4.0, 0.05
+    phi = lambda y, x: b / (2 * w) * np.exp(-b * abs(x - y))  # noqa: E731
+    edge = (w - h) / 2
+
+    def strip(low, high):
+        inner = lambda x: quad(phi, low, high, args=(x,), points=[x])[0]  # noqa: E731
+        return quad(inner, 0, edge, epsabs=1e-12)[0]
+
+    printed = np.log(np.exp(h * b) * (1 - 2 * strip(0, w)) + 2 * strip(-h, w - h)) / (h * b)
+    assert aggregation.printed_bound(w, b, h) == pytest.approx(printed, rel=1e-9)
+
+
+def test_with_the_right_move_theorem_2_3_bounds_the_average():
+    """The proof's steps with t = +h in the left half give a bound, unlike the printed ones."""
+    w, b, h = np.meshgrid(np.linspace(0.1, 1, 7), np.linspace(2, 10, 5), [0.001, 0.02])
+    exact, printed = (f(w, b, h) for f in (aggregation.exact_average, aggregation.printed_bound))
+    repaired = np.empty_like(exact)
+    for at in np.ndindex(exact.shape):
+        length, beta, change = w[at], b[at], h[at]
+        middle = length / 2
+
+        def density(r, length=length, beta=beta):
+            return beta * np.exp(aggregation.log_mass(np.array(r), length, beta))
+
+        def ratio(r, length=length, beta=beta, change=change):
+            near, far = (aggregation.log_mass(np.array(v), length, beta) for v in (r, r + change))
+            return density(r) * np.exp(near - far)
+
+        outside = 1 - aggregation.share_inside(length, beta)
+        inner = quad(ratio, 0, middle, points=[middle - change], epsrel=1e-10)[0]
+        repaired[at] = np.log(outside * np.exp(beta * change) + inner) / (beta * change)
+    assert (repaired > exact).all()
+    assert (printed < exact).any() and (printed > exact).any()
+
+
+def test_an_interval_that_is_too_short_is_refused():
+    with pytest.raises(InvalidInput, match=r"more than the change 0.2"):
+        aggregation.exact_average(0.1, 2.0, 0.2)
+    with pytest.raises(InvalidInput, match=r"algorithm.omega: found 0.1"):
+        RandomAggregation(omega=0.1, change=0.2)
+
+
+# Losses along trajectories.
+
+
+def reference_losses(problem, network, streams, noise, growth, horizon, r=0):
+    """Algorithm 1 and its losses for one run, coordinate by coordinate."""
+    algorithm = LocallyPrivateADMM(noise=noise, growth=growth)
+    draws = algorithm.draws(problem, streams)
+    x = streams.draw("data", "normal", (AGENTS, DIM), "start")[r]
+    released = run(algorithm, problem, network, streams, horizon)
+    total = 0.0
+    for k in range(1, horizon + 1):
+        draw, beta = next(draws), growth**k / noise
+        adjacency = network.adjacency[r].astype(float)
+        mean = adjacency @ x / adjacency.sum(1)[:, None]
+        for i, l in np.ndindex(AGENTS, DIM):
+            low, high = sorted((x[i, l], mean[i, l]))
+            w = draw.weights[r, i, l]
+            output = w * x[i, l] + (1 - w) * mean[i, l] + draw.noise[r, i, l] / beta
+            total += loss_by_integration(output - low, high - low, beta, problem.weight / 10)
+        x = released[k]["released"][0, r]
+    return total / (AGENTS * DIM), float(released[horizon]["realised"][0, r])
+
+
+def test_losses_along_a_trajectory_equal_a_loop(problem, network, streams):
+    expected, found = reference_losses(problem, network, streams, 0.8, 1.05, 3)
+    assert found == pytest.approx(expected, rel=1e-6)
+
+
+def test_the_share_that_is_lost_is_the_average_of_gamma_over_the_intervals(streams):
+    """The conditional expectation, put together from the intervals of a run (note 11)."""
+    many = Streams(streams.root, tuple(range(40)), streams.groups)
+    problem = build_problem(many)
+    network = networks.build(many, "random_edges", AGENTS, edges=8)
+    algorithm = LocallyPrivateADMM(noise=1.0, growth=1.02)
+    at = run(algorithm, problem, network, many, 25)
+    gammas = []
+    for k in range(1, 25):
+        x = at[k]["released"]
+        length = np.abs(x - network.neighbour_sum(x) / network.degrees[..., None])
+        gammas.append(aggregation.limiting_average(length, 1.02 ** (k + 1)).mean((-1, -2)))
+    losses = np.array([(at[k + 1]["realised"] - at[k]["realised"])[0] * 10 / problem.weight
+                       / 1.02 ** (k + 1) for k in range(1, 25)])  # fmt: skip
+    difference = (losses - np.array(gammas)[:, 0]).mean(0)
+    error = difference.std(ddof=1) / np.sqrt(40)
+    assert abs(difference.mean()) < 4 * error + 1e-3
+    assert error < 0.01
+
+
+@pytest.mark.parametrize("aggregator", ["pair", "range"])
+def test_outputs_of_the_aggregates_have_the_stated_law(streams, aggregator):
+    """Position in the interval minus noise is uniform on it, and the noise is what was drawn."""
+    many = Streams(streams.root, tuple(range(200)), streams.groups)
+    problem = build_problem(many)
+    network = networks.build(many, "random_edges", AGENTS, edges=8)
+    algorithm = LocallyPrivateGradientDescent(aggregator=aggregator, noise=0.5, growth=1.0)
+    draw = next(algorithm.draws(problem, many))
+    released = run(algorithm, problem, network, many, 1)[1]["released"]
+    start = many.draw("data", "normal", (AGENTS, DIM), "start")[None]
+    low, high, point = algorithm.aggregate(start, network)
+    mixed = released - 0.5 * draw.noise + 0.9 * problem.gradient(point)
+    share = ((mixed - low) / (high - low)).ravel()
+    assert kstest(share, "uniform").pvalue > 0.001
+    assert kstest(share, "beta", args=(1.2, 1.2)).pvalue < 1e-3
+    assert kstest(draw.noise.ravel(), laplace().cdf).pvalue > 0.001
+    assert kstest(draw.noise.ravel(), laplace(scale=1.5).cdf).pvalue < 1e-3
+
+
+# Gradient descent.
+
+
+def apart(points, pair):
+    return np.abs(points[pair[0]] - points[pair[1]]).sum()
+
+
+@pytest.mark.parametrize("graph", ["shared", "per_run"])
+def test_aggregates_of_gradient_descent_equal_a_loop(problem, streams, graph):
+    if graph == "shared":
+        network = networks.build(streams, "star", AGENTS)
+    else:
+        network = networks.build(streams, "random_edges", AGENTS, edges=8)
+    x = np.random.default_rng(4).normal(size=(2, 12, AGENTS, DIM))
+    pair = LocallyPrivateGradientDescent().aggregate(x, network)
+    whole = LocallyPrivateGradientDescent(aggregator="range").aggregate(x, network)
+    others = LocallyPrivateGradientDescent(aggregator="range", own_value=False).aggregate(
+        x, network
+    )
+    difference = widest_pair(x, network)
+    for s, r, i in np.ndindex(2, 12, AGENTS):
+        adjacency = network.adjacency if graph == "shared" else network.adjacency[r]
+        neighbours = list(np.flatnonzero(adjacency[i]))
+        members = [i, *neighbours]
+        values = x[s, r, members]
+        distances = {
+            (a, b): np.abs(x[s, r, a] - x[s, r, b]).sum() for a in members for b in members
+        }
+        a, b = max(distances, key=distances.get)
+        assert np.allclose(np.abs(difference[s, r, i]), np.abs(x[s, r, a] - x[s, r, b]))
+        rest = values.sum(0) - x[s, r, a] - x[s, r, b]
+        ends = [(2 * x[s, r, c] + rest) / len(members) for c in (a, b)]  # eq. (7) with w 1 and 0
+        assert np.allclose(pair.low[s, r, i], np.minimum(*ends))
+        assert np.allclose(pair.high[s, r, i], np.maximum(*ends))
+        assert np.allclose(pair.at[s, r, i], values.mean(0))
+        assert np.allclose(whole.low[s, r, i], values.min(0))
+        assert np.allclose(whole.high[s, r, i], values.max(0))
+        assert np.allclose(others.low[s, r, i], x[s, r, neighbours].min(0))
+        assert np.allclose(others.high[s, r, i], x[s, r, neighbours].max(0))
+
+
+def test_descent_reaches_the_optimum_only_with_doubly_stochastic_weights(streams, problem, network):
+    """With steps that fall slowly enough; the uniform mean of a general graph is biased."""
+    slow = {"eta": 0.5, "decay": 0.99}
+    ends = {
+        mixture: problem.log_distance(
+            run(DecentralizedGradientDescent(mixture=mixture, **slow), problem, network, streams,
+                900)[900]["released"]
+        ).mean()
+        for mixture in ("network", "uniform")
+    }  # fmt: skip
+    assert ends["network"] < -9 < -8 < ends["uniform"] + 1
+    assert ends["network"] < ends["uniform"] - 1
+
+
+def test_pdop_is_its_recursion(problem, network, streams):
+    algorithm = PrivateDistributedOptimisation(noise=0.3, growth=1.1, decay=0.8, eta=0.7)
+    units = algorithm.draws(problem, streams)
+    y = streams.draw("data", "normal", (AGENTS, DIM), "start")
+    at = run(algorithm, problem, network, streams, 5)
+    for t in range(1, 6):
+        z = network.mixing @ y
+        y = z - 0.7 * 0.8**t * problem.gradient(z) + 0.3 / 1.1**t * next(units)
+        assert np.allclose(at[t]["released"][0], y)
+
+
+@pytest.mark.parametrize(
+    ("name", "options"),
+    [("pdop", {}), ("ldp_gradient_descent", {"aggregator": "range", "decay": 0.93}),
+     ("ldp_admm", {})],
+)  # fmt: skip
+def test_losses_by_formula_are_geometric_sums(problem, network, name, options):
+    algorithm = load(name)(**NOISE, **options).calibrate(FREE, problem, network, 50)
+    steps = 0.1 * np.ones(50) if name == "ldp_admm" else algorithm.decay ** np.arange(1, 51)
+    expected = (steps * 1.02 ** np.arange(1, 51)).sum() * problem.weight
+    formula = algorithm.epsilon_by_formula(0.0, problem, network, 50)
+    assert formula == pytest.approx(expected)
+    # Both signs of the label double B, and the l1 norm of a change over all coordinates counts.
+    spent = account(algorithm.releases(problem, network, 50), 0.0).epsilon
+    assert spent == pytest.approx(formula * 2 * np.sqrt(DIM))
+    [(stated, claimed)] = algorithm.statements(FREE, problem, network, 50)
+    assert stated is algorithm and claimed == formula
+
+
+def test_transcripts_of_neighbours_are_no_more_apart_than_the_accountant_says(streams):
+    """Log-likelihood ratio of what agent 0 sent, given all it was told: record replaced, weights
+    integrated out, by eq. (10)'s density."""
+    problem = build_problem(streams)
+    network = networks.build(streams, "random_edges", AGENTS, edges=8)
+    algorithm = LocallyPrivateADMM(noise=0.05, growth=1.0)
+    features, labels = problem.features.copy(), problem.labels.copy()
+    features[:, 0, 0], labels[:, 0, 0] = np.eye(DIM)[0], -labels[:, 0, 0]
+    other = replace(problem, features=features, labels=labels)
+    at = run(algorithm, problem, network, streams, 20)
+    x = streams.draw("data", "normal", (AGENTS, DIM), "start")[None]
+    dual, ratio = np.zeros_like(x), 0.0
+    for k in range(1, 21):
+        mean = network.neighbour_sum(x) / network.degrees[..., None]
+        low, length = np.minimum(x, mean), np.abs(x - mean)
+        logs = [
+            aggregation.log_mass(
+                np.abs(at[k]["released"] - low + (p.gradient(x) + dual) / 10 - length / 2),
+                length,
+                1 / 0.05,
+            )
+            for p in (problem, other)
+        ]
+        ratio = ratio + (logs[0] - logs[1])[:, :, 0].sum(-1)
+        x = at[k]["released"]
+        dual = dual + 0.5 * (network.degrees[..., None] * x - network.neighbour_sum(x))
+    allowed = account(algorithm.releases(problem, network, 20), 0.0).epsilon
+    assert 0.005 * allowed < np.abs(ratio).max() <= allowed
+
+
+# Coordinate descent.
+
+
+@pytest.fixture
+def boxed(streams):
+    return build_problem(streams, box=1.0)
+
+
+def test_coordinate_descent_without_noise_finds_every_agents_own_optimum(boxed, network, streams):
+    at = run(CoordinateDescent(), boxed, network, streams, 800)
+    assert np.allclose(at[800]["released"][0], boxed.own_optimum, atol=1e-8)
+    assert np.abs(boxed.gradient(boxed.own_optimum)).max() < 1e-10
+    moved = at[2]["released"] - at[1]["released"]
+    assert ((moved != 0).sum(-1) <= 1).all()
+
+
+def test_coordinates_are_chosen_evenly_and_the_noise_has_its_scale(streams):
+    many = Streams(streams.root, tuple(range(200)), streams.groups)
+    problem = build_problem(many, box=1e3)
+    algorithm = CoordinateDescent(noise=0.7)
+    draw = next(algorithm.draws(problem, many))
+    counts = draw.chosen.sum((0, 1))
+    total = counts.sum()
+    assert np.abs(counts - total / DIM).max() < 4.5 * np.sqrt(total / DIM * (1 - 1 / DIM))
+    network = networks.build(many, "ring", AGENTS)
+    start = many.draw("data", "normal", (AGENTS, DIM), "start")
+    moved = run(algorithm, problem, network, many, 1)[1]["released"][0] - start
+    noise = (moved + problem.gradient(start) / problem.smoothness)[draw.chosen]
+    assert kstest(noise, norm(scale=0.7).cdf).pvalue > 0.001
+    assert kstest(noise, norm(scale=1.05).cdf).pvalue < 1e-3
+    assert kstest(noise, norm(scale=0.7 / 1.5).cdf).pvalue < 1e-3
+
+
+def test_the_bound_of_coordinate_descent_is_the_printed_sum(boxed):
+    """The second line of (74), with C_1 sigma / d a step, below the third."""
+    algorithm = CoordinateDescent(noise=0.2)
+    gap, k = np.full((1, 12, AGENTS), 3.0), 40
+    rate = boxed.strong_convexity / (DIM * boxed.smoothness)
+    terms = sum((1 - rate) ** (k - j) * boxed.slope_bound / DIM * 0.2 for j in range(1, k + 1))
+    second = (1 - rate) ** k * 3.0 + terms
+    found = algorithm.bound(boxed, gap, k)
+    assert (found >= second).all()
+    assert algorithm.bound(boxed, gap, 10**5) == pytest.approx(
+        boxed.smoothness / boxed.strong_convexity * boxed.slope_bound * 0.2
+    )
+
+
+def test_coordinate_descent_is_calibrated_by_formula_and_by_accountant(boxed, network):
+    by_formula = CoordinateDescent(calibration="formula").calibrate(
+        Budget(2.0, 1e-5), boxed, network, 50
+    )
+    sigma2 = 2 * (2 * boxed.weight) ** 2 * DIM * 50 / (4 * boxed.smoothness**2 * DIM)
+    assert by_formula.noise == pytest.approx(np.sqrt(sigma2))
+    exact = CoordinateDescent().calibrate(Budget(2.0, 1e-5), boxed, network, 50)
+    assert account(exact.releases(boxed, network, 50), 1e-5).epsilon <= 2.0
+
+
+# What the paper's own constants and conditions say.
+
+
+def test_no_parameter_meets_the_conditions_of_theorem_3_1_in_the_experiments():
+    assert not theorem_3_1_covers(10.0, 0.5, 1.0, np.full(10, 4))
+    assert not theorem_3_1_covers(10.0, 0.5, 1.0, np.full(100, 4))
+    assert theorem_3_1_covers(0.1, 0.001, 50.0, np.full(3, 2))
+
+
+def test_a_change_of_the_objective_that_is_a_constant_is_local_sensitivity_zero(problem):
+    """E1.2: sensitivity is defined on values, the proof needs gradients."""
+    x = np.random.default_rng(1).normal(size=(12, AGENTS, DIM))
+    assert problem.record_change("l1") == pytest.approx(np.sqrt(DIM) * problem.record_change("l2"))
+    assert problem.record_change("linf") == pytest.approx(2 * problem.weight)
+    assert np.isfinite(problem.gradient(x)).all()
+
+
+# The workflow's own cells, small.
+
+
+@pytest.fixture(scope="module")
+def plan():
+    config = {**read_yaml(CONFIG / "config.yaml"), "papers": ["xiao"], "scale": "smoke"}
+    return planning.load(config, CONFIG)
+
+
+def test_figures_of_the_paper_are_all_there(plan):
+    printed = {f"xiao_fig{name}" for name in ("1", "2a", "2b", "B", "C", "D1", "D2")}
+    assert printed == {name for name, f in plan.figures.items() if not f.added}
+    variants = {c.variant for p in plan.figures["xiao_fig2b"].panels for c in p.curves}
+    assert {"realised", "worst_case"} <= variants
+
+
+def test_a_claim_about_figure_1_is_held_and_its_opposite_is_not(plan):
+    runs, privacy = run_cell(plan.cell("xiao_fig1", "random_aggregation"), {})
+    runs, privacy = (f.with_columns(source=pl.lit("made")) for f in (runs, privacy))
+    claim = plan.papers["xiao"].claims["xiao_c01"]
+    assert isinstance(claim, Claim)
+    tests = claim.variants["exact"]
+    assert evaluate(tests, runs, privacy, name="a").verdict == HELD
+    opposite = [t.model_copy(update={"kind": "increasing"}) for t in tests]
+    assert evaluate(opposite, runs, privacy, name="a").verdict == NOT_HELD
+    sampled = runs.filter(pl.col("quantity") == "sampled").group_by("omega", "beta", "change").agg(
+        m=pl.col("value").mean(), e=pl.col("value").std() / pl.len().sqrt()
+    ).join(
+        runs.filter(pl.col("quantity") == "exact").unique(["omega", "beta", "change"]),
+        on=["omega", "beta", "change"],
+    )  # fmt: skip
+    z = ((sampled["m"] - sampled["value"]) / sampled["e"]).to_numpy()
+    assert np.abs(z).max() < 15  # five runs: the error of a mean is itself uncertain
+    assert (runs.filter(pl.col("quantity") == "worst")["value"] <= 1).all()
+
+
+def test_mean_estimation_has_no_jacobian(streams):
+    assert mean_estimation.build(streams, 3, records=2, dim=2, box=1.0).record_curvature == 0
