@@ -42,6 +42,7 @@ rule gather:
         "results/{scale}/logs/gather.log",
     benchmark:
         "results/{scale}/timings/gather.tsv"
+    localrule: True
     conda:
         "../../environment.yml"
     threads: 1

@@ -22,6 +22,8 @@ rule acquire:
         "results/{scale}/timings/acquire.{dataset}.tsv"
     wildcard_constraints:
         dataset="adult|us|brazil",
+    # Nodes of a cluster often reach no publisher, or not the mirror.
+    localrule: True
     conda:
         "../../environment.yml"
     threads: 1

@@ -120,6 +120,7 @@ rule write_report:
         "results/{scale}/logs/report.log",
     benchmark:
         "results/{scale}/timings/report.tsv"
+    localrule: True
     conda:
         "../../environment.yml"
     threads: 1
