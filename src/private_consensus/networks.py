@@ -83,6 +83,10 @@ class Network:
         return x[:, runs, neighbourhoods]
 
     @cached_property
+    def _links(self) -> np.ndarray:
+        return self.adjacency.astype(float)
+
+    @cached_property
     def _sparse_mixing(self) -> sparse.csr_array | None:
         large_and_shared = self.mixing.ndim == 2 and self.n_agents >= SPARSE_FROM
         return sparse.csr_array(self.mixing) if large_and_shared else None
@@ -97,7 +101,7 @@ class Network:
 
     def neighbour_sum(self, x: np.ndarray) -> np.ndarray:
         r""":math:`\sum_{j \in N_i} x_j` without the agent itself; ``x`` is (..., n, d)."""
-        return self.adjacency.astype(float) @ x
+        return self._links @ x
 
 
 def _padded(membership: np.ndarray) -> np.ndarray:
