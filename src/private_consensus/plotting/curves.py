@@ -58,7 +58,7 @@ def panel_chart(
     dash = alt.StrokeDash(f"{curve}:N").scale(domain=scales["domain"], range=scales["dash"])
     x = alt.X("x:Q").title(panel["x_title"]).scale(_scale(panel["log_x"], shown["x"]))
     y_scale = _scale(panel["log_y"], None, panel["y_domain"] or floor)
-    axis = alt.Axis(format="~e" if panel["log_y"] else "~g")
+    axis = alt.Axis(format="~e" if panel["log_y"] else ".6~g")
     y = alt.Y("y:Q").title(panel["y_title"]).scale(y_scale).axis(axis)
     opacity = alt.when(switch)
     base = alt.Chart(shown).encode(x=x, color=colour)
@@ -176,7 +176,7 @@ def _scale(log: bool, values: pl.Series | None, domain=None) -> alt.Scale:
     if domain is not None:
         options["domain"] = list(domain)
         options["nice"] = False
-    elif values is not None and log:
+    elif values is not None:
         options["domain"] = [float(values.min()), float(values.max())]
         options["nice"] = False
     if not log:
