@@ -1,0 +1,202 @@
+r"""Private and fair classification by the functional mechanism (paper 004, Algorithms 6 to 8).
+
+.. math:: \hat w = \arg\min_w \sum_{\phi} \hat\lambda_\phi\, \phi(w), \quad
+    \hat\lambda_\phi = \sum_i \bar\lambda_{\phi t_i} + \text{noise}
+
+with the coefficients of eq. (102). Coefficients of monomials that involve a selected attribute
+:math:`x_s` are noised for a budget :math:`\epsilon_s`, the others for :math:`\epsilon_n`:
+:math:`\epsilon = \frac{k}{d}\epsilon_s + \frac{d-k}{d}\epsilon_n` (Theorems 18 and 20, which have
+one column, k = 1). The switches make
+
+- No-Privacy: no budget, ``fair: off``; FM: ``fair: off``; relaxed FM: ``mechanism: gaussian`` too;
+- PDFC (Algorithm 6): ``fair: penal``, ``selected``, ``mechanism: laplace``;
+- ADFC (Algorithm 8): the same with ``mechanism: gaussian``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import ClassVar
+
+import numpy as np
+
+from ..errors import require
+from ..privacy import (
+    Budget,
+    Relation,
+    Release,
+    analytic_gaussian_scale,
+    extended_gaussian_scale,
+    laplace_scale,
+)
+from ..privacy.functional import printed
+from .base import FOR_CALIBRATION
+from .functional_mechanism import FunctionalMechanism, Scales, by_columns
+
+CHARGES = ("average", "max")
+GAUSSIANS = {"extended": extended_gaussian_scale, "analytic": analytic_gaussian_scale}
+
+
+@dataclass(frozen=True, kw_only=True)
+class FairClassification(FunctionalMechanism):
+    r"""FM, relaxed FM, PDFC, ADFC and No-Privacy.
+
+    Parameters
+    ----------
+    selected : str
+        :math:`x_s`: names of attributes, joined by ``+``; empty for one budget for all.
+    split : float
+        :math:`\epsilon_s/\epsilon_n`; below 1 there is more noise on :math:`x_s`.
+    epsilon_selected : float, optional
+        :math:`\epsilon_s` itself, instead of ``split``.
+    charge : {"average", "max"}
+        The average of Theorems 18 and 20, whose proofs are wrong but whose statements hold for the
+        printed sensitivities, by their slack; or the larger of the two budgets. Tight
+        sensitivities have no slack and take ``max`` only.
+    gaussian : {"extended", "analytic"}
+        Theorem 19, or the exact calibration of one Gaussian release.
+    noise_selected, noise_rest : float
+        Laplace b or standard deviation; set by the calibration.
+    """
+
+    selected: str = ""
+    split: float = field(default=1.0, metadata=FOR_CALIBRATION)
+    epsilon_selected: float | None = field(default=None, metadata=FOR_CALIBRATION)
+    charge: str = field(default="average", metadata=FOR_CALIBRATION)
+    gaussian: str = field(default="extended", metadata=FOR_CALIBRATION)
+    noise_selected: float = 0.0
+    noise_rest: float = 0.0
+
+    relation: ClassVar[Relation] = Relation("record", "replace")
+    source: ClassVar[str] = "Paper 004, sections 5-6: Algorithms 6-8, Lemmas 21-24, Theorems 18-20"
+
+    def __post_init__(self):
+        super().__post_init__()
+        self.require_known("charge", CHARGES)
+        self.require_known("gaussian", GAUSSIANS)
+        require(
+            np.all(np.asarray(self.split) > 0),
+            "algorithm.split",
+            self.split,
+            "above 0: both parts of the budget are",
+        )
+        require(
+            self.fair == "penal" or bool(np.all(np.asarray(self.alpha) == 1)),
+            "algorithm.alpha",
+            self.alpha,
+            "1: where the fairness term is no block of its own, the sensitivity is for that",
+        )
+        require(
+            self.charge == "max" or self.sens == "paper" or not self.selected,
+            "algorithm.charge",
+            self.charge,
+            "max: the average of Theorems 18 and 20 holds with the printed sensitivities only",
+        )
+
+    def calibrate(self, budget, problem, network, horizon):
+        require(horizon == 1, "horizon", horizon, "1: everything is let out at once")
+        columns = self._columns(problem)
+        if not budget.private:
+            return replace(self, noise_selected=0.0, noise_rest=0.0)
+        parts = self.budgets(budget, columns, problem.dim)
+        part, rest = (self._scale(one, problem) * self.emulation(problem) for one in parts)
+        return replace(self, noise_selected=part, noise_rest=rest)
+
+    def _columns(self, problem) -> int:
+        count = len(problem.columns_of(self.selected))
+        require(count < problem.dim, "algorithm.selected", self.selected, "not all the attributes")
+        return count
+
+    def budgets(self, budget: Budget, columns: int, dim: int) -> tuple[Budget, Budget]:
+        r"""(:math:`\epsilon_s, \delta_s`) and (:math:`\epsilon_n, \delta_n`).
+
+        With ``average``, :math:`\delta_s = \delta_n = 1 - \sqrt{1-\delta}`; with ``max`` both
+        parts are one Gaussian release and delta is spent once.
+        """
+        if columns == 0:
+            return budget, budget
+        if self.charge == "max":
+            return self._within_max(budget)
+        share = columns / dim
+        if self.epsilon_selected is None:
+            rest = budget.epsilon / (share * self.split + 1 - share)
+            part = self.split * rest
+        else:
+            part = self.epsilon_selected
+            rest = (budget.epsilon - share * part) / (1 - share)
+        delta = -np.expm1(0.5 * np.log1p(-budget.delta))
+        return self._budget(part, delta), self._budget(rest, delta)
+
+    def _within_max(self, budget: Budget) -> tuple[Budget, Budget]:
+        if self.epsilon_selected is None:
+            largest = max(self.split, 1.0)
+            part, rest = budget.epsilon * self.split / largest, budget.epsilon / largest
+        else:
+            part, rest = self.epsilon_selected, budget.epsilon
+            allowed = f"at most epsilon = {budget.epsilon:g}"
+            require(part <= budget.epsilon, "algorithm.epsilon_selected", part, allowed)
+        return self._budget(part, budget.delta), self._budget(rest, budget.delta)
+
+    def _budget(self, epsilon: float, delta: float) -> Budget:
+        key, value = "split", self.split
+        if self.epsilon_selected is not None:
+            key, value = "epsilon_selected", self.epsilon_selected
+        expected = f"a split that leaves both budgets above 0, not {epsilon:g}"
+        require(epsilon > 0, f"algorithm.{key}", value, expected)
+        return Budget(epsilon, delta)
+
+    def _assumed(self, problem) -> float:
+        """Sensitivity that the calibration goes by."""
+        norm = "l1" if self.mechanism == "laplace" else "l2"
+        if self.sens == "tight":
+            return getattr(self.sensitivity(problem, self.fair), norm)
+        return printed(norm, problem.dim, fair=self.fair != "off")
+
+    def _scale(self, budget: Budget, problem) -> float:
+        if self.mechanism == "laplace":
+            return laplace_scale(budget, self._assumed(problem))
+        return GAUSSIANS[self.gaussian](budget, self._assumed(problem))
+
+    def releases(self, problem, network, horizon):
+        """One release, scaled so that all of its noise has scale 1."""
+        if self.noise_rest == 0:
+            return [Release("exact", scale=0.0)]
+        columns = self._columns(problem)
+        tight = self.sensitivity(problem, self.fair)
+        loss = tight.laplace_loss if self.mechanism == "laplace" else tight.gaussian_loss
+        worst = loss(self.noise_selected, self.noise_rest, columns)
+        return [Release(self.mechanism, sensitivity=worst, scale=1.0)]
+
+    def epsilon_by_formula(self, delta, problem, network, horizon):
+        """Lemma 21 or 22, Theorem 18, 19 or 20, solved for epsilon at the noise that is set."""
+        if self.noise_rest == 0:
+            return float("inf")
+        columns, fair = self._columns(problem), self.fair != "off"
+        norm = "l1" if self.mechanism == "laplace" else "l2"
+        assumed = printed(norm, problem.dim, fair=fair)
+        parts = [assumed / noise for noise in (self.noise_selected, self.noise_rest)]
+        if self.mechanism == "gaussian":
+            each = -np.expm1(0.5 * np.log1p(-delta)) if columns else delta
+            parts = [extended_gaussian_epsilon(ratio, each) for ratio in parts]
+        share = columns / problem.dim
+        return float(share * parts[0] + (1 - share) * parts[1])
+
+    def scales(self, problem):
+        chosen = np.isin(np.arange(problem.dim), problem.columns_of(self.selected))
+        linear, quadratic = by_columns(self.noise_selected, self.noise_rest, chosen)
+        # Without a block of its own the fairness term is part of the linear coefficients.
+        return Scales(linear, linear if self.fair == "penal" else 0.0 * linear, quadratic)
+
+
+ALGORITHM = FairClassification
+
+
+def extended_gaussian_epsilon(ratio: float, delta: float) -> float:
+    r"""Theorem 19 solved for epsilon, given :math:`\Delta_2/\sigma`.
+
+    :math:`q\epsilon - \sqrt L = \sqrt{L+\epsilon}` with :math:`q = \sqrt2\,\sigma/\Delta_2` has
+    the root :math:`\epsilon = (1 + 2q\sqrt L)/q^2`.
+    """
+    q = np.sqrt(2.0) / ratio
+    tail = np.log(np.sqrt(2.0 / np.pi) / delta)
+    return float((1.0 + 2.0 * q * np.sqrt(tail)) / q**2)

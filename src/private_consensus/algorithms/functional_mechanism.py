@@ -1,0 +1,167 @@
+r"""What classifiers by the functional mechanism share. Not an algorithm.
+
+Noise perturbs the coefficients of the quadratic objective; the classifier is the minimiser of what
+comes out, which costs no more privacy. Everything is let out at once, at t = 1.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+
+from .. import quadratics
+from ..errors import require
+from ..privacy.functional import COEFFICIENTS, FAIRNESS, Sensitivity
+from .base import FOR_CALIBRATION, Algorithm
+
+MEANS = ("public", "data")
+SENSITIVITIES = ("paper", "tight")
+LAWS = {"laplace": ("laplace", np.sqrt(2.0)), "gaussian": ("normal", 1.0)}
+"""Unit law of each noise, and the standard deviation of a unit draw."""
+
+RIDGE = 4.0
+"""Standard deviations of the noise that ``ridge`` adds to the diagonal (Zhang et al. 2012)."""
+
+
+class Scales(NamedTuple):
+    """Noise scales, broadcastable to [settings, runs, d] and, last, [settings, runs, d, d]."""
+
+    linear: np.ndarray
+    fairness: np.ndarray
+    quadratic: np.ndarray
+
+
+@dataclass(frozen=True, kw_only=True)
+class FunctionalMechanism(Algorithm):
+    r"""Minimiser of a noisy quadratic.
+
+    Parameters
+    ----------
+    mechanism : {"laplace", "gaussian"}
+        Law of the noise.
+    fair : {"off", "perrec", "plus", "penal"}
+        Fairness term. ``penal``: :math:`|g^T w|` itself, g a block of noisy coefficients of its
+        own. ``plus``: :math:`g^T w`, one sign. ``perrec``: :math:`\sum_i |z_i - \bar z| x_i^T w`,
+        which the proofs of Lemmas 22 and 24 have in place of the absolute value. ``off``: none.
+    alpha : float
+        :math:`\alpha_1`, what the noisy covariance is multiplied with, which costs no privacy; 0
+        leaves the fairness term out and keeps its noise, which makes a control.
+    solver : {"ridge", "trim", "ball", "literal"}
+        What is done where the noisy quadratic has no minimum, see
+        :func:`private_consensus.quadratics.minimise`; ``ridge`` adds four standard deviations of
+        the noise on each diagonal coefficient.
+    radius : float
+        R of ``ball``.
+    coeffs : {"ordered", "unique"}
+        Noise on all :math:`d^2` products (then made symmetric), or on each monomial once.
+    sens : {"paper", "tight"}
+        The printed sensitivities, for features in [0, 1]; or those for rows of norm <= 1.
+    zbar : {"public", "data"}
+        Whether the mean of the protected attribute is public; if not, its change counts, in what
+        the accountant finds and in tight sensitivities.
+    emulated : float
+        Number of records whose relative noise is emulated: the noise is multiplied by n over this
+        number, and nothing is claimed for our n. 0 for none.
+    """
+
+    mechanism: str = "laplace"
+    fair: str = "penal"
+    alpha: float = 1.0
+    solver: str = "ridge"
+    radius: float = 20.0
+    coeffs: str = "ordered"
+    sens: str = field(default="paper", metadata=FOR_CALIBRATION)
+    zbar: str = field(default="public", metadata=FOR_CALIBRATION)
+    emulated: float = field(default=0.0, metadata=FOR_CALIBRATION)
+
+    def __post_init__(self):
+        self.require_known("mechanism", LAWS)
+        self.require_known("fair", FAIRNESS)
+        self.require_known("solver", quadratics.REPAIRS)
+        self.require_known("coeffs", COEFFICIENTS)
+        self.require_known("sens", SENSITIVITIES)
+        self.require_known("zbar", MEANS)
+        radius = np.asarray(self.radius)
+        require(bool(np.all(radius > 0)), "algorithm.radius", self.radius, "above 0")
+        for key in ("alpha", "emulated"):
+            value = getattr(self, key)
+            require(bool(np.all(np.asarray(value) >= 0)), f"algorithm.{key}", value, ">= 0")
+
+    def require_known(self, key: str, allowed) -> None:
+        """Refuse a switch that does not exist."""
+        value = getattr(self, key)
+        require(value in allowed, f"algorithm.{key}", value, f"one of {', '.join(allowed)}")
+
+    def sensitivity(self, problem, fair: str) -> Sensitivity:
+        """Tight sensitivities of the problem's coefficients."""
+        return Sensitivity(problem.dim, fair, problem.mean, self.zbar == "public", self.coeffs)
+
+    def emulation(self, problem) -> float:
+        """What noise is multiplied by."""
+        return len(problem.labels) / self.emulated if self.emulated else 1.0
+
+    def statements(self, budget, problem, network, horizon):
+        """Of noise that emulates more records nothing is claimed."""
+        return [(self, np.inf if self.emulated else budget.epsilon)]
+
+    @abstractmethod
+    def scales(self, problem) -> Scales:
+        """Noise scales of all settings."""
+
+    def perturbed(self, problem, streams) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Noisy M, b and g; g is 0 where the fairness term is part of b, or off."""
+        made, scales = problem.coefficients, self.scales(problem)
+        law, dim = LAWS[self.mechanism][0], problem.dim
+        linear = made.linear + scales.linear * streams.draw("noise", law, (dim,), "linear")
+        noise = _symmetric(streams.draw("noise", law, (dim, dim), "quadratic"), self.coeffs)
+        quadratic = made.quadratic + scales.quadratic * noise
+        if self.fair == "off":
+            return quadratic, linear, np.zeros_like(linear)
+        covariance = made.distance if self.fair == "perrec" else made.covariance
+        unit = streams.draw("noise", law, (dim,), "fairness")
+        covariance = _column(self.alpha) * (covariance + scales.fairness * unit)
+        if self.fair == "penal":
+            return quadratic, linear, covariance
+        return quadratic, linear + covariance, np.zeros_like(linear)
+
+    def run(self, problem, network, streams, horizon, observe):
+        matrix, linear, covariance = self.perturbed(problem, streams)
+        diagonal = np.diagonal(self.scales(problem).quadratic, axis1=-2, axis2=-1)
+        found = quadratics.minimise(
+            matrix,
+            linear,
+            covariance,
+            repair=self.solver,
+            ridge=RIDGE * LAWS[self.mechanism][1] * diagonal,
+            radius=_column(self.radius)[..., 0],
+        )
+        seen = {
+            "released": found.w[..., None, :],
+            "repaired": found.repaired,
+            "dropped": found.dropped,
+        }
+        observe(1, np.arange(len(horizon)), seen)
+
+
+def _column(value) -> np.ndarray:
+    """A field as it broadcasts against [settings, runs, d]."""
+    return np.reshape(value, (-1, 1, 1))
+
+
+def by_columns(part, rest, chosen: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Scales of linear and quadratic coefficients: ``part`` where a chosen column is involved."""
+    part, rest = _column(part), _column(rest)
+    linear = np.where(chosen, part, rest)
+    either = chosen[:, None] | chosen[None, :]
+    return linear, np.where(either, part[..., None], rest[..., None])
+
+
+def _symmetric(unit: np.ndarray, coefficients: str) -> np.ndarray:
+    """Noise of a symmetric matrix from draws on all products or, of their upper half, monomials."""
+    if coefficients == "ordered":
+        return (unit + np.swapaxes(unit, -1, -2)) / 2
+    upper = np.triu(unit)
+    return (upper + np.swapaxes(upper, -1, -2)) / 2

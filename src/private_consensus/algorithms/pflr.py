@@ -1,0 +1,119 @@
+r"""PFLR*: private and fair logistic regression by a shifted mean; a reconstruction.
+
+Paper 004 compares itself with PFLR* of Xu, Yuan and Wu (WWW 2019 companion) and says of it only
+that Laplace noise with a shifted mean is added to the objective with the fairness constraint. What
+follows is our reading of that sentence, not the authors' algorithm:
+
+.. math::
+    \tilde g &= \sum_i (z_i - \bar z) x_i + \mathrm{Lap}(\Delta_g/\epsilon_g) \\
+    \tilde b &= \sum_i (\tfrac12 - y_i) x_i + \mathrm{Lap}(\text{mean } s\,\tilde g,\ \text{scale }
+        \Delta_f/\epsilon_f) \\
+    \tilde M &= \tfrac18 \sum_i x_i x_i^T + \mathrm{Lap}(\Delta_f/\epsilon_f)
+
+with the sign s that agrees with that of :math:`\tilde g^T w` (``fair: penal``), or s = 1
+(``plus``), and :math:`\epsilon = \epsilon_f + \epsilon_g`. A mean that depends on the data is part
+of what is let out: with the exact g (``shift: raw``) nothing is private.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import ClassVar
+
+import numpy as np
+
+from ..errors import require
+from ..privacy import Relation, Release
+from ..privacy.functional import covariance_l1, printed
+from .base import FOR_CALIBRATION
+from .functional_mechanism import FunctionalMechanism, Scales, by_columns
+
+SHIFTS = ("noised", "raw")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Pflr(FunctionalMechanism):
+    r"""A reconstruction of PFLR*.
+
+    Parameters
+    ----------
+    share : float
+        :math:`\epsilon_g/\epsilon`, in (0, 1).
+    shift : {"noised", "raw"}
+        Whether the mean of the noise is the noised or the exact covariance.
+    noise_objective, noise_fairness : float
+        Laplace scales; set by the calibration.
+    """
+
+    share: float = field(default=0.1, metadata=FOR_CALIBRATION)
+    shift: str = "noised"
+    noise_objective: float = 0.0
+    noise_fairness: float = 0.0
+
+    relation: ClassVar[Relation] = Relation("record", "replace")
+    source: ClassVar[str] = "Reconstruction of Xu, Yuan and Wu (2019) from paper 004, section 6.3.1"
+
+    def __post_init__(self):
+        super().__post_init__()
+        self.require_known("shift", SHIFTS)
+        require(self.mechanism == "laplace", "algorithm.mechanism", self.mechanism, "laplace")
+        require(
+            self.fair != "off", "algorithm.fair", self.fair, "a fairness term: penal, plus, perrec"
+        )
+        require(
+            np.all((np.asarray(self.share) > 0) & (np.asarray(self.share) < 1)),
+            "algorithm.share",
+            self.share,
+            "in (0, 1): both parts of the budget are above 0",
+        )
+
+    def calibrate(self, budget, problem, network, horizon):
+        require(horizon == 1, "horizon", horizon, "1: everything is let out at once")
+        if not budget.private:
+            return replace(self, noise_objective=0.0, noise_fairness=0.0)
+        objective, fairness = self._assumed(problem)
+        factor = self.emulation(problem) / budget.epsilon
+        spent = 0.0 if self.shift == "raw" else self.share
+        return replace(
+            self,
+            noise_objective=factor * objective / (1.0 - spent),
+            noise_fairness=factor * fairness / spent if spent else 0.0,
+        )
+
+    def _assumed(self, problem) -> tuple[float, float]:
+        r""":math:`\Delta_f` and :math:`\Delta_g`; printed are :math:`d^2/4 + d` and 2d."""
+        if self.sens == "tight":
+            return self._tight(problem)
+        return printed("l1", problem.dim, fair=False), 2.0 * problem.dim
+
+    def _tight(self, problem) -> tuple[float, float]:
+        public = self.zbar == "public"
+        objective = self.sensitivity(problem, "off").l1
+        return objective, covariance_l1(problem.dim, problem.mean, public_mean=public)
+
+    def releases(self, problem, network, horizon):
+        if self.noise_fairness == 0:
+            return [Release("exact", scale=0.0, note="the mean of the noise is the covariance")]
+        objective, fairness = self._tight(problem)
+        return [
+            Release("laplace", sensitivity=fairness, scale=self.noise_fairness),
+            Release("laplace", sensitivity=objective, scale=self.noise_objective),
+        ]
+
+    def epsilon_by_formula(self, delta, problem, network, horizon):
+        """Sum of the two printed sensitivities over their scales; without the noise on g, what a
+        sensitivity that forgets the mean would give."""
+        if self.noise_objective == 0:
+            return float("inf")
+        d = problem.dim
+        found = printed("l1", d, fair=False) / self.noise_objective
+        return float(found + (2.0 * d / self.noise_fairness if self.noise_fairness else 0.0))
+
+    def scales(self, problem):
+        none = np.zeros(problem.dim, bool)
+        linear, quadratic = by_columns(0.0, self.noise_objective, none)
+        fairness, _ = by_columns(0.0, self.noise_fairness, none)
+        return Scales(linear, fairness, quadratic)
+
+
+ALGORITHM = Pflr

@@ -1,0 +1,291 @@
+r"""Logistic regression as a quadratic, with the covariance of a protected attribute (paper 004).
+
+.. math:: \bar f(w) = \sum_i \Bigl[\ln 2 + (\tfrac12 - y_i)\, x_i^T w + \tfrac18 (x_i^T w)^2\Bigr]
+    + \Bigl|\sum_i (z_i - \bar z)\, x_i^T w\Bigr| \quad (102)
+
+with labels y and protected attribute z in {0, 1}, rows :math:`x \ge 0`, :math:`\|x\|_2 \le 1`. One
+agent holds all training rows; a record is predicted positive iff :math:`x^T w > 0`. Each run has a
+training and a test set of its own, or one of ``splits`` that runs share.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+
+from ..errors import require
+from ..randomness import Streams, generator
+from .base import Problem
+
+GROUPS = 4
+"""Pairs (z, y) of protected attribute and label: (0, 0), (0, 1), (1, 0), (1, 1)."""
+
+
+@dataclass(frozen=True)
+class Coefficients:
+    r"""What the objective is made of, for each run.
+
+    Parameters
+    ----------
+    quadratic : ndarray, shape (runs, d, d)
+        :math:`M = \frac18\sum_i x_i x_i^T`.
+    linear, covariance, distance : ndarray, shape (runs, d)
+        :math:`b = \sum_i (\frac12 - y_i) x_i`, :math:`g = \sum_i (z_i - \bar z) x_i`, and
+        :math:`\sum_i |z_i - \bar z|\, x_i`, which the proofs of Lemmas 22 and 24 have instead of
+        :math:`|g|`.
+    """
+
+    quadratic: np.ndarray
+    linear: np.ndarray
+    covariance: np.ndarray
+    distance: np.ndarray
+
+
+@dataclass(frozen=True, eq=False)
+class FairClassification(Problem):
+    """All rows, and which of them each run tests on.
+
+    Parameters
+    ----------
+    features : ndarray, shape (rows, dim)
+    labels, protected : ndarray of 0 and 1, shape (rows,)
+    test : ndarray of int, shape (runs, test rows)
+        Rows of the test sets; a run trains on the others.
+    columns : callable
+        Attributes to their columns, as :meth:`..datasets.prepared.Prepared.columns_of`.
+    """
+
+    features: np.ndarray
+    labels: np.ndarray
+    protected: np.ndarray
+    test: np.ndarray
+    columns: Callable[..., np.ndarray]
+    _latest: dict = field(default_factory=dict, repr=False)
+
+    n_agents = 1
+
+    @property
+    def dim(self) -> int:
+        return self.features.shape[1]
+
+    @property
+    def records(self) -> int:
+        """Training rows of a run."""
+        return len(self.features) - self.test.shape[1]
+
+    @cached_property
+    def mean(self) -> float:
+        r""":math:`\bar z`, over all rows: one number, as what is public is."""
+        return float(self.protected.mean())
+
+    def columns_of(self, selected: str) -> np.ndarray:
+        """Columns of the attributes that ``selected`` joins by ``+``; none for an empty name."""
+        names = [name for name in selected.split("+") if name]
+        for name in names:
+            require(
+                len(self.columns(name)) > 0, "algorithm.selected", name, "attributes among features"
+            )
+        return self.columns(*names) if names else np.array([], int)
+
+    @cached_property
+    def _test_features(self) -> np.ndarray:
+        return self.features[self.test]
+
+    @cached_property
+    def coefficients(self) -> Coefficients:
+        """Sums over the training rows: over all rows, less those over the test rows."""
+        y, z, mean = self.labels, self.protected, self.mean
+        plain, labelled, grouped = (
+            self._train_sum(v) for v in (np.ones(len(y)), y.astype(float), z.astype(float))
+        )
+        gram = self.features.T @ self.features
+        tested = np.swapaxes(self._test_features, 1, 2) @ self._test_features
+        return Coefficients(
+            quadratic=(gram - tested) / 8,
+            linear=plain / 2 - labelled,
+            covariance=grouped - mean * plain,
+            distance=(1 - 2 * mean) * grouped + mean * plain,
+        )
+
+    def _train_sum(self, weights: np.ndarray) -> np.ndarray:
+        tested = np.vecmat(weights[self.test], self._test_features)
+        return weights @ self.features - tested
+
+    def in_training(self) -> np.ndarray:
+        """1 for the training rows of a run, 0 for its test rows; shape (rows, runs)."""
+        mask = np.ones((len(self.features), len(self.test)))
+        np.put_along_axis(mask, self.test.T, 0.0, axis=0)
+        return mask
+
+    def gradient(self, x: np.ndarray) -> np.ndarray:
+        r""":math:`2Mw + b + \mathrm{sgn}(g^T w)\,g`."""
+        made, w = self.coefficients, x[..., 0, :]
+        sign = np.sign(np.vecdot(made.covariance, w))[..., None]
+        inner = 2 * np.matvec(made.quadratic, w) + made.linear + sign * made.covariance
+        return inner[..., None, :]
+
+    def objective(self, x: np.ndarray) -> np.ndarray:
+        r""":math:`\bar f(w) - n \ln 2`; shape of ``x`` without its last two axes."""
+        made, w = self.coefficients, x[..., 0, :]
+        curved = np.vecdot(w, np.matvec(made.quadratic, w))
+        return curved + np.vecdot(made.linear, w) + np.abs(np.vecdot(made.covariance, w))
+
+    @cached_property
+    def _by_group(self) -> tuple[np.ndarray, np.ndarray]:
+        """For each run: test rows of each group (z, y), and 0/1 columns that sum over them."""
+        group = 2 * self.protected[self.test] + self.labels[self.test]
+        members = (group[..., None] == np.arange(GROUPS)).astype(np.float32)
+        return members.sum(1), members
+
+    def positives(self, x: np.ndarray) -> np.ndarray:
+        """Test rows of each group that are predicted positive; shape (..., runs, groups).
+
+        A measurement asks for one iterate under many names: the last answer is kept.
+        """
+        w = x[..., 0, :]
+        if not np.array_equal(self._latest.get("w"), w):
+            by_run = np.moveaxis(w.reshape(-1, *w.shape[-2:]), 0, -1)
+            said = (self._test_features @ by_run > 0).astype(np.float32)
+            counts = np.swapaxes(said, -1, -2) @ self._by_group[1]
+            counts = np.moveaxis(counts, 1, 0).reshape(*w.shape[:-1], GROUPS)
+            self._latest.update(w=w.copy(), counts=counts.astype(float))
+        return self._latest["counts"]
+
+    def rates(self, x: np.ndarray) -> np.ndarray:
+        """Share of each group that is predicted positive; shape (..., runs, groups)."""
+        return self.positives(x) / self._by_group[0]
+
+    def accuracies(self, x: np.ndarray) -> np.ndarray:
+        """Share predicted rightly where z = 0, where z = 1; shape (..., runs, 2)."""
+        positive, size = self.positives(x), self._by_group[0].astype(float)
+        right = np.where(np.arange(GROUPS) % 2 == 1, positive, size - positive)
+        pairs = (*right.shape[:-1], 2, 2)
+        return right.reshape(pairs).sum(-1) / size.reshape(-1, 2, 2).sum(-1)
+
+    def accuracy(self, x: np.ndarray) -> np.ndarray:
+        """Share of test rows that are predicted rightly."""
+        size = self._by_group[0].astype(float).reshape(-1, 2, 2).sum(-1)
+        return (self.accuracies(x) * size).sum(-1) / size.sum(-1)
+
+    def selection(self, x: np.ndarray) -> np.ndarray:
+        r""":math:`P(\hat y = 1 | z = 0)`, :math:`P(\hat y = 1 | z = 1)`; shape (..., runs, 2)."""
+        positive, size = self.positives(x), self._by_group[0].astype(float)
+        by_z = positive.reshape(*positive.shape[:-1], 2, 2).sum(-1)
+        return by_z / size.reshape(-1, 2, 2).sum(-1)
+
+    def risk_difference(self, x: np.ndarray) -> np.ndarray:
+        r""":math:`|P(\hat y = 1 | z = 1) - P(\hat y = 1 | z = 0)|` (Definition 9)."""
+        return np.abs(np.diff(self.selection(x), axis=-1)[..., 0])
+
+    def parity_ratio(self, x: np.ndarray) -> np.ndarray:
+        """Smaller over larger selection rate; 1 where nobody is predicted positive."""
+        rates = self.selection(x)
+        low, high = rates.min(-1), rates.max(-1)
+        return np.divide(low, high, out=np.ones_like(low), where=high > 0)
+
+    def equalized_odds_difference(self, x: np.ndarray) -> np.ndarray:
+        """The larger of the differences in true and in false positive rates."""
+        rates = self.rates(x)
+        return np.abs(rates[..., 2:] - rates[..., :2]).max(-1)
+
+    def positive_share(self, x: np.ndarray) -> np.ndarray:
+        """Share of test rows predicted positive: near 0 or 1 the classifier is a constant."""
+        return self.positives(x).sum(-1) / self.test.shape[1]
+
+    metrics = {  # noqa: RUF012
+        "accuracy": lambda problem, x: problem.accuracy(x),
+        "error": lambda problem, x: 1.0 - problem.accuracy(x),
+        "risk_difference": lambda problem, x: problem.risk_difference(x),
+        "positive_share": lambda problem, x: problem.positive_share(x),
+        "demographic_parity_difference": lambda problem, x: problem.risk_difference(x),
+        "demographic_parity_ratio": lambda problem, x: problem.parity_ratio(x),
+        "equalized_odds_difference": lambda problem, x: problem.equalized_odds_difference(x),
+        "accuracy_group_0": lambda problem, x: problem.accuracies(x)[..., 0],
+        "accuracy_group_1": lambda problem, x: problem.accuracies(x)[..., 1],
+    }
+
+
+METRICS = FairClassification.metrics
+EXAMPLE = {"prepared": "adult-fair12", "protected": "sex"}
+
+
+def build(
+    streams: Streams,
+    agents: int,
+    *,
+    prepared,
+    protected: str,
+    test_share: float = 0.2,
+    splits: int | None = None,
+) -> FairClassification:
+    """Split prepared rows at random into training and test rows.
+
+    Parameters
+    ----------
+    prepared : object
+        With ``features`` (not negative, rows of norm <= 1), ``labels`` in {-1, +1}, ``protected``.
+    protected : str
+        One of the prepared attributes, with two values.
+    test_share : float
+        Share of the rows that is tested on.
+    splits : int, optional
+        Run r has split r modulo this number; by default each run has a split of its own.
+
+    Raises
+    ------
+    InvalidInput
+        Where there are several agents, the attribute does not exist, is constant or has more than
+        two values, a feature is negative or a row is longer than 1.
+    """
+    require(agents == 1, "network.agents", agents, "1: one agent holds all rows")
+    require(0 < test_share < 1, "problem.test_share", test_share, "a number in (0, 1)")
+    z = _protected(prepared, protected)
+    _check_features(np.asarray(prepared.features))
+    rows = len(prepared.labels)
+    size = round(test_share * rows)
+    require(0 < size < rows, "problem.test_share", test_share, f"some of the {rows} rows, not all")
+    test = np.stack([g.permutation(rows)[:size] for g in _generators(streams, splits)])
+    problem = FairClassification(
+        np.asarray(prepared.features, float),
+        (np.asarray(prepared.labels) > 0).astype(np.int64),
+        z,
+        test,
+        prepared.columns_of,
+    )
+    require(
+        bool((problem._by_group[0] > 0).all()),
+        "problem.test_share",
+        test_share,
+        "test rows of both labels in both groups",
+    )
+    return problem
+
+
+def _generators(streams: Streams, splits: int | None) -> list[np.random.Generator]:
+    if splits is None:
+        return streams.generators("data")
+    require(splits >= 1, "problem.splits", splits, "a whole number >= 1")
+    group = streams.groups.get("data", "")
+    return [
+        generator(streams.root, "data", group, run % splits, f"one of {splits} splits")
+        for run in streams.runs
+    ]
+
+
+def _protected(prepared, name: str) -> np.ndarray:
+    known = prepared.protected
+    require(name in known, "problem.protected", name, f"one of {', '.join(known)}")
+    values = np.unique(known[name])
+    found = f"{name} with {len(values)} value{'s' if len(values) != 1 else ''}"
+    require(len(values) == 2, "problem.protected", found, "an attribute with two values")
+    return (np.asarray(known[name]) == values[1]).astype(np.int64)
+
+
+def _check_features(features: np.ndarray) -> None:
+    smallest = float(features.min())
+    require(smallest >= 0, "problem.prepared", f"feature {smallest:g}", "features >= 0")
+    longest = float(np.sqrt((features**2).sum(1).max()))
+    require(longest <= 1 + 1e-9, "problem.prepared", f"row norm {longest:g}", "rows of norm <= 1")

@@ -1,0 +1,703 @@
+"""Private and fair classification (paper 004): minima, sensitivities, privacy, fairness metrics."""
+
+from dataclasses import replace
+from itertools import product
+from types import SimpleNamespace
+
+import cvxpy as cp
+import fairlearn.metrics as oracle
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.stats import kstest, laplace, norm
+
+from private_consensus import networks, quadratics
+from private_consensus.algorithms.base import stack
+from private_consensus.algorithms.fair_classification import (
+    FairClassification,
+    extended_gaussian_epsilon,
+)
+from private_consensus.algorithms.logistic import Logistic
+from private_consensus.algorithms.pflr import Pflr
+from private_consensus.errors import InvalidInput
+from private_consensus.privacy import (
+    Budget,
+    account,
+    analytic_gaussian_scale,
+    extended_gaussian_scale,
+    gaussian_delta,
+)
+from private_consensus.privacy.functional import Sensitivity, covariance_l1, printed, weights
+from private_consensus.problems import fair_classification as fair
+from private_consensus.randomness import Streams
+
+DIM, ROWS, DELTA = 6, 400, 1e-3
+NAMES = ("age", "work=a", "work=b", "race", "hours", "gain")
+
+
+def prepared_rows(seed: int = 0, **changes):
+    """Rows with features in [0, 1/sqrt(d)], labels and groups that depend on them."""
+    draw = np.random.default_rng(seed)
+    features = draw.random((ROWS, DIM)) / np.sqrt(DIM)
+    labels = np.where(features @ [4, 1, -2, 1, 3, -4] + draw.normal(0, 0.4, ROWS) > 0.7, 1, -1)
+    sex = (features[:, 0] + draw.normal(0, 0.2, ROWS) > 0.15).astype(np.int8)
+
+    def columns_of(*attributes):
+        return np.array([i for i, c in enumerate(NAMES) if c.partition("=")[0] in attributes], int)
+
+    made = {
+        "features": features,
+        "labels": labels,
+        "protected": {"sex": sex, "constant": np.ones(ROWS), "kinds": np.arange(ROWS) % 3},
+        "columns_of": columns_of,
+    }
+    return SimpleNamespace(**{**made, **changes})
+
+
+@pytest.fixture
+def problem(streams):
+    return fair.build(streams, 1, prepared=prepared_rows(), protected="sex")
+
+
+@pytest.fixture
+def network(streams):
+    return networks.build(streams, "single", 1)
+
+
+def let_out(algorithm, problem, network, streams, settings=1):
+    seen: dict = {}
+
+    def observe(t, active, shown):
+        assert t == 1
+        seen.update(shown)
+
+    algorithm.run(problem, network, streams, np.ones(settings, int), observe)
+    return seen
+
+
+def released(algorithm, problem, network, streams):
+    return let_out(algorithm, problem, network, streams)["released"][0, :, 0]
+
+
+# --- Minima ------------------------------------------------------------------------------------
+
+
+def random_problems(count: int, dim: int = 5, seed: int = 1, indefinite: bool = False):
+    draw = np.random.default_rng(seed)
+    root = draw.normal(size=(count, dim, dim))
+    matrix = root @ np.swapaxes(root, -1, -2) / dim + (-0.6 if indefinite else 0.5) * np.eye(dim)
+    return matrix, draw.normal(size=(count, dim)), draw.normal(size=(count, dim))
+
+
+def value(matrix, linear, absolute, w):
+    return w @ matrix @ w + linear @ w + abs(absolute @ w)
+
+
+def by_cvxpy(matrix, linear, absolute, radius=None):
+    w = cp.Variable(len(linear))
+    objective = cp.quad_form(w, cp.psd_wrap(matrix)) + linear @ w + cp.abs(absolute @ w)
+    limits = [] if radius is None else [cp.norm(w, 2) <= radius]
+    level = 1e-13 if radius is None else 1e-10
+    tight = {"tol_gap_abs": level, "tol_gap_rel": level, "tol_feas": level, "max_iter": 500}
+    cp.Problem(cp.Minimize(objective), limits).solve(solver=cp.CLARABEL, **tight)
+    return w.value
+
+
+@pytest.mark.parametrize("strength", [0.1, 1.0, 10.0])
+def test_the_absolute_value_is_solved_as_a_convex_solver_solves_it(strength):
+    matrix, linear, absolute = random_problems(20)
+    found = quadratics.minimise(matrix, linear, strength * absolute, repair="trim")
+    on_the_fold = 0
+    for case in zip(matrix, linear, strength * absolute, found.w, strict=True):
+        other = by_cvxpy(*case[:3])
+        assert value(*case[:3], case[3]) == pytest.approx(value(*case[:3], other), abs=1e-8)
+        assert value(*case) <= value(*case[:3], other) + 1e-12
+        assert np.allclose(case[3], other, atol=1e-5)
+        on_the_fold += abs(case[2] @ case[3]) < 1e-9
+    assert on_the_fold > 0
+    assert not found.repaired.any()
+    assert not found.dropped.any()
+
+
+@pytest.mark.filterwarnings("ignore:Solution may be inaccurate")  # tighter than it can know
+@pytest.mark.parametrize("radius", [0.05, 0.5, 50.0])
+def test_the_ball_is_solved_as_a_convex_solver_solves_it(radius):
+    matrix, linear, absolute = random_problems(8, seed=2)
+    found = quadratics.minimise(matrix, linear, absolute, repair="ball", radius=radius)
+    assert (np.linalg.norm(found.w, axis=-1) <= radius * (1 + 1e-9)).all()
+    for case in zip(matrix, linear, absolute, found.w, strict=True):
+        best = value(*case[:3], by_cvxpy(*case[:3], radius))
+        assert value(*case) == pytest.approx(best, abs=1e-8)
+
+
+@pytest.mark.filterwarnings("ignore:Solution may be inaccurate")
+def test_the_ball_bounds_what_has_no_minimum():
+    matrix, linear, absolute = random_problems(30, seed=3, indefinite=True)
+    found = quadratics.minimise(matrix, linear, absolute, repair="ball", radius=3.0)
+    assert found.repaired.all()
+    length = np.linalg.norm(found.w, axis=-1)
+    assert (length <= 3.0 * (1 + 1e-9)).all()
+    for case in zip(matrix, linear, absolute, found.w, strict=True):
+        values, vectors = np.linalg.eigh(case[0])
+        convex = (vectors * np.maximum(values, 0)) @ vectors.T
+        best = value(convex, *case[1:3], by_cvxpy(convex, *case[1:3], 3.0))
+        assert value(convex, *case[1:]) == pytest.approx(best, abs=1e-7)
+
+
+def test_trimming_minimises_over_the_directions_that_curve_upwards():
+    matrix, linear, absolute = random_problems(30, seed=4, indefinite=True)
+    found = quadratics.minimise(matrix, linear, absolute, repair="trim")
+    values, vectors = np.linalg.eigh(matrix)
+    for case in zip(matrix, linear, absolute, values, vectors, found.w, strict=True):
+        basis = case[4][:, case[3] > 0]
+        inside = [basis.T @ case[0] @ basis, case[1] @ basis, case[2] @ basis]
+        best = value(*inside, by_cvxpy(*inside))
+        assert np.allclose(case[4][:, case[3] <= 0].T @ case[5], 0, atol=1e-10)
+        assert value(*case[:3], case[5]) == pytest.approx(best, abs=1e-8)
+    assert np.allclose(found.dropped, (values <= 0).mean(-1))
+    assert (found.repaired == (values <= 0).any(-1)).all()
+
+
+def test_a_ridge_is_added_before_anything_is_left_out():
+    matrix, linear, absolute = random_problems(10, seed=5, indefinite=True)
+    found = quadratics.minimise(matrix, linear, absolute, repair="ridge", ridge=2.0)
+    plain = quadratics.minimise(matrix + 2 * np.eye(5), linear, absolute, repair="trim")
+    assert np.allclose(found.w, plain.w)
+    assert found.repaired.all()
+    assert not plain.repaired.any()
+
+
+def test_the_literal_solution_is_stationary_whatever_the_curvature():
+    matrix, linear, absolute = random_problems(20, seed=6, indefinite=True)
+    w = quadratics.minimise(matrix, linear, 0 * absolute, repair="literal").w
+    assert np.allclose(2 * np.matvec(matrix, w) + linear, 0, atol=1e-9)
+
+
+def test_without_noise_all_are_the_closed_form(problem, network, streams):
+    made = problem.coefficients
+    closed = -np.linalg.solve(made.quadratic, made.linear[..., None])[..., 0] / 2
+    for solver, coeffs in product(("ridge", "trim", "literal"), ("ordered", "unique")):
+        free = FairClassification(fair="off", solver=solver, coeffs=coeffs)
+        free = free.calibrate(Budget(np.inf, 0.0), problem, network, 1)
+        assert np.allclose(released(free, problem, network, streams), closed, atol=1e-9)
+
+
+def test_the_fairness_term_is_minimised_and_makes_the_covariance_small(problem, network, streams):
+    made = problem.coefficients
+    plain = released(FairClassification(fair="off"), problem, network, streams)
+    w = released(FairClassification(), problem, network, streams)
+    assert (np.abs(np.vecdot(made.covariance, w)) < np.abs(np.vecdot(made.covariance, plain))).all()
+    best = problem.objective(w[:, None])
+    shifted = w + np.random.default_rng(0).normal(0, 0.1, (50, *w.shape))
+    assert (problem.objective(shifted[..., None, :]) > best).all()
+    away = w + 1.0  # not on the fold
+    step = 1e-6 * np.eye(DIM)
+    slope = [
+        (problem.objective((away + s)[:, None]) - problem.objective((away - s)[:, None])) / 2e-6
+        for s in step
+    ]
+    assert np.allclose(np.stack(slope, -1), problem.gradient(away[:, None])[:, 0], rtol=1e-5)
+
+
+# --- Data and coefficients ---------------------------------------------------------------------
+
+
+def test_coefficients_are_sums_over_the_training_rows(problem):
+    for run in range(len(problem.test)):
+        train = np.setdiff1d(np.arange(ROWS), problem.test[run])
+        x, y, z = problem.features[train], problem.labels[train], problem.protected[train]
+        made, mean = problem.coefficients, problem.protected.mean()
+        assert np.allclose(made.quadratic[run], x.T @ x / 8)
+        assert np.allclose(made.linear[run], (0.5 - y) @ x)
+        assert np.allclose(made.covariance[run], (z - mean) @ x)
+        assert np.allclose(made.distance[run], np.abs(z - mean) @ x)
+
+
+def test_runs_have_splits_of_their_own_or_share_a_number_of_them(streams):
+    own = fair.build(streams, 1, prepared=prepared_rows(), protected="sex").test
+    assert len({tuple(sorted(rows)) for rows in own}) == len(own) == 12
+    shared = fair.build(streams, 1, prepared=prepared_rows(), protected="sex", splits=5).test
+    assert np.array_equal(shared[0], shared[5])
+    assert len({tuple(sorted(rows)) for rows in shared}) == 5
+    more = Streams(streams.root, tuple(range(20)), streams.groups)
+    assert np.array_equal(
+        own, fair.build(more, 1, prepared=prepared_rows(), protected="sex").test[:12]
+    )
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"protected": "height"}, "problem.protected: found 'height', expected one of sex"),
+        ({"protected": "constant"}, "constant with 1 value', expected .* two values"),
+        ({"protected": "kinds"}, "kinds with 3 values', expected .* two values"),
+        ({"test_share": 1.0}, "problem.test_share: found 1.0"),
+        ({"test_share": 0.001}, "problem.test_share: found 0.001"),
+        ({"splits": 0}, "problem.splits: found 0"),
+        ({"prepared": prepared_rows(features=-np.ones((ROWS, DIM)) / 9)}, "feature -0.1"),
+        ({"prepared": prepared_rows(features=np.ones((ROWS, DIM)))}, "row norm 2.4"),
+        ({"prepared": prepared_rows(labels=np.ones(ROWS))}, "both labels in both groups"),
+    ],
+)
+def test_data_that_cannot_be_used_are_refused(streams, changes, message):
+    with pytest.raises(InvalidInput, match=message):
+        fair.build(streams, 1, **{"prepared": prepared_rows(), "protected": "sex", **changes})
+
+
+def test_several_agents_are_refused(streams):
+    with pytest.raises(InvalidInput, match=r"network.agents: found 3"):
+        fair.build(streams, 3, prepared=prepared_rows(), protected="sex")
+
+
+def test_metrics_are_those_of_fairlearn(problem, network, streams):
+    algorithm = FairClassification(fair="off").calibrate(Budget(50.0, 0.0), problem, network, 1)
+    w = let_out(algorithm, problem, network, streams)["released"]
+    w = np.concatenate([w, np.ones_like(w), -np.ones_like(w)])  # everybody positive, nobody
+    found = {name: problem.measure(name, w) for name in fair.METRICS}
+    for setting, run in product(range(3), range(4)):
+        rows = problem.test[run]
+        y, z = problem.labels[rows], problem.protected[rows]
+        said = (problem.features[rows] @ w[setting, run, 0] > 0).astype(int)
+        by_group = [(said[z == g] == y[z == g]).mean() for g in (0, 1)]
+        parity = oracle.demographic_parity_difference(y, said, sensitive_features=z)
+        expected = {
+            "accuracy": (said == y).mean(),
+            "error": (said != y).mean(),
+            "positive_share": said.mean(),
+            "risk_difference": parity,
+            "demographic_parity_difference": parity,
+            "equalized_odds_difference": oracle.equalized_odds_difference(
+                y, said, sensitive_features=z
+            ),
+            "accuracy_group_0": by_group[0],
+            "accuracy_group_1": by_group[1],
+        }
+        if said.any():
+            expected["demographic_parity_ratio"] = oracle.demographic_parity_ratio(
+                y, said, sensitive_features=z
+            )
+        for name, number in expected.items():
+            assert found[name][setting, run] == pytest.approx(number, abs=1e-12), name
+    assert (found["demographic_parity_ratio"][2] == 1).all()
+
+
+def test_the_logistic_fit_has_no_gradient_on_the_training_rows(problem, network, streams):
+    ridge = 1e-2
+    w = released(Logistic(ridge=ridge), problem, network, streams)
+    for run in range(len(w)):
+        train = np.setdiff1d(np.arange(ROWS), problem.test[run])
+        x, y = problem.features[train], problem.labels[train]
+        slope = x.T @ (1 / (1 + np.exp(-x @ w[run])) - y) + ridge * w[run]
+        assert np.linalg.norm(slope) < 1e-8
+    with pytest.raises(InvalidInput, match="inf: this algorithm is not private"):
+        Logistic().calibrate(Budget(1.0, 0.0), problem, network, 1)
+
+
+# --- Sensitivities -----------------------------------------------------------------------------
+
+
+def coefficients_of(x, weight, coefficients):
+    """Linear and quadratic coefficients of one record, with the columns that each involves."""
+    d = len(x)
+    pairs = np.array(list(product(range(d), repeat=2)))
+    quadratic = np.outer(x, x)[tuple(pairs.T)] / 8
+    if coefficients == "unique":
+        keep = pairs[:, 0] <= pairs[:, 1]
+        quadratic = np.where(pairs[:, 0] == pairs[:, 1], quadratic, 2 * quadratic)[keep]
+        pairs = pairs[keep]
+    linear = np.outer(weight, x)
+    columns = [{j} for _ in weight for j in range(d)] + [set(map(int, p)) for p in pairs]
+    return np.concatenate([linear.ravel(), quadratic]), columns
+
+
+unit = st.floats(0, 1, allow_nan=False)
+rows_of_ball = st.lists(unit, min_size=DIM, max_size=DIM).map(
+    lambda v: np.array(v) / max(1.0, np.linalg.norm(v))
+)
+CASES = list(product(("off", "perrec", "plus", "penal"), ("ordered", "unique")))
+
+
+@pytest.mark.parametrize(("kind", "coefficients"), CASES)
+@settings(max_examples=60, deadline=None, derandomize=True)
+@given(x=rows_of_ball, other=rows_of_ball, mean=unit, pick=st.tuples(unit, unit))
+def test_no_replaced_record_moves_more_than_the_tight_sensitivities(
+    kind, coefficients, x, other, mean, pick
+):
+    options = weights(kind, mean)
+    chosen = [options[min(int(p * len(options)), len(options) - 1)] for p in pick]
+    one, columns = coefficients_of(x, chosen[0], coefficients)
+    two, _ = coefficients_of(other, chosen[1], coefficients)
+    change = np.abs(one - two)
+    tight = Sensitivity(DIM, kind, mean, True, coefficients)
+    assert change.sum() <= tight.l1 + 1e-12
+    assert np.linalg.norm(change) <= tight.l2 + 1e-12
+    if coefficients == "ordered":
+        assert tight.l1 <= printed("l1", DIM, fair=kind != "off") + 1e-12
+        assert tight.l2 <= printed("l2", DIM, fair=kind != "off") + 1e-12
+    for selected in ({0}, {1, 2}):
+        inside = np.array([bool(c & selected) for c in columns])
+        part, rest = change[inside].sum(), change[~inside].sum()
+        assert part <= tight.part_l1(len(selected)) + 1e-12
+        assert rest <= tight.rest_l1(len(selected)) + 1e-12
+        for scales in ((1.0, 7.0), (7.0, 1.0)):
+            loss = part / scales[0] + rest / scales[1]
+            assert loss <= tight.laplace_loss(*scales, len(selected)) + 1e-12
+            mu = np.hypot(
+                np.linalg.norm(change[inside]) / scales[0],
+                np.linalg.norm(change[~inside]) / scales[1],
+            )
+            assert mu <= tight.gaussian_loss(*scales, len(selected)) + 1e-12
+
+
+@pytest.mark.parametrize(
+    ("kind", "expected", "first", "second"),
+    [
+        ("off", 1.0, 0, 1),  # y flipped
+        ("plus", 2.0, 1, 2),  # (y, z) = (0, 1) and (1, 0)
+        ("penal", np.sqrt(2), 1, 2),
+    ],
+)
+@pytest.mark.parametrize("coefficients", ["ordered", "unique"])
+def test_worst_pairs_attain_the_tight_l2_sensitivity(kind, expected, first, second, coefficients):
+    x = np.full(DIM, 1 / np.sqrt(DIM))
+    options = np.array([[0.5], [-0.5]]) if kind == "off" else weights(kind, 0.4)
+    pair = [coefficients_of(x, options[i], coefficients)[0] for i in (first, second)]
+    assert np.linalg.norm(pair[0] - pair[1]) == pytest.approx(expected)
+    assert Sensitivity(DIM, kind, 0.4, True, coefficients).l2 == pytest.approx(expected)
+
+
+def test_orthogonal_rows_are_worst_where_a_group_is_rare():
+    """(0, 1) labels with z = 1 in a group of one in a thousand: the weights of both add up."""
+    tight = Sensitivity(DIM, "plus", 0.001).l2
+    one, two = (coefficients_of(np.eye(DIM)[i], weights("plus", 0.001)[1], "ordered")[0]
+                for i in (0, 1))  # fmt: skip
+    assert np.linalg.norm(one - two) == pytest.approx(tight)
+    assert tight > 2
+
+
+def test_one_record_attains_half_the_l1_bound():
+    x = np.full(DIM, 1 / np.sqrt(DIM))
+    for kind in ("off", "penal"):
+        one = max(
+            np.abs(coefficients_of(x, weight, "ordered")[0]).sum() for weight in weights(kind, 0.3)
+        )
+        assert 2 * one == pytest.approx(Sensitivity(DIM, kind, 0.3).l1)
+
+
+@settings(max_examples=50, deadline=None, derandomize=True)
+@given(x=rows_of_ball, other=rows_of_ball, pick=st.tuples(unit, unit), seed=st.integers(0, 99))
+def test_a_mean_that_is_computed_counts_too(x, other, pick, seed):
+    """All of the data moves when the mean does: the change of whole sums, records and all."""
+    draw = np.random.default_rng(seed)
+    rest = draw.random((20, DIM)) / np.sqrt(DIM)
+    y, z = draw.integers(0, 2, 20), draw.integers(0, 2, 20)
+
+    def sums(row, which):
+        rows, labels, groups = np.vstack([rest, row]), np.append(y, which // 2), np.append(
+            z, which % 2
+        )  # fmt: skip
+        covariance = (groups - groups.mean()) @ rows
+        parts = [(0.5 - labels) @ rows, covariance, (rows.T @ rows).ravel() / 8]
+        return np.concatenate(parts), covariance
+
+    (one, g_one), (two, g_two) = sums(x, int(3.99 * pick[0])), sums(other, int(3.99 * pick[1]))
+    open_mean = Sensitivity(DIM, "penal", 0.5, public_mean=False)
+    assert np.abs(one - two).sum() <= open_mean.l1
+    assert np.linalg.norm(one - two) <= open_mean.l2
+    assert np.abs(g_one - g_two).sum() <= covariance_l1(DIM, 0.5, public_mean=False)
+
+
+def test_the_printed_sensitivities_are_those_of_the_lemmas():
+    assert printed("l1", 13, fair=False) == 13**2 / 4 + 13
+    assert printed("l1", 13, fair=True) == 13**2 / 4 + 39
+    assert printed("l2", 13, fair=False) == np.sqrt(13**2 / 16 + 13)
+    assert printed("l2", 13, fair=True) == np.sqrt(13**2 / 16 + 117)
+    blocks = 13 + 2 * 13 + 13**2 / 4  # b, g and M of PFLR* and of the three-block release
+    assert blocks == printed("l1", 13, fair=True)
+
+
+# --- Theorems 18 and 20 ------------------------------------------------------------------------
+
+
+@settings(max_examples=100, deadline=None, derandomize=True)
+@given(
+    rows=st.tuples(*[st.lists(unit, min_size=DIM, max_size=DIM)] * 2),
+    pick=st.tuples(unit, unit),
+    split=st.sampled_from([1e-3, 0.1, 1.0, 10.0, 1e3]),
+)
+def test_the_average_of_theorem_18_holds_for_the_printed_sensitivity(rows, pick, split):
+    """Even for features in [0, 1], where the printed sensitivity belongs: by its slack."""
+    options = weights("penal", 0.4)
+    chosen = [options[min(int(4 * p), 3)] for p in pick]
+    one, columns = coefficients_of(np.array(rows[0]), chosen[0], "ordered")
+    two, _ = coefficients_of(np.array(rows[1]), chosen[1], "ordered")
+    change, inside = np.abs(one - two), np.array([0 in c for c in columns])
+    average = split / DIM + (DIM - 1) / DIM
+    loss = (split * change[inside].sum() + change[~inside].sum()) / printed("l1", DIM, fair=True)
+    assert loss <= average
+
+
+def test_the_average_fails_for_a_tight_sensitivity():
+    """x = x' = e_s with (y, z) from (0, 1) to (1, 0): only coefficients of w_s change."""
+    x, options = np.eye(DIM)[0], weights("penal", 0.4)
+    one, columns = coefficients_of(x, options[1], "ordered")
+    two, _ = coefficients_of(x, options[2], "ordered")
+    change, inside = np.abs(one - two), np.array([0 in c for c in columns])
+    assert change[inside].sum() == pytest.approx(2.0)
+    assert change[~inside].sum() == 0
+    split = 10.0
+    loss = split * change.sum() / Sensitivity(DIM, "penal", 0.4).l1
+    assert loss > split / DIM + (DIM - 1) / DIM
+
+
+def test_the_average_is_refused_with_a_tight_sensitivity():
+    with pytest.raises(InvalidInput, match=r"algorithm.charge: found 'average', expected max"):
+        FairClassification(selected="age", sens="tight")
+    FairClassification(selected="age", sens="tight", charge="max")
+    FairClassification(sens="tight")
+
+
+def test_coefficients_of_the_selected_attribute_are_those_that_involve_it(problem):
+    for selected, k in (("age", 1), ("work", 2), ("age+work", 3), ("", 0)):
+        algorithm = FairClassification(selected=selected, noise_selected=5.0, noise_rest=1.0)
+        scales = algorithm.scales(problem)
+        assert (scales.linear == 5).sum() == k
+        assert (scales.quadratic == 5).sum() == k * (2 * DIM - 1) - k * (k - 1)
+
+
+@pytest.mark.parametrize("split", [0.1, 0.5, 1.0, 10.0])
+def test_budgets_average_to_the_whole(problem, network, split):
+    budget = Budget(2.0, DELTA)
+    algorithm = FairClassification(selected="work", split=split, mechanism="gaussian")
+    part, rest = algorithm.budgets(budget, 2, DIM)
+    assert 2 / DIM * part.epsilon + (DIM - 2) / DIM * rest.epsilon == pytest.approx(2.0)
+    assert part.epsilon / rest.epsilon == pytest.approx(split)
+    assert 1 - (1 - part.delta) * (1 - rest.delta) == pytest.approx(DELTA)
+    given_part = replace(algorithm, epsilon_selected=part.epsilon)
+    assert given_part.budgets(budget, 2, DIM)[1].epsilon == pytest.approx(rest.epsilon)
+
+
+@pytest.mark.parametrize("mechanism", ["laplace", "gaussian"])
+@pytest.mark.parametrize("epsilon", [0.01, 1.0, 10.0])
+@pytest.mark.parametrize("kind", ["off", "perrec", "plus", "penal"])
+@pytest.mark.parametrize("split", [0.1, 10.0])
+def test_three_epsilons_of_the_printed_mechanisms(
+    problem, network, mechanism, epsilon, kind, split
+):
+    delta = 0.0 if mechanism == "laplace" else DELTA
+    algorithm = FairClassification(mechanism=mechanism, fair=kind, selected="age", split=split)
+    algorithm = algorithm.calibrate(Budget(epsilon, delta), problem, network, 1)
+    formula = algorithm.epsilon_by_formula(delta, problem, network, 1)
+    assert formula == pytest.approx(epsilon)
+    guarantee = account(algorithm.releases(problem, network, 1), delta)
+    assert guarantee.epsilon < epsilon
+
+
+@pytest.mark.parametrize("kind", ["off", "penal"])
+@pytest.mark.parametrize("selected", ["", "age"])
+def test_a_tight_exact_calibration_spends_the_whole_budget(problem, network, kind, selected):
+    chosen = {"fair": kind, "selected": selected, "split": 0.1, "sens": "tight", "charge": "max"}
+    for mechanism, delta in (("laplace", 0.0), ("gaussian", DELTA)):
+        algorithm = FairClassification(mechanism=mechanism, gaussian="analytic", **chosen)
+        algorithm = algorithm.calibrate(Budget(1.0, delta), problem, network, 1)
+        found = account(algorithm.releases(problem, network, 1), delta).epsilon
+        if mechanism == "gaussian" or not selected:
+            assert found == pytest.approx(1.0, rel=1e-6)
+        assert found <= 1.0 + 1e-9
+    ahead = replace(algorithm, zbar="data").calibrate(Budget(1.0, DELTA), problem, network, 1)
+    assert (ahead.noise_rest > algorithm.noise_rest) == (kind != "off")
+    honest = replace(algorithm, zbar="data")  # noise for a public mean, price for one that is not
+    found = account(honest.releases(problem, network, 1), DELTA).epsilon
+    assert (found > 1.0 + 1e-6) == (kind != "off")
+
+
+@pytest.mark.parametrize("epsilon", [0.01, 0.1, 1.0, 10.0])
+@pytest.mark.parametrize("delta", [1e-3, 1e-7])
+def test_the_extended_gaussian_is_private_and_not_tight(epsilon, delta):
+    scale = extended_gaussian_scale(Budget(epsilon, delta), 3.0)
+    assert gaussian_delta(3.0 / scale, epsilon) <= delta
+    exact = analytic_gaussian_scale(Budget(epsilon, delta), 3.0)
+    assert exact < scale
+    assert gaussian_delta(3.0 / exact, epsilon) == pytest.approx(delta, rel=1e-6)
+    assert gaussian_delta(3.0 / (0.99 * exact), epsilon) > delta
+    assert extended_gaussian_epsilon(3.0 / scale, delta) == pytest.approx(epsilon)
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (dict(split=-0.5), "algorithm.split: found -0.5"),
+        (dict(split=0.0), "algorithm.split: found 0.0"),
+        (dict(epsilon_selected=12.1), "algorithm.epsilon_selected: found 12.1.*both budgets"),
+        (dict(epsilon_selected=3.0, charge="max"), "algorithm.epsilon_selected: found 3.0.*most"),
+        (dict(selected="height"), "algorithm.selected: found 'height'"),
+        (dict(selected="age+work+race+hours+gain"), "not all the attributes"),
+        (dict(fair="maybe"), "algorithm.fair: found 'maybe'"),
+        (dict(solver="hope"), "algorithm.solver: found 'hope'"),
+        (dict(sens="loose"), "algorithm.sens: found 'loose'"),
+        (dict(coeffs="some"), "algorithm.coeffs: found 'some'"),
+        (dict(gaussian="ideal"), "algorithm.gaussian: found 'ideal'"),
+        (dict(mechanism="none"), "algorithm.mechanism: found 'none'"),
+        (dict(zbar="mine"), "algorithm.zbar: found 'mine'"),
+        (dict(radius=0.0), "algorithm.radius: found 0.0"),
+        (dict(emulated=-5.0), "algorithm.emulated: found -5.0"),
+        (dict(alpha=-1.0), "algorithm.alpha: found -1.0"),
+        (dict(alpha=0.5, fair="plus"), "algorithm.alpha: found 0.5"),
+    ],
+)
+def test_switches_and_splits_that_cannot_be_are_refused(problem, network, make, message):
+    with pytest.raises(InvalidInput, match=message):
+        FairClassification(**{"selected": "age", **make}).calibrate(
+            Budget(2.0, 0.0), problem, network, 1
+        )
+
+
+def test_more_than_one_step_is_refused(problem, network):
+    for algorithm in (FairClassification(), Pflr()):
+        with pytest.raises(InvalidInput, match=r"horizon: found 2"):
+            algorithm.calibrate(Budget(1.0, 0.0), problem, network, 2)
+
+
+# --- PFLR* -------------------------------------------------------------------------------------
+
+
+def test_pflr_pays_for_the_mean_of_its_noise(problem, network):
+    algorithm = Pflr(share=0.25).calibrate(Budget(2.0, 0.0), problem, network, 1)
+    assert algorithm.noise_fairness == pytest.approx(2 * DIM / 0.5)
+    assert algorithm.noise_objective == pytest.approx((DIM**2 / 4 + DIM) / 1.5)
+    assert algorithm.epsilon_by_formula(0.0, problem, network, 1) == pytest.approx(2.0)
+    assert account(algorithm.releases(problem, network, 1), 0.0).epsilon < 2.0
+    tight = replace(algorithm, sens="tight").calibrate(Budget(2.0, 0.0), problem, network, 1)
+    assert account(tight.releases(problem, network, 1), 0.0).epsilon == pytest.approx(2.0)
+
+
+def test_pflr_with_the_covariance_itself_is_not_private(problem, network):
+    raw = Pflr(shift="raw").calibrate(Budget(2.0, 0.0), problem, network, 1)
+    assert np.isinf(account(raw.releases(problem, network, 1), 0.0).epsilon)
+    assert raw.epsilon_by_formula(0.0, problem, network, 1) == pytest.approx(2.0)
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (dict(share=1.2), "algorithm.share: found 1.2"),
+        (dict(share=0.0), "algorithm.share: found 0.0"),
+        (dict(shift="maybe"), "algorithm.shift: found 'maybe'"),
+        (dict(fair="off"), "algorithm.fair: found 'off'"),
+        (dict(mechanism="gaussian"), "algorithm.mechanism: found 'gaussian'"),
+    ],
+)
+def test_a_pflr_that_cannot_be_is_refused(make, message):
+    with pytest.raises(InvalidInput, match=message):
+        Pflr(**make)
+
+
+# --- Noise and batches -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("mechanism", "law"), [("laplace", laplace), ("gaussian", norm)])
+def test_noise_scales_are_right_both_ways(network, streams, mechanism, law):
+    many = Streams(streams.root, tuple(range(150)), streams.groups)
+    problem = fair.build(many, 1, prepared=prepared_rows(), protected="sex")
+    budget = Budget(1.0, 0.0 if mechanism == "laplace" else DELTA)
+    algorithm = FairClassification(mechanism=mechanism, selected="age", split=0.1)
+    algorithm = algorithm.calibrate(budget, problem, network, 1)
+    matrix, linear, covariance = (part[0] for part in algorithm.perturbed(problem, many))
+    made = problem.coefficients
+    rest = [(linear - made.linear)[:, 1:], (covariance - made.covariance)[:, 1:]]
+    part = [(linear - made.linear)[:, 0], (covariance - made.covariance)[:, 0]]
+    noise = matrix - made.quadratic
+    assert np.allclose(noise, np.swapaxes(noise, -1, -2))
+    part.append(noise[:, 0, 0])
+    rest.append(np.diagonal(noise, axis1=1, axis2=2)[:, 1:])
+    for drawn, scale in ((part, algorithm.noise_selected), (rest, algorithm.noise_rest)):
+        for block in drawn:
+            assert kstest(block.ravel(), law(scale=scale).cdf).pvalue > 0.001
+            assert kstest(block.ravel(), law(scale=1.5 * scale).cdf).pvalue < 0.02
+    assert algorithm.noise_selected > 9 * algorithm.noise_rest
+
+
+def test_products_of_two_carry_noise_of_one_monomial_or_of_two_products(network, streams):
+    many = Streams(streams.root, tuple(range(300)), streams.groups)
+    problem = fair.build(many, 1, prepared=prepared_rows(), protected="sex")
+    spread = {}
+    for coeffs in ("ordered", "unique"):
+        algorithm = FairClassification(coeffs=coeffs, noise_selected=1.0, noise_rest=1.0,
+                                       mechanism="gaussian")  # fmt: skip
+        noise = algorithm.perturbed(problem, many)[0][0] - problem.coefficients.quadratic
+        spread[coeffs] = noise[:, 0, 1].std(), noise[:, 0, 0].std()
+    assert spread["ordered"][0] == pytest.approx(np.sqrt(0.5), rel=0.15)
+    assert spread["unique"][0] == pytest.approx(0.5, rel=0.15)
+    assert spread["ordered"][1] == pytest.approx(spread["unique"][1])
+
+
+def test_a_fairness_term_without_a_block_of_its_own_has_one_noise(problem, streams):
+    """plus and perrec: the sum of both linear parts is noised once, as the lemmas have it."""
+    off = FairClassification(fair="off", noise_selected=1.0, noise_rest=1.0)
+    made = problem.coefficients
+    noise = off.perturbed(problem, streams)[1] - made.linear
+    for kind, part in (("plus", made.covariance), ("perrec", made.distance)):
+        _, linear, absolute = replace(off, fair=kind).perturbed(problem, streams)
+        assert np.allclose(linear - made.linear - part, noise)
+        assert not absolute.any()
+
+
+def test_more_records_are_emulated_by_less_noise_and_nothing_is_claimed(problem, network):
+    budget = Budget(1.0, 0.0)
+    for plain in (FairClassification(fair="off"), Pflr()):
+        own = plain.calibrate(budget, problem, network, 1)
+        ahead = replace(plain, emulated=10.0 * ROWS).calibrate(budget, problem, network, 1)
+        name = "noise_rest" if isinstance(plain, FairClassification) else "noise_objective"
+        assert getattr(ahead, name) == pytest.approx(getattr(own, name) / 10)
+        assert ahead.statements(budget, problem, network, 1)[0][1] == np.inf
+        assert own.statements(budget, problem, network, 1)[0][1] == 1.0
+        found = [account(a.releases(problem, network, 1), 0.0).epsilon for a in (own, ahead)]
+        assert found[1] == pytest.approx(10 * found[0])
+
+
+def test_a_control_has_the_noise_and_no_fairness_term(problem, network, streams):
+    budget = Budget(1e6, 0.0)
+    control = FairClassification(alpha=0.0, selected="age", split=0.1)
+    control = control.calibrate(budget, problem, network, 1)
+    fair_one = replace(control, alpha=1.0)
+    assert control.noise_rest == fair_one.noise_rest
+    free = FairClassification(fair="off").calibrate(Budget(np.inf, 0.0), problem, network, 1)
+    w = {
+        name: released(a, problem, network, streams)
+        for name, a in (("control", control), ("fair", fair_one), ("free", free))
+    }
+    assert np.abs(w["control"] - w["free"]).max() < 0.1 * np.abs(w["fair"] - w["free"]).max()
+
+
+@pytest.mark.parametrize(
+    "algorithm",
+    [
+        FairClassification(selected="work", split=0.1),
+        FairClassification(mechanism="gaussian", fair="off", solver="trim"),
+        FairClassification(selected="age", solver="ball", coeffs="unique"),
+        Pflr(),
+    ],
+)
+def test_a_batch_of_settings_equals_the_settings_one_by_one(problem, network, streams, algorithm):
+    delta = DELTA if algorithm.mechanism == "gaussian" else 0.0
+    made = [
+        algorithm.calibrate(Budget(epsilon, delta), problem, network, 1)
+        for epsilon in (0.1, 3.0, np.inf, 100.0)
+    ]
+    together = let_out(stack(made), problem, network, streams, settings=4)
+    for index, one in enumerate(made):
+        alone = let_out(one, problem, network, streams)
+        for quantity, values in alone.items():
+            assert np.allclose(together[quantity][index], values[0], rtol=1e-10, atol=1e-10)
+
+
+def test_more_runs_change_nothing_of_earlier_ones(network, streams):
+    more = Streams(streams.root, tuple(range(20)), streams.groups)
+    algorithm = FairClassification(selected="age", split=0.1)
+    found = []
+    for which in (streams, more):
+        problem = fair.build(which, 1, prepared=prepared_rows(), protected="sex")
+        ready = algorithm.calibrate(Budget(1.0, 0.0), problem, network, 1)
+        found.append(released(ready, problem, network, which))
+    assert np.array_equal(found[0], found[1][:12])
