@@ -253,6 +253,7 @@ class Figure(Strict):
     title: str
     caption: str
     panels: list[Panel] = Field(min_length=1)
+    columns: int | None = Field(default=None, ge=1, description="panels beside each other")
     added: bool = Field(default=False, description="ours, not one of the paper's")
 
 

@@ -29,14 +29,18 @@ def curves(
         panel_chart(numbers.filter(pl.col("panel") == panel["title"]), panel, styles, position)
         for position, panel in enumerate(figure["panels"])
     ]
-    chart = (
-        panels[0]
-        if len(panels) == 1
-        else alt.hconcat(*panels, spacing=36).resolve_scale(
-            color="independent", strokeDash="independent"
-        )
-    )
-    return finish(chart, figure["title"], numbers["source"][0])
+    return finish(arranged(panels, figure.get("columns")), figure["title"], numbers["source"][0])
+
+
+def arranged(panels: list[alt.LayerChart], columns: int | None = None) -> alt.Chart:
+    """Panels side by side, in rows of so many; each with scales and legend of its own."""
+    if len(panels) == 1:
+        return panels[0]
+    columns = columns or len(panels)
+    parts = [panels[i : i + columns] for i in range(0, len(panels), columns)]
+    rows = [alt.hconcat(*part, spacing=36) for part in parts]
+    chart = rows[0] if len(rows) == 1 else alt.vconcat(*rows, spacing=28)
+    return chart.resolve_scale(color="independent", strokeDash="independent")
 
 
 def panel_chart(
