@@ -1,0 +1,278 @@
+r"""Distributed zeroth-order ADMM, D-ZOA (paper 002, Algorithm 1).
+
+With :math:`N_k` the neighbours of agent k and itself, in outer iteration m
+
+.. math::
+    \gamma_k &\leftarrow \gamma_k + \rho \sum_{l \in N_k} (\beta_k - \beta_l) \quad (20) \\
+    F_k(\beta) &= f_k(\beta) + \beta^T\gamma_k + \rho|N_k|\,\|\beta\|^2
+      - \rho\,\beta^T\Bigl(|N_k|\beta_k + \sum_{l\in N_k}\beta_l\Bigr) \quad (7)
+
+and :math:`\beta_k` becomes what T steps of the two-point method make of :math:`F_k`, from 0, with J
+pairs of normals a step (9)-(13). Step t has the length
+:math:`\alpha_t = \alpha_0 R / (L\sqrt{tP\ln 2P})`, with :math:`\alpha_0 R` from (27) solved for it:
+
+.. math::
+    (\alpha_0R)^2 = \frac{\ln 2P}{c\,S}\Bigl(JP\sigma_k^2 + \frac{4\|\beta^c\|^2}{T}\Bigr), \qquad
+    S = s_1(1+\ln P) + s_2, \quad
+    \sigma_k = \frac{c_1\sqrt{2.1\ln(1.25/\delta)}}{\rho|N_k|N_k\epsilon}
+
+No noise is added: the paper takes the randomness of the method for Gaussian noise of standard
+deviation :math:`\sigma_k` (25). That is an assumption, not a theorem: Lemma 2 bounds the variance
+from above, where privacy needs a bound from below (E2.1, E2.2). A budget is spent in EVERY outer
+iteration; (29) is the paper's total.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+
+from ..errors import OutsideRange, require
+from ..fast.two_point import solve, solve_plainly
+from ..privacy import Relation, Release
+from .base import Iterative, column
+
+ENGINES = ("compiled", "plain")
+ENOUGH_SAMPLES = 30
+"""J from which on the paper puts its trust in the central limit theorem."""
+
+
+class State(NamedTuple):
+    """Estimates that agents share and multipliers, each [settings, runs, agents, P]."""
+
+    b: np.ndarray
+    dual: np.ndarray
+
+
+@dataclass(frozen=True, kw_only=True)
+class ConsensusADMM(Iterative):
+    r"""The outer loop, with the primal update left open.
+
+    Parameters
+    ----------
+    rho : float
+        Penalty :math:`\rho`.
+    c1 : float
+        Assumed bound on the gradient of a record's loss.
+    noise : float
+        :math:`\sigma_k|N_k|`, the assumed or added noise of an agent in units of
+        :math:`1/|N_k|`; set by :meth:`calibrate`.
+    epsilon, delta : float
+        What is claimed of ONE outer iteration; set by :meth:`calibrate`.
+    """
+
+    rho: float = 4.0
+    c1: float = 1.0
+    noise: float = 0.0
+    epsilon: float = 0.0
+    delta: float = 0.0
+
+    relation: ClassVar[Relation] = Relation("record", "replace")
+
+    def __post_init__(self):
+        for key in ("rho", "c1"):
+            value = getattr(self, key)
+            require(bool(np.all(np.asarray(value) > 0)), f"algorithm.{key}", value, "a number > 0")
+
+    def calibrate(self, budget, problem, network, horizon):
+        """Noise of (25) for the budget of ONE outer iteration."""
+        check_budget(budget)
+        level = np.sqrt(2.1 * np.log(1.25 / budget.delta))
+        noise = self.c1 * level / (self.rho * problem.records * budget.epsilon)
+        return self.claiming(budget, float(noise))
+
+    def claiming(self, budget, noise: float):
+        """A copy with noise and claim set."""
+        return replace(self, noise=noise, epsilon=budget.epsilon, delta=budget.delta)
+
+    def statements(self, budget, problem, network, horizon):
+        """What the paper claims of all M iterations, (29)."""
+        return [(self, total_epsilon(budget.epsilon, budget.delta, horizon))]
+
+    def epsilon_by_formula(self, delta, problem, network, horizon):
+        """Total epsilon (29), with the epsilon of one iteration that (25) gives for the noise."""
+        if self.noise == 0:
+            return float("inf")
+        level = np.sqrt(2.1 * np.log(1.25 / delta))
+        once = self.c1 * level / (self.rho * problem.records * self.noise)
+        return total_epsilon(once, delta, horizon)
+
+    def start(self, problem, network, streams, settings):
+        zero = np.zeros((settings, len(streams.runs), problem.n_agents, problem.dim))
+        return State(zero, zero)
+
+    def step(self, state, problem, network, draw, t):
+        sizes = neighbourhood_sizes(network)[..., None]
+        own, heard = sizes * state.b, state.b + network.neighbour_sum(state.b)
+        rho = column(self.rho)
+        dual = state.dual + rho * (own - heard)
+        curvature = 2.0 * rho * sizes
+        centre = (own + heard) / (2.0 * sizes)
+        return State(self.primal(problem, network, curvature, dual, centre, draw, t), dual)
+
+    def primal(self, problem, network, curvature, dual, centre, draw, t) -> np.ndarray:
+        r"""An answer to :math:`\min f_k + \gamma_k^T\beta + \tfrac h2\|\beta - c_k\|^2`.
+
+        Equal to (7) up to a constant, with :math:`h = 2\rho|N_k|` ``curvature`` and :math:`c_k` the
+        mean of :math:`\beta_k` and of the neighbourhood, ``centre``.
+        """
+        raise NotImplementedError
+
+    def seen(self, state, problem, t) -> Mapping[str, np.ndarray]:
+        return {"released": state.b}
+
+
+@dataclass(frozen=True, kw_only=True)
+class DZOA(ConsensusADMM):
+    r"""Algorithm 1.
+
+    Parameters
+    ----------
+    L : float
+        Lipschitz constant :math:`L` in the step length. :math:`F_k` is quadratic and has none on
+        the whole space; the paper names no value.
+    c : float
+        Constant of Lemma 2; 0.5 according to the paper.
+    T, J : int
+        Inner steps, and pairs of normals in each.
+    u1 : float
+        First smoothing constant.
+    alpha_R : float, optional
+        :math:`\alpha_0R`, instead of solving (27) for it; then (27) says which epsilon it means.
+    engine : {"compiled", "plain"}
+        float32 machine code, or NumPy in float64 on the same draws.
+    """
+
+    L: float = 1.0
+    c: float = 0.5
+    T: int = 100
+    J: int = 30
+    u1: float = 1.0
+    alpha_R: float | None = None
+    engine: str = "compiled"
+
+    source: ClassVar[str] = "Paper 002, Algorithm 1, eqs. (7)-(13), (20), (25), (27), (29)"
+    oracles: ClassVar[tuple[str, ...]] = (
+        "the step length is computed from the norm of the non-private optimum (27)",
+    )
+
+    def __post_init__(self):
+        super().__post_init__()
+        for key in ("L", "c", "T", "J", "u1"):
+            value = getattr(self, key)
+            require(bool(np.all(np.asarray(value) > 0)), f"algorithm.{key}", value, "a number > 0")
+        require(self.engine in ENGINES, "algorithm.engine", self.engine, f"one of {ENGINES}")
+        if np.any(np.asarray(self.J) < ENOUGH_SAMPLES):
+            warnings.warn(
+                f"J = {np.min(self.J)}: the paper takes the mean of J differences for Gaussian by "
+                f"the central limit theorem and asks for J >= {ENOUGH_SAMPLES}",
+                OutsideRange,
+                stacklevel=2,
+            )
+
+    def calibrate(self, budget, problem, network, horizon):
+        if self.alpha_R is None:
+            return super().calibrate(budget, problem, network, horizon)
+        check_budget(budget)
+        return self.claiming(budget, float(self._assumed_noise(problem, network)))
+
+    def _assumed_noise(self, problem, network) -> float:
+        r"""Least :math:`\sigma_k|N_k|` of any run and agent that :math:`\alpha_0R` stands for."""
+        bracket = (
+            self.alpha_R**2 * self.c * spread(self.T, problem.dim) / np.log(2 * problem.dim)
+            - 4.0 * problem.optimum_norm**2 / self.T
+        ).min()
+        require(
+            bracket > 0,
+            "algorithm.alpha_R",
+            self.alpha_R,
+            "a longer first step: the bracket of (27) is negative, no epsilon belongs to it",
+        )
+        sizes = neighbourhood_sizes(network)
+        return np.sqrt(bracket / (self.J * problem.dim)) * float(sizes.min())
+
+    def releases(self, problem, network, horizon):
+        note = "no formal guarantee: nothing is added to hide the data (E2.1, E2.2)"
+        return [Release("exact", proven=False, note=note)]
+
+    def draws(self, problem, streams):
+        """The keys of the runs; iterations count on."""
+        keys = keys_of(streams)
+        while True:
+            yield keys
+
+    def primal(self, problem, network, curvature, dual, centre, draw, t):
+        settings = len(dual)
+        engine = solve if self.engine == "compiled" else solve_plainly
+        return engine(
+            problem.gram,
+            curvature[..., 0],
+            dual - problem.pull - curvature * centre,
+            np.full(settings, problem.penalty),
+            self.step_length(problem, network),
+            draw,
+            t - 1,
+            loops=per_setting(self.T, settings),
+            samples=per_setting(self.J, settings),
+            u1=float(np.ravel(self.u1)[0]),
+        )
+
+    def step_length(self, problem, network) -> np.ndarray:
+        r""":math:`\alpha_0R/(L\sqrt{P\ln 2P})`, broadcastable to (settings, runs, agents)."""
+        dim = problem.dim
+        T, J, L, c = (_column3(getattr(self, name)) for name in ("T", "J", "L", "c"))
+        noise = _column3(self.noise) / neighbourhood_sizes(network)
+        reach = J * dim * noise**2 + 4.0 * problem.optimum_norm[:, None] ** 2 / T
+        alpha_R = np.sqrt(np.log(2 * dim) / (c * spread(T, dim)) * reach)
+        if self.alpha_R is not None:
+            alpha_R = _column3(self.alpha_R)
+        return alpha_R / (L * np.sqrt(dim * np.log(2 * dim)))
+
+
+def check_budget(budget) -> None:
+    """Theorem 1 is stated for epsilon in (0, 1] and needs a delta."""
+    require(budget.epsilon <= 1, "budget.epsilon", budget.epsilon, "in (0, 1] (Theorem 1)")
+    require(budget.delta > 0, "budget.delta", budget.delta, "in (0, 1): Gaussian noise needs it")
+
+
+def total_epsilon(epsilon: float, delta: float, iterations: int) -> float:
+    r"""(29): :math:`\bar\epsilon = \epsilon\sqrt{M\ln(1/\delta)/(1.05\ln(1.25/\delta))}`."""
+    ratio = np.log(1.0 / delta) / (1.05 * np.log(1.25 / delta))
+    return float(epsilon * np.sqrt(iterations * ratio))
+
+
+def spread(T, dim: int):
+    r""":math:`S = s_1(1+\ln P) + s_2`, with :math:`s_1=\sum 1/t` and :math:`s_2=\sum t^{-1.5}`."""
+    t = np.arange(1, int(np.max(T)) + 1)
+    s1, s2 = np.cumsum(1.0 / t), np.cumsum(t**-1.5)
+    last = np.asarray(T, int) - 1
+    return s1[last] * (1.0 + np.log(dim)) + s2[last]
+
+
+def neighbourhood_sizes(network) -> np.ndarray:
+    """:math:`|N_k|`, with the agent itself; shape ([runs,] agents)."""
+    return network.degrees + 1.0
+
+
+def keys_of(streams) -> np.ndarray:
+    """Two words of 32 bits a run."""
+    keys = [g.integers(0, 2**32, size=2, dtype=np.uint32) for g in streams.generators("noise")]
+    return np.stack(keys)
+
+
+def per_setting(value: Any, settings: int) -> np.ndarray:
+    """A whole number for each setting."""
+    return np.broadcast_to(np.asarray(value, dtype=np.int64), (settings,))
+
+
+def _column3(value: Any) -> Any:
+    """A field as it broadcasts against (settings, runs, agents)."""
+    array = np.asarray(value)
+    return array[:, None, None] if array.ndim == 1 else value
+
+
+ALGORITHM = DZOA

@@ -1,0 +1,124 @@
+r"""DP-ADMM, the baseline of paper 002.
+
+Huang, Hu, Guo, Chan-Tin, Gong, "DP-ADMM: ADMM-based distributed learning with differential
+privacy", IEEE TIFS 2020. Agents linearise their objective at their own noisy estimate, a server
+averages:
+
+.. math::
+    w_i &= \frac{\rho w + \gamma_i + \tilde w_i/\eta_t - f_i'(\tilde w_i)}{\rho + 1/\eta_t} \\
+    \tilde w_i &\leftarrow w_i + N(0, s_t^2 I), \qquad
+      s_t = \frac{2c_1\sqrt{2\ln(1.25/\delta)}}{N_i\,\epsilon\,(\rho + 1/\eta_t)} \\
+    w &\leftarrow \tfrac1n\sum_i \tilde w_i - \tfrac1{n\rho}\sum_i\gamma_i, \qquad
+    \gamma_i \leftarrow \gamma_i - \rho(\tilde w_i - w), \qquad \eta_t = \eta_0/\sqrt t
+
+with :math:`f_i'` a subgradient. Every iteration spends (epsilon, delta). Paper 002 tunes it and
+says neither which parameters nor how: :math:`\rho` and :math:`\eta_0` are free here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import ClassVar, NamedTuple
+
+import numpy as np
+
+from ..errors import require
+from ..privacy import Relation, Release
+from .base import Iterative, column
+from .d_zoa import check_budget, total_epsilon
+
+
+class State(NamedTuple):
+    """Noisy estimates, exact estimates and multipliers [settings, runs, agents, P]; the server's
+    average [settings, runs, 1, P]."""
+
+    noisy: np.ndarray
+    exact: np.ndarray
+    dual: np.ndarray
+    server: np.ndarray
+
+
+@dataclass(frozen=True, kw_only=True)
+class DPADMM(Iterative):
+    r"""DP-ADMM for non-smooth objectives.
+
+    Parameters
+    ----------
+    rho : float
+        Penalty.
+    eta_0 : float
+        First step size.
+    c1 : float
+        Assumed bound on the gradient of a record's loss.
+    noise : float
+        :math:`s_t(\rho + 1/\eta_t)`; set by :meth:`calibrate`.
+    """
+
+    rho: float = 4.0
+    eta_0: float = 0.1
+    c1: float = 1.0
+    noise: float = 0.0
+
+    relation: ClassVar[Relation] = Relation("record", "replace")
+    source: ClassVar[str] = "Huang et al., IEEE TIFS 2020; paper 002, section VI"
+
+    def __post_init__(self):
+        for key in ("rho", "eta_0", "c1"):
+            value = getattr(self, key)
+            require(bool(np.all(np.asarray(value) > 0)), f"algorithm.{key}", value, "a number > 0")
+
+    def calibrate(self, budget, problem, network, horizon):
+        check_budget(budget)
+        level = np.sqrt(2.0 * np.log(1.25 / budget.delta))
+        noise = 2.0 * self.c1 * level / (problem.records * budget.epsilon)
+        return replace(self, noise=float(noise))
+
+    def statements(self, budget, problem, network, horizon):
+        """Composed like D-ZOA, (29) of paper 002, at equal epsilon of one iteration."""
+        return [(self, total_epsilon(budget.epsilon, budget.delta, horizon))]
+
+    def releases(self, problem, network, horizon):
+        change = problem.record_gradient_change
+        proven = bool(np.isfinite(change))
+        if not proven:
+            change = 2.0 * self.c1 / problem.records
+        note = "" if proven else "the bound c1 on gradients is assumed, squared loss has none"
+        return [Release("gaussian", change, self.noise, count=horizon, proven=proven, note=note)]
+
+    def epsilon_by_formula(self, delta, problem, network, horizon):
+        r""":math:`2\sqrt{\rho_M\ln(1/\delta)}`, the moments accountant without its first term."""
+        if self.noise == 0:
+            return float("inf")
+        rho = horizon * (2.0 * self.c1 / problem.records / self.noise) ** 2 / 2.0
+        return float(2.0 * np.sqrt(rho * np.log(1.0 / delta)))
+
+    def start(self, problem, network, streams, settings):
+        zero = np.zeros((settings, len(streams.runs), problem.n_agents, problem.dim))
+        return State(zero, zero, zero, zero[..., :1, :])
+
+    def draws(self, problem, streams):
+        return streams.sequence("noise", "normal", (problem.n_agents, problem.dim))
+
+    def step(self, state, problem, network, draw, t):
+        rho, inverse_step = column(self.rho), np.sqrt(t) / column(self.eta_0)
+        weight = rho + inverse_step
+        pull = rho * state.server + state.dual + inverse_step * state.noisy
+        exact = (pull - problem.gradient(state.noisy)) / weight
+        noisy = exact + column(self.noise) / weight * draw
+        server = noisy.mean(-2, keepdims=True) - state.dual.mean(-2, keepdims=True) / rho
+        return State(noisy, exact, state.dual - rho * (noisy - server), server)
+
+    def seen(self, state, problem, t) -> Mapping[str, np.ndarray]:
+        return {"internal": state.exact, "released": state.noisy}
+
+    def outcome(self, state, problem, network, t):
+        """The parameters, so that results say what a tuning chose."""
+        shape = state.noisy.shape[:2]
+        return {
+            name: np.broadcast_to(np.reshape(getattr(self, name), (-1, 1)), shape)
+            for name in ("rho", "eta_0")
+        }
+
+
+ALGORITHM = DPADMM

@@ -1,0 +1,187 @@
+r"""An audit of one release of D-ZOA: what one outer iteration of one agent gives away.
+
+From a converged state (every agent holds :math:`\beta^c`, the multiplier balances agent 1's slope)
+agent 1's output is drawn many times on two neighbouring data sets that differ in one response. The
+agent's rows are shortened and its responses moved where necessary so that, on the way from 0 to
+:math:`\beta^c`, no record's gradient is longer than :math:`c_1`, Assumption 3 of paper 002; the
+changed response is one end and the other of what that leaves to it.
+
+Measured are the mean against the exact minimiser, the standard deviation against :math:`\sigma_k`
+of (25), the shape against the normal law, and a lower bound on epsilon: the event is a half space,
+its direction that of the difference of the two exact minimisers, its threshold chosen on one half
+of the outputs and judged on the other (Clopper and Pearson). The same is done to a mechanism that
+does what the paper assumes, the exact minimiser plus :math:`N(0,\sigma_k^2I)`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from scipy import stats
+
+from ..errors import require
+from ..fast.two_point import solve
+from ..privacy import Release
+from ..privacy.audit import CONFIDENCE, gaussian_fit, threshold_audit
+from ..problems.lasso import lasso
+from .d_zoa import DZOA, neighbourhood_sizes, per_setting
+
+MECHANISMS = ("d_zoa", "gaussian")
+TINY = 1e-300
+
+
+class Scene(NamedTuple):
+    """Agent 1 before an outer iteration, on two neighbouring data sets."""
+
+    gram: np.ndarray
+    linear: np.ndarray  # [2, P]
+    minimisers: np.ndarray  # [2, P]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReleaseAudit(DZOA):
+    """One release of agent 1, many times.
+
+    Parameters
+    ----------
+    mechanism : {"d_zoa", "gaussian"}
+        What is audited: Algorithm 1, or the exact minimiser with the noise that is assumed.
+    replicates : int
+        Outputs on each of the two data sets; half of them choose, half of them judge.
+    """
+
+    mechanism: str = "d_zoa"
+    replicates: int = 20_000
+
+    def __post_init__(self):
+        super().__post_init__()
+        expected = f"one of {MECHANISMS}"
+        require(self.mechanism in MECHANISMS, "algorithm.mechanism", self.mechanism, expected)
+
+    def calibrate(self, budget, problem, network, horizon):
+        require(horizon == 1, "horizon", horizon, "1: the audit is of one release")
+        return super().calibrate(budget, problem, network, horizon)
+
+    def statements(self, budget, problem, network, horizon):
+        return [(self, budget.epsilon)]
+
+    def releases(self, problem, network, horizon):
+        if self.mechanism == "d_zoa":
+            return super().releases(problem, network, horizon)
+        note = "the change (24), for records whose gradients keep to c1"
+        change = self.c1 / (self.rho * problem.records)
+        return [Release("gaussian", change, self.noise, proven=False, note=note)]
+
+    def epsilon_by_formula(self, delta, problem, network, horizon):
+        """Epsilon of one iteration that (25) gives."""
+        level = np.sqrt(2.1 * np.log(1.25 / delta))
+        return float(self.c1 * level / (self.rho * problem.records * self.noise))
+
+    def run(self, problem, network, streams, horizon, observe):
+        settings = len(horizon)
+        sizes = np.broadcast_to(neighbourhood_sizes(network), (len(streams.runs), problem.n_agents))
+        found = [
+            self._audit_run(problem, network, run, float(sizes[run, 0]), generator, settings)
+            for run, generator in enumerate(streams.generators("noise"))
+        ]
+        seen = {key: np.stack([one[key] for one in found], axis=1) for key in found[0]}
+        observe(1, np.arange(settings), seen)
+
+    def _audit_run(self, problem, network, run, size, generator, settings) -> dict:
+        curvature = 2.0 * float(np.max(self.rho)) * size
+        scene = neighbours(problem, run, curvature, float(np.max(self.c1)))
+        count = int(np.max(self.replicates))
+        keys = generator.integers(0, 2**32, size=(2, count, 2), dtype=np.uint32)
+        units = generator.standard_normal((2, count, problem.dim))
+        sigma = np.broadcast_to(self.noise, settings) / size
+        if self.mechanism == "gaussian":
+            noise = sigma[:, None, None, None] * units
+            outputs = scene.minimisers[:, None] + noise
+        else:
+            length = self.step_length(problem, network)
+            steps = np.broadcast_to(length, (settings, len(problem.optimum), problem.n_agents))
+            outputs = self._replicated(scene, problem, curvature, steps[:, run, 0], keys)
+        epsilon, delta = (np.broadcast_to(v, settings) for v in (self.epsilon, self.delta))
+        rows = [
+            measured(*values, scene) for values in zip(outputs, sigma, epsilon, delta, strict=True)
+        ]
+        return {key: np.array([row[key] for row in rows]) for key in rows[0]}
+
+    def _replicated(self, scene, problem, curvature, steps, keys) -> np.ndarray:
+        """Outputs [settings, 2, replicates, P]."""
+        settings, count = len(steps), keys.shape[1]
+        drawn = [
+            solve(
+                scene.gram[None, None],
+                np.full((1, 1, 1), curvature),
+                np.broadcast_to(linear, (settings, count, 1, problem.dim)),
+                np.full(settings, problem.penalty),
+                steps[:, None, None],
+                own,
+                0,
+                loops=per_setting(self.T, settings),
+                samples=per_setting(self.J, settings),
+                u1=float(np.ravel(self.u1)[0]),
+            )
+            for linear, own in zip(scene.linear, keys, strict=True)
+        ]
+        return np.stack([outputs[:, :, 0] for outputs in drawn], axis=1)
+
+
+def neighbours(problem, run: int, curvature: float, c1: float) -> Scene:
+    """Agent 1 of a run at the optimum, with a response moved up and down as far as is allowed."""
+    optimum = problem.optimum[run]
+    fitted = problem.features[run, 0] @ optimum
+    shorter = np.minimum(1.0, 0.9 * c1 / np.maximum(np.abs(fitted), TINY))
+    X, fitted = problem.features[run, 0] * shorter[:, None], fitted * shorter
+    # |2 (x'b - y)| <= c1 at both ends of the way from 0 to the optimum, hence all along it.
+    low, high = np.maximum(fitted, 0.0) - c1 / 2, np.minimum(fitted, 0.0) + c1 / 2
+    record = int(np.argmax((high - low) * np.linalg.norm(X, axis=-1)))
+    y = np.clip(problem.responses[run, 0], low, high)
+    pairs = np.stack([y, y])
+    pairs[:, record] = high[record], low[record]
+    pull = 2.0 * problem.weight * pairs @ X
+    gram = 2.0 * problem.weight * X.T @ X
+    slope = gram @ optimum - pull.mean(0) + problem.penalty * np.sign(optimum)
+    linear = -pull - slope - curvature * optimum
+    return Scene(gram, linear, minimisers(gram, curvature, linear, problem.penalty))
+
+
+def minimisers(gram, curvature: float, linear: np.ndarray, penalty: float) -> np.ndarray:
+    """Exact minimisers of the two augmented objectives; shape (2, P)."""
+    hessian = gram + curvature * np.eye(len(gram))
+    return lasso(np.stack([hessian, hessian]), -linear, penalty)
+
+
+def measured(outputs, sigma: float, epsilon: float, delta: float, scene: Scene) -> dict:
+    """What is said of outputs [2, replicates, P]; not finite ones count as infinitely far out."""
+    shift = scene.minimisers[0] - scene.minimisers[1]
+    direction = shift / np.linalg.norm(shift)
+    finite = np.isfinite(outputs).all(-1)
+    along = np.where(finite, np.where(finite[..., None], outputs, 0.0) @ direction, np.inf)
+    bound = threshold_audit(along[0], along[1], delta=delta, confidence=CONFIDENCE)
+    kept = outputs[0][finite[0]]
+    deviations = kept.std(0, ddof=1)
+    centred = (along[0][finite[0]] - along[0][finite[0]].mean()) / along[0][finite[0]].std(ddof=1)
+    bias = kept.mean(0) - scene.minimisers[0]
+    fit = gaussian_fit(along[0], along[1], confidence=CONFIDENCE) if finite.all() else None
+    return {
+        "epsilon_bound": bound.epsilon,
+        "epsilon_ceiling": bound.ceiling,
+        "epsilon_claimed": epsilon,
+        "mu_bound": fit.mu if fit else np.inf,
+        "deviation_ratio": deviations.mean() / sigma,
+        "deviation_along": along[0][finite[0]].std(ddof=1) / sigma,
+        "anisotropy": deviations.max() / deviations.min(),
+        "bias_ratio": np.linalg.norm(bias) / sigma,
+        "bias_relative": np.linalg.norm(bias) / np.linalg.norm(scene.minimisers[0]),
+        "kurtosis": float(stats.kurtosis(centred)),
+        "distance_to_normal": float(stats.kstest(centred, stats.norm.cdf).statistic),
+        "sensitivity_ratio": np.linalg.norm(shift) / sigma,
+        "diverged": float((~finite).mean()),
+    }
+
+
+ALGORITHM = ReleaseAudit

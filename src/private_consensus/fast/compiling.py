@@ -1,0 +1,124 @@
+"""Compilation by numba: when, where the result is kept, and what happens without it.
+
+Machine code is kept in a folder whose name contains a hash of this package's sources, because
+numba alone does not see a change in a function that another file calls. Loops release the
+interpreter's lock and are shared out to ordinary threads, which need no threading layer.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import tempfile
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+try:
+    import numba
+    from numba.extending import intrinsic
+except ImportError:  # the plain engines do without
+    numba = intrinsic = None
+
+AVAILABLE = numba is not None
+FASTMATH = {"contract", "reassoc", "nsz", "arcp"}
+"""Sums may be reordered; NaN and infinity keep their meaning, so that divergence is seen."""
+
+
+def compiled(function: Callable) -> Callable:
+    """The function as machine code, compiled at its first call and kept for the next process."""
+    if not AVAILABLE:
+        return function
+    options = {"nogil": True, "fastmath": FASTMATH, "error_model": "numpy"}
+    try:
+        with _kept_in(folder()):
+            return numba.njit(cache=True, **options)(function)
+    except (OSError, RuntimeError):  # no folder can be written to
+        return numba.njit(**options)(function)
+
+
+@cache
+def folder() -> Path:
+    """Where machine code of the present sources is kept."""
+    sources = sorted(Path(__file__).parent.glob("*.py"))
+    digest = hashlib.sha256(b"\0".join(path.read_bytes() for path in sources)).hexdigest()[:12]
+    for root in _roots():
+        path = root / "private-consensus" / f"machine-code-{digest}"
+        try:
+            path.mkdir(parents=True, exist_ok=True)
+        except OSError:
+            continue
+        if os.access(path, os.W_OK):
+            return path
+    raise OSError("no folder for machine code can be written to")
+
+
+def _roots() -> Iterator[Path]:
+    if given := os.environ.get("XDG_CACHE_HOME"):
+        yield Path(given)
+    if home := os.environ.get("HOME"):
+        yield Path(home) / ".cache"
+    yield Path(tempfile.gettempdir())
+
+
+@contextmanager
+def _kept_in(path: Path) -> Iterator[None]:
+    # numba asks for the folder when a function is decorated.
+    before = numba.config.CACHE_DIR
+    numba.config.CACHE_DIR = str(path)
+    try:
+        yield
+    finally:
+        numba.config.CACHE_DIR = before
+
+
+def threads() -> int:
+    """Threads to use: ``PRIVATE_CONSENSUS_THREADS``, else the processors this process may use."""
+    given = os.environ.get("PRIVATE_CONSENSUS_THREADS", "")
+    if given.isdigit() and int(given) > 0:
+        return int(given)
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def share_out(task: Callable[[int, int], Any], items: int, workers: int | None = None) -> None:
+    """Call ``task(begin, end)`` on contiguous parts of ``range(items)``, a thread a part."""
+    workers = min(workers or threads(), items)
+    bounds = [items * i // workers for i in range(workers + 1)]
+    if workers == 1:
+        task(0, items)
+        return
+    list(_pool(workers).map(task, bounds[:-1], bounds[1:]))
+
+
+@cache
+def _pool(workers: int) -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(workers)
+
+
+if AVAILABLE:
+    from numba import types
+
+    @intrinsic
+    def float_bits(typing, value):
+        """The bits of a float32 as an int32."""
+
+        def generate(context, builder, signature, arguments):
+            return builder.bitcast(arguments[0], context.get_value_type(types.int32))
+
+        return types.int32(types.float32), generate
+
+    @intrinsic
+    def bits_float(typing, value):
+        """The float32 of given bits."""
+
+        def generate(context, builder, signature, arguments):
+            return builder.bitcast(arguments[0], context.get_value_type(types.float32))
+
+        return types.float32(types.int32), generate
+else:
+    float_bits = bits_float = None

@@ -1,0 +1,160 @@
+r"""Standard normal numbers as a function of a key and a counter.
+
+Threefry-2x32 with 13 rounds turns a 64-bit key and a 64-bit counter into two 32-bit words (Salmon,
+Moraes, Dror, Shaw, "Parallel random numbers: as easy as 1, 2, 3", SC 2011). Box and Muller's
+transform turns the words into two normals:
+
+.. math:: (n_1, n_2) = \sqrt{-2\ln u}\,(\cos\theta, \sin\theta), \qquad
+          u = \frac{w_1 + 1/2}{2^{32}}, \quad \theta = \pi\,\frac{w_2}{2^{31}}
+
+with :math:`w_2` read as a signed integer. There is no state: any number can be had without those
+before it, in any order and by any thread. The compiled version works in float32 with polynomials
+for logarithm, sine and cosine; the plain version in float64 with those of NumPy.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .compiling import bits_float, compiled, float_bits
+
+ROUNDS = 13
+ROTATIONS = (13, 15, 26, 6, 17, 29, 16, 24)
+PARITY = np.uint32(0x1BD11BDA)
+
+_R0, _R1, _R2, _R3, _R4, _R5, _R6, _R7 = (np.uint32(r) for r in ROTATIONS)
+_ONE, _TWO, _THREE, _WORD = np.uint32(1), np.uint32(2), np.uint32(3), np.uint32(32)
+_MANTISSA, _EXPONENT = np.int32(0x3F3504F3), np.int32(23)  # sqrt(1/2), where mantissas begin
+_HALF, _UNIT, _MINUS_TWO, _DOUBLE = (np.float32(v) for v in (0.5, 1.0, -2.0, 2.0))
+_WORD_SIGN, _LN2 = np.uint32(0x80000000), np.float32(np.log(2.0))
+_STEP, _CENTRE = np.float32(2.0**-32), np.float32(0.5 + 2.0**-33)
+_HALF_TURN = np.float32(np.pi * 2.0**-32)
+
+
+def _even_polynomial(function, degree: int, end: float) -> tuple[np.float32, ...]:
+    """Coefficients in x^2 of a least-squares fit on Chebyshev points of [0, end^2]."""
+    square = (0.5 - 0.5 * np.cos(np.pi * (np.arange(400) + 0.5) / 400)) * end**2
+    fit = np.polynomial.Chebyshev.fit(square, function(np.sqrt(square)), degree, domain=[0, end**2])
+    return tuple(np.float32(c) for c in fit.convert(kind=np.polynomial.Polynomial).coef)
+
+
+def _logarithm_polynomial(degree: int) -> tuple[np.float32, ...]:
+    """Of (ln(1+f) - f) / f^2, f from sqrt(1/2) - 1 to sqrt(2) - 1."""
+    low, high = np.sqrt(0.5) - 1.0, np.sqrt(2.0) - 1.0
+    f = low + (high - low) * (0.5 - 0.5 * np.cos(np.pi * (np.arange(400) + 0.5) / 400))
+    fit = np.polynomial.Chebyshev.fit(f, (np.log1p(f) - f) / f**2, degree, domain=[low, high])
+    return tuple(np.float32(c) for c in fit.convert(kind=np.polynomial.Polynomial).coef)
+
+
+_S0, _S1, _S2, _S3, _S4 = _even_polynomial(lambda x: np.sinc(x / np.pi), 4, np.pi / 2)
+_C0, _C1, _C2, _C3, _C4, _C5 = _even_polynomial(np.cos, 5, np.pi / 2)
+_L0, _L1, _L2, _L3, _L4, _L5, _L6, _L7 = _logarithm_polynomial(7)
+
+
+# --- Compiled -------------------------------------------------------------------------------------
+
+
+@compiled
+def _mixed(x, y, rotation):
+    # Sums and shifts of 32-bit words would be 64 bits wide, were they not cut at once.
+    x = np.uint32(x + y)
+    left, right = np.uint32(y << rotation), np.uint32(y >> np.uint32(_WORD - rotation))
+    return x, np.uint32((left | right) ^ x)
+
+
+@compiled
+def threefry_word(k0, k1, x, y):
+    """Two words from a key (k0, k1) and a counter (x, y), all uint32."""
+    k2 = np.uint32(PARITY ^ np.uint32(k0 ^ k1))
+    x, y = np.uint32(x + k0), np.uint32(y + k1)
+    x, y = _mixed(x, y, _R0)
+    x, y = _mixed(x, y, _R1)
+    x, y = _mixed(x, y, _R2)
+    x, y = _mixed(x, y, _R3)
+    x, y = np.uint32(x + k1), np.uint32(y + np.uint32(k2 + _ONE))
+    x, y = _mixed(x, y, _R4)
+    x, y = _mixed(x, y, _R5)
+    x, y = _mixed(x, y, _R6)
+    x, y = _mixed(x, y, _R7)
+    x, y = np.uint32(x + k2), np.uint32(y + np.uint32(k0 + _TWO))
+    x, y = _mixed(x, y, _R0)
+    x, y = _mixed(x, y, _R1)
+    x, y = _mixed(x, y, _R2)
+    x, y = _mixed(x, y, _R3)
+    x, y = np.uint32(x + k0), np.uint32(y + np.uint32(k1 + _THREE))
+    return _mixed(x, y, _R4)
+
+
+@compiled
+def _radius(word):
+    r""":math:`\sqrt{-2\ln u}` of a word."""
+    # Signed integers become floats in one instruction everywhere, unsigned ones do not.
+    uniform = np.float32(np.int32(np.uint32(word ^ _WORD_SIGN))) * _STEP + _CENTRE
+    bits = float_bits(uniform)
+    exponent = np.int32(np.int32(bits - _MANTISSA) >> _EXPONENT)
+    f = bits_float(np.int32(bits - np.int32(exponent << _EXPONENT))) - _UNIT
+    p = _L7
+    p = p * f + _L6
+    p = p * f + _L5
+    p = p * f + _L4
+    p = p * f + _L3
+    p = p * f + _L2
+    p = p * f + _L1
+    p = p * f + _L0
+    logarithm = np.float32(exponent) * _LN2 + (p * f * f + f)
+    return np.sqrt(max(_MINUS_TWO * logarithm, np.float32(0.0)))
+
+
+@compiled
+def _half_angle(word):
+    """Sine and cosine of half the angle of a word, between plus and minus a quarter turn."""
+    a = np.float32(np.int32(word)) * _HALF_TURN
+    z = a * a
+    sine = ((((_S4 * z + _S3) * z + _S2) * z + _S1) * z + _S0) * a
+    cosine = ((((_C5 * z + _C4) * z + _C3) * z + _C2) * z + _C1) * z + _C0
+    return sine, cosine
+
+
+@compiled
+def fill_normals(k0, k1, counter, offsets, places, first, second):
+    """Pairs ``first[i], second[i]`` of counter (``counter + offsets[i]``, ``places[i]``).
+
+    Parameters
+    ----------
+    k0, k1, counter : uint32
+    offsets, places : ndarray of uint32, shape (n,)
+    first, second : ndarray of float32, shape (n,) or longer
+        Overwritten.
+    """
+    for i in range(places.size):
+        one, other = threefry_word(k0, k1, np.uint32(counter + offsets[i]), places[i])
+        radius = _radius(one)
+        sine, cosine = _half_angle(other)
+        first[i] = radius * (_UNIT - _DOUBLE * sine * sine)
+        second[i] = radius * (_DOUBLE * sine * cosine)
+
+
+# --- Plain ----------------------------------------------------------------------------------------
+
+
+def threefry(keys: np.ndarray, x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Two words from keys ``(..., 2)`` and counters (x, y), broadcast together; uint32."""
+    k0, k1 = np.uint32(keys[..., 0]), np.uint32(keys[..., 1])
+    key = (k0, k1, PARITY ^ k0 ^ k1)
+    x, y = x + k0, y + k1
+    for i in range(ROUNDS):
+        rotation = np.uint32(ROTATIONS[i % 8])
+        x = x + y
+        y = ((y << rotation) | (y >> (np.uint32(32) - rotation))) ^ x
+        if i % 4 == 3:
+            j = i // 4 + 1
+            x, y = x + key[j % 3], y + (key[(j + 1) % 3] + np.uint32(j))
+    return x, y
+
+
+def normals(keys: np.ndarray, x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Pairs of standard normals in float64, one for each key and counter."""
+    one, other = threefry(keys, x, y)
+    radius = np.sqrt(-2.0 * np.log((one + 0.5) / 2.0**32))
+    angle = np.pi * other.view(np.int32) / 2.0**31
+    return radius * np.cos(angle), radius * np.sin(angle)

@@ -1,0 +1,234 @@
+r"""Distributed lasso (paper 002, eqs. (2), (33), (34)).
+
+.. math:: f_k(\beta) = w \sum_{j=1}^{N_k} \ell(x_{k,j}^T\beta - y_{k,j})
+          + \frac{\eta}{K}\|\beta\|_1, \qquad \ell(r) = r^2
+
+with :math:`w = 1/N_k` (``loss: mean``, eq. (2)) or 1 (``loss: sum``, whose sum over agents is
+(33)). The reference :math:`\beta^c` minimises the sum of the very objectives that agents have.
+
+With ``gradient_bound`` the loss is Huber's, :math:`\ell(r) = r^2` up to :math:`|2r| = c_1` and
+linear beyond. Rows have norm at most 1, so that no record's gradient is longer than :math:`c_1`:
+Assumption 3 of the paper, which squared loss does not meet. :math:`\beta^c` remains the lasso's.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from ..errors import require
+from ..randomness import Streams
+from .base import Problem, consensus_error
+
+LOSSES = ("mean", "sum")
+RESPONSES = ("normalised", "raw")
+SWEEPS = 20_000
+TOLERANCE = 1e-14
+
+
+@dataclass(frozen=True)
+class Lasso(Problem):
+    """Agents' regressions with a common penalty.
+
+    Parameters
+    ----------
+    features : ndarray, shape (runs, agents, N, P)
+    responses : ndarray, shape (runs, agents, N)
+    weight : float
+        :math:`w`.
+    penalty : float
+        :math:`\\lambda = \\eta/K`, of each agent.
+    gradient_bound : float
+        :math:`c_1` of Huber's loss; infinite for squared loss.
+    """
+
+    features: np.ndarray
+    responses: np.ndarray
+    weight: float
+    penalty: float
+    gradient_bound: float = np.inf
+
+    @property
+    def n_agents(self) -> int:
+        return self.features.shape[1]
+
+    @property
+    def records(self) -> int:
+        return self.features.shape[2]
+
+    @property
+    def dim(self) -> int:
+        return self.features.shape[-1]
+
+    @cached_property
+    def gram(self) -> np.ndarray:
+        r""":math:`2 w X_k^T X_k`, the Hessian of the squared loss; shape (runs, agents, P, P)."""
+        return 2.0 * self.weight * self.features.swapaxes(-1, -2) @ self.features
+
+    @cached_property
+    def pull(self) -> np.ndarray:
+        r""":math:`2 w X_k^T y_k`; shape (runs, agents, P)."""
+        return 2.0 * self.weight * (self.responses[..., None, :] @ self.features)[..., 0, :]
+
+    @cached_property
+    def smoothness(self) -> np.ndarray:
+        """Largest eigenvalue of each agent's Hessian; shape (runs, agents, 1)."""
+        return np.linalg.eigvalsh(self.gram)[..., -1:]
+
+    @cached_property
+    def strong_convexity(self) -> np.ndarray:
+        """Smallest eigenvalue of each agent's Hessian; shape (runs, agents, 1)."""
+        return np.linalg.eigvalsh(self.gram)[..., :1]
+
+    @property
+    def record_gradient_change(self) -> float:
+        """Twice the bound on a record's gradient in the scale of ``f_k``; infinite without one."""
+        longest = float(np.linalg.norm(self.features, axis=-1).max())
+        return 2.0 * self.weight * self.gradient_bound * max(1.0, longest)
+
+    @cached_property
+    def optimum(self) -> np.ndarray:
+        r""":math:`\beta^c`, shape (runs, P)."""
+        return lasso(self.gram.sum(1), self.pull.sum(1), self.penalty * self.n_agents)
+
+    @cached_property
+    def optimum_norm(self) -> np.ndarray:
+        r""":math:`\|\beta^c\|_2`, shape (runs,)."""
+        return np.linalg.norm(self.optimum, axis=-1)
+
+    def smooth_gradient(self, x: np.ndarray) -> np.ndarray:
+        """Gradient of the loss without the penalty."""
+        if np.isinf(self.gradient_bound):
+            return (x[..., None, :] @ self.gram)[..., 0, :] - self.pull
+        residuals = (self.features @ x[..., None])[..., 0] - self.responses
+        slopes = np.clip(2.0 * residuals, -self.gradient_bound, self.gradient_bound)
+        return self.weight * (slopes[..., None, :] @ self.features)[..., 0, :]
+
+    def gradient(self, x: np.ndarray) -> np.ndarray:
+        """A subgradient: of the penalty the sign, 0 at 0."""
+        return self.smooth_gradient(x) + self.penalty * np.sign(x)
+
+    def proximal(self, linear, penalty, centre, start):
+        r"""Proximal gradient steps, as many as the condition number asks for.
+
+        The error shrinks in each step by :math:`(\Lambda-\mu)/(\Lambda+\mu)` with step
+        :math:`2/(\Lambda+\mu)`, :math:`\mu = D_i` and :math:`\Lambda = D_i + \lambda_{\max}`.
+        """
+        largest = penalty + self.smoothness
+        smallest = penalty + self.strong_convexity * np.isinf(self.gradient_bound)
+        step = 2.0 / (largest + smallest)
+        rate = float(((largest - smallest) / (largest + smallest)).max())
+        x = start
+        for _ in range(_steps(rate)):
+            slope = self.smooth_gradient(x) + linear + penalty * (x - centre)
+            x = soft_threshold(x - step * slope, step * self.penalty)
+        return x
+
+    def squared_error(self, x: np.ndarray) -> np.ndarray:
+        r""":math:`\sum_k \|\beta_k - \beta^c\|_2^2`, shape (..., runs)."""
+        return ((x - self.optimum[:, None]) ** 2).sum((-1, -2))
+
+    def normalised_error(self, x: np.ndarray) -> np.ndarray:
+        r""":math:`\sum_k\|\beta_k-\beta^c\|^2/\|\beta^c\|^2`; infinite where :math:`\beta^c = 0`.
+
+        A sum over agents, so that K is the error at the origin (paper 002, section VI).
+        """
+        with np.errstate(divide="ignore"):
+            return self.squared_error(x) / self.optimum_norm**2
+
+    metrics = {  # noqa: RUF012
+        "normalised_error": normalised_error,
+        "squared_error": squared_error,
+        "consensus_error": consensus_error,
+    }
+
+
+METRICS = Lasso.metrics
+EXAMPLE = {"records": 20, "dim": 10}
+
+
+def _steps(rate: float) -> int:
+    return 1 if rate <= 0 else int(np.ceil(np.log(TOLERANCE) / np.log(min(rate, 0.999)))) + 1
+
+
+def soft_threshold(x: np.ndarray, threshold) -> np.ndarray:
+    r""":math:`\mathrm{sign}(x)\max(|x| - \tau, 0)`."""
+    return np.sign(x) * np.maximum(np.abs(x) - threshold, 0.0)
+
+
+def lasso(gram: np.ndarray, pull: np.ndarray, penalty: float) -> np.ndarray:
+    r""":math:`\arg\min_b \tfrac12 b^TGb - p^Tb + \lambda\|b\|_1` by coordinate descent.
+
+    Parameters
+    ----------
+    gram : ndarray, shape (R, P, P)
+    pull : ndarray, shape (R, P)
+    penalty : float
+    """
+    b = np.zeros_like(pull)
+    scale = np.abs(pull).max(-1, initial=1e-300)
+    for _ in range(SWEEPS):
+        before = b.copy()
+        for i in range(pull.shape[-1]):
+            own = gram[:, i, i]
+            rest = pull[:, i] - (gram[:, i] * b).sum(-1) + own * b[:, i]
+            b[:, i] = soft_threshold(rest, penalty) / own
+        if (np.abs(b - before).max(-1) <= TOLERANCE * scale).all():
+            break
+    return b
+
+
+def normalise(features: np.ndarray) -> np.ndarray:
+    """Columns of all agents' records divided by their largest entry, then rows by their norm."""
+    columns = features / np.abs(features).max((1, 2), keepdims=True)
+    return columns / np.linalg.norm(columns, axis=-1, keepdims=True)
+
+
+def build(
+    streams: Streams,
+    agents: int,
+    *,
+    records: int,
+    dim: int,
+    eta: float = 1.0,
+    loss: str = "sum",
+    normalised: bool = True,
+    responses: str = "normalised",
+    noise_variance: float = 0.1,
+    gradient_bound: float = np.inf,
+) -> Lasso:
+    r"""Draw :math:`y = X\omega + \psi` with standard normal X and :math:`\omega` (section VI).
+
+    Parameters
+    ----------
+    records : int
+        :math:`N_k`, of each agent.
+    eta : float
+        Weight of the penalty in the sum over agents.
+    loss : {"sum", "mean"}
+    normalised : bool
+        Whether features are normalised by columns and rows.
+    responses : {"normalised", "raw"}
+        Of which features :math:`y` is made, where they are normalised.
+    noise_variance : float
+        Of :math:`\psi`.
+    gradient_bound : float
+        :math:`c_1` of Huber's loss.
+    """
+    require(loss in LOSSES, "problem.loss", loss, f"one of {', '.join(LOSSES)}")
+    require(responses in RESPONSES, "problem.responses", responses, f"one of {RESPONSES}")
+    for key, value in {"records": records, "dim": dim}.items():
+        require(value >= 1, f"problem.{key}", value, "a whole number >= 1")
+    for key, value in {"eta": eta, "gradient_bound": gradient_bound}.items():
+        require(value > 0, f"problem.{key}", value, "a number > 0")
+    require(noise_variance >= 0, "problem.noise_variance", noise_variance, "a number >= 0")
+    raw = streams.draw("data", "normal", (agents, records, dim), "features")
+    omega = streams.draw("data", "normal", (dim,), "coefficients")
+    psi = streams.draw("data", "normal", (agents, records), "errors")
+    features = normalise(raw) if normalised else raw
+    explained = features if responses == "normalised" else raw
+    y = np.einsum("rkjp,rp->rkj", explained, omega) + np.sqrt(noise_variance) * psi
+    weight = 1.0 / records if loss == "mean" else 1.0
+    return Lasso(features, y, weight, eta / agents, gradient_bound)
