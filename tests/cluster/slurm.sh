@@ -93,7 +93,7 @@ wanted = tomllib.load(open(sys.argv[1], "rb"))["project"]["optional-dependencies
 print(*(name for name in wanted if "slurm" in name))
 END
   )
-  "$scratch/venv/bin/python" -m pip install --quiet --disable-pip-version-check "$plugin"
+  "$scratch/venv/bin/python" -m pip install --quiet --disable-pip-version-check "$plugin" >"$scratch/pip.log" 2>&1
 }
 
 # snakemake_in FOLDER PYTHON OPTIONS...

@@ -3,12 +3,25 @@
 import os
 import re
 import shutil
+import subprocess
 import sys
+import time
 from pathlib import Path
 
 import polars as pl
 import pytest
-from scratch import FIGURE, OTHER, append, call, copy_to, make, planned, said
+from scratch import (
+    FIGURE,
+    OTHER,
+    append,
+    call,
+    command,
+    copy_to,
+    environment,
+    make,
+    planned,
+    said,
+)
 
 pytestmark = pytest.mark.workflow
 
@@ -129,3 +142,41 @@ def test_kept_results_with_new_times_are_kept(edited):
 def test_a_fresh_clone_makes_everything_anew(tmp_path):
     folder = copy_to(tmp_path)
     assert planned(folder) == {"run_cell": 2, "draw_figure": 2}
+
+
+def interrupted(folder: Path, *targets: str, runs: int) -> None:
+    """A call that is stopped politely once its first cell is there."""
+    process = subprocess.Popen(
+        command(*targets, runs=runs, cores=2), cwd=folder, env=environment(),
+        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True,
+    )  # fmt: skip
+    for _ in range(1200):
+        if list((folder / "results/smoke/runs").rglob("[!.]*.parquet")):
+            break
+        time.sleep(0.05)
+    process.terminate()
+    output = process.communicate(timeout=120)[0]
+    assert process.returncode != 0, output
+
+
+def test_two_reproductions_are_the_same_bytes(tmp_path):
+    """On 1 and on 2 cores, in another order, after an interruption; pictures of some figures."""
+    targets = ("results/smoke/claims.parquet", FIGURE, "showkatbakhsh_fig2")
+    kinds = ("runs", "privacy", "claims", "data", "figures")
+    found = []
+    copy_to(tmp_path / "first")
+    shutil.copytree(tmp_path / "first", tmp_path / "second")
+    for name, cores in (("first", 1), ("second", 2)):
+        folder = tmp_path / name
+        if name == "second":
+            targets = targets[::-1]
+            interrupted(folder, *targets, runs=3)
+        done = make(folder, *targets, runs=3, cores=cores)
+        assert done.returncode == 0, said(done)
+        files = [f for kind in kinds for f in (folder / "results/smoke" / kind).rglob("*.*")]
+        files += (folder / "results/smoke").glob("*.parquet")
+        found.append({str(f.relative_to(folder)): f.read_bytes() for f in files})
+    first, second = found
+    assert first.keys() == second.keys()
+    assert [name for name in first if first[name] != second[name]] == []
+    assert len(first) == 7 * 2 + 1 + 2 + 2 * 4 + 2

@@ -1,0 +1,47 @@
+"""Profiles for clusters: they say what the default says, and speak of rules that there are."""
+
+import re
+from pathlib import Path
+
+import pytest
+import yaml
+
+from private_consensus.experiments.schema import read_yaml
+
+ROOT = Path(__file__).parents[2]
+RULES = {
+    name
+    for file in (ROOT / "workflow/rules").glob("*.smk")
+    for name in re.findall(r"^rule (\w+):", file.read_text(), re.M)
+}
+CLUSTERS = ("slurm", "kubernetes")
+
+
+def profile(name: str) -> dict:
+    return yaml.safe_load((ROOT / "profiles" / name / "config.yaml").read_text())
+
+
+@pytest.mark.parametrize("name", CLUSTERS)
+def test_a_profile_takes_the_place_of_the_default_and_repeats_it(name):
+    assert profile("default").items() <= profile(name).items()
+
+
+@pytest.mark.parametrize("name", CLUSTERS)
+def test_only_rules_that_there_are_get_resources_and_groups(name):
+    found = profile(name)
+    groups = dict(entry.split("=") for entry in found["groups"])
+    assert set(found["set-resources"]) | set(groups) <= RULES
+    assert {entry.split("=")[0] for entry in found["group-components"]} == set(groups.values())
+
+
+def test_what_needs_the_network_or_all_results_runs_where_snakemake_was_called():
+    text = "".join(file.read_text() for file in (ROOT / "workflow/rules").glob("*.smk"))
+    for rule in ("acquire", "gather", "write_report"):
+        body = re.search(rf"^rule {rule}:\n(.*?)(?=^\S|\Z)", text, re.S | re.M)[1]
+        assert "localrule: True" in body
+
+
+def test_plugins_are_an_extra_and_not_in_the_locked_environment():
+    assert "snakemake-executor-plugin" in (ROOT / "pyproject.toml").read_text()
+    assert "snakemake-executor-plugin" not in (ROOT / "requirements.txt").read_text()
+    assert read_yaml(ROOT / "profiles/default/config.yaml").get("executor") is None
