@@ -64,6 +64,7 @@ class Series(BaseModel):
     quantity: str = ""
     metric: str = ""
     where: dict[str, Any] = Field(default_factory=dict)
+    last: bool = Field(default=False, description="of all recorded iterations only the last")
 
 
 class Test(BaseModel):
@@ -408,6 +409,8 @@ def _collect(series: Series, runs: pl.DataFrame, x: str | None, each: Sequence[s
         (pl.col("quantity") == series.quantity) & (pl.col("metric") == series.metric)
     )
     require(kept.height > 0, "series", series.model_dump(), "at least one measurement")
+    if series.last:
+        kept = kept.filter(pl.col("t") == pl.col("t").max())
     levels = [kept[column].unique().sort().to_list() for column in each]
     labels, values, grids = [], [], []
     for group in product(*levels):

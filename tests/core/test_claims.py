@@ -284,3 +284,16 @@ def test_infinite_values_count_as_huge_and_decide():
     verdict = evaluate([level], pl.DataFrame(rows), privacy, name="n")
     assert [element.state for element in verdict.elements][0] == "confirmed"
     assert verdict.value > 1e100
+
+
+@pytest.mark.parametrize(("last", "state"), [(True, "held"), (False, "held in part")])
+def test_a_series_may_be_its_last_iteration_alone(last, state):
+    rows = [
+        {"experiment": "e", "algorithm": "a", "variant": "v", "quantity": "q", "metric": "m",
+         "run": run, "t": t, "value": 1.0 / t}
+        for run in range(4) for t in (1, 2, 10)
+    ]  # fmt: skip
+    series = {"experiment": "e", "algorithm": "a", "run": "v", "quantity": "q", "metric": "m"}
+    test = Test(kind="level", x="t", at_most=0.2, series={**series, "last": last})
+    privacy = pl.DataFrame(schema={"experiment": pl.String})
+    assert evaluate([test], pl.DataFrame(rows), privacy, name="n").verdict == state

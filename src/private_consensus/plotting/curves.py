@@ -38,9 +38,9 @@ def arranged(panels: list[alt.LayerChart], columns: int | None = None) -> alt.Ch
         return panels[0]
     columns = columns or len(panels)
     parts = [panels[i : i + columns] for i in range(0, len(panels), columns)]
-    rows = [alt.hconcat(*part, spacing=36) for part in parts]
-    chart = rows[0] if len(rows) == 1 else alt.vconcat(*rows, spacing=28)
-    return chart.resolve_scale(color="independent", strokeDash="independent")
+    own = {"color": "independent", "strokeDash": "independent"}
+    rows = [alt.hconcat(*part, spacing=36).resolve_scale(**own) for part in parts]
+    return rows[0] if len(rows) == 1 else alt.vconcat(*rows, spacing=28).resolve_scale(**own)
 
 
 def panel_chart(
