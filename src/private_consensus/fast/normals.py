@@ -5,7 +5,7 @@ Moraes, Dror, Shaw, "Parallel random numbers: as easy as 1, 2, 3", SC 2011). Box
 transform turns the words into two normals:
 
 .. math:: (n_1, n_2) = \sqrt{-2\ln u}\,(\cos\theta, \sin\theta), \qquad
-          u = \frac{w_1 + 1/2}{2^{32}}, \quad \theta = \pi\,\frac{w_2}{2^{31}}
+          u = \frac{\lfloor w_1/2\rfloor + 1/2}{2^{31}}, \quad \theta = \pi\,\frac{w_2}{2^{31}}
 
 with :math:`w_2` read as a signed integer. There is no state: any number can be had without those
 before it, in any order and by any thread. The compiled version works in float32 with polynomials
@@ -25,9 +25,8 @@ PARITY = np.uint32(0x1BD11BDA)
 _R0, _R1, _R2, _R3, _R4, _R5, _R6, _R7 = (np.uint32(r) for r in ROTATIONS)
 _ONE, _TWO, _THREE, _WORD = np.uint32(1), np.uint32(2), np.uint32(3), np.uint32(32)
 _MANTISSA, _EXPONENT = np.int32(0x3F3504F3), np.int32(23)  # sqrt(1/2), where mantissas begin
-_HALF, _UNIT, _MINUS_TWO, _DOUBLE = (np.float32(v) for v in (0.5, 1.0, -2.0, 2.0))
-_WORD_SIGN, _LN2 = np.uint32(0x80000000), np.float32(np.log(2.0))
-_STEP, _CENTRE = np.float32(2.0**-32), np.float32(0.5 + 2.0**-33)
+_UNIT, _MINUS_TWO, _DOUBLE = (np.float32(v) for v in (1.0, -2.0, 2.0))
+_STEP, _FIRST, _LN2 = np.float32(2.0**-31), np.float32(2.0**-32), np.float32(np.log(2.0))
 _HALF_TURN = np.float32(np.pi * 2.0**-32)
 
 
@@ -88,8 +87,9 @@ def threefry_word(k0, k1, x, y):
 @compiled
 def _radius(word):
     r""":math:`\sqrt{-2\ln u}` of a word."""
-    # Signed integers become floats in one instruction everywhere, unsigned ones do not.
-    uniform = np.float32(np.int32(np.uint32(word ^ _WORD_SIGN))) * _STEP + _CENTRE
+    # Signed integers become floats in one instruction everywhere, unsigned ones do not. Counted
+    # from 0, where the tails are, so that small numbers keep their digits.
+    uniform = np.float32(np.int32(np.uint32(word >> _ONE))) * _STEP + _FIRST
     bits = float_bits(uniform)
     exponent = np.int32(np.int32(bits - _MANTISSA) >> _EXPONENT)
     f = bits_float(np.int32(bits - np.int32(exponent << _EXPONENT))) - _UNIT
@@ -155,6 +155,6 @@ def threefry(keys: np.ndarray, x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray
 def normals(keys: np.ndarray, x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Pairs of standard normals in float64, one for each key and counter."""
     one, other = threefry(keys, x, y)
-    radius = np.sqrt(-2.0 * np.log((one + 0.5) / 2.0**32))
+    radius = np.sqrt(-2.0 * np.log(((one >> np.uint32(1)) + 0.5) / 2.0**31))
     angle = np.pi * other.view(np.int32) / 2.0**31
     return radius * np.cos(angle), radius * np.sin(angle)

@@ -1,0 +1,241 @@
+"""Compiled loops against plain NumPy: words, normals, differences, inner loops, threads."""
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from private_consensus.fast import compiling, two_point
+from private_consensus.fast.normals import fill_normals, normals, threefry, threefry_word
+from private_consensus.fast.two_point import difference_quotient, solve, solve_plainly
+
+KEY = np.array([0x13198A2E, 0x03707344], np.uint32)
+
+needs_numba = pytest.mark.skipif(not compiling.AVAILABLE, reason="numba is not installed")
+
+# Salmon et al., "Parallel random numbers", known answers of Threefry-2x32 with 13 rounds.
+KNOWN = [
+    ((0, 0), (0, 0), (0x9D1C5EC6, 0x8BD50731)),
+    ((0xFFFFFFFF,) * 2, (0xFFFFFFFF,) * 2, (0xFD36D048, 0x2D17272C)),
+    ((0x13198A2E, 0x03707344), (0x243F6A88, 0x85A308D3), (0xBA3E4725, 0xF27D669E)),
+]
+
+
+def filled(count, counter=0, key=KEY):
+    """Pairs of the compiled generator, in float32."""
+    first, second = np.empty(count, np.float32), np.empty(count, np.float32)
+    places = np.arange(count, dtype=np.uint32)
+    fill_normals(*key, np.uint32(counter), np.zeros(count, np.uint32), places, first, second)
+    return first, second
+
+
+@pytest.mark.parametrize(("key", "counter", "expected"), KNOWN)
+def test_words_are_those_of_the_publication(key, counter, expected):
+    key, (x, y) = np.array(key, np.uint32), np.array(counter, np.uint32)
+    with np.errstate(over="ignore"):
+        found = threefry(key, x, y)
+    assert tuple(map(int, found)) == expected
+    if compiling.AVAILABLE:
+        assert tuple(map(int, threefry_word(*key, x, y))) == expected
+
+
+@needs_numba
+def test_compiled_normals_are_the_plain_ones_rounded():
+    first, second = filled(100_000)
+    plain = normals(KEY, np.uint32(0), np.arange(100_000, dtype=np.uint32))
+    # Near u = 1 a float32 has few digits of 1 - u: the error is inverse to the radius.
+    radius = np.maximum(np.hypot(*plain), 1e-3)
+    for found, exact in zip((first, second), plain, strict=True):
+        assert (np.abs(found - exact) * radius).max() < 1e-5
+
+
+@needs_numba
+def test_moments_and_law_of_a_million_normals():
+    drawn = np.concatenate(filled(500_000)).astype(float)
+    n = drawn.size
+    assert abs(drawn.mean()) < 4 / np.sqrt(n)
+    assert abs(drawn.var() - 1) < 4 * np.sqrt(2 / n)
+    assert abs((drawn**3).mean()) < 4 * np.sqrt(15 / n)
+    assert abs((drawn**4).mean() - 3) < 4 * np.sqrt(96 / n)
+    assert stats.kstest(drawn, stats.norm.cdf).pvalue > 0.001
+    assert stats.kstest(drawn, stats.norm(scale=1.01).cdf).pvalue < 1e-6
+    tail = (np.abs(drawn) > 4).sum()
+    assert stats.binomtest(int(tail), n, 2 * stats.norm.sf(4)).pvalue > 0.001
+
+
+@needs_numba
+def test_the_ends_of_the_words_give_the_ends_of_the_law():
+    """The smallest word is 6.66 standard deviations out, the largest at the origin."""
+    from private_consensus.fast.normals import _radius
+
+    words = np.array([0, 1, 2, 200, 2**31, 2**32 - 1], np.uint32)
+    exact = np.sqrt(-2 * np.log(((words >> np.uint32(1)) + 0.5) / 2.0**31))
+    found = np.array([_radius(word) for word in words])
+    assert np.allclose(found[:5], exact[:5], rtol=1e-6)
+    assert found[5] < 1e-3
+
+
+@needs_numba
+def test_neighbouring_counters_keys_and_partners_are_uncorrelated():
+    one, other = filled(200_000)
+    later, changed = filled(200_000, counter=1)[0], filled(200_000, key=KEY + np.uint32(1))[0]
+    for x, y in ((one, other), (one, later), (one, changed), (one[1:], one[:-1])):
+        for power in (1, 2):
+            assert abs(np.corrcoef(x**power, y**power)[0, 1]) < 4 / np.sqrt(len(x))
+
+
+# --- The two-point method -------------------------------------------------------------------------
+
+
+def objective(hessian, q, penalty, b):
+    return 0.5 * (b @ hessian * b).sum(-1) + (b * q).sum(-1) + penalty * np.abs(b).sum(-1)
+
+
+@pytest.mark.parametrize("t", [1, 7, 100])
+def test_quotient_is_the_difference_of_two_values(t):
+    """The subtraction loses digits as v shrinks: its own rounding bounds what may differ."""
+    rng = np.random.default_rng(t)
+    root, q = rng.normal(size=(10, 10)), rng.normal(size=10)
+    hessian, b = root @ root.T, rng.normal(size=10)
+    b[:3] = 0.0
+    n, m = rng.normal(size=(2, 500, 10))
+    u, v = 1 / t, 1 / (10 * t) ** 2
+    n[:50, :2] = rng.normal(size=(50, 2)) * v / u  # on the kinks' own scale
+    p = b + u * n
+    values = [objective(hessian, q, 0.2, at) for at in (p + v * m, p)]
+    direct = (values[0] - values[1]) / v
+    rounding = 20 * np.finfo(float).eps * np.abs(values).max() / v
+    found = difference_quotient(hessian, q, 0.2, b, n, m, u, v)
+    assert np.abs(found - direct).max() < rounding
+    assert rounding < 1e-2 * np.abs(direct).max()
+
+
+def scene(settings=3, runs=4, agents=2, dim=7, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(runs, agents, 12, dim))
+    gram = X.swapaxes(-1, -2) @ X / 6
+    return {
+        "gram": gram,
+        "curvature": rng.uniform(10, 30, size=(settings, 1, agents)),
+        "linear": rng.normal(size=(settings, runs, agents, dim)) * 8,
+        "penalty": np.full(settings, 0.2),
+        "step": rng.uniform(0.005, 0.02, size=(settings, runs, agents)),
+        "keys": rng.integers(0, 2**32, size=(runs, 2), dtype=np.uint32),
+        "counter": 5,
+    }
+
+
+def options(settings=3, loops=100, samples=30):
+    return {"loops": np.full(settings, loops), "samples": np.full(settings, samples), "u1": 1.0}
+
+
+def same_draws(keys, x, y):
+    """Normals of the compiled generator, for the plain loop."""
+    keys0, keys1, x, y = np.broadcast_arrays(keys[..., 0], keys[..., 1], x, y)
+    first, second = np.empty(x.shape), np.empty(x.shape)
+    for place in np.ndindex(x.shape[:-2]):
+        part = x[place].size
+        one, other = np.empty(part, np.float32), np.empty(part, np.float32)
+        fill_normals(
+            keys0[place].flat[0], keys1[place].flat[0], np.uint32(0),
+            np.ascontiguousarray(x[place]).ravel(), np.ascontiguousarray(y[place]).ravel(),
+            one, other,
+        )  # fmt: skip
+        first[place], second[place] = one.reshape(x.shape[-2:]), other.reshape(x.shape[-2:])
+    return first, second
+
+
+@needs_numba
+@pytest.mark.parametrize("dim", [1, 4, 10, 17])
+def test_an_inner_loop_agrees_with_float64_on_the_same_draws(dim):
+    given = scene(dim=dim)
+    found = solve(**given, **options())
+    plain = solve_plainly(**given, **options(), draw=same_draws)
+    size = np.linalg.norm(plain, axis=-1, keepdims=True)
+    assert (np.abs(found - plain) / size).max() < 1e-6
+
+
+@needs_numba
+def test_settings_may_differ_in_loops_and_samples():
+    given = scene()
+    mixed = {"loops": np.array([20, 60, 33]), "samples": np.array([30, 12, 40]), "u1": 1.0}
+    found = solve(**given, **mixed)
+    plain = solve_plainly(**given, **mixed, draw=same_draws)
+    assert np.abs(found - plain).max() < 1e-6 * np.linalg.norm(plain, axis=-1).min()
+
+
+@needs_numba
+@pytest.mark.parametrize("workers", [2, 3, 7])
+def test_no_number_depends_on_the_threads(workers):
+    given = scene(runs=7)
+    alone = solve(**given, **options(), workers=1)
+    assert solve(**given, **options(), workers=workers).tobytes() == alone.tobytes()
+
+
+@needs_numba
+def test_a_run_and_a_setting_do_not_depend_on_their_company():
+    given = scene()
+    whole = solve(**given, **options())
+    keep = {"curvature": (slice(1), slice(None)), "linear": (slice(1), slice(2)),
+            "step": (slice(1), slice(2))}  # fmt: skip
+    part = {key: value[keep[key]] if key in keep else value for key, value in given.items()}
+    part |= {"gram": given["gram"][:2], "keys": given["keys"][:2], "penalty": np.full(1, 0.2)}
+    assert solve(**part, **options(1)).tobytes() == whole[:1, :2].tobytes()
+
+
+@needs_numba
+def test_other_counters_and_keys_draw_other_numbers():
+    given = scene()
+    first = solve(**given, **options())
+    assert not np.allclose(first, solve(**{**given, "counter": 6}, **options()))
+    keys = given["keys"] + np.uint32(1)
+    assert not np.allclose(first, solve(**{**given, "keys": keys}, **options()))
+
+
+@needs_numba
+def test_steps_that_are_too_long_leave_the_finite_numbers_visibly():
+    given = scene()
+    given["step"] = np.stack([given["step"][0], given["step"][1] * 1e6, given["step"][2]])
+    found = solve(**given, **options())
+    assert np.isfinite(found[[0, 2]]).all()
+    assert not np.isfinite(found[1]).any()
+
+
+@needs_numba
+def test_mean_and_variance_over_many_keys_agree_between_engines():
+    rng = np.random.default_rng(1)
+    runs = 3000
+    given = scene(settings=1, runs=1, agents=1, dim=3)
+    given["linear"] = np.broadcast_to(given["linear"], (1, runs, 1, 3))
+    given["step"] = np.full((1, 1, 1), 0.02)
+    keys = rng.integers(0, 2**32, size=(2, runs, 2), dtype=np.uint32)
+    small = {"loops": np.full(1, 30), "samples": np.full(1, 8), "u1": 1.0}
+    one = solve(**{**given, "keys": keys[0]}, **small)[0, :, 0]
+    other = solve_plainly(**{**given, "keys": keys[1]}, **small)[0, :, 0]
+    error = np.sqrt((one.var(0) + other.var(0)) / runs)
+    assert (np.abs(one.mean(0) - other.mean(0)) < 4 * error).all()
+    assert (np.abs(np.log(one.var(0) / other.var(0))) < 4 * np.sqrt(6 / runs)).all()
+
+
+def test_without_the_compiler_the_plain_loop_answers(monkeypatch):
+    given = scene()
+    monkeypatch.setattr(two_point, "AVAILABLE", False)
+    assert np.array_equal(solve(**given, **options()), solve_plainly(**given, **options()))
+
+
+def test_machine_code_is_kept_where_one_may_write(monkeypatch, tmp_path):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    compiling.folder.cache_clear()
+    assert compiling.folder().is_relative_to(tmp_path)
+    blocked = tmp_path / "file"
+    blocked.touch()
+    monkeypatch.setenv("XDG_CACHE_HOME", str(blocked))
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    compiling.folder.cache_clear()
+    assert compiling.folder().is_relative_to(tmp_path / "home")
+    compiling.folder.cache_clear()
+
+
+@pytest.mark.parametrize(("given", "expected"), [("3", 3), ("0", None), ("many", None)])
+def test_number_of_threads_can_be_set(monkeypatch, given, expected):
+    monkeypatch.setenv("PRIVATE_CONSENSUS_THREADS", given)
+    assert compiling.threads() == expected if expected else compiling.threads() >= 1
