@@ -282,7 +282,7 @@ def test_infinite_values_count_as_huge_and_decide():
     level = Test(kind="level", x="x", series=series, at_most=10.0)
     privacy = pl.DataFrame(schema={"experiment": pl.String})
     verdict = evaluate([level], pl.DataFrame(rows), privacy, name="n")
-    assert [element.state for element in verdict.elements][0] == "confirmed"
+    assert verdict.elements[0].state == "confirmed"
     assert verdict.value > 1e100
 
 

@@ -107,10 +107,29 @@ FIG1 = "experiments/showkatbakhsh_fig1"
         (f"{FIG1}/scales/smoke/axes", {"gamma": [1]}, "axes.gamma: unknown axis"),
         ("figures/showkatbakhsh_fig1/panels/0/experiment", "no", "found 'no', expected one of"),
         ("figures/showkatbakhsh_fig1/panels/0/curves/0/run", "no", "found 'no', expected one of"),
-        ("tables", {"t": {"title": "", "caption": "", "rows": "x", "row_title": "x",
-                          "quantity": "q", "metric": "m", "blocks": [{"label": "", "experiment":
-                          "no", "methods": [{"label": "", "algorithm": "a", "run": "r",
-                          "reading": "resolved"}]}]}}, "tables.t: found 'no', expected one of"),
+        (
+            "tables",
+            {
+                "t": {
+                    "title": "",
+                    "caption": "",
+                    "rows": "x",
+                    "row_title": "x",
+                    "quantity": "q",
+                    "metric": "m",
+                    "blocks": [
+                        {
+                            "label": "",
+                            "experiment": "no",
+                            "methods": [
+                                {"label": "", "algorithm": "a", "run": "r", "reading": "resolved"}
+                            ],
+                        }
+                    ],
+                }
+            },
+            "tables.t: found 'no', expected one of",
+        ),
         ("claims/showkatbakhsh_c01/figure", "no", "c01.figure: found 'no', expected one of"),
         ("claims/showkatbakhsh_c01/headline", "no", "c01.headline: found 'no'"),
         ("claims/showkatbakhsh_c01/variants/released/0/kind", "guess", "kind: .*found 'guess'"),
