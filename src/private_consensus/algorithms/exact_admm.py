@@ -81,10 +81,10 @@ class ExactADMM(ConsensusADMM):
         shape = state.b.shape[:2]
         values = [np.broadcast_to(v, shape[0]) for v in (self.epsilon, self.delta, self.noise)]
         change = np.broadcast_to(self._unit_sensitivity(problem), shape[0])
-        printed, exact = np.empty(shape[0]), np.full(shape[0], np.inf)
+        printed, exact = np.full((2, shape[0]), np.inf)
         for s, (epsilon, delta, noise) in enumerate(zip(*values, strict=True)):
-            printed[s] = total_epsilon(epsilon, delta, t)
             if noise > 0:
+                printed[s] = total_epsilon(epsilon, delta, t)
                 exact[s] = gaussian_epsilon(change[s] / noise * np.sqrt(t), delta)
         totals = {"total_printed": printed, "total_exact": exact}
         return {name: np.broadcast_to(v[:, None], shape) for name, v in totals.items()}

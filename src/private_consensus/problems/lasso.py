@@ -135,8 +135,9 @@ class Lasso(Problem):
 
         A sum over agents, so that K is the error at the origin (paper 002, section VI).
         """
-        with np.errstate(divide="ignore"):
-            return self.squared_error(x) / self.optimum_norm**2
+        with np.errstate(divide="ignore", invalid="ignore"):
+            relative = self.squared_error(x) / self.optimum_norm**2
+        return np.where(self.optimum_norm > 0, relative, np.inf)
 
     metrics = {  # noqa: RUF012
         "normalised_error": normalised_error,

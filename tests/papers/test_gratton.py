@@ -1,0 +1,378 @@
+"""Paper 002: objectives and their minimisers, D-ZOA, DP-ADMM, the control, the audit, bad input."""
+
+import warnings
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy import stats
+from sklearn.linear_model import Lasso as Reference
+
+from private_consensus import networks
+from private_consensus.algorithms.base import stack
+from private_consensus.algorithms.d_zoa import DZOA, spread, total_epsilon
+from private_consensus.algorithms.dp_admm import DPADMM
+from private_consensus.algorithms.exact_admm import ExactADMM
+from private_consensus.algorithms.release_audit import ReleaseAudit, neighbours
+from private_consensus.errors import InvalidInput, OutsideRange
+from private_consensus.privacy import Budget, account, gaussian_epsilon
+from private_consensus.problems import lasso
+from private_consensus.randomness import Streams
+from private_consensus.simulation import Setting, Watch, simulate
+
+AGENTS, EDGES = 5, [(1, 2), (2, 3), (3, 4), (4, 5), (5, 1), (1, 3)]
+BUDGET = Budget(0.95, 1e-3)
+OBJECTIVES = {
+    "A": {"loss": "mean"},
+    "B": {},
+    "C": {"loss": "mean", "normalised": False, "eta": 0.05},
+    "raw responses": {"responses": "raw"},
+}
+
+
+def made(streams, **changes):
+    return lasso.build(streams, AGENTS, **{"records": 20, "dim": 10, **changes})
+
+
+def graph(streams):
+    return networks.build(streams, "edges", AGENTS, edges=EDGES)
+
+
+@pytest.fixture
+def network(streams):
+    return graph(streams)
+
+
+class Seen:
+    """All quantities of a run, by iteration."""
+
+    def __init__(self):
+        self.at: dict[int, dict] = {}
+
+    def __call__(self, t, active, seen):
+        self.at.setdefault(t, {}).update(seen)
+
+
+def last_of(algorithm, problem, network, streams, horizon):
+    seen = Seen()
+    algorithm.run(problem, network, streams, np.array([horizon]), seen)
+    return seen.at[horizon]
+
+
+# --- The problem ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("objective", OBJECTIVES)
+def test_the_reference_minimises_the_sum_of_the_agents_objectives(streams, objective):
+    problem = made(streams, **OBJECTIVES[objective])
+    X = problem.features.reshape(len(streams.runs), -1, problem.dim)
+    y = problem.responses.reshape(len(streams.runs), -1)
+    weight = problem.weight * 2 * y.shape[1]
+    for run in range(4):
+        model = Reference(alpha=problem.penalty * AGENTS / weight, fit_intercept=False, tol=1e-14,
+                          max_iter=10**6)  # fmt: skip
+        expected = model.fit(X[run], y[run]).coef_
+        assert np.allclose(problem.optimum[run], expected, atol=1e-8)
+
+
+def test_objectives_b_and_c_have_the_minimiser_of_33_and_a_has_not(streams):
+    """(33) of the same features: eta = 1 and no 1/N_k."""
+    a, b, c = (made(streams, **OBJECTIVES[name]) for name in "ABC")
+    raw = made(streams, normalised=False)
+    assert np.allclose(c.optimum, raw.optimum, atol=1e-10)
+    distance = np.linalg.norm(a.optimum - b.optimum, axis=-1) / b.optimum_norm
+    assert distance.min() > 0.3
+    assert (np.abs(np.linalg.norm(b.features, axis=-1) - 1) < 1e-12).all()
+
+
+def test_error_is_infinite_where_the_minimiser_is_zero(streams):
+    problem = made(streams, loss="mean", eta=1e3)
+    assert np.array_equal(problem.optimum, np.zeros_like(problem.optimum))
+    x = np.ones((2, len(streams.runs), AGENTS, problem.dim))
+    assert np.isinf(problem.measure("normalised_error", x)).all()
+    assert np.allclose(problem.measure("squared_error", x), AGENTS * problem.dim)
+
+
+@pytest.mark.parametrize("bound", [np.inf, 1.0])
+def test_gradient_by_central_differences(streams, bound):
+    problem = made(streams, gradient_bound=bound)
+    rng = np.random.default_rng(1)
+    x, direction = rng.normal(size=(2, 12, AGENTS, 10))
+
+    def value(at):
+        r = (problem.features @ at[..., None])[..., 0] - problem.responses
+        inner = np.minimum(np.abs(r), bound / 2)
+        loss = inner**2 + 2 * inner * (np.abs(r) - inner)
+        return problem.weight * loss.sum(-1) + problem.penalty * np.abs(at).sum(-1)
+
+    slope = (value(x + 1e-6 * direction) - value(x - 1e-6 * direction)) / 2e-6
+    assert np.allclose(slope, (problem.gradient(x) * direction).sum(-1), rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("bound", [np.inf, 1.0])
+def test_proximal_point_satisfies_its_optimality_condition(streams, bound):
+    problem = made(streams, gradient_bound=bound)
+    rng = np.random.default_rng(2)
+    linear, centre = rng.normal(size=(2, 1, 12, AGENTS, 10))
+    penalty = np.full((1, 1, AGENTS, 1), 24.0)
+    x = problem.proximal(linear, penalty, centre, np.zeros_like(centre))
+    slope = problem.smooth_gradient(x) + linear + penalty * (x - centre)
+    moving = x != 0
+    assert np.abs(slope + problem.penalty * np.sign(x))[moving].max() < 1e-9
+    assert (np.abs(slope[~moving]) <= problem.penalty + 1e-9).all()
+
+
+def test_no_record_of_hubers_loss_pulls_harder_than_the_bound(streams):
+    """And squared loss, which the paper bounds by c_1 = 1, does."""
+    bounded, squared = made(streams, gradient_bound=1.0), made(streams)
+    r = np.einsum("rkjp,rp->rkj", squared.features, squared.optimum) - squared.responses
+    assert (np.abs(2 * r) > 1).mean() > 0.05
+    assert bounded.record_gradient_change == pytest.approx(2.0)
+    assert np.isinf(squared.record_gradient_change)
+
+
+# --- Exact ADMM, D-ZOA ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("objective", ["B", "C"])
+def test_admm_without_noise_reaches_the_reference(streams, network, objective):
+    problem = made(streams, **OBJECTIVES[objective])
+    last = last_of(ExactADMM(calibration="none"), problem, network, streams, 1500)
+    assert problem.measure("normalised_error", last["released"]).max() < 1e-8
+
+
+def test_printed_objective_is_far_from_converged_after_200_iterations(streams, network):
+    """The reason for objective B: no noise at all, and yet."""
+    error = {}
+    for name in "AB":
+        problem = made(streams, **OBJECTIVES[name])
+        last = last_of(ExactADMM(calibration="none"), problem, network, streams, 200)
+        error[name] = np.median(problem.measure("normalised_error", last["released"]))
+    assert error["A"] > 0.05 > 1e-4 > error["B"]
+
+
+def test_27_and_its_solution_for_the_step_are_inverse(streams, network):
+    problem = made(streams)
+    calibrated = DZOA().calibrate(BUDGET, problem, network, 1)
+    length = calibrated.step_length(problem, network)
+    alpha_R = length * calibrated.L * np.sqrt(10 * np.log(20))
+    S = spread(100, 10)
+    bracket = 0.5 * alpha_R**2 / np.log(20) * S - 4 * problem.optimum_norm[:, None] ** 2 / 100
+    sizes = network.degrees + 1
+    level = np.sqrt(2.1 * 30 * 10 * np.log(1.25 / BUDGET.delta))
+    assert np.allclose(1.0 / (4 * sizes * 20) * level / np.sqrt(bracket), BUDGET.epsilon)
+
+
+def test_one_inner_loop_has_the_mean_of_the_exact_update(streams, network):
+    """L = 1 and next to no penalty: unbiased (Lemma 1); at kinks smoothing leaves a small bias."""
+    many = Streams(streams.root, tuple(range(600)), streams.groups)
+    problem = made(Streams(streams.root, (0,), streams.groups), eta=1e-9)
+    wide = replace(
+        problem,
+        features=np.repeat(problem.features, 600, 0),
+        responses=np.repeat(problem.responses, 600, 0),
+    )
+    calibrated = DZOA().calibrate(BUDGET, problem, network, 1)
+    noisy = last_of(calibrated, wide, network, many, 1)["released"][0]
+    exact = last_of(ExactADMM(calibration="none"), problem, network, many.with_groups(), 1)
+    off = noisy.mean(0) - exact["released"][0, 0]
+    error = noisy.std(0) / np.sqrt(600)
+    assert (np.abs(off) < 5 * error + 2e-3).all()
+
+
+@pytest.mark.parametrize("quantity", ["mean", "variance"])
+def test_engines_agree_on_whole_trials(quantity, streams):
+    """The same data, draws of their own, fewer inner steps: errors with one mean and variance."""
+    watch = Watch((("released", "normalised_error"),))
+    found = {}
+    for engine in ("compiled", "plain"):
+        settings = [Setting(DZOA(engine=engine, T=30, L=4.0), BUDGET, 15)]
+        groups = {"data": "d", "noise": engine}
+        records = simulate(settings, lambda s: (made(s), graph(s)), root=1, groups=groups, runs=40,
+                           watch=watch, block=40)  # fmt: skip
+        found[engine] = np.log(records.values[0][15, "released", "normalised_error"])
+    difference = found["compiled"] - found["plain"]
+    if quantity == "mean":
+        assert abs(difference.mean()) < 4 * difference.std() / np.sqrt(40)
+    else:
+        assert stats.levene(found["compiled"], found["plain"]).pvalue > 0.001
+
+
+def test_settings_share_draws_and_do_not_change_each_other(streams, network):
+    problem = made(streams)
+    settings = [DZOA(L=L, T=20).calibrate(BUDGET, problem, network, 3) for L in (1.0, 2.0)]
+    seen = Seen()
+    stack(settings).run(problem, network, streams, np.array([3, 3]), seen)
+    alone = last_of(settings[1], problem, network, streams, 3)["released"]
+    assert alone[0].tobytes() == seen.at[3]["released"][1].tobytes()
+
+
+def test_divergence_is_counted(streams):
+    watch = Watch((("released", "normalised_error"),))
+    settings = [Setting(DZOA(L=L, T=50), BUDGET, 30) for L in (0.01, 1.0)]
+    wild, tame = simulate(settings, lambda s: (made(s), graph(s)), root=1, groups={}, runs=4,
+                          watch=watch, block=4, divergence="record").values  # fmt: skip
+    assert np.isinf(wild[30, "released", "normalised_error"]).all()
+    assert np.isfinite(tame[30, "released", "normalised_error"]).all()
+
+
+# --- DP-ADMM --------------------------------------------------------------------------------------
+
+
+def test_dp_admm_without_noise_reaches_the_reference(streams, network):
+    problem = made(streams)
+    last = last_of(DPADMM(rho=3.0, eta_0=0.3), problem, network, streams, 4000)
+    assert problem.measure("normalised_error", last["released"]).max() < 1e-3
+
+
+def test_dp_admm_repeats_the_published_step(streams, network):
+    problem = made(streams)
+    algorithm = DPADMM(rho=2.0, eta_0=0.5).calibrate(BUDGET, problem, network, 2)
+    units = algorithm.draws(problem, streams)
+    first, second = next(units), next(units)
+    found = last_of(algorithm, problem, network, streams, 2)["released"][0]
+    w = gamma = noisy = np.zeros((12, AGENTS, 10))
+    for t, unit in ((1, first), (2, second)):
+        inverse = np.sqrt(t) / 0.5
+        exact = (2.0 * w + gamma + noisy * inverse - problem.gradient(noisy)) / (2.0 + inverse)
+        s = 2 * np.sqrt(2 * np.log(1.25 / 1e-3)) / (20 * 0.95 * (2.0 + inverse))
+        noisy = exact + s * unit
+        w = noisy.mean(1, keepdims=True) - gamma.mean(1, keepdims=True) / 2.0
+        gamma = gamma - 2.0 * (noisy - w)
+    assert np.allclose(found, noisy)
+
+
+# --- Privacy --------------------------------------------------------------------------------------
+
+
+def test_d_zoa_has_no_guarantee_and_the_total_is_claimed(streams, network):
+    problem = made(streams)
+    algorithm = DZOA().calibrate(BUDGET, problem, network, 200)
+    guarantee = account(algorithm.releases(problem, network, 200), BUDGET.delta)
+    assert np.isinf(guarantee.epsilon) and not guarantee.proven
+    [(_, claimed)] = algorithm.statements(BUDGET, problem, network, 200)
+    assert claimed == pytest.approx(total_epsilon(0.95, 1e-3, 200))
+    assert algorithm.epsilon_by_formula(1e-3, problem, network, 200) == pytest.approx(claimed)
+
+
+@pytest.mark.parametrize(("bound", "proven"), [(np.inf, False), (1.0, True)])
+def test_the_honest_option_spends_exactly_the_total(streams, network, bound, proven):
+    problem = made(streams, loss="mean", gradient_bound=bound)
+    algorithm = ExactADMM(calibration="gaussian_dp").calibrate(BUDGET, problem, network, 200)
+    guarantee = account(algorithm.releases(problem, network, 200), BUDGET.delta)
+    assert guarantee.epsilon == pytest.approx(total_epsilon(0.95, 1e-3, 200), rel=1e-6)
+    assert guarantee.proven == proven
+
+
+def test_sensitivity_24_bounds_what_a_record_can_do(streams):
+    """Random replacements of a record under Huber's loss, mean over records."""
+    problem = made(streams, loss="mean", gradient_bound=1.0)
+    rng = np.random.default_rng(5)
+    curvature = np.full((1, 1, AGENTS, 1), 24.0)
+    linear = rng.normal(size=(1, 12, AGENTS, 10))
+    zero = np.zeros_like(linear)
+    before = problem.proximal(linear, curvature, zero, zero)
+    features, responses = problem.features.copy(), problem.responses.copy()
+    x = rng.normal(size=(12, AGENTS, 10))
+    features[:, :, 0] = x / np.linalg.norm(x, axis=-1, keepdims=True)
+    responses[:, :, 0] = 100 * rng.choice([-1, 1], size=(12, AGENTS))
+    changed = replace(problem, features=features, responses=responses)
+    moved = np.linalg.norm(changed.proximal(linear, curvature, zero, zero) - before, axis=-1)
+    assert moved.max() <= 1.0 / (12.0 * 20)  # c_1 / (rho |N_k| N_k), rho |N_k| = 12
+    assert moved.max() > 0.3 / (12.0 * 20)
+
+
+@pytest.mark.parametrize(("epsilon", "exceeds"), [(0.95, True), (0.15, False)])
+def test_29_is_below_the_exact_total_at_epsilon_near_one(streams, network, epsilon, exceeds):
+    """E2.5: even for Gaussian noise that is really added."""
+    problem = made(streams, loss="mean", gradient_bound=1.0)
+    budget = Budget(epsilon, 1e-3)
+    algorithm = ExactADMM().calibrate(budget, problem, network, 200)
+    exact = account(algorithm.releases(problem, network, 200), 1e-3).epsilon
+    mu = epsilon / np.sqrt(2.1 * np.log(1250)) * np.sqrt(200)
+    assert exact == pytest.approx(gaussian_epsilon(mu, 1e-3), rel=1e-6)
+    assert (exact > total_epsilon(epsilon, 1e-3, 200)) == exceeds
+
+
+# --- The audit ------------------------------------------------------------------------------------
+
+
+def audited(streams, network, **changes):
+    problem = made(streams, loss="mean", eta=0.05)
+    few = Streams(streams.root, (0, 1), streams.groups)
+    problem = replace(problem, features=problem.features[:2], responses=problem.responses[:2])
+    algorithm = ReleaseAudit(replicates=4000, **changes)
+    calibrated = algorithm.calibrate(Budget(0.15, 1e-3), problem, network, 1)
+    return last_of(calibrated, problem, network, few, 1)
+
+
+def test_the_audit_refutes_the_claim_and_spares_the_gaussian_mechanism(streams, network):
+    zoa = audited(streams, network)
+    gaussian = audited(streams, network, mechanism="gaussian")
+    assert (zoa["epsilon_bound"] > 0.15).all()
+    assert (gaussian["epsilon_bound"] <= 0.15).all()
+    assert np.allclose(gaussian["deviation_ratio"], 1.0, atol=0.03)
+
+
+def test_neighbours_keep_to_all_assumptions(streams):
+    problem = made(streams, loss="mean", eta=0.05)
+    for run in range(4):
+        scene = neighbours(problem, run, 32.0, 1.0)
+        moved = np.linalg.norm(scene.minimisers[0] - scene.minimisers[1])
+        assert 0 < moved <= 1.0 / (16.0 * 20)  # (24) with rho |N_k| = 16
+        assert np.allclose(scene.minimisers.mean(0), problem.optimum[run], atol=2e-3)
+
+
+# --- Bad input ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("algorithm", [DZOA(), DPADMM(), ExactADMM()])
+@pytest.mark.parametrize(
+    ("budget", "key"),
+    [(Budget(1.5, 1e-3), "budget.epsilon"), (Budget(np.inf, 1e-3), "budget.epsilon"),
+     (Budget(0.5, 0.0), "budget.delta")],
+)  # fmt: skip
+def test_budgets_that_theorem_1_does_not_cover(streams, network, algorithm, budget, key):
+    with pytest.raises(InvalidInput, match=key):
+        algorithm.calibrate(budget, made(streams), network, 10)
+
+
+def test_a_fixed_step_may_belong_to_no_epsilon(streams, network):
+    problem = made(streams)
+    long = DZOA(alpha_R=5.0).calibrate(BUDGET, problem, network, 10)
+    assert 0 < long.epsilon_by_formula(1e-3, problem, network, 10) < np.inf
+    with pytest.raises(InvalidInput, match=r"bracket of \(27\) is negative"):
+        DZOA(alpha_R=1e-3).calibrate(BUDGET, problem, network, 10)
+
+
+def test_a_disconnected_graph_is_refused(streams):
+    with pytest.raises(InvalidInput, match="disconnected"):
+        networks.build(streams, "edges", AGENTS, edges=[(1, 2), (3, 4), (4, 5)])
+
+
+def test_too_few_samples_are_warned_of():
+    with pytest.warns(OutsideRange, match="central limit theorem"):
+        DZOA(J=29)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        DZOA(J=30)
+
+
+@pytest.mark.parametrize(
+    ("build", "key"),
+    [
+        (lambda s: made(s, loss="median"), "problem.loss"),
+        (lambda s: made(s, responses="none"), "problem.responses"),
+        (lambda s: made(s, records=0), "problem.records"),
+        (lambda s: made(s, eta=0.0), "problem.eta"),
+        (lambda s: made(s, noise_variance=-1.0), "problem.noise_variance"),
+        (lambda s: DZOA(engine="fast"), "algorithm.engine"),
+        (lambda s: DZOA(L=0.0), "algorithm.L"),
+        (lambda s: ExactADMM(calibration="guess"), "algorithm.calibration"),
+        (lambda s: DPADMM(eta_0=-1.0), "algorithm.eta_0"),
+        (lambda s: ReleaseAudit(mechanism="none"), "algorithm.mechanism"),
+    ],
+)
+def test_bad_settings_are_named(streams, build, key):
+    with pytest.raises(InvalidInput, match=key):
+        build(streams)
