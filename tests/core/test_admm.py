@@ -2,7 +2,6 @@
 
 import warnings
 from dataclasses import replace
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -11,6 +10,7 @@ from hypothesis import strategies as st
 from scipy.optimize import minimize
 from scipy.stats import gamma, kstest, laplace, norm
 
+from observed import logistic_rows, run
 from private_consensus import networks
 from private_consensus.algorithms import load
 from private_consensus.algorithms.admm import ADMM, minimiser_change
@@ -38,17 +38,11 @@ GRAPHS = {
 }
 
 
-def rows(count=900, dim=DIM, seed=0):
-    rng = np.random.default_rng(seed)
-    features = np.abs(rng.normal(size=(count, dim)))
-    features /= np.linalg.norm(features, axis=1, keepdims=True)
-    labels = np.where(rng.random(count) < 1 / (1 + np.exp(-4 * features[:, 0] + 1)), 1, -1)
-    return SimpleNamespace(features=features, labels=labels.astype(np.int8))
-
-
 def build_problem(streams, **changes):
     parameters = {"records": 50, "ridge": 1.0, "weight": "mean", "partition": "per_run"} | changes
-    return logistic_regression.build(streams, AGENTS, prepared=rows(), **parameters)
+    return logistic_regression.build(
+        streams, AGENTS, prepared=logistic_rows(900, DIM), **parameters
+    )
 
 
 @pytest.fixture
@@ -59,20 +53,6 @@ def problem(streams):
 @pytest.fixture
 def network(streams):
     return networks.build(streams, "erdos_renyi", AGENTS, probability=0.5, weights="metropolis")
-
-
-class Seen:
-    def __init__(self):
-        self.at: dict[int, dict] = {}
-
-    def __call__(self, t, active, seen):
-        self.at.setdefault(t, {}).update(seen)
-
-
-def run(algorithm, problem, network, streams, horizon) -> dict[int, dict]:
-    seen = Seen()
-    algorithm.run(problem, network, streams, np.array([horizon]), seen)
-    return seen.at
 
 
 def pooled_optimum(problem, index):

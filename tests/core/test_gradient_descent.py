@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import kstest, norm
 
+from observed import run
 from private_consensus import networks
 from private_consensus.algorithms import gradient_descent as gd
 from private_consensus.algorithms.base import stack
@@ -30,29 +31,13 @@ def network(streams):
     return networks.build(streams, "erdos_renyi", AGENTS, probability=0.6)
 
 
-class Seen:
-    """All quantities of a run, by iteration."""
-
-    def __init__(self):
-        self.at: dict[int, dict] = {}
-
-    def __call__(self, t, active, seen):
-        self.at.setdefault(t, {}).update(seen)
-
-
-def run(algorithm, problem, network, streams, horizon) -> Seen:
-    seen = Seen()
-    algorithm.run(problem, network, streams, np.array([horizon]), seen)
-    return seen
-
-
 def test_without_noise_the_agents_agree_on_the_mean_of_all_records(problem, network, streams):
-    last = run(GradientDescent(), problem, network, streams, 2000).at[2000]
+    last = run(GradientDescent(), problem, network, streams, 2000)[2000]
     assert problem.measure("normalised_error", last["consensus"]).max() < 1e-6
     # Consensus stops at a relative change of 1e-9, a disagreement of 1e-9 * 5 / (1 - rate) at most.
     rate = networks.second_eigenvalue(network.mixing)
     assert (problem.measure("consensus_error", last["consensus"]) < (5e-9 / (1 - rate)) ** 2).all()
-    halfway = run(GradientDescent(), problem, network, streams, 1000).at[1000]
+    halfway = run(GradientDescent(), problem, network, streams, 1000)[1000]
     ratio = problem.measure("consensus_error", halfway["internal"]) / problem.measure(
         "consensus_error", last["internal"]
     )
@@ -64,7 +49,7 @@ def test_error_of_the_mean_is_the_weighted_sum_of_the_noises(problem, network, s
     horizon, noise = 30, 0.05
     algorithm = GradientDescent(noise=noise)
     wide = replace(problem, box=1e6)
-    last = run(algorithm, wide, network, streams, horizon).at[horizon]["internal"]
+    last = run(algorithm, wide, network, streams, horizon)[horizon]["internal"]
     units = algorithm.draws(wide, streams)
     total = sum(
         t * noise / wide.records * t**-0.75 * next(units).mean(1) for t in range(1, horizon)
@@ -82,7 +67,7 @@ def test_expected_error_agrees_with_the_closed_form_and_a_tenth_more_noise_does_
     expected = DIM / AGENTS * (t**2 * (noise / 40) ** 2 * t**-1.5).sum() / horizon**2
 
     def z_score(scale):
-        last = run(GradientDescent(noise=scale), problem, network, many, horizon).at[horizon]
+        last = run(GradientDescent(noise=scale), problem, network, many, horizon)[horizon]
         error = ((last["consensus"][0].mean(1) - problem.target) ** 2).sum(-1)
         return (error.mean() - expected) / (error.std(ddof=1) / np.sqrt(len(error)))
 
@@ -92,7 +77,7 @@ def test_expected_error_agrees_with_the_closed_form_and_a_tenth_more_noise_does_
 
 def test_first_step_lands_on_the_agents_own_mean(problem, network, streams):
     """eta_1 = 1/N_i: hence the printed error is exactly zero at T = 1, whatever the noise."""
-    first = run(GradientDescent(noise=3.0), problem, network, streams, 1).at[1]
+    first = run(GradientDescent(noise=3.0), problem, network, streams, 1)[1]
     assert np.allclose(first["internal"][0], problem.means, atol=1e-12)
 
 
@@ -101,7 +86,7 @@ def test_noise_scale_is_right_both_ways(streams):
     problem = mean_estimation.build(many, AGENTS, records=40, dim=DIM, box=5.0)
     network = networks.build(many, "ring", AGENTS)
     algorithm = GradientDescent().calibrate(BUDGET, problem, network, 50)
-    at = run(algorithm, problem, network, many, 20).at
+    at = run(algorithm, problem, network, many, 20)
     for t in (1, 7, 20):
         kappa = gd.theorem_1_allowance(4.0, 1e-3) / (2 * 5.0 * np.sqrt(DIM)) ** 2
         scale = np.sqrt(2 / kappa * np.sqrt(50) / t**1.5) / problem.records
@@ -162,9 +147,9 @@ def test_literal_stage_two_gives_the_means_away_and_the_repaired_one_does_not(
 ):
     noisy = GradientDescent().calibrate(BUDGET, problem, network, 25)
     literal = replace(noisy, stage_two="literal")
-    found = run(literal, problem, network, streams, 25).at[25]["reconstruction"]
+    found = run(literal, problem, network, streams, 25)[25]["reconstruction"]
     assert found.max() < 1e-12
-    missed = run(noisy, problem, network, streams, 25).at[25]["reconstruction"]
+    missed = run(noisy, problem, network, streams, 25)[25]["reconstruction"]
     assert missed.min() > 0.05
     assert np.isinf(account(literal.releases(problem, network, 25), BUDGET.delta).epsilon)
 
@@ -174,7 +159,7 @@ def test_the_attack_uses_messages_only(problem, network, streams):
     algorithm = replace(
         GradientDescent().calibrate(BUDGET, problem, network, 9), stage_two="literal"
     )
-    at = run(algorithm, problem, network, streams, 9).at
+    at = run(algorithm, problem, network, streams, 9)
     public_z = problem.project(network.mix(at[8]["released"]))
     first_of_stage_two = at[9]["internal"]
     found = gd.reconstruct_descent_target(first_of_stage_two, public_z, 9)
@@ -195,7 +180,7 @@ def test_a_batch_of_settings_equals_the_settings_one_by_one(problem, network, st
 
     stack(settings).run(problem, network, streams, np.array(horizons), keep)
     for index, (algorithm, horizon) in enumerate(zip(settings, horizons, strict=True)):
-        alone = run(algorithm, problem, network, streams, horizon).at[horizon]
+        alone = run(algorithm, problem, network, streams, horizon)[horizon]
         for quantity, values in alone.items():
             assert np.array_equal(seen[index, horizon][quantity], values[0]), quantity
         assert (index, horizon + 1) not in seen
@@ -212,7 +197,7 @@ def reference_step(y, means, records, box, mixing, scale, unit, t):
 
 def test_the_batched_algorithm_equals_a_loop_over_runs_and_agents(problem, network, streams):
     algorithm = GradientDescent().calibrate(Budget(0.3, 1e-3), problem, network, 8)
-    released = run(algorithm, problem, network, streams, 8).at[8]["released"][0]
+    released = run(algorithm, problem, network, streams, 8)[8]["released"][0]
     units = algorithm.draws(problem, streams)
     y = np.zeros_like(problem.means)
     for t in range(1, 9):

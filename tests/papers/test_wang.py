@@ -9,6 +9,7 @@ import polars as pl
 import pytest
 from scipy.stats import kstest, laplace, norm, uniform
 
+from observed import run
 from private_consensus import networks, plotting
 from private_consensus.algorithms.base import stack
 from private_consensus.algorithms.dp_ci import DPCI, coupling
@@ -53,22 +54,6 @@ def network(streams):
 def plan():
     config = {**read_yaml(CONFIG / "config.yaml"), "papers": ["wang"], "scale": "smoke"}
     return planning.load(config, CONFIG)
-
-
-class Seen:
-    """All quantities of a run, by iteration."""
-
-    def __init__(self):
-        self.at: dict[int, dict] = {}
-
-    def __call__(self, t, active, seen):
-        self.at.setdefault(t, {}).update(seen)
-
-
-def run(algorithm, problem, network, streams, horizon) -> Seen:
-    seen = Seen()
-    algorithm.run(problem, network, streams, np.array([horizon]), seen)
-    return seen
 
 
 # --- Observations ---------------------------------------------------------------------------------
@@ -174,7 +159,7 @@ def test_the_batched_algorithm_equals_a_loop_over_runs_and_agents(streams, graph
         network = networks.build(streams, graph, 7, **options)
         problem = observation.build(streams, 7, **observation.EXAMPLE)
     algorithm = DPCI(**schedule).calibrate(Budget(1.0), problem, network, 9)
-    last = run(algorithm, problem, network, streams, 9).at[9]
+    last = run(algorithm, problem, network, streams, 9)[9]
     graphs = np.broadcast_to(network.adjacency, (12, *network.adjacency.shape[-2:]))
     for place in (0, 5, 11):
         x, sent = reference(algorithm, problem, graphs[place], streams, 9, place)
@@ -186,7 +171,7 @@ def test_agents_with_several_rows_follow_the_same_equation(streams):
     problem = observation.build(streams, 3, **TWO_ROWS)
     network = networks.build(streams, "path", 3)
     algorithm = DPCI(gamma=0.8).calibrate(Budget(2.0), problem, network, 6)
-    last = run(algorithm, problem, network, streams, 6).at[6]["internal"]
+    last = run(algorithm, problem, network, streams, 6)[6]["internal"]
     x, _ = reference(algorithm, problem, network.adjacency, streams, 6, 3)
     assert np.allclose(last[0, 3], x, rtol=1e-11, atol=1e-11)
 
@@ -194,7 +179,7 @@ def test_agents_with_several_rows_follow_the_same_equation(streams):
 def test_without_any_noise_the_agents_find_the_parameter(streams, network):
     exact = observation.build(streams, 5, **{**observation.EXAMPLE, "noise": 0.0})
     silent = DPCI(gamma=0.6).calibrate(Budget(np.inf), exact, network, 3000)
-    at = run(silent, exact, network, streams, 3000).at
+    at = run(silent, exact, network, streams, 3000)
     assert exact.squared_error(at[3000]["internal"]).max() < 1e-12
     assert at[3000]["internal"] == pytest.approx(at[3000]["released"])
     assert np.isinf(account(silent.releases(exact, network, 9), 0.0).epsilon)
@@ -202,7 +187,7 @@ def test_without_any_noise_the_agents_find_the_parameter(streams, network):
 
 def test_measurement_noise_alone_does_not_prevent_convergence(problem, network, streams):
     silent = DPCI(**SIMULATION).calibrate(Budget(np.inf), problem, network, 3000)
-    at = run(silent, problem, network, streams, 3000).at
+    at = run(silent, problem, network, streams, 3000)
     errors = [problem.squared_error(at[t]["internal"]).mean() for t in (30, 300, 3000)]
     assert errors[0] > 5 * errors[1] > 25 * errors[2]
 
@@ -221,7 +206,7 @@ def test_a_batch_of_settings_equals_the_settings_one_by_one(problem, network, st
 
         stack(settings).run(problem, network, streams, np.array(horizons), keep)
         for index, (algorithm, horizon) in enumerate(zip(settings, horizons, strict=True)):
-            alone = run(algorithm, problem, network, streams, horizon).at[horizon]
+            alone = run(algorithm, problem, network, streams, horizon)[horizon]
             for quantity, values in alone.items():
                 batched = seen[index, horizon][quantity]
                 assert np.allclose(batched, values[0], rtol=1e-12, atol=0), quantity
@@ -269,7 +254,7 @@ def test_noise_of_the_simulation_is_the_printed_one(problem, network, options, e
 def test_noise_scale_is_right_both_ways(problem, network, streams):
     many = Streams(streams.root, tuple(range(300)), streams.groups)
     algorithm = DPCI(**SIMULATION).calibrate(Budget(0.8), problem, network, 20)
-    at = run(algorithm, problem, network, many, 20).at
+    at = run(algorithm, problem, network, many, 20)
     sent = algorithm.start(problem, network, many, 1).sent - problem.initial
     drawn = {0: sent} | {t: at[t]["released"] - at[t]["internal"] for t in (1, 7, 20)}
     for t, noise in drawn.items():
@@ -292,7 +277,7 @@ def test_one_changed_measurement_reaches_one_message_by_the_stated_sensitivity(
 ):
     """Given the messages sent before, x(t) differs at one t only, by alpha(t-1) delta S(H)."""
     algorithm = DPCI(hmax="time_varying").calibrate(Budget(0.5), problem, network, 12)
-    at = run(algorithm, problem, network, streams, 12).at
+    at = run(algorithm, problem, network, streams, 12)
     draws = list(zip(range(12), algorithm.draws(problem, streams), strict=False))
     changed_at = 4
     agent = int(problem.row_norm(changed_at).argmax())
@@ -388,7 +373,7 @@ def test_moments_are_the_sum_over_all_noises_that_went_in(problem, network, stre
         measured = after @ H * algorithm.step_size(t)
         covariance += 2 * private @ private.T + 0.4**2 / 12 * measured @ measured.T
     mean = reduce(np.matmul, factors[::-1]) @ (problem.initial - problem.theta).ravel()
-    last = run(algorithm, problem, network, streams, horizon).at[horizon]
+    last = run(algorithm, problem, network, streams, horizon)[horizon]
     assert np.allclose(last["mean"][0, 0].ravel() - np.tile(problem.theta, 5), mean)
     assert last["squared_error"][0, 0] == pytest.approx((np.trace(covariance) + mean @ mean) / 5)
     centring = np.kron(np.eye(5) - 0.2, np.eye(2))
@@ -447,7 +432,7 @@ def test_moments_need_no_random_number_and_run_once(plan, problem, network, stre
     assert runs["run"].unique().to_list() == [0]
     other = Streams(99, (5, 6), {})
     algorithm = DPCIMoments(**DAMPED, noise=1.0)
-    first, second = (run(algorithm, problem, network, s, 9).at[9] for s in (streams, other))
+    first, second = (run(algorithm, problem, network, s, 9)[9] for s in (streams, other))
     assert all(np.array_equal(first[key], second[key]) for key in first)
 
 
@@ -472,7 +457,7 @@ def test_constants_of_the_theorems(problem, network):
 
 def test_the_bound_of_theorem_4_16_is_the_printed_sum(problem, network, streams):
     algorithm = DPCIMoments(**DAMPED, noise=1.0)
-    last = run(algorithm, problem, network, streams, 50).at[50]
+    last = run(algorithm, problem, network, streams, 50)[50]
     k = constants_of(problem, network, 50)
     noise = 2 * 5 * 2 * 0.2**2 * 3.0**2
     printed = (

@@ -2,7 +2,6 @@
 
 from dataclasses import replace
 from pathlib import Path
-from types import SimpleNamespace
 
 import numpy as np
 import polars as pl
@@ -12,6 +11,7 @@ from hypothesis import strategies as st
 from scipy.integrate import quad
 from scipy.stats import kstest, laplace, norm
 
+from observed import logistic_rows, run
 from private_consensus import aggregation, networks
 from private_consensus.algorithms import load
 from private_consensus.algorithms.coordinate_descent import CoordinateDescent
@@ -38,17 +38,11 @@ FREE = Budget(np.inf, 0.0)
 NOISE = {"noise": 1.0, "growth": 1.02, "calibration": "given"}
 
 
-def rows(count=1200, dim=DIM, seed=0):
-    rng = np.random.default_rng(seed)
-    features = np.abs(rng.normal(size=(count, dim)))
-    features /= np.linalg.norm(features, axis=1, keepdims=True)
-    labels = np.where(rng.random(count) < 1 / (1 + np.exp(-4 * features[:, 0] + 1)), 1, -1)
-    return SimpleNamespace(features=features, labels=labels.astype(np.int8))
-
-
 def build_problem(streams, agents=AGENTS, **changes):
     parameters = {"records": 50, "ridge": 1.0, "weight": "mean", "partition": "per_run"} | changes
-    return logistic_regression.build(streams, agents, prepared=rows(), **parameters)
+    return logistic_regression.build(
+        streams, agents, prepared=logistic_rows(1200, DIM), **parameters
+    )
 
 
 @pytest.fixture
@@ -59,20 +53,6 @@ def problem(streams):
 @pytest.fixture
 def network(streams):
     return networks.build(streams, "random_edges", AGENTS, edges=8, weights="metropolis")
-
-
-class Seen:
-    def __init__(self):
-        self.at: dict[int, dict] = {}
-
-    def __call__(self, t, active, seen):
-        self.at.setdefault(t, {}).update(seen)
-
-
-def run(algorithm, problem, network, streams, horizon) -> dict[int, dict]:
-    seen = Seen()
-    algorithm.run(problem, network, streams, np.array([horizon]), seen)
-    return seen.at
 
 
 # The loss of one output.

@@ -1,0 +1,29 @@
+"""A run watched from outside: every quantity that an algorithm shows, by iteration."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import numpy as np
+
+
+def run(algorithm, problem, network, streams, horizon: int) -> dict[int, dict]:
+    """What one setting shows: iteration to quantity to values ``[1, runs, ...]``."""
+    at: dict[int, dict] = {}
+    algorithm.run(
+        problem,
+        network,
+        streams,
+        np.array([horizon]),
+        lambda t, active, seen: at.setdefault(t, {}).update(seen),
+    )
+    return at
+
+
+def logistic_rows(count: int, dim: int, seed: int = 0) -> SimpleNamespace:
+    """Made rows of norm one, no coordinate negative, whose labels follow the first."""
+    rng = np.random.default_rng(seed)
+    features = np.abs(rng.normal(size=(count, dim)))
+    features /= np.linalg.norm(features, axis=1, keepdims=True)
+    labels = np.where(rng.random(count) < 1 / (1 + np.exp(-4 * features[:, 0] + 1)), 1, -1)
+    return SimpleNamespace(features=features, labels=labels.astype(np.int8))
