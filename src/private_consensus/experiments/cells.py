@@ -70,9 +70,9 @@ def with_tuned(specification: Mapping[str, Any], grids: pl.DataFrame | None) -> 
     for axis, value in specification["columns"].items():
         if axis in kept.columns and axis not in tuned["over"]:
             kept = kept.filter(pl.col(axis) == value)
-    if tuned["criterion"] == "last":
-        kept = kept.filter(pl.col("t") == kept["t"].max())
     require(kept.height > 0, "tuned", specification["columns"], "that point in the grid's runs")
+    if tuned["criterion"] == "last":
+        kept = kept.filter(pl.col("t") == pl.col("t").max())
     means = kept.group_by(*tuned["over"]).agg(pl.col("value").mean())
     best = means.sort("value", *tuned["over"], nulls_last=True).row(0, named=True)
     found = copy.deepcopy({k: v for k, v in specification.items() if k != "tuned"})
