@@ -158,7 +158,10 @@ def _on_axis(points: pl.DataFrame, panel) -> tuple[pl.DataFrame, tuple[float, fl
     place = pl.when(y < floor).then(pl.lit("below the axis"))
     drawn = points.with_columns(
         place=place.when(y > ceiling).then(pl.lit("above the axis")).otherwise(pl.col("place")),
-        **{end: pl.col(end).clip(floor, ceiling) for end in ("y", "low", "high")},
+        y=y.clip(floor, ceiling),
+        # A point that is off the axis has no band there.
+        low=pl.when(y > ceiling).then(ceiling).otherwise(pl.col("low").clip(floor, ceiling)),
+        high=pl.col("high").clip(floor, ceiling),
     )
     return drawn, (floor, ceiling)
 
