@@ -109,5 +109,6 @@ def test_many_points_are_a_line_without_dots(count, dotted):
 def test_infinite_values_lie_on_the_upper_end_and_say_so(domain):
     points = values_of(drawn(numbers([1e-2, float("inf"), 1e-3]), y_domain=domain))
     assert [p["place"] for p in points] == ["on the axis", "above the axis", "on the axis"]
+    assert points[1]["exact"] is None
     top = domain[1] if domain else 1.2 * 1.1e-2
     assert points[1]["y"] == pytest.approx(top)

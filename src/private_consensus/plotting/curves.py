@@ -144,9 +144,9 @@ def _on_axis(points: pl.DataFrame, panel) -> tuple[pl.DataFrame, tuple[float, fl
     Values of zero or below the axis lie on its lower end, infinite ones and those above on its
     upper end.
     """
-    points = _thinned(points).with_columns(exact=pl.col("y"), place=pl.lit("on the axis"))
+    points = _thinned(points).with_columns(exact=_finite("y"), place=pl.lit("on the axis"))
     if not panel["log_y"]:
-        return points, None
+        return points.with_columns(_finite(end).alias(end) for end in ("y", "low", "high")), None
     if panel["y_domain"]:
         floor = panel["y_domain"][0]
     else:
@@ -164,6 +164,12 @@ def _on_axis(points: pl.DataFrame, panel) -> tuple[pl.DataFrame, tuple[float, fl
         high=pl.col("high").clip(floor, ceiling),
     )
     return drawn, (floor, ceiling)
+
+
+def _finite(column: str) -> pl.Expr:
+    """The column where it is finite, else nothing: a specification cannot hold infinity."""
+    value = pl.col(column).cast(float)
+    return pl.when(value.is_finite()).then(value)
 
 
 def _ceiling(points: pl.DataFrame, floor: float) -> float:
