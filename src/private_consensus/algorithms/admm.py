@@ -20,17 +20,20 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
+from scipy.optimize import brentq
 
 from ..errors import OutsideRange, require
-from ..privacy import Relation, Release
+from ..privacy import CONVERSIONS, Relation, Release, zcdp_epsilon, zcdp_rho
 from .base import FOR_CALIBRATION, column
 from .noise import LAWS, Draw, Perturbed, initial, printed_change, shown_losses
 
 JACOBIANS = ("paper", "tight")
+NOISES = (1e-15, 1e20)
+"""Scales of noise between which a budget in zCDP is looked for."""
 
 
 class State(NamedTuple):
@@ -70,6 +73,9 @@ class ADMM(Perturbed):
         Penalties are multiplied by it in every iteration.
     spread : float
         Standard deviation of the coordinates of :math:`x_i^0`; 0 starts at the origin.
+    rho_conversion : {"shortcut", "safe", "cks"}, optional
+        Where given, the formula is paper 004's: the run's total in zero-concentrated differential
+        privacy (:meth:`rho_by_formula`), converted so, for every version alike.
     """
 
     eta: float = 0.5
@@ -77,6 +83,7 @@ class ADMM(Perturbed):
     zeta: float | None = None
     penalty_growth: float = 1.0
     spread: float = 0.0
+    rho_conversion: str | None = field(default=None, metadata=FOR_CALIBRATION)
 
     relation: ClassVar[Relation] = Relation("record", "replace")
     source: ClassVar[str] = "Shi, Ling, Yuan, Wu, Yin, IEEE TSP 2014; paper 004, eqs. (12)-(13)"
@@ -88,6 +95,8 @@ class ADMM(Perturbed):
             value = getattr(self, key)
             fine = value is None or bool(np.all(np.asarray(value) > 0))
             require(fine, f"algorithm.{key}", value, "a number above 0")
+        if self.rho_conversion is not None:
+            self.require_known("rho_conversion", CONVERSIONS)
 
     # What a version may state.
 
@@ -122,6 +131,10 @@ class ADMM(Perturbed):
         """Sum of what agents take their neighbours' values to be."""
         return network.neighbour_sum(x)
 
+    def disagreement(self, network, x: np.ndarray, heard: np.ndarray) -> np.ndarray:
+        r""":math:`\sum_{j\in N_i}(x_i - x_j)`, by which the dual moves."""
+        return network.degrees[..., None] * x - heard
+
     # The loop.
 
     def start(self, problem, network, streams, settings):
@@ -143,7 +156,7 @@ class ADMM(Perturbed):
         slope = penalty * (centre - minimiser) - linear  # by the optimality condition
         x = minimiser + noises.output
         heard = self.listen(network, x, state)
-        dual = state.dual + self.dual_step * (network.degrees[..., None] * x - heard)
+        dual = state.dual + self.dual_step * self.disagreement(network, x, heard)
         spent = self.spend(state, problem, network, t)
         return state._replace(
             x=x, dual=dual, minimiser=minimiser, slope=slope, heard=heard, spent=spent
@@ -165,6 +178,35 @@ class ADMM(Perturbed):
 
     def loss_by_formula(self, problem, network, t):
         return np.full((1, 1, 1, 1), np.inf)
+
+    def rho_by_formula(self, problem, network, horizon: int) -> float:
+        """Total in zero-concentrated differential privacy, of the agent that loses most."""
+        return float("inf")
+
+    def epsilon_by_formula(self, delta, problem, network, horizon):
+        if self.rho_conversion is None or not self.noisy:
+            return super().epsilon_by_formula(delta, problem, network, horizon)
+        rho = self.rho_by_formula(problem, network, horizon)
+        return zcdp_epsilon(rho, delta, conversion=self.rho_conversion)
+
+    def _by_formula(self, budget, problem, network, horizon):
+        if self.rho_conversion is None:
+            return super()._by_formula(budget, problem, network, horizon)
+        rho = self.rho_of(budget)
+
+        def excess(log_noise):
+            noisy = replace(self, noise=float(np.exp(log_noise)))
+            return np.log(noisy.rho_by_formula(problem, network, horizon) / rho)
+
+        least, most = np.log(NOISES)
+        expected = "a budget that some noise meets"
+        require(excess(most) < 0 < excess(least), "budget.epsilon", budget.epsilon, expected)
+        return float(np.exp(brentq(excess, least, most, xtol=1e-13)))
+
+    def rho_of(self, budget) -> float:
+        """The budget in zero-concentrated differential privacy, by ``rho_conversion``."""
+        require(budget.delta > 0, "budget.delta", budget.delta, "above 0 for a budget in zCDP")
+        return zcdp_rho(budget.epsilon, budget.delta, conversion=self.rho_conversion)
 
     def least_penalties(self, network, horizon: int) -> np.ndarray:
         """Smallest penalty of any agent in each iteration, of a single setting; [horizon]."""
@@ -230,16 +272,36 @@ class ObjectivePerturbed(ADMM):
         moved = printed_change(problem) / self.linear_scale(penalty, self.scale(t))
         return moved + 2.8 * printed_change(problem) / penalty
 
+    def charged(self, horizon: int) -> np.ndarray:
+        """Iterations that use private data."""
+        return np.arange(1, horizon + 1)
+
+    def losses(self, problem, network, horizon):
+        r""":math:`\Delta`, the scales s and the terms J of the iterations that are charged."""
+        charged = self.charged(horizon) - 1
+        penalties = self.least_penalties(network, horizon)[charged]
+        paid = jacobian_loss(problem, penalties, self.jacobian)
+        scales = self.linear_scale(penalties, self.scales(horizon)[charged])
+        return problem.record_change(LAWS[self.law].norm), scales, paid
+
+    def rho_by_formula(self, problem, network, horizon):
+        r""":math:`\sum_t \epsilon_t^2/2`, every iteration taken as a pure mechanism."""
+        moved, scales, paid = self.losses(problem, network, horizon)
+        return float(((moved / scales + paid) ** 2).sum() / 2)
+
     def releases(self, problem, network, horizon):
-        penalties = self.least_penalties(network, horizon)
-        kappa = problem.record_curvature / (np.min(problem.strong_convexity) + penalties)
-        if self.jacobian == "paper":
-            largest = float(kappa.max())
-            require(largest <= 0.5, "kappa", largest, "at most 1/2 for the Jacobian term 2.8 kappa")
-        paid = 2.8 * kappa if self.jacobian == "paper" else np.log1p(kappa)
-        moved = problem.record_change(LAWS[self.law].norm)
-        scales = self.linear_scale(penalties, self.scales(horizon))
+        moved, scales, paid = self.losses(problem, network, horizon)
         return [*self.spread_of_noise(moved, scales), Release("pure", epsilon=paid)]
+
+
+def jacobian_loss(problem, penalty: Any, form: str, ridge: float = 0.0) -> Any:
+    """J of an iteration, with ``ridge`` more curvature than the problem has."""
+    kappa = problem.record_curvature / (np.min(problem.strong_convexity) + ridge + penalty)
+    if form == "tight":
+        return np.log1p(kappa)
+    largest = float(np.max(kappa))
+    require(largest <= 0.5, "kappa", largest, "at most 1/2 for the Jacobian term 2.8 kappa")
+    return 2.8 * kappa
 
 
 def minimiser_change(problem, penalty: Any, norm: str) -> Any:

@@ -64,6 +64,7 @@ class Problem(ABC):
         centre: np.ndarray,
         start: np.ndarray,
         slope: np.ndarray | None = None,
+        tolerance: np.ndarray | float | None = None,
     ) -> np.ndarray:
         r""":math:`\arg\min_x f_i(x) + a_i^T x + \frac{D_i}{2}\|x - c_i\|_2^2` for every agent.
 
@@ -77,6 +78,8 @@ class Problem(ABC):
             Where an iterative solver begins.
         slope : ndarray, shape (settings, runs, agents, dim), optional
             :math:`\nabla f_i(\text{start})`, where it is known.
+        tolerance : float or ndarray, broadcastable to (settings, runs, agents), optional
+            Gradient norm at which to stop, kept strictly; none: as small as makes sense.
         """
         raise InvalidInput("problem.name", type(self).__name__, "a problem with a proximal solve")
 

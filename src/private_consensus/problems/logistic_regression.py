@@ -20,6 +20,7 @@ from scipy.optimize import minimize
 
 from ..errors import InvalidInput, require
 from ..randomness import Streams
+from ..solvers import TOLERANCE
 from ..solvers import minimise as minimise_batch
 from .base import Problem, consensus_error
 
@@ -123,6 +124,18 @@ class LogisticRegression(Problem):
         margins = _per_agent(x, np.swapaxes(self._signed, -1, -2))
         return self.weight * np.logaddexp(0, -margins).sum(-1) + self.ridge / 2 * (x**2).sum(-1)
 
+    def clipped_loss(self, x: np.ndarray, bound: Any) -> np.ndarray:
+        r"""Mean over an agent's records of :math:`\min(\ln(1+e^{-m}), C_{loss})`, weight 1.
+
+        Parameters
+        ----------
+        x : ndarray, shape (..., agents, dim)
+        bound : float or ndarray
+            Broadcast against (..., agents, records).
+        """
+        margins = _per_agent(x, np.swapaxes(self._signed, -1, -2))
+        return np.minimum(np.logaddexp(0, -margins), bound).mean(-1)
+
     def hessian(self, x: np.ndarray) -> np.ndarray:
         r""":math:`\nabla^2 f_i(x_i)`; shape (..., agents, dim, dim)."""
         margins = _per_agent(x, np.swapaxes(self._signed, -1, -2))
@@ -137,8 +150,11 @@ class LogisticRegression(Problem):
         gram = np.swapaxes(self._signed, -1, -2) @ self._signed
         return np.linalg.eigh(self.weight / 4 * gram + self.ridge * np.eye(self.dim))
 
-    def proximal(self, linear, penalty, centre, start, slope=None):
-        """To a gradient norm of at most 1e-10, verified, or to what rounding allows."""
+    def proximal(self, linear, penalty, centre, start, slope=None, tolerance=None):
+        """To a gradient norm of at most 1e-10, verified, or to what rounding allows.
+
+        A ``tolerance`` that rounding does not allow is not met silently: ``Unsolved``.
+        """
         require(np.isinf(self.box), "problem.box", self.box, "no box for a proximal solve")
         values, vectors = self._bound
         shrink = 1.0 / (values + penalty)
@@ -153,7 +169,8 @@ class LogisticRegression(Problem):
             start,
             slope=None if slope is None else slope + penalty * start + pull,
             descend=descend,
-            magnitude=np.linalg.norm(pull, axis=-1),
+            magnitude=np.linalg.norm(pull, axis=-1) if tolerance is None else 0.0,
+            tolerance=TOLERANCE if tolerance is None else tolerance,
         )
 
     def project(self, x: np.ndarray) -> np.ndarray:
