@@ -127,6 +127,10 @@ class ADMM(Perturbed):
         r""":math:`\hat x_i`."""
         return problem.proximal(linear, penalty, centre, state.minimiser, state.slope)
 
+    def message(self, problem, state, minimiser, noise, draw) -> tuple[np.ndarray, dict[str, Any]]:
+        """What is sent, and what else of the state changes by that."""
+        return minimiser + noise, {}
+
     def listen(self, network, x: np.ndarray, state) -> np.ndarray:
         """Sum of what agents take their neighbours' values to be."""
         return network.neighbour_sum(x)
@@ -154,13 +158,12 @@ class ADMM(Perturbed):
         linear = state.dual + noises.dual
         minimiser = self.minimise(problem, state, linear, penalty, centre, t)
         slope = penalty * (centre - minimiser) - linear  # by the optimality condition
-        x = minimiser + noises.output
+        x, changed = self.message(problem, state, minimiser, noises.output, draw)
         heard = self.listen(network, x, state)
         dual = state.dual + self.dual_step * self.disagreement(network, x, heard)
         spent = self.spend(state, problem, network, t)
-        return state._replace(
-            x=x, dual=dual, minimiser=minimiser, slope=slope, heard=heard, spent=spent
-        )
+        changed |= {"minimiser": minimiser, "slope": slope, "heard": heard, "spent": spent}
+        return state._replace(x=x, dual=dual, **changed)
 
     def seen(self, state, problem, t) -> Mapping[str, np.ndarray]:
         seen = {"internal": state.minimiser, "released": state.x}
