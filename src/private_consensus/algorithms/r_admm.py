@@ -1,0 +1,109 @@
+r"""Recycled ADMM (Zhang, Khalili, Liu, Allerton 2018): every second update uses no private data.
+
+Odd iterations are :math:`\hat x_i = \arg\min f_i(x) + (a_i + b_i)^Tx + \frac{D_i}2\|x - c_i\|^2`.
+What others know of the gradient there, by the optimality condition, is
+
+.. math:: g_i = \nabla f_i(\hat x_i) + b_i = D_i(c_i - \hat x_i) - a_i
+
+a function of broadcast values only. The even iteration after it puts
+:math:`g_i^T x + \frac\gamma2\|x - \hat x_i\|^2` in the place of :math:`f_i`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, NamedTuple
+
+import numpy as np
+
+from ..errors import require
+from ..privacy import Release
+from .admm import Noises, ObjectivePerturbed
+from .base import column
+from .noise import LAWS
+
+
+class State(NamedTuple):
+    """As of the skeleton, with the recycled gradients [settings, runs, agents, dim]."""
+
+    x: np.ndarray
+    dual: np.ndarray
+    minimiser: np.ndarray
+    slope: np.ndarray
+    heard: np.ndarray
+    spent: np.ndarray
+    recycled: np.ndarray
+
+
+@dataclass(frozen=True, kw_only=True)
+class RecycledADMM(ObjectivePerturbed):
+    r"""R-ADMM; ``noise`` is :math:`1/\alpha_i(k)`, the scale of :math:`b_i`.
+
+    Parameters
+    ----------
+    gamma : float
+        :math:`\gamma`: how far an even iteration trusts the recycled gradient.
+    """
+
+    law: str = "gamma_norm"
+    rho_conversion: str | None = "safe"
+    gamma: float = 0.5
+
+    source: ClassVar[str] = "Zhang, Khalili, Liu, arXiv 1810.03197"
+    where: ClassVar[str] = "dual"
+
+    def __post_init__(self):
+        super().__post_init__()
+        fine = bool(np.all(np.asarray(self.gamma) >= 0))
+        require(fine, "algorithm.gamma", self.gamma, "a number >= 0")
+
+    def linear_scale(self, penalty, scale):
+        return scale + 0 * penalty
+
+    def start(self, problem, network, streams, settings):
+        state = super().start(problem, network, streams, settings)
+        return State(*state, np.zeros_like(state.x))
+
+    def noises(self, unit, network, t):
+        return super().noises(unit, network, t) if t % 2 else Noises()
+
+    def minimise(self, problem, state, linear, penalty, centre, t):
+        if t % 2:
+            return super().minimise(problem, state, linear, penalty, centre, t)
+        gamma = column(self.gamma)
+        pull = penalty * centre + gamma * state.x - state.recycled - linear
+        return pull / (penalty + gamma)
+
+    def step(self, state, problem, network, draw, t):
+        after = super().step(state, problem, network, draw, t)
+        if t % 2 == 0:
+            # No optimality condition tells the gradient; only the next solve starts with it.
+            return after._replace(slope=problem.gradient(after.minimiser))
+        centre = self.centre(state, network, draw)
+        known = self.penalty(network, t) * (centre - after.x) - state.dual
+        return after._replace(recycled=known)
+
+    def charged(self, horizon):
+        return np.arange(1, horizon + 1, 2)
+
+    def loss_by_formula(self, problem, network, t):
+        r""":math:`\frac{2C}{|D_i|}\bigl(\frac{1.4c_1}{m} + \alpha_i(k)\bigr)` where t is odd."""
+        penalty = self.penalty(network, t)
+        if t % 2 == 0:
+            return 0.0 * penalty
+        kappa = problem.record_curvature / (np.min(problem.strong_convexity) + penalty)
+        return 2.8 * kappa + problem.record_change(LAWS[self.law].norm) / self.scale(t)
+
+    def epsilon_by_formula(self, delta, problem, network, horizon):
+        self.losses(problem, network, horizon)  # refuses a curvature that the formula is not for
+        return super().epsilon_by_formula(delta, problem, network, horizon)
+
+    def releases(self, problem, network, horizon):
+        """Where the noise is pure so is the whole iteration, its Jacobian term included."""
+        if self.law == "gaussian" or not self.noisy:
+            return super().releases(problem, network, horizon)
+        moved, scales, paid = self.losses(problem, network, horizon)
+        return [Release("pure", epsilon=moved / scales + paid)]
+
+
+ALGORITHM = RecycledADMM
