@@ -591,6 +591,7 @@ def test_the_charge_of_a_run_is_at_most_the_formula(problem, network, streams):
         (lambda: PR(growth=1.1), "algorithm.growth: found 1.1"),
         (lambda: PR(rho_conversion="exact"), "algorithm.rho_conversion: found 'exact'"),
         (lambda: Recycled(gamma=-1.0), "algorithm.gamma: found -1.0"),
+        (lambda: Recycled(law="gaussian"), "algorithm.law: found 'gaussian'"),
         (lambda: PP(e3=1.0), "algorithm.e3: found 1.0, expected .*epsilon_i3 < epsilon_i1"),
         (lambda: PP(beta=0.0), "algorithm.beta: found 0.0"),
         (lambda: PP(splits=1.0), "algorithm.splits: found 1.0"),

@@ -42,7 +42,8 @@ class PlausiblyPrivateADMM(ADMM):
     Parameters
     ----------
     beta : float
-        :math:`\beta`, a gradient norm in the units of :math:`f_i`, verified at every solve.
+        :math:`\beta`, a gradient norm in the units of :math:`f_i`, verified at every solve. A
+        solve begins at the last :math:`\hat x_i`, which a large one accepts as it is.
     splits : float
         Share of an iteration's budget that pays for the approximation: :math:`\rho_2`.
     e3 : float

@@ -19,7 +19,6 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from ..errors import require
-from ..privacy import Relation
 from .admm import minimiser_change
 from .base import column
 from .noise import LAWS
@@ -80,7 +79,6 @@ class PeriodicallyReducedADMM(OutputPerturbation):
     sums: str = "direct"
     rho_conversion: str | None = "safe"
 
-    relation: ClassVar[Relation] = Relation("record", "replace")
     source: ClassVar[str] = "Paper 004, section 3.3, Theorems 2 and 3"
     V: ClassVar[float] = 1.0
 

@@ -54,6 +54,7 @@ class RecycledADMM(ObjectivePerturbed):
 
     def __post_init__(self):
         super().__post_init__()
+        self.require_known("law", ("gamma_norm", "laplace"))
         fine = bool(np.all(np.asarray(self.gamma) >= 0))
         require(fine, "algorithm.gamma", self.gamma, "a number >= 0")
 
@@ -99,8 +100,8 @@ class RecycledADMM(ObjectivePerturbed):
         return super().epsilon_by_formula(delta, problem, network, horizon)
 
     def releases(self, problem, network, horizon):
-        """Where the noise is pure so is the whole iteration, its Jacobian term included."""
-        if self.law == "gaussian" or not self.noisy:
+        """An odd iteration is one pure mechanism: its noise and its Jacobian term are not two."""
+        if not self.noisy:
             return super().releases(problem, network, horizon)
         moved, scales, paid = self.losses(problem, network, horizon)
         return [Release("pure", epsilon=moved / scales + paid)]
