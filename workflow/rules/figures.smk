@@ -51,6 +51,8 @@ rule draw_figure:
         "results/{scale}/logs/figure.{figure}.log",
     benchmark:
         "results/{scale}/timings/figure.{figure}.tsv"
+    wildcard_constraints:
+        figure="|".join(PLAN.figures),
     conda:
         "../../environment.yml"
     threads: 1
