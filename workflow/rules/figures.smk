@@ -61,9 +61,7 @@ rule draw_figure:
         runtime=5,
     params:
         figure=lambda w: PLAN.drawing(w.figure),
-        styles=lambda w: {
-            name: style.model_dump() for name, style in PLAN.styles.items()
-        },
+        styles=lambda w: PLAN.looks(w.figure),
         paper=lambda w: PLAN.paper_of(w.figure),
         code=code_of_figure,
     message:

@@ -118,6 +118,12 @@ class Plan:
         variants = self.experiments[experiment].algorithms[algorithm].values()
         return sorted({(v.tuned.experiment, algorithm) for v in variants if v.tuned})
 
+    def looks(self, figure: str) -> dict[str, dict[str, Any]]:
+        """Styles of a figure's curves, so that another curve's colour is none of its business."""
+        panels = self.figures[figure].panels
+        used = {style_key(c.algorithm, c.variant) for panel in panels for c in panel.curves}
+        return {name: s.model_dump() for name, s in self.styles.items() if name in used}
+
     def preparations(self, experiment: str, algorithm: str | None = None) -> list[str]:
         """Prepared data sets that an experiment, or one algorithm in it, reads."""
         chosen = [algorithm] if algorithm else self.experiments[experiment].algorithms
