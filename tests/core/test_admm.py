@@ -21,7 +21,7 @@ from private_consensus.algorithms.m_admm import PenaltyPerturbation
 from private_consensus.algorithms.noise import LAWS
 from private_consensus.algorithms.p_admm import OutputPerturbation
 from private_consensus.errors import InvalidInput, OutsideRange
-from private_consensus.privacy import Budget, account
+from private_consensus.privacy import Budget, Release, account, pure
 from private_consensus.problems import logistic_regression, mean_estimation
 from private_consensus.randomness import Streams
 from private_consensus.simulation import Setting, Watch, simulate
@@ -391,3 +391,25 @@ def test_secret_sharing_needs_a_complete_graph_and_changes_nothing_else(problem,
     other = run(LocallyPrivateADMM(zeta=0.3), problem, complete, streams, 40)[40]["released"]
     assert np.allclose(one, other, atol=1e-8)
     assert not np.array_equal(one, other)
+
+
+@pytest.mark.parametrize("law", ["laplace", "gamma_norm"])
+@pytest.mark.parametrize("kind", [DualVariablePerturbation, PenaltyPerturbation])
+def test_noise_and_jacobian_of_an_iteration_are_one_pure_mechanism(problem, network, kind, law):
+    """Priced apart, as if they were independent, they would cost less than what is proven."""
+    algorithm = kind(law=law, noise=2.0)
+    moved, scales, paid = algorithm.losses(problem, network, 12)
+    each = moved / scales + paid
+    found = account(algorithm.releases(problem, network, 12), 1e-4)
+    assert found.proven
+    assert found.epsilon == pytest.approx(account([pure(e) for e in each], 1e-4).epsilon)
+    apart = [Release(law, sensitivity=moved, scale=scales), Release("pure", epsilon=paid)]
+    assert account(apart, 1e-4).epsilon < found.epsilon
+    assert account(algorithm.releases(problem, network, 12), 0.0).epsilon == pytest.approx(
+        each.sum()
+    )
+
+
+def test_gaussian_objective_perturbation_is_not_called_proven(problem, network):
+    algorithm = PenaltyPerturbation(law="gaussian", noise=2.0)
+    assert not account(algorithm.releases(problem, network, 12), 1e-4).proven

@@ -17,7 +17,6 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 
 from ..errors import require
-from ..privacy import Release
 from .admm import Noises, ObjectivePerturbed
 from .base import column
 from .noise import LAWS
@@ -98,13 +97,6 @@ class RecycledADMM(ObjectivePerturbed):
     def epsilon_by_formula(self, delta, problem, network, horizon):
         self.losses(problem, network, horizon)  # refuses a curvature that the formula is not for
         return super().epsilon_by_formula(delta, problem, network, horizon)
-
-    def releases(self, problem, network, horizon):
-        """An odd iteration is one pure mechanism: its noise and its Jacobian term are not two."""
-        if not self.noisy:
-            return super().releases(problem, network, horizon)
-        moved, scales, paid = self.losses(problem, network, horizon)
-        return [Release("pure", epsilon=moved / scales + paid)]
 
 
 ALGORITHM = RecycledADMM
