@@ -133,13 +133,11 @@ def _privacy_row(algorithm, claimed: float, setting: Setting, problem, network) 
         "relation": str(algorithm.relation),
         "sampling": "; ".join(str(r.sampling) for r in releases if r.sampling) or "none",
         "oracles": "; ".join(algorithm.oracles),
-        "verdict": privacy_verdict(claimed, formula, guarantee.epsilon),
+        "verdict": privacy_verdict(claimed, guarantee.epsilon),
     }
 
 
-def privacy_verdict(
-    claimed: float, formula: float, accounted: float, *, slack: float = 1e-9
-) -> str:
+def privacy_verdict(claimed: float, accounted: float, *, slack: float = 1e-9) -> str:
     """What the accountant says of a claim."""
     if claimed == float("inf"):
         return "not private"
