@@ -19,6 +19,8 @@ Why one shift in one dimension stands for each mechanism:
   by Poisson sampling for adding or removing a record and by fixed-size sampling for replacing one
   (Balle, Barthe, Gaboardi, "Privacy amplification by subsampling", 2018). For Gaussians the
   numerical accountants are used; where none applies, sampling is not credited, which is safe.
+* A mechanism known by its Renyi divergences (``renyi``) composes by adding them up, in company with
+  what is zCDP; :mod:`private_consensus.privacy.subsampling` makes such releases.
 """
 
 from __future__ import annotations
@@ -40,7 +42,7 @@ from private_consensus.privacy.conversions import (
     pure_rho,
     zcdp_epsilon,
 )
-from private_consensus.privacy.releases import Release, Sampling
+from private_consensus.privacy.releases import RENYI_ORDERS, Release, Sampling
 
 METHODS = ("pure", "gaussian", "gaussian+pure", "zcdp", "rdp", "pld")
 
@@ -185,10 +187,11 @@ def network_guarantee(guarantees: Iterable[Guarantee]) -> Guarantee:
 
 @dataclass(frozen=True)
 class _Group:
-    kind: str  # gaussian, concentrated, laplace or pure
+    kind: str  # gaussian, concentrated, laplace, pure or renyi
     loss: float
     count: int
     sampling: Sampling | None
+    curve: tuple[float, ...] = ()
 
     @property
     def pure(self) -> float:
@@ -206,6 +209,7 @@ _KINDS = {
     "laplace": "laplace",
     "gamma_norm": "laplace",
     "pure": "pure",
+    "renyi": "renyi",
 }
 
 
@@ -223,9 +227,11 @@ def _groups(releases: Iterable[Release]) -> tuple[_Group, ...] | None:
             return None
         for loss, often in zip(losses.tolist(), times.tolist(), strict=True):
             if loss > 0:
-                counts[_KINDS[release.mechanism], loss, sampling] += often * release.count
+                kind = _KINDS[release.mechanism]
+                counts[kind, loss, sampling, release.curve] += often * release.count
     groups = tuple(
-        _Group(kind, loss, count, sampling) for (kind, loss, sampling), count in counts.items()
+        _Group(kind, loss, count, sampling, curve)
+        for (kind, loss, sampling, curve), count in counts.items()
     )
     _check_samplings(groups)
     return groups
@@ -308,6 +314,8 @@ def _rho_of(group: _Group) -> float:
         return gaussian_rho(group.loss)
     if group.kind == "laplace" and group.sampling is None:
         return laplace_rho(group.loss)
+    if group.kind == "renyi":
+        return math.inf
     return pure_rho(group.pure)
 
 
@@ -318,6 +326,8 @@ def _zcdp(groups: Sequence[_Group], delta: float, conversion: str = "cks") -> fl
 @lru_cache(maxsize=64)  # asked for twice, on its own and to choose a grid
 def _rdp(groups: tuple[_Group, ...], delta: float) -> float:
     """Renyi accounting by ``dp_accounting``; Gaussians are credited their sampling."""
+    if any(group.kind == "renyi" for group in groups):
+        return _rdp_of_curves(groups, delta)
     import dp_accounting  # slow to import
 
     relation = dp_accounting.NeighboringRelation.ADD_OR_REMOVE_ONE
@@ -330,6 +340,21 @@ def _rdp(groups: tuple[_Group, ...], delta: float) -> float:
     for group in _levelled(groups):
         accountant.compose(_event(group), group.count)
     return float(accountant.get_epsilon(delta))
+
+
+def _rdp_of_curves(groups: tuple[_Group, ...], delta: float) -> float:
+    """Divergences added up order by order, in company with what is zCDP without its sampling.
+
+    Conversion: Canonne, Kamath, Steinke 2020, Proposition 12.
+    """
+    orders = np.asarray(RENYI_ORDERS)
+    total = np.zeros_like(orders)
+    for group in groups:
+        one = np.asarray(group.curve) if group.kind == "renyi" else _rho_of(group) * orders
+        total += group.count * one
+    log_delta = math.log(delta) if delta > 0 else -math.inf
+    found = total + np.log1p(-1 / orders) - (log_delta + np.log(orders)) / (orders - 1)
+    return max(0.0, float(found.min()))
 
 
 def _event(group: _Group):
@@ -353,7 +378,9 @@ def _pld(groups: Sequence[_Group], delta: float) -> float:
     Infinity where no one-dimensional dominating pair is known here: for discrete Gaussian vectors
     and for Gaussians on a sample of fixed size.
     """
-    unknown = any(group.kind == "concentrated" or _fixed_gaussian(group) for group in groups)
+    unknown = any(
+        group.kind in ("concentrated", "renyi") or _fixed_gaussian(group) for group in groups
+    )
     if delta < PLD_SMALLEST_DELTA or unknown:
         return math.inf
     from dp_accounting import pld  # slow to import

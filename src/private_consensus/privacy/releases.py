@@ -16,8 +16,17 @@ NORMS = {
     "gamma_norm": "l2",
     "discrete_gaussian": "l2",
     "pure": None,
+    "renyi": None,
     "exact": None,
 }
+# Orders at which a mechanism known by its Renyi divergence is known.
+RENYI_ORDERS = (
+    *(1.25, 1.5, 1.75, 2.0, 2.5, 3.0, 3.5),
+    *map(float, range(4, 11)),
+    *map(float, range(12, 33, 2)),
+    *map(float, range(36, 65, 4)),
+    *(80.0, 96.0, 128.0, 192.0, 256.0),
+)
 SAMPLINGS = ("poisson", "fixed_size")
 
 
@@ -69,6 +78,8 @@ class Release:
         ``discrete_gaussian``: scale is the parameter sigma on the integers, sensitivity counted in
         steps of the grid; l2.
         ``pure``: a mechanism known only by its pure ``epsilon``.
+        ``renyi``: known only by its Renyi divergence at :data:`RENYI_ORDERS`, its sampling already
+        credited.
         ``exact``: a value let out without noise; sensitivity 0 says that it is independent of the
         private data, none given that it is not.
     sensitivity, scale : float or 1-D array
@@ -85,6 +96,8 @@ class Release:
         Why not, or what is assumed.
     epsilon : float or 1-D array
         Only of ``pure``.
+    curve : tuple of float
+        Only of ``renyi``: the divergence at each order, for both directions of the relation.
 
     Raises
     ------
@@ -101,6 +114,7 @@ class Release:
     proven: bool = True
     note: str = ""
     epsilon: Any = None
+    curve: tuple[float, ...] = ()
 
     def __post_init__(self):
         expected = f"one of {', '.join(NORMS)}"
@@ -110,6 +124,7 @@ class Release:
         for name in _NEEDED[self.mechanism]:
             object.__setattr__(self, name, _levels(name, getattr(self, name)))
         self._check_norm()
+        self._check_curve()
         counts = isinstance(self.count, int | np.integer) and self.count >= 0
         require(counts, "release.count", self.count, "a whole number, 0 or more")
         self.losses()  # sensitivity and scale must broadcast; better now than in the accountant
@@ -122,11 +137,18 @@ class Release:
         require(given == natural, "release.norm", self.norm, f"{natural} for {self.mechanism}")
         object.__setattr__(self, "norm", given)
 
+    def _check_curve(self):
+        orders = len(RENYI_ORDERS) if self.mechanism == "renyi" else 0
+        known = len(self.curve) == orders and all(value >= 0 for value in self.curve)
+        expected = f"{orders} divergences >= 0 for {self.mechanism}"
+        require(known, "release.curve", self.curve, expected)
+
     def losses(self) -> np.ndarray:
         """Loss parameter of each release of the series, before sampling and ``count``.
 
         Sensitivity over scale: mu of a Gaussian, the pure epsilon of ``laplace``, ``gamma_norm``
-        and ``pure``, infinity where something data-dependent is let out without noise.
+        and ``pure``, the divergence at the smallest order of ``renyi``, infinity where something
+        data-dependent is let out without noise.
 
         Returns
         -------
@@ -134,6 +156,8 @@ class Release:
         """
         if self.mechanism == "pure":
             return np.atleast_1d(self.epsilon)
+        if self.mechanism == "renyi":
+            return np.array([self.curve[0]])
         if self.mechanism == "exact":
             return np.where(np.atleast_1d(self.sensitivity) > 0, np.inf, 0.0)
         try:
@@ -153,6 +177,7 @@ _NEEDED = {
     "gamma_norm": ("sensitivity", "scale"),
     "discrete_gaussian": ("sensitivity", "scale"),
     "pure": ("epsilon",),
+    "renyi": (),
     "exact": ("sensitivity",),
 }
 

@@ -1,0 +1,406 @@
+r"""Noise on the mean of a random batch: what the sampling is worth, by formula and by numbers.
+
+An agent with m records takes a batch S, clips each gradient to l2 norm K, and lets out the mean
+with noise. The size of the batch may itself be random, :math:`|S| = \lfloor V T_d\rfloor`, but it
+does not depend on the data; the numerical accountant gives it away to the observer, so that a
+release is the pair (size, noised mean) and its Renyi divergence is the *mixture's*,
+
+.. math:: \epsilon(\alpha) = \frac{1}{\alpha-1}\ln\sum_s p_s\,e^{(\alpha-1)\epsilon_s(\alpha)},
+
+not the mean of :math:`\epsilon_s`. With s the size, :math:`\gamma=s/m`, and :math:`\mu_s` the
+sensitivity over the standard deviation of the noise:
+
+``fixed_size``
+    A uniform subset of s records without replacement; *replace* one record. The whole batch
+    dominates ((1-gamma) N(0,1) + gamma N(mu,1), N(0,1)) where the loss is positive (Balle, Barthe,
+    Gaboardi, "Privacy amplification by subsampling", 2018, Theorem 9) and its mirror image where it
+    is negative; the joined curve is convex, hence a dominating pair that composes (Zhu, Dong, Wang,
+    "Optimal accounting of differential privacy via characteristic function", 2022, Theorem 10).
+    :math:`\mu_s = 2/(s\sigma)` for noise :math:`\sigma K` on the mean.
+``poisson``
+    Every record on its own with probability gamma, the sum divided by s; *add or remove* one
+    record (Mironov, Talwar, Zhang, "Renyi differential privacy of the sampled Gaussian mechanism",
+    2019). :math:`\mu_s = 1/(s\sigma)`.
+
+Where the noise is not Gaussian but only known to be :math:`\mu^2/2`-zCDP, as the discrete Gaussian
+in many dimensions, the general bounds hold: Wang, Balle, Kasiviswanathan, "Subsampled Renyi
+differential privacy and analytical moments accountant", 2019, Theorem 9 (``fixed_size``), and Zhu,
+Wang, "Poisson subsampled Renyi differential privacy", 2019, Theorem 6 (``poisson``).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+from scipy.special import gammaln, logsumexp
+
+from ..errors import require
+from .budget import Budget
+from .calibration import calibrate
+from .releases import RENYI_ORDERS, SAMPLINGS, Release, Sampling
+
+SIGMA_RULES = ("thm11", "proof11", "accountant")
+
+_NODES, _WEIGHTS = np.polynomial.legendre.leggauss(200)
+_REACH = 12.0
+_LARGEST_SHIFT = 35.0  # order times mu beyond which a divergence is as good as infinite
+
+
+@dataclass(frozen=True)
+class Batches:
+    """The law of a batch's size, independent of the data.
+
+    Parameters
+    ----------
+    sizes : tuple of int
+    probabilities : tuple of float
+        They add up to 1.
+    """
+
+    sizes: tuple[int, ...]
+    probabilities: tuple[float, ...]
+
+    def __post_init__(self):
+        require(min(self.sizes) >= 0, "batches.sizes", self.sizes, "whole numbers >= 0")
+        total = math.fsum(self.probabilities)
+        require(abs(total - 1) < 1e-9, "batches.probabilities", total, "a sum of 1")
+
+    @property
+    def mean(self) -> float:
+        return math.fsum(np.multiply(self.sizes, self.probabilities))
+
+
+def fixed_batches(size: int) -> Batches:
+    """Always ``size`` records."""
+    return Batches((int(size),), (1.0,))
+
+
+def deadline_batches(deadline: float, slowest: float = 10.0, fastest: float = 90.0) -> Batches:
+    r""":math:`\lfloor V T_d\rfloor` records, V uniform between ``slowest`` and ``fastest``.
+
+    (Paper 004, section 4.4.1 and 4.5; 4 to 35 records each with probability 1/32 for
+    :math:`T_d=0.4`.)
+    """
+    low, high = slowest * deadline, fastest * deadline
+    # a product such as 10 x 0.4 may miss the whole number that it stands for
+    sizes = np.arange(math.floor(low + 1e-9), math.ceil(high - 1e-9))
+    covered = np.minimum(sizes + 1, high) - np.maximum(sizes, low)
+    return Batches(tuple(sizes.tolist()), tuple((covered / covered.sum()).tolist()))
+
+
+@dataclass(frozen=True)
+class SampledNoise:
+    r"""One noised batch; ``sigma`` is left open.
+
+    Parameters
+    ----------
+    batches : Batches
+    records : int
+        m, of one agent.
+    losses : tuple of float
+        :math:`\mu_s\sigma` of every size: sensitivity over the noise's standard deviation at
+        sigma 1. :func:`noisy_mean`, :func:`noisy_sum` and :func:`noisy_message` set it.
+    sampling : {"fixed_size", "poisson"}
+        With it goes the neighbouring relation: replace, or add and remove, one record.
+    gaussian : bool
+        Whether the noise is Gaussian or only as concentrated as one.
+
+    Raises
+    ------
+    InvalidInput
+        Where a batch may be larger than what an agent holds.
+    """
+
+    batches: Batches
+    records: int
+    losses: tuple[float, ...]
+    sampling: str = "fixed_size"
+    gaussian: bool = True
+
+    def __post_init__(self):
+        require(self.sampling in SAMPLINGS, "sampling", self.sampling, f"one of {SAMPLINGS}")
+        largest = max(self.batches.sizes)
+        expected = f"at least {largest}, the largest batch"
+        require(self.records >= largest, "problem.records", self.records, expected)
+
+    @property
+    def rates(self) -> np.ndarray:
+        return np.asarray(self.batches.sizes) / self.records
+
+    def releases(self, sigma: float, count: int) -> list[Release]:
+        """``count`` noised batches, as the accountant takes them; exact values at sigma 0."""
+        if sigma == 0:
+            return [Release("exact", count=count)]
+        sampling = Sampling(self.sampling, self.batches.mean / self.records)
+        curve = renyi_curve(self, float(sigma))
+        return [Release("renyi", curve=curve, count=count, sampling=sampling)]
+
+    def sigma(self, budget: Budget, count: int) -> float:
+        """The least sigma at which the accountant grants ``budget`` to ``count`` batches."""
+        return _numerical_sigma(self, budget, int(count))
+
+
+def noisy_mean(batches: Batches, records: int, *, sampling: str = "fixed_size") -> SampledNoise:
+    r"""Noise :math:`N(0,\sigma^2K^2)` on the mean of the clipped gradients (004, Algorithm 4).
+
+    Its sensitivity 2K/s (replace; K/s add or remove) grows as the batch shrinks, the noise not.
+    """
+    change = _change(sampling)
+    return SampledNoise(batches, records, tuple(change / s for s in batches.sizes), sampling)
+
+
+def noisy_sum(batches: Batches, records: int, *, sampling: str = "fixed_size") -> SampledNoise:
+    r"""Noise :math:`N(0,\sigma^2K^2)` on the *sum* of the clipped gradients, then divided by s."""
+    losses = tuple(_change(sampling) if s else 0.0 for s in batches.sizes)
+    return SampledNoise(batches, records, losses, sampling)
+
+
+def noisy_message(
+    batches: Batches,
+    records: int,
+    *,
+    step: float,
+    resolution: float,
+    dim: int,
+    clip: float,
+    sampling: str = "fixed_size",
+) -> SampledNoise:
+    r"""Discrete Gaussian noise :math:`\sigma K` on the quantised model (004, Algorithm 5).
+
+    For an agent whose model is a function of what it broadcast before and of one batch:
+
+    .. math:: \mu_s\sigma = \frac{2\alpha\varepsilon}{s} + \frac{\eta\sqrt p}{K}
+
+    (half the first term for add and remove). Given the uniforms that round, two models at distance
+    d are rounded to grid points at distance at most :math:`d+\eta\sqrt p`.
+
+    Parameters
+    ----------
+    step : float
+        :math:`\alpha\varepsilon`.
+    resolution : float
+        :math:`\eta`.
+    dim : int
+        p.
+    clip : float
+        K.
+    """
+    jump = resolution * math.sqrt(dim) / clip
+    losses = tuple(_change(sampling) * step / s + jump for s in batches.sizes)
+    return SampledNoise(batches, records, losses, sampling, gaussian=False)
+
+
+def reused_state_releases(
+    sigma: float,
+    horizon: int,
+    *,
+    keep: float,
+    step: float,
+    resolution: float,
+    dim: int,
+    clip: float,
+) -> list[Release]:
+    r"""What Q-DPSGD-2 lets out as it is printed, (28) of 004: the exact model is used again.
+
+    One record in one batch shifts the model for good: by the next message
+    :math:`c = 1-\varepsilon+\varepsilon w_{ii}` (``keep``) of the shift is left, and all later
+    gradients are taken elsewhere. All that is certain is that two clipped means differ by at most
+    2K, so that the models are apart by at most
+    :math:`\Delta_t = 2\alpha\varepsilon K\,(1-c^t)/(1-c)`, and no sampling can be credited.
+
+    Parameters
+    ----------
+    sigma, step, resolution, dim, clip
+        As in :func:`noisy_message`.
+    keep : float
+        c, in [0, 1]; of the agent that keeps most.
+    """
+    require(0 <= keep <= 1, "keep", keep, "a number in [0, 1]")
+    t = np.arange(1, horizon + 1)
+    kept = (
+        t if keep == 1 else -np.expm1(t * np.log(keep)) / (1 - keep) if keep else np.ones(horizon)
+    )
+    apart = 2 * step * clip * kept + resolution * math.sqrt(dim)
+    note = "the exact model is used again: every message depends on all earlier batches"
+    return [Release("discrete_gaussian", apart / resolution, sigma * clip / resolution, note=note)]
+
+
+# --- The paper's formulas ------------------------------------------------------------------------
+
+
+def theorem11_sigma(
+    budget: Budget, records: int, horizon: int, *, proof: bool = False, factor: float = 1.0
+) -> float:
+    r"""Noise of Theorem 11 and Remark 6 of 004.
+
+    .. math:: \sigma^2 = \frac{16T}{m^2\epsilon}\left(\frac{2\ln(1/\delta)}{\epsilon}+1\right)c^2
+
+    Parameters
+    ----------
+    records, horizon : int
+        m and T.
+    proof : bool
+        The proof's m in the place of :math:`m^2`.
+    factor : float
+        c: 1 for Q-DPSGD-1, :func:`theorem15_factor` for Q-DPSGD-2.
+    """
+    if not budget.private:
+        return 0.0
+    require(budget.delta > 0, "budget.delta", budget.delta, "above 0 for Theorem 11")
+    order = 2 * math.log(1 / budget.delta) / budget.epsilon + 1
+    power = 1 if proof else 2
+    return factor * math.sqrt(16 * horizon * order / (records**power * budget.epsilon))
+
+
+def theorem11_epsilon(
+    sigma: float,
+    delta: float,
+    records: int,
+    horizon: int,
+    *,
+    proof: bool = False,
+    factor: float = 1.0,
+) -> float:
+    r"""Epsilon that Theorem 11 gives at sigma; the inverse of :func:`theorem11_sigma`.
+
+    :math:`\epsilon = T\,8\rho c^2/(m^2\sigma^2) + \ln(1/\delta)/(\rho-1)` with
+    :math:`\rho = 2\ln(1/\delta)/\epsilon+1`, solved for epsilon.
+    """
+    if sigma == 0:
+        return math.inf
+    a = 16 * horizon * factor**2 / (records ** (1 if proof else 2) * sigma**2)
+    return (a + math.sqrt(a**2 + 8 * a * math.log(1 / delta))) / 2
+
+
+def theorem15_factor(
+    *, step: float, resolution: float, dim: int, clip: float, size: float
+) -> float:
+    r""":math:`\alpha\varepsilon + \eta\sqrt p\,|S|/K` of Theorem 15; resolution 0 drops the
+    second term."""
+    return step + resolution * math.sqrt(dim) * size / clip
+
+
+def sgd_sigma(rule: str, budget: Budget, noise: SampledNoise, horizon: int) -> float:
+    """Sigma of a noised batch by a named rule; 0 for an infinite budget.
+
+    Parameters
+    ----------
+    rule : {"thm11", "proof11", "accountant"}
+        Theorem 11 with Remark 6, its proof's version, or :meth:`SampledNoise.sigma`.
+    """
+    expected = f"one of {', '.join(SIGMA_RULES)}"
+    require(rule in SIGMA_RULES, "algorithm.sigma_rule", rule, expected)
+    if rule == "accountant":
+        return noise.sigma(budget, horizon)
+    return theorem11_sigma(budget, noise.records, horizon, proof=rule == "proof11")
+
+
+# --- Renyi divergences ---------------------------------------------------------------------------
+
+
+@lru_cache(maxsize=256)
+def renyi_curve(noise: SampledNoise, sigma: float) -> tuple[float, ...]:
+    """Renyi divergence of one noised batch at each of ``RENYI_ORDERS``, its size given away."""
+    moment = (_gaussian_moments if noise.gaussian else _concentrated_moments)(noise, sigma)
+    orders = np.asarray(RENYI_ORDERS)
+    with np.errstate(invalid="ignore"):
+        mixed = np.asarray(noise.batches.probabilities) @ np.where(
+            np.asarray(noise.losses)[:, None] > 0, moment, 0.0
+        )
+    return tuple((np.log1p(np.maximum(mixed, 0.0)) / (orders - 1)).tolist())
+
+
+def _gaussian_moments(noise: SampledNoise, sigma: float) -> np.ndarray:
+    r""":math:`e^{(\alpha-1)\epsilon_s(\alpha)} - 1`, [sizes, orders], of the dominating pairs."""
+    mu = np.asarray(noise.losses)[:, None, None] / sigma
+    gamma = noise.rates[:, None, None]
+    order = np.asarray(RENYI_ORDERS)[:, None]
+    fixed = noise.sampling == "fixed_size"
+    low, high = (mu / 2 if fixed else -_REACH), order * mu + _REACH
+    x = low + (high - low) * (_NODES + 1) / 2
+    width = (high - low)[..., 0] / 2
+    with np.errstate(over="ignore", invalid="ignore"):
+        density = -(x**2) / 2 - math.log(2 * math.pi) / 2
+        loss = np.logaddexp(np.log1p(-gamma), np.log(gamma) + mu * x - mu**2 / 2)
+        if fixed:
+            excess = np.exp(order * loss + density) - np.exp(loss + density)
+            excess += np.exp((1 - order) * loss + density) - np.exp(density)
+        else:
+            excess = np.exp(order * loss + density) - order * np.exp(loss + density)
+            excess += (order - 1) * np.exp(density)
+        total = width * (excess @ _WEIGHTS)
+    return np.where((order * mu)[..., 0] > _LARGEST_SHIFT, np.inf, total)
+
+
+def _concentrated_moments(noise: SampledNoise, sigma: float) -> np.ndarray:
+    r""":math:`e^{(\alpha-1)\epsilon_s(\alpha)} - 1`, [sizes, orders], of noise that is zCDP."""
+    mu = np.asarray(noise.losses) / sigma
+    bound = wang_balle_kasiviswanathan if noise.sampling == "fixed_size" else zhu_wang
+    sizes = zip(noise.rates, mu, strict=True)
+    return np.array([_bounded_moments(bound, rate, loss) for rate, loss in sizes])
+
+
+def _bounded_moments(bound, rate: float, mu: float) -> np.ndarray:
+    """A bound at whole orders, taken one order too high in between; sampling never hurts."""
+    whole = {order: bound(order, rate, mu) for order in {math.ceil(o) for o in RENYI_ORDERS}}
+    logs = [(order - 1) * min(whole[math.ceil(order)], order * mu**2 / 2) for order in RENYI_ORDERS]
+    with np.errstate(over="ignore"):
+        return np.expm1(logs)
+
+
+def wang_balle_kasiviswanathan(order: int, rate: float, mu: float) -> float:
+    r"""Theorem 9 for fixed-size sampling, replace one, of a :math:`\mu^2/2`-zCDP mechanism.
+
+    .. math:: \epsilon'(\alpha) \le \frac{1}{\alpha-1}\ln\Big(1
+        + \gamma^2\tbinom\alpha2\min\{4(e^{\epsilon(2)}-1), 2e^{\epsilon(2)}\}
+        + \sum_{j=3}^\alpha 2\gamma^j\tbinom\alpha j e^{(j-1)\epsilon(j)}\Big)
+    """
+    j = np.arange(3, order + 1)
+    second = min(math.log(4) + _log_expm1(mu**2), math.log(2) + mu**2)
+    terms = [0.0, _log_binomial(order, 2) + 2 * math.log(rate) + second]
+    terms += (_log_binomial(order, j) + j * math.log(rate) + _power(j, mu) + math.log(2)).tolist()
+    return float(logsumexp(terms)) / (order - 1)
+
+
+def zhu_wang(order: int, rate: float, mu: float) -> float:
+    r"""Theorem 6 for Poisson sampling, add or remove one, of a :math:`\mu^2/2`-zCDP mechanism.
+
+    .. math:: \epsilon'(\alpha) \le \frac{1}{\alpha-1}\ln\Big(
+        (1-\gamma)^{\alpha-1}(\alpha\gamma-\gamma+1)
+        + \tbinom\alpha2\gamma^2(1-\gamma)^{\alpha-2}e^{\epsilon(2)}
+        + 3\sum_{l=3}^\alpha\tbinom\alpha l(1-\gamma)^{\alpha-l}\gamma^l e^{(l-1)\epsilon(l)}\Big)
+    """
+    if rate == 1:
+        return order * mu**2 / 2
+    left = math.log1p(-rate)
+    j = np.arange(2, order + 1)
+    terms = _log_binomial(order, j) + j * math.log(rate) + (order - j) * left + _power(j, mu)
+    terms[1:] += math.log(3)
+    first = (order - 1) * left + math.log1p((order - 1) * rate)
+    return float(logsumexp([first, *terms])) / (order - 1)
+
+
+def _power(j, mu: float):
+    """(j-1) epsilon(j) of zCDP noise."""
+    return (j - 1) * j * mu**2 / 2
+
+
+def _log_binomial(n: int, k):
+    return gammaln(n + 1) - gammaln(np.add(k, 1)) - gammaln(np.subtract(n, k) + 1)
+
+
+def _log_expm1(x: float) -> float:
+    return x + math.log(-math.expm1(-x))
+
+
+def _change(sampling: str) -> float:
+    """How many clipping norms a sum moves by under the relation that goes with the sampling."""
+    return 2.0 if sampling == "fixed_size" else 1.0
+
+
+@lru_cache(maxsize=256)
+def _numerical_sigma(noise: SampledNoise, budget: Budget, count: int) -> float:
+    return calibrate(lambda sigma: noise.releases(sigma, count), budget, "rdp", tolerance=1e-5)
