@@ -15,7 +15,7 @@ from importlib.metadata import entry_points
 from ..errors import InvalidInput
 
 GROUP = "private_consensus.algorithms"
-HELPERS = {"base", "functional_mechanism", "noise"}
+HELPERS = {"base", "decentralized_sgd", "functional_mechanism", "noise"}
 """Modules of this package that algorithms share and that are none themselves."""
 
 

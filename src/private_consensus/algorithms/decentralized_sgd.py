@@ -1,0 +1,298 @@
+r"""What Q-DPSGD, DSGD and SDM-DSGD share (dissertation 4.4 and 4.5).
+
+An agent samples records without replacement, clips their gradients to the norm K and averages,
+
+.. math:: g_i = \frac{1}{|S_i|} \sum_{\theta \in S_i}
+          \frac{\nabla\ell(x_i;\theta)}{\max(1, \|\nabla\ell(x_i;\theta)\|/K)},
+
+with noise of deviation :math:`\sigma K` on this mean (as printed) or on the sum, which is then
+divided by :math:`|S_i|` (``noise_on``): only then does the noise keep step with the sensitivity
+:math:`2K/|S_i|` of a batch whose size is random.
+
+Run time is simulated. An agent computes :math:`V \sim U(10, 90)` gradients a second, afresh every
+round; a whole vector of 16-bit numbers takes :math:`T_c` seconds to send. A round shows its costs
+as quantities with the metric ``value``: ``seconds`` since the start, ``bits`` that one agent has
+broadcast, and ``saturated``, the share of coordinates of this round's messages that were cut.
+
+From ``privacy.subsampling``: the law of batch sizes, the noised batch with its accountant, sigma by
+rule and epsilon by Theorem 11.
+
+A round works on one model after the other, in place: arrays of one run stay in the cache, where
+those of all settings and runs would not, and copying them would be felt. Who keeps what ``observe``
+is shown has to copy it. Threads share out runs.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+
+from ..errors import require
+from ..fast.compiling import share_out
+from ..privacy.subsampling import (
+    SIGMA_RULES,
+    Batches,
+    SampledNoise,
+    fixed_batches,
+    noisy_mean,
+    noisy_sum,
+    sgd_sigma,
+    theorem11_epsilon,
+)
+from ..problems.perceptron import INITS
+from .base import FOR_CALIBRATION, Iterative
+
+SLOWEST, FASTEST = 10.0, 90.0
+"""Gradients that an agent computes in a second."""
+
+FULL_BITS = 16
+"""Bits of a number that is not compressed."""
+
+NOISE_ON = ("mean", "sum")
+KEYS = ("noise", "rounding", "discrete", "mask")
+
+
+class State(NamedTuple):
+    """Models [settings, runs, agents, p]; costs and the share of cut coordinates, [settings,
+    runs]."""
+
+    x: np.ndarray
+    seconds: np.ndarray
+    bits: np.ndarray
+    saturated: np.ndarray
+
+
+class Draw(NamedTuple):
+    """Speeds [runs, agents], rows in random order [runs, agents, widest], keys [runs, 2]."""
+
+    speeds: np.ndarray
+    rows: np.ndarray
+    keys: dict[str, np.ndarray]
+
+
+@dataclass(frozen=True)
+class Round:
+    """What one run has for one round: its graph, its draws, and room to compute in.
+
+    ``counter`` is the first number of this round in every stream of counters.
+    """
+
+    mixing: np.ndarray
+    speeds: np.ndarray
+    rows: np.ndarray
+    keys: dict[str, np.ndarray]
+    counter: int
+    gradient: np.ndarray
+    mixed: np.ndarray
+    message: np.ndarray
+
+    def mix(self, weights: np.ndarray, x: np.ndarray) -> np.ndarray:
+        """``weights @ x`` into the room for it."""
+        return np.matmul(weights.astype(x.dtype), x, out=self.mixed)
+
+
+@dataclass(frozen=True, kw_only=True)
+class DecentralizedSGD(Iterative):
+    r"""Rounds of sampled, clipped, noised gradients.
+
+    Parameters
+    ----------
+    B : int
+        (Expected) batch size.
+    T_c : float
+        Seconds to send a vector that is not compressed.
+    K : float
+        Clipping norm.
+    init : {"random", "zero", "u05"}
+        Common starting point; 0 is as printed, and there all hidden units stay equal until noise
+        tells them apart.
+    sigma : float
+        Noise multiplier :math:`\sigma`; set by :meth:`calibrate`.
+    sigma_rule : {"thm11", "proof11", "accountant"}
+        Theorem 11 with Remark 6, its proof's version, or the numerical accountant.
+    noise_on : {"mean", "sum"}
+    negative_weights : bool
+        Whether W may have a negative diagonal, against Assumption 1.
+    """
+
+    B: int = 20
+    T_c: float = 3.0
+    K: float = 0.5
+    init: str = "random"
+    sigma: float = 0.0
+    sigma_rule: str = field(default="thm11", metadata=FOR_CALIBRATION)
+    noise_on: str = "mean"
+    negative_weights: bool = False
+
+    oracles: ClassVar[tuple[str, ...]] = ()
+
+    def __post_init__(self):
+        for key in ("B", "T_c", "K"):
+            value = getattr(self, key)
+            require(bool(np.all(np.asarray(value) > 0)), f"algorithm.{key}", value, "a number > 0")
+        for key, known in {
+            "init": INITS,
+            "sigma_rule": SIGMA_RULES,
+            "noise_on": NOISE_ON,
+        }.items():
+            value = getattr(self, key)
+            require(value in known, f"algorithm.{key}", value, f"one of {', '.join(known)}")
+        require(
+            bool(np.all(np.asarray(self.sigma) >= 0)), "algorithm.sigma", self.sigma, "0 or more"
+        )
+
+    # --- Privacy ----------------------------------------------------------------------------------
+
+    def batches(self) -> Batches:
+        """The law of an agent's batch size."""
+        return fixed_batches(self.B)
+
+    def sampled(self, problem) -> SampledNoise:
+        """One agent's noised batch, as the accountant takes it."""
+        make = noisy_mean if self.noise_on == "mean" else noisy_sum
+        return make(self.batches(), problem.records)
+
+    def calibrate(self, budget, problem, network, horizon):
+        """Sigma of the rule; the formulas know noise on the mean, a sum has B times as much."""
+        if not budget.private:
+            return replace(self, sigma=0.0)
+        sigma = sgd_sigma(self.sigma_rule, budget, self.sampled(problem), horizon)
+        if self.noise_on == "sum" and self.sigma_rule != "accountant":
+            sigma *= self.B
+        return replace(self, sigma=float(sigma))
+
+    def releases(self, problem, network, horizon):
+        return self.sampled(problem).releases(self.sigma, int(horizon))
+
+    def epsilon_by_formula(self, delta, problem, network, horizon):
+        """Theorem 11 solved for epsilon."""
+        sigma = self.sigma / (self.B if self.noise_on == "sum" else 1)
+        proof = self.sigma_rule == "proof11"
+        return theorem11_epsilon(sigma, delta, problem.records, horizon, proof=proof)
+
+    def noise_scale(self, s: int, sizes: np.ndarray) -> np.ndarray:
+        """Standard deviation of the noise on each agent's mean; none without a gradient."""
+        sigma, K = at(self.sigma, s), at(self.K, s)
+        if sigma == 0:
+            return np.zeros(len(sizes))
+        taken = sizes if self.noise_on == "sum" else np.ones(len(sizes))
+        return np.where(sizes > 0, sigma * K / np.maximum(taken, 1), 0.0)
+
+    # --- Rounds -----------------------------------------------------------------------------------
+
+    def widest(self) -> int:
+        """The largest batch there can be."""
+        return int(np.max(self.B))
+
+    def sizes(self, s: int, speeds: np.ndarray) -> np.ndarray:
+        """Batch sizes of a round, from the agents' speeds."""
+        return np.full(speeds.shape, int(at(self.B, s)))
+
+    @abstractmethod
+    def seconds(self, speeds: np.ndarray) -> np.ndarray:
+        """Duration of a round, broadcastable to [settings, runs]; speeds are [runs, agents]."""
+
+    @abstractmethod
+    def bits(self, dim: int) -> Any:
+        """Bits that an agent broadcasts in a round; a number a setting."""
+
+    @abstractmethod
+    def advance(self, s: int, x: np.ndarray, problem, here: Round) -> float:
+        """One round of setting s and one run, ``x[agents, p]`` in place; the share cut."""
+
+    def start(self, problem, network, streams, settings):
+        self.check(problem, network)
+        x = problem.initial(self.init, streams)
+        shape = (settings, len(x), problem.n_agents, problem.dim)
+        nothing = np.zeros(shape[:2])
+        return State(np.broadcast_to(x, shape).copy(), nothing, nothing, nothing)
+
+    def check(self, problem, network) -> None:
+        """What problem and network have to be like."""
+        smallest = float(np.diagonal(network.mixing, axis1=-2, axis2=-1).min())
+        require(
+            self.negative_weights or smallest >= -1e-12,
+            "network.scale",
+            f"a mixing matrix with {smallest:.3g} on its diagonal",
+            "no negative weight (Assumption 1), or algorithm.negative_weights: true",
+        )
+        widest = self.widest()
+        require(
+            widest <= problem.records, "algorithm.B", self.B, f"batches of <= {problem.records}"
+        )
+
+    def draws(self, problem, streams):
+        n, m, widest = problem.n_agents, problem.records, self.widest()
+        speeds = streams.sequence("sampling", "uniform", (n,), "speeds")
+        order = streams.sequence("sampling", "uniform", (n, m), "records")
+        keys = {name: keys_of(streams, name) for name in KEYS}
+        dealt = np.stack([problem.rows_of(run) for run in range(len(streams.runs))])
+        for unit, uniform in zip(speeds, order, strict=True):
+            first = _smallest(uniform, widest)
+            rows = np.take_along_axis(dealt, first, -1)
+            yield Draw(SLOWEST + (FASTEST - SLOWEST) * unit, rows, keys)
+
+    def step(self, state, problem, network, draw, t):
+        settings, runs, agents, dim = state.x.shape
+        saturated = np.empty((settings, runs))
+
+        def part(begin, end):
+            room = np.empty((3, agents, dim), state.x.dtype)
+            for run in range(begin, end):
+                here = Round(
+                    network.mixing if network.mixing.ndim == 2 else network.mixing[run],
+                    draw.speeds[run],
+                    draw.rows[run],
+                    {name: keys[run] for name, keys in draw.keys.items()},
+                    (t - 1) * agents,
+                    *room,
+                )
+                for s in range(settings):
+                    saturated[s, run] = self.advance(s, state.x[s, run], problem, here)
+
+        share_out(part, runs)
+        seconds = state.seconds + self.seconds(draw.speeds)
+        bits = state.bits + np.reshape(self.bits(dim), (-1, 1))
+        return State(state.x, seconds, bits, saturated)
+
+    def seen(self, state, problem, t):
+        return {
+            "internal": state.x,
+            "seconds": state.seconds,
+            "bits": state.bits,
+            "saturated": state.saturated,
+        }
+
+    def sampled_gradient(self, s: int, x: np.ndarray, problem, here: Round, clip: float):
+        """Clipped means of this round's batches at ``x``, and the batches' sizes."""
+        sizes = self.sizes(s, here.speeds)
+        return problem.clipped_gradient(x, here.rows, sizes, clip, here.gradient), sizes
+
+    def waiting(self, speeds: np.ndarray) -> np.ndarray:
+        """Seconds until the slowest agent has computed B gradients, [settings or 1, runs]."""
+        return np.reshape(self.B, (-1, 1)) / speeds.min(-1)
+
+
+def at(value: Any, s: int) -> Any:
+    """The value of a field for setting s."""
+    return value[s] if isinstance(value, np.ndarray) and value.ndim else value
+
+
+def keys_of(streams, name: str) -> np.ndarray:
+    """Two words of 32 bits a run, for counters of one purpose."""
+    generators = streams.generators("noise", name)
+    return np.stack([g.integers(0, 2**32, size=2, dtype=np.uint32) for g in generators])
+
+
+def _smallest(uniform: np.ndarray, count: int) -> np.ndarray:
+    """Places of the smallest numbers along the last axis, in their order: a uniform ordered
+    sample without replacement, whose beginnings are samples too."""
+    if count < uniform.shape[-1]:
+        some = np.argpartition(uniform, count - 1, axis=-1)[..., :count]
+    else:
+        some = np.broadcast_to(np.arange(count), uniform.shape)
+    order = np.argsort(np.take_along_axis(uniform, some, -1), axis=-1)
+    return np.take_along_axis(some, order, -1)

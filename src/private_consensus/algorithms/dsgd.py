@@ -1,0 +1,75 @@
+r"""Decentralized SGD, the baseline that is not private (dissertation 4.5).
+
+.. math:: x_i \leftarrow \sum_j w_{ij} x_j - \alpha\,g_i
+
+with batches of B records and models sent in full: a round takes
+:math:`\max_i B/V_i + T_c` seconds. As printed gradients are neither clipped nor noised
+(``gradients: plain``); ``clipped`` clips them, and ``private`` adds to their mean the noise of
+Q-DPSGD-1, for a comparison under the budget that the figures' captions speak of.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from ..errors import require
+from ..fast.messages import descend
+from ..privacy import Release
+from .base import Algorithm
+from .decentralized_sgd import FULL_BITS, DecentralizedSGD, at
+
+GRADIENTS = ("plain", "clipped", "private")
+
+
+@dataclass(frozen=True, kw_only=True)
+class DSGD(DecentralizedSGD):
+    r"""Rounds in which everybody waits for the slowest.
+
+    Parameters
+    ----------
+    alpha : float
+        Step length.
+    gradients : {"plain", "clipped", "private"}
+    """
+
+    alpha: float = 0.2
+    gradients: str = "plain"
+
+    source: ClassVar[str] = "Dissertation 4.5, Decentralized SGD"
+
+    def __post_init__(self):
+        super().__post_init__()
+        require(bool(np.all(np.asarray(self.alpha) > 0)), "algorithm.alpha", self.alpha, "above 0")
+        known = f"one of {GRADIENTS}"
+        require(self.gradients in GRADIENTS, "algorithm.gradients", self.gradients, known)
+
+    def calibrate(self, budget, problem, network, horizon):
+        if self.gradients == "private":
+            return super().calibrate(budget, problem, network, horizon)
+        return Algorithm.calibrate(self, budget, problem, network, horizon)
+
+    def releases(self, problem, network, horizon):
+        if self.gradients == "private":
+            return super().releases(problem, network, horizon)
+        return [Release("exact", count=int(horizon))]
+
+    def seconds(self, speeds):
+        return self.waiting(speeds) + np.reshape(self.T_c, (-1, 1))
+
+    def bits(self, dim):
+        return float(FULL_BITS * dim)
+
+    def advance(self, s, x, problem, here):
+        clip = np.inf if self.gradients == "plain" else float(at(self.K, s))
+        gradient, sizes = self.sampled_gradient(s, x, problem, here, clip)
+        scale = self.noise_scale(s, sizes) if self.gradients == "private" else np.zeros(len(x))
+        mixed, nothing = here.mix(here.mixing, x), np.zeros(len(x))
+        alpha, key, counter = float(at(self.alpha, s)), here.keys["noise"], here.counter
+        descend(x, x, mixed, gradient, nothing, alpha, scale, key, counter)
+        return 0.0
+
+
+ALGORITHM = DSGD

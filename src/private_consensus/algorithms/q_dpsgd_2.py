@@ -1,0 +1,126 @@
+r"""Q-DPSGD-2: quantised models, then discrete Gaussian noise (dissertation 4.4.2, Algorithm 5).
+
+.. math:: z_j = Q(x_j) + \zeta_j, \quad \zeta_j \sim N_{\eta Z}(0, \sigma^2K^2 I), \qquad
+    x_i \leftarrow (1-e+e w_{ii})x_i + e\sum_{j\ne i} w_{ij} z_j - a e\,g_i \quad (28)
+
+Messages that leave the grid are cut to it. As printed an agent goes on from its exact model, which
+no noise ever enters, so that a record used once shifts all later messages (E4.8b): what Theorem 15
+adds up is not what is let out. With ``own: broadcast`` an agent takes its own message for its
+model, in the average and in the gradient, and its next model is a function of messages and of one
+batch.
+
+Theorem 15 asks for :math:`c = a e + \eta\sqrt p|S|/K` times the noise of Q-DPSGD-1 (``sigma2:
+full``). With the second term, from the rounding, noise is wider than a grid of few bits; without
+it (``drop_eta``) it is far finer than the grid and never moves a message; ``as_q1`` takes c = 1.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import ClassVar
+
+import numpy as np
+
+from ..errors import InvalidInput, require
+from ..privacy.subsampling import (
+    noisy_message,
+    reused_state_releases,
+    theorem11_epsilon,
+    theorem11_sigma,
+    theorem15_factor,
+)
+from .base import FOR_CALIBRATION
+from .decentralized_sgd import at
+from .q_dpsgd_1 import QDPSGD
+
+SIGMA2 = ("full", "drop_eta", "as_q1")
+OWN = ("exact", "broadcast")
+
+
+@dataclass(frozen=True, kw_only=True)
+class QDPSGD2(QDPSGD):
+    r"""Algorithm 5.
+
+    Parameters
+    ----------
+    sigma2 : {"as_q1", "full", "drop_eta"}
+        What of Theorem 15 the rules ``thm11`` and ``proof11`` take over; ``accountant`` takes all.
+    own : {"exact", "broadcast"}
+        What an agent takes for its own model.
+    """
+
+    sigma2: str = field(default="as_q1", metadata=FOR_CALIBRATION)
+    own: str = "exact"
+
+    source: ClassVar[str] = "Dissertation 4.4.2, Algorithm 5, eq. (28), Theorem 15, Remark 10"
+
+    def __post_init__(self):
+        super().__post_init__()
+        require(self.sigma2 in SIGMA2, "algorithm.sigma2", self.sigma2, f"one of {SIGMA2}")
+        require(self.own in OWN, "algorithm.own", self.own, f"one of {OWN}")
+        require(self.noise_on == "mean", "algorithm.noise_on", self.noise_on, "mean")
+
+    def _message(self, problem, horizon) -> dict[str, float]:
+        a, e = self.steps(float(horizon))
+        return {
+            "step": float(a * e),
+            "resolution": float(self.eta),
+            "dim": problem.dim,
+            "clip": float(self.K),
+        }
+
+    def _factor(self, problem, horizon) -> float:
+        if self.sigma2 == "as_q1":
+            return 1.0
+        message = self._message(problem, horizon)
+        if self.sigma2 == "drop_eta":
+            message["resolution"] = 0.0
+        return theorem15_factor(**message, size=float(self.B))
+
+    def calibrate(self, budget, problem, network, horizon):
+        if not budget.private:
+            return replace(self, sigma=0.0)
+        if self.sigma_rule == "accountant":
+            if self.own == "exact":
+                raise InvalidInput("algorithm.own", self.own, "broadcast, for the accountant")
+            message = self._message(problem, horizon)
+            noise = noisy_message(self.batches(), problem.records, **message)
+            return replace(self, sigma=float(noise.sigma(budget, int(horizon))))
+        proof, factor = self.sigma_rule == "proof11", self._factor(problem, horizon)
+        sigma = theorem11_sigma(budget, problem.records, horizon, proof=proof, factor=factor)
+        return replace(self, sigma=float(sigma))
+
+    def releases(self, problem, network, horizon):
+        message = self._message(problem, horizon)
+        if self.own == "broadcast":
+            noise = noisy_message(self.batches(), problem.records, **message)
+            return noise.releases(self.sigma, int(horizon))
+        e = float(self.steps(float(horizon))[1])
+        own = float(np.diagonal(network.mixing, axis1=-2, axis2=-1).max())
+        keep = min(max(1.0 - e + e * own, 0.0), 1.0)
+        return reused_state_releases(self.sigma, int(horizon), keep=keep, **message)
+
+    def epsilon_by_formula(self, delta, problem, network, horizon):
+        """Theorem 15 with the factor that sigma was set with, solved for epsilon."""
+        return theorem11_epsilon(
+            self.sigma,
+            delta,
+            problem.records,
+            horizon,
+            proof=self.sigma_rule == "proof11",
+            factor=self._factor(problem, horizon),
+        )
+
+    def advance(self, s, x, problem, here):
+        a, e, grid = self.of(s)
+        cut = grid.quantize(x, here.keys["rounding"], here.counter, here.message)
+        deviation = float(at(self.sigma, s) * at(self.K, s))
+        key = here.keys["discrete"]
+        cut += grid.add_noise(here.message, deviation, key, here.counter)
+        base = x if self.own == "exact" else here.message
+        gradient, sizes = self.sampled_gradient(s, base, problem, here, float(at(self.K, s)))
+        self.descend(x, base, e, a, gradient, np.zeros(len(sizes)), here)
+        return min(cut / x.size, 1.0)
+
+
+ALGORITHM = QDPSGD2

@@ -1,0 +1,79 @@
+r"""SDM-DSGD: sparse differential Gaussian masking (Zhang, Fang, Liu, Zhu, MobiHoc 2020).
+
+.. math:: y_i = (1-\theta)x_i + \theta\Bigl(\sum_j w_{ij}x_j - \alpha(g_i + \zeta_i)\Bigr), \qquad
+          x_i \leftarrow x_i + S(y_i - x_i), \qquad
+          S(d)_k = \begin{cases} d_k/c & \text{with probability } c \\ 0 & \text{else}\end{cases}
+
+as dissertation 4.5 describes it, with :math:`\zeta_i \sim N(0,\sigma^2K^2I)`. Everybody keeps the
+same copies of all :math:`x_i`; they start from a common point. A round takes
+:math:`\max_i B/V_i + c\,T_c` seconds. S multiplies the noise's variance, too, by 1/c.
+
+Recalled from the original, not checked: :math:`\theta < 2c/(1-\lambda_{\min}(W)+\alpha L)` for
+stability, on whose edge the printed :math:`\theta` lies. The original's privacy theorem credits the
+sparsification; here sigma is that of Q-DPSGD-1 for the number of its own rounds.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from ..errors import require
+from ..fast.messages import sparsify
+from .decentralized_sgd import FULL_BITS, DecentralizedSGD, at
+
+
+@dataclass(frozen=True, kw_only=True)
+class SDMDSGD(DecentralizedSGD):
+    r"""Rounds in which a share of the coordinates is sent.
+
+    Parameters
+    ----------
+    alpha : float
+        Step length.
+    theta : float
+        :math:`\theta`, how far an agent goes towards what it computed.
+    c : float
+        Probability with which a coordinate is sent. ``bits`` counts values, not their places.
+    """
+
+    alpha: float = 0.2
+    theta: float = 0.6
+    c: float = 0.3
+
+    source: ClassVar[str] = "SDM-DSGD (MobiHoc 2020) as described in dissertation 4.5"
+
+    def __post_init__(self):
+        super().__post_init__()
+        require(bool(np.all(np.asarray(self.alpha) > 0)), "algorithm.alpha", self.alpha, "above 0")
+        for key in ("theta", "c"):
+            value = np.asarray(getattr(self, key))
+            within = bool(np.all((value > 0) & (value <= 1)))
+            require(within, f"algorithm.{key}", getattr(self, key), "in (0, 1]")
+
+    def seconds(self, speeds):
+        return self.waiting(speeds) + np.reshape(np.multiply(self.c, self.T_c), (-1, 1))
+
+    def bits(self, dim):
+        return np.multiply(self.c, float(FULL_BITS * dim))
+
+    def advance(self, s, x, problem, here):
+        gradient, sizes = self.sampled_gradient(s, x, problem, here, float(at(self.K, s)))
+        sparsify(
+            x,
+            here.mix(here.mixing, x),
+            gradient,
+            float(at(self.theta, s)),
+            float(at(self.alpha, s)),
+            self.noise_scale(s, sizes),
+            float(at(self.c, s)),
+            here.keys["noise"],
+            here.keys["mask"],
+            here.counter,
+        )
+        return 0.0
+
+
+ALGORITHM = SDMDSGD

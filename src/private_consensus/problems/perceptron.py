@@ -1,0 +1,309 @@
+r"""A perceptron with one hidden layer on images (dissertation 4.5).
+
+.. math:: h = \varsigma(a W_1 + b_1), \quad o = h W_2 + b_2, \qquad
+          x = (W_1, b_1, W_2, b_2) \in R^p
+
+with :math:`\varsigma` the sigmoid. A record's loss is softmax cross-entropy,
+:math:`\ln\sum_k e^{o_k} - o_y`, or the sum of ten binary cross-entropies,
+:math:`\sum_k \ln(1+e^{o_k}) - o_y` (``loss: bce``); the dissertation says "cross-entropy", its
+predecessor's code is the second. Both have :math:`\partial\ell/\partial o = \pi - e_y`, with
+:math:`\pi` the softmax or the sigmoids. An agent's objective is the mean over its records.
+
+A record's gradient is the outer product of what enters a layer and of what comes back to it, so
+
+.. math:: \|\nabla\ell\|^2 = (\|a\|^2+1)\|\delta_1\|^2 + (\|h\|^2+1)\|\delta_2\|^2
+
+and scaling the rows of :math:`\delta` clips it. No gradient of a single record is ever formed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from ..errors import require
+from ..randomness import Streams
+from .base import Problem, consensus_error
+
+CLASSES = 10
+LOSSES = ("softmax", "bce")
+PARTITIONS = ("shared", "per_run")
+PRECISIONS = {"single": np.float32, "double": np.float64}
+INITS = ("zero", "random", "u05")
+ROWS_AT_ONCE = 1000
+
+
+@dataclass(frozen=True, eq=False)
+class Perceptron(Problem):
+    """Agents' networks of equal shape.
+
+    Parameters
+    ----------
+    features : ndarray, shape (rows, inputs)
+        Of all records there are; its precision is the precision of everything.
+    labels : ndarray of int, shape (rows,)
+    dealt : ndarray of int, shape (runs or 1, agents, m)
+        Rows of each agent.
+    test : ndarray of int
+        Rows of the test set.
+    hidden : int
+    loss : {"softmax", "bce"}
+    """
+
+    features: np.ndarray
+    labels: np.ndarray
+    dealt: np.ndarray
+    test: np.ndarray
+    hidden: int
+    loss: str = "softmax"
+    _evaluated: dict = field(default_factory=dict, repr=False)
+
+    @property
+    def n_agents(self) -> int:
+        return self.dealt.shape[1]
+
+    @property
+    def records(self) -> int:
+        """m, of each agent."""
+        return self.dealt.shape[2]
+
+    @property
+    def inputs(self) -> int:
+        return self.features.shape[1]
+
+    @property
+    def dim(self) -> int:
+        return self.inputs * self.hidden + self.hidden + self.hidden * CLASSES + CLASSES
+
+    @property
+    def record_gradient_change(self) -> float:
+        """Infinite: algorithms clip."""
+        return np.inf
+
+    @cached_property
+    def _lengths(self) -> np.ndarray:
+        r""":math:`\|a\|^2 + 1` of every row."""
+        return np.einsum("ij,ij->i", self.features, self.features) + self.features.dtype.type(1)
+
+    def rows_of(self, run: int) -> np.ndarray:
+        """Rows of the agents of a run, (agents, m)."""
+        return self.dealt[run if len(self.dealt) > 1 else 0]
+
+    def layers(self, x: np.ndarray) -> tuple[np.ndarray, ...]:
+        """Views W1 (..., inputs, hidden), b1 (..., 1, hidden), W2, b2 of parameters (..., p)."""
+        d, h, lead = self.inputs, self.hidden, x.shape[:-1]
+        first, second = d * h + h, d * h + h + h * CLASSES
+        return (
+            x[..., : d * h].reshape(*lead, d, h),
+            x[..., None, d * h : first],
+            x[..., first:second].reshape(*lead, h, CLASSES),
+            x[..., None, second:],
+        )
+
+    def initial(self, init: str, streams: Streams) -> np.ndarray:
+        """The common starting point of all agents of a run; shape (runs, 1, p).
+
+        ``zero`` (as the algorithms print it), ``random`` (normal weights of variance 1/fan-in,
+        biases 0) or ``u05`` (everything uniform in [-0.5, 0.5], the predecessor's code). Drawn
+        from the stream of the data, so that the algorithms of a figure start from one point.
+        """
+        require(init in INITS, "algorithm.init", init, f"one of {', '.join(INITS)}")
+        shape = (1, self.dim)
+        if init == "zero":
+            x = np.zeros((len(streams.runs), *shape))
+        elif init == "u05":
+            x = streams.draw("data", "uniform", shape, "initial") - 0.5
+        else:
+            x = streams.draw("data", "normal", shape, "initial")
+            W1, b1, W2, b2 = self.layers(x)
+            W1 /= np.sqrt(self.inputs)
+            W2 /= np.sqrt(self.hidden)
+            b1[:] = b2[:] = 0.0
+        return x.astype(self.features.dtype)
+
+    def clipped_gradient(
+        self,
+        x: np.ndarray,
+        rows: np.ndarray,
+        sizes: np.ndarray,
+        clip: float = np.inf,
+        out: np.ndarray | None = None,
+    ) -> np.ndarray:
+        r"""Mean of clipped gradients, :math:`\frac1{|S|}\sum \nabla\ell/\max(1,\|\nabla\ell\|/K)`.
+
+        Parameters
+        ----------
+        x : ndarray, shape (agents, p)
+        rows : ndarray of int, shape (agents, widest)
+            An agent's sample is the first of its rows; the others only fill up.
+        sizes : ndarray of int, shape (agents,)
+            :math:`|S|`; an empty sample has gradient 0.
+        clip : float
+            K; infinite for none.
+        out : ndarray, shape (agents, p), optional
+
+        Returns
+        -------
+        ndarray, shape (agents, p)
+        """
+        out = np.empty_like(x) if out is None else out
+        W1, b1, W2, b2 = self.layers(x)
+        a = self.features[rows]
+        h = sigmoid(a @ W1 + b1)
+        back2 = self._slopes(h @ W2 + b2, self.labels[rows])
+        back1 = (back2 @ W2.swapaxes(-1, -2)) * (h * (1 - h))
+        squares = self._lengths[rows] * _squared(back1) + (_squared(h) + 1) * _squared(back2)
+        taken = np.arange(rows.shape[-1]) < sizes[:, None]
+        weights = taken / np.maximum(sizes, 1)[:, None]
+        weights = weights / np.maximum(1.0, np.sqrt(squares) / clip)
+        weights = weights.astype(x.dtype)[..., None]
+        back1 *= weights
+        back2 *= weights
+        G1, g1, G2, g2 = self.layers(out)
+        np.matmul(a.swapaxes(-1, -2), back1, out=G1)
+        np.matmul(h.swapaxes(-1, -2), back2, out=G2)
+        g1[:] = back1.sum(-2, keepdims=True)
+        g2[:] = back2.sum(-2, keepdims=True)
+        return out
+
+    def gradient(self, x: np.ndarray) -> np.ndarray:
+        """Of the mean over all records of each agent; x is (settings, runs, agents, p)."""
+        out = np.empty_like(x)
+        sizes = np.full(self.n_agents, self.records)
+        for s, r in np.ndindex(x.shape[:2]):
+            self.clipped_gradient(x[s, r], self.rows_of(r), sizes, out=out[s, r])
+        return out
+
+    def _slopes(self, o: np.ndarray, labels: np.ndarray) -> np.ndarray:
+        r""":math:`\pi - e_y`."""
+        if self.loss == "softmax":
+            o = np.exp(o - o.max(-1, keepdims=True))
+            o /= o.sum(-1, keepdims=True)
+        else:
+            o = sigmoid(o)
+        own = labels[..., None]
+        np.put_along_axis(o, own, np.take_along_axis(o, own, -1) - 1, -1)
+        return o
+
+    def evaluate(self, x: np.ndarray, rows: np.ndarray) -> tuple[float, float]:
+        """Mean loss and accuracy of one model (p,) on some rows."""
+        W1, b1, W2, b2 = self.layers(x)
+        loss, right = 0.0, 0
+        for begin in range(0, len(rows), ROWS_AT_ONCE):
+            some = rows[begin : begin + ROWS_AT_ONCE]
+            o = sigmoid(self.features[some] @ W1 + b1) @ W2 + b2
+            y = self.labels[some]
+            loss += float(self._losses(o, y).sum(dtype=float))
+            right += int((o.argmax(-1) == y).sum())
+        return loss / len(rows), right / len(rows)
+
+    def _losses(self, o: np.ndarray, labels: np.ndarray) -> np.ndarray:
+        own = np.take_along_axis(o, labels[..., None], -1)[..., 0]
+        if self.loss == "bce":
+            return np.logaddexp(o, 0).sum(-1) - own
+        top = o.max(-1)
+        return np.log(np.exp(o - top[..., None]).sum(-1)) + top - own
+
+    def evaluated(self, part: str, x: np.ndarray) -> np.ndarray:
+        """Loss and accuracy of the AVERAGE model of (settings, runs, agents, p); (2, ...).
+
+        ``part`` is "training" (the records of all agents of the run) or "test".
+        """
+        average = x.mean(-2)
+        known, found = self._evaluated.get(part, (None, None))
+        if known is not None and np.array_equal(known, average):
+            return found
+        found = np.empty((2, *average.shape[:-1]))
+        for where in np.ndindex(average.shape[:-1]):
+            rows = self.test if part == "test" else self.rows_of(where[-1]).ravel()
+            found[:, *where] = self.evaluate(average[where], rows)
+        # Loss and accuracy are asked for one after the other: one forward pass serves both.
+        self._evaluated[part] = average, found
+        return found
+
+    metrics = {  # noqa: RUF012
+        "training_loss": lambda problem, x: problem.evaluated("training", x)[0],
+        "training_accuracy": lambda problem, x: problem.evaluated("training", x)[1],
+        "test_loss": lambda problem, x: problem.evaluated("test", x)[0],
+        "test_accuracy": lambda problem, x: problem.evaluated("test", x)[1],
+        "consensus_error": consensus_error,
+    }
+
+
+METRICS = Perceptron.metrics
+EXAMPLE = {"prepared": "mnist-pixels", "hidden": 50}
+
+
+def sigmoid(v: np.ndarray) -> np.ndarray:
+    r""":math:`1/(1+e^{-v})`, in place; by the hyperbolic tangent nothing overflows."""
+    v *= 0.5
+    np.tanh(v, out=v)
+    v += 1.0
+    v *= 0.5
+    return v
+
+
+def _squared(v: np.ndarray) -> np.ndarray:
+    """Squared norms of rows."""
+    return (v * v).sum(-1)
+
+
+def shared_by_runs(parameters: Mapping[str, Any]) -> bool:
+    """Whether all runs have one partition."""
+    return parameters.get("partition", "per_run") == "shared"
+
+
+def build(
+    streams: Streams,
+    agents: int,
+    *,
+    prepared,
+    hidden: int,
+    records: int = 10_000,
+    loss: str = "softmax",
+    partition: str = "per_run",
+    test_rows: int | None = None,
+    precision: str = "single",
+) -> Perceptron:
+    """Draw training records and share them out equally; the remainder is unused.
+
+    Parameters
+    ----------
+    prepared : object
+        With ``features``, ``labels`` from 0 to 9 and ``splits`` train and test.
+    hidden : int
+        Units of the hidden layer: 50 for MNIST, 40 for CIFAR-10.
+    records : int
+        Of all agents together; each has ``records // agents``.
+    partition : {"per_run", "shared"}
+        Whether every run draws and deals records afresh, "in each simulation".
+    test_rows : int, optional
+        At most so many of the test set.
+    precision : {"single", "double"}
+        Double is the reference.
+    """
+    train = np.asarray(prepared.splits["train"])
+    for key, value in {"hidden": hidden, "records": records}.items():
+        require(value >= 1, f"problem.{key}", value, "a whole number >= 1")
+    usable = agents <= records <= len(train)
+    require(usable, "problem.records", records, f"from {agents} to {len(train)} training records")
+    require(loss in LOSSES, "problem.loss", loss, f"one of {', '.join(LOSSES)}")
+    require(
+        partition in PARTITIONS, "problem.partition", partition, f"one of {', '.join(PARTITIONS)}"
+    )
+    require(
+        precision in PRECISIONS, "problem.precision", precision, f"one of {', '.join(PRECISIONS)}"
+    )
+    labels = np.asarray(prepared.labels).astype(np.int64)
+    coded = labels.min() >= 0 and labels.max() < CLASSES
+    require(coded, "problem.prepared", (labels.min(), labels.max()), "labels from 0 to 9")
+    each = records // agents
+    generators = [streams.shared("data")] if partition == "shared" else streams.generators("data")
+    dealt = np.stack([train[g.permutation(len(train))[: each * agents]] for g in generators])
+    features = np.asarray(prepared.features, PRECISIONS[precision])
+    test = np.asarray(prepared.splits["test"])[:test_rows]
+    return Perceptron(features, labels, dealt.reshape(-1, agents, each), test, hidden, loss)

@@ -1,0 +1,73 @@
+r"""Unbiased stochastic rounding to a grid of few bits (dissertation 4.4, eq. (26)).
+
+.. math:: Q(x) = \eta k \text{ w.p. } 1 - (x/\eta - k), \quad \eta(k+1) \text{ w.p. } x/\eta - k,
+          \qquad k = \lfloor x/\eta \rfloor
+
+An s-bit grid has the points :math:`\eta\{-2^{s-1},\dots,2^{s-1}-1\}`. The dissertation prints
+:math:`\eta(2^s-1)` as its upper end, which s bits cannot carry beside the lower one. Beyond the
+ends values are cut, and the rounding is biased. An open grid has no ends: what its predecessor's
+code does while it charges s bits.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from .errors import require
+from .fast import messages
+
+
+@dataclass(frozen=True)
+class Grid:
+    r"""Points to which messages are rounded.
+
+    Parameters
+    ----------
+    resolution : float
+        :math:`\eta > 0`.
+    bits : int
+        :math:`s \ge 2`.
+    clipped : bool
+        Whether the grid ends where s bits do.
+    """
+
+    resolution: float
+    bits: int = 3
+    clipped: bool = True
+
+    def __post_init__(self):
+        require(self.resolution > 0, "algorithm.eta", self.resolution, "a number > 0")
+        whole = self.bits == int(self.bits) and self.bits >= 2
+        require(whole, "algorithm.s", self.bits, "a whole number >= 2")
+
+    @property
+    def ends(self) -> tuple[float, float]:
+        """Lowest and highest point, in steps."""
+        if not self.clipped:
+            return -np.inf, np.inf
+        half = 2.0 ** (int(self.bits) - 1)
+        return -half, half - 1.0
+
+    def quantize(self, x: np.ndarray, key: np.ndarray, counter: int, out: np.ndarray) -> int:
+        """Round ``x[agents, p]`` into ``out``; how many coordinates were cut."""
+        return messages.quantize(x, self.resolution, *self.ends, key, counter, out)
+
+    def add_noise(self, z: np.ndarray, deviation: float, key: np.ndarray, counter: int) -> int:
+        r"""Add :math:`N_{\eta Z}(0, \text{deviation}^2)` to grid points ``z[agents, p]`` in place.
+
+        What leaves the grid is cut to it; returned is how often. The discrete Gaussian with
+        parameter :math:`\sigma^2` on :math:`\eta Z` is :math:`\eta` times the one with
+        :math:`\sigma^2/\eta^2` on the integers.
+        """
+        variance = (float(deviation) / float(self.resolution)) ** 2
+        if variance < NEVER_MOVES:
+            return 0
+        table = messages.discrete_table(variance)
+        return messages.add_discrete(z, self.resolution, *self.ends, table, key, counter)
+
+
+NEVER_MOVES = 5e-3
+r"""Variance, in squared steps, below which a draw other than 0 has probability
+:math:`< 2e^{-100}`."""
