@@ -19,8 +19,8 @@ Why one shift in one dimension stands for each mechanism:
   by Poisson sampling for adding or removing a record and by fixed-size sampling for replacing one
   (Balle, Barthe, Gaboardi, "Privacy amplification by subsampling", 2018). For Gaussians the
   numerical accountants are used; where none applies, sampling is not credited, which is safe.
-* A mechanism known by its Renyi divergences (``renyi``) composes by adding them up, in company with
-  what is zCDP; :mod:`private_consensus.privacy.subsampling` makes such releases.
+* A mechanism known by its curves composes by its Renyi divergences, and by the loss distribution of
+  its dominating pair where it has one; :mod:`private_consensus.privacy.subsampling` makes some.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ from private_consensus.privacy.conversions import (
     pure_rho,
     zcdp_epsilon,
 )
-from private_consensus.privacy.releases import RENYI_ORDERS, Release, Sampling
+from private_consensus.privacy.releases import RENYI_ORDERS, Curves, Release, Sampling
 
 METHODS = ("pure", "gaussian", "gaussian+pure", "zcdp", "rdp", "pld")
 
@@ -187,11 +187,11 @@ def network_guarantee(guarantees: Iterable[Guarantee]) -> Guarantee:
 
 @dataclass(frozen=True)
 class _Group:
-    kind: str  # gaussian, concentrated, laplace, pure or renyi
+    kind: str  # gaussian, concentrated, laplace, pure or curves
     loss: float
     count: int
     sampling: Sampling | None
-    curve: tuple[float, ...] = ()
+    curves: Curves | None = None
 
     @property
     def pure(self) -> float:
@@ -209,7 +209,7 @@ _KINDS = {
     "laplace": "laplace",
     "gamma_norm": "laplace",
     "pure": "pure",
-    "renyi": "renyi",
+    "curves": "curves",
 }
 
 
@@ -228,10 +228,10 @@ def _groups(releases: Iterable[Release]) -> tuple[_Group, ...] | None:
         for loss, often in zip(losses.tolist(), times.tolist(), strict=True):
             if loss > 0:
                 kind = _KINDS[release.mechanism]
-                counts[kind, loss, sampling, release.curve] += often * release.count
+                counts[kind, loss, sampling, release.curves] += often * release.count
     groups = tuple(
-        _Group(kind, loss, count, sampling, curve)
-        for (kind, loss, sampling, curve), count in counts.items()
+        _Group(kind, loss, count, sampling, curves)
+        for (kind, loss, sampling, curves), count in counts.items()
     )
     _check_samplings(groups)
     return groups
@@ -314,7 +314,7 @@ def _rho_of(group: _Group) -> float:
         return gaussian_rho(group.loss)
     if group.kind == "laplace" and group.sampling is None:
         return laplace_rho(group.loss)
-    if group.kind == "renyi":
+    if group.kind == "curves":
         return math.inf
     return pure_rho(group.pure)
 
@@ -326,7 +326,7 @@ def _zcdp(groups: Sequence[_Group], delta: float, conversion: str = "cks") -> fl
 @lru_cache(maxsize=64)  # asked for twice, on its own and to choose a grid
 def _rdp(groups: tuple[_Group, ...], delta: float) -> float:
     """Renyi accounting by ``dp_accounting``; Gaussians are credited their sampling."""
-    if any(group.kind == "renyi" for group in groups):
+    if any(group.kind == "curves" for group in groups):
         return _rdp_of_curves(groups, delta)
     import dp_accounting  # slow to import
 
@@ -350,7 +350,9 @@ def _rdp_of_curves(groups: tuple[_Group, ...], delta: float) -> float:
     orders = np.asarray(RENYI_ORDERS)
     total = np.zeros_like(orders)
     for group in groups:
-        one = np.asarray(group.curve) if group.kind == "renyi" else _rho_of(group) * orders
+        one = (
+            np.asarray(group.curves.renyi()) if group.kind == "curves" else _rho_of(group) * orders
+        )
         total += group.count * one
     log_delta = math.log(delta) if delta > 0 else -math.inf
     found = total + np.log1p(-1 / orders) - (log_delta + np.log(orders)) / (orders - 1)
@@ -379,7 +381,8 @@ def _pld(groups: Sequence[_Group], delta: float) -> float:
     and for Gaussians on a sample of fixed size.
     """
     unknown = any(
-        group.kind in ("concentrated", "renyi") or _fixed_gaussian(group) for group in groups
+        group.kind == "concentrated" or _fixed_gaussian(group) or _without_pair(group)
+        for group in groups
     )
     if delta < PLD_SMALLEST_DELTA or unknown:
         return math.inf
@@ -407,6 +410,10 @@ def _fixed_gaussian(group: _Group) -> bool:
     return group.kind == "gaussian" and group.sampling is not None and not _poisson(group)
 
 
+def _without_pair(group: _Group) -> bool:
+    return group.curves is not None and not group.curves.profiles(np.zeros(1))
+
+
 def _poisson(group: _Group) -> bool:
     return group.sampling is not None and group.sampling.kind == "poisson"
 
@@ -416,7 +423,9 @@ def _loss_distribution(group: _Group, step: float):
 
     rate = group.sampling.rate if _poisson(group) else 1.0
     options = {"value_discretization_interval": step, "sampling_prob": rate}
-    if group.kind == "gaussian":
+    if group.kind == "curves":
+        one = _from_profiles(group.curves, step)
+    elif group.kind == "gaussian":
         one = pld.from_gaussian_mechanism(1 / group.loss, **options)
     elif group.kind == "laplace" and (group.sampling is None or _poisson(group)):
         one = pld.from_laplace_mechanism(1 / group.loss, **options)
@@ -424,6 +433,17 @@ def _loss_distribution(group: _Group, step: float):
         masses = _response_masses(group.pure, step)
         one = pld.PrivacyLossDistribution.create_from_rounded_probability(masses, 0.0, step)
     return one.self_compose(group.count) if group.count > 1 else one
+
+
+def _from_profiles(curves: Curves, step: float):
+    """Loss distribution of a dominating pair known by its profile, by connecting the dots."""
+    from dp_accounting.pld import pld_pmf, privacy_loss_distribution
+
+    most = math.ceil(curves.largest() / step) + 1
+    profiles = curves.profiles(np.arange(-most, most + 1) * step)
+    dots = pld_pmf.create_pmf_pessimistic_connect_dots_fixed_gap
+    masses = [dots(step, -most, most, np.clip(deltas, 0, 1)) for deltas in profiles]
+    return privacy_loss_distribution.PrivacyLossDistribution(*masses)
 
 
 def _response_masses(loss: float, step: float) -> dict[int, float]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -16,10 +16,10 @@ NORMS = {
     "gamma_norm": "l2",
     "discrete_gaussian": "l2",
     "pure": None,
-    "renyi": None,
+    "curves": None,
     "exact": None,
 }
-# Orders at which a mechanism known by its Renyi divergence is known.
+# Orders at which a mechanism known by its curves gives its Renyi divergence.
 RENYI_ORDERS = (
     *(1.25, 1.5, 1.75, 2.0, 2.5, 3.0, 3.5),
     *map(float, range(4, 11)),
@@ -64,6 +64,20 @@ class Sampling:
         return "add_remove" if self.kind == "poisson" else "replace"
 
 
+class Curves(Protocol):
+    """A mechanism known by what bounds it for every pair of neighbours; hashable."""
+
+    def renyi(self) -> tuple[float, ...]:
+        """Renyi divergence at each of :data:`RENYI_ORDERS`, of either direction."""
+
+    def profiles(self, epsilon: np.ndarray) -> tuple[np.ndarray, ...]:
+        """delta at each (also negative) epsilon of a dominating pair: one profile if it serves
+        both directions, two if not, none if no pair is known."""
+
+    def largest(self) -> float:
+        """A loss that is exceeded with negligible probability."""
+
+
 @dataclass(frozen=True, eq=False)
 class Release:
     r"""One noisy answer, or a series of them.
@@ -78,8 +92,7 @@ class Release:
         ``discrete_gaussian``: scale is the parameter sigma on the integers, sensitivity counted in
         steps of the grid; l2.
         ``pure``: a mechanism known only by its pure ``epsilon``.
-        ``renyi``: known only by its Renyi divergence at :data:`RENYI_ORDERS`, its sampling already
-        credited.
+        ``curves``: known by its :class:`Curves`, in which its sampling is credited already.
         ``exact``: a value let out without noise; sensitivity 0 says that it is independent of the
         private data, none given that it is not.
     sensitivity, scale : float or 1-D array
@@ -96,8 +109,8 @@ class Release:
         Why not, or what is assumed.
     epsilon : float or 1-D array
         Only of ``pure``.
-    curve : tuple of float
-        Only of ``renyi``: the divergence at each order, for both directions of the relation.
+    curves : Curves
+        Only of ``curves``.
 
     Raises
     ------
@@ -114,7 +127,7 @@ class Release:
     proven: bool = True
     note: str = ""
     epsilon: Any = None
-    curve: tuple[float, ...] = ()
+    curves: Curves | None = None
 
     def __post_init__(self):
         expected = f"one of {', '.join(NORMS)}"
@@ -124,7 +137,7 @@ class Release:
         for name in _NEEDED[self.mechanism]:
             object.__setattr__(self, name, _levels(name, getattr(self, name)))
         self._check_norm()
-        self._check_curve()
+        self._check_curves()
         counts = isinstance(self.count, int | np.integer) and self.count >= 0
         require(counts, "release.count", self.count, "a whole number, 0 or more")
         self.losses()  # sensitivity and scale must broadcast; better now than in the accountant
@@ -137,17 +150,16 @@ class Release:
         require(given == natural, "release.norm", self.norm, f"{natural} for {self.mechanism}")
         object.__setattr__(self, "norm", given)
 
-    def _check_curve(self):
-        orders = len(RENYI_ORDERS) if self.mechanism == "renyi" else 0
-        known = len(self.curve) == orders and all(value >= 0 for value in self.curve)
-        expected = f"{orders} divergences >= 0 for {self.mechanism}"
-        require(known, "release.curve", self.curve, expected)
+    def _check_curves(self):
+        wanted = self.mechanism == "curves"
+        expected = f"{'curves' if wanted else 'nothing'} for {self.mechanism}"
+        require((self.curves is not None) == wanted, "release.curves", self.curves, expected)
 
     def losses(self) -> np.ndarray:
         """Loss parameter of each release of the series, before sampling and ``count``.
 
         Sensitivity over scale: mu of a Gaussian, the pure epsilon of ``laplace``, ``gamma_norm``
-        and ``pure``, the divergence at the smallest order of ``renyi``, infinity where something
+        and ``pure``, the divergence at the smallest order of ``curves``, infinity where something
         data-dependent is let out without noise.
 
         Returns
@@ -156,8 +168,8 @@ class Release:
         """
         if self.mechanism == "pure":
             return np.atleast_1d(self.epsilon)
-        if self.mechanism == "renyi":
-            return np.array([self.curve[0]])
+        if self.curves is not None:
+            return np.array([self.curves.renyi()[0]])
         if self.mechanism == "exact":
             return np.where(np.atleast_1d(self.sensitivity) > 0, np.inf, 0.0)
         try:
@@ -177,7 +189,7 @@ _NEEDED = {
     "gamma_norm": ("sensitivity", "scale"),
     "discrete_gaussian": ("sensitivity", "scale"),
     "pure": ("epsilon",),
-    "renyi": (),
+    "curves": (),
     "exact": ("sensitivity",),
 }
 

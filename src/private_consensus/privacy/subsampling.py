@@ -35,7 +35,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
-from scipy.special import gammaln, logsumexp
+from scipy.special import gammaln, log_ndtr, logsumexp, ndtr
 
 from ..errors import require
 from .budget import Budget
@@ -135,12 +135,51 @@ class SampledNoise:
         if sigma == 0:
             return [Release("exact", count=count)]
         sampling = Sampling(self.sampling, self.batches.mean / self.records)
-        curve = renyi_curve(self, float(sigma))
-        return [Release("renyi", curve=curve, count=count, sampling=sampling)]
+        return [
+            Release(
+                "curves", curves=NoisedBatch(self, float(sigma)), count=count, sampling=sampling
+            )
+        ]
 
     def sigma(self, budget: Budget, count: int) -> float:
         """The least sigma at which the accountant grants ``budget`` to ``count`` batches."""
         return _numerical_sigma(self, budget, int(count))
+
+
+@dataclass(frozen=True)
+class NoisedBatch:
+    """A noised batch at one ``sigma``, its size given away: what the accountants ask for."""
+
+    noise: SampledNoise
+    sigma: float
+
+    def renyi(self) -> tuple[float, ...]:
+        """Renyi divergence at each of ``RENYI_ORDERS``."""
+        return renyi_curve(self.noise, self.sigma)
+
+    def profiles(self, epsilon: np.ndarray) -> tuple[np.ndarray, ...]:
+        """delta(epsilon) of the dominating pair, or of the pairs for removing and adding."""
+        if not self.noise.gaussian:
+            return ()
+        removed = self._mixed(_removed, np.abs(epsilon))
+        if self.noise.sampling == "fixed_size":
+            mirrored = -np.expm1(epsilon) + np.exp(epsilon) * removed
+            return (np.where(epsilon >= 0, removed, mirrored),)
+        return self._mixed(_removed, epsilon), self._mixed(_added, epsilon)
+
+    def largest(self) -> float:
+        """The loss of a record in the batch when its noise is eight standard deviations off."""
+        mu = np.asarray(self.noise.losses) / self.sigma
+        rates = self.noise.rates
+        with np.errstate(divide="ignore"):  # rates of 0 and 1
+            losses = np.logaddexp(np.log1p(-rates), np.log(rates) + mu * (8 + mu / 2))
+        return float(losses.max())
+
+    def _mixed(self, profile, epsilon: np.ndarray) -> np.ndarray:
+        """A profile's mean over the batch's size."""
+        law = self.noise.batches.probabilities
+        parts = zip(law, self.noise.rates, self.noise.losses, strict=True)
+        return sum(p * profile(epsilon, rate, loss / self.sigma) for p, rate, loss in parts)
 
 
 def noisy_mean(batches: Batches, records: int, *, sampling: str = "fixed_size") -> SampledNoise:
@@ -322,7 +361,7 @@ def _gaussian_moments(noise: SampledNoise, sigma: float) -> np.ndarray:
     low, high = (mu / 2 if fixed else -_REACH), order * mu + _REACH
     x = low + (high - low) * (_NODES + 1) / 2
     width = (high - low)[..., 0] / 2
-    with np.errstate(over="ignore", invalid="ignore"):
+    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
         density = -(x**2) / 2 - math.log(2 * math.pi) / 2
         loss = np.logaddexp(np.log1p(-gamma), np.log(gamma) + mu * x - mu**2 / 2)
         if fixed:
@@ -349,6 +388,39 @@ def _bounded_moments(bound, rate: float, mu: float) -> np.ndarray:
     logs = [(order - 1) * min(whole[math.ceil(order)], order * mu**2 / 2) for order in RENYI_ORDERS]
     with np.errstate(over="ignore"):
         return np.expm1(logs)
+
+
+def _removed(epsilon: np.ndarray, rate: float, mu: float) -> np.ndarray:
+    r""":math:`H_{e^\epsilon}((1-\gamma)N(0,1)+\gamma N(\mu,1)\,\|\,N(0,1))`.
+
+    It is :math:`\gamma H_{e^{\epsilon'}}(N(\mu,1)\|N(0,1))` with
+    :math:`\epsilon'=\ln(1+(e^\epsilon-1)/\gamma)`.
+    """
+    if rate == 0 or mu == 0:
+        return np.maximum(-np.expm1(epsilon), 0.0)
+    excess = np.expm1(epsilon) / rate
+    inside = excess > -1
+    loss = np.log1p(np.where(inside, excess, 0.0))
+    return np.where(inside, rate * _gaussian_delta(loss, mu), -np.expm1(epsilon))
+
+
+def _added(epsilon: np.ndarray, rate: float, mu: float) -> np.ndarray:
+    r""":math:`H_{e^\epsilon}(N(0,1)\,\|\,(1-\gamma)N(0,1)+\gamma N(\mu,1))`.
+
+    It is :math:`a\,H_{e^\epsilon\gamma/a}(N(0,1)\|N(\mu,1))` with
+    :math:`a=1-(1-\gamma)e^\epsilon`, and 0 for a <= 0.
+    """
+    if rate == 0 or mu == 0:
+        return np.maximum(-np.expm1(epsilon), 0.0)
+    left = rate * np.exp(epsilon) - np.expm1(epsilon)
+    inside = left > 0
+    loss = epsilon + np.log(rate) - np.log(np.where(inside, left, 1.0))
+    return np.where(inside, left * _gaussian_delta(loss, mu), 0.0)
+
+
+def _gaussian_delta(loss: np.ndarray, mu: float) -> np.ndarray:
+    delta = ndtr(mu / 2 - loss / mu) - np.exp(loss + log_ndtr(-mu / 2 - loss / mu))
+    return np.maximum(delta, 0.0)
 
 
 def wang_balle_kasiviswanathan(order: int, rate: float, mu: float) -> float:
@@ -403,4 +475,4 @@ def _change(sampling: str) -> float:
 
 @lru_cache(maxsize=256)
 def _numerical_sigma(noise: SampledNoise, budget: Budget, count: int) -> float:
-    return calibrate(lambda sigma: noise.releases(sigma, count), budget, "rdp", tolerance=1e-5)
+    return calibrate(lambda sigma: noise.releases(sigma, count), budget, tolerance=1e-4)

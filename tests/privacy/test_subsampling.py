@@ -1,0 +1,341 @@
+"""Noised means of random batches: the paper's formulas, the accountant, what contradicts them."""
+
+import math
+
+import numpy as np
+import pytest
+from dp_accounting.pld import privacy_loss_distribution as pld
+from dp_accounting.rdp import rdp_privacy_accountant as library
+from scipy.integrate import quad
+from scipy.special import ndtr
+from scipy.stats import norm
+
+from private_consensus.errors import InvalidInput
+from private_consensus.privacy import (
+    Budget,
+    Release,
+    account,
+    deadline_batches,
+    epsilon,
+    fixed_batches,
+    noisy_mean,
+    noisy_message,
+    noisy_sum,
+    reused_state_releases,
+    sgd_sigma,
+    theorem11_epsilon,
+    theorem11_sigma,
+    theorem15_factor,
+)
+from private_consensus.privacy.releases import RENYI_ORDERS
+from private_consensus.privacy.subsampling import (
+    Batches,
+    renyi_curve,
+    wang_balle_kasiviswanathan,
+    zhu_wang,
+)
+
+DELTA = 1e-5
+WHOLE = [order for order in RENYI_ORDERS if order == int(order)]
+
+
+def at_whole_orders(curve):
+    return np.array(
+        [value for order, value in zip(RENYI_ORDERS, curve, strict=True) if order in WHOLE]
+    )
+
+
+# --- The batch's size ----------------------------------------------------------------------------
+
+
+def test_batches_within_a_deadline_are_floors_of_speed_times_time():
+    short, long = deadline_batches(0.4), deadline_batches(1.0)
+    assert (short.sizes[0], short.sizes[-1], len(short.sizes)) == (4, 35, 32)
+    assert short.probabilities == pytest.approx([1 / 32] * 32)
+    assert (long.sizes[0], long.sizes[-1]) == (10, 89)
+    odd = deadline_batches(0.03)  # V T_d from 0.3 to 2.7
+    assert odd.sizes == (0, 1, 2)
+    assert odd.probabilities == pytest.approx([0.7 / 2.4, 1 / 2.4, 0.7 / 2.4])
+    speeds = np.random.default_rng(0).uniform(10, 90, 20_000)
+    assert np.floor(speeds * 0.4).mean() == pytest.approx(short.mean, abs=0.3)
+
+
+# --- The formulas of Theorems 11 and 15 ----------------------------------------------------------
+
+
+@pytest.mark.parametrize("proof", [False, True])
+@pytest.mark.parametrize("factor", [1.0, 0.02])
+def test_theorem_11_and_its_noise_are_inverse(proof, factor):
+    sigma = theorem11_sigma(Budget(1.3, DELTA), 1000, 700, proof=proof, factor=factor)
+    assert theorem11_epsilon(sigma, DELTA, 1000, 700, proof=proof, factor=factor) == pytest.approx(
+        1.3
+    )
+    # the statement itself: epsilon(rho) + ln(1/delta) / (rho - 1)
+    order = 2 * math.log(1 / DELTA) / 1.3 + 1
+    spent = 8 * order * factor**2 * 700 / (1000 ** (1 if proof else 2) * sigma**2)
+    assert spent + math.log(1 / DELTA) / (order - 1) == pytest.approx(1.3)
+
+
+def test_noise_of_theorem_11_grows_with_rounds_and_falls_with_records_and_epsilon():
+    def sigma(eps=1.0, records=1000, rounds=500):
+        return theorem11_sigma(Budget(eps, DELTA), records, rounds)
+
+    assert sigma(rounds=2000) == pytest.approx(2 * sigma())
+    assert sigma(records=500) == pytest.approx(2 * sigma())
+    assert sigma(eps=1.5) < sigma()
+    assert theorem11_sigma(Budget(1.0, DELTA), 1000, 500, proof=True) == pytest.approx(
+        math.sqrt(1000) * sigma()
+    )
+    assert theorem11_sigma(Budget(math.inf, DELTA), 1000, 500) == 0
+
+
+def test_theorem_15_asks_for_noise_far_wider_than_three_bits():
+    # E4.8b: p = 39760, eta = 1e-3, T = 1000, |S| = 20: sigma 4.97 times K = 0.5
+    step = 0.3 / 1000 ** (1 / 6) * 11 / 1000**0.5
+    factor = theorem15_factor(step=step, resolution=1e-3, dim=39_760, clip=0.5, size=20)
+    sigma = theorem11_sigma(Budget(1.0, DELTA), 1000, 1000, factor=factor)
+    assert sigma == pytest.approx(4.97, abs=0.01)
+    assert theorem15_factor(step=step, resolution=0.0, dim=39_760, clip=0.5, size=20) == step
+    eight_steps = 0.1 * 7
+    wide = theorem15_factor(step=step, resolution=0.1, dim=39_760, clip=0.5, size=20)
+    assert theorem11_sigma(Budget(1.0, DELTA), 1000, 1000, factor=wide) * 0.5 > 100 * eight_steps
+
+
+# --- Renyi divergences ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("size", "sigma"), [(20, 0.4), (4, 0.4), (90, 0.05), (20, 5.0)])
+def test_poisson_batches_agree_with_the_library(size, sigma):
+    found = at_whole_orders(
+        renyi_curve(noisy_mean(fixed_batches(size), 1000, sampling="poisson"), sigma)
+    )
+    expected = library._compute_rdp_poisson_subsampled_gaussian(size / 1000, size * sigma, WHOLE)
+    usable = np.array(WHOLE) / (size * sigma) < 30
+    np.testing.assert_allclose(found[usable], expected[usable], rtol=1e-5)
+
+
+@pytest.mark.parametrize(("size", "sigma"), [(20, 0.4), (4, 0.6), (90, 0.1)])
+def test_fixed_batches_are_between_their_own_attack_and_the_general_bounds(size, sigma):
+    noise = noisy_mean(fixed_batches(size), 1000)
+    found = at_whole_orders(renyi_curve(noise, sigma))
+    mu, rate = 2 / (size * sigma), size / 1000
+    bound = [wang_balle_kasiviswanathan(int(order), rate, mu) for order in WHOLE]
+    tighter = library._compute_rdp_sample_wor_gaussian(rate, 1 / mu, WHOLE)
+    for order, value, loose, tight in zip(WHOLE, found, bound, tighter, strict=True):
+        if order * mu > 30:
+            continue
+        assert value <= loose * (1 + 1e-9)
+        assert value <= tight * (1 + 1e-9)
+
+        # all other gradients at -K, one at +K or at -K: the mean is -K unless the one is taken
+        def power(x, order=order):
+            ratio = 1 - rate + rate * math.exp(mu * x - mu**2 / 2)
+            return math.exp(order * math.log(ratio) + norm.logpdf(x))
+
+        middle = order * mu
+        moment = quad(power, -12, middle + 12, points=[0, middle], limit=200)[0]
+        assert value >= math.log(moment) / (order - 1) - 1e-9
+
+
+def test_general_bounds_at_rate_one_and_against_the_gaussian():
+    assert zhu_wang(5, 1.0, 0.7) == 5 * 0.7**2 / 2
+    for order in (2, 8, 32):
+        exact = library._compute_rdp_poisson_subsampled_gaussian(0.01, 2.0, [order])[0]
+        assert exact <= zhu_wang(order, 0.01, 0.5) * (1 + 1e-9)
+        assert zhu_wang(order, 0.01, 0.5) <= 4 * exact
+
+
+def test_a_small_rate_costs_twice_the_rate_squared_to_leading_order():
+    # E4.8a: 2 rho / (m sigma)^2 for replacing, rho / (2 m^2 sigma^2) for adding; paper: 8 rho
+    sigma, records = 5.0, 10_000
+    for sampling, constant in (("fixed_size", 2.0), ("poisson", 0.5)):
+        curve = renyi_curve(noisy_mean(fixed_batches(20), records, sampling=sampling), sigma)
+        leading = constant * 2 / (records * sigma) ** 2
+        assert curve[RENYI_ORDERS.index(2.0)] == pytest.approx(leading, rel=0.02)
+
+
+def test_the_size_is_mixed_over_and_not_averaged():
+    law = Batches((4, 35), (0.5, 0.5))
+    mixed = np.array(renyi_curve(noisy_mean(law, 1000), 0.2))
+    parts = np.array([renyi_curve(noisy_mean(fixed_batches(s), 1000), 0.2) for s in law.sizes])
+    orders = np.array(RENYI_ORDERS)
+    usable = orders * 2 / (4 * 0.2) < 30
+    moments = np.exp(((orders - 1) * parts)[:, usable]).mean(0)
+    expected = np.log(moments) / (orders - 1)[usable]
+    np.testing.assert_allclose(mixed[usable], expected, rtol=1e-6)
+    assert np.all(mixed[usable] >= parts.mean(0)[usable])
+
+
+# --- Loss distributions and the accountant -------------------------------------------------------
+
+
+@pytest.mark.parametrize(("size", "sigma", "rounds"), [(20, 0.44, 500), (50, 0.1, 300)])
+def test_constant_poisson_batches_agree_with_the_library_s_loss_distribution(size, sigma, rounds):
+    releases = noisy_mean(fixed_batches(size), 1000, sampling="poisson").releases(sigma, rounds)
+    found = epsilon(releases, DELTA, "pld")
+    one = pld.from_gaussian_mechanism(
+        size * sigma, sampling_prob=size / 1000, value_discretization_interval=1e-4
+    )
+    expected = one.self_compose(rounds).get_epsilon_for_delta(DELTA)
+    assert found == pytest.approx(expected, rel=3e-3)
+    assert found < epsilon(releases, DELTA, "rdp") < 2 * found
+    assert account(releases, DELTA).method == "pld"
+
+
+def test_a_whole_data_set_as_batch_is_the_plain_gaussian_mechanism():
+    whole = noisy_mean(fixed_batches(1000), 1000)
+    plain = [Release("gaussian", 2 / 1000, 0.05, count=100)]
+    assert account(whole.releases(0.05, 100), DELTA).epsilon == pytest.approx(
+        account(plain, DELTA).epsilon, rel=2e-3
+    )
+
+
+def test_an_accountant_s_noise_spends_the_budget_and_no_more():
+    budget = Budget(1.0, DELTA)
+    for noise in (noisy_mean(deadline_batches(0.4), 1000), noisy_sum(fixed_batches(20), 1000)):
+        sigma = sgd_sigma("accountant", budget, noise, 500)
+        assert account(noise.releases(sigma, 500), DELTA).epsilon == pytest.approx(1, rel=3e-3)
+        assert account(noise.releases(sigma, 500), DELTA).epsilon <= 1
+        assert account(noise.releases(0.97 * sigma, 500), DELTA).epsilon > 1
+
+
+def test_noise_on_the_sum_and_on_the_mean_are_one_for_a_constant_batch():
+    on_sum, on_mean = (f(fixed_batches(20), 1000) for f in (noisy_sum, noisy_mean))
+    assert renyi_curve(on_sum, 8.0) == pytest.approx(renyi_curve(on_mean, 8.0 / 20))
+
+
+def test_noise_on_the_sum_does_not_care_for_small_batches():
+    law = deadline_batches(0.4)
+    steady, uneven = (
+        epsilon(f(law, 1000).releases(sigma, 100), DELTA)
+        for f, sigma in ((noisy_sum, 0.2 * law.mean), (noisy_mean, 0.2))
+    )
+    assert steady < 0.7
+    assert uneven > 4
+
+
+# --- E4.8a ---------------------------------------------------------------------------------------
+
+
+def least_epsilon(law, records, sigma, rounds, *, sizes_known):
+    """Attained by one record at +K or -K among records at -K; rounded to the optimistic side."""
+    step, width = 1e-3, 12 + 2 / (min(law.sizes) * sigma)
+    edges = np.linspace(-12, width, 100_001)
+    base = np.diff(ndtr(edges))
+    shifted = [
+        (1 - s / records) * base + s / records * np.diff(ndtr(edges - 2 / (s * sigma)))
+        for s in law.sizes
+    ]
+    if not sizes_known:
+        shifted = [np.average(shifted, axis=0, weights=law.probabilities)]
+    masses = np.zeros(0)
+    for one, weight in zip(shifted, law.probabilities if sizes_known else (1.0,), strict=True):
+        usable = (one > 0) & (base > 0)
+        loss = np.floor(np.log(one[usable] / base[usable]) / step).astype(int)
+        lowest = -math.ceil(0.2 / step)
+        counted = weight * np.bincount(np.maximum(loss, lowest) - lowest, one[usable])
+        masses = np.pad(masses, (0, max(0, len(counted) - len(masses))))
+        masses[: len(counted)] += counted
+    found = dict(zip((np.arange(len(masses)) + lowest).tolist(), masses.tolist(), strict=True))
+    one = pld.PrivacyLossDistribution.create_from_rounded_probability(
+        found, 0.0, step, pessimistic_estimate=False
+    )
+    return one.self_compose(rounds).get_epsilon_for_delta(DELTA)
+
+
+@pytest.mark.parametrize(
+    ("eps", "rounds", "broken"),
+    [(1.0, 100, True), (1.0, 500, False), (1.5, 300, True), (1.5, 900, False)],
+)
+def test_short_runs_with_a_deadline_break_theorem_11_and_long_ones_do_not(eps, rounds, broken):
+    law = deadline_batches(0.4)
+    sigma = theorem11_sigma(Budget(eps, DELTA), 1000, rounds)
+    accounted = account(noisy_mean(law, 1000).releases(sigma, rounds), DELTA).epsilon
+    least = least_epsilon(law, 1000, sigma, rounds, sizes_known=True)
+    assert least <= accounted * (1 + 1e-3)
+    assert (least > eps) == (accounted > eps) == broken
+
+
+def test_theorem_11_is_generous_for_batches_of_constant_size():
+    for eps in (1.0, 1.5):
+        for rounds in (100, 1100):
+            sigma = theorem11_sigma(Budget(eps, DELTA), 1000, rounds)
+            noise = noisy_mean(fixed_batches(20), 1000)
+            assert account(noise.releases(sigma, rounds), DELTA).epsilon < 0.6 * eps
+
+
+def test_an_observer_who_does_not_see_the_sizes_still_breaks_the_shortest_runs():
+    law, sigma = deadline_batches(0.4), theorem11_sigma(Budget(1.5, DELTA), 1000, 100)
+    assert least_epsilon(law, 1000, sigma, 100, sizes_known=False) > 1.5
+
+
+# --- Q-DPSGD-2, E4.8b ----------------------------------------------------------------------------
+
+MESSAGE = {"step": 0.02, "resolution": 0.1, "dim": 100, "clip": 0.5}
+
+
+def test_a_record_used_once_shifts_every_later_message_of_a_model_that_is_used_again():
+    """E4.8b. One agent alone (no neighbour answers), scalar model, gradients that do not depend on
+    the model: what is left is the shift of one record in the first batch."""
+    keep, step, clip, size, rounds = 0.95, MESSAGE["step"], MESSAGE["clip"], 4, 200
+    transcripts = np.zeros((2, rounds))
+    for world, record in enumerate((clip, -clip)):
+        x = 0.0
+        for t in range(rounds):
+            gradient = (record if t == 0 else 0.0) / size
+            x = keep * x - step * gradient
+            transcripts[world, t] = x
+    apart = np.abs(transcripts[0] - transcripts[1])
+    np.testing.assert_allclose(apart, 2 * step * clip / size * keep ** np.arange(rounds))
+    # Theorem 15 counts the one message of the round in which the record was used
+    noise = 0.01
+    claimed = apart[0] ** 2 / (2 * noise**2)
+    actual = np.sum(apart**2) / (2 * noise**2)
+    assert actual == pytest.approx(claimed / (1 - keep**2), rel=1e-4)
+    assert actual > 10 * claimed
+
+
+def test_bound_on_a_reused_model_covers_what_gradients_can_do():
+    keep, rounds, sigma = 0.9, 30, 40.0
+    (release,) = reused_state_releases(sigma, rounds, keep=keep, **MESSAGE)
+    x = np.zeros(2)
+    for t in range(rounds):
+        x = keep * x - MESSAGE["step"] * MESSAGE["clip"] * np.array([1.0, -1.0])
+        jump = MESSAGE["resolution"] * math.sqrt(MESSAGE["dim"])
+        expected = (abs(x[0] - x[1]) + jump) / MESSAGE["resolution"]
+        assert release.sensitivity[t] == pytest.approx(expected)
+    assert release.scale == pytest.approx(sigma * 0.5 / 0.1)
+    assert release.sampling is None
+    (always,) = reused_state_releases(sigma, rounds, keep=1.0, **MESSAGE)
+    assert np.all(always.sensitivity >= release.sensitivity)
+
+
+def test_a_message_of_its_own_broadcasts_is_priced_like_a_discrete_gaussian():
+    """At rate 1 there is no sampling to credit, and the cost is that of plain zCDP noise."""
+    noise = noisy_message(fixed_batches(50), 50, **MESSAGE)
+    (loss,) = noise.losses
+    assert loss == pytest.approx(2 * 0.02 / 50 + 0.1 * 10 / 0.5)
+    plain = [Release("discrete_gaussian", loss, 30.0, count=20)]
+    assert epsilon(noise.releases(30.0, 20), DELTA, "rdp") == pytest.approx(
+        epsilon(plain, DELTA, "rdp"), rel=0.02
+    )
+    sampled = noisy_message(fixed_batches(50), 1000, **MESSAGE)
+    assert epsilon(sampled.releases(30.0, 20), DELTA) < 0.6 * epsilon(plain, DELTA)
+    assert account(sampled.releases(30.0, 20), DELTA).method == "rdp"  # no dominating pair known
+
+
+# --- Refusals ------------------------------------------------------------------------------------
+
+
+def test_refusals():
+    with pytest.raises(InvalidInput, match="records"):
+        noisy_mean(deadline_batches(1.0), 80)
+    with pytest.raises(InvalidInput, match="sigma_rule"):
+        sgd_sigma("thm12", Budget(1.0, DELTA), noisy_mean(fixed_batches(20), 1000), 10)
+    with pytest.raises(InvalidInput, match="delta"):
+        theorem11_sigma(Budget(1.0, 0.0), 1000, 10)
+    with pytest.raises(InvalidInput, match="keep"):
+        reused_state_releases(1.0, 10, keep=1.2, **MESSAGE)
+    with pytest.raises(InvalidInput, match="curves"):
+        Release("curves")
+    assert account(noisy_mean(fixed_batches(20), 1000).releases(0.0, 5), DELTA).epsilon == math.inf
