@@ -150,22 +150,24 @@ class DecentralizedSGD(Iterative):
         """The law of an agent's batch size."""
         return fixed_batches(self.B)
 
-    def sampled(self, problem) -> SampledNoise:
+    def sampled(self, problem, horizon: int) -> SampledNoise:
         """One agent's noised batch, as the accountant takes it."""
         make = noisy_mean if self.noise_on == "mean" else noisy_sum
         return make(self.batches(), problem.records)
 
     def calibrate(self, budget, problem, network, horizon):
-        """Sigma of the rule; the formulas know noise on the mean, a sum has B times as much."""
-        if not budget.private:
-            return replace(self, sigma=0.0)
-        sigma = sgd_sigma(self.sigma_rule, budget, self.sampled(problem), horizon)
-        if self.noise_on == "sum" and self.sigma_rule != "accountant":
-            sigma *= self.B
+        self.check(problem, network)
+        sigma = self.sigma_for(budget, problem, int(horizon)) if budget.private else 0.0
         return replace(self, sigma=float(sigma))
 
+    def sigma_for(self, budget, problem, horizon: int) -> float:
+        """Sigma of the rule; the formulas know noise on the mean, a sum has B times as much."""
+        sigma = sgd_sigma(self.sigma_rule, budget, self.sampled(problem, horizon), horizon)
+        on_the_sum = self.noise_on == "sum" and self.sigma_rule != "accountant"
+        return sigma * self.B if on_the_sum else sigma
+
     def releases(self, problem, network, horizon):
-        return self.sampled(problem).releases(self.sigma, int(horizon))
+        return self.sampled(problem, int(horizon)).releases(self.sigma, int(horizon))
 
     def epsilon_by_formula(self, delta, problem, network, horizon):
         """Theorem 11 solved for epsilon."""

@@ -49,6 +49,7 @@ class DSGD(DecentralizedSGD):
     def calibrate(self, budget, problem, network, horizon):
         if self.gradients == "private":
             return super().calibrate(budget, problem, network, horizon)
+        self.check(problem, network)
         return Algorithm.calibrate(self, budget, problem, network, horizon)
 
     def releases(self, problem, network, horizon):

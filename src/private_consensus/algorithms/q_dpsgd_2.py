@@ -16,7 +16,7 @@ it (``drop_eta``) it is far finer than the grid and never moves a message; ``as_
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import ClassVar
 
 import numpy as np
@@ -77,27 +77,26 @@ class QDPSGD2(QDPSGD):
             message["resolution"] = 0.0
         return theorem15_factor(**message, size=float(self.B))
 
-    def calibrate(self, budget, problem, network, horizon):
-        if not budget.private:
-            return replace(self, sigma=0.0)
+    def sigma_for(self, budget, problem, horizon):
         if self.sigma_rule == "accountant":
             if self.own == "exact":
                 raise InvalidInput("algorithm.own", self.own, "broadcast, for the accountant")
-            message = self._message(problem, horizon)
-            noise = noisy_message(self.batches(), problem.records, **message)
-            return replace(self, sigma=float(noise.sigma(budget, int(horizon))))
+            return self.sampled(problem, horizon).sigma(budget, horizon)
         proof, factor = self.sigma_rule == "proof11", self._factor(problem, horizon)
-        sigma = theorem11_sigma(budget, problem.records, horizon, proof=proof, factor=factor)
-        return replace(self, sigma=float(sigma))
+        return theorem11_sigma(budget, problem.records, horizon, proof=proof, factor=factor)
+
+    def sampled(self, problem, horizon):
+        """One message, as the accountant takes it."""
+        message = self._message(problem, horizon)
+        return noisy_message(self.batches(), problem.records, **message)
 
     def releases(self, problem, network, horizon):
-        message = self._message(problem, horizon)
         if self.own == "broadcast":
-            noise = noisy_message(self.batches(), problem.records, **message)
-            return noise.releases(self.sigma, int(horizon))
+            return self.sampled(problem, horizon).releases(self.sigma, int(horizon))
         e = float(self.steps(float(horizon))[1])
         own = float(np.diagonal(network.mixing, axis1=-2, axis2=-1).max())
         keep = min(max(1.0 - e + e * own, 0.0), 1.0)
+        message = self._message(problem, horizon)
         return reused_state_releases(self.sigma, int(horizon), keep=keep, **message)
 
     def epsilon_by_formula(self, delta, problem, network, horizon):

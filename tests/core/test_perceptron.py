@@ -1,0 +1,245 @@
+"""The perceptron: clipping against a loop, gradients against differences, data, loss."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from scipy.special import expit, log_softmax
+
+from private_consensus.errors import InvalidInput
+from private_consensus.problems import perceptron
+from private_consensus.problems.perceptron import CLASSES, LOSSES
+from private_consensus.randomness import Streams
+
+
+def rows(count=90, inputs=6, seed=0):
+    rng = np.random.default_rng(seed)
+    return SimpleNamespace(
+        features=rng.random((count, inputs)).astype(np.float32),
+        labels=rng.integers(0, CLASSES, count).astype(np.int8),
+        splits={"train": np.arange(count - 20), "test": np.arange(count - 20, count)},
+    )
+
+
+def small(loss="softmax", precision="double", agents=3, records=32, runs=(0, 1), **options):
+    return perceptron.build(
+        Streams(5, runs), agents, prepared=rows(), hidden=4, records=records, loss=loss,
+        precision=precision, **options,
+    )  # fmt: skip
+
+
+def loss_of(problem, x, row):
+    """Of one record, written down once more."""
+    d, h = problem.inputs, problem.hidden
+    W1, rest = x[: d * h].reshape(d, h), x[d * h :]
+    b1, W2, b2 = rest[:h], rest[h : h + h * CLASSES].reshape(h, CLASSES), rest[h + h * CLASSES :]
+    o = expit(problem.features[row] @ W1 + b1) @ W2 + b2
+    y = problem.labels[row]
+    if problem.loss == "softmax":
+        return -log_softmax(o)[y]
+    target = np.eye(CLASSES)[y]
+    return -(target * np.log(expit(o)) + (1 - target) * np.log(expit(-o))).sum()
+
+
+def differences(problem, x, row, h):
+    steps = h * np.eye(len(x))
+    return np.array(
+        [(loss_of(problem, x + e, row) - loss_of(problem, x - e, row)) / (2 * h) for e in steps]
+    )
+
+
+def one_record(problem, x, row):
+    """The gradient of one record alone."""
+    sample = np.full((problem.n_agents, 1), row)
+    everywhere = np.broadcast_to(x, (problem.n_agents, len(x))).copy()
+    return problem.clipped_gradient(everywhere, sample, np.ones(problem.n_agents, int))[0]
+
+
+def point(problem, seed=1, scale=1.0):
+    rng = np.random.default_rng(seed)
+    return scale * rng.normal(size=(problem.n_agents, problem.dim))
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_gradient_differs_from_central_differences_by_the_square_of_the_step(loss):
+    problem = small(loss)
+    x = point(problem)[0]
+    exact = one_record(problem, x, 7)
+    errors = [np.abs(differences(problem, x, 7, h) - exact).max() for h in (0.1, 0.05, 0.025)]
+    ratios = np.array(errors[:-1]) / errors[1:]
+    assert (np.abs(ratios - 4) < 0.3).all()
+    assert errors[-1] < 1e-3 * np.abs(exact).max()
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("clip", [np.inf, 2.0, 0.5])
+def test_ghost_norms_clip_like_a_loop_over_records(loss, clip):
+    problem = small(loss)
+    x = point(problem)
+    rng = np.random.default_rng(2)
+    sample = rng.choice(70, size=(3, 9))
+    sizes = np.array([9, 0, 4])
+    found = problem.clipped_gradient(x, sample, sizes, clip)
+    for i in range(3):
+        total = np.zeros(problem.dim)
+        for row in sample[i, : sizes[i]]:
+            g = one_record(problem, x[i], row)
+            total += g / max(1.0, np.linalg.norm(g) / clip)
+        np.testing.assert_allclose(found[i], total / max(sizes[i], 1), atol=1e-14)
+    assert not found[1].any()
+
+
+def test_single_precision_is_double_rounded():
+    double, single = small(), small(precision="single")
+    x, sample, sizes = point(double), np.arange(27).reshape(3, 9), np.full(3, 9)
+    exact = double.clipped_gradient(x, sample, sizes, 0.5)
+    found = single.clipped_gradient(x.astype(np.float32), sample, sizes, 0.5)
+    assert found.dtype == np.float32
+    np.testing.assert_allclose(found, exact, atol=2e-6)
+
+
+def test_replacing_a_record_moves_a_clipped_sum_by_two_norms_at_most():
+    problem = small()
+    x, sample, sizes = point(problem, scale=3.0), np.arange(24).reshape(3, 8), np.full(3, 8)
+    before = problem.clipped_gradient(x, sample, sizes, 0.5) * 8
+    most = 0.0
+    for row in range(30, 60):
+        other = sample.copy()
+        other[:, 3] = row
+        after = problem.clipped_gradient(x, other, sizes, 0.5) * 8
+        most = max(most, np.linalg.norm(after - before, axis=1).max())
+    assert 0.5 < most <= 1.0 + 1e-12
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_agents_objective_is_the_mean_over_their_records(loss):
+    problem = small(loss)
+    x = np.stack([point(problem), point(problem, 3)])[None]
+    found = problem.gradient(x)
+    for r in range(2):
+        mine = problem.rows_of(r)[1]
+        mean = np.mean([one_record(problem, x[0, r, 1], row) for row in mine], axis=0)
+        np.testing.assert_allclose(found[0, r, 1], mean, atol=1e-13)
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_loss_and_accuracy_are_those_of_the_average_model_on_all_records(loss):
+    problem = small(loss)
+    x = np.stack([point(problem), point(problem, 3)])[None]
+    for r in range(2):
+        average = x[0, r].mean(0)
+        dealt = problem.rows_of(r).ravel()
+        expected = np.mean([loss_of(problem, average, row) for row in dealt])
+        assert problem.measure("training_loss", x)[0, r] == pytest.approx(expected, rel=1e-12)
+        expected = np.mean([loss_of(problem, average, row) for row in problem.test])
+        assert problem.measure("test_loss", x)[0, r] == pytest.approx(expected, rel=1e-12)
+    moved = x + 1.0
+    assert (problem.measure("training_loss", moved) != problem.measure("training_loss", x)).all()
+
+
+def test_a_network_that_says_one_class_is_right_as_often_as_it_occurs():
+    problem = small()
+    x = np.zeros((1, 2, 3, problem.dim))
+    x[..., -CLASSES + 4] = 1.0
+    share = (problem.labels[problem.test] == 4).mean()
+    assert problem.measure("test_accuracy", x) == pytest.approx(np.full((1, 2), share))
+    mine = problem.labels[problem.dealt.reshape(2, -1)]
+    expected = (mine == 4).mean(1)[None]
+    assert problem.measure("training_accuracy", x) == pytest.approx(expected)
+
+
+def test_records_are_dealt_equally_once_and_from_the_training_set():
+    problem = small(agents=3, records=32)
+    assert problem.dealt.shape == (2, 3, 10)
+    for run in problem.dealt:
+        assert len(np.unique(run)) == 30
+        assert run.max() < 70
+    assert (problem.dealt[0] != problem.dealt[1]).any()
+    np.testing.assert_array_equal(small(runs=(0, 1, 2)).dealt[:2], problem.dealt)
+    shared = small(partition="shared")
+    assert shared.dealt.shape == (1, 3, 10)
+    assert perceptron.shared_by_runs({"partition": "shared"})
+    assert not perceptron.shared_by_runs({})
+
+
+def test_paper_sizes():
+    prepared = SimpleNamespace(
+        features=np.zeros((10_000, 784), np.float32), labels=np.zeros(10_000, np.int8),
+        splits={"train": np.arange(10_000), "test": np.arange(10)},
+    )  # fmt: skip
+    for agents, m in ((10, 1000), (20, 500), (30, 333)):
+        problem = perceptron.build(Streams(0, (0,)), agents, prepared=prepared, hidden=50)
+        assert (problem.dim, problem.records) == (39_760, m)
+
+
+def test_at_zero_all_hidden_units_have_one_gradient():
+    problem = small()
+    x = problem.initial("zero", Streams(5, (0, 1)))
+    assert not x.any()
+    start = np.broadcast_to(x[0], (3, problem.dim)).copy()
+    g = problem.clipped_gradient(start, problem.rows_of(0), np.full(3, 10))
+    W1, _, W2, _ = problem.layers(g)
+    assert not W1.any()  # nothing comes back through W2 = 0
+    np.testing.assert_allclose(W2, np.broadcast_to(W2[:, :1], W2.shape), rtol=1e-12)
+
+
+def test_random_starts_have_their_laws_and_are_common():
+    prepared = rows(400, 300)
+    problem = perceptron.build(
+        Streams(5, (0,)), 2, prepared=prepared, hidden=40, records=100, precision="double"
+    )
+    x = problem.initial("random", Streams(5, (0, 1)))
+    W1, b1, W2, b2 = problem.layers(x)
+    assert W1.var() * 300 == pytest.approx(1, abs=4 * np.sqrt(2 / W1.size))
+    assert W2.var() * 40 == pytest.approx(1, abs=4 * np.sqrt(2 / W2.size))
+    assert not b1.any()
+    assert not b2.any()
+    other = Streams(5, (0, 1), {"noise": "another algorithm"})
+    np.testing.assert_array_equal(problem.initial("random", other), x)
+    u = problem.initial("u05", Streams(5, (0, 1)))
+    assert -0.5 <= u.min() < -0.49
+    assert 0.49 < u.max() < 0.5
+
+
+@pytest.mark.parametrize(
+    ("key", "options"),
+    [
+        ("problem.hidden", {"hidden": 0}),
+        ("problem.records", {"records": 1000}),
+        ("problem.records", {"records": 2}),
+        ("problem.loss", {"loss": "squared"}),
+        ("problem.partition", {"partition": "skewed"}),
+        ("problem.precision", {"precision": "half"}),
+    ],
+)
+def test_what_cannot_be_built_is_named(key, options):
+    given = {"prepared": rows(), "hidden": 4, "records": 30, **options}
+    with pytest.raises(InvalidInput) as error:
+        perceptron.build(Streams(0, (0,)), 3, **given)
+    assert error.value.key == key
+
+
+def test_start_has_a_known_name():
+    with pytest.raises(InvalidInput, match=r"algorithm\.init"):
+        small().initial("xavier", Streams(0, (0,)))
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_gradient_is_that_of_torch(loss):
+    torch = pytest.importorskip("torch")
+    problem = small(loss)
+    x = point(problem)[0]
+    W1, b1, W2, b2 = (
+        torch.tensor(part.copy(), requires_grad=True) for part in problem.layers(x[None])
+    )
+    a = torch.tensor(problem.features[[7]])
+    o = (torch.sigmoid(a @ W1 + b1) @ W2 + b2)[0]
+    y = torch.tensor(problem.labels[[7]])
+    functional = torch.nn.functional
+    if loss == "softmax":
+        functional.cross_entropy(o, y).backward()
+    else:
+        target = functional.one_hot(y, CLASSES).double()
+        functional.binary_cross_entropy_with_logits(o, target, reduction="sum").backward()
+    expected = np.concatenate([part.grad.numpy().ravel() for part in (W1, b1, W2, b2)])
+    np.testing.assert_allclose(one_record(problem, x, 7), expected, atol=1e-12)

@@ -1,0 +1,567 @@
+"""Q-DPSGD-1 and -2, DSGD, SDM-DSGD: messages, noise, steps, run time, what they are given."""
+
+import math
+import warnings
+from dataclasses import replace
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from private_consensus import networks
+from private_consensus.algorithms.dsgd import DSGD
+from private_consensus.algorithms.q_dpsgd_1 import QDPSGD1
+from private_consensus.algorithms.q_dpsgd_2 import QDPSGD2
+from private_consensus.algorithms.sdm_dsgd import SDMDSGD
+from private_consensus.errors import InvalidInput, OutsideRange
+from private_consensus.fast import compiling, messages
+from private_consensus.privacy import Budget
+from private_consensus.privacy.discrete import discrete_gaussian, discrete_gaussian_pmf
+from private_consensus.problems import perceptron
+from private_consensus.quantization import Grid
+from private_consensus.randomness import Streams
+from private_consensus.simulation import Setting, Watch, simulate
+
+KEY, OTHER = np.array([7, 11], np.uint32), np.array([13, 17], np.uint32)
+FINE = {"eta": 2.0**-30, "grid": "open"}
+"""A grid so fine that messages are the models, but for 1e-9."""
+
+needs_numba = pytest.mark.skipif(not compiling.AVAILABLE, reason="numba is not installed")
+pytestmark = pytest.mark.filterwarnings("ignore::private_consensus.errors.OutsideRange")
+
+
+def scene(runs=(0,), agents=4, records=240, precision="double", **options):
+    rng = np.random.default_rng(0)
+    prepared = SimpleNamespace(
+        features=rng.random((300, 8)).astype(np.float32),
+        labels=rng.integers(0, 10, 300).astype(np.int8),
+        splits={"train": np.arange(260), "test": np.arange(260, 300)},
+    )
+    streams = Streams(3, tuple(runs))
+    problem = perceptron.build(
+        streams, agents, prepared=prepared, hidden=5, records=records, precision=precision
+    )
+    graph = {"probability": 0.6, "scale": 1.0, **options}
+    return problem, networks.build(streams, "erdos_renyi", agents, **graph), streams
+
+
+def watched(algorithm, horizon=1, **options):
+    """Quantities by iteration; models are copied, for a round overwrites them."""
+    problem, network, streams = scene(**options)
+    at = {}
+
+    def observe(t, active, seen):
+        at.setdefault(t, {}).update({name: np.array(value) for name, value in seen.items()})
+
+    algorithm.run(problem, network, streams, np.array([horizon]), observe)
+    return at, problem, network, streams
+
+
+def draw_of(algorithm, problem, streams):
+    """The first round's draws, and each agent's batch of run 0."""
+    draw = next(algorithm.draws(problem, streams))
+    return draw, algorithm.sizes(0, draw.speeds[0])
+
+
+# --- Quantiser ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("grid", [Grid(0.1), Grid(0.1, 3, clipped=False)])
+def test_rounding_is_unbiased_inside_the_range(grid):
+    x = np.linspace(-0.4, 0.3, 29, dtype=np.float32)
+    many = np.tile(x, (50, 400))
+    out = np.empty_like(many)
+    cut = grid.quantize(many, KEY, 0, out)
+    means = out.reshape(-1, 29).mean(0)
+    assert cut == 0
+    assert np.abs(means - x).max() < 5 * 0.05 / np.sqrt(20_000)
+    assert np.abs(np.rint(out / 0.1) * 0.1 - out).max() < 1e-6
+    assert np.abs(out - many).max() < 0.1 + 1e-6
+
+
+def test_rounding_is_biased_outside_the_range_and_counted():
+    x = np.full((4, 1000), 0.35, np.float32)
+    x[:, 500:] = -0.47
+    out = np.empty_like(x)
+    cut = Grid(0.1).quantize(x, KEY, 0, out)
+    np.testing.assert_allclose(np.unique(out), [-0.4, 0.3], atol=1e-6)
+    assert abs(cut / 4000 - (0.5 * 0.5 + 0.5 * 0.7)) < 5 * math.sqrt(0.24 / 4000)
+    open_cut = Grid(0.1, 3, clipped=False).quantize(x, KEY, 0, out)
+    assert open_cut == 0
+    assert abs(out[:, :500].mean() - 0.35) < 0.01
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_points_of_the_grid_stay_what_they_are(dtype):
+    x = (np.arange(-4, 4) * 0.25).astype(dtype)[None].repeat(3, 0)
+    out = np.empty_like(x)
+    assert Grid(0.25).quantize(x, KEY, 0, out) == 0
+    np.testing.assert_array_equal(out, x)
+
+
+@pytest.mark.parametrize(("bits", "ends"), [(2, (-2, 1)), (3, (-4, 3)), (8, (-128, 127))])
+def test_an_s_bit_grid_has_two_to_the_s_points(bits, ends):
+    grid = Grid(0.1, bits)
+    assert grid.ends == ends
+    assert grid.ends[1] - grid.ends[0] + 1 == 2**bits
+
+
+# --- Compiled against plain -----------------------------------------------------------------------
+
+
+@needs_numba
+@pytest.mark.parametrize("dim", [1, 7, 2048, 5001])
+def test_compiled_passes_are_the_plain_ones(dim):
+    rng = np.random.default_rng(0)
+    x, mixed, g = rng.normal(size=(3, 3, dim)).astype(np.float32) * 0.3
+    out, plain = np.empty_like(x), np.empty((3, dim))
+    # A tenth is no float32: where rounding is a matter of the last digit, the two may differ.
+    cut = messages.quantize(x, 0.125, -4.0, 3.0, KEY, 9, out)
+    assert cut == messages.quantize_plainly(x.astype(float), 0.125, -4.0, 3.0, KEY, 9, plain)
+    np.testing.assert_array_equal(out, plain)
+    scale, keep = np.array([0.5, 0.0, 2.0]), np.array([0.2, 1.0, -0.3])
+    found, expected = x.copy(), x.astype(float)
+    messages.descend(found, mixed, mixed, g, keep, 0.3, scale, KEY, 9)
+    messages.descend_plainly(expected, mixed, mixed, g, keep, 0.3, scale, KEY, 9)
+    np.testing.assert_allclose(found, expected, atol=2e-5)
+    found, expected = x.copy(), x.astype(float)
+    messages.sparsify(found, mixed, g, 0.6, 0.2, scale, 0.3, KEY, OTHER, 9)
+    messages.sparsify_plainly(expected, mixed, g, 0.6, 0.2, scale, 0.3, KEY, OTHER, 9)
+    np.testing.assert_allclose(found, expected, atol=2e-5)
+    table = messages.discrete_table(6.25)
+    found, expected = out.copy(), plain.copy()
+    cut = messages.add_discrete(found, 0.125, -4.0, 3.0, table, KEY, 9)
+    assert cut == messages.add_discrete_plainly(expected, 0.125, -4.0, 3.0, table, KEY, 9)
+    np.testing.assert_array_equal(found, expected)
+
+
+@needs_numba
+def test_a_coordinate_has_its_draw_whatever_comes_after_it():
+    x = np.full((2, 3000), 0.05, np.float32)
+    whole, part = np.empty_like(x), np.empty((1, 3000), np.float32)
+    Grid(0.1).quantize(x, KEY, 4, whole)
+    Grid(0.1).quantize(x[1:], KEY, 5, part)
+    np.testing.assert_array_equal(whole[1:], part)
+    assert (whole[0] != whole[1]).any()
+
+
+# --- Discrete Gaussian ----------------------------------------------------------------------------
+
+
+def chi_square(draws, variance, *, of=None) -> float:
+    """p-value of draws against the law; rare values share a cell at each end."""
+    reach = max(1, round(2.5 * math.sqrt(of or variance)))
+    support = np.arange(-reach, reach + 1)
+    inner = np.array([(draws == k).sum() for k in support])
+    law = discrete_gaussian_pmf(support, variance)
+    tail = (1 - law.sum()) / 2
+    observed = [(draws < -reach).sum(), *inner, (draws > reach).sum()]
+    return stats.chisquare(observed, draws.size * np.array([tail, *law, tail])).pvalue
+
+
+def drawn(variance, shape=(20, 20_000), key=KEY):
+    z = np.zeros(shape, np.float32)
+    Grid(1.0, 3, clipped=False).add_noise(z, math.sqrt(variance), key, 0)
+    return z.astype(int).ravel()
+
+
+@pytest.mark.parametrize("variance", [0.3, 2.0, 9.7, 400.0])
+def test_discrete_draws_have_their_law_and_no_other(variance):
+    draws = drawn(variance)
+    assert chi_square(draws, variance) > 1e-3
+    assert chi_square(draws, variance * 1.05, of=variance) < 1e-6
+    assert chi_square(draws, variance / 1.05, of=variance) < 1e-6
+
+
+def test_discrete_draws_agree_with_the_rejection_sampler():
+    exact = discrete_gaussian(np.random.default_rng(0), 2, 60_000)
+    support = np.arange(-4, 5)
+    counts = [[(sample == k).sum() for k in support] for sample in (drawn(2.0), exact)]
+    assert stats.chi2_contingency(counts).pvalue > 1e-3
+
+
+def test_cumulative_probabilities_have_128_bits():
+    variance = 2.0
+    table = messages.discrete_table(variance)
+    bounds = [(int(h) << 64) | int(low) for h, low in zip(table.high, table.low, strict=True)]
+    weights = [math.exp(-(k**2) / 4) for k in range(-60, 61)]
+    for k in (-6, -1, 0, 3):
+        expected = math.fsum(weights[: k + 61]) / math.fsum(weights)
+        assert bounds[k - table.lowest] / 2**128 == pytest.approx(expected, rel=1e-13)
+    # Symmetry holds in digits that a double does not have: P(X <= -1) + P(X <= 0) = 1.
+    assert abs(bounds[-1 - table.lowest] + bounds[-table.lowest] - 2**128) <= 4
+    assert bounds == sorted(bounds)
+    assert math.exp(-(table.lowest**2) / 4) < 2.0**-128
+
+
+def test_the_second_word_decides_a_tie_of_the_first():
+    high = np.array([5 << 50, 5 << 50, 2**64 - 1], np.uint64)
+    low = np.array([10, 20, 2**64 - 1], np.uint64)
+    guide = np.zeros(2**14, np.int32)
+    word = np.uint64(5 << 50)
+    found = [messages.find(word, np.uint64(further), high, low, guide) for further in (9, 10, 25)]
+    assert found == [0, 1, 2]
+    assert messages.find(np.uint64(4 << 50), np.uint64(99), high, low, guide) == 0
+
+
+def test_noise_far_finer_than_the_grid_is_exactly_none():
+    z = np.zeros((10, 40_000), np.float32)
+    assert Grid(0.1).add_noise(z, 0.025 * 0.1, KEY, 0) == 0
+    assert not z.any()
+    assert discrete_gaussian_pmf(np.array([0]), 0.025**2)[0] == 1.0
+    assert Grid(0.1).add_noise(z, 0.25 * 0.1, KEY, 0) == 0
+    expected = 1 - discrete_gaussian_pmf(np.array([0]), 0.25**2)[0]
+    assert (z != 0).mean() == pytest.approx(expected, rel=0.2)
+
+
+def test_discrete_draws_are_those_of_opendp():
+    opendp = pytest.importorskip("opendp.prelude")
+    opendp.enable_features("contrib")
+    space = opendp.vector_domain(opendp.atom_domain(T=int)), opendp.l2_distance(T=float)
+    noise = opendp.m.make_gaussian(*space, scale=math.sqrt(2.0))
+    other = np.array(noise([0] * 60_000))
+    assert chi_square(other, 2.0) > 1e-3
+
+
+# --- Steps ----------------------------------------------------------------------------------------
+
+
+def test_with_z_equal_to_x_the_sum_of_models_moves_by_the_sum_of_gradients_alone():
+    algorithm = QDPSGD1(**FINE)
+    at, problem, _, streams = watched(algorithm, 1, agents=4)
+    draw, sizes = draw_of(algorithm, problem, streams)
+    x0 = np.broadcast_to(problem.initial("random", streams)[0], (4, problem.dim)).copy()
+    g = problem.clipped_gradient(x0, draw.rows[0], sizes, 0.5)
+    a, e = algorithm.steps(1.0)
+    moved = at[1]["internal"][0, 0].sum(0) - x0.sum(0)
+    np.testing.assert_allclose(moved, -a * e * g.sum(0), atol=4 * e * FINE["eta"])
+    assert np.abs(a * e * g.sum(0)).max() > 1e-3
+
+
+@pytest.mark.parametrize("noise_on", ["mean", "sum"])
+def test_a_round_is_the_formula(noise_on):
+    """One round of Algorithm 4, agent by agent, on the same draws."""
+    algorithm = QDPSGD1(eta=0.125, sigma=0.8, noise_on=noise_on, e0=0.7)
+    at, problem, network, streams = watched(algorithm, 1)
+    draw, sizes = draw_of(algorithm, problem, streams)
+    W, n = network.mixing[0], problem.n_agents
+    x = np.broadcast_to(problem.initial("random", streams)[0], (n, problem.dim)).copy()
+    key = {name: keys[0] for name, keys in draw.keys.items()}
+    u = messages.uniforms(key["rounding"], 0, x.shape)
+    z = np.clip(np.floor(x / 0.125) + (u < x / 0.125 % 1), -4, 3) * 0.125
+    noise = messages.normals_of(key["noise"], 0, x.shape)
+    g = problem.clipped_gradient(x, draw.rows[0], sizes, 0.5)
+    a, e = 0.3, 0.7
+    for i in range(n):
+        scale = 0.8 * 0.5 / (sizes[i] if noise_on == "sum" else 1)
+        heard = sum(W[i, j] * z[j] for j in range(n) if j != i)
+        new = (1 - e + e * W[i, i]) * x[i] + e * heard - a * e * (g[i] + scale * noise[i])
+        np.testing.assert_allclose(at[1]["internal"][0, 0, i], new, atol=1e-13)
+
+
+def test_noise_has_its_scale_both_ways():
+    noisy, _, _, _ = watched(QDPSGD1(sigma=2.0, **FINE), agents=6)
+    quiet, _, _, _ = watched(QDPSGD1(sigma=0.0, **FINE), agents=6)
+    a, e = QDPSGD1().steps(1.0)
+    unit = (noisy[1]["internal"] - quiet[1]["internal"]).ravel() / (a * e * 2.0 * 0.5)
+    assert stats.kstest(unit, stats.norm.cdf).pvalue > 0.01
+    for wrong in (2 / 3, 3 / 2):
+        assert stats.kstest(unit, stats.norm(scale=wrong).cdf).pvalue < 1e-3
+
+
+def test_no_agent_round_or_purpose_shares_draws(monkeypatch):
+    used = []
+
+    def listen(x, base, mixed, gradient, keep, step, scale, key, counter):
+        used.extend((*key, counter + i) for i in range(len(x)))
+
+    monkeypatch.setattr("private_consensus.algorithms.q_dpsgd_1.descend", listen)
+    _, problem, _, streams = watched(QDPSGD1(), 5, agents=4, runs=(0, 1))
+    assert len(set(used)) == len(used) == 5 * 4 * 2
+    draw = next(QDPSGD1().draws(problem, streams))
+    words = [tuple(key) for keys in draw.keys.values() for key in keys]
+    assert len(set(words)) == len(words) == 8
+
+
+def test_the_printed_steps_make_e_one_at_121_rounds():
+    a, e = QDPSGD1().steps(121.0)
+    assert e == pytest.approx(1.0)
+    assert a == pytest.approx(0.3 / 121 ** (1 / 6))
+    assert QDPSGD1(cap_e=True).steps(30.0)[1] == 1.0
+
+
+def test_fewer_than_121_rounds_are_warned_of():
+    for horizon, algorithm in ((121, QDPSGD1()), (3, QDPSGD1(cap_e=True))):
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            algorithm._warn(np.array([float(horizon)]))
+    with pytest.warns(OutsideRange, match="T = 120"):
+        QDPSGD1()._warn(np.array([120.0, 500.0]))
+    with pytest.warns(OutsideRange):
+        watched(QDPSGD2(), 2)
+
+
+def test_an_agent_without_a_gradient_adds_no_noise():
+    algorithm = QDPSGD1(sigma=1.0, noise_on="sum")
+    np.testing.assert_allclose(algorithm.noise_scale(0, np.array([0, 4, 20])), [0, 0.125, 0.025])
+    algorithm = QDPSGD1(sigma=1.0)
+    np.testing.assert_allclose(algorithm.noise_scale(0, np.array([0, 4, 20])), [0, 0.5, 0.5])
+
+
+def stepped(algorithm, x, draw=None):
+    """One round from given models."""
+    problem, network, streams = scene()
+    algorithm = replace(algorithm, T=np.array([100.0]))
+    state = algorithm.start(problem, network, streams, 1)
+    state.x[:] = x
+    draw = next(algorithm.draws(problem, streams))
+    return algorithm.step(state, problem, network, draw, 1).x[0, 0]
+
+
+def test_only_with_its_own_broadcast_an_agent_forgets_its_exact_model():
+    for own, forgets in (("exact", False), ("broadcast", True)):
+        algorithm = QDPSGD2(own=own, sigma=1.0)
+        # Zero is rounded to zero, and so is 1e-13 but once in 1e12 draws: equal messages.
+        one, other = stepped(algorithm, 0.0), stepped(algorithm, 1e-13)
+        assert np.array_equal(one, other) == forgets
+
+
+def test_messages_of_the_second_version_carry_the_noise():
+    loud, quiet = (stepped(QDPSGD2(sigma=s, eta=0.1, grid="open", e0=1.0), 0.0) for s in (4.0, 0.0))
+    problem, network, streams = scene()
+    W = network.mixing[0]
+    draw = next(QDPSGD2().draws(problem, streams))
+    table = messages.discrete_table((4.0 * 0.5 / 0.1) ** 2)
+    noise = messages.discrete_of(table, draw.keys["discrete"][0], 0, loud.shape) * 0.1
+    expected = 0.1 * (W - np.diag(np.diagonal(W))) @ noise
+    np.testing.assert_allclose(loud - quiet, expected, atol=1e-12)
+
+
+def test_sdm_that_sends_everything_and_goes_all_the_way_is_clipped_dsgd():
+    sdm = watched(SDMDSGD(theta=1.0, c=1.0), 5)[0]
+    dsgd = watched(DSGD(gradients="clipped"), 5)[0]
+    np.testing.assert_allclose(sdm[5]["internal"], dsgd[5]["internal"], atol=1e-12)
+    plain = watched(DSGD(), 5)[0]
+    assert np.abs(plain[5]["internal"] - dsgd[5]["internal"]).max() > 1e-3
+
+
+def test_sparsification_is_unbiased_and_sends_its_share():
+    x, zero = np.zeros((50, 20_000), np.float32), np.zeros((50, 20_000), np.float32)
+    mixed = np.ones_like(x)
+    messages.sparsify(x, mixed, zero, 0.6, 0.2, np.zeros(50), 0.3, KEY, OTHER, 0)
+    assert (x != 0).mean() == pytest.approx(0.3, abs=5 * math.sqrt(0.21 / x.size))
+    np.testing.assert_allclose(np.unique(x), [0, 0.6 / 0.3], rtol=1e-6)
+
+
+def test_dsgd_descends_and_agrees():
+    at, problem, _, _ = watched(DSGD(alpha=0.5), 120)
+    first, last = (problem.measure("training_loss", at[t]["internal"])[0, 0] for t in (1, 120))
+    assert last < first - 0.03
+    assert problem.measure("consensus_error", at[120]["internal"])[0, 0] < 1.0
+
+
+# --- Batches and run time -------------------------------------------------------------------------
+
+
+def test_batches_are_samples_without_replacement_of_a_law_that_is_uniform_on_4_to_35():
+    problem, _, streams = scene(agents=4)
+    algorithm = QDPSGD1()
+    draws = algorithm.draws(problem, streams)
+    sizes, used = [], np.zeros((4, problem.records))
+    for _ in range(1500):
+        draw = next(draws)
+        now = algorithm.sizes(0, draw.speeds[0])
+        sizes.append(now)
+        for i in range(4):
+            rows = draw.rows[0, i, : now[i]]
+            assert len(set(rows)) == now[i]
+            used[i] += np.isin(problem.rows_of(0)[i], rows)
+    sizes = np.ravel(sizes)
+    assert (sizes.min(), sizes.max()) == (4, 35)
+    assert stats.chisquare(np.bincount(sizes)[4:]).pvalue > 1e-3
+    assert used.sum() == sizes.sum()
+    # Without replacement counts vary less than Poisson's, and not by agent or place.
+    assert stats.chisquare(used.ravel(), np.full(used.size, used.mean())).pvalue > 1e-3
+
+
+def test_settings_with_smaller_batches_take_the_first_of_the_larger():
+    problem, _, streams = scene(records=260)
+    both = replace(QDPSGD1(), B=np.array([20, 30]))
+    draw = next(both.draws(problem, streams))
+    alone = next(QDPSGD1(B=20).draws(problem, streams))
+    width = alone.rows.shape[-1]
+    np.testing.assert_array_equal(draw.rows[..., :width], alone.rows)
+    assert (both.sizes(1, draw.speeds) >= both.sizes(0, draw.speeds)).all()
+
+
+def test_seconds_and_bits_of_a_round_are_those_of_the_run_time_model():
+    at, problem, _, streams = watched(QDPSGD1(), 4)
+    np.testing.assert_allclose(at[4]["seconds"], 4 * (20 / 50 + 3 * 3 / 16))
+    np.testing.assert_allclose(at[4]["bits"], 4 * 3 * problem.dim)
+    assert at[1]["saturated"].shape == (1, 1)
+    for algorithm, sending, bits in ((DSGD(), 3.0, 16), (SDMDSGD(), 0.9, 4.8)):
+        at, problem, _, streams = watched(algorithm, 4)
+        draws = algorithm.draws(problem, streams)
+        waited = sum(20 / next(draws).speeds.min() for _ in range(4))
+        np.testing.assert_allclose(at[4]["seconds"], waited + 4 * sending)
+        np.testing.assert_allclose(at[4]["bits"], 4 * bits * problem.dim)
+
+
+def test_a_round_of_q_dpsgd_is_shorter_than_of_sdm_than_of_dsgd_the_more_with_more_agents():
+    rng = np.random.default_rng(0)
+    gaps = []
+    for agents in (10, 20, 30):
+        speeds = rng.uniform(10, 90, (4000, agents))
+        q, sdm, dsgd = (np.mean(a.seconds(speeds)) for a in (QDPSGD1(), SDMDSGD(), DSGD()))
+        assert q < sdm < dsgd
+        gaps.append(sdm - q)
+    assert gaps == sorted(gaps)
+    assert q == pytest.approx(0.9625)
+
+
+# --- Batches of settings and runs -----------------------------------------------------------------
+
+
+def measured(algorithm, runs, horizons=(6,), sigmas=(0.7,)):
+    settings = [
+        Setting(replace(algorithm, sigma=s), Budget(np.inf), horizon)
+        for horizon in horizons
+        for s in sigmas
+    ]
+    quantities = ("seconds", "bits", "saturated")
+    watch = Watch((("internal", "training_loss"), *((q, "value") for q in quantities)))
+    return simulate(
+        settings,
+        lambda streams: scene(streams.runs, precision="single")[:2],
+        root=3,
+        groups={},
+        runs=runs,
+        watch=watch,
+        block=2,
+    ).values
+
+
+@pytest.mark.parametrize("algorithm", [QDPSGD1(), QDPSGD2(), DSGD(), SDMDSGD()])
+def test_runs_and_settings_added_and_threads_change_no_byte(algorithm, monkeypatch):
+    monkeypatch.setattr(compiling, "threads", lambda: 1)
+    one = measured(algorithm, 1)
+    monkeypatch.setattr(compiling, "threads", lambda: 3)
+    more = measured(algorithm, 3, horizons=(4, 6))
+    for key, values in one[0].items():
+        assert np.array_equal(values, more[1][key][:1])
+    assert {t for t, *_ in more[0]} == {4}
+
+
+def test_what_costs_is_measured_as_a_value():
+    found = measured(QDPSGD1(), 2)[0]
+    np.testing.assert_allclose(found[6, "seconds", "value"], 6 * 0.9625)
+    assert found[6, "internal", "training_loss"].shape == (2,)
+
+
+# --- Noise that is asked for ----------------------------------------------------------------------
+
+
+def sigma_of(algorithm, epsilon=1.0, horizon=500, agents=4):
+    problem, network, _ = scene(agents=agents)
+    return algorithm.calibrate(Budget(epsilon, 1e-5), problem, network, horizon).sigma
+
+
+@pytest.mark.parametrize("rule", ["thm11", "proof11", "accountant"])
+@pytest.mark.parametrize("noise_on", ["mean", "sum"])
+def test_sigma_rises_with_rounds_and_falls_with_epsilon_and_records(rule, noise_on):
+    algorithm = QDPSGD1(sigma_rule=rule, noise_on=noise_on)
+    base = sigma_of(algorithm)
+    assert base > 0
+    assert sigma_of(algorithm, horizon=900) > base
+    assert sigma_of(algorithm, epsilon=1.5) < base
+    if (rule, noise_on) != ("proof11", "mean"):
+        assert sigma_of(algorithm, agents=6) > base
+
+
+def test_remark_6_by_hand():
+    expected = math.sqrt(16 * 500 * (2 * math.log(1e5) + 1) / 60**2)
+    assert sigma_of(QDPSGD1()) == pytest.approx(expected, rel=1e-12)
+    assert sigma_of(SDMDSGD()) == pytest.approx(expected, rel=1e-12)
+    assert sigma_of(QDPSGD1(noise_on="sum")) == pytest.approx(20 * expected, rel=1e-12)
+    assert sigma_of(QDPSGD1(sigma_rule="proof11")) == pytest.approx(expected * math.sqrt(60))
+
+
+def test_theorem_15_by_hand():
+    problem, _, _ = scene()
+    first = sigma_of(QDPSGD1())
+    a, e = QDPSGD2().steps(500.0)
+    assert sigma_of(QDPSGD2()) == pytest.approx(first)
+    assert sigma_of(QDPSGD2(sigma2="drop_eta")) == pytest.approx(a * e * first)
+    rounding = 0.1 * math.sqrt(problem.dim) * 20 / 0.5
+    assert sigma_of(QDPSGD2(sigma2="full")) == pytest.approx((a * e + rounding) * first)
+
+
+@pytest.mark.parametrize(
+    "algorithm",
+    [QDPSGD1(), QDPSGD1(noise_on="sum"), QDPSGD2(sigma2="full"), SDMDSGD()],
+)
+def test_formulas_give_back_the_epsilon_that_sigma_was_set_for(algorithm):
+    problem, network, _ = scene()
+    ready = algorithm.calibrate(Budget(1.3, 1e-5), problem, network, 200)
+    assert ready.epsilon_by_formula(1e-5, problem, network, 200) == pytest.approx(1.3)
+
+
+def test_without_a_budget_there_is_no_noise_and_dsgd_wants_none():
+    problem, network, _ = scene()
+    for algorithm in (QDPSGD1(), QDPSGD2(), SDMDSGD(), DSGD(), DSGD(gradients="private")):
+        assert algorithm.calibrate(Budget(np.inf), problem, network, 9).sigma == 0
+    for gradients in ("plain", "clipped"):
+        with pytest.raises(InvalidInput, match=r"budget\.epsilon"):
+            DSGD(gradients=gradients).calibrate(Budget(1.0, 1e-5), problem, network, 9)
+    private = DSGD(gradients="private").calibrate(Budget(1.0, 1e-5), problem, network, 9)
+    assert private.sigma > 0
+
+
+# --- Bad input ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("key", "make"),
+    [
+        ("algorithm.s", lambda: QDPSGD1(s=1)),
+        ("algorithm.s", lambda: QDPSGD1(s=2.5)),
+        ("algorithm.eta", lambda: QDPSGD1(eta=0.0)),
+        ("algorithm.eta", lambda: QDPSGD2(eta=-0.1)),
+        ("algorithm.grid", lambda: QDPSGD1(grid="wide")),
+        ("algorithm.K", lambda: QDPSGD1(K=0.0)),
+        ("algorithm.B", lambda: DSGD(B=0)),
+        ("algorithm.a0", lambda: QDPSGD1(a0=-1.0)),
+        ("algorithm.sigma", lambda: QDPSGD1(sigma=-1.0)),
+        ("algorithm.sigma_rule", lambda: QDPSGD1(sigma_rule="thm12")),
+        ("algorithm.noise_on", lambda: QDPSGD1(noise_on="median")),
+        ("algorithm.init", lambda: QDPSGD1(init="xavier")),
+        ("algorithm.sigma2", lambda: QDPSGD2(sigma2="half")),
+        ("algorithm.own", lambda: QDPSGD2(own="none")),
+        ("algorithm.noise_on", lambda: QDPSGD2(noise_on="sum")),
+        ("algorithm.own", lambda: sigma_of(QDPSGD2(sigma_rule="accountant"))),
+        ("algorithm.gradients", lambda: DSGD(gradients="half")),
+        ("algorithm.theta", lambda: SDMDSGD(theta=1.5)),
+        ("algorithm.c", lambda: SDMDSGD(c=0.0)),
+        ("algorithm.B", lambda: watched(DSGD(B=100))),
+        ("network.scale", lambda: scene(scale=0.5)),
+        ("network.scale", lambda: watched(QDPSGD1(), agents=6, scale=0.51)),
+        ("network.scale", lambda: sigma_of_scaled(QDPSGD1())),
+        ("variance", lambda: messages.discrete_table(0.0)),
+        ("variance", lambda: messages.discrete_table(1e11)),
+    ],
+)
+def test_what_cannot_be_used_is_named(key, make):
+    with pytest.raises(InvalidInput) as error:
+        make()
+    assert error.value.key == key
+
+
+def sigma_of_scaled(algorithm):
+    problem, network, _ = scene(agents=6, scale=0.51)
+    return algorithm.calibrate(Budget(1.0, 1e-5), problem, network, 9)
+
+
+def test_negative_weights_are_allowed_by_name():
+    at = watched(QDPSGD1(negative_weights=True, e0=1.0), 2, agents=6, scale=0.51)[0]
+    assert np.isfinite(at[2]["internal"]).all()
