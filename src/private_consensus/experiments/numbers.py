@@ -60,7 +60,8 @@ def figure_numbers(
     parts = []
     for panel in panels:
         for curve in panel["curves"]:
-            runs, privacy = cells[panel["experiment"], curve["algorithm"]]
+            experiment = curve.get("experiment") or panel["experiment"]
+            runs, privacy = cells[experiment, curve["algorithm"]]
             where = {**panel["where"], **curve["where"]}
             statistic = curve.get("statistic") or panel.get("statistic", "mean")
             chosen = {**curve, "where": where, "statistic": statistic}
@@ -81,12 +82,18 @@ def curve_points(
 ) -> pl.DataFrame:
     """The points of one curve: mean over runs, with its standard error or their range; or median.
 
-    Runs that left the finite numbers count as infinite, and so does their mean. Where there are
-    any, column ``diverged`` says how many.
+    ``x`` is an axis, t, a column of the privacy table, or a quantity that was measured as such, as
+    simulated seconds are: its mean over runs. Runs that left the finite numbers count as infinite,
+    and so does their mean. Where there are any, column ``diverged`` says how many.
     """
     axes = [column for column in runs.columns if column not in FIXED]
     kept = _measured(runs, curve, (curve["quantity"], curve["metric"]))
-    if x not in kept.columns:
+    if curve.get("last"):
+        kept = kept.filter(pl.col("t") == pl.col("t").max().over(["run", *axes]))
+    if x not in kept.columns and x in runs["quantity"]:
+        cost = _measured(runs, curve, (x, "value")).group_by("t", *axes)
+        kept = kept.join(cost.agg(pl.col("value").mean().alias(x)), on=["t", *axes])
+    elif x not in kept.columns:
         keys = ["variant", *axes]
         require(x in privacy.columns, "panel.x", x, "an axis, t, or a column of the privacy table")
         # Where a run has several privacy statements, the first is that of its relation.

@@ -78,7 +78,7 @@ class Plan:
             pairs = [(b.experiment, method.algorithm) for b in blocks for method in b.methods]
             return sorted(set(pairs))
         pairs = [
-            (panel.experiment, curve.algorithm)
+            (curve.experiment or panel.experiment, curve.algorithm)
             for panel in self.figures[figure].panels
             for curve in panel.curves
         ]
@@ -266,11 +266,15 @@ def _inconsistencies(key: str, paper: Paper) -> Iterator[str]:
         for panel in figure.panels:
             if panel.deal:
                 continue
-            experiment = paper.experiments.get(panel.experiment)
-            if experiment is None:
+            if panel.experiment not in paper.experiments:
                 yield _expected(f"{key}.figures.{name}", panel.experiment, paper.experiments)
                 continue
             for curve in panel.curves:
+                chosen = curve.experiment or panel.experiment
+                experiment = paper.experiments.get(chosen)
+                if experiment is None:
+                    yield _expected(f"{key}.figures.{name}", chosen, paper.experiments)
+                    continue
                 yield from _unknown_run(
                     f"{key}.figures.{name}", curve.algorithm, curve.run, experiment
                 )

@@ -176,6 +176,7 @@ class Curve(Strict):
     """One curve: measurements of a run variant, shown under a name of its own."""
 
     algorithm: str
+    experiment: str = Field(default="", description="instead of the panel's")
     run: str = Field(description="variant of the experiment")
     variant: str = Field(description="how the curve is called")
     reading: Reading
@@ -184,6 +185,7 @@ class Curve(Strict):
     where: dict[str, Any] = Field(
         default_factory=dict, description="values of axes, t or run to keep; a pair is a range"
     )
+    last: bool = Field(default=False, description="of all recorded iterations only the last")
     series: str = Field(default="", description="name of one of several curves of a variant")
     low: tuple[str, str] | None = Field(
         default=None, description="(quantity, metric) of the band's lower end; with high and band"
@@ -195,7 +197,7 @@ class Curve(Strict):
     )
     by: str | None = Field(default=None, description="axis with one curve a value")
     by_title: str = Field(default="", description="how that axis is called in the legend")
-    x: str | None = Field(default=None, description="column for x, instead of the panel's")
+    x: str | None = Field(default=None, description="x, instead of the panel's")
     statistic: Literal["mean", "median"] | None = Field(
         default=None, description="instead of the panel's"
     )
@@ -227,7 +229,9 @@ class Panel(Strict):
     graph: bool = Field(default=False, description="nodes and edges instead of curves")
     deal: Deal | None = Field(default=None, description="records of agents instead of curves")
     where: dict[str, Any] = Field(default_factory=dict, description="for all of its curves")
-    x: str = ""
+    x: str = Field(
+        default="", description="an axis, t, a column of the privacy table, or a measured quantity"
+    )
     x_title: str = ""
     y_title: str = ""
     log_x: bool = True

@@ -36,6 +36,8 @@ def figure(
     """
     spec = paper["figures"][name]
     used = dict.fromkeys(panel["experiment"] for panel in spec["panels"] if panel["experiment"])
+    curves = [curve for panel in spec["panels"] for curve in panel["curves"]]
+    used |= dict.fromkeys(curve["experiment"] for curve in curves if curve.get("experiment"))
     low, high = facts["runs"]
     return {
         "name": name,
