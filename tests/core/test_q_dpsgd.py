@@ -8,6 +8,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from scipy import stats
+from threadpoolctl import threadpool_limits
 
 from private_consensus import networks
 from private_consensus.algorithms.dsgd import DSGD
@@ -312,7 +313,7 @@ def test_an_agent_without_a_gradient_adds_no_noise():
 def stepped(algorithm, x, draw=None):
     """One round from given models."""
     problem, network, streams = scene()
-    algorithm = replace(algorithm, T=np.array([100.0]))
+    algorithm = algorithm.for_horizon(np.array([100.0]))
     state = algorithm.start(problem, network, streams, 1)
     state.x[:] = x
     draw = next(algorithm.draws(problem, streams))
@@ -451,6 +452,30 @@ def test_runs_and_settings_added_and_threads_change_no_byte(algorithm, monkeypat
     for key, values in one[0].items():
         assert np.array_equal(values, more[1][key][:1])
     assert {t for t, *_ in more[0]} == {4}
+
+
+def test_threads_of_the_linear_algebra_change_no_byte():
+    rng = np.random.default_rng(0)
+    prepared = SimpleNamespace(
+        features=rng.random((200, 784)).astype(np.float32),
+        labels=rng.integers(0, 10, 200),
+        splits={"train": np.arange(190), "test": np.arange(190, 200)},
+    )
+    found = []
+    for threads in (1, 2):
+        streams = Streams(3, (0,))
+        problem = perceptron.build(streams, 4, prepared=prepared, hidden=50, records=190)
+        network = networks.build(streams, "ring", 4, scale=1.0)
+        with threadpool_limits(threads, "blas"):
+            QDPSGD1(B=25).run(
+                problem,
+                network,
+                streams,
+                np.array([3]),
+                lambda t, active, seen: found.append(seen.get("internal", np.zeros(1)).tobytes()),
+            )
+    half = len(found) // 2
+    assert found[:half] == found[half:]
 
 
 def test_what_costs_is_measured_as_a_value():

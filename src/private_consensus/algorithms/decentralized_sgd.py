@@ -19,7 +19,7 @@ rule and epsilon by Theorem 11.
 
 A round works on one model after the other, in place: arrays of one run stay in the cache, where
 those of all settings and runs would not, and copying them would be felt. Who keeps what ``observe``
-is shown has to copy it. Threads share out runs.
+is shown has to copy it. Threads share out runs; linear algebra has one.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
+from threadpoolctl import threadpool_limits
 
 from ..errors import require
 from ..fast.compiling import share_out
@@ -236,6 +237,11 @@ class DecentralizedSGD(Iterative):
             first = _smallest(uniform, widest)
             rows = np.take_along_axis(dealt, first, -1)
             yield Draw(SLOWEST + (FASTEST - SLOWEST) * unit, rows, keys)
+
+    def run(self, problem, network, streams, horizon, observe):
+        # With several threads the linear algebra sums in another order: other last digits.
+        with threadpool_limits(1, "blas"):
+            super().run(problem, network, streams, horizon, observe)
 
     def step(self, state, problem, network, draw, t):
         settings, runs, agents, dim = state.x.shape

@@ -94,10 +94,15 @@ class QDPSGD(DecentralizedSGD):
         e = self.e0 / np.sqrt(T)
         return self.a0 / np.power(T, 1 / 6), np.minimum(e, 1.0) if self.cap_e else e
 
+    def for_horizon(self, T: np.ndarray):
+        """The batch of settings with the steps of their numbers of rounds."""
+        return replace(self, T=T)
+
     def run(self, problem, network, streams, horizon, observe):
         T = np.asarray(horizon, float)
         self._warn(T)
-        DecentralizedSGD.run(replace(self, T=T), problem, network, streams, horizon, observe)
+        ready = self.for_horizon(T)
+        DecentralizedSGD.run(ready, problem, network, streams, horizon, observe)
 
     def _warn(self, T: np.ndarray) -> None:
         above = np.broadcast_to(self.steps(T)[1], T.shape) > 1 + 1e-12
