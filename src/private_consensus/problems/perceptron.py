@@ -151,23 +151,23 @@ class Perceptron(Problem):
         ndarray, shape (agents, p)
         """
         out = np.empty_like(x) if out is None else out
-        W1, b1, W2, b2 = self.layers(x)
-        a = self.features[rows]
-        h = sigmoid(a @ W1 + b1)
-        back2 = self._slopes(h @ W2 + b2, self.labels[rows])
-        back1 = (back2 @ W2.swapaxes(-1, -2)) * (h * (1 - h))
-        squares = self._lengths[rows] * _squared(back1) + (_squared(h) + 1) * _squared(back2)
         taken = np.arange(rows.shape[-1]) < sizes[:, None]
-        weights = taken / np.maximum(sizes, 1)[:, None]
-        weights = weights / np.maximum(1.0, np.sqrt(squares) / clip)
-        weights = weights.astype(x.dtype)[..., None]
+        flat = rows[taken]
+        W1, b1, W2, b2 = self.layers(x)
+        a = self.features[flat]
+        h = sigmoid(_products(a, W1, sizes) + np.repeat(b1[:, 0], sizes, axis=0))
+        o = _products(h, W2, sizes) + np.repeat(b2[:, 0], sizes, axis=0)
+        back2 = self._slopes(o, self.labels[flat])
+        back1 = _products(back2, W2.swapaxes(-1, -2), sizes)
+        back1 *= h * (1 - h)
+        squares = self._lengths[flat] * _squared(back1) + (_squared(h) + 1) * _squared(back2)
+        weights = 1.0 / (np.repeat(sizes, sizes) * np.maximum(1.0, np.sqrt(squares) / clip))
+        weights = weights.astype(x.dtype)[:, None]
         back1 *= weights
         back2 *= weights
         G1, g1, G2, g2 = self.layers(out)
-        np.matmul(a.swapaxes(-1, -2), back1, out=G1)
-        np.matmul(h.swapaxes(-1, -2), back2, out=G2)
-        g1[:] = back1.sum(-2, keepdims=True)
-        g2[:] = back2.sum(-2, keepdims=True)
+        _outer_products(a, back1, sizes, G1, g1)
+        _outer_products(h, back2, sizes, G2, g2)
         return out
 
     def gradient(self, x: np.ndarray) -> np.ndarray:
@@ -245,6 +245,33 @@ def sigmoid(v: np.ndarray) -> np.ndarray:
     v += 1.0
     v *= 0.5
     return v
+
+
+# Batches differ in size: filled up to the largest, as stacked products want them, they would cost
+# up to twice as much. So all agents' records lie below each other; only products go one by one.
+
+
+def _parts(sizes: np.ndarray) -> list[slice]:
+    ends = np.cumsum(sizes)
+    return [slice(end - size, end) for end, size in zip(ends, sizes, strict=True)]
+
+
+def _products(v: np.ndarray, matrices: np.ndarray, sizes: np.ndarray) -> np.ndarray:
+    """Each agent's rows of ``v`` times its matrix."""
+    out = np.empty((len(v), matrices.shape[-1]), v.dtype)
+    for part, matrix in zip(_parts(sizes), matrices, strict=True):
+        np.matmul(v[part], matrix, out=out[part])
+    return out
+
+
+def _outer_products(v, back, sizes, weights, biases) -> None:
+    """Sums over each agent's rows of outer products with ``v``, and with 1."""
+    for part, own in zip(_parts(sizes), weights, strict=True):
+        np.matmul(v[part].T, back[part], out=own)
+    some = sizes > 0
+    begins = (np.cumsum(sizes) - sizes)[some]
+    biases[~some] = 0.0
+    biases[some, 0] = np.add.reduceat(back, begins) if some.any() else 0.0
 
 
 def _squared(v: np.ndarray) -> np.ndarray:
