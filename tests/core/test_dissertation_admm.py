@@ -174,7 +174,8 @@ def test_a_batch_of_settings_equals_the_settings_one_by_one(problem, uneven, str
     for index, (single, horizon) in enumerate(zip(batch, horizons, strict=True)):
         alone = run(single, problem, uneven, streams, horizon)[horizon]
         for quantity, values in alone.items():
-            assert np.array_equal(seen[index, horizon][quantity], values[0]), quantity
+            batched = seen[index, horizon][quantity]
+            assert np.allclose(batched, values[0], rtol=1e-9, atol=1e-11), quantity
 
 
 def test_adding_runs_changes_nothing_of_the_earlier_ones(streams):
@@ -186,6 +187,120 @@ def test_adding_runs_changes_nothing_of_the_earlier_ones(streams):
             done = kind(eta=ETA).calibrate(Budget(10.0, 1e-4), problem, network, 16)
             found.append(run(done, problem, network, some, 16)[16]["released"])
         assert np.allclose(found[0][0], found[1][0, :3], rtol=1e-9, atol=1e-11)
+
+
+# --- What is measured -------------------------------------------------------------------------
+
+
+def test_every_agent_is_measured_by_its_own_model(problem):
+    """Against a loop over settings, runs and agents; margin 0 predicts the negative class."""
+    x = np.random.default_rng(3).normal(size=(2, len(problem.labels), AGENTS, DIM))
+    x[0, 1, 2] = 0.0
+    found = {name: problem.measure(name, x) for name in problem.metrics if "own" in name}
+    for place in np.ndindex(2, 3):  # the first three runs
+        run, losses, train, test = place[1], [], [], []
+        for i in range(AGENTS):
+            margins = problem.features[run, i] @ x[*place, i]
+            signed = margins * problem.labels[run, i]
+            losses.append(np.log1p(np.exp(-signed)).mean())
+            train.append(np.mean(np.where(margins > 0, 1, -1) != problem.labels[run, i]))
+            others = np.where(problem.test_features[run] @ x[*place, i] > 0, 1, -1)
+            test.append(np.mean(others != problem.test_labels[run]))
+        assert found["own_loss"][place] == pytest.approx(np.mean(losses))
+        assert found["own_train_error"][place] == pytest.approx(np.mean(train))
+        assert found["own_train_accuracy"][place] == pytest.approx(1 - np.mean(train))
+        assert found["own_test_error"][place] == pytest.approx(np.mean(test))
+        assert found["own_test_accuracy"][place] == pytest.approx(1 - np.mean(test))
+
+
+def test_the_majority_rate_is_that_of_a_constant_prediction(problem):
+    """The better of the two models that always say the same."""
+    x = np.zeros((1, len(problem.labels), AGENTS, DIM))
+    for kind, labels in (("train", problem.labels), ("test", problem.test_labels)):
+        flat = labels.reshape(len(labels), -1)
+        best = np.maximum((flat > 0).mean(1), (flat < 0).mean(1))
+        assert np.allclose(problem.measure(f"majority_{kind}_accuracy", x), best)
+
+
+@pytest.mark.parametrize("scale", [1.0, 100.0])
+def test_the_loss_scale_multiplies_loss_and_ridge_and_no_measurement(streams, scale):
+    once, scaled = build(streams), build(streams, loss_scale=scale)
+    x = np.random.default_rng(0).normal(size=(1, len(once.labels), AGENTS, DIM))
+    assert np.allclose(scaled.gradient(x), scale * once.gradient(x))
+    assert scaled.record_change("l2") == pytest.approx(scale * once.record_change("l2"))
+    assert np.allclose(scaled.measure("own_loss", x), once.measure("own_loss", x))
+    with pytest.raises(InvalidInput, match="loss_scale"):
+        build(streams, loss_scale=2.0, weight=1.0)
+
+
+# --- Budgets below the Jacobian terms ---------------------------------------------------------
+
+BASELINES = (DualVariablePerturbation, PenaltyPerturbation, Recycled)
+
+
+def perturbed(kind, **changes):
+    common = {"law": "gamma_norm", "rho_conversion": "safe", "calibration": "formula"}
+    return kind(eta=ETA, **(common | changes))
+
+
+@pytest.mark.parametrize("jacobian", ["paper", "tight"])
+@pytest.mark.parametrize("kind", BASELINES)
+def test_added_curvature_brings_a_budget_within_reach(problem, network, kind, jacobian):
+    horizon, scarce = 10, Budget(0.05, 1e-4)
+    with pytest.raises(InvalidInput, match="some noise meets"):
+        perturbed(kind, jacobian=jacobian).calibrate(scarce, problem, network, horizon)
+    done = perturbed(kind, jacobian=jacobian, curvature="half").calibrate(
+        scarce, problem, network, horizon
+    )
+    rho = zcdp_rho(scarce.epsilon, scarce.delta, conversion="safe")
+    assert done.rho_by_formula(problem, network, horizon) == pytest.approx(rho, rel=1e-9)
+    moved, scales, paid = done.losses(problem, network, horizon)
+    share = np.sqrt(2 * rho / len(paid))
+    assert np.allclose(paid, share / 2)
+    assert np.allclose(moved / scales, share / 2, rtol=1e-9)
+
+
+@pytest.mark.parametrize("kind", BASELINES)
+def test_no_curvature_is_added_where_half_is_left_without(problem, network, kind):
+    rich = Budget(50.0, 1e-4)
+    found = [perturbed(kind, curvature=c).calibrate(rich, problem, network, 10) for c in
+             ("none", "half", "deficit")]  # fmt: skip
+    assert all(one.Phi == 0 and one.noise == found[0].noise for one in found)
+
+
+def test_by_the_accountant_too(problem, network):
+    scarce = Budget(0.05, 1e-4)
+    done = perturbed(DualVariablePerturbation, calibration="accountant", curvature="half")
+    done = done.calibrate(scarce, problem, network, 10)
+    assert done.Phi > 0
+    guarantee = account(done.releases(problem, network, 10), scarce.delta)
+    assert guarantee.proven
+    assert guarantee.epsilon == pytest.approx(scarce.epsilon, rel=1e-3)
+    assert guarantee.epsilon <= scarce.epsilon * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("kind", BASELINES)
+def test_the_added_curvature_is_in_the_objective(problem, uneven, streams, kind):
+    """Stationarity with Phi, at every odd iteration, noise taken from a run without curvature."""
+    silent = kind(eta=ETA, Phi=3.0)
+    found = run(silent, problem, uneven, streams, 3)
+    x = {t: found[t]["released"] for t in (1, 2, 3)}
+    dual, before = np.zeros_like(x[1]), np.zeros_like(x[1])
+    for t in (1, 2, 3):
+        heard = uneven.neighbour_sum(before)
+        if kind is not Recycled or t % 2:
+            slope = pull_towards(problem, uneven, x[t], dual, before, heard, ridge=3.0)
+            assert np.abs(slope).max() < 1e-8
+        dual = dual + ETA * (uneven.degrees[..., None] * x[t] - uneven.neighbour_sum(x[t]))
+        before = x[t]
+
+
+def test_the_first_penalty_has_not_grown_or_has(network):
+    late = PenaltyPerturbation(eta=ETA, penalty_growth=1.02)
+    first = replace(late, t_0=1)
+    assert np.allclose(first.penalty(network, 1), 2 * ETA * 2)
+    assert np.allclose(late.penalty(network, 1), 2 * ETA * 2 * 1.02)
+    assert np.allclose(first.penalty(network, 7), late.penalty(network, 6))
 
 
 # --- PR-ADMM ----------------------------------------------------------------------------------
@@ -562,6 +677,20 @@ def test_with_the_printed_scales_the_test_is_a_coin(streams):
         shares[name] = run(done, problem, network, many, 4)[4]["messages"].mean() / 4
     # 2000 decisions: 4.5 standard errors
     assert shares == pytest.approx({"printed": 0.5, "coin": 0.5}, abs=0.05)
+
+
+def test_a_test_on_what_is_private_already_is_charged_for_all(problem, network, streams):
+    horizon = 12
+    kept = IPP(eta=ETA, c=3, tested="noised", threshold_noise="once", threshold_scale="standard")
+    done = kept.calibrate(Budget(10.0, 1e-4), problem, network, horizon)
+    rho = zcdp_rho(10.0, 1e-4, conversion="shortcut")
+    assert done.rho_by_formula(problem, network, horizon) == pytest.approx(rho)
+    assert sum(done.step_rhos(problem)) == pytest.approx((1 - done.share) * rho / horizon)
+    assert done.svt_epsilon**2 / 2 == pytest.approx(done.share * rho)
+    tests = [r for r in done.releases(problem, network, horizon) if r.epsilon is not None][-1]
+    assert tests.proven
+    sent = run(done, problem, network, streams, horizon)
+    assert sent[horizon]["messages"].max() <= 3
 
 
 def test_the_charge_of_a_run_is_at_most_the_formula(problem, network, streams):

@@ -27,11 +27,12 @@ import numpy as np
 from scipy.optimize import brentq
 
 from ..errors import OutsideRange, require
-from ..privacy import CONVERSIONS, Relation, Release, zcdp_epsilon, zcdp_rho
+from ..privacy import CONVERSIONS, Relation, Release, calibrate, zcdp_epsilon, zcdp_rho
 from .base import FOR_CALIBRATION, column
 from .noise import LAWS, Draw, Perturbed, initial, printed_change, shown_losses
 
 JACOBIANS = ("paper", "tight")
+CURVATURES = ("none", "half", "deficit")
 NOISES = (1e-15, 1e20)
 """Scales of noise between which a budget in zCDP is looked for."""
 
@@ -127,6 +128,10 @@ class ADMM(Perturbed):
         r""":math:`\hat x_i`."""
         return problem.proximal(linear, penalty, centre, state.minimiser, state.slope)
 
+    def slope(self, minimiser, linear, penalty, centre) -> np.ndarray:
+        r""":math:`\nabla f_i(\hat x_i)`, by the optimality condition."""
+        return penalty * (centre - minimiser) - linear
+
     def message(self, problem, state, minimiser, noise, draw) -> tuple[np.ndarray, dict[str, Any]]:
         """What is sent, and what else of the state changes by that."""
         return minimiser + noise, {}
@@ -157,7 +162,7 @@ class ADMM(Perturbed):
         centre = self.centre(state, network, draw) + noises.centre
         linear = state.dual + noises.dual
         minimiser = self.minimise(problem, state, linear, penalty, centre, t)
-        slope = penalty * (centre - minimiser) - linear  # by the optimality condition
+        slope = self.slope(minimiser, linear, penalty, centre)
         x, changed = self.message(problem, state, minimiser, noises.output, draw)
         heard = self.listen(network, x, state)
         dual = state.dual + self.dual_step * self.disagreement(network, x, heard)
@@ -254,16 +259,67 @@ class ObjectivePerturbed(ADMM):
     :math:`\kappa \le 1/2` (Chaudhuri, Monteleoni, Sarwate 2011; Zhang, Khalili, Liu 2018);
     :math:`\ln(1+\kappa)` holds always, since the Hessian's change has one positive eigenvalue.
 
+    A budget below the Jacobian terms is met by no noise. DVP's authors then add
+    :math:`\frac\Phi2\|x\|_2^2` to the objective, which makes :math:`\kappa` smaller; the other
+    methods' authors ask for a larger penalty or ridge.
+
     Parameters
     ----------
     jacobian : {"paper", "tight"}
+    curvature : {"none", "half", "deficit"}
+        When :math:`\Phi` is added: never, so that such a budget is an error; the least with which J
+        takes at most half of an iteration's budget; or only where nothing is left for the noise,
+        and then so that J takes half (DVP as printed).
+    Phi : float
     """
 
     jacobian: str = field(default="paper", metadata=FOR_CALIBRATION)
+    curvature: str = field(default="none", metadata=FOR_CALIBRATION)
+    Phi: float = 0.0
 
     def __post_init__(self):
         super().__post_init__()
         self.require_known("jacobian", JACOBIANS)
+        self.require_known("curvature", CURVATURES)
+        fine = bool(np.all(np.asarray(self.Phi) >= 0))
+        require(fine, "algorithm.Phi", self.Phi, "a number >= 0")
+
+    def minimise(self, problem, state, linear, penalty, centre, t):
+        if not np.any(self.Phi):
+            return super().minimise(problem, state, linear, penalty, centre, t)
+        total = penalty + column(self.Phi)
+        pulled = penalty * centre / total
+        return problem.proximal(linear, total, pulled, state.minimiser, state.slope)
+
+    def slope(self, minimiser, linear, penalty, centre):
+        slope = super().slope(minimiser, linear, penalty, centre)
+        return slope - column(self.Phi) * minimiser if np.any(self.Phi) else slope
+
+    def calibrate(self, budget, problem, network, horizon):
+        if not budget.private:
+            return super().calibrate(budget, problem, network, horizon)
+        curved = self.with_curvature(budget, problem, network, horizon)
+        return super(ObjectivePerturbed, curved).calibrate(budget, problem, network, horizon)
+
+    def with_curvature(self, budget, problem, network, horizon: int):
+        r"""A copy with the :math:`\Phi` that ``curvature`` asks for."""
+        if self.calibration == "given" or self.curvature == "none":
+            return self
+        least = float(self.least_penalties(network, horizon)[self.charged(horizon) - 1].min())
+        share = self.share_of(budget, len(self.charged(horizon)))
+        taken = jacobian_loss(problem, least, self.jacobian)
+        if taken < (share if self.curvature == "deficit" else share / 2):
+            return self
+        kappa = np.expm1(share / 2) if self.jacobian == "tight" else share / 2 / 2.8
+        needed = problem.record_curvature / kappa
+        return replace(self, Phi=float(needed - np.min(problem.strong_convexity) - least))
+
+    def share_of(self, budget, count: int) -> float:
+        """What each of ``count`` pure mechanisms may lose so that together they meet a budget."""
+        if self.calibration == "formula" and self.rho_conversion is not None:
+            return float(np.sqrt(2.0 * self.rho_of(budget) / count))
+        scale = calibrate(lambda s: [Release("pure", epsilon=np.full(count, 1.0 / s))], budget)
+        return 1.0 / scale
 
     def linear_scale(self, penalty: Any, scale: Any) -> Any:
         """Scale of the noise in the gradient."""
@@ -283,7 +339,7 @@ class ObjectivePerturbed(ADMM):
         r""":math:`\Delta`, the scales s and the terms J of the iterations that are charged."""
         charged = self.charged(horizon) - 1
         penalties = self.least_penalties(network, horizon)[charged]
-        paid = jacobian_loss(problem, penalties, self.jacobian)
+        paid = jacobian_loss(problem, penalties, self.jacobian, self.Phi)
         scales = self.linear_scale(penalties, self.scales(horizon)[charged])
         return problem.record_change(LAWS[self.law].norm), scales, paid
 

@@ -32,6 +32,7 @@ SENSITIVITIES = ("printed", "per_sample")
 THRESHOLD_NOISES = ("each", "after_release", "once")
 THRESHOLD_SCALES = ("printed", "standard")
 DECISIONS = ("sparse_vector", "coin")
+TESTED = ("minimiser", "noised")
 UNPROVEN = "tests look at minimisers that are not released (E4.6)"
 
 
@@ -82,6 +83,10 @@ class ImprovedPlausiblyPrivateADMM(PlausiblyPrivateADMM):
         c times that of a single draw, or that of a single draw.
     decision : {"sparse_vector", "coin"}
         ``coin``: a fair one instead of the test, for comparison.
+    tested : {"minimiser", "noised"}
+        What the test looks at: :math:`\hat x_i`, which is not private before it is sent and is
+        charged c times only; or :math:`\hat x_i + b_{i2}` with all T of them charged, so that the
+        test looks at what is private already, and saves nothing (a repair of E4.6).
     query_noise, line_noise : float
         Laplace scales of query and threshold.
     svt_epsilon : float
@@ -96,6 +101,7 @@ class ImprovedPlausiblyPrivateADMM(PlausiblyPrivateADMM):
     threshold_noise: str = "each"
     threshold_scale: str = "printed"
     decision: str = "sparse_vector"
+    tested: str = "minimiser"
     query_noise: float = 0.0
     line_noise: float = 0.0
     svt_epsilon: float = 0.0
@@ -108,6 +114,7 @@ class ImprovedPlausiblyPrivateADMM(PlausiblyPrivateADMM):
         self.require_known("threshold_noise", THRESHOLD_NOISES)
         self.require_known("threshold_scale", THRESHOLD_SCALES)
         self.require_known("decision", DECISIONS)
+        self.require_known("tested", TESTED)
         self._require_between("share")
         most = np.asarray(self.c)
         whole = bool(np.all((most >= 1) & (most == np.floor(most))))
@@ -137,7 +144,8 @@ class ImprovedPlausiblyPrivateADMM(PlausiblyPrivateADMM):
         if self.decision == "coin":
             wanted = np.broadcast_to(draw.coin < 0.5, unit.shape)
         else:
-            wanted = self._progress(problem, state.x, minimiser, draw.query) >= (
+            seen = minimiser + noise if self.tested == "noised" else minimiser
+            wanted = self._progress(problem, state.x, seen, draw.query) >= (
                 _each(self.alpha) + _each(self.line_noise) * unit
             )
         sends = wanted & (state.sent < _each(self.c))
@@ -162,7 +170,8 @@ class ImprovedPlausiblyPrivateADMM(PlausiblyPrivateADMM):
         tests = _each(self.svt_epsilon) ** 2 / 2 if t == 1 else 0.0
         messages = sum(self.step_rhos(problem))
         cost = messages[..., 0] if isinstance(messages, np.ndarray) else messages
-        return after._replace(spent=state.spent + tests + cost * (after.sent - state.sent))
+        made = 1.0 if self.tested == "noised" else after.sent - state.sent
+        return after._replace(spent=state.spent + tests + cost * made)
 
     def seen(self, state, problem, t):
         return dict(super().seen(state, problem, t)) | {"messages": state.sent.mean(-1)}
@@ -188,7 +197,7 @@ class ImprovedPlausiblyPrivateADMM(PlausiblyPrivateADMM):
         )
         times = self.c if self.threshold_scale == "printed" else 1
         return replace(
-            self.for_one((1.0 - self.share) * rho / self.c, problem, network),
+            self.for_one((1.0 - self.share) * rho / self.charged(horizon), problem, network),
             query_noise=tests.query_scale,
             line_noise=times * tests.threshold_scale,
             svt_epsilon=tests.epsilon,
@@ -196,14 +205,25 @@ class ImprovedPlausiblyPrivateADMM(PlausiblyPrivateADMM):
 
     def rho_by_formula(self, problem, network, horizon):
         """Theorem 10."""
-        return float(self.svt_epsilon**2 / 2 + self.c * sum(self.step_rhos(problem)))
+        messages = self.charged(horizon) * sum(self.step_rhos(problem))
+        return float(self.svt_epsilon**2 / 2 + messages)
+
+    def charged(self, horizon: int) -> Any:
+        """Minimisations that the formula charges."""
+        return horizon if self.tested == "noised" else self.c
 
     def releases(self, problem, network, horizon):
         """With a coin, what is not sent is not seen either."""
         if not self.noisy or self.decision == "coin":
             return super().releases(problem, network, int(self.c))
         found = super().releases(problem, network, horizon)
-        return [*found, Release("pure", epsilon=self.svt_epsilon, proven=False, note=UNPROVEN)]
+        if self.tested == "noised" and self.svt_sensitivity == "per_sample":
+            redrawn = self.threshold_noise == "each"
+            note = "the threshold's noise is drawn at every test" if redrawn else ""
+            tests = Release("pure", epsilon=self.svt_epsilon, proven=not redrawn, note=note)
+        else:
+            tests = Release("pure", epsilon=self.svt_epsilon, proven=False, note=UNPROVEN)
+        return [*found, tests]
 
 
 def _each(value: Any) -> Any:

@@ -1,7 +1,7 @@
 r"""ADMM with perturbed and increasing penalty (Zhang, Khalili, Liu, ICML 2018), [43] of paper 001.
 
 .. math:: \hat x_i = \arg\min f_i(x) + a_i^Tx + \tfrac{D_i^t}{2}\|x - c_i - b_i\|^2,
-    \qquad D_i^t = 2\eta\,\theta^t\,|N_i|
+    \qquad D_i^t = 2\eta\,\theta^{t-t_0}\,|N_i|
 
 The dual keeps its own constant step :math:`\zeta`.
 """
@@ -16,10 +16,22 @@ from .admm import ObjectivePerturbed
 
 @dataclass(frozen=True, kw_only=True)
 class PenaltyPerturbation(ObjectivePerturbed):
-    r"""M-ADMM; ``penalty_growth`` is :math:`\theta`, 1.02 in paper 001."""
+    r"""M-ADMM; ``penalty_growth`` is :math:`\theta`, 1.02 in paper 001.
+
+    Parameters
+    ----------
+    t_0 : int
+        Iteration whose penalty is :math:`2\eta|N_i|`: 0 where the first one has grown already, as
+        in paper 001, 1 where it has not, as in paper 004.
+    """
+
+    t_0: int = 0
 
     source: ClassVar[str] = "Zhang, Khalili, Liu, ICML 2018, PMLR 80:5796-5805"
     where: ClassVar[str] = "centre"
+
+    def penalty(self, network, t):
+        return super().penalty(network, t - self.t_0)
 
 
 ALGORITHM = PenaltyPerturbation

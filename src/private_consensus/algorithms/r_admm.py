@@ -91,7 +91,8 @@ class RecycledADMM(ObjectivePerturbed):
         penalty = self.penalty(network, t)
         if t % 2 == 0:
             return 0.0 * penalty
-        kappa = problem.record_curvature / (np.min(problem.strong_convexity) + penalty)
+        curvature = np.min(problem.strong_convexity) + column(self.Phi) + penalty
+        kappa = problem.record_curvature / curvature
         return 2.8 * kappa + problem.record_change(LAWS[self.law].norm) / self.scale(t)
 
     def epsilon_by_formula(self, delta, problem, network, horizon):

@@ -249,7 +249,38 @@ class LogisticRegression(Problem):
         distance = np.linalg.norm(x - self.optimum[..., None, :], axis=-1)
         return np.log(np.maximum(distance, SOLVER_ERROR) / self.dim).mean(-1)
 
+    def own_loss(self, x: np.ndarray) -> np.ndarray:
+        """Mean over agents of :math:`\\frac1{|D_i|}\\sum\\ln(1+e^{-m})`: no weight, no ridge."""
+        return self.clipped_loss(x, np.inf).mean(-1)
+
+    def own_error(self, x: np.ndarray) -> np.ndarray:
+        """Mean over agents of the share of its own records that its own model gets wrong."""
+        margins = _per_agent(x, np.swapaxes(self.features, -1, -2))
+        return ((margins > 0) != (self.labels > 0)).mean((-1, -2))
+
+    def own_test_error(self, x: np.ndarray) -> np.ndarray:
+        """Mean over agents of the share of test rows that an agent's own model gets wrong."""
+        rows = np.swapaxes(self.test_features, -1, -2)
+        if rows.ndim == 2:
+            margins = x @ rows
+        else:  # all settings and agents of a run at once
+            runs = np.moveaxis(x, -3, 0)
+            margins = runs.reshape(len(runs), -1, self.dim) @ rows
+            margins = np.moveaxis(margins.reshape(*runs.shape[:-1], -1), 0, -3)
+        positive = self.test_labels > 0
+        return ((margins > 0) != (positive[..., None, :] if positive.ndim > 1 else positive)).mean(
+            (-1, -2)
+        )
+
     metrics = {  # noqa: RUF012
+        "own_loss": lambda problem, x: problem.own_loss(x),
+        "own_train_error": lambda problem, x: problem.own_error(x),
+        "own_train_accuracy": lambda problem, x: 1.0 - problem.own_error(x),
+        "own_test_error": lambda problem, x: problem.own_test_error(x),
+        "own_test_accuracy": lambda problem, x: 1.0 - problem.own_test_error(x),
+        "majority_train_accuracy": lambda problem, x: _majority(problem.labels, 2, x),
+        "majority_test_accuracy": lambda problem, x: _majority(problem.test_labels, 1, x),
+        "majority_test_error": lambda problem, x: 1.0 - _majority(problem.test_labels, 1, x),
         "log_distance": lambda problem, x: problem.log_distance(x),
         "origin_log_distance": lambda problem, x: problem.log_distance(np.zeros_like(x)),
         "test_error": lambda problem, x: problem.misclassified(x.mean(-2)),
@@ -264,6 +295,12 @@ class LogisticRegression(Problem):
         return min(positive, 1 - positive)
 
 
+def _majority(labels: np.ndarray, axes: int, x: np.ndarray) -> np.ndarray:
+    """Share of the more frequent label, whatever the model x [..., agents, dim]; shape [...]."""
+    positive = (labels > 0).mean(tuple(range(-axes, 0)))
+    return np.broadcast_to(np.maximum(positive, 1.0 - positive), x.shape[:-2])
+
+
 def _falling(margins: np.ndarray) -> np.ndarray:
     r""":math:`1/(1+e^m)`, without overflow; twice as fast as the general function."""
     return 1.0 / (1.0 + np.exp(np.minimum(margins, LARGEST_EXPONENT)))
@@ -272,7 +309,10 @@ def _falling(margins: np.ndarray) -> np.ndarray:
 def _per_agent(x: np.ndarray, matrices: np.ndarray) -> np.ndarray:
     """``x[..., agents, k] @ matrices[([runs,] agents, k, m]``, as one product an agent."""
     if matrices.ndim > 3:
-        return (x[..., None, :] @ matrices)[..., 0, :]
+        # [..., runs, agents, k] with all that stands before the runs as rows of one product.
+        ahead = int(np.prod(x.shape[:-3]))
+        rows = np.moveaxis(x.reshape(ahead, *x.shape[-3:]), 0, -2)
+        return np.moveaxis(rows @ matrices, -2, 0).reshape(*x.shape[:-1], matrices.shape[-1])
     rows = np.moveaxis(x, -2, 0).reshape(x.shape[-2], -1, x.shape[-1])
     product = rows @ matrices
     shape = (x.shape[-2], *x.shape[:-2], matrices.shape[-1])
@@ -297,6 +337,7 @@ def build(
     ridge: float,
     box: float = np.inf,
     weight: float | str = 1.0,
+    loss_scale: float = 1.0,
     test_rows: int | None = None,
     partition: str = "shared",
     coding: str = "signed",
@@ -312,7 +353,9 @@ def build(
     ridge : float
         :math:`\\lambda` a record: the agent's regulariser is ``records * weight * ridge``.
     weight : float or "mean"
-        Weight of one record's loss; "mean" is 1 / records.
+        Weight of one record's loss; "mean" is ``loss_scale`` / records.
+    loss_scale : float
+        C of paper 004's predecessors, which multiply the mean loss, and with it the ridge.
     test_rows : int, optional
         At most so many of the rows left over.
     partition : {"shared", "per_run"}
@@ -344,7 +387,14 @@ def build(
     order = _order(streams, rows, partition)
     training, rest = order[..., : agents * records], order[..., agents * records :]
     rest = rest[..., :test_rows]
-    weight = 1.0 / records if weight == "mean" else float(weight)
+    require(loss_scale > 0, "problem.loss_scale", loss_scale, "above 0")
+    require(
+        weight == "mean" or loss_scale == 1.0,
+        "problem.loss_scale",
+        loss_scale,
+        "1 where the weight is not the mean",
+    )
+    weight = loss_scale / records if weight == "mean" else float(weight)
     shape = (*order.shape[:-1], agents, records)
     return LogisticRegression(
         prepared.features[training].reshape(*shape, -1),
