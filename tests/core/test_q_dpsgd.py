@@ -17,7 +17,7 @@ from private_consensus.algorithms.q_dpsgd_2 import QDPSGD2
 from private_consensus.algorithms.sdm_dsgd import SDMDSGD
 from private_consensus.errors import InvalidInput, OutsideRange
 from private_consensus.fast import compiling, messages
-from private_consensus.privacy import Budget
+from private_consensus.privacy import Budget, account
 from private_consensus.privacy.discrete import discrete_gaussian, discrete_gaussian_pmf
 from private_consensus.problems import perceptron
 from private_consensus.quantization import Grid
@@ -530,6 +530,31 @@ def test_formulas_give_back_the_epsilon_that_sigma_was_set_for(algorithm):
     problem, network, _ = scene()
     ready = algorithm.calibrate(Budget(1.3, 1e-5), problem, network, 200)
     assert ready.epsilon_by_formula(1e-5, problem, network, 200) == pytest.approx(1.3)
+
+
+@pytest.mark.parametrize(
+    "algorithm",
+    [
+        QDPSGD1(sigma_rule="accountant", noise_on="sum"),
+        QDPSGD2(sigma_rule="accountant", own="broadcast"),
+    ],
+)
+def test_the_sound_variants_spend_their_budget_and_not_more(algorithm):
+    problem, network, _ = scene()
+    ready = algorithm.calibrate(Budget(1.0, 1e-5), problem, network, 100)
+    spent = account(ready.releases(problem, network, 100), 1e-5)
+    assert spent.proven
+    assert 0.7 < spent.epsilon <= 1.0 + 1e-4
+    half = account(replace(ready, sigma=ready.sigma / 2).releases(problem, network, 100), 1e-5)
+    assert half.epsilon > 1.5
+
+
+@pytest.mark.parametrize("sigma2", ["as_q1", "drop_eta"])
+def test_with_less_noise_than_the_rounding_asks_for_no_epsilon_is_kept(sigma2):
+    """``full`` may keep it where an agent has few records: its noise is then enormous."""
+    problem, network, _ = scene()
+    ready = QDPSGD2(sigma2=sigma2).calibrate(Budget(1.0, 1e-5), problem, network, 400)
+    assert account(ready.releases(problem, network, 400), 1e-5).epsilon > 10
 
 
 def test_without_a_budget_there_is_no_noise_and_dsgd_wants_none():

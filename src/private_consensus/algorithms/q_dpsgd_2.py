@@ -12,6 +12,7 @@ batch.
 Theorem 15 asks for :math:`c = a e + \eta\sqrt p|S|/K` times the noise of Q-DPSGD-1 (``sigma2:
 full``). With the second term, from the rounding, noise is wider than a grid of few bits; without
 it (``drop_eta``) it is far finer than the grid and never moves a message; ``as_q1`` takes c = 1.
+Among the ``saturated`` a coordinate counts whose rounding was cut or whose noise was.
 """
 
 from __future__ import annotations
