@@ -33,6 +33,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 from scipy.special import gammaln, log_ndtr, logsumexp, ndtr
@@ -378,16 +379,14 @@ def _concentrated_moments(noise: SampledNoise, sigma: float) -> np.ndarray:
     r""":math:`e^{(\alpha-1)\epsilon_s(\alpha)} - 1`, [sizes, orders], of noise that is zCDP."""
     mu = np.asarray(noise.losses) / sigma
     bound = wang_balle_kasiviswanathan if noise.sampling == "fixed_size" else zhu_wang
-    sizes = zip(noise.rates, mu, strict=True)
-    return np.array([_bounded_moments(bound, rate, loss) for rate, loss in sizes])
-
-
-def _bounded_moments(bound, rate: float, mu: float) -> np.ndarray:
-    """A bound at whole orders, taken one order too high in between; sampling never hurts."""
-    whole = {order: bound(order, rate, mu) for order in {math.ceil(o) for o in RENYI_ORDERS}}
-    logs = [(order - 1) * min(whole[math.ceil(order)], order * mu**2 / 2) for order in RENYI_ORDERS]
+    # Bounds at whole orders, taken one order too high in between; sampling never hurts.
+    whole = {order: bound(order, noise.rates, mu) for order in {math.ceil(o) for o in RENYI_ORDERS}}
+    logs = [
+        (order - 1) * np.minimum(whole[math.ceil(order)], order * mu**2 / 2)
+        for order in RENYI_ORDERS
+    ]
     with np.errstate(over="ignore"):
-        return np.expm1(logs)
+        return np.expm1(np.stack(logs, axis=-1))
 
 
 def _removed(epsilon: np.ndarray, rate: float, mu: float) -> np.ndarray:
@@ -423,21 +422,21 @@ def _gaussian_delta(loss: np.ndarray, mu: float) -> np.ndarray:
     return np.maximum(delta, 0.0)
 
 
-def wang_balle_kasiviswanathan(order: int, rate: float, mu: float) -> float:
+def wang_balle_kasiviswanathan(order: int, rate: Any, mu: Any) -> np.ndarray:
     r"""Theorem 9 for fixed-size sampling, replace one, of a :math:`\mu^2/2`-zCDP mechanism.
 
     .. math:: \epsilon'(\alpha) \le \frac{1}{\alpha-1}\ln\Big(1
         + \gamma^2\tbinom\alpha2\min\{4(e^{\epsilon(2)}-1), 2e^{\epsilon(2)}\}
         + \sum_{j=3}^\alpha 2\gamma^j\tbinom\alpha j e^{(j-1)\epsilon(j)}\Big)
     """
-    j = np.arange(3, order + 1)
-    second = min(math.log(4) + _log_expm1(mu**2), math.log(2) + mu**2)
-    terms = [0.0, _log_binomial(order, 2) + 2 * math.log(rate) + second]
-    terms += (_log_binomial(order, j) + j * math.log(rate) + _power(j, mu) + math.log(2)).tolist()
-    return float(logsumexp(terms)) / (order - 1)
+    rate, mu = (np.asarray(value, float)[..., None] for value in (rate, mu))
+    j = np.arange(2, order + 1)
+    terms = _log_binomial(order, j) + j * np.log(rate) + _power(j, mu) + math.log(2)
+    terms[..., 0] += np.minimum(0.0, math.log(2) + np.log(-np.expm1(-(mu**2))))[..., 0]
+    return np.logaddexp(0.0, logsumexp(terms, axis=-1)) / (order - 1)
 
 
-def zhu_wang(order: int, rate: float, mu: float) -> float:
+def zhu_wang(order: int, rate: Any, mu: Any) -> np.ndarray:
     r"""Theorem 6 for Poisson sampling, add or remove one, of a :math:`\mu^2/2`-zCDP mechanism.
 
     .. math:: \epsilon'(\alpha) \le \frac{1}{\alpha-1}\ln\Big(
@@ -445,14 +444,14 @@ def zhu_wang(order: int, rate: float, mu: float) -> float:
         + \tbinom\alpha2\gamma^2(1-\gamma)^{\alpha-2}e^{\epsilon(2)}
         + 3\sum_{l=3}^\alpha\tbinom\alpha l(1-\gamma)^{\alpha-l}\gamma^l e^{(l-1)\epsilon(l)}\Big)
     """
-    if rate == 1:
-        return order * mu**2 / 2
-    left = math.log1p(-rate)
+    rate, mu = (np.asarray(value, float)[..., None] for value in (rate, mu))
+    left = np.log1p(-np.minimum(rate, 1 - 1e-15))
     j = np.arange(2, order + 1)
-    terms = _log_binomial(order, j) + j * math.log(rate) + (order - j) * left + _power(j, mu)
-    terms[1:] += math.log(3)
-    first = (order - 1) * left + math.log1p((order - 1) * rate)
-    return float(logsumexp([first, *terms])) / (order - 1)
+    terms = _log_binomial(order, j) + j * np.log(rate) + (order - j) * left + _power(j, mu)
+    terms[..., 1:] += math.log(3)
+    first = ((order - 1) * left + np.log1p((order - 1) * rate))[..., 0]
+    found = np.logaddexp(first, logsumexp(terms, axis=-1)) / (order - 1)
+    return np.where(rate[..., 0] < 1, found, order * mu[..., 0] ** 2 / 2)
 
 
 def _power(j, mu: float):
@@ -462,10 +461,6 @@ def _power(j, mu: float):
 
 def _log_binomial(n: int, k):
     return gammaln(n + 1) - gammaln(np.add(k, 1)) - gammaln(np.subtract(n, k) + 1)
-
-
-def _log_expm1(x: float) -> float:
-    return x + math.log(-math.expm1(-x))
 
 
 def _change(sampling: str) -> float:

@@ -1,0 +1,168 @@
+r"""An audit of Q-DPSGD-1 in one run: all records of one agent are canaries.
+
+Canary c of agent 1 has the gradient :math:`\pm K u_c` at every model, :math:`u_c` a coordinate
+axis of its own and the sign a fair coin: replacing one record by another turns it round. The other
+agents train. Seen by the auditor are
+
+``gradients``
+    agent 1's noised means, what Theorem 11 is about;
+``messages``
+    quantised models only. Agent 1's noised mean is then known up to what rounding adds,
+    :math:`(\kappa z_1(t) + e\sum_j w_{1j}z_j(t) - z_1(t+1))/(ae)`, :math:`\kappa = 1-e+ew_{11}`.
+
+The score of a canary is the sum of what is seen along its axis; the largest scores are guessed to
+be +, the smallest to be -. The bound is that of :mod:`private_consensus.privacy.one_run`. With
+``share`` below 1 the noise is too little on purpose: whether the audit finds that is its own test.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import numpy as np
+
+from ..errors import require
+from ..privacy import account
+from ..privacy.one_run import one_run_epsilon
+from .decentralized_sgd import Round, at
+from .q_dpsgd_1 import QDPSGD1
+
+VIEWS = ("gradients", "messages")
+
+
+class Canaries(NamedTuple):
+    """Of one run: coins and axes, each (m,), and which canary a row of the data is."""
+
+    signs: np.ndarray
+    axes: np.ndarray
+    number: np.ndarray
+
+
+@dataclass(frozen=True, kw_only=True)
+class CanaryAudit(QDPSGD1):
+    """One run of Q-DPSGD-1 with canaries.
+
+    Parameters
+    ----------
+    share : float
+        Of the noise that the rule asks for.
+    guesses : int
+        How many of the m coins are guessed.
+    delta : float
+        Of the bound; with the next two set by :meth:`calibrate`.
+    accountant, formula : float
+        Epsilon of the run by the accountant and by Theorem 11, at the noise that is used.
+    """
+
+    share: float = 1.0
+    guesses: int = 100
+    delta: float = 1e-5
+    accountant: float = 0.0
+    formula: float = 0.0
+
+    def __post_init__(self):
+        super().__post_init__()
+        inside = bool(np.all(np.asarray(self.share) > 0))
+        require(inside, "algorithm.share", self.share, "a number > 0")
+
+    def calibrate(self, budget, problem, network, horizon):
+        few = self.guesses <= problem.records
+        require(few, "algorithm.guesses", self.guesses, f"at most {problem.records}")
+        expected = f"at least {problem.records} parameters, one an axis of each canary"
+        require(problem.dim >= problem.records, "problem.hidden", problem.dim, expected)
+        noisy = super().calibrate(budget, problem, network, horizon)
+        found = replace(noisy, sigma=self.share * noisy.sigma, delta=budget.delta)
+        return replace(
+            found,
+            accountant=account(found.releases(problem, network, horizon), budget.delta).epsilon,
+            formula=found.epsilon_by_formula(budget.delta, problem, network, horizon),
+        )
+
+    def statements(self, budget, problem, network, horizon):
+        """Theorem 11 at the noise that is used."""
+        return [(self, self.formula)]
+
+    def run(self, problem, network, streams, horizon, observe):
+        rounds = int(horizon[0])
+        require(bool(np.all(horizon == rounds)), "horizon", horizon.tolist(), "one for all")
+        settings = len(horizon)
+        algorithm = replace(self, T=np.asarray(horizon, float))
+        x = algorithm.start(problem, network, streams, settings).x
+        canaries = self._canaries(problem, streams)
+        scores = np.zeros((len(VIEWS), settings, len(canaries), problem.records))
+        pending = np.full(scores.shape[1:], np.nan)
+        room = np.empty((3, problem.n_agents, problem.dim), x.dtype)
+        draws = algorithm.draws(problem, streams)
+        for t in range(rounds):
+            draw = next(draws)
+            for run, mine in enumerate(canaries):
+                here = Round(
+                    network.mixing if network.mixing.ndim == 2 else network.mixing[run],
+                    draw.speeds[run],
+                    draw.rows[run],
+                    {name: keys[run] for name, keys in draw.keys.items()},
+                    t * problem.n_agents,
+                    *room,
+                )
+                for s in range(settings):
+                    part = scores[:, s, run], pending[s, run]
+                    algorithm._advance(s, x[s, run], problem, here, mine, *part)
+        observe(rounds, np.arange(settings), self._judged(scores, canaries, problem, rounds))
+
+    def _canaries(self, problem, streams) -> list[Canaries]:
+        found = []
+        for run, generator in enumerate(streams.generators("data", "canaries")):
+            number = np.full(len(problem.features), -1)
+            number[problem.rows_of(run)[0]] = np.arange(problem.records)
+            signs = generator.integers(0, 2, problem.records) * 2 - 1
+            axes = generator.permutation(problem.dim)[: problem.records]
+            found.append(Canaries(signs, axes, number))
+        return found
+
+    def _advance(self, s, x, problem, here: Round, mine: Canaries, scores, pending) -> None:
+        """One round of Algorithm 4, and what it adds to the scores of both views."""
+        a, e, grid = self.of(s)
+        K = float(at(self.K, s))
+        grid.quantize(x, here.keys["rounding"], here.counter, here.message)
+        gradient, sizes = self.sampled_gradient(s, x, problem, here, K)
+        taken = mine.number[here.rows[0, : sizes[0]]]
+        gradient[0] = 0.0
+        gradient[0, mine.axes[taken]] = K * mine.signs[taken] / sizes[0]
+        before, sent = x[0, mine.axes], here.message[0, mine.axes].astype(float)
+        self.descend(x, x, e, a, gradient, self.noise_scale(s, sizes), here)
+        keep = 1.0 - e + e * here.mixing[0, 0]
+        heard = here.mixed[0, mine.axes].astype(float)
+        scores[0] += (keep * before + heard - x[0, mine.axes]) / (a * e)
+        scores[1] += np.nan_to_num(pending - sent) / (a * e)
+        pending[:] = keep * sent + heard
+
+    def _judged(self, scores, canaries, problem, rounds: int) -> dict[str, np.ndarray]:
+        found = {name: np.empty(scores.shape[1:3]) for name in _quantities()}
+        for v, s, run in np.ndindex(scores.shape[:3]):
+            right, guesses = guessed(
+                scores[v, s, run], canaries[run].signs, int(at(self.guesses, s))
+            )
+            delta = float(at(self.delta, s))
+            bound = one_run_epsilon(right, guesses, problem.records, delta=delta)
+            found[f"bound_{VIEWS[v]}"][s, run] = bound
+            found[f"right_{VIEWS[v]}"][s, run] = right / guesses
+        for name in ("accountant", "formula"):
+            found[name][:] = np.broadcast_to(getattr(self, name), scores.shape[1])[:, None]
+        return found
+
+
+def guessed(scores: np.ndarray, signs: np.ndarray, guesses: int) -> tuple[int, int]:
+    """Right guesses and guesses: the signs of the scores that are furthest out."""
+    furthest = np.argsort(-np.abs(scores), kind="stable")[:guesses]
+    return int(np.sum(np.sign(scores[furthest]) == signs[furthest])), len(furthest)
+
+
+def _quantities() -> list[str]:
+    return [f"{kind}_{view}" for kind in ("bound", "right") for view in VIEWS] + [
+        "accountant",
+        "formula",
+    ]
+
+
+ALGORITHM = CanaryAudit

@@ -1,0 +1,59 @@
+r"""A lower bound of epsilon from one run in which many records' coins are guessed.
+
+m records are set by independent fair coins, the algorithm runs once, and an auditor guesses r of
+the coins. Under :math:`(\epsilon,\delta)`-DP for changing one of these records, v or more right
+guesses have at most the probability
+
+.. math:: f(v) + 2m\delta\,\max_{1\le i\le m} \frac{f(v-i)-f(v)}{i}, \qquad
+    f(v) = P\Bigl[\mathrm{Bin}\Bigl(r, \frac{e^\epsilon}{1+e^\epsilon}\Bigr) \ge v\Bigr]
+
+(Steinke, Nasr, Jagielski, "Privacy auditing with one (1) training run", NeurIPS 2023, Theorem 5.2).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.optimize import brentq
+from scipy.special import expit
+from scipy.stats import binom
+
+from ..errors import require
+
+_LARGEST = 60.0
+
+
+def one_run_pvalue(
+    epsilon: float, right: int, guesses: int, records: int, delta: float = 0.0
+) -> float:
+    """Upper bound of the probability of ``right`` or more right guesses."""
+    chance = float(expit(epsilon))
+    tail = binom.sf(right - 1, guesses, chance)
+    i = np.arange(1, min(right, records) + 1)
+    steps = (binom.sf(right - 1 - i, guesses, chance) - tail) / i
+    return float(min(1.0, tail + 2 * records * delta * steps.max(initial=0.0)))
+
+
+def one_run_epsilon(
+    right: int, guesses: int, records: int, *, delta: float = 0.0, confidence: float = 0.95
+) -> float:
+    """The largest epsilon that ``right`` of ``guesses`` right coins of ``records`` contradict.
+
+    Returns
+    -------
+    float
+        0 where they contradict none. The guesses' number is chosen without a look at the coins.
+
+    Raises
+    ------
+    InvalidInput
+        Unless right <= guesses <= records.
+    """
+    possible = 0 <= right <= guesses <= records
+    require(possible, "right", (right, guesses, records), "right <= guesses <= records")
+
+    def excess(epsilon: float) -> float:
+        return one_run_pvalue(epsilon, right, guesses, records, delta) - (1 - confidence)
+
+    if excess(0.0) >= 0:
+        return 0.0
+    return float(brentq(excess, 0.0, _LARGEST, xtol=1e-9)) if excess(_LARGEST) > 0 else _LARGEST

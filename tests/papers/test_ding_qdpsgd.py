@@ -1,0 +1,216 @@
+"""Paper 004, Q-DPSGD: times, claims' windows, what noise is set, the one-run audit."""
+
+import math
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import polars as pl
+import pytest
+import yaml
+from scipy.stats import binom
+
+from private_consensus import networks
+from private_consensus.algorithms import load
+from private_consensus.algorithms.canary_audit import guessed
+from private_consensus.errors import InvalidInput
+from private_consensus.experiments.numbers import curve_points
+from private_consensus.privacy import Budget, account
+from private_consensus.privacy.one_run import one_run_epsilon, one_run_pvalue
+from private_consensus.problems import perceptron
+from private_consensus.randomness import Streams
+
+PART = Path(__file__).parents[2] / "config" / "papers" / "ding" / "qdpsgd.yaml"
+GROUPS = dict.fromkeys(("data", "graph", "noise", "sampling"), "test")
+DELTA = 1e-5
+
+
+@pytest.fixture(scope="module")
+def part():
+    return yaml.safe_load(PART.read_text())
+
+
+@pytest.fixture(scope="module")
+def scene():
+    """Ten agents with 200 records each of a problem that can be learned."""
+    draw = np.random.default_rng(0)
+    labels = draw.integers(0, 10, 2500)
+    centres = draw.random((10, 16), dtype=np.float32)
+    features = 0.5 * centres[labels] + 0.1 * draw.random((2500, 16), dtype=np.float32)
+    splits = {"train": np.arange(2000), "test": np.arange(2000, 2500)}
+    data = SimpleNamespace(features=features, labels=labels, splits=splits)
+    streams = Streams(5, (0, 1), GROUPS)
+    problem = perceptron.build(streams, 10, prepared=data, hidden=12, records=2000)
+    graph = {"name": "erdos_renyi", "agents": 10, "probability": 0.4, "weights": "laplacian"}
+    return problem, networks.build(streams, **graph, scale=1.0), streams
+
+
+def shown_last(algorithm, scene, horizon):
+    problem, network, streams = scene
+    seen: dict = {}
+    algorithm.run(problem, network, streams, np.array([horizon]), lambda t, a, s: seen.update(s))
+    return seen
+
+
+# --- Windows of time ------------------------------------------------------------------------------
+
+
+def waiting_time(n, B, extra):
+    """E max_i B/V_i + extra; the slowest of n speeds has the survival function ((90-v)/80)^n."""
+    v = np.linspace(10, 90, 200_001)
+    density = n / 80 * ((90 - v) / 80) ** (n - 1)
+    return np.trapezoid(B / v * density, v) + extra
+
+
+@pytest.mark.parametrize(
+    ("experiment", "algorithm", "run", "n", "B"),
+    [
+        ("ding_fig14_waiting", "sdm_dsgd", "main", 10, 20),
+        ("ding_fig14_waiting", "dsgd", "main", 10, 20),
+        ("ding_fig16", "sdm_dsgd", "n20", 20, 20),
+        ("ding_fig16", "sdm_dsgd", "n30", 30, 20),
+        ("ding_fig16", "dsgd", "n20", 20, 20),
+        ("ding_fig16", "dsgd", "n30", 30, 20),
+        ("ding_fig16", "sdm_dsgd", "b50", 10, 50),
+        ("ding_fig16", "dsgd", "b50", 10, 50),
+        ("ding_fig16", "q_dpsgd_1", "b50_time", 10, 50),
+    ],
+)
+def test_runs_that_are_compared_last_equally_long(part, experiment, algorithm, run, n, B):
+    config = part["experiments"][experiment]
+    rounds = config["algorithms"][algorithm][run].get("set", {}).get("horizon", config["horizon"])
+    own = {
+        "q_dpsgd_1": B / 50 + 9 / 16,
+        "sdm_dsgd": waiting_time(n, B, 0.9),
+        "dsgd": waiting_time(n, B, 3.0),
+    }[algorithm]
+    window = 1100 * (0.9625 if B == 20 or run == "b50_time" else 1.5625)
+    assert rounds * own == pytest.approx(window, rel=3e-3)
+
+
+def test_lengths_of_run_of_both_halves_of_figure_14_belong_together(part):
+    q, waiting = (
+        part["experiments"][name]["axes"]["rounds"]["values"]
+        for name in ("ding_fig14", "ding_fig14_waiting")
+    )
+    ratio = waiting_time(10, 20, 0.9) / 0.9625
+    assert np.array(q) / np.array(waiting) == pytest.approx(ratio, rel=0.05 / 4)
+
+
+def test_the_simulated_clock_is_the_closed_form(scene):
+    rounds = 400
+    for name, budget, own in (
+        ("q_dpsgd_1", 1.0, 0.9625),
+        ("sdm_dsgd", 1.0, waiting_time(10, 20, 0.9)),
+        ("dsgd", math.inf, waiting_time(10, 20, 3.0)),
+    ):
+        problem, network, _ = scene
+        algorithm = load(name)().calibrate(Budget(budget, DELTA), problem, network, rounds)
+        seconds = shown_last(algorithm, scene, rounds)["seconds"]
+        np.testing.assert_allclose(seconds / rounds, own, rtol=0.05)
+        if name == "q_dpsgd_1":
+            np.testing.assert_allclose(seconds / rounds, own, rtol=1e-12)
+
+
+# --- Noise ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("rule", ["thm11", "accountant"])
+def test_what_the_formula_claims_and_what_the_accountant_finds(scene, rule):
+    problem, network, _ = scene
+    algorithm = load("q_dpsgd_1")(sigma_rule=rule)
+    algorithm = algorithm.calibrate(Budget(1.0, DELTA), problem, network, 300)
+    found = account(algorithm.releases(problem, network, 300), DELTA).epsilon
+    claimed = algorithm.epsilon_by_formula(DELTA, problem, network, 300)
+    if rule == "thm11":
+        assert claimed == pytest.approx(1.0)
+    else:
+        assert found == pytest.approx(1.0, rel=2e-3)
+    assert found <= 1.0 or rule == "thm11"
+
+
+def test_no_bound_by_the_round_holds_for_q_dpsgd_2_as_printed(scene):
+    problem, network, _ = scene
+    budget = Budget(1.0, DELTA)
+    printed = load("q_dpsgd_2")(sigma2="full").calibrate(budget, problem, network, 300)
+    assert printed.epsilon_by_formula(DELTA, problem, network, 300) == pytest.approx(1.0)
+    guarantee = account(printed.releases(problem, network, 300), DELTA)
+    assert guarantee.epsilon > 1.0
+    sound = load("q_dpsgd_2")(own="broadcast", sigma_rule="accountant")
+    sound = sound.calibrate(budget, problem, network, 300)
+    assert account(sound.releases(problem, network, 300), DELTA).epsilon <= 1.0
+
+
+# --- Numbers of a figure --------------------------------------------------------------------------
+
+
+def test_a_curve_runs_along_a_measured_cost_and_ends_where_its_run_ends():
+    rows = [
+        {"rounds": T, "t": t, "run": run, "quantity": q, "metric": m, "value": v, "variant": "main"}
+        for T in (2, 4)
+        for t in range(1, T + 1)
+        for run in (0, 1)
+        for q, m, v in (("internal", "loss", 10.0 * T + t), ("seconds", "value", t + 0.5 * run))
+    ]
+    curve = {
+        "algorithm": "a", "variant": "main", "run": "main", "reading": "resolved", "series": "",
+        "quantity": "internal", "metric": "loss", "where": {}, "by": None, "low": None,
+        "last": True,
+    }  # fmt: skip
+    frame = pl.DataFrame(rows)
+    points = curve_points(frame, pl.DataFrame(), curve, "seconds")
+    assert points["x"].to_list() == [2.25, 4.25]
+    assert points["y"].to_list() == [22.0, 44.0]
+    whole = {**curve, "last": False, "where": {"rounds": 4}}
+    course = curve_points(frame, pl.DataFrame(), whole, "seconds")
+    assert course["x"].to_list() == [1.25, 2.25, 3.25, 4.25]
+
+
+# --- The one-run audit ----------------------------------------------------------------------------
+
+
+def test_all_coins_right_has_a_closed_form():
+    chance = 0.05 ** (1 / 100)
+    assert one_run_epsilon(100, 100, 1000) == pytest.approx(math.log(chance / (1 - chance)))
+    assert one_run_epsilon(50, 100, 1000) == 0
+    bounds = [one_run_epsilon(right, 100, 1000) for right in range(50, 101)]
+    assert bounds == sorted(bounds)
+    assert one_run_epsilon(90, 100, 1000, delta=1e-5) < one_run_epsilon(90, 100, 1000)
+    assert one_run_pvalue(0.0, 60, 100, 1000) == pytest.approx(binom.sf(59, 100, 0.5))
+    with pytest.raises(InvalidInput, match="right"):
+        one_run_epsilon(11, 10, 100)
+
+
+def test_bound_holds_for_randomised_response_and_finds_three_quarters_of_it():
+    draw = np.random.default_rng(1)
+    true, records = 1.0, 2000
+    right = draw.binomial(records, 1 / (1 + math.exp(-true)), size=400)
+    bounds = np.array([one_run_epsilon(int(r), records, records) for r in np.unique(right)])
+    bounds = bounds[np.searchsorted(np.unique(right), right)]
+    assert np.mean(bounds > true) <= 0.08
+    assert np.median(bounds) > 0.75 * true
+
+
+def test_guesses_are_the_furthest_scores():
+    assert guessed(np.array([3.0, -5.0, 0.1, -0.2]), np.array([1, -1, -1, -1]), 2) == (2, 2)
+    assert guessed(np.array([3.0, -5.0, 0.1, -0.2]), np.array([-1, -1, 1, 1]), 3) == (1, 3)
+
+
+def test_audit_contradicts_no_sound_noise_and_finds_a_broken_copy(scene):
+    problem, network, _ = scene
+    budget, rounds = Budget(1.0, DELTA), 60
+    bounds = {}
+    for share in (1.0, 0.02):
+        audit = load("canary_audit")(share=share, sigma_rule="accountant")
+        audit = audit.calibrate(budget, problem, network, rounds)
+        seen = shown_last(audit, scene, rounds)
+        bounds[share] = seen["bound_gradients"]
+        if share == 1.0:
+            assert audit.accountant == pytest.approx(1.0, rel=2e-3)
+            assert np.all(seen["bound_messages"] <= 1.0)
+    assert np.all(bounds[1.0] <= 1.0)
+    assert np.all(bounds[0.02] > 2.0)
+    with pytest.raises(InvalidInput, match="share"):
+        load("canary_audit")(share=0.0)
+    with pytest.raises(InvalidInput, match="guesses"):
+        load("canary_audit")(guesses=201).calibrate(budget, problem, network, rounds)
