@@ -1,0 +1,56 @@
+"""A computation for each erratum, by its number; none takes more than a second or so."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from ...errors import require
+from . import admm, average, descent, functional, local, sgd, zeroth_order
+from .base import OUTCOMES, Finding
+
+COMPUTATIONS: dict[str, Callable[[], Finding]] = {
+    "E0.1": descent.exact_last_message,
+    "E0.2": descent.generous_theorem,
+    "E0.3": descent.proposition_2,
+    "E0.4": descent.released_average,
+    "E1.1": local.output_dependent,
+    "E1.2": local.all_coordinates,
+    "E1.3": local.label_coding,
+    "E1.4": local.average_loss,
+    "E2.1": zeroth_order.vanishing_noise,
+    "E2.2": zeroth_order.upper_bound_as_variance,
+    "E2.3": zeroth_order.biased_start,
+    "E2.4": zeroth_order.private_step,
+    "E2.5": zeroth_order.composition,
+    "E2.6": zeroth_order.unbounded_gradient,
+    "E2.7": zeroth_order.one_point_argument,
+    "E3.1": average.two_units,
+    "E3.2": average.geometric_sum,
+    "E3.3": average.first_steps,
+    "E3.4": average.own_exact_value,
+    "E4.0": admm.shortcut,
+    "E4.1": admm.dropped_records,
+    "E4.2": admm.missing_term,
+    "E4.3": admm.no_zcdp,
+    "E4.4": admm.two_radii,
+    "E4.5": admm.two_divisors,
+    "E4.6": admm.unreleased_query,
+    "E4.7": admm.coin,
+    "E4.8a": sgd.random_batches,
+    "E4.8b": sgd.reused_model,
+    "E4.8c": sgd.discrete_gaussian,
+    "E4.9a": functional.average_share,
+    "E4.9b": functional.moving_mean,
+    "E4.9c": functional.l2_share,
+    "E4.9d": functional.extended_gaussian,
+    "E4.10": admm.two_eigenvalues,
+}
+
+
+def compute(erratum: str) -> Finding:
+    """The finding about one erratum."""
+    require(erratum in COMPUTATIONS, "ID", erratum, f"one of {', '.join(COMPUTATIONS)}")
+    return COMPUTATIONS[erratum]()
+
+
+__all__ = ["COMPUTATIONS", "OUTCOMES", "Finding", "compute"]

@@ -1,0 +1,78 @@
+"""Paper 003: consensus plus innovation (E3)."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .base import Finding, finding
+
+T, GAIN, LOSS = 20, 0.8, 0.5
+
+
+def _losses(own_noisy: bool, changed: list[int]) -> np.ndarray:
+    """Loss of each message of one agent, given all earlier ones, in units of the noise.
+
+    ``own_noisy``: the update starts from what was sent, as printed, or from the hidden value.
+    """
+    kept, shifts = 0.0, np.zeros(T)
+    for t in range(1, T):
+        shift = LOSS if t - 1 in changed else 0.0
+        kept = shift + (0.0 if own_noisy else GAIN * kept)
+        shifts[t] = kept
+    return np.abs(shifts)
+
+
+def two_units() -> Finding:
+    """E3.1: one measurement costs one message, a stream all of them."""
+    one, stream = _losses(True, [3]).sum(), _losses(True, list(range(T))).sum()
+    return finding(
+        "epsilon of one measurement",
+        stream,
+        one,
+        np.isclose(one, LOSS) and np.isclose(stream, (T - 1) * LOSS),
+        f"{T} messages of loss {LOSS:g}; given the messages before, one changed measurement moves "
+        f"one mean: {one:g}.",
+        f"If all may change: {stream:g}, which the theorems state.",
+    )
+
+
+def geometric_sum(q: float = 0.4, p: float = 0.8) -> Finding:
+    """E3.2: the sum begins at t = 1."""
+    total = float(np.sum((q / p) ** np.arange(1, 200)))
+    claimed = p / (p - q)
+    return finding(
+        "epsilon of a stream, kappa = 1",
+        claimed,
+        total,
+        np.isclose(total, q / (p - q)) and total < claimed,
+        f"q = {q:g}, p = {p:g}: p/(p-q) = {claimed:g} counts t = 0, which carries no data; the rest "
+        f"is {total:g}, and {q / p:g} for one measurement.",
+    )
+
+
+def first_steps(gamma: float = 0.8) -> Finding:
+    """E3.3: the printed schedules divide by zero at the first steps."""
+    with np.errstate(divide="ignore"):
+        first, second = np.array([0.0]) ** -gamma, (np.array([1.0]) - 1) ** -gamma
+    H = np.array([[2.0, -1.0], [0.5, 0.5]])
+    rows, whole = np.abs(H).sum(1).max(), np.abs(H).sum()
+    return finding(
+        "step at t = 0",
+        0.0,
+        float(first[0]),
+        bool(np.isinf(first[0]) and np.isinf(second[0]) and rows < whole),
+        "t^-gamma at t = 0 and (t-1)^-gamma at t = 1 are infinite; a shift of 1 is meant.",
+        f"The sum over a matrix, {whole:g}, where its largest row sum, {rows:g}, bounds the change.",
+    )
+
+
+def own_exact_value() -> Finding:
+    """E3.4: if the agent kept its own exact value, one measurement would reach all messages."""
+    printed, kept = _losses(True, [3]).sum(), _losses(False, [3]).sum()
+    return finding(
+        "epsilon of one measurement",
+        printed,
+        kept,
+        kept > 2 * printed,
+        f"Update from the noisy own value, as printed: {printed:g}; from the hidden one: {kept:.3f}.",
+    )

@@ -1,0 +1,78 @@
+"""Paper 001: local differential privacy (E1)."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from scipy.special import expit
+
+from .base import Finding, finding
+
+
+def output_dependent() -> Finding:
+    """E1.1: a bound that varies with the output is satisfied by mechanisms that are not LDP."""
+    outputs = np.array([1.0, 10.0, 100.0, 1000.0])
+    losses = np.abs(((outputs - 1) ** 2 - outputs**2) / 2)  # N(0, 1) against N(1, 1)
+    return finding(
+        "largest loss",
+        losses[0],
+        math.inf,
+        bool(np.all(np.diff(losses) > 0)),
+        "Gaussian noise has a finite ratio at every output X, so that eps(X) exists;",
+        f"at X = 1, 10, 100, 1000 it is {', '.join(f'{v:g}' for v in losses)}: no bound for all.",
+    )
+
+
+def all_coordinates(dim: int = 10, level: float = 0.1) -> Finding:
+    """E1.2: Laplace noise on d coordinates costs d times what one costs."""
+    change = np.full(dim, level)  # a gradient that moves by B_inf in each coordinate
+    output = -np.ones(dim)
+    loss = float(np.sum(np.abs(output - change) - np.abs(output)))
+    return finding(
+        "epsilon of a release",
+        level,
+        loss,
+        loss > 1.01 * level,
+        f"d = {dim}, alpha beta B_inf = {level:g} in each coordinate.",
+        f"Log-ratio of the densities at (-1, ..., -1): {loss:g} = d alpha beta B_inf.",
+        "A constant added to the objective changes its values and no gradient: 'local sensitivity'",
+        "of values says nothing of the release.",
+    )
+
+
+def label_coding(far: float = 20.0) -> Finding:
+    """E1.3: with labels -1 and +1 a replaced record moves a gradient by 2/b."""
+
+    def slope(x, y, w):
+        return -y * np.asarray(x) * expit(-y * np.dot(x, w))
+
+    w = np.array([0.0, -far, far])
+    one, other = slope([1.0, 1.0, 0.0], 1, w), slope([1.0, 0.0, 1.0], -1, w)
+    change = float(np.abs(one - other).max())
+    coded = slope([1.0, 1.0, 0.0], 0, w)
+    return finding(
+        "change of b times the gradient",
+        1.0,
+        change,
+        change > 1.99 and not coded.any(),
+        "Records ((1,1,0), +1) and ((1,0,1), -1), features in [0, 1], model (0, -20, 20):",
+        f"the gradient's first coordinate moves by {change:.6f} / b.",
+        "With labels {0, 1} the bound is 1/b, and records of label 0 have no gradient at all.",
+    )
+
+
+def average_loss(loss: float = 1.0) -> Finding:
+    """E1.4: the mean loss is lower; the worst is what it was."""
+    x = np.linspace(-40, 40, 800_001)
+    density = np.exp(-np.abs(x)) / 2
+    ratio = np.abs(np.abs(x - loss) - np.abs(x))
+    mean = float(np.trapezoid(density * ratio, x))
+    return finding(
+        "loss",
+        mean,
+        float(ratio.max()),
+        mean < 0.9 * loss and abs(ratio.max() - loss) < 1e-9,
+        f"One Laplace release of pure loss {loss:g}: averaged over outputs {mean:.3f}, worst",
+        f"{ratio.max():.3f}, attained with probability {float(np.exp(-loss) / 2 + 0.5):.2f}.",
+    )

@@ -1,0 +1,81 @@
+"""The errata as they are written down, checked against their computations."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, Literal
+
+import polars as pl
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from ..errors import InvalidInput
+from .counterexamples import COMPUTATIONS, compute
+
+
+class Erratum(BaseModel):
+    """One suspicion about one statement of one paper."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    place: str = Field(description="paper, theorem, equation")
+    severity: Literal["breaks", "proof", "noise", "ambiguous", "misprint", "sound"] = Field(
+        description="what would follow if it were so"
+    )
+    outcome: Literal["confirmed", "in part", "refuted"] = Field(
+        description="of the suspicion, by our own computation"
+    )
+    statement: str = Field(description="what is stated, or what is suspected of it")
+    why: str
+    repair: str
+    effect: str = Field(default="", description="what the repair does to the paper's figure")
+    repaired: list[str] = Field(default=[], description="algorithm.variant that repair it")
+    unguaranteed: list[str] = Field(default=[], description="variants with no proof because of it")
+    affects: list[str] = Field(description="algorithm, or algorithm.variant")
+
+
+def read_errata(raw: Mapping[str, Any]) -> dict[str, Erratum]:
+    """Checked errata by their number.
+
+    Raises
+    ------
+    InvalidInput
+        Where an entry is wrong, or an erratum has no computation or a computation no erratum.
+    """
+    found = {}
+    for number, entry in raw.items():
+        try:
+            found[number] = Erratum.model_validate(entry)
+        except ValidationError as error:
+            first = error.errors()[0]
+            key = ".".join(map(str, ("errata", number, *first["loc"])))
+            raise InvalidInput(key, first.get("input"), first["msg"]) from None
+    for number in found.keys() ^ COMPUTATIONS.keys():
+        raise InvalidInput("errata", number, "an entry and a computation for each")
+    return found
+
+
+def concerns(names: Iterable[str], algorithm: str, variant: str) -> bool:
+    """Whether a list of ``algorithm`` or ``algorithm.variant`` has this variant."""
+    return bool({algorithm, f"{algorithm}.{variant}"} & set(names))
+
+
+def computed(errata: Mapping[str, Erratum]) -> pl.DataFrame:
+    """One row an erratum: what is written of it, and what its computation finds now."""
+    rows = []
+    for number, entry in errata.items():
+        found = compute(number)
+        rows.append(
+            {
+                "id": number,
+                **entry.model_dump(exclude={"repaired", "unguaranteed", "affects"}),
+                "repaired": "; ".join(entry.repaired),
+                "unguaranteed": "; ".join(entry.unguaranteed),
+                "affects": "; ".join(entry.affects),
+                "quantity": found.quantity,
+                "claimed": found.claimed,
+                "found": found.found,
+                "outcome_found": found.outcome,
+                "lines": "\n".join(found.lines),
+            }
+        )
+    return pl.DataFrame(rows)
