@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from .admm import ObjectivePerturbed
+from .base import column
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,7 +32,7 @@ class PenaltyPerturbation(ObjectivePerturbed):
     where: ClassVar[str] = "centre"
 
     def penalty(self, network, t):
-        return super().penalty(network, t - self.t_0)
+        return super().penalty(network, t - column(self.t_0))
 
 
 ALGORITHM = PenaltyPerturbation

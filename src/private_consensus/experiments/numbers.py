@@ -66,6 +66,8 @@ def figure_numbers(
             statistic = curve.get("statistic") or panel.get("statistic", "mean")
             chosen = {**curve, "where": where, "statistic": statistic}
             points = curve_points(runs, privacy, chosen, curve["x"] or panel["x"])
+            if panel.get("goals"):
+                points = turned_round(points, panel["goals"])
             parts.append(points.with_columns(panel=pl.lit(panel["title"])))
         if panel["graph"]:
             points = graph_points(panel["network"], panel["seed"])
@@ -130,6 +132,35 @@ def curve_points(
         points = _with_band(points, runs, curve, [*axes, x])
     order = dict.fromkeys([*([by] if by in points.columns else []), "series", "x"])
     return points.sort(*order).drop([] if x in axes else [x])
+
+
+def turned_round(points: pl.DataFrame, goals: Sequence[float]) -> pl.DataFrame:
+    """What a measurement costs: x are the goals, y the least x from which the curve stays below.
+
+    Interpolated between neighbouring points, linearly in the measurement and in ln x. Where the
+    first point is below already, y is its x; where the last is not, infinity. The band is that of
+    the ends of the measurement's interval turned round in the same way.
+    """
+    cost = points["x"].to_numpy()
+    ends = {name: _costs(cost, points[name].to_numpy(), goals) for name in ("y", "low", "high")}
+    first = points.select(*(c for c in points.columns if c not in {"x", *ends})).head(1)
+    return pl.DataFrame({"x": [float(goal) for goal in goals], **ends}).join(first, how="cross")
+
+
+def _costs(cost: np.ndarray, values: np.ndarray, goals: Sequence[float]) -> np.ndarray:
+    found = []
+    for goal in goals:
+        above = np.flatnonzero(~(values <= goal))
+        if not len(above):
+            found.append(cost[0])
+        elif above[-1] == len(values) - 1:
+            found.append(np.inf)
+        else:
+            left = above[-1]
+            fall = values[left] - values[left + 1]
+            share = (values[left] - goal) / fall if np.isfinite(fall) else 1.0
+            found.append(cost[left] * (cost[left + 1] / cost[left]) ** share)
+    return np.array(found)
 
 
 def _interval(kind: str) -> tuple[pl.Expr, pl.Expr, str]:

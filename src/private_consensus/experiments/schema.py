@@ -240,6 +240,11 @@ class Panel(Strict):
     statistic: Literal["mean", "median"] = Field(
         default="mean", description="of the runs; with standard error or with quartiles"
     )
+    goals: list[float] = Field(
+        default_factory=list,
+        description="the curves turned round: for each of these measurements, the least x that "
+        "reaches it for good",
+    )
     curves: list[Curve] = Field(default_factory=list)
 
     @model_validator(mode="after")

@@ -1,0 +1,136 @@
+"""Section 3 of the dissertation on rows like Adult's: sensitivities, Figure 11's inversion."""
+
+from dataclasses import replace
+
+import numpy as np
+import polars as pl
+import pytest
+
+from private_consensus import networks
+from private_consensus.algorithms.admm import minimiser_change
+from private_consensus.algorithms.base import stack
+from private_consensus.algorithms.dvp import DualVariablePerturbation as DVP
+from private_consensus.algorithms.ipp_admm import ImprovedPlausiblyPrivateADMM as IPP
+from private_consensus.algorithms.m_admm import PenaltyPerturbation as M
+from private_consensus.algorithms.pp_admm import PlausiblyPrivateADMM as PP
+from private_consensus.algorithms.pr_admm import PeriodicallyReducedADMM as PR
+from private_consensus.algorithms.r_admm import RecycledADMM as R
+from private_consensus.datasets import Acquisition, acquire, prepare
+from private_consensus.experiments.numbers import turned_round
+from private_consensus.privacy import Budget, zcdp_rho
+from private_consensus.problems import logistic_regression
+
+AGENTS, RECORDS, ETA = 5, 200, 0.5
+
+
+@pytest.fixture(scope="module")
+def adult(tmp_path_factory):
+    """A surrogate of Adult, encoded as in section 3.5."""
+    asked = Acquisition(source="surrogate", surrogate_rows=3000, cache=tmp_path_factory.mktemp("c"))
+    return prepare("adult-onehot41", *acquire("adult", asked))
+
+
+@pytest.fixture(params=[1.0, 20.0])
+def problem(request, streams, adult):
+    return logistic_regression.build(
+        streams, AGENTS, prepared=adult, records=RECORDS, ridge=2e-5, weight="mean",
+        loss_scale=request.param, partition="per_run", test_rows=100,
+    )  # fmt: skip
+
+
+@pytest.fixture
+def network(streams):
+    return networks.build(streams, "ring", AGENTS)
+
+
+def neighbours(problem, adult, count: int):
+    """Problems in which the first record of every agent is another one of the data."""
+    rng = np.random.default_rng(5)
+    for _ in range(count):
+        features, labels = problem.features.copy(), problem.labels.copy()
+        chosen = rng.integers(len(adult.labels), size=labels.shape[:2])
+        features[:, :, 0], labels[:, :, 0] = adult.features[chosen], adult.labels[chosen]
+        yield replace(problem, features=features, labels=labels)
+
+
+def test_a_replaced_record_moves_minimisers_by_no_more_than_is_charged(problem, network, adult):
+    """At centres of all sizes that noisy messages have; Theorem 2 and the sharper one."""
+    rng = np.random.default_rng(2)
+    penalty = 2 * ETA * network.degrees[..., None]
+    shape = (1, len(problem.labels), AGENTS, problem.dim)
+    sharp, printed = minimiser_change(problem, 2.0, "l2"), problem.record_change("l2") / 2.0
+    assert sharp <= printed == pytest.approx(2 * problem.weight / (2 * ETA * 2))
+    zero, worst = np.zeros(shape), 0.0
+    for other, size in zip(neighbours(problem, adult, 4), (0.0, 0.1, 1.0, 10.0), strict=True):
+        centre = size * rng.normal(size=shape)
+        one, two = (p.proximal(zero, penalty, centre, zero) for p in (problem, other))
+        worst = max(worst, np.linalg.norm(one - two, axis=-1).max())
+    assert 0.1 * sharp < worst <= sharp
+
+
+def test_a_replaced_record_moves_the_tested_gain_by_no_more_than_is_charged(problem, adult):
+    """2 C_loss / n for two fixed models, nearly attained by rows that are lost and won."""
+    rng = np.random.default_rng(4)
+    before, after = rng.normal(size=(2, 1, *problem.labels.shape[:2], problem.dim)) * 30.0
+    bound, allowed = 2.0, 2 * 2.0 / RECORDS
+
+    def gain(p):
+        return p.clipped_loss(before, bound) - p.clipped_loss(after, bound)
+
+    moves = [np.abs(gain(other) - gain(problem)).max() for other in neighbours(problem, adult, 20)]
+    assert max(moves) <= allowed * (1 + 1e-12)
+    # A row along after - before is gained wholly with one label and lost wholly with the other.
+    away = (after - before)[0]
+    row = away / np.linalg.norm(away, axis=-1, keepdims=True)
+    pair = []
+    for label in (1.0, -1.0):
+        features, labels = problem.features.copy(), problem.labels.copy()
+        features[:, :, 0], labels[:, :, 0] = row, label
+        pair.append(replace(problem, features=features, labels=labels))
+    moved = (gain(pair[0]) - gain(pair[1])).max()
+    assert 0.99 * allowed < moved <= allowed * (1 + 1e-12)
+
+
+@pytest.mark.parametrize("epsilon", [0.5, 10.0])
+def test_every_method_is_calibrated_to_the_same_total(problem, network, epsilon):
+    pure = {"law": "gamma_norm", "calibration": "formula", "curvature": "half"}
+    methods = [PR(calibration="formula"), PP(e3=0.9), IPP(e3=0.9), DVP(**pure), R(**pure)]
+    methods.append(M(**pure, penalty_growth=1.02, t_0=1))
+    for method in methods:
+        one = replace(method, rho_conversion="safe")
+        done = one.calibrate(Budget(epsilon, 1e-4), problem, network, 30)
+        rho = done.rho_by_formula(problem, network, 30)
+        assert rho == pytest.approx(zcdp_rho(epsilon, 1e-4, conversion="safe"), rel=1e-9)
+
+
+def test_penalties_that_start_to_grow_later_stack(problem, network, streams):
+    done = [
+        M(law="gamma_norm", penalty_growth=1.02, t_0=1, calibration="given", noise=noise)
+        for noise in (1e-3, 1e-2)
+    ]
+    seen = {}
+    stack(done).run(problem, network, streams, np.array([3, 3]), lambda t, a, s: seen.update(s))
+    assert seen["released"].shape[0] == 2
+
+
+def points(values):
+    x = [1.0, 10.0, 100.0]
+    columns = {"x": x, "y": values, "low": values, "high": values, "series": ["a"] * 3}
+    return pl.DataFrame(columns)
+
+
+def test_a_curve_turned_round_is_its_inverse():
+    """On a curve that is linear in ln x, to the last digit."""
+    goals = [0.35, 0.3, 0.25, 0.2, 0.15, 0.1, 0.05]
+    found = turned_round(points([0.3, 0.2, 0.1]), goals)
+    expected = [1.0, 1.0, 10**0.5, 10.0, 10**1.5, 100.0, np.inf]
+    assert found["x"].to_list() == goals
+    assert np.allclose(found["y"].to_numpy(), expected)
+    assert found["series"].to_list() == ["a"] * len(goals)
+
+
+def test_only_what_stays_below_counts():
+    """A dip below the goal before the curve rises again is not the goal reached."""
+    assert turned_round(points([0.1, 0.3, 0.1]), [0.2])["y"][0] == pytest.approx(10**1.5)
+    assert turned_round(points([np.inf, 0.3, 0.1]), [0.35])["y"][0] == pytest.approx(10.0)
+    assert turned_round(points([0.1, 0.1, 0.3]), [0.2])["y"][0] == np.inf
