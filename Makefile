@@ -8,7 +8,7 @@ SNAKEMAKE := $(BIN)/snakemake --cores $(CORES)
 # make reproduce DATA=surrogate, or MIRROR=folder
 export PRIVATE_CONSENSUS_MIRROR := $(or $(MIRROR),$(PRIVATE_CONSENSUS_MIRROR))
 
-.PHONY: reproduce smoke test lint benchmark lock clean
+.PHONY: reproduce smoke publish compare test lint benchmark lock clean
 
 reproduce: $(READY)
 	$(SNAKEMAKE)
@@ -17,6 +17,14 @@ reproduce: $(READY)
 smoke: $(READY)
 	$(SNAKEMAKE) --configfile config/smoke.yaml
 	@echo "The report: results/smoke/report/index.html"
+
+# Full paper-scale run on real data to results/reference; PARTIAL=1 lets papers be missing, and says so.
+publish: $(READY)
+	$(SNAKEMAKE) $(if $(PARTIAL),publish_partial,publish)
+
+# What of a later run moved beyond its Monte-Carlo error; fails if anything did.
+compare: $(READY)
+	$(BIN)/private-consensus compare $(or $(RUN),results/paper)
 
 test: $(READY)
 	$(BIN)/python -m pytest

@@ -23,6 +23,7 @@ import polars as pl
 from pydantic import BaseModel, ConfigDict, Field
 
 from .errors import InvalidInput, require
+from .multiplicity import p_of
 from .randomness import generator
 
 LEVEL = 0.95
@@ -479,6 +480,7 @@ SCHEMA = {
     "elements": pl.Int64,
     "confirmed": pl.Int64,
     "contradicted": pl.Int64,
+    "p": pl.Float64,
     "because": pl.String,
     "runs": pl.Int64,
     "source": pl.String,
@@ -515,6 +517,7 @@ def _judged(identity: str, variant: str, tests: Sequence[Test], runs, privacy) -
         "elements": len(states),
         "confirmed": states.count("confirmed"),
         "contradicted": states.count("contradicted"),
+        "p": p_of(verdict.elements),
         "runs": verdict.runs,
         "source": "; ".join(
             privacy.filter(pl.col("experiment").is_in(used))["source"].unique().sort()

@@ -25,14 +25,16 @@ OUT = Console()
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Entry point of ``private-consensus``; 0 if all went well, 2 for input that cannot be used."""
+    """Entry point of ``private-consensus``; 0 if all went well, 2 for input that cannot be used.
+
+    ``compare`` gives 1 if numbers moved.
+    """
     options = _parser().parse_args(arguments)
     try:
-        options.command(options)
+        return options.command(options) or 0
     except (InvalidInput, Diverged) as error:
         print(f"private-consensus: {error}", file=sys.stderr)
         return 2
-    return 0
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -87,6 +89,19 @@ def _parser() -> argparse.ArgumentParser:
     fetching.add_argument("--cache", default=".cache/private-consensus")
     fetching.add_argument("--source", choices=("auto", "official", "surrogate"), default="auto")
     fetching.set_defaults(command=_data)
+
+    comparing = commands.add_parser(
+        "compare", help="which numbers of a run moved from the reference"
+    )
+    comparing.add_argument("run", nargs="?", default="results/paper")
+    comparing.add_argument("--reference", default="results/reference")
+    comparing.set_defaults(command=_compare)
+
+    profiling = commands.add_parser("profile", help="the heaviest jobs of a run, as Markdown")
+    profiling.add_argument("run", nargs="?", default="results/paper")
+    profiling.add_argument("--before", help="an older run to compare with")
+    profiling.add_argument("--count", type=int, default=10)
+    profiling.set_defaults(command=_profile)
     return parser
 
 
@@ -245,6 +260,26 @@ def _data(options) -> None:
     )
     for row in rows:
         _print_table([row["dataset"], row["title"]], _card(row))
+
+
+def _compare(options) -> int:
+    from .publishing import compare
+
+    found = compare(options.run, options.reference)
+    for title in ("moved", "missing", "verdicts"):
+        for line in getattr(found, title):
+            print(f"{title}: {line}")
+    print(
+        f"{found.compared} numbers compared: {len(found.moved)} moved beyond their error, "
+        f"{len(found.missing)} missing, {len(found.verdicts)} verdicts changed"
+    )
+    return 0 if found.same else 1
+
+
+def _profile(options) -> None:
+    from .publishing import profile_table
+
+    print(profile_table(options.run, options.before, options.count), end="")
 
 
 def _card(row: Mapping[str, Any]) -> list[tuple[str, str]]:

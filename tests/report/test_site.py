@@ -10,6 +10,7 @@ import pytest
 from private_consensus.report import (
     ASSETS,
     DOWNLOADS,
+    FILES,
     assets_hash,
     described_commit,
     read_results,
@@ -30,7 +31,13 @@ def site(results, made, tmp_path) -> Path:
 def test_folder_is_whole(site, results):
     files = {path.relative_to(site).as_posix() for path in site.rglob("*") if path.is_file()}
     figures = {f"figures/{name}.{kind}" for name in results.facts for kind in DOWNLOADS}
-    assert files == {"index.html", *(f"assets/{name}" for name in ASSETS), *figures}
+    assert files == {
+        "index.html",
+        "report.pdf",
+        *FILES,
+        *(f"assets/{name}" for name in ASSETS),
+        *figures,
+    }
 
 
 def test_all_that_the_page_names_is_in_the_folder(site):

@@ -80,6 +80,12 @@ TIMINGS = [
     *(f"claims.{paper}" for paper in JUDGED),
 ]
 
+# Pages for readers; those that a copy of the repository lacks are left out.
+DOCUMENTS = sorted(
+    file.relative_to(workflow.basedir).as_posix()
+    for file in Path(workflow.basedir, "docs").glob("*.md")
+)
+
 
 rule write_report:
     input:
@@ -103,8 +109,19 @@ rule write_report:
         privacy="results/{scale}/privacy.parquet",
         cards=expand("results/{{scale}}/cards/{name}.json", name=PREPARATIONS_USED),
         faults="docs/faults.yaml",
+        documents=DOCUMENTS,
     output:
         page="results/{scale}/report/index.html",
+        pdf="results/{scale}/report/report.pdf",
+        scorecard=expand("results/{{scale}}/report/{file}", file=pages.FILES),
+        algorithms=expand(
+            "results/{{scale}}/report/algorithms/{name}.html",
+            name=sorted({cell.algorithm for cell in CELLS}),
+        ),
+        documents=expand(
+            "results/{{scale}}/report/docs/{name}.html",
+            name=[Path(file).stem for file in DOCUMENTS],
+        ),
         assets=expand("results/{{scale}}/report/assets/{file}", file=pages.ASSETS),
         figures=expand(
             "results/{{scale}}/report/figures/{figure}.{kind}",
@@ -142,3 +159,43 @@ rule write_report:
         "report"
     script:
         "../scripts/write_report.py"
+
+
+# The reference is kept in git: written only from results that are current, real and complete.
+for name in ("publish", "publish_partial"):
+
+    rule:
+        name:
+            name
+        input:
+            f"results/{SCALE}/report/index.html",
+            claims=f"results/{SCALE}/claims.parquet",
+            privacy=f"results/{SCALE}/privacy.parquet",
+            numbers=expand(
+                f"results/{SCALE}/data/{{figure}}.parquet", figure=PLAN.figures
+            ),
+            svg=expand(f"results/{SCALE}/figures/{{figure}}.svg", figure=PLAN.figures),
+            tables=expand(f"results/{SCALE}/data/{{table}}.parquet", table=PLAN.tables),
+            cards=expand(f"results/{SCALE}/cards/{{name}}.json", name=PREPARATIONS_USED),
+        log:
+            f"results/{SCALE}/logs/{name}.log",
+        localrule: True
+        conda:
+            "../../environment.yml"
+        params:
+            scale=SCALE,
+            partial=name == "publish_partial",
+            papers=rules.write_report.params.papers,
+            labels=rules.write_report.params.labels,
+            config=rules.write_report.params.config,
+            known=sorted(
+                file.stem
+                for file in Path(workflow.basedir, "config", "papers").glob("*.yaml")
+            ),
+            commit=lambda w: pages.described_commit(workflow.basedir),
+            expected=lambda w: pages.expected_stamps(CURRENT(SCALE)),
+            timings=[f"results/{SCALE}/timings/{job}.tsv" for job in TIMINGS],
+        message:
+            "The reference: results/reference"
+        script:
+            "../scripts/publish.py"

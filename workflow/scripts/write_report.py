@@ -21,6 +21,8 @@ with logged(snakemake.log[0], snakemake.params.config):
         cards=snakemake.input.cards,
         timings=snakemake.params.timings,
         faults=snakemake.input.faults,
+        documents=snakemake.input.documents,
+        seed=snakemake.params.config["seed"],
     )
     folder = Path(snakemake.output.page).parent
     write_site(results, made=folder.parent, folder=folder)

@@ -9,10 +9,12 @@ from .freshness import expected_stamps, require_current, stale
 from .page import page
 from .reading import Results, read_results
 from .site import ASSETS, DOWNLOADS, assets_hash, write_site
+from .views.scorecard import FILES
 
 __all__ = [
     "ASSETS",
     "DOWNLOADS",
+    "FILES",
     "Results",
     "assets_hash",
     "described_commit",

@@ -10,12 +10,50 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from .commands import command
 from .formats import words
 from .reading import Results
-from .views import data, figures, privacy, run, tables, verdicts
+from .views import algorithms, data, documents, figures, privacy, run, scorecard, tables, verdicts
 
 
 def page(results: Results) -> str:
     """The HTML of the whole report."""
     return environment().get_template("index.html.j2").render(context(results))
+
+
+def pages(results: Results) -> dict[str, str]:
+    """The other pages of the report: one an algorithm, one a document."""
+    shared = {"scale": results.scale}
+    made = {
+        f"algorithms/{view['name']}.html": _other("algorithm", shared, algorithm=view)
+        for view in algorithms.pages(algorithms_used(results))
+    }
+    documented = documents.titles(results.documents)
+    made |= {
+        f"docs/{name}.html": _other(
+            "document", shared, title=documented[name], content=documents.html(text)
+        )
+        for name, text in results.documents.items()
+    }
+    return made
+
+
+def _other(template: str, shared: dict[str, Any], **values: Any) -> str:
+    return environment().get_template(f"{template}.html.j2").render(**shared, **values)
+
+
+def algorithms_used(results: Results) -> list[str]:
+    """Names of algorithms that have a page: those of the registry that experiments name."""
+    named = {
+        name
+        for paper in results.papers.values()
+        for experiment in paper["experiments"].values()
+        for name in experiment["algorithms"]
+    }
+    return sorted(named & set(algorithms.known()))
+
+
+def scored(results: Results) -> list[dict[str, Any]]:
+    """Rows of the scorecard."""
+    seconds = run.seconds_of_figures(results.papers, results.timings)
+    return scorecard.rows(results.claims, results.papers, seconds, results.scale)
 
 
 @cache
@@ -37,11 +75,18 @@ def context(results: Results) -> dict[str, Any]:
     papers = results.papers
     paper_of = {name: key for key, paper in papers.items() for name in paper["experiments"]}
     promised = privacy.promises(results.privacy, paper_of, papers)
+    shown = scored(results)
+    first = next((name for paper in papers.values() for name in paper["figures"]), "")
     return {
         "scale": results.scale,
         "command": command("", results.scale),
+        "one_figure": command(first, results.scale),
         "counts": verdicts.counts(results.claims),
-        "scorecard": verdicts.scorecard(results.claims, papers),
+        "scorecard": shown,
+        "standing": scorecard.counts(shown),
+        "delivery": privacy_in_names(promised),
+        "algorithms": algorithms_used(results),
+        "documents": documents.titles(results.documents),
         "promises": promised,
         "kept": privacy.kept(promised),
         "papers": [paper_view(key, results) for key in papers],
@@ -62,6 +107,7 @@ def paper_view(key: str, results: Results) -> dict[str, Any]:
     shown = [
         {
             **figures.figure(name, paper, results.facts[name], results.labels, results.scale),
+            "seed": results.seed,
             "claims": verdicts.of_figure(claims, name),
         }
         for name in paper["figures"]
@@ -77,6 +123,7 @@ def paper_view(key: str, results: Results) -> dict[str, Any]:
         "key": key,
         **paper["paper"],
         "counts": verdicts.counts(claims),
+        "outcome": scorecard.in_words(claims),
         "figures": shown,
         "tables": tabled,
         "choices": figures.choices(paper),
@@ -89,3 +136,24 @@ def surrogates(results: Results) -> list[str]:
     found = [fact["source"] for fact in results.facts.values()]
     parts = [part for source in found for part in source.split("; ") if "surrogate" in part]
     return list(dict.fromkeys(parts))
+
+
+def privacy_in_names(promised: list[dict[str, Any]]) -> dict[str, list[dict[str, Any]]]:
+    """Algorithms by whether all their resolved variants deliver, the others by the worst of theirs.
+
+    Literal readings are what a text says, not what an algorithm can do; one that has no other
+    reading is judged by it.
+    """
+    groups: dict[tuple[str, str], list[dict[str, Any]]] = {}
+    for row in promised:
+        groups.setdefault((row["algorithm"], row["paper"]), []).append(row)
+    found: dict[str, list[dict[str, Any]]] = {"held": [], "not": [], "open": []}
+    for (name, paper), rows in groups.items():
+        resolved = [row for row in rows if row["reading"] == "resolved"] or rows
+        looks = {row["look"] for row in resolved}
+        worst = next(look for look in ("not", "open", "held") if look in looks)
+        found[worst].append({
+            "name": name, "paper": paper, "number": rows[0]["number"],
+            "kept": sum(row["look"] == "held" for row in resolved), "of": len(resolved),
+        })  # fmt: skip
+    return found

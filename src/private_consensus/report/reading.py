@@ -41,6 +41,10 @@ class Results:
         What the workflow survives, as ``docs/faults.yaml`` tells it.
     labels : mapping
         ``algorithm.variant`` to the name of its curve.
+    documents : mapping
+        Name to the Markdown of a page of ``docs``.
+    seed : int
+        Root of all random numbers.
     commit, versions, timings
         What varies from run to run: shown in a section of its own.
     """
@@ -54,6 +58,8 @@ class Results:
     cards: list[Row] = field(default_factory=list)
     faults: list[Row] = field(default_factory=list)
     labels: Mapping[str, str] = field(default_factory=dict)
+    documents: Mapping[str, str] = field(default_factory=dict)
+    seed: int | None = None
     commit: str = "unknown"
     versions: Mapping[str, str] = field(default_factory=dict)
     timings: list[Row] = field(default_factory=list)
@@ -73,6 +79,8 @@ def read_results(
     timings: Iterable[str],
     tables: Iterable[str] = (),
     faults: str | None = None,
+    documents: Iterable[str] = (),
+    seed: int | None = None,
 ) -> Results:
     """Results from the files that the workflow has made.
 
@@ -93,6 +101,8 @@ def read_results(
         labels=labels,
         commit=commit,
         versions=versions(),
+        documents={Path(path).stem: Path(path).read_text() for path in documents},
+        seed=seed,
         claims=pl.read_parquet(claims).to_dicts(),
         privacy=pl.read_parquet(privacy).to_dicts(),
         facts={name: {**fact, **sizes[name]} for name, fact in facts.items()},

@@ -12,8 +12,10 @@ from pathlib import Path
 import polars as pl
 
 from ..provenance import atomic_write, settings_hash, write_text
-from .page import page
+from .page import page, pages, scored
+from .pdf import write_pdf
 from .reading import Results
+from .views import scorecard
 from .views.tables import LINKS as TABLE_LINKS
 
 ASSETS = ("report.css", "report.js", "vega.js")
@@ -41,6 +43,9 @@ def write_site(results: Results, made: str | Path, folder: str | Path) -> None:
     for name in results.tables:
         for kind, _ in TABLE_LINKS:
             _copy(made / "tables" / f"{name}.{kind}", folder / "tables" / f"{name}.{kind}")
+    for name, text in {**pages(results), **scorecard.files(scored(results))}.items():
+        write_text(folder / name, text)
+    write_pdf(results, made, folder / "report.pdf")
     write_text(folder / "index.html", page(results))
 
 
@@ -76,7 +81,7 @@ def own_assets() -> dict[str, str]:
 def assets_hash() -> str:
     """Digest of templates, style and script, which the hash of the code does not see."""
     folder = files("private_consensus.report") / "templates"
-    templates = {file.name: file.read_text() for file in folder.iterdir()}
+    templates = {file.name: file.read_text() for file in folder.iterdir() if file.is_file()}
     return settings_hash({**templates, **own_assets()})
 
 

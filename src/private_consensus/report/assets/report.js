@@ -169,7 +169,47 @@
     if (matchMedia("(max-width: 74rem)").matches) contents.open = false;
   }
 
+  // Headings, claims and the pages of algorithms, by their words; the first dozen are enough.
+  function watchSearch() {
+    const form = document.getElementById("search");
+    const hits = document.getElementById("hits");
+    const field = form.elements.for;
+    const rows = [...document.querySelectorAll("main [id]")]
+      .filter((element) => element.matches("h2, h3, article.figure, section.claim"))
+      .map((element) => ({
+        href: `#${element.id}`,
+        text: (element.querySelector("h3, h4") ?? element).textContent.replace(/\s+/g, " ").trim(),
+        more: element.id.replaceAll("_", " "),
+      }));
+    for (const link of document.querySelectorAll('.contents a:not([href^="#"])')) {
+      rows.push({ href: link.getAttribute("href"), text: link.textContent, more: "" });
+    }
+    const apply = () => {
+      const words = field.value.toLowerCase().split(/\s+/).filter(Boolean);
+      const fits = ({ text, more }) => words.every((word) => `${text} ${more}`.toLowerCase().includes(word));
+      const found = words.length ? rows.filter(fits).slice(0, 12) : [];
+      hits.replaceChildren(...(found.length || !words.length ? found : [{ text: "nothing found" }]).map((row) => {
+        const item = document.createElement("li");
+        const link = document.createElement(row.href ? "a" : "span");
+        if (row.href) link.href = row.href;
+        link.textContent = row.text;
+        item.append(link);
+        return item;
+      }));
+      hits.hidden = words.length === 0;
+    };
+    field.addEventListener("input", apply);
+    hits.addEventListener("click", () => { hits.hidden = true; });
+    form.addEventListener("keydown", (event) => { if (event.key === "Escape") { field.value = ""; apply(); } });
+    form.addEventListener("submit", (event) => {
+      event.preventDefault();
+      hits.querySelector("a")?.click();
+    });
+    form.hidden = false;
+  }
+
   foldContents();
+  watchSearch();
   watchFilters();
   watchCharts();
   watchPrint();

@@ -96,6 +96,8 @@ def experiment(key: str, spec: Mapping[str, Any], scale: str) -> dict[str, Any]:
         "name": key,
         "title": spec["title"],
         "place": spec["place"],
+        "settings": settings(spec),
+        "algorithms": list(spec["algorithms"]),
         "reduced": reductions(spec["scales"].get(scale)),
         "axes": [
             {"name": words(name), "source": axis["source"], "because": axis["because"]}
@@ -107,6 +109,27 @@ def experiment(key: str, spec: Mapping[str, Any], scale: str) -> dict[str, Any]:
             for name, variant in variants.items()
         ],
     }
+
+
+def settings(spec: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """What all variants share, in words."""
+    parts = [(key, spec[key]) for key in ("problem", "network", "budget") if spec.get(key)]
+    found = [
+        (key, "; ".join(f"{words(k)} {_value(v)}" for k, v in part.items() if v is not None))
+        for key, part in parts
+    ]
+    return found + [(key, _value(spec[key])) for key in ("horizon", "runs") if spec.get(key)]
+
+
+def _value(value: Any) -> str:
+    """A setting; lists too long to read are counted."""
+    if isinstance(value, list) and len(value) > 6:
+        return f"of {len(value)}"
+    if isinstance(value, Mapping):
+        return ", ".join(f"{words(str(k))} {_value(v)}" for k, v in value.items())
+    if isinstance(value, list):
+        return ", ".join(map(_value, value))
+    return str(value) if isinstance(value, bool) else _plain(value)
 
 
 def reductions(reduced: Mapping[str, Any] | None) -> str:

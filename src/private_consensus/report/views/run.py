@@ -26,3 +26,31 @@ def jobs(timings: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
         "total": duration(sum(row["seconds"] for row in rows)),
         "peak": f"{number(round(max((row['memory'] for row in rows), default=0)))} MB",
     }
+
+
+def seconds_of_figures(
+    papers: Mapping[str, Mapping[str, Any]], timings: Iterable[Mapping[str, Any]]
+) -> dict[str, float]:
+    """Wall time of the cells that a figure or table needs; those that were not timed are absent."""
+    seconds = {row["job"]: row["seconds"] for row in timings}
+    found = {}
+    for paper in papers.values():
+        for name, spec in {**paper["figures"], **paper.get("tables", {})}.items():
+            timed = [seconds[job] for job in _jobs(name, spec) if job in seconds]
+            if timed:
+                found[name] = sum(timed)
+    return found
+
+
+def _jobs(name: str, spec: Mapping[str, Any]) -> set[str]:
+    """The jobs behind a figure or table: cells, and its own drawing."""
+    cells = {
+        f"{curve.get('experiment') or panel['experiment']}.{curve['algorithm']}"
+        for panel in spec.get("panels", ())
+        for curve in panel["curves"]
+    } | {
+        f"{block['experiment']}.{method['algorithm']}"
+        for block in spec.get("blocks", ())
+        for method in block["methods"]
+    }
+    return cells | {f"figure.{name}", f"table.{name}", f"deal.{name}"}

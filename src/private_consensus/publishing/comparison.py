@@ -1,0 +1,202 @@
+r"""Which numbers of a later run moved beyond their Monte-Carlo error.
+
+Two means y, y' with standard errors s, s' moved if
+
+.. math:: |y - y'| > q \sqrt{s^2 + s'^2},
+
+q the quantile of Student's law with the smaller run's degrees of freedom at the level 5 % shared
+out (Bonferroni) among all random numbers compared; two runs with the same seed are correlated, which
+only makes the test careful. What has no error is exact, and may move by rounding alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+from scipy.stats import norm, t
+
+from ..errors import InvalidInput
+from ..experiments.numbers import INTERVAL, QUARTILES, RANGE
+from ..multiplicity import ALPHA
+
+ROUNDING = 1e-6
+"""Relative difference that libraries of linear algebra may make."""
+MEASURED = ("y", "low", "high", "runs", "interval", "value", "std", "se", "difference")
+"""Columns that are outcomes; the others say which number it is."""
+EPSILONS = ("epsilon_claimed", "epsilon_formula", "epsilon_accountant")
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """What was compared, and one line for each difference.
+
+    Parameters
+    ----------
+    compared : int
+        Numbers that are in both.
+    moved, missing, verdicts : tuple of str
+        Numbers beyond their error; numbers of the reference that the run lacks; verdicts that
+        changed.
+    """
+
+    compared: int
+    moved: tuple[str, ...]
+    missing: tuple[str, ...]
+    verdicts: tuple[str, ...]
+
+    @property
+    def same(self) -> bool:
+        return not (self.moved or self.missing or self.verdicts)
+
+
+def compare(run: str | Path, reference: str | Path) -> Comparison:
+    """Compare a run's numbers, privacy and verdicts with the reference.
+
+    Parameters
+    ----------
+    run : path
+        ``results/<scale>``.
+    reference : path
+        What :func:`..reference.publish` wrote.
+    """
+    run, reference = Path(run), Path(reference)
+    if not (reference / "manifest.json").exists():
+        raise InvalidInput("reference", str(reference), "a folder that `make publish` has written")
+    if not (run / "claims.parquet").exists():
+        raise InvalidInput("run", str(run), "results of a whole run, e.g. results/paper")
+    pairs, missing = [], []
+    for file in sorted((reference / "data").glob("*.parquet")):
+        if not (run / "data" / file.name).exists():
+            missing.append(f"{file.stem}: not in the run")
+            continue
+        found = paired(pl.read_parquet(file), pl.read_parquet(run / "data" / file.name), file.stem)
+        lacking = found["y"].is_null() != found["y_run"].is_null()
+        missing += [f"{where}: in one of the two only" for where in found.filter(lacking)["where"]]
+        pairs.append(found.filter(~lacking & found["y"].is_not_null()))
+    both = pl.concat(pairs) if pairs else pl.DataFrame()
+    privacy, moved_privacy = _privacy(run, reference)
+    return Comparison(
+        compared=both.height + privacy,
+        moved=tuple(moved(both)) + tuple(moved_privacy),
+        missing=tuple(missing),
+        verdicts=tuple(_verdicts(run, reference)),
+    )
+
+
+def paired(reference: pl.DataFrame, run: pl.DataFrame, name: str) -> pl.DataFrame:
+    """Numbers side by side: where, y, error, runs and the same of the run."""
+    one, two = _numbers(reference, name), _numbers(run, name)
+    joined = one.join(two, on="where", how="full", suffix="_run", coalesce=True)
+    return joined.sort("where")
+
+
+def _numbers(frame: pl.DataFrame, name: str) -> pl.DataFrame:
+    value = "y" if "y" in frame.columns else "value"
+    if value not in frame.columns:
+        return pl.DataFrame(schema=dict.fromkeys(("where",), pl.String) | _FLOATS)
+    keys = [column for column in frame.columns if column not in (*MEASURED, "source")]
+    # Floats that are coordinates are named to ten digits, so that rounding renames none.
+    labels = [pl.format("{}={}", pl.lit(key), _label(frame, key).fill_null("")) for key in keys]
+    where = pl.concat_str([pl.lit(f"{name}:"), *labels], separator=" ")
+    made = frame.select(
+        where=where,
+        y=pl.col(value).cast(pl.Float64),
+        error=_error(frame),
+        runs=pl.col("runs").fill_null(0).cast(pl.Float64) if "runs" in frame.columns else 0.0,
+    )
+    # Points of one name are told apart by their order.
+    nth = pl.col("where").cum_count().over("where")
+    return made.with_columns(
+        where=pl.when(nth > 1).then(pl.format("{} #{}", "where", nth)).otherwise("where")
+    )
+
+
+_FLOATS = dict.fromkeys(("y", "error", "runs"), pl.Float64)
+
+
+def _label(frame: pl.DataFrame, key: str) -> pl.Expr:
+    if not frame.schema[key].is_float():
+        return pl.col(key).cast(pl.String)
+    return pl.col(key).map_elements(lambda v: f"{v:.10g}", return_dtype=pl.String)
+
+
+def _error(frame: pl.DataFrame) -> pl.Expr:
+    """Standard errors, from whichever interval is drawn.
+
+    Quartiles: sd = IQR / 1.349, and a median's error is 1.2533 sd / sqrt(runs). A range bounds the
+    standard deviation by half of it. Intervals of other kinds are as good as exact.
+    """
+    if "se" in frame.columns:
+        return pl.col("se").fill_null(0.0).cast(pl.Float64)
+    if not {"low", "high", "interval", "runs"} <= set(frame.columns):
+        return pl.lit(0.0)
+    width = pl.col("high").cast(pl.Float64) - pl.col("low").cast(pl.Float64)
+    root = pl.max_horizontal(pl.col("runs").fill_null(1).cast(pl.Float64), 1.0).sqrt()
+    kind = pl.col("interval").fill_null("")
+    return (
+        pl.when(kind == INTERVAL).then(width / 2)
+        .when(kind == QUARTILES).then(width * 1.2533 / 1.349 / root)
+        .when(kind == RANGE).then(width / (2 * root))
+        .otherwise(0.0).fill_null(0.0)
+    )  # fmt: skip
+
+
+def moved(numbers: pl.DataFrame) -> list[str]:
+    """One line a number beyond its error, the error's interval with it."""
+    if numbers.is_empty():
+        return []
+    y, other = numbers["y"].to_numpy(), numbers["y_run"].to_numpy()
+    error = np.hypot(*(np.nan_to_num(numbers[k].to_numpy()) for k in ("error", "error_run")))
+    runs = np.fmin(numbers["runs"].to_numpy(), numbers["runs_run"].to_numpy())
+    allowed = np.where(error > 0, quantile(runs, int((error > 0).sum())) * error, 0.0)
+    with np.errstate(invalid="ignore"):
+        allowed += ROUNDING * np.fmax(np.abs(y), np.abs(other))
+        same = (y == other) | (np.isnan(y) & np.isnan(other)) | (np.abs(y - other) <= allowed)
+    return [
+        f"{numbers['where'][i]}: {y[i]:.6g} became {other[i]:.6g}, allowed +- {allowed[i]:.3g}"
+        for i in np.flatnonzero(~same).tolist()
+    ]
+
+
+def quantile(runs: np.ndarray, count: int) -> np.ndarray:
+    """Two-sided quantile of Student's law, the level shared among ``count`` numbers."""
+    tail = ALPHA / (2 * max(1, count))
+    freedom = np.asarray(runs, float) - 1
+    return np.where(freedom >= 1, t.isf(tail, np.maximum(freedom, 1)), norm.isf(tail))
+
+
+def _verdicts(run: Path, reference: Path) -> Iterable[str]:
+    def read(folder: Path) -> dict:
+        rows = pl.read_parquet(folder / "claims.parquet").iter_rows(named=True)
+        return {(row["id"], row["variant"]): row["verdict"] for row in rows}
+
+    before, after = read(reference), read(run)
+    for key in sorted(before.keys() | after.keys()):
+        one, two = before.get(key, "absent"), after.get(key, "absent")
+        if one != two:
+            yield f"{key[0]} ({key[1]}): {one} became {two}"
+
+
+def _privacy(run: Path, reference: Path) -> tuple[int, list[str]]:
+    """Epsilons have no Monte-Carlo error: how many were compared, and those that differ."""
+    one, two = (pl.read_parquet(f / "privacy.parquet") for f in (reference, run))
+    keys = [key for key in ("experiment", "algorithm", "variant") if key in one.columns]
+    found, lines = 0, []
+    groups = two.partition_by(keys, as_dict=True) if keys and keys[0] in two.columns else {}
+    for key, rows in one.partition_by(keys, as_dict=True).items() if keys else ():
+        others = groups.get(key)
+        name = " ".join(map(str, key))
+        if others is None or others.height != rows.height:
+            lines.append(f"privacy of {name}: {rows.height} settings became "
+                         f"{0 if others is None else others.height}")  # fmt: skip
+            continue
+        for column in EPSILONS:
+            a, b = (np.sort(f[column].cast(pl.Float64).to_numpy()) for f in (rows, others))
+            found += len(a)
+            if not np.allclose(a, b, rtol=1e-4, atol=1e-9, equal_nan=True):
+                lines.append(f"privacy of {name}: {column} differs")
+    return found, lines

@@ -1,0 +1,172 @@
+"""The reference: figures, tables, claims, audit and a manifest, small enough to be kept."""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from ..errors import InvalidInput
+from ..provenance import atomic_write, write_json, write_text
+from ..report.freshness import found_stamp
+from ..report.page import scored
+from ..report.reading import Results
+from ..report.views.scorecard import files as scorecard_files
+from .aggregates import require_aggregates
+from .manifest import manifest
+
+BIGGEST = 15_000_000
+WIDTH = 1000.0
+"""Pixels across a published PNG: readable on a page, a quarter of the printable one."""
+TABLES = ("csv", "md", "tex")
+
+
+def publish(
+    results: Results,
+    *,
+    made: str | Path,
+    folder: str | Path,
+    config: Mapping[str, Any],
+    known: Iterable[str],
+    stamped: Iterable[str] = (),
+    partial: bool = False,
+) -> None:
+    """Write the reference in place of an older one.
+
+    Parameters
+    ----------
+    made : path
+        ``results/<scale>``.
+    config : mapping
+        Configuration of the run: ``seed``, ``papers``, ``runs``.
+    known : iterable of str
+        Papers that there are.
+    stamped : iterable of str
+        Results whose stamps the manifest keeps.
+    partial : bool
+        Whether papers may be missing; the manifest names them.
+
+    Raises
+    ------
+    InvalidInput
+        The run is not fit to be cited; nothing is written then.
+    """
+    made, folder = Path(made), Path(folder)
+    missing = sorted(set(known) - set(config["papers"]))
+    require_citable(results, config, missing, partial=partial)
+    frames = {
+        name: pl.read_parquet(made / "data" / f"{name}.parquet")
+        for name in [*results.facts, *results.tables]
+    }
+    for name, frame in frames.items():
+        require_aggregates(name, frame)
+    new = folder.with_name(f".{folder.name}.new")
+    shutil.rmtree(new, ignore_errors=True)
+    try:
+        _write(results, made, new)
+        stamps = {str(path): found_stamp(path) for path in stamped}
+        content = manifest(
+            scale=results.scale, commit=results.commit, config=config, missing=missing,
+            cards=results.cards, timings=results.timings, files=checksums(new),
+            stamps={path: {k: s[k] for k in ("settings", "code") if k in s}
+                    for path, s in stamps.items()},
+        )  # fmt: skip
+        write_json(new / "manifest.json", content)
+        size = sum(path.stat().st_size for path in new.rglob("*") if path.is_file())
+        if size > BIGGEST:
+            raise InvalidInput("reference", f"{size} bytes", f"at most {BIGGEST} to be kept")
+        shutil.rmtree(folder, ignore_errors=True)
+        new.replace(folder)
+    finally:
+        shutil.rmtree(new, ignore_errors=True)
+
+
+def require_citable(
+    results: Results, config: Mapping[str, Any], missing: Iterable[str], *, partial: bool
+) -> None:
+    """Refuse small runs, surrogates, and lists of papers cut short without saying so."""
+    missing = list(missing)
+    if results.scale != "paper":
+        raise InvalidInput("scale", results.scale, "paper: only a full run is a reference")
+    if config.get("runs") is not None:
+        raise InvalidInput("runs", config["runs"], "each experiment's own number")
+    if made_up := _surrogates(results):
+        raise InvalidInput("data", made_up, "real data: name a mirror and run again")
+    if missing and not partial:
+        raise InvalidInput(
+            "papers", f"without {', '.join(missing)}", "all papers, or `make publish PARTIAL=1`"
+        )
+
+
+def _surrogates(results: Results) -> str:
+    """What was made from a surrogate: figures, tables, claims, privacy or cards say so."""
+    sources = [fact["source"] for fact in results.facts.values()]
+    sources += [row.get("source") or "" for row in (*results.claims, *results.privacy)]
+    sources += [s for frame in results.tables.values() for s in frame["source"].unique()]
+    sources += [f"{card['dataset']} ({card['source']})" for card in results.cards]
+    parts = [part for source in sources for part in source.split("; ") if "surrogate" in part]
+    return "; ".join(dict.fromkeys(parts))
+
+
+def _write(results: Results, made: Path, folder: Path) -> None:
+    for name in results.facts:
+        svg = (made / "figures" / f"{name}.svg").read_text()
+        write_text(folder / "figures" / f"{name}.svg", svg)
+        with atomic_write(folder / "figures" / f"{name}.png") as part:
+            part.write_bytes(small_png(svg, results.facts[name].get("width")))
+    for name in results.tables:
+        for kind in TABLES:
+            _copy(made / "tables" / f"{name}.{kind}", folder / "tables" / f"{name}.{kind}")
+    for name in [*results.facts, *results.tables]:
+        _copy(made / "data" / f"{name}.parquet", folder / "data" / f"{name}.parquet")
+    for name in ("claims", "privacy"):
+        _copy(made / f"{name}.parquet", folder / f"{name}.parquet")
+        write_text(folder / f"{name}.csv", pl.read_parquet(made / f"{name}.parquet").write_csv())
+    for name, text in scorecard_files(scored(results)).items():
+        write_text(folder / name, text)
+    write_text(folder / "README.md", gallery(results))
+
+
+def small_png(svg: str, width: float | None) -> bytes:
+    """The figure as a picture of moderate size."""
+    import vl_convert as vlc
+
+    return vlc.svg_to_png(svg, scale=min(1.0, WIDTH / width) if width else 1.0)
+
+
+def gallery(results: Results) -> str:
+    """Markdown: the scorecard's counts and every figure, with links that stay in the folder."""
+    from ..report.views.scorecard import counts
+
+    lines = ["# Reference results", "", f"Made by commit `{results.commit}`, at paper scale, on "
+             "real data; `manifest.json` says with what. Verdicts are in `scorecard.md`.", ""]  # fmt: skip
+    lines += [f"- {c['verdict']}: {c['count']} ({c['standing']} after Holm's adjustment)"
+              for c in counts(scored(results))]  # fmt: skip
+    for paper in results.papers.values():
+        lines += [
+            "",
+            f"## {' '.join(filter(None, (paper['paper']['number'], paper['paper']['title'])))}",
+        ]
+        for name, spec in paper["figures"].items():
+            title = spec["title"].replace("[", "(").replace("]", ")")
+            lines += ["", f"### {title}", "", f"[![{title}](figures/{name}.png)](figures/{name}.svg)",
+                      "", f"`snakemake --cores 2 {name}`"]  # fmt: skip
+    return "\n".join(lines) + "\n"
+
+
+def checksums(folder: Path) -> dict[str, str]:
+    """SHA-256 of every file of a folder."""
+    return {
+        path.relative_to(folder).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest()
+        for path in sorted(folder.rglob("*"))
+        if path.is_file()
+    }
+
+
+def _copy(source: Path, target: Path) -> None:
+    with atomic_write(target) as part:
+        shutil.copyfile(source, part)

@@ -1,0 +1,184 @@
+"""The scorecard: a row a claim with all that a citation needs, adjusted for the number of claims."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import polars as pl
+
+from ...claims import HELD, IN_PART, NOT_HELD, UNTESTED
+from ...multiplicity import ALPHA, holm, widened
+from ..commands import command
+from ..formats import NONE, duration, exponential, interval, number
+from .verdicts import judged, scorecard
+
+Row = Mapping[str, Any]
+
+COLUMNS = (
+    "id", "paper", "figure", "place", "claim", "variant", "reading", "verdict", "verdict_holm",
+    "p", "p_holm", "statistic", "measure", "value", "low", "high", "low_holm", "high_holm",
+    "accept_low", "accept_high", "elements", "confirmed", "contradicted", "runs", "source",
+    "command", "seconds",
+)  # fmt: skip
+"""Columns of the files; numbers of a ratio are ratios, not their logarithms."""
+
+FILES = ("scorecard.csv", "scorecard.md", "scorecard.json")
+
+
+def adjusted(claims: Iterable[Row]) -> dict[str, Row]:
+    """Headline claims of all papers by their names, each with what Holm's method leaves of it.
+
+    A verdict that does not stand at its level falls back to "cannot be tested". Rows without a
+    ``p``, of an older run, are not adjusted.
+    """
+    rows = [row for row in claims if row["headline"]]
+    p = [1.0 if row.get("p") is None else row["p"] for row in rows]
+    p_holm, levels = holm(p)
+    return {
+        row["id"]: {
+            **row,
+            "p": own,
+            "p_holm": after,
+            "verdict_holm": row["verdict"] if after <= ALPHA else UNTESTED,
+            **_interval(row, level),
+        }
+        for row, own, after, level in zip(rows, p, p_holm.tolist(), levels.tolist(), strict=True)
+    }
+
+
+def _interval(row: Row, level: float) -> dict[str, float]:
+    """The interval of the part nearest to failing, at the level that Holm's method asks for."""
+    ends = (row["value"], row["low"], row["high"])
+    if any(end is None or math.isnan(end) for end in ends):
+        return {"low_holm": math.nan, "high_holm": math.nan}
+    low, high = widened(*ends, level, row["elements"])
+    return {"low_holm": low, "high_holm": high}
+
+
+def rows(
+    claims: Iterable[Row], papers: Mapping[str, Mapping[str, Any]], seconds: Mapping[str, float],
+    scale: str,
+) -> list[dict[str, Any]]:  # fmt: skip
+    """One row a claim as the page shows it.
+
+    Parameters
+    ----------
+    seconds : mapping
+        Figure or table to the wall time of the cells that it needs.
+    """
+    claims = list(claims)
+    found = adjusted(claims)
+    return [
+        {
+            **row,
+            **_in_words(row, found[row["id"]]),
+            "command": command(row["figure"], scale),
+            "seconds": seconds.get(row["figure"]),
+            "time": duration(seconds[row["figure"]]) if row["figure"] in seconds else NONE,
+        }
+        for row in scorecard(claims, papers)
+    ]
+
+
+def _in_words(row: Row, found: Row) -> dict[str, Any]:
+    shown = exponential if row["measure"] == "ratio" else float
+    ends = [shown(found[key]) for key in ("low_holm", "high_holm")]
+    return {
+        "p": found["p"],
+        "p_holm": found["p_holm"],
+        "verdict_holm": found["verdict_holm"],
+        "stands": found["verdict_holm"] == row["verdict"],
+        "p_holm_shown": "< 0.0001" if found["p_holm"] < 1e-4 else number(found["p_holm"], 2),
+        "interval_holm": "exact" if ends[0] == ends[1] else interval(*ends),
+        "low_holm": found["low_holm"],
+        "high_holm": found["high_holm"],
+    }
+
+
+def counts(shown: Iterable[Row]) -> list[dict[str, Any]]:
+    """How many of each verdict stand after the adjustment."""
+    shown = list(shown)
+    return [
+        {
+            "verdict": verdict,
+            "count": sum(row["verdict"] == verdict for row in shown),
+            "standing": sum(row["verdict"] == verdict and row["stands"] for row in shown),
+        }
+        for verdict in (HELD, IN_PART, NOT_HELD, UNTESTED)
+    ]
+
+
+def table(shown: Iterable[Row]) -> pl.DataFrame:
+    """The rows as numbers, with the columns of :data:`COLUMNS`."""
+    return pl.DataFrame([_plain(row) for row in shown], infer_schema_length=None)
+
+
+def _plain(row: Row) -> dict[str, Any]:
+    numbers = ("value", "low", "high", "low_holm", "high_holm", "accept_low", "accept_high")
+    shown = exponential if row["measure"] == "ratio" else float
+    plain = {key: row[key] for key in COLUMNS}
+    for key in numbers:
+        plain[key] = None if row[key] is None or math.isnan(row[key]) else float(shown(row[key]))
+    plain["seconds"] = None if row["seconds"] is None else round(row["seconds"], 2)
+    return plain
+
+
+def files(shown: Iterable[Row]) -> dict[str, str]:
+    """CSV, Markdown and JSON of the scorecard."""
+    shown = list(shown)
+    frame = table(shown) if shown else pl.DataFrame(schema=dict.fromkeys(COLUMNS, pl.String))
+    return {
+        "scorecard.csv": frame.write_csv(),
+        "scorecard.md": markdown(shown),
+        "scorecard.json": json.dumps(
+            {"alpha": ALPHA, "adjustment": "Holm, over the headline claims of all papers",
+             "counts": counts(shown), "claims": [_finite(row) for row in frame.to_dicts()]},
+            indent=1,
+        ) + "\n",
+    }  # fmt: skip
+
+
+def _finite(row: Row) -> dict[str, Any]:
+    """JSON knows no infinity: what is unbounded is null."""
+    return {
+        key: None if isinstance(value, float) and not math.isfinite(value) else value
+        for key, value in row.items()
+    }
+
+
+def markdown(shown: Iterable[Row]) -> str:
+    """A table for people, counts first."""
+    shown = list(shown)
+    lines = ["# Scorecard", ""]
+    lines += [
+        f"- {item['verdict']}: {item['count']} ({item['standing']} after Holm's adjustment)"
+        for item in counts(shown)
+    ]
+    titles = ("claim", "verdict", "statistic", "value", "interval", "Holm", "runs", "figure")
+    lines += ["", f"| {' | '.join(titles)} |", "|" + "---|" * len(titles)]
+    lines += [
+        "| " + " | ".join(_cell(text) for text in (
+            f"`{row['id']}` {row['claim']}", row["verdict"], row["statistic"] or NONE,
+            row["shown"], row["interval"] or NONE,
+            f"{'stands' if row['stands'] else row['verdict_holm']}, {row['interval_holm']}",
+            number(row["runs"]), f"`{row['command']}`",
+        )) + " |"
+        for row in shown
+    ]  # fmt: skip
+    return "\n".join(lines) + "\n"
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|").replace("\n", " ")
+
+
+def in_words(claims: Iterable[Row]) -> dict[str, list[dict[str, Any]]]:
+    """Headline claims of a paper by what came of them: what holds, what does not, what is open."""
+    headline = [judged(row) for row in claims if row["headline"]]
+    return {
+        look: [row for row in headline if row["look"] == look]
+        for look in ("held", "part", "not", "open")
+    }
