@@ -90,9 +90,7 @@ def _parser() -> argparse.ArgumentParser:
     fetching.add_argument("--source", choices=("auto", "official", "surrogate"), default="auto")
     fetching.set_defaults(command=_data)
 
-    comparing = commands.add_parser(
-        "compare", help="which numbers of a run moved from the reference"
-    )
+    comparing = commands.add_parser("compare", help="which numbers of a run moved")
     comparing.add_argument("run", nargs="?", default="results/paper")
     comparing.add_argument("--reference", default="results/reference")
     comparing.set_defaults(command=_compare)

@@ -107,6 +107,7 @@ rule write_report:
         verdicts=expand("results/{{scale}}/claims/{paper}.parquet", paper=JUDGED),
         claims="results/{scale}/claims.parquet",
         privacy="results/{scale}/privacy.parquet",
+        audit=expand("results/{{scale}}/audit/{kind}.parquet", kind=AUDIT_KINDS),
         cards=expand("results/{{scale}}/cards/{name}.json", name=PREPARATIONS_USED),
         faults="docs/faults.yaml",
         documents=DOCUMENTS,
@@ -118,6 +119,7 @@ rule write_report:
             "results/{{scale}}/report/algorithms/{name}.html",
             name=sorted({cell.algorithm for cell in CELLS}),
         ),
+        extra=expand("results/{{scale}}/report/{name}.html", name=pages.extra_pages()),
         documents=expand(
             "results/{{scale}}/report/docs/{name}.html",
             name=[Path(file).stem for file in DOCUMENTS],

@@ -5,8 +5,8 @@ Two means y, y' with standard errors s, s' moved if
 .. math:: |y - y'| > q \sqrt{s^2 + s'^2},
 
 q the quantile of Student's law with the smaller run's degrees of freedom at the level 5 % shared
-out (Bonferroni) among all random numbers compared; two runs with the same seed are correlated, which
-only makes the test careful. What has no error is exact, and may move by rounding alone.
+out (Bonferroni) among all random numbers compared; two runs with the same seed are correlated,
+which only makes the test careful. What has no error is exact, and may move by rounding alone.
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ TITLES = ("job", "wall s", "CPU s", "memory MB")
 
 
 def jobs(folder: str | Path) -> list[dict[str, Any]]:
-    """Every job with seconds of wall time and of all cores together, the most of the latter first."""
+    """Every job with its wall and CPU time, those first that take most of the latter."""
     files = sorted(Path(folder, "timings").glob("*.tsv"))
     if not files:
         raise InvalidInput("run", str(folder), "a folder of results with timings")

@@ -142,8 +142,11 @@ def gallery(results: Results) -> str:
     """Markdown: the scorecard's counts and every figure, with links that stay in the folder."""
     from ..report.views.scorecard import counts
 
-    lines = ["# Reference results", "", f"Made by commit `{results.commit}`, at paper scale, on "
-             "real data; `manifest.json` says with what. Verdicts are in `scorecard.md`.", ""]  # fmt: skip
+    made = (
+        f"Made by commit `{results.commit}`, at paper scale, on real data; `manifest.json` says "
+        "with what, `scorecard.md` has the verdicts."
+    )
+    lines = ["# Reference results", "", made, ""]
     lines += [f"- {c['verdict']}: {c['count']} ({c['standing']} after Holm's adjustment)"
               for c in counts(scored(results))]  # fmt: skip
     for paper in results.papers.values():
@@ -153,8 +156,9 @@ def gallery(results: Results) -> str:
         ]
         for name, spec in paper["figures"].items():
             title = spec["title"].replace("[", "(").replace("]", ")")
-            lines += ["", f"### {title}", "", f"[![{title}](figures/{name}.png)](figures/{name}.svg)",
-                      "", f"`snakemake --cores 2 {name}`"]  # fmt: skip
+            lines += ["", f"### {title}", "",
+                      f"[![{title}](figures/{name}.png)](figures/{name}.svg)", "",
+                      f"`snakemake --cores 2 {name}`"]  # fmt: skip
     return "\n".join(lines) + "\n"
 
 

@@ -6,7 +6,7 @@ is read for a reader, ``page`` renders it, ``site`` writes the folder.
 
 from .commands import described_commit
 from .freshness import expected_stamps, require_current, stale
-from .page import page
+from .page import extra_pages, page
 from .reading import Results, read_results
 from .site import ASSETS, DOWNLOADS, assets_hash, write_site
 from .views.scorecard import FILES
@@ -19,6 +19,7 @@ __all__ = [
     "assets_hash",
     "described_commit",
     "expected_stamps",
+    "extra_pages",
     "page",
     "read_results",
     "require_current",

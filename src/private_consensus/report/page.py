@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from functools import cache
+from importlib import import_module
+from importlib.resources import files
+from importlib.util import find_spec
 from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
@@ -12,6 +15,9 @@ from .formats import words
 from .reading import Results
 from .views import algorithms, data, documents, figures, privacy, run, scorecard, tables, verdicts
 
+EXTRA = {"privacy": "Privacy audit", "errata": "Errata of the papers"}
+"""Pages of the first level that the report has as soon as somebody provides them."""
+
 
 def page(results: Results) -> str:
     """The HTML of the whole report."""
@@ -20,10 +26,16 @@ def page(results: Results) -> str:
 
 def pages(results: Results) -> dict[str, str]:
     """The other pages of the report: one an algorithm, one a document."""
-    shared = {"scale": results.scale}
+    shared = {"scale": results.scale, "root": "../"}
     made = {
         f"algorithms/{view['name']}.html": _other("algorithm", shared, algorithm=view)
         for view in algorithms.pages(algorithms_used(results))
+    }
+    made |= {
+        f"{name}.html": _other(
+            f"{name}_page", {**shared, "root": ""}, title=title, **view(name).page(results)
+        )
+        for name, title in extra_pages().items()
     }
     documented = documents.titles(results.documents)
     made |= {
@@ -33,6 +45,26 @@ def pages(results: Results) -> dict[str, str]:
         for name, text in results.documents.items()
     }
     return made
+
+
+def extra_pages() -> dict[str, str]:
+    """Pages of the first level besides the front page, each with its title.
+
+    A page is a template ``<name>_page.html.j2`` and a function ``page(results)`` of
+    ``views.<name>`` that gives what the template names.
+    """
+    folder = files("private_consensus.report") / "templates"
+    return {
+        name: title
+        for name, title in EXTRA.items()
+        if (folder / f"{name}_page.html.j2").is_file() and hasattr(view(name), "page")
+    }
+
+
+def view(name: str):
+    """The module of views that makes a page of the first level; None where there is none."""
+    module = f"{__package__}.views.{name}"
+    return import_module(module) if find_spec(module) else None
 
 
 def _other(template: str, shared: dict[str, Any], **values: Any) -> str:
@@ -87,6 +119,7 @@ def context(results: Results) -> dict[str, Any]:
         "delivery": privacy_in_names(promised),
         "algorithms": algorithms_used(results),
         "documents": documents.titles(results.documents),
+        "extra": extra_pages(),
         "promises": promised,
         "kept": privacy.kept(promised),
         "papers": [paper_view(key, results) for key in papers],

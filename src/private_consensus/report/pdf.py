@@ -45,6 +45,8 @@ def content(results: Results) -> dict[str, Any]:
 
     found = context(results)
     row = ("id", "claim", "verdict", "shown", "interval", "interval_holm", "short", "runs")
+    promise = ("number", "algorithm", "variant", "reading", "verdict", "count", "settings",
+               "excess")  # fmt: skip
     return {
         "scale": found["scale"],
         "commit": found["commit"],
@@ -58,8 +60,7 @@ def content(results: Results) -> dict[str, Any]:
             for r in found["scorecard"]
         ],
         "promises": [
-            {key: str(r[key]) for key in
-             ("number", "algorithm", "variant", "reading", "verdict", "count", "settings", "excess")}
+            {key: str(r[key]) for key in promise}
             for r in found["promises"]
         ],
         "papers": [_paper(paper) for paper in found["papers"]],
@@ -72,7 +73,8 @@ def _paper(paper: dict[str, Any]) -> dict[str, Any]:
                                           paper["title"]))),
         "summary": paper.get("summary") or "",
         "outcome": [
-            {"title": title, "claims": [f"{r['claim']} ({r['id']})" for r in paper["outcome"][look]]}
+            {"title": title,
+             "claims": [f"{r['claim']} ({r['id']})" for r in paper["outcome"][look]]}
             for look, title in (("held", "What holds"), ("part", "What holds in part"),
                                 ("not", "What does not"), ("open", "What cannot be tested"))
         ],

@@ -39,6 +39,8 @@ class Results:
         Data cards.
     faults : list of mapping
         What the workflow survives, as ``docs/faults.yaml`` tells it.
+    audit : mapping
+        ``audits``, ``errata`` and ``power``: rows of the privacy audit.
     labels : mapping
         ``algorithm.variant`` to the name of its curve.
     documents : mapping
@@ -57,6 +59,7 @@ class Results:
     tables: Mapping[str, pl.DataFrame] = field(default_factory=dict)
     cards: list[Row] = field(default_factory=list)
     faults: list[Row] = field(default_factory=list)
+    audit: Mapping[str, list[Row]] = field(default_factory=dict)
     labels: Mapping[str, str] = field(default_factory=dict)
     documents: Mapping[str, str] = field(default_factory=dict)
     seed: int | None = None
@@ -79,6 +82,7 @@ def read_results(
     timings: Iterable[str],
     tables: Iterable[str] = (),
     faults: str | None = None,
+    audit: Iterable[str] = (),
     documents: Iterable[str] = (),
     seed: int | None = None,
 ) -> Results:
@@ -109,6 +113,7 @@ def read_results(
         tables={Path(path).stem: pl.read_parquet(path) for path in tables},
         cards=[json.loads(Path(path).read_text()) for path in sorted(set(cards))],
         faults=yaml.safe_load(Path(faults).read_text()) if faults else [],
+        audit={Path(path).stem: pl.read_parquet(path).to_dicts() for path in audit},
         timings=[
             timing(path.stem, path.read_text()) for path in map(Path, timings) if path.exists()
         ],

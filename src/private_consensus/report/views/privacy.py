@@ -14,12 +14,17 @@ Row = Mapping[str, Any]
 FIXED = (
     "experiment", "algorithm", "variant", "reading", "delta", "epsilon_claimed", "epsilon_formula",
     "epsilon_accountant", "accountant", "proven", "relation", "sampling", "oracles", "verdict",
-    "source",
+    "source", "errata", "epsilon_empirical", "audit", "steps",
 )  # fmt: skip
 """Columns that every privacy table has; the others are axes of grids."""
 
-LOOKS = {"holds": "held", "violated": "not", "not private": "open"}
-WORDS = {"holds": "holds", "violated": "is violated", "not private": "no privacy is claimed"}
+LOOKS = {
+    "violated": "not", "no formal guarantee": "part", "not private": "open",
+    "holds by slack": "held", "holds": "held",
+}  # fmt: skip
+"""By verdict, the worst first: it speaks for a group."""
+
+WORDS = {"violated": "is violated", "not private": "no privacy is claimed"}
 
 
 def promises(
@@ -36,11 +41,48 @@ def promises(
     ]  # fmt: skip
 
 
+def algorithms(promised: list[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """One row a paper and algorithm: which of its variants deliver what they promise."""
+    groups: dict[tuple[str, str], list[Mapping[str, Any]]] = {}
+    for row in promised:
+        groups.setdefault((row["paper"], row["algorithm"]), []).append(row)
+    return [
+        {
+            "algorithm": name,
+            "paper": paper,
+            "number": rows[0]["number"],
+            "verdicts": [
+                {"verdict": verdict, "look": found[0]["look"],
+                 "variants": [row["variant"] for row in found]}
+                for verdict in dict.fromkeys(row["verdict"] for row in rows)
+                if (found := [row for row in rows if row["verdict"] == verdict])
+            ],
+            "errata": _unique(number for row in rows for number in row["errata"]),
+            "empirical": next((row["empirical"] for row in rows if row["empirical"]), ""),
+            "audit": next((row["audit"] for row in rows if row["empirical"]), "not audited"),
+        }
+        for (paper, name), rows in groups.items()
+    ]  # fmt: skip
+
+
+def _unique(values: Iterable[Any]) -> list[Any]:
+    return list(dict.fromkeys(values))
+
+
+def _errata(rows: list[Row]) -> list[str]:
+    return _unique(number for row in rows for number in (row.get("errata") or "").split())
+
+
+def _most(values: Iterable[float | None]) -> str:
+    known = [value for value in values if value is not None]
+    return number(max(known)) if known else ""
+
+
 def kept(promised: list[Mapping[str, Any]]) -> dict[str, int]:
     """How many variants deliver the privacy claimed, do not, or claim none."""
     looks = Counter(row["look"] for row in promised)
-    return {"variants": len(promised), "held": looks["held"], "broken": looks["not"],
-            "silent": looks["open"]} if promised else {}  # fmt: skip
+    return {"variants": len(promised), "held": looks["held"],
+            "broken": looks["not"] + looks["part"], "silent": looks["open"]} if promised else {}  # fmt: skip
 
 
 def of_experiments(
@@ -75,10 +117,7 @@ def _grouped(rows: Iterable[Row], key) -> dict[Any, list[Row]]:
 
 def _summary(rows: list[Row]) -> dict[str, Any]:
     verdicts = Counter(row["verdict"] for row in rows)
-    # The worst verdict speaks for the group.
-    worst = next(
-        (v for v in ("violated", "not private", "holds") if v in verdicts), rows[0]["verdict"]
-    )
+    worst = next((v for v in LOOKS if v in verdicts), rows[0]["verdict"])
     return {
         "algorithm": words(rows[0]["algorithm"]),
         "variant": words(rows[0]["variant"]),
@@ -94,6 +133,9 @@ def _summary(rows: list[Row]) -> dict[str, Any]:
         "proven": all(row["proven"] for row in rows),
         "verdict": WORDS.get(worst, worst),
         "look": LOOKS.get(worst, "open"),
+        "empirical": _most(row.get("epsilon_empirical") for row in rows),
+        "audit": _each(row.get("audit") or "not audited" for row in rows),
+        "errata": _errata(rows),
         "count": verdicts[worst],
         "settings": len(rows),
     }

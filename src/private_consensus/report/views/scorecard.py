@@ -1,4 +1,4 @@
-"""The scorecard: a row a claim with all that a citation needs, adjusted for the number of claims."""
+"""The scorecard: a row a claim with what a citation needs, adjusted for the number of claims."""
 
 from __future__ import annotations
 

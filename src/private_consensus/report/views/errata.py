@@ -1,0 +1,121 @@
+"""The errata: one row each, a section of its own for each that breaks a guarantee; the audits."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from ..formats import number, words
+
+Row = Mapping[str, Any]
+
+SEVERITIES = {
+    "breaks": "breaks a guarantee", "proof": "proof", "noise": "too much noise",
+    "ambiguous": "ambiguous", "misprint": "misprint", "sound": "sound",
+}  # fmt: skip
+LOOKS = {"confirmed": "held", "in part": "part", "refuted": "not"}
+
+
+def table(
+    errata: Iterable[Row], privacy: Iterable[Row], papers: Mapping[str, Mapping[str, Any]]
+) -> list[dict[str, Any]]:
+    """One row an erratum, with the figures that show what it affects and what repairs it."""
+    curves = _curves(papers)
+    shown = list(privacy)
+    return [
+        {
+            **{key: row[key] for key in ("id", "place", "statement", "why", "repair", "effect")},
+            "anchor": f"erratum-{row['id'].replace('.', '-')}",
+            "breaks": row["severity"] == "breaks",
+            "severity": SEVERITIES[row["severity"]],
+            "outcome": row["outcome_found"],
+            "look": LOOKS[row["outcome_found"]],
+            "agrees": row["outcome"] == row["outcome_found"],
+            "quantity": row["quantity"],
+            "claimed": number(row["claimed"]),
+            "found": number(row["found"]),
+            "lines": row["lines"].splitlines(),
+            "command": f"private-consensus counterexample {row['id']}",
+            "test": f"tests/audits/test_counterexamples.py, {row['id']}",
+            "affects": [words(name) for name in _names(row["affects"])],
+            "figures": _figures(curves, _names(row["affects"])),
+            "repairs": _repairs(curves, shown, _names(row["repaired"])),
+        }
+        for row in errata
+    ]
+
+
+def audits(rows: Iterable[Row]) -> list[dict[str, Any]]:
+    """What was audited, correct copies and broken ones."""
+    return [
+        {
+            "algorithm": words(row["algorithm"]),
+            "setting": " ".join(filter(None, (words(row["variant"]), row["setting"]))),
+            "level": row["level"],
+            "copy": row["copy"],
+            "claimed": number(row["claimed"]),
+            "bound": number(row["bound"]),
+            "ceiling": number(row["ceiling"]) if row["ceiling"] == row["ceiling"] else "",
+            "delta": number(row["delta"]),
+            "runs": number(row["runs"]),
+            "word": "flagged" if row["flagged"] else "not flagged",
+            "look": _look(row),
+        }
+        for row in rows
+    ]
+
+
+def _look(row: Row) -> str:
+    if row["copy"] == "correct":
+        return "not" if row["flagged"] else "held"
+    return "held" if row["flagged"] else "open"
+
+
+def power(rows: Iterable[Row]) -> list[dict[str, Any]]:
+    """How often each audit flags each copy of a mechanism that is known exactly."""
+    return [
+        {
+            "audit": row["audit"],
+            "copy": row["copy"],
+            "flagged": f"{row['flagged']} of {row['repetitions']}",
+            "interval": f"{number(row['low'])} to {number(row['high'])}",
+            "runs": number(row["runs"]),
+        }
+        for row in rows
+    ]
+
+
+def _names(text: str) -> list[str]:
+    return [name for name in text.split("; ") if name]
+
+
+def _curves(papers: Mapping[str, Mapping[str, Any]]) -> list[tuple[str, str, str]]:
+    """(figure, algorithm, algorithm.run) of every curve."""
+    return [
+        (name, curve["algorithm"], f"{curve['algorithm']}.{curve['run']}")
+        for paper in papers.values()
+        for name, figure in paper["figures"].items()
+        for panel in figure.get("panels", [])
+        for curve in panel["curves"]
+    ]
+
+
+def _figures(curves: list[tuple[str, str, str]], names: list[str]) -> list[str]:
+    wanted = set(names)
+    return list(dict.fromkeys(f for f, *both in curves if wanted & set(both)))
+
+
+def _repairs(curves, privacy: list[Row], names: list[str]) -> list[dict[str, Any]]:
+    found = []
+    for name in names:
+        algorithm, _, variant = name.partition(".")
+        rows = [r for r in privacy if (r["algorithm"], r["variant"]) == (algorithm, variant)]
+        verdicts = dict.fromkeys(r["verdict"] for r in rows)
+        found.append(
+            {
+                "name": f"{words(algorithm)}, {words(variant)}",
+                "verdict": "; ".join(verdicts) or "not run at this scale",
+                "figures": _figures(curves, [name]),
+            }
+        )
+    return found

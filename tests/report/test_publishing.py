@@ -1,0 +1,177 @@
+"""The reference: what is refused, what is kept, and what counts as having moved."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import polars as pl
+import pytest
+from scipy.stats import t
+
+from private_consensus import cli
+from private_consensus.errors import InvalidInput
+from private_consensus.experiments.numbers import INTERVAL, QUARTILES, RANGE
+from private_consensus.publishing import compare, profile_table, publish, require_aggregates
+from private_consensus.publishing.comparison import moved, paired, quantile
+
+from .conftest import MADE_UP
+
+CONFIG = {"seed": 1, "papers": ["first", "second"], "runs": None}
+
+
+@pytest.fixture
+def run(results, made):
+    """A run at the scale of the papers, and its folder."""
+    found = replace(results, scale="paper")
+    pl.DataFrame(found.claims).write_parquet(made / "claims.parquet")
+    pl.DataFrame(found.privacy).write_parquet(made / "privacy.parquet")
+    return found, made
+
+
+@pytest.fixture
+def reference(run, tmp_path):
+    results, made = run
+    folder = tmp_path / "reference"
+    publish(results, made=made, folder=folder, config=CONFIG, known=CONFIG["papers"])
+    return folder
+
+
+def test_a_reference_is_whole_and_says_what_made_it(reference):
+    manifest = json.loads((reference / "manifest.json").read_text())
+    files = {p.relative_to(reference).as_posix() for p in reference.rglob("*") if p.is_file()}
+    assert set(manifest["sha256"]) == files - {"manifest.json"}
+    assert {"figures/first_fig1.svg", "figures/first_fig1.png", "scorecard.md"} <= files
+    assert manifest["data"][0]["checksum"] == "ab" * 32
+    assert "marginals" not in manifest["data"][0]
+    assert manifest["missing papers"] == []
+
+
+def test_links_of_the_gallery_stay_in_the_folder(reference):
+    import re
+
+    links = re.findall(r"\]\(([^)]+)\)", (reference / "README.md").read_text())
+    assert len(links) == 8
+    assert all((reference / link).is_file() for link in links)
+
+
+@pytest.mark.parametrize(
+    ("changes", "config", "named"),
+    [
+        ({"scale": "smoke"}, {}, "scale"),
+        ({}, {"runs": 3}, "runs"),
+        ({}, {"papers": ["first"]}, "second"),
+        ({"facts": MADE_UP}, {}, "surrogate"),
+    ],
+)
+def test_what_is_not_worth_citing_is_refused_and_the_old_reference_stays(
+    run, reference, changes, config, named
+):
+    results, made = run
+    if "facts" in changes:
+        changes = {"facts": {k: {**f, "source": MADE_UP} for k, f in results.facts.items()}}
+    before = (reference / "manifest.json").read_bytes()
+    with pytest.raises(InvalidInput, match=named):
+        publish(
+            replace(results, **changes), made=made, folder=reference,
+            config={**CONFIG, **config}, known=CONFIG["papers"],
+        )  # fmt: skip
+    assert (reference / "manifest.json").read_bytes() == before
+
+
+def test_papers_may_be_missing_if_it_is_said(run, tmp_path):
+    results, made = run
+    config = {**CONFIG, "papers": ["first"]}
+    publish(results, made=made, folder=tmp_path / "part", config=config, known=CONFIG["papers"],
+            partial=True)  # fmt: skip
+    manifest = json.loads((tmp_path / "part" / "manifest.json").read_text())
+    assert manifest["missing papers"] == ["second"]
+
+
+@pytest.mark.parametrize(
+    "frame",
+    [
+        pl.DataFrame({"record": [1], "y": [0.5]}),
+        pl.DataFrame({"run": [1], "y": [0.5]}),
+        pl.DataFrame({"y": [[0.5, 1.0]]}),
+        pl.DataFrame({"y": np.zeros(60_000)}),
+    ],
+)
+def test_records_are_kept_out(frame):
+    with pytest.raises(InvalidInput):
+        require_aggregates("figure", frame)
+
+
+def test_the_same_run_has_not_moved(run, reference, capsys):
+    assert cli.main(["compare", str(run[1]), "--reference", str(reference)]) == 0
+    assert "0 moved" in capsys.readouterr().out
+
+
+def test_a_number_a_verdict_and_an_epsilon_that_change_are_named(run, reference, capsys):
+    _, made = run
+    numbers = pl.read_parquet(made / "data" / "first_fig1.parquet")
+    numbers.with_columns(y=pl.col("y") + 1).write_parquet(made / "data" / "first_fig1.parquet")
+    claims = pl.read_parquet(made / "claims.parquet")
+    claims.with_columns(verdict=pl.lit("held")).write_parquet(made / "claims.parquet")
+    privacy = pl.read_parquet(made / "privacy.parquet")
+    privacy.with_columns(epsilon_accountant=pl.lit(9.0)).write_parquet(made / "privacy.parquet")
+    (made / "data" / "second_fig1.parquet").unlink()
+    found = compare(made, reference)
+    assert sum(line.startswith("first_fig1:") for line in found.moved) == 2
+    assert any("epsilon_accountant" in line for line in found.moved)
+    assert found.missing == ("second_fig1: not in the run",)
+    assert len(found.verdicts) == 8
+    assert cli.main(["compare", str(made), "--reference", str(reference)]) == 1
+    capsys.readouterr()
+
+
+def points(y, half, kind=INTERVAL, runs=25):
+    y = np.asarray(y, float)
+    return pl.DataFrame({"x": np.arange(len(y)) * 1.0, "y": y, "low": y - half, "high": y + half,
+                         "runs": [runs] * len(y), "interval": [kind] * len(y)})  # fmt: skip
+
+
+def test_means_move_at_the_quantile_of_student():
+    allowed = t.isf(0.05 / (2 * 3), 24) * np.hypot(0.1, 0.1)
+    for shift, count in ((0.999 * allowed, 0), (1.001 * allowed + 1e-5, 1)):
+        both = paired(points([1, 2, 3], 0.1), points([1 + shift, 2, 3], 0.1), "f")
+        assert len(moved(both)) == count
+
+
+def test_two_runs_of_one_truth_move_in_five_percent_at_most():
+    draws, count = np.random.default_rng(5), 0
+    for _ in range(200):
+        first, second = draws.normal(0, 1, (2, 20, 25))
+        frames = [points(v.mean(1), v.std(1, ddof=1) / 5) for v in (first, second)]
+        count += bool(moved(paired(*frames, "f")))
+    assert count <= 20
+
+
+@pytest.mark.parametrize(("kind", "half"), [(QUARTILES, 0.6745), (RANGE, 2.0)])
+def test_other_intervals_give_at_least_the_error_of_their_centre(kind, half):
+    both = paired(points([0.0], half, kind, 100), points([0.0], half, kind, 100), "f")
+    wanted = 0.12533 if kind == QUARTILES else 0.2
+    assert both["error"].to_list() == pytest.approx([wanted], rel=1e-3)
+
+
+def test_an_exact_number_may_move_by_rounding_only():
+    exact = points([1.0], 0.0, "")
+    assert not moved(paired(exact, points([1.0 + 1e-8], 0.0, ""), "f"))
+    assert moved(paired(exact, points([1.001], 0.0, ""), "f"))
+
+
+def test_one_run_has_no_student_law():
+    assert np.isfinite(quantile(np.array([1.0, 0.0, 2.0]), 10)).all()
+
+
+def test_the_heaviest_jobs_come_first(tmp_path):
+    folder = tmp_path / "timings"
+    folder.mkdir()
+    for name, wall, cpu in (("light", 9.0, 1.0), ("heavy", 4.0, 7.5), ("short", 0.2, "NA")):
+        (folder / f"{name}.tsv").write_text(f"s\tmax_rss\tcpu_time\n{wall}\t100\t{cpu}\n")
+    lines = profile_table(tmp_path, count=2).splitlines()
+    assert [line.split(" | ")[0] for line in lines[2:]] == ["| heavy", "| light", "| all 3"]
+    assert lines[-1] == "| all 3 | 13.2 | 8.7 | 100 |"
+    both = profile_table(tmp_path, tmp_path, count=1).splitlines()
+    assert both[2] == "| heavy | 7.5 | 7.5 | 4.0 | 4.0 |"

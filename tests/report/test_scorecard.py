@@ -1,0 +1,136 @@
+"""The scorecard's files and words, pages of algorithms and documents, and the PDF."""
+
+from __future__ import annotations
+
+import csv
+import json
+import math
+from dataclasses import replace
+
+import pytest
+
+from private_consensus import algorithms as registry
+from private_consensus.report import write_site
+from private_consensus.report.page import context, page, pages, privacy_in_names, scored
+from private_consensus.report.views import algorithms, documents, run, scorecard
+
+from .html_tree import Tree
+
+
+def with_p(results, *p):
+    headline = iter(p)
+    rows = [{**row, "p": next(headline) if row["headline"] else 0.0} for row in results.claims]
+    return replace(results, claims=rows)
+
+
+def test_verdicts_fall_back_once_they_are_asked_together(results):
+    found = with_p(results, 1e-9, 0.02, 1e-9, 1, 1e-9, 0.02, 1e-9, 1)
+    rows = {(row["paper"], row["id"]): row for row in scored(found)}
+    assert len(rows) == 8
+    assert rows["first", "first_c01"]["stands"]
+    assert rows["first", "first_c02"]["verdict_holm"] == "cannot be tested"
+    first = rows["first", "first_c01"]
+    assert first["high_holm"] > first["high"]
+    counts = {item["verdict"]: item["standing"] for item in scorecard.counts(scored(found))}
+    assert counts == {"held": 2, "held in part": 0, "did not hold": 2, "cannot be tested": 2}
+
+
+def test_the_three_files_say_the_same(results):
+    made = scorecard.files(scored(results))
+    rows = list(csv.DictReader(made["scorecard.csv"].splitlines()))
+    parsed = json.loads(made["scorecard.json"])
+    assert [row["id"] for row in rows] == [row["id"] for row in parsed["claims"]]
+    assert list(rows[0]) == list(scorecard.COLUMNS)
+    assert float(rows[0]["value"]) == pytest.approx(0.5)
+    assert parsed["claims"][0]["high"] == pytest.approx(1.0)
+    assert made["scorecard.md"].count("\n| `") == 8
+
+
+def test_an_empty_scorecard_has_files_too():
+    assert scorecard.files([])["scorecard.csv"].startswith("id,paper")
+
+
+def test_wall_time_is_that_of_the_cells_a_figure_needs(results):
+    timings = [{"job": job, "seconds": s, "memory": 0.0}
+               for job, s in (("first_fig1.descent", 3.0), ("figure.first_fig1", 1.0),
+                              ("second_fig1.descent", 50.0))]  # fmt: skip
+    seconds = run.seconds_of_figures(results.papers, timings)
+    assert seconds["first_fig1"] == 4.0
+    assert seconds["first_fig2"] == 3.0
+
+
+def test_words_on_a_paper_follow_the_verdicts(results):
+    for paper in context(results)["papers"]:
+        for look, rows in paper["outcome"].items():
+            assert [row["look"] for row in rows] == [look]
+    held = page(results).partition("What holds.")[2].partition("</p>")[0]
+    assert "Claim 1: x &lt; y" in held
+    assert "Claim 3" not in held
+
+
+def test_the_front_page_names_algorithms_by_what_they_deliver(results):
+    found = privacy_in_names(context(results)["promises"])
+    assert [row["name"] for row in found["held"]] == ["descent", "descent"]
+    front = page(results).partition('id="scorecard"')[0]
+    assert "all deliver" in front
+    assert "One figure again" in front
+
+
+@pytest.mark.parametrize("name", registry.names())
+def test_every_algorithm_has_a_page_without_leftover_markup(name):
+    view = algorithms.algorithm(name)
+    text = str(view["intro"]) + str(view["about"])
+    assert ":math:" not in text
+    assert ".. math" not in text
+    assert view["intro"]
+    assert "\0" not in text
+    assert Tree(text).text.strip()
+
+
+def test_a_formula_becomes_mathml_and_text_is_never_markup():
+    made = str(algorithms.prose("A <b> with :math:`x^2 < y` and ``a & b``."))
+    tree = Tree(made)
+    assert "msup" in [tag for tag, _ in tree.elements]
+    assert "b" not in [tag for tag, _ in tree.elements]
+    assert "a & b" in tree.text
+
+
+def test_a_document_keeps_its_code_and_tables_and_no_markup_of_its_own():
+    text = "# Title\n\nSome `code` <i>.\n\n| a | b |\n|---|---|\n| 1 | 2 |\n\n```sh\nx < y\n```\n"
+    tree = Tree(str(documents.html(text)))
+    tags = [tag for tag, _ in tree.elements]
+    assert {"h1", "code", "table", "pre"} <= set(tags)
+    assert "i" not in tags
+    assert "x < y" in tree.text
+
+
+def test_documents_and_algorithms_are_pages_that_the_front_page_names(results, made, tmp_path):
+    found = replace(results, documents={"adding": "# How to add\n\ntext"})
+    papers = {key: dict(paper) for key, paper in results.papers.items()}
+    for paper in papers.values():
+        paper["experiments"] = {
+            name: {**spec, "algorithms": {"gradient_descent": spec["algorithms"]["descent"]}}
+            for name, spec in paper["experiments"].items()
+        }
+    found = replace(found, papers=papers)
+    assert set(pages(found)) >= {"docs/adding.html", "algorithms/gradient_descent.html"}
+    write_site(found, made, tmp_path / "site")
+    for file in (tmp_path / "site").rglob("*.html"):
+        for link in Tree(file.read_text()).all("href"):
+            target = link.partition("#")[0]
+            assert target.startswith("data:") or (file.parent / target).exists(), (file, link)
+
+
+def test_a_configuration_cannot_typeset_anything(results, made, tmp_path):
+    found = {key: {**paper, "paper": {**paper["paper"], "summary": '#panic("no") $x *'}}
+             for key, paper in results.papers.items()}  # fmt: skip
+    write_site(replace(results, papers=found), made, tmp_path / "site")
+    pdf = (tmp_path / "site" / "report.pdf").read_bytes()
+    assert pdf.startswith(b"%PDF")
+    assert len(pdf) < 1_000_000
+
+
+def test_a_number_that_is_missing_is_not_adjusted(results):
+    nothing = dict.fromkeys(("value", "low", "high"), math.nan)
+    rows = [{**row, **nothing, "elements": 0} for row in results.claims]
+    assert all(math.isnan(row["low_holm"]) for row in scored(replace(results, claims=rows)))
