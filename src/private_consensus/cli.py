@@ -84,6 +84,12 @@ def _parser() -> argparse.ArgumentParser:
     known.add_argument("--epsilon", type=float)
     pricing.set_defaults(command=_privacy)
 
+    showing = commands.add_parser(
+        "counterexample", help="what a computation finds about a statement of a paper"
+    )
+    showing.add_argument("id", help="number of the erratum, e.g. E0.1")
+    showing.set_defaults(command=_counterexample)
+
     fetching = commands.add_parser("data", help="data sets: where they come from, their cards")
     fetching.add_argument("--mirror", help="folder or URL with the publishers' files")
     fetching.add_argument("--cache", default=".cache/private-consensus")
@@ -248,6 +254,16 @@ def _privacy(options) -> None:
             ("delta", f"{options.delta:g}"),
         ],
     )
+
+
+def _counterexample(options) -> None:
+    from .audits.counterexamples import compute
+
+    found = compute(options.id)
+    for line in found.lines:
+        print(line)
+    print(f"{found.quantity}: {found.claimed:.4g} by the text, {found.found:.4g} found")
+    print(f"{options.id}: {found.outcome}")
 
 
 def _data(options) -> None:

@@ -1,4 +1,4 @@
-"""Verdicts.  Needs: runs and privacy of all cells.  Makes: claims.parquet and privacy.parquet."""
+"""Verdicts.  Needs: runs and privacy of all cells, audits.  Makes: claims.parquet and privacy.parquet."""
 
 JUDGED = [name for name, paper in PLAN.papers.items() if paper.claims]
 
@@ -35,6 +35,8 @@ rule gather:
     input:
         claims=expand("results/{{scale}}/claims/{paper}.parquet", paper=JUDGED),
         privacy=lambda w: cell_files("privacy", PLAN.cells(), w.scale),
+        audits="results/{scale}/audit/audits.parquet",
+        errata=Path(workflow.basedir, "config", "errata.yaml").as_posix(),
     output:
         claims="results/{scale}/claims.parquet",
         privacy="results/{scale}/privacy.parquet",

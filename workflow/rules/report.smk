@@ -119,6 +119,10 @@ rule write_report:
             "results/{{scale}}/report/algorithms/{name}.html",
             name=sorted({cell.algorithm for cell in CELLS}),
         ),
+        settings=expand(
+            "results/{{scale}}/report/settings/{paper}.html",
+            paper=sorted({PLAN.paper_of(cell.experiment) for cell in CELLS}),
+        ),
         extra=expand("results/{{scale}}/report/{name}.html", name=pages.extra_pages()),
         documents=expand(
             "results/{{scale}}/report/docs/{name}.html",

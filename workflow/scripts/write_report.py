@@ -21,6 +21,7 @@ with logged(snakemake.log[0], snakemake.params.config):
         cards=snakemake.input.cards,
         timings=snakemake.params.timings,
         faults=snakemake.input.faults,
+        audit=snakemake.input.audit,
         documents=snakemake.input.documents,
         seed=snakemake.params.config["seed"],
     )

@@ -16,6 +16,12 @@ SEVERITIES = {
 LOOKS = {"confirmed": "held", "in part": "part", "refuted": "not"}
 
 
+def page(results) -> dict[str, Any]:
+    """What the page of errata names."""
+    found = results.audit.get("errata", [])
+    return {"errata": table(found, results.privacy, results.papers)}
+
+
 def table(
     errata: Iterable[Row], privacy: Iterable[Row], papers: Mapping[str, Mapping[str, Any]]
 ) -> list[dict[str, Any]]:

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from ..formats import number, spread, words
+from . import errata
 
 Row = Mapping[str, Any]
 
@@ -39,6 +40,34 @@ def promises(
          "excess": _excess(rows)}
         for (paper, _, _), rows in groups.items()
     ]  # fmt: skip
+
+
+def page(results) -> dict[str, Any]:
+    """What the page of the audit names."""
+    papers = results.papers
+    paper_of = {name: key for key, paper in papers.items() for name in paper["experiments"]}
+    experiments = {k: v for paper in papers.values() for k, v in paper["experiments"].items()}
+    return {
+        "algorithms": algorithms(promises(results.privacy, paper_of, papers)),
+        "experiments": of_experiments(results.privacy, experiments),
+        "repairs": [repair(row) for row in results.audit.get("repairs", [])],
+        "audits": errata.audits(results.audit.get("audits", [])),
+        "power": errata.power(results.audit.get("power", [])),
+    }
+
+
+def repair(row: Row) -> dict[str, str]:
+    """One setting as printed and as repaired."""
+    return {
+        "algorithm": words(row["algorithm"]), "experiment": words(row["experiment"]),
+        "measure": f"{words(row['quantity'])}, {words(row['metric'])}",
+        "claimed": number(row["epsilon_claimed"]),
+        "printed": words(row["printed"]), "repaired": words(row["repaired"]),
+        "printed_epsilon": number(row["epsilon_printed"]),
+        "repaired_epsilon": number(row["epsilon_repaired"]),
+        "printed_value": number(row["value_printed"]),
+        "repaired_value": number(row["value_repaired"]),
+    }  # fmt: skip
 
 
 def algorithms(promised: list[Mapping[str, Any]]) -> list[dict[str, Any]]:

@@ -1,0 +1,102 @@
+"""Utility at the true epsilon, as printed against as repaired, from the runs of experiments."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import polars as pl
+
+QUANTITIES = ("consensus", "released", "internal")
+"""In this order of preference: what a reader of messages can have comes first."""
+
+NOT_AXES = {
+    "experiment", "algorithm", "variant", "reading", "run", "t", "quantity", "metric", "value",
+    "source", "steps", "delta",
+}  # fmt: skip
+
+
+def cells_of(pairs: Iterable[Mapping[str, str]]) -> set[str]:
+    """Algorithms that the pairs name."""
+    return {name.partition(".")[0] for pair in pairs for name in pair.values()}
+
+
+def compared(
+    pairs: Iterable[Mapping[str, str]], runs: pl.DataFrame, privacy: pl.DataFrame
+) -> list[dict[str, Any]]:
+    """One row a pair, experiment and setting that both have.
+
+    The value is the mean over runs at the last iteration; the epsilons are the accountant's, for
+    the same setting.
+    """
+    return [row for pair in pairs for row in _of_pair(pair, runs, privacy)]
+
+
+def _of_pair(pair, runs, privacy) -> list[dict[str, Any]]:
+    sides = {side: _variant(runs, name) for side, name in pair.items()}
+    found = []
+    for experiment in sorted(set.intersection(*(set(s["experiment"]) for s in sides.values()))):
+        own = {side: s.filter(pl.col("experiment") == experiment) for side, s in sides.items()}
+        measure = _measure(own)
+        if measure is None:
+            continue
+        axes = [c for c in own["printed"].columns if c not in NOT_AXES and _used(own, c)]
+        means = {side: _last(frame, measure, axes) for side, frame in own.items()}
+        for point in _points(means, axes):
+            row = {"experiment": experiment, "algorithm": pair["printed"].partition(".")[0]}
+            row |= {"quantity": measure[0], "metric": measure[1]}
+            for side, name in pair.items():
+                row[side] = name
+                row[f"value_{side}"] = means[side][point]
+                claimed, true = _epsilons(
+                    privacy, name, experiment, dict(zip(axes, point, strict=True))
+                )
+                row[f"epsilon_{side}"] = true
+                row["epsilon_claimed"] = claimed
+            found.append(row)
+    return found
+
+
+def _variant(frame: pl.DataFrame, name: str) -> pl.DataFrame:
+    algorithm, _, variant = name.partition(".")
+    return frame.filter(pl.col("algorithm") == algorithm, pl.col("variant") == variant)
+
+
+def _measure(own: Mapping[str, pl.DataFrame]) -> tuple[str, str] | None:
+    both = set.intersection(
+        *(set(f.select("quantity", "metric").unique().rows()) for f in own.values())
+    )
+    ranked = [m for quantity in QUANTITIES for m in sorted(both) if m[0] == quantity]
+    return ranked[0] if ranked else None
+
+
+def _used(own: Mapping[str, pl.DataFrame], column: str) -> bool:
+    return all(frame[column].null_count() < frame.height for frame in own.values())
+
+
+def _last(frame: pl.DataFrame, measure, axes: list[str]) -> dict[tuple, float]:
+    kept = frame.filter(pl.col("quantity") == measure[0], pl.col("metric") == measure[1])
+    groups = kept.group_by(axes, maintain_order=True) if axes else [((), kept)]
+    return {
+        tuple(key): float(part.filter(pl.col("t") == part["t"].max())["value"].mean())
+        for key, part in groups
+    }
+
+
+def _points(means: Mapping[str, Mapping[tuple, float]], axes: list[str]) -> list[tuple]:
+    return [point for point in means["printed"] if point in means["repaired"]]
+
+
+def _epsilons(privacy: pl.DataFrame, name: str, experiment: str, point: Mapping[str, Any]):
+    rows = _variant(privacy, name).filter(pl.col("experiment") == experiment)
+    for axis, value in point.items():
+        if axis in rows.columns and value is not None:
+            rows = rows.filter(pl.col(axis) == value)
+    if not rows.height:
+        return None, None
+    true = (
+        float("inf")
+        if "no formal guarantee" in set(rows["verdict"])
+        else rows["epsilon_accountant"].max()
+    )
+    return rows["epsilon_claimed"].max(), true

@@ -1,0 +1,108 @@
+"""One row a setting: what is claimed, what an accountant finds, what an audit finds, a verdict.
+
+``holds``
+    the accountant finds no more than is claimed, on a sensitivity that is proven;
+``holds by slack``
+    so it is, although an erratum breaks the argument as printed, or the sensitivity as printed;
+``violated``
+    an accountant that is exact, something let out without noise, or an audit finds more;
+``no formal guarantee``
+    nothing is proven: no bound, or only one above the claim that need not be attained;
+``not private``
+    nothing is claimed.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import polars as pl
+
+from .errata import Erratum, concerns
+
+
+NOT_AUDITED = "not audited"
+SLACK = 1e-9
+
+
+def judged(
+    privacy: pl.DataFrame, errata: Mapping[str, Erratum], audits: Iterable[Mapping[str, Any]]
+) -> pl.DataFrame:
+    """Privacy rows with verdict, empirical bound, what it was found by, and errata.
+
+    Parameters
+    ----------
+    privacy : DataFrame
+        As cells write it, see :func:`private_consensus.experiments.cells.privacy_rows`.
+    audits : rows
+        With ``algorithm``, ``variant`` (empty: a setting of the audit's own), ``copy``, ``bound``,
+        ``claimed``, ``flagged`` and ``delta``.
+    """
+    correct = [row for row in audits if row["copy"] == "correct" and row["level"] != "noise"]
+    return pl.DataFrame(
+        [
+            {**row, **_judgement(row, errata, _matching(row, correct))}
+            for row in privacy.to_dicts()
+        ],
+        infer_schema_length=None,
+    ) if privacy.height else privacy  # fmt: skip
+
+
+def _matching(row: Mapping[str, Any], audits: list[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """Audits of this very setting, or of the algorithm's representative one."""
+    return [
+        audit
+        for audit in audits
+        if audit["algorithm"] == row["algorithm"]
+        and audit["variant"] in ("", row["variant"])
+        and audit["experiment"] in ("", row["experiment"])
+    ]
+
+
+def _judgement(row, errata: Mapping[str, Erratum], audits) -> dict[str, Any]:
+    numbers = [
+        number
+        for number, entry in errata.items()
+        if concerns(entry.affects, row["algorithm"], row["variant"])
+    ]
+    own = [audit for audit in audits if audit["variant"]]
+    refuted = any(audit["flagged"] for audit in own)
+    verdict = verdict_of(row, [errata[number] for number in numbers], refuted)
+    if verdict == "not private" or not audits:
+        return {"verdict": verdict, "errata": " ".join(numbers), "epsilon_empirical": None,
+                "audit": NOT_AUDITED}  # fmt: skip
+    best = max(audits, key=lambda audit: audit["bound"])
+    where = "this variant" if best["variant"] else "a representative setting"
+    return {
+        "verdict": verdict,
+        "errata": " ".join(numbers),
+        "epsilon_empirical": float(best["bound"]),
+        "audit": f"{best['level']}, {where}, delta {best['delta']:g}, claimed {best['claimed']:.3g}",
+    }
+
+
+def verdict_of(row: Mapping[str, Any], entries: Iterable[Erratum], refuted: bool) -> str:
+    """The verdict on one setting."""
+    claimed, accounted = row["epsilon_claimed"], row["epsilon_accountant"]
+    entries = list(entries)
+    if claimed == math.inf:
+        return "not private"
+    if refuted:
+        return "violated"
+    unguaranteed = any(
+        concerns(entry.unguaranteed, row["algorithm"], row["variant"]) for entry in entries
+    )
+    if unguaranteed and not row["proven"]:
+        return "no formal guarantee"
+    within = accounted <= claimed * (1 + SLACK)
+    if within and row["proven"]:
+        broken = any(e.severity == "breaks" and e.outcome != "refuted" for e in entries)
+        return "holds by slack" if broken else "holds"
+    # attained by neighbours that attain the sensitivity; other accountants are bounds
+    attained = row["accountant"] == "gaussian" or (
+        row["accountant"] == "pure" and row["delta"] == 0
+    )
+    exact = accounted == math.inf or attained
+    return "violated" if exact and row["proven"] else "no formal guarantee"

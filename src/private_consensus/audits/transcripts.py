@@ -1,0 +1,230 @@
+"""Audits of whole transcripts of the algorithms themselves, and of copies broken on purpose.
+
+Two neighbouring data sets are small and extreme: the replaced record goes from one end of what is
+allowed to the other. All messages of all agents are seen. A claim is tested at a delta of 0.01,
+where few thousand runs can contradict something; it is the epsilon that the accountant finds for
+the same releases at that delta.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, fields, replace
+from itertools import repeat
+from typing import Any
+
+import numpy as np
+
+from .. import algorithms, networks
+from ..algorithms.base import Algorithm, stack
+from ..privacy import Budget, account, gaussian_dp
+from ..privacy.audit import CONFIDENCE, noise_scale_test, transcript_audit
+from ..problems.linear_observation import EXAMPLE, LinearObservation
+from ..problems.linear_observation import build as linear_observation
+from ..problems.logistic_regression import LogisticRegression
+from ..problems.mean_estimation import MeanEstimation
+from ..randomness import Streams
+
+AGENTS, DELTA, ROOT = 3, 1e-2, 20_253
+LATE = 6
+COPIES = ("correct", "half noise", "no clipping", "reused noise", "un-noised last message")
+
+
+@dataclass(frozen=True)
+class Scene:
+    """An algorithm with its noise set, on two neighbouring data sets and on two that are further
+    apart than the sensitivity allows for."""
+
+    name: str
+    algorithm: Algorithm
+    pair: tuple[Any, Any]
+    far: tuple[Any, Any]
+    network: Any
+    horizon: int
+
+
+class Stuck(Streams):
+    """Streams whose noise is drawn once and used at each iteration."""
+
+    def sequence(self, purpose, *arguments, **options) -> Iterator[np.ndarray]:
+        drawn = super().sequence(purpose, *arguments, **options)
+        if purpose != "noise":
+            return drawn
+        return repeat(next(drawn))
+
+
+@dataclass(frozen=True)
+class Measured(LinearObservation):
+    """Observations without noise of their own, one measurement of agent 3 ``moved``: the
+    one whose matrix is nearly the largest, in the last message."""
+
+    moved: float = 0.0
+
+    def data(self, t, unit):
+        found = np.array(super().data(t, 0.0 * unit))
+        if t == LATE:
+            found[..., 2, 0] += self.moved
+        return found
+
+
+def scenes(names: tuple[str, ...] | None = None) -> list[Scene]:
+    """The representative settings."""
+    builders: dict[str, Callable[[], Scene]] = {
+        "gradient_descent": _descent,
+        "dp_ci": _consensus,
+        "dvp": lambda: _admm("dvp", Budget(4.0, 0.0)),
+        "m_admm": lambda: _admm("m_admm", Budget(4.0, 0.0)),
+        "pr_admm": lambda: _admm("pr_admm", Budget(2.0, 1e-4), calibration="accountant"),
+        "pp_admm": lambda: _admm("pp_admm", Budget(2.0, 1e-4), calibration="accountant"),
+    }
+    return [build() for name, build in builders.items() if names is None or name in names]
+
+
+def _graph():
+    return networks.build(Streams(0, (0,)), "complete", AGENTS)
+
+
+def _descent() -> Scene:
+    records, box, horizon = 20, 1.0, 5
+
+    def problem(record: float) -> MeanEstimation:
+        means = np.zeros((1, AGENTS, 2))
+        means[0, 0] = record / records
+        return MeanEstimation(means, records, box)
+
+    pair, network = (problem(-box), problem(box)), _graph()
+    noisy = algorithms.load("gradient_descent")(
+        calibration="gaussian_dp", spending="whole"
+    ).calibrate(Budget(3.0, 1e-3), pair[0], network, horizon)
+    far = problem(-5 * box), problem(5 * box)
+    return Scene("gradient_descent", noisy, pair, far, network, horizon)
+
+
+def _consensus() -> Scene:
+    parameters = {**EXAMPLE, "noise": 0.0}
+    built = linear_observation(Streams(0, (0,)), AGENTS, **parameters)
+
+    def problem(moved: float) -> Measured:
+        parts = {field.name: getattr(built, field.name) for field in fields(built)}
+        return Measured(**parts, moved=moved)
+
+    network, horizon = _graph(), LATE + 1
+    noisy = algorithms.load("dp_ci")().calibrate(Budget(2.0, 0.0), built, network, horizon)
+    pair = problem(0.0), problem(float(noisy.delta))
+    far = problem(0.0), problem(6 * float(noisy.delta))
+    return Scene("dp_ci", noisy, pair, far, network, horizon)
+
+
+def _admm(name: str, budget: Budget, **options) -> Scene:
+    horizon, records, network = 3, 20, _graph()
+
+    def problem(size: float, side: float) -> LogisticRegression:
+        features = np.zeros((AGENTS, records, 2))
+        features[..., 1] = np.where(np.arange(records) % 2, 1.0, -1.0)
+        features[0, 0] = (size * side, 0.0)
+        labels = np.ones((AGENTS, records))
+        return LogisticRegression(features, labels, features[0], labels[0], 1.0 / records, 1e-2)
+
+    pair = problem(1.0, 1.0), problem(1.0, -1.0)
+    noisy = algorithms.load(name)(**options).calibrate(budget, pair[0], network, horizon)
+    return Scene(name, noisy, pair, (problem(12.0, 1.0), problem(12.0, -1.0)), network, horizon)
+
+
+def messages(
+    scene: Scene, problem: Any, runs: int, world: int, copy: str, *, hidden: bool = False
+) -> np.ndarray:
+    """All messages of all runs, [runs, iterations, agents, dim]; ``hidden``: before their noise."""
+    kind = Stuck if copy == "reused noise" else Streams
+    groups = {"noise": f"{scene.name} {world}", "sampling": f"{scene.name} {world}"}
+    streams = kind(ROOT, tuple(range(runs)), groups)
+    if isinstance(problem, MeanEstimation):
+        problem = replace(problem, means=np.broadcast_to(problem.means, (runs, AGENTS, 2)))
+    algorithm = scene.algorithm
+    if copy == "half noise":
+        noises = ("noise", "fuzz")
+        half = {key: getattr(algorithm, key) / 2 for key in noises if hasattr(algorithm, key)}
+        algorithm = replace(algorithm, **half)
+    seen: list[np.ndarray] = []
+
+    def observe(t, active, now):
+        if "released" not in now:
+            return
+        bare = hidden or (copy == "un-noised last message" and t == scene.horizon)
+        seen.append(np.array(now["internal" if bare and "internal" in now else "released"][0]))
+
+    stack([algorithm]).run(problem, scene.network, streams, np.array([scene.horizon]), observe)
+    return np.stack(seen, axis=1)
+
+
+def audited(scene: Scene, copy: str, runs: int) -> dict[str, Any]:
+    """One audit: the bound on epsilon from all messages, and whether the claim is contradicted."""
+    releases = scene.algorithm.releases(scene.pair[0], scene.network, scene.horizon)
+    claim = account(releases, DELTA)
+    pair = scene.far if copy == "no clipping" else scene.pair
+    one, other = (messages(scene, p, runs, w, copy) for w, p in enumerate(pair))
+    found = transcript_audit(one, other, delta=DELTA)
+    row = _row(scene.name, "transcript", copy, claim.epsilon, found.bound, runs)
+    if all(release.mechanism == "gaussian" for release in releases):
+        # what Gaussian noise alone protects is mu-GDP, which is easier to contradict
+        row["flagged"] |= found.fit.contradicts(gaussian_dp(releases))
+    return row
+
+
+def _row(name, level, copy, claimed, bound, runs) -> dict[str, Any]:
+    return {
+        "experiment": "", "algorithm": name, "variant": "", "setting": "representative",
+        "level": level, "copy": copy, "delta": DELTA, "claimed": float(claimed),
+        "bound": float(bound.epsilon), "ceiling": float(bound.ceiling), "runs": runs,
+        "confidence": CONFIDENCE, "flagged": bool(bound.contradicts(claimed)),
+    }  # fmt: skip
+
+
+def white_box(runs: int) -> list[dict[str, Any]]:
+    """Noise of the messages where it is added to them: law, scale on both sides, independence."""
+    rows = []
+    for scene in scenes(("gradient_descent", "dp_ci")):
+        law = "laplace" if scene.name == "dp_ci" else "gaussian"
+        scale = _scales(scene)
+        for copy in ("correct", "half noise", "reused noise", "un-noised last message"):
+            sent, bare = (
+                messages(scene, scene.pair[0], runs, 0, copy, hidden=hidden)
+                for hidden in (False, True)
+            )
+            noise = (sent - bare)[:, -len(scale) :]
+            # differences of messages are exact to some 15 digits; reuse is to be seen as equality
+            unit = np.round(noise / scale[:, None, None], 12)
+            test = noise_scale_test(unit, 1.0, law=law)
+            rows.append(
+                {
+                    "experiment": "", "algorithm": scene.name, "variant": "",
+                    "setting": "representative", "level": "noise", "copy": copy, "delta": 0.0,
+                    "claimed": test.scale, "bound": test.low, "ceiling": test.high, "runs": runs,
+                    "confidence": CONFIDENCE, "flagged": not test.passes,
+                }
+            )  # fmt: skip
+    return rows
+
+
+def _scales(scene: Scene) -> np.ndarray:
+    """Of each message, by the releases, which name the scale of a round and not of a run."""
+    if scene.name == "dp_ci":
+        problem = scene.pair[0]
+        times = range(1, scene.horizon + 1)
+        return np.array([float(scene.algorithm.noise_scale(problem, t)) for t in times])
+    (release,) = scene.algorithm.releases(scene.pair[0], scene.network, scene.horizon)
+    return np.broadcast_to(release.scale, scene.horizon)
+
+
+def broken_copies(scene: Scene) -> tuple[str, ...]:
+    """Copies that can be made of it: a last message has no noise of its own to lose where the noise
+    is inside the minimisation."""
+    inside = getattr(type(scene.algorithm), "where", "output") != "output"
+    return COPIES[:-1] if inside else COPIES
+
+
+def audit_all(runs: int) -> list[dict[str, Any]]:
+    """White-box tests and transcript audits of all scenes and copies."""
+    found = white_box(runs)
+    for scene in scenes():
+        found += [audited(scene, copy, runs) for copy in broken_copies(scene)]
+    return found

@@ -1,0 +1,70 @@
+"""The privacy audit.  Needs: errata, runs of audits.  Makes: audits, errata, power of the audits."""
+
+import yaml
+
+from private_consensus.audits.one_run import EXPERIMENTS as AUDIT_EXPERIMENTS
+from private_consensus.audits.repairs import cells_of
+
+AUDIT_KINDS = ("audits", "errata", "power", "repairs")
+AUDIT_SIZES = {"smoke": {"runs": 4000, "repetitions": 20}}
+
+REPAIRS = Path(workflow.basedir, "config", "repairs.yaml")
+REPAIRED = cells_of(yaml.safe_load(REPAIRS.read_text()))
+
+
+rule audit:
+    input:
+        errata=Path(workflow.basedir, "config", "errata.yaml").as_posix(),
+        runs=lambda w: cell_files(
+            "runs",
+            [cell for cell in PLAN.cells() if cell[1] in AUDIT_EXPERIMENTS],
+            w.scale,
+        ),
+    output:
+        audits="results/{scale}/audit/audits.parquet",
+        errata="results/{scale}/audit/errata.parquet",
+        power="results/{scale}/audit/power.parquet",
+    log:
+        "results/{scale}/logs/audit.log",
+    benchmark:
+        "results/{scale}/timings/audit.tsv"
+    conda:
+        "../../environment.yml"
+    threads: 1
+    resources:
+        mem_mb=1500,
+        runtime=10,
+    params:
+        sizes=lambda w: AUDIT_SIZES.get(w.scale, {"runs": 8000, "repetitions": 100}),
+        code=code_of("audit.py"),
+    message:
+        "privacy audit"
+    script:
+        "../scripts/audit.py"
+
+
+rule compare_repairs:
+    input:
+        pairs=REPAIRS.as_posix(),
+        runs=lambda w: cell_files(
+            "runs", [cell for cell in PLAN.cells() if cell[1] in REPAIRED], w.scale
+        ),
+        privacy="results/{scale}/privacy.parquet",
+    output:
+        repairs="results/{scale}/audit/repairs.parquet",
+    log:
+        "results/{scale}/logs/repairs.log",
+    benchmark:
+        "results/{scale}/timings/repairs.tsv"
+    conda:
+        "../../environment.yml"
+    threads: 1
+    resources:
+        mem_mb=1500,
+        runtime=5,
+    params:
+        code=code_of("compare_repairs.py"),
+    message:
+        "as printed against repaired"
+    script:
+        "../scripts/compare_repairs.py"

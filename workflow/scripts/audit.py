@@ -1,0 +1,22 @@
+"""The audits: what is computed of errata, transcripts of algorithms, how often audits flag."""
+
+import polars as pl
+import yaml
+
+from private_consensus.audits.controls import power
+from private_consensus.audits.errata import computed, read_errata
+from private_consensus.audits.one_run import of_experiments
+from private_consensus.audits.transcripts import audit_all
+from private_consensus.experiments.results import DRAWN, logged, read_all, stamp, write
+
+settings = snakemake.params.sizes
+with logged(snakemake.log[0], settings):
+    with open(snakemake.input.errata) as text:
+        errata = read_errata(yaml.safe_load(text))
+    mark = stamp(settings, snakemake.params.code, DRAWN)
+    write(computed(errata), snakemake.output.errata, mark)
+    write(pl.DataFrame(power(settings["repetitions"])), snakemake.output.power, mark)
+    files = snakemake.input.runs
+    own = of_experiments(read_all(files) if files else pl.DataFrame())
+    rows = audit_all(settings["runs"]) + own
+    write(pl.DataFrame(rows, infer_schema_length=None), snakemake.output.audits, mark)
