@@ -7,10 +7,12 @@ from importlib.metadata import EntryPoint
 
 import polars as pl
 import pytest
+import yaml
 from scratch import ROOT, call, copy_to, said
 
-from private_consensus import algorithms
+from private_consensus import algorithms, networks
 from private_consensus.algorithms import gradient_descent
+from private_consensus.datasets import catalogue
 
 pytestmark = pytest.mark.workflow
 
@@ -20,7 +22,7 @@ PAGE = (ROOT / "docs/adding.md").read_text()
 def follow(folder) -> None:
     """Put every block that names a file there; one more line is appended."""
     for path, more, text in re.findall(
-        r"^`(\S+)`(, one more line)?:\n\n```\w+\n(.*?)^```", PAGE, re.M | re.S
+        r"^`(\S+)`(, one more (?:line|block))?:\n\n```\w+\n(.*?)^```", PAGE, re.M | re.S
     ):
         file = folder / path
         file.write_text((file.read_text() if more else "") + text)
@@ -34,11 +36,28 @@ def test_an_algorithm_is_added_as_the_page_says(tmp_path):
     assert done.returncode == 0, said(done)
     assert (folder / "results/paper/figures/mine_fig1.svg").exists()
     claims = pl.read_parquet(folder / "results/paper/claims/mine.parquet")
-    assert claims["id"].to_list() == ["mine_c01"]
-    assert claims["elements"].to_list() == [3]
+    assert claims["id"].to_list() == ["mine_c01", "mine_c02"]
+    assert claims["elements"].to_list() == [3, 2]
     privacy = pl.read_parquet(folder / "results/paper/privacy/mine_fig1/noisy_gossip.parquet")
     assert privacy["epsilon_accountant"].to_list() == pytest.approx([0.5, 1.0, 2.0])
     assert set(privacy["verdict"]) == {"holds"}
+
+
+def test_a_topology_is_given_link_by_link_as_the_page_says(streams):
+    text = re.search(r"^```yaml network\n(.*?)^```", PAGE, re.M | re.S)[1]
+    network = networks.build(streams, **yaml.safe_load(text))
+    assert network.degrees.tolist() == [3, 2, 3, 2]
+    assert network.mixing.sum(1) == pytest.approx(1)
+
+
+def test_the_page_names_what_a_data_set_needs():
+    """Each file and name of section 7 is there."""
+    section = PAGE.partition("## 7.")[2]
+    source = ROOT / "src/private_consensus/datasets"
+    for name in ("sources.yaml", "catalogue.py", "adult.py", "preparation.py", "aggregates"):
+        assert name in section
+        assert (source / name).exists()
+    assert set(catalogue.DATA_SETS) == set(yaml.safe_load((source / "sources.yaml").read_text()))
 
 
 def test_an_algorithm_of_another_package_is_found_by_its_entry_point(monkeypatch):

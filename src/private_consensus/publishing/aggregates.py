@@ -6,7 +6,7 @@ import polars as pl
 
 from ..errors import InvalidInput
 
-INDIVIDUAL = frozenset({"record", "records", "row_id", "index", "run", "person", "feature"})
+INDIVIDUAL = frozenset({"record", "row_id", "index", "run", "person", "feature"})
 """Columns that tell one record, or one run, from another."""
 LARGEST = 50_000
 """Rows of the largest figure's numbers that are taken for aggregates."""

@@ -32,6 +32,10 @@ def pages(results: Results) -> dict[str, str]:
         for view in algorithms.pages(algorithms_used(results))
     }
     made |= {
+        f"settings/{view['key']}.html": _other("settings", shared, paper=view)
+        for view in (paper_view(key, results) for key in private_papers(results))
+    }
+    made |= {
         f"{name}.html": _other(
             f"{name}_page", {**shared, "root": ""}, title=title, **view(name).page(results)
         )
@@ -45,6 +49,12 @@ def pages(results: Results) -> dict[str, str]:
         for name, text in results.documents.items()
     }
     return made
+
+
+def private_papers(results: Results) -> list[str]:
+    """Papers with privacy statements, which fill a page of their own."""
+    found = {row["experiment"] for row in results.privacy}
+    return [key for key, paper in results.papers.items() if found & set(paper["experiments"])]
 
 
 def extra_pages() -> dict[str, str]:
