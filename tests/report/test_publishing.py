@@ -15,6 +15,7 @@ from private_consensus.errors import InvalidInput
 from private_consensus.experiments.numbers import INTERVAL, QUARTILES, RANGE
 from private_consensus.publishing import compare, profile_table, publish, require_aggregates
 from private_consensus.publishing.comparison import moved, paired, quantile
+from private_consensus.publishing.reference import small_svg
 
 from .conftest import MADE_UP
 
@@ -175,3 +176,10 @@ def test_the_heaviest_jobs_come_first(tmp_path):
     assert lines[-1] == "| all 3 | 13.2 | 8.7 | 100 |"
     both = profile_table(tmp_path, tmp_path, count=1).splitlines()
     assert both[2] == "| heavy | 7.5 | 7.5 | 4.0 | 4.0 |"
+
+
+def test_a_small_svg_moves_no_mark_by_more_than_a_twentieth_of_a_pixel():
+    svg = (
+        '<path aria-label="a" d="M1.2345,-9.876" opacity="0.25" transform="translate(3.14159,2)"/>'
+    )
+    assert small_svg(svg) == '<path d="M1.2,-9.9" opacity="0.25" transform="translate(3.1,2)"/>'
