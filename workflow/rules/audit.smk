@@ -6,7 +6,7 @@ from private_consensus.audits.one_run import EXPERIMENTS as AUDIT_EXPERIMENTS
 from private_consensus.audits.repairs import cells_of
 
 AUDIT_KINDS = ("audits", "errata", "power", "repairs")
-AUDIT_SIZES = {"smoke": {"runs": 4000, "repetitions": 20}}
+AUDIT_SIZES = {"smoke": {"runs": 4000, "repetitions": 5}}
 
 REPAIRS = Path(workflow.basedir, "config", "repairs.yaml")
 REPAIRED = cells_of(yaml.safe_load(REPAIRS.read_text()))

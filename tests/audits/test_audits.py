@@ -1,0 +1,132 @@
+"""Broken copies are flagged and correct ones spared; verdicts follow from what is known."""
+
+import math
+
+import polars as pl
+import pytest
+
+from private_consensus.audits.controls import Control, power
+from private_consensus.audits.counterexamples import COMPUTATIONS
+from private_consensus.audits.errata import Erratum
+from private_consensus.audits.one_run import of_experiments
+from private_consensus.audits.repairs import compared
+from private_consensus.audits.table import judged, verdict_of
+from private_consensus.audits.transcripts import COPIES, audited, scenes, white_box
+from private_consensus.randomness import generator
+
+pytestmark = pytest.mark.filterwarnings("ignore:divide by zero")
+
+
+@pytest.mark.parametrize("name", ["gradient_descent", "dp_ci"])
+@pytest.mark.parametrize("copy", COPIES)
+def test_transcripts_show_broken_copies_and_spare_the_correct_one(name, copy):
+    (scene,) = scenes((name,))
+    row = audited(scene, copy, 4000)
+    assert row["flagged"] == (copy != "correct")
+    if copy == "correct":
+        assert row["bound"] > 0.2 * row["claimed"]  # the pair of data sets is not a harmless one
+
+
+@pytest.mark.parametrize("name", ["m_admm", "pr_admm", "pp_admm"])
+def test_records_that_are_not_clipped_show_where_the_noise_is_inside(name):
+    (scene,) = scenes((name,))
+    assert not audited(scene, "correct", 2500)["flagged"]
+    assert audited(scene, "no clipping", 2500)["flagged"]
+
+
+def test_noise_is_tested_where_it_is_added():
+    for row in white_box(300):
+        assert row["flagged"] == (row["copy"] != "correct"), row
+
+
+def test_a_noise_test_is_blind_to_data_that_are_not_clipped_and_transcripts_are_not():
+    trial = Control()
+    rng = generator(1, "audit")
+    assert not trial.flags("noise scale", rng, "no clipping")
+    assert trial.flags("transcript", rng, "no clipping")
+    assert trial.flags("noise scale", rng, "un-noised last message")
+
+
+def test_the_power_table_has_all_audits_and_copies():
+    rows = power(2)
+    assert len({(row["audit"], row["copy"]) for row in rows}) == len(rows) == 3 * len(COPIES)
+    assert all(row["low"] <= row["rate"] <= row["high"] for row in rows)
+
+
+def setting(claimed=1.0, accounted=0.9, **changes):
+    return {
+        "experiment": "fig1", "algorithm": "descent", "variant": "main", "delta": 1e-5,
+        "epsilon_claimed": claimed, "epsilon_accountant": accounted, "accountant": "gaussian",
+        "proven": True, **changes,
+    }  # fmt: skip
+
+
+def erratum(severity="breaks", outcome="confirmed", **changes):
+    words = {"place": "p", "statement": "s", "why": "w", "repair": "r", "affects": ["descent"]}
+    return Erratum(severity=severity, outcome=outcome, **(words | changes))
+
+
+@pytest.mark.parametrize(
+    ("row", "entries", "refuted", "verdict"),
+    [
+        (setting(), [], False, "holds"),
+        (setting(), [erratum()], False, "holds by slack"),
+        (setting(), [erratum(severity="misprint")], False, "holds"),
+        (setting(), [erratum(outcome="refuted")], False, "holds"),
+        (setting(), [], True, "violated"),
+        (setting(accounted=1.1), [], False, "violated"),
+        (setting(accounted=math.inf, accountant="pld"), [], False, "violated"),
+        (setting(accounted=1.1, accountant="rdp"), [], False, "no formal guarantee"),
+        (setting(accounted=1.1, accountant="pure"), [], False, "no formal guarantee"),
+        (setting(accounted=1.1, accountant="pure", delta=0.0), [], False, "violated"),
+        (setting(proven=False), [], False, "no formal guarantee"),
+        (setting(claimed=math.inf, accounted=math.inf), [], False, "not private"),
+    ],
+)
+def test_verdicts(row, entries, refuted, verdict):
+    assert verdict_of(row, entries, refuted) == verdict
+
+
+def test_a_row_has_its_errata_and_the_bound_of_the_representative_setting():
+    audit = {
+        "experiment": "", "algorithm": "descent", "variant": "", "level": "transcript",
+        "copy": "correct", "bound": 0.5, "claimed": 0.8, "flagged": False, "delta": 0.01,
+    }  # fmt: skip
+    errata = {"E0.1": erratum(affects=["descent.other"]), "E0.2": erratum(affects=["descent"])}
+    rows = pl.DataFrame([setting(), setting(algorithm="another")])
+    first, second = judged(rows, errata, [audit, {**audit, "copy": "half noise"}]).to_dicts()
+    assert (first["errata"], first["epsilon_empirical"]) == ("E0.2", 0.5)
+    assert "representative" in first["audit"]
+    assert (second["errata"], second["audit"]) == ("", "not audited")
+
+
+def test_a_single_run_speaks_for_a_setting_of_an_audit_by_experiment():
+    values = {"epsilon_bound": (2.0, 9.0), "epsilon_claimed": (1.0, 1.0)}
+    rows = [
+        {"algorithm": "release_audit", "variant": "d_zoa", "run": run, "quantity": quantity,
+         "value": of[run], "epsilon": 1.0, "delta": 1e-3}
+        for quantity, of in values.items() for run in (0, 1)
+    ]  # fmt: skip
+    (found,) = of_experiments(pl.DataFrame(rows))
+    assert (found["algorithm"], found["bound"], found["flagged"]) == ("d_zoa", 2.0, True)
+
+
+def test_repairs_are_compared_at_the_last_iteration_and_the_accountant_s_epsilon():
+    keys = {"experiment": "fig1", "algorithm": "descent", "quantity": "released", "metric": "error"}
+    rows = [
+        {**keys, "variant": variant, "t": t, "run": run, "epsilon": 1.0, "value": value * t + run}
+        for variant, value in (("literal", 1.0), ("repaired", 3.0))
+        for t in (1, 2) for run in (0, 2)
+    ]  # fmt: skip
+    private = [
+        {**setting(variant=variant, accounted=found), "epsilon": 1.0, "verdict": verdict}
+        for variant, found, verdict in (("literal", math.inf, "violated"), ("repaired", 0.9, "holds"))
+    ]  # fmt: skip
+    pair = {"printed": "descent.literal", "repaired": "descent.repaired"}
+    (row,) = compared([pair], pl.DataFrame(rows), pl.DataFrame(private))
+    assert (row["value_printed"], row["value_repaired"]) == (3.0, 7.0)
+    assert (row["epsilon_printed"], row["epsilon_repaired"]) == (math.inf, 0.9)
+
+
+def test_there_is_a_computation_for_all_errata():
+    assert len(COMPUTATIONS) == 35

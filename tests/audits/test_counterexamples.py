@@ -1,0 +1,79 @@
+"""Every erratum has a computation, and what is written down of it is what that computation finds."""
+
+import math
+from pathlib import Path
+
+import pytest
+import yaml
+
+from private_consensus.audits.counterexamples import COMPUTATIONS, compute
+from private_consensus.audits.errata import read_errata
+from private_consensus.cli import main
+from private_consensus.errors import InvalidInput
+
+ERRATA = Path(__file__).parents[2] / "config" / "errata.yaml"
+
+
+@pytest.fixture(scope="module")
+def raw():
+    return yaml.safe_load(ERRATA.read_text())
+
+
+@pytest.fixture(scope="module")
+def errata(raw):
+    return read_errata(raw)
+
+
+@pytest.mark.parametrize("number", COMPUTATIONS)
+def test_the_outcome_is_as_written_down(number, errata):
+    found = compute(number)
+    assert found.outcome == errata[number].outcome
+    assert found.lines
+
+
+# What the numbers have to be, by closed forms: (claimed, found).
+KNOWN = {
+    "E0.1": (1.0, math.inf),
+    "E0.2": (16 / (4 + 2 * math.log(2000)), 1.476),
+    "E1.2": (0.1, 1.0),
+    "E1.3": (1.0, 2.0),
+    "E1.4": (0.845, 1.0),
+    "E2.5": (13.58, 17.25),
+    "E3.1": (9.5, 0.5),
+    "E3.2": (2.0, 1.0),
+    "E3.4": (0.5, 0.5 * (1 - 0.8**16) / 0.2),
+    "E4.0": (10.0, 10.79),
+    "E4.1": (1.0, 1 / 8000),
+    "E4.2": (594.8, 595.8),
+    "E4.4": (5e-4, 1e-3),
+    "E4.6": (0.04, 0.196),
+    "E4.8b": (1.0, 1 / (1 - 0.95**2)),
+    "E4.9b": (0.0, 13 * 0.9),
+}
+
+
+@pytest.mark.parametrize("number", KNOWN)
+def test_the_numbers_are_those_of_closed_forms(number):
+    found = compute(number)
+    assert (found.claimed, found.found) == pytest.approx(KNOWN[number], rel=2e-3)
+
+
+def test_a_broken_guarantee_says_why_what_repairs_it_and_what_that_does(errata):
+    for entry in errata.values():
+        if entry.severity == "breaks":
+            assert entry.why and entry.repair and entry.effect
+
+
+def test_an_item_without_a_computation_and_an_unknown_word_are_refused(raw):
+    entry = raw["E0.1"]
+    with pytest.raises(InvalidInput, match="an entry and a computation for each"):
+        read_errata({**raw, "E9.9": entry})
+    with pytest.raises(InvalidInput, match=r"errata.E0.1.severity"):
+        read_errata({**raw, "E0.1": {**entry, "severity": "terrible"}})
+
+
+def test_the_command_shows_an_example_and_names_what_it_does_not_know(capsys):
+    assert main(["counterexample", "E0.1"]) == 0
+    assert "epsilon: 1 by the text, inf found" in capsys.readouterr().out
+    assert main(["counterexample", "E9.9"]) == 2
+    assert "ID: found 'E9.9'" in capsys.readouterr().err
