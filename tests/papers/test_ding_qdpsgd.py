@@ -1,6 +1,7 @@
 """Paper 004, Q-DPSGD: times, claims' windows, what noise is set, the one-run audit."""
 
 import math
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -139,6 +140,40 @@ def test_no_bound_by_the_round_holds_for_q_dpsgd_2_as_printed(scene):
     sound = load("q_dpsgd_2")(own="broadcast", sigma_rule="accountant")
     sound = sound.calibrate(budget, problem, network, 300)
     assert account(sound.releases(problem, network, 300), DELTA).epsilon <= 1.0
+
+
+def test_a_record_used_once_shifts_all_later_messages_of_q_dpsgd_2(scene):
+    """E4.8b on the algorithm itself: two worlds, one label, no noise, a grid too fine to matter."""
+    problem, network, streams = scene
+    algorithm = load("q_dpsgd_2")(eta=1e-6, grid="open", e0=2.0, T=20.0)
+    draws = algorithm.draws(problem, streams)
+    batches = [set()]  # of agent 0 in run 0
+    for draw, _ in zip(draws, range(20), strict=False):
+        size = algorithm.sizes(0, draw.speeds[0])[0]
+        batches.append(set(draw.rows[0, 0, :size].tolist()))
+    record, first = next(
+        (row, t)
+        for t in range(3, 10)
+        for row in batches[t]
+        if sum(row in batch for batch in batches) == 1
+    )
+    labels = problem.labels.copy()
+    labels[record] = (labels[record] + 1) % 10
+    models = []
+    for world in (problem.labels, labels):
+        course = {}
+
+        def observe(t, active, seen, course=course):
+            if seen:
+                course[t] = seen["internal"][0, 0, 0].copy()
+
+        changed = replace(problem, labels=world)
+        algorithm.run(changed, network, streams, np.array([20]), observe)
+        models.append(course)
+    apart = [np.linalg.norm(models[0][t] - models[1][t]) for t in range(1, 21)]
+    assert max(apart[: first - 1]) == 0
+    # Theorem 15 charges the message of this round alone, and for no other is the record sampled
+    assert min(apart[first - 1 :]) > 0.01 * apart[first - 1] > 0
 
 
 # --- Numbers of a figure --------------------------------------------------------------------------

@@ -264,6 +264,14 @@ def test_theorem_11_is_generous_for_batches_of_constant_size():
             assert account(noise.releases(sigma, rounds), DELTA).epsilon < 0.6 * eps
 
 
+def test_very_short_runs_break_theorem_11_even_with_constant_batches():
+    # 44 rounds of B = 20: what SDM-DSGD does in the time of 100 rounds of Q-DPSGD
+    law, sigma = fixed_batches(20), theorem11_sigma(Budget(1.5, DELTA), 1000, 44)
+    assert least_epsilon(law, 1000, sigma, 44, sizes_known=True) > 1.5
+    sigma = theorem11_sigma(Budget(1.0, DELTA), 1000, 44)
+    assert account(noisy_mean(law, 1000).releases(sigma, 44), DELTA).epsilon < 1
+
+
 def test_an_observer_who_does_not_see_the_sizes_still_breaks_the_shortest_runs():
     law, sigma = deadline_batches(0.4), theorem11_sigma(Budget(1.5, DELTA), 1000, 100)
     assert least_epsilon(law, 1000, sigma, 100, sizes_known=False) > 1.5
