@@ -87,16 +87,17 @@ def test_verdicts(row, entries, refuted, verdict):
     assert verdict_of(row, entries, refuted) == verdict
 
 
-def test_a_row_has_its_errata_and_the_bound_of_the_representative_setting():
+def test_a_row_has_its_errata_and_the_bound_of_its_own_setting():
     audit = {
-        "experiment": "", "algorithm": "descent", "variant": "", "level": "transcript",
-        "copy": "correct", "bound": 0.5, "claimed": 0.8, "flagged": False, "delta": 0.01,
+        "experiment": "", "algorithm": "descent", "variant": "main", "level": "transcript",
+        "copy": "correct", "bound": 0.5, "claimed": 1.0, "flagged": False, "delta": 1e-5,
     }  # fmt: skip
     errata = {"E0.1": erratum(affects=["descent.other"]), "E0.2": erratum(affects=["descent"])}
     rows = pl.DataFrame([setting(), setting(algorithm="another")])
     first, second = judged(rows, errata, [audit, {**audit, "copy": "half noise"}]).to_dicts()
     assert (first["errata"], first["epsilon_empirical"]) == ("E0.2", 0.5)
-    assert "representative" in first["audit"]
+    other = judged(rows, errata, [{**audit, "claimed": 2.0}]).to_dicts()[0]
+    assert other["audit"] == "not audited"  # another setting says nothing of this one
     assert (second["errata"], second["audit"]) == ("", "not audited")
 
 
@@ -108,7 +109,7 @@ def test_a_single_run_speaks_for_a_setting_of_an_audit_by_experiment():
         for quantity, of in values.items() for run in (0, 1)
     ]  # fmt: skip
     (found,) = of_experiments(pl.DataFrame(rows))
-    assert (found["algorithm"], found["bound"], found["flagged"]) == ("d_zoa", 2.0, True)
+    assert (found["algorithm"], found["bound"], found["flagged"]) == ("release_audit", 2.0, True)
 
 
 def test_repairs_are_compared_at_the_last_iteration_and_the_accountant_s_epsilon():

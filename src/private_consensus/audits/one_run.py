@@ -37,14 +37,13 @@ def of_experiments(runs: pl.DataFrame) -> list[dict[str, Any]]:
             row = part.row(0, named=True)
             share = row.get("share")
             copy = "correct" if share in (None, correct) else f"{share:g} of the noise"
-            control = row["variant"] == "gaussian"
             found.append(
                 {
                     "experiment": "",
-                    "algorithm": audit if control else algorithm,
-                    "variant": row["variant"] if control else "",
+                    "algorithm": audit,
+                    "variant": row["variant"],
                     "setting": _setting(row, axes),
-                    "level": level, "copy": copy, "delta": float(row.get("delta") or 0.0),
+                    "level": f"{level} of {algorithm}", "copy": copy, "delta": float(row.get("delta") or 0.0),
                     "claimed": float(numbers[claimed]), "bound": float(numbers[bound]),
                     "ceiling": float("nan"), "runs": 1, "confidence": CONFIDENCE,
                     "flagged": bool(numbers[bound] > numbers[claimed]),

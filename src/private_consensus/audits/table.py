@@ -51,13 +51,13 @@ def judged(
 
 
 def _matching(row: Mapping[str, Any], audits: list[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-    """Audits of this very setting, or of the algorithm's representative one."""
+    """Audits of this very setting; one of a representative setting says nothing of another."""
     return [
         audit
         for audit in audits
-        if audit["algorithm"] == row["algorithm"]
-        and audit["variant"] in ("", row["variant"])
-        and audit["experiment"] in ("", row["experiment"])
+        if (audit["algorithm"], audit["variant"]) == (row["algorithm"], row["variant"])
+        and math.isclose(audit["delta"], row["delta"])
+        and math.isclose(audit["claimed"], row["epsilon_claimed"], rel_tol=1e-6)
     ]
 
 
@@ -67,19 +67,17 @@ def _judgement(row, errata: Mapping[str, Erratum], audits) -> dict[str, Any]:
         for number, entry in errata.items()
         if concerns(entry.affects, row["algorithm"], row["variant"])
     ]
-    own = [audit for audit in audits if audit["variant"]]
-    refuted = any(audit["flagged"] for audit in own)
+    refuted = any(audit["flagged"] for audit in audits)
     verdict = verdict_of(row, [errata[number] for number in numbers], refuted)
     if verdict == "not private" or not audits:
         return {"verdict": verdict, "errata": " ".join(numbers), "epsilon_empirical": None,
                 "audit": NOT_AUDITED}  # fmt: skip
     best = max(audits, key=lambda audit: audit["bound"])
-    where = "this variant" if best["variant"] else "a representative setting"
     return {
         "verdict": verdict,
         "errata": " ".join(numbers),
         "epsilon_empirical": float(best["bound"]),
-        "audit": f"{best['level']}, {where}, delta {best['delta']:g}, claimed {best['claimed']:.3g}",
+        "audit": f"{best['level']}, delta {best['delta']:g}, claimed {best['claimed']:.3g}",
     }
 
 

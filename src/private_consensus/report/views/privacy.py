@@ -48,12 +48,32 @@ def page(results) -> dict[str, Any]:
     paper_of = {name: key for key, paper in papers.items() for name in paper["experiments"]}
     experiments = {k: v for paper in papers.values() for k, v in paper["experiments"].items()}
     return {
-        "algorithms": algorithms(promises(results.privacy, paper_of, papers)),
+        "algorithms": _with_audits(
+            algorithms(promises(results.privacy, paper_of, papers)),
+            results.audit.get("audits", []),
+        ),
         "experiments": of_experiments(results.privacy, experiments),
         "repairs": [repair(row) for row in results.audit.get("repairs", [])],
         "audits": errata.audits(results.audit.get("audits", [])),
         "power": errata.power(results.audit.get("power", [])),
     }
+
+
+def _with_audits(rows: list[dict[str, Any]], audits: Iterable[Row]) -> list[dict[str, Any]]:
+    """Algorithms with the bound of their representative setting where they have one."""
+    own = {
+        words(row["algorithm"]): row
+        for row in audits
+        if row["copy"] == "correct" and row["level"] == "transcript"
+    }
+    for row in rows:
+        if found := own.get(row["algorithm"]):
+            row["empirical"] = number(found["bound"])
+            row["audit"] = (
+                f"of {number(found['claimed'])}, a representative setting at "
+                f"delta {number(found['delta'])}"
+            )
+    return rows
 
 
 def repair(row: Row) -> dict[str, str]:
