@@ -23,6 +23,7 @@ from .schema import (
     Paper,
     Style,
     Table,
+    read_paper,
     read_yaml,
     resolve_delta,
     validate,
@@ -159,7 +160,7 @@ def load(config: Mapping[str, Any], folder: Path) -> Plan:
             lines.append(f"papers: found {key!r}, expected one of {', '.join(known)}")
             continue
         try:
-            papers[key] = validate(Paper, read_yaml(file), where=key)
+            papers[key] = validate(Paper, read_paper(file), where=key)
             lines += list(_inconsistencies(key, papers[key]))
         except ConfigurationError as error:
             lines += error.lines

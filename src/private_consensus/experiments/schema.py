@@ -315,7 +315,7 @@ class PaperInfo(Strict):
 
 
 class Paper(Strict):
-    """One file of ``config/papers``."""
+    """One file of ``config/papers``, or all of its parts."""
 
     paper: PaperInfo
     experiments: dict[Slug, Experiment]
@@ -375,6 +375,27 @@ def read_yaml(path: Path) -> dict[str, Any]:
         raise InvalidInput(str(path.name), "nothing", "a configuration file") from None
     except yaml.YAMLError as error:
         raise InvalidInput(str(path.name), " ".join(str(error).split()), "valid YAML") from None
+
+
+def read_paper(path: Path) -> dict[str, Any]:
+    """A paper's file and its parts: ``parts: [a, b]`` reads ``<key>/a.yaml`` and ``<key>/b.yaml``.
+
+    Raises
+    ------
+    InvalidInput
+        If a part is not there, or says what an earlier part has said.
+    """
+    found = read_yaml(path)
+    if "parts" not in found:
+        return found
+    whole = {"paper": found.get("paper"), "experiments": {}, "figures": {}, "claims": {}}
+    for part in found["parts"]:
+        for section, entries in read_yaml(path.with_suffix("") / f"{part}.yaml").items():
+            known = whole.setdefault(section, {})
+            for name in sorted(set(known) & set(entries)):
+                raise InvalidInput(f"{path.stem}.{section}.{name}", part, "a name used once")
+            known.update(entries)
+    return whole
 
 
 def _line(where: str, error: Mapping[str, Any]) -> str:
