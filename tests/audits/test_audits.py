@@ -121,7 +121,10 @@ def test_repairs_are_compared_at_the_last_iteration_and_the_accountant_s_epsilon
     ]  # fmt: skip
     private = [
         {**setting(variant=variant, accounted=found), "epsilon": 1.0, "verdict": verdict}
-        for variant, found, verdict in (("literal", math.inf, "violated"), ("repaired", 0.9, "holds"))
+        for variant, found, verdict in (
+            ("literal", math.inf, "violated"),
+            ("repaired", 0.9, "holds"),
+        )
     ]  # fmt: skip
     pair = {"printed": "descent.literal", "repaired": "descent.repaired"}
     (row,) = compared([pair], pl.DataFrame(rows), pl.DataFrame(private))

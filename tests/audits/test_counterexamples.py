@@ -1,4 +1,4 @@
-"""Every erratum has a computation, and what is written down of it is what that computation finds."""
+"""Every erratum has a computation; what is written down of it is what that finds."""
 
 import math
 from pathlib import Path

@@ -22,7 +22,6 @@ import polars as pl
 
 from .errata import Erratum, concerns
 
-
 NOT_AUDITED = "not audited"
 SLACK = 1e-9
 

@@ -20,7 +20,8 @@ def shortcut() -> Finding:
         converted = [float(zcdp_epsilon(rho, DELTA, conversion=c)) for c in ("safe", "cks")]
         rows.append((nominal, *converted, float(gaussian_epsilon(math.sqrt(2 * rho), DELTA))))
     lines = [
-        f"nominal {n:g}: {s:.2f} by Lemma 4, {c:.2f} by the sharper conversion, {g:.2f} exactly for "
+        f"nominal {n:g}: {s:.2f} by Lemma 4, {c:.2f} by the sharper conversion, "
+        f"{g:.2f} exactly for "
         "Gaussian noise"
         for n, s, c, g in rows
     ]
@@ -86,8 +87,10 @@ def two_radii(beta: float = 1e-3, curvature: float = 2.0) -> Finding:
         claimed,
         apart,
         bool(np.all(slopes <= beta * (1 + 1e-12))) and apart > claimed,
-        f"m x^2/2 with m = {curvature:g}, tolerance {beta:g}: both {ends[0]:g} and {ends[1]:g} pass,",
-        f"{apart:g} apart; the text has {claimed:g}. rho_2 is {(apart / claimed) ** 2:g} times larger.",
+        f"m x^2/2 with m = {curvature:g}, tolerance {beta:g}: both {ends[0]:g} "
+        f"and {ends[1]:g} pass,",
+        f"{apart:g} apart; the text has {claimed:g}. rho_2 is "
+        f"{(apart / claimed) ** 2:g} times larger.",
     )
 
 
@@ -102,7 +105,8 @@ def two_divisors(share: float = 0.99) -> Finding:
         epsilon_1 + unpaid,
         unpaid > 0 and proof < meant,
         f"Line 6 divides by epsilon_1 where Algorithm 2 has epsilon_3 = {share:g} epsilon_1:",
-        f"{unpaid:g} more than is stated. lam for lam/N in the determinant: log-Jacobian {proof:.2f}",
+        f"{unpaid:g} more than is stated. lam for lam/N in the determinant: "
+        f"log-Jacobian {proof:.2f}",
         f"instead of {meant:.2f} at lam = {ridge:g}, N = {agents}.",
     )
 
@@ -159,7 +163,8 @@ def coin(count: int = 15, bound: float = 2.0, tests: int = 20) -> Finding:
         loss[True] > single.epsilon >= loss[False] and abs(top - 0.5) < 0.01,
         f"c = {count}, C_loss = {bound:g}: a gain of 0.01 over the threshold is sent with "
         f"probability {top:.4f}.",
-        f"{tests} tests answered 'below': loss {loss[True]:.2f} if the threshold is drawn anew each",
+        f"{tests} tests answered 'below': loss {loss[True]:.2f} if the "
+        f"threshold is drawn anew each",
         f"time, {loss[False]:.2f} if once; {single.epsilon:g} is claimed.",
     )
 
@@ -185,5 +190,6 @@ def two_eigenvalues(samples: int = 2000) -> Finding:
         2.8,
         worst,
         worst <= 1 + 1e-9,
-        f"{samples} pairs of Hessians that differ by one record: at most {worst:.3f} ln(1 + kappa).",
+        f"{samples} pairs of Hessians that differ by one record: at most "
+        f"{worst:.3f} ln(1 + kappa).",
     )

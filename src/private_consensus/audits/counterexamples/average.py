@@ -45,7 +45,8 @@ def geometric_sum(q: float = 0.4, p: float = 0.8) -> Finding:
         claimed,
         total,
         np.isclose(total, q / (p - q)) and total < claimed,
-        f"q = {q:g}, p = {p:g}: p/(p-q) = {claimed:g} counts t = 0, which carries no data; the rest "
+        f"q = {q:g}, p = {p:g}: p/(p-q) = {claimed:g} counts t = 0, which "
+        f"carries no data; the rest "
         f"is {total:g}, and {q / p:g} for one measurement.",
     )
 
@@ -62,7 +63,8 @@ def first_steps(gamma: float = 0.8) -> Finding:
         float(first[0]),
         bool(np.isinf(first[0]) and np.isinf(second[0]) and rows < whole),
         "t^-gamma at t = 0 and (t-1)^-gamma at t = 1 are infinite; a shift of 1 is meant.",
-        f"The sum over a matrix, {whole:g}, where its largest row sum, {rows:g}, bounds the change.",
+        f"The sum over a matrix, {whole:g}, where its largest row sum, "
+        f"{rows:g}, bounds the change.",
     )
 
 
@@ -74,5 +76,6 @@ def own_exact_value() -> Finding:
         printed,
         kept,
         kept > 2 * printed,
-        f"Update from the noisy own value, as printed: {printed:g}; from the hidden one: {kept:.3f}.",
+        f"Update from the noisy own value, as printed: {printed:g}; from the "
+        f"hidden one: {kept:.3f}.",
     )

@@ -43,7 +43,8 @@ def exact_last_message() -> Finding:
         math.inf,
         miss["literal"] < 1e-9 < miss["repaired"],
         f"{AGENTS} agents estimate a mean at epsilon 1, delta 1e-6, T = {HORIZON}.",
-        "An eavesdropper computes each agent's mean of records from its messages: z + T (y(T+1)-z).",
+        "An eavesdropper computes each agent's mean of records from its "
+        "messages: z + T (y(T+1)-z).",
         f"Relative error if the last message is x(T): {miss['literal']:.1e};",
         f"if it is x(T) + n(T): {miss['repaired']:.3g}.",
     )

@@ -95,6 +95,7 @@ def extended_gaussian() -> Finding:
         worst,
         worst <= 1 and unique > 1.1 * ordered,
         f"18 pairs of epsilon and delta: at most {worst:.3f} of what is claimed.",
-        f"Quadratic coefficients of one record: norm {ordered:.3f} as d^2 products, {unique:.3f} as "
+        f"Quadratic coefficients of one record: norm {ordered:.3f} as d^2 "
+        f"products, {unique:.3f} as "
         "monomials, so that Delta_2 depends on which is meant.",
     )

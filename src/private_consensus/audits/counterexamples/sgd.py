@@ -59,9 +59,11 @@ def random_batches(epsilon: float = 1.5, rounds: int = 100) -> Finding:
         epsilon,
         least,
         least > epsilon > fixed,
-        f"m = {RECORDS}, T = {rounds}, delta = {DELTA:g}, sigma = {sigma:.3f} by Theorem 11, deadline",
+        f"m = {RECORDS}, T = {rounds}, delta = {DELTA:g}, sigma = {sigma:.3f} "
+        f"by Theorem 11, deadline",
         f"of 0.4, replacement of one record: an attack reaches epsilon {least:.2f}.",
-        f"With batches of 20 records always, the accountant has {fixed:.2f}: the claim holds there.",
+        f"With batches of 20 records always, the accountant has {fixed:.2f}: "
+        f"the claim holds there.",
     )
 
 

@@ -131,7 +131,8 @@ def kept(promised: list[Mapping[str, Any]]) -> dict[str, int]:
     """How many variants deliver the privacy claimed, do not, or claim none."""
     looks = Counter(row["look"] for row in promised)
     return {"variants": len(promised), "held": looks["held"],
-            "broken": looks["not"] + looks["part"], "silent": looks["open"]} if promised else {}  # fmt: skip
+            "broken": looks["not"] + looks["part"],
+            "silent": looks["open"]} if promised else {}  # fmt: skip
 
 
 def of_experiments(
