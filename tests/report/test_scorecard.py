@@ -134,3 +134,18 @@ def test_a_number_that_is_missing_is_not_adjusted(results):
     nothing = dict.fromkeys(("value", "low", "high"), math.nan)
     rows = [{**row, **nothing, "elements": 0} for row in results.claims]
     assert all(math.isnan(row["low_holm"]) for row in scored(replace(results, claims=rows)))
+
+
+@pytest.mark.parametrize(
+    "looks, group",
+    [(["held", "held"], "held"), (["held", "open"], "open"), (["held", "part"], "part"),
+     (["open", "part", "not"], "not")],
+)  # fmt: skip
+def test_an_algorithm_stands_under_the_worst_of_its_resolved_variants(looks, group):
+    rows = [
+        {"algorithm": "a", "paper": "p", "number": "1", "reading": "resolved", "look": look}
+        for look in looks
+    ]
+    found = privacy_in_names(rows)
+    assert [row["name"] for row in found.pop(group)] == ["a"]
+    assert not any(found.values())

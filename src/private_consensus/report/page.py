@@ -190,11 +190,11 @@ def privacy_in_names(promised: list[dict[str, Any]]) -> dict[str, list[dict[str,
     groups: dict[tuple[str, str], list[dict[str, Any]]] = {}
     for row in promised:
         groups.setdefault((row["algorithm"], row["paper"]), []).append(row)
-    found: dict[str, list[dict[str, Any]]] = {"held": [], "not": [], "open": []}
+    found: dict[str, list[dict[str, Any]]] = {look: [] for look in ("held", "not", "part", "open")}
     for (name, paper), rows in groups.items():
         resolved = [row for row in rows if row["reading"] == "resolved"] or rows
         looks = {row["look"] for row in resolved}
-        worst = next(look for look in ("not", "open", "held") if look in looks)
+        worst = next(look for look in privacy.LOOKS.values() if look in looks)
         found[worst].append({
             "name": name, "paper": paper, "number": rows[0]["number"],
             "kept": sum(row["look"] == "held" for row in resolved), "of": len(resolved),
