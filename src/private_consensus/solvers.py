@@ -29,7 +29,6 @@ def minimise(
     hessian: Callable[[np.ndarray], np.ndarray],
     start: np.ndarray,
     *,
-    slope: np.ndarray | None = None,
     descend: Callable[[np.ndarray], np.ndarray] | None = None,
     magnitude: np.ndarray | float = 0.0,
     tolerance: float = TOLERANCE,
@@ -51,8 +50,6 @@ def minimise(
     gradient, hessian : callable
         Of points ``[..., d]``, to ``[..., d]`` and ``[..., d, d]``.
     start : ndarray, shape (..., d)
-    slope : ndarray, shape (..., d), optional
-        The gradient at ``start``, where it is known; at least one step is then made and verified.
     descend : callable, optional
         :math:`g \mapsto P^{-1} g`; none: Newton from the start.
     magnitude : float or ndarray, shape (...)
@@ -64,15 +61,13 @@ def minimise(
         After ``at_most`` steps.
     """
     x = start
-    unverified = slope is not None
-    slope = gradient(start) if slope is None else slope
+    slope = gradient(start)
     size = np.linalg.norm(slope, axis=-1)
     enough = np.maximum(tolerance, ROUNDING * magnitude)
     newton = np.full(size.shape, descend is None)
     steps = _Accelerated(descend)
     for _ in range(at_most):
-        waiting = (size > enough) | unverified
-        unverified = False
+        waiting = size > enough
         if not waiting.any():
             break
         ahead = steps.next(x, slope)

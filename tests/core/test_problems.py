@@ -352,3 +352,23 @@ def test_a_problem_without_a_proximal_solve_says_so(streams, logistic):
     boxed = replace(logistic, box=1.0)
     with pytest.raises(InvalidInput, match=r"problem.box: found 1.0"):
         boxed.proximal(0.0, 1.0, 0.0, np.zeros((AGENTS, boxed.dim)))
+
+
+@pytest.mark.parametrize("partition", logistic_regression.PARTITIONS)
+def test_the_compiled_and_the_plain_proximal_solve_agree(streams, partition):
+    problem = logistic_regression.build(
+        streams,
+        AGENTS,
+        prepared=prepared_rows(),
+        records=100,
+        ridge=0.01,
+        weight="mean",
+        loss_scale=20.0,
+        partition=partition,
+    )
+    given = proximal_inputs(problem)
+    fast, plain = problem.proximal(*given), problem.proximal_plainly(*given)
+    assert np.allclose(fast, plain, rtol=0, atol=1e-10)
+    tolerance = np.array([1e-2, 1e-6])[:, None, None]
+    slope = remaining_slope(problem, problem.proximal(*given, tolerance), *given[:3])
+    assert (slope <= tolerance * (1 + 1e-9)).all() and slope[0].max() > 1e-6

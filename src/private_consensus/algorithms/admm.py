@@ -38,14 +38,12 @@ NOISES = (1e-15, 1e20)
 
 
 class State(NamedTuple):
-    """Messages x, duals a, minimisers (where the next solve starts) and the gradients there, sums
-    of what was heard from neighbours, each [settings, runs, agents, dim]; loss so far [settings,
-    runs, agents]."""
+    """Messages x, duals a, minimisers (where the next solve starts), sums of what was heard from
+    neighbours, each [settings, runs, agents, dim]; loss so far [settings, runs, agents]."""
 
     x: np.ndarray
     dual: np.ndarray
     minimiser: np.ndarray
-    slope: np.ndarray
     heard: np.ndarray
     spent: np.ndarray
 
@@ -126,11 +124,7 @@ class ADMM(Perturbed):
 
     def minimise(self, problem, state, linear, penalty, centre, t: int) -> np.ndarray:
         r""":math:`\hat x_i`."""
-        return problem.proximal(linear, penalty, centre, state.minimiser, state.slope)
-
-    def slope(self, minimiser, linear, penalty, centre) -> np.ndarray:
-        r""":math:`\nabla f_i(\hat x_i)`, by the optimality condition."""
-        return penalty * (centre - minimiser) - linear
+        return problem.proximal(linear, penalty, centre, state.minimiser)
 
     def message(self, problem, state, minimiser, noise, draw) -> tuple[np.ndarray, dict[str, Any]]:
         """What is sent, and what else of the state changes by that."""
@@ -149,7 +143,7 @@ class ADMM(Perturbed):
     def start(self, problem, network, streams, settings):
         x = initial(problem, streams, settings, self.spread)
         zero = np.zeros_like(x)
-        state = State(x, zero, x, problem.gradient(x), zero, zero[..., 0])
+        state = State(x, zero, x, zero, zero[..., 0])
         return state._replace(heard=self.listen(network, x, state))
 
     def draws(self, problem, streams) -> Iterator[Draw]:
@@ -162,12 +156,11 @@ class ADMM(Perturbed):
         centre = self.centre(state, network, draw) + noises.centre
         linear = state.dual + noises.dual
         minimiser = self.minimise(problem, state, linear, penalty, centre, t)
-        slope = self.slope(minimiser, linear, penalty, centre)
         x, changed = self.message(problem, state, minimiser, noises.output, draw)
         heard = self.listen(network, x, state)
         dual = state.dual + self.dual_step * self.disagreement(network, x, heard)
         spent = self.spend(state, problem, network, t)
-        changed |= {"minimiser": minimiser, "slope": slope, "heard": heard, "spent": spent}
+        changed |= {"minimiser": minimiser, "heard": heard, "spent": spent}
         return state._replace(x=x, dual=dual, **changed)
 
     def seen(self, state, problem, t) -> Mapping[str, np.ndarray]:
@@ -289,11 +282,7 @@ class ObjectivePerturbed(ADMM):
             return super().minimise(problem, state, linear, penalty, centre, t)
         total = penalty + column(self.Phi)
         pulled = penalty * centre / total
-        return problem.proximal(linear, total, pulled, state.minimiser, state.slope)
-
-    def slope(self, minimiser, linear, penalty, centre):
-        slope = super().slope(minimiser, linear, penalty, centre)
-        return slope - column(self.Phi) * minimiser if np.any(self.Phi) else slope
+        return problem.proximal(linear, total, pulled, state.minimiser)
 
     def calibrate(self, budget, problem, network, horizon):
         if not budget.private:

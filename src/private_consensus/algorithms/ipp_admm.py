@@ -53,7 +53,6 @@ class State(NamedTuple):
     x: np.ndarray
     dual: np.ndarray
     minimiser: np.ndarray
-    slope: np.ndarray
     heard: np.ndarray
     spent: np.ndarray
     threshold: np.ndarray

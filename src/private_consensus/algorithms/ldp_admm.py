@@ -40,7 +40,6 @@ class State(NamedTuple):
     x: np.ndarray
     dual: np.ndarray
     minimiser: np.ndarray
-    slope: np.ndarray
     heard: np.ndarray
     spent: np.ndarray
     realised: np.ndarray

@@ -37,7 +37,6 @@ class State(NamedTuple):
     x: np.ndarray
     dual: np.ndarray
     minimiser: np.ndarray
-    slope: np.ndarray
     heard: np.ndarray
     spent: np.ndarray
     distance: np.ndarray

@@ -28,7 +28,6 @@ class State(NamedTuple):
     x: np.ndarray
     dual: np.ndarray
     minimiser: np.ndarray
-    slope: np.ndarray
     heard: np.ndarray
     spent: np.ndarray
     recycled: np.ndarray
@@ -77,8 +76,7 @@ class RecycledADMM(ObjectivePerturbed):
     def step(self, state, problem, network, draw, t):
         after = super().step(state, problem, network, draw, t)
         if t % 2 == 0:
-            # No optimality condition tells the gradient; only the next solve starts with it.
-            return after._replace(slope=problem.gradient(after.minimiser))
+            return after
         centre = self.centre(state, network, draw)
         known = self.penalty(network, t) * (centre - after.x) - state.dual
         return after._replace(recycled=known)

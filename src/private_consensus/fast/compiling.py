@@ -26,18 +26,25 @@ except ImportError:  # the plain engines do without
 AVAILABLE = numba is not None
 FASTMATH = {"contract", "reassoc", "nsz", "arcp"}
 """Sums may be reordered; NaN and infinity keep their meaning, so that divergence is seen."""
+STRICT = {"contract", "nsz"}
+"""Every sum in the order in which it is written."""
 
 
-def compiled(function: Callable) -> Callable:
+def compiled(function: Callable, flags: set[str] = FASTMATH) -> Callable:
     """The function as machine code, compiled at its first call and kept for the next process."""
     if not AVAILABLE:
         return function
-    options = {"nogil": True, "fastmath": FASTMATH, "error_model": "numpy"}
+    options = {"nogil": True, "fastmath": flags, "error_model": "numpy"}
     try:
         with _kept_in(folder()):
             return numba.njit(cache=True, **options)(function)
     except (OSError, RuntimeError):  # no folder can be written to
         return numba.njit(**options)(function)
+
+
+def compiled_strictly(function: Callable) -> Callable:
+    """As :func:`compiled`, with sums in the order in which they are written."""
+    return compiled(function, STRICT)
 
 
 @cache

@@ -63,7 +63,6 @@ class Problem(ABC):
         penalty: np.ndarray,
         centre: np.ndarray,
         start: np.ndarray,
-        slope: np.ndarray | None = None,
         tolerance: np.ndarray | float | None = None,
     ) -> np.ndarray:
         r""":math:`\arg\min_x f_i(x) + a_i^T x + \frac{D_i}{2}\|x - c_i\|_2^2` for every agent.
@@ -76,8 +75,6 @@ class Problem(ABC):
             :math:`D > 0`.
         start : ndarray, shape (settings, runs, agents, dim)
             Where an iterative solver begins.
-        slope : ndarray, shape (settings, runs, agents, dim), optional
-            :math:`\nabla f_i(\text{start})`, where it is known.
         tolerance : float or ndarray, broadcastable to (settings, runs, agents), optional
             Gradient norm at which to stop, kept strictly; none: as small as makes sense.
         """

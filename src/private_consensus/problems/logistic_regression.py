@@ -19,8 +19,10 @@ import numpy as np
 from scipy.optimize import minimize
 
 from ..errors import InvalidInput, require
+from ..fast import logistic as fast
+from ..fast.compiling import AVAILABLE, share_out
 from ..randomness import Streams
-from ..solvers import TOLERANCE
+from ..solvers import ROUNDING, TOLERANCE, Unsolved
 from ..solvers import minimise as minimise_batch
 from .base import Problem, consensus_error
 
@@ -150,12 +152,63 @@ class LogisticRegression(Problem):
         gram = np.swapaxes(self._signed, -1, -2) @ self._signed
         return np.linalg.eigh(self.weight / 4 * gram + self.ridge * np.eye(self.dim))
 
-    def proximal(self, linear, penalty, centre, start, slope=None, tolerance=None):
+    def proximal(self, linear, penalty, centre, start, tolerance=None):
         """To a gradient norm of at most 1e-10, verified, or to what rounding allows.
 
         A ``tolerance`` that rounding does not allow is not met silently: ``Unsolved``.
         """
         require(np.isinf(self.box), "problem.box", self.box, "no box for a proximal solve")
+        solve = self._proximal_in_lanes if AVAILABLE else self.proximal_plainly
+        return solve(linear, penalty, centre, start, tolerance)
+
+    def _proximal_in_lanes(self, linear, penalty, centre, start, tolerance):
+        """All settings (and runs, where they share the records) of an agent side by side."""
+        everyone = start.shape[:-1]
+        pull = np.broadcast_to(linear - penalty * centre, start.shape)
+        curvature = np.broadcast_to(self.ridge + np.asarray(penalty)[..., 0], everyone)
+        if tolerance is None:
+            tolerance = np.maximum(TOLERANCE, ROUNDING * np.linalg.norm(pull, axis=-1))
+        tolerance = np.broadcast_to(tolerance, everyone)
+        found = np.empty(start.shape)
+
+        def solve(first, last):
+            for agent in range(first, last):
+                holder = np.unravel_index(agent, self.labels.shape[:-1])
+                here = (..., *holder)
+                dim = self.dim
+                given = (curvature[here].ravel(), pull[(*here, slice(None))].reshape(-1, dim))
+                solution, taken = fast.minimise(
+                    self._rows[agent],
+                    self.weight,
+                    self._lane_bounds[agent],
+                    *given,
+                    start[(*here, slice(None))].reshape(-1, dim),
+                    tolerance[here].ravel(),
+                )
+                if not taken.all():
+                    wanted = f"gradient norm above {tolerance[here].min():.3g}"
+                    raise Unsolved(f"{wanted} after {fast.AT_MOST} steps, agent {holder[-1]}")
+                shape = (*found.shape[: -1 - len(holder)], dim)
+                found[(*here, slice(None))] = solution.reshape(shape)
+
+        share_out(solve, len(self._rows))
+        return found
+
+    @cached_property
+    def _rows(self) -> list[fast.Rows]:
+        return [fast.rows(own) for own in self._of_each_agent(self._signed)]
+
+    @cached_property
+    def _lane_bounds(self) -> list[fast.Bound]:
+        values, vectors = self._bound
+        every = zip(values.reshape(-1, self.dim), self._of_each_agent(vectors), strict=True)
+        return [fast.bound(own - self.ridge, basis) for own, basis in every]
+
+    def _of_each_agent(self, array: np.ndarray) -> np.ndarray:
+        return array.reshape(-1, *array.shape[-2:])
+
+    def proximal_plainly(self, linear, penalty, centre, start, tolerance=None):
+        """The same by array operations, for a machine without a compiler and for comparison."""
         values, vectors = self._bound
         shrink = 1.0 / (values + penalty)
         pull = linear - penalty * centre
@@ -167,7 +220,6 @@ class LogisticRegression(Problem):
             lambda x: self.gradient(x) + penalty * x + pull,
             lambda x: self.hessian(x) + np.asarray(penalty)[..., None] * np.eye(self.dim),
             start,
-            slope=None if slope is None else slope + penalty * start + pull,
             descend=descend,
             magnitude=np.linalg.norm(pull, axis=-1) if tolerance is None else 0.0,
             tolerance=TOLERANCE if tolerance is None else tolerance,

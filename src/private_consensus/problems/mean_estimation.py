@@ -72,7 +72,7 @@ class MeanEstimation(Problem):
     def gradient(self, x: np.ndarray) -> np.ndarray:
         return self.records * (x - self.means)
 
-    def proximal(self, linear, penalty, centre, start, slope=None):
+    def proximal(self, linear, penalty, centre, start):
         """In closed form, then projected: the objective is separable, so that is the minimiser."""
         pull = self.records * self.means - linear + penalty * centre
         return self.project(pull / (self.records + penalty))

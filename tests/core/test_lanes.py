@@ -1,0 +1,129 @@
+"""The compiled solver of logistic subproblems against closed forms, NumPy and its own copies."""
+
+import numpy as np
+import pytest
+from scipy.optimize import minimize
+from scipy.special import expit
+
+from private_consensus.fast import logistic
+from private_consensus.fast.compiling import AVAILABLE
+
+pytestmark = pytest.mark.skipif(not AVAILABLE, reason="no compiler")
+
+RECORDS, DIM, WEIGHT = 333, 9, 5.0
+
+
+@pytest.fixture(scope="module")
+def records():
+    rng = np.random.default_rng(3)
+    dense = rng.normal(size=(RECORDS, DIM)) * (rng.random((RECORDS, DIM)) < 0.4)
+    return dense / np.maximum(1.0, np.linalg.norm(dense, axis=1, keepdims=True))
+
+
+@pytest.fixture(scope="module")
+def bound(records):
+    return logistic.bound(*np.linalg.eigh(WEIGHT / 4 * records.T @ records))
+
+
+def problems(count=21, scale=1.0, seed=4):
+    rng = np.random.default_rng(seed)
+    linear, start = scale * rng.normal(size=(2, count, DIM))
+    return rng.uniform(0.5, 3.0, count), linear, start
+
+
+def gradient(records, x, curvature, linear):
+    return -WEIGHT * expit(-x @ records.T) @ records + curvature[:, None] * x + linear
+
+
+def solve(records, bound, curvature, linear, start, tolerance=1e-10):
+    enough = np.full(len(start), tolerance)
+    return logistic.minimise(
+        logistic.rows(records), WEIGHT, bound, curvature, linear, start, enough
+    )
+
+
+@pytest.mark.parametrize("scale", [0.1, 30.0, 3000.0])
+def test_minimisers_are_stationary_from_near_and_far(records, bound, scale):
+    curvature, linear, start = problems(scale=scale)
+    tolerance = 1e-10 if scale < 1000 else 1e-9
+    x, taken = solve(records, bound, curvature, linear, start, tolerance)
+    assert (taken > 0).all()
+    assert np.linalg.norm(gradient(records, x, curvature, linear), axis=1).max() <= tolerance * 1.1
+
+
+def test_a_minimiser_agrees_with_scipy(records, bound):
+    curvature, linear, start = problems(3)
+    x, _ = solve(records, bound, curvature, linear, start)
+    for i in range(3):
+
+        def value(v, i=i):
+            loss = WEIGHT * np.logaddexp(0, -records @ v).sum()
+            return loss + curvature[i] / 2 * v @ v + linear[i] @ v
+
+        found = minimize(
+            value,
+            np.zeros(DIM),
+            jac=lambda v, i=i: gradient(records, v[None], curvature[i : i + 1], linear[i : i + 1])[
+                0
+            ],
+            options={"gtol": 1e-9},
+        )
+        assert np.allclose(x[i], found.x, atol=1e-7)
+
+
+def test_what_a_lane_computes_depends_on_no_other(records, bound):
+    """Alone, in other company and in another order: the same bytes."""
+    given = problems(scale=30.0)
+    together, taken = solve(records, bound, *given)
+    assert len(set(taken)) > 2  # lanes are left at different times
+    order = np.random.default_rng(0).permutation(len(taken))
+    shuffled, _ = solve(records, bound, *(a[order] for a in given))
+    assert np.array_equal(shuffled, together[order])
+    for i in (0, 7, 20):
+        alone, _ = solve(records, bound, *(a[i : i + 1] for a in given))
+        assert np.array_equal(alone[0], together[i])
+
+
+def test_a_solved_problem_costs_one_gradient_and_stays(records, bound):
+    curvature, linear, start = problems()
+    x, _ = solve(records, bound, curvature, linear, start)
+    again, taken = solve(records, bound, curvature, linear, x, tolerance=2e-10)
+    assert (taken == 1).all() and np.array_equal(again, x)
+
+
+def test_what_cannot_be_solved_is_said_and_spoils_no_other(records, bound):
+    curvature, linear, start = problems()
+    fine, _ = solve(records, bound, curvature, linear, start)
+    broken = start.copy()
+    broken[4, 0] = np.nan
+    x, taken = solve(records, bound, curvature, linear, broken)
+    others = np.arange(len(x)) != 4
+    assert taken[4] == 0 and (taken[others] > 0).all()
+    assert np.array_equal(x[others], fine[others])
+    enough = np.full(len(start), 1e-10)
+    enough[2] = 0.0
+    _, taken = logistic.minimise(
+        logistic.rows(records), WEIGHT, bound, curvature, linear, start, enough
+    )
+    assert taken[2] == 0 and (np.delete(taken, 2) > 0).all()
+
+
+def test_the_share_is_the_logistic_function():
+    margins = np.concatenate(
+        [np.linspace(-40, 40, 8 * 500), [-1e5, 1e5, -699.0, 699.0, 0, 0, 0, 0]]
+    )
+    shares = np.empty_like(margins)
+    logistic._fall(margins, shares)
+    usual = np.abs(margins) < 700
+    assert np.allclose(shares[usual], expit(-margins[usual]), rtol=4e-16, atol=0)
+    assert shares[np.argmin(margins)] == 1.0 and shares[np.argmax(margins)] < 1e-300
+
+
+def test_the_first_matrix_is_exact_where_curvature_is_that_of_the_bound(bound):
+    """Without records the objective is a quadratic, which one step solves."""
+    curvature, linear, start = problems()
+    nothing = np.zeros((4, DIM))
+    flat = logistic.bound(np.zeros(DIM), np.eye(DIM))
+    x, taken = solve(nothing, flat, curvature, linear, start)
+    assert (taken == 2).all()
+    assert np.allclose(x, -linear / curvature[:, None], atol=1e-10)
