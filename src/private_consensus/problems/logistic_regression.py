@@ -30,6 +30,8 @@ CODINGS = ("signed", "zero_one")
 PARTITIONS = ("shared", "per_run")
 SOLVER_ERROR = 1e-9
 LARGEST_EXPONENT = 700.0
+FEW = 20_000
+"""Numbers in an agent's records below which one operation on all agents beats a call an agent."""
 
 
 @dataclass(frozen=True)
@@ -158,10 +160,11 @@ class LogisticRegression(Problem):
         A ``tolerance`` that rounding does not allow is not met silently: ``Unsolved``.
         """
         require(np.isinf(self.box), "problem.box", self.box, "no box for a proximal solve")
-        solve = self._proximal_in_lanes if AVAILABLE else self.proximal_plainly
+        many = self.records * self.dim > FEW
+        solve = self.proximal_in_lanes if many and AVAILABLE else self.proximal_plainly
         return solve(linear, penalty, centre, start, tolerance)
 
-    def _proximal_in_lanes(self, linear, penalty, centre, start, tolerance):
+    def proximal_in_lanes(self, linear, penalty, centre, start, tolerance=None):
         """All settings (and runs, where they share the records) of an agent side by side."""
         everyone = start.shape[:-1]
         pull = np.broadcast_to(linear - penalty * centre, start.shape)
@@ -208,7 +211,7 @@ class LogisticRegression(Problem):
         return array.reshape(-1, *array.shape[-2:])
 
     def proximal_plainly(self, linear, penalty, centre, start, tolerance=None):
-        """The same by array operations, for a machine without a compiler and for comparison."""
+        """The same by array operations on all agents: for small problems, or without a compiler."""
         values, vectors = self._bound
         shrink = 1.0 / (values + penalty)
         pull = linear - penalty * centre

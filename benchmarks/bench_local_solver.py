@@ -1,0 +1,130 @@
+"""Local problems of the dissertation's section 3 in lanes, against solvers that take one each.
+
+    make benchmark
+
+A run: 5 agents of 8,000 records of 104 features with 14 non-zeros, T = 50 iterations. Timed is one
+iteration in the middle of a run, for 8 settings that share the records; a run costs 50 times as
+much. All solvers start at the same points, and all reach the same gradient norm.
+"""
+
+import time
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from scipy.optimize import minimize
+from scipy.special import expit
+
+from private_consensus import networks
+from private_consensus.algorithms.base import stack
+from private_consensus.algorithms.pr_admm import ALGORITHM as PR
+from private_consensus.privacy import Budget
+from private_consensus.problems import logistic_regression
+from private_consensus.randomness import Streams
+
+AGENTS, RECORDS, STEPS, MIDDLE = 5, 8000, 50, 5
+EPSILONS = (0.1, 0.3, 0.5, 1.0, 3.0, 5.0, 7.0, 10.0)
+TOLERANCE = 1e-9
+
+
+def rows(count=41_000, numeric=6, levels=(9, 16, 7, 14, 6, 5, 2, 39)):
+    """Numeric columns and one-hot ones, scaled to norm 1; labels that follow a linear model."""
+    rng = np.random.default_rng(0)
+    blocks = [rng.random((count, numeric))]
+    blocks += [np.eye(k)[rng.integers(0, k, count)] for k in levels]
+    features = np.hstack(blocks)
+    features /= np.linalg.norm(features, axis=1, keepdims=True)
+    score = features @ rng.normal(size=features.shape[1]) * 6 + rng.logistic(size=count)
+    return SimpleNamespace(features=features, labels=np.where(score > 0, 1, -1))
+
+
+@pytest.fixture(scope="module", params=[1.0, 100.0, 1750.0])
+def scene(request):
+    """The arguments of a local solve in iteration ``MIDDLE``, calibrated to eight budgets."""
+    streams = Streams(1, (0,), dict.fromkeys(("data", "graph", "noise", "sampling"), "bench"))
+    problem = logistic_regression.build(
+        streams, AGENTS, prepared=rows(), records=RECORDS, ridge=4e-5, weight="mean",
+        loss_scale=request.param, partition="per_run",
+    )  # fmt: skip
+    network = networks.build(streams, "ring", AGENTS)
+    algorithm = PR(calibration="formula", threshold="none")
+    settings = [
+        algorithm.calibrate(Budget(epsilon, 1e-4), problem, network, STEPS) for epsilon in EPSILONS
+    ]
+    asked = []
+    batch = stack(settings)
+    state = batch.start(problem, network, streams, len(settings))
+    draws = batch.draws(problem, streams)
+    for t in range(1, MIDDLE + 1):
+        draw = next(draws)
+        asked = [state.dual, batch.penalty(network, t), batch.centre(state, network, draw)]
+        asked.append(state.minimiser)
+        state = batch.step(state, problem, network, draw, t)
+    return problem, asked
+
+
+def in_lanes(problem, asked):
+    return problem.proximal_in_lanes(*asked, TOLERANCE)
+
+
+def one_at_a_time(method):
+    def solve(problem, asked):
+        found = np.empty(asked[3].shape)
+        linear, penalty, centre, start = (np.broadcast_to(a, found.shape) for a in asked)
+        for at in np.ndindex(found.shape[:-1]):
+            signed = problem._signed[at[1:]]
+            pull, curvature = linear[at] - penalty[at] * centre[at], penalty[at] + problem.ridge
+
+            def value(x, signed=signed, pull=pull, curvature=curvature):
+                margins = signed @ x
+                slope = -problem.weight * signed.T @ expit(-margins)
+                loss = problem.weight * np.logaddexp(0, -margins).sum()
+                return loss + (curvature / 2 * x + pull) @ x, slope + curvature * x + pull
+
+            def bend(x, p, signed=signed, curvature=curvature):
+                share = expit(-signed @ x)
+                weighted = share * (1 - share) * (signed @ p)
+                return problem.weight * weighted @ signed + curvature * p
+
+            if method == "L-BFGS-B":
+                options = {"gtol": TOLERANCE / 10, "ftol": 0.0, "maxcor": 30, "maxiter": 5000}
+                answer = minimize(value, start[at], jac=True, method=method, options=options)
+            else:
+                options = {"xtol": TOLERANCE / 10, "maxiter": 100}
+                answer = minimize(
+                    value, start[at], jac=True, hessp=bend, method=method, options=options
+                )
+            found[at] = answer.x
+        return found
+
+    solve.__name__ = method
+    return solve
+
+
+WAYS = [in_lanes, one_at_a_time("L-BFGS-B"), one_at_a_time("Newton-CG")]
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_an_iteration_of_eight_settings(benchmark, scene, way):
+    benchmark.pedantic(way, args=scene, rounds=2 if way is in_lanes else 1, warmup_rounds=1)
+    benchmark.extra_info["seconds a run"] = STEPS * benchmark.stats["min"] / len(EPSILONS)
+
+
+def test_lanes_are_many_times_faster_at_equal_accuracy(scene):
+    problem, asked = scene
+    exact = in_lanes(*scene)
+    in_lanes(*scene)
+    took = {}
+    for way in WAYS:
+        begin = time.process_time()
+        found = way(*scene)
+        took[way.__name__] = time.process_time() - begin
+        linear, penalty, centre, _ = asked
+        slope = problem.gradient(found) + linear + penalty * (found - centre)
+        print(
+            f"C = {problem.weight * problem.records:g}, {way.__name__}: "
+            f"{STEPS * took[way.__name__] / len(EPSILONS):.3f} CPU-s a run, largest gradient norm "
+            f"{np.linalg.norm(slope, axis=-1).max():.1g}"
+        )
+        assert np.allclose(found, exact, atol=1e-4)
+    assert took["L-BFGS-B"] > 5 * took["in_lanes"]
