@@ -112,3 +112,9 @@ def test_infinite_values_lie_on_the_upper_end_and_say_so(domain):
     assert points[1]["exact"] is None
     top = domain[1] if domain else 1.2 * 1.1e-2
     assert points[1]["y"] == pytest.approx(top)
+
+
+def test_a_curve_without_any_finite_value_is_drawn_on_the_upper_end():
+    points = values_of(drawn(numbers([float("inf")] * 3)))
+    assert {p["place"] for p in points} == {"above the axis"}
+    assert all(abs(p["y"]) < float("inf") and p["exact"] is None for p in points)

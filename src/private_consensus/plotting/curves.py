@@ -152,7 +152,9 @@ def _on_axis(points: pl.DataFrame, panel) -> tuple[pl.DataFrame, tuple[float, fl
     else:
         positive = points.filter(pl.col("y") > 0)["y"]
         require(len(positive) > 0, "panel.log_y", True, "values > 0 on a logarithmic axis")
-        floor = float(positive.min()) / 2
+        finite = positive.cast(float).filter(positive.cast(float).is_finite())
+        # Where nothing is finite, all points lie on the upper end of an axis of any range.
+        floor = float(finite.min() if len(finite) else 1.0) / 2
     ceiling = panel["y_domain"][1] if panel["y_domain"] else _ceiling(points, floor)
     y = pl.col("y")
     place = pl.when(y < floor).then(pl.lit("below the axis"))
