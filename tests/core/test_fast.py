@@ -1,5 +1,9 @@
 """Compiled loops against plain NumPy: words, normals, differences, inner loops, threads."""
 
+import os
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 from scipy import stats
@@ -239,3 +243,34 @@ def test_machine_code_is_kept_where_one_may_write(monkeypatch, tmp_path):
 def test_number_of_threads_can_be_set(monkeypatch, given, expected):
     monkeypatch.setenv("PRIVATE_CONSENSUS_THREADS", given)
     assert compiling.threads() == expected if expected else compiling.threads() >= 1
+
+
+FRESH = """
+import hashlib
+import os
+import subprocess
+import sys
+
+import numpy as np
+from private_consensus.fast import messages
+rng = np.random.default_rng(0)
+x, mixed, gradient = rng.normal(size=(3, 4, 2500)).astype(np.float32)
+key, mask, scale = np.array([1, 2], np.uint32), np.array([3, 4], np.uint32), np.full(4, 0.7)
+messages.sparsify(x, mixed, gradient, 0.6, 0.013, scale, 0.3, key, mask, 5)
+print(hashlib.sha256(x.tobytes()).hexdigest())
+"""
+
+
+@pytest.mark.skipif(not compiling.AVAILABLE, reason="no compiler")
+def test_code_just_compiled_and_code_that_was_kept_give_the_same_bytes(tmp_path):
+    """They did not while sums could be reordered: the two are optimised apart."""
+    surroundings = os.environ | {"XDG_CACHE_HOME": str(tmp_path)}
+    said = [
+        subprocess.run(
+            [sys.executable, "-c", FRESH], env=surroundings, capture_output=True, text=True
+        )
+        for _ in range(2)
+    ]
+    assert all(run.returncode == 0 for run in said), said[0].stderr
+    assert said[0].stdout == said[1].stdout
+    assert any(tmp_path.rglob("*.nbc"))  # the second did find something kept

@@ -23,7 +23,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..errors import require
-from .compiling import AVAILABLE, compiled
+from .compiling import AVAILABLE, compiled_strictly
 from .normals import fill_normals, normals, threefry, threefry_word
 
 CHUNK = 1024
@@ -90,7 +90,7 @@ def discrete_table(variance: float) -> Table:
 # --- Compiled -------------------------------------------------------------------------------------
 
 
-@compiled
+@compiled_strictly
 def _fill_uniforms(k0, k1, counter, start, count, first, second):
     """Pairs of uniforms in [0, 1) with 24 bits, at places start, start + 1, ..."""
     for j in range(count):
@@ -99,7 +99,7 @@ def _fill_uniforms(k0, k1, counter, start, count, first, second):
         second[j] = np.float32(np.int32(other >> _EIGHT)) * _TO_UNIT
 
 
-@compiled
+@compiled_strictly
 def _round_row(x, u, resolution, inverse, lowest, highest, out):
     cut = _NOTHING
     for j in range(x.size):
@@ -112,7 +112,7 @@ def _round_row(x, u, resolution, inverse, lowest, highest, out):
     return np.int64(cut)
 
 
-@compiled
+@compiled_strictly
 def _quantize(x, resolution, lowest, highest, k0, k1, counter, first, second, out):
     agents, dim = x.shape
     half = (dim + 1) // 2
@@ -133,13 +133,13 @@ def _quantize(x, resolution, lowest, highest, k0, k1, counter, first, second, ou
     return cut
 
 
-@compiled
+@compiled_strictly
 def _descend_row(x, base, mixed, gradient, noise, keep, step, scale):
     for j in range(x.size):
         x[j] = keep * base[j] + mixed[j] - step * (gradient[j] + scale * noise[j])
 
 
-@compiled
+@compiled_strictly
 def _descend(x, base, mixed, gradient, keep, step, scale, k0, k1, counter, zeros, places, one, two):
     agents, dim = x.shape
     half = (dim + 1) // 2
@@ -163,14 +163,14 @@ def _descend(x, base, mixed, gradient, keep, step, scale, k0, k1, counter, zeros
             )  # fmt: skip
 
 
-@compiled
+@compiled_strictly
 def _sparse_row(x, mixed, gradient, noise, u, theta, step, scale, share, inverse):
     for j in range(x.size):
         change = theta * (mixed[j] - x[j] - step * (gradient[j] + scale * noise[j]))
         x[j] += change * inverse if u[j] < share else _NOTHING
 
 
-@compiled
+@compiled_strictly
 def _sparsify(
     x, mixed, gradient, theta, step, scale, share, key, mask, counter, zeros, places,
     one, two, first, second,
@@ -199,18 +199,18 @@ def _sparsify(
             )  # fmt: skip
 
 
-@compiled
+@compiled_strictly
 def _fill_words(k0, k1, counter, start, first, second):
     for j in range(first.size):
         first[j], second[j] = threefry_word(k0, k1, counter, np.uint32(start + j))
 
 
-@compiled
+@compiled_strictly
 def _joined(one, other):
     return np.uint64((np.uint64(one) << _UPPER) | np.uint64(other))
 
 
-@compiled
+@compiled_strictly
 def find(word, further, high, low, guide):
     """Index of the first bound above the 128 bits (word, further)."""
     k = guide[np.int64(word >> _BUCKET)]
@@ -219,7 +219,7 @@ def find(word, further, high, low, guide):
     return k
 
 
-@compiled
+@compiled_strictly
 def _add_discrete(z, resolution, lowest, highest, table_lowest, high, low, guide,
                   k0, k1, counter, first, second):  # fmt: skip
     agents, dim = z.shape
