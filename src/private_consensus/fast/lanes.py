@@ -10,23 +10,26 @@ from __future__ import annotations
 from .compiling import AVAILABLE
 
 LANES = 8
+"""Of float64; of float32 there are twice as many."""
 
 if AVAILABLE:
     from llvmlite import ir
     from numba.core import types
     from numba.extending import intrinsic
 
-    _DOUBLE, _LONG, _WORD = ir.DoubleType(), ir.IntType(64), ir.IntType(32)
-    _VECTOR = ir.VectorType(_DOUBLE, LANES)
+    _DOUBLE, _FLOAT, _LONG, _WORD = ir.DoubleType(), ir.FloatType(), ir.IntType(64), ir.IntType(32)
+    _VECTOR, _SINGLES = ir.VectorType(_DOUBLE, LANES), ir.VectorType(_FLOAT, 2 * LANES)
     _ZERO = ir.Constant(_VECTOR, [0.0] * LANES)
     _FLAGS = ("contract",)
 
     class _Code:
         """What the functions below have in common when they write machine code."""
 
-        def __init__(self, context, builder, signature, arguments):
+        def __init__(self, context, builder, signature, arguments, kind=_VECTOR):
             self.context, self.builder = context, builder
             self.kinds, self.values = signature.args, arguments
+            self.kind = kind
+            self.zero = ir.Constant(kind, [0.0] * kind.count)
 
         def place(self, argument: int, index):
             array = self.context.make_array(self.kinds[argument])
@@ -37,21 +40,38 @@ if AVAILABLE:
             return self.builder.load(self.place(argument, index))
 
         def vector(self, argument: int, index):
-            pointer = _VECTOR.as_pointer()
-            return self.builder.load(
-                self.builder.bitcast(self.place(argument, index), pointer), align=8
-            )
+            pointer = self.kind.as_pointer()
+            place = self.builder.bitcast(self.place(argument, index), pointer)
+            return self.builder.load(place, align=4)
 
         def store(self, value, argument: int, index) -> None:
-            pointer = _VECTOR.as_pointer()
+            pointer = self.kind.as_pointer()
             place = self.builder.bitcast(self.place(argument, index), pointer)
-            self.builder.store(value, place, align=8)
+            self.builder.store(value, place, align=4)
 
         def everywhere(self, number):
-            none = ir.Constant(_VECTOR, ir.Undefined)
+            none = ir.Constant(self.kind, ir.Undefined)
             first = self.builder.insert_element(none, number, ir.Constant(_WORD, 0))
-            same = ir.Constant(ir.VectorType(_WORD, LANES), [0] * LANES)
-            return self.builder.shuffle_vector(first, none, same)
+            return self.picked(first, [0] * self.kind.count)
+
+        def picked(self, vector, places):
+            none = ir.Constant(vector.type, ir.Undefined)
+            places = ir.Constant(ir.VectorType(_WORD, len(places)), places)
+            return self.builder.shuffle_vector(vector, none, places)
+
+        def total(self, vector):
+            """Sum over the lanes, halves upon halves."""
+            count = self.kind.count
+            while count > 1:
+                count //= 2
+                lower = self.picked(vector, list(range(count)))
+                upper = self.picked(vector, list(range(count, 2 * count)))
+                vector = self.builder.fadd(lower, upper)
+            return self.builder.extract_element(vector, ir.Constant(_WORD, 0))
+
+        def row(self, argument: int, begin, stride, k):
+            """Vector k of those that begin ``stride`` apart."""
+            return self.vector(argument, self.builder.add(begin, self.builder.mul(stride, k)))
 
         def fused(self, total, a, b):
             product = self.builder.fmul(a, b, flags=_FLAGS)
@@ -65,7 +85,7 @@ if AVAILABLE:
             zero, one = ir.Constant(_LONG, 0), ir.Constant(_LONG, 1)
             self.builder.cbranch(self.builder.icmp_signed("<", zero, count), loop, after)
             self.builder.position_at_end(loop)
-            k, value = self.builder.phi(_LONG), self.builder.phi(_VECTOR)
+            k, value = self.builder.phi(_LONG), self.builder.phi(self.kind)
             result = body(k, value)
             following, end = self.builder.add(k, one), self.builder.block
             self.builder.cbranch(self.builder.icmp_signed("<", following, count), loop, after)
@@ -73,7 +93,7 @@ if AVAILABLE:
                 phi.add_incoming(begun, before)
                 phi.add_incoming(gone_on, end)
             self.builder.position_at_end(after)
-            last = self.builder.phi(_VECTOR)
+            last = self.builder.phi(self.kind)
             last.add_incoming(first, before)
             last.add_incoming(result, end)
             return last
@@ -166,6 +186,88 @@ if AVAILABLE:
         long = types.int64
         return types.void(out, long, which, a, long, b, long), generate
 
+    # Of float32.
+
+    @intrinsic
+    def add_weighted(typing, out, at, rows, begin, stride, count, weights):
+        """``out[at] += sum_k weights[k] * rows[begin + k * stride]``, for k < count."""
+
+        def generate(context, builder, signature, arguments):
+            code = _Code(context, builder, signature, arguments, _SINGLES)
+            begin, stride, count = arguments[3:6]
+
+            def add(k, total):
+                weight = code.everywhere(code.number(6, k))
+                return code.fused(total, weight, code.row(2, begin, stride, k))
+
+            code.store(code.repeat(count, code.vector(0, arguments[1]), add), 0, arguments[1])
+            return context.get_dummy_value()
+
+        long = types.int64
+        return types.void(out, long, rows, long, long, long, weights), generate
+
+    @intrinsic
+    def inner(typing, a, i, b, j, count):
+        """``sum a[i + k] * b[j + k]`` over ``count`` vectors."""
+
+        def generate(context, builder, signature, arguments):
+            code = _Code(context, builder, signature, arguments, _SINGLES)
+            width = ir.Constant(_LONG, _SINGLES.count)
+
+            def add(k, total):
+                a = code.row(0, arguments[1], width, k)
+                return code.fused(total, a, code.row(2, arguments[3], width, k))
+
+            return code.total(code.repeat(arguments[4], code.zero, add))
+
+        long = types.int64
+        return types.float32(a, long, b, long, long), generate
+
+    @intrinsic
+    def add_changes(typing, out, at, slopes, weight, points, changes, begin, stride, count, shifts):
+        r"""``out[at] += sum_k m slopes[k] + weight (|x + m| - |x|)`` for k < count.
+
+        m is ``changes[begin + k * stride]`` and x is ``points[...] + shifts[k]``, cut at plus and
+        minus \|m|: :math:`|x+m|-|x| = |m| + 2\max\{\min\{sx, 0\}, -|m|\}`, s the sign of m.
+        """
+
+        def generate(context, builder, signature, arguments):
+            code = _Code(context, builder, signature, arguments, _SINGLES)
+            begin, stride, count = arguments[6:9]
+            weight, two = (
+                code.everywhere(arguments[3]),
+                ir.Constant(_SINGLES, [2.0] * _SINGLES.count),
+            )
+            bits = ir.VectorType(_WORD, _SINGLES.count)
+            sign = ir.Constant(bits, [-(2**31)] * _SINGLES.count)
+            rest = ir.Constant(bits, [2**31 - 1] * _SINGLES.count)
+
+            def least(a, b, order):
+                return builder.select(builder.fcmp_ordered(order, a, b), a, b)
+
+            def add(k, total):
+                change = code.row(5, begin, stride, k)
+                shift = code.everywhere(code.number(9, k))
+                point = builder.fadd(code.row(4, begin, stride, k), shift)
+                words = builder.bitcast(change, bits)
+                turned = builder.xor(builder.bitcast(point, bits), builder.and_(words, sign))
+                turned = builder.bitcast(turned, _SINGLES)
+                size = builder.bitcast(builder.and_(words, rest), _SINGLES)
+                least_turned = least(turned, code.zero, "<")
+                cut = least(least_turned, builder.fneg(size), ">")
+                kink = code.fused(size, two, cut)
+                total = code.fused(total, code.everywhere(code.number(2, k)), change)
+                return code.fused(total, weight, kink)
+
+            code.store(code.repeat(count, code.vector(0, arguments[1]), add), 0, arguments[1])
+            return context.get_dummy_value()
+
+        long, single = types.int64, types.float32
+        signature = types.void(out, long, slopes, single, points, changes, long, long, long, shifts)
+        return signature, generate
+
+    # Bits.
+
     @intrinsic
     def double_bits(typing, value):
         """The bits of a float64 as an int64."""
@@ -185,3 +287,4 @@ if AVAILABLE:
         return types.float64(types.int64), generate
 else:
     dot_row = add_row = add_column = add_product = choose = double_bits = bits_double = None
+    add_weighted = inner = add_changes = None

@@ -25,6 +25,7 @@ from __future__ import annotations
 import numpy as np
 
 from .compiling import AVAILABLE, compiled, share_out
+from .lanes import add_changes, add_weighted, inner
 from .normals import fill_normals, normals
 
 LANES = 16
@@ -165,6 +166,8 @@ def _scratch(shape, lanes: int) -> tuple[np.ndarray, ...]:
         _aligned(ahead),  # m' (u n + v m / 2)
         _aligned(lanes),  # the quotient
         _aligned(columns),  # G b + h b + q
+        _aligned(columns),  # b
+        _aligned(columns),  # b/v
         np.zeros((settings, columns)),
     )
 
@@ -172,18 +175,17 @@ def _scratch(shape, lanes: int) -> tuple[np.ndarray, ...]:
 @compiled
 def _solve_runs(
     begin, end, gram, curvature, linear, penalty, step, keys, first, loops, weights, u1, out,
-    later, where, n, m, middle, scales, shared, product, quotient, slope, b,
+    later, where, n, m, middle, scales, shared, product, quotient, slope, single, shift, b,
 ):  # fmt: skip
     settings, agents, dim = out.shape[0], out.shape[2], out.shape[3]
     rows, lanes = n.shape[0], weights.shape[1]
     ahead = AHEAD * lanes
     most = loops.max()
     flat_n, flat_m = n.reshape(rows * ahead), m.reshape(rows * ahead)
-    each_n, each_m = n.reshape(rows, AHEAD, lanes), m.reshape(rows, AHEAD, lanes)
-    each_shared, each_product = shared.reshape(AHEAD, lanes), product.reshape(AHEAD, lanes)
     for run in range(begin, end):
         for agent in range(agents):
             G = gram[run if gram.shape[0] > 1 else 0, agent]
+            flat_G = G.ravel()
             b[:] = 0.0
             for t0 in range(1, most + 1, AHEAD):
                 counter = np.uint32(first + agent * most + t0 - 1)
@@ -192,16 +194,19 @@ def _solve_runs(
                 _share(G, n, m, middle, scales, shared, product, rows, ahead)
                 for t in range(t0, min(t0 + AHEAD, most + 1)):
                     inverse = np.float32((dim * t) * (dim * t)) / u1
-                    now = t - t0
+                    now = (t - t0) * lanes
                     for s in range(settings):
                         if t > loops[s]:
                             continue
                         h = curvature[s, run, agent]
-                        _slopes(G, b[s], linear[s, run, agent], h, slope, rows)
-                        _quotients(each_n, each_m, now, each_shared, each_product, h, slope, b[s],
-                                   penalty[s], inverse, quotient, rows)  # fmt: skip
+                        for i in range(single.size):
+                            single[i] = np.float32(b[s, i])
+                            shift[i] = single[i] * inverse
+                        _slopes(flat_G, single, linear[s, run, agent], h, slope, dim)
+                        _quotients(flat_n, flat_m, now, ahead, shared, product, h, slope,
+                                   penalty[s], shift, quotient, dim)  # fmt: skip
                         a = step[s, run, agent] / np.sqrt(t)
-                        _descend(each_m, now, quotient, weights[s], b[s], a, rows)
+                        _descend(flat_m, now, ahead, quotient, weights[s], b[s], a, dim)
             for s in range(settings):
                 for i in range(dim):
                     out[s, run, agent, i] = b[s, i]
@@ -250,72 +255,27 @@ def _slopes(G, b, q, h, slope, rows):
     """The gradient of the quadratic part at b."""
     columns = slope.size
     for i in range(columns):
-        slope[i] = h * np.float32(b[i]) + q[i]
-    for k in range(0, rows, BLOCK):
-        b0, b1, b2 = np.float32(b[k]), np.float32(b[k + 1]), np.float32(b[k + 2])
-        b3, b4 = np.float32(b[k + 3]), np.float32(b[k + 4])
-        for i in range(columns):
-            slope[i] += (
-                G[k, i] * b0 + G[k + 1, i] * b1 + G[k + 2, i] * b2 + G[k + 3, i] * b3
-                + G[k + 4, i] * b4
-            )  # fmt: skip
+        slope[i] = h * b[i] + q[i]
+    for i in range(0, columns, LANES):
+        add_weighted(slope, i, G, i, columns, rows, b)
 
 
 @compiled
-def _absolute_change(x, change):
-    """|x + change| - |x|, with x cut at plus and minus |change|."""
-    bound = abs(change)
-    x = x if x > -bound else -bound
-    x = x if x < bound else bound
-    return abs(x + change) - abs(x)
+def _quotients(n, m, begin, stride, shared, product, h, slope, penalty, shift, quotient, rows):
+    """Quotient of each direction; n is n u/v and shift is b/v."""
+    for j in range(quotient.size):
+        quotient[j] = shared[begin + j] + h * product[begin + j]
+    for j in range(0, quotient.size, LANES):
+        add_changes(quotient, j, slope, penalty, n, m, begin + j, stride, rows, shift)
 
 
 @compiled
-def _quotients(n, m, now, shared, product, h, slope, b, penalty, inverse, quotient, rows):
-    """Quotient of each direction; n is n u/v and inverse is 1/v."""
-    lanes = quotient.size
-    for j in range(lanes):
-        quotient[j] = shared[now, j] + h * product[now, j]
-    for k in range(0, rows, BLOCK):
-        b0 = np.float32(b[k]) * inverse
-        b1 = np.float32(b[k + 1]) * inverse
-        b2 = np.float32(b[k + 2]) * inverse
-        b3 = np.float32(b[k + 3]) * inverse
-        b4 = np.float32(b[k + 4]) * inverse
-        s0, s1, s2, s3, s4 = slope[k], slope[k + 1], slope[k + 2], slope[k + 3], slope[k + 4]
-        for j in range(lanes):
-            m0, m1, m2 = m[k, now, j], m[k + 1, now, j], m[k + 2, now, j]
-            m3, m4 = m[k + 3, now, j], m[k + 4, now, j]
-            kinks = (
-                _absolute_change(n[k, now, j] + b0, m0)
-                + _absolute_change(n[k + 1, now, j] + b1, m1)
-                + _absolute_change(n[k + 2, now, j] + b2, m2)
-                + _absolute_change(n[k + 3, now, j] + b3, m3)
-                + _absolute_change(n[k + 4, now, j] + b4, m4)
-            )
-            smooth = m0 * s0 + m1 * s1 + m2 * s2 + m3 * s3 + m4 * s4
-            quotient[j] += smooth + penalty * kinks
-
-
-@compiled
-def _descend(m, now, quotient, weights, b, step, rows):
+def _descend(m, begin, stride, quotient, weights, b, step, rows):
     """b minus step times the weighted sum of directions."""
-    lanes = quotient.size
-    for j in range(lanes):
+    for j in range(quotient.size):
         quotient[j] *= weights[j]
-    for k in range(0, rows, BLOCK):
-        g0, g1, g2, g3, g4 = _ZERO, _ZERO, _ZERO, _ZERO, _ZERO
-        for j in range(lanes):
-            g0 += quotient[j] * m[k, now, j]
-            g1 += quotient[j] * m[k + 1, now, j]
-            g2 += quotient[j] * m[k + 2, now, j]
-            g3 += quotient[j] * m[k + 3, now, j]
-            g4 += quotient[j] * m[k + 4, now, j]
-        b[k] -= step * g0
-        b[k + 1] -= step * g1
-        b[k + 2] -= step * g2
-        b[k + 3] -= step * g3
-        b[k + 4] -= step * g4
+    for k in range(rows):
+        b[k] -= step * inner(quotient, 0, m, begin + k * stride, quotient.size // LANES)
 
 
 # --- Plain ----------------------------------------------------------------------------------------
