@@ -25,6 +25,7 @@ iteration; (29) is the paper's total.
 from __future__ import annotations
 
 import warnings
+from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, NamedTuple
@@ -114,13 +115,13 @@ class ConsensusADMM(Iterative):
         centre = (own + heard) / (2.0 * sizes)
         return State(self.primal(problem, network, curvature, dual, centre, draw, t), dual)
 
+    @abstractmethod
     def primal(self, problem, network, curvature, dual, centre, draw, t) -> np.ndarray:
         r"""An answer to :math:`\min f_k + \gamma_k^T\beta + \tfrac h2\|\beta - c_k\|^2`.
 
         Equal to (7) up to a constant, with :math:`h = 2\rho|N_k|` ``curvature`` and :math:`c_k` the
         mean of :math:`\beta_k` and of the neighbourhood, ``centre``.
         """
-        raise NotImplementedError
 
     def seen(self, state, problem, t) -> Mapping[str, np.ndarray]:
         return {"released": state.b}

@@ -13,14 +13,14 @@ Where the printed iteration scheme divides by zero, at t = 0, Theorem 3's sum sa
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
 from ..errors import require
 from .admm import minimiser_change
-from .base import column
+from .base import FOR_CALIBRATION, column
 from .noise import LAWS
 from .p_admm import OutputPerturbation
 
@@ -75,7 +75,7 @@ class PeriodicallyReducedADMM(OutputPerturbation):
     threshold: str = "literal"
     U: float = 0.1
     sensitivity: str = "per_sample"
-    sums: str = "direct"
+    sums: str = field(default="direct", metadata=FOR_CALIBRATION)
     rho_conversion: str | None = "safe"
 
     source: ClassVar[str] = "Paper 004, section 3.3, Theorems 2 and 3"
