@@ -19,6 +19,7 @@ from private_consensus.publishing.reference import small_svg
 
 from .conftest import MADE_UP
 
+AUDITED = {"algorithm": ["one"], "claimed": [1.0], "bound": [0.5]}
 CONFIG = {"seed": 1, "papers": ["first", "second"], "runs": None}
 
 
@@ -28,6 +29,8 @@ def run(results, made):
     found = replace(results, scale="paper")
     pl.DataFrame(found.claims).write_parquet(made / "claims.parquet")
     pl.DataFrame(found.privacy).write_parquet(made / "privacy.parquet")
+    (made / "audit").mkdir(exist_ok=True)
+    pl.DataFrame(AUDITED).write_parquet(made / "audit" / "audits.parquet")
     return found, made
 
 
@@ -44,6 +47,7 @@ def test_a_reference_is_whole_and_says_what_made_it(reference):
     files = {p.relative_to(reference).as_posix() for p in reference.rglob("*") if p.is_file()}
     assert set(manifest["sha256"]) == files - {"manifest.json"}
     assert {"figures/first_fig1.svg", "figures/first_fig1.png", "scorecard.md"} <= files
+    assert pl.read_csv(reference / "audit" / "audits.csv").to_dict(as_series=False) == AUDITED
     assert manifest["data"][0]["checksum"] == "ab" * 32
     assert "marginals" not in manifest["data"][0]
     assert manifest["missing papers"] == []
@@ -183,3 +187,13 @@ def test_a_small_svg_moves_no_mark_by_more_than_a_twentieth_of_a_pixel():
         '<path aria-label="a" d="M1.2345,-9.876" opacity="0.25" transform="translate(3.14159,2)"/>'
     )
     assert small_svg(svg) == '<path d="M1.2,-9.9" opacity="0.25" transform="translate(3.1,2)"/>'
+
+
+def test_an_audit_that_names_records_is_refused(run, tmp_path):
+    results, made = run
+    leaky = pl.DataFrame(AUDITED).with_columns(record=pl.lit(7))
+    leaky.write_parquet(made / "audit" / "audits.parquet")
+    folder = tmp_path / "new"
+    with pytest.raises(InvalidInput, match="audit/audits"):
+        publish(results, made=made, folder=folder, config=CONFIG, known=CONFIG["papers"])
+    assert not folder.exists()

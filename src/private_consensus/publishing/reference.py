@@ -20,7 +20,7 @@ from ..report.views.scorecard import files as scorecard_files
 from .aggregates import require_aggregates
 from .manifest import manifest
 
-BIGGEST = 15_000_000
+BIGGEST = 25_000_000
 WIDTH = 640.0
 """Pixels across a published PNG: readable in a gallery; the SVG beside it is sharp."""
 PLACES = re.compile(r' (?:d|transform)="[^"]*"')
@@ -65,6 +65,9 @@ def publish(
     frames = {
         name: pl.read_parquet(made / "data" / f"{name}.parquet")
         for name in [*results.facts, *results.tables]
+    }
+    frames |= {
+        f"audit/{path.stem}": pl.read_parquet(path) for path in (made / "audit").glob("*.parquet")
     }
     for name, frame in frames.items():
         require_aggregates(name, frame)
@@ -127,7 +130,8 @@ def _write(results: Results, made: Path, folder: Path) -> None:
             _copy(made / "tables" / f"{name}.{kind}", folder / "tables" / f"{name}.{kind}")
     for name in [*results.facts, *results.tables]:
         _copy(made / "data" / f"{name}.parquet", folder / "data" / f"{name}.parquet")
-    for name in ("claims", "privacy"):
+    audited = sorted(f"audit/{path.stem}" for path in (made / "audit").glob("*.parquet"))
+    for name in ("claims", "privacy", *audited):
         _copy(made / f"{name}.parquet", folder / f"{name}.parquet")
         write_text(folder / f"{name}.csv", pl.read_parquet(made / f"{name}.parquet").write_csv())
     for name, text in scorecard_files(scored(results)).items():
