@@ -3,12 +3,13 @@
 import json
 from itertools import pairwise
 
+import altair as alt
 import polars as pl
 import pytest
 
 from private_consensus import plotting
 from private_consensus.errors import InvalidInput
-from private_consensus.plotting.curves import MOST_POINTS
+from private_consensus.plotting.curves import MOST_POINTS, arranged
 from private_consensus.plotting.theme import ALARM, save
 
 STYLES = {
@@ -118,3 +119,14 @@ def test_a_curve_without_any_finite_value_is_drawn_on_the_upper_end():
     points = values_of(drawn(numbers([float("inf")] * 3)))
     assert {p["place"] for p in points} == {"above the axis"}
     assert all(abs(p["y"]) < float("inf") and p["exact"] is None for p in points)
+
+
+@pytest.mark.parametrize(
+    ("columns", "rows"), [(None, [5]), (1, [1] * 5), (2, [2, 2, 1]), (5, [5]), (9, [5])]
+)
+def test_panels_stand_in_rows_of_so_many_columns(columns, rows):
+    panels = [alt.layer(alt.Chart(pl.DataFrame({"x": [1]})).mark_point()) for _ in range(5)]
+    chart = arranged(panels, columns).to_dict()
+    stacked = chart.get("vconcat", [chart])
+    assert [len(row["hconcat"]) for row in stacked] == rows
+    assert all(row["resolve"]["scale"]["color"] == "independent" for row in stacked)

@@ -1,12 +1,19 @@
 """Parameters found on runs of their own; medians; runs that left the finite numbers."""
 
+import shutil
+from pathlib import Path
+
 import numpy as np
 import polars as pl
 import pytest
 
 from private_consensus.errors import InvalidInput
+from private_consensus.experiments import plan as planning
 from private_consensus.experiments.cells import with_tuned
 from private_consensus.experiments.numbers import QUARTILES, curve_points
+from private_consensus.experiments.schema import ConfigurationError, read_yaml
+
+CONFIG = Path(__file__).parents[2] / "config"
 
 TUNED = {"experiment": "grid", "run": "v", "quantity": "released", "metric": "error",
          "criterion": "last", "over": {"rho": "algorithm.rho"}}  # fmt: skip
@@ -73,3 +80,77 @@ def test_runs_without_a_finite_value_are_counted_and_make_the_mean_infinite():
     assert mean["y"] == mean["low"] == mean["high"] == np.inf
     assert median["y"] == 3.0
     assert mean["diverged"] == median["diverged"] == 1
+
+
+GRATTON = ("papers", "gratton.yaml")
+
+
+@pytest.fixture
+def configuration(tmp_path):
+    """A folder of configuration whose paper 002 a test may change."""
+    folder = tmp_path / "config"
+    shutil.copytree(CONFIG, folder)
+    settings = {**read_yaml(folder / "config.yaml"), "papers": ["gratton"]}
+
+    def load(old: str = "", new: str = ""):
+        path = folder.joinpath(*GRATTON)
+        text = path.read_text()
+        assert old in text
+        path.write_text(text.replace(old, new, 1))
+        return planning.load(settings, folder)
+
+    return load
+
+
+def test_a_tuned_cell_waits_for_its_grid_and_no_other_does(configuration):
+    plan = configuration()
+    assert plan.tunings("gratton_fig2", "dp_admm") == [("gratton_tuning", "dp_admm")]
+    assert plan.tunings("gratton_fig2", "d_zoa") == []
+    assert plan.tunings("gratton_tuning", "dp_admm") == []
+    tuned = [s for s in plan.cell("gratton_fig2", "dp_admm")["settings"] if "tuned" in s]
+    assert tuned and {s["tuned"]["experiment"] for s in tuned} == {"gratton_tuning"}
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        (
+            "experiment: gratton_tuning\n",
+            "experiment: no_tuning\n",
+            "found 'no_tuning'",
+        ),
+        ("            run: resolved\n", "            run: best\n", "found 'best'"),
+        ("over: {rho: ", "over: {rhu: ", r"tuned.over.*found 'rhu'"),
+        ("criterion: last\n", "criterion: least\n", "criterion: .*found 'least'"),
+    ],
+)
+def test_tuning_by_what_does_not_exist_is_refused_before_anything_runs(
+    configuration, old, new, message
+):
+    with pytest.raises(ConfigurationError, match=message):
+        configuration(old, new)
+
+
+def test_what_is_tuned_on_is_not_what_is_shown(configuration):
+    """The grid has runs, data and noise of its own."""
+    plan = configuration()
+    shown, grids = (plan.cell(name, "dp_admm") for name in ("gratton_fig2", "gratton_tuning"))
+    assert shown["groups"]["data"] != grids["groups"]["data"]
+    assert shown["groups"]["noise"] != grids["groups"]["noise"]
+
+
+def test_the_best_point_is_what_runs(configuration):
+    """rho = 2 where the grid says so, whatever the configuration's own rho is."""
+    plan = configuration()
+    cell = plan.cell("gratton_fig2", "dp_admm")
+    setting = next(s for s in cell["settings"] if "tuned" in s)
+    over = setting["tuned"]["over"]
+    rows = [
+        {"experiment": "gratton_tuning", "variant": setting["tuned"]["run"], "t": 1, "run": 0,
+         "quantity": setting["tuned"]["quantity"], "metric": setting["tuned"]["metric"],
+         **setting["columns"], "rho": rho, "eta_0": eta, "value": abs(rho - 2) + abs(eta - 0.5)}
+        for rho in (1.0, 2.0, 3.0) for eta in (0.25, 0.5)
+    ]  # fmt: skip
+    found = with_tuned(setting, pl.DataFrame(rows))
+    assert over == {"rho": "algorithm.rho", "eta_0": "algorithm.eta_0"}
+    assert (found["algorithm"]["rho"], found["algorithm"]["eta_0"]) == (2.0, 0.5)
