@@ -25,7 +25,11 @@ def tab(tmp_path_factory):
 @pytest.fixture
 def site(results, made, tmp_path):
     write_site(results, made, tmp_path / "report")
-    return tmp_path / "report" / "index.html"
+    return tmp_path / "report" / "papers" / "first.html"
+
+
+def front(site):
+    return site.parents[1] / "index.html"
 
 
 def see_all_charts(tab) -> int:
@@ -42,15 +46,15 @@ def see_all_charts(tab) -> int:
 def test_page_in_a_window(tab, site, tmp_path, width, height, scheme):
     tab.look(width, height, scheme)
     tab.open(site)
-    assert see_all_charts(tab) == 4
+    assert see_all_charts(tab) == 2
     tab.picture(tmp_path / f"report_{width}_{scheme}.png")
     assert (
         tab.value("[...document.querySelectorAll('.chart')].map(c => c.dataset.state)")
-        == ["stacked" if width < 600 else "live"] * 4
+        == ["stacked" if width < 600 else "live"] * 2
     )
     marks = tab.value("""[...document.querySelectorAll('.chart')].map(
         chart => chart.querySelectorAll('.live svg .mark-line path').length)""")
-    assert marks == [4] * 4
+    assert marks == [4] * 2
     assert tab.value("document.documentElement.scrollWidth") <= width
     assert tab.complaints() == []
     assert all(url.startswith(("file:", "data:")) for url in tab.requested())
@@ -67,15 +71,15 @@ def test_charts_wait_until_they_come_into_view(tab, site):
     tab.open(site)
     last = "[...document.querySelectorAll('.chart')].at(-1)"
     assert tab.value(f"{last}.dataset.state ?? null") is None
-    assert not [url for url in tab.requested() if url.endswith("second_fig2.js")]
+    assert not [url for url in tab.requested() if url.endswith("first_fig2.js")]
     tab.value(f"{last}.scrollIntoView({{behavior: 'instant'}})")
     tab.until(f"{last}.dataset.state === 'live'")
-    assert [url for url in tab.requested() if url.endswith("second_fig2.js")]
+    assert [url for url in tab.requested() if url.endswith("first_fig2.js")]
 
 
 def test_claims_can_be_filtered(tab, site):
     tab.look(1280, 900, "light")
-    tab.open(site)
+    tab.open(front(site))
     shown = "[...document.querySelectorAll('.scorecard tbody tr')].filter(r => !r.hidden).length"
     choose = """(name, value) => {
         const field = document.getElementById('filters').elements[name];
@@ -100,9 +104,10 @@ def test_without_scripts_every_figure_is_a_picture(tab, site):
     tab.look(1280, 900, "light")
     tab("Emulation.setScriptExecutionDisabled", value=True)
     try:
-        tab.open(site)
+        tab.open(front(site))
         assert tab.value("document.getElementById('filters').hidden")
-        for i in range(4):
+        tab.open(site)
+        for i in range(2):
             picture = f"document.querySelectorAll('.chart img')[{i}]"
             tab.value(f"{picture}.scrollIntoView({{behavior: 'instant'}})")
             tab.until(f"{picture}.complete && {picture}.naturalWidth > 0")
@@ -111,7 +116,7 @@ def test_without_scripts_every_figure_is_a_picture(tab, site):
 
 
 def test_a_figure_that_cannot_be_drawn_stays_a_picture(tab, site):
-    (site.parent / "figures" / "first_fig1.js").unlink()
+    (site.parents[1] / "figures" / "first_fig1.js").unlink()
     tab.look(1280, 900, "light")
     tab.open(site)
     see_all_charts(tab)
@@ -148,3 +153,26 @@ def test_a_click_in_the_legend_singles_out_a_curve(tab, site):
     tab.until(f"{faded} > 0")
     tab.click(f"{chart}.querySelector('.hint button')")
     tab.until(f"{faded} === 0")
+
+
+def test_the_search_leads_from_any_page_to_any_other(tab, site):
+    tab.look(1280, 900, "light")
+    type_in = """words => {
+        const field = document.getElementById('search').elements.for;
+        field.value = words;
+        field.dispatchEvent(new Event('input', {bubbles: true}));
+    }"""
+    for page in (site, front(site)):
+        tab.open(page)
+        tab.value(f"({type_in})('second c02')")
+        tab.until("document.querySelector('#hits a')")
+        assert tab.value("document.querySelector('#hits a').href").endswith(
+            "papers/second.html#second_c02"
+        )
+
+
+def test_an_old_link_to_a_claim_on_the_front_page_goes_on_to_its_paper(tab, site):
+    tab.look(1280, 900, "light")
+    tab.open(front(site))
+    tab.value("location.hash = '#second_c02'; location.reload()")
+    tab.until("location.href.endsWith('papers/second.html#second_c02')")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import posixpath
 import re
 from dataclasses import replace
 from itertools import pairwise
@@ -10,6 +11,7 @@ import polars as pl
 import pytest
 
 from private_consensus.report import page
+from private_consensus.report.page import pages
 from private_consensus.report.views import privacy, verdicts
 
 from .conftest import MADE_UP, card, claim, image_card, paper, privacy_row, results_of
@@ -49,9 +51,9 @@ def test_a_table_is_shown_with_its_claims():
         "source": MADE_UP,
     }  # fmt: skip
     rows = [claim("first", 0, "held", figure="first_table1")]
-    text = page(
+    text = pages(
         results_of({"first": found}, claims=rows, tables={"first_table1": pl.DataFrame([row])})
-    )
+    )["papers/first.html"]
     tree = Tree(text)
     assert "first_table1" in tree.all("id")
     for part in ("0.200 ± 0.100", "0.250 ± 0.030", "+1.2", "0.125", "descent &lt;b&gt;", "Claim 1"):
@@ -84,60 +86,74 @@ def test_what_a_configuration_says_is_text_and_never_markup(results):
     found["figures"]["first_fig1"]["caption"] = evil
     found["figures"]["first_fig1"]["panels"][0]["x_title"] = f'"{evil}'
     facts = {name: {**fact, "source": evil} for name, fact in results.facts.items()}
-    text = page(results_of({"first": found}, facts=facts, commit=evil, cards=[]))
-    tree = Tree(text)
-    assert evil not in text
-    assert evil in tree.text
-    assert [found for tag, found in tree.elements if tag == "script" and "src" not in found] == []
+    spoilt = results_of({"first": found}, facts=facts, commit=evil, cards=[])
+    for text in (page(spoilt), pages(spoilt)["papers/first.html"]):
+        tree = Tree(text)
+        assert evil not in text
+        assert evil in tree.text
+        assert [at for tag, at in tree.elements if tag == "script" and "src" not in at] == []
 
 
 def test_a_surrogate_is_called_one_wherever_it_shows(results):
     facts = {**results.facts, "first_fig1": {**results.facts["first_fig1"], "source": MADE_UP}}
     claims = [{**results.claims[0], "source": MADE_UP}, *results.claims[1:]]
-    text = page(replace(results, facts=facts, claims=claims, cards=[card("surrogate")]))
+    spoilt = replace(results, facts=facts, claims=claims, cards=[card("surrogate")])
+    others = pages(spoilt)
+    text = others["papers/first.html"]
     article = re.search(r'<article class="figure" id="first_fig1".*?</article>', text, re.S)[0]
     assert "SURROGATE DATA" in article.partition("first_c01")[0]
     assert "SURROGATE DATA" in article.partition("first_c01")[2]
     other = re.search(r'<article class="figure" id="first_fig2".*?</article>', text, re.S)[0]
     assert "SURROGATE" not in other
+    text = page(spoilt)
     front = text[text.index('class="front"') : text.index('id="scorecard"')]
     assert "SURROGATE DATA" in front
-    data = text[text.index('id="data"') :]
-    assert "SURROGATE DATA" in data
+    assert "SURROGATE DATA" in others["data.html"]
     row = re.search(r'<tr role="row" data-paper="first".*?</tr>', text, re.S)[0]
     assert "surrogate data" in row
 
 
 def test_real_data_are_not_called_a_surrogate(results):
-    assert "surrogate" not in page(results).lower()
+    assert not [text for text in (page(results), *pages(results).values())
+                if "SURROGATE" in text or "surrogate data" in text]  # fmt: skip
 
 
 def test_nothing_is_fetched_from_elsewhere(results):
-    tree = Tree(page(results))
+    made = [page(results), *pages(results).values()]
     fetched = [
         value
-        for tag, found in tree.elements
+        for tag, found in (element for text in made for element in Tree(text).elements)
         for name, value in found.items()
         if name in ("src", "href", "srcset", "data", "poster", "action") and tag != "a"
     ]
     assert fetched
     assert not [value for value in fetched if re.match(r"(?i)\s*(https?:|//|ftp:)", value or "")]
-    assert "@import" not in page(results)
+    assert not any("@import" in text for text in made)
 
 
 def test_every_inner_link_has_a_target_and_every_name_is_used_once(results):
-    tree = Tree(page(results))
-    names = tree.all("id")
-    assert len(names) == len(set(names))
-    inner = {link[1:] for link in tree.attributes("a", "href") if link.startswith("#")}
-    assert inner <= set(names)
-    assert set(tree.attributes("use", "href")) <= {f"#{name}" for name in names}
-    for reference in tree.all("aria-labelledby"):
-        assert reference in names
+    trees = {"index.html": Tree(page(results))}
+    trees |= {name: Tree(text) for name, text in pages(results).items()}
+    names = {page: tree.all("id") for page, tree in trees.items()}
+    for where, tree in trees.items():
+        assert len(names[where]) == len(set(names[where]))
+        for link in tree.attributes("a", "href"):
+            path, _, name = link.partition("#")
+            target = posixpath.normpath(posixpath.join(posixpath.dirname(where), path or "."))
+            target = target if path else where
+            if name and target in names:
+                assert name in names[target], (where, link)
+        assert set(tree.attributes("use", "href")) <= {f"#{name}" for name in names[where]}
+        assert set(tree.all("aria-labelledby")) <= set(names[where])
 
 
 def test_every_picture_has_words(results):
-    words = Tree(page(results)).attributes("img", "alt")
+    shown = pages(results)
+    words = [
+        alt
+        for key in results.papers
+        for alt in Tree(shown[f"papers/{key}.html"]).attributes("img", "alt")
+    ]
     assert len(words) == 4
     assert all("error against epsilon" in text for text in words)
     assert "descent, as released" in words[0]
@@ -145,7 +161,7 @@ def test_every_picture_has_words(results):
 
 
 def test_a_card_shows_the_mean_picture_of_each_class(results):
-    tree = Tree(page(replace(results, cards=[card(), image_card()])))
+    tree = Tree(pages(replace(results, cards=[card(), image_card()]))["data.html"])
     shown = [found for tag, found in tree.elements if tag == "img" and "src" in found]
     shown = [found for found in shown if found["src"].startswith("data:image/png;base64,")]
     assert [found["alt"] for found in shown] == ["Mean of the class 0", "Mean of the class cat"]
@@ -165,17 +181,20 @@ def test_faults_survived_are_told_with_their_tests(results):
 
 
 def test_headings_skip_no_level(results):
-    levels = [int(tag[1]) for tag, _ in Tree(page(results)).elements if re.fullmatch("h[1-6]", tag)]
-    assert levels[0] == 1
-    assert levels.count(1) == 1
-    assert all(after - before <= 1 for before, after in pairwise(levels))
+    others = {key: text for key, text in pages(results).items() if key.startswith("papers/")}
+    for text in (page(results), *others.values()):
+        levels = [int(tag[1]) for tag, _ in Tree(text).elements if re.fullmatch("h[1-6]", tag)]
+        assert levels[0] == 1
+        assert levels.count(1) == 1
+        assert all(after - before <= 1 for before, after in pairwise(levels))
 
 
 def test_commands_name_figure_and_scale(results):
-    text = page(results)
+    assert "snakemake --cores 2 first_fig1 --configfile config/smoke.yaml" in page(results)
+    text = pages(results)["papers/first.html"]
     assert "snakemake --cores 2 first_fig1 --configfile config/smoke.yaml" in text
     assert "Reduced at smoke scale" in text
-    text = page(replace(results, scale="paper"))
+    text = pages(replace(results, scale="paper"))["papers/first.html"]
     assert "snakemake --cores 2 first_fig1<" in text
     assert "configfile" not in text
     assert "Reduced at" not in text
@@ -215,16 +234,18 @@ def test_the_worst_setting_speaks_for_a_variant():
 
 def test_what_is_not_proven_says_so():
     rows = [privacy_row("first", "v", 1.0, 0.5, proven=False)]
-    text = page(results_of({"first": paper("first", "000")}, privacy=rows))
+    text = pages(results_of({"first": paper("first", "000")}, privacy=rows))["papers/first.html"]
     assert "not proven" in text
 
 
 @pytest.mark.parametrize("figures", [12])
 def test_five_papers_and_sixty_figures_fit(figures):
     papers = {f"paper{i}": paper(f"paper{i}", f"00{i}", figures) for i in range(5)}
-    text = page(results_of(papers))
-    assert text.count('<article class="figure"') == 60
-    assert len(text.encode()) < 600_000
+    found = results_of(papers)
+    others = pages(found)
+    texts = [others[f"papers/{key}.html"] for key in papers]
+    assert [text.count('<article class="figure"') for text in texts] == [figures] * 5
+    assert max(len(text.encode()) for text in (page(found), *texts)) < 200_000
 
 
 def test_figures_of_no_paper_stand_under_their_own_title(results):
@@ -234,12 +255,12 @@ def test_figures_of_no_paper_stand_under_their_own_title(results):
     found |= {"experiments": {}, "claims": {}}
     found["figures"]["data_fig1"] |= {"panels": [deal], "added": True}
     papers = {"first": results.papers["first"], "data": found}
-    text = page(results_of(papers, claims=results.claims[:1], privacy=results.privacy[:1]))
-    tree = Tree(text)
-    assert "paper-data" in tree.all("id")
-    assert '<a href="#paper-data">What agents hold</a>' in text
-    assert "Paper <" not in text and "Paper :" not in text
-    assert '<option value="data">' not in text
+    mixed = results_of(papers, claims=results.claims[:1], privacy=results.privacy[:1])
+    front, text = page(mixed), pages(mixed)["papers/data.html"]
+    assert "paper-data" in Tree(text).all("id")
+    assert '<a href="papers/data.html">What agents hold</a>' in front
+    assert not [part for part in ("Paper <", "Paper :") if part in front + text]
+    assert '<option value="data">' not in front
     article = re.search(r'<article class="figure" id="data_fig1".*?</article>', text, re.S)[0]
     assert "records that each agent holds" in article
     assert "not a figure of a paper" in article

@@ -128,6 +128,7 @@ rule write_report:
             "results/{{scale}}/report/docs/{name}.html",
             name=[Path(file).stem for file in DOCUMENTS],
         ),
+        papers=expand("results/{{scale}}/report/papers/{paper}.html", paper=PLAN.papers),
         assets=expand("results/{{scale}}/report/assets/{file}", file=pages.ASSETS),
         figures=expand(
             "results/{{scale}}/report/figures/{figure}.{kind}",

@@ -1,4 +1,4 @@
-"""From results to the HTML of the page."""
+"""From results to the HTML of the pages."""
 
 from __future__ import annotations
 
@@ -13,21 +13,27 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from .commands import command
 from .formats import words
 from .reading import Results
-from .views import algorithms, data, documents, figures, privacy, run, scorecard, tables, verdicts
+from .views import algorithms, documents, figures, privacy, run, scorecard, tables, verdicts
 
-EXTRA = {"privacy": "Privacy audit", "errata": "Errata of the papers"}
+EXTRA = {"privacy": "Privacy audit", "errata": "Errata of the papers", "data": "Data"}
 """Pages of the first level that the report has as soon as somebody provides them."""
 
 
 def page(results: Results) -> str:
-    """The HTML of the whole report."""
-    return environment().get_template("index.html.j2").render(context(results))
+    """The HTML of the front page: counts, scorecard, promises, this run."""
+    shown = {**navigation(results), "root": "", "home": "", **context(results)}
+    return environment().get_template("index.html.j2").render(shown)
 
 
 def pages(results: Results) -> dict[str, str]:
-    """The other pages of the report: one an algorithm, one a document."""
+    """The other pages of the report: one a paper, an algorithm, a document."""
     shared = {"scale": results.scale, "root": "../"}
+    around = {**shared, "home": "../index.html", **navigation(results)}
     made = {
+        f"papers/{key}.html": _other("paper_page", around, paper=paper_view(key, results))
+        for key in results.papers
+    }
+    made |= {
         f"algorithms/{view['name']}.html": _other("algorithm", shared, algorithm=view)
         for view in algorithms.pages(algorithms_used(results))
     }
@@ -49,6 +55,40 @@ def pages(results: Results) -> dict[str, str]:
         for name, text in results.documents.items()
     }
     return made
+
+
+def navigation(results: Results) -> dict[str, Any]:
+    """What the contents name, the same on every page that has them."""
+    return {
+        "contents": [paper_view(key, results) for key in results.papers],
+        "algorithms": algorithms_used(results),
+        "documents": documents.titles(results.documents),
+        "extra": extra_pages(),
+        "faults": results.faults,
+    }
+
+
+def findable(results: Results) -> list[dict[str, str]]:
+    """What the search finds: its address from the front page, its words, and its name."""
+    rows = []
+    for paper in navigation(results)["contents"]:
+        page = f"papers/{paper['key']}.html"
+        rows.append({"href": page, "text": paper["title"], "more": paper["key"]})
+        for shown in (*paper["figures"], *paper["tables"]):
+            rows.append(_found(page, shown["name"], shown["title"]))
+            rows += [_found(page, claim["id"], claim["claim"]) for claim in shown["claims"]]
+    rows += [
+        {"href": f"algorithms/{name}.html", "text": words(name), "more": name}
+        for name in algorithms_used(results)
+    ]
+    named = {f"docs/{name}": title for name, title in documents.titles(results.documents).items()}
+    for name, title in {**extra_pages(), **named}.items():
+        rows.append({"href": f"{name}.html", "text": title, "more": name})
+    return rows
+
+
+def _found(page: str, name: str, text: str) -> dict[str, str]:
+    return {"href": f"{page}#{name}", "text": text, "more": name.replace("_", " ")}
 
 
 def private_papers(results: Results) -> list[str]:
@@ -109,6 +149,7 @@ def environment() -> Environment:
         lstrip_blocks=True,
     )
     made.filters["words"] = words
+    made.filters["paper_of"] = lambda name: name.partition("_")[0]
     return made
 
 
@@ -127,14 +168,9 @@ def context(results: Results) -> dict[str, Any]:
         "scorecard": shown,
         "standing": scorecard.counts(shown),
         "delivery": privacy_in_names(promised),
-        "algorithms": algorithms_used(results),
-        "documents": documents.titles(results.documents),
-        "extra": extra_pages(),
         "promises": promised,
         "kept": privacy.kept(promised),
         "papers": [paper_view(key, results) for key in papers],
-        "cards": [data.card(card) for card in results.cards],
-        "faults": results.faults,
         "surrogates": surrogates(results),
         "commit": results.commit,
         "versions": results.versions,

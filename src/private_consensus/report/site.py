@@ -12,14 +12,15 @@ from pathlib import Path
 import polars as pl
 
 from ..provenance import atomic_write, settings_hash, write_text
-from .page import page, pages, scored
+from .page import findable, page, pages, scored
 from .pdf import write_pdf
 from .reading import Results
 from .views import scorecard
 from .views.tables import LINKS as TABLE_LINKS
 
-ASSETS = ("report.css", "report.js", "vega.js")
-"""Files of ``report/assets``; the last is the Vega runtime, once for all charts."""
+ASSETS = ("report.css", "report.js", "search.js", "vega.js")
+"""Files of ``report/assets``: style, script, what can be found, the Vega runtime."""
+WRITTEN = ASSETS[:2]
 
 COPIED = ("svg", "png", "pdf", "json")
 DOWNLOADS = (*COPIED, "parquet", "csv", "js")
@@ -39,6 +40,7 @@ def write_site(results: Results, made: str | Path, folder: str | Path) -> None:
     """
     made, folder = Path(made), Path(folder)
     write_assets(folder / "assets")
+    write_text(folder / "assets" / "search.js", f"searchable({json.dumps(findable(results))});\n")
     write_downloads(results.facts, made, folder / "figures")
     for name in results.tables:
         for kind, _ in TABLE_LINKS:
@@ -74,7 +76,7 @@ def write_downloads(figures: Iterable[str], made: Path, folder: Path) -> None:
 def own_assets() -> dict[str, str]:
     """Style and script of the page."""
     folder = files("private_consensus.report") / "assets"
-    return {name: (folder / name).read_text() for name in ASSETS[:-1]}
+    return {name: (folder / name).read_text() for name in WRITTEN}
 
 
 @cache

@@ -5,12 +5,16 @@
 (() => {
   const AHEAD = "400px";       // how far before a chart comes into view it is drawn
   const SQUEEZE = 0.75;        // panels are stacked once they would shrink below this share of their size
+  const ROOT = document.documentElement.dataset.root ?? "";  // from this page to the front page
   const scripts = new Map();
   const specifications = new Map();
   const drawn = new Map();
 
-  // Called by figures/<name>.js: a page opened from a disk may load scripts, but not JSON.
+  let findable = [];
+
+  // Called by scripts that only hold data: a page opened from a disk may load scripts, but not JSON.
   window.figure = (name, specification) => specifications.set(name, specification);
+  window.searchable = (rows) => { findable = rows; };
 
   function load(source) {
     if (!scripts.has(source)) {
@@ -76,7 +80,7 @@
     const name = box.dataset.figure;
     const state = wanted(box);
     try {
-      await Promise.all([load("assets/vega.js"), load(`figures/${name}.js`)]);
+      await Promise.all([load(`${ROOT}assets/vega.js`), load(`${ROOT}figures/${name}.js`)]);
       let live = box.querySelector(".live");
       if (!live) {
         live = document.createElement("div");
@@ -122,6 +126,7 @@
 
   function watchFilters() {
     const form = document.getElementById("filters");
+    if (!form) return;
     const rows = [...document.querySelectorAll(".scorecard tbody tr")];
     const fits = (row) => {
       const { paper, verdict, words } = Object.fromEntries(new FormData(form));
@@ -169,29 +174,20 @@
     if (matchMedia("(max-width: 74rem)").matches) contents.open = false;
   }
 
-  // Headings, claims and the pages of algorithms, by their words; the first dozen are enough.
+  // Figures, claims, algorithms and pages, by their words; the first dozen are enough.
   function watchSearch() {
     const form = document.getElementById("search");
     const hits = document.getElementById("hits");
     const field = form.elements.for;
-    const rows = [...document.querySelectorAll("main [id]")]
-      .filter((element) => element.matches("h2, h3, article.figure, section.claim"))
-      .map((element) => ({
-        href: `#${element.id}`,
-        text: (element.querySelector("h3, h4") ?? element).textContent.replace(/\s+/g, " ").trim(),
-        more: element.id.replaceAll("_", " "),
-      }));
-    for (const link of document.querySelectorAll('.contents a:not([href^="#"])')) {
-      rows.push({ href: link.getAttribute("href"), text: link.textContent, more: "" });
-    }
-    const apply = () => {
+    const apply = async () => {
+      await load(`${ROOT}assets/search.js`);
       const words = field.value.toLowerCase().split(/\s+/).filter(Boolean);
       const fits = ({ text, more }) => words.every((word) => `${text} ${more}`.toLowerCase().includes(word));
-      const found = words.length ? rows.filter(fits).slice(0, 12) : [];
+      const found = words.length ? findable.filter(fits).slice(0, 12) : [];
       hits.replaceChildren(...(found.length || !words.length ? found : [{ text: "nothing found" }]).map((row) => {
         const item = document.createElement("li");
         const link = document.createElement(row.href ? "a" : "span");
-        if (row.href) link.href = row.href;
+        if (row.href) link.href = `${ROOT}${row.href}`;
         link.textContent = row.text;
         item.append(link);
         return item;
@@ -208,6 +204,16 @@
     form.hidden = false;
   }
 
+  // Figures and claims once stood on the front page: links to them go on to the page of their paper.
+  function followOldLinks() {
+    const name = decodeURIComponent(location.hash.slice(1));
+    if (!name || document.getElementById(name)) return;
+    const page = `papers/${name.replace(/^(paper|choices|privacy)-/, "").split("_")[0]}.html`;
+    const known = [...document.querySelectorAll(".contents a")].some((link) => link.href.endsWith(page));
+    if (known) location.replace(`${ROOT}${page}#${name}`);
+  }
+
+  followOldLinks();
   foldContents();
   watchSearch();
   watchFilters();

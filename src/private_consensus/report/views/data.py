@@ -13,6 +13,11 @@ BAR, GAP, HEIGHT = 10, 2, 48
 """Size of a bar of a marginal, in units of its own small drawing."""
 
 
+def page(results) -> dict[str, Any]:
+    """What the page of data cards shows."""
+    return {"cards": [card(found) for found in results.cards]}
+
+
 def card(found: Mapping[str, Any]) -> dict[str, Any]:
     """A data card as the page shows it."""
     return {
