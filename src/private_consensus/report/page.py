@@ -20,7 +20,7 @@ EXTRA = {"privacy": "Privacy audit", "errata": "Errata of the papers", "data": "
 
 
 def page(results: Results) -> str:
-    """The HTML of the front page: counts, scorecard, promises, this run."""
+    """The HTML of the front page: counts, promises, scorecard, this run."""
     shown = {**navigation(results), "root": "", "home": "", **context(results)}
     return environment().get_template("index.html.j2").render(shown)
 
