@@ -2,17 +2,27 @@
 
 import math
 
+import numpy as np
 import polars as pl
 import pytest
 
+from private_consensus.algorithms.noise import LAWS
 from private_consensus.audits.controls import Control, power
 from private_consensus.audits.counterexamples import COMPUTATIONS
 from private_consensus.audits.errata import Erratum
 from private_consensus.audits.one_run import of_experiments
+from private_consensus.audits.recovery import in_units_of_the_claim
 from private_consensus.audits.repairs import compared
 from private_consensus.audits.table import judged, verdict_of
-from private_consensus.audits.transcripts import COPIES, audited, scenes, white_box
-from private_consensus.randomness import generator
+from private_consensus.audits.transcripts import (
+    COPIES,
+    ROOT,
+    audited,
+    messages,
+    scenes,
+    white_box,
+)
+from private_consensus.randomness import Streams, generator
 
 pytestmark = pytest.mark.filterwarnings("ignore:divide by zero")
 
@@ -34,9 +44,41 @@ def test_records_that_are_not_clipped_show_where_the_noise_is_inside(name):
     assert audited(scene, "no clipping", 2500)["flagged"]
 
 
-def test_noise_is_tested_where_it_is_added():
-    for row in white_box(300):
-        assert row["flagged"] == (row["copy"] != "correct"), row
+@pytest.fixture(scope="module")
+def noises():
+    return white_box(300)
+
+
+def test_every_broken_noise_is_flagged_where_it_is_added_and_every_correct_one_spared(noises):
+    for row in noises:
+        assert row["flagged"] == (row["copy"] != "correct"), (row["algorithm"], row["copy"])
+    places = {(row["algorithm"], row["level"]) for row in noises}
+    assert {name for name, _ in places} == {scene.name for scene in scenes()}
+    assert {where for name, where in places if name == "pp_admm"} == {
+        "noise of the message", "noise of the minimisation"
+    }  # fmt: skip
+
+
+def test_half_of_the_noise_is_measured_as_half(noises):
+    found = {(r["algorithm"], r["level"], r["copy"]): (r["bound"], r["ceiling"]) for r in noises}
+    for (name, level, copy), (low, high) in found.items():
+        if copy in ("correct", "half noise"):
+            assert low < (1.0 if copy == "correct" else 0.5) < high, (name, level)
+
+
+def test_noise_within_a_minimisation_is_recovered_from_what_was_sent():
+    """To the accuracy of the solver: the same noise as the streams drew, without asking them."""
+    (scene,) = scenes(("dvp",))
+    problem, runs = scene.pair[0], 7
+    sent, bare = (messages(scene, problem, runs, 0, "correct", hidden=h) for h in (False, True))
+    ((where, unit),) = in_units_of_the_claim(
+        scene.algorithm, problem, scene.network, scene.horizon, sent, bare
+    )
+    streams = Streams(ROOT, tuple(range(runs)), {"noise": "dvp 0", "sampling": "dvp 0"})
+    drawn = streams.sequence("noise", LAWS[scene.algorithm.law].unit, (3, 2))
+    assert where == "minimisation"
+    for t in range(scene.horizon):
+        assert np.allclose(unit[:, t], next(drawn), atol=1e-8)
 
 
 def test_a_noise_test_is_blind_to_data_that_are_not_clipped_and_transcripts_are_not():

@@ -39,7 +39,9 @@ def judged(
         With ``algorithm``, ``variant`` (empty: a setting of the audit's own), ``copy``, ``bound``,
         ``claimed``, ``flagged`` and ``delta``.
     """
-    correct = [row for row in audits if row["copy"] == "correct" and row["level"] != "noise"]
+    correct = [
+        row for row in audits if row["copy"] == "correct" and not row["level"].startswith("noise")
+    ]
     return pl.DataFrame(
         [
             {**row, **_judgement(row, errata, _matching(row, correct))}

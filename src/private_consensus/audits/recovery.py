@@ -1,0 +1,92 @@
+r"""The noise that an agent really added, from all messages and from its own data.
+
+Where noise is added to what is sent, it is the difference to the iterate before. Where it enters a
+minimisation, of :math:`f_i(x) + (a_i + b_i)^Tx + \frac{D_i}2\|x - c_i\|_2^2 + \frac{h}2\|x\|_2^2`,
+the condition of the minimum gives it back:
+
+.. math:: b_i = -\nabla f_i(\hat x_i) - a_i - D_i(\hat x_i - c_i) - h\hat x_i
+
+with :math:`a_i` and :math:`c_i` sums of what was sent before. Nothing of the algorithm's own noise
+is asked for, so that a copy that forgets, halves or reuses it cannot hide behind its parameters.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from ..algorithms.admm import ADMM
+from ..algorithms.pp_admm import PlausiblyPrivateADMM
+
+
+def in_units_of_the_claim(
+    algorithm: Any, problem: Any, network: Any, horizon: int, sent: np.ndarray, bare: np.ndarray
+) -> Iterator[tuple[str, np.ndarray]]:
+    """Where noise was added, and the noise over the scale that is claimed for it.
+
+    Parameters
+    ----------
+    sent, bare : ndarray, shape (runs, iterations, agents, dim)
+        Messages, and the iterates before what was added to them.
+
+    Yields
+    ------
+    str, ndarray of shape (runs, iterations, agents, dim)
+    """
+    inside = isinstance(algorithm, ADMM) and algorithm.where != "output"
+    if not inside or isinstance(algorithm, PlausiblyPrivateADMM):
+        scales = _output_scales(algorithm, problem, network, horizon)
+        # What is sent before the first noise, where an algorithm shows that, is left out.
+        yield "message", (sent - bare)[:, -len(scales) :] / scales
+    if inside:
+        yield "minimisation", _from_minima(algorithm, problem, network, sent, bare)
+
+
+def _output_scales(algorithm, problem, network, horizon: int) -> np.ndarray:
+    """Of each message, broadcastable to [iterations, agents, dim]."""
+    times = range(1, horizon + 1)
+    if isinstance(algorithm, PlausiblyPrivateADMM):
+        curvatures = [algorithm.ridge + _penalty(algorithm, network, t) for t in times]
+        return algorithm.fuzz / np.stack(curvatures)
+    if isinstance(algorithm, ADMM):
+        return np.array([float(algorithm.scale(t)) for t in times])[:, None, None]
+    if hasattr(algorithm, "noise_scale"):
+        return np.array([float(algorithm.noise_scale(problem, t)) for t in times])[:, None, None]
+    (release,) = algorithm.releases(problem, network, horizon)
+    return np.broadcast_to(release.scale, horizon)[:, None, None]
+
+
+def _from_minima(algorithm, problem, network, sent, found) -> np.ndarray:
+    before, dual = np.zeros_like(sent[:, 0]), np.zeros_like(sent[:, 0])
+    degrees = network.degrees[..., None]
+    units = []
+    for k in range(sent.shape[1]):
+        penalty = _penalty(algorithm, network, k + 1)
+        centre = (before + network.neighbour_sum(before) / degrees) / 2
+        x = found[:, k]
+        slope = problem.gradient(x) + dual + penalty * (x - centre)
+        units.append(-(slope + _added_curvature(algorithm, problem) * x)
+                     / _inner_scale(algorithm, penalty, k + 1))  # fmt: skip
+        before = sent[:, k]
+        dual = dual + algorithm.dual_step * (degrees * before - network.neighbour_sum(before))
+    return np.stack(units, axis=1)
+
+
+def _penalty(algorithm, network, t: int) -> np.ndarray:
+    """[agents, 1]."""
+    penalty = algorithm.penalty(network, t)
+    return penalty.reshape(penalty.shape[-2:])
+
+
+def _inner_scale(algorithm, penalty, t: int):
+    if isinstance(algorithm, PlausiblyPrivateADMM):
+        return algorithm.scale(t)
+    return algorithm.linear_scale(penalty, algorithm.scale(t))
+
+
+def _added_curvature(algorithm, problem) -> float:
+    if isinstance(algorithm, PlausiblyPrivateADMM):
+        return max(algorithm.ridge - problem.strong_convexity, 0.0)
+    return algorithm.Phi
