@@ -10,6 +10,7 @@ import pytest
 from private_consensus import plotting
 from private_consensus.errors import InvalidInput
 from private_consensus.plotting.curves import MOST_POINTS, arranged
+from private_consensus.plotting.repairs import draw as draw_repairs
 from private_consensus.plotting.theme import ALARM, save
 
 STYLES = {
@@ -130,3 +131,31 @@ def test_panels_stand_in_rows_of_so_many_columns(columns, rows):
     stacked = chart.get("vconcat", [chart])
     assert [len(row["hconcat"]) for row in stacked] == rows
     assert all(row["resolve"]["scale"]["color"] == "independent" for row in stacked)
+
+
+def repairs(**changes):
+    row = {"experiment": "e_fig1", "algorithm": "a", "quantity": "released", "metric": "error",
+           "printed": "a.literal", "value_printed": 0.1, "epsilon_printed": float("inf"),
+           "epsilon_claimed": 1.0, "repaired": "a.repaired", "value_repaired": 0.4,
+           "epsilon_repaired": 0.5}  # fmt: skip
+    return pl.DataFrame([row, {**row, "epsilon_claimed": 2.0, "epsilon_repaired": 2.0} | changes])
+
+
+def test_a_repair_is_an_arrow_from_where_it_was_to_its_true_epsilon():
+    layers = draw_repairs(repairs(), "data").to_dict()["layer"]
+    moves, solid, hollow = layers
+    ends = moves["encoding"]["x"]["scale"]["domain"]
+    chart = draw_repairs(repairs(), "data").to_dict()
+    rows = {layer["data"]["name"]: chart["datasets"][layer["data"]["name"]] for layer in layers}
+    assert [r["epsilon"] for r in rows[moves["data"]["name"]]] == [ends[1]] * 2
+    assert [r["epsilon_after"] for r in rows[moves["data"]["name"]]] == [0.5, 2.0]
+    assert [r["name"] for r in rows[solid["data"]["name"]]] == ["a.repaired"] * 2
+    assert [r["name"] for r in rows[hollow["data"]["name"]]] == ["a.literal"] * 2
+    assert solid["mark"]["filled"] and not hollow["mark"]["filled"]
+
+
+def test_a_panel_of_repairs_is_one_experiment_and_none_says_so():
+    other = draw_repairs(repairs(experiment="e_fig2"), "data").to_dict()
+    assert len(other["hconcat"]) == 2
+    empty = draw_repairs(repairs().clear(), "data").to_dict()
+    assert "nothing" in str(empty["datasets"])

@@ -52,6 +52,10 @@ rule compare_repairs:
         privacy="results/{scale}/privacy.parquet",
     output:
         repairs="results/{scale}/audit/repairs.parquet",
+        **{
+            kind: f"results/{{scale}}/audit/repairs.{kind}"
+            for kind in ("json", "svg", "png", "pdf")
+        },
     log:
         "results/{scale}/logs/repairs.log",
     benchmark:

@@ -108,6 +108,7 @@ rule write_report:
         claims="results/{scale}/claims.parquet",
         privacy="results/{scale}/privacy.parquet",
         audit=expand("results/{{scale}}/audit/{kind}.parquet", kind=AUDIT_KINDS),
+        repairs=expand("results/{{scale}}/audit/repairs.{kind}", kind=FIGURE_KINDS),
         cards=expand("results/{{scale}}/cards/{name}.json", name=PREPARATIONS_USED),
         faults="docs/faults.yaml",
         documents=DOCUMENTS,
@@ -135,6 +136,7 @@ rule write_report:
             figure=PLAN.figures,
             kind=pages.DOWNLOADS,
         ),
+        repairs=expand("results/{{scale}}/report/figures/repairs.{kind}", kind=FIGURE_KINDS),
         tables=expand(
             "results/{{scale}}/report/tables/{table}.{kind}",
             table=PLAN.tables,

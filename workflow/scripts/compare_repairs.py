@@ -4,7 +4,16 @@ import polars as pl
 import yaml
 
 from private_consensus.audits.repairs import compared
-from private_consensus.experiments.results import logged, read_all, sources, stamp, write
+from private_consensus.experiments.results import (
+    DRAWN,
+    logged,
+    read_all,
+    sources,
+    stamp,
+    write,
+)
+from private_consensus.plotting.repairs import draw
+from private_consensus.plotting.theme import save
 
 SCHEMA = {
     "experiment": pl.String, "algorithm": pl.String, "quantity": pl.String, "metric": pl.String,
@@ -20,5 +29,7 @@ with logged(snakemake.log[0], {}):
     rows = (
         compared(pairs, read_all(files), pl.read_parquet(snakemake.input.privacy)) if files else []
     )
-    mark = stamp({}, snakemake.params.code, sources(files))
-    write(pl.DataFrame(rows, schema=SCHEMA), snakemake.output.repairs, mark)
+    source = sources(files) or DRAWN
+    frame, out = pl.DataFrame(rows, schema=SCHEMA), snakemake.output
+    write(frame, out.repairs, stamp({}, snakemake.params.code, source))
+    save(draw(frame, source), json_path=out.json, svg=out.svg, png=out.png, pdf=out.pdf)

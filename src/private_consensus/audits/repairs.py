@@ -16,15 +16,20 @@ NOT_AXES = {
 }  # fmt: skip
 
 
-def cells_of(pairs: Iterable[Mapping[str, str]]) -> set[str]:
+SIDES = ("printed", "repaired")
+BASELINES = ("majority", "origin")
+"""Metrics that begin so do not depend on the algorithm."""
+
+
+def cells_of(pairs: Iterable[Mapping[str, Any]]) -> set[str]:
     """Algorithms that the pairs name."""
-    return {name.partition(".")[0] for pair in pairs for name in pair.values()}
+    return {pair[side].partition(".")[0] for pair in pairs for side in SIDES}
 
 
 def compared(
-    pairs: Iterable[Mapping[str, str]], runs: pl.DataFrame, privacy: pl.DataFrame
+    pairs: Iterable[Mapping[str, Any]], runs: pl.DataFrame, privacy: pl.DataFrame
 ) -> list[dict[str, Any]]:
-    """One row a pair, experiment and setting that both have.
+    """One row a pair, experiment and setting that both have; of those that ``where`` leaves.
 
     The value is the mean over runs at the last iteration; the epsilons are the accountant's, for
     the same setting.
@@ -33,7 +38,7 @@ def compared(
 
 
 def _of_pair(pair, runs, privacy) -> list[dict[str, Any]]:
-    sides = {side: _variant(runs, name) for side, name in pair.items()}
+    sides = {side: _where(_variant(runs, pair[side]), pair.get("where", {})) for side in SIDES}
     found = []
     for experiment in sorted(set.intersection(*(set(s["experiment"]) for s in sides.values()))):
         own = {side: s.filter(pl.col("experiment") == experiment) for side, s in sides.items()}
@@ -45,11 +50,11 @@ def _of_pair(pair, runs, privacy) -> list[dict[str, Any]]:
         for point in _points(means, axes):
             row = {"experiment": experiment, "algorithm": pair["printed"].partition(".")[0]}
             row |= {"quantity": measure[0], "metric": measure[1]}
-            for side, name in pair.items():
-                row[side] = name
+            for side in SIDES:
+                row[side] = pair[side]
                 row[f"value_{side}"] = means[side][point]
                 claimed, true = _epsilons(
-                    privacy, name, experiment, dict(zip(axes, point, strict=True))
+                    privacy, pair[side], experiment, dict(zip(axes, point, strict=True))
                 )
                 row[f"epsilon_{side}"] = true
                 row["epsilon_claimed"] = claimed
@@ -62,11 +67,18 @@ def _variant(frame: pl.DataFrame, name: str) -> pl.DataFrame:
     return frame.filter(pl.col("algorithm") == algorithm, pl.col("variant") == variant)
 
 
+def _where(frame: pl.DataFrame, wanted: Mapping[str, Any]) -> pl.DataFrame:
+    known = [pl.col(axis) == value for axis, value in wanted.items() if axis in frame.columns]
+    return frame.filter(*known) if known else frame
+
+
 def _measure(own: Mapping[str, pl.DataFrame]) -> tuple[str, str] | None:
     both = set.intersection(
         *(set(f.select("quantity", "metric").unique().rows()) for f in own.values())
     )
-    ranked = [m for quantity in QUANTITIES for m in sorted(both) if m[0] == quantity]
+    both = {m for m in both if not m[1].startswith(BASELINES)}
+    ordered = sorted(both, key=lambda m: ("test" not in m[1], m[1]))
+    ranked = [m for quantity in QUANTITIES for m in ordered if m[0] == quantity]
     return ranked[0] if ranked else None
 
 

@@ -16,6 +16,7 @@ from ..provenance import atomic_write, write_json, write_text
 from ..report.freshness import found_stamp
 from ..report.page import scored
 from ..report.reading import Results
+from ..report.site import REPAIRS
 from ..report.views.scorecard import files as scorecard_files
 from .aggregates import require_aggregates
 from .manifest import manifest
@@ -125,6 +126,11 @@ def _write(results: Results, made: Path, folder: Path) -> None:
         write_text(folder / "figures" / f"{name}.svg", small_svg(svg))
         with atomic_write(folder / "figures" / f"{name}.png") as part:
             part.write_bytes(small_png(svg, results.facts[name].get("width")))
+    if (made / "audit" / f"{REPAIRS}.svg").is_file():
+        svg = (made / "audit" / f"{REPAIRS}.svg").read_text()
+        write_text(folder / "figures" / f"{REPAIRS}.svg", small_svg(svg))
+        with atomic_write(folder / "figures" / f"{REPAIRS}.png") as part:
+            part.write_bytes(small_png(svg, None))
     for name in results.tables:
         for kind in TABLES:
             _copy(made / "tables" / f"{name}.{kind}", folder / "tables" / f"{name}.{kind}")

@@ -22,6 +22,9 @@ ASSETS = ("report.css", "report.js", "search.js", "vega.js")
 """Files of ``report/assets``: style, script, what can be found, the Vega runtime."""
 WRITTEN = ASSETS[:2]
 
+REPAIRS = "repairs"
+"""The summary figure of repairs, which belongs to no paper."""
+
 COPIED = ("svg", "png", "pdf", "json")
 DOWNLOADS = (*COPIED, "parquet", "csv", "js")
 """Kinds of files of ``report/figures``; ``js`` is the specification as a script: a page that was
@@ -47,6 +50,8 @@ def write_site(results: Results, made: str | Path, folder: str | Path) -> None:
             _copy(made / "tables" / f"{name}.{kind}", folder / "tables" / f"{name}.{kind}")
     for name, text in {**pages(results), **scorecard.files(scored(results))}.items():
         write_text(folder / name, text)
+    for kind in (*COPIED,) if results.audit.get("repairs") is not None else ():
+        _copy(made / "audit" / f"{REPAIRS}.{kind}", folder / "figures" / f"{REPAIRS}.{kind}")
     write_pdf(results, made, folder / "report.pdf")
     write_text(folder / "index.html", page(results))
 
