@@ -176,3 +176,25 @@ def test_repairs_are_compared_at_the_last_iteration_and_the_accountant_s_epsilon
 
 def test_there_is_a_computation_for_all_errata():
     assert len(COMPUTATIONS) == 35
+
+
+def test_repairs_are_compared_by_what_an_algorithm_can_change_and_where_they_are_asked_to_be():
+    """A line of the majority class is no utility; ``where`` leaves one point of a grid."""
+    rows = [
+        {"experiment": "e", "algorithm": "a", "variant": variant, "reading": "", "run": 0, "t": 1,
+         "quantity": "released", "metric": metric, "loss_scale": scale, "value": value + scale}
+        for variant, value in (("literal", 1.0), ("repaired", 2.0))
+        for metric in ("majority_test_error", "own_loss", "own_test_error")
+        for scale in (1.0, 100.0)
+    ]  # fmt: skip
+    private = pl.DataFrame([
+        {"experiment": "e", "algorithm": "a", "variant": variant, "loss_scale": scale,
+         "verdict": "holds", "epsilon_claimed": 1.0, "epsilon_accountant": 1.0}
+        for variant in ("literal", "repaired") for scale in (1.0, 100.0)
+    ])  # fmt: skip
+    pair = {"printed": "a.literal", "repaired": "a.repaired", "where": {"loss_scale": 100.0}}
+    (row,) = compared([pair], pl.DataFrame(rows), private)
+    assert (row["metric"], row["value_printed"], row["value_repaired"]) == (
+        "own_test_error", 101.0, 102.0
+    )  # fmt: skip
+    assert len(compared([{**pair, "where": {}}], pl.DataFrame(rows), private)) == 2
