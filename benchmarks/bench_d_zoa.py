@@ -77,7 +77,7 @@ def test_outer_iteration(benchmark, engine, runs):
     benchmark(engine, **scene(runs))
 
 
-def test_compiled_is_twenty_times_faster_than_numpy_and_hundreds_than_a_loop():
+def test_compiled_is_many_times_faster_than_numpy_and_hundreds_than_a_loop():
     fast = seconds_a_setting(solve, 20, workers=1)
     assert seconds_a_setting(solve_plainly, 4) > 8 * fast
     assert seconds_a_setting(looped, 1, repeats=1) > 100 * fast
