@@ -73,6 +73,8 @@ def test_the_front_page_names_algorithms_by_what_they_deliver(results):
     assert [row["name"] for row in found["held"]] == ["descent", "descent"]
     front = page(results).partition('id="scorecard"')[0]
     assert "all deliver" in front
+    for row in results.claims:
+        assert f'papers/{row["paper"]}.html#{row["id"]}' in front
     assert "One figure again" in front
 
 

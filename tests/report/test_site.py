@@ -67,6 +67,7 @@ def test_little_is_read_before_the_front_page_stands(site):
     loaded = [*tree.attributes("script", "src"), *tree.attributes("img", "src")]
     loaded += [link for link in tree.attributes("link", "href") if not link.startswith("data:")]
     assert loaded == ["assets/report.js", "assets/report.css"]
+    # Of the page, five papers' claims are the greatest part: some 150 kB.
     assert sum((site / name).stat().st_size for name in ("index.html", *loaded)) < 100_000
     assert (site / "assets" / "vega.js").stat().st_size < 1_000_000
 
