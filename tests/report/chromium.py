@@ -72,9 +72,18 @@ class Tab:
     def until(self, expression: str) -> None:
         """Wait until an expression is true."""
         end = time.monotonic() + PATIENCE
-        while not self.value(f"Boolean({expression})"):
+        while not self._now(f"Boolean({expression})"):
             assert time.monotonic() < end, f"not within {PATIENCE} s: {expression}"
             time.sleep(0.05)
+
+    def _now(self, expression: str) -> bool:
+        """Whether an expression is true; not while the page is being left for another."""
+        try:
+            return self.value(expression)
+        except AssertionError as error:
+            if "navigated" not in str(error) and "context was destroyed" not in str(error):
+                raise
+            return False
 
     def look(self, width: int, height: int, scheme: str) -> None:
         """Size of the window and colour scheme; a narrow one is a phone."""
