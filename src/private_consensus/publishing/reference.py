@@ -22,8 +22,8 @@ from .aggregates import require_aggregates
 from .manifest import manifest
 
 BIGGEST = 25_000_000
-WIDTH = 640.0
-"""Pixels across a published PNG: readable in a gallery; the SVG beside it is sharp."""
+WIDTH = 480.0
+"""Pixels across a published PNG, for a gallery: pictures are most of a reference, and the SVG beside is sharp."""
 PLACES = re.compile(r' (?:d|transform)="[^"]*"')
 LONG = re.compile(r"-?\d+\.\d{2,}")
 SPOKEN = re.compile(r' aria-(?:label|roledescription)="[^"]*"')
