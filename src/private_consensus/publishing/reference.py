@@ -23,7 +23,7 @@ from .manifest import manifest
 
 BIGGEST = 25_000_000
 WIDTH = 480.0
-"""Pixels across a published PNG, for a gallery: pictures are most of a reference, and the SVG beside is sharp."""
+"""Pixels across a published PNG: pictures would be most of a reference, and the SVG is sharp."""
 PLACES = re.compile(r' (?:d|transform)="[^"]*"')
 LONG = re.compile(r"-?\d+\.\d{2,}")
 SPOKEN = re.compile(r' aria-(?:label|roledescription)="[^"]*"')
