@@ -159,3 +159,13 @@ def test_a_panel_of_repairs_is_one_experiment_and_none_says_so():
     assert len(other["hconcat"]) == 2
     empty = draw_repairs(repairs().clear(), "data").to_dict()
     assert "nothing" in str(empty["datasets"])
+
+
+def test_an_infinite_mean_of_a_repair_lies_at_the_top_and_is_hollow():
+    chart = draw_repairs(repairs(value_repaired=float("inf")), "data").to_dict()
+    hollow = chart["datasets"][chart["layer"][2]["data"]["name"]]
+    assert json.dumps(chart, allow_nan=False)
+    assert {(row["name"], row["value"]) for row in hollow} == {
+        ("a.literal", 0.1),
+        ("a.repaired", 0.8),
+    }

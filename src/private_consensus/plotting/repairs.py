@@ -22,13 +22,14 @@ COLOUR = alt.Color(
         domain=[name for name, _ in SIDES.values()], range=[colour for _, colour in SIDES.values()]
     ),
 )
-TITLE = "Utility at the true epsilon; hollow, at the right end: no finite epsilon"
+TITLE = "Utility at the true epsilon; hollow: no finite epsilon (right end) or value (top)"
 
 
 def draw(rows: pl.DataFrame, source: str) -> alt.Chart:
     """A panel an experiment and pair; an arrow a setting, from as printed to as repaired.
 
-    Where an accountant finds no finite epsilon the point lies on the right end and is hollow.
+    Where an accountant finds no finite epsilon the point lies on the right end, where a mean is
+    infinite at the top, and is hollow.
     """
     keys = ["experiment", "printed", "repaired", "metric"]
     panels = [_panel(part) for _, part in rows.group_by(keys, maintain_order=True)]
@@ -75,25 +76,32 @@ def _drawable(part: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame, tuple[flo
     rows = part.to_dicts()
     seen = [row[f"epsilon_{side}"] for row in rows for side in SIDES]
     seen += [row["epsilon_claimed"] for row in rows]
-    finite = np.array([e for e in seen if e is not None and np.isfinite(e) and e > 0] or [1.0])
+    finite = np.array([e for e in seen if _finite(e) and e > 0] or [1.0])
     low, high = float(finite.min()) / 2, float(finite.max()) * 4
 
     def placed(epsilon: float | None) -> float:
-        return float(np.clip(high if epsilon is None else epsilon, low, high))
+        return float(np.clip(epsilon if _finite(epsilon) else high, low, high))
 
-    points = [_point(row, side, placed) for row in rows for side in SIDES]
+    values = [row[f"value_{side}"] for row in rows for side in SIDES]
+    top = 2.0 * max((abs(v) for v in values if _finite(v)), default=1.0)
+    points = [_point(row, side, placed, top) for row in rows for side in SIDES]
     lines = [
-        {"epsilon": placed(row["epsilon_printed"]), "value": row["value_printed"],
-         "epsilon_after": placed(row["epsilon_repaired"]), "value_after": row["value_repaired"]}
-        for row in rows
+        {"epsilon": before["epsilon"], "value": before["value"],
+         "epsilon_after": after["epsilon"], "value_after": after["value"]}
+        for before, after in zip(points[::2], points[1::2], strict=True)
     ]  # fmt: skip
     return pl.DataFrame(points, infer_schema_length=None), pl.DataFrame(lines), (low, high)
 
 
-def _point(row: dict[str, Any], side: str, placed) -> dict[str, Any]:
-    epsilon = row[f"epsilon_{side}"]
-    exact = epsilon if epsilon is not None and np.isfinite(epsilon) else None
+def _point(row: dict[str, Any], side: str, placed, top: float) -> dict[str, Any]:
+    epsilon, value = row[f"epsilon_{side}"], row[f"value_{side}"]
+    exact = epsilon if _finite(epsilon) and _finite(value) else None
     return {
-        "side": SIDES[side][0], "name": row[side], "claimed": row["epsilon_claimed"],
-        "exact": exact, "epsilon": placed(epsilon), "value": row[f"value_{side}"],
+        "side": SIDES[side][0], "name": row[side], "exact": exact, "epsilon": placed(epsilon),
+        "claimed": row["epsilon_claimed"] if _finite(row["epsilon_claimed"]) else None,
+        "value": value if _finite(value) else top,
     }  # fmt: skip
+
+
+def _finite(number: float | None) -> bool:
+    return number is not None and bool(np.isfinite(number))
