@@ -74,7 +74,7 @@ def test_the_front_page_names_algorithms_by_what_they_deliver(results):
     front = page(results).partition('id="scorecard"')[0]
     assert "all deliver" in front
     for row in results.claims:
-        assert f'papers/{row["paper"]}.html#{row["id"]}' in front
+        assert f"papers/{row['paper']}.html#{row['id']}" in front
     assert "One figure again" in front
 
 
@@ -151,3 +151,10 @@ def test_an_algorithm_stands_under_the_worst_of_its_resolved_variants(looks, gro
     found = privacy_in_names(rows)
     assert [row["name"] for row in found.pop(group)] == ["a"]
     assert not any(found.values())
+
+
+def test_an_audit_is_no_algorithm_that_could_deliver(results):
+    promised = context(results)["promises"]
+    named = privacy_in_names([*promised, {**promised[0], "algorithm": "canary audit"}])
+    assert "canary audit" not in str(named)
+    assert len(named["held"]) == 2

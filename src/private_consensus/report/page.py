@@ -221,11 +221,12 @@ def privacy_in_names(promised: list[dict[str, Any]]) -> dict[str, list[dict[str,
     """Algorithms by whether all their resolved variants deliver, the others by the worst of theirs.
 
     Literal readings are what a text says, not what an algorithm can do; one that has no other
-    reading is judged by it.
+    reading is judged by it. Audits attack what others let out, and promise nothing.
     """
     groups: dict[tuple[str, str], list[dict[str, Any]]] = {}
     for row in promised:
-        groups.setdefault((row["algorithm"], row["paper"]), []).append(row)
+        if not row["algorithm"].endswith("audit"):
+            groups.setdefault((row["algorithm"], row["paper"]), []).append(row)
     found: dict[str, list[dict[str, Any]]] = {look: [] for look in ("held", "not", "part", "open")}
     for (name, paper), rows in groups.items():
         resolved = [row for row in rows if row["reading"] == "resolved"] or rows
