@@ -10,6 +10,7 @@ from private_consensus.audits.counterexamples import COMPUTATIONS, compute
 from private_consensus.audits.errata import read_errata
 from private_consensus.cli import main
 from private_consensus.errors import InvalidInput
+from private_consensus.report.views.errata import TEST
 
 ERRATA = Path(__file__).parents[2] / "config" / "errata.yaml"
 
@@ -77,3 +78,11 @@ def test_the_command_shows_an_example_and_names_what_it_does_not_know(capsys):
     assert "epsilon: 1 by the text, inf found" in capsys.readouterr().out
     assert main(["counterexample", "E9.9"]) == 2
     assert "ID: found 'E9.9'" in capsys.readouterr().err
+
+
+def test_the_page_names_a_test_that_exists_for_each_item(errata):
+    file, _, name = TEST.partition("::")
+    assert Path(__file__).parents[2] / file == Path(__file__)
+    assert name in globals()
+    cases = globals()[name].pytestmark[0].args[1]
+    assert set(cases) == set(errata)

@@ -9,6 +9,9 @@ from ..formats import number, words
 
 Row = Mapping[str, Any]
 
+TEST = "tests/audits/test_counterexamples.py::test_the_outcome_is_as_written_down"
+"""One case an item."""
+
 SEVERITIES = {
     "breaks": "breaks a guarantee", "proof": "proof", "noise": "too much noise",
     "ambiguous": "ambiguous", "misprint": "misprint", "sound": "sound",
@@ -42,7 +45,7 @@ def table(
             "found": number(row["found"]),
             "lines": row["lines"].splitlines(),
             "command": f"private-consensus counterexample {row['id']}",
-            "test": f"tests/audits/test_counterexamples.py, {row['id']}",
+            "test": f'pytest "{TEST}[{row["id"]}]"',
             "affects": [words(name) for name in _names(row["affects"])],
             "figures": _figures(curves, _names(row["affects"])),
             "repairs": _repairs(curves, shown, _names(row["repaired"])),
