@@ -51,11 +51,11 @@ rule compare_repairs:
         ),
         privacy="results/{scale}/privacy.parquet",
     output:
-        repairs="results/{scale}/audit/repairs.parquet",
         **{
             kind: f"results/{{scale}}/audit/repairs.{kind}"
             for kind in ("json", "svg", "png", "pdf")
         },
+        repairs="results/{scale}/audit/repairs.parquet",
     log:
         "results/{scale}/logs/repairs.log",
     benchmark:

@@ -136,7 +136,9 @@ rule write_report:
             figure=PLAN.figures,
             kind=pages.DOWNLOADS,
         ),
-        repairs=expand("results/{{scale}}/report/figures/repairs.{kind}", kind=FIGURE_KINDS),
+        repairs=expand(
+            "results/{{scale}}/report/figures/repairs.{kind}", kind=FIGURE_KINDS
+        ),
         tables=expand(
             "results/{{scale}}/report/tables/{table}.{kind}",
             table=PLAN.tables,
