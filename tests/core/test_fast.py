@@ -261,7 +261,7 @@ print(hashlib.sha256(x.tobytes()).hexdigest())
 """
 
 
-@pytest.mark.skipif(not compiling.AVAILABLE, reason="no compiler")
+@needs_numba
 def test_code_just_compiled_and_code_that_was_kept_give_the_same_bytes(tmp_path):
     """They did not while sums could be reordered: the two are optimised apart."""
     surroundings = os.environ | {"XDG_CACHE_HOME": str(tmp_path)}

@@ -139,7 +139,9 @@ def _write(results: Results, made: Path, folder: Path) -> None:
     audited = sorted(f"audit/{path.stem}" for path in (made / "audit").glob("*.parquet"))
     for name in ("claims", "privacy", *audited):
         _copy(made / f"{name}.parquet", folder / f"{name}.parquet")
-        write_text(folder / f"{name}.csv", pl.read_parquet(made / f"{name}.parquet").write_csv())
+        if name != "privacy":  # thousands of settings: 50 kB as Parquet, two megabytes as text
+            text = pl.read_parquet(made / f"{name}.parquet").write_csv()
+            write_text(folder / f"{name}.csv", text)
     for name, text in scorecard_files(scored(results)).items():
         write_text(folder / name, text)
     write_text(folder / "README.md", gallery(results))
