@@ -92,11 +92,10 @@ def nanoseconds_a_normal() -> tuple[float, float]:
     """Compiled, and NumPy's own generator in float32."""
     count = 64_000
     first, second = np.empty(count, np.float32), np.empty(count, np.float32)
-    places, key = np.arange(count, dtype=np.uint32), np.uint32(1)
-    offsets = np.zeros(count, np.uint32)
+    key = np.uint32(1)
 
     def fill():
-        fill_normals(key, key, key, offsets, places, first, second)
+        fill_normals(key, key, key, key, first, second)
 
     fill()
     rng = np.random.default_rng(0)

@@ -9,10 +9,17 @@ import pytest
 from scipy import stats
 
 from private_consensus.fast import compiling, two_point
-from private_consensus.fast.normals import fill_normals, normals, threefry, threefry_word
+from private_consensus.fast.normals import _radius, fill_normals, fill_words, normals, threefry
 from private_consensus.fast.two_point import difference_quotient, solve, solve_plainly
+from private_consensus.fast.vectors import WIDE, load_wide, store
 
 KEY = np.array([0x13198A2E, 0x03707344], np.uint32)
+
+
+@compiling.compiled_strictly
+def radii(given, out):
+    store(out, 0, _radius(load_wide(given, 0)))
+
 
 needs_numba = pytest.mark.skipif(not compiling.AVAILABLE, reason="numba is not installed")
 
@@ -26,10 +33,15 @@ KNOWN = [
 
 def filled(count, counter=0, key=KEY):
     """Pairs of the compiled generator, in float32."""
-    first, second = np.empty(count, np.float32), np.empty(count, np.float32)
-    places = np.arange(count, dtype=np.uint32)
-    fill_normals(*key, np.uint32(counter), np.zeros(count, np.uint32), places, first, second)
-    return first, second
+    return drawn(key, counter, 0, count)
+
+
+def drawn(key, x, start, count, fill=fill_normals, kind=np.float32):
+    """What the compiled generator makes of ``count`` counters (x, start), (x, start + 1), ..."""
+    whole = -(-count // WIDE) * WIDE
+    first, second = np.empty(whole, kind), np.empty(whole, kind)
+    fill(*key, np.uint32(x), np.uint32(start), first, second)
+    return first[:count], second[:count]
 
 
 @pytest.mark.parametrize(("key", "counter", "expected"), KNOWN)
@@ -39,7 +51,7 @@ def test_words_are_those_of_the_publication(key, counter, expected):
         found = threefry(key, x, y)
     assert tuple(map(int, found)) == expected
     if compiling.AVAILABLE:
-        assert tuple(map(int, threefry_word(*key, x, y))) == expected
+        assert tuple(int(w[0]) for w in drawn(key, x, y, 1, fill_words, np.uint32)) == expected
 
 
 @needs_numba
@@ -69,11 +81,10 @@ def test_moments_and_law_of_a_million_normals():
 @needs_numba
 def test_the_ends_of_the_words_give_the_ends_of_the_law():
     """The smallest word is 6.66 standard deviations out, the largest at the origin."""
-    from private_consensus.fast.normals import _radius
-
-    words = np.array([0, 1, 2, 200, 2**31, 2**32 - 1], np.uint32)
+    words = np.resize(np.array([0, 1, 2, 200, 2**31, 2**32 - 1], np.uint32), WIDE)
     exact = np.sqrt(-2 * np.log(((words >> np.uint32(1)) + 0.5) / 2.0**31))
-    found = np.array([_radius(word) for word in words])
+    found = np.empty(WIDE, np.float32)
+    radii(words, found)
     assert np.allclose(found[:5], exact[:5], rtol=1e-6)
     assert found[5] < 1e-3
 
@@ -136,15 +147,9 @@ def same_draws(keys, x, y):
     """Normals of the compiled generator, for the plain loop."""
     keys0, keys1, x, y = np.broadcast_arrays(keys[..., 0], keys[..., 1], x, y)
     first, second = np.empty(x.shape), np.empty(x.shape)
-    for place in np.ndindex(x.shape[:-2]):
-        part = x[place].size
-        one, other = np.empty(part, np.float32), np.empty(part, np.float32)
-        fill_normals(
-            keys0[place].flat[0], keys1[place].flat[0], np.uint32(0),
-            np.ascontiguousarray(x[place]).ravel(), np.ascontiguousarray(y[place]).ravel(),
-            one, other,
-        )  # fmt: skip
-        first[place], second[place] = one.reshape(x.shape[-2:]), other.reshape(x.shape[-2:])
+    for place in np.ndindex(x.shape[:-1]):
+        key = keys0[place][0], keys1[place][0]
+        first[place], second[place] = drawn(key, x[place][0], y[place][0], x.shape[-1])
     return first, second
 
 
@@ -252,12 +257,18 @@ import subprocess
 import sys
 
 import numpy as np
-from private_consensus.fast import messages
+from private_consensus.fast import messages, two_point
 rng = np.random.default_rng(0)
 x, mixed, gradient = rng.normal(size=(3, 4, 2500)).astype(np.float32)
 key, mask, scale = np.array([1, 2], np.uint32), np.array([3, 4], np.uint32), np.full(4, 0.7)
 messages.sparsify(x, mixed, gradient, 0.6, 0.013, scale, 0.3, key, mask, 5)
-print(hashlib.sha256(x.tobytes()).hexdigest())
+linear = rng.normal(size=(3, 2, 1, 10))
+b = two_point.solve(
+    np.eye(10)[None, None], np.full((3, 2, 1), 8.0), linear, np.full(3, 0.2),
+    np.full((3, 2, 1), 0.02), np.full((2, 2), 7, np.uint32), 0,
+    loops=np.full(3, 20), samples=np.full(3, 30), u1=1.0,
+)
+print(hashlib.sha256(x.tobytes() + b.tobytes()).hexdigest())
 """
 
 

@@ -19,9 +19,8 @@ from typing import Any
 
 try:
     import numba
-    from numba.extending import intrinsic
 except ImportError:  # the plain engines do without
-    numba = intrinsic = None
+    numba = None
 
 AVAILABLE = numba is not None
 FASTMATH = {"contract", "reassoc", "nsz", "arcp"}
@@ -30,11 +29,11 @@ STRICT = {"contract", "nsz"}
 """Every sum in the order in which it is written."""
 
 
-def compiled(function: Callable, flags: set[str] = FASTMATH) -> Callable:
+def compiled(function: Callable, flags: set[str] = FASTMATH, **more: Any) -> Callable:
     """The function as machine code, compiled at its first call and kept for the next process."""
     if not AVAILABLE:
         return function
-    options = {"nogil": True, "fastmath": flags, "error_model": "numpy"}
+    options = {"nogil": True, "fastmath": flags, "error_model": "numpy", **more}
     try:
         with _kept_in(folder()):
             return numba.njit(cache=True, **options)(function)
@@ -45,6 +44,11 @@ def compiled(function: Callable, flags: set[str] = FASTMATH) -> Callable:
 def compiled_strictly(function: Callable) -> Callable:
     """As :func:`compiled`, with sums in the order in which they are written."""
     return compiled(function, STRICT)
+
+
+def inlined(function: Callable) -> Callable:
+    """As :func:`compiled_strictly`, and written into its caller: calls pass each array in parts."""
+    return compiled(function, STRICT, forceinline=True)
 
 
 @cache
@@ -105,27 +109,3 @@ def share_out(task: Callable[[int, int], Any], items: int, workers: int | None =
 @cache
 def _pool(workers: int) -> ThreadPoolExecutor:
     return ThreadPoolExecutor(workers)
-
-
-if AVAILABLE:
-    from numba import types
-
-    @intrinsic
-    def float_bits(typing, value):
-        """The bits of a float32 as an int32."""
-
-        def generate(context, builder, signature, arguments):
-            return builder.bitcast(arguments[0], context.get_value_type(types.int32))
-
-        return types.int32(types.float32), generate
-
-    @intrinsic
-    def bits_float(typing, value):
-        """The float32 of given bits."""
-
-        def generate(context, builder, signature, arguments):
-            return builder.bitcast(arguments[0], context.get_value_type(types.float32))
-
-        return types.float32(types.int32), generate
-else:
-    float_bits = bits_float = None

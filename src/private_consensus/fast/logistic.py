@@ -22,17 +22,21 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .compiling import compiled_strictly
-from .lanes import (
-    LANES,
-    add_column,
-    add_product,
-    add_row,
-    bits_double,
-    choose,
-    dot_row,
-    double_bits,
+from .compiling import compiled_strictly, inlined
+from .vectors import (
+    DOUBLE_LANES,
+    doubles,
+    everywhere,
+    greatest,
+    least,
+    load,
+    longs,
+    store,
+    where_positive,
 )
+
+LANES = DOUBLE_LANES
+"""Problems side by side: coordinate k of the l-th is at place ``LANES * k + l`` of an array."""
 
 MEMORY = 10
 """Steps that the Hessian's estimate remembers."""
@@ -140,69 +144,100 @@ def minimise(
     return found, taken
 
 
-@compiled_strictly
-def _fall(margins, shares):
+@inlined
+def _fall(margin):
     r""":math:`1/(1+e^m)`: m = n ln 2 + r, and a polynomial for :math:`e^r`."""
-    for i in range(margins.size):
-        m = max(min(margins[i], _LARGEST), -_LARGEST)
-        t = m * _PER_LN2 + _ROUND
-        n = t - _ROUND
-        r = (m - n * _LN2_HIGH) - n * _LN2_LOW
-        p = _E12 + r * _E13
-        p = _E11 + r * p
-        p = _E10 + r * p
-        p = _E9 + r * p
-        p = _E8 + r * p
-        p = _E7 + r * p
-        p = _E6 + r * p
-        p = _E5 + r * p
-        p = _E4 + r * p
-        p = _E3 + r * p
-        p = _E2 + r * p
-        p = 1.0 + (r + r * r * p)
-        # The low bits of t are the integer n; it moves into the exponent.
-        grown = bits_double(double_bits(p) + (double_bits(t) << _MANTISSA))
-        shares[i] = 1.0 / (1.0 + grown)
+    m = greatest(least(margin, _LARGEST), -_LARGEST)
+    t = m * _PER_LN2 + _ROUND
+    n = t - _ROUND
+    r = (m - n * _LN2_HIGH) - n * _LN2_LOW
+    p = r * _E13 + _E12
+    p = r * p + _E11
+    p = r * p + _E10
+    p = r * p + _E9
+    p = r * p + _E8
+    p = r * p + _E7
+    p = r * p + _E6
+    p = r * p + _E5
+    p = r * p + _E4
+    p = r * p + _E3
+    p = r * p + _E2
+    p = (r + r * r * p) + 1.0
+    # The low bits of t are the integer n; it moves into the exponent.
+    grown = doubles(longs(p) + (longs(t) << _MANTISSA))
+    return everywhere(1.0) / (grown + 1.0)
+
+
+@inlined
+def _margin(rows, j, x):
+    """Inner product of row j with each problem's x."""
+    value = everywhere(0.0)
+    for k in range(rows.begin[j], rows.begin[j + 1]):
+        value = value + load(x, rows.columns[k]) * rows.values[k]
+    return value
+
+
+@inlined
+def _add_row(total, rows, j, share):
+    for k in range(rows.begin[j], rows.begin[j + 1]):
+        column = rows.columns[k]
+        store(total, column, load(total, column) + share * rows.values[k])
 
 
 @compiled_strictly
-def _sum_shares(rows, x, total, squares, margins, shares, one):
+def _sum_shares(rows, x, total, squares, shares):
     """``total = sum_j sigma_j z_j``, ``squares`` the sums of sigma_j and of its square."""
     records = rows.begin.size - 1
     total[:] = 0.0
-    squares[:] = 0.0
+    once, twice = everywhere(0.0), everywhere(0.0)
     for first in range(0, records, CHUNK):
         last = min(first + CHUNK, records)
         for j in range(first, last):
-            begin = rows.begin[j]
-            count = rows.begin[j + 1] - begin
-            dot_row(margins, (j - first) * LANES, x, rows.columns, rows.values, begin, count)
-        _fall(margins[: (last - first) * LANES], shares)
+            store(shares, (j - first) * LANES, _margin(rows, j, x))
+        for i in range(0, (last - first) * LANES, LANES):
+            share = _fall(load(shares, i))
+            store(shares, i, share)
+            once = once + share
+            twice = twice + share * share
         for j in range(first, last):
-            begin, at = rows.begin[j], (j - first) * LANES
-            count = rows.begin[j + 1] - begin
-            add_row(total, rows.columns, rows.values, begin, count, shares, at)
-            add_product(squares, 0, shares, at, one, 0)
-            add_product(squares, LANES, shares, at, shares, at)
+            _add_row(total, rows, j, load(shares, (j - first) * LANES))
+    store(squares, 0, once)
+    store(squares, LANES, twice)
+
+
+@inlined
+def _add_product(out, i, a, j, b, k):
+    """``out[i] += a[j] * b[k]``."""
+    store(out, i, load(out, i) + load(a, j) * load(b, k))
+
+
+@inlined
+def _add_columns(out, matrix, x):
+    """``out = matrix x``, the matrix flat and column after column."""
+    out[:] = 0.0
+    dim = out.size // LANES
+    for k in range(dim):
+        value = load(x, k * LANES)
+        for i in range(dim):
+            at = i * LANES
+            store(out, at, load(out, at) + value * matrix[k * dim + i])
 
 
 @compiled_strictly
 def _inner(out, a, at_a, b, at_b):
     """Inner products of ``b`` with the stretch of ``a`` of equal length, a lane each."""
-    out[:] = 0.0
-    for k in range(0, b.size - at_b, LANES):
-        if k >= a.size - at_a:
-            break
-        add_product(out, 0, a, at_a + k, b, at_b + k)
+    value = everywhere(0.0)
+    for k in range(0, min(a.size - at_a, b.size - at_b), LANES):
+        value = value + load(a, at_a + k) * load(b, at_b + k)
+    store(out, 0, value)
 
 
 @compiled_strictly
-def _gradients(walk, negative, one):
+def _gradients(walk, weight):
     """From the sum over the records in ``room``."""
     for k in range(0, walk.x.size, LANES):
-        choose(walk.gradient, k, one, walk.linear, k, walk.linear, k)
-        add_product(walk.gradient, k, walk.curvature, 0, walk.x, k)
-        add_product(walk.gradient, k, negative, 0, walk.room, k)
+        value = load(walk.linear, k) + load(walk.curvature, 0) * load(walk.x, k)
+        store(walk.gradient, k, value - load(walk.room, k) * weight)
 
 
 @compiled_strictly
@@ -235,20 +270,21 @@ def _leave(walk, memory, lane):
 
 
 @compiled_strictly
-def _remember(walk, memory, place, kept, known, one, minus, product):
+def _remember(walk, memory, place, kept, known, product):
     """The step that ends here, in the lanes where one was kept; it becomes the step's beginning."""
     size = walk.x.size
+    total = everywhere(0.0)
     for k in range(0, size, LANES):
-        i = place * size + k
-        choose(memory.moved, i, one, walk.x, k, walk.x, k)
-        add_product(memory.moved, i, minus, 0, walk.x_before, k)
-        choose(memory.changed, i, one, walk.gradient, k, walk.gradient, k)
-        add_product(memory.changed, i, minus, 0, walk.gradient_before, k)
-        choose(walk.x_before, k, kept, walk.x, k, walk.x_before, k)
-        choose(walk.gradient_before, k, kept, walk.gradient, k, walk.gradient_before, k)
-    product[:] = 0.0
-    for k in range(place * size, (place + 1) * size, LANES):
-        add_product(product, 0, memory.moved, k, memory.changed, k)
+        x, x_before = load(walk.x, k), load(walk.x_before, k)
+        gradient, gradient_before = load(walk.gradient, k), load(walk.gradient_before, k)
+        moved, changed = x - x_before, gradient - gradient_before
+        total = total + moved * changed
+        store(memory.moved, place * size + k, moved)
+        store(memory.changed, place * size + k, changed)
+        store(walk.x_before, k, where_positive(load(kept, 0), x, x_before))
+        gradient = where_positive(load(kept, 0), gradient, gradient_before)
+        store(walk.gradient_before, k, gradient)
+    store(product, 0, total)
     for lane in range(LANES):
         used = known[lane] > 0.0 and product[lane] > 0.0
         memory.inverse[place * LANES + lane] = 1.0 / product[lane] if used else 0.0
@@ -257,16 +293,11 @@ def _remember(walk, memory, place, kept, known, one, minus, product):
 @compiled_strictly
 def _precondition(walk, bound, share, turned):
     r"""``room`` times :math:`V(\theta\Lambda + D)^{-1}V^T`."""
-    dim = bound.eigenvalues.size
-    turned[:] = 0.0
-    for k in range(dim):
-        add_column(turned, bound.vectors, k * dim, dim, walk.room, k * LANES)
-    for k in range(dim):
-        for lane in range(LANES):
-            turned[k * LANES + lane] /= share[lane] * bound.eigenvalues[k] + walk.curvature[lane]
-    walk.room[:] = 0.0
-    for k in range(dim):
-        add_column(walk.room, bound.transposed, k * dim, dim, turned, k * LANES)
+    _add_columns(turned, bound.vectors, walk.room)
+    for k in range(bound.eigenvalues.size):
+        stretch = load(share, 0) * bound.eigenvalues[k] + load(walk.curvature, 0)
+        store(turned, k * LANES, load(turned, k * LANES) / stretch)
+    _add_columns(walk.room, bound.transposed, turned)
 
 
 @compiled_strictly
@@ -282,7 +313,7 @@ def _descend(walk, memory, bound, place, share, turned, product):
             memory.weight[j * LANES + lane] = product[lane]
             product[lane] = -product[lane]
         for k in range(0, size, LANES):
-            add_product(walk.room, k, product, 0, memory.changed, j * size + k)
+            _add_product(walk.room, k, product, 0, memory.changed, j * size + k)
     _precondition(walk, bound, share, turned)
     for ahead in range(1, MEMORY + 1):
         j = (place + ahead) % MEMORY
@@ -291,24 +322,24 @@ def _descend(walk, memory, bound, place, share, turned, product):
             at = j * LANES + lane
             product[lane] = memory.weight[at] - memory.inverse[at] * product[lane]
         for k in range(0, size, LANES):
-            add_product(walk.room, k, product, 0, memory.moved, j * size + k)
+            _add_product(walk.room, k, product, 0, memory.moved, j * size + k)
 
 
 @compiled_strictly
-def _move(walk, kept, one, product):
+def _move(walk, kept, product):
     """New steps where the last was kept; all lanes go to the ends of theirs."""
     size = walk.x.size
-    for i in range(size):
-        walk.room[i] = -walk.room[i]
+    for k in range(0, size, LANES):
+        store(walk.room, k, -load(walk.room, k))
     _inner(product, walk.gradient, 0, walk.room, 0)
     for lane in range(LANES):
         if kept[lane] > 0.0:
             walk.slope[lane] = product[lane]
             walk.length[lane] = 1.0
     for k in range(0, size, LANES):
-        choose(walk.step, k, kept, walk.room, k, walk.step, k)
-        choose(walk.x, k, one, walk.x_before, k, walk.x_before, k)
-        add_product(walk.x, k, walk.length, 0, walk.step, k)
+        step = where_positive(load(kept, 0), load(walk.room, k), load(walk.step, k))
+        store(walk.step, k, step)
+        store(walk.x, k, load(walk.x_before, k) + load(walk.length, 0) * step)
 
 
 @compiled_strictly
@@ -323,8 +354,7 @@ def _minimise(rows, weight, bound, curvature, linear, start, tolerance, found, t
         np.zeros(MEMORY * size), np.zeros(MEMORY * size), np.zeros(MEMORY * LANES),
         np.zeros(MEMORY * LANES),
     )  # fmt: skip
-    margins, shares, turned = np.zeros(CHUNK * LANES), np.zeros(CHUNK * LANES), np.zeros(size)
-    one, minus, negative = np.ones(LANES), -np.ones(LANES), np.full(LANES, -weight)
+    shares, turned = np.zeros(CHUNK * LANES), np.zeros(size)
     squares, steepness, ahead = np.zeros(2 * LANES), np.zeros(LANES), np.zeros(LANES)
     kept, known, share = np.zeros(LANES), np.zeros(LANES), np.zeros(LANES)
     inhabitant, gradients = np.full(LANES, -1), np.zeros(LANES, np.int64)
@@ -336,8 +366,8 @@ def _minimise(rows, weight, bound, curvature, linear, start, tolerance, found, t
         active += 1
     iteration = 0
     while active > 0:
-        _sum_shares(rows, walk.x, walk.room, squares, margins, shares, one)
-        _gradients(walk, negative, one)
+        _sum_shares(rows, walk.x, walk.room, squares, shares)
+        _gradients(walk, weight)
         _inner(steepness, walk.gradient, 0, walk.gradient, 0)
         _inner(ahead, walk.gradient, 0, walk.step, 0)
         for lane in range(LANES):
@@ -368,7 +398,7 @@ def _minimise(rows, weight, bound, curvature, linear, start, tolerance, found, t
             else:
                 kept[lane] = known[lane] = 1.0
         place = iteration % MEMORY
-        _remember(walk, memory, place, kept, known, one, minus, ahead)
+        _remember(walk, memory, place, kept, known, ahead)
         _descend(walk, memory, bound, place, share, turned, ahead)
-        _move(walk, kept, one, ahead)
+        _move(walk, kept, ahead)
         iteration += 1

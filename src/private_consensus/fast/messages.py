@@ -24,7 +24,8 @@ import numpy as np
 
 from ..errors import require
 from .compiling import AVAILABLE, compiled_strictly
-from .normals import fill_normals, normals, threefry, threefry_word
+from .normals import fill_normals, fill_uniforms, fill_words, normals, threefry
+from .vectors import WIDE
 
 CHUNK = 1024
 """Pairs drawn together: they stay in the innermost cache."""
@@ -36,8 +37,7 @@ _GUIDE = 14
 _TIES = np.uint32(1 << 31)
 """Added to a place: where the second 64 bits of a draw come from."""
 
-_EIGHT, _TO_UNIT, _NOTHING = np.uint32(8), np.float32(2.0**-24), np.float32(0.0)
-_ONE_STEP = np.float32(1.0)
+_EIGHT, _NOTHING, _ONE_STEP = np.uint32(8), np.float32(0.0), np.float32(1.0)
 _UPPER, _BUCKET = np.uint64(32), np.uint64(64 - _GUIDE)
 
 
@@ -91,25 +91,16 @@ def discrete_table(variance: float) -> Table:
 
 
 @compiled_strictly
-def _fill_uniforms(k0, k1, counter, start, count, first, second):
-    """Pairs of uniforms in [0, 1) with 24 bits, at places start, start + 1, ..."""
-    for j in range(count):
-        one, other = threefry_word(k0, k1, counter, np.uint32(start + j))
-        first[j] = np.float32(np.int32(one >> _EIGHT)) * _TO_UNIT
-        second[j] = np.float32(np.int32(other >> _EIGHT)) * _TO_UNIT
-
-
-@compiled_strictly
 def _round_row(x, u, resolution, inverse, lowest, highest, out):
-    cut = _NOTHING
+    cut = 0
     for j in range(x.size):
         v = x[j] * inverse
         below = np.floor(v)
         k = below + (_ONE_STEP if u[j] < v - below else _NOTHING)
         kept = min(max(k, lowest), highest)
-        cut += _ONE_STEP if kept != k else _NOTHING
+        cut += kept != k
         out[j] = kept * resolution
-    return np.int64(cut)
+    return cut
 
 
 @compiled_strictly
@@ -121,7 +112,7 @@ def _quantize(x, resolution, lowest, highest, k0, k1, counter, first, second, ou
     for i in range(agents):
         for start in range(0, half, CHUNK):
             count = min(CHUNK, half - start)
-            _fill_uniforms(k0, k1, np.uint32(counter + i), start, count, first, second)
+            fill_uniforms(k0, k1, np.uint32(counter + i), np.uint32(start), first, second)
             end, later = start + count, half + start
             last = min(later + count, dim)
             cut += _round_row(
@@ -140,17 +131,14 @@ def _descend_row(x, base, mixed, gradient, noise, keep, step, scale):
 
 
 @compiled_strictly
-def _descend(x, base, mixed, gradient, keep, step, scale, k0, k1, counter, zeros, places, one, two):
+def _descend(x, base, mixed, gradient, keep, step, scale, k0, k1, counter, one, two):
     agents, dim = x.shape
     half = (dim + 1) // 2
     for i in range(agents):
         for start in range(0, half, CHUNK):
             count = min(CHUNK, half - start)
             if scale[i] > 0:
-                fill_normals(
-                    k0, k1, np.uint32(counter + i), zeros[:count], places[start : start + count],
-                    one, two,
-                )  # fmt: skip
+                fill_normals(k0, k1, np.uint32(counter + i), np.uint32(start), one, two)
             a, b = start, start + count
             _descend_row(
                 x[i, a:b], base[i, a:b], mixed[i, a:b], gradient[i, a:b], one,
@@ -172,8 +160,7 @@ def _sparse_row(x, mixed, gradient, noise, u, theta, step, scale, share, inverse
 
 @compiled_strictly
 def _sparsify(
-    x, mixed, gradient, theta, step, scale, share, key, mask, counter, zeros, places,
-    one, two, first, second,
+    x, mixed, gradient, theta, step, scale, share, key, mask, counter, one, two, first, second,
 ):  # fmt: skip
     agents, dim = x.shape
     half = (dim + 1) // 2
@@ -183,10 +170,8 @@ def _sparsify(
             count = min(CHUNK, half - start)
             now = np.uint32(counter + i)
             if scale[i] > 0:
-                fill_normals(
-                    key[0], key[1], now, zeros[:count], places[start : start + count], one, two
-                )
-            _fill_uniforms(mask[0], mask[1], now, start, count, first, second)
+                fill_normals(key[0], key[1], now, np.uint32(start), one, two)
+            fill_uniforms(mask[0], mask[1], now, np.uint32(start), first, second)
             a, b = start, start + count
             _sparse_row(
                 x[i, a:b], mixed[i, a:b], gradient[i, a:b], one, first,
@@ -197,12 +182,6 @@ def _sparsify(
                 x[i, a:b], mixed[i, a:b], gradient[i, a:b], two, second,
                 theta, step, scale[i], share, inverse,
             )  # fmt: skip
-
-
-@compiled_strictly
-def _fill_words(k0, k1, counter, start, first, second):
-    for j in range(first.size):
-        first[j], second[j] = threefry_word(k0, k1, counter, np.uint32(start + j))
 
 
 @compiled_strictly
@@ -220,28 +199,43 @@ def find(word, further, high, low, guide):
 
 
 @compiled_strictly
-def _add_discrete(z, resolution, lowest, highest, table_lowest, high, low, guide,
-                  k0, k1, counter, first, second):  # fmt: skip
+def _look_up(table, k0, k1, counter, start, first, second, steps):
+    """Discrete Gaussian draws at places start, start + 1, ..."""
+    fill_words(k0, k1, counter, np.uint32(start), first, second)
+    for j in range(steps.size):
+        word = _joined(first[j], second[j])
+        k = table.guide[np.int64(word >> _BUCKET)]
+        while word > table.high[k]:
+            k += 1
+        if word == table.high[k]:
+            one, other = np.empty(WIDE, np.uint32), np.empty(WIDE, np.uint32)
+            fill_words(k0, k1, counter, np.uint32(_TIES + np.uint32(start + j)), one, other)
+            k = find(word, _joined(one[0], other[0]), table.high, table.low, table.guide)
+        steps[j] = np.float32(k + table.lowest)
+
+
+@compiled_strictly
+def _add_steps(z, steps, resolution, inverse, lowest, highest):
+    cut = 0
+    for j in range(z.size):
+        moved = np.rint(z[j] * inverse) + steps[j]
+        kept = min(max(moved, lowest), highest)
+        cut += kept != moved
+        z[j] = kept * resolution
+    return cut
+
+
+@compiled_strictly
+def _add_discrete(z, resolution, lowest, highest, table, k0, k1, counter, first, second, steps):
     agents, dim = z.shape
     inverse = _ONE_STEP / resolution
     cut = 0
     for i in range(agents):
-        now = np.uint32(counter + i)
         for start in range(0, dim, CHUNK):
-            count = min(CHUNK, dim - start)
-            _fill_words(k0, k1, now, start, first, second)
-            for j in range(count):
-                word = _joined(first[j], second[j])
-                k = guide[np.int64(word >> _BUCKET)]
-                while word > high[k]:
-                    k += 1
-                if word == high[k]:
-                    one, other = threefry_word(k0, k1, now, np.uint32(_TIES + np.uint32(start + j)))
-                    k = find(word, _joined(one, other), high, low, guide)
-                steps = np.rint(z[i, start + j] * inverse) + np.float32(k + table_lowest)
-                kept = min(max(steps, lowest), highest)
-                cut += kept != steps
-                z[i, start + j] = kept * resolution
+            row = z[i, start : min(start + CHUNK, dim)]
+            now = steps[: row.size]
+            _look_up(table, k0, k1, np.uint32(counter + i), start, first, second, now)
+            cut += _add_steps(row, now, resolution, inverse, lowest, highest)
     return cut
 
 
@@ -263,10 +257,9 @@ def quantize(x, resolution, lowest, highest, key, counter, out) -> int:
     """
     if not compiled_for(x):
         return quantize_plainly(x, resolution, lowest, highest, key, counter, out)
-    first, second = np.empty(CHUNK, np.float32), np.empty(CHUNK, np.float32)
     ends = np.float32(lowest), np.float32(highest)
     words = key[0], key[1], np.uint32(counter)
-    return _quantize(x, np.float32(resolution), *ends, *words, first, second, out)
+    return _quantize(x, np.float32(resolution), *ends, *words, *_room(2), out)
 
 
 def descend(x, base, mixed, gradient, keep, step, scale, key, counter) -> None:
@@ -287,10 +280,9 @@ def descend(x, base, mixed, gradient, keep, step, scale, key, counter) -> None:
     """
     if not compiled_for(x):
         return descend_plainly(x, base, mixed, gradient, keep, step, scale, key, counter)
-    one, two, zeros, places = _room(x.shape[1])
     _descend(
         x, base, mixed, gradient, _single(keep), np.float32(step), _single(scale),
-        key[0], key[1], np.uint32(counter), zeros, places, one, two,
+        key[0], key[1], np.uint32(counter), *_room(2),
     )  # fmt: skip
 
 
@@ -309,12 +301,9 @@ def sparsify(x, mixed, gradient, theta, step, scale, share, key, mask, counter) 
     """
     if not compiled_for(x):
         return sparsify_plainly(x, mixed, gradient, theta, step, scale, share, key, mask, counter)
-    one, two, zeros, places = _room(x.shape[1])
-    first, second = np.empty(CHUNK, np.float32), np.empty(CHUNK, np.float32)
     _sparsify(
         x, mixed, gradient, np.float32(theta), np.float32(step), _single(scale),
-        np.float32(share), key, mask, np.uint32(counter), zeros, places,
-        one, two, first, second,
+        np.float32(share), key, mask, np.uint32(counter), *_room(4),
     )  # fmt: skip
 
 
@@ -325,13 +314,10 @@ def add_discrete(z, resolution, lowest, highest, table: Table, key, counter) -> 
     """
     if not compiled_for(z):
         return add_discrete_plainly(z, resolution, lowest, highest, table, key, counter)
-    first, second = np.empty(CHUNK, np.uint32), np.empty(CHUNK, np.uint32)
     ends = np.float32(lowest), np.float32(highest)
-    bounds = table.high, table.low, table.guide
     words = key[0], key[1], np.uint32(counter)
-    return _add_discrete(
-        z, np.float32(resolution), *ends, table.lowest, *bounds, *words, first, second
-    )
+    room = *_room(2, np.uint32), *_room(1)
+    return _add_discrete(z, np.float32(resolution), *ends, table, *words, *room)
 
 
 def compiled_for(x: np.ndarray) -> bool:
@@ -343,9 +329,8 @@ def _single(values) -> np.ndarray:
     return np.ascontiguousarray(values, np.float32)
 
 
-def _room(dim: int):
-    one, two = np.zeros(CHUNK, np.float32), np.zeros(CHUNK, np.float32)
-    return one, two, np.zeros(CHUNK, np.uint32), _places(dim)
+def _room(arrays: int, kind=np.float32) -> tuple[np.ndarray, ...]:
+    return tuple(np.zeros(CHUNK, kind) for _ in range(arrays))
 
 
 @lru_cache(maxsize=8)

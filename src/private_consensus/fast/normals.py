@@ -16,7 +16,18 @@ from __future__ import annotations
 
 import numpy as np
 
-from .compiling import bits_float, compiled, float_bits
+from .compiling import compiled_strictly, inlined
+from .vectors import (
+    WIDE,
+    counted_from,
+    everywhere_wide,
+    floated,
+    greatest,
+    ints,
+    root,
+    singles,
+    store,
+)
 
 ROUNDS = 13
 ROTATIONS = (13, 15, 26, 6, 17, 29, 16, 24)
@@ -25,8 +36,9 @@ PARITY = np.uint32(0x1BD11BDA)
 _R0, _R1, _R2, _R3, _R4, _R5, _R6, _R7 = (np.uint32(r) for r in ROTATIONS)
 _ONE, _TWO, _THREE, _WORD = np.uint32(1), np.uint32(2), np.uint32(3), np.uint32(32)
 _MANTISSA, _EXPONENT = np.int32(0x3F3504F3), np.int32(23)  # sqrt(1/2), where mantissas begin
-_UNIT, _MINUS_TWO, _DOUBLE = (np.float32(v) for v in (1.0, -2.0, 2.0))
+_ZERO, _UNIT, _MINUS_TWO, _DOUBLE = (np.float32(v) for v in (0.0, 1.0, -2.0, 2.0))
 _STEP, _FIRST, _LN2 = np.float32(2.0**-31), np.float32(2.0**-32), np.float32(np.log(2.0))
+_EIGHT, _TO_UNIT = np.uint32(8), np.float32(2.0**-24)
 _HALF_TURN = np.float32(np.pi * 2.0**-32)
 
 
@@ -53,85 +65,106 @@ _L0, _L1, _L2, _L3, _L4, _L5, _L6, _L7 = _logarithm_polynomial(7)
 # --- Compiled -------------------------------------------------------------------------------------
 
 
-@compiled
+@inlined
 def _mixed(x, y, rotation):
-    # Sums and shifts of 32-bit words would be 64 bits wide, were they not cut at once.
-    x = np.uint32(x + y)
-    left, right = np.uint32(y << rotation), np.uint32(y >> np.uint32(_WORD - rotation))
-    return x, np.uint32((left | right) ^ x)
+    x = x + y
+    return x, ((y << rotation) | (y >> (_WORD - rotation))) ^ x
 
 
-@compiled
-def threefry_word(k0, k1, x, y):
-    """Two words from a key (k0, k1) and a counter (x, y), all uint32."""
+@inlined
+def threefry_words(k0, k1, x, y):
+    """Two vectors of words from a key (k0, k1) and counters (x, y)."""
     k2 = np.uint32(PARITY ^ np.uint32(k0 ^ k1))
-    x, y = np.uint32(x + k0), np.uint32(y + k1)
+    x, y = x + k0, y + k1
     x, y = _mixed(x, y, _R0)
     x, y = _mixed(x, y, _R1)
     x, y = _mixed(x, y, _R2)
     x, y = _mixed(x, y, _R3)
-    x, y = np.uint32(x + k1), np.uint32(y + np.uint32(k2 + _ONE))
+    x, y = x + k1, y + np.uint32(k2 + _ONE)
     x, y = _mixed(x, y, _R4)
     x, y = _mixed(x, y, _R5)
     x, y = _mixed(x, y, _R6)
     x, y = _mixed(x, y, _R7)
-    x, y = np.uint32(x + k2), np.uint32(y + np.uint32(k0 + _TWO))
+    x, y = x + k2, y + np.uint32(k0 + _TWO)
     x, y = _mixed(x, y, _R0)
     x, y = _mixed(x, y, _R1)
     x, y = _mixed(x, y, _R2)
     x, y = _mixed(x, y, _R3)
-    x, y = np.uint32(x + k0), np.uint32(y + np.uint32(k1 + _THREE))
+    x, y = x + k0, y + np.uint32(k1 + _THREE)
     return _mixed(x, y, _R4)
 
 
-@compiled
+@inlined
 def _radius(word):
-    r""":math:`\sqrt{-2\ln u}` of a word."""
+    r""":math:`\sqrt{-2\ln u}` of words."""
     # Signed integers become floats in one instruction everywhere, unsigned ones do not. Counted
     # from 0, where the tails are, so that small numbers keep their digits.
-    uniform = np.float32(np.int32(np.uint32(word >> _ONE))) * _STEP + _FIRST
-    bits = float_bits(uniform)
-    exponent = np.int32(np.int32(bits - _MANTISSA) >> _EXPONENT)
-    f = bits_float(np.int32(bits - np.int32(exponent << _EXPONENT))) - _UNIT
-    p = _L7
-    p = p * f + _L6
+    uniform = floated(ints(word >> _ONE)) * _STEP + _FIRST
+    bits = ints(uniform)
+    exponent = (bits - _MANTISSA) >> _EXPONENT
+    f = singles(bits - (exponent << _EXPONENT)) - _UNIT
+    p = f * _L7 + _L6
     p = p * f + _L5
     p = p * f + _L4
     p = p * f + _L3
     p = p * f + _L2
     p = p * f + _L1
     p = p * f + _L0
-    logarithm = np.float32(exponent) * _LN2 + (p * f * f + f)
-    return np.sqrt(max(_MINUS_TWO * logarithm, np.float32(0.0)))
+    logarithm = floated(exponent) * _LN2 + (p * f * f + f)
+    return root(greatest(logarithm * _MINUS_TWO, _ZERO))
 
 
-@compiled
+@inlined
 def _half_angle(word):
-    """Sine and cosine of half the angle of a word, between plus and minus a quarter turn."""
-    a = np.float32(np.int32(word)) * _HALF_TURN
+    """Sine and cosine of half the angle of words, between plus and minus a quarter turn."""
+    a = floated(ints(word)) * _HALF_TURN
     z = a * a
-    sine = ((((_S4 * z + _S3) * z + _S2) * z + _S1) * z + _S0) * a
-    cosine = ((((_C5 * z + _C4) * z + _C3) * z + _C2) * z + _C1) * z + _C0
+    sine = ((((z * _S4 + _S3) * z + _S2) * z + _S1) * z + _S0) * a
+    cosine = ((((z * _C5 + _C4) * z + _C3) * z + _C2) * z + _C1) * z + _C0
     return sine, cosine
 
 
-@compiled
-def fill_normals(k0, k1, counter, offsets, places, first, second):
-    """Pairs ``first[i], second[i]`` of counter (``counter + offsets[i]``, ``places[i]``).
+@inlined
+def normal_pairs(k0, k1, x, y):
+    """Two vectors of normals from a key (k0, k1) and vectors of counters (x, y), all uint32."""
+    one, other = threefry_words(k0, k1, x, y)
+    radius = _radius(one)
+    sine, cosine = _half_angle(other)
+    return radius * (_UNIT - sine * sine * _DOUBLE), radius * (sine * cosine * _DOUBLE)
+
+
+@compiled_strictly
+def fill_words(k0, k1, x, start, first, second):
+    """Pairs ``first[i], second[i]`` of words of counters (``x``, ``start + i``).
 
     Parameters
     ----------
-    k0, k1, counter : uint32
-    offsets, places : ndarray of uint32, shape (n,)
-    first, second : ndarray of float32, shape (n,) or longer
-        Overwritten.
+    k0, k1, x, start : uint32
+    first, second : ndarray of uint32, shape (n,)
+        Overwritten; n is a multiple of ``WIDE``.
     """
-    for i in range(places.size):
-        one, other = threefry_word(k0, k1, np.uint32(counter + offsets[i]), places[i])
-        radius = _radius(one)
-        sine, cosine = _half_angle(other)
-        first[i] = radius * (_UNIT - _DOUBLE * sine * sine)
-        second[i] = radius * (_DOUBLE * sine * cosine)
+    for i in range(0, first.size, WIDE):
+        one, other = threefry_words(k0, k1, everywhere_wide(x), counted_from(np.uint32(start + i)))
+        store(first, i, one)
+        store(second, i, other)
+
+
+@compiled_strictly
+def fill_normals(k0, k1, x, start, first, second):
+    """Pairs of normals, float32, of the counters of :func:`fill_words`."""
+    for i in range(0, first.size, WIDE):
+        one, other = normal_pairs(k0, k1, everywhere_wide(x), counted_from(np.uint32(start + i)))
+        store(first, i, one)
+        store(second, i, other)
+
+
+@compiled_strictly
+def fill_uniforms(k0, k1, x, start, first, second):
+    """Pairs of uniforms in [0, 1) with 24 bits, float32, of the counters of :func:`fill_words`."""
+    for i in range(0, first.size, WIDE):
+        one, other = threefry_words(k0, k1, everywhere_wide(x), counted_from(np.uint32(start + i)))
+        store(first, i, floated(ints(one >> _EIGHT)) * _TO_UNIT)
+        store(second, i, floated(ints(other >> _EIGHT)) * _TO_UNIT)
 
 
 # --- Plain ----------------------------------------------------------------------------------------

@@ -22,25 +22,34 @@ settings that share draws share everything that does not depend on them; b is ke
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
-from .compiling import AVAILABLE, compiled, share_out
-from .lanes import add_changes, add_weighted, inner
-from .normals import fill_normals, normals
-
-LANES = 16
-"""Directions are filled up to a multiple of it, coordinates of b as well."""
-
-BLOCK = 5
-"""Coordinates taken together in the innermost loops."""
-
-AHEAD = 4
-"""Loops whose draws are made together: long vectors keep the processor busy."""
+from .compiling import AVAILABLE, compiled_strictly, inlined, share_out
+from .normals import normal_pairs, normals
+from .vectors import (
+    DOUBLE_LANES,
+    LANES,
+    WIDE,
+    everywhere,
+    everywhere_wide,
+    greatest,
+    least,
+    load,
+    load_wide,
+    narrowed,
+    singles,
+    store,
+    turn,
+    widened,
+    words,
+)
 
 _PAIRS = 16
 """Bits of a counter for the direction; the coordinate comes above them."""
 
-_ZERO, _HALF = np.float32(0.0), np.float32(0.5)
+_ZERO, _HALF, _SIGN = np.float32(0.0), np.float32(0.5), np.uint32(1 << 31)
 
 
 def solve(
@@ -81,24 +90,36 @@ def solve(
                 gram, curvature, linear, penalty, step, keys, counter,
                 loops=loops, samples=samples, u1=u1,
             )  # fmt: skip
-    shape = np.shape(linear)
-    linear = _filled(linear, _up(shape[-1], LANES))
-    gram = np.ascontiguousarray(_padded_gram(gram, shape))
-    curvature = np.ascontiguousarray(np.broadcast_to(curvature, shape[:-1]), np.float32)
-    step = np.ascontiguousarray(np.broadcast_to(step, shape[:-1]), np.float64)
-    weights = _weights(samples)
-    loops = np.ascontiguousarray(loops, np.int64)
-    penalty = np.ascontiguousarray(penalty, np.float32)
-    first = first_counter(counter, shape[2], loops)
-    out = np.empty(shape)
+    samples = np.asarray(samples)
+    out = np.empty(np.shape(linear))
+    curvature = np.broadcast_to(curvature, out.shape[:-1])
+    step = np.broadcast_to(step, out.shape[:-1])
+    numbering = (first_counter(counter, out.shape[2], loops), int(np.max(loops)))
+    for count in np.unique(samples):
+        alike = samples == count
+        out[alike] = _solve_alike(
+            _filled(gram), curvature[alike], _filled(linear[alike]), np.asarray(penalty)[alike],
+            step[alike], keys, numbering, np.asarray(loops)[alike], int(count), u1, out.shape[-1],
+            workers,
+        )  # fmt: skip
+    return out
+
+
+def _solve_alike(
+    gram, curvature, linear, penalty, step, keys, numbering, loops, samples, u1, dim, workers
+):
+    """Settings of as many directions each."""
+    out = np.empty((*linear.shape[:-1], dim))
+    given = (
+        gram, np.ascontiguousarray(curvature, np.float32), linear,
+        np.ascontiguousarray(penalty, np.float32), np.ascontiguousarray(step, np.float64), keys,
+        *numbering, np.ascontiguousarray(loops, np.int64), samples, np.float32(u1), out,
+    )  # fmt: skip
 
     def part(begin, end):
-        _solve_runs(
-            begin, end, gram, curvature, linear, penalty, step, keys, first,
-            loops, weights, np.float32(u1), out, *_scratch(shape, weights.shape[1]),
-        )  # fmt: skip
+        _solve_runs(begin, end, *given, _room(len(out), dim, samples))
 
-    share_out(part, shape[1], workers)
+    share_out(part, out.shape[1], workers)
     return out
 
 
@@ -113,30 +134,56 @@ def places(dim: int, samples: int) -> np.ndarray:
     return (i << np.uint32(_PAIRS)) | j
 
 
-def _up(number: int, multiple: int) -> int:
-    return -(-number // multiple) * multiple
-
-
-def _padded_gram(gram: np.ndarray, shape) -> np.ndarray:
-    """Rows filled up to a multiple of BLOCK, columns of LANES, with zeros; (R or 1, K, ., .)."""
-    dim = shape[-1]
-    padded = np.zeros((len(gram), shape[2], _up(dim, BLOCK), _up(dim, LANES)), np.float32)
-    padded[..., :dim, :dim] = gram
-    return padded
-
-
-def _filled(array: np.ndarray, length: int) -> np.ndarray:
-    """The last axis filled up with zeros, in float32."""
-    filled = np.zeros((*np.shape(array)[:-1], length), np.float32)
-    filled[..., : np.shape(array)[-1]] = array
+def _filled(array: np.ndarray) -> np.ndarray:
+    """The last axis filled up to whole vectors with zeros, in float32."""
+    length = np.shape(array)[-1]
+    filled = np.zeros((*np.shape(array)[:-1], _up(length, LANES)), np.float32)
+    filled[..., :length] = array
     return filled
 
 
-def _weights(samples: np.ndarray) -> np.ndarray:
-    """1/J for the first J directions of a setting, else 0."""
-    lanes = _up(int(np.max(samples)), LANES)
-    samples = np.asarray(samples)[:, None]
-    return np.where(np.arange(lanes) < samples, 1.0 / samples, 0.0).astype(np.float32)
+class _Room(NamedTuple):
+    """What a thread works in, flat; directions and coordinates are filled up to whole vectors."""
+
+    places: np.ndarray  # [P, J]; uint32
+    used: np.ndarray  # [J]: 1, then 0 where there are directions too many
+    m: np.ndarray  # [P, J]
+    turned: np.ndarray  # [P, J]: n u/v with the sign of m
+    middle: np.ndarray  # [P, J]: u n + v m / 2
+    rows: np.ndarray  # [J, P]: m
+    bent: np.ndarray  # [J]: m' G middle
+    own: np.ndarray  # [J]: m' middle
+    sizes: np.ndarray  # [J]: sum |m|
+    sums: np.ndarray  # [3, P]: of m times bent, own and sizes
+    products: np.ndarray  # [P, P]: of m m'
+    single: np.ndarray  # [S, P]: b in float32
+    shift: np.ndarray  # [S, P]: b/v
+    slope: np.ndarray  # [S, P]
+    kinks: np.ndarray  # [S, J]: what of the quotient is not linear in b
+    b: np.ndarray  # [S, P]; float64
+
+
+def _room(settings: int, dim: int, samples: int) -> _Room:
+    lanes, columns = _up(samples, WIDE), _up(dim, LANES)
+    where = _aligned(dim * lanes, np.uint32)
+    where[:] = places(dim, lanes).ravel()
+    used = _aligned(lanes)
+    used[:samples] = 1.0
+    return _Room(
+        where,
+        used,
+        *(_aligned(columns * lanes) for _ in range(4)),
+        *(_aligned(lanes) for _ in range(3)),
+        _aligned(3 * columns),
+        _aligned(columns * columns),
+        *(_aligned(settings * columns) for _ in range(3)),
+        _aligned(settings * lanes),
+        _aligned(settings * columns, np.float64),
+    )
+
+
+def _up(number: int, multiple: int) -> int:
+    return -(-number // multiple) * multiple
 
 
 def _aligned(count: int, kind=np.float32) -> np.ndarray:
@@ -147,135 +194,183 @@ def _aligned(count: int, kind=np.float32) -> np.ndarray:
     return raw[begin : begin + count * size].view(kind)
 
 
-def _scratch(shape, lanes: int) -> tuple[np.ndarray, ...]:
-    settings, _, _, dim = shape
-    rows, columns = _up(dim, BLOCK), _up(dim, LANES)
-    ahead = AHEAD * lanes
-    later = _aligned(dim * ahead, np.uint32).reshape(dim, AHEAD, lanes)
-    later[:] = np.arange(AHEAD, dtype=np.uint32)[:, None]
-    where = _aligned(dim * ahead, np.uint32).reshape(dim, AHEAD, lanes)
-    where[:] = places(dim, lanes)[:, None]
-    return (
-        later.reshape(-1),
-        where.reshape(-1),
-        _aligned(rows * ahead).reshape(rows, ahead),  # n, then n u/v
-        _aligned(rows * ahead).reshape(rows, ahead),  # m
-        _aligned(rows * ahead).reshape(rows, ahead),  # u n + v m / 2
-        _aligned(3 * ahead).reshape(3, ahead),  # u, v/2 and u/v
-        _aligned(ahead),  # m' G (u n + v m / 2)
-        _aligned(ahead),  # m' (u n + v m / 2)
-        _aligned(lanes),  # the quotient
-        _aligned(columns),  # G b + h b + q
-        _aligned(columns),  # b
-        _aligned(columns),  # b/v
-        np.zeros((settings, columns)),
-    )
-
-
-@compiled
+@compiled_strictly
 def _solve_runs(
-    begin, end, gram, curvature, linear, penalty, step, keys, first, loops, weights, u1, out,
-    later, where, n, m, middle, scales, shared, product, quotient, slope, single, shift, b,
-):  # fmt: skip
+    begin,
+    end,
+    gram,
+    curvature,
+    linear,
+    penalty,
+    step,
+    keys,
+    first,
+    most,
+    loops,
+    samples,
+    u1,
+    out,
+    room,
+):
     settings, agents, dim = out.shape[0], out.shape[2], out.shape[3]
-    rows, lanes = n.shape[0], weights.shape[1]
-    ahead = AHEAD * lanes
-    most = loops.max()
-    flat_n, flat_m = n.reshape(rows * ahead), m.reshape(rows * ahead)
+    b, columns = room.b, linear.shape[3]
     for run in range(begin, end):
         for agent in range(agents):
-            G = gram[run if gram.shape[0] > 1 else 0, agent]
-            flat_G = G.ravel()
+            G = gram[run if gram.shape[0] > 1 else 0, agent].ravel()
             b[:] = 0.0
-            for t0 in range(1, most + 1, AHEAD):
-                counter = np.uint32(first + agent * most + t0 - 1)
-                _schedule(u1, t0, dim, lanes, scales)
-                fill_normals(keys[run, 0], keys[run, 1], counter, later, where, flat_n, flat_m)
-                _share(G, n, m, middle, scales, shared, product, rows, ahead)
-                for t in range(t0, min(t0 + AHEAD, most + 1)):
-                    inverse = np.float32((dim * t) * (dim * t)) / u1
-                    now = (t - t0) * lanes
-                    for s in range(settings):
-                        if t > loops[s]:
-                            continue
-                        h = curvature[s, run, agent]
-                        for i in range(single.size):
-                            single[i] = np.float32(b[s, i])
-                            shift[i] = single[i] * inverse
-                        _slopes(flat_G, single, linear[s, run, agent], h, slope, dim)
-                        _quotients(flat_n, flat_m, now, ahead, shared, product, h, slope,
-                                   penalty[s], shift, quotient, dim)  # fmt: skip
-                        a = step[s, run, agent] / np.sqrt(t)
-                        _descend(flat_m, now, ahead, quotient, weights[s], b[s], a, dim)
+            for t in range(1, loops.max() + 1):
+                inverse = np.float32((dim * t) * (dim * t)) / u1
+                counter = np.uint32(first + agent * most + t - 1)
+                _draw(room, keys[run, 0], keys[run, 1], counter, u1 / np.float32(t), inverse, dim)
+                _bend(room, G, dim)
+                _lay_in_rows(room)
+                _sum_rows(room, samples, dim)
+                # One thing for all settings, then the next: what one waits for, others do not.
+                for s in range(settings):
+                    _round(room, s, inverse)
+                    _slopes(room, s, G, linear[s, run, agent], curvature[s, run, agent], dim)
+                for s in range(settings):
+                    _cut(room, s, penalty[s], dim)
+                for s in range(settings):
+                    if t <= loops[s]:
+                        a = step[s, run, agent] / (samples * np.sqrt(t))
+                        _descend(room, s, curvature[s, run, agent], penalty[s], a, dim)
             for s in range(settings):
                 for i in range(dim):
-                    out[s, run, agent, i] = b[s, i]
+                    out[s, run, agent, i] = b[s * columns + i]
 
 
-@compiled
-def _schedule(u1, t0, dim, lanes, scales):
-    """u, v/2 and u/v of each of the loops ahead, as often as there are directions."""
-    for i in range(AHEAD):
-        t = t0 + i
-        u = u1 / np.float32(t)
-        v = u1 / np.float32((dim * t) * (dim * t))
-        for j in range(i * lanes, (i + 1) * lanes):
-            scales[0, j] = u
-            scales[1, j] = _HALF * v
-            scales[2, j] = u / v
+@inlined
+def _draw(room, k0, k1, counter, u, inverse, dim):
+    """Directions, and what of the quotient is theirs alone."""
+    lanes = room.own.size
+    half, scale = _HALF / inverse, u * inverse
+    for j in range(0, lanes, WIDE):
+        own = everywhere_wide(_ZERO)
+        size = everywhere_wide(_ZERO)
+        for i in range(j, dim * lanes, lanes):
+            n, m = normal_pairs(k0, k1, everywhere_wide(counter), load_wide(room.places, i))
+            sign = words(m) & _SIGN
+            middle = n * u + m * half
+            own = own + m * middle
+            size = size + singles(words(m) ^ sign)
+            store(room.middle, i, middle)
+            store(room.m, i, m)
+            store(room.turned, i, singles(words(n * scale) ^ sign))
+        store(room.own, j, own)
+        store(room.sizes, j, size)
 
 
-@compiled
-def _share(G, n, m, middle, scales, shared, product, rows, ahead):
-    """What all settings share of the quotient; then n becomes n u/v."""
-    for j in range(ahead):
-        shared[j] = _ZERO
-        product[j] = _ZERO
-    for i in range(rows):
-        for j in range(ahead):
-            value = scales[0, j] * n[i, j] + scales[1, j] * m[i, j]
-            middle[i, j] = value
-            product[j] += m[i, j] * value
-            n[i, j] = n[i, j] * scales[2, j]
-    for i in range(rows):
-        for k in range(0, rows, BLOCK):
-            g0, g1, g2, g3, g4 = G[i, k], G[i, k + 1], G[i, k + 2], G[i, k + 3], G[i, k + 4]
-            for j in range(ahead):
-                shared[j] += m[i, j] * (
-                    g0 * middle[k, j]
-                    + g1 * middle[k + 1, j]
-                    + g2 * middle[k + 2, j]
-                    + g3 * middle[k + 3, j]
-                    + g4 * middle[k + 4, j]
-                )
+@inlined
+def _bend(room, G, dim):
+    """``m' G middle`` of each direction."""
+    lanes, columns = room.bent.size, room.sums.size // 3
+    for j in range(0, lanes, WIDE):
+        value = everywhere_wide(_ZERO)
+        for i in range(dim):
+            image = everywhere_wide(_ZERO)
+            for k in range(dim):
+                image = image + load_wide(room.middle, k * lanes + j) * G[i * columns + k]
+            value = value + load_wide(room.m, i * lanes + j) * image
+        store(room.bent, j, value)
 
 
-@compiled
-def _slopes(G, b, q, h, slope, rows):
+@inlined
+def _lay_in_rows(room):
+    """Direction after direction, so that sums over directions are sums of vectors."""
+    lanes, columns = room.own.size, room.sums.size // 3
+    for j in range(0, lanes, LANES):
+        for c in range(0, columns, LANES):
+            turn(room.rows, j * columns + c, columns, room.m, c * lanes + j, lanes)
+
+
+@inlined
+def _sum_rows(room, samples, dim):
+    """Sums over directions: of m times what all settings share of the quotient, and of m m'."""
+    rows, columns = room.rows, room.sums.size // 3
+    for c in range(0, columns, LANES):
+        bent = everywhere(_ZERO)
+        own = everywhere(_ZERO)
+        sizes = everywhere(_ZERO)
+        for j in range(samples):
+            row = load(rows, j * columns + c)
+            bent = bent + row * room.bent[j]
+            own = own + row * room.own[j]
+            sizes = sizes + row * room.sizes[j]
+        store(room.sums, c, bent)
+        store(room.sums, columns + c, own)
+        store(room.sums, 2 * columns + c, sizes)
+        for k in range(0, dim, 2):
+            product = everywhere(_ZERO)
+            other = everywhere(_ZERO)
+            for j in range(samples):
+                row = load(rows, j * columns + c)
+                product = product + row * rows[j * columns + k]
+                other = other + row * rows[j * columns + k + 1]
+            store(room.products, k * columns + c, product)
+            store(room.products, (k + 1) * columns + c, other)
+
+
+@inlined
+def _round(room, s, inverse):
+    """b of a setting in float32, and b/v."""
+    columns = room.sums.size // 3
+    for c in range(s * columns, (s + 1) * columns, LANES):
+        single = narrowed(load(room.b, c), load(room.b, c + DOUBLE_LANES))
+        store(room.single, c, single)
+        store(room.shift, c, single * inverse)
+
+
+@inlined
+def _slopes(room, s, G, q, h, dim):
     """The gradient of the quadratic part at b."""
-    columns = slope.size
-    for i in range(columns):
-        slope[i] = h * b[i] + q[i]
-    for i in range(0, columns, LANES):
-        add_weighted(slope, i, G, i, columns, rows, b)
+    columns = q.size
+    begin = s * columns
+    for c in range(0, columns, LANES):
+        value = load(room.single, begin + c) * h + load(q, c)
+        for k in range(dim):
+            value = value + load(G, k * columns + c) * room.single[begin + k]
+        store(room.slope, begin + c, value)
 
 
-@compiled
-def _quotients(n, m, begin, stride, shared, product, h, slope, penalty, shift, quotient, rows):
-    """Quotient of each direction; n is n u/v and shift is b/v."""
-    for j in range(quotient.size):
-        quotient[j] = shared[begin + j] + h * product[begin + j]
-    for j in range(0, quotient.size, LANES):
-        add_changes(quotient, j, slope, penalty, n, m, begin + j, stride, rows, shift)
+@inlined
+def _cut(room, s, penalty, dim):
+    r"""What of :math:`\lambda\sum(|x + m| - |x|)` depends on b.
+
+    With s the sign of m, :math:`|x+m|-|x| = |m| + 2\max\{\min\{sx, 0\}, -|m|\}`.
+    """
+    lanes, columns = room.own.size, room.sums.size // 3
+    for j in range(0, lanes, LANES):
+        value = everywhere(_ZERO)
+        for k in range(dim):
+            m = words(load(room.m, k * lanes + j))
+            shift = singles(words(everywhere(room.shift[s * columns + k])) ^ (m & _SIGN))
+            x = load(room.turned, k * lanes + j) + shift
+            value = value + greatest(least(x, _ZERO), singles(m | _SIGN))
+        store(room.kinks, s * lanes + j, value * load(room.used, j) * (penalty + penalty))
 
 
-@compiled
-def _descend(m, begin, stride, quotient, weights, b, step, rows):
-    """b minus step times the weighted sum of directions."""
-    for j in range(quotient.size):
-        quotient[j] *= weights[j]
-    for k in range(rows):
-        b[k] -= step * inner(quotient, 0, m, begin + k * stride, quotient.size // LANES)
+@inlined
+def _descend(room, s, h, penalty, step, dim):
+    """b minus step times the sum over the directions of the quotient times m."""
+    lanes, columns = room.own.size, room.sums.size // 3
+    for c in range(0, columns, LANES):
+        # Four sums at once: each addition waits for the one before.
+        first = load(room.sums, c) + load(room.sums, columns + c) * h
+        second = load(room.sums, 2 * columns + c) * penalty
+        third, fourth = everywhere(_ZERO), everywhere(_ZERO)
+        for k in range(dim):
+            fourth = fourth + load(room.products, k * columns + c) * room.slope[s * columns + k]
+        for j in range(0, lanes, 4):
+            row, kink = j * columns + c, s * lanes + j
+            first = first + load(room.rows, row) * room.kinks[kink]
+            second = second + load(room.rows, row + columns) * room.kinks[kink + 1]
+            third = third + load(room.rows, row + 2 * columns) * room.kinks[kink + 2]
+            fourth = fourth + load(room.rows, row + 3 * columns) * room.kinks[kink + 3]
+        lower, upper = widened((first + second) + (third + fourth))
+        at = s * columns + c
+        store(room.b, at, load(room.b, at) - lower * step)
+        store(room.b, at + DOUBLE_LANES, load(room.b, at + DOUBLE_LANES) - upper * step)
 
 
 # --- Plain ----------------------------------------------------------------------------------------
@@ -290,7 +385,8 @@ def solve_plainly(
     hessian = np.asarray(gram, float) + curvature * np.eye(dim)
     step = np.broadcast_to(step, (settings, runs, agents))[..., None]
     most, directions = int(np.max(loops)), int(np.max(samples))
-    weights = _weights(samples)[:, None, None, :directions].astype(float)
+    samples = np.asarray(samples)[:, None]
+    weights = np.where(np.arange(directions) < samples, 1.0 / samples, 0.0)[:, None, None]
     b = np.zeros((settings, runs, agents, dim))
     for t in range(1, most + 1):
         counters = first_counter(counter, agents, loops) + np.arange(agents) * most + t - 1

@@ -1,0 +1,309 @@
+"""Short vectors as values of compiled loops: a register wide, with the operators of numbers.
+
+The compiler of loops finds vectors only where it can prove that nothing overlaps, and not always as
+wide as the processor has them. Code that is written in vectors needs no such luck, and rounds the
+same in every company: a lane depends on no other. Where registers are narrower, several serve.
+
+A register holds 8 numbers of 64 bits or 16 of 32. Of the latter there are vectors of twice that,
+too, for long chains of operations, which leave a processor waiting unless two go side by side.
+
+``+ - *`` and, of whole numbers, ``& | ^ << >>`` work lane by lane; a number beside a vector stands
+in all lanes. A product that is added at once is rounded once, where the processor can.
+"""
+
+from __future__ import annotations
+
+import operator
+
+from .compiling import AVAILABLE
+
+DOUBLE_LANES, LANES, WIDE = 8, 16, 32
+"""Of float64; of the types of 32 bits, in one register and in two."""
+
+if AVAILABLE:
+    from llvmlite import ir
+    from numba.core import cgutils, types
+    from numba.core.typeconv import Conversion
+    from numba.core.typing.templates import AbstractTemplate, infer_global, signature
+    from numba.extending import intrinsic, lower_builtin, lower_cast, models, register_model
+
+    class Vector(types.Type):
+        """The type of a vector."""
+
+        def __init__(self, element, lanes: int):
+            self.element, self.lanes = element, lanes
+            super().__init__(f"vector({element}, {lanes})")
+
+        def can_convert_from(self, context, other):
+            return Conversion.unsafe if isinstance(other, types.Number) else None
+
+    def _kinds(element, *lanes):
+        return tuple(Vector(element, count) for count in lanes)
+
+    _DOUBLES = _kinds(types.float64, DOUBLE_LANES)
+    _SINGLES = _kinds(types.float32, LANES, WIDE)
+    _SIGNED = _kinds(types.int64, DOUBLE_LANES) + _kinds(types.int32, LANES, WIDE)
+    _UNSIGNED = _kinds(types.uint32, LANES, WIDE)
+    _FUSED = ("contract",)
+
+    @register_model(Vector)
+    class _Model(models.PrimitiveModel):
+        def __init__(self, manager, kind):
+            element = manager.lookup(kind.element).get_value_type()
+            super().__init__(manager, kind, ir.VectorType(element, kind.lanes))
+
+    @lower_cast(types.Number, Vector)
+    def _everywhere(context, builder, kind, vector, number):
+        number = context.cast(builder, number, kind, vector.element)
+        none = ir.Constant(context.get_value_type(vector), ir.Undefined)
+        first = builder.insert_element(none, number, ir.Constant(ir.IntType(32), 0))
+        return _picked(builder, first, [0] * vector.lanes)
+
+    def _picked(builder, vector, places):
+        none = ir.Constant(vector.type, ir.Undefined)
+        places = ir.Constant(ir.VectorType(ir.IntType(32), len(places)), places)
+        return builder.shuffle_vector(vector, none, places)
+
+    # --- Operators --------------------------------------------------------------------------------
+
+    def _common(args):
+        """The vector type of operands of which one is a vector; None if there is none."""
+        vectors = {arg for arg in args if isinstance(arg, Vector)}
+        return vectors.pop() if len(vectors) == 1 else None
+
+    class _Operator(AbstractTemplate):
+        def generic(self, args, kws):
+            vector = _common(args)
+            return vector and signature(vector, *[vector] * len(args))
+
+    def _operator(symbol, whole, floating=None, kinds=_SIGNED + _UNSIGNED, flags=_FUSED):
+        infer_global(symbol)(type(f"_{symbol.__name__}", (_Operator,), {}))
+
+        def lowered(name, **options):
+            return lambda context, builder, sig, args: getattr(builder, name)(*args, **options)
+
+        operands = 1 if symbol is operator.neg else 2
+        for kind in kinds:
+            lower_builtin(symbol, *[kind] * operands)(lowered(whole))
+        if floating:
+            for kind in _DOUBLES + _SINGLES:
+                lower_builtin(symbol, *[kind] * operands)(lowered(floating, flags=flags))
+
+    _operator(operator.add, "add", "fadd")
+    _operator(operator.sub, "sub", "fsub")
+    _operator(operator.mul, "mul", "fmul")
+    _operator(operator.truediv, "sdiv", "fdiv", kinds=(), flags=())
+    _operator(operator.neg, "neg", "fneg", flags=())
+    _operator(operator.and_, "and_")
+    _operator(operator.or_, "or_")
+    _operator(operator.xor, "xor")
+    _operator(operator.lshift, "shl")
+    _operator(operator.rshift, "ashr", kinds=_SIGNED)
+    for _words in _UNSIGNED:
+        lower_builtin(operator.rshift, _words, _words)(
+            lambda context, builder, sig, args: builder.lshr(*args)
+        )
+
+    # --- Memory -----------------------------------------------------------------------------------
+
+    def _place(context, builder, kind, array, index, vector):
+        data = context.make_array(kind)(context, builder, array).data
+        place = builder.gep(data, [index])
+        return builder.bitcast(place, context.get_value_type(vector).as_pointer())
+
+    def _loading(registers):
+        @intrinsic
+        def load(typing, array, index):
+            """The numbers from ``array[index]`` on, of a contiguous array."""
+
+            def generate(context, builder, sig, args):
+                place = _place(context, builder, sig.args[0], *args, sig.return_type)
+                return builder.load(place, align=4)
+
+            return _kind(array.dtype, registers)(array, types.int64), generate
+
+        return load
+
+    def _kind(element, registers):
+        return Vector(element, registers * 512 // element.bitwidth)
+
+    load, load_wide = _loading(1), _loading(2)
+
+    @intrinsic
+    def store(typing, array, index, vector):
+        """``array[index]`` and those after it become the vector."""
+
+        def generate(context, builder, sig, args):
+            place = _place(context, builder, sig.args[0], *args[:2], sig.args[2])
+            builder.store(args[2], place, align=4)
+            return context.get_dummy_value()
+
+        return types.void(array, types.int64, vector), generate
+
+    @intrinsic
+    def turn(typing, out, to, out_stride, array, at, stride):
+        """``out[to + i out_stride + l] = array[at + l stride + i]`` for i, l < ``LANES``."""
+
+        def generate(context, builder, sig, args):
+            out, to, out_stride, array, at, stride = args
+            (kind,) = _SINGLES[:1]
+
+            def place(argument, array, begin, stride, i):
+                index = builder.add(begin, builder.mul(stride, ir.Constant(begin.type, i)))
+                return _place(context, builder, sig.args[argument], array, index, kind)
+
+            rows = [builder.load(place(3, array, at, stride, i), align=4) for i in range(LANES)]
+            for i, row in enumerate(_turned(builder, rows)):
+                builder.store(row, place(0, out, to, out_stride, i), align=4)
+            return context.get_dummy_value()
+
+        long = types.int64
+        return types.void(out, long, long, array, long, long), generate
+
+    def _turned(builder, rows):
+        """Blocks of 8, then of 4, 2 and 1 change places across the diagonal."""
+        word = ir.IntType(32)
+        lanes, half = range(LANES), LANES // 2
+        while half:
+            lower = [lane if not lane & half else LANES + lane - half for lane in lanes]
+            upper = [lane + half if not lane & half else LANES + lane for lane in lanes]
+            after = list(rows)
+            for i in (i for i in lanes if not i & half):
+                for row, places in ((i, lower), (i + half, upper)):
+                    mask = ir.Constant(ir.VectorType(word, LANES), places)
+                    after[row] = builder.shuffle_vector(rows[i], rows[i + half], mask)
+            rows, half = after, half // 2
+        return rows
+
+    # --- Functions --------------------------------------------------------------------------------
+
+    def _spreading(registers):
+        @intrinsic
+        def everywhere(typing, number):
+            """A vector with the number in all lanes."""
+            kind = _kind(number, registers)
+            return kind(kind), lambda context, builder, sig, args: args[0]
+
+        return everywhere
+
+    everywhere, everywhere_wide = _spreading(1), _spreading(2)
+
+    @intrinsic
+    def counted_from(typing, first):
+        """first, first + 1, ..., in as many lanes as fill two registers."""
+        kind = _kind(first, 2)
+
+        def generate(context, builder, sig, args):
+            return builder.add(args[0], ir.Constant(args[0].type, list(range(kind.lanes))))
+
+        return kind(kind), generate
+
+    @intrinsic
+    def narrowed(typing, lower, upper):
+        """Two vectors of float64 as one of float32."""
+
+        def generate(context, builder, sig, args):
+            both = ir.Constant(ir.VectorType(ir.IntType(32), LANES), list(range(LANES)))
+            double = builder.shuffle_vector(*args, both)
+            return builder.fptrunc(double, context.get_value_type(sig.return_type))
+
+        return _SINGLES[0](lower, upper), generate
+
+    @intrinsic
+    def widened(typing, a):
+        """The lower and the upper half of float32 as float64."""
+
+        def generate(context, builder, sig, args):
+            kind = context.get_value_type(_DOUBLES[0])
+            halves = list(range(DOUBLE_LANES)), list(range(DOUBLE_LANES, LANES))
+            parts = [builder.fpext(_picked(builder, args[0], half), kind) for half in halves]
+            return context.make_tuple(builder, sig.return_type, parts)
+
+        return types.UniTuple(_DOUBLES[0], 2)(a), generate
+
+    def _select(order):
+        def generate(context, builder, sig, args):
+            return builder.select(builder.fcmp_ordered(order, *args), *args)
+
+        return generate
+
+    @intrinsic
+    def least(typing, a, b):
+        """Where ``a < b``, a, else b."""
+        kind = _common((a, b))
+        return kind(kind, kind), _select("<")
+
+    @intrinsic
+    def greatest(typing, a, b):
+        """Where ``a > b``, a, else b."""
+        kind = _common((a, b))
+        return kind(kind, kind), _select(">")
+
+    @intrinsic
+    def where_positive(typing, which, a, b):
+        """Where ``which > 0``, a, else b."""
+
+        def generate(context, builder, sig, args):
+            zero = ir.Constant(args[0].type, [0.0] * args[0].type.count)
+            return builder.select(builder.fcmp_ordered(">", args[0], zero), args[1], args[2])
+
+        return which(which, which, which), generate
+
+    @intrinsic
+    def root(typing, a):
+        """Square root."""
+
+        def generate(context, builder, sig, args):
+            kind = args[0].type
+            name = f"llvm.sqrt.v{kind.count}{kind.element.intrinsic_name}"
+            function = cgutils.get_or_insert_function(
+                builder.module, ir.FunctionType(kind, [kind]), name
+            )
+            return builder.call(function, args)
+
+        return a(a), generate
+
+    @intrinsic
+    def total(typing, a):
+        """Sum over the lanes, halves upon halves."""
+
+        def generate(context, builder, sig, args):
+            (vector,) = args
+            count = sig.args[0].lanes
+            while count > 1:
+                count //= 2
+                lower = _picked(builder, vector, list(range(count)))
+                upper = _picked(builder, vector, list(range(count, 2 * count)))
+                vector = builder.fadd(lower, upper)
+            return builder.extract_element(vector, ir.Constant(ir.IntType(32), 0))
+
+        return a.element(a), generate
+
+    def _view(element):
+        @intrinsic
+        def view(typing, a):
+            """The same bits as another type."""
+
+            def generate(context, builder, sig, args):
+                return builder.bitcast(args[0], context.get_value_type(sig.return_type))
+
+            return Vector(element, a.lanes)(a), generate
+
+        return view
+
+    words, ints, longs = _view(types.uint32), _view(types.int32), _view(types.int64)
+    singles, doubles = _view(types.float32), _view(types.float64)
+
+    @intrinsic
+    def floated(typing, a):
+        """Whole numbers as float32, rounded."""
+
+        def generate(context, builder, sig, args):
+            return builder.sitofp(args[0], context.get_value_type(sig.return_type))
+
+        return Vector(types.float32, a.lanes)(a), generate
+else:
+    load = load_wide = store = turn = everywhere = everywhere_wide = narrowed = widened = None
+    counted_from = None
+    longs = doubles = None
+    least = greatest = where_positive = root = total = words = ints = singles = floated = None

@@ -1,0 +1,199 @@
+"""Vectors of compiled loops against NumPy: operators, views, halves, turns, divergence."""
+
+import numpy as np
+import pytest
+
+from private_consensus.fast.compiling import AVAILABLE, compiled_strictly
+from private_consensus.fast.vectors import (
+    DOUBLE_LANES,
+    LANES,
+    WIDE,
+    counted_from,
+    doubles,
+    everywhere,
+    everywhere_wide,
+    floated,
+    greatest,
+    ints,
+    least,
+    load,
+    load_wide,
+    longs,
+    narrowed,
+    root,
+    singles,
+    store,
+    total,
+    turn,
+    where_positive,
+    widened,
+    words,
+)
+
+pytestmark = pytest.mark.skipif(not AVAILABLE, reason="no compiler")
+
+RNG = np.random.default_rng(2)
+FLOATS = [np.float64, np.float32]
+
+
+def given(kind, count=3):
+    """Vectors of one register, with signs, and what they may be divided by."""
+    lanes = DOUBLE_LANES if np.dtype(kind).itemsize == 8 else LANES
+    return (RNG.normal(size=(count, lanes)) + 0.1).astype(kind)
+
+
+@compiled_strictly
+def arithmetic(a, b, c, out):
+    x, y, z = load(a, 0), load(b, 0), load(c, 0)
+    store(out, 0, (x + y) / (z * z + 1.0) - (-x))
+
+
+@pytest.mark.parametrize("kind", FLOATS)
+def test_operators_are_those_of_numbers(kind):
+    a, b, c = given(kind)
+    out = np.empty_like(a)
+    arithmetic(a, b, c, out)
+    assert np.allclose(out, (a + b) / (c * c + 1) + a, rtol=4 * np.finfo(kind).eps)
+
+
+@compiled_strictly
+def beside(a, number, out):
+    store(out, 0, load(a, 0) * number + number)
+
+
+@pytest.mark.parametrize("kind", FLOATS)
+def test_a_number_beside_a_vector_stands_in_all_lanes(kind):
+    (a,) = given(kind, 1)
+    out = np.empty_like(a)
+    beside(a, kind(0.3), out)
+    assert np.allclose(out, a * kind(0.3) + kind(0.3), rtol=4 * np.finfo(kind).eps)
+
+
+@compiled_strictly
+def fused(a, b, c, out):
+    store(out, 0, load(a, 0) + load(b, 0) * load(c, 0))
+
+
+def test_a_product_that_is_added_is_rounded_at_most_twice():
+    """Once where the processor can, else twice; never less exact than that."""
+    a, b, c = given(np.float32)
+    out = np.empty_like(a)
+    fused(a, b, c, out)
+    exact = a.astype(float) + b.astype(float) * c.astype(float)
+    bound = np.finfo(np.float32).eps * (np.abs(b * c) + np.abs(exact))
+    assert (np.abs(out - exact) <= bound).all()
+
+
+@compiled_strictly
+def bits(a, out):
+    x = load_wide(a, 0)
+    store(out, 0, ((x << np.uint32(7)) | (x >> np.uint32(25))) ^ (x & np.uint32(0xFF)))
+
+
+def test_whole_numbers_shift_and_wrap():
+    a = RNG.integers(0, 2**32, WIDE, dtype=np.uint32)
+    out = np.empty_like(a)
+    bits(a, out)
+    turned = (a << np.uint32(7)) | (a >> np.uint32(25))
+    assert (out == turned ^ (a & np.uint32(0xFF))).all()
+
+
+@compiled_strictly
+def signed(a, out):
+    store(out, 0, floated(ints(load(a, 0)) >> np.int32(3)))
+
+
+def test_shifts_of_signed_numbers_keep_the_sign():
+    a = RNG.integers(0, 2**32, LANES, dtype=np.uint32)
+    out = np.empty(LANES, np.float32)
+    signed(a, out)
+    assert (out == (a.view(np.int32) >> 3).astype(np.float32)).all()
+
+
+@compiled_strictly
+def viewed(a, d, negative, roundtrip):
+    x = load(a, 0)
+    store(negative, 0, singles(words(x) ^ np.uint32(1 << 31)))
+    y = load(d, 0)
+    store(roundtrip, 0, doubles(longs(y) + np.int64(1)))
+
+
+def test_views_keep_the_bits():
+    (a,), (d,) = given(np.float32, 1), given(np.float64, 1)
+    negative, roundtrip = np.empty_like(a), np.empty_like(d)
+    viewed(a, d, negative, roundtrip)
+    assert (negative == -a).all()
+    assert (np.abs(roundtrip) == np.nextafter(np.abs(d), np.inf)).all()
+
+
+@compiled_strictly
+def chosen(a, b, low, high, where):
+    x, y = load(a, 0), load(b, 0)
+    store(low, 0, least(x, y))
+    store(high, 0, greatest(x, y))
+    store(where, 0, where_positive(x, y, -y))
+
+
+@pytest.mark.parametrize("kind", FLOATS)
+def test_choices_and_what_they_make_of_nan(kind):
+    a, b = given(kind, 2)
+    a[0] = np.nan
+    low, high, where = (np.empty_like(a) for _ in range(3))
+    chosen(a, b, low, high, where)
+    assert (low[1:] == np.minimum(a, b)[1:]).all()
+    assert (high[1:] == np.maximum(a, b)[1:]).all()
+    assert (where == np.where(a > 0, b, -b)).all()
+    assert low[0] == high[0] == b[0]
+
+
+@compiled_strictly
+def halves(a, out, rounded):
+    lower, upper = widened(load(a, 0))
+    store(out, 0, lower)
+    store(out, DOUBLE_LANES, upper)
+    store(rounded, 0, narrowed(lower, upper) + root(everywhere(np.float32(4.0))))
+
+
+def test_a_vector_is_widened_and_narrowed_again():
+    (a,) = given(np.float32, 1)
+    out, rounded = np.empty(LANES), np.empty_like(a)
+    halves(a, out, rounded)
+    assert (out == a.astype(float)).all()
+    assert (rounded == a + np.float32(2)).all()
+
+
+@compiled_strictly
+def summed(a):
+    return total(load(a, 0))
+
+
+@pytest.mark.parametrize("kind", FLOATS)
+def test_a_sum_over_the_lanes_adds_halves(kind):
+    (a,) = given(kind, 1)
+    expected = a
+    while expected.size > 1:
+        expected = expected[: expected.size // 2] + expected[expected.size // 2 :]
+    assert summed(a) == expected[0]
+
+
+@compiled_strictly
+def turned_block(a, out):
+    turn(out, 0, LANES, a, 3, 40)
+
+
+def test_a_block_is_turned():
+    a = RNG.normal(size=(LANES, 40)).astype(np.float32)
+    out = np.empty((LANES, LANES), np.float32)
+    turned_block(np.pad(a.ravel(), (0, 3)), out.ravel())
+    assert (out == a[:, 3 : 3 + LANES].T).all()
+
+
+@compiled_strictly
+def counted(first, out):
+    store(out, 0, counted_from(first) + everywhere_wide(np.uint32(0)))
+
+
+def test_counting_wraps_at_the_end():
+    out = np.empty(WIDE, np.uint32)
+    counted(np.uint32(2**32 - 5), out)
+    assert (out == (np.arange(WIDE) + 2**32 - 5) % 2**32).all()
