@@ -11,9 +11,12 @@ from pathlib import Path
 
 SOURCE = Path(workflow.basedir, "src").as_posix()
 sys.path.insert(0, SOURCE)
-# Jobs import the library from here too, whether or not it is installed.
+# Jobs import the library from here too, whether or not it is installed. Linear algebra has one thread: sums then do not
+# depend on the number of cores, and jobs side by side do not wait for each other.
 os.environ.update(
-    PYTHONPATH=os.pathsep.join(filter(None, [SOURCE, os.getenv("PYTHONPATH")]))
+    PYTHONPATH=os.pathsep.join(filter(None, [SOURCE, os.getenv("PYTHONPATH")])),
+    OPENBLAS_NUM_THREADS="1",
+    MKL_NUM_THREADS="1",
 )
 
 from private_consensus.datasets import Acquisition

@@ -66,7 +66,8 @@ def p_of(elements: Sequence) -> float:
 
 
 def _p_of(element, parts: int) -> float:
-    below, above = element.value - element.low, element.high - element.value
+    with np.errstate(invalid="ignore"):  # infinite means: their distance says it
+        below, above = element.value - element.low, element.high - element.value
     lowest, highest = element.accept
     if element.state == "confirmed":
         return max(

@@ -17,12 +17,13 @@ from private_consensus.audits.table import judged, verdict_of
 from private_consensus.audits.transcripts import (
     COPIES,
     ROOT,
+    Together,
     audited,
     messages,
     scenes,
     white_box,
 )
-from private_consensus.randomness import Streams, generator
+from private_consensus.randomness import generator
 
 pytestmark = pytest.mark.filterwarnings("ignore:divide by zero")
 
@@ -74,7 +75,7 @@ def test_noise_within_a_minimisation_is_recovered_from_what_was_sent():
     ((where, unit),) = in_units_of_the_claim(
         scene.algorithm, problem, scene.network, scene.horizon, sent, bare
     )
-    streams = Streams(ROOT, tuple(range(runs)), {"noise": "dvp 0", "sampling": "dvp 0"})
+    streams = Together(ROOT, tuple(range(runs)), {"noise": "dvp 0", "sampling": "dvp 0"})
     drawn = streams.sequence("noise", LAWS[scene.algorithm.law].unit, (3, 2))
     assert where == "minimisation"
     for t in range(scene.horizon):
@@ -84,9 +85,9 @@ def test_noise_within_a_minimisation_is_recovered_from_what_was_sent():
 def test_a_noise_test_is_blind_to_data_that_are_not_clipped_and_transcripts_are_not():
     trial = Control()
     rng = generator(1, "audit")
-    assert not trial.flags("noise scale", rng, "no clipping")
-    assert trial.flags("transcript", rng, "no clipping")
-    assert trial.flags("noise scale", rng, "un-noised last message")
+    found = trial.flagged(rng, "no clipping")
+    assert found["transcript"] and not found["noise scale"]
+    assert trial.flagged(rng, "un-noised last message")["noise scale"]
 
 
 def test_the_power_table_has_all_audits_and_copies():

@@ -1,12 +1,12 @@
-"""Verdicts.  Needs: runs and privacy of all cells, audits.  Makes: claims.parquet and privacy.parquet."""
+"""Verdicts.  Needs: runs and privacy of the cells that claims speak of, privacy of all, audits.  Makes: claims.parquet and privacy.parquet."""
 
 JUDGED = [name for name, paper in PLAN.papers.items() if paper.claims]
 
 
 rule judge_claims:
     input:
-        runs=lambda w: cell_files("runs", cells_of_paper(w.paper), w.scale),
-        privacy=lambda w: cell_files("privacy", cells_of_paper(w.paper), w.scale),
+        runs=lambda w: cell_files("runs", PLAN.judged_cells(w.paper), w.scale),
+        privacy=lambda w: cell_files("privacy", PLAN.judged_cells(w.paper), w.scale),
     output:
         claims="results/{scale}/claims/{paper}.parquet",
     log:

@@ -50,10 +50,6 @@ def deals_of(figure, scale):
     return [f"results/{scale}/deals/{figure}.parquet"] if PLAN.deals(figure) else []
 
 
-def cells_of_paper(paper):
-    return [cell for cell in PLAN.cells() if cell[0] in PLAN.papers[paper].experiments]
-
-
 def expected_of(figure):
     """Stamps of the numbers of a figure or table, and of what they come from."""
     files = {f"results/{SCALE}/data/{figure}.parquet"}

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ..privacy.audit import noise_scale_test, transcript_audit
-from ..privacy.audit_rates import Trial, rejection_rate
+from ..privacy.audit_rates import Rate, Trial
 from ..randomness import generator
 from .transcripts import COPIES
 
@@ -33,35 +33,35 @@ class Control(Trial):
             drawn[:, -1] = 0.0
         return drawn
 
-    def flags(self, audit: str, rng: np.random.Generator, copy: str) -> bool:
-        if audit == "noise scale":
-            return not noise_scale_test(self.noise(rng, copy), 1.0).passes
+    def flagged(self, rng: np.random.Generator, copy: str) -> dict[str, bool]:
+        """Which audits contradict what is claimed of a copy."""
         moved = (3.0 if copy == "no clipping" else 1.0) * self.shift
-        one, other = moved + self.noise(rng, copy), self.noise(rng, copy)
-        found = transcript_audit(one, other, delta=self.delta)
-        if audit == "transcript":
-            return found.contradicts(epsilon=self.epsilon)
-        return found.contradicts(mu=self.mu)
+        noise, other = self.noise(rng, copy), self.noise(rng, copy)
+        found = transcript_audit(moved + noise, other, delta=self.delta)
+        return {
+            "noise scale": not noise_scale_test(noise, 1.0).passes,
+            "transcript": found.contradicts(epsilon=self.epsilon),
+            "gaussian fit": found.contradicts(mu=self.mu),
+        }
 
 
 def power(repetitions: int) -> list[dict[str, Any]]:
     """The power table: how often each audit flags each copy, with its 99.9 % interval."""
     trial = Control()
     rows = []
-    for audit in AUDITS:
-        for copy in COPIES:
-            rng = generator(20_254, "audit", audit, copy)
-            rate = rejection_rate(
-                lambda draws, audit=audit, copy=copy: trial.flags(audit, draws, copy),
-                repetitions,
-                rng,
-            )
-            low, high = rate.interval
-            rows.append(
-                {
-                    "audit": audit, "copy": copy, "flagged": rate.flagged,
-                    "repetitions": repetitions, "rate": rate.rate, "low": low, "high": high,
-                    "runs": trial.runs,
-                }
-            )  # fmt: skip
-    return rows
+    for copy in COPIES:
+        rng = generator(20_254, "audit", copy)
+        found = [trial.flagged(rng, copy) for _ in range(repetitions)]
+        rows += [
+            _row(audit, copy, Rate(sum(one[audit] for one in found), repetitions), trial.runs)
+            for audit in AUDITS
+        ]
+    return sorted(rows, key=lambda row: AUDITS.index(row["audit"]))
+
+
+def _row(audit: str, copy: str, rate: Rate, runs: int) -> dict[str, Any]:
+    low, high = rate.interval
+    return {
+        "audit": audit, "copy": copy, "flagged": rate.flagged, "repetitions": rate.repetitions,
+        "rate": rate.rate, "low": low, "high": high, "runs": runs,
+    }  # fmt: skip

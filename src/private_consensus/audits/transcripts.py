@@ -23,7 +23,7 @@ from ..problems.linear_observation import EXAMPLE, LinearObservation
 from ..problems.linear_observation import build as linear_observation
 from ..problems.logistic_regression import LogisticRegression
 from ..problems.mean_estimation import MeanEstimation
-from ..randomness import Streams
+from ..randomness import UNIT_LAWS, Streams
 from .recovery import in_units_of_the_claim
 
 AGENTS, DELTA, ROOT = 3, 1e-2, 20_253
@@ -46,7 +46,23 @@ class Scene:
     horizon: int
 
 
-class Stuck(Streams):
+class Together(Streams):
+    """Streams of thousands of short runs: one generator draws for all of them, as they go on."""
+
+    def draw(self, purpose, law, shape, name=""):
+        return self._law(law)(self.shared(purpose, name), (len(self.runs), *shape))
+
+    def sequence(self, purpose, law, shape, name="") -> Iterator[np.ndarray]:
+        generator = self.shared(purpose, name)
+        while True:
+            yield self._law(law)(generator, (len(self.runs), *shape))
+
+    @staticmethod
+    def _law(law):
+        return UNIT_LAWS[law] if isinstance(law, str) else law
+
+
+class Stuck(Together):
     """Streams whose noise is drawn once and used at each iteration."""
 
     def sequence(self, purpose, *arguments, **options) -> Iterator[np.ndarray]:
@@ -137,7 +153,7 @@ def messages(
     scene: Scene, problem: Any, runs: int, world: int, copy: str, *, hidden: bool = False
 ) -> np.ndarray:
     """All messages of all runs, [runs, iterations, agents, dim]; ``hidden``: before their noise."""
-    kind = Stuck if copy == "reused noise" else Streams
+    kind = Stuck if copy == "reused noise" else Together
     groups = {"noise": f"{scene.name} {world}", "sampling": f"{scene.name} {world}"}
     streams = kind(ROOT, tuple(range(runs)), groups)
     if isinstance(problem, MeanEstimation):

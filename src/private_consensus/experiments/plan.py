@@ -85,6 +85,19 @@ class Plan:
         ]
         return sorted(set(pairs))
 
+    def judged_cells(self, paper: str) -> list[tuple[str, str]]:
+        """Cells whose numbers a paper's claims speak of."""
+        return sorted(
+            {
+                (series.experiment, series.algorithm)
+                for claim in self.papers[paper].claims.values()
+                for tests in claim.variants.values()
+                for test in tests
+                for series in (test.series, test.against)
+                if series
+            }
+        )
+
     def drawing(self, figure: str) -> dict[str, Any]:
         """A figure as plain JSON, with the network of each panel that shows one."""
         found = self.figures[figure].model_dump(mode="json")

@@ -154,12 +154,10 @@ class _Room(NamedTuple):
     bent: np.ndarray  # [J]: m' G middle
     own: np.ndarray  # [J]: m' middle
     sizes: np.ndarray  # [J]: sum |m|
-    sums: np.ndarray  # [3, P]: of m times bent, own and sizes
-    products: np.ndarray  # [P, P]: of m m'
     single: np.ndarray  # [S, P]: b in float32
     shift: np.ndarray  # [S, P]: b/v
     slope: np.ndarray  # [S, P]
-    kinks: np.ndarray  # [S, J]: what of the quotient is not linear in b
+    quotient: np.ndarray  # [S, J]
     b: np.ndarray  # [S, P]; float64
 
 
@@ -174,8 +172,6 @@ def _room(settings: int, dim: int, samples: int) -> _Room:
         used,
         *(_aligned(columns * lanes) for _ in range(4)),
         *(_aligned(lanes) for _ in range(3)),
-        _aligned(3 * columns),
-        _aligned(columns * columns),
         *(_aligned(settings * columns) for _ in range(3)),
         _aligned(settings * lanes),
         _aligned(settings * columns, np.float64),
@@ -222,19 +218,18 @@ def _solve_runs(
                 inverse = np.float32((dim * t) * (dim * t)) / u1
                 counter = np.uint32(first + agent * most + t - 1)
                 _draw(room, keys[run, 0], keys[run, 1], counter, u1 / np.float32(t), inverse, dim)
-                _bend(room, G, dim)
-                _lay_in_rows(room)
-                _sum_rows(room, samples, dim)
+                _bend(room, G, dim, columns)
+                _lay_in_rows(room, columns)
                 # One thing for all settings, then the next: what one waits for, others do not.
                 for s in range(settings):
-                    _round(room, s, inverse)
+                    _round(room, s, inverse, columns)
                     _slopes(room, s, G, linear[s, run, agent], curvature[s, run, agent], dim)
                 for s in range(settings):
-                    _cut(room, s, penalty[s], dim)
+                    _quotients(room, s, curvature[s, run, agent], penalty[s], dim, columns)
                 for s in range(settings):
                     if t <= loops[s]:
                         a = step[s, run, agent] / (samples * np.sqrt(t))
-                        _descend(room, s, curvature[s, run, agent], penalty[s], a, dim)
+                        _descend(room, s, a, columns)
             for s in range(settings):
                 for i in range(dim):
                     out[s, run, agent, i] = b[s * columns + i]
@@ -262,9 +257,9 @@ def _draw(room, k0, k1, counter, u, inverse, dim):
 
 
 @inlined
-def _bend(room, G, dim):
+def _bend(room, G, dim, columns):
     """``m' G middle`` of each direction."""
-    lanes, columns = room.bent.size, room.sums.size // 3
+    lanes = room.bent.size
     for j in range(0, lanes, WIDE):
         value = everywhere_wide(_ZERO)
         for i in range(dim):
@@ -276,45 +271,17 @@ def _bend(room, G, dim):
 
 
 @inlined
-def _lay_in_rows(room):
+def _lay_in_rows(room, columns):
     """Direction after direction, so that sums over directions are sums of vectors."""
-    lanes, columns = room.own.size, room.sums.size // 3
+    lanes = room.own.size
     for j in range(0, lanes, LANES):
         for c in range(0, columns, LANES):
             turn(room.rows, j * columns + c, columns, room.m, c * lanes + j, lanes)
 
 
 @inlined
-def _sum_rows(room, samples, dim):
-    """Sums over directions: of m times what all settings share of the quotient, and of m m'."""
-    rows, columns = room.rows, room.sums.size // 3
-    for c in range(0, columns, LANES):
-        bent = everywhere(_ZERO)
-        own = everywhere(_ZERO)
-        sizes = everywhere(_ZERO)
-        for j in range(samples):
-            row = load(rows, j * columns + c)
-            bent = bent + row * room.bent[j]
-            own = own + row * room.own[j]
-            sizes = sizes + row * room.sizes[j]
-        store(room.sums, c, bent)
-        store(room.sums, columns + c, own)
-        store(room.sums, 2 * columns + c, sizes)
-        for k in range(0, dim, 2):
-            product = everywhere(_ZERO)
-            other = everywhere(_ZERO)
-            for j in range(samples):
-                row = load(rows, j * columns + c)
-                product = product + row * rows[j * columns + k]
-                other = other + row * rows[j * columns + k + 1]
-            store(room.products, k * columns + c, product)
-            store(room.products, (k + 1) * columns + c, other)
-
-
-@inlined
-def _round(room, s, inverse):
+def _round(room, s, inverse, columns):
     """b of a setting in float32, and b/v."""
-    columns = room.sums.size // 3
     for c in range(s * columns, (s + 1) * columns, LANES):
         single = narrowed(load(room.b, c), load(room.b, c + DOUBLE_LANES))
         store(room.single, c, single)
@@ -334,39 +301,40 @@ def _slopes(room, s, G, q, h, dim):
 
 
 @inlined
-def _cut(room, s, penalty, dim):
-    r"""What of :math:`\lambda\sum(|x + m| - |x|)` depends on b.
+def _quotients(room, s, h, penalty, dim, columns):
+    r"""The quotient of each direction.
 
     With s the sign of m, :math:`|x+m|-|x| = |m| + 2\max\{\min\{sx, 0\}, -|m|\}`.
     """
-    lanes, columns = room.own.size, room.sums.size // 3
+    lanes = room.own.size
     for j in range(0, lanes, LANES):
-        value = everywhere(_ZERO)
+        smooth = load(room.bent, j) + load(room.own, j) * h + load(room.sizes, j) * penalty
+        kinks = everywhere(_ZERO)
         for k in range(dim):
-            m = words(load(room.m, k * lanes + j))
+            direction = load(room.m, k * lanes + j)
+            m = words(direction)
             shift = singles(words(everywhere(room.shift[s * columns + k])) ^ (m & _SIGN))
             x = load(room.turned, k * lanes + j) + shift
-            value = value + greatest(least(x, _ZERO), singles(m | _SIGN))
-        store(room.kinks, s * lanes + j, value * load(room.used, j) * (penalty + penalty))
+            kinks = kinks + greatest(least(x, _ZERO), singles(m | _SIGN))
+            smooth = smooth + direction * room.slope[s * columns + k]
+        quotient = (smooth + kinks * (penalty + penalty)) * load(room.used, j)
+        store(room.quotient, s * lanes + j, quotient)
 
 
 @inlined
-def _descend(room, s, h, penalty, step, dim):
+def _descend(room, s, step, columns):
     """b minus step times the sum over the directions of the quotient times m."""
-    lanes, columns = room.own.size, room.sums.size // 3
+    lanes = room.own.size
     for c in range(0, columns, LANES):
         # Four sums at once: each addition waits for the one before.
-        first = load(room.sums, c) + load(room.sums, columns + c) * h
-        second = load(room.sums, 2 * columns + c) * penalty
+        first, second = everywhere(_ZERO), everywhere(_ZERO)
         third, fourth = everywhere(_ZERO), everywhere(_ZERO)
-        for k in range(dim):
-            fourth = fourth + load(room.products, k * columns + c) * room.slope[s * columns + k]
         for j in range(0, lanes, 4):
-            row, kink = j * columns + c, s * lanes + j
-            first = first + load(room.rows, row) * room.kinks[kink]
-            second = second + load(room.rows, row + columns) * room.kinks[kink + 1]
-            third = third + load(room.rows, row + 2 * columns) * room.kinks[kink + 2]
-            fourth = fourth + load(room.rows, row + 3 * columns) * room.kinks[kink + 3]
+            row, now = j * columns + c, s * lanes + j
+            first = first + load(room.rows, row) * room.quotient[now]
+            second = second + load(room.rows, row + columns) * room.quotient[now + 1]
+            third = third + load(room.rows, row + 2 * columns) * room.quotient[now + 2]
+            fourth = fourth + load(room.rows, row + 3 * columns) * room.quotient[now + 3]
         lower, upper = widened((first + second) + (third + fourth))
         at = s * columns + c
         store(room.b, at, load(room.b, at) - lower * step)

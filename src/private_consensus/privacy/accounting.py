@@ -293,9 +293,13 @@ def _mu(groups: Sequence[_Group]) -> float:
     return math.sqrt(math.fsum(group.count * group.loss**2 for group in groups))
 
 
+# Settings of a grid differ in much that their privacy does not depend on.
+_gaussian_epsilon = lru_cache(maxsize=4096)(gaussian_epsilon)
+
+
 def _gaussian(groups: Sequence[_Group], delta: float) -> float:
     mu = _mu(groups)
-    return gaussian_epsilon(mu, delta) if math.isfinite(mu) else math.inf
+    return _gaussian_epsilon(mu, delta) if math.isfinite(mu) else math.inf
 
 
 def _gaussian_plus_pure(groups: Sequence[_Group], delta: float) -> float:
