@@ -1,4 +1,4 @@
-"""The page.  Needs: figures, numbers, claims, privacy, cards, timings.  Makes: report/, one folder."""
+"""The page.  Needs: figures, numbers, claims, privacy, cards, timings.  Makes: plan.json, report/, one folder."""
 
 from types import SimpleNamespace
 
@@ -87,8 +87,35 @@ DOCUMENTS = sorted(
 )
 
 
+# A file, since Snakemake writes down the parameters of a job once for each of its files: the report has hundreds.
+rule write_plan:
+    output:
+        plan="results/{scale}/plan.json",
+    log:
+        "results/{scale}/logs/plan.log",
+    localrule: True
+    conda:
+        "../../environment.yml"
+    params:
+        plan=lambda w: {
+            "papers": {
+                name: paper.model_dump(mode="json")
+                for name, paper in PLAN.papers.items()
+            },
+            "labels": {name: style.label for name, style in PLAN.styles.items()},
+            "config": CONFIG.model_dump(mode="json"),
+            "expected": pages.expected_stamps(CURRENT(w.scale)),
+            "timings": [f"results/{w.scale}/timings/{job}.tsv" for job in TIMINGS],
+        },
+    message:
+        "what is asked for"
+    script:
+        "../scripts/write_plan.py"
+
+
 rule write_report:
     input:
+        plan="results/{scale}/plan.json",
         numbers=expand("results/{{scale}}/data/{figure}.parquet", figure=PLAN.figures),
         svg=expand("results/{{scale}}/figures/{figure}.svg", figure=PLAN.figures),
         others=expand(
@@ -156,14 +183,7 @@ rule write_report:
         mem_mb=800,
         runtime=5,
     params:
-        papers={
-            name: paper.model_dump(mode="json") for name, paper in PLAN.papers.items()
-        },
-        labels={name: style.label for name, style in PLAN.styles.items()},
-        config=CONFIG.model_dump(mode="json"),
         commit=lambda w: pages.described_commit(workflow.basedir),
-        expected=lambda w: pages.expected_stamps(CURRENT(w.scale)),
-        timings=lambda w: [f"results/{w.scale}/timings/{job}.tsv" for job in TIMINGS],
         looks=pages.assets_hash(),
         code=code_of("write_report.py"),
     message:
@@ -180,6 +200,7 @@ for name in ("publish", "publish_partial"):
             name
         input:
             f"results/{SCALE}/report/index.html",
+            plan=f"results/{SCALE}/plan.json",
             claims=f"results/{SCALE}/claims.parquet",
             privacy=f"results/{SCALE}/privacy.parquet",
             numbers=expand(
@@ -196,16 +217,11 @@ for name in ("publish", "publish_partial"):
         params:
             scale=SCALE,
             partial=name == "publish_partial",
-            papers=rules.write_report.params.papers,
-            labels=rules.write_report.params.labels,
-            config=rules.write_report.params.config,
             known=sorted(
                 file.stem
                 for file in Path(workflow.basedir, "config", "papers").glob("*.yaml")
             ),
             commit=lambda w: pages.described_commit(workflow.basedir),
-            expected=lambda w: pages.expected_stamps(CURRENT(SCALE)),
-            timings=[f"results/{SCALE}/timings/{job}.tsv" for job in TIMINGS],
         message:
             "The reference: results/reference"
         script:

@@ -1,5 +1,6 @@
 """Current results at the scale of the papers become the reference."""
 
+import json
 from pathlib import Path
 
 from private_consensus.experiments.results import logged
@@ -7,12 +8,13 @@ from private_consensus.publishing import publish
 from private_consensus.report import read_results, require_current
 
 params, files = snakemake.params, snakemake.input
-with logged(snakemake.log[0], params.config):
-    require_current(params.expected, scale=params.scale)
+plan = json.loads(Path(files.plan).read_text())
+with logged(snakemake.log[0], plan["config"]):
+    require_current(plan["expected"], scale=params.scale)
     results = read_results(
         scale=params.scale,
-        papers=params.papers,
-        labels=params.labels,
+        papers=plan["papers"],
+        labels=plan["labels"],
         commit=params.commit,
         claims=files.claims,
         privacy=files.privacy,
@@ -20,15 +22,15 @@ with logged(snakemake.log[0], params.config):
         images=files.svg,
         tables=files.tables,
         cards=files.cards,
-        timings=params.timings,
-        seed=params.config["seed"],
+        timings=plan["timings"],
+        seed=plan["config"]["seed"],
     )
     publish(
         results,
         made=Path(files.claims).parent,
         folder=Path("results/reference"),
-        config=params.config,
+        config=plan["config"],
         known=params.known,
-        stamped=params.expected,
+        stamped=plan["expected"],
         partial=params.partial,
     )

@@ -1,17 +1,19 @@
 """The page of a whole reproduction."""
 
+import json
 from pathlib import Path
 
 from private_consensus.experiments.results import logged
 from private_consensus.report import read_results, require_current, write_site
 
 scale = snakemake.wildcards.scale
-with logged(snakemake.log[0], snakemake.params.config):
-    require_current(snakemake.params.expected, scale=scale)
+plan = json.loads(Path(snakemake.input.plan).read_text())
+with logged(snakemake.log[0], plan["config"]):
+    require_current(plan["expected"], scale=scale)
     results = read_results(
         scale=scale,
-        papers=snakemake.params.papers,
-        labels=snakemake.params.labels,
+        papers=plan["papers"],
+        labels=plan["labels"],
         commit=snakemake.params.commit,
         claims=snakemake.input.claims,
         privacy=snakemake.input.privacy,
@@ -19,11 +21,11 @@ with logged(snakemake.log[0], snakemake.params.config):
         images=snakemake.input.svg,
         tables=snakemake.input.tables,
         cards=snakemake.input.cards,
-        timings=snakemake.params.timings,
+        timings=plan["timings"],
         faults=snakemake.input.faults,
         audit=snakemake.input.audit,
         documents=snakemake.input.documents,
-        seed=snakemake.params.config["seed"],
+        seed=plan["config"]["seed"],
     )
     folder = Path(snakemake.output.page).parent
     write_site(results, made=folder.parent, folder=folder)
