@@ -13,14 +13,15 @@ from private_consensus.audits.errata import Erratum
 from private_consensus.audits.one_run import of_experiments
 from private_consensus.audits.recovery import in_units_of_the_claim
 from private_consensus.audits.repairs import compared
+from private_consensus.audits.scenes import scenes
 from private_consensus.audits.table import judged, verdict_of
 from private_consensus.audits.transcripts import (
     COPIES,
+    HALF_MESSAGE,
     ROOT,
     Together,
     audited,
-    messages,
-    scenes,
+    played,
     white_box,
 )
 from private_consensus.randomness import generator
@@ -28,7 +29,7 @@ from private_consensus.randomness import generator
 pytestmark = pytest.mark.filterwarnings("ignore:divide by zero")
 
 
-@pytest.mark.parametrize("name", ["gradient_descent", "dp_ci"])
+@pytest.mark.parametrize("name", ["gradient_descent", "dp_ci", "exact_admm"])
 @pytest.mark.parametrize("copy", COPIES)
 def test_transcripts_show_broken_copies_and_spare_the_correct_one(name, copy):
     (scene,) = scenes((name,))
@@ -38,7 +39,7 @@ def test_transcripts_show_broken_copies_and_spare_the_correct_one(name, copy):
         assert row["bound"] > 0.2 * row["claimed"]  # the pair of data sets is not a harmless one
 
 
-@pytest.mark.parametrize("name", ["m_admm", "pr_admm", "pp_admm"])
+@pytest.mark.parametrize("name", ["m_admm", "r_admm", "pr_admm", "pp_admm", "ipp_admm"])
 def test_records_that_are_not_clipped_show_where_the_noise_is_inside(name):
     (scene,) = scenes((name,))
     assert not audited(scene, "correct", 2500)["flagged"]
@@ -55,15 +56,22 @@ def test_every_broken_noise_is_flagged_where_it_is_added_and_every_correct_one_s
         assert row["flagged"] == (row["copy"] != "correct"), (row["algorithm"], row["copy"])
     places = {(row["algorithm"], row["level"]) for row in noises}
     assert {name for name, _ in places} == {scene.name for scene in scenes()}
-    assert {where for name, where in places if name == "pp_admm"} == {
-        "noise of the message", "noise of the minimisation"
-    }  # fmt: skip
+    for two in ("pp_admm", "ipp_admm"):
+        found = {(row["level"], row["copy"]) for row in noises if row["algorithm"] == two}
+        assert ("noise of the message", HALF_MESSAGE) in found
+        assert ("noise of the minimisation", "half noise") in found
+
+
+def test_all_messages_say_nothing_against_a_correct_algorithm():
+    for scene in scenes():
+        row = audited(scene, "correct", 2000)
+        assert not row["flagged"], (scene.name, row["bound"], row["claimed"])
 
 
 def test_half_of_the_noise_is_measured_as_half(noises):
     found = {(r["algorithm"], r["level"], r["copy"]): (r["bound"], r["ceiling"]) for r in noises}
     for (name, level, copy), (low, high) in found.items():
-        if copy in ("correct", "half noise"):
+        if copy in ("correct", "half noise", HALF_MESSAGE):
             assert low < (1.0 if copy == "correct" else 0.5) < high, (name, level)
 
 
@@ -71,10 +79,10 @@ def test_noise_within_a_minimisation_is_recovered_from_what_was_sent():
     """To the accuracy of the solver: the same noise as the streams drew, without asking them."""
     (scene,) = scenes(("dvp",))
     problem, runs = scene.pair[0], 7
-    sent, bare = (messages(scene, problem, runs, 0, "correct", hidden=h) for h in (False, True))
     ((where, unit),) = in_units_of_the_claim(
-        scene.algorithm, problem, scene.network, scene.horizon, sent, bare
-    )
+        scene.algorithm, problem, scene.network, scene.horizon,
+        *played(scene, problem, runs, 0, "correct"),
+    )  # fmt: skip
     streams = Together(ROOT, tuple(range(runs)), {"noise": "dvp 0", "sampling": "dvp 0"})
     drawn = streams.sequence("noise", LAWS[scene.algorithm.law].unit, (3, 2))
     assert where == "minimisation"

@@ -18,7 +18,12 @@ from typing import Any
 import numpy as np
 
 from ..algorithms.admm import ADMM
+from ..algorithms.d_zoa import ConsensusADMM, neighbourhood_sizes
+from ..algorithms.dp_admm import DPADMM
+from ..algorithms.ipp_admm import ImprovedPlausiblyPrivateADMM
+from ..algorithms.noise import Perturbed
 from ..algorithms.pp_admm import PlausiblyPrivateADMM
+from ..algorithms.r_admm import RecycledADMM
 
 
 def in_units_of_the_claim(
@@ -37,9 +42,8 @@ def in_units_of_the_claim(
     """
     inside = isinstance(algorithm, ADMM) and algorithm.where != "output"
     if not inside or isinstance(algorithm, PlausiblyPrivateADMM):
-        scales = _output_scales(algorithm, problem, network, horizon)
-        # What is sent before the first noise, where an algorithm shows that, is left out.
-        yield "message", (sent - bare)[:, -len(scales) :] / scales
+        unit = (sent - bare) / _output_scales(algorithm, problem, network, horizon)
+        yield "message", _of_new_messages(unit, sent) if _withholds(algorithm) else unit
     if inside:
         yield "minimisation", _from_minima(algorithm, problem, network, sent, bare)
 
@@ -50,12 +54,28 @@ def _output_scales(algorithm, problem, network, horizon: int) -> np.ndarray:
     if isinstance(algorithm, PlausiblyPrivateADMM):
         curvatures = [algorithm.ridge + _penalty(algorithm, network, t) for t in times]
         return algorithm.fuzz / np.stack(curvatures)
-    if isinstance(algorithm, ADMM):
+    if isinstance(algorithm, Perturbed):
         return np.array([float(algorithm.scale(t)) for t in times])[:, None, None]
+    if isinstance(algorithm, DPADMM):
+        weights = [algorithm.rho + np.sqrt(t) / algorithm.eta_0 for t in times]
+        return algorithm.noise / np.array(weights)[:, None, None]
+    if isinstance(algorithm, ConsensusADMM):
+        return algorithm.noise / neighbourhood_sizes(network)[..., None]
     if hasattr(algorithm, "noise_scale"):
         return np.array([float(algorithm.noise_scale(problem, t)) for t in times])[:, None, None]
     (release,) = algorithm.releases(problem, network, horizon)
     return np.broadcast_to(release.scale, horizon)[:, None, None]
+
+
+def _withholds(algorithm) -> bool:
+    return isinstance(algorithm, ImprovedPlausiblyPrivateADMM)
+
+
+def _of_new_messages(unit: np.ndarray, sent: np.ndarray) -> np.ndarray:
+    """Of an agent's messages only those that are not the last one again; [number, 1, 1, dim]."""
+    before = np.concatenate([np.zeros_like(sent[:, :1]), sent[:, :-1]], axis=1)
+    new = (sent != before).any(-1)
+    return unit.swapaxes(1, 2)[new.swapaxes(1, 2)][:, None, None]
 
 
 def _from_minima(algorithm, problem, network, sent, found) -> np.ndarray:
@@ -71,7 +91,8 @@ def _from_minima(algorithm, problem, network, sent, found) -> np.ndarray:
                      / _inner_scale(algorithm, penalty, k + 1))  # fmt: skip
         before = sent[:, k]
         dual = dual + algorithm.dual_step * (degrees * before - network.neighbour_sum(before))
-    return np.stack(units, axis=1)
+    noised = algorithm.charged(sent.shape[1]) - 1 if isinstance(algorithm, RecycledADMM) else ...
+    return np.stack(units, axis=1)[:, noised]
 
 
 def _penalty(algorithm, network, t: int) -> np.ndarray:
