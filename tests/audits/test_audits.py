@@ -10,7 +10,7 @@ from private_consensus.algorithms.noise import LAWS
 from private_consensus.audits.controls import Control, power
 from private_consensus.audits.counterexamples import COMPUTATIONS
 from private_consensus.audits.errata import Erratum
-from private_consensus.audits.one_run import of_experiments
+from private_consensus.audits.experiments import of_experiments
 from private_consensus.audits.recovery import in_units_of_the_claim
 from private_consensus.audits.repairs import compared
 from private_consensus.audits.scenes import scenes

@@ -2,7 +2,7 @@
 
 import yaml
 
-from private_consensus.audits.one_run import EXPERIMENTS as AUDIT_EXPERIMENTS
+from private_consensus.audits.experiments import EXPERIMENTS as AUDIT_EXPERIMENTS
 from private_consensus.audits.repairs import cells_of
 
 AUDIT_KINDS = ("audits", "errata", "power", "repairs")

@@ -5,7 +5,7 @@ import yaml
 
 from private_consensus.audits.controls import power
 from private_consensus.audits.errata import computed, read_errata
-from private_consensus.audits.one_run import of_experiments
+from private_consensus.audits.experiments import of_experiments
 from private_consensus.audits.transcripts import audit_all
 from private_consensus.experiments.results import DRAWN, logged, read_all, stamp, write
 

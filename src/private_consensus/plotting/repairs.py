@@ -54,7 +54,8 @@ def _panel(part: pl.DataFrame) -> alt.LayerChart:
     y = alt.Y(
         "value:Q", title=first["metric"].replace("_", " "),
         scale=alt.Scale(type="log" if logarithmic else "linear", zero=False),
-        axis=alt.Axis(format="~g"),
+        # Where all means are infinite, none of the axis' numbers was computed.
+        axis=alt.Axis(format="~g", labels=any(points["finite"]), ticks=any(points["finite"])),
     )  # fmt: skip
     marks = [
         alt.Chart(points.filter(pl.col("exact").is_null() == nowhere))
@@ -99,7 +100,7 @@ def _point(row: dict[str, Any], side: str, placed, top: float) -> dict[str, Any]
     return {
         "side": SIDES[side][0], "name": row[side], "exact": exact, "epsilon": placed(epsilon),
         "claimed": row["epsilon_claimed"] if _finite(row["epsilon_claimed"]) else None,
-        "value": value if _finite(value) else top,
+        "value": value if _finite(value) else top, "finite": _finite(value),
     }  # fmt: skip
 
 

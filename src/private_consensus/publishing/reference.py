@@ -15,7 +15,7 @@ from ..errors import InvalidInput
 from ..provenance import atomic_write, write_json, write_text
 from ..report.freshness import found_stamp
 from ..report.page import scored
-from ..report.reading import Results
+from ..report.reading import Results, svg_size
 from ..report.site import REPAIRS
 from ..report.views.scorecard import files as scorecard_files
 from .aggregates import require_aggregates
@@ -125,12 +125,12 @@ def _write(results: Results, made: Path, folder: Path) -> None:
         svg = (made / "figures" / f"{name}.svg").read_text()
         write_text(folder / "figures" / f"{name}.svg", small_svg(svg))
         with atomic_write(folder / "figures" / f"{name}.png") as part:
-            part.write_bytes(small_png(svg, results.facts[name].get("width")))
+            part.write_bytes(small_png(svg))
     if (made / "audit" / f"{REPAIRS}.svg").is_file():
         svg = (made / "audit" / f"{REPAIRS}.svg").read_text()
         write_text(folder / "figures" / f"{REPAIRS}.svg", small_svg(svg))
         with atomic_write(folder / "figures" / f"{REPAIRS}.png") as part:
-            part.write_bytes(small_png(svg, None))
+            part.write_bytes(small_png(svg))
     for name in results.tables:
         for kind in TABLES:
             _copy(made / "tables" / f"{name}.{kind}", folder / "tables" / f"{name}.{kind}")
@@ -156,11 +156,12 @@ def small_svg(svg: str) -> str:
     return SPOKEN.sub("", placed)
 
 
-def small_png(svg: str, width: float | None) -> bytes:
+def small_png(svg: str) -> bytes:
     """The figure as a picture of moderate size."""
     import vl_convert as vlc
 
-    return vlc.svg_to_png(svg, scale=min(1.0, WIDTH / width) if width else 1.0)
+    width = svg_size(svg).get("width", WIDTH)
+    return vlc.svg_to_png(svg, scale=min(1.0, WIDTH / width))
 
 
 def gallery(results: Results) -> str:

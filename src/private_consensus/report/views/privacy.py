@@ -37,7 +37,7 @@ def promises(
     )
     return [
         {**_summary(rows), "paper": paper, "number": papers[paper]["paper"]["number"],
-         "excess": _excess(rows)}
+         "ratio": (ratio := _ratio(rows)), "excess": number(ratio)}
         for (paper, _, _), rows in groups.items()
     ]  # fmt: skip
 
@@ -61,19 +61,27 @@ def page(results) -> dict[str, Any]:
 
 def _with_audits(rows: list[dict[str, Any]], audits: Iterable[Row]) -> list[dict[str, Any]]:
     """Algorithms with the bound of their representative setting where they have one."""
-    own = {
-        words(row["algorithm"]): row
-        for row in audits
-        if row["copy"] == "correct" and row["level"] == "transcript"
-    }
+    correct = [row for row in audits if row["copy"] == "correct"]
+    own = {words(row["algorithm"]): row for row in correct if row["level"] == "transcript"}
     for row in rows:
         if found := own.get(row["algorithm"]):
             row["empirical"] = number(found["bound"])
             row["audit"] = (
                 f"of {number(found['claimed'])}, a representative setting at "
-                f"delta {number(found['delta'])}"
+                f"delta {number(found['delta'])}; {_noise(row['algorithm'], correct)}"
             )
     return rows
+
+
+def _noise(algorithm: str, correct: list[Row]) -> str:
+    """What was found of the noise where it is added."""
+    flags = [
+        row["flagged"] for row in correct
+        if words(row["algorithm"]) == algorithm and row["level"].startswith("noise")
+    ]  # fmt: skip
+    if not flags:
+        return "noise not recovered"
+    return "NOISE NOT AS CLAIMED" if any(flags) else "noise as claimed where it is added"
 
 
 def repair(row: Row) -> dict[str, str]:
@@ -102,7 +110,8 @@ def algorithms(promised: list[Mapping[str, Any]]) -> list[dict[str, Any]]:
             "number": rows[0]["number"],
             "verdicts": [
                 {"verdict": verdict, "look": found[0]["look"],
-                 "variants": [row["variant"] for row in found]}
+                 "variants": [row["variant"] for row in found],
+                 "excess": _times(row["ratio"] for row in found)}
                 for verdict in dict.fromkeys(row["verdict"] for row in rows)
                 if (found := [row for row in rows if row["verdict"] == verdict])
             ],
@@ -112,6 +121,12 @@ def algorithms(promised: list[Mapping[str, Any]]) -> list[dict[str, Any]]:
         }
         for (paper, name), rows in groups.items()
     ]  # fmt: skip
+
+
+def _times(ratios: Iterable[float | None]) -> str:
+    """In words, what the accountant finds of what is claimed; nothing where nothing is claimed."""
+    known = [ratio for ratio in ratios if ratio is not None]
+    return f"{number(max(known), 2)} times ε" if known else ""
 
 
 def _unique(values: Iterable[Any]) -> list[Any]:
@@ -212,11 +227,11 @@ def _each(values: Iterable[str]) -> str:
     return "; ".join(dict.fromkeys(value for value in values if value))
 
 
-def _excess(rows: list[Row]) -> str:
+def _ratio(rows: list[Row]) -> float | None:
     """How many times the claimed epsilon the accountant finds, at worst."""
     ratios = [
         row["epsilon_accountant"] / row["epsilon_claimed"]
         for row in rows
         if math.isfinite(row["epsilon_claimed"]) and row["epsilon_claimed"] > 0
     ]
-    return number(max(ratios)) if ratios else number(None)
+    return max(ratios, default=None)
