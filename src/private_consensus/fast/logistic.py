@@ -25,6 +25,7 @@ import numpy as np
 from .compiling import compiled_strictly, inlined
 from .vectors import (
     DOUBLE_LANES,
+    aligned,
     doubles,
     everywhere,
     greatest,
@@ -140,8 +141,31 @@ def minimise(
     found = np.empty(start.shape)
     taken = np.zeros(len(start), np.int64)
     given = (np.ascontiguousarray(a, float) for a in (curvature, linear, start, tolerance))
-    _minimise(rows, float(weight), bound, *given, found, taken)
+    _minimise(rows, float(weight), bound, *given, found, taken, _room(start.shape[1]))
     return found, taken
+
+
+class _Room(NamedTuple):
+    """What a call works in."""
+
+    walk: _Walk
+    memory: _Memory
+    shares: np.ndarray
+    turned: np.ndarray
+    squares: np.ndarray
+    steepness: np.ndarray
+    ahead: np.ndarray
+    kept: np.ndarray
+    known: np.ndarray
+    share: np.ndarray
+
+
+def _room(dim: int) -> _Room:
+    size = dim * LANES
+    walk = [aligned(count, float) for count in (*[size] * 7, *[LANES] * 3)]
+    memory = [aligned(MEMORY * count, float) for count in (size, size, LANES, LANES)]
+    others = [aligned(n, float) for n in (CHUNK * LANES, size, 2 * LANES, *[LANES] * 5)]
+    return _Room(_Walk(*walk), _Memory(*memory), *others)
 
 
 @inlined
@@ -343,20 +367,11 @@ def _move(walk, kept, product):
 
 
 @compiled_strictly
-def _minimise(rows, weight, bound, curvature, linear, start, tolerance, found, taken):
-    problems, dim = start.shape
-    size, records = dim * LANES, rows.begin.size - 1
-    walk = _Walk(
-        np.zeros(size), np.zeros(size), np.zeros(size), np.zeros(size), np.zeros(size),
-        np.zeros(size), np.zeros(size), np.ones(LANES), np.zeros(LANES), np.zeros(LANES),
-    )  # fmt: skip
-    memory = _Memory(
-        np.zeros(MEMORY * size), np.zeros(MEMORY * size), np.zeros(MEMORY * LANES),
-        np.zeros(MEMORY * LANES),
-    )  # fmt: skip
-    shares, turned = np.zeros(CHUNK * LANES), np.zeros(size)
-    squares, steepness, ahead = np.zeros(2 * LANES), np.zeros(LANES), np.zeros(LANES)
-    kept, known, share = np.zeros(LANES), np.zeros(LANES), np.zeros(LANES)
+def _minimise(rows, weight, bound, curvature, linear, start, tolerance, found, taken, room):
+    problems = len(start)
+    records = rows.begin.size - 1
+    walk, memory, shares, turned, squares, steepness, ahead, kept, known, share = room
+    walk.curvature[:] = 1.0
     inhabitant, gradients = np.full(LANES, -1), np.zeros(LANES, np.int64)
     waiting = active = 0
     for lane in range(min(LANES, problems)):

@@ -32,6 +32,7 @@ from .vectors import (
     DOUBLE_LANES,
     LANES,
     WIDE,
+    aligned,
     everywhere,
     everywhere_wide,
     greatest,
@@ -163,31 +164,23 @@ class _Room(NamedTuple):
 
 def _room(settings: int, dim: int, samples: int) -> _Room:
     lanes, columns = _up(samples, WIDE), _up(dim, LANES)
-    where = _aligned(dim * lanes, np.uint32)
+    where = aligned(dim * lanes, np.uint32)
     where[:] = places(dim, lanes).ravel()
-    used = _aligned(lanes)
+    used = aligned(lanes)
     used[:samples] = 1.0
     return _Room(
         where,
         used,
-        *(_aligned(columns * lanes) for _ in range(4)),
-        *(_aligned(lanes) for _ in range(3)),
-        *(_aligned(settings * columns) for _ in range(3)),
-        _aligned(settings * lanes),
-        _aligned(settings * columns, np.float64),
+        *(aligned(columns * lanes) for _ in range(4)),
+        *(aligned(lanes) for _ in range(3)),
+        *(aligned(settings * columns) for _ in range(3)),
+        aligned(settings * lanes),
+        aligned(settings * columns, np.float64),
     )
 
 
 def _up(number: int, multiple: int) -> int:
     return -(-number // multiple) * multiple
-
-
-def _aligned(count: int, kind=np.float32) -> np.ndarray:
-    """Zeros that begin at a multiple of 64 bytes, as wide vectors want them."""
-    size = np.dtype(kind).itemsize
-    raw = np.zeros(count * size + 64, np.uint8)
-    begin = -raw.ctypes.data % 64
-    return raw[begin : begin + count * size].view(kind)
 
 
 @compiled_strictly

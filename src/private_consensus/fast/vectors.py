@@ -15,10 +15,21 @@ from __future__ import annotations
 
 import operator
 
+import numpy as np
+
 from .compiling import AVAILABLE
 
 DOUBLE_LANES, LANES, WIDE = 8, 16, 32
 """Of float64; of the types of 32 bits, in one register and in two."""
+
+
+def aligned(count: int, kind=np.float32) -> np.ndarray:
+    """Zeros that begin at a multiple of 64 bytes: no vector lies across two lines of the cache."""
+    size = np.dtype(kind).itemsize
+    raw = np.zeros(count * size + 64, np.uint8)
+    begin = -raw.ctypes.data % 64
+    return raw[begin : begin + count * size].view(kind)
+
 
 if AVAILABLE:
     from llvmlite import ir
