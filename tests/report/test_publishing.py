@@ -19,7 +19,10 @@ from private_consensus.publishing.reference import small_svg
 
 from .conftest import MADE_UP
 
-AUDITED = {"algorithm": ["one"], "claimed": [1.0], "bound": [0.5]}
+AUDITED = {
+    "algorithm": ["one"], "setting": ["representative"], "level": ["transcript"],
+    "copy": ["correct"], "claimed": [1.0], "bound": [0.5], "flagged": [False],
+}  # fmt: skip
 CONFIG = {"seed": 1, "papers": ["first", "second"], "runs": None}
 
 
@@ -122,11 +125,15 @@ def test_a_number_a_verdict_and_an_epsilon_that_change_are_named(run, reference,
     privacy = pl.read_parquet(made / "privacy.parquet")
     privacy.with_columns(epsilon_accountant=pl.lit(9.0)).write_parquet(made / "privacy.parquet")
     (made / "data" / "second_fig1.parquet").unlink()
+    flagged = pl.DataFrame(AUDITED | {"flagged": [True]})
+    flagged.write_parquet(made / "audit" / "audits.parquet")
     found = compare(made, reference)
     assert sum(line.startswith("first_fig1:") for line in found.moved) == 2
     assert any("epsilon_accountant" in line for line in found.moved)
     assert found.missing == ("second_fig1: not in the run",)
-    assert len(found.verdicts) == 8
+    assert len(found.verdicts) == 9
+    audit = "one (representative, transcript, correct): not flagged became flagged"
+    assert audit in found.verdicts
     assert cli.main(["compare", str(made), "--reference", str(reference)]) == 1
     capsys.readouterr()
 

@@ -1,10 +1,12 @@
 """docs/adding.md, followed to the letter."""
 
+import json
 import re
 import shlex
 import sys
 from importlib.metadata import EntryPoint
 
+import numpy as np
 import polars as pl
 import pytest
 import yaml
@@ -12,11 +14,11 @@ from scratch import ROOT, call, copy_to, said
 
 from private_consensus import algorithms, networks
 from private_consensus.algorithms import gradient_descent
-from private_consensus.datasets import catalogue
 
 pytestmark = pytest.mark.workflow
 
 PAGE = (ROOT / "docs/adding.md").read_text()
+LINES = re.findall(r"^snakemake .*", PAGE, re.M)
 
 
 def follow(folder) -> None:
@@ -25,19 +27,20 @@ def follow(folder) -> None:
         r"^`(\S+)`(, one more (?:line|block))?:\n\n```\w+\n(.*?)^```", PAGE, re.M | re.S
     ):
         file = folder / path
+        file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text((file.read_text() if more else "") + text)
 
 
 def test_an_algorithm_is_added_as_the_page_says(tmp_path):
     folder = copy_to(tmp_path)
     follow(folder)
-    line = re.search(r"^snakemake .*", PAGE, re.M)[0]
-    done = call(folder, [sys.executable, "-m", *shlex.split(line)])
+    done = call(folder, [sys.executable, "-m", *shlex.split(LINES[0])])
     assert done.returncode == 0, said(done)
     assert (folder / "results/paper/figures/mine_fig1.svg").exists()
     claims = pl.read_parquet(folder / "results/paper/claims/mine.parquet")
-    assert claims["id"].to_list() == ["mine_c01", "mine_c02"]
-    assert claims["elements"].to_list() == [3, 2]
+    assert claims["id"].to_list() == ["mine_c01", "mine_c02", "mine_c03"]
+    assert claims["elements"].to_list() == [3, 2, 3]
+    assert claims["verdict"][2] == "held"
     privacy = pl.read_parquet(folder / "results/paper/privacy/mine_fig1/noisy_gossip.parquet")
     assert privacy["epsilon_accountant"].to_list() == pytest.approx([0.5, 1.0, 2.0])
     assert set(privacy["verdict"]) == {"holds"}
@@ -50,14 +53,16 @@ def test_a_topology_is_given_link_by_link_as_the_page_says(streams):
     assert network.mixing.sum(1) == pytest.approx(1)
 
 
-def test_the_page_names_what_a_data_set_needs():
-    """Each file and name of section 7 is there."""
-    section = PAGE.partition("## 7.")[2]
-    source = ROOT / "src/private_consensus/datasets"
-    for name in ("sources.yaml", "catalogue.py", "adult.py", "preparation.py", "aggregates"):
-        assert name in section
-        assert (source / name).exists()
-    assert set(catalogue.DATA_SETS) == set(yaml.safe_load((source / "sources.yaml").read_text()))
+def test_a_data_set_is_added_as_the_page_says(tmp_path):
+    folder = copy_to(tmp_path)
+    follow(folder)
+    done = call(folder, [sys.executable, "-m", *shlex.split(LINES[1])])
+    assert done.returncode == 0, said(done)
+    card = json.loads((folder / "results/paper/cards/coins-onehot.json").read_text())
+    assert (card["rows"], card["dim"], card["provenance"]["source"]) == (6, 4, "mirror")
+    with np.load(folder / "results/paper/prepared/coins-onehot.npz", allow_pickle=False) as made:
+        assert made["labels"].tolist() == [1, 1, -1, 1, -1, -1]
+        assert np.linalg.norm(made["features"], axis=1).max() <= 1 + 1e-12
 
 
 def test_an_algorithm_of_another_package_is_found_by_its_entry_point(monkeypatch):

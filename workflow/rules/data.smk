@@ -10,6 +10,10 @@ from private_consensus.datasets import PREPARATIONS, fingerprint
 from private_consensus.provenance import code_hash
 
 DATA_SCRIPTS = Path(workflow.basedir) / "workflow" / "scripts"
+TABLES, IMAGES = (
+    sorted({p.dataset for p in PREPARATIONS.values() if p.raw_file.endswith(suffix)})
+    for suffix in (".parquet", ".npz")
+)
 
 
 rule acquire:
@@ -21,7 +25,7 @@ rule acquire:
     benchmark:
         "results/{scale}/timings/acquire.{dataset}.tsv"
     wildcard_constraints:
-        dataset="adult|us|brazil",
+        dataset="|".join(TABLES),
     # Nodes of a cluster often reach no publisher, or not the mirror.
     localrule: True
     conda:
@@ -50,7 +54,7 @@ use rule acquire as acquire_images with:
         raw="results/{scale}/raw/{dataset}.npz",
         provenance="results/{scale}/raw/{dataset}.provenance.json",
     wildcard_constraints:
-        dataset="mnist|cifar10",
+        dataset="|".join(IMAGES),
 
 
 rule prepare:

@@ -48,6 +48,25 @@ def in_units_of_the_claim(
         yield "minimisation", _from_minima(algorithm, problem, network, sent, bare)
 
 
+def coefficient_units(algorithm, problem, quadratic, linear, covariance) -> np.ndarray:
+    """Noise of a functional mechanism's coefficients over the scale claimed, [runs, 1, 1, number].
+
+    The diagonal of M, b and, where it is a block of its own, g: what has one draw each.
+    """
+    made, scales = problem.coefficients, algorithm.scales(problem)
+
+    def diagonal(matrix):
+        return np.diagonal(matrix, axis1=-2, axis2=-1)
+
+    parts = [
+        (diagonal(quadratic) - diagonal(made.quadratic)) / diagonal(scales.quadratic),
+        (linear - made.linear) / scales.linear,
+    ]
+    if algorithm.fair == "penal":
+        parts.append((covariance - algorithm.alpha * made.covariance) / scales.fairness)
+    return np.concatenate(parts, axis=-1)[0][:, None, None]
+
+
 def _output_scales(algorithm, problem, network, horizon: int) -> np.ndarray:
     """Of each message, broadcastable to [iterations, agents, dim]."""
     times = range(1, horizon + 1)

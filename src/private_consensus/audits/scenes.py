@@ -12,6 +12,7 @@ import numpy as np
 from .. import algorithms, networks
 from ..algorithms.base import Algorithm
 from ..privacy import Budget
+from ..problems.fair_classification import FairClassification
 from ..problems.lasso import Lasso
 from ..problems.linear_observation import EXAMPLE, LinearObservation
 from ..problems.linear_observation import build as linear_observation
@@ -71,6 +72,8 @@ def scenes(names: tuple[str, ...] | None = None) -> list[Scene]:
         ),
         "dp_admm": lambda: _regressed("dp_admm"),
         "exact_admm": lambda: _regressed("exact_admm", calibration="gaussian_dp"),
+        "fair_classification": lambda: _fitted("fair_classification"),
+        "pflr": lambda: _fitted("pflr"),
     }  # fmt: skip
     return [build() for name, build in builders.items() if names is None or name in names]
 
@@ -141,3 +144,23 @@ def _regressed(name: str, **options) -> Scene:
     budget = Budget(0.9, 1e-2)
     noisy = algorithms.load(name)(**options).calibrate(budget, pair[0], network, horizon)
     return Scene(name, noisy, pair, (problem(6.0, 1.0), problem(6.0, -1.0)), network, horizon)
+
+
+def _fitted(name: str) -> Scene:
+    """Coefficients that are noised once; far: a record six times as long."""
+
+    def problem(size: float, label: int) -> FairClassification:
+        features = np.zeros((8, 2))
+        features[:, 1] = 0.5
+        features[0] = (size, 0.0)
+        labels = np.array([label, 0, 1, 0, 1, 0, 1, 0])
+        protected = np.array([label, 1, 1, 0, 0, 1, 0, 0])
+        return FairClassification(features, labels, protected, np.array([[7]]), _no_columns)
+
+    pair = problem(1.0, 1), problem(1.0, 0)
+    noisy = algorithms.load(name)(sens="tight").calibrate(PURE, pair[0], None, 1)
+    return Scene(name, noisy, pair, (problem(6.0, 1), problem(6.0, 0)), None, 1)
+
+
+def _no_columns(*names: str) -> np.ndarray:
+    return np.array([], int)

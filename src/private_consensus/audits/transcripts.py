@@ -15,17 +15,18 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..algorithms.base import stack
+from ..algorithms.functional_mechanism import FunctionalMechanism
 from ..privacy import account, gaussian_dp
 from ..privacy.audit import CONFIDENCE, noise_scale_test, transcript_audit
-from ..problems.mean_estimation import MeanEstimation
 from ..randomness import UNIT_LAWS, Streams
-from .recovery import in_units_of_the_claim
-from .scenes import AGENTS, Scene, scenes
+from .recovery import coefficient_units, in_units_of_the_claim
+from .scenes import Scene, scenes
 
 DELTA, ROOT = 1e-2, 20_253
 NOISE_RUNS = 500
 """Runs after which a noise that is 5 % off is seen, nine times of ten or more."""
 COPIES = ("correct", "half noise", "no clipping", "reused noise", "un-noised last message")
+NOISES = ("noise", "noise_selected", "noise_rest", "noise_objective", "noise_fairness")
 HALF_MESSAGE = "half message noise"
 """Of algorithms that have a noise of the minimisation, too, which "half noise" is about."""
 
@@ -65,12 +66,10 @@ class Play(NamedTuple):
 
 def played(scene: Scene, problem: Any, runs: int, world: int, copy: str) -> Play:
     """All runs of a scene on one of its data sets."""
-    kind = Stuck if copy == "reused noise" else Together
-    groups = {"noise": f"{scene.name} {world}", "sampling": f"{scene.name} {world}"}
-    streams = kind(ROOT, tuple(range(runs)), groups)
-    if isinstance(problem, MeanEstimation):
-        problem = replace(problem, means=np.broadcast_to(problem.means, (runs, AGENTS, 2)))
+    streams, problem = _streams(scene, runs, world, copy), repeated(problem, runs)
     algorithm = stack([_halved(scene.algorithm, copy)])
+    if isinstance(algorithm, FunctionalMechanism):
+        return _at_once(algorithm, problem, scene.network, streams)
     state = algorithm.start(problem, scene.network, streams, 1)
     draws = algorithm.draws(problem, streams)
     sent, bare = [], []
@@ -89,9 +88,33 @@ def played(scene: Scene, problem: Any, runs: int, world: int, copy: str) -> Play
     return Play(np.stack(sent, axis=1), np.stack(bare, axis=1))
 
 
+def _streams(scene: Scene, runs: int, world: int, copy: str) -> Together:
+    kind = Stuck if copy == "reused noise" else Together
+    groups = {"noise": f"{scene.name} {world}", "sampling": f"{scene.name} {world}"}
+    return kind(ROOT, tuple(range(runs)), groups)
+
+
+def repeated(problem: Any, runs: int) -> Any:
+    """The same data in each run, where a problem keeps those of each."""
+    for name in ("means", "test"):
+        if hasattr(problem, name):
+            one = getattr(problem, name)
+            return replace(problem, **{name: np.broadcast_to(one, (runs, *one.shape[1:]))})
+    return problem
+
+
+def _at_once(algorithm, problem, network, streams) -> Play:
+    """Of what lets out one minimiser: that, and the one without noise is nowhere."""
+    seen = {}
+    algorithm.run(problem, network, streams, np.array([1]), lambda t, active, now: seen.update(now))
+    sent = seen["released"][0][:, None]
+    return Play(sent, np.full_like(sent, np.nan))
+
+
 def _halved(algorithm, copy: str):
-    field = {"half noise": "noise", HALF_MESSAGE: "fuzz"}.get(copy)
-    return replace(algorithm, **{field: getattr(algorithm, field) / 2}) if field else algorithm
+    names = {"half noise": NOISES, HALF_MESSAGE: ("fuzz",)}.get(copy, ())
+    halved = {key: getattr(algorithm, key) / 2 for key in names if hasattr(algorithm, key)}
+    return replace(algorithm, **halved)
 
 
 def _silent(draw: Any) -> Any:
@@ -136,21 +159,36 @@ def white_box(runs: int) -> list[dict[str, Any]]:
 
 def _noise_rows(scene: Scene, copy: str, runs: int) -> Iterator[dict[str, Any]]:
     problem = scene.pair[0]
-    law = "laplace" if scene.name == "dp_ci" else getattr(scene.algorithm, "law", "gaussian")
-    world = scene.algorithm, problem, scene.network, scene.horizon
-    found = in_units_of_the_claim(*world, *played(scene, problem, runs, 0, copy))
-    for where, unit in found:
+    for where, unit in _recovered(scene, problem, copy, runs):
         if not _touched(scene, copy, where):
             continue
         # differences of messages are exact to some 15 digits; reuse is to be seen as equality
         # and one agent's iterations stand next to each other, since neighbours are compared.
-        test = noise_scale_test(np.round(unit.swapaxes(1, 2), 12), 1.0, law=law)
+        test = noise_scale_test(np.round(unit.swapaxes(1, 2), 12), 1.0, law=_law(scene))
         yield {
             "experiment": "", "algorithm": scene.name, "variant": "",
             "setting": "representative", "level": f"noise of the {where}", "copy": copy,
             "delta": 0.0, "claimed": test.scale, "bound": test.low, "ceiling": test.high,
             "runs": runs, "confidence": CONFIDENCE, "flagged": not test.passes,
         }  # fmt: skip
+
+
+def _recovered(scene: Scene, problem: Any, copy: str, runs: int):
+    """Places and units of :func:`in_units_of_the_claim`; of coefficients, those that are noised."""
+    if isinstance(scene.algorithm, FunctionalMechanism):
+        streams, problem = _streams(scene, runs, 0, copy), repeated(problem, runs)
+        broken = stack([_halved(scene.algorithm, copy)])
+        noised = broken.perturbed(problem, streams)
+        return [("coefficients", coefficient_units(stack([scene.algorithm]), problem, *noised))]
+    world = scene.algorithm, problem, scene.network, scene.horizon
+    return in_units_of_the_claim(*world, *played(scene, problem, runs, 0, copy))
+
+
+def _law(scene: Scene) -> str:
+    if scene.name == "dp_ci":
+        return "laplace"
+    kind = "mechanism" if isinstance(scene.algorithm, FunctionalMechanism) else "law"
+    return getattr(scene.algorithm, kind, "gaussian")
 
 
 def _touched(scene: Scene, copy: str, where: str) -> bool:
@@ -162,7 +200,9 @@ def _touched(scene: Scene, copy: str, where: str) -> bool:
 
 def broken_copies(scene: Scene) -> tuple[str, ...]:
     """Copies that can be made of it: a last message has no noise of its own to lose where the noise
-    is inside the minimisation."""
+    is inside the minimisation, and what is noised once has neither a last message nor a reuse."""
+    if isinstance(scene.algorithm, FunctionalMechanism):
+        return COPIES[:3]
     inside = getattr(type(scene.algorithm), "where", "output") != "output"
     copies = COPIES[:-1] if inside else COPIES
     return (*copies, HALF_MESSAGE) if hasattr(scene.algorithm, "fuzz") else copies

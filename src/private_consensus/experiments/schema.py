@@ -378,7 +378,8 @@ def read_yaml(path: Path) -> dict[str, Any]:
 
 
 def read_paper(path: Path) -> dict[str, Any]:
-    """A paper's file and its parts: ``parts: [a, b]`` reads ``<key>/a.yaml`` and ``<key>/b.yaml``.
+    """A paper's file and its parts: ``parts: [a, b]`` reads ``<key>/a.yaml`` and ``<key>/b.yaml``,
+    which add to what the file itself says.
 
     Raises
     ------
@@ -388,8 +389,8 @@ def read_paper(path: Path) -> dict[str, Any]:
     found = read_yaml(path)
     if "parts" not in found:
         return found
-    whole = {"paper": found.get("paper"), "experiments": {}, "figures": {}, "claims": {}}
-    for part in found["parts"]:
+    whole = {"experiments": {}, "figures": {}, "claims": {}, **found}
+    for part in whole.pop("parts"):
         for section, entries in read_yaml(path.with_suffix("") / f"{part}.yaml").items():
             known = whole.setdefault(section, {})
             for name in sorted(set(known) & set(entries)):

@@ -169,16 +169,34 @@ def quantile(runs: np.ndarray, count: int) -> np.ndarray:
     return np.where(freedom >= 1, t.isf(tail, np.maximum(freedom, 1)), norm.isf(tail))
 
 
-def _verdicts(run: Path, reference: Path) -> Iterable[str]:
-    def read(folder: Path) -> dict:
-        rows = pl.read_parquet(folder / "claims.parquet").iter_rows(named=True)
-        return {(row["id"], row["variant"]): row["verdict"] for row in rows}
+VERDICTS = {
+    "claims": (("id", "variant"), "verdict"),
+    "audit/audits": (("algorithm", "setting", "level", "copy"), "flagged"),
+    "audit/errata": (("id",), "outcome_found"),
+}
+"""Files with words in them: the columns that say of what, and the word."""
 
-    before, after = read(reference), read(run)
-    for key in sorted(before.keys() | after.keys()):
-        one, two = before.get(key, "absent"), after.get(key, "absent")
-        if one != two:
-            yield f"{key[0]} ({key[1]}): {one} became {two}"
+
+def _verdicts(run: Path, reference: Path) -> Iterable[str]:
+    for file, (keys, word) in VERDICTS.items():
+        before, after = (
+            _words(folder / f"{file}.parquet", keys, word) for folder in (reference, run)
+        )
+        for key in sorted(before.keys() | after.keys()):
+            one, two = before.get(key, "absent"), after.get(key, "absent")
+            if one != two:
+                yield f"{key[0]} ({', '.join(key[1:])}): {one} became {two}".replace(" ()", "")
+
+
+def _words(path: Path, keys: tuple[str, ...], word: str) -> dict[tuple[str, ...], str]:
+    """What is said of each key; nothing where there is no file."""
+    if not path.exists():
+        return {}
+    names = {True: "flagged", False: "not flagged"}
+    return {
+        tuple(str(row[key]) for key in keys): str(names.get(row[word], row[word]))
+        for row in pl.read_parquet(path).iter_rows(named=True)
+    }
 
 
 def _privacy(run: Path, reference: Path) -> tuple[int, list[str]]:
