@@ -27,22 +27,33 @@ def heaviest(folder: str | Path, count: int = 10) -> list[dict[str, Any]]:
 
 
 def profile_table(after: str | Path, before: str | Path | None = None, count: int = 10) -> str:
-    """Markdown: the heaviest jobs of a run, or of two, ranked by the first one named last."""
-    rows = jobs(before or after)
-    first = rows[:count]
-    if before is None:
-        lines = [_line(TITLES), "|" + "---|" * len(TITLES)]
-        lines += [_line(row[title] for title in TITLES) for row in [*first, _total(rows)]]
-        return "\n".join(lines) + "\n"
-    later_rows = jobs(after)
-    later = {row["job"]: row for row in later_rows}
-    titles = ("job", "CPU s before", "CPU s after", "wall s before", "wall s after")
-    lines = [_line(titles), "|" + "---|" * len(titles)]
-    pairs = [(row, later.get(row["job"])) for row in first]
-    for one, two in [*pairs, (_total(rows), _total(later_rows))]:
-        two = two or dict.fromkeys(TITLES, "gone")
-        lines.append(_line((one["job"], one["CPU s"], two["CPU s"], one["wall s"], two["wall s"])))
-    return "\n".join(lines) + "\n"
+    """Markdown: the heaviest jobs of a run, or of two, ranked by the heavier of both times."""
+    if before is not None:
+        return _two_runs(jobs(before), jobs(after), count)
+    rows = jobs(after)
+    lines = [_line(row[title] for title in TITLES) for row in [*rows[:count], _total(rows)]]
+    return _table(TITLES, lines)
+
+
+def _two_runs(before: list[dict[str, Any]], after: list[dict[str, Any]], count: int) -> str:
+    earlier, later = ({row["job"]: row for row in rows} for rows in (before, after))
+    none = dict.fromkeys(TITLES, "-")
+
+    def line(name: str, one: Mapping[str, Any], two: Mapping[str, Any]) -> str:
+        return _line((name, one["CPU s"], two["CPU s"], one["wall s"], two["wall s"]))
+
+    def heavier(name: str) -> float:
+        return max(rows[name]["CPU s"] for rows in (earlier, later) if name in rows)
+
+    names = sorted(earlier.keys() | later.keys(), key=lambda name: (-heavier(name), name))
+    lines = [line(n, earlier.get(n, none), later.get(n, none)) for n in names[:count]]
+    lines.append(line(f"all {len(before)} and {len(after)}", _total(before), _total(after)))
+    return _table(("job", "CPU s before", "CPU s after", "wall s before", "wall s after"), lines)
+
+
+def _table(titles: Iterable[str], lines: Iterable[str]) -> str:
+    titles = list(titles)
+    return "\n".join([_line(titles), "|" + "---|" * len(titles), *lines]) + "\n"
 
 
 def _job(file: Path) -> dict[str, Any]:
