@@ -113,6 +113,7 @@ rule write_plan:
         "../scripts/write_plan.py"
 
 
+# The folder has hundreds of pages more; Snakemake would hash all inputs for each file that is named here.
 rule write_report:
     input:
         plan="results/{scale}/plan.json",
@@ -129,9 +130,6 @@ rule write_report:
             table=PLAN.tables,
             kind=TABLE_KINDS,
         ),
-        runs=lambda w: cell_files("runs", PLAN.cells(), w.scale),
-        guarantees=lambda w: cell_files("privacy", PLAN.cells(), w.scale),
-        verdicts=expand("results/{{scale}}/claims/{paper}.parquet", paper=JUDGED),
         claims="results/{scale}/claims.parquet",
         privacy="results/{scale}/privacy.parquet",
         audit=expand("results/{{scale}}/audit/{kind}.parquet", kind=AUDIT_KINDS),
@@ -143,34 +141,6 @@ rule write_report:
         page="results/{scale}/report/index.html",
         pdf="results/{scale}/report/report.pdf",
         scorecard=expand("results/{{scale}}/report/{file}", file=pages.FILES),
-        algorithms=expand(
-            "results/{{scale}}/report/algorithms/{name}.html",
-            name=sorted({cell.algorithm for cell in CELLS}),
-        ),
-        settings=expand(
-            "results/{{scale}}/report/settings/{paper}.html",
-            paper=sorted({PLAN.paper_of(cell.experiment) for cell in CELLS}),
-        ),
-        extra=expand("results/{{scale}}/report/{name}.html", name=pages.extra_pages()),
-        documents=expand(
-            "results/{{scale}}/report/docs/{name}.html",
-            name=[Path(file).stem for file in DOCUMENTS],
-        ),
-        papers=expand("results/{{scale}}/report/papers/{paper}.html", paper=PLAN.papers),
-        assets=expand("results/{{scale}}/report/assets/{file}", file=pages.ASSETS),
-        figures=expand(
-            "results/{{scale}}/report/figures/{figure}.{kind}",
-            figure=PLAN.figures,
-            kind=pages.DOWNLOADS,
-        ),
-        repairs=expand(
-            "results/{{scale}}/report/figures/repairs.{kind}", kind=FIGURE_KINDS
-        ),
-        tables=expand(
-            "results/{{scale}}/report/tables/{table}.{kind}",
-            table=PLAN.tables,
-            kind=TABLE_KINDS,
-        ),
     log:
         "results/{scale}/logs/report.log",
     benchmark:
