@@ -207,3 +207,6 @@ def test_repairs_are_compared_by_what_an_algorithm_can_change_and_where_they_are
         "own_test_error", 101.0, 102.0
     )  # fmt: skip
     assert len(compared([{**pair, "where": {}}], pl.DataFrame(rows), private)) == 2
+    (axis,) = pair["where"]
+    both = {**pair, "where": {axis: sorted({row[axis] for row in rows})}}
+    assert len(compared([both], pl.DataFrame(rows), private)) == 2

@@ -68,7 +68,11 @@ def _variant(frame: pl.DataFrame, name: str) -> pl.DataFrame:
 
 
 def _where(frame: pl.DataFrame, wanted: Mapping[str, Any]) -> pl.DataFrame:
-    known = [pl.col(axis) == value for axis, value in wanted.items() if axis in frame.columns]
+    known = [
+        pl.col(axis).is_in(value if isinstance(value, list) else [value])
+        for axis, value in wanted.items()
+        if axis in frame.columns
+    ]
     return frame.filter(*known) if known else frame
 
 
