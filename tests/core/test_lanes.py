@@ -6,7 +6,7 @@ from scipy.optimize import minimize
 from scipy.special import expit
 
 from private_consensus.fast import logistic
-from private_consensus.fast.compiling import AVAILABLE, compiled_strictly
+from private_consensus.fast.compiling import AVAILABLE, compiled
 from private_consensus.fast.vectors import load, store
 
 pytestmark = pytest.mark.skipif(not AVAILABLE, reason="no compiler")
@@ -14,7 +14,7 @@ pytestmark = pytest.mark.skipif(not AVAILABLE, reason="no compiler")
 RECORDS, DIM, WEIGHT = 333, 9, 5.0
 
 
-@compiled_strictly
+@compiled
 def falls(margins, shares):
     for i in range(0, margins.size, logistic.LANES):
         store(shares, i, logistic._fall(load(margins, i)))
@@ -45,8 +45,20 @@ def gradient(records, x, curvature, linear):
 def solve(records, bound, curvature, linear, start, tolerance=1e-10):
     enough = np.full(len(start), tolerance)
     return logistic.minimise(
-        logistic.rows(records), WEIGHT, bound, curvature, linear, start, enough
+        logistic.records(records), WEIGHT, bound, curvature, linear, start, enough
     )
+
+
+@pytest.mark.parametrize("count", [1, logistic.CHUNK, logistic.CHUNK + 1, RECORDS])
+def test_shares_are_summed_over_rows_and_columns_of_every_chunk(records, count):
+    signed, x = records[:count], np.random.default_rng(5).normal(size=(DIM, logistic.LANES))
+    room = logistic._room(DIM)
+    room.walk.x[:] = x.ravel()
+    given = logistic.records(signed), room.walk.x, room.walk.room, room.squares, room.shares
+    logistic._sum_shares(*given)
+    shares = expit(-signed @ x)
+    assert room.walk.room == pytest.approx((signed.T @ shares).ravel(), rel=1e-12, abs=1e-14)
+    assert room.squares == pytest.approx(np.r_[shares.sum(0), (shares**2).sum(0)], rel=1e-13)
 
 
 @pytest.mark.parametrize("scale", [0.1, 30.0, 3000.0])
@@ -110,7 +122,7 @@ def test_what_cannot_be_solved_is_said_and_spoils_no_other(records, bound):
     enough = np.full(len(start), 1e-10)
     enough[2] = 0.0
     _, taken = logistic.minimise(
-        logistic.rows(records), WEIGHT, bound, curvature, linear, start, enough
+        logistic.records(records), WEIGHT, bound, curvature, linear, start, enough
     )
     assert taken[2] == 0 and (np.delete(taken, 2) > 0).all()
 

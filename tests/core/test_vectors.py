@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from private_consensus.fast.compiling import AVAILABLE, compiled_strictly
+from private_consensus.fast.compiling import AVAILABLE, compiled
 from private_consensus.fast.vectors import (
     DOUBLE_LANES,
     LANES,
@@ -23,7 +23,6 @@ from private_consensus.fast.vectors import (
     root,
     singles,
     store,
-    total,
     turn,
     where_positive,
     widened,
@@ -42,7 +41,7 @@ def given(kind, count=3):
     return (RNG.normal(size=(count, lanes)) + 0.1).astype(kind)
 
 
-@compiled_strictly
+@compiled
 def arithmetic(a, b, c, out):
     x, y, z = load(a, 0), load(b, 0), load(c, 0)
     store(out, 0, (x + y) / (z * z + 1.0) - (-x))
@@ -56,7 +55,7 @@ def test_operators_are_those_of_numbers(kind):
     assert np.allclose(out, (a + b) / (c * c + 1) + a, rtol=4 * np.finfo(kind).eps)
 
 
-@compiled_strictly
+@compiled
 def beside(a, number, out):
     store(out, 0, load(a, 0) * number + number)
 
@@ -69,7 +68,7 @@ def test_a_number_beside_a_vector_stands_in_all_lanes(kind):
     assert np.allclose(out, a * kind(0.3) + kind(0.3), rtol=4 * np.finfo(kind).eps)
 
 
-@compiled_strictly
+@compiled
 def fused(a, b, c, out):
     store(out, 0, load(a, 0) + load(b, 0) * load(c, 0))
 
@@ -84,7 +83,7 @@ def test_a_product_that_is_added_is_rounded_at_most_twice():
     assert (np.abs(out - exact) <= bound).all()
 
 
-@compiled_strictly
+@compiled
 def bits(a, out):
     x = load_wide(a, 0)
     store(out, 0, ((x << np.uint32(7)) | (x >> np.uint32(25))) ^ (x & np.uint32(0xFF)))
@@ -98,7 +97,7 @@ def test_whole_numbers_shift_and_wrap():
     assert (out == turned ^ (a & np.uint32(0xFF))).all()
 
 
-@compiled_strictly
+@compiled
 def signed(a, out):
     store(out, 0, floated(ints(load(a, 0)) >> np.int32(3)))
 
@@ -110,7 +109,7 @@ def test_shifts_of_signed_numbers_keep_the_sign():
     assert (out == (a.view(np.int32) >> 3).astype(np.float32)).all()
 
 
-@compiled_strictly
+@compiled
 def viewed(a, d, negative, roundtrip):
     x = load(a, 0)
     store(negative, 0, singles(words(x) ^ np.uint32(1 << 31)))
@@ -126,7 +125,7 @@ def test_views_keep_the_bits():
     assert (np.abs(roundtrip) == np.nextafter(np.abs(d), np.inf)).all()
 
 
-@compiled_strictly
+@compiled
 def chosen(a, b, low, high, where):
     x, y = load(a, 0), load(b, 0)
     store(low, 0, least(x, y))
@@ -146,7 +145,7 @@ def test_choices_and_what_they_make_of_nan(kind):
     assert low[0] == high[0] == b[0]
 
 
-@compiled_strictly
+@compiled
 def halves(a, out, rounded):
     lower, upper = widened(load(a, 0))
     store(out, 0, lower)
@@ -162,21 +161,7 @@ def test_a_vector_is_widened_and_narrowed_again():
     assert (rounded == a + np.float32(2)).all()
 
 
-@compiled_strictly
-def summed(a):
-    return total(load(a, 0))
-
-
-@pytest.mark.parametrize("kind", FLOATS)
-def test_a_sum_over_the_lanes_adds_halves(kind):
-    (a,) = given(kind, 1)
-    expected = a
-    while expected.size > 1:
-        expected = expected[: expected.size // 2] + expected[expected.size // 2 :]
-    assert summed(a) == expected[0]
-
-
-@compiled_strictly
+@compiled
 def turned_block(a, out):
     turn(out, 0, LANES, a, 3, 40)
 
@@ -188,7 +173,7 @@ def test_a_block_is_turned():
     assert (out == a[:, 3 : 3 + LANES].T).all()
 
 
-@compiled_strictly
+@compiled
 def counted(first, out):
     store(out, 0, counted_from(first) + everywhere_wide(np.uint32(0)))
 

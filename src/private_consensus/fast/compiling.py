@@ -23,17 +23,16 @@ except ImportError:  # the plain engines do without
     numba = None
 
 AVAILABLE = numba is not None
-FASTMATH = {"contract", "reassoc", "nsz", "arcp"}
-"""Sums may be reordered; NaN and infinity keep their meaning, so that divergence is seen."""
 STRICT = {"contract", "nsz"}
-"""Every sum in the order in which it is written."""
+"""Every sum in the order in which it is written: code just compiled and code kept may differ in
+how they reorder one."""
 
 
-def compiled(function: Callable, flags: set[str] = FASTMATH, **more: Any) -> Callable:
+def compiled(function: Callable, **more: Any) -> Callable:
     """The function as machine code, compiled at its first call and kept for the next process."""
     if not AVAILABLE:
         return function
-    options = {"nogil": True, "fastmath": flags, "error_model": "numpy", **more}
+    options = {"nogil": True, "fastmath": STRICT, "error_model": "numpy", **more}
     try:
         with _kept_in(folder()):
             return numba.njit(cache=True, **options)(function)
@@ -41,14 +40,9 @@ def compiled(function: Callable, flags: set[str] = FASTMATH, **more: Any) -> Cal
         return numba.njit(**options)(function)
 
 
-def compiled_strictly(function: Callable) -> Callable:
-    """As :func:`compiled`, with sums in the order in which they are written."""
-    return compiled(function, STRICT)
-
-
 def inlined(function: Callable) -> Callable:
-    """As :func:`compiled_strictly`, and written into its caller: calls pass each array in parts."""
-    return compiled(function, STRICT, forceinline=True)
+    """As :func:`compiled`, and written into its caller: calls pass each array in parts."""
+    return compiled(function, forceinline=True)
 
 
 @cache

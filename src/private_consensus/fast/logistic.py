@@ -22,7 +22,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .compiling import compiled_strictly, inlined
+from .compiling import compiled, inlined
 from .vectors import (
     DOUBLE_LANES,
     aligned,
@@ -45,8 +45,10 @@ MEMORY = 10
 AT_MOST = 500
 """Gradients that one problem may take."""
 
-CHUNK = 64
+CHUNK = 128
 """Records whose margins are kept in the innermost cache."""
+
+_NEXT = np.uint64(1)
 
 STEEPEST = 0.5
 SHORTEST = 0.1
@@ -64,13 +66,20 @@ _E2, _E3, _E4, _E5, _E6, _E7, _E8, _E9, _E10, _E11, _E12, _E13 = (
 )
 
 
-class Rows(NamedTuple):
-    """Signed records without their zeros: row j is ``values[begin[j]:begin[j+1]]`` at ``columns``,
-    which count lanes."""
+class Entries(NamedTuple):
+    """A matrix without its zeros: line j is ``values[begin[j]:begin[j+1]]`` at ``places``, which
+    count lanes. Bounds are unsigned, since numba looks for the end of an array at signed ones."""
 
     begin: np.ndarray
-    columns: np.ndarray
+    places: np.ndarray
     values: np.ndarray
+
+
+class Records(NamedTuple):
+    """Signed records by rows, and by columns of ``CHUNK`` rows at a time."""
+
+    rows: Entries
+    columns: Entries
 
 
 class Bound(NamedTuple):
@@ -106,12 +115,19 @@ class _Memory(NamedTuple):
     weight: np.ndarray
 
 
-def rows(signed: np.ndarray) -> Rows:
+def records(signed: np.ndarray) -> Records:
     """Of one agent's signed records [N, d]."""
-    row, column = np.nonzero(signed)
-    begin = np.zeros(len(signed) + 1, np.int64)
-    np.cumsum(np.bincount(row, minlength=len(signed)), out=begin[1:])
-    return Rows(begin, (LANES * column).astype(np.uint32), signed[row, column])
+    count, dim = signed.shape
+    chunks = np.zeros((-(-count // CHUNK), CHUNK, dim))
+    chunks.reshape(-1, dim)[:count] = signed
+    return Records(_entries(signed), _entries(chunks.swapaxes(1, 2).reshape(-1, CHUNK)))
+
+
+def _entries(lines: np.ndarray) -> Entries:
+    line, place = np.nonzero(lines)
+    begin = np.zeros(len(lines) + 1, np.uint64)
+    np.cumsum(np.bincount(line, minlength=len(lines)), out=begin[1:], dtype=np.uint64)
+    return Entries(begin, (LANES * place).astype(np.uint32), lines[line, place])
 
 
 def bound(eigenvalues: np.ndarray, vectors: np.ndarray) -> Bound:
@@ -120,7 +136,7 @@ def bound(eigenvalues: np.ndarray, vectors: np.ndarray) -> Bound:
 
 
 def minimise(
-    rows: Rows,
+    records: Records,
     weight: float,
     bound: Bound,
     curvature: np.ndarray,
@@ -132,8 +148,8 @@ def minimise(
 
     Parameters
     ----------
-    rows, weight, bound
-        The records of all problems, w and the bound of their Hessian.
+    records, weight, bound
+        The signed records of all problems, w and the bound of their Hessian.
     curvature, tolerance : ndarray, shape (problems,)
         D, and the gradient norm to reach.
     linear, start : ndarray, shape (problems, d)
@@ -141,7 +157,7 @@ def minimise(
     found = np.empty(start.shape)
     taken = np.zeros(len(start), np.int64)
     given = (np.ascontiguousarray(a, float) for a in (curvature, linear, start, tolerance))
-    _minimise(rows, float(weight), bound, *given, found, taken, _room(start.shape[1]))
+    _minimise(records, float(weight), bound, *given, found, taken, _room(start.shape[1]))
     return found, taken
 
 
@@ -192,39 +208,48 @@ def _fall(margin):
     return everywhere(1.0) / (grown + 1.0)
 
 
-@inlined
-def _margin(rows, j, x):
-    """Inner product of row j with each problem's x."""
-    value = everywhere(0.0)
-    for k in range(rows.begin[j], rows.begin[j + 1]):
-        value = value + load(x, rows.columns[k]) * rows.values[k]
-    return value
+@compiled
+def _margins(rows, first, last, x, margins):
+    """Inner products of rows with each problem's x."""
+    for j in range(first, last):
+        value = everywhere(0.0)
+        for k in range(rows.begin[j], rows.begin[j + 1]):
+            value = value + load(x, rows.places[k]) * rows.values[k]
+        store(margins, (j - first) * LANES, value)
 
 
-@inlined
-def _add_row(total, rows, j, share):
-    for k in range(rows.begin[j], rows.begin[j + 1]):
-        column = rows.columns[k]
-        store(total, column, load(total, column) + share * rows.values[k])
+@compiled
+def _add_chunk(total, columns, first, shares):
+    """Lines from ``first`` on times the shares, each in two chains: one would wait for its sums."""
+    for j in range(total.size // LANES):
+        k, end = columns.begin[first + j], columns.begin[first + j + 1]
+        even, odd = load(total, j * LANES), everywhere(0.0)
+        while k + _NEXT < end:
+            even = even + load(shares, columns.places[k]) * columns.values[k]
+            k += _NEXT
+            odd = odd + load(shares, columns.places[k]) * columns.values[k]
+            k += _NEXT
+        if k < end:
+            even = even + load(shares, columns.places[k]) * columns.values[k]
+        store(total, j * LANES, even + odd)
 
 
-@compiled_strictly
-def _sum_shares(rows, x, total, squares, shares):
+@compiled
+def _sum_shares(records, x, total, squares, shares):
     """``total = sum_j sigma_j z_j``, ``squares`` the sums of sigma_j and of its square."""
-    records = rows.begin.size - 1
+    rows, columns = records
+    count, dim = rows.begin.size - 1, x.size // LANES
     total[:] = 0.0
     once, twice = everywhere(0.0), everywhere(0.0)
-    for first in range(0, records, CHUNK):
-        last = min(first + CHUNK, records)
-        for j in range(first, last):
-            store(shares, (j - first) * LANES, _margin(rows, j, x))
+    for first in range(0, count, CHUNK):
+        last = min(first + CHUNK, count)
+        _margins(rows, first, last, x, shares)
         for i in range(0, (last - first) * LANES, LANES):
             share = _fall(load(shares, i))
             store(shares, i, share)
             once = once + share
             twice = twice + share * share
-        for j in range(first, last):
-            _add_row(total, rows, j, load(shares, (j - first) * LANES))
+        _add_chunk(total, columns, first // CHUNK * dim, shares)
     store(squares, 0, once)
     store(squares, LANES, twice)
 
@@ -247,7 +272,7 @@ def _add_columns(out, matrix, x):
             store(out, at, load(out, at) + value * matrix[k * dim + i])
 
 
-@compiled_strictly
+@compiled
 def _inner(out, a, at_a, b, at_b):
     """Inner products of ``b`` with the stretch of ``a`` of equal length, a lane each."""
     value = everywhere(0.0)
@@ -256,7 +281,7 @@ def _inner(out, a, at_a, b, at_b):
     store(out, 0, value)
 
 
-@compiled_strictly
+@compiled
 def _gradients(walk, weight):
     """From the sum over the records in ``room``."""
     for k in range(0, walk.x.size, LANES):
@@ -264,7 +289,7 @@ def _gradients(walk, weight):
         store(walk.gradient, k, value - load(walk.room, k) * weight)
 
 
-@compiled_strictly
+@compiled
 def _enter(walk, lane, curvature, linear, start):
     """A problem begins in a lane."""
     walk.curvature[lane] = curvature
@@ -275,7 +300,7 @@ def _enter(walk, lane, curvature, linear, start):
         walk.linear[i] = linear[k]
 
 
-@compiled_strictly
+@compiled
 def _leave(walk, memory, lane):
     """Nothing is left of a problem in its lane."""
     walk.length[lane] = 0.0
@@ -293,7 +318,7 @@ def _leave(walk, memory, lane):
         memory.inverse[i] = 0.0
 
 
-@compiled_strictly
+@compiled
 def _remember(walk, memory, place, kept, known, product):
     """The step that ends here, in the lanes where one was kept; it becomes the step's beginning."""
     size = walk.x.size
@@ -314,7 +339,7 @@ def _remember(walk, memory, place, kept, known, product):
         memory.inverse[place * LANES + lane] = 1.0 / product[lane] if used else 0.0
 
 
-@compiled_strictly
+@compiled
 def _precondition(walk, bound, share, turned):
     r"""``room`` times :math:`V(\theta\Lambda + D)^{-1}V^T`."""
     _add_columns(turned, bound.vectors, walk.room)
@@ -324,7 +349,7 @@ def _precondition(walk, bound, share, turned):
     _add_columns(walk.room, bound.transposed, turned)
 
 
-@compiled_strictly
+@compiled
 def _descend(walk, memory, bound, place, share, turned, product):
     """Minus the direction, in ``room``: the recursion of two loops over what is remembered."""
     size = walk.x.size
@@ -349,7 +374,7 @@ def _descend(walk, memory, bound, place, share, turned, product):
             _add_product(walk.room, k, product, 0, memory.moved, j * size + k)
 
 
-@compiled_strictly
+@compiled
 def _move(walk, kept, product):
     """New steps where the last was kept; all lanes go to the ends of theirs."""
     size = walk.x.size
@@ -366,10 +391,10 @@ def _move(walk, kept, product):
         store(walk.x, k, load(walk.x_before, k) + load(walk.length, 0) * step)
 
 
-@compiled_strictly
-def _minimise(rows, weight, bound, curvature, linear, start, tolerance, found, taken, room):
+@compiled
+def _minimise(records, weight, bound, curvature, linear, start, tolerance, found, taken, room):
     problems = len(start)
-    records = rows.begin.size - 1
+    count = records.rows.begin.size - 1
     walk, memory, shares, turned, squares, steepness, ahead, kept, known, share = room
     walk.curvature[:] = 1.0
     inhabitant, gradients = np.full(LANES, -1), np.zeros(LANES, np.int64)
@@ -381,13 +406,13 @@ def _minimise(rows, weight, bound, curvature, linear, start, tolerance, found, t
         active += 1
     iteration = 0
     while active > 0:
-        _sum_shares(rows, walk.x, walk.room, squares, shares)
+        _sum_shares(records, walk.x, walk.room, squares, shares)
         _gradients(walk, weight)
         _inner(steepness, walk.gradient, 0, walk.gradient, 0)
         _inner(ahead, walk.gradient, 0, walk.step, 0)
         for lane in range(LANES):
             kept[lane] = known[lane] = 0.0
-            share[lane] = max(4.0 * (squares[lane] - squares[LANES + lane]) / records, 1e-12)
+            share[lane] = max(4.0 * (squares[lane] - squares[LANES + lane]) / count, 1e-12)
             i = inhabitant[lane]
             if i < 0:
                 continue

@@ -23,7 +23,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..errors import require
-from .compiling import AVAILABLE, compiled_strictly
+from .compiling import AVAILABLE, compiled
 from .normals import fill_normals, fill_uniforms, fill_words, normals, threefry
 from .vectors import WIDE
 
@@ -39,6 +39,8 @@ _TIES = np.uint32(1 << 31)
 
 _EIGHT, _NOTHING, _ONE_STEP = np.uint32(8), np.float32(0.0), np.float32(1.0)
 _UPPER, _BUCKET = np.uint64(32), np.uint64(64 - _GUIDE)
+_NEXT = np.uint64(1)
+"""Unsigned places: numba asks of each signed one whether it counts from the end."""
 
 
 class Table(NamedTuple):
@@ -90,7 +92,7 @@ def discrete_table(variance: float) -> Table:
 # --- Compiled -------------------------------------------------------------------------------------
 
 
-@compiled_strictly
+@compiled
 def _round_row(x, u, resolution, inverse, lowest, highest, out):
     cut = 0
     for j in range(x.size):
@@ -103,7 +105,7 @@ def _round_row(x, u, resolution, inverse, lowest, highest, out):
     return cut
 
 
-@compiled_strictly
+@compiled
 def _quantize(x, resolution, lowest, highest, k0, k1, counter, first, second, out):
     agents, dim = x.shape
     half = (dim + 1) // 2
@@ -124,13 +126,13 @@ def _quantize(x, resolution, lowest, highest, k0, k1, counter, first, second, ou
     return cut
 
 
-@compiled_strictly
+@compiled
 def _descend_row(x, base, mixed, gradient, noise, keep, step, scale):
     for j in range(x.size):
         x[j] = keep * base[j] + mixed[j] - step * (gradient[j] + scale * noise[j])
 
 
-@compiled_strictly
+@compiled
 def _descend(x, base, mixed, gradient, keep, step, scale, k0, k1, counter, one, two):
     agents, dim = x.shape
     half = (dim + 1) // 2
@@ -151,14 +153,14 @@ def _descend(x, base, mixed, gradient, keep, step, scale, k0, k1, counter, one, 
             )  # fmt: skip
 
 
-@compiled_strictly
+@compiled
 def _sparse_row(x, mixed, gradient, noise, u, theta, step, scale, share, inverse):
     for j in range(x.size):
         change = theta * (mixed[j] - x[j] - step * (gradient[j] + scale * noise[j]))
         x[j] += change * inverse if u[j] < share else _NOTHING
 
 
-@compiled_strictly
+@compiled
 def _sparsify(
     x, mixed, gradient, theta, step, scale, share, key, mask, counter, one, two, first, second,
 ):  # fmt: skip
@@ -184,37 +186,38 @@ def _sparsify(
             )  # fmt: skip
 
 
-@compiled_strictly
+@compiled
 def _joined(one, other):
     return np.uint64((np.uint64(one) << _UPPER) | np.uint64(other))
 
 
-@compiled_strictly
+@compiled
 def find(word, further, high, low, guide):
     """Index of the first bound above the 128 bits (word, further)."""
-    k = guide[np.int64(word >> _BUCKET)]
-    while word > high[k] or (word == high[k] and further >= low[k] and k < high.size - 1):
-        k += 1
+    k = np.uint64(guide[word >> _BUCKET])
+    last = np.uint64(high.size - 1)
+    while word > high[k] or (word == high[k] and further >= low[k] and k < last):
+        k += _NEXT
     return k
 
 
-@compiled_strictly
+@compiled
 def _look_up(table, k0, k1, counter, start, first, second, steps):
     """Discrete Gaussian draws at places start, start + 1, ..."""
     fill_words(k0, k1, counter, np.uint32(start), first, second)
     for j in range(steps.size):
         word = _joined(first[j], second[j])
-        k = table.guide[np.int64(word >> _BUCKET)]
+        k = np.uint64(table.guide[word >> _BUCKET])
         while word > table.high[k]:
-            k += 1
+            k += _NEXT
         if word == table.high[k]:
             one, other = np.empty(WIDE, np.uint32), np.empty(WIDE, np.uint32)
             fill_words(k0, k1, counter, np.uint32(_TIES + np.uint32(start + j)), one, other)
             k = find(word, _joined(one[0], other[0]), table.high, table.low, table.guide)
-        steps[j] = np.float32(k + table.lowest)
+        steps[j] = np.float32(np.int64(k) + table.lowest)
 
 
-@compiled_strictly
+@compiled
 def _add_steps(z, steps, resolution, inverse, lowest, highest):
     cut = 0
     for j in range(z.size):
@@ -225,7 +228,7 @@ def _add_steps(z, steps, resolution, inverse, lowest, highest):
     return cut
 
 
-@compiled_strictly
+@compiled
 def _add_discrete(z, resolution, lowest, highest, table, k0, k1, counter, first, second, steps):
     agents, dim = z.shape
     inverse = _ONE_STEP / resolution

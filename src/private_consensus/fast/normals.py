@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from .compiling import compiled_strictly, inlined
+from .compiling import compiled, inlined
 from .vectors import (
     WIDE,
     counted_from,
@@ -133,7 +133,7 @@ def normal_pairs(k0, k1, x, y):
     return radius * (_UNIT - sine * sine * _DOUBLE), radius * (sine * cosine * _DOUBLE)
 
 
-@compiled_strictly
+@compiled
 def fill_words(k0, k1, x, start, first, second):
     """Pairs ``first[i], second[i]`` of words of counters (``x``, ``start + i``).
 
@@ -149,7 +149,7 @@ def fill_words(k0, k1, x, start, first, second):
         store(second, i, other)
 
 
-@compiled_strictly
+@compiled
 def fill_normals(k0, k1, x, start, first, second):
     """Pairs of normals, float32, of the counters of :func:`fill_words`."""
     for i in range(0, first.size, WIDE):
@@ -158,7 +158,7 @@ def fill_normals(k0, k1, x, start, first, second):
         store(second, i, other)
 
 
-@compiled_strictly
+@compiled
 def fill_uniforms(k0, k1, x, start, first, second):
     """Pairs of uniforms in [0, 1) with 24 bits, float32, of the counters of :func:`fill_words`."""
     for i in range(0, first.size, WIDE):

@@ -26,7 +26,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .compiling import AVAILABLE, compiled_strictly, inlined, share_out
+from .compiling import AVAILABLE, compiled, inlined, share_out
 from .normals import normal_pairs, normals
 from .vectors import (
     DOUBLE_LANES,
@@ -183,7 +183,7 @@ def _up(number: int, multiple: int) -> int:
     return -(-number // multiple) * multiple
 
 
-@compiled_strictly
+@compiled
 def _solve_runs(
     begin,
     end,

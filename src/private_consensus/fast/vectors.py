@@ -87,15 +87,16 @@ if AVAILABLE:
             vector = _common(args)
             return vector and signature(vector, *[vector] * len(args))
 
-    def _operator(symbol, whole, floating=None, kinds=_SIGNED + _UNSIGNED, flags=_FUSED):
+    def _operator(symbol, whole=None, floating=None, kinds=_SIGNED + _UNSIGNED, flags=_FUSED):
         infer_global(symbol)(type(f"_{symbol.__name__}", (_Operator,), {}))
 
         def lowered(name, **options):
             return lambda context, builder, sig, args: getattr(builder, name)(*args, **options)
 
         operands = 1 if symbol is operator.neg else 2
-        for kind in kinds:
-            lower_builtin(symbol, *[kind] * operands)(lowered(whole))
+        if whole:
+            for kind in kinds:
+                lower_builtin(symbol, *[kind] * operands)(lowered(whole))
         if floating:
             for kind in _DOUBLES + _SINGLES:
                 lower_builtin(symbol, *[kind] * operands)(lowered(floating, flags=flags))
@@ -103,7 +104,7 @@ if AVAILABLE:
     _operator(operator.add, "add", "fadd")
     _operator(operator.sub, "sub", "fsub")
     _operator(operator.mul, "mul", "fmul")
-    _operator(operator.truediv, "sdiv", "fdiv", kinds=(), flags=())
+    _operator(operator.truediv, floating="fdiv", flags=())
     _operator(operator.neg, "neg", "fneg", flags=())
     _operator(operator.and_, "and_")
     _operator(operator.or_, "or_")
@@ -274,22 +275,6 @@ if AVAILABLE:
 
         return a(a), generate
 
-    @intrinsic
-    def total(typing, a):
-        """Sum over the lanes, halves upon halves."""
-
-        def generate(context, builder, sig, args):
-            (vector,) = args
-            count = sig.args[0].lanes
-            while count > 1:
-                count //= 2
-                lower = _picked(builder, vector, list(range(count)))
-                upper = _picked(builder, vector, list(range(count, 2 * count)))
-                vector = builder.fadd(lower, upper)
-            return builder.extract_element(vector, ir.Constant(ir.IntType(32), 0))
-
-        return a.element(a), generate
-
     def _view(element):
         @intrinsic
         def view(typing, a):
@@ -317,4 +302,4 @@ else:
     load = load_wide = store = turn = everywhere = everywhere_wide = narrowed = widened = None
     counted_from = None
     longs = doubles = None
-    least = greatest = where_positive = root = total = words = ints = singles = floated = None
+    least = greatest = where_positive = root = words = ints = singles = floated = None
