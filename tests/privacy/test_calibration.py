@@ -111,6 +111,33 @@ def test_bisection_spends_the_budget_of_a_mixture():
     assert epsilon(releases(0.999 * scale), 1e-5, "zcdp") > 1.0
 
 
+@pytest.mark.parametrize("power", [1.0, 0.3])
+def test_a_smooth_loss_is_met_in_a_few_evaluations(power):
+    asked = []
+
+    def releases(scale):
+        asked.append(scale)
+        return [Release("pure", epsilon=3.7 * scale**-power)]
+
+    found = calibrate(releases, Budget(0.02), tolerance=1e-9)
+    assert found == pytest.approx((3.7 / 0.02) ** (1 / power), rel=2e-9)
+    assert 3.7 * found**-power <= 0.02
+    bracketing = math.ceil(math.log(found, 4)) + 1
+    assert len(asked) - bracketing <= 8  # halvings of a factor of 4 to 1e-9 would be 31
+
+
+def test_a_loss_with_a_step_is_met_within_the_halvings_of_its_bracket():
+    asked = []
+
+    def releases(scale):
+        asked.append(scale)
+        return [Release("pure", epsilon=5.0 if scale < math.e / 2 else 1e-9)]
+
+    found = calibrate(releases, Budget(1.0), tolerance=1e-6)
+    assert math.e / 2 <= found <= math.e / 2 * (1 + 1e-6)
+    assert len(asked) <= 2 + math.ceil(math.log2(math.log(4) / 1e-6)) + 1
+
+
 def test_no_privacy_needs_no_noise_and_nothing_needs_none():
     free = Budget(math.inf, 0)
     assert gaussian_noise_multiplier(free) == analytic_gaussian_scale(free) == 0

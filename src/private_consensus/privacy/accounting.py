@@ -327,7 +327,7 @@ def _zcdp(groups: Sequence[_Group], delta: float, conversion: str = "cks") -> fl
     return zcdp_epsilon(_rho(groups), delta, conversion=conversion)
 
 
-@lru_cache(maxsize=64)  # asked for twice, on its own and to choose a grid
+@lru_cache(maxsize=4096)  # asked for twice, on its own and to choose a grid of losses
 def _rdp(groups: tuple[_Group, ...], delta: float) -> float:
     """Renyi accounting by ``dp_accounting``; Gaussians are credited their sampling."""
     if any(group.kind == "curves" for group in groups):
@@ -378,7 +378,8 @@ def _event(group: _Group):
     return dp.SampledWithoutReplacementDpEvent(1.0, rate, event)
 
 
-def _pld(groups: Sequence[_Group], delta: float) -> float:
+@lru_cache(maxsize=4096)  # a setting is calibrated for each block of runs, and once for its table
+def _pld(groups: tuple[_Group, ...], delta: float) -> float:
     """Privacy loss distributions by ``dp_accounting``, rounded to the pessimistic side.
 
     Infinity where no one-dimensional dominating pair is known here: for discrete Gaussian vectors
