@@ -29,7 +29,7 @@ from scipy.optimize import brentq
 from ..errors import OutsideRange, require
 from ..privacy import CONVERSIONS, Relation, Release, calibrate, zcdp_epsilon, zcdp_rho
 from .base import FOR_CALIBRATION, column
-from .noise import LAWS, Draw, Perturbed, initial, printed_change, shown_losses
+from .noise import LAWS, Draw, PaidByIteration, initial, printed_change, shown_losses
 
 JACOBIANS = ("paper", "tight")
 CURVATURES = ("none", "half", "deficit")
@@ -57,7 +57,7 @@ class Noises(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True)
-class ADMM(Perturbed):
+class ADMM(PaidByIteration):
     r"""Decentralized ADMM without noise; the private versions inherit from it.
 
     Parameters

@@ -89,9 +89,6 @@ class CoordinateDescent(Perturbed):
         floor = problem.smoothness / problem.strong_convexity * problem.slope_bound
         return (1 - rate) ** t * first_gap + floor * np.reshape(self.noise, (-1, 1, 1))
 
-    def loss_by_formula(self, problem, network, t):
-        raise NotImplementedError("the appendix charges for all iterations together")
-
     def epsilon_by_formula(self, delta, problem, network, horizon):
         r""":math:`\epsilon = \mathcal B^c\sqrt{(1+a)K/d}/(\hat M\sigma)`; no delta in it."""
         if not self.noisy:

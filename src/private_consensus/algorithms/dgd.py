@@ -19,7 +19,7 @@ import numpy as np
 from ..errors import require
 from ..privacy import Relation, Release
 from .base import column
-from .noise import LAWS, Perturbed, initial, printed_change, shown_losses
+from .noise import LAWS, PaidByIteration, initial, printed_change, shown_losses
 
 MIXTURES = ("network", "uniform")
 
@@ -32,7 +32,7 @@ class State(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True)
-class GradientSteps(Perturbed):
+class GradientSteps(PaidByIteration):
     r"""Mix, take a gradient step, add noise: :math:`x_i \leftarrow A_i - \eta_t g_i + \Delta_i`.
 
     Parameters

@@ -135,6 +135,11 @@ class Perturbed(Iterative):
             return [Release("exact", sensitivity=float(np.max(sensitivity)), scale=0.0)]
         return [Release(self.law, sensitivity=sensitivity, scale=scales)]
 
+
+@dataclass(frozen=True, kw_only=True)
+class PaidByIteration(Perturbed):
+    """An algorithm whose paper charges each iteration on its own; its state holds ``spent``."""
+
     @abstractmethod
     def loss_by_formula(self, problem, network, t: int) -> Any:
         """Privacy loss that the paper charges for iteration t, a coordinate.
@@ -244,7 +249,7 @@ WEIGHTS = ("random", "fixed")
 
 
 @dataclass(frozen=True, kw_only=True)
-class RandomlyWeighted(Perturbed):
+class RandomlyWeighted(PaidByIteration):
     """An algorithm whose aggregates have random weights (paper 001); its state holds ``Losses``.
 
     Parameters
