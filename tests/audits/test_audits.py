@@ -6,6 +6,7 @@ import numpy as np
 import polars as pl
 import pytest
 
+from private_consensus.algorithms.decentralized_sgd import keys_of
 from private_consensus.algorithms.noise import LAWS
 from private_consensus.audits.controls import Control, power
 from private_consensus.audits.counterexamples import COMPUTATIONS
@@ -24,6 +25,7 @@ from private_consensus.audits.transcripts import (
     played,
     white_box,
 )
+from private_consensus.fast.messages import normals_of
 from private_consensus.randomness import generator
 
 pytestmark = pytest.mark.filterwarnings("ignore:divide by zero")
@@ -39,8 +41,12 @@ def test_transcripts_show_broken_copies_and_spare_the_correct_one(name, copy):
         assert row["bound"] > 0.2 * row["claimed"]  # the pair of data sets is not a harmless one
 
 
-@pytest.mark.parametrize("name", ["m_admm", "r_admm", "pr_admm", "pp_admm", "ipp_admm"])
-def test_records_that_are_not_clipped_show_where_the_noise_is_inside(name):
+@pytest.mark.parametrize(
+    "name",
+    ["m_admm", "r_admm", "pr_admm", "pp_admm", "ipp_admm", "coordinate_descent", "sdm_dsgd",
+     "q_dpsgd_1", "q_dpsgd_2"],
+)  # fmt: skip
+def test_records_that_are_not_clipped_show_in_what_is_sent(name):
     (scene,) = scenes((name,))
     assert not audited(scene, "correct", 2500)["flagged"]
     assert audited(scene, "no clipping", 2500)["flagged"]
@@ -88,6 +94,30 @@ def test_noise_within_a_minimisation_is_recovered_from_what_was_sent():
     assert where == "minimisation"
     for t in range(scene.horizon):
         assert np.allclose(unit[:, t], next(drawn), atol=1e-8)
+
+
+def test_noise_of_a_round_is_recovered_from_models_without_asking_its_streams():
+    (scene,) = scenes(("q_dpsgd_1",))
+    problem, runs = scene.pair[0], 5
+    ((where, unit),) = in_units_of_the_claim(
+        scene.algorithm, problem, scene.network, scene.horizon,
+        *played(scene, problem, runs, 0, "correct"),
+    )  # fmt: skip
+    groups = {"noise": "q_dpsgd_1 0", "sampling": "q_dpsgd_1 0"}
+    keys = keys_of(Together(ROOT, tuple(range(runs)), groups), "noise")
+    assert where == "message"
+    for t in range(scene.horizon):
+        drawn = [-normals_of(key, 3 * t, (3, 2)) for key in keys]
+        assert np.allclose(unit[:, t], drawn, atol=1e-8)
+
+
+def test_messages_of_whole_steps_are_heard_on_their_grid():
+    (scene,) = scenes(("q_dpsgd_2",))
+    found = played(scene, scene.pair[0], 5, 0, "correct")
+    for heard in found:
+        steps = heard / scene.algorithm.eta
+        assert np.allclose(steps, np.rint(steps), atol=1e-6)
+    assert (found.sent != found.bare).any((0, 1)).all()
 
 
 def test_a_noise_test_is_blind_to_data_that_are_not_clipped_and_transcripts_are_not():

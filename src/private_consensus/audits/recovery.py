@@ -18,12 +18,16 @@ from typing import Any
 import numpy as np
 
 from ..algorithms.admm import ADMM
+from ..algorithms.coordinate_descent import CoordinateDescent
 from ..algorithms.d_zoa import ConsensusADMM, neighbourhood_sizes
+from ..algorithms.decentralized_sgd import DecentralizedSGD
 from ..algorithms.dp_admm import DPADMM
 from ..algorithms.ipp_admm import ImprovedPlausiblyPrivateADMM
 from ..algorithms.noise import Perturbed
 from ..algorithms.pp_admm import PlausiblyPrivateADMM
 from ..algorithms.r_admm import RecycledADMM
+from ..algorithms.sdm_dsgd import SDMDSGD
+from .rounds import units_in_rounds
 
 
 def in_units_of_the_claim(
@@ -42,8 +46,11 @@ def in_units_of_the_claim(
     """
     inside = isinstance(algorithm, ADMM) and algorithm.where != "output"
     if not inside or isinstance(algorithm, PlausiblyPrivateADMM):
-        unit = (sent - bare) / _output_scales(algorithm, problem, network, horizon)
-        yield "message", _of_new_messages(unit, sent) if _withholds(algorithm) else unit
+        if isinstance(algorithm, DecentralizedSGD):
+            unit = units_in_rounds(algorithm, horizon, sent, bare)
+        else:
+            unit = (sent - bare) / _output_scales(algorithm, problem, network, horizon)
+        yield "message", _of_noised(algorithm, unit, sent, bare)
     if inside:
         yield "minimisation", _from_minima(algorithm, problem, network, sent, bare)
 
@@ -86,15 +93,16 @@ def _output_scales(algorithm, problem, network, horizon: int) -> np.ndarray:
     return np.broadcast_to(release.scale, horizon)[:, None, None]
 
 
-def _withholds(algorithm) -> bool:
-    return isinstance(algorithm, ImprovedPlausiblyPrivateADMM)
-
-
-def _of_new_messages(unit: np.ndarray, sent: np.ndarray) -> np.ndarray:
-    """Of an agent's messages only those that are not the last one again; [number, 1, 1, dim]."""
+def _of_noised(algorithm, unit: np.ndarray, sent: np.ndarray, bare: np.ndarray) -> np.ndarray:
+    """Where not all that is sent is noised each time, what was."""
     before = np.concatenate([np.zeros_like(sent[:, :1]), sent[:, :-1]], axis=1)
-    new = (sent != before).any(-1)
-    return unit.swapaxes(1, 2)[new.swapaxes(1, 2)][:, None, None]
+    if isinstance(algorithm, ImprovedPlausiblyPrivateADMM):
+        new = (sent != before).any(-1)
+        return unit.swapaxes(1, 2)[new.swapaxes(1, 2)][:, None, None]
+    if isinstance(algorithm, CoordinateDescent | SDMDSGD):
+        moved = (sent != bare) | (bare != before)
+        return unit.swapaxes(1, 2)[moved.swapaxes(1, 2)][:, None, None, None]
+    return unit
 
 
 def _from_minima(algorithm, problem, network, sent, found) -> np.ndarray:

@@ -19,9 +19,11 @@ from ..problems.linear_observation import build as linear_observation
 from ..problems.logistic_regression import LogisticRegression
 from ..problems.mean_estimation import MeanEstimation
 from ..randomness import Streams
+from .rounds import Slopes
 
 AGENTS = 3
 LATE = 6
+ROUNDS = {"a0": 1.0, "e0": 1.0, "eta": 1e-3, "grid": "open"}
 PURE, APPROXIMATE = Budget(4.0, 0.0), Budget(2.0, 1e-4)
 
 
@@ -36,6 +38,8 @@ class Scene:
     far: tuple[Any, Any]
     network: Any
     horizon: int
+    most: int = 10**6
+    """Runs that its transcripts may take: some algorithms take one run after the other."""
 
 
 @dataclass(frozen=True)
@@ -72,6 +76,10 @@ def scenes(names: tuple[str, ...] | None = None) -> list[Scene]:
         ),
         "dp_admm": lambda: _regressed("dp_admm"),
         "exact_admm": lambda: _regressed("exact_admm", calibration="gaussian_dp"),
+        "coordinate_descent": lambda: _classified("coordinate_descent", APPROXIMATE, spread=0.0),
+        "q_dpsgd_1": lambda: _trained("q_dpsgd_1", **ROUNDS),
+        "q_dpsgd_2": lambda: _trained("q_dpsgd_2", **ROUNDS, own="broadcast"),
+        "sdm_dsgd": lambda: _trained("sdm_dsgd", alpha=1.0, c=0.5),
         "fair_classification": lambda: _fitted("fair_classification"),
         "pflr": lambda: _fitted("pflr"),
     }  # fmt: skip
@@ -144,6 +152,23 @@ def _regressed(name: str, **options) -> Scene:
     budget = Budget(0.9, 1e-2)
     noisy = algorithms.load(name)(**options).calibrate(budget, pair[0], network, horizon)
     return Scene(name, noisy, pair, (problem(6.0, 1.0), problem(6.0, -1.0)), network, horizon)
+
+
+def _trained(name: str, **options) -> Scene:
+    """Batches of nearly all records; far: a gradient twelve times as long as the clipping norm."""
+    horizon, records, network = 3, 10, _graph()
+
+    def problem(size: float, side: float) -> Slopes:
+        slopes = np.zeros((AGENTS, records, 2))
+        slopes[..., 1] = np.where(np.arange(records) % 2, 0.5, -0.5)
+        slopes[0, 0] = (size * side, 0.0)
+        return Slopes(slopes, allowed=size)
+
+    pair = problem(1.0, 1.0), problem(1.0, -1.0)
+    algorithm = algorithms.load(name)(B=5, K=1.0, sigma_rule="accountant", **options)
+    noisy = algorithm.calibrate(APPROXIMATE, pair[0], network, horizon)
+    far = problem(12.0, 1.0), problem(12.0, -1.0)
+    return Scene(name, noisy, pair, far, network, horizon, most=1000)
 
 
 def _fitted(name: str) -> Scene:

@@ -15,18 +15,20 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..algorithms.base import stack
+from ..algorithms.decentralized_sgd import DecentralizedSGD
 from ..algorithms.functional_mechanism import FunctionalMechanism
 from ..privacy import account, gaussian_dp
 from ..privacy.audit import CONFIDENCE, noise_scale_test, transcript_audit
 from ..randomness import UNIT_LAWS, Streams
 from .recovery import coefficient_units, in_units_of_the_claim
+from .rounds import heard_in_rounds
 from .scenes import Scene, scenes
 
 DELTA, ROOT = 1e-2, 20_253
 NOISE_RUNS = 500
 """Runs after which a noise that is 5 % off is seen, nine times of ten or more."""
 COPIES = ("correct", "half noise", "no clipping", "reused noise", "un-noised last message")
-NOISES = ("noise", "noise_selected", "noise_rest", "noise_objective", "noise_fairness")
+NOISES = ("noise", "sigma", "noise_selected", "noise_rest", "noise_objective", "noise_fairness")
 HALF_MESSAGE = "half message noise"
 """Of algorithms that have a noise of the minimisation, too, which "half noise" is about."""
 
@@ -70,22 +72,32 @@ def played(scene: Scene, problem: Any, runs: int, world: int, copy: str) -> Play
     algorithm = stack([_halved(scene.algorithm, copy)])
     if isinstance(algorithm, FunctionalMechanism):
         return _at_once(algorithm, problem, scene.network, streams)
-    state = algorithm.start(problem, scene.network, streams, 1)
+    world = problem, scene.network, scene.horizon, streams
+    if isinstance(algorithm, DecentralizedSGD):
+        sent, bare = heard_in_rounds(algorithm, *world, stuck=copy == "reused noise")
+    else:
+        sent, bare = _heard(algorithm, *world)
+    if copy == "un-noised last message":
+        sent[-1] = bare[-1]
+    return Play(np.stack(sent, axis=1), np.stack(bare, axis=1))
+
+
+def _heard(algorithm, problem, network, horizon: int, streams):
+    """Of each iteration what was sent, and that without noise: [runs, agents, dim]."""
+    state = algorithm.start(problem, network, streams, 1)
     draws = algorithm.draws(problem, streams)
     sent, bare = [], []
-    for t in range(1, scene.horizon + 1):
+    for t in range(1, horizon + 1):
         draw = next(draws)
-        before, state = state, algorithm.step(state, problem, scene.network, draw, t)
+        before, state = state, algorithm.step(state, problem, network, draw, t)
         now = algorithm.seen(state, problem, t)
         if "internal" in now:
             bare.append(now["internal"][0])
         else:
-            silenced = algorithm.step(before, problem, scene.network, _silent(draw), t)
+            silenced = algorithm.step(before, problem, network, _silent(draw), t)
             bare.append(algorithm.seen(silenced, problem, t)["released"][0])
         sent.append(now["released"][0])
-    if copy == "un-noised last message":
-        sent[-1] = bare[-1]
-    return Play(np.stack(sent, axis=1), np.stack(bare, axis=1))
+    return sent, bare
 
 
 def _streams(scene: Scene, runs: int, world: int, copy: str) -> Together:
@@ -126,6 +138,7 @@ def _silent(draw: Any) -> Any:
 
 def audited(scene: Scene, copy: str, runs: int) -> dict[str, Any]:
     """One audit: the bound on epsilon from all messages, and whether the claim is contradicted."""
+    runs = min(runs, scene.most)
     releases = scene.algorithm.releases(scene.pair[0], scene.network, scene.horizon)
     claim = account(releases, DELTA)
     pair = scene.far if copy == "no clipping" else scene.pair
