@@ -18,7 +18,8 @@ from private_consensus.algorithms.pp_admm import PlausiblyPrivateADMM as PP
 from private_consensus.algorithms.pr_admm import PeriodicallyReducedADMM as PR
 from private_consensus.algorithms.r_admm import RecycledADMM as Recycled
 from private_consensus.errors import InvalidInput
-from private_consensus.privacy import Budget, account, zcdp_rho
+from private_consensus.privacy import Budget, account, gaussian_noise_multiplier, zcdp_rho
+from private_consensus.privacy.audit import noise_scale_test
 from private_consensus.problems import logistic_regression
 from private_consensus.problems.logistic_regression import LogisticRegression
 from private_consensus.randomness import Streams
@@ -588,6 +589,76 @@ def test_approximate_minimisers_are_told_twice_the_printed_distance(problem, net
     assert not account([*perturbed, fuzzed], 1e-4).proven
     tight = replace(done, calibration="accountant").calibrate(BUDGET, problem, network, 30)
     assert account(tight.releases(problem, network, 30), 1e-4).epsilon == pytest.approx(2, rel=1e-3)
+
+
+def repaired(kind, **changes):
+    return kind(eta=ETA, perturbed="output", calibration="accountant", **changes)
+
+
+def test_noise_of_the_output_alone_pays_for_the_data_and_the_approximation(problem, network):
+    """A Gaussian mechanism: what exact Gaussian differential privacy asks for, and proven."""
+    done = repaired(PP, beta=0.01).calibrate(BUDGET, problem, network, 30)
+    (release,) = done.releases(problem, network, 30)
+    assert (done.noise, release.proven) == (0.0, True)
+    moved = problem.record_change("l2") + 2 * 0.01
+    least = moved * gaussian_noise_multiplier(BUDGET, 30)
+    assert done.fuzz == pytest.approx(least, rel=1e-3)
+    assert done.ridge == problem.strong_convexity
+    assert account([release], BUDGET.delta).epsilon <= BUDGET.epsilon
+
+
+@pytest.mark.parametrize("beta", [1e-3, 0.1])
+def test_neighbours_solved_loosely_are_within_the_distance_of_the_repair(
+    network, streams, problem, beta
+):
+    """And a constructed pair, whose solutions err away from each other, comes near to it."""
+    records = 50
+    features = np.zeros((AGENTS, records, 1))
+    features[:, 0] = 1.0
+    world = LogisticRegression(
+        features, np.ones((AGENTS, records)), features[0], np.ones(records), 0.1, 1e-3
+    )
+    other = replace(world, labels=np.where(np.arange(records) == 0, -1.0, world.labels))
+    algorithm = repaired(PP, beta=beta)
+    penalty = algorithm.penalty(network, 1)
+    m = penalty + world.strong_convexity
+    ends = []
+    for side, data in ((1.0, world), (-1.0, other)):
+        # the point whose gradient is beta, on the far side of the minimum
+        tilt = np.full((1, 1, AGENTS, 1), -side * beta)
+        start = np.zeros_like(tilt)
+        ends.append(data.proximal(tilt, penalty, np.zeros_like(tilt), start, 1e-10))
+    apart = np.abs(ends[0] - ends[1])
+    bound = (world.record_change("l2") + 2 * beta) / m
+    assert (apart <= bound).all()
+    assert (apart > 0.45 * bound).all()  # half of the change of a gradient: both slopes are 1/2
+
+
+def test_the_repair_adds_its_noise_to_what_is_sent_and_nowhere_else(streams):
+    many = Streams(4, tuple(range(300)))
+    problem, network = build(many, partition="shared"), networks.build(many, "ring", AGENTS)
+    done = repaired(PP).calibrate(BUDGET, problem, network, 2)
+    draws = done.draws(problem, many)
+    state = done.start(problem, network, many, 1)
+    draw = next(draws)
+    after = done.step(state, problem, network, draw, 1)
+    curvature = done.ridge + done.penalty(network, 1)
+    noise = (after.x - after.minimiser) * curvature / done.fuzz
+    assert noise_scale_test(noise.reshape(-1, DIM), 1.0).passes
+    silent = done.step(state, problem, network, draw._replace(noise=tuple(
+        0 * unit for unit in draw.noise)), 1)  # fmt: skip
+    assert np.array_equal(after.minimiser, silent.minimiser)
+
+
+def test_the_repair_of_both_is_proven_and_charges_what_it_says(problem, network, streams):
+    once = {"tested": "noised", "threshold_noise": "once", "threshold_scale": "standard"}
+    done = repaired(IPP, c=3, **once).calibrate(BUDGET, problem, network, 6)
+    found = done.releases(problem, network, 6)
+    assert all(release.proven for release in found)
+    assert [release.mechanism for release in found] == ["gaussian", "pure"]
+    assert account(found, BUDGET.delta).epsilon == pytest.approx(BUDGET.epsilon, rel=1e-3)
+    spent = run(stack([done]), problem, network, streams, 6)[6]["worst_case"]
+    assert spent == pytest.approx(done.rho_by_formula(problem, network, 6), rel=1e-9)
 
 
 # --- IPP-ADMM ---------------------------------------------------------------------------------

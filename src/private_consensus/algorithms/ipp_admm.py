@@ -12,7 +12,9 @@ run is charged :math:`(\epsilon_1+\epsilon_2)^2/2 + c(\rho_1+\rho_2)`.
 As printed the scales lack :math:`1/|D_i|`, and every decision is a fair coin (errata E4.7). No
 version is private by this charge: the tests look at minimisers that are never released (E4.6), and
 noise of the threshold that is drawn again is not the sparse vector technique. An accountant is told
-of all T minimisations, and that nothing here is proven.
+of all T minimisations, and that nothing of that is proven. The repair tests what is noised, against
+a threshold that is drawn once, with PP-ADMM's noise of the output alone: T Gaussian mechanisms, and
+the sparse vector technique on queries about their outputs.
 """
 
 from __future__ import annotations

@@ -15,6 +15,11 @@ Every iteration is charged :math:`\rho_1 + \rho_2` in zCDP, with :math:`\rho_1` 
 none in zCDP (errata E4.3), and two approximate minimisers are :math:`2\beta/m` apart, not
 :math:`\beta/m` (E4.4). Both are kept; an accountant is told :math:`2\beta/m`, and that the loss of
 the perturbed objective is not proven.
+
+The repair, ``perturbed: output``, has :math:`b_{i2}` alone. With curvature m, and gradients that a
+record moves by at most :math:`\Delta_2`, two points with gradient norms of at most :math:`\beta` on
+neighbouring data are at most :math:`(\Delta_2 + 2\beta)/m` apart: a Gaussian mechanism, nothing of
+which is open.
 """
 
 from __future__ import annotations
@@ -32,6 +37,7 @@ from .base import column
 from .noise import LAWS, Draw
 
 RULES = ("literal", "sharp")
+PERTURBED = ("objective", "output")
 UNPROVEN = "the shift of objective perturbation depends on the output (E4.3), taken as Gaussian"
 
 
@@ -55,6 +61,8 @@ class PlausiblyPrivateADMM(ADMM):
         :math:`\delta_{i1}`.
     step_conversion : {"safe", "shortcut"}
         Between :math:`\rho_1` and :math:`\epsilon_1`: as the experiments say, or Theorem 6.
+    perturbed : {"objective", "output"}
+        What hides the data: both noises as printed, or the output's alone.
     ridge : float
         :math:`\hat\lambda/N`; what the problem has already is not added again.
     fuzz : float
@@ -70,6 +78,7 @@ class PlausiblyPrivateADMM(ADMM):
     lam_rule: str = "sharp"
     delta_1: float = 1e-4
     step_conversion: str = "safe"
+    perturbed: str = "objective"
     ridge: float = 0.0
     fuzz: float = 0.0
 
@@ -81,6 +90,7 @@ class PlausiblyPrivateADMM(ADMM):
         self.require_known("law", ("gaussian",))
         self.require_known("lam_rule", RULES)
         self.require_known("step_conversion", CONVERSIONS[:2])
+        self.require_known("perturbed", PERTURBED)
         given = self.rho_conversion is not None
         require(given, "algorithm.rho_conversion", None, f"one of {', '.join(CONVERSIONS)}")
         self._require_between("splits")
@@ -93,13 +103,22 @@ class PlausiblyPrivateADMM(ADMM):
         for key in ("ridge", "fuzz"):
             value = getattr(self, key)
             require(bool(np.all(np.asarray(value) >= 0)), f"algorithm.{key}", value, "0 or more")
-        both = bool(np.all((np.asarray(self.noise) > 0) == (np.asarray(self.fuzz) > 0)))
-        require(both, "algorithm.fuzz", self.fuzz, "above 0 where there is noise, and only there")
+        if self.perturbed == "output":
+            quiet = bool(np.all(np.asarray(self.noise) == 0))
+            require(quiet, "algorithm.noise", self.noise, "0 where the output alone is perturbed")
+        else:
+            both = bool(np.all((np.asarray(self.noise) > 0) == (np.asarray(self.fuzz) > 0)))
+            expected = "above 0 where there is noise, and only there"
+            require(both, "algorithm.fuzz", self.fuzz, expected)
 
     def _require_between(self, key: str, expected: str = "above 0 and below 1") -> None:
         value = np.asarray(getattr(self, key))
         fine = bool(np.all((value > 0) & (value < 1)))
         require(fine, f"algorithm.{key}", getattr(self, key), expected)
+
+    @property
+    def noisy(self) -> bool:
+        return bool(np.all(np.asarray(self.fuzz) > 0))
 
     # Algorithm 2.
 
@@ -132,7 +151,8 @@ class PlausiblyPrivateADMM(ADMM):
         if not budget.private:
             return replace(self, noise=0.0, fuzz=0.0, ridge=0.0)
         printed = self.for_all(self.rho_of(budget), problem, network, horizon)
-        printed.jacobian(problem, network)
+        if self.perturbed == "objective":
+            printed.jacobian(problem, network)
         if self.calibration == "formula":
             return printed
 
@@ -147,6 +167,10 @@ class PlausiblyPrivateADMM(ADMM):
 
     def for_one(self, rho: float, problem, network):
         """A copy with the noise and the ridge for one message that costs rho."""
+        if self.perturbed == "output":
+            moved = self._moved_gradient(problem)
+            ridge = float(np.max(problem.strong_convexity))
+            return replace(self, noise=0.0, fuzz=float(moved / np.sqrt(2.0 * rho)), ridge=ridge)
         rho_1, rho_2 = (1.0 - self.splits) * rho, self.splits * rho
         epsilon_1 = zcdp_epsilon(rho_1, self.delta_1, conversion=self.step_conversion)
         epsilon_3 = self.e3 * epsilon_1
@@ -156,6 +180,10 @@ class PlausiblyPrivateADMM(ADMM):
             fuzz=float(self.beta / np.sqrt(2.0 * rho_2)),
             ridge=self._ridge(epsilon_1 - epsilon_3, problem, network),
         )
+
+    def _moved_gradient(self, problem) -> Any:
+        r""":math:`\Delta_2 + 2\beta`."""
+        return problem.record_change("l2") + 2.0 * self.beta
 
     @property
     def _tail(self) -> Any:
@@ -175,6 +203,9 @@ class PlausiblyPrivateADMM(ADMM):
 
     def step_rhos(self, problem) -> tuple[Any, Any]:
         r""":math:`\rho_1` and :math:`\rho_2` at the noise that is set, as they broadcast."""
+        if self.perturbed == "output":
+            moved = problem.record_change("l2") + 2.0 * column(self.beta)
+            return 0.0, (moved / column(self.fuzz)) ** 2 / 2
         epsilon_3 = problem.record_change("l2") * self._tail / column(self.noise)
         epsilon_1 = epsilon_3 / column(self.e3)
         rho_1 = zcdp_rho(epsilon_1, column(self.delta_1), conversion=self.step_conversion)
@@ -191,6 +222,8 @@ class PlausiblyPrivateADMM(ADMM):
     def releases(self, problem, network, horizon):
         if not self.noisy:
             return super().releases(problem, network, horizon)
+        if self.perturbed == "output":
+            return [Release("gaussian", self._moved_gradient(problem), self.fuzz, count=horizon)]
         paid = self.jacobian(problem, network)
         moved = problem.record_change(LAWS[self.law].norm)
         many = {"count": horizon, "proven": False, "note": UNPROVEN}
