@@ -6,9 +6,10 @@ and a symmetric, doubly stochastic mixing matrix of the same shape. Agents are n
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from inspect import signature
 
 import networkx as nx
 import numpy as np
@@ -240,18 +241,6 @@ def _first_connected(generator, agents, attempt, key, value) -> np.ndarray:
     )
 
 
-def named(graph: str, agents: int) -> np.ndarray:
-    """Adjacency of a ring, path, star or complete graph."""
-    makers = {
-        "ring": nx.cycle_graph,
-        "path": nx.path_graph,
-        "star": lambda n: nx.star_graph(n - 1),
-        "complete": nx.complete_graph,
-    }
-    require(graph in makers, "network.name", graph, f"one of {', '.join(makers)}")
-    return nx.to_numpy_array(makers[graph](agents), nodelist=range(agents), dtype=bool)
-
-
 def from_edges(agents: int, edges: list[tuple[int, int]]) -> np.ndarray:
     """Adjacency of a list of links between agents numbered from 1, as papers print them."""
     numbers = [number for edge in edges for number in edge]
@@ -266,6 +255,34 @@ def from_edges(agents: int, edges: list[tuple[int, int]]) -> np.ndarray:
     return nx.to_numpy_array(graph, nodelist=range(agents), dtype=bool)
 
 
+def always(maker: Callable[[int], nx.Graph]) -> Callable[[Streams, int], np.ndarray]:
+    """A graph of networkx that is the same in every run, as a maker for :data:`GRAPHS`."""
+
+    def adjacency(streams: Streams, agents: int) -> np.ndarray:
+        return nx.to_numpy_array(maker(agents), nodelist=range(agents), dtype=bool)
+
+    return adjacency
+
+
+GRAPHS: dict[str, Callable[..., np.ndarray]] = {
+    "erdos_renyi": erdos_renyi,
+    "random_edges": random_edges,
+    "edges": lambda streams, agents, *, edges: from_edges(agents, edges),
+    "ring": always(nx.cycle_graph),
+    "path": always(nx.path_graph),
+    "star": always(lambda agents: nx.star_graph(agents - 1)),
+    "complete": always(nx.complete_graph),
+}
+"""Adjacency ([R,] n, n) from streams, a number of agents and parameters of its own."""
+
+
+def _require_parameters(name: str, given: Iterable[str]) -> None:
+    known = list(signature(GRAPHS[name]).parameters)[2:]
+    expected = f"{', '.join(known) or 'no parameters'} for {name}"
+    for key in sorted({*given} ^ {*known}):
+        require(False, f"network.{key}", "nothing" if key in known else key, expected)
+
+
 def build(
     streams: Streams, name: str, agents: int, *, weights: str = "laplacian", **parameters
 ) -> Network:
@@ -274,17 +291,17 @@ def build(
     Parameters
     ----------
     name : str
-        ``erdos_renyi`` (``probability``), ``random_edges`` (``edges``), ``edges`` (a list of
-        links), ``ring``, ``path``, ``star``, ``complete``, or ``single``: one agent alone, for what
-        is computed in one place.
+        Of :data:`GRAPHS`, with that graph's parameters: ``erdos_renyi`` (``probability``),
+        ``random_edges`` (``edges``), ``edges`` (a list of links) and others without any; or
+        ``single``: one agent alone, for what is computed in one place.
     weights : str
         Mixing matrix: ``laplacian`` (with ``scale``), ``metropolis`` or ``max_degree``.
 
     Raises
     ------
     InvalidInput
-        For fewer than two agents (``single``: other than one), an unknown name, or a graph that
-        cannot be connected.
+        For fewer than two agents (``single``: other than one), an unknown name, a parameter too
+        few or too many, or a graph that cannot be connected.
     """
     if name == "single":
         require(agents == 1, "network.agents", agents, "1 agent for single")
@@ -292,18 +309,7 @@ def build(
     require(agents >= 2, "network.agents", agents, "at least 2 agents")
     require(weights in MIXINGS, "network.weights", weights, f"one of {', '.join(MIXINGS)}")
     mixing_parameters = {"scale": parameters.pop("scale")} if "scale" in parameters else {}
-    if name == "erdos_renyi":
-        adjacency = erdos_renyi(streams, agents, **parameters)
-    elif name == "random_edges":
-        adjacency = random_edges(streams, agents, **parameters)
-    elif name == "edges":
-        adjacency = from_edges(agents, **parameters)
-    else:
-        require(
-            not parameters,
-            f"network.{next(iter(parameters), '')}",
-            parameters,
-            f"no parameters for {name}",
-        )
-        adjacency = named(name, agents)
+    require(name in GRAPHS, "network.name", name, f"one of {', '.join(GRAPHS)}")
+    _require_parameters(name, parameters)
+    adjacency = GRAPHS[name](streams, agents, **parameters)
     return Network(adjacency, MIXINGS[weights](adjacency, **mixing_parameters))

@@ -53,6 +53,24 @@ def test_a_topology_is_given_link_by_link_as_the_page_says(streams):
     assert network.mixing.sum(1) == pytest.approx(1)
 
 
+def test_a_family_of_graphs_is_added_as_the_page_says(tmp_path):
+    folder = copy_to(tmp_path)
+    follow(folder)
+    asked = yaml.safe_load(re.search(r"^```yaml family\n(.*?)^```", PAGE, re.M | re.S)[1])
+    program = f"""
+import sys
+sys.path.insert(0, "src")
+from private_consensus import networks
+from private_consensus.experiments.schema import TOPOLOGIES
+from private_consensus.randomness import Streams
+network = networks.build(Streams(0, (0,)), **{asked!r})
+print(network.degrees.tolist(), {asked["name"]!r} in TOPOLOGIES)
+"""
+    done = call(folder, [sys.executable, "-c", program])
+    assert done.returncode == 0, said(done)
+    assert done.stdout.split("\n")[0] == "[5, 3, 3, 3, 3, 3] True"
+
+
 def test_a_data_set_is_added_as_the_page_says(tmp_path):
     folder = copy_to(tmp_path)
     follow(folder)

@@ -22,12 +22,12 @@ from .. import algorithms, problems
 from ..claims import Claim
 from ..datasets import PREPARATIONS
 from ..errors import InvalidInput
-from ..networks import MIXINGS
+from ..networks import GRAPHS, MIXINGS
 
 Reading = Literal["resolved", "literal", "ablation"]
 Slug = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*$")]
 M = TypeVar("M", bound=BaseModel)
-TOPOLOGIES = ("erdos_renyi", "random_edges", "edges", "ring", "path", "star", "complete", "single")
+TOPOLOGIES = (*GRAPHS, "single")
 
 
 def _known(names: list[str] | tuple[str, ...]):
