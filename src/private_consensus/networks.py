@@ -6,10 +6,11 @@ and a symmetric, doubly stochastic mixing matrix of the same shape. Agents are n
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from inspect import signature
+from typing import Any
 
 import networkx as nx
 import numpy as np
@@ -276,11 +277,12 @@ GRAPHS: dict[str, Callable[..., np.ndarray]] = {
 """Adjacency ([R,] n, n) from streams, a number of agents and parameters of its own."""
 
 
-def _require_parameters(name: str, given: Iterable[str]) -> None:
-    known = list(signature(GRAPHS[name]).parameters)[2:]
+def _require_parameters(name: str, given: Mapping[str, Any]) -> None:
+    known = dict(list(signature(GRAPHS[name]).parameters.items())[2:])
+    needed = {key for key, parameter in known.items() if parameter.default is parameter.empty}
     expected = f"{', '.join(known) or 'no parameters'} for {name}"
-    for key in sorted({*given} ^ {*known}):
-        require(False, f"network.{key}", "nothing" if key in known else key, expected)
+    for key in sorted({*given} - {*known} | needed - {*given}):
+        require(False, f"network.{key}", given.get(key, "nothing"), expected)
 
 
 def build(

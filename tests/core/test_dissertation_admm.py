@@ -608,9 +608,7 @@ def test_noise_of_the_output_alone_pays_for_the_data_and_the_approximation(probl
 
 
 @pytest.mark.parametrize("beta", [1e-3, 0.1])
-def test_neighbours_solved_loosely_are_within_the_distance_of_the_repair(
-    network, streams, problem, beta
-):
+def test_neighbours_solved_loosely_are_within_the_distance_of_the_repair(network, beta):
     """And a constructed pair, whose solutions err away from each other, comes near to it."""
     records = 50
     features = np.zeros((AGENTS, records, 1))

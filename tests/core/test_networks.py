@@ -109,6 +109,18 @@ def test_a_single_agent_mixes_with_itself(streams):
     assert np.array_equal(net.mix(x), x)
 
 
+def test_a_family_may_have_parameters_of_which_some_have_defaults(streams, monkeypatch):
+    def circulant(streams, agents, *, reach, skip=1):
+        steps = range(skip, reach + 1)
+        return networks.always(lambda n: nx.circulant_graph(n, list(steps)))(streams, agents)
+
+    monkeypatch.setitem(networks.GRAPHS, "circulant", circulant)
+    assert networks.build(streams, "circulant", 9, reach=2).degrees.tolist() == [4] * 9
+    assert networks.build(streams, "circulant", 9, reach=2, skip=2).degrees.tolist() == [2] * 9
+    with pytest.raises(InvalidInput, match=r"network.reach: found 'nothing'"):
+        networks.build(streams, "circulant", 9, skip=2)
+
+
 @pytest.mark.parametrize(
     ("call", "message"),
     [
@@ -118,7 +130,10 @@ def test_a_single_agent_mixes_with_itself(streams):
         (dict(name="single", agents=2), "network.agents: found 2"),
         (dict(name="circle", agents=5), "network.name: found 'circle'"),
         (dict(name="ring", agents=5, weights="best"), "network.weights: found 'best'"),
-        (dict(name="ring", agents=5, probability=0.5), "network.probability.*no parameters for"),
+        (
+            dict(name="ring", agents=5, probability=0.5),
+            r"network.probability: found 0.5, expected no parameters",
+        ),
         (dict(name="erdos_renyi", agents=5), "network.probability: found 'nothing'"),
         (dict(name="edges", agents=4, egdes=[(1, 2)]), "network.edges: found 'nothing'"),
         (dict(name="edges", agents=4, edges=[(1, 2), (3, 4)]), "disconnected graph"),

@@ -183,7 +183,7 @@ class PlausiblyPrivateADMM(ADMM):
 
     def _moved_gradient(self, problem) -> Any:
         r""":math:`\Delta_2 + 2\beta`."""
-        return problem.record_change("l2") + 2.0 * self.beta
+        return problem.record_change("l2") + 2.0 * column(self.beta)
 
     @property
     def _tail(self) -> Any:
@@ -204,8 +204,7 @@ class PlausiblyPrivateADMM(ADMM):
     def step_rhos(self, problem) -> tuple[Any, Any]:
         r""":math:`\rho_1` and :math:`\rho_2` at the noise that is set, as they broadcast."""
         if self.perturbed == "output":
-            moved = problem.record_change("l2") + 2.0 * column(self.beta)
-            return 0.0, (moved / column(self.fuzz)) ** 2 / 2
+            return 0.0, (self._moved_gradient(problem) / column(self.fuzz)) ** 2 / 2
         epsilon_3 = problem.record_change("l2") * self._tail / column(self.noise)
         epsilon_1 = epsilon_3 / column(self.e3)
         rho_1 = zcdp_rho(epsilon_1, column(self.delta_1), conversion=self.step_conversion)
