@@ -155,7 +155,7 @@ def _regressed(name: str, **options) -> Scene:
 
 
 def _trained(name: str, **options) -> Scene:
-    """Batches of 5 of 10 records, on average by a deadline; far: a gradient of 12 clipping norms."""
+    """Batches of 5 of 10 records, by a deadline on average; far: a slope of 12 clipping norms."""
     horizon, records, network = 3, 10, _graph()
 
     def problem(size: float, side: float) -> Slopes:
