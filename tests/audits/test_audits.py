@@ -138,7 +138,7 @@ def setting(claimed=1.0, accounted=0.9, **changes):
     return {
         "experiment": "fig1", "algorithm": "descent", "variant": "main", "delta": 1e-5,
         "epsilon_claimed": claimed, "epsilon_accountant": accounted, "accountant": "gaussian",
-        "proven": True, **changes,
+        "proven": True, "sampling": "none", **changes,
     }  # fmt: skip
 
 
@@ -157,6 +157,12 @@ def erratum(severity="breaks", outcome="confirmed", **changes):
         (setting(), [], True, "violated"),
         (setting(accounted=1.1), [], False, "violated"),
         (setting(accounted=math.inf, accountant="pld"), [], False, "violated"),
+        (
+            setting(accounted=math.inf, accountant="none", sampling="poisson"),
+            [],
+            False,
+            "no formal guarantee",
+        ),
         (setting(accounted=1.1, accountant="rdp"), [], False, "no formal guarantee"),
         (setting(accounted=1.1, accountant="pure"), [], False, "no formal guarantee"),
         (setting(accounted=1.1, accountant="pure", delta=0.0), [], False, "violated"),

@@ -20,7 +20,8 @@ from private_consensus.publishing.reference import small_svg
 from .conftest import MADE_UP
 
 AUDITED = {
-    "algorithm": ["one"], "setting": ["representative"], "level": ["transcript"],
+    "experiment": [""], "algorithm": ["one"], "variant": [""], "setting": ["representative"],
+    "level": ["transcript"],
     "copy": ["correct"], "claimed": [1.0], "bound": [0.5], "flagged": [False],
 }  # fmt: skip
 CONFIG = {"seed": 1, "papers": ["first", "second"], "runs": None}

@@ -3,13 +3,70 @@
 import yaml
 
 from private_consensus.audits.experiments import EXPERIMENTS as AUDIT_EXPERIMENTS
+from private_consensus.audits.asked import checked
 from private_consensus.audits.repairs import cells_of
 
 AUDIT_KINDS = ("audits", "errata", "power", "repairs")
 AUDIT_SIZES = {"smoke": {"runs": 4000, "repetitions": 5}}
+SETTING_RUNS = {"smoke": 200}
+
+AUDITED = checked(
+    yaml.safe_load(Path(workflow.basedir, "config", "audits.yaml").read_text()),
+    PLAN.experiments,
+)
+AUDITED_BY_EXPERIMENT = {
+    name: [entry for entry in AUDITED if entry["experiment"] == name]
+    for name in sorted({entry["experiment"] for entry in AUDITED})
+}
 
 REPAIRS = Path(workflow.basedir, "config", "repairs.yaml")
 REPAIRED = cells_of(yaml.safe_load(REPAIRS.read_text()))
+
+
+def audited_algorithms(experiment):
+    entries = AUDITED_BY_EXPERIMENT[experiment]
+    return list(dict.fromkeys(entry["algorithm"] for entry in entries))
+
+
+rule audit_settings:
+    input:
+        prepared=lambda w: expand(
+            "results/{scale}/prepared/{preparation}.npz",
+            scale=w.scale,
+            preparation=sorted(
+                {
+                    preparation
+                    for algorithm in audited_algorithms(w.experiment)
+                    for preparation in PLAN.preparations(w.experiment, algorithm)
+                }
+            ),
+        ),
+    output:
+        rows="results/{scale}/audit/settings/{experiment}.parquet",
+    log:
+        "results/{scale}/logs/audit.{experiment}.log",
+    benchmark:
+        "results/{scale}/timings/audit.{experiment}.tsv"
+    conda:
+        "../../environment.yml"
+    threads: 1
+    resources:
+        mem_mb=1500,
+        runtime=10,
+    params:
+        asked=lambda w: {
+            "entries": AUDITED_BY_EXPERIMENT[w.experiment],
+            "runs": SETTING_RUNS.get(w.scale, 4000),
+            "cells": [
+                PLAN.cell(w.experiment, algorithm)
+                for algorithm in audited_algorithms(w.experiment)
+            ],
+        },
+        code=code_of("audit_settings.py"),
+    message:
+        "privacy audit of settings of {wildcards.experiment}"
+    script:
+        "../scripts/audit_settings.py"
 
 
 rule audit:
@@ -19,6 +76,10 @@ rule audit:
             "runs",
             [cell for cell in PLAN.cells() if cell[1] in AUDIT_EXPERIMENTS],
             w.scale,
+        ),
+        settings=expand(
+            "results/{{scale}}/audit/settings/{experiment}.parquet",
+            experiment=AUDITED_BY_EXPERIMENT,
         ),
     output:
         audits="results/{scale}/audit/audits.parquet",

@@ -18,5 +18,8 @@ with logged(snakemake.log[0], settings):
     write(pl.DataFrame(power(settings["repetitions"])), snakemake.output.power, mark)
     files = snakemake.input.runs
     own = of_experiments(read_all(files) if files else pl.DataFrame())
-    rows = audit_all(settings["runs"]) + own
+    of_settings = [
+        row for path in snakemake.input.settings for row in pl.read_parquet(path).to_dicts()
+    ]
+    rows = audit_all(settings["runs"]) + own + of_settings
     write(pl.DataFrame(rows, infer_schema_length=None), snakemake.output.audits, mark)

@@ -78,6 +78,7 @@ class RandomAggregation(Algorithm):
             "limit": aggregation.limiting_average(*of_settings[:2])[:, None] * everywhere,
             "sampled": sampled.mean((-1, -2)),
             "worst": sampled.max((-1, -2)),
+            "released": outputs,
         }
         observe(1, np.arange(len(exact)), seen)
 

@@ -49,7 +49,7 @@ def in_units_of_the_claim(
         if isinstance(algorithm, DecentralizedSGD):
             unit = units_in_rounds(algorithm, horizon, sent, bare)
         else:
-            unit = (sent - bare) / _output_scales(algorithm, problem, network, horizon)
+            unit = (sent - bare) / output_scales(algorithm, problem, network, horizon)
         yield "message", _of_noised(algorithm, unit, sent, bare)
     if inside:
         yield "minimisation", _from_minima(algorithm, problem, network, sent, bare)
@@ -74,8 +74,8 @@ def coefficient_units(algorithm, problem, quadratic, linear, covariance) -> np.n
     return np.concatenate(parts, axis=-1)[0][:, None, None]
 
 
-def _output_scales(algorithm, problem, network, horizon: int) -> np.ndarray:
-    """Of each message, broadcastable to [iterations, agents, dim]."""
+def output_scales(algorithm, problem, network, horizon: int) -> np.ndarray:
+    """Scale claimed for the noise of each message, broadcastable to [iterations, agents, dim]."""
     times = range(1, horizon + 1)
     if isinstance(algorithm, PlausiblyPrivateADMM):
         curvatures = [algorithm.ridge + _penalty(algorithm, network, t) for t in times]
@@ -89,8 +89,8 @@ def _output_scales(algorithm, problem, network, horizon: int) -> np.ndarray:
         return algorithm.noise / neighbourhood_sizes(network)[..., None]
     if hasattr(algorithm, "noise_scale"):
         return np.array([float(algorithm.noise_scale(problem, t)) for t in times])[:, None, None]
-    (release,) = algorithm.releases(problem, network, horizon)
-    return np.broadcast_to(release.scale, horizon)[:, None, None]
+    scales = [np.ravel(release.scale) for release in algorithm.releases(problem, network, horizon)]
+    return np.broadcast_to(np.concatenate(scales), horizon)[:, None, None]
 
 
 def _of_noised(algorithm, unit: np.ndarray, sent: np.ndarray, bare: np.ndarray) -> np.ndarray:
@@ -110,16 +110,22 @@ def _from_minima(algorithm, problem, network, sent, found) -> np.ndarray:
     degrees = network.degrees[..., None]
     units = []
     for k in range(sent.shape[1]):
-        penalty = _penalty(algorithm, network, k + 1)
         centre = (before + network.neighbour_sum(before) / degrees) / 2
         x = found[:, k]
-        slope = problem.gradient(x) + dual + penalty * (x - centre)
-        units.append(-(slope + _added_curvature(algorithm, problem) * x)
-                     / _inner_scale(algorithm, penalty, k + 1))  # fmt: skip
+        units.append(noise_in_minimum(algorithm, problem, network, x, dual, centre, k + 1))
         before = sent[:, k]
         dual = dual + algorithm.dual_step * (degrees * before - network.neighbour_sum(before))
     noised = algorithm.charged(sent.shape[1]) - 1 if isinstance(algorithm, RecycledADMM) else ...
     return np.stack(units, axis=1)[:, noised]
+
+
+def noise_in_minimum(algorithm, problem, network, x, dual, centre, t: int) -> np.ndarray:
+    """The noise with which ``x`` [runs, agents, dim] is the minimum of iteration t, over its
+    scale."""
+    penalty = _penalty(algorithm, network, t)
+    slope = problem.gradient(x) + dual + penalty * (x - centre)
+    slope = slope + _added_curvature(algorithm, problem) * x
+    return -slope / _inner_scale(algorithm, penalty, t)
 
 
 def _penalty(algorithm, network, t: int) -> np.ndarray:

@@ -14,11 +14,12 @@ from ..algorithms.base import Algorithm
 from ..privacy import Budget
 from ..problems.fair_classification import FairClassification
 from ..problems.lasso import Lasso
-from ..problems.linear_observation import EXAMPLE, LinearObservation
+from ..problems.linear_observation import EXAMPLE
 from ..problems.linear_observation import build as linear_observation
 from ..problems.logistic_regression import LogisticRegression
 from ..problems.mean_estimation import MeanEstimation
 from ..randomness import Streams
+from .neighbours import Measured
 from .rounds import Slopes
 
 AGENTS = 3
@@ -40,20 +41,6 @@ class Scene:
     horizon: int
     most: int = 10**6
     """Runs that its transcripts may take: some algorithms take one run after the other."""
-
-
-@dataclass(frozen=True)
-class Measured(LinearObservation):
-    """Observations without noise of their own, one measurement of agent 3 ``moved``: the
-    one whose matrix is nearly the largest, in the last message."""
-
-    moved: float = 0.0
-
-    def data(self, t, unit):
-        found = np.array(super().data(t, 0.0 * unit))
-        if t == LATE:
-            found[..., 2, 0] += self.moved
-        return found
 
 
 def scenes(names: tuple[str, ...] | None = None) -> list[Scene]:
@@ -108,11 +95,12 @@ def _descent() -> Scene:
 
 def _consensus() -> Scene:
     parameters = {**EXAMPLE, "noise": 0.0}
+    # of agent 3 the matrix is nearly the largest when the last message is made
     built = linear_observation(Streams(0, (0,)), AGENTS, **parameters)
 
     def problem(moved: float) -> Measured:
         parts = {field.name: getattr(built, field.name) for field in fields(built)}
-        return Measured(**parts, moved=moved)
+        return Measured(**parts, agent=2, at=LATE, moved=moved)
 
     network, horizon = _graph(), LATE + 1
     noisy = algorithms.load("dp_ci")().calibrate(Budget(2.0, 0.0), built, network, horizon)

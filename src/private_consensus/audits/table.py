@@ -14,6 +14,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -21,6 +22,7 @@ from typing import Any
 import polars as pl
 
 from .errata import Erratum, concerns
+from .experiments import EXPERIMENTS
 
 NOT_AUDITED = "not audited"
 SLACK = 1e-9
@@ -37,11 +39,15 @@ def judged(
         As cells write it, see :func:`private_consensus.experiments.cells.privacy_rows`.
     audits : rows
         With ``algorithm``, ``variant`` (empty: a setting of the audit's own), ``copy``, ``bound``,
-        ``claimed``, ``flagged`` and ``delta``.
+        ``claimed``, ``flagged``, ``delta``, and ``experiment`` with its axes as JSON in ``setting``
+        (empty: in whichever experiment the claim is made).
     """
+    # of an audit that is an experiment of its own, every copy is a setting of that experiment
     correct = [
-        row for row in audits if row["copy"] == "correct" and not row["level"].startswith("noise")
-    ]
+        row for row in audits
+        if (row["copy"] == "correct" or row["algorithm"] in EXPERIMENTS)
+        and not row["level"].startswith("noise")
+    ]  # fmt: skip
     return pl.DataFrame(
         [
             {**row, **_judgement(row, errata, _matching(row, correct))}
@@ -59,7 +65,16 @@ def _matching(row: Mapping[str, Any], audits: list[Mapping[str, Any]]) -> list[M
         if (audit["algorithm"], audit["variant"]) == (row["algorithm"], row["variant"])
         and math.isclose(audit["delta"], row["delta"])
         and math.isclose(audit["claimed"], row["epsilon_claimed"], rel_tol=1e-6)
+        and (not audit["experiment"] or _of_setting(audit, row))
     ]
+
+
+def _of_setting(audit: Mapping[str, Any], row: Mapping[str, Any]) -> bool:
+    """Whether an audit of a cell's setting is of this one: a point of that experiment's axes."""
+    point = json.loads(audit["setting"])
+    return audit["experiment"] == row["experiment"] and all(
+        row[axis] == value for axis, value in point.items()
+    )
 
 
 def _judgement(row, errata: Mapping[str, Erratum], audits) -> dict[str, Any]:
@@ -103,5 +118,6 @@ def verdict_of(row: Mapping[str, Any], entries: Iterable[Erratum], refuted: bool
     attained = row["accountant"] == "gaussian" or (
         row["accountant"] == "pure" and row["delta"] == 0
     )
-    exact = accounted == math.inf or attained
+    # with sampling, infinity is where the accountant's range ends
+    exact = (accounted == math.inf and row["sampling"] == "none") or attained
     return "violated" if exact and row["proven"] else "no formal guarantee"

@@ -71,7 +71,7 @@ def played(scene: Scene, problem: Any, runs: int, world: int, copy: str) -> Play
     streams, problem = _streams(scene, runs, world, copy), repeated(problem, runs)
     algorithm = stack([_halved(scene.algorithm, copy)])
     if isinstance(algorithm, FunctionalMechanism):
-        return _at_once(algorithm, problem, scene.network, streams)
+        return at_once(algorithm, problem, scene.network, streams)
     world = problem, scene.network, scene.horizon, streams
     if isinstance(algorithm, DecentralizedSGD):
         sent, bare = heard_in_rounds(algorithm, *world, stuck=copy == "reused noise")
@@ -94,7 +94,7 @@ def _heard(algorithm, problem, network, horizon: int, streams):
         if "internal" in now:
             bare.append(now["internal"][0])
         else:
-            silenced = algorithm.step(before, problem, network, _silent(draw), t)
+            silenced = algorithm.step(before, problem, network, silent(draw), t)
             bare.append(algorithm.seen(silenced, problem, t)["released"][0])
         sent.append(now["released"][0])
     return sent, bare
@@ -115,7 +115,7 @@ def repeated(problem: Any, runs: int) -> Any:
     return problem
 
 
-def _at_once(algorithm, problem, network, streams) -> Play:
+def at_once(algorithm, problem, network, streams) -> Play:
     """Of what lets out one minimiser: that, and the one without noise is nowhere."""
     seen = {}
     algorithm.run(problem, network, streams, np.array([1]), lambda t, active, now: seen.update(now))
@@ -129,7 +129,7 @@ def _halved(algorithm, copy: str):
     return replace(algorithm, **halved)
 
 
-def _silent(draw: Any) -> Any:
+def silent(draw: Any) -> Any:
     """The same draw without its noise; what is random beside it stays."""
     if isinstance(draw, np.ndarray):
         return np.zeros_like(draw)

@@ -171,7 +171,10 @@ def quantile(runs: np.ndarray, count: int) -> np.ndarray:
 
 VERDICTS = {
     "claims": (("id", "variant"), "verdict"),
-    "audit/audits": (("algorithm", "setting", "level", "copy"), "flagged"),
+    "audit/audits": (
+        ("algorithm", "variant", "experiment", "setting", "level", "copy"),
+        "flagged",
+    ),
     "audit/errata": (("id",), "outcome_found"),
 }
 """Files with words in them: the columns that say of what, and the word."""
@@ -185,7 +188,8 @@ def _verdicts(run: Path, reference: Path) -> Iterable[str]:
         for key in sorted(before.keys() | after.keys()):
             one, two = before.get(key, "absent"), after.get(key, "absent")
             if one != two:
-                yield f"{key[0]} ({', '.join(key[1:])}): {one} became {two}".replace(" ()", "")
+                rest = ", ".join(filter(None, key[1:]))
+                yield f"{key[0]} ({rest}): {one} became {two}".replace(" ()", "")
 
 
 def _words(path: Path, keys: tuple[str, ...], word: str) -> dict[tuple[str, ...], str]:

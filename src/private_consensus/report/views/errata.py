@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -59,7 +60,7 @@ def audits(rows: Iterable[Row]) -> list[dict[str, Any]]:
     return [
         {
             "algorithm": words(row["algorithm"]),
-            "setting": " ".join(filter(None, (words(row["variant"]), row["setting"]))),
+            "setting": " ".join(filter(None, (words(row["variant"]), _setting(row)))),
             "level": row["level"],
             "copy": row["copy"],
             "claimed": number(row["claimed"]),
@@ -72,6 +73,15 @@ def audits(rows: Iterable[Row]) -> list[dict[str, Any]]:
         }
         for row in rows
     ]
+
+
+def _setting(row: Row) -> str:
+    """Of a setting that a figure shows, its experiment and its point on the axes."""
+    if not row["experiment"]:
+        return row["setting"]
+    point = json.loads(row["setting"]).items()
+    values = [f"{words(axis)} {v if isinstance(v, str) else number(v)}" for axis, v in point]
+    return ", ".join([words(row["experiment"]), *values])
 
 
 def _look(row: Row) -> str:

@@ -60,16 +60,19 @@ def page(results) -> dict[str, Any]:
 
 
 def _with_audits(rows: list[dict[str, Any]], audits: Iterable[Row]) -> list[dict[str, Any]]:
-    """Algorithms with the bound of their representative setting where they have one."""
+    """Algorithms with the bound of a setting that a figure shows, or else of a small one, and with
+    what was found of the noise."""
     correct = [row for row in audits if row["copy"] == "correct"]
-    own = {words(row["algorithm"]): row for row in correct if row["level"] == "transcript"}
+    small = {words(row["algorithm"]): row for row in correct if row["level"] == "transcript"}
     for row in rows:
-        if found := own.get(row["algorithm"]):
+        found = small.get(row["algorithm"])
+        if found and not row["empirical"]:
             row["empirical"] = number(found["bound"])
             row["audit"] = (
-                f"of {number(found['claimed'])}, a representative setting at "
-                f"delta {number(found['delta'])}; {_noise(row['algorithm'], correct)}"
+                f"of {number(found['claimed'])}, a small setting at delta {number(found['delta'])}"
             )
+        if found:
+            row["audit"] += f"; {_noise(row['algorithm'], correct)}"
     return rows
 
 

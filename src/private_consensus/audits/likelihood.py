@@ -1,0 +1,133 @@
+r"""What a whole transcript says for one data set and against its neighbour.
+
+Every message is a function of earlier messages, of the data and of noise. Whoever hears all of them
+and supposes some data knows what the agent would have sent without noise, and how likely the rest
+is: the logarithm of this likelihood under one data set, minus that under the other, is the best
+statistic there is. It is known
+
+* where noise is added to what is sent: of the differences to the two messages without noise;
+* where it enters a minimisation: of the noises with which either data set has this minimum, see
+  :mod:`.recovery`. Neighbours that differ in a label have the same Jacobian;
+* of Laplace noise on an aggregate with random weights: the density of uniform plus Laplace,
+  :func:`..aggregation.log_mass`.
+
+Nothing else is known in closed form (noise in two places, minima of noisy coefficients).
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..aggregation import log_mass
+from ..algorithms.admm import ADMM
+from ..algorithms.base import stack
+from ..algorithms.noise import RandomlyWeighted
+from ..algorithms.pp_admm import PlausiblyPrivateADMM
+from ..privacy.audit import log_likelihood_ratio
+from .recovery import noise_in_minimum, output_scales
+from .transcripts import Together, repeated, silent
+
+NEVER = 1e-12
+"""Scale of no noise, relative to the largest: what is let out exactly decides."""
+
+
+class Overheard(NamedTuple):
+    """Log-likelihood ratio of D to D', [runs] (None: not known), and messages of the agent and the
+    mean of the others', along a direction, [runs, iterations, 2]."""
+
+    ratio: np.ndarray | None
+    projected: np.ndarray
+
+
+def overheard(
+    algorithm: Any, pair: tuple[Any, Any], world: int, network: Any, horizon: int,
+    direction: np.ndarray, streams: Together,
+) -> Overheard:  # fmt: skip
+    """Runs of one algorithm on one of two neighbouring data sets.
+
+    Parameters
+    ----------
+    world : {0, 1}
+        Which data set is the true one.
+    """
+    pair = tuple(repeated(problem, len(streams.runs)) for problem in pair)
+    own = pair[world]
+    judge = _judge(algorithm, pair, network, horizon)
+    draws = stack([algorithm]).draws(own, streams)
+    algorithm = _plain(algorithm)
+    state = algorithm.start(own, network, streams, 1)
+    total, projected = np.zeros(len(streams.runs)), []
+    for t in range(1, horizon + 1):
+        draw = next(draws)
+        before, state = state, algorithm.step(state, own, network, draw, t)
+        sent = broadcast(algorithm, state, own, t, horizon)
+        if judge:
+            total += judge(before, sent, draw, t)
+        along = sent @ direction
+        projected.append(np.stack([along[:, 0], along[:, 1:].mean(-1)], axis=-1))
+    return Overheard(total if judge else None, np.stack(projected, axis=1))
+
+
+def broadcast(algorithm: Any, state: Any, problem: Any, t: int, horizon: int) -> np.ndarray:
+    """What is sent in an iteration, [runs, agents, dim]; of paper 000's algorithm, the last message
+    is the one that its second stage begins with."""
+    if t == horizon and hasattr(algorithm, "stage_two_start"):
+        return algorithm.stage_two_start(state)[0]
+    return algorithm.seen(state, problem, t)["released"][0]
+
+
+def _plain(algorithm: Any) -> Any:
+    """A batch of one that does not add up its own losses; random weights come with the draws."""
+    random = isinstance(algorithm, RandomlyWeighted)
+    return stack([replace(algorithm, weights="fixed") if random else algorithm])
+
+
+def _judge(algorithm, pair, network, horizon: int):
+    """A function of the state before, what was sent, the draw and t, or nothing."""
+    batch = _plain(algorithm)
+    if isinstance(algorithm, PlausiblyPrivateADMM):
+        return None
+    law = getattr(algorithm, "law", "laplace" if hasattr(algorithm, "noise_scale") else "gaussian")
+    if isinstance(algorithm, ADMM) and algorithm.where != "output":
+        charged = set(algorithm.charged(horizon))
+
+        def of_minimum(before, sent, draw, t):
+            if t not in charged:
+                return 0.0
+            centre = batch.centre(before, network, draw)[0]
+            units = (
+                noise_in_minimum(algorithm, problem, network, sent, before.dual[0], centre, t)
+                for problem in pair
+            )
+            return log_likelihood_ratio(*units, 1.0, law=law)
+
+        return of_minimum
+    scales = output_scales(algorithm, pair[0], network, horizon)
+    scales = np.maximum(scales, NEVER * scales.max())
+
+    def bare(before, problem, draw, t):
+        after = batch.step(before, problem, network, silent(draw), t)
+        return broadcast(batch, after, problem, t, horizon)
+
+    def of_message(before, sent, draw, t):
+        residuals = (sent - bare(before, problem, draw, t) for problem in pair)
+        return log_likelihood_ratio(*residuals, scales[t - 1], law=law)
+
+    def of_aggregate(before, sent, draw, t):
+        def end(problem, weight):
+            return bare(before, problem, draw._replace(weights=weight * one), t)
+
+        one = np.ones_like(draw.weights)
+        lows = [end(problem, 0.0) for problem in pair]
+        span = end(pair[0], 1.0) - lows[0]  # public: data move the interval only
+        first, second = (
+            log_mass(np.abs(sent - low - span / 2), np.abs(span), 1.0 / scales[t - 1])
+            for low in lows
+        )
+        return (first - second).sum((-1, -2))
+
+    random = isinstance(algorithm, RandomlyWeighted) and algorithm.weights == "random"
+    return of_aggregate if random else of_message

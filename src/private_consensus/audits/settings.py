@@ -1,0 +1,149 @@
+"""Audits of settings that figures show: the very algorithm, noise, iterations and claim of a cell,
+on neighbouring data that an attacker chose.
+
+The bound holds for the setting, since a guarantee is one for all data. Where it stays below the
+claim, nothing is contradicted; where an accountant says more than the claim, it shows how much of
+that these data and this many runs make visible.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from ..aggregation import log_mass
+from ..algorithms.base import stack
+from ..algorithms.functional_mechanism import FunctionalMechanism
+from ..algorithms.random_aggregation import RandomAggregation
+from ..experiments.cells import environment_of, privacy_rows, setting_of
+from ..privacy.audit import CONFIDENCE, TranscriptAudit, transcript_audit
+from ..randomness import PURPOSES, Streams
+from ..simulation import Setting, calibrated
+from .asked import chosen
+from .likelihood import overheard
+from .neighbours import Neighbours, neighbours
+from .transcripts import ROOT, Together, at_once
+
+LEVEL, RATIO = "transcript of this setting", "likelihood ratio"
+SCHEMA = {
+    **dict.fromkeys(("experiment", "algorithm", "variant", "setting", "level", "copy"), pl.String),
+    **dict.fromkeys(("delta", "claimed", "bound", "ceiling"), pl.Float64),
+    "runs": pl.Int64, "confidence": pl.Float64, "flagged": pl.Boolean,
+}  # fmt: skip
+MOST = 1_000_000
+"""Outputs of a random aggregate that are looked at."""
+NUMBERS = 2_000_000
+"""Numbers of one message of all runs, agents and coordinates at once, times iterations."""
+EXACT = 1e-9
+
+
+def audit_cell(
+    cell: Mapping[str, Any], entries: Iterable[Mapping[str, Any]], prepared: Mapping[str, Any],
+    runs: int,
+) -> list[dict[str, Any]]:  # fmt: skip
+    """A row for each setting that is named and claims something."""
+    rows = []
+    for spec in chosen(cell, entries):
+        streams = Streams(cell["seed"], (0,), cell["groups"])
+        problem, network = environment_of(spec, prepared)(streams)
+        setting = setting_of(cell["algorithm"], spec)
+        # of several statements the first is of the least change, which the data here make
+        statement = privacy_rows(setting, problem, network)[0]
+        if not np.isfinite(statement["epsilon_claimed"]):
+            continue
+        name = f"{cell['experiment']} {cell['algorithm']} {spec['variant']} {spec['columns']}"
+        bound = audited(setting, problem, network, runs, name).bound
+        rows.append(_row(cell, spec, statement, bound, runs))
+    return rows
+
+
+def _row(cell, spec, statement, bound, runs: int) -> dict[str, Any]:
+    claimed = float(statement["epsilon_claimed"])
+    return {
+        "experiment": cell["experiment"], "algorithm": cell["algorithm"],
+        "variant": spec["variant"], "setting": json.dumps(spec["columns"], sort_keys=True),
+        "level": LEVEL, "copy": "correct", "delta": float(statement["delta"]),
+        "claimed": claimed, "bound": float(bound.epsilon), "ceiling": float(bound.ceiling),
+        "runs": runs, "confidence": CONFIDENCE, "flagged": bool(bound.contradicts(claimed)),
+    }  # fmt: skip
+
+
+def audited(setting: Setting, problem, network, runs: int, name: str) -> TranscriptAudit:
+    """The audit of one setting, ``runs`` on each of two neighbouring data sets."""
+    algorithm = calibrated(setting, problem, network)
+    delta = setting.budget.delta
+    if isinstance(algorithm, RandomAggregation):
+        ratios = _aggregates(algorithm, problem, network, runs, name)
+        return transcript_audit(None, None, statistics=ratios, delta=delta)
+    chosen = neighbours(problem, network, algorithm)
+    worlds = [
+        list(_played(algorithm, chosen, setting.horizon, runs, world, name)) for world in (0, 1)
+    ]
+    ratios, transcripts = zip(*(map(_joined, zip(*parts, strict=True)) for parts in worlds),
+                              strict=True)  # fmt: skip
+    if ratios[0] is not None:
+        return transcript_audit(None, None, statistics={RATIO: ratios}, delta=delta)
+    return transcript_audit(*transcripts, delta=delta)
+
+
+def _aggregates(algorithm: RandomAggregation, problem, network, runs: int, name: str):
+    """Log-likelihood ratios of single outputs, of each agent and coordinate, where the data move
+    the interval by as much as they can."""
+
+    def outputs(world: int) -> np.ndarray:
+        streams = Together(ROOT, tuple(range(runs)), dict.fromkeys(PURPOSES, f"{name} {world}"))
+        seen: dict[str, Any] = {}
+        world_of = problem, network, streams, np.array([1])
+        stack([algorithm]).run(*world_of, lambda t, active, now: seen.update(now))
+        return np.ravel(seen["released"])[:MOST] + world * algorithm.change
+
+    middle = algorithm.omega / 2
+
+    def ratio(x):
+        away, closer = np.abs(x - middle), np.abs(x - middle - algorithm.change)
+        one, other = (log_mass(r, algorithm.omega, algorithm.beta) for r in (away, closer))
+        return one - other
+
+    return {RATIO: (ratio(outputs(0)), ratio(outputs(1)))}
+
+
+def _joined(parts):
+    return None if parts[0] is None else np.concatenate(parts)
+
+
+def _played(algorithm, chosen: Neighbours, horizon: int, runs: int, world: int, name: str):
+    """Log-likelihood ratios and transcripts, some runs after the other so that they fit."""
+    for part, count in enumerate(_parts(runs, chosen, horizon)):
+        label = f"{name} {world} {part}"
+        streams = Together(ROOT, tuple(range(count)), dict.fromkeys(PURPOSES, label))
+        if isinstance(algorithm, FunctionalMechanism):
+            yield _minimum(stack([algorithm]), chosen, world, streams)
+        else:
+            world_of = chosen.pair, world, chosen.network, horizon, chosen.direction
+            yield tuple(overheard(algorithm, *world_of, streams))
+
+
+def _parts(runs: int, chosen: Neighbours, horizon: int) -> Iterator[int]:
+    dim = chosen.pair[0].dim
+    size = chosen.pair[0].n_agents * dim + horizon
+    most = max(1, NUMBERS // (size * (dim if horizon == 1 else 20)))
+    for first in range(0, runs, most):
+        yield min(most, runs - first)
+
+
+def _minimum(batch: FunctionalMechanism, chosen: Neighbours, world: int, streams: Together):
+    r"""The minimiser that is let out. With an exact covariance g it lies on :math:`g^Tw = 0` with
+    some probability, which tells g; else nothing is known but the minimiser itself."""
+    sent = at_once(batch, chosen.pair[world], chosen.network, streams).sent[:, 0]
+    if np.any(batch.noise_fairness) or not hasattr(batch, "shift"):
+        return None, sent
+    lengths = np.linalg.norm(sent, axis=-1)
+    on = [
+        np.abs(sent[:, 0] @ problem.coefficients.covariance[0]) < EXACT * lengths[:, 0]
+        for problem in chosen.pair
+    ]
+    return on[0].astype(float) - on[1], sent

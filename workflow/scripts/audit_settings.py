@@ -1,0 +1,19 @@
+"""Transcripts of settings of one experiment, on data that an attacker chose."""
+
+import polars as pl
+
+from private_consensus.audits.settings import SCHEMA, audit_cell
+from private_consensus.datasets import Prepared
+from private_consensus.experiments.results import logged, source_of, stamp, write
+
+asked = snakemake.params.asked
+with logged(snakemake.log[0], asked):
+    loaded = [Prepared.load(path) for path in snakemake.input.prepared]
+    prepared = {data.name: data for data in loaded}
+    rows = [
+        row
+        for cell in asked["cells"]
+        for row in audit_cell(cell, asked["entries"], prepared, asked["runs"])
+    ]
+    mark = stamp(asked, snakemake.params.code, source_of(loaded))
+    write(pl.DataFrame(rows, schema=SCHEMA), snakemake.output.rows, mark)
