@@ -245,3 +245,14 @@ def test_an_audit_of_a_setting_speaks_of_that_setting_alone():
     found = judged(privacy, {}, [audit])
     assert found["verdict"].to_list() == ["violated", "holds", "holds", "holds"]
     assert found["epsilon_empirical"].to_list() == [1.5, None, None, None]
+
+
+def test_records_without_features_count_in_the_mean_loss():
+    few = neighbours(regression(), ring(), None).pair[0]
+    rows = np.zeros((few.n_agents, few.total, few.dim))
+    rows[:, :1] = few.features
+    ones = np.ones(rows.shape[:2])
+    full = LogisticRegression(rows, ones, rows[0], ones[0], few.weight, few.ridge)
+    x = 3 * np.random.default_rng(6).standard_normal((2, 5, few.n_agents, few.dim))
+    for bound in (np.inf, 0.5, np.array([0.4, 2.0]).reshape(2, 1, 1, 1)):
+        assert np.allclose(few.clipped_loss(x, bound), full.clipped_loss(x, bound))

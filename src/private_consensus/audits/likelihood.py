@@ -106,7 +106,8 @@ def _judge(algorithm, pair, network, horizon: int):
 
         return of_minimum
     scales = output_scales(algorithm, pair[0], network, horizon)
-    scales = np.maximum(scales, NEVER * scales.max())
+    scales = np.broadcast_to(scales, (horizon, pair[0].n_agents, 1))
+    scales = np.maximum(scales, NEVER * (scales.max() or 1.0))
 
     def bare(before, problem, draw, t):
         after = batch.step(before, problem, network, silent(draw), t)

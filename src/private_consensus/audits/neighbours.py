@@ -60,6 +60,11 @@ class OneRecord(LogisticRegression):
     def smoothness(self) -> float:
         return self.weight * self.total / 4 + self.ridge
 
+    def clipped_loss(self, x, bound):
+        """Of records of length 0 it is ln 2."""
+        others = np.minimum(np.log(2.0), np.atleast_1d(bound)[..., 0])
+        return (super().clipped_loss(x, bound) + (self.total - 1) * others) / self.total
+
     def proximal(self, linear, penalty, centre, start, tolerance=None):
         r"""The minimiser differs from that without a record along the record only:
         :math:`x = \frac{D_ic - a}{D_i + \lambda} + sz`, where s falls to a root between 0 and
@@ -96,9 +101,12 @@ def _(problem: LogisticRegression, network: Network, algorithm: Any) -> Neighbou
 
 @neighbours.register
 def _(problem: Lasso, network: Network, algorithm: Any) -> Neighbours:
-    """A response far to one side or the other, where Huber's loss has its largest gradients."""
+    """A response far to one side or the other, where Huber's loss has its largest gradients.
+
+    Records without features add nothing, so that they are left out.
+    """
     network = around(network)
-    shape = 1, network.n_agents, problem.records
+    shape = 1, network.n_agents, 1
     features = np.zeros((*shape, problem.dim))
     features[0, 0, 0, 0] = 1.0
 
