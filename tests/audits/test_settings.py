@@ -11,6 +11,7 @@ import yaml
 
 from private_consensus import algorithms, networks
 from private_consensus.audits.asked import checked, chosen
+from private_consensus.audits.attained import least_epsilon
 from private_consensus.audits.likelihood import overheard
 from private_consensus.audits.neighbours import around, neighbours
 from private_consensus.audits.settings import RATIO, _aggregates, audited
@@ -19,7 +20,15 @@ from private_consensus.audits.transcripts import Together
 from private_consensus.errors import InvalidInput
 from private_consensus.experiments.plan import load
 from private_consensus.experiments.schema import read_yaml
-from private_consensus.privacy import Budget, account, gaussian_dp
+from private_consensus.privacy import (
+    Budget,
+    account,
+    deadline_batches,
+    fixed_batches,
+    gaussian_dp,
+    gaussian_epsilon,
+    noisy_mean,
+)
 from private_consensus.problems import fair_classification
 from private_consensus.problems.logistic_regression import LogisticRegression
 from private_consensus.problems.mean_estimation import MeanEstimation
@@ -256,3 +265,24 @@ def test_records_without_features_count_in_the_mean_loss():
     x = 3 * np.random.default_rng(6).standard_normal((2, 5, few.n_agents, few.dim))
     for bound in (np.inf, 0.5, np.array([0.4, 2.0]).reshape(2, 1, 1, 1)):
         assert np.allclose(few.clipped_loss(x, bound), full.clipped_loss(x, bound))
+
+
+def test_an_attack_on_whole_batches_attains_what_gaussian_dp_allows_and_no_more():
+    whole = noisy_mean(fixed_batches(20), 20)
+    for sigma, rounds in ((0.5, 10), (1.0, 300)):
+        exact = gaussian_epsilon(2 / (20 * sigma) * np.sqrt(rounds), 1e-5)
+        found = least_epsilon(whole, sigma, rounds, 1e-5)
+        assert exact * 0.97 < found <= exact
+
+
+@pytest.mark.parametrize(("sigma", "rounds"), [(0.13, 100), (0.2, 300), (0.5, 20)])
+def test_what_an_attack_attains_is_near_what_the_accountant_allows(sigma, rounds):
+    noise = noisy_mean(deadline_batches(0.4), 1000)
+    allowed = account(noise.releases(sigma, rounds), 1e-5).epsilon
+    assert 0.9 * allowed < least_epsilon(noise, sigma, rounds, 1e-5) <= allowed
+
+
+def test_less_noise_than_any_table_of_normals_knows_is_no_limit():
+    noise = noisy_mean(fixed_batches(4), 1000)
+    least, less = (least_epsilon(noise, sigma, 10, 1e-5) for sigma in (0.02, 0.005))
+    assert 100 < least < less < np.inf

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
-from dp_accounting.pld import privacy_loss_distribution as pld
-from scipy.special import logsumexp, ndtr
+from scipy.special import logsumexp
 
 from ...privacy import (
     Budget,
@@ -17,41 +14,17 @@ from ...privacy import (
     noisy_mean,
     theorem11_sigma,
 )
+from ..attained import least_epsilon
 from .base import Finding, finding
 
 DELTA, RECORDS = 1e-5, 1000
-
-
-def least_epsilon(law, records: int, sigma: float, rounds: int) -> float:
-    """Epsilon of an actual attack: one record at +K or -K among records at -K, sizes seen.
-
-    Losses are rounded down, so that no smaller epsilon is possible for this pair of data sets.
-    """
-    step, width = 1e-3, 12 + 2 / (min(law.sizes) * sigma)
-    edges = np.linspace(-12, width, 100_001)
-    base = np.diff(ndtr(edges))
-    lowest = -math.ceil(0.2 / step)
-    found: dict[int, float] = {}
-    for size, weight in zip(law.sizes, law.probabilities, strict=True):
-        moved = np.diff(ndtr(edges - 2 / (size * sigma)))
-        one = (1 - size / records) * base + size / records * moved
-        usable = (one > 0) & (base > 0)
-        loss = np.floor(np.log(one[usable] / base[usable]) / step).astype(int)
-        masses = weight * np.bincount(np.maximum(loss, lowest) - lowest, one[usable])
-        for place in np.flatnonzero(masses):
-            key = int(place) + lowest
-            found[key] = found.get(key, 0.0) + float(masses[place])
-    one = pld.PrivacyLossDistribution.create_from_rounded_probability(
-        found, 0.0, step, pessimistic_estimate=False
-    )
-    return float(one.self_compose(rounds).get_epsilon_for_delta(DELTA))
 
 
 def random_batches(epsilon: float = 1.5, rounds: int = 100) -> Finding:
     """E4.8a: Theorem 11 with batches that a deadline decides."""
     law = deadline_batches(0.4)
     sigma = theorem11_sigma(Budget(epsilon, DELTA), RECORDS, rounds)
-    least = least_epsilon(law, RECORDS, sigma, rounds)
+    least = least_epsilon(noisy_mean(law, RECORDS), sigma, rounds, DELTA)
     releases = noisy_mean(fixed_batches(20), RECORDS).releases(sigma, rounds)
     fixed = float(account(releases, DELTA).epsilon)
     return finding(
