@@ -29,7 +29,7 @@ from private_consensus.privacy import (
     gaussian_epsilon,
     noisy_mean,
 )
-from private_consensus.problems import fair_classification
+from private_consensus.problems import fair_classification, lasso
 from private_consensus.problems.logistic_regression import LogisticRegression
 from private_consensus.problems.mean_estimation import MeanEstimation
 from private_consensus.randomness import PURPOSES, Streams
@@ -286,3 +286,13 @@ def test_less_noise_than_any_table_of_normals_knows_is_no_limit():
     noise = noisy_mean(fixed_batches(4), 1000)
     least, less = (least_epsilon(noise, sigma, 10, 1e-5) for sigma in (0.02, 0.005))
     assert 100 < least < less < np.inf
+
+
+@pytest.mark.parametrize("bound", [1.0, np.inf])
+def test_a_response_moves_the_gradient_by_twice_the_bound_that_is_met_or_assumed(bound):
+    made = lasso.build(Streams(0, (0,)), 4, records=5, dim=3, gradient_bound=bound)
+    one, other = neighbours(made, ring(), SimpleNamespace(c1=0.8)).pair
+    origin = np.zeros((1, one.n_agents, 3))
+    moved = one.gradient(origin) - other.gradient(origin)
+    longest = bound if np.isfinite(bound) else 0.8
+    assert np.linalg.norm(moved[0], axis=-1) == pytest.approx([2 * longest * one.weight, 0, 0])

@@ -101,10 +101,12 @@ def _(problem: LogisticRegression, network: Network, algorithm: Any) -> Neighbou
 
 @neighbours.register
 def _(problem: Lasso, network: Network, algorithm: Any) -> Neighbours:
-    """A response far to one side or the other, where Huber's loss has its largest gradients.
+    """A response far to one side or the other, where Huber's loss has its largest gradients; of
+    squared loss, responses whose gradient at 0 is as long as the c1 that is assumed.
 
     Records without features add nothing, so that they are left out.
     """
+    far = 1e3 if np.isfinite(problem.gradient_bound) else algorithm.c1 / 2
     network = around(network)
     shape = 1, network.n_agents, 1
     features = np.zeros((*shape, problem.dim))
@@ -112,7 +114,7 @@ def _(problem: Lasso, network: Network, algorithm: Any) -> Neighbours:
 
     def responding(side: float) -> Lasso:
         responses = np.zeros(shape)
-        responses[0, 0, 0] = side * 1e3
+        responses[0, 0, 0] = side * far
         return replace(problem, features=features, responses=responses)
 
     return Neighbours((responding(1.0), responding(-1.0)), network, np.eye(problem.dim)[0])
