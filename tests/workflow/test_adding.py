@@ -44,6 +44,11 @@ def test_an_algorithm_is_added_as_the_page_says(tmp_path):
     privacy = pl.read_parquet(folder / "results/paper/privacy/mine_fig1/noisy_gossip.parquet")
     assert privacy["epsilon_accountant"].to_list() == pytest.approx([0.5, 1.0, 2.0])
     assert set(privacy["verdict"]) == {"holds"}
+    done = call(folder, [sys.executable, "-m", *shlex.split(LINES[1])])
+    assert done.returncode == 0, said(done)
+    audit = pl.read_parquet(folder / "results/paper/audit/settings/mine_fig1.parquet")
+    assert audit["claimed"].to_list() == [0.5, 1.0, 2.0]
+    assert audit["bound"].max() > 0 and not audit["flagged"].any()
 
 
 def test_a_topology_is_given_link_by_link_as_the_page_says(streams):
@@ -74,7 +79,7 @@ print(network.degrees.tolist(), {asked["name"]!r} in TOPOLOGIES)
 def test_a_data_set_is_added_as_the_page_says(tmp_path):
     folder = copy_to(tmp_path)
     follow(folder)
-    done = call(folder, [sys.executable, "-m", *shlex.split(LINES[1])])
+    done = call(folder, [sys.executable, "-m", *shlex.split(LINES[2])])
     assert done.returncode == 0, said(done)
     card = json.loads((folder / "results/paper/cards/coins-onehot.json").read_text())
     assert (card["rows"], card["dim"], card["provenance"]["source"]) == (6, 4, "mirror")

@@ -11,12 +11,14 @@ statistic there is. It is known
 * of Laplace noise on an aggregate with random weights: the density of uniform plus Laplace,
   :func:`..aggregation.log_mass`.
 
-Nothing else is known in closed form (noise in two places, minima of noisy coefficients).
+Nothing else is known in closed form (noise in two places, minima of noisy coefficients, noise that
+is not drawn once an iteration).
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import chain, islice
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -26,7 +28,7 @@ from ..algorithms.admm import ADMM
 from ..algorithms.base import stack
 from ..algorithms.noise import RandomlyWeighted
 from ..algorithms.pp_admm import PlausiblyPrivateADMM
-from ..privacy.audit import log_likelihood_ratio
+from ..privacy.audit import LAWS, log_likelihood_ratio
 from .recovery import noise_in_minimum, output_scales
 from .transcripts import Together, repeated, silent
 
@@ -55,13 +57,13 @@ def overheard(
     """
     pair = tuple(repeated(problem, len(streams.runs)) for problem in pair)
     own = pair[world]
-    judge = _judge(algorithm, pair, network, horizon)
-    draws = stack([algorithm]).draws(own, streams)
+    draws = islice(stack([algorithm]).draws(own, streams), horizon)
+    first = next(draws)
+    judge = None if first is None else _judge(algorithm, pair, network, horizon)
     algorithm = _plain(algorithm)
     state = algorithm.start(own, network, streams, 1)
     total, projected = np.zeros(len(streams.runs)), []
-    for t in range(1, horizon + 1):
-        draw = next(draws)
+    for t, draw in enumerate(chain([first], draws), 1):
         before, state = state, algorithm.step(state, own, network, draw, t)
         sent = broadcast(algorithm, state, own, t, horizon)
         if judge:
@@ -85,12 +87,17 @@ def _plain(algorithm: Any) -> Any:
     return stack([replace(algorithm, weights="fixed") if random else algorithm])
 
 
+def _law(algorithm, problem, network, horizon: int) -> str:
+    released = algorithm.releases(problem, network, horizon)[0].mechanism
+    return getattr(algorithm, "law", released if released in LAWS else LAWS[0])
+
+
 def _judge(algorithm, pair, network, horizon: int):
     """A function of the state before, what was sent, the draw and t, or nothing."""
     batch = _plain(algorithm)
     if isinstance(algorithm, PlausiblyPrivateADMM):
         return None
-    law = getattr(algorithm, "law", "laplace" if hasattr(algorithm, "noise_scale") else "gaussian")
+    law = _law(algorithm, pair[0], network, horizon)
     if isinstance(algorithm, ADMM) and algorithm.where != "output":
         charged = set(algorithm.charged(horizon))
 
