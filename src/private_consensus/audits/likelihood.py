@@ -17,6 +17,7 @@ is not drawn once an iteration).
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from itertools import chain, islice
 from typing import Any, NamedTuple
@@ -92,50 +93,90 @@ def _law(algorithm, problem, network, horizon: int) -> str:
     return getattr(algorithm, "law", released if released in LAWS else LAWS[0])
 
 
-def _judge(algorithm, pair, network, horizon: int):
-    """A function of the state before, what was sent, the draw and t, or nothing."""
-    batch = _plain(algorithm)
+class World(NamedTuple):
+    """What both data sets have in common, and the two."""
+
+    algorithm: Any
+    pair: tuple[Any, Any]
+    network: Any
+    horizon: int
+    law: str
+
+
+Judge = Callable[[Any, np.ndarray, Any, int], Any]
+"""From the state before, what was sent, the draw and t to the log-likelihood ratio, [runs]."""
+
+
+def _judge(algorithm, pair, network, horizon: int) -> Judge | None:
     if isinstance(algorithm, PlausiblyPrivateADMM):
         return None
     law = _law(algorithm, pair[0], network, horizon)
+    world = World(algorithm, pair, network, horizon, law)
     if isinstance(algorithm, ADMM) and algorithm.where != "output":
-        charged = set(algorithm.charged(horizon))
+        return _of_minima(world)
+    random = isinstance(algorithm, RandomlyWeighted) and algorithm.weights == "random"
+    return _of_aggregates(world) if random else _of_messages(world)
 
-        def of_minimum(before, sent, draw, t):
-            if t not in charged:
-                return 0.0
-            centre = batch.centre(before, network, draw)[0]
-            units = (
-                noise_in_minimum(algorithm, problem, network, sent, before.dual[0], centre, t)
-                for problem in pair
-            )
-            return log_likelihood_ratio(*units, 1.0, law=law)
 
-        return of_minimum
-    scales = output_scales(algorithm, pair[0], network, horizon)
-    scales = np.broadcast_to(scales, (horizon, pair[0].n_agents, 1))
-    scales = np.maximum(scales, NEVER * (scales.max() or 1.0))
+def _of_minima(world: World) -> Judge:
+    batch = _plain(world.algorithm)
+    charged = set(world.algorithm.charged(world.horizon))
 
-    def bare(before, problem, draw, t):
-        after = batch.step(before, problem, network, silent(draw), t)
-        return broadcast(batch, after, problem, t, horizon)
+    def judge(before, sent, draw, t):
+        if t not in charged:
+            return 0.0
+        public = sent, before.dual[0], batch.centre(before, world.network, draw)[0], t
+        units = (
+            noise_in_minimum(world.algorithm, problem, world.network, *public)
+            for problem in world.pair
+        )
+        return log_likelihood_ratio(*units, 1.0, law=world.law)
 
-    def of_message(before, sent, draw, t):
-        residuals = (sent - bare(before, problem, draw, t) for problem in pair)
-        return log_likelihood_ratio(*residuals, scales[t - 1], law=law)
+    return judge
 
-    def of_aggregate(before, sent, draw, t):
+
+def _of_messages(world: World) -> Judge:
+    bare, scales = _bare(world), _scales(world)
+
+    def judge(before, sent, draw, t):
+        residuals = (sent - bare(before, problem, draw, t) for problem in world.pair)
+        return log_likelihood_ratio(*residuals, scales[t - 1], law=world.law)
+
+    return judge
+
+
+def _of_aggregates(world: World) -> Judge:
+    bare, scales = _bare(world), _scales(world)
+
+    def judge(before, sent, draw, t):
         def end(problem, weight):
             return bare(before, problem, draw._replace(weights=weight * one), t)
 
         one = np.ones_like(draw.weights)
-        lows = [end(problem, 0.0) for problem in pair]
-        span = end(pair[0], 1.0) - lows[0]  # public: data move the interval only
+        lows = [end(problem, 0.0) for problem in world.pair]
+        span = end(world.pair[0], 1.0) - lows[0]  # public: data move the interval only
         first, second = (
             log_mass(np.abs(sent - low - span / 2), np.abs(span), 1.0 / scales[t - 1])
             for low in lows
         )
         return (first - second).sum((-1, -2))
 
-    random = isinstance(algorithm, RandomlyWeighted) and algorithm.weights == "random"
-    return of_aggregate if random else of_message
+    return judge
+
+
+def _bare(world: World) -> Callable[[Any, Any, Any, int], np.ndarray]:
+    """What would have been sent without noise, [runs, agents, dim]."""
+    batch = _plain(world.algorithm)
+
+    def bare(before, problem, draw, t):
+        after = batch.step(before, problem, world.network, silent(draw), t)
+        return broadcast(batch, after, problem, t, world.horizon)
+
+    return bare
+
+
+def _scales(world: World) -> np.ndarray:
+    """[iterations, agents, 1]."""
+    scales = output_scales(world.algorithm, world.pair[0], world.network, world.horizon)
+    scales = np.broadcast_to(scales, (world.horizon, world.pair[0].n_agents, 1))
+    return np.maximum(scales, NEVER * (scales.max() or 1.0))

@@ -40,8 +40,9 @@ SCHEMA = {
 MOST = 1_000_000
 """Outputs of a random aggregate that are looked at."""
 NUMBERS = 2_000_000
-"""Numbers of one message of all runs, agents and coordinates at once, times iterations."""
+"""About so many numbers are worked on at once."""
 EXACT = 1e-9
+"""Relative to lengths, what counts as 0."""
 
 
 def audit_cell(
