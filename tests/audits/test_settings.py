@@ -10,10 +10,12 @@ import pytest
 import yaml
 
 from private_consensus import algorithms, networks
+from private_consensus.algorithms.base import stack
 from private_consensus.audits.asked import checked, chosen
-from private_consensus.audits.attained import least_epsilon
+from private_consensus.audits.attained import least_epsilon, least_epsilon_from_zero
 from private_consensus.audits.likelihood import overheard
 from private_consensus.audits.neighbours import around, neighbours
+from private_consensus.audits.rounds import Slopes, heard_in_rounds
 from private_consensus.audits.settings import RATIO, _aggregates, audited
 from private_consensus.audits.table import judged
 from private_consensus.audits.transcripts import Together
@@ -24,6 +26,7 @@ from private_consensus.privacy import (
     Budget,
     account,
     deadline_batches,
+    discrete_gaussian_pmf,
     fixed_batches,
     gaussian_dp,
     gaussian_epsilon,
@@ -296,3 +299,31 @@ def test_a_response_moves_the_gradient_by_twice_the_bound_that_is_met_or_assumed
     moved = one.gradient(origin) - other.gradient(origin)
     longest = bound if np.isfinite(bound) else 0.8
     assert np.linalg.norm(moved[0], axis=-1) == pytest.approx([2 * longest * one.weight, 0, 0])
+
+
+@pytest.mark.parametrize("sigma", [0.02, 2.0])
+def test_a_first_step_from_zero_is_noticed_as_often_as_computed(sigma):
+    """By the algorithm itself, on batches of 5 of 10 on average."""
+    dim, runs = 50, 3000
+    slopes = np.zeros((3, 10, dim))
+    slopes[0, 0] = 0.5 / np.sqrt(dim)
+    algorithm = algorithms.load("q_dpsgd_2")(
+        B=5, K=0.5, a0=1.0, e0=1.0, eta=0.1, sigma=sigma, init="zero", grid="open"
+    )
+    network = networks.build(Streams(0, (0,)), "complete", 3)
+    streams = Together(7, tuple(range(runs)), dict.fromkeys(PURPOSES, "from zero"))
+    ready = algorithm.for_horizon(np.array([2.0]))
+    sent, _ = heard_in_rounds(stack([ready]), Slopes(slopes), network, 2, streams, stuck=False)
+    noticed = (sent[1][:, 0] != 0).any(-1).mean()
+    a, e = algorithm.steps(2.0)
+    batches = algorithm.batches()
+    deviation = sigma * 5.0
+    bound = least_epsilon_from_zero(batches, 10, float(a * e * 5.0), deviation, dim, 0.0)
+    quiet = discrete_gaussian_pmf(np.zeros(1), deviation**2)[0]
+    none = 1.0 - quiet**dim
+    if sigma < 1:
+        # the noise is 0, so that what is noticed is the record
+        expected = np.exp(bound) * dim * 2 * discrete_gaussian_pmf(np.ones(1), deviation**2)[0]
+        assert noticed == pytest.approx(expected, abs=4 * np.sqrt(0.25 / runs))
+    else:
+        assert bound == 0.0 and noticed >= none - 4 * np.sqrt(0.25 / runs)

@@ -1,4 +1,4 @@
-r"""What an actual attack on a noised batch attains: a loss computed, not sampled.
+r"""What actual attacks on sampled batches attain: losses computed, not sampled.
 
 Accountants of sampled batches are upper bounds. One pair of data sets shows how far up a loss
 really goes: all records of an agent have the same gradient of length K, and one of them has the
@@ -16,10 +16,11 @@ from functools import lru_cache
 import numpy as np
 from scipy.special import log_ndtr
 
-from ..privacy.subsampling import SampledNoise
+from ..privacy import discrete_gaussian_pmf
+from ..privacy.subsampling import Batches, SampledNoise
 
 STEP, LARGEST = 1e-4, 100.0
-CELLS, REACH = 100_000, 12.0
+CELLS, REACH, FARTHEST = 100_000, 12.0, 200
 
 
 @lru_cache(maxsize=64)
@@ -55,6 +56,38 @@ def least_epsilon(noise: SampledNoise, sigma: float, rounds: int, delta: float) 
         masses, 0.0, STEP, pessimistic_estimate=False
     )
     return float(once.self_compose(rounds).get_epsilon_for_delta(delta))
+
+
+def least_epsilon_from_zero(
+    batches: Batches, records: int, step: float, deviation: float, dim: int, delta: float
+) -> float:
+    r"""Epsilon below which Q-DPSGD-2 is not private at ``delta`` if all models start at 0.
+
+    All records have gradient 0, and one may have K in equal parts along all axes. Without it the
+    second message is 0 but for its noise N; with it, and in the batch, the model is
+    :math:`q_s/\sqrt p` steps of the grid from 0 along each axis, and rounded away from 0 with
+    that probability. The event is that some coordinate is not 0:
+
+    .. math:: \epsilon \ge \ln\frac{\sum_s p_s\gamma_s
+        \bigl(1-(1-q_s\Pr[N=0]/\sqrt p)^p\bigr) - \delta}{p\,\Pr[N\ne0]}
+
+    Later messages can only add to it.
+
+    Parameters
+    ----------
+    step : float
+        How far a batch of one record would move the model, in steps of the grid:
+        :math:`aeK/\eta = s q_s`.
+    deviation : float
+        Of the discrete Gaussian N, in steps of the grid.
+    """
+    noisy = 2.0 * float(discrete_gaussian_pmf(np.arange(1, FARTHEST), deviation**2).sum())
+    sizes = np.asarray(batches.sizes, float)
+    moved = np.minimum(step / np.maximum(sizes, 1) / np.sqrt(dim), 1.0) * (sizes > 0)
+    noticed = -np.expm1(dim * np.log1p(-moved * (1.0 - noisy)))
+    one = float(np.asarray(batches.probabilities) @ (sizes / records * noticed))
+    other = min(dim * noisy, 1.0)
+    return max(0.0, math.log((one - delta) / other)) if one > delta else 0.0
 
 
 def _log_masses(edges: np.ndarray) -> np.ndarray:

@@ -18,20 +18,22 @@ import polars as pl
 from ..aggregation import log_mass
 from ..algorithms.base import stack
 from ..algorithms.functional_mechanism import FunctionalMechanism
-from ..algorithms.q_dpsgd_1 import QDPSGD1
+from ..algorithms.q_dpsgd_1 import QDPSGD, QDPSGD1
 from ..algorithms.random_aggregation import RandomAggregation
+from ..errors import require
 from ..experiments.cells import environment_of, privacy_rows, setting_of
 from ..privacy.audit import CONFIDENCE, TranscriptAudit, transcript_audit
 from ..randomness import PURPOSES, Streams
 from ..simulation import Setting, calibrated
 from .asked import chosen
-from .attained import least_epsilon
+from .attained import least_epsilon, least_epsilon_from_zero
 from .likelihood import overheard
 from .neighbours import Neighbours, neighbours
 from .transcripts import ROOT, Together, at_once
 
 LEVEL, RATIO = "transcript of this setting", "likelihood ratio"
-COMPUTED = "attack on the noised batches, computed"
+NOISED = "attack on the noised batches, computed"
+ROUNDED = "attack on the first message from 0, computed"
 SCHEMA = {
     **dict.fromkeys(("experiment", "algorithm", "variant", "setting", "level", "copy"), pl.String),
     **dict.fromkeys(("delta", "claimed", "bound", "ceiling"), pl.Float64),
@@ -76,18 +78,29 @@ def _row(cell, spec, statement, found: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _found(setting: Setting, problem, network, runs: int, name: str) -> dict[str, Any]:
-    """The bound: of noised batches computed, else from transcripts."""
-    algorithm = setting.algorithm
-    if isinstance(algorithm, QDPSGD1):
-        algorithm = calibrated(setting, problem, network)
-        noise = algorithm.sampled(problem, setting.horizon)
-        bound = least_epsilon(noise, algorithm.sigma, setting.horizon, setting.budget.delta)
-        return {"level": COMPUTED, "bound": bound, "ceiling": np.nan, "runs": 0, "confidence": 1.0}
+    """The bound: of sampled batches computed, else from transcripts."""
+    if isinstance(setting.algorithm, QDPSGD):
+        level, bound = _computed(setting, problem, network)
+        return {"level": level, "bound": bound, "ceiling": np.nan, "runs": 0, "confidence": 1.0}
     bound = audited(setting, problem, network, runs, name).bound
     return {
         "level": LEVEL, "bound": float(bound.epsilon), "ceiling": float(bound.ceiling),
         "runs": runs, "confidence": CONFIDENCE,
     }  # fmt: skip
+
+
+def _computed(setting: Setting, problem, network) -> tuple[str, float]:
+    algorithm = calibrated(setting, problem, network)
+    delta = setting.budget.delta
+    if isinstance(algorithm, QDPSGD1):
+        noise = algorithm.sampled(problem, setting.horizon)
+        return NOISED, least_epsilon(noise, algorithm.sigma, setting.horizon, delta)
+    require(algorithm.init == "zero", "audits.variant", setting.name, "a start at 0")
+    a, e = algorithm.steps(float(setting.horizon))
+    length = algorithm.K / algorithm.eta
+    batch = algorithm.batches(), problem.records
+    event = float(a * e * length), algorithm.sigma * length, problem.dim, delta
+    return ROUNDED, least_epsilon_from_zero(*batch, *event)
 
 
 def audited(setting: Setting, problem, network, runs: int, name: str) -> TranscriptAudit:
