@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import polars as pl
@@ -24,6 +25,7 @@ AUDITED = {
     "level": ["transcript"],
     "copy": ["correct"], "claimed": [1.0], "bound": [0.5], "flagged": [False],
 }  # fmt: skip
+REFERENCE = Path(__file__).parents[2] / "results" / "reference"
 CONFIG = {"seed": 1, "papers": ["first", "second"], "runs": None}
 
 
@@ -216,3 +218,11 @@ def test_an_audit_that_names_records_is_refused(run, tmp_path):
     with pytest.raises(InvalidInput, match="audit/audits"):
         publish(results, made=made, folder=folder, config=CONFIG, known=CONFIG["papers"])
     assert not folder.exists()
+
+
+def test_of_the_reference_every_setting_found_violated_has_a_lower_bound_beside_it():
+    kept = pl.read_parquet(REFERENCE / "privacy.parquet")
+    violated = kept.filter(pl.col("verdict") == "violated")
+    missing = violated.filter(pl.col("epsilon_empirical").is_null())
+    assert violated.height > 0
+    assert missing.select("experiment", "algorithm", "variant").rows() == []
