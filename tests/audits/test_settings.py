@@ -16,7 +16,7 @@ from private_consensus.audits.attained import least_epsilon, least_epsilon_from_
 from private_consensus.audits.likelihood import overheard
 from private_consensus.audits.neighbours import around, neighbours
 from private_consensus.audits.rounds import Slopes, heard_in_rounds
-from private_consensus.audits.settings import RATIO, _aggregates, audited
+from private_consensus.audits.settings import RATIO, _aggregates, _computed, audited
 from private_consensus.audits.table import judged
 from private_consensus.audits.transcripts import Together
 from private_consensus.errors import InvalidInput
@@ -327,3 +327,23 @@ def test_a_first_step_from_zero_is_noticed_as_often_as_computed(sigma):
         assert noticed == pytest.approx(expected, abs=4 * np.sqrt(0.25 / runs))
     else:
         assert bound == 0.0 and noticed >= none - 4 * np.sqrt(0.25 / runs)
+
+
+def computed(name, dim, **parameters):
+    problem = Slopes(np.zeros((3, 40, dim)))
+    network = networks.build(Streams(0, (0,)), "complete", 3)
+    algorithm = algorithms.load(name)(B=10, sigma_rule="accountant", **parameters)
+    return _computed(Setting(algorithm, Budget(2.0, 1e-4), 20), problem, network)[1]
+
+
+def test_of_a_gradient_that_is_sent_in_part_an_attack_attains_less():
+    whole = computed("dsgd", 1000, gradients="private")
+    sent = {c: computed("sdm_dsgd", 1000, c=c) for c in (1.0, 0.5, 0.2)}
+    assert sent[1.0] == pytest.approx(whole, rel=1e-3)  # delta is a little larger
+    assert sent[0.2] < sent[0.5] < sent[1.0] <= 2.0
+    assert computed("sdm_dsgd", 10, c=0.5) < sent[0.5]  # of few coordinates none may be sent
+
+
+def test_an_attack_on_a_start_that_is_not_zero_is_not_known():
+    with pytest.raises(InvalidInput, match="a start at 0"):
+        computed("q_dpsgd_2", 10, own="broadcast")

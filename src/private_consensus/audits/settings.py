@@ -10,16 +10,20 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import polars as pl
+from scipy.stats import binom
 
 from ..aggregation import log_mass
 from ..algorithms.base import stack
+from ..algorithms.decentralized_sgd import DecentralizedSGD
 from ..algorithms.functional_mechanism import FunctionalMechanism
-from ..algorithms.q_dpsgd_1 import QDPSGD, QDPSGD1
+from ..algorithms.q_dpsgd_2 import QDPSGD2
 from ..algorithms.random_aggregation import RandomAggregation
+from ..algorithms.sdm_dsgd import SDMDSGD
 from ..errors import require
 from ..experiments.cells import environment_of, privacy_rows, setting_of
 from ..privacy.audit import CONFIDENCE, TranscriptAudit, transcript_audit
@@ -43,6 +47,9 @@ MOST = 1_000_000
 """Outputs of a random aggregate that are looked at."""
 NUMBERS = 2_000_000
 """About so many numbers are worked on at once."""
+UNHEARD = 1e-9
+"""Probability that a round of SDM-DSGD sends fewer coordinates, of a record that is in all alike,
+than are counted on; it is added to delta."""
 EXACT = 1e-9
 """Relative to lengths, what counts as 0."""
 
@@ -79,7 +86,7 @@ def _row(cell, spec, statement, found: Mapping[str, Any]) -> dict[str, Any]:
 
 def _found(setting: Setting, problem, network, runs: int, name: str) -> dict[str, Any]:
     """The bound: of sampled batches computed, else from transcripts."""
-    if isinstance(setting.algorithm, QDPSGD):
+    if isinstance(setting.algorithm, DecentralizedSGD):
         level, bound = _computed(setting, problem, network)
         return {"level": level, "bound": bound, "ceiling": np.nan, "runs": 0, "confidence": 1.0}
     bound = audited(setting, problem, network, runs, name).bound
@@ -91,16 +98,23 @@ def _found(setting: Setting, problem, network, runs: int, name: str) -> dict[str
 
 def _computed(setting: Setting, problem, network) -> tuple[str, float]:
     algorithm = calibrated(setting, problem, network)
-    delta = setting.budget.delta
-    if isinstance(algorithm, QDPSGD1):
-        noise = algorithm.sampled(problem, setting.horizon)
-        return NOISED, least_epsilon(noise, algorithm.sigma, setting.horizon, delta)
+    if isinstance(algorithm, QDPSGD2):
+        return ROUNDED, _from_zero(algorithm, setting, problem)
+    noise, delta = algorithm.sampled(problem, setting.horizon), setting.budget.delta
+    if isinstance(algorithm, SDMDSGD):
+        heard = binom.ppf(UNHEARD, problem.dim, algorithm.c) / problem.dim
+        noise = replace(noise, losses=tuple(loss * heard**0.5 for loss in noise.losses))
+        delta += setting.horizon * UNHEARD
+    return NOISED, least_epsilon(noise, algorithm.sigma, setting.horizon, delta)
+
+
+def _from_zero(algorithm: QDPSGD2, setting: Setting, problem) -> float:
     require(algorithm.init == "zero", "audits.variant", setting.name, "a start at 0")
     a, e = algorithm.steps(float(setting.horizon))
     length = algorithm.K / algorithm.eta
     batch = algorithm.batches(), problem.records
-    event = float(a * e * length), algorithm.sigma * length, problem.dim, delta
-    return ROUNDED, least_epsilon_from_zero(*batch, *event)
+    event = float(a * e * length), algorithm.sigma * length, problem.dim, setting.budget.delta
+    return least_epsilon_from_zero(*batch, *event)
 
 
 def audited(setting: Setting, problem, network, runs: int, name: str) -> TranscriptAudit:
