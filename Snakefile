@@ -38,6 +38,9 @@ try:
     PLAN = load(config, Path(workflow.basedir, "config"))
     ACQUISITION = Acquisition(**PLAN.config.data.model_dump())
     ACQUISITION.check()
+    # Jobs are given what was found; who only reads the rules replaces no data.
+    if workflow.is_main_process and "--lint" not in sys.argv:
+        ACQUISITION.check_kept(Path("results", PLAN.config.scale, "raw"))
 except InvalidInput as error:
     sys.exit(
         "The configuration is not valid:\n  " + "\n  ".join(str(error).splitlines())

@@ -191,3 +191,15 @@ def test_real_data_from_the_mirror(mirror_path, tmp_path):
         assert row["checksum"] == entry(name).mirror.checksum
         assert mirror_path not in json.dumps(row)
     assert sum(r["seconds"] for r in rows.values()) < 60
+
+
+def test_data_of_a_mirror_are_not_replaced_unasked(tmp_path, monkeypatch):
+    monkeypatch.delenv("PRIVATE_CONSENSUS_MIRROR", raising=False)
+    Acquisition().check_kept(tmp_path / "nothing yet")
+    (tmp_path / "us.provenance.json").write_text('{"source": "surrogate"}')
+    Acquisition().check_kept(tmp_path)
+    (tmp_path / "adult.provenance.json").write_text('{"source": "mirror"}')
+    for asked in ({"source": "surrogate"}, {"source": "official"}, {"mirror": "somewhere"}):
+        Acquisition(**asked).check_kept(tmp_path)
+    with pytest.raises(InvalidInput, match=r"data\.mirror.*mirror that adult in"):
+        Acquisition().check_kept(tmp_path)

@@ -103,6 +103,21 @@ def test_a_bad_configuration_stops_before_anything_is_written(tmp_path, options,
     assert not (folder / "results").exists()
 
 
+def test_data_of_a_mirror_stay_when_none_is_named_any_more(tmp_path, monkeypatch):
+    monkeypatch.delenv("PRIVATE_CONSENSUS_MIRROR", raising=False)
+    folder = copy_to(tmp_path)
+    file = folder / "results/smoke/raw/adult.provenance.json"
+    file.parent.mkdir(parents=True)
+    file.write_text('{"source": "mirror"}')
+    done = make(folder, FIGURE, "--dry-run")
+    assert done.returncode != 0
+    assert "data.mirror: found None, expected the mirror that adult in results/smoke/raw" in said(
+        done
+    )
+    file.write_text('{"source": "surrogate"}')
+    assert make(folder, FIGURE, "--dry-run").returncode == 0
+
+
 def test_an_unknown_figure_is_named(made):
     done = make(made, "showkatbakhsh_fig99")
     assert done.returncode == 1

@@ -81,6 +81,30 @@ class Acquisition:
         if self.mirror is not None and self.source != "surrogate":
             check_location(self.mirror)
 
+    def check_kept(self, folder: Path) -> None:
+        """Refuse to replace data of a mirror by others only because none is named any more.
+
+        Parameters
+        ----------
+        folder : Path
+            With ``<dataset>.provenance.json`` of data that are there.
+
+        Raises
+        ------
+        InvalidInput
+            With key ``data.mirror``.
+        """
+        if self.source != "auto" or self.mirror is not None:
+            return
+        for file in sorted(folder.glob("*.provenance.json")):
+            expected = (
+                f"the mirror that {file.name.partition('.')[0]} in {folder} came from "
+                "(MIRROR=folder), or data.source official or surrogate for others"
+            )
+            require(
+                json.loads(file.read_text())["source"] != "mirror", "data.mirror", None, expected
+            )
+
     def to_dict(self) -> dict[str, Any]:
         """Plain values, with the mirror that the environment names; the arguments again."""
         return {
