@@ -18,14 +18,13 @@ AUDITED_BY_EXPERIMENT = {
     name: [entry for entry in AUDITED if entry["experiment"] == name]
     for name in sorted({entry["experiment"] for entry in AUDITED})
 }
+AUDITED_ALGORITHMS = {
+    name: list(dict.fromkeys(entry["algorithm"] for entry in entries))
+    for name, entries in AUDITED_BY_EXPERIMENT.items()
+}
 
 REPAIRS = Path(workflow.basedir, "config", "repairs.yaml")
 REPAIRED = cells_of(yaml.safe_load(REPAIRS.read_text()))
-
-
-def audited_algorithms(experiment):
-    entries = AUDITED_BY_EXPERIMENT[experiment]
-    return list(dict.fromkeys(entry["algorithm"] for entry in entries))
 
 
 rule audit_settings:
@@ -36,7 +35,7 @@ rule audit_settings:
             preparation=sorted(
                 {
                     preparation
-                    for algorithm in audited_algorithms(w.experiment)
+                    for algorithm in AUDITED_ALGORITHMS[w.experiment]
                     for preparation in PLAN.preparations(w.experiment, algorithm)
                 }
             ),
@@ -59,7 +58,7 @@ rule audit_settings:
             "runs": SETTING_RUNS.get(w.scale, 4000),
             "cells": [
                 PLAN.cell(w.experiment, algorithm)
-                for algorithm in audited_algorithms(w.experiment)
+                for algorithm in AUDITED_ALGORITHMS[w.experiment]
             ],
         },
         code=code_of("audit_settings.py"),
