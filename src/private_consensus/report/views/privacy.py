@@ -60,20 +60,25 @@ def page(results) -> dict[str, Any]:
 
 
 def _with_audits(rows: list[dict[str, Any]], audits: Iterable[Row]) -> list[dict[str, Any]]:
-    """Algorithms with the bound of a setting that a figure shows, or else of a small one, and with
-    what was found of the noise."""
+    """Algorithms with what was found of the noise and, where none of the settings that figures show
+    was audited, the bound of a small one."""
     correct = [row for row in audits if row["copy"] == "correct"]
     small = {words(row["algorithm"]): row for row in correct if row["level"] == "transcript"}
     for row in rows:
         found = small.get(row["algorithm"])
-        if found and not row["empirical"]:
-            row["empirical"] = number(found["bound"])
-            row["audit"] = (
-                f"of {number(found['claimed'])}, a small setting at delta {number(found['delta'])}"
-            )
-        if found:
-            row["audit"] += f"; {_noise(row['algorithm'], correct)}"
+        bounded = any(item["empirical"] for item in row["verdicts"])
+        noise = _noise(row["algorithm"], correct) if found else ""
+        row["audit"] = "; ".join(filter(None, ("" if bounded else _small(found), noise)))
     return rows
+
+
+def _small(found: Row | None) -> str:
+    if found is None:
+        return "not audited"
+    return (
+        f"{number(found['bound'])} of {number(found['claimed'])}, a small setting "
+        f"at delta {number(found['delta'])}"
+    )
 
 
 def _noise(algorithm: str, correct: list[Row]) -> str:
@@ -114,16 +119,20 @@ def algorithms(promised: list[Mapping[str, Any]]) -> list[dict[str, Any]]:
             "verdicts": [
                 {"verdict": verdict, "look": found[0]["look"],
                  "variants": [row["variant"] for row in found],
-                 "excess": _times(row["ratio"] for row in found)}
+                 "excess": _times(row["ratio"] for row in found),
+                 **{key: _furthest(found)[key] for key in ("empirical", "audit")}}
                 for verdict in dict.fromkeys(row["verdict"] for row in rows)
                 if (found := [row for row in rows if row["verdict"] == verdict])
             ],
             "errata": _unique(number for row in rows for number in row["errata"]),
-            "empirical": next((row["empirical"] for row in rows if row["empirical"]), ""),
-            "audit": next((row["audit"] for row in rows if row["empirical"]), "not audited"),
         }
         for (paper, name), rows in groups.items()
     ]  # fmt: skip
+
+
+def _furthest(rows: list[Mapping[str, Any]]) -> Mapping[str, Any]:
+    """The variant whose lower bound is largest beside its claim, or one that is not audited."""
+    return max(rows, key=lambda row: (bool(row["empirical"]), row["above"]))
 
 
 def _times(ratios: Iterable[float | None]) -> str:
@@ -140,9 +149,20 @@ def _errata(rows: list[Row]) -> list[str]:
     return _unique(number for row in rows for number in (row.get("errata") or "").split())
 
 
-def _most(values: Iterable[float | None]) -> str:
-    known = [value for value in values if value is not None]
-    return number(max(known)) if known else ""
+def _audited(rows: list[Row]) -> dict[str, Any]:
+    """The lower bound that is largest beside what is claimed, and how it was found."""
+    found = [row for row in rows if row.get("epsilon_empirical") is not None]
+    if not found:
+        return {"empirical": "", "audit": "not audited", "above": 0.0}
+    best = max(found, key=_above)
+    audit = best["audit"]
+    if len(found) < len(rows):
+        audit += f"; {len(found)} of {len(rows)} settings"
+    return {"empirical": number(best["epsilon_empirical"]), "audit": audit, "above": _above(best)}
+
+
+def _above(row: Row) -> float:
+    return row["epsilon_empirical"] / row["epsilon_claimed"]
 
 
 def kept(promised: list[Mapping[str, Any]]) -> dict[str, int]:
@@ -201,8 +221,7 @@ def _summary(rows: list[Row]) -> dict[str, Any]:
         "proven": all(row["proven"] for row in rows),
         "verdict": WORDS.get(worst, worst),
         "look": LOOKS.get(worst, "open"),
-        "empirical": _most(row.get("epsilon_empirical") for row in rows),
-        "audit": _each(row.get("audit") or "not audited" for row in rows),
+        **_audited(rows),
         "errata": _errata(rows),
         "count": verdicts[worst],
         "settings": len(rows),
