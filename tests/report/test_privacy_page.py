@@ -1,6 +1,6 @@
 """The page of privacy: the lower bound beside a claim."""
 
-from private_consensus.report.views.privacy import _audited, _furthest
+from private_consensus.report.views.privacy import _audited, _furthest, _with_audits
 
 
 def row(bound, claimed, audit="transcript"):
@@ -18,3 +18,26 @@ def test_what_was_not_audited_is_said_and_never_shown_instead_of_a_bound():
     silent, heard = _audited([row(None, 1.0)]), _audited([row(0.0, 1.0)])
     assert (silent["empirical"], silent["audit"]) == ("", "not audited")
     assert _furthest([silent, heard]) is heard
+
+
+def audit(algorithm, level, bound):
+    return {
+        "algorithm": algorithm, "level": level, "copy": "correct", "bound": bound,
+        "claimed": 0.5, "delta": 0.001, "flagged": False,
+    }  # fmt: skip
+
+
+def test_where_no_setting_was_audited_a_part_or_a_small_setting_is_shown():
+    rows = [{"algorithm": name, "verdicts": [{"empirical": ""}]} for name in ("d zoa", "dgd", "m")]
+    audits = [
+        audit("release_audit", "release of d_zoa", 1.0),
+        audit("release_audit", "release of d_zoa", 2.0),
+        audit("m", "transcript", 0.25),
+        audit("m", "noise of the message", 1.0),
+    ]
+    shown = [row["audit"] for row in _with_audits(rows, audits)]
+    assert shown == [
+        "2 of 0.5, release of d zoa at delta 0.001",
+        "not audited",
+        "0.25 of 0.5, a small setting at delta 0.001; noise as claimed where it is added",
+    ]

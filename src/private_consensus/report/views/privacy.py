@@ -65,20 +65,23 @@ def _with_audits(rows: list[dict[str, Any]], audits: Iterable[Row]) -> list[dict
     correct = [row for row in audits if row["copy"] == "correct"]
     small = {words(row["algorithm"]): row for row in correct if row["level"] == "transcript"}
     for row in rows:
-        found = small.get(row["algorithm"])
+        name = row["algorithm"]
+        noise = _noise(name, correct) if name in small else ""
         bounded = any(item["empirical"] for item in row["verdicts"])
-        noise = _noise(row["algorithm"], correct) if found else ""
-        row["audit"] = "; ".join(filter(None, ("" if bounded else _small(found), noise)))
+        parts = [audit for audit in correct if words(audit["level"]).endswith(f" of {name}")]
+        bound = "" if bounded else _elsewhere(small.get(name), parts)
+        row["audit"] = "; ".join(filter(None, (bound, noise)))
     return rows
 
 
-def _small(found: Row | None) -> str:
-    if found is None:
+def _elsewhere(small: Row | None, parts: list[Row]) -> str:
+    """The bound of a small setting, or of an experiment that audits a part of the algorithm."""
+    if small is None and not parts:
         return "not audited"
-    return (
-        f"{number(found['bound'])} of {number(found['claimed'])}, a small setting "
-        f"at delta {number(found['delta'])}"
-    )
+    found = small or max(parts, key=lambda row: row["bound"] / row["claimed"])
+    what = "a small setting" if small else words(found["level"])
+    bound, claimed, delta = (number(found[key]) for key in ("bound", "claimed", "delta"))
+    return f"{bound} of {claimed}, {what} at delta {delta}"
 
 
 def _noise(algorithm: str, correct: list[Row]) -> str:
