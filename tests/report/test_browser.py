@@ -176,3 +176,13 @@ def test_an_old_link_to_a_claim_on_the_front_page_goes_on_to_its_paper(tab, site
     tab.open(front(site))
     tab.value("location.hash = '#second_c02'; location.reload()")
     tab.until("location.href.endsWith('papers/second.html#second_c02')")
+
+
+@pytest.mark.parametrize("width", [375, 1300])
+@pytest.mark.parametrize("name", ["privacy.html", "errata.html", "data.html"])
+def test_pages_without_contents_have_the_whole_width(tab, site, name, width):
+    tab.look(width, 900, "light")
+    tab.open(site.parents[1] / name)
+    taken = tab.value("document.querySelector('main').getBoundingClientRect().width")
+    assert taken >= min(900, 0.9 * width)
+    assert tab.value("document.documentElement.scrollWidth") <= width
