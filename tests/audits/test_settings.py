@@ -6,6 +6,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
+import polars as pl
 import pytest
 import yaml
 
@@ -240,8 +241,6 @@ def test_an_entry_that_names_nothing_is_refused(entry, found):
 
 
 def test_an_audit_of_a_setting_speaks_of_that_setting_alone():
-    import polars as pl
-
     row = {
         "experiment": "fig", "algorithm": "descent", "variant": "main", "delta": 0.0,
         "epsilon_claimed": 1.0, "epsilon_accountant": 0.9, "accountant": "pure", "proven": True,

@@ -226,7 +226,7 @@ def test_start_has_a_known_name():
 
 @pytest.mark.parametrize("loss", LOSSES)
 def test_gradient_is_that_of_torch(loss):
-    torch = pytest.importorskip("torch")
+    torch = pytest.importorskip("torch", reason="compares with PyTorch, which is not locked")
     problem = small(loss)
     x = point(problem)[0]
     W1, b1, W2, b2 = (

@@ -217,7 +217,9 @@ def test_noise_far_finer_than_the_grid_is_exactly_none():
 
 
 def test_discrete_draws_are_those_of_opendp():
-    opendp = pytest.importorskip("opendp.prelude")
+    opendp = pytest.importorskip(
+        "opendp.prelude", reason="compares with OpenDP, which is not locked"
+    )
     opendp.enable_features("contrib")
     space = opendp.vector_domain(opendp.atom_domain(T=int)), opendp.l2_distance(T=float)
     noise = opendp.m.make_gaussian(*space, scale=math.sqrt(2.0))

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from ..errors import require
+from ..experiments.plan import unknown_run
+from ..experiments.schema import ConfigurationError
 
 
 def checked(entries: Iterable[Mapping[str, Any]], known: Mapping[str, Any]) -> list[Any]:
@@ -16,19 +17,20 @@ def checked(entries: Iterable[Mapping[str, Any]], known: Mapping[str, Any]) -> l
 
     Raises
     ------
-    InvalidInput
+    ConfigurationError
         For an algorithm or a variant that a configured experiment does not have.
     """
     kept = [entry for entry in entries if entry["experiment"] in known]
-    for entry in kept:
-        algorithms = known[entry["experiment"]].algorithms
-        where = f"audits.{entry['experiment']}"
-        name = entry["algorithm"]
-        require(name in algorithms, where, name, f"one of {', '.join(algorithms)}")
-        variants = algorithms[name]
-        variant = entry.get("variant")
-        fine = variant is None or variant in variants
-        require(fine, where, variant, f"one of {', '.join(variants)}")
+    lines = [
+        line
+        for entry in kept
+        for line in unknown_run(
+            f"audits.{entry['experiment']}", entry["algorithm"], entry.get("variant"),
+            known[entry["experiment"]],
+        )
+    ]  # fmt: skip
+    if lines:
+        raise ConfigurationError(lines)
     return kept
 
 

@@ -37,7 +37,7 @@ NEVER = 1e-12
 """Scale of no noise, relative to the largest: what is let out exactly decides."""
 
 
-class Overheard(NamedTuple):
+class Heard(NamedTuple):
     """Log-likelihood ratio of D to D', [runs] (None: not known), and messages of the agent and the
     mean of the others', along a direction, [runs, iterations, 2]."""
 
@@ -48,7 +48,7 @@ class Overheard(NamedTuple):
 def overheard(
     algorithm: Any, pair: tuple[Any, Any], world: int, network: Any, horizon: int,
     direction: np.ndarray, streams: Together,
-) -> Overheard:  # fmt: skip
+) -> Heard:  # fmt: skip
     """Runs of one algorithm on one of two neighbouring data sets.
 
     Parameters
@@ -71,7 +71,7 @@ def overheard(
             total += judge(before, sent, draw, t)
         along = sent @ direction
         projected.append(np.stack([along[:, 0], along[:, 1:].mean(-1)], axis=-1))
-    return Overheard(total if judge else None, np.stack(projected, axis=1))
+    return Heard(total if judge else None, np.stack(projected, axis=1))
 
 
 def broadcast(algorithm: Any, state: Any, problem: Any, t: int, horizon: int) -> np.ndarray:
@@ -93,7 +93,7 @@ def _law(algorithm, problem, network, horizon: int) -> str:
     return getattr(algorithm, "law", released if released in LAWS else LAWS[0])
 
 
-class World(NamedTuple):
+class Case(NamedTuple):
     """What both data sets have in common, and the two."""
 
     algorithm: Any
@@ -111,50 +111,50 @@ def _judge(algorithm, pair, network, horizon: int) -> Judge | None:
     if isinstance(algorithm, PlausiblyPrivateADMM):
         return None
     law = _law(algorithm, pair[0], network, horizon)
-    world = World(algorithm, pair, network, horizon, law)
+    case = Case(algorithm, pair, network, horizon, law)
     if isinstance(algorithm, ADMM) and algorithm.where != "output":
-        return _of_minima(world)
+        return _of_minima(case)
     random = isinstance(algorithm, RandomlyWeighted) and algorithm.weights == "random"
-    return _of_aggregates(world) if random else _of_messages(world)
+    return _of_aggregates(case) if random else _of_messages(case)
 
 
-def _of_minima(world: World) -> Judge:
-    batch = _plain(world.algorithm)
-    charged = set(world.algorithm.charged(world.horizon))
+def _of_minima(case: Case) -> Judge:
+    batch = _plain(case.algorithm)
+    charged = set(case.algorithm.charged(case.horizon))
 
     def judge(before, sent, draw, t):
         if t not in charged:
             return 0.0
-        public = sent, before.dual[0], batch.centre(before, world.network, draw)[0], t
+        public = sent, before.dual[0], batch.centre(before, case.network, draw)[0], t
         units = (
-            noise_in_minimum(world.algorithm, problem, world.network, *public)
-            for problem in world.pair
+            noise_in_minimum(case.algorithm, problem, case.network, *public)
+            for problem in case.pair
         )
-        return log_likelihood_ratio(*units, 1.0, law=world.law)
+        return log_likelihood_ratio(*units, 1.0, law=case.law)
 
     return judge
 
 
-def _of_messages(world: World) -> Judge:
-    bare, scales = _bare(world), _scales(world)
+def _of_messages(case: Case) -> Judge:
+    bare, scales = _bare(case), _scales(case)
 
     def judge(before, sent, draw, t):
-        residuals = (sent - bare(before, problem, draw, t) for problem in world.pair)
-        return log_likelihood_ratio(*residuals, scales[t - 1], law=world.law)
+        residuals = (sent - bare(before, problem, draw, t) for problem in case.pair)
+        return log_likelihood_ratio(*residuals, scales[t - 1], law=case.law)
 
     return judge
 
 
-def _of_aggregates(world: World) -> Judge:
-    bare, scales = _bare(world), _scales(world)
+def _of_aggregates(case: Case) -> Judge:
+    bare, scales = _bare(case), _scales(case)
 
     def judge(before, sent, draw, t):
         def end(problem, weight):
             return bare(before, problem, draw._replace(weights=weight * one), t)
 
         one = np.ones_like(draw.weights)
-        lows = [end(problem, 0.0) for problem in world.pair]
-        span = end(world.pair[0], 1.0) - lows[0]  # public: data move the interval only
+        lows = [end(problem, 0.0) for problem in case.pair]
+        span = end(case.pair[0], 1.0) - lows[0]  # public: data move the interval only
         first, second = (
             log_mass(np.abs(sent - low - span / 2), np.abs(span), 1.0 / scales[t - 1])
             for low in lows
@@ -164,19 +164,19 @@ def _of_aggregates(world: World) -> Judge:
     return judge
 
 
-def _bare(world: World) -> Callable[[Any, Any, Any, int], np.ndarray]:
+def _bare(case: Case) -> Callable[[Any, Any, Any, int], np.ndarray]:
     """What would have been sent without noise, [runs, agents, dim]."""
-    batch = _plain(world.algorithm)
+    batch = _plain(case.algorithm)
 
     def bare(before, problem, draw, t):
-        after = batch.step(before, problem, world.network, silent(draw), t)
-        return broadcast(batch, after, problem, t, world.horizon)
+        after = batch.step(before, problem, case.network, silent(draw), t)
+        return broadcast(batch, after, problem, t, case.horizon)
 
     return bare
 
 
-def _scales(world: World) -> np.ndarray:
+def _scales(case: Case) -> np.ndarray:
     """[iterations, agents, 1]."""
-    scales = output_scales(world.algorithm, world.pair[0], world.network, world.horizon)
-    scales = np.broadcast_to(scales, (world.horizon, world.pair[0].n_agents, 1))
+    scales = output_scales(case.algorithm, case.pair[0], case.network, case.horizon)
+    scales = np.broadcast_to(scales, (case.horizon, case.pair[0].n_agents, 1))
     return np.maximum(scales, NEVER * (scales.max() or 1.0))

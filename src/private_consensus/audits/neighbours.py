@@ -153,7 +153,7 @@ class Measured(LinearObservation):
 def _(problem: LinearObservation, network: Network, algorithm: Any) -> Neighbours:
     """The first measurement of the agent whose matrix has the largest row, moved by delta.
 
-    The agent is the first of a network that is otherwise as it was: matrices are agents' own.
+    All agents stay: matrices are their own.
     """
     rows = np.abs(problem.matrices(0)).sum(-1)
     agent, row = np.unravel_index(rows.argmax(), rows.shape)

@@ -50,6 +50,8 @@ NUMBERS = 2_000_000
 UNHEARD = 1e-9
 """Probability that a round of SDM-DSGD sends fewer coordinates, of a record that is in all alike,
 than are counted on; it is added to delta."""
+ARRAYS = 20
+"""About so many arrays of all agents' coordinates are there at once in an iteration."""
 EXACT = 1e-9
 """Relative to lengths, what counts as 0."""
 
@@ -140,7 +142,7 @@ def _aggregates(algorithm: RandomAggregation, problem, network, runs: int, name:
     the interval by as much as they can."""
 
     def outputs(world: int) -> np.ndarray:
-        streams = Together(ROOT, tuple(range(runs)), dict.fromkeys(PURPOSES, f"{name} {world}"))
+        streams = _fresh(runs, f"{name} {world}")
         seen: dict[str, Any] = {}
         world_of = problem, network, streams, np.array([1])
         stack([algorithm]).run(*world_of, lambda t, active, now: seen.update(now))
@@ -156,6 +158,11 @@ def _aggregates(algorithm: RandomAggregation, problem, network, runs: int, name:
     return {RATIO: (ratio(outputs(0)), ratio(outputs(1)))}
 
 
+def _fresh(runs: int, label: str) -> Together:
+    """Streams of runs that share nothing with those of another label, not even their start."""
+    return Together(ROOT, tuple(range(runs)), dict.fromkeys(PURPOSES, label))
+
+
 def _joined(parts):
     return None if parts[0] is None else np.concatenate(parts)
 
@@ -163,8 +170,7 @@ def _joined(parts):
 def _played(algorithm, chosen: Neighbours, horizon: int, runs: int, world: int, name: str):
     """Log-likelihood ratios and transcripts, some runs after the other so that they fit."""
     for part, count in enumerate(_parts(runs, chosen, horizon)):
-        label = f"{name} {world} {part}"
-        streams = Together(ROOT, tuple(range(count)), dict.fromkeys(PURPOSES, label))
+        streams = _fresh(count, f"{name} {world} {part}")
         if isinstance(algorithm, FunctionalMechanism):
             yield _minimum(stack([algorithm]), chosen, world, streams)
         else:
@@ -173,9 +179,10 @@ def _played(algorithm, chosen: Neighbours, horizon: int, runs: int, world: int, 
 
 
 def _parts(runs: int, chosen: Neighbours, horizon: int) -> Iterator[int]:
-    dim = chosen.pair[0].dim
-    size = chosen.pair[0].n_agents * dim + horizon
-    most = max(1, NUMBERS // (size * (dim if horizon == 1 else 20)))
+    problem = chosen.pair[0]
+    # what is let out at once may be made of a matrix a run
+    arrays = problem.dim if horizon == 1 else ARRAYS
+    most = max(1, NUMBERS // (arrays * (problem.n_agents * problem.dim + horizon)))
     for first in range(0, runs, most):
         yield min(most, runs - first)
 

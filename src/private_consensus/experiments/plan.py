@@ -289,7 +289,7 @@ def _inconsistencies(key: str, paper: Paper) -> Iterator[str]:
                 if experiment is None:
                     yield _expected(f"{key}.figures.{name}", chosen, paper.experiments)
                     continue
-                yield from _unknown_run(
+                yield from unknown_run(
                     f"{key}.figures.{name}", curve.algorithm, curve.run, experiment
                 )
     for name, table in paper.tables.items():
@@ -299,7 +299,7 @@ def _inconsistencies(key: str, paper: Paper) -> Iterator[str]:
                 yield _expected(f"{key}.tables.{name}", block.experiment, paper.experiments)
                 continue
             for method in block.methods:
-                yield from _unknown_run(
+                yield from unknown_run(
                     f"{key}.tables.{name}", method.algorithm, method.run, experiment
                 )
     for name, claim in paper.claims.items():
@@ -327,7 +327,7 @@ def _tuning_inconsistencies(where: str, experiment: Experiment, paper: Paper) ->
             if grid is None:
                 yield _expected(where, variant.tuned.experiment, paper.experiments)
                 continue
-            yield from _unknown_run(where, algorithm, variant.tuned.run, grid)
+            yield from unknown_run(where, algorithm, variant.tuned.run, grid)
             for axis in variant.tuned.over:
                 if axis not in grid.axes:
                     yield _expected(f"{where}.tuned.over", axis, grid.axes)
@@ -346,13 +346,16 @@ def _claim_inconsistencies(where, claim, paper) -> Iterator[str]:
                 if experiment is None:
                     yield _expected(where, series.experiment, paper.experiments)
                 else:
-                    yield from _unknown_run(where, series.algorithm, series.run, experiment)
+                    yield from unknown_run(where, series.algorithm, series.run, experiment)
 
 
-def _unknown_run(where: str, algorithm: str, run: str, experiment: Experiment) -> Iterator[str]:
+def unknown_run(
+    where: str, algorithm: str, run: str | None, experiment: Experiment
+) -> Iterator[str]:
+    """What is wrong with naming an algorithm of an experiment, and perhaps one of its runs."""
     if algorithm not in experiment.algorithms:
         yield _expected(where, algorithm, experiment.algorithms)
-    elif run not in experiment.algorithms[algorithm]:
+    elif run is not None and run not in experiment.algorithms[algorithm]:
         yield _expected(where, run, experiment.algorithms[algorithm])
 
 
