@@ -13,7 +13,7 @@ from scipy.stats import gamma, kstest, laplace, norm
 from observed import logistic_rows, run
 from private_consensus import networks
 from private_consensus.algorithms import load
-from private_consensus.algorithms.admm import ADMM, minimiser_change
+from private_consensus.algorithms.admm import ADMM
 from private_consensus.algorithms.base import stack
 from private_consensus.algorithms.dvp import DualVariablePerturbation
 from private_consensus.algorithms.ldp_admm import LocallyPrivateADMM
@@ -256,7 +256,7 @@ def test_sensitivities_hold_for_replaced_records(streams, kind):
             moved = problem.proximal(nothing, penalty, centre, centre) - other.proximal(
                 nothing, penalty, centre, centre
             )
-            allowed = minimiser_change(problem, 10.0, "l1")
+            allowed = problem.minimiser_change("l1", 10.0)
         worst = max(worst, np.abs(moved).sum(-1).max())
     assert 0.1 * allowed < worst <= allowed
 

@@ -8,7 +8,7 @@ import pytest
 from scipy.stats import kstest, norm
 
 from private_consensus import networks
-from private_consensus.algorithms.admm import ADMM, minimiser_change
+from private_consensus.algorithms.admm import ADMM
 from private_consensus.algorithms.base import stack
 from private_consensus.algorithms.dvp import DualVariablePerturbation
 from private_consensus.algorithms.ipp_admm import ImprovedPlausiblyPrivateADMM as IPP
@@ -409,7 +409,7 @@ def test_sampled_neighbours_stay_within_the_sensitivity(problem, network, stream
     rng = np.random.default_rng(3)
     zero = np.zeros((1, 12, AGENTS, DIM))
     penalty = 2 * ETA * network.degrees[:, None]
-    allowed, worst = minimiser_change(problem, 4 * ETA, "l2"), 0.0
+    allowed, worst = problem.minimiser_change("l2", 4 * ETA), 0.0
     assert allowed == pytest.approx(2 * problem.weight / (problem.ridge + 2.0))
     for _ in range(25):
         centre = 3 * rng.normal(size=zero.shape)
@@ -441,7 +441,7 @@ def test_a_constructed_pair_nearly_attains_the_sensitivity():
     zero = np.zeros((1, 1, AGENTS, 2))
     found = [p.proximal(zero, np.full((1, 1, 1, 1), 2.0), centre + zero, zero) for p in (one, two)]
     moved = np.linalg.norm(found[0] - found[1], axis=-1).max()
-    allowed = minimiser_change(one, 2.0, "l2")
+    allowed = one.minimiser_change("l2", 2.0)
     assert 0.99 * allowed < moved <= allowed
 
 

@@ -7,7 +7,6 @@ import polars as pl
 import pytest
 
 from private_consensus import networks
-from private_consensus.algorithms.admm import minimiser_change
 from private_consensus.algorithms.base import stack
 from private_consensus.algorithms.dvp import DualVariablePerturbation as DVP
 from private_consensus.algorithms.ipp_admm import ImprovedPlausiblyPrivateADMM as IPP
@@ -58,7 +57,7 @@ def test_a_replaced_record_moves_minimisers_by_no_more_than_is_charged(problem, 
     rng = np.random.default_rng(2)
     penalty = 2 * ETA * network.degrees[..., None]
     shape = (1, len(problem.labels), AGENTS, problem.dim)
-    sharp, printed = minimiser_change(problem, 2.0, "l2"), problem.record_change("l2") / 2.0
+    sharp, printed = problem.minimiser_change("l2", 2.0), problem.record_change("l2") / 2.0
     assert sharp <= printed == pytest.approx(2 * problem.weight / (2 * ETA * 2))
     zero, worst = np.zeros(shape), 0.0
     for other, size in zip(neighbours(problem, adult, 4), (0.0, 0.1, 1.0, 10.0), strict=True):

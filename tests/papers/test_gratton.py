@@ -6,6 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from scipy import stats
+from scipy.optimize import brentq
 from sklearn.linear_model import Lasso as Reference
 
 from private_consensus import networks
@@ -255,13 +256,46 @@ def test_d_zoa_has_no_guarantee_and_the_total_is_claimed(streams, network):
     assert algorithm.epsilon_by_formula(1e-3, problem, network, 200) == pytest.approx(claimed)
 
 
-@pytest.mark.parametrize(("bound", "proven"), [(np.inf, False), (1.0, True)])
-def test_the_honest_option_spends_exactly_the_total(streams, network, bound, proven):
-    problem = made(streams, loss="mean", gradient_bound=bound)
+def test_the_gaussian_baseline_spends_exactly_the_total(streams, network):
+    problem = made(streams, loss="mean", gradient_bound=1.0)
     algorithm = ExactADMM(calibration="gaussian_dp").calibrate(BUDGET, problem, network, 200)
     guarantee = account(algorithm.releases(problem, network, 200), BUDGET.delta)
     assert guarantee.epsilon == pytest.approx(total_epsilon(0.95, 1e-3, 200), rel=1e-6)
-    assert guarantee.proven == proven
+    assert guarantee.proven
+    assert algorithm.releases_if_assumed(problem, network, 200) is None
+
+
+def test_no_noise_is_calibrated_to_a_gradient_without_a_bound(streams, network):
+    with pytest.raises(InvalidInput, match=r"algorithm.calibration: found 'gaussian_dp'"):
+        ExactADMM(calibration="gaussian_dp").calibrate(BUDGET, made(streams), network, 200)
+
+
+@pytest.mark.parametrize(
+    ("algorithm", "level"),
+    [(DPADMM(), 2.0), (ExactADMM(), 2.1)],
+)
+@pytest.mark.parametrize(("loss", "factor"), [("sum", 20), ("mean", 1)])
+@pytest.mark.parametrize("epsilon", [0.15, 0.95])
+def test_squared_loss_has_no_guarantee_and_under_c1_the_one_of_its_weight(
+    streams, network, algorithm, level, loss, factor, epsilon
+):
+    r"""Granted c1, an iteration of a sum over N_k = 20 records has 20 times the mu that the noise
+    was made for; epsilon of 200 by the exact trade-off, with nothing taken from the code."""
+    budget, problem = Budget(epsilon, 1e-3), made(streams, loss=loss)
+    noisy = algorithm.calibrate(budget, problem, network, 200)
+    guarantee = account(noisy.releases(problem, network, 200), 1e-3)
+    assert guarantee.epsilon == np.inf and not guarantee.proven
+    granted = account(noisy.releases_if_assumed(problem, network, 200), 1e-3)
+    mu = factor * epsilon / np.sqrt(level * np.log(1250)) * np.sqrt(200)
+
+    def excess(e):
+        other = np.exp(e + stats.norm.logcdf(-e / mu - mu / 2))
+        return stats.norm.cdf(mu / 2 - e / mu) - other - 1e-3
+
+    assert granted.epsilon == pytest.approx(brentq(excess, 0.0, 1e5), rel=1e-6)
+    assert not granted.proven
+    if (level, loss, epsilon) == (2.0, "sum", 0.15):
+        assert granted.epsilon == pytest.approx(96.9, rel=1e-3)
 
 
 def test_sensitivity_24_bounds_what_a_record_can_do(streams):

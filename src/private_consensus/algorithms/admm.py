@@ -301,7 +301,7 @@ class ObjectivePerturbed(ADMM):
             return self
         kappa = np.expm1(share / 2) if self.jacobian == "tight" else share / 2 / 2.8
         needed = problem.record_curvature / kappa
-        return replace(self, Phi=float(needed - np.min(problem.strong_convexity) - least))
+        return replace(self, Phi=float(needed - problem.least_convexity - least))
 
     def share_of(self, budget, count: int) -> float:
         """What each of ``count`` pure mechanisms may lose so that together they meet a budget."""
@@ -353,18 +353,9 @@ class ObjectivePerturbed(ADMM):
 
 def jacobian_loss(problem, penalty: Any, form: str, ridge: float = 0.0) -> Any:
     """J of an iteration, with ``ridge`` more curvature than the problem has."""
-    kappa = problem.record_curvature / (np.min(problem.strong_convexity) + ridge + penalty)
+    kappa = problem.record_curvature / (problem.least_convexity + ridge + penalty)
     if form == "tight":
         return np.log1p(kappa)
     largest = float(np.max(kappa))
     require(largest <= 0.5, "kappa", largest, "at most 1/2 for the Jacobian term 2.8 kappa")
     return 2.8 * kappa
-
-
-def minimiser_change(problem, penalty: Any, norm: str) -> Any:
-    r"""How far a replaced record moves :math:`\hat x_i`: :math:`\Delta_2/(\mu + D_i)` in l2.
-
-    By strong monotonicity of the gradient; in l1 times :math:`\sqrt d`.
-    """
-    moved = problem.record_change("l2") / (np.min(problem.strong_convexity) + penalty)
-    return moved * (np.sqrt(problem.dim) if norm == "l1" else 1.0)

@@ -67,6 +67,13 @@ class Algorithm(ABC):
     def releases(self, problem: Problem, network: Network, horizon: int) -> list[Release]:
         """What an observer of all messages sees of one agent, the one with the greatest loss."""
 
+    def releases_if_assumed(
+        self, problem: Problem, network: Network, horizon: int
+    ) -> list[Release] | None:
+        """The same under what the paper assumes of the data and nothing guarantees; None where
+        :meth:`releases` assume nothing. Never proven."""
+        return None
+
     def epsilon_by_formula(
         self, delta: float, problem: Problem, network: Network, horizon: int
     ) -> float:

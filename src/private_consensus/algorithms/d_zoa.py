@@ -41,6 +41,9 @@ ENGINES = ("compiled", "plain")
 ENOUGH_SAMPLES = 30
 """J from which on the paper puts its trust in the central limit theorem."""
 
+UNBOUNDED = "the problem states no bound on a record's gradient"
+ASSUMED = "no record's gradient is longer than c1 (assumed)"
+
 
 class State(NamedTuple):
     """Estimates that agents share and multipliers, each [settings, runs, agents, P]."""
@@ -238,6 +241,18 @@ def check_budget(budget) -> None:
     """Theorem 1 is stated for epsilon in (0, 1] and needs a delta."""
     require(budget.epsilon <= 1, "budget.epsilon", budget.epsilon, "in (0, 1] (Theorem 1)")
     require(budget.delta > 0, "budget.delta", budget.delta, "in (0, 1): Gaussian noise needs it")
+
+
+def gaussian_release(change: float, noise: float, count: int) -> Release:
+    """Gaussian noise on what a record moves by ``change``, infinite where nothing bounds it."""
+    if np.isfinite(change):
+        return Release("gaussian", change, noise, count=count)
+    return Release("gaussian", change, noise, count=count, proven=False, note=UNBOUNDED)
+
+
+def assumed_release(change: float, noise: float, count: int) -> Release:
+    """The same for a change that follows from an assumed :math:`c_1`."""
+    return Release("gaussian", change, noise, count=count, proven=False, note=ASSUMED)
 
 
 def total_epsilon(epsilon: float, delta: float, iterations: int) -> float:

@@ -24,9 +24,9 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 
 from ..errors import require
-from ..privacy import Relation, Release
+from ..privacy import Relation
 from .base import Iterative, column
-from .d_zoa import check_budget, total_epsilon
+from .d_zoa import assumed_release, check_budget, gaussian_release, total_epsilon
 
 
 class State(NamedTuple):
@@ -50,7 +50,8 @@ class DPADMM(Iterative):
     eta_0 : float
         First step size.
     c1 : float
-        Assumed bound on the gradient of a record's loss.
+        Bound on the gradient of a record's loss that the formula for the noise assumes; squared
+        loss has none.
     noise : float
         :math:`s_t(\rho + 1/\eta_t)`; set by :meth:`calibrate`.
     """
@@ -79,12 +80,13 @@ class DPADMM(Iterative):
         return [(self, total_epsilon(budget.epsilon, budget.delta, horizon))]
 
     def releases(self, problem, network, horizon):
-        change = problem.record_gradient_change
-        proven = bool(np.isfinite(change))
-        if not proven:
-            change = 2.0 * self.c1 / problem.records
-        note = "" if proven else "the bound c1 on gradients is assumed, squared loss has none"
-        return [Release("gaussian", change, self.noise, count=horizon, proven=proven, note=note)]
+        return [gaussian_release(problem.record_change("l2"), self.noise, horizon)]
+
+    def releases_if_assumed(self, problem, network, horizon):
+        """With the bound c1 on every record's gradient."""
+        if np.isfinite(problem.record_change("l2")):
+            return None
+        return [assumed_release(problem.assumed_record_change(self.c1), self.noise, horizon)]
 
     def epsilon_by_formula(self, delta, problem, network, horizon):
         r""":math:`2\sqrt{\rho_M\ln(1/\delta)}`, the moments accountant without its first term."""

@@ -4,10 +4,11 @@ r"""ADMM with an accurate primal update and explicit Gaussian noise: what D-ZOA 
 
 in the outer loop of D-ZOA: model (15) of paper 002 taken at its word. :math:`F_k` is
 :math:`2\rho|N_k|`-strongly convex, so that replacing one record moves its minimiser by at most
-:math:`\Delta_k = 2wc_1/(2\rho|N_k|)`, w the record's weight: (24) for :math:`w = 1/N_k`. Where the
-loss has gradients bounded by :math:`c_1` (Huber's), that is proven and the run is accounted for
-exactly by Gaussian DP. For squared loss :math:`c_1` is a hope (E2.6), for losses summed over
-records (24) is short of the factor :math:`N_k`, and the guarantee is marked as not proven.
+:math:`\Delta_k = 2wc_1/(2\rho|N_k|)`, w the record's weight: (24) for :math:`w = 1/N_k`, and
+:math:`N_k` times (24) for losses summed over records. Where the loss has gradients bounded by
+:math:`c_1` (Huber's), that is proven and the run is accounted for exactly by Gaussian DP. Squared
+loss has no such bound (E2.6): its sensitivity is infinite, and :math:`c_1` is assumed and not
+guaranteed.
 """
 
 from __future__ import annotations
@@ -20,14 +21,21 @@ import numpy as np
 from ..errors import require
 from ..privacy import Release, gaussian_epsilon, gaussian_mu
 from .base import FOR_CALIBRATION, column
-from .d_zoa import ConsensusADMM, check_budget, neighbourhood_sizes, total_epsilon
+from .d_zoa import (
+    ConsensusADMM,
+    assumed_release,
+    check_budget,
+    gaussian_release,
+    neighbourhood_sizes,
+    total_epsilon,
+)
 
 CALIBRATIONS = ("paper", "gaussian_dp", "none")
 
 
 @dataclass(frozen=True, kw_only=True)
 class ExactADMM(ConsensusADMM):
-    r"""The honest option, and the control of what D-ZOA's guarantee assumes.
+    r"""The Gaussian-noise baseline, and the control of what D-ZOA's guarantee assumes.
 
     Parameters
     ----------
@@ -35,7 +43,7 @@ class ExactADMM(ConsensusADMM):
         ``none``: no noise, not private. ``paper``: :math:`\sigma_k` of (25). ``gaussian_dp``: the
         least noise with which all M releases together are :math:`(\bar\epsilon, \delta)`-DP,
         :math:`\bar\epsilon` the total (29) that the paper claims, by the exact trade-off of
-        Gaussian DP.
+        Gaussian DP; refused where the problem states no bound on a record's gradient.
     """
 
     calibration: str = field(default="paper", metadata=FOR_CALIBRATION)
@@ -55,16 +63,16 @@ class ExactADMM(ConsensusADMM):
         check_budget(budget)
         if self.calibration == "none":
             return self.claiming(budget, 0.0)
+        bounded = bool(np.isfinite(problem.record_change("l2")))
+        expected = "paper or none: no noise is enough where a record's gradient has no bound"
+        require(bounded, "algorithm.calibration", self.calibration, expected)
         total = total_epsilon(budget.epsilon, budget.delta, horizon)
         mu = gaussian_mu(total, budget.delta) / np.sqrt(horizon)
         return self.claiming(budget, float(self._unit_sensitivity(problem) / mu))
 
     def _unit_sensitivity(self, problem) -> float:
-        r""":math:`\Delta_k|N_k|`: proven where gradients are bounded, else what (24) assumes."""
-        change = problem.record_gradient_change
-        if not np.isfinite(change):
-            change = 2.0 * self.c1 / problem.records
-        return change / (2.0 * self.rho)
+        r""":math:`\Delta_k|N_k|`."""
+        return problem.record_change("l2") / (2.0 * self.rho)
 
     def statements(self, budget, problem, network, horizon):
         """Without noise nothing is claimed."""
@@ -75,12 +83,14 @@ class ExactADMM(ConsensusADMM):
     def releases(self, problem, network, horizon):
         if self.noise == 0:
             return [Release("exact", note="no noise")]
-        proven = bool(np.isfinite(problem.record_gradient_change))
-        note = "" if proven else "the bound c1 on gradients is assumed, squared loss has none"
-        sensitivity = self._unit_sensitivity(problem)
-        return [
-            Release("gaussian", sensitivity, self.noise, count=horizon, proven=proven, note=note)
-        ]
+        return [gaussian_release(self._unit_sensitivity(problem), self.noise, horizon)]
+
+    def releases_if_assumed(self, problem, network, horizon):
+        """With the bound c1 on every record's gradient."""
+        if self.noise == 0 or np.isfinite(problem.record_change("l2")):
+            return None
+        change = problem.assumed_record_change(self.c1) / (2.0 * self.rho)
+        return [assumed_release(change, self.noise, horizon)]
 
     def outcome(self, state, problem, network, t):
         """Total epsilon so far: by (29), and exactly for Gaussian releases of this sensitivity."""

@@ -97,7 +97,8 @@ class FunctionalMechanism(Algorithm):
 
     def sensitivity(self, problem, fair: str) -> Sensitivity:
         """Tight sensitivities of the problem's coefficients."""
-        return Sensitivity(problem.dim, fair, problem.mean, self.zbar == "public", self.coeffs)
+        public = self.zbar == "public"
+        return problem.coefficient_change(fair, public_mean=public, coefficients=self.coeffs)
 
     def emulation(self, problem) -> float:
         """What noise is multiplied by."""

@@ -192,7 +192,7 @@ class ImprovedPlausiblyPrivateADMM(PlausiblyPrivateADMM):
         """The share of the tests to those, an equal part of the rest to each message."""
         sensitivity = 2.0 * self.C_loss
         if self.svt_sensitivity == "per_sample":
-            sensitivity /= problem.records
+            sensitivity = 2.0 * problem.clipped_loss_change(self.C_loss)
         tests = SparseVector.split(
             float(np.sqrt(2.0 * self.share * rho)), sensitivity=sensitivity, count=int(self.c)
         )

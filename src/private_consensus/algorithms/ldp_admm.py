@@ -19,7 +19,7 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 
 from ..exchange import SecretSharing, require_complete
-from .admm import ADMM, minimiser_change
+from .admm import ADMM
 from .noise import (
     LAWS,
     RandomlyWeighted,
@@ -145,7 +145,7 @@ class LocallyPrivateADMM(RandomlyWeighted, ADMM):
         penalties = self.least_penalties(network, horizon)
         norm = LAWS[self.law].norm
         if self.minimisation == "exact":
-            moved = minimiser_change(problem, penalties, norm)
+            moved = problem.minimiser_change(norm, penalties)
         else:
             moved = problem.record_change(norm) / penalties
         return self.spread_of_noise(moved, self.scales(horizon))

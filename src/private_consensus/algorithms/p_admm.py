@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from .admm import ADMM, minimiser_change
+from .admm import ADMM
 from .noise import LAWS, printed_change
 
 
@@ -30,7 +30,7 @@ class OutputPerturbation(ADMM):
 
     def releases(self, problem, network, horizon):
         penalties = self.least_penalties(network, horizon)
-        moved = minimiser_change(problem, penalties, LAWS[self.law].norm)
+        moved = problem.minimiser_change(LAWS[self.law].norm, penalties)
         return self.spread_of_noise(moved, self.scales(horizon))
 
 

@@ -134,7 +134,7 @@ class PlausiblyPrivateADMM(ADMM):
 
     def minimise(self, problem, state, linear, penalty, centre, t):
         """The added ridge joins the penalty: their sum has its centre nearer to the origin."""
-        total = penalty + np.maximum(column(self.ridge) - problem.strong_convexity, 0.0)
+        total = penalty + np.maximum(column(self.ridge) - problem.least_convexity, 0.0)
         beta = column(self.beta)
         within = beta[..., 0] if isinstance(beta, np.ndarray) else beta
         return problem.proximal(
@@ -169,7 +169,7 @@ class PlausiblyPrivateADMM(ADMM):
         """A copy with the noise and the ridge for one message that costs rho."""
         if self.perturbed == "output":
             moved = self._moved_gradient(problem)
-            ridge = float(np.max(problem.strong_convexity))
+            ridge = problem.least_convexity
             return replace(self, noise=0.0, fuzz=float(moved / np.sqrt(2.0 * rho)), ridge=ridge)
         rho_1, rho_2 = (1.0 - self.splits) * rho, self.splits * rho
         epsilon_1 = zcdp_epsilon(rho_1, self.delta_1, conversion=self.step_conversion)
@@ -194,11 +194,11 @@ class PlausiblyPrivateADMM(ADMM):
         needed = 2.8 * problem.record_curvature / left
         if self.lam_rule == "sharp":
             needed -= float(np.min(self.penalty(network, 1)))
-        return float(max(needed, np.max(problem.strong_convexity)))
+        return float(max(needed, problem.least_convexity))
 
     def jacobian(self, problem, network) -> float:
         r""":math:`2.8\kappa` with the ridge that is set; :math:`\kappa \le 1/2` is demanded."""
-        more = max(float(self.ridge) - float(np.min(problem.strong_convexity)), 0.0)
+        more = max(float(self.ridge) - problem.least_convexity, 0.0)
         return float(jacobian_loss(problem, np.min(self.penalty(network, 1)), "paper", more))
 
     def step_rhos(self, problem) -> tuple[Any, Any]:

@@ -19,7 +19,6 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from ..errors import require
-from .admm import minimiser_change
 from .base import FOR_CALIBRATION, column
 from .noise import LAWS
 from .p_admm import OutputPerturbation
@@ -165,7 +164,7 @@ class PeriodicallyReducedADMM(OutputPerturbation):
             return 2.0 * self.V / penalty
         if self.sensitivity == "per_sample":
             return problem.record_change(LAWS[self.law].norm) / penalty
-        return minimiser_change(problem, penalty, LAWS[self.law].norm)
+        return problem.minimiser_change(LAWS[self.law].norm, penalty)
 
     def loss_by_formula(self, problem, network, t):
         r""":math:`\Delta_i^2/(2s_t^2)`, in zCDP."""

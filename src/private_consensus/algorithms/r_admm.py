@@ -89,7 +89,7 @@ class RecycledADMM(ObjectivePerturbed):
         penalty = self.penalty(network, t)
         if t % 2 == 0:
             return 0.0 * penalty
-        curvature = np.min(problem.strong_convexity) + column(self.Phi) + penalty
+        curvature = problem.least_convexity + column(self.Phi) + penalty
         kappa = problem.record_curvature / curvature
         return 2.8 * kappa + problem.record_change(LAWS[self.law].norm) / self.scale(t)
 

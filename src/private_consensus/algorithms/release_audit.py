@@ -23,10 +23,9 @@ from scipy import stats
 
 from ..errors import require
 from ..fast.two_point import solve
-from ..privacy import Release
 from ..privacy.audit import CONFIDENCE, gaussian_fit, threshold_audit
 from ..problems.lasso import lasso
-from .d_zoa import DZOA, neighbourhood_sizes, per_setting
+from .d_zoa import DZOA, assumed_release, gaussian_release, neighbourhood_sizes, per_setting
 
 MECHANISMS = ("d_zoa", "gaussian")
 TINY = 1e-300
@@ -70,9 +69,15 @@ class ReleaseAudit(DZOA):
     def releases(self, problem, network, horizon):
         if self.mechanism == "d_zoa":
             return super().releases(problem, network, horizon)
-        note = "the change (24), for records whose gradients keep to c1"
-        change = self.c1 / (self.rho * problem.records)
-        return [Release("gaussian", change, self.noise, proven=False, note=note)]
+        change = problem.record_change("l2") / (2.0 * self.rho)
+        return [gaussian_release(change, self.noise, horizon)]
+
+    def releases_if_assumed(self, problem, network, horizon):
+        """Of records whose gradients keep to c1, as those have on which the audit runs."""
+        if self.mechanism == "d_zoa" or np.isfinite(problem.record_change("l2")):
+            return None
+        change = problem.assumed_record_change(self.c1) / (2.0 * self.rho)
+        return [assumed_release(change, self.noise, horizon)]
 
     def epsilon_by_formula(self, delta, problem, network, horizon):
         """Epsilon of one iteration that (25) gives."""

@@ -134,7 +134,7 @@ def _regressed(name: str, **options) -> Scene:
         features[0, 0, 0] = (size, 0.0)
         responses = np.zeros((1, AGENTS, records))
         responses[0, 0, 0] = side * 1e3
-        return Lasso(features, responses, 1.0 / records, 1e-2, gradient_bound=1.0)
+        return Lasso(features, responses, 1.0 / records, 1e-2, 1.0, row_bound=size)
 
     pair = problem(1.0, 1.0), problem(1.0, -1.0)
     budget = Budget(0.9, 1e-2)

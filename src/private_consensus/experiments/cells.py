@@ -7,6 +7,7 @@ from collections import defaultdict
 from collections.abc import Callable, Mapping
 from typing import Any
 
+import numpy as np
 import polars as pl
 
 from .. import algorithms, networks, problems
@@ -121,6 +122,7 @@ def _privacy_row(algorithm, claimed: float, setting: Setting, problem, network) 
     delta = setting.budget.delta
     releases = algorithm.releases(problem, network, setting.horizon)
     guarantee = account(releases, delta)
+    assumed = algorithm.releases_if_assumed(problem, network, setting.horizon)
     formula = algorithm.epsilon_by_formula(delta, problem, network, setting.horizon)
     return {
         "steps": setting.horizon,
@@ -133,6 +135,8 @@ def _privacy_row(algorithm, claimed: float, setting: Setting, problem, network) 
         "relation": str(algorithm.relation),
         "sampling": "; ".join(str(r.sampling) for r in releases if r.sampling) or "none",
         "oracles": "; ".join(algorithm.oracles),
+        "epsilon_if_assumed": np.nan if assumed is None else account(assumed, delta).epsilon,
+        "notes": "; ".join(dict.fromkeys(r.note for r in [*releases, *(assumed or [])] if r.note)),
         "verdict": privacy_verdict(claimed, guarantee.epsilon),
     }
 

@@ -3,16 +3,23 @@
 Conventions
 -----------
 An agent's objective ``f_i`` is what the agent minimises, in the scale that the paper gives it (a
-sum over records in 000, a mean in 001 and 004); the problem says which. ``record_gradient_change``
-bounds the l2 distance between the gradients of two records' terms at one point, for records that
-replace each other: it is what sensitivities are made of.
+sum over records in 000, a mean in 001 and 004); the problem says which.
+
+Sensitivities
+-------------
+The problem states by how much replacing one record can change what an algorithm noises, from the
+weight that its own objective gives to a record: the gradient (``record_change``), a minimiser
+(``minimiser_change``), a mean of clipped losses (``clipped_loss_change``). Each is a bound over all
+data sets of the problem's universe and over all points, never one for the data at hand; where there
+is none, it is infinite. Algorithms multiply these with what they do to the quantity and derive no
+sensitivity from constants of their own.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -33,9 +40,16 @@ class Problem(ABC):
         :math:`\\mu` and :math:`L` of the local objectives.
     lipschitz : float
         :math:`G`, a bound on :math:`\\|\\nabla f_i\\|_2` over the domain.
+    weight : float
+        :math:`w`, with which the loss of one record enters ``f_i``.
     record_gradient_change : float
-        Bound on :math:`\\|\\nabla\\ell(x;d) - \\nabla\\ell(x;d')\\|_2`, replace-one, in the scale
-        of ``f_i``.
+        Bound on :math:`w\\|\\nabla\\ell(x;d) - \\nabla\\ell(x;d')\\|_2`, replace-one; infinite
+        where none exists.
+    record_curvature : float
+        Bound on the largest eigenvalue of the Hessian of :math:`w\\ell`; infinite without one.
+    least_convexity : float
+        Strong convexity that ``f_i`` has on every data set, unlike ``strong_convexity``, which may
+        be that of the data at hand.
     metrics : mapping
         Name to a function of ``(problem, x[..., agents, dim])`` with values ``[...]``.
     """
@@ -44,6 +58,10 @@ class Problem(ABC):
 
     n_agents: int
     dim: int
+    weight: float
+    record_gradient_change: float = np.inf
+    record_curvature: float = np.inf
+    least_convexity: float = 0.0
 
     @abstractmethod
     def gradient(self, x: np.ndarray) -> np.ndarray:
@@ -56,6 +74,33 @@ class Problem(ABC):
         """
         require(norm in NORMS, "norm", norm, f"one of {', '.join(NORMS)}")
         return float(self.record_gradient_change * (np.sqrt(self.dim) if norm == "l1" else 1.0))
+
+    def assumed_record_change(self, gradient_bound: float) -> float:
+        r"""What ``record_change("l2")`` would be if :math:`\|\nabla\ell\|_2 \le c_1` held for every
+        record: :math:`2wc_1`. An assumption on the data, which nothing here guarantees."""
+        return 2.0 * self.weight * gradient_bound
+
+    def minimiser_change(self, norm: str, curvature: Any) -> Any:
+        r"""Bound on the change, in a norm, of :math:`\arg\min_x f_i(x) + h(x)` when a record is
+        replaced, for h that does not depend on the data.
+
+        With h strongly convex of modulus ``curvature`` and :math:`\mu` the ``least_convexity``,
+        strong monotonicity of the gradient gives :math:`\Delta_2/(\mu + \text{curvature})` in l2
+        and linf, and :math:`\sqrt d` times that in l1.
+
+        Parameters
+        ----------
+        norm : {"l1", "l2", "linf"}
+        curvature : float or ndarray
+        """
+        require(norm in NORMS, "norm", norm, f"one of {', '.join(NORMS)}")
+        moved = self.record_change("l2") / (self.least_convexity + curvature)
+        return moved * (np.sqrt(self.dim) if norm == "l1" else 1.0)
+
+    def clipped_loss_change(self, bound: Any) -> Any:
+        """Bound on the change of an agent's mean loss, each record's loss clipped at ``bound`` and
+        of weight 1, when a record is replaced."""
+        raise InvalidInput("problem.name", type(self).__name__, "a problem with clipped losses")
 
     def proximal(
         self,

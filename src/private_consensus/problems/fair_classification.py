@@ -17,6 +17,7 @@ from functools import cached_property
 import numpy as np
 
 from ..errors import require
+from ..privacy.functional import Sensitivity
 from ..randomness import Streams, generator
 from .base import Problem
 
@@ -109,6 +110,13 @@ class FairClassification(Problem):
             covariance=grouped - mean * plain,
             distance=(1 - 2 * mean) * grouped + mean * plain,
         )
+
+    def coefficient_change(
+        self, fair: str, *, public_mean: bool = True, coefficients: str = "ordered"
+    ) -> Sensitivity:
+        """How far replacing a training row moves the coefficients, in l1 and l2, with the fairness
+        term ``fair``; see :class:`private_consensus.privacy.functional.Sensitivity`."""
+        return Sensitivity(self.dim, fair, self.mean, public_mean, coefficients)
 
     def _train_sum(self, weights: np.ndarray) -> np.ndarray:
         tested = np.vecmat(weights[self.test], self._test_features)

@@ -42,6 +42,8 @@ class Lasso(Problem):
         :math:`\\lambda = \\eta/K`, of each agent.
     gradient_bound : float
         :math:`c_1` of Huber's loss; infinite for squared loss.
+    row_bound : float
+        Largest l2 norm that the row of a record may have; infinite where rows are as they come.
     """
 
     features: np.ndarray
@@ -49,6 +51,14 @@ class Lasso(Problem):
     weight: float
     penalty: float
     gradient_bound: float = np.inf
+    row_bound: float = np.inf
+
+    def __post_init__(self):
+        longest = float(np.linalg.norm(self.features, axis=-1).max())
+        within = longest <= self.row_bound * (1 + 1e-9)
+        require(
+            within, "problem.row_bound", self.row_bound, f"at least the longest row, {longest:g}"
+        )
 
     @property
     def n_agents(self) -> int:
@@ -84,9 +94,12 @@ class Lasso(Problem):
 
     @property
     def record_gradient_change(self) -> float:
-        """Twice the bound on a record's gradient in the scale of ``f_k``; infinite without one."""
-        longest = float(np.linalg.norm(self.features, axis=-1).max())
-        return 2.0 * self.weight * self.gradient_bound * max(1.0, longest)
+        r""":math:`2wc_1` times the longest row that there may be, in the scale of ``f_k``.
+
+        Infinite for squared loss, whose gradient :math:`2x(x^T\beta - y)` has no bound, and for
+        rows without one.
+        """
+        return 2.0 * self.weight * self.gradient_bound * self.row_bound
 
     @cached_property
     def optimum(self) -> np.ndarray:
@@ -232,4 +245,5 @@ def build(
     explained = features if responses == "normalised" else raw
     y = np.einsum("rkjp,rp->rkj", explained, omega) + np.sqrt(noise_variance) * psi
     weight = 1.0 / records if loss == "mean" else 1.0
-    return Lasso(features, y, weight, eta / agents, gradient_bound)
+    row_bound = 1.0 if normalised else np.inf
+    return Lasso(features, y, weight, eta / agents, gradient_bound, row_bound)

@@ -78,6 +78,8 @@ class LogisticRegression(Problem):
     def strong_convexity(self) -> float:
         return self.ridge
 
+    least_convexity = strong_convexity
+
     @property
     def smoothness(self) -> float:
         """Second derivative of the logistic loss is at most 1/4, rows have norm at most 1."""
@@ -104,7 +106,9 @@ class LogisticRegression(Problem):
 
     @cached_property
     def _one_sided(self) -> bool:
-        return bool((self.labels >= 0).all() and (self.features >= 0).all())
+        # Labels that all happen to be +1 are of the signed coding: it allows -1 in their place.
+        coded = bool((self.labels >= 0).all() and (self.labels == 0).any())
+        return coded and bool((self.features >= 0).all())
 
     @property
     def record_curvature(self) -> float:
@@ -140,6 +144,10 @@ class LogisticRegression(Problem):
         """
         margins = _per_agent(x, np.swapaxes(self._signed, -1, -2))
         return np.minimum(_losses(margins), bound).mean(-1)
+
+    def clipped_loss_change(self, bound: Any) -> Any:
+        r""":math:`C_{loss}/N_i`: one of :math:`N_i` losses moves within :math:`[0, C_{loss}]`."""
+        return bound / self.records
 
     def hessian(self, x: np.ndarray) -> np.ndarray:
         r""":math:`\nabla^2 f_i(x_i)`; shape (..., agents, dim, dim)."""

@@ -47,22 +47,24 @@ class MeanEstimation(Problem):
     def strong_convexity(self) -> float:
         return float(self.records)
 
-    smoothness = strong_convexity
+    smoothness = least_convexity = strong_convexity
 
     @property
     def record_gradient_change(self) -> float:
         r""":math:`\sup \|d - d'\|_2 = 2R\sqrt p` (paper 000, section V-A)."""
         return 2.0 * self.box * np.sqrt(self.dim)
 
+    def record_change(self, norm: str) -> float:
+        r""":math:`2R\,p`, :math:`2R\sqrt p`, 2R: opposite corners of the box."""
+        return float(2.0 * self.box * {"l1": self.dim, "l2": np.sqrt(self.dim), "linf": 1.0}[norm])
+
     @property
     def lipschitz(self) -> float:
         r""":math:`G = N_i\, 2R\sqrt p`, the Lipschitz constant of the SUM over the box."""
         return self.records * self.record_gradient_change
 
-    @property
-    def record_curvature(self) -> float:
-        """How far replacing a record moves the Hessian: not at all."""
-        return 0.0
+    record_curvature = 0.0
+    """Replacing a record does not move the Hessian."""
 
     @property
     def target(self) -> np.ndarray:

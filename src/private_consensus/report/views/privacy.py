@@ -15,7 +15,7 @@ Row = Mapping[str, Any]
 FIXED = (
     "experiment", "algorithm", "variant", "reading", "delta", "epsilon_claimed", "epsilon_formula",
     "epsilon_accountant", "accountant", "proven", "relation", "sampling", "oracles", "verdict",
-    "source", "errata", "epsilon_empirical", "audit", "steps",
+    "source", "errata", "epsilon_empirical", "audit", "steps", "epsilon_if_assumed", "notes",
 )  # fmt: skip
 """Columns that every privacy table has; the others are axes of grids."""
 
@@ -217,11 +217,13 @@ def _summary(rows: list[Row]) -> dict[str, Any]:
         "claimed": spread(row["epsilon_claimed"] for row in rows),
         "formula": spread(row["epsilon_formula"] for row in rows),
         "accounted": spread(row["epsilon_accountant"] for row in rows),
+        "assumed": _assumed(rows),
         "accountant": _each(row["accountant"] for row in rows),
         "relation": _each(row["relation"] for row in rows),
         "sampling": _each(row["sampling"] for row in rows),
         "oracles": _each(row.get("oracles") or "" for row in rows),
         "proven": all(row["proven"] for row in rows),
+        "notes": _each(row.get("notes") or "" for row in rows),
         "verdict": WORDS.get(worst, worst),
         "look": LOOKS.get(worst, "open"),
         **_audited(rows),
@@ -229,6 +231,13 @@ def _summary(rows: list[Row]) -> dict[str, Any]:
         "count": verdicts[worst],
         "settings": len(rows),
     }
+
+
+def _assumed(rows: list[Row]) -> str:
+    """What the accountant would say under an assumption that the notes name; nothing where none is
+    made."""
+    found = [row["epsilon_if_assumed"] for row in rows if row.get("epsilon_if_assumed") is not None]
+    return "" if all(map(math.isnan, found)) else spread(found)
 
 
 def _setting(row: Row, axes: list[str]) -> dict[str, Any]:

@@ -1,0 +1,395 @@
+"""What problems state of a replaced record, against records searched for the largest change; and
+that what algorithms release is priced with it."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from private_consensus import algorithms, networks
+from private_consensus.privacy import Budget
+from private_consensus.problems.base import NORMS
+from private_consensus.problems.lasso import Lasso
+from private_consensus.problems.linear_observation import EXAMPLE, build
+from private_consensus.problems.logistic_regression import LogisticRegression
+from private_consensus.problems.mean_estimation import MeanEstimation
+from private_consensus.problems.perceptron import Perceptron
+from private_consensus.randomness import Streams
+
+DIM, RECORDS, TRIED, CLIMBS = 4, 3, 400, 150
+FAR = 60.0
+"""Length of x at which a logistic loss is as steep as it gets."""
+ORDERS = {"l1": 1, "l2": 2, "linf": np.inf}
+
+
+# --- The search: candidates are runs of a problem, all evaluated at once --------------------------
+
+
+def nearly_opposite(direction, tilt):
+    """Two unit rows, opposite up to a little of ``tilt``, on which a far -tilt has one sign."""
+    direction, tilt = (np.array(v, float) / np.linalg.norm(v) for v in (direction, tilt))
+    pair = np.stack([direction, -direction]) * np.sqrt(0.99) + 0.1 * tilt
+    return pair, -FAR * 10 * tilt
+
+
+EXTREMES = [
+    nearly_opposite([1, 1, 1, 1], [1, -1, 0, 0]),
+    nearly_opposite([1, 0, 0, 0], [0, 1, 0, 0]),
+]
+ONE_SIDED = [
+    (np.array([[1, 1, 0, 0], [0, 0, 1, 1]]) / np.sqrt(2), -FAR * np.ones(4)),
+    (np.array([[1.0, 0, 0, 0], [0, 1.0, 0, 0]]), -FAR * np.ones(4)),
+]
+
+
+def climbed(objective, allowed, start, seed=0):
+    """The largest of ``objective``: random steps of all candidates, kept where better."""
+    rng = np.random.default_rng(seed)
+    best = allowed(start)
+    value = objective(best)
+    for step in np.geomspace(1.0, 1e-3, CLIMBS):
+        tried = allowed(best + step * rng.normal(size=best.shape))
+        found = objective(tried)
+        better = found > value
+        best[better], value[better] = tried[better], found[better]
+    return float(value.max())
+
+
+def pairs_and_points(extremes, one_sided=False):
+    """Candidates [TRIED, 3, DIM]: two rows and a point; the extremes first, the others random."""
+    start = np.random.default_rng(1).normal(size=(TRIED, 3, DIM))
+    for place, (rows, x) in enumerate(extremes):
+        start[place] = [*rows, x]
+
+    def allowed(v):
+        rows = np.abs(v[:, :2]) if one_sided else v[:, :2]
+        lengths = np.linalg.norm(rows, axis=-1, keepdims=True)
+        return np.concatenate([rows / np.maximum(lengths, 1.0), v[:, 2:]], 1)
+
+    return start, allowed
+
+
+def with_first(features, labels, rows, values):
+    """Both data sets: the first record of agent 0 is one or the other of each candidate's two."""
+    for which in range(2):
+        own, label = features.copy(), labels.copy()
+        own[:, 0, 0], label[:, 0, 0] = rows[:, which], values[which]
+        yield own, label
+
+
+def logistic(coding, weight=0.7, ridge=0.3):
+    rng = np.random.default_rng(3)
+    features = np.abs(rng.normal(size=(TRIED, 1, RECORDS, DIM)))
+    features /= np.linalg.norm(features, axis=-1, keepdims=True)
+    if coding == "signed":
+        features *= rng.choice([-1, 1], size=features.shape)
+    labels = np.ones((TRIED, 1, RECORDS))
+    labels[..., -1] = -1.0 if coding == "signed" else 0.0
+    return LogisticRegression(features, labels, features[0, 0], labels[0, 0], weight, ridge)
+
+
+def neighbours_of(problem, rows, values=(1.0, 1.0)):
+    for features, labels in with_first(problem.features, problem.labels, rows, values):
+        yield replace(problem, features=features, labels=labels)
+
+
+@pytest.mark.parametrize("norm", NORMS)
+@pytest.mark.parametrize("coding", ["signed", "zero_one"])
+def test_gradients_of_logistic_regression(coding, norm):
+    """Labels of both records are 1: a record with label 0 pulls nowhere, one with -1 is the mirror
+    image of one with 1."""
+    problem = logistic(coding)
+    one_sided = coding == "zero_one"
+
+    def moved(v):
+        x = v[None, :, 2:]
+        one, other = (p.gradient(x)[0, :, 0] for p in neighbours_of(problem, v))
+        return np.linalg.norm(one - other, ORDERS[norm], axis=-1)
+
+    start, allowed = pairs_and_points(ONE_SIDED if one_sided else EXTREMES, one_sided)
+    largest = climbed(moved, allowed, start)
+    stated = problem.record_change(norm)
+    assert 0.9 * stated <= largest <= stated * (1 + 1e-12)
+
+
+def test_labels_that_all_happen_to_be_positive_may_be_replaced_by_negative_ones():
+    """The bound is one for all data sets of the coding, not for the data at hand."""
+    problem = logistic("signed")
+    features = np.abs(problem.features)
+    problem = replace(problem, features=features, labels=np.ones_like(problem.labels))
+    x = np.broadcast_to(FAR * np.array([-1.0, 1, 0, 0]), (1, TRIED, 1, DIM))
+    rows = np.array([[0.9, 0.43, 0, 0], [0.43, 0.9, 0, 0]])
+    changed = neighbours_of(problem, np.broadcast_to(rows, (TRIED, 2, DIM)), (1.0, -1.0))
+    one, other = (p.gradient(x)[0, :, 0] for p in changed)
+    moved = np.linalg.norm(one - other, axis=-1).max()
+    assert np.sqrt(2) * problem.weight < moved <= problem.record_change("l2")
+
+
+@pytest.mark.parametrize("norm", NORMS)
+def test_minimisers_of_logistic_regression(norm):
+    """Far out, where nobody's loss is curved, the ridge and the penalty are all that holds."""
+    problem, penalty = logistic("signed"), 2.0
+    problem = replace(problem, features=problem.features[:8], labels=problem.labels[:8])
+    rows = np.random.default_rng(2).normal(size=(8, 2, DIM))
+    rows /= np.linalg.norm(rows, axis=-1, keepdims=True)
+    centre = 10.0 * np.random.default_rng(4).normal(size=(1, 8, 1, DIM))
+    for place, (pair, x) in enumerate(EXTREMES):
+        rows[place], centre[0, place, 0] = pair, 10 * x
+    D = np.full((1, 1, 1, 1), penalty)
+    one, other = (
+        p.proximal(np.zeros_like(centre), D, centre, np.zeros_like(centre))[0, :, 0]
+        for p in neighbours_of(problem, rows)
+    )
+    largest = np.linalg.norm(one - other, ORDERS[norm], axis=-1).max()
+    stated = problem.minimiser_change(norm, penalty)
+    assert 0.9 * stated <= largest <= stated * (1 + 1e-9)
+
+
+def test_clipped_losses_of_logistic_regression():
+    """One end: a record that is right for sure; the other: one that is wrong for sure."""
+    problem, bound = logistic("signed"), 2.0
+    x = np.broadcast_to(FAR * np.eye(DIM)[0], (1, TRIED, 1, DIM))
+    rng = np.random.default_rng(5)
+    rows = rng.normal(size=(TRIED, 2, DIM))
+    rows[0] = [np.eye(DIM)[0], -np.eye(DIM)[0]]
+    rows /= np.linalg.norm(rows, axis=-1, keepdims=True)
+    one, other = (p.clipped_loss(x, bound)[0, :, 0] for p in neighbours_of(problem, rows))
+    assert np.abs(one - other).max() == pytest.approx(problem.clipped_loss_change(bound))
+
+
+def test_curvature_of_a_record_of_logistic_regression():
+    problem = logistic("signed")
+    empty = replace(problem, features=np.zeros_like(problem.features))
+    start, allowed = pairs_and_points([(np.eye(DIM)[:2], np.zeros(DIM))])
+
+    def curvature(v):
+        x = v[None, :, 2:]
+        one, none = next(neighbours_of(empty, v)), empty
+        return np.linalg.eigvalsh((one.hessian(x) - none.hessian(x))[0, :, 0])[:, -1]
+
+    largest = climbed(curvature, allowed, start)
+    assert 0.9 * problem.record_curvature <= largest <= problem.record_curvature * (1 + 1e-12)
+
+
+def regressions(weight, bound):
+    rng = np.random.default_rng(6)
+    features = rng.normal(size=(TRIED, 1, RECORDS, DIM))
+    features /= np.linalg.norm(features, axis=-1, keepdims=True)
+    responses = rng.normal(size=(TRIED, 1, RECORDS))
+    return Lasso(features, responses, weight, 0.1, bound, row_bound=1.0)
+
+
+def regressed(problem, rows, ends=(1e3, -1e3)):
+    for features, responses in with_first(problem.features, problem.responses, rows, ends):
+        yield replace(problem, features=features, responses=responses)
+
+
+@pytest.mark.parametrize("norm", NORMS)
+@pytest.mark.parametrize("weight", [1.0, 1.0 / RECORDS])
+def test_gradients_and_minimisers_of_hubers_loss(weight, norm):
+    """Two records on one line, answered with yes and with no."""
+    problem, penalty = regressions(weight, 1.5), 3.0
+    extremes = [(np.ones((2, DIM)) / 2, np.zeros(DIM)), (np.eye(DIM)[[0, 0]], np.zeros(DIM))]
+    start, allowed = pairs_and_points(extremes)
+
+    def moved(v):
+        one, other = (p.gradient(v[None, :, 2:])[0, :, 0] for p in regressed(problem, v))
+        return np.linalg.norm(one - other, ORDERS[norm], axis=-1)
+
+    stated = problem.record_change(norm)
+    assert 0.9 * stated <= climbed(moved, allowed, start) <= stated * (1 + 1e-12)
+
+    few = replace(problem, features=problem.features[:8], responses=problem.responses[:8])
+    centre = np.full((1, 8, 1, DIM), 50.0)
+    D = np.full((1, 1, 1, 1), penalty)
+    one, other = (
+        p.proximal(np.zeros_like(centre), D, centre, centre)[0, :, 0]
+        for p in regressed(few, start[:8, :2] / np.linalg.norm(start[:8, :2], axis=-1)[..., None])
+    )
+    largest = np.linalg.norm(one - other, ORDERS[norm], axis=-1).max()
+    stated = problem.minimiser_change(norm, penalty)
+    assert 0.9 * stated <= largest <= stated * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("loss", ["squared", "rows without a bound"])
+def test_where_nothing_bounds_a_gradient_the_sensitivity_is_infinite(loss):
+    """Any number is exceeded, by a response or by a row that is large enough."""
+    squared = loss == "squared"
+    problem = replace(regressions(1.0, np.inf if squared else 1.0), row_bound=np.inf)
+    x = np.zeros((1, TRIED, 1, DIM))
+    for size in (1e3, 1e6, 1e9):
+        rows = np.ones((TRIED, 2, DIM)) * (1.0 if squared else size)
+        ends = (size, -size) if squared else (1.0, -1.0)
+        one, other = (p.gradient(x)[0, :, 0] for p in regressed(problem, rows, ends))
+        assert np.linalg.norm(one - other, axis=-1).max() > size
+    assert problem.record_change("l1") == problem.record_change("l2") == np.inf
+    assert problem.minimiser_change("l2", 5.0) == np.inf
+    assert problem.assumed_record_change(1.5) == 3.0
+
+
+@pytest.mark.parametrize("norm", NORMS)
+def test_gradients_and_minimisers_of_mean_estimation(norm):
+    box, penalty = 2.5, 4.0
+    rng = np.random.default_rng(7)
+    pair = rng.uniform(-box, box, size=(2, TRIED, 1, DIM))
+    pair[0, 0], pair[1, 0] = box, -box
+    rest = rng.uniform(-box, box, size=(TRIED, 1, DIM)) * (RECORDS - 1)
+    one, other = (MeanEstimation((rest + d) / RECORDS, RECORDS, box) for d in pair)
+    x = rng.uniform(-box, box, size=(1, TRIED, 1, DIM))
+    moved = np.linalg.norm(one.gradient(x) - other.gradient(x), ORDERS[norm], axis=-1).max()
+    assert moved == pytest.approx(one.record_change(norm))
+    D = np.full((1, 1, 1, 1), penalty)
+    found = (p.proximal(0.0, D, 0.0 * x, x) for p in (one, other))
+    moved = np.linalg.norm(np.subtract(*found), ORDERS[norm], axis=-1).max()
+    stated = one.minimiser_change(norm, penalty)
+    assert moved <= stated * (1 + 1e-12)
+    # Of a bound in linf that is derived from l2 a separable objective attains 1/sqrt(d).
+    assert moved >= 0.9 * stated / (np.sqrt(DIM) if norm == "linf" else 1.0)
+
+
+def test_measurements_of_a_stream(streams):
+    """One number of one measurement moves, or two share the change."""
+    problem, moved = build(streams, 5, **EXAMPLE), []
+    rng = np.random.default_rng(8)
+    times = rng.integers(0, 1000, 200)
+    for t in times:
+        changes = rng.dirichlet(np.ones(problem.constant.shape[1]), size=20)
+        matrices = problem.matrices(int(t))
+        moved.append(np.abs(np.einsum("imk,cm->cik", matrices, changes)).sum(-1).max(0))
+    ratio = np.array(moved) / problem.row_norms(times)
+    assert ratio.max() <= 1 + 1e-12 and ratio.max() >= 0.9
+    assert (
+        problem.largest_row_norm >= problem.row_norms(times).max() >= 0.9 * problem.largest_row_norm
+    )
+
+
+def test_clipped_means_of_a_perceptron():
+    """Two labels of one image; the model's last layer tells them apart and nothing else."""
+    hidden, clip, batch = 4, 0.5, 5
+    rng = np.random.default_rng(9)
+    features = rng.uniform(size=(batch + 1, 6))
+    features[batch] = features[0]
+    labels = np.array([1, 3, 4, 5, 6, 2])
+    problem = Perceptron(features, labels, np.arange(batch)[None, None], np.array([0]), hidden)
+    x = np.zeros((1, problem.dim))
+    W2 = problem.layers(x)[2]
+    W2[..., 1], W2[..., 2] = [1e4, -1e4, 1e4, -1e4], [-1e4, 1e4, -1e4, 1e4]
+    first, others = np.array([[0], [batch]]), np.arange(1, batch)
+    means = [
+        problem.clipped_gradient(x, np.append(own, others)[None], np.array([batch]), clip)
+        for own in first
+    ]
+    moved, stated = np.linalg.norm(means[0] - means[1]), 2 * clip / batch
+    assert 0.9 * stated <= moved <= stated * (1 + 1e-9)
+    algorithm = algorithms.load("dsgd")(B=batch, K=clip)
+    assert algorithm.sampled(problem, 1).losses == pytest.approx([stated / clip])
+
+
+# --- Algorithms: what is released is priced by what the problem states ----------------------------
+
+
+def graph():
+    streams = Streams(3, (0,), {})
+    return networks.build(streams, "ring", 4)
+
+
+def classified(w=1.0):
+    rng = np.random.default_rng(10)
+    features = rng.normal(size=(4, 30, DIM))
+    features /= np.linalg.norm(features, axis=-1, keepdims=True)
+    labels = rng.choice([-1.0, 1.0], size=(4, 30))
+    return LogisticRegression(features, labels, features[0], labels[0], w / 30, 0.05)
+
+
+def bounded(w=1.0):
+    rng = np.random.default_rng(11)
+    features = rng.normal(size=(1, 4, 30, DIM))
+    features /= np.linalg.norm(features, axis=-1, keepdims=True)
+    return Lasso(features, rng.normal(size=(1, 4, 30)), w / 30, 0.1, 1.0, row_bound=1.0)
+
+
+def squared(w=1.0):
+    return replace(bounded(w), gradient_bound=np.inf)
+
+
+def boxed(w=1.0):
+    return MeanEstimation(np.zeros((1, 4, DIM)), 30, w)
+
+
+def of_step(problem_of):
+    """A gradient step of length 1/L shrinks as the weight grows."""
+    return 2.0 * problem_of(1.0).smoothness / problem_of(2.0).smoothness
+
+
+PERTURBED = {"noise": 0.7}
+SCALED = {
+    "coordinate_descent": (classified, PERTURBED, of_step(classified)),
+    "dp_admm": (bounded, PERTURBED, 2.0),
+    "dvp": (classified, PERTURBED, 2.0),
+    "exact_admm": (bounded, PERTURBED, 2.0),
+    "gradient_descent": (boxed, PERTURBED, 2.0),
+    "ipp_admm": (classified, {"perturbed": "output", "tested": "noised", "fuzz": 0.7, "beta": 1e-12,
+                              "ridge": 0.05, "c": 2, "query_noise": 1.0, "line_noise": 1.0}, 2.0),
+    "ldp_admm": (classified, PERTURBED, 2.0),
+    "ldp_gradient_descent": (classified, PERTURBED, 2.0),
+    "m_admm": (classified, PERTURBED, 2.0),
+    "p_admm": (classified, PERTURBED, 2.0),
+    "pdop": (classified, PERTURBED, 2.0),
+    "pp_admm": (classified, {"noise": 0.7, "fuzz": 0.7, "ridge": 0.05}, 2.0),
+    "pr_admm": (classified, PERTURBED, 2.0),
+    "r_admm": (classified, PERTURBED, 2.0),
+    "release_audit": (bounded, {"mechanism": "gaussian", "noise": 0.7}, 2.0),
+}  # fmt: skip
+"""Problem, algorithm at some noise, and how much its losses grow with twice the weight."""
+
+UNSCALED = {
+    "admm": "no noise", "dgd": "no noise", "logistic": "no noise", "d_zoa": "no noise",
+    "canary_audit": "clips", "dsgd": "clips", "q_dpsgd_1": "clips", "q_dpsgd_2": "clips",
+    "sdm_dsgd": "clips", "dp_ci": "measurements", "dp_ci_moments": "measurements",
+    "fair_classification": "coefficients", "pflr": "coefficients",
+    "random_aggregation": "its change is a parameter",
+}  # fmt: skip
+"""Algorithms whose noise does not cover a weighted gradient."""
+
+
+def test_every_algorithm_is_in_one_of_the_lists():
+    assert sorted([*SCALED, *UNSCALED]) == algorithms.names()
+
+
+@pytest.mark.parametrize("name", sorted(SCALED))
+def test_twice_the_weight_is_twice_the_loss_at_given_noise(name):
+    problem_of, options, factor = SCALED[name]
+    algorithm = algorithms.load(name)(**options)
+    once, twice = (
+        [np.atleast_1d(r.losses()) for r in algorithm.releases(problem_of(w), graph(), 3)]
+        for w in (1.0, 2.0)
+    )
+    # The last of PP-ADMM is the solver's error, of IPP-ADMM tests of losses of weight 1.
+    kept = len(once) - (name in ("pp_admm", "ipp_admm"))
+    assert kept >= 1
+    for before, after in zip(once[:kept], twice[:kept], strict=True):
+        assert (before > 0).all()
+        assert after == pytest.approx(factor * before, rel=1e-9)
+
+
+@pytest.mark.parametrize("name", ["dp_admm", "exact_admm", "release_audit"])
+def test_what_is_assumed_follows_the_weight_too_and_is_never_proven(name):
+    options = SCALED[name][1]
+    algorithm = algorithms.load(name)(**options)
+    for problem in (squared(1.0), squared(2.0)):
+        [stated] = algorithm.releases(problem, graph(), 3)
+        assert np.isinf(stated.losses()).all() and not stated.proven and stated.note
+    once, twice = (algorithm.releases_if_assumed(squared(w), graph(), 3)[0] for w in (1.0, 2.0))
+    assert twice.losses() == pytest.approx(2 * once.losses())
+    [granted] = algorithm.releases(bounded(1.0), graph(), 3)
+    assert once.losses() == pytest.approx(granted.losses()) and not once.proven
+
+
+def test_the_sparse_vector_technique_is_told_the_problems_change_of_its_query():
+    """Threshold and queries: Delta / s_1 + 2 c Delta / s_2, with Delta twice a loss's change."""
+    problem, count = classified(), 2
+    algorithm = algorithms.load("ipp_admm")(c=count, threshold_scale="standard")
+    noisy = algorithm.calibrate(Budget(1.0, 1e-4), problem, graph(), 5)
+    change = 2 * problem.clipped_loss_change(algorithm.C_loss)
+    spent = change / noisy.line_noise + 2 * count * change / noisy.query_noise
+    assert spent == pytest.approx(noisy.svt_epsilon)
