@@ -27,11 +27,31 @@ def settings_hash(settings: Any) -> str:
     return hashlib.sha256(canonical.encode()).hexdigest()[:16]
 
 
+def files_hash(paths: Iterable[str | Path]) -> str:
+    """One digest of the bytes of files, by name and in any order; empty without any.
+
+    Raises
+    ------
+    FileNotFoundError
+        One of them is not there.
+    """
+    found = {Path(path).name: _bytes_hash(path) for path in paths}
+    return settings_hash(found) if found else ""
+
+
+def _bytes_hash(path: str | Path) -> str:
+    with open(path, "rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
 def code_hash(*modules: str, files: Iterable[str | Path] = ()) -> str:
-    """Digest of the meaning of modules, of all that they import from here, and of scripts."""
+    """Digest of the meaning of modules, of all that they import from here, and of scripts.
+
+    A module of somebody else's package is followed through the Python files of that package too.
+    """
     starts = set(modules)
     for file in files:
-        starts |= _imports_of_source(Path(file).read_text(), package="")
+        starts |= _imports_of_source(Path(file).read_text(), package="", home=PACKAGE)
     reached = set().union(*(imported_modules(module) for module in starts))
     digest = hashlib.sha256()
     for module in sorted(reached):
@@ -43,7 +63,8 @@ def code_hash(*modules: str, files: Iterable[str | Path] = ()) -> str:
 
 @cache
 def imported_modules(module: str) -> frozenset[str]:
-    """A module of this package and every module of it that it imports, however far."""
+    """A module and every module of its own package and of this one that it imports, however
+    far."""
     reached: set[str] = set()
     waiting = {module}
     while waiting:
@@ -84,10 +105,9 @@ def write_json(path: str | Path, value: Any) -> None:
 
 @cache
 def _origin(module: str) -> str:
-    """File of a module; our own are found without importing them, others by the import system."""
-    if _is_ours(module):
-        found = _file_of(module)
-    else:
+    """File of a module; found without importing any but machine code of other packages."""
+    found = _file_of(module)
+    if found is None and not _is_ours(module):
         spec = importlib.util.find_spec(module)
         found = spec.origin if spec else None
     if found is None:
@@ -96,11 +116,25 @@ def _origin(module: str) -> str:
 
 
 def _file_of(module: str) -> str | None:
-    stem = Path(__file__).parent.joinpath(*module.split(".")[1:])
-    for file in (stem / "__init__.py", stem.with_suffix(".py")):
-        if file.exists():
-            return str(file)
+    """Source file of a module; none of a namespace, which has no file."""
+    root, *rest = module.split(".")
+    for place in _places(root):
+        stem = place.joinpath(*rest)
+        for file in (stem / "__init__.py", stem.with_suffix(".py")):
+            if file.is_file():
+                return str(file)
     return None
+
+
+def _places(root: str) -> list[Path]:
+    """Where a package is, or what a single module's file is called without its suffix."""
+    if root == PACKAGE:
+        return [Path(__file__).parent]
+    spec = importlib.util.find_spec(root)
+    if spec is None:
+        return []
+    folders = spec.submodule_search_locations
+    return [Path(spec.origin).with_suffix("")] if folders is None else list(map(Path, folders))
 
 
 def _is_ours(name: str) -> bool:
@@ -109,6 +143,8 @@ def _is_ours(name: str) -> bool:
 
 @cache
 def _meaning(path: str) -> str:
+    if not str(path).endswith(".py"):
+        return _bytes_hash(path)
     return ast.dump(_without_docstrings(ast.parse(Path(path).read_text())))
 
 
@@ -123,23 +159,24 @@ def _without_docstrings(tree: ast.Module) -> ast.Module:
 
 @cache
 def _direct_imports(module: str) -> frozenset[str]:
-    origin = _origin(module)
+    origin, home = _origin(module), module.partition(".")[0]
+    if not origin.endswith(".py"):
+        return frozenset(_parents(module))
     package = module if origin.endswith("__init__.py") else module.rpartition(".")[0]
-    parents = _parents(module)
-    return frozenset(_imports_of_source(Path(origin).read_text(), package) | parents)
+    return frozenset(_imports_of_source(Path(origin).read_text(), package, home) | _parents(module))
 
 
-def _imports_of_source(source: str, package: str) -> set[str]:
+def _imports_of_source(source: str, package: str, home: str) -> set[str]:
     found: set[str] = set()
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Import):
             for alias in node.names:
-                found |= _ours(alias.name)
+                found |= _followed(alias.name, home)
         elif isinstance(node, ast.ImportFrom):
             base = _absolute(node, package)
-            found |= _ours(base)
+            found |= _followed(base, home)
             for alias in node.names:
-                found |= _ours(f"{base}.{alias.name}")
+                found |= _followed(f"{base}.{alias.name}", home)
     return found
 
 
@@ -149,10 +186,15 @@ def _absolute(node: ast.ImportFrom, package: str) -> str:
     return importlib.util.resolve_name("." * node.level + (node.module or ""), package)
 
 
-def _ours(name: str) -> set[str]:
-    return {name} | _parents(name) if _is_ours(name) and _file_of(name) else set()
+def _followed(name: str, home: str) -> set[str]:
+    """A module and its packages, where it is one of ours or of ``home``, the importer's package."""
+    if name.partition(".")[0] not in (PACKAGE, home) or not _file_of(name):
+        return set()
+    return {name} | _parents(name)
 
 
 def _parents(module: str) -> set[str]:
+    """Packages around a module, without those that have no file."""
     parts = module.split(".")
-    return {".".join(parts[:i]) for i in range(1, len(parts))}
+    names = (".".join(parts[:i]) for i in range(1, len(parts)))
+    return {name for name in names if _file_of(name)}

@@ -5,7 +5,13 @@ import importlib
 import pytest
 
 from private_consensus import provenance
-from private_consensus.provenance import atomic_write, code_hash, imported_modules, settings_hash
+from private_consensus.provenance import (
+    atomic_write,
+    code_hash,
+    files_hash,
+    imported_modules,
+    settings_hash,
+)
 
 ALGORITHM = "private_consensus.algorithms.gradient_descent"
 
@@ -103,3 +109,46 @@ def test_a_write_that_fails_leaves_the_old_file_and_nothing_else(tmp_path):
         part.write_text("new")
     assert target.read_text() == "new"
     assert [file.name for file in tmp_path.iterdir()] == ["result.txt"]
+
+
+@pytest.fixture
+def foreign(package, monkeypatch):
+    """A package of somebody else: elsewhere.method imports its own helper and our c."""
+    root = package.parent / "others" / "elsewhere"
+    (root / "part").mkdir(parents=True)
+    (root / "__init__.py").write_text("")
+    (root / "method.py").write_text("from small.c import x\nfrom .part import helper\n")
+    (root / "part" / "helper.py").write_text("y = 1\n")  # a namespace: no __init__.py
+    (root / "unused.py").write_text("z = 1\n")
+    monkeypatch.syspath_prepend(str(root.parent))
+    importlib.invalidate_caches()
+    return root
+
+
+@pytest.mark.parametrize(
+    ("file", "changes"), [("method.py", True), ("part/helper.py", True), ("unused.py", False)]
+)
+def test_a_module_of_another_package_is_followed_through_that_package(foreign, file, changes):
+    before = hashed("elsewhere.method")
+    (foreign / file).write_text((foreign / file).read_text() + "added = 1\n")
+    assert (hashed("elsewhere.method") != before) is changes
+
+
+def test_a_module_of_another_package_is_followed_into_ours(foreign, package):
+    before = hashed("elsewhere.method")
+    (package / "c.py").write_text("x = 2\n")
+    assert hashed("elsewhere.method") != before
+    assert "sys" not in imported_modules("elsewhere.method")
+
+
+def test_the_hash_of_files_is_of_their_names_and_bytes(tmp_path):
+    one, two = tmp_path / "one.npz", tmp_path / "two.npz"
+    one.write_bytes(b"1")
+    two.write_bytes(b"2")
+    assert files_hash([]) == ""
+    assert files_hash([one, two]) == files_hash([two, one]) != files_hash([one])
+    before = files_hash([one])
+    one.write_bytes(b"3")
+    assert files_hash([one]) != before
+    with pytest.raises(FileNotFoundError):
+        files_hash([tmp_path / "three.npz"])

@@ -25,12 +25,14 @@ from scratch import (
 
 pytestmark = pytest.mark.workflow
 
+AUDIT = f"results/smoke/audit/settings/{FIGURE}.parquet"
+
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory) -> Path:
-    """A copy in which two figures have been made at smoke scale."""
+    """A copy in which two figures and an audit have been made at smoke scale."""
     folder = copy_to(tmp_path_factory.mktemp("made"))
-    done = make(folder, FIGURE, OTHER)
+    done = make(folder, FIGURE, OTHER, AUDIT)
     assert done.returncode == 0, said(done)
     return folder
 
@@ -71,6 +73,11 @@ DRAWING = {"draw_figure": 2}
 def test_an_edit_reruns_what_depends_on_it_and_nothing_else(edited, file, text, expected):
     append(edited, file, text)
     assert planned(edited) == expected
+
+
+def test_an_edit_to_an_audited_algorithm_audits_it_again(edited):
+    append(edited, f"{LIBRARY}/algorithms/gradient_descent.py", "\nADDED = 1\n")
+    assert planned(edited, AUDIT) == {"audit_settings": 1}
 
 
 def test_an_edit_to_one_experiment_reruns_that_one(edited):

@@ -6,7 +6,8 @@ from private_consensus.audits.experiments import EXPERIMENTS as AUDIT_EXPERIMENT
 from private_consensus.audits.asked import checked
 from private_consensus.audits.repairs import cells_of
 
-AUDIT_KINDS = ("audits", "errata", "power", "repairs")
+MADE_BY_AUDIT = ("audits", "errata", "power")
+AUDIT_KINDS = (*MADE_BY_AUDIT, "repairs")
 AUDIT_SIZES = {"smoke": {"runs": 4000, "repetitions": 5}}
 SETTING_RUNS = {"smoke": 200}
 
@@ -23,23 +24,41 @@ AUDITED_ALGORITHMS = {
     for name, entries in AUDITED_BY_EXPERIMENT.items()
 }
 
+ERRATA = Path(workflow.basedir, "config", "errata.yaml")
+ERRATA_HASH = settings_hash(ERRATA.read_text())
 REPAIRS = Path(workflow.basedir, "config", "repairs.yaml")
-REPAIRED = cells_of(yaml.safe_load(REPAIRS.read_text()))
+PAIRS = yaml.safe_load(REPAIRS.read_text())
+REPAIRED = cells_of(PAIRS)
+
+
+# Algorithms and problems are found by name, which the hash of a script cannot follow.
+def code_of_audits(wildcards):
+    return code_of("audit.py", *algorithms.modules(), *problems.modules())
+
+
+def code_of_repairs(wildcards):
+    modules = map(algorithms.module_of, sorted(REPAIRED))
+    return code_of("compare_repairs.py", *modules)
+
+
+def code_of_audited(wildcards):
+    audited = AUDITED_ALGORITHMS[wildcards.experiment]
+    return code_of("audit_settings.py", *PLAN.modules(wildcards.experiment, *audited))
+
+
+def prepared_of_audited(wildcards):
+    audited = AUDITED_ALGORITHMS[wildcards.experiment]
+    names = {
+        name
+        for algorithm in audited
+        for name in preparations_of(wildcards.experiment, algorithm)
+    }
+    return prepared_files(sorted(names), wildcards.scale)
 
 
 rule audit_settings:
     input:
-        prepared=lambda w: expand(
-            "results/{scale}/prepared/{preparation}.npz",
-            scale=w.scale,
-            preparation=sorted(
-                {
-                    preparation
-                    for algorithm in AUDITED_ALGORITHMS[w.experiment]
-                    for preparation in PLAN.preparations(w.experiment, algorithm)
-                }
-            ),
-        ),
+        prepared=prepared_of_audited,
     output:
         rows="results/{scale}/audit/settings/{experiment}.parquet",
     log:
@@ -61,7 +80,7 @@ rule audit_settings:
                 for algorithm in AUDITED_ALGORITHMS[w.experiment]
             ],
         },
-        code=code_of("audit_settings.py"),
+        code=code_of_audited,
     message:
         "privacy audit of settings of {wildcards.experiment}"
     script:
@@ -70,7 +89,7 @@ rule audit_settings:
 
 rule audit:
     input:
-        errata=Path(workflow.basedir, "config", "errata.yaml").as_posix(),
+        errata=ERRATA.as_posix(),
         runs=lambda w: cell_files(
             "runs",
             [cell for cell in PLAN.cells() if cell[1] in AUDIT_EXPERIMENTS],
@@ -95,8 +114,11 @@ rule audit:
         mem_mb=1500,
         runtime=10,
     params:
-        sizes=lambda w: AUDIT_SIZES.get(w.scale, {"runs": 8000, "repetitions": 100}),
-        code=code_of("audit.py"),
+        asked=lambda w: {
+            **AUDIT_SIZES.get(w.scale, {"runs": 8000, "repetitions": 100}),
+            "errata": ERRATA_HASH,
+        },
+        code=code_of_audits,
     message:
         "privacy audit"
     script:
@@ -127,7 +149,8 @@ rule compare_repairs:
         mem_mb=1500,
         runtime=5,
     params:
-        code=code_of("compare_repairs.py"),
+        pairs=PAIRS,
+        code=code_of_repairs,
     message:
         "as printed against repaired"
     script:

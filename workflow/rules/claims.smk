@@ -36,7 +36,7 @@ rule gather:
         claims=expand("results/{{scale}}/claims/{paper}.parquet", paper=JUDGED),
         privacy=lambda w: cell_files("privacy", PLAN.cells(), w.scale),
         audits="results/{scale}/audit/audits.parquet",
-        errata=Path(workflow.basedir, "config", "errata.yaml").as_posix(),
+        errata=ERRATA.as_posix(),
     output:
         claims="results/{scale}/claims.parquet",
         privacy="results/{scale}/privacy.parquet",
@@ -52,6 +52,7 @@ rule gather:
         mem_mb=500,
         runtime=5,
     params:
+        errata=ERRATA_HASH,
         code=code_of("gather.py"),
     message:
         "all claims and all privacy statements"

@@ -1,8 +1,11 @@
 """What rules look up.  Needs: PLAN, CONFIG, SCALE."""
 
-from private_consensus import algorithms, plotting, problems
-from private_consensus.provenance import code_hash
+from functools import cache
 
+from private_consensus import algorithms, plotting, problems
+from private_consensus.provenance import code_hash, settings_hash
+
+preparations_of = cache(PLAN.preparations)
 SCRIPTS = Path(workflow.basedir, "workflow", "scripts")
 FIGURE_KINDS = ("svg", "png", "pdf", "json")
 
@@ -13,11 +16,8 @@ def code_of(script, *modules):
 
 
 def code_of_cell(wildcards):
-    problem = PLAN.experiments[wildcards.experiment].problem.name
     return code_of(
-        "run_cell.py",
-        algorithms.module_of(wildcards.algorithm),
-        problems.module_of(problem),
+        "run_cell.py", *PLAN.modules(wildcards.experiment, wildcards.algorithm)
     )
 
 
@@ -27,11 +27,12 @@ def code_of_figure(wildcards):
 
 
 def prepared_of(wildcards):
-    return expand(
-        "results/{scale}/prepared/{preparation}.npz",
-        scale=wildcards.scale,
-        preparation=PLAN.preparations(wildcards.experiment, wildcards.algorithm),
-    )
+    names = preparations_of(wildcards.experiment, wildcards.algorithm)
+    return prepared_files(names, wildcards.scale)
+
+
+def prepared_files(names, scale):
+    return [f"results/{scale}/prepared/{name}.npz" for name in names]
 
 
 def tunings_of(wildcards):

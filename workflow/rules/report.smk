@@ -12,21 +12,45 @@ CELLS = [
     for experiment, algorithm in PLAN.cells()
 ]
 
-# What results are made with, asked of the rules that make them: (files, settings, code).
+# What results are made with, asked of the rules that make them: (files, settings, code, prepared data).
 CURRENT = lambda scale: [
     *(
         (
             cell_files("runs", [pair], scale) + cell_files("privacy", [pair], scale),
             rules.run_cell.params.cell(cell),
             rules.run_cell.params.code(cell),
+            prepared_of(SimpleNamespace(**vars(cell), scale=scale)),
         )
         for pair, cell in zip(PLAN.cells(), CELLS)
+    ),
+    *(
+        (
+            [f"results/{scale}/audit/settings/{name}.parquet"],
+            rules.audit_settings.params.asked(audit),
+            rules.audit_settings.params.code(audit),
+            prepared_of_audited(audit),
+        )
+        for name in AUDITED_BY_EXPERIMENT
+        for audit in [SimpleNamespace(experiment=name, scale=scale)]
+    ),
+    (
+        [f"results/{scale}/audit/{kind}.parquet" for kind in MADE_BY_AUDIT],
+        rules.audit.params.asked(SimpleNamespace(scale=scale)),
+        rules.audit.params.code(None),
+        [],
+    ),
+    (
+        [f"results/{scale}/audit/repairs.parquet"],
+        rules.compare_repairs.params.pairs,
+        rules.compare_repairs.params.code(None),
+        [],
     ),
     *(
         (
             [f"results/{scale}/data/{name}.parquet"],
             rules.draw_figure.params.figure(SimpleNamespace(figure=name)),
             rules.draw_figure.params.code(SimpleNamespace(figure=name)),
+            [],
         )
         for name in PLAN.figures
     ),
@@ -35,6 +59,7 @@ CURRENT = lambda scale: [
             deals_of(name, scale),
             rules.deal.params.deals(SimpleNamespace(figure=name)),
             rules.deal.params.code,
+            prepared_files(PLAN.preparations_of_deals(name), scale),
         )
         for name in DEALS
     ),
@@ -43,6 +68,7 @@ CURRENT = lambda scale: [
             [f"results/{scale}/data/{name}.parquet"],
             rules.make_table.params.table(SimpleNamespace(table=name)),
             rules.make_table.params.code,
+            [],
         )
         for name in PLAN.tables
     ),
@@ -51,6 +77,7 @@ CURRENT = lambda scale: [
             [f"results/{scale}/claims/{paper}.parquet"],
             rules.judge_claims.params.claims(SimpleNamespace(paper=paper)),
             rules.judge_claims.params.code,
+            [],
         )
         for paper in JUDGED
     ),
@@ -59,13 +86,15 @@ CURRENT = lambda scale: [
             [f"results/{scale}/cards/{name}.json"],
             None,
             rules.prepare.params.code(SimpleNamespace(preparation=name)),
+            prepared_files([name], scale),
         )
         for name in PREPARATIONS_USED
     ),
     (
         [f"results/{scale}/{name}.parquet" for name in ("claims", "privacy")],
-        {},
+        rules.gather.params.errata,
         rules.gather.params.code,
+        [],
     ),
 ]
 

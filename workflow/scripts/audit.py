@@ -9,7 +9,7 @@ from private_consensus.audits.experiments import of_experiments
 from private_consensus.audits.transcripts import audit_all
 from private_consensus.experiments.results import DRAWN, logged, read_all, stamp, write
 
-settings = snakemake.params.sizes
+settings = snakemake.params.asked
 with logged(snakemake.log[0], settings):
     with open(snakemake.input.errata) as text:
         errata = read_errata(yaml.safe_load(text))

@@ -15,5 +15,5 @@ with logged(snakemake.log[0], asked):
         for cell in asked["cells"]
         for row in audit_cell(cell, asked["entries"], prepared, asked["runs"])
     ]
-    mark = stamp(asked, snakemake.params.code, source_of(loaded))
+    mark = stamp(asked, snakemake.params.code, source_of(loaded), snakemake.input.prepared)
     write(pl.DataFrame(rows, schema=SCHEMA), snakemake.output.rows, mark)

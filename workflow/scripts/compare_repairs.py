@@ -1,7 +1,6 @@
 """Errors of algorithms as printed and as repaired, each with its true epsilon."""
 
 import polars as pl
-import yaml
 
 from private_consensus.audits.repairs import compared
 from private_consensus.experiments.results import (
@@ -22,14 +21,13 @@ SCHEMA = {
     "epsilon_repaired": pl.Float64,
 }  # fmt: skip
 
-with logged(snakemake.log[0], {}):
-    with open(snakemake.input.pairs) as text:
-        pairs = yaml.safe_load(text)
+pairs = snakemake.params.pairs
+with logged(snakemake.log[0], pairs):
     files = snakemake.input.runs
     rows = (
         compared(pairs, read_all(files), pl.read_parquet(snakemake.input.privacy)) if files else []
     )
     source = sources(files) or DRAWN
     frame, out = pl.DataFrame(rows, schema=SCHEMA), snakemake.output
-    write(frame, out.repairs, stamp({}, snakemake.params.code, source))
+    write(frame, out.repairs, stamp(pairs, snakemake.params.code, source))
     save(draw(frame, source), json_path=out.json, svg=out.svg, png=out.png, pdf=out.pdf)

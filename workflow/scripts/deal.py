@@ -13,5 +13,5 @@ with logged(snakemake.log[0], deals):
         deal_points(loaded[deal["prepared"]], deal, deals["seed"]).with_columns(panel=pl.lit(title))
         for title, deal in deals["panels"].items()
     ]
-    mark = stamp(deals, snakemake.params.code, source_of(loaded.values()))
+    mark = stamp(deals, snakemake.params.code, source_of(loaded.values()), snakemake.input.prepared)
     write(pl.concat(points), snakemake.output.deals, mark)

@@ -10,7 +10,7 @@ from private_consensus.experiments.results import logged, read_all, sources, sta
 with logged(snakemake.log[0], {}):
     for kind in ("claims", "privacy"):
         files = snakemake.input[kind]
-        mark = stamp({}, snakemake.params.code, sources(files))
+        mark = stamp(snakemake.params.errata, snakemake.params.code, sources(files))
         # Figures about data alone have neither claims nor privacy.
         rows = read_all(files) if files else pl.DataFrame()
         if kind == "privacy":

@@ -4,7 +4,7 @@ import logging
 
 from private_consensus.datasets import prepare, read_provenance, read_raw
 from private_consensus.datasets.journal import journal
-from private_consensus.provenance import write_json
+from private_consensus.provenance import files_hash, write_json
 
 with journal(snakemake.log[0]):
     prepared = prepare(
@@ -13,5 +13,6 @@ with journal(snakemake.log[0]):
         read_provenance(snakemake.input.provenance),
     )
     prepared.save(snakemake.output.prepared)
-    write_json(snakemake.output.card, {**prepared.card.to_dict(), "code": snakemake.params.code})
+    made = {"code": snakemake.params.code, "data": files_hash([snakemake.output.prepared])}
+    write_json(snakemake.output.card, {**prepared.card.to_dict(), **made})
     logging.info("%d rows, %d columns, code %s", *prepared.features.shape, snakemake.params.code)

@@ -15,6 +15,8 @@ with logged(snakemake.log[0], snakemake.params.cell):
         lambda done, of: logging.info("%d of %d runs", done, of),
         read_all(snakemake.input.grids) if snakemake.input.grids else None,
     )
-    mark = stamp(snakemake.params.cell, snakemake.params.code, source_of(loaded))
+    mark = stamp(
+        snakemake.params.cell, snakemake.params.code, source_of(loaded), snakemake.input.prepared
+    )
     write(runs, snakemake.output.runs, mark)
     write(privacy, snakemake.output.privacy, mark)

@@ -34,6 +34,11 @@ def module_of(name: str) -> str:
     return f"{__name__}.{name}"
 
 
+def modules() -> list[str]:
+    """Dotted names of the modules of all algorithms."""
+    return [module_of(name) for name in names()]
+
+
 def load(name: str) -> type:
     """The class of an algorithm."""
     return import_module(module_of(name)).ALGORITHM

@@ -13,6 +13,7 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
+from .. import algorithms, problems
 from ..datasets import PREPARATIONS
 from ..errors import InvalidInput
 from .schema import (
@@ -64,6 +65,12 @@ class Plan:
     def cell(self, experiment: str, algorithm: str) -> dict[str, Any]:
         """One cell, as plain JSON."""
         return expand(self.experiments[experiment], experiment, algorithm, self.config)
+
+    def modules(self, experiment: str, *chosen: str) -> list[str]:
+        """Modules that an experiment's cells are made by and find by name: those of the chosen
+        algorithms and of the problem."""
+        problem = self.experiments[experiment].problem.name
+        return [*map(algorithms.module_of, chosen), problems.module_of(problem)]
 
     def paper_of(self, figure: str) -> str:
         """Key of the paper that a figure, table or experiment belongs to."""

@@ -15,7 +15,7 @@ from typing import Any
 import polars as pl
 
 from ..errors import InvalidInput
-from ..provenance import atomic_write, settings_hash
+from ..provenance import atomic_write, files_hash, settings_hash
 
 DRAWN = "drawn as the paper describes"
 """Source of experiments that need no data set."""
@@ -23,9 +23,18 @@ DRAWN = "drawn as the paper describes"
 WATCHED = ("numpy", "scipy", "polars", "altair", "snakemake", "dp-accounting")
 
 
-def stamp(settings: Any, code: str, source: str) -> dict[str, str]:
-    """What a result carries so that it can be told whether it is current, and what data made it."""
-    return {"settings": settings_hash(settings), "code": code, "source": source}
+def stamp(
+    settings: Any, code: str, source: str, prepared: Iterable[str | Path] = ()
+) -> dict[str, str]:
+    """What a result carries so that it can be told whether it is current, and what data made it.
+
+    Parameters
+    ----------
+    prepared : iterable of paths
+        Files of prepared data that it was made from; the stamp has their checksum.
+    """
+    found = {"settings": settings_hash(settings), "code": code, "source": source}
+    return {**found, "data": files_hash(prepared)}
 
 
 def write(frame: pl.DataFrame, path: str | Path, mark: Mapping[str, str]) -> None:
@@ -47,7 +56,7 @@ def mark_of(path: str | Path) -> dict[str, str]:
     """The stamp of a result."""
     with _readable(path):
         found = pl.read_parquet_metadata(path)
-    return {key: found.get(key, "") for key in ("settings", "code", "source")}
+    return {key: found.get(key, "") for key in ("settings", "code", "source", "data")}
 
 
 def read_all(paths: Iterable[str | Path]) -> pl.DataFrame:

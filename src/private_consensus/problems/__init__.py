@@ -16,7 +16,7 @@ from typing import Any
 from ..errors import InvalidInput
 from .base import Problem
 
-__all__ = ["Problem", "load", "module_of", "names", "shared_by_runs"]
+__all__ = ["Problem", "load", "module_of", "modules", "names", "shared_by_runs"]
 
 
 def names() -> list[str]:
@@ -29,6 +29,11 @@ def module_of(name: str) -> str:
     if name not in names():
         raise InvalidInput("problem.name", name, f"one of {', '.join(names())}")
     return f"{__name__}.{name}"
+
+
+def modules() -> list[str]:
+    """Dotted names of the modules of all problems."""
+    return [module_of(name) for name in names()]
 
 
 def load(name: str) -> ModuleType:

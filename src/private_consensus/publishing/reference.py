@@ -80,7 +80,7 @@ def publish(
         content = manifest(
             scale=results.scale, commit=results.commit, config=config, missing=missing,
             cards=results.cards, timings=results.timings, files=checksums(new),
-            stamps={path: {k: s[k] for k in ("settings", "code") if k in s}
+            stamps={path: {k: s[k] for k in ("settings", "code", "data") if k in s}
                     for path, s in stamps.items()},
         )  # fmt: skip
         write_json(new / "manifest.json", content)

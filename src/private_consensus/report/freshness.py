@@ -8,33 +8,42 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 from ..errors import InvalidInput
 from ..experiments.results import mark_of
-from ..provenance import settings_hash
+from ..provenance import files_hash, settings_hash
 from .commands import command
 
 Stamp = Mapping[str, str]
 
 
 def expected_stamps(
-    entries: Iterable[tuple[Iterable[str], Any, str]],
-) -> dict[str, dict[str, str]]:
+    entries: Iterable[tuple[Iterable[str], Any, str, Iterable[str]]],
+) -> dict[str, dict[str, Any]]:
     """Stamps that current results carry.
 
     Parameters
     ----------
-    entries : iterable of (paths, settings, code)
-        Results of one job, what it is made with, and the hash of the code that makes it. Settings
-        of ``None`` are not compared.
+    entries : iterable of (paths, settings, code, prepared)
+        Results of one job, what it is made with, the hash of the code that makes it, and the files
+        of prepared data that it reads. Settings of ``None`` are not compared. Prepared data need
+        not be there yet: their checksum is taken by :func:`require_current`.
     """
-    return {path: _stamp(settings, code) for paths, settings, code in entries for path in paths}
+    return {
+        path: _stamp(settings, code, prepared)
+        for paths, settings, code, prepared in entries
+        for path in paths
+    }
 
 
 def found_stamp(path: str | Path) -> dict[str, str]:
-    """The stamp that a result carries: in a Parquet's metadata, or in a JSON's own keys."""
+    """The stamp that a result carries: in a Parquet's metadata, or in a JSON's own keys; empty
+    where there is no result."""
+    if not Path(path).is_file():
+        return {}
     if Path(path).suffix == ".json":
         return json.loads(Path(path).read_text())
     return mark_of(path)
@@ -56,20 +65,37 @@ def stale(found: Mapping[str, Stamp], expected: Mapping[str, Stamp]) -> dict[str
     return {path: parts for path, parts in differences.items() if parts}
 
 
+def with_checksums(expected: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, str]]:
+    """Expected stamps with the checksum of prepared data as they are now, in place of files."""
+    checksum = cache(_checksum)
+    return {
+        path: {
+            **{part: value for part, value in stamp.items() if part != "prepared"},
+            "data": checksum(tuple(stamp["prepared"])),
+        }
+        for path, stamp in expected.items()
+    }
+
+
 def require_current(
-    expected: Mapping[str, Stamp],
+    expected: Mapping[str, Mapping[str, Any]],
     *,
     scale: str,
     read: Callable[[str], Stamp] = found_stamp,
 ) -> None:
     """Refuse results that are not current.
 
+    Parameters
+    ----------
+    expected : mapping
+        From :func:`expected_stamps`.
+
     Raises
     ------
     InvalidInput
         Names the first such file and the command that makes it anew.
     """
-    found = stale({path: read(path) for path in expected}, expected)
+    found = stale({path: read(path) for path in expected}, with_checksums(expected))
     if not found:
         return
     path, parts = next(iter(found.items()))
@@ -81,7 +107,13 @@ def require_current(
     )
 
 
-def _stamp(settings: Any, code: str) -> dict[str, str]:
-    return (
-        {"code": code} if settings is None else {"settings": settings_hash(settings), "code": code}
-    )
+def _stamp(settings: Any, code: str, prepared: Iterable[str]) -> dict[str, Any]:
+    known = {} if settings is None else {"settings": settings_hash(settings)}
+    return {**known, "code": code, "prepared": list(prepared)}
+
+
+def _checksum(prepared: tuple[str, ...]) -> str:
+    try:
+        return files_hash(prepared)
+    except FileNotFoundError:  # what is not there has made no result
+        return "missing"

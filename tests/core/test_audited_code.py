@@ -1,0 +1,72 @@
+"""What audits are made by: modules that rules find by name, in this package and in others."""
+
+import importlib
+from importlib.metadata import EntryPoint
+from pathlib import Path
+
+import pytest
+
+from private_consensus import algorithms, problems, provenance
+from private_consensus.experiments import plan as planning
+from private_consensus.experiments.schema import read_yaml
+from private_consensus.provenance import code_hash
+
+CONFIG = Path(__file__).parents[2] / "config"
+EXPERIMENT = "showkatbakhsh_fig1"
+SCRIPT = CONFIG.parent / "workflow" / "scripts" / "audit_settings.py"
+CACHES = ("imported_modules", "_origin", "_meaning", "_direct_imports")
+
+
+@pytest.fixture
+def borrowed(tmp_path, monkeypatch):
+    """An algorithm that a package of somebody else adds; its helper is a module of its own."""
+    package = tmp_path / "elsewhere"
+    package.mkdir()
+    (package / "__init__.py").write_text("")
+    (package / "helper.py").write_text("RATE = 1.0\n")
+    (package / "method.py").write_text(
+        "from private_consensus.algorithms.gradient_descent import GradientDescent as ALGORITHM\n"
+        "from .helper import RATE\n"
+    )
+    monkeypatch.syspath_prepend(str(tmp_path))
+    importlib.invalidate_caches()
+    point = EntryPoint("borrowed", "elsewhere.method", algorithms.GROUP)
+    monkeypatch.setattr(algorithms, "entry_points", lambda group: [point])
+    algorithms._elsewhere.cache_clear()
+    yield package
+    monkeypatch.undo()
+    algorithms._elsewhere.cache_clear()
+    forget()
+
+
+def forget() -> None:
+    for name in CACHES:
+        getattr(provenance, name).cache_clear()
+
+
+def hashed(*modules: str) -> str:
+    forget()
+    return code_hash(*modules, files=[SCRIPT])
+
+
+@pytest.fixture(scope="module")
+def plan():
+    config = read_yaml(CONFIG / "config.yaml")
+    return planning.load({**config, "papers": ["showkatbakhsh"]}, CONFIG)
+
+
+def test_an_edit_to_an_algorithm_of_another_package_changes_what_audits_it(borrowed, plan):
+    modules = plan.modules(EXPERIMENT, "borrowed")
+    before = hashed(*modules)
+    (borrowed / "helper.py").write_text("RATE = 2.0\n")
+    assert hashed(*modules) != before
+    assert set(modules) <= {*algorithms.modules(), *problems.modules()}
+
+
+def test_what_audits_an_experiment_reaches_its_algorithms_and_its_problem(plan):
+    reached = provenance.imported_modules
+    for name, chosen in plan.cells():
+        modules = plan.modules(name, chosen)
+        problem = plan.experiments[name].problem.name
+        assert algorithms.load(chosen).__module__ in set().union(*map(reached, modules))
+        assert problems.module_of(problem) in modules
