@@ -43,11 +43,18 @@ class Watch:
     """What is measured: pairs (quantity, metric), and at which iterations besides the last.
 
     A quantity is what an algorithm shows (``internal``, ``released``, ``consensus``, ...). Metric
-    ``value`` takes the quantity itself as the measurement.
+    ``value`` takes the quantity itself as the measurement. Of the pairs in ``averages`` the mean
+    over ALL iterations t = 1, ..., T is measured too, at T and under the name :func:`averaged`.
     """
 
     measures: tuple[tuple[str, str], ...]
     iterations: frozenset[int] = frozenset()
+    averages: tuple[tuple[str, str], ...] = ()
+
+
+def averaged(metric: str) -> str:
+    """Name of a metric's mean over all iterations of a run."""
+    return f"mean_{metric}"
 
 
 @dataclass
@@ -157,10 +164,14 @@ class _Recorder:
         self.watch, self.problem, self.streams, self.settings = watch, problem, streams, settings
         self.horizon = np.array([setting.horizon for setting in settings])
         self.measured: list[dict] = [{} for _ in settings]
+        self.sums: list[dict] = [defaultdict(float) for _ in settings]
 
     def __call__(self, t: int, active: np.ndarray, seen: Mapping[str, np.ndarray]) -> None:
         for array in seen.values():
             self._require_finite(t, active, array)
+        for quantity, metric in self.watch.averages:
+            if quantity in seen:
+                self._add(t, active, quantity, metric, seen[quantity])
         wanted = np.flatnonzero((self.horizon[active] == t) | (t in self.watch.iterations))
         if not len(wanted):
             return
@@ -168,10 +179,21 @@ class _Recorder:
             if quantity in seen:
                 self._measure(t, active[wanted], quantity, metric, seen[quantity][wanted])
 
+    def _add(self, t, active, quantity, metric, array) -> None:
+        values = self._values(metric, array)
+        for index, numbers in zip(active, values, strict=True):
+            self.sums[index][quantity, metric] += numbers
+            if self.horizon[index] == t:
+                mean = self.sums[index][quantity, metric] / t
+                self.measured[index][t, quantity, averaged(metric)] = mean
+
     def _measure(self, t, active, quantity, metric, array) -> None:
-        values = array if metric == "value" else self.problem.measure(metric, array)
+        values = self._values(metric, array)
         for index, numbers in zip(active, values, strict=True):
             self.measured[index][(t, quantity, metric)] = numbers
+
+    def _values(self, metric, array) -> np.ndarray:
+        return array if metric == "value" else self.problem.measure(metric, array)
 
     def _require_finite(self, t: int, active: np.ndarray, array: np.ndarray) -> None:
         # A sum is finite only if every term is, and costs one pass without a temporary array.
@@ -187,13 +209,9 @@ class _Recorder:
 class _Counter(_Recorder):
     """Takes what is not finite for infinite, and lets the run go on."""
 
-    def _measure(self, t, active, quantity, metric, array) -> None:
-        super()._measure(t, active, quantity, metric, array)
-        for index in active:
-            numbers = self.measured[index][t, quantity, metric]
-            self.measured[index][t, quantity, metric] = np.where(
-                np.isfinite(numbers), numbers, np.inf
-            )
+    def _values(self, metric, array) -> np.ndarray:
+        values = super()._values(metric, array)
+        return np.where(np.isfinite(values), values, np.inf)
 
     def _require_finite(self, t: int, active: np.ndarray, array: np.ndarray) -> None:
         """Nothing is required."""

@@ -62,6 +62,29 @@ def test_what_is_recorded_are_the_iterations_asked_for_and_the_last():
     assert {t for t, *_ in long} == {2, 5, 9}
 
 
+def test_an_average_is_over_all_iterations_whichever_are_recorded():
+    r"""Of :math:`2^t r`, r a run's number plus one: :math:`(2^{T+1} - 2)r/T`."""
+    pair = [Setting(Doubling(factor=2.0), FREE, horizon) for horizon in (5, 9)]
+    measure = ("internal", "value")
+    for recorded in (frozenset(), frozenset({1, 2, 3}), frozenset(range(9))):
+        watch = Watch((measure,), recorded, averages=(measure,))
+        values = simulate(pair, environment, root=1, groups={}, runs=7, watch=watch, block=4).values
+        for T, found in zip((5, 9), values, strict=True):
+            mean = found[T, "internal", "mean_value"]
+            assert mean == pytest.approx((2 ** (T + 1) - 2) * (1 + np.arange(7)) / T)
+            assert {key for key in found if key[2] == "mean_value"} == {
+                (T, *measure[:1], "mean_value")
+            }
+
+
+def test_an_average_over_a_run_that_left_the_finite_numbers_is_infinite():
+    watch = Watch((), averages=(("internal", "value"),))
+    wild = [Setting(Doubling(factor=1e200), FREE, 5)]
+    options = {"root": 1, "groups": {}, "runs": 3, "watch": watch, "divergence": "record"}
+    [found] = simulate(wild, environment, **options).values
+    assert np.isinf(found[5, "internal", "mean_value"]).all()
+
+
 def test_settings_with_one_budget_are_paired_across_budgets():
     """Noise of two budgets is the same unit draw, scaled: the errors are strongly correlated."""
     pair = [Setting(GradientDescent(), Budget(epsilon, 1e-3), 9) for epsilon in (1.0, 1.2)]
@@ -93,6 +116,17 @@ class Explosive(Iterative):
 
     def seen(self, state, problem, t):
         return {"internal": state.x}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Doubling(Explosive):
+    """factor^t times a run's number plus one, as a measurement [settings, runs]."""
+
+    def start(self, problem, network, streams, settings):
+        return Position(np.tile(np.array(streams.runs, float) + 1, (settings, 1)))
+
+    def step(self, state, problem, network, draw, t):
+        return Position(state.x * np.reshape(self.factor, (-1, 1)))
 
 
 def test_a_non_finite_iterate_stops_the_run_and_is_named():

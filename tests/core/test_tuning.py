@@ -20,14 +20,17 @@ TUNED = {"experiment": "grid", "run": "v", "quantity": "released", "metric": "er
 
 
 def grid():
-    """rho = 2 ends best, rho = 1 is best on the way; at epsilon = 9 nothing is finite but rho 3."""
-    errors = {1.0: (1.0, 1.0), 2.0: (5.0, 0.5), 3.0: (9.0, 9.0)}
+    """rho = 2 ends best, rho = 1 is best on the way, also where what was recorded of the way says
+    otherwise; at epsilon = 9 nothing is finite but rho 3."""
+    errors = {1.0: ((1.0, 1.0), 1.0), 2.0: ((0.1, 0.5), 5.0), 3.0: ((9.0, 9.0), 9.0)}
     rows = [
-        {"experiment": "grid", "variant": "v", "quantity": "released", "metric": "error",
+        {"experiment": "grid", "variant": "v", "quantity": "released", "metric": metric,
          "epsilon": epsilon, "rho": rho, "t": t, "run": run,
          "value": np.inf if epsilon == 9.0 and rho < 3 and run == 0 else value}
-        for epsilon in (0.5, 9.0) for rho, values in errors.items()
-        for t, value in zip((1, 2), values, strict=True) for run in range(3)
+        for epsilon in (0.5, 9.0) for rho, (values, mean) in errors.items()
+        for metric, t, value in [("error", 1, values[0]), ("error", 2, values[1]),
+                                 ("mean_error", 2, mean)]
+        for run in range(3)
     ]  # fmt: skip
     return pl.DataFrame(rows)
 
@@ -122,6 +125,11 @@ def test_a_tuned_cell_waits_for_its_grid_and_no_other_does(configuration):
         ("            run: resolved\n", "            run: best\n", "found 'best'"),
         ("over: {rho: ", "over: {rhu: ", r"tuned.over.*found 'rhu'"),
         ("criterion: last\n", "criterion: least\n", "criterion: .*found 'least'"),
+        (
+            "averages:\n      - [released, normalised_error]\n",
+            "averages:\n      - [released, squared_error]\n",
+            r"tuned.metric: found \['released', 'normalised_error'\]",
+        ),
     ],
 )
 def test_tuning_by_what_does_not_exist_is_refused_before_anything_runs(

@@ -15,7 +15,7 @@ from ..errors import InvalidInput, require
 from ..privacy import Budget, account
 from ..provenance import settings_hash
 from ..randomness import Streams
-from ..simulation import BLOCK, Environment, Setting, Watch, calibrated, simulate
+from ..simulation import BLOCK, Environment, Setting, Watch, averaged, calibrated, simulate
 
 Prepared = Mapping[str, Any]
 
@@ -30,7 +30,11 @@ def run_cell(
     neighbouring relation). ``grids`` are the runs that tuned settings are decided by."""
     cell = {**cell, "settings": [with_tuned(spec, grids) for spec in cell["settings"]]}
     deterministic = algorithms.load(cell["algorithm"]).deterministic
-    watch = Watch(tuple(map(tuple, cell["measures"])), frozenset(cell["iterations"]))
+    watch = Watch(
+        tuple(map(tuple, cell["measures"])),
+        frozenset(cell["iterations"]),
+        tuple(map(tuple, cell.get("averages", ()))),
+    )
     measured, private = [], []
     for distinct in _by_environment(cell["settings"]):
         specifications = [cell["settings"][members[0]] for members in distinct]
@@ -61,19 +65,21 @@ def run_cell(
 
 
 def with_tuned(specification: Mapping[str, Any], grids: pl.DataFrame | None) -> Mapping[str, Any]:
-    """A setting with the parameters that did best on the runs of its tuning."""
+    """A setting with the parameters that did best on the runs of its tuning: by the error at the
+    last iteration, or by its mean over all of them."""
     tuned = specification.get("tuned")
     if tuned is None:
         return specification
     require(grids is not None, "tuned", tuned["experiment"], "the runs of that experiment")
-    same = [pl.col(key) == tuned[key] for key in ("experiment", "quantity", "metric")]
-    kept = grids.filter(*same, pl.col("variant") == tuned["run"])
+    last = tuned["criterion"] == "last"
+    metric = tuned["metric"] if last else averaged(tuned["metric"])
+    same = [pl.col(key) == tuned[key] for key in ("experiment", "quantity")]
+    kept = grids.filter(*same, pl.col("metric") == metric, pl.col("variant") == tuned["run"])
     for axis, value in specification["columns"].items():
         if axis in kept.columns and axis not in tuned["over"]:
             kept = kept.filter(pl.col(axis) == value)
     require(kept.height > 0, "tuned", specification["columns"], "that point in the grid's runs")
-    if tuned["criterion"] == "last":
-        kept = kept.filter(pl.col("t") == pl.col("t").max())
+    kept = kept.filter(pl.col("t") == pl.col("t").max())
     means = kept.group_by(*tuned["over"]).agg(pl.col("value").mean())
     best = means.sort("value", *tuned["over"], nulls_last=True).row(0, named=True)
     found = copy.deepcopy({k: v for k, v in specification.items() if k != "tuned"})

@@ -217,6 +217,8 @@ def expand(experiment: Experiment, name: str, algorithm: str, config: Config) ->
             )
     # Only where it is not the rule, so that results made before it existed stay current.
     special = {} if experiment.divergence == "raise" else {"divergence": experiment.divergence}
+    if experiment.averages:
+        special["averages"] = [list(measure) for measure in experiment.averages]
     groups = {
         "data": name,
         "graph": name,
@@ -338,6 +340,10 @@ def _tuning_inconsistencies(where: str, experiment: Experiment, paper: Paper) ->
             for axis in variant.tuned.over:
                 if axis not in grid.axes:
                     yield _expected(f"{where}.tuned.over", axis, grid.axes)
+            measure = variant.tuned.quantity, variant.tuned.metric
+            known = grid.averages if variant.tuned.criterion == "mean" else grid.measures
+            if measure not in known:
+                yield _expected(f"{where}.tuned.metric", list(measure), map(str, known))
 
 
 def _claim_inconsistencies(where, claim, paper) -> Iterator[str]:

@@ -106,7 +106,8 @@ class Tuned(Strict):
     """Parameters found by a grid of the same algorithm in an experiment on runs of its own.
 
     For each point of the axes that both experiments have, the grid point with the smallest mean
-    error is taken: the error at the last iteration, or its mean over all recorded iterations.
+    error is taken: the error at the last iteration, or its mean over all iterations, which the grid
+    then has among its ``averages``.
     """
 
     experiment: str
@@ -163,6 +164,10 @@ class Experiment(Strict):
     measures: list[tuple[str, str]] = Field(min_length=1, description="(quantity, metric) pairs")
     iterations: list[int] | Literal["all"] = Field(
         default_factory=list, description="measured besides the last"
+    )
+    averages: list[tuple[str, str]] = Field(
+        default_factory=list,
+        description="(quantity, metric) pairs measured as their mean over all iterations",
     )
     divergence: Literal["raise", "record"] = Field(
         default="raise", description="whether a run that leaves the finite numbers is an error"
