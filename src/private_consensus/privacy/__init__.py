@@ -27,8 +27,9 @@ Numbers
     Where a result is rounded or searched for, it is on the safe side up to floating point: epsilon
     and scale too large, mu and rho too small.
 
-Audits are in :mod:`private_consensus.privacy.audit`, imported by that name: algorithms need none,
-so that an edit to an audit recomputes no algorithm.
+Lower bounds that are computed are in :mod:`private_consensus.privacy.brackets`. Audits are in
+:mod:`private_consensus.privacy.audit`, imported by that name: algorithms need none, so that an edit
+to an audit recomputes no algorithm.
 """
 
 from private_consensus.privacy.accounting import (

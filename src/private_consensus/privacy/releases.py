@@ -77,6 +77,11 @@ class Curves(Protocol):
     def largest(self) -> float:
         """A loss that is exceeded with negligible probability."""
 
+    def attained(self) -> tuple[tuple[float, float, float], ...]:
+        r"""What some pair of neighbours attains, none if that is not known: the law of its loss
+        is that of :math:`(1-\gamma)N(0,1)+\gamma N(\mu,1)` against :math:`N(0,1)`, one
+        (probability, :math:`\gamma`, :math:`\mu`) for each value of what is seen beside it."""
+
 
 @dataclass(frozen=True, eq=False)
 class Release:
@@ -111,6 +116,19 @@ class Release:
         Only of ``pure``.
     curves : Curves
         Only of ``curves``.
+    attained : float or 1-D array, optional
+        Share of the stated sensitivity that ONE pair of neighbours attains at EVERY release of the
+        series, whatever happened before (a limit of pairs counts as one); of ``laplace`` by a
+        change of a single coordinate, of ``discrete_gaussian`` by whole steps of one coordinate.
+        None where no such share is known. Of ``exact`` and ``curves``: 1 if a pair has different
+        values, or attains :meth:`Curves.attained`. Lower bounds are made of it, see
+        :mod:`private_consensus.privacy.brackets`; no accountant reads it.
+    reached : float or 1-D array, optional
+        Share that one pair comes arbitrarily near to along SOME course of the series, all of whose
+        outcomes have a density: all that counts at delta 0. Of ``laplace`` in any shape. None: what
+        is attained.
+    attack : Release, optional
+        Of known law, and known to tell no more than this one: takes its place in lower bounds.
 
     Raises
     ------
@@ -128,6 +146,9 @@ class Release:
     note: str = ""
     epsilon: Any = None
     curves: Curves | None = None
+    attained: Any = None
+    reached: Any = None
+    attack: Release | None = None
 
     def __post_init__(self):
         expected = f"one of {', '.join(NORMS)}"
@@ -140,6 +161,9 @@ class Release:
         self._check_curves()
         counts = isinstance(self.count, int | np.integer) and self.count >= 0
         require(counts, "release.count", self.count, "a whole number, 0 or more")
+        for name in ("attained", "reached"):
+            if getattr(self, name) is not None:
+                object.__setattr__(self, name, self._shares(name))
         self.losses()  # sensitivity and scale must broadcast; better now than in the accountant
 
     def _check_norm(self):
@@ -149,6 +173,15 @@ class Release:
         given = natural if self.norm is None else self.norm
         require(given == natural, "release.norm", self.norm, f"{natural} for {self.mechanism}")
         object.__setattr__(self, "norm", given)
+
+    def _shares(self, name: str) -> float | np.ndarray:
+        """A share of the sensitivity, or one a release of the series."""
+        given = getattr(self, name)
+        shares = _levels(name, given)
+        expected = "a share in [0, 1], or one for each release of the series"
+        fitting = np.ndim(shares) == 0 or np.shape(shares) == self.losses().shape
+        require(bool(np.all(shares <= 1)) and fitting, f"release.{name}", given, expected)
+        return shares
 
     def _check_curves(self):
         wanted = self.mechanism == "curves"

@@ -176,6 +176,19 @@ class NoisedBatch:
             losses = np.logaddexp(np.log1p(-rates), np.log(rates) + mu * (8 + mu / 2))
         return float(losses.max())
 
+    def attained(self) -> tuple[tuple[float, float, float], ...]:
+        r"""Weight, :math:`\gamma` and :math:`\mu_s` of each size.
+
+        The pair: all records of an agent have one gradient of length K, and one of them has the
+        opposite one (replace), or is there (add and remove), or not. Along that gradient the noised
+        batch is :math:`(1-\gamma)N(0,1)+\gamma N(\mu_s,1)` or :math:`N(0,1)`.
+        """
+        if not self.noise.gaussian:
+            return ()
+        law, rates = self.noise.batches.probabilities, self.noise.rates.tolist()
+        mus = (loss / self.sigma for loss in self.noise.losses)
+        return tuple(zip(law, rates, mus, strict=True))
+
     def _mixed(self, profile, epsilon: np.ndarray) -> np.ndarray:
         """A profile's mean over the batch's size."""
         law = self.noise.batches.probabilities

@@ -1,0 +1,390 @@
+r"""Lower bounds on epsilon: computed, not sampled, where the law of an attack is known.
+
+An accountant says what no pair of neighbours exceeds. Here one pair is followed whose losses are
+known, because a share of every stated sensitivity is attained (``Release.attained``). Whatever of a
+list of releases has no such pair is left out. That can only lower the bound: given all outcomes so
+far, an observer can turn each outcome into one of the pair that is followed, or into nothing
+(Blackwell). Together the two are a bracket about the true epsilon of what an algorithm declares
+that it lets out.
+
+* Gaussians whose sensitivities are attained, at each step whatever happened before, are one
+  Gaussian with :math:`\mu^2 = \sum_t (s_t\Delta_t/\sigma_t)^2`: exact (Dong, Roth, Su, "Gaussian
+  differential privacy", JRSS-B 2022). A larger shift can be made smaller by adding noise, so that
+  shares may be bounds from below.
+* At delta 0 epsilon is the largest loss, a sum over releases that share one course of events
+  (``Release.reached``). A Gaussian's is unbounded.
+* Otherwise the laws of the losses are convolved with every loss rounded *down*: with L' <= L,
+  :math:`E(1-e^{\epsilon-L'})_+ \le E(1-e^{\epsilon-L})_+ = \delta(\epsilon)`, and sums of
+  rounded losses stay below the sums of the true ones. (``dp_accounting`` rounds down too, but
+  counts the tails that it cuts as infinite losses, and takes ten times as long.)
+* A sampled Gaussian is joined in cells of outcomes first, which is post-processing.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+from scipy.special import log_ndtr, logsumexp, ndtri
+
+from ..errors import require
+from .conversions import gaussian_epsilon
+from .discrete import discrete_gaussian_pmf
+from .releases import Release
+
+LOWER_METHODS = ("exact", "gaussian", "largest loss", "losses rounded down", "none")
+
+SMALLEST_DELTA = 1e-10
+"""Smaller ones are bounded at this one, where Fourier transforms are exact enough."""
+MARGIN = 1e-6
+"""Relative to delta, what floating point may have added to it."""
+SHAVED = 1e-9
+"""Relative, what a bound is lowered by for its own rounding."""
+COARSE = 4e-3
+"""Share of epsilon that rounding of losses costs, about."""
+LONGEST = 2**21
+"""Points of a loss distribution, about, at most."""
+CELLS, REACH = 20_000, 12.0
+"""Cells of outcomes of a sampled Gaussian, and how many deviations they reach out."""
+TAIL = 8.0
+"""Standard deviations of the total loss that a grid has to cover."""
+EXPONENTS = tuple(4.0**k for k in range(-4, 7))
+
+
+@dataclass(frozen=True)
+class LowerBound:
+    """Epsilon below which no guarantee can lie.
+
+    Parameters
+    ----------
+    epsilon : float
+        0 where nothing is known.
+    method : str
+        One of :data:`LOWER_METHODS`.
+    because : str
+        What it is short of: shares that are attained, releases left out. Empty if of nothing.
+    """
+
+    epsilon: float
+    method: str
+    because: str = ""
+
+
+@dataclass(frozen=True)
+class _Part:
+    """Equal losses of one law: ``gaussian``, ``laplace``, ``discrete`` (sigma and steps), or
+    ``mixture`` of Gaussians against one."""
+
+    kind: str
+    loss: float
+    count: int
+    rate: float = 1.0
+    mixture: tuple[tuple[float, float, float], ...] = ()
+
+
+def lower_bound(releases: Iterable[Release], delta: float) -> LowerBound:
+    """The largest epsilon that a known attack on ``releases`` proves to be needed at ``delta``.
+
+    Parameters
+    ----------
+    releases : iterable of Release
+        All that one agent lets out, sensitivities for one and the same relation.
+    delta : float
+        In [0, 1).
+
+    Returns
+    -------
+    LowerBound
+        At most the epsilon of :func:`private_consensus.privacy.account`.
+
+    Raises
+    ------
+    InvalidInput
+        With key ``delta``.
+    """
+    require(0 <= delta < 1, "delta", delta, "a number in [0, 1)")
+    attacked = [release.attack or release for release in releases if release.count]
+    because = "; ".join(dict.fromkeys(filter(None, map(_shortfall(delta), attacked))))
+    if any(_certain(release) for release in attacked):
+        return LowerBound(math.inf, "exact", because)
+    if delta == 0:
+        total = math.fsum(map(_largest_loss, attacked))
+        return LowerBound(total, "largest loss" if total else "none", because)
+    found, method = _attained_epsilon(_parts(attacked), float(delta))
+    return LowerBound(found, method if found else "none", because)
+
+
+# --- What is attained -------------------------------------------------------------------------
+
+
+def _shares(release: Release, delta: float) -> np.ndarray:
+    """What is attained of each release of a series, 0 where nothing is known."""
+    share = release.attained
+    if delta == 0 and release.reached is not None:
+        share = release.reached
+    return np.broadcast_to(0.0 if share is None else share, release.losses().shape)
+
+
+def _attained_losses(release: Release, delta: float) -> np.ndarray:
+    """Loss parameters that the pair attains."""
+    shares = _shares(release, delta)
+    return shares * np.where(shares > 0, release.losses(), 0.0)
+
+
+def _shortfall(delta: float):
+    """Why a release's bound is not what an accountant says, in words."""
+
+    def words(release: Release) -> str:
+        if not np.any(release.losses() > 0):
+            return ""
+        if release.mechanism == "pure" and delta > 0:
+            return "of a pure mechanism the law is not known"
+        shares = _shares(release, delta)
+        if release.mechanism == "curves" and not release.curves.attained():
+            shares = np.zeros(1)
+        if not np.any(shares):
+            return release.note or f"no pair is known that attains what {release.mechanism} hides"
+        if np.all(shares == 1):
+            return ""
+        least, most = f"{shares.min():.2g}", f"{shares.max():.2g}"
+        part = least if least == most else f"{least} to {most}"
+        return f"a known pair attains {part} of the sensitivity"
+
+    return words
+
+
+def _certain(release: Release) -> bool:
+    """Whether a pair is told apart with certainty: different values without noise, or a change
+    without bound."""
+    return bool(np.any(np.isinf(release.losses()) & (_shares(release, 1.0) > 0)))
+
+
+def _largest_loss(release: Release) -> float:
+    """Supremum of the loss of a series, at delta 0."""
+    losses = _attained_losses(release, 0.0)
+    if release.mechanism in ("gaussian", "discrete_gaussian", "curves"):
+        return math.inf if np.any(losses > 0) else 0.0
+    if release.sampling is not None:
+        losses = np.log1p(release.sampling.rate * np.expm1(losses))
+    return (1 - SHAVED) * release.count * math.fsum(losses)
+
+
+def _parts(releases: Sequence[Release]) -> tuple[_Part, ...]:
+    """Equal losses of known law counted together, all Gaussians as one."""
+    square, counts = 0.0, defaultdict(int)
+    for release in releases:
+        losses = _attained_losses(release, 1.0)
+        rate = 1.0 if release.sampling is None else release.sampling.rate
+        if release.mechanism == "curves":
+            if release.attained and release.curves.attained():
+                counts["mixture", 1.0, 1.0, release.curves.attained()] += release.count
+        elif release.mechanism == "gaussian" and rate == 1:
+            square += release.count * math.fsum(losses**2)
+        elif release.mechanism in ("gaussian", "laplace"):
+            for loss in losses[losses > 0].tolist():
+                mixture = ((1.0, rate, loss),) if release.mechanism == "gaussian" else ()
+                kind = "mixture" if mixture else "laplace"
+                counts[kind, loss, rate, mixture] += release.count
+        elif release.mechanism == "discrete_gaussian" and rate == 1:
+            for steps, sigma in _whole_steps(release):
+                counts["discrete", sigma, 1.0, ((1.0, 1.0, steps),)] += release.count
+    parts = [_Part(kind, loss, n, rate, mix) for (kind, loss, rate, mix), n in counts.items()]
+    gaussian = [_Part("gaussian", math.sqrt(square), 1)] if square > 0 else []
+    return (*gaussian, *sorted(parts, key=repr))
+
+
+def _whole_steps(release: Release):
+    """Steps of the grid that a coordinate moves by, and sigma; a discrete Gaussian sees these."""
+    moved = _shares(release, 1.0) * release.sensitivity
+    sigmas = np.broadcast_to(release.scale, moved.shape)
+    for steps, sigma in zip(np.floor(moved + SHAVED), sigmas, strict=True):
+        if steps >= 1:
+            yield float(steps), float(sigma)
+
+
+# --- Epsilon of a pair ------------------------------------------------------------------------
+
+
+@lru_cache(maxsize=4096)  # settings of a grid differ in much that their privacy does not depend on
+def _attained_epsilon(parts: tuple[_Part, ...], delta: float) -> tuple[float, str]:
+    if not parts:
+        return 0.0, "none"
+    if len(parts) == 1 and parts[0].kind == "gaussian":
+        return (1 - SHAVED) * float(gaussian_epsilon(parts[0].loss, delta)), "gaussian"
+    within = max(delta, SMALLEST_DELTA) * (1 + MARGIN)
+    guess = _guess(parts, within)
+    found = _on_grid(parts, within, guess)
+    if 0 < found < guess / 1.5:
+        found = max(found, _on_grid(parts, within, found))
+    return (1 - SHAVED) * found, "losses rounded down"
+
+
+def _guess(parts: Sequence[_Part], delta: float) -> float:
+    """About epsilon, from mean and variance of the total loss: it chooses a grid, no more."""
+    mean, variance = _total(parts)
+    return max(mean - math.sqrt(variance) * ndtri(min(delta, 0.5)), 1e-6)
+
+
+def _on_grid(parts: Sequence[_Part], delta: float, guess: float) -> float:
+    """Epsilon with losses rounded down to a grid that costs about :data:`COARSE` of ``guess``.
+
+    A loss is rounded by half a step in the mean.
+    """
+    mean, variance = _total(parts)
+    rounded = sum(part.count for part in parts)
+    shortest = (2 * mean + 2 * TAIL * math.sqrt(variance)) / LONGEST
+    step = max(2 * COARSE * guess / rounded, shortest)
+    laws = [(_rounded_down(part, step), part.count) for part in parts]
+    lowest, masses, unsure = _sum_of_losses(laws, step, MARGIN * delta)
+    return _epsilon_of(step * (lowest + np.arange(masses.size)), masses, delta + unsure)
+
+
+def _total(parts: Sequence[_Part]) -> tuple[float, float]:
+    mean, variance = np.sum([part.count * np.array(_moments(part)) for part in parts], axis=0)
+    return float(mean), float(variance)
+
+
+def _moments(part: _Part) -> tuple[float, float]:
+    """About the mean and the variance of a loss."""
+    if part.kind == "laplace":
+        loss = math.log1p(part.rate * math.expm1(min(part.loss, 30.0)))
+        return loss + math.expm1(-loss), loss * min(loss, 2.0)
+    mixture = ((1.0, 1.0, part.loss),) if part.kind == "gaussian" else part.mixture
+    if part.kind == "discrete":
+        mixture = ((1.0, 1.0, part.mixture[0][2] / part.loss),)
+    least = [p * min(math.expm1(min(mu**2, 30.0)) * g * g, mu**2) for p, g, mu in mixture]
+    return sum(least) / 2, sum(least)
+
+
+def _rounded_down(part: _Part, step: float) -> tuple[int, np.ndarray]:
+    """Law of one loss, rounded down to multiples of ``step``: the lowest multiple, and masses."""
+    if part.kind == "gaussian":
+        law = _mixture_losses(((1.0, 1.0, part.loss),))
+    elif part.kind == "laplace":
+        law = _laplace_losses(part.loss, part.rate, step)
+    elif part.kind == "discrete":
+        law = _discrete_losses(part.mixture[0][2], part.loss)
+    else:
+        law = _mixture_losses(part.mixture)
+    losses, masses = law
+    places = np.floor(losses / step - MARGIN).astype(np.int64)
+    lowest = int(places.min())
+    return lowest, np.bincount(places - lowest, masses)
+
+
+def _mixture_losses(mixture) -> tuple[np.ndarray, np.ndarray]:
+    """Losses and masses of a sampled Gaussian, its outcomes joined in cells; outcomes farther out
+    than :data:`REACH` count as if they never happened."""
+    losses, masses = [], []
+    for weight, rate, mu in mixture:
+        edges = np.linspace(-REACH, REACH + mu, CELLS + 1)
+        base = _log_masses(edges)
+        with np.errstate(divide="ignore"):  # rates of 0 and 1
+            one = np.logaddexp(np.log1p(-rate) + base, np.log(rate) + _log_masses(edges - mu))
+        losses.append(one - base)
+        masses.append(weight * np.exp(one))
+    return np.concatenate(losses), np.concatenate(masses)
+
+
+def _laplace_losses(loss: float, rate: float, step: float) -> tuple[np.ndarray, np.ndarray]:
+    r"""Losses and masses of Laplace noise at distance ``loss``, sampled at ``rate``.
+
+    With :math:`\ell = |x| - |x-\text{loss}|` for noise of scale 1, the unsampled loss has the law
+    :math:`P(\ell \le t) = \frac12e^{(t-\text{loss})/2}` below its largest value where the
+    record takes part, :math:`1-\frac12e^{-(t+\text{loss})/2}` where not; sampled it is
+    :math:`\ln(1-\gamma+\gamma e^\ell)`. An interval counts with its lower end.
+    """
+    cells = min(max(math.ceil(4 * loss / step), 2), CELLS)
+    ends = np.linspace(-loss, loss, cells + 1)
+    present = np.concatenate([0.5 * np.exp((ends[:-1] - loss) / 2), [0.5, 1.0]])
+    absent = np.concatenate(
+        [1 - 0.5 * np.exp(-(ends[:-1] + loss) / 2), [1 - 0.5 * np.exp(-loss), 1.0]]
+    )
+    cumulative = rate * present + (1 - rate) * absent
+    masses = np.diff(cumulative, prepend=0.0)
+    lower = np.concatenate([ends[:1], ends[:-1], ends[-1:]])
+    return np.log1p(rate * np.expm1(lower)), masses
+
+
+def _discrete_losses(steps: float, sigma: float) -> tuple[np.ndarray, np.ndarray]:
+    """Losses and masses of a discrete Gaussian moved by whole steps."""
+    reach = math.ceil(REACH * sigma)
+    k = np.arange(-reach, reach + 1)
+    return (steps**2 - 2 * k * steps) / (2 * sigma**2), discrete_gaussian_pmf(k, sigma**2)
+
+
+def _sum_of_losses(laws, step: float, spare: float) -> tuple[int, np.ndarray, float]:
+    """Law of a sum of rounded losses by a Fourier transform of limited length.
+
+    Returns
+    -------
+    lowest : int
+        Of the grid, in steps.
+    masses : ndarray
+    unsure : float
+        Mass that may be misplaced: what lies outside the grid (Chernoff), and rounding errors, of
+        which the negative masses show the size.
+    """
+    low, high = _span(laws, step, spare)
+    size = 2 ** math.ceil(math.log2(high - low + 1))
+    spectrum = np.ones(size // 2 + 1, complex)
+    shift = 0
+    for (lowest, masses), count in laws:
+        places = np.arange(masses.size) % size
+        spectrum *= np.fft.rfft(np.bincount(places, masses, size), size) ** count
+        shift += count * lowest
+    wrapped = np.fft.irfft(spectrum, size)
+    found = np.roll(wrapped, (shift - low) % size)
+    negative = -float(found[found < 0].sum())
+    return low, np.maximum(found, 0.0), 2 * spare + 4 * negative
+
+
+def _span(laws, step: float, spare: float) -> tuple[int, int]:
+    """Multiples of ``step`` that a sum of losses leaves with probability ``spare`` at most, either
+    way: Chernoff's bound, the best of some exponents."""
+    low = sum(count * lowest for (lowest, _), count in laws)
+    high = sum(count * (lowest + masses.size - 1) for (lowest, masses), count in laws)
+    for exponent in EXPONENTS:
+        for sign in (1.0, -1.0):
+            total = 0.0
+            for (lowest, masses), count in laws:
+                inside = masses > 0
+                losses = step * (lowest + np.flatnonzero(inside))
+                total += count * logsumexp(sign * exponent * losses, b=masses[inside])
+            end = (total - math.log(spare)) / (exponent * step)
+            if sign > 0:
+                high = min(high, math.ceil(end))
+            else:
+                low = max(low, math.floor(-end))
+    return int(low), int(high)
+
+
+def _epsilon_of(losses: np.ndarray, masses: np.ndarray, delta: float) -> float:
+    r"""Smallest epsilon >= 0 with :math:`\sum_\ell p_\ell(1-e^{\epsilon-\ell})_+ \le \delta`."""
+    positive = losses > 0
+    losses, masses = losses[positive], masses[positive]
+    if not losses.size:
+        return 0.0
+    above = np.cumsum(masses[::-1])[::-1]
+    other = np.cumsum((masses * np.exp(-losses))[::-1])[::-1]
+    # delta at each loss, counting what lies above it; it falls with the loss
+    at = above - np.exp(losses) * other
+    if above[0] - other[0] <= delta:
+        return 0.0
+    place = int(np.argmax(at <= delta))
+    if at[place] > delta or above[place] <= delta:
+        return float(losses[place])
+    return float(min(np.log((above[place] - delta) / other[place]), losses[place]))
+
+
+def _log_masses(edges: np.ndarray) -> np.ndarray:
+    """Logarithm of a standard normal's mass in each cell, however far out."""
+    middle = (edges[1:] + edges[:-1]) / 2
+    near = np.where(middle > 0, -edges[:-1], edges[1:])
+    far = np.where(middle > 0, -edges[1:], edges[:-1])
+    larger, smaller = log_ndtr(near), log_ndtr(far)
+    return larger + np.log1p(-np.exp(smaller - larger))

@@ -1,0 +1,164 @@
+"""Lower bounds: closed forms, brute force, dp_accounting, and never above the accountant."""
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from dp_accounting.pld import privacy_loss_distribution as pld
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.integrate import quad
+from scipy.stats import norm
+
+from private_consensus.errors import InvalidInput
+from private_consensus.privacy import (
+    Release,
+    Sampling,
+    account,
+    deadline_batches,
+    discrete_gaussian_pmf,
+    exact,
+    fixed_batches,
+    gaussian_epsilon,
+    noisy_mean,
+    pure,
+)
+from private_consensus.privacy.brackets import lower_bound
+
+SHARES = st.sampled_from([None, 0.0, 0.3, 0.5, 1.0])
+LOSSES = st.lists(st.floats(0.01, 2.0), min_size=1, max_size=4).map(np.array)
+
+
+def _series(mechanism):
+    return st.builds(
+        lambda losses, count, share: Release(mechanism, losses, 1.0, count=count, attained=share),
+        LOSSES, st.integers(0, 5), SHARES,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("delta", [1e-9, 1e-5, 0.01])
+def test_gaussians_that_attain_their_sensitivities_are_one_gaussian(delta):
+    scales = np.array([2.0, 3.0, 5.0])
+    found = lower_bound([Release("gaussian", 1.5, scales, count=7, attained=0.5)], delta)
+    mu = math.sqrt(7 * np.sum((0.75 / scales) ** 2))
+    assert found.epsilon == pytest.approx(gaussian_epsilon(mu, delta), rel=1e-6)
+    assert found.method == "gaussian"
+    assert found.because == "a known pair attains 0.5 of the sensitivity"
+
+
+def test_at_delta_0_epsilon_is_the_sum_of_the_largest_losses():
+    laplace = Release("laplace", [1.0, 2.0], 4.0, count=3, attained=0.1, reached=[0.5, 1.0])
+    radial = Release("gamma_norm", 1.0, 2.0, attained=1.0)
+    found = lower_bound([laplace, radial], 0.0)
+    assert found.epsilon == pytest.approx(3 * (0.125 + 0.5) + 0.5, rel=1e-6)
+    sampled = Release("laplace", 1.0, 0.5, attained=1.0, sampling=Sampling("poisson", 0.1))
+    amplified = math.log1p(0.1 * math.expm1(2.0))
+    assert lower_bound([sampled], 0.0).epsilon == pytest.approx(amplified, rel=1e-6)
+    assert lower_bound([Release("gaussian", 1.0, 9.0, attained=0.1)], 0.0).epsilon == math.inf
+
+
+@pytest.mark.parametrize(("losses", "count"), [([0.25], 10), ([0.02, 0.03, 0.05], 12), ([2.0], 3)])
+@pytest.mark.parametrize("delta", [1e-8, 1e-4])
+def test_compositions_of_laplace_meet_an_independent_library(losses, count, delta):
+    total = None
+    for loss in losses:
+        one = pld.from_laplace_mechanism(1 / loss, value_discretization_interval=1e-4)
+        one = one.self_compose(count)
+        total = one if total is None else total.compose(one)
+    above = total.get_epsilon_for_delta(delta)
+    found = lower_bound([Release("laplace", losses, 1.0, count=count, attained=1.0)], delta)
+    assert 0.98 * above < found.epsilon <= above
+
+
+@pytest.mark.parametrize(("rate", "mu"), [(0.02, 1.0), (0.3, 0.5), (1.0, 2.0), (0.01, 4.0)])
+def test_a_sampled_gaussian_by_numerical_integration(rate, mu):
+    """At the bound the pair's delta is at least the one asked for, a little beyond it less."""
+
+    def delta_of(epsilon):
+        def excess(x):
+            one = (1 - rate) * norm.pdf(x) + rate * norm.pdf(x - mu)
+            return max(one - math.exp(epsilon) * norm.pdf(x), 0.0)
+
+        return quad(excess, -12, 12 + mu, points=np.linspace(-8, 8 + mu, 41), limit=400)[0]
+
+    sampling = Sampling("poisson", rate)
+    for delta in (1e-5, 1e-3):
+        release = Release("gaussian", mu, 1.0, attained=1.0, sampling=sampling)
+        found = lower_bound([release], delta).epsilon
+        assert delta_of(found) >= delta * (1 - 1e-6)
+        assert delta_of(1.01 * found + 1e-4) < delta
+
+
+def test_sampled_batches_are_bracketed_and_approach_the_accountant_with_the_whole_sample():
+    for batches, records, sigma, rounds in ((deadline_batches(0.4), 1000, 0.3, 44),
+                                            (fixed_batches(20), 20, 0.5, 3)):  # fmt: skip
+        releases = noisy_mean(batches, records).releases(sigma, rounds)
+        above = account(releases, 1e-5).epsilon
+        known = [replace(release, attained=1.0) for release in releases]
+        found = lower_bound(known, 1e-5)
+        assert 0.9 * above < found.epsilon <= above
+    exactly = gaussian_epsilon(2 / (20 * 0.5) * math.sqrt(3), 1e-5)
+    assert found.epsilon == pytest.approx(exactly, rel=0.01)
+    assert lower_bound(releases, 1e-5).epsilon == 0
+
+
+@pytest.mark.parametrize(("steps", "sigma"), [(1, 1.0), (3, 2.0)])
+def test_a_discrete_gaussian_by_enumeration(steps, sigma):
+    k = np.arange(-40, 41)
+    first, other = discrete_gaussian_pmf(k, sigma**2), discrete_gaussian_pmf(k - steps, sigma**2)
+    P, Q = np.outer(first, first), np.outer(other, other)
+    release = Release("discrete_gaussian", steps + 0.4, sigma, count=2, attained=1.0)
+    for delta in (1e-6, 1e-3):
+        found = lower_bound([release], delta).epsilon
+        assert np.maximum(P - math.exp(found) * Q, 0).sum() >= delta
+        assert np.maximum(P - math.exp(1.01 * found) * Q, 0).sum() < delta
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    st.lists(
+        st.one_of(
+            _series("gaussian"), _series("laplace"), _series("gamma_norm"),
+            _series("discrete_gaussian"),
+            st.builds(lambda e, s: pure(e, attained=s), st.floats(0.01, 1.0), SHARES),
+        ),
+        max_size=3,
+    ),
+    st.sampled_from([0.0, 1e-12, 1e-6, 1e-3, 0.2]),
+)  # fmt: skip
+def test_a_lower_bound_is_never_above_the_accountant(releases, delta):
+    assert lower_bound(releases, delta).epsilon <= account(releases, delta).epsilon
+
+
+@pytest.mark.parametrize("delta", [0.0, 1e-9, 1e-5, 1e-3])
+@pytest.mark.parametrize("mechanism", ["gaussian", "laplace"])
+@pytest.mark.parametrize("loss", [0.01, 0.2, 1.5])
+def test_attained_compositions_are_known_within_5_per_cent(mechanism, loss, delta):
+    releases = [Release(mechanism, loss * np.linspace(0.5, 1, 20), 1.0, attained=1.0)]
+    found, above = lower_bound(releases, delta).epsilon, account(releases, delta).epsilon
+    assert found <= above
+    assert found == above == math.inf or found > 0.95 * above or above < 1e-4
+
+
+def test_what_has_no_bound_is_infinite_and_what_is_unknown_is_0_with_the_reason():
+    assert lower_bound([exact(attained=1.0)], 0.1).epsilon == math.inf
+    assert lower_bound([Release("gaussian", np.inf, 3.0, attained=1.0)], 1e-5).epsilon == math.inf
+    unknown = lower_bound([exact(note="its own randomness"), pure(2.0)], 1e-5)
+    assert (unknown.epsilon, unknown.method) == (0.0, "none")
+    assert "its own randomness" in unknown.because
+    assert "pure mechanism" in unknown.because
+    assert lower_bound([], 0.0).because == ""
+
+
+def test_an_attack_of_known_law_takes_the_place_of_what_it_attacks():
+    attack = Release("laplace", 1.0, 2.0, attained=1.0)
+    assert lower_bound([pure(0.9, attack=attack)], 0.0).epsilon == pytest.approx(0.5)
+
+
+@pytest.mark.parametrize("share", [-0.1, 1.1, [0.5, 0.5, 0.5], math.nan])
+def test_a_share_is_of_each_release(share):
+    with pytest.raises(InvalidInput, match=r"release\.attained"):
+        Release("gaussian", [1.0, 2.0], 1.0, attained=share)
+    with pytest.raises(InvalidInput, match="delta"):
+        lower_bound([], 1.0)
