@@ -1,6 +1,20 @@
 r"""Statistics that can contradict a privacy claim. None of them can prove one.
 
-Four, from white box to black box:
+Their modules; confidence and delta are stated in every call, and stand in every result:
+
+:mod:`.bounds`
+    ``event_bound``, ``mu_bound``: epsilon and mu from the rates of one event; ``Bound``, whose
+    ``p_value`` is that of a claim.
+:mod:`.statistics`
+    ``audit_statistics``: given and learned statistics, cross-fitted; a list of bounds that are
+    right together.
+:mod:`.sequential`
+    ``sequential`` stops early and keeps its level; ``detectable_epsilon`` says before what so many
+    runs can contradict.
+:mod:`.families`
+    ``claim_p_value`` of an audit, and ``holm`` for a table of them.
+
+Four of before, from white box to black box:
 
 * :func:`noise_scale_test`: the noise itself, against the law and the scale that are claimed.
 * :func:`transcript_audit`: whole transcripts under two neighbouring data sets; learns the event

@@ -1,0 +1,328 @@
+r"""Lower bounds of epsilon and of mu from how often an event was seen, with exact coverage.
+
+K of n runs on D and M of n' on D' fall into an event that was chosen without a look at them, so
+that :math:`K\sim\mathrm{Bin}(n,p)` and :math:`M\sim\mathrm{Bin}(n',q)` are independent. Outcomes
+(k, m) are ordered by T(k, m), what a claim would have to be if p were its Clopper-Pearson lower and
+q its upper limit; T increases in k and decreases in m. The set of rates
+
+.. math:: R = \{(p,q): q\in C_\gamma(M),\; P_{p,q}(T(K,M)\ge T_{\rm seen}) > \alpha-\gamma\}
+
+misses the true ones with probability at most alpha: :math:`C_\gamma` misses q with probability
+gamma (Berger and Boos), and a probability of at least what was seen is stochastically no smaller
+than uniform (Buehler). A claim is contradicted if it allows no point of R. So the bounds on epsilon
+at every delta and on mu that one outcome gives are right *together* with probability 1 - alpha.
+
+Two Clopper-Pearson limits at alpha/2 each need the distance of p and q to be 3.29 (a + b) at 99.9
+%, with standard errors a and b; this region needs 3.09 sqrt(a^2 + b^2), 1.5 times less where they
+are equal. So it is of the shape of the joint region of Zanella-Beguelin et al. (ICML 2023); theirs
+is credible under a uniform prior and has no proven frequentist coverage, hence it is not used.
+
+The largest probability over the rates that a claim allows is bounded, not sampled:
+:math:`P_{p,q}(T\ge t)` increases in p and decreases in q, so that on a cell of q it is at most that
+of the upper end's p and the lower end's q.
+
+References
+----------
+Clopper, Pearson, "The use of confidence or fiducial limits ...", Biometrika 1934.
+Buehler, "Confidence intervals for the product of two binomial parameters", JASA 1957.
+Berger, Boos, "P values maximized over a confidence set for the nuisance parameter", JASA 1994.
+Jagielski, Ullman, Oprea, "Auditing differentially private machine learning", NeurIPS 2020: epsilon
+from the two rates of an event.
+Nasr et al., "Tight auditing of differentially private machine learning", USENIX Security 2023: mu
+from the two rates of an event.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.special import bdtr, bdtrc, betaincinv, gammaln, ndtr, ndtri, xlog1py, xlogy
+from scipy.stats import binom
+
+from private_consensus.errors import require
+
+from .claims import Epsilon, Measure, Mu, Profile
+
+_CELLS = 96
+_NEGLECTED = 1e-4  # gamma over alpha
+_PRECISION = 1e-4  # of a bound, which is rounded down
+
+
+class Counts(NamedTuple):
+    """Runs in an event and all runs, on D and on D'."""
+
+    hits: int
+    runs: int
+    hits_other: int
+    runs_other: int
+
+    def swapped(self) -> Counts:
+        """The same with the two data sets in each other's place."""
+        return Counts(self.hits_other, self.runs_other, self.hits, self.runs)
+
+
+@dataclass(frozen=True)
+class Bound:
+    """What the rates of one event say against claims.
+
+    Parameters
+    ----------
+    counts : Counts
+        On runs that the event was not chosen on.
+    delta : float
+        Of ``epsilon`` and of claimed epsilons.
+    confidence : float
+        Of the whole list that this bound is part of; 1 - confidence is its error.
+    share : float
+        Of that error which is this bound's.
+    ordering : Epsilon or Mu
+        By which outcomes are ordered: which of the two bounds is to be sharp.
+    both : bool
+        Whether the event may be likelier on either data set, which halves the level; else it was
+        chosen to be likelier on D.
+    statistic, event : str, object
+        What the event is made of, and the event, as far as they are known.
+    """
+
+    counts: Counts
+    delta: float
+    confidence: float
+    share: float
+    ordering: Measure
+    both: bool
+    statistic: str = ""
+    event: Any = None
+
+    @property
+    def level(self) -> float:
+        """Probability that this bound may be wrong."""
+        return (1 - self.confidence) * self.share
+
+    @cached_property
+    def epsilon(self) -> float:
+        """Lower bound of epsilon at ``delta``, at least 0, rounded down."""
+        return self._lower(Epsilon(self.delta))
+
+    @cached_property
+    def mu(self) -> float:
+        """Lower bound of mu, for a mechanism that is claimed to be mu-GDP; of any law."""
+        return self._lower(Mu())
+
+    @cached_property
+    def ceiling(self) -> float:
+        """Largest bound on epsilon that so many runs can give; a claim above cannot fail."""
+        return self._extreme.epsilon
+
+    @cached_property
+    def mu_ceiling(self) -> float:
+        """Largest bound on mu that so many runs can give."""
+        return self._extreme.mu
+
+    @property
+    def _extreme(self) -> Bound:
+        perfect = Counts(self.counts.runs, self.counts.runs, 0, self.counts.runs_other)
+        return Bound(perfect, self.delta, self.confidence, self.share, self.ordering, self.both)
+
+    def p_value(
+        self,
+        *,
+        epsilon: float | None = None,
+        mu: float | None = None,
+        profile: Profile | None = None,
+    ) -> float:
+        """p-value of exactly one claim, times what the other bounds of the list cost.
+
+        Parameters
+        ----------
+        epsilon : float, optional
+            At ``delta``.
+        mu : float, optional
+        profile : Profile, optional
+            Several (epsilon, delta) at once.
+
+        Returns
+        -------
+        float
+            At most a true claim's p-value, and of the whole list the smallest one's, is below
+            alpha with probability at most alpha.
+        """
+        if profile is not None:
+            allowed = profile.largest
+        elif mu is not None:
+            allowed = _allowed(Mu(), mu)
+        else:
+            require(epsilon is not None, "epsilon", epsilon, "a claim")
+            allowed = _allowed(Epsilon(self.delta), epsilon)
+        return float(min(1.0, self._p_value(allowed) / self.share))
+
+    def contradicts(self, *, epsilon: float | None = None, mu: float | None = None) -> bool:
+        """Whether the claim is refuted at the stated confidence."""
+        return self.p_value(epsilon=epsilon, mu=mu) <= 1 - self.confidence
+
+    @cached_property
+    def _directions(self) -> list[_Exceedance]:
+        level = self.level / (2 if self.both else 1)
+        counts = [self.counts, self.counts.swapped()] if self.both else [self.counts]
+        return [_Exceedance(one, self.ordering, level) for one in counts]
+
+    def _p_value(self, allowed: Callable[[np.ndarray], np.ndarray]) -> float:
+        return len(self._directions) * min(one.p_value(allowed) for one in self._directions)
+
+    def _lower(self, measure: Measure) -> float:
+        return _largest_refuted(lambda value: self._p_value(_allowed(measure, value)), self.level)
+
+
+def event_bound(
+    hits: int, runs: int, hits_other: int, runs_other: int, *, delta: float, confidence: float
+) -> Bound:
+    r"""Lower bound of epsilon from the rates of one event, in both directions.
+
+    Parameters
+    ----------
+    hits, runs, hits_other, runs_other : int
+        Runs in the event and all runs, under D and under D'. The event was chosen on other runs.
+    delta, confidence : float
+
+    Returns
+    -------
+    Bound
+        ``epsilon`` is at most the true one with probability at least ``confidence``.
+    """
+    counts = _counts(hits, runs, hits_other, runs_other)
+    return Bound(counts, delta, _confidence(confidence), 1.0, Epsilon(delta), both=True)
+
+
+def mu_bound(
+    hits: int, runs: int, hits_other: int, runs_other: int, *, delta: float, confidence: float
+) -> Bound:
+    r"""Lower bound of mu, :math:`\Phi^{-1}(p)-\Phi^{-1}(q)`, from the rates of one event.
+
+    Valid for every law: mu-GDP bounds the rates of each event. Parameters as of
+    :func:`event_bound`; the bound is ``mu``.
+    """
+    counts = _counts(hits, runs, hits_other, runs_other)
+    return Bound(counts, delta, _confidence(confidence), 1.0, Mu(), both=True)
+
+
+def clopper_pearson(hits: Any, runs: Any, tail: float) -> tuple[Any, Any]:
+    """Lower and upper limit of a probability, each missed with probability at most ``tail``."""
+    hits, runs = np.asarray(hits), np.asarray(runs)
+    low = betaincinv(np.maximum(hits, 1), runs - hits + 1, tail)
+    high = betaincinv(hits + 1, np.maximum(runs - hits, 1), 1 - tail)
+    return np.where(hits == 0, 0.0, low), np.where(hits == runs, 1.0, high)
+
+
+def ordering_tail(level: float) -> float:
+    """One-sided level of the limits that order outcomes.
+
+    Where the two standard errors are equal, the corner of the two limits then lies as far out as
+    the tangent of their joint ellipse.
+    """
+    return float(ndtr(ndtri(level) / math.sqrt(2)))
+
+
+class _Exceedance:
+    """Upper bound of the probability of outcomes at least as telling as the one seen."""
+
+    def __init__(self, counts: Counts, ordering: Measure, level: float):
+        self.runs, self.neglected = counts.runs, level * _NEGLECTED
+        low, high = clopper_pearson(counts.hits_other, counts.runs_other, self.neglected / 2)
+        ends = np.arcsin(np.sqrt([low, high]))  # even in units of the standard error
+        self.edges = np.sin(np.linspace(*ends, _CELLS + 1)) ** 2
+        self.edges[[0, -1]] = low, high
+        order = _Ordering(counts, ordering, ordering_tail(level))
+        self.hits = order.window(low, self.neglected / 100)
+        most, runs = order.most(self.hits), counts.runs_other
+        chance = bdtr(np.maximum(most, 0), runs, self.edges[:-1, None])
+        self.below = np.where(most >= 0, chance, 0.0)
+        self.log_ways = (
+            gammaln(self.runs + 1) - gammaln(self.hits + 1) - gammaln(self.runs - self.hits + 1)
+        )
+
+    def p_value(self, allowed: Callable[[np.ndarray], np.ndarray]) -> float:
+        """Of a claim that allows beside q at most ``allowed(q)``."""
+        p = allowed(self.edges[1:])[:, None]
+        first, last = self.hits[0], self.hits[-1]
+        mass = np.exp(self.log_ways + xlogy(self.hits, p) + xlog1py(self.runs - self.hits, -p))
+        found = np.sum(mass * self.below, axis=1)
+        if first > 0:  # fewer hits need fewer on D' than the first of the window
+            found += self.below[:, 0] * bdtr(first - 1, self.runs, p[:, 0])
+        if last < self.runs:
+            found += bdtrc(last, self.runs, p[:, 0])
+        return float(min(1.0, found.max() + self.neglected))
+
+
+class _Ordering:
+    """Outcomes (k, m) by the value that a measure has at their Clopper-Pearson limits."""
+
+    def __init__(self, counts: Counts, measure: Measure, tail: float):
+        self.counts, self.measure, self.tail = counts, measure, tail
+        low = clopper_pearson(counts.hits, counts.runs, tail)[0]
+        high = clopper_pearson(counts.hits_other, counts.runs_other, tail)[1]
+        self.seen = float(measure.value(low, high))
+
+    def most(self, hits: np.ndarray) -> np.ndarray:
+        """Of each k the largest m that is as telling as what was seen; -1 for none."""
+        counts, tail = self.counts, self.tail
+        if self.seen == -math.inf:
+            return np.full(hits.shape, counts.runs_other)
+        low = clopper_pearson(hits, counts.runs, tail)[0]
+        limit = np.clip(self.measure.reached(low, self.seen), 0.0, 1.0)
+        # the upper limit of m is at most x if P(Bin(n', x) <= m) is at most the tail
+        quantile = np.where(limit > 0, binom.ppf(tail, counts.runs_other, limit), 0.0)
+        most = quantile - (bdtr(quantile, counts.runs_other, limit) > tail)
+        most = np.where(limit >= 1, counts.runs_other, np.where(limit > 0, most, -1))
+        # rounding must lose neither the outcome itself nor those with more hits
+        most = np.where(hits >= counts.hits, np.maximum(most, counts.hits_other), most)
+        return np.maximum.accumulate(most).astype(int)
+
+    def window(self, low: float, negligible: float) -> np.ndarray:
+        """The k whose probabilities are summed one by one; the others' are bounded.
+
+        Below it m would have to be so small that even at q = ``low`` it has a ``negligible``
+        probability; above it no k is seen at rates that matter.
+        """
+        counts = self.counts
+        last = math.ceil(counts.runs * clopper_pearson(counts.hits, counts.runs, 1e-14)[1])
+        if self.seen == -math.inf:
+            return np.arange(0, last + 1)
+        unlikely = max(0.0, float(binom.ppf(negligible, counts.runs_other, low)))
+        high = clopper_pearson(unlikely, counts.runs_other, self.tail)[1]
+        needed = float(np.clip(self.measure.largest(high, self.seen), 0.0, 1.0))
+        first = min(float(binom.ppf(1 - self.tail, counts.runs, needed)), counts.hits)
+        return np.arange(max(0, int(first) - 1), last + 1)
+
+
+def _allowed(measure: Measure, value: float) -> Callable[[np.ndarray], np.ndarray]:
+    return lambda q: measure.largest(q, value)
+
+
+def _largest_refuted(p_value: Callable[[float], float], level: float) -> float:
+    """Largest value, from 0, that is refuted together with all below it; 0 if none is."""
+    if p_value(0.0) > level:
+        return 0.0
+    low, high = 0.0, 1.0
+    while p_value(high) <= level:
+        low, high = high, 2 * high
+    while high - low > _PRECISION * max(1.0, high):
+        middle = (low + high) / 2
+        low, high = (middle, high) if p_value(middle) <= level else (low, middle)
+    return low
+
+
+def _counts(hits: int, runs: int, hits_other: int, runs_other: int) -> Counts:
+    counts = Counts(int(hits), int(runs), int(hits_other), int(runs_other))
+    inside = 0 <= counts.hits <= counts.runs and 0 <= counts.hits_other <= counts.runs_other
+    several = min(counts.runs, counts.runs_other) >= 1
+    require(inside and several, "hits", counts, "0 <= hits <= runs, runs >= 1, of both data sets")
+    return counts
+
+
+def _confidence(confidence: float) -> float:
+    require(0 < confidence < 1, "confidence", confidence, "a number in (0, 1)")
+    return float(confidence)

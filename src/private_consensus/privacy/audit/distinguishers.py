@@ -1,0 +1,121 @@
+r"""Statistics learned from transcripts: linear discriminants and classifiers.
+
+A discriminant is Fisher's at several ridges: :math:`w=(\Sigma+rI)^{-1}(m-m')` with pooled
+covariance and the two means. The smallest ridge finds directions in which noise cancels, the
+largest keeps to the mean difference where runs are few. The classifiers are those of scikit-learn:
+logistic regression on features and their squares, as DP-Sniper does, and boosted trees, which see
+thresholds and interactions; their score is a log-odds.
+
+References
+----------
+Bichsel, Steffen, Bogunovic, Vechev, "DP-Sniper: black-box discovery of differential privacy
+violations using classifiers", S&P 2021.
+Lokna, Paradis, Dimitrov, Vechev, "Group and attack: auditing differential privacy", CCS 2023
+(Delta-Siege).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+
+Scorer = Callable[[np.ndarray], np.ndarray]
+
+RIDGES = (1e-12, 1e-4, 1e-1, 1e2)
+"""Relative to the mean variance of a standardized feature."""
+
+_ALL_FEATURES = 1_000  # of a discriminant
+_BEST_FEATURES = 48  # of a classifier: those that differ most in mean or in spread
+_FITTED_RUNS = 1_500  # of each data set
+
+
+def fit_distinguishers(one: np.ndarray, other: np.ndarray, seed: int) -> dict[str, Scorer]:
+    """Scores of runs, by name, each learned from these features [runs, features]."""
+    one, other = one[:_FITTED_RUNS], other[:_FITTED_RUNS]
+    standardize = _standardizer(one, other)
+    one, other = standardize(one), standardize(other)
+    found = _discriminants(one, other) | _classifiers(one, other, seed)
+    return {name: _after(standardize, scorer) for name, scorer in found.items()}
+
+
+def _after(first: Scorer, then: Scorer) -> Scorer:
+    return lambda features: then(first(features))
+
+
+def _standardizer(one: np.ndarray, other: np.ndarray) -> Scorer:
+    """Centre and scale by what both samples have within themselves; keep what varies or differs."""
+    centre = (one.mean(axis=0) + other.mean(axis=0)) / 2
+    spread = np.sqrt((one.var(axis=0) + other.var(axis=0)) / 2)
+    gap = np.abs(one.mean(axis=0) - other.mean(axis=0))
+    told = np.where(
+        spread > 0, gap / np.where(spread > 0, spread, 1.0), np.where(gap > 0, np.inf, 0)
+    )
+    kept = np.flatnonzero((spread > 0) | (gap > 0))
+    kept = kept[np.argsort(-told[kept], kind="stable")][:_ALL_FEATURES]
+    unit = np.where(spread > 0, spread, np.where(gap > 0, gap, 1.0))[kept]
+    return lambda features: (features[:, kept] - centre[kept]) / unit
+
+
+def _discriminants(one: np.ndarray, other: np.ndarray) -> dict[str, Scorer]:
+    if not one.shape[1]:
+        return {}
+    gap = one.mean(axis=0) - other.mean(axis=0)
+    within = np.concatenate([one - one.mean(axis=0), other - other.mean(axis=0)])
+    _, singular, axes = np.linalg.svd(within / math.sqrt(len(within)), full_matrices=False)
+    variance = float(np.sum(singular**2)) / one.shape[1] or 1.0
+    inside = axes @ gap
+    outside = gap - axes.T @ inside
+    found = {}
+    for relative in RIDGES:
+        ridge = relative * variance
+        weights = axes.T @ (inside / (singular**2 + ridge)) + outside / ridge
+        weights /= np.linalg.norm(weights) or 1.0
+        found[f"linear discriminant, ridge {relative:g}"] = _projection(weights)
+    return found
+
+
+def _projection(weights: np.ndarray) -> Scorer:
+    return lambda features: features @ weights
+
+
+def _classifiers(one: np.ndarray, other: np.ndarray, seed: int) -> dict[str, Scorer]:
+    # loaded where it is used: it takes a second, and most of the package needs none of it
+    from sklearn.ensemble import HistGradientBoostingClassifier
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import FunctionTransformer, StandardScaler
+
+    best = _most_different(one, other)
+    if not best.size:
+        return {}
+    features = np.concatenate([one, other])[:, best]
+    labels = np.repeat([1, 0], [len(one), len(other)])
+    models = {
+        "logistic regression": make_pipeline(
+            FunctionTransformer(_with_squares), StandardScaler(), LogisticRegression(C=0.1)
+        ),
+        "boosted trees": HistGradientBoostingClassifier(
+            max_iter=40, max_leaf_nodes=8, early_stopping=False, random_state=seed
+        ),
+    }
+    return {name: _log_odds(model.fit(features, labels), best) for name, model in models.items()}
+
+
+def _with_squares(features: np.ndarray) -> np.ndarray:
+    return np.concatenate([features, np.minimum(features**2, 1e6)], axis=1)
+
+
+def _log_odds(model, best: np.ndarray) -> Scorer:
+    return lambda features: model.decision_function(features[:, best])
+
+
+def _most_different(one: np.ndarray, other: np.ndarray) -> np.ndarray:
+    """Features whose mean or mean square differs most, in standard errors."""
+    scores = np.zeros(one.shape[1])
+    for power in (1, 2):
+        a, b = one**power, other**power
+        error = np.sqrt(a.var(axis=0) / len(a) + b.var(axis=0) / len(b)) + 1e-12
+        scores = np.maximum(scores, np.abs(a.mean(axis=0) - b.mean(axis=0)) / error)
+    return np.argsort(-scores, kind="stable")[:_BEST_FEATURES]

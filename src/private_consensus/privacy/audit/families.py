@@ -1,0 +1,65 @@
+r"""Verdicts on many claims at once: a table that is wrong anywhere with probability at most alpha.
+
+Each claim has a p-value: of "this epsilon is true", from the stored rates of all its bounds. Holm's
+method contradicts the i-th smallest of m while it is at most alpha/(m - i + 1), which keeps the
+family-wise level under any dependence (Holm, "A simple sequentially rejective multiple test
+procedure", Scandinavian Journal of Statistics 1979). A bound that was computed and not sampled is
+not wrong by chance: it spends none of the level and is no member of the family.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from private_consensus.errors import require
+from private_consensus.multiplicity import holm as adjusted_p_values
+
+from .bounds import Bound
+
+
+def claim_p_value(bounds: Iterable[Bound], claim: Mapping[str, Any]) -> float:
+    """p-value of one claim from all bounds of an audit, their shares taken into account.
+
+    Parameters
+    ----------
+    bounds : iterable of Bound
+        Of one list, whose shares sum to at most 1.
+    claim : mapping
+        ``{"epsilon": value}``, ``{"mu": value}`` or ``{"profile": Profile}``.
+    """
+    return min((bound.p_value(**claim) for bound in bounds), default=1.0)
+
+
+def holm(rows: Sequence[Mapping[str, Any]], level: float) -> list[dict[str, Any]]:
+    """Which claims a table contradicts, wrong anywhere with probability at most ``level``.
+
+    Parameters
+    ----------
+    rows : sequence of mappings
+        With ``p_value``, of the claim; NaN or None where the bound was computed, and then
+        ``bound`` and ``claimed``.
+    level : float
+
+    Returns
+    -------
+    list of dict
+        The rows with ``adjusted``, the least family-wise level at which the claim is contradicted
+        (0 or 1 where computed), and ``contradicted``.
+    """
+    require(0 < level < 1, "level", level, "a number in (0, 1)")
+    p_values = np.array([np.nan if row["p_value"] is None else row["p_value"] for row in rows])
+    sampled = ~np.isnan(p_values.astype(float))
+    adjusted = np.array([float(row.get("bound", 0) <= row.get("claimed", 0)) for row in rows])
+    adjusted[sampled] = adjusted_p_values(p_values[sampled].astype(float), level)[0]
+    return [
+        {**row, "adjusted": float(p), "contradicted": bool(p <= level)}
+        for row, p in zip(rows, adjusted, strict=True)
+    ]
+
+
+def family_confidence(level: float, rows: int) -> float:
+    """Confidence of each of so many bounds that are all right with probability 1 - level."""
+    return 1 - level / max(1, rows)

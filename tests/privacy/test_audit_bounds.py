@@ -1,0 +1,237 @@
+"""Bounds from event rates: exact coverage by enumeration, p-values, families and stopping."""
+
+import itertools
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from private_consensus.errors import InvalidInput
+from private_consensus.privacy import gaussian_delta, gaussian_epsilon
+from private_consensus.privacy.audit.bounds import (
+    Bound,
+    Counts,
+    clopper_pearson,
+    event_bound,
+    mu_bound,
+)
+from private_consensus.privacy.audit.claims import Epsilon, Mu, Profile
+from private_consensus.privacy.audit.families import claim_p_value, family_confidence, holm
+from private_consensus.privacy.audit.sequential import (
+    detectable_epsilon,
+    planned_looks,
+    sequential,
+)
+
+RUNS = 12
+MEASURES = [Epsilon(0.0), Epsilon(0.1), Mu()]
+
+
+def test_limits_of_a_probability():
+    low, high = clopper_pearson(np.array([0, 3, 10]), 10, 0.025)
+    exact = [stats.binomtest(k, 10).proportion_ci(0.95, "exact") for k in (0, 3, 10)]
+    np.testing.assert_allclose(low, [ci.low for ci in exact])
+    np.testing.assert_allclose(high, [ci.high for ci in exact])
+
+
+@pytest.mark.parametrize("measure", MEASURES)
+def test_a_claim_allows_exactly_the_rates_whose_value_does_not_exceed_it(measure):
+    for value in (0.3, 1.0, 2.5):
+        q = np.linspace(0.01, 0.8, 40)
+        p = measure.largest(q, value)
+        inner = p < 1
+        np.testing.assert_allclose(measure.value(p, q)[inner], value, rtol=1e-9)
+        np.testing.assert_allclose(measure.reached(p, value)[inner], q[inner], rtol=1e-9)
+
+
+def test_gaussian_rates_lie_inside_the_region_of_their_privacy_profile_and_touch_it():
+    """Event {x >= t} of N(mu, 1) against N(0, 1), whose likelihood ratio at t is e^epsilon."""
+    epsilon = 0.7
+    t = epsilon / 1.2 + 0.6
+    p, q = stats.norm.sf(t - 1.2), stats.norm.sf(t)
+    delta = gaussian_delta(1.2, epsilon)
+    assert float(Epsilon(delta).value(p, q)) == pytest.approx(epsilon, rel=1e-9)
+    assert float(Mu().value(p, q)) == pytest.approx(1.2)
+    allowed = Profile([(e, gaussian_delta(1.2, e)) for e in np.linspace(0, 4, 30)]).largest(q)
+    assert p <= allowed <= 1.01 * p
+
+
+@pytest.mark.parametrize("measure", MEASURES)
+@pytest.mark.parametrize("level", [0.2, 0.02])
+def test_coverage_is_exact_for_all_pairs_of_rates_on_the_boundary_of_a_claim(measure, level):
+    """All outcomes of 12 and 12 runs, weighted by their binomial probabilities."""
+    true = 0.8
+    found = np.zeros((RUNS + 1, RUNS + 1))
+    for k, m in itertools.product(range(RUNS + 1), repeat=2):
+        counts = Counts(k, RUNS, m, RUNS)
+        found[k, m] = Bound(counts, 0.0, 1 - level, 1.0, measure, True).p_value(
+            **_claim(measure, true)
+        )
+    q = np.linspace(0.0, 1.0, 101)
+    p = measure.largest(q, true)
+    hits, numbers = (stats.binom.pmf(np.arange(RUNS + 1), RUNS, x[:, None]) for x in (p, q))
+    for alpha in (level, level / 2):
+        wrong = np.einsum("ck,km,cm->c", hits, (found <= alpha).astype(float), numbers)
+        assert wrong.max() <= alpha
+        assert wrong.max() > alpha / 50  # an empty test would cover too
+
+
+def _claim(measure, value):
+    if isinstance(measure, Mu):
+        return {"mu": value}
+    # at its own delta: a profile of one point
+    return {"profile": Profile([(value, measure.delta)])}
+
+
+def test_a_bound_is_the_least_claim_that_is_not_contradicted():
+    found = event_bound(900, 1000, 300, 1000, delta=0.01, confidence=0.99)
+    assert (
+        found.p_value(epsilon=found.epsilon) <= 0.01 < found.p_value(epsilon=found.epsilon + 2e-3)
+    )
+    assert found.contradicts(epsilon=0.9 * found.epsilon)
+    assert not found.contradicts(epsilon=1.1 * found.epsilon)
+    assert found.contradicts(mu=0.9 * found.mu) and not found.contradicts(mu=1.1 * found.mu)
+
+
+def test_the_bound_is_sharper_than_two_limits_at_half_the_level_and_below_the_estimate():
+    for hits, other, delta in ((1000, 400, 0.01), (1197, 803, 0.0), (2000, 0, 1e-5), (40, 2, 0.0)):
+        found = event_bound(hits, 2000, other, 2000, delta=delta, confidence=0.999)
+        low = clopper_pearson(hits, 2000, 0.0005)[0]
+        high = clopper_pearson(other, 2000, 0.0005)[1]
+        assert found.epsilon > float(Epsilon(delta).value(low, high))
+        with np.errstate(divide="ignore"):
+            assert found.epsilon < float(Epsilon(delta).value(hits / 2000, other / 2000))
+
+
+def test_perfect_distinction_has_the_closed_form_of_its_probability():
+    r"""All of n and none of n: probability :math:`(1-e^{-\epsilon})^n` at p = 1, half a level."""
+    found = event_bound(500, 500, 0, 500, delta=0.0, confidence=0.99)
+    # p = 1 - e^-epsilon (1 - q) needs more: the largest over q of p^n (1 - q)^n
+    q = np.geomspace(1e-6, 1 - 1e-6, 20_001)
+    p = np.minimum(np.exp(found.epsilon) * q, 1 - np.exp(-found.epsilon) * (1 - q))
+    largest = np.max(p**500 * (1 - q) ** 500)
+    assert 0.9 * 0.005 < largest <= 0.005
+    assert found.epsilon == found.ceiling
+
+
+def test_both_directions_are_looked_at():
+    forward = event_bound(90, 100, 20, 100, delta=0.0, confidence=0.9)
+    backward = event_bound(20, 100, 90, 100, delta=0.0, confidence=0.9)
+    assert forward.epsilon == backward.epsilon > 0.5
+    assert mu_bound(20, 100, 90, 100, delta=0.0, confidence=0.9).mu > 1
+    same = event_bound(50, 100, 50, 100, delta=0.0, confidence=0.9)
+    assert same.epsilon == same.mu == 0.0
+
+
+def test_fewer_errors_allowed_give_smaller_bounds():
+    bounds = [
+        event_bound(90, 100, 20, 100, delta=d, confidence=c).epsilon
+        for c, d in ((0.9, 0.0), (0.99, 0.0), (0.99, 0.05), (0.999, 0.05))
+    ]
+    assert bounds == sorted(bounds, reverse=True) and len(set(bounds)) == 4
+
+
+def test_level_and_delta_are_always_stated():
+    with pytest.raises(TypeError):
+        event_bound(1, 2, 1, 2, delta=0.0)
+    with pytest.raises(TypeError):
+        event_bound(1, 2, 1, 2, confidence=0.9)
+    for call in (
+        lambda: event_bound(3, 2, 0, 2, delta=0.0, confidence=0.9),
+        lambda: event_bound(1, 2, 0, 2, delta=0.0, confidence=1.0),
+        lambda: event_bound(1, 2, 0, 2, delta=1.0, confidence=0.9),
+        lambda: event_bound(0, 0, 0, 2, delta=0.0, confidence=0.9),
+        lambda: planned_looks(10, first=11),
+        lambda: holm([{"p_value": 0.5}], 1.5),
+        lambda: event_bound(1, 2, 0, 2, delta=0.0, confidence=0.9).p_value(),
+    ):
+        with pytest.raises(InvalidInput):
+            call()
+
+
+def test_looks_double_and_spend_the_whole_error():
+    looks = planned_looks(4000, first=500)
+    assert [look.runs for look in looks] == [500, 1000, 2000, 4000]
+    assert sum(look.share for look in looks) == pytest.approx(1.0)
+    assert looks[-1].share > 0.5
+
+
+def coin_audit(p, q, rng):
+    """Looks at growing parts of one sample of coins."""
+    coins = [rng.random(400) < rate for rate in (p, q)]
+
+    def audit(runs, confidence):
+        hits = [int(np.sum(coin[:runs])) for coin in coins]
+        return [
+            Bound(Counts(hits[0], runs, hits[1], runs), 0.0, confidence, 1.0, Epsilon(0.0), False)
+        ]
+
+    return audit
+
+
+def test_stopping_early_keeps_the_level_of_a_true_claim_and_finds_a_false_one_soon():
+    rng, claim = np.random.default_rng(1), {"epsilon": float(np.log(2))}
+    true = [
+        sequential(coin_audit(0.6, 0.3, rng), claim, runs=100, first=25, confidence=0.7)
+        for _ in range(100)
+    ]
+    flagged = sum(found.contradicted for found in true)
+    assert 0 < flagged <= stats.binom.ppf(0.999, 100, 0.3)
+    assert all(found.runs == 100 for found in true if not found.contradicted)
+    false = sequential(coin_audit(0.9, 0.1, rng), claim, runs=400, first=50, confidence=0.99)
+    assert false.contradicted and false.runs < 400
+
+
+def test_what_can_be_detected_is_what_perfect_outcomes_would_give():
+    few, many = (detectable_epsilon(n, delta=1e-5, confidence=0.999) for n in (400, 4000))
+    assert many - few == pytest.approx(np.log(10), abs=0.02)
+    assert detectable_epsilon(4000, delta=1e-5, confidence=0.95) > many
+
+
+def test_a_table_as_a_whole_is_wrong_at_most_at_its_level():
+    """Tables of 10 true claims, their p-values from coins with exactly the claimed epsilon."""
+    rng, numbers = np.random.default_rng(2), np.arange(21)
+    p = np.array(
+        [
+            Bound(Counts(k, 20, m, 20), 0.0, 0.8, 1.0, Epsilon(0.0), False).p_value(
+                epsilon=float(np.log(1.5))
+            )
+            for k, m in itertools.product(numbers, numbers)
+        ]
+    )
+    chances = np.outer(*(stats.binom.pmf(numbers, 20, rate) for rate in (0.525, 0.35)))
+    tables = rng.choice(p, size=(500, 10), p=chances.ravel())
+    wrong = [
+        any(row["contradicted"] for row in holm([{"p_value": v} for v in table], 0.3))
+        for table in tables
+    ]
+    assert 0.01 < np.mean(wrong) <= 0.3
+
+
+def test_computed_bounds_spend_nothing_and_are_contradicted_by_themselves():
+    rows = [
+        {"p_value": 0.004},
+        {"p_value": None, "bound": 2.0, "claimed": 1.0},
+        {"p_value": float("nan"), "bound": 0.5, "claimed": 1.0},
+        {"p_value": 0.006},
+    ]
+    found = holm(rows, 0.01)
+    assert [row["contradicted"] for row in found] == [True, True, False, True]
+    assert [row["adjusted"] for row in found] == pytest.approx([0.008, 0.0, 1.0, 0.008])
+    assert family_confidence(0.01, 378) == pytest.approx(1 - 0.01 / 378)
+
+
+def test_the_p_value_of_an_audit_counts_all_its_bounds():
+    strong, weak = Counts(90, 100, 20, 100), Counts(50, 100, 50, 100)
+    bounds = [
+        Bound(counts, 0.0, 0.99, share, Epsilon(0.0), False)
+        for counts, share in ((strong, 0.2), (weak, 0.8))
+    ]
+    alone = Bound(strong, 0.0, 0.998, 1.0, Epsilon(0.0), False).p_value(epsilon=0.5)
+    assert claim_p_value(bounds, {"epsilon": 0.5}) == pytest.approx(5 * alone, rel=1e-6)
+
+
+def test_gaussian_epsilon_of_a_refuted_mu_is_refuted_by_the_profile():
+    found = mu_bound(1704, 2000, 1032, 2000, delta=0.01, confidence=0.999)
+    profile = Profile([(gaussian_epsilon(0.5, d), d) for d in (0.2, 0.1, 0.05, 0.01, 1e-3)])
+    assert found.p_value(profile=profile) <= 1e-3
