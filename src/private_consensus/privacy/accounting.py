@@ -21,6 +21,20 @@ Why one shift in one dimension stands for each mechanism:
   numerical accountants are used; where none applies, sampling is not credited, which is safe.
 * A mechanism known by its curves composes by its Renyi divergences, and by the loss distribution of
   its dominating pair where it has one; :mod:`private_consensus.privacy.subsampling` makes some.
+
+Why each merging of releases is an upper bound:
+
+* Equal mechanisms with equal losses are counted: composition does not ask for their order.
+* ``gamma_norm`` is counted with ``laplace``: both are dominated by the same scalar pair, and
+  sampling keeps a domination (Zhu, Dong, Wang, "Optimal accounting of differential privacy via
+  characteristic function", 2022, Theorem 11).
+* Gaussians that credit no sampling are one: their pairs compose to that of the root of the sum of
+  mu squared, exactly.
+* What is rho-zCDP is one in Renyi accounting: the bounds are linear in the order and add up.
+* A loss is rounded up to the largest of its level: it is a sensitivity over a scale, or a pure
+  epsilon, and what has a sensitivity (is epsilon-DP) has every larger one as well. This holds for
+  every mechanism, with one and the same sampling before it.
+* Curves are not ordered by any one number: none stands for another, each is composed on its own.
 """
 
 from __future__ import annotations
@@ -48,8 +62,11 @@ METHODS = ("pure", "gaussian", "gaussian+pure", "zcdp", "rdp", "pld")
 
 # Below this the floating-point Fourier transforms of a privacy loss distribution decide the result.
 PLD_SMALLEST_DELTA = 1e-10
-# Losses that all differ are rounded up to so many levels before a numerical accountant sees them.
+# Losses that all differ are rounded up to so many levels of one mechanism and sampling before a
+# numerical accountant sees them.
 LEVELS = 48
+# Beyond this the exponential of one step of a grid of losses overflows.
+LARGEST_LOSS = 5e5
 # Decimals of the result that the grid of a loss distribution resolves.
 GRID = 3
 
@@ -226,7 +243,8 @@ def _groups(releases: Iterable[Release]) -> tuple[_Group, ...] | None:
         if np.isinf(losses).any():
             return None
         for loss, often in zip(losses.tolist(), times.tolist(), strict=True):
-            if loss > 0:
+            # one order of curves may underflow to 0 where others do not
+            if loss > 0 or release.curves is not None:
                 kind = _KINDS[release.mechanism]
                 counts[kind, loss, sampling, release.curves] += often * release.count
     groups = tuple(
@@ -258,17 +276,21 @@ def _applicable(groups: Sequence[_Group], delta: float) -> list[str]:
 
 
 def _levelled(groups: Sequence[_Group]) -> list[_Group]:
-    """Groups whose losses are rounded up to few levels: a larger loss dominates a smaller one."""
+    """Groups whose losses are rounded up to few levels; curves are left as they are."""
     if len(groups) <= LEVELS:
         return list(groups)
     by_kind: dict[tuple, list[_Group]] = defaultdict(list)
     for group in groups:
         by_kind[group.kind, group.sampling].append(group)
-    return [level for alike in by_kind.values() for level in _levels_of(alike)]
+    levels: list[_Group] = []
+    for (kind, _), alike in by_kind.items():
+        levels += alike if kind == "curves" else _levels_of(alike)
+    return levels
 
 
 def _levels_of(alike: Sequence[_Group]) -> list[_Group]:
-    """Neighbouring losses joined so that each level carries a like share of the sum of losses."""
+    """Neighbouring losses of one mechanism and sampling joined at the largest of them, so that each
+    level carries a like share of the sum of losses."""
     ordered = sorted(alike, key=lambda group: group.loss)
     weight = np.cumsum([group.count * group.loss for group in ordered])
     level = np.floor((LEVELS - 1) * weight / weight[-1]).astype(int)
@@ -290,7 +312,7 @@ def _pure(groups: Sequence[_Group], delta: float) -> float:
 def _mu(groups: Sequence[_Group]) -> float:
     if any(group.kind != "gaussian" for group in groups):
         return math.inf
-    return math.sqrt(math.fsum(group.count * group.loss**2 for group in groups))
+    return math.hypot(*(math.sqrt(group.count) * group.loss for group in groups))
 
 
 # Settings of a grid differ in much that their privacy does not depend on.
@@ -329,48 +351,64 @@ def _zcdp(groups: Sequence[_Group], delta: float, conversion: str = "cks") -> fl
 
 @lru_cache(maxsize=4096)  # asked for twice, on its own and to choose a grid of losses
 def _rdp(groups: tuple[_Group, ...], delta: float) -> float:
-    """Renyi accounting by ``dp_accounting``; Gaussians are credited their sampling."""
+    """Renyi accounting by ``dp_accounting``; Gaussians are credited their sampling.
+
+    Conversion: Canonne, Kamath, Steinke 2020, Proposition 12.
+    """
+    from dp_accounting import rdp  # slow to import
+
+    orders = np.asarray(_orders(groups))
+    total = _renyi([group for group in groups if group.kind != "curves"], orders)
+    for group in groups:
+        if group.kind == "curves":
+            total = total + group.count * _divergences(group.curves)
+    return float(rdp.compute_epsilon(orders, total, delta)[0])
+
+
+def _divergences(curves: Curves) -> np.ndarray:
+    """Renyi divergence at each order; one that underflowed to 0 is bounded by that of the next."""
+    found = np.asarray(curves.renyi())
+    return np.maximum(found, found.min(where=found > 0, initial=math.inf) if found.any() else 0.0)
+
+
+def _orders(groups: Sequence[_Group]) -> tuple[float, ...]:
+    """Orders at which every group gives its divergence."""
     if any(group.kind == "curves" for group in groups):
-        return _rdp_of_curves(groups, delta)
+        return RENYI_ORDERS
+    sampled = any(group.kind == "gaussian" and group.sampling for group in groups)
+    # a sampled Gaussian costs a sum of as many terms as the order; others cost nothing
+    return _RDP_ORDERS if sampled else _RDP_ORDERS + _LARGE_ORDERS
+
+
+def _renyi(groups: Sequence[_Group], orders: np.ndarray) -> np.ndarray:
+    """Renyi divergence of the composition of all that is not known by curves, at each order."""
     import dp_accounting  # slow to import
 
     relation = dp_accounting.NeighboringRelation.ADD_OR_REMOVE_ONE
     if any(group.sampling and group.sampling.change == "replace" for group in groups):
         relation = dp_accounting.NeighboringRelation.REPLACE_ONE
-    sampled = any(group.kind == "gaussian" and group.sampling for group in groups)
-    # a sampled Gaussian costs a sum of as many terms as the order; others cost nothing
-    orders = _RDP_ORDERS if sampled else _RDP_ORDERS + _LARGE_ORDERS
     accountant = dp_accounting.rdp.RdpAccountant(orders, relation)
-    for group in _levelled(groups):
-        accountant.compose(_event(group), group.count)
-    return float(accountant.get_epsilon(delta))
+    concentrated = [group for group in groups if not _has_renyi_curve(group)]
+    with np.errstate(over="ignore"):
+        accountant.compose(dp_accounting.ZCDpEvent(_rho(concentrated)))
+        for group in _levelled([group for group in groups if _has_renyi_curve(group)]):
+            accountant.compose(_event(group), group.count)
+    return accountant.rdp
 
 
-def _rdp_of_curves(groups: tuple[_Group, ...], delta: float) -> float:
-    """Divergences added up order by order, in company with what is zCDP without its sampling.
-
-    Conversion: Canonne, Kamath, Steinke 2020, Proposition 12.
-    """
-    orders = np.asarray(RENYI_ORDERS)
-    total = np.zeros_like(orders)
-    for group in groups:
-        one = (
-            np.asarray(group.curves.renyi()) if group.kind == "curves" else _rho_of(group) * orders
-        )
-        total += group.count * one
-    log_delta = math.log(delta) if delta > 0 else -math.inf
-    found = total + np.log1p(-1 / orders) - (log_delta + np.log(orders)) / (orders - 1)
-    return max(0.0, float(found.min()))
+def _has_renyi_curve(group: _Group) -> bool:
+    """Whether the Renyi accountant knows more of it than its rho."""
+    if group.kind == "laplace":
+        return group.sampling is None
+    return group.kind == "gaussian" and group.sampling is not None
 
 
 def _event(group: _Group):
     """One release as ``dp_accounting`` describes it for its Renyi accountant."""
     import dp_accounting as dp
 
-    if group.kind == "laplace" and group.sampling is None:
+    if group.kind == "laplace":
         return dp.LaplaceDpEvent(1 / group.loss)
-    if group.kind != "gaussian" or group.sampling is None:
-        return dp.ZCDpEvent(_rho_of(group))
     event = dp.GaussianDpEvent(1 / group.loss)
     rate = group.sampling.rate
     if group.sampling.kind == "poisson":
@@ -391,17 +429,24 @@ def _pld(groups: tuple[_Group, ...], delta: float) -> float:
     )
     if delta < PLD_SMALLEST_DELTA or unknown:
         return math.inf
-    from dp_accounting import pld  # slow to import
-
     others = (_pure, _gaussian, _gaussian_plus_pure, _zcdp, _rdp)
     likely = min(method(groups, delta) for method in others)
     if likely == 0:
         return 0.0
+    if likely > LARGEST_LOSS:
+        return math.inf
     step = 10.0 ** (math.floor(math.log10(likely)) - GRID)
-    total = pld.privacy_loss_distribution.identity(value_discretization_interval=step)
-    for group in _levelled(_merged_gaussians(groups)):
-        total = total.compose(_loss_distribution(group, step))
-    return float(total.get_epsilon_for_delta(delta))
+    parts = [_loss_distribution(group, step) for group in _levelled(_merged_gaussians(groups))]
+    return float(_convolved(parts).get_epsilon_for_delta(delta))
+
+
+def _convolved(parts: list):
+    """Composition of loss distributions, two neighbours at a time: short arrays meet short ones."""
+    while len(parts) > 1:
+        pairs = zip(parts[::2], parts[1::2], strict=False)
+        left = parts[len(parts) // 2 * 2 :]
+        parts = [first.compose(second) for first, second in pairs] + left
+    return parts[0]
 
 
 def _merged_gaussians(groups: Sequence[_Group]) -> list[_Group]:

@@ -31,6 +31,7 @@ CONVERSIONS = ("shortcut", "safe", "cks")
 
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(12)
 _HALVINGS = 200  # a bisection stops by itself when the interval has no inner float left
+_LARGEST_MU = 1e150  # its square is an infinite epsilon in floating point
 _LOG_SQRT_2PI = 0.5 * np.log(2 * np.pi)
 
 
@@ -120,7 +121,7 @@ def gaussian_epsilon(mu: Any, delta: Any) -> Any:
     with np.errstate(divide="ignore"):
         log_delta = np.log(delta)
     result = np.where(mu > 0, np.inf, 0.0)
-    inner = (mu > 0) & np.isfinite(mu) & (delta > 0)
+    inner = (mu > 0) & (mu < _LARGEST_MU) & (delta > 0)
     m, target = mu[inner], log_delta[inner]
     top = m**2 / 2 + m * np.sqrt(-2 * target)
     enough = _bisect(lambda e: gaussian_log_delta(m, e) <= target, np.zeros_like(m), top)
@@ -240,7 +241,8 @@ _BACKWARD = {"shortcut": _rho_shortcut, "safe": _rho_safe, "cks": _rho_cks}
 
 def gaussian_rho(mu: Any) -> Any:
     """Rho of the Gaussian mechanism, mu^2/2; also of the discrete Gaussian at the same ratio."""
-    return _scalar(np.asarray(mu, float) ** 2 / 2)
+    with np.errstate(over="ignore"):
+        return _scalar(np.asarray(mu, float) ** 2 / 2)
 
 
 def pure_rho(epsilon: Any, *, form: str = "tight") -> Any:
@@ -252,7 +254,8 @@ def pure_rho(epsilon: Any, *, form: str = "tight") -> Any:
     require(form in ("tight", "half_square"), "form", form, "tight or half_square")
     epsilon = np.asarray(epsilon, float)
     if form == "half_square":
-        return _scalar(epsilon**2 / 2)
+        with np.errstate(over="ignore"):
+            return _scalar(epsilon**2 / 2)
     return _scalar(epsilon * np.tanh(epsilon / 2))
 
 

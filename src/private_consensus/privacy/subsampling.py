@@ -354,7 +354,7 @@ def sgd_sigma(rule: str, budget: Budget, noise: SampledNoise, horizon: int) -> f
 # --- Renyi divergences ---------------------------------------------------------------------------
 
 
-@lru_cache(maxsize=256)
+@lru_cache(maxsize=4096)  # asked for by a release, by its grouping and by each accountant
 def renyi_curve(noise: SampledNoise, sigma: float) -> tuple[float, ...]:
     """Renyi divergence of one noised batch at each of ``RENYI_ORDERS``, its size given away."""
     moment = (_gaussian_moments if noise.gaussian else _concentrated_moments)(noise, sigma)

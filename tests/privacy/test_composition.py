@@ -1,0 +1,196 @@
+"""Mixtures of many different releases against distributions of losses composed one by one."""
+
+import math
+from dataclasses import dataclass
+from functools import reduce
+
+import numpy as np
+import pytest
+from dp_accounting import NeighboringRelation
+from dp_accounting.pld import privacy_loss_distribution as pld
+from scipy.optimize import brentq
+
+from private_consensus.privacy import (
+    Release,
+    Sampling,
+    account,
+    epsilon,
+    fixed_batches,
+    gaussian_epsilon,
+    noisy_message,
+    noisy_sum,
+    pure,
+)
+from private_consensus.privacy.accounting import LEVELS
+from private_consensus.privacy.releases import RENYI_ORDERS
+
+STEP = 2e-3
+OPTIMISTIC = {"pessimistic_estimate": False, "value_discretization_interval": STEP}
+RATES = (0.005, 0.02)
+
+
+def batch(rate, sigma):
+    """A Poisson-sampled Gaussian known by its curves: fixed divisor, noise on the sum."""
+    noise = noisy_sum(fixed_batches(round(1000 * rate)), 1000, sampling="poisson")
+    return Release("curves", curves=noise.releases(float(sigma), 1)[0].curves)
+
+
+def plain(mechanism):
+    return lambda rate, loss: Release(mechanism, loss, 1.0)
+
+
+def sampled(mechanism):
+    return lambda rate, loss: Release(mechanism, loss, 1.0, sampling=Sampling("poisson", rate))
+
+
+def response(loss):
+    """Randomised response: the worst that is loss-DP."""
+    flips = 2 / (1 + math.exp(loss))
+    relation = NeighboringRelation.REPLACE_ONE
+    return pld.from_randomized_response(flips, 2, neighboring_relation=relation, **OPTIMISTIC)
+
+
+def gaussian_loss(rate, loss):
+    return pld.from_gaussian_mechanism(
+        1 / loss, sampling_prob=rate, use_connect_dots=False, **OPTIMISTIC
+    )
+
+
+def laplace_loss(rate, loss):
+    return pld.from_laplace_mechanism(
+        1 / loss, sampling_prob=rate, use_connect_dots=False, **OPTIMISTIC
+    )
+
+
+SAMPLED = ("sampled gaussian", "sampled laplace", "curves")
+# How each kind is declared, and the distribution of the losses of a mechanism that is no worse.
+KINDS = {
+    "gaussian": (plain("gaussian"), lambda rate, loss: gaussian_loss(1.0, loss)),
+    "laplace": (plain("laplace"), lambda rate, loss: laplace_loss(1.0, loss)),
+    "gamma_norm": (plain("gamma_norm"), lambda rate, loss: laplace_loss(1.0, loss)),
+    "pure": (lambda rate, loss: pure(loss), lambda rate, loss: response(loss)),
+    "sampled gaussian": (sampled("gaussian"), gaussian_loss),
+    "sampled laplace": (sampled("laplace"), laplace_loss),
+    "curves": (lambda rate, loss: batch(rate, 1 / loss), gaussian_loss),
+}
+# What is sampled less is noised less.
+LARGEST = {1.0: 0.3, 0.02: 1.0, 0.005: 3.0}
+DELTAS = (1e-5, 1e-8)
+
+
+def mixture(seed, kinds, size):
+    """Kind, rate and loss of ``size`` different releases."""
+    rng = np.random.default_rng(seed)
+    drawn = []
+    for kind in rng.choice(kinds, size):
+        rate = float(rng.choice(RATES)) if kind in SAMPLED else 1.0
+        drawn.append((kind, rate, float(LARGEST[rate] * rng.uniform(0.1, 1.0))))
+    return drawn
+
+
+def composed(parts):
+    """Epsilons of a composition, rounded down."""
+    losses = (KINDS[kind][1](rate, loss) for kind, rate, loss in parts)
+    total = reduce(lambda one, other: one.compose(other), losses)
+    return np.array([total.get_epsilon_for_delta(delta) for delta in DELTAS])
+
+
+@pytest.mark.parametrize(
+    ("kinds", "size"),
+    [
+        (("gaussian", "laplace", "gamma_norm", "pure", "sampled laplace"), 4 * LEVELS),
+        (("laplace", "pure"), 4 * LEVELS),
+        (("curves", "laplace"), LEVELS + 6),
+        (tuple(KINDS), 12),
+    ],
+)
+def test_no_mixture_costs_less_than_its_parts_one_by_one(kinds, size):
+    parts = mixture(size, kinds, size)
+    releases = [KINDS[kind][0](rate, loss) for kind, rate, loss in parts]
+    found = np.array([account(releases, delta).epsilon for delta in DELTAS])
+    truth = composed(parts)
+    assert np.all(truth <= found)
+    assert np.all(found <= 1.05 * truth)
+
+
+def test_curves_do_not_stand_for_others_that_cost_less_at_one_order():
+    rare = [batch(0.002, sigma) for sigma in np.linspace(0.25, 0.2501, LEVELS - 1)]
+    often = [batch(0.2, _sigma_of(0.2, 1.000001 * release.losses()[0])) for release in rare]
+    both = gaussian_loss(0.002, 1 / 0.2501).compose(gaussian_loss(0.2, 1 / often[-1].curves.sigma))
+    truth = both.self_compose(LEVELS - 1)
+    for delta in DELTAS:
+        found = account([*rare, *often], delta).epsilon
+        least = truth.get_epsilon_for_delta(delta)
+        assert least <= found <= 1.05 * least
+
+
+def _sigma_of(rate, divergence):
+    """Noise of a batch whose divergence at the smallest order is this."""
+    return brentq(lambda sigma: batch(rate, sigma).losses()[0] - divergence, 0.1, 100)
+
+
+def test_what_is_only_concentrated_composes_as_exactly_as_its_divergences():
+    losses = np.random.default_rng(0).uniform(0.01, 0.3, (2, 3 * LEVELS))
+    releases = [Release("discrete_gaussian", loss, 1.0) for loss in losses[0]]
+    releases += [Release("laplace", loss, 1.0) for loss in losses[1]]
+    orders = 1 + np.geomspace(1e-2, 1e2, 4000)
+    total = np.sum(losses[0] ** 2) / 2 * orders
+    total += sum(laplace_divergence(loss, orders) for loss in losses[1])
+    for delta in DELTAS:
+        bound = np.min(total + np.log1p(-1 / orders) - np.log(delta * orders) / (orders - 1))
+        found = account(releases, delta).epsilon
+        assert bound * (1 - 1e-4) <= found <= 1.01 * bound
+        # a discrete Gaussian may be as bad as a Gaussian
+        assert found > gaussian_epsilon(np.linalg.norm(losses[0]), delta)
+
+
+def laplace_divergence(loss, order):
+    """Mironov 2017, Proposition 6."""
+    first = np.log(order / (2 * order - 1)) + (order - 1) * loss
+    second = np.log((order - 1) / (2 * order - 1)) - order * loss
+    return np.logaddexp(first, second) / (order - 1)
+
+
+def test_sampling_and_laplace_are_credited_in_the_company_of_curves():
+    company = [
+        Release("gaussian", 1.0, 1.0, count=200, sampling=Sampling("poisson", 0.01)),
+        Release("laplace", 1.0, 2.0, count=20),
+    ]
+    noise = noisy_message(
+        fixed_batches(10), 1000, step=0.1, resolution=0.01, dim=4, clip=1.0, sampling="poisson"
+    )
+    (curves,) = noise.releases(2.0, 1)
+    alone = epsilon(company, 1e-5, "rdp")
+    assert alone <= epsilon([*company, curves], 1e-5, "rdp") < 1.05 * alone
+    assert epsilon(company, 1e-5, "zcdp") > 1.5 * alone
+
+
+@dataclass(frozen=True)
+class Underflowing:
+    """Curves of a Gaussian of which the smallest orders are lost to floating point."""
+
+    mu: float
+
+    def renyi(self):
+        found = np.asarray(RENYI_ORDERS) * self.mu**2 / 2
+        return tuple(np.where(np.asarray(RENYI_ORDERS) < 4, 0.0, found).tolist())
+
+    def profiles(self, epsilon):
+        return ()
+
+    def largest(self):
+        return self.mu * (8 + self.mu / 2)
+
+
+def test_curves_that_cost_nothing_at_one_order_still_cost():
+    releases = [Release("curves", curves=Underflowing(1.0), count=9)]
+    assert epsilon(releases, 1e-5, "rdp") > gaussian_epsilon(3.0, 1e-5)
+
+
+@pytest.mark.parametrize("mechanism", ["gaussian", "laplace", "discrete_gaussian"])
+def test_losses_at_the_end_of_floating_point_are_priced_or_infinite(mechanism):
+    for loss in (1e4, 1e7, 1e12, 1e200):
+        found = account([Release(mechanism, loss, 1.0), pure(1.0)], 1e-5)
+        power = loss if mechanism == "laplace" else loss**2 / 2 if loss < 1e150 else math.inf
+        assert power <= found.epsilon * (1 + 1e-3)
+        assert found.epsilon <= 1.1 * power + 1
