@@ -224,9 +224,25 @@ def test_results_without_records_and_an_interruption_lead_to_the_same_bytes(fold
     finishes_like(folder, reference, FIGURE)
 
 
+def test_credentials_of_a_mirror_are_in_no_file_of_a_reproduction(folder, monkeypatch):
+    """What the job and its records are given is searched, and so is what a killed job leaves."""
+    monkeypatch.setenv("PRIVATE_CONSENSUS_MIRROR", "http://user:pa55word@127.0.0.1:1/data")
+    target = "results/smoke/raw/adult.parquet"
+    output = said(make(folder, target))
+    assert re.search(
+        r"data.mirror: found 'http://\*\*\*@127.0.0.1:1/data', expected a mirror", output
+    )
+    refused = call(folder, [*command(target), "data={mirrorr: 'http://user:pa55word@127.0.0.1/'}"])
+    assert re.search(r"data.mirrorr: unknown key \(found 'http://\*\*\*@127", said(refused))
+    files = [file for file in folder.rglob("*") if file.is_file()]
+    assert any(".snakemake" in str(file) for file in files)
+    found = [str(file) for file in files if b"pa55word" in file.read_bytes()]
+    assert (found, "pa55word" in output + said(refused)) == ([], False)
+
+
 def test_every_fault_told_in_the_documentation_has_its_test():
     told = yaml.safe_load((ROOT / "docs/faults.yaml").read_text())
-    tests = {name for file in Path(__file__).parent.glob("test_*.py")
+    tests = {name for file in (ROOT / "tests").rglob("test_*.py")
              for name in re.findall(r"^def (test_\w+)", file.read_text(), re.M)}  # fmt: skip
     assert {fault["test"] for fault in told} <= tests
     assert len(told) >= 10
