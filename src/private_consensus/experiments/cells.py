@@ -12,7 +12,7 @@ import polars as pl
 
 from .. import algorithms, networks, problems
 from ..errors import InvalidInput, require
-from ..privacy import Budget, account
+from ..privacy import Budget, account, verdict_of
 from ..provenance import settings_hash
 from ..randomness import Streams
 from ..simulation import BLOCK, Environment, Setting, Watch, averaged, calibrated, simulate
@@ -130,7 +130,7 @@ def _privacy_row(algorithm, claimed: float, setting: Setting, problem, network) 
     guarantee = account(releases, delta)
     assumed = algorithm.releases_if_assumed(problem, network, setting.horizon)
     formula = algorithm.epsilon_by_formula(delta, problem, network, setting.horizon)
-    return {
+    row = {
         "steps": setting.horizon,
         "delta": delta,
         "epsilon_claimed": float(claimed),
@@ -143,15 +143,8 @@ def _privacy_row(algorithm, claimed: float, setting: Setting, problem, network) 
         "oracles": "; ".join(algorithm.oracles),
         "epsilon_if_assumed": np.nan if assumed is None else account(assumed, delta).epsilon,
         "notes": "; ".join(dict.fromkeys(r.note for r in [*releases, *(assumed or [])] if r.note)),
-        "verdict": privacy_verdict(claimed, guarantee.epsilon),
     }
-
-
-def privacy_verdict(claimed: float, accounted: float, *, slack: float = 1e-9) -> str:
-    """What the accountant says of a claim."""
-    if claimed == float("inf"):
-        return "not private"
-    return "holds" if accounted <= claimed * (1 + slack) else "violated"
+    return row | {"verdict": verdict_of(row)}
 
 
 def _labels(cell: Mapping[str, Any]) -> pl.DataFrame:
