@@ -6,6 +6,8 @@ from types import SimpleNamespace
 
 import numpy as np
 
+from private_consensus.simulation import Environment, calibrate, simulate
+
 
 def run(algorithm, problem, network, streams, horizon: int) -> dict[int, dict]:
     """What one setting shows: iteration to quantity to values ``[1, runs, ...]``."""
@@ -18,6 +20,12 @@ def run(algorithm, problem, network, streams, horizon: int) -> dict[int, dict]:
         lambda t, active, seen: at.setdefault(t, {}).update(seen),
     )
     return at
+
+
+def simulated(settings, problem, network, *, watch, divergence="raise", **options):
+    """Measurements of settings that are calibrated for their own runs; see ``calibrate``."""
+    calibration = calibrate(settings, Environment(problem, network), **options)
+    return simulate(calibration, watch=watch, divergence=divergence).values
 
 
 def logistic_rows(count: int, dim: int, seed: int = 0) -> SimpleNamespace:

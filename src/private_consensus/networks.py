@@ -62,6 +62,12 @@ class Network:
     def n_agents(self) -> int:
         return self.adjacency.shape[-1]
 
+    def of_runs(self, first: int, last: int) -> Network:
+        """The graphs of runs first to last - 1; the same network where one serves all runs."""
+        if self.adjacency.ndim == 2:
+            return self
+        return Network(self.adjacency[first:last], self.mixing[first:last])
+
     @cached_property
     def degrees(self) -> np.ndarray:
         """Number of neighbours, without the agent itself; shape ([R,] n)."""

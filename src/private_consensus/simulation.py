@@ -1,4 +1,8 @@
-"""The driver: settings of one algorithm, in blocks of runs, to records.
+"""The driver: settings of one algorithm, calibrated once, in blocks of runs, to records.
+
+A setting's noise is set before any run: from what the problem states for all data sets, and from
+the graph, which is public; where graphs are random, from that of each run. So the noise of a run
+depends on no other run, and what a privacy row and an audit look at is what ran.
 
 Runs are computed in blocks of a fixed size; the last block is filled up with further runs that are
 cut off again. So the numbers of a run depend on neither the number of runs nor the number of cores.
@@ -7,25 +11,31 @@ cut off again. So the numbers of a run depend on neither the number of runs nor 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from functools import cached_property
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from .algorithms.base import Algorithm, stack, structure
+from .algorithms.base import Algorithm, join_runs, stack, structure
 from .errors import Diverged, require
 from .networks import Network
 from .privacy import Budget
 from .problems import Problem
 from .randomness import Streams
 
-Environment = Callable[[Streams], tuple[Problem, Network]]
-
 DIVERGENCES = ("raise", "record")
 
 BLOCK = 10
 """Runs a block: few enough that a block's arrays stay in the cache."""
+
+
+class Environment(NamedTuple):
+    """Builds the problem, and the network, of some runs from their streams."""
+
+    problem: Callable[[Streams], Problem]
+    network: Callable[[Streams], Network]
 
 
 @dataclass(frozen=True)
@@ -36,6 +46,118 @@ class Setting:
     budget: Budget
     horizon: int
     name: str = ""
+
+
+class Case(NamedTuple):
+    """A calibrated algorithm and the network, of one run or shared by all, that it is for."""
+
+    algorithm: Algorithm
+    network: Network
+
+
+@dataclass(frozen=True, eq=False)
+class Calibration:
+    """Settings with their noise set, once, for all runs of an experiment.
+
+    Parameters
+    ----------
+    settings : sequence of Setting
+    environment : Environment
+    root, groups
+        See :class:`private_consensus.randomness.Streams`.
+    runs, block : int
+        How many runs count; how many are computed together.
+    problem : Problem
+        Of the first run. What it states of privacy holds for the data of every run.
+    network : Network
+        Of all runs, with those that fill up the last block.
+    algorithms : sequence of sequences of Algorithm
+        Of each setting one where all runs share a graph, else one a run.
+    """
+
+    settings: Sequence[Setting]
+    environment: Environment
+    root: int
+    groups: Mapping[str, str]
+    runs: int
+    block: int
+    problem: Problem
+    network: Network
+    algorithms: Sequence[Sequence[Algorithm]]
+
+    @cached_property
+    def graphs(self) -> list[Network]:
+        """The network that all runs share, or that of each run that counts."""
+        return _graphs(self.network)[: self.runs]
+
+    def cases(self, index: int) -> list[Case]:
+        """Of a setting: what its runs are, each with its graph, and of graphs between which privacy
+        makes no difference the first. The setting is as private as the worst of them."""
+        kind, found = self.settings[index].algorithm, {}
+        for algorithm, graph in zip(self.algorithms[index], self.graphs, strict=False):
+            found.setdefault(kind.graph_statistics(graph), Case(algorithm, graph))
+        return list(found.values())
+
+    def of_block(self, index: int, first: int) -> Algorithm:
+        """A setting's algorithm for the block of runs that begins with ``first``."""
+        own = self.algorithms[index]
+        return own[0] if len(own) == 1 else join_runs(own[first : first + self.block])
+
+
+def calibrate(
+    settings: Sequence[Setting],
+    environment: Environment,
+    *,
+    root: int,
+    groups: Mapping[str, str],
+    runs: int,
+    block: int = BLOCK,
+) -> Calibration:
+    """Set the noise of every setting for all runs of an experiment.
+
+    Against the problem's statements, which are bounds for all data sets, and, where graphs are
+    random, against that of each run.
+
+    Parameters
+    ----------
+    root, groups
+        See :class:`private_consensus.randomness.Streams`.
+    runs, block : int
+        See :func:`simulate`.
+    """
+    require(runs >= 1, "runs", runs, "a whole number >= 1")
+    for setting in settings:
+        require(setting.horizon >= 1, "horizon", setting.horizon, "a whole number >= 1")
+    problem = environment.problem(Streams(root, (0,), groups))
+    computed = -(-runs // block) * block
+    network = environment.network(Streams(root, tuple(range(computed)), groups))
+    graphs = _graphs(network)
+    algorithms = [_on_graphs(setting, problem, graphs) for setting in settings]
+    return Calibration(
+        settings, environment, root, groups, runs, block, problem, network, algorithms
+    )
+
+
+def calibrated(setting: Setting, problem: Problem, network: Network) -> Algorithm:
+    """The setting's algorithm with the noise that its budget asks for on one network."""
+    return setting.algorithm.calibrate(setting.budget, problem, network, setting.horizon)
+
+
+def _on_graphs(setting: Setting, problem: Problem, graphs: Sequence[Network]) -> list[Algorithm]:
+    known: dict[Hashable, Algorithm] = {}
+    found = []
+    for graph in graphs:
+        seen = setting.algorithm.graph_statistics(graph)
+        if seen not in known:
+            known[seen] = calibrated(setting, problem, graph)
+        found.append(known[seen])
+    return found
+
+
+def _graphs(network: Network) -> list[Network]:
+    if network.adjacency.ndim == 2:
+        return [network]
+    return [network.of_runs(run, run + 1) for run in range(len(network.adjacency))]
 
 
 @dataclass(frozen=True)
@@ -79,25 +201,18 @@ class Records:
 
 
 def simulate(
-    settings: Sequence[Setting],
-    environment: Environment,
+    calibration: Calibration,
     *,
-    root: int,
-    groups: Mapping[str, str],
-    runs: int,
     watch: Watch,
-    block: int = BLOCK,
     divergence: str = "raise",
     progress: Callable[[int, int], None] = lambda done, of: None,
 ) -> Records:
-    """Run every setting ``runs`` times and measure.
+    """Run every setting as often as it was calibrated for, and measure.
 
     Parameters
     ----------
-    environment : callable
-        Builds the problem and the network of a block of runs from its streams.
-    root, groups
-        See :class:`private_consensus.randomness.Streams`.
+    calibration : Calibration
+        See :func:`calibrate`.
     divergence : {"raise", "record"}
         What a non-finite iterate means: an error, or a measurement of infinity, where losing the
         finite numbers is an outcome to be counted.
@@ -111,20 +226,17 @@ def simulate(
         ``divergence="record"``.
     """
     require(divergence in DIVERGENCES, "divergence", divergence, f"one of {DIVERGENCES}")
-    require(runs >= 1, "runs", runs, "a whole number >= 1")
-    for setting in settings:
-        require(setting.horizon >= 1, "horizon", setting.horizon, "a whole number >= 1")
+    runs, block = calibration.runs, calibration.block
     parts: list[list[dict]] = []
     for first in range(0, runs, block):
-        streams = Streams(root, tuple(range(first, first + block)), groups)
         if divergence == "record":
             with np.errstate(over="ignore", invalid="ignore"):
-                parts.append(_run_block(settings, environment, streams, watch, _Counter))
+                parts.append(_run_block(calibration, first, watch, _Counter))
         else:
-            parts.append(_run_block(settings, environment, streams, watch, _Recorder))
+            parts.append(_run_block(calibration, first, watch, _Recorder))
         progress(min(first + block, runs), runs)
     joined = []
-    for index in range(len(settings)):
+    for index in range(len(calibration.settings)):
         keys = parts[0][index]
         joined.append(
             {key: np.concatenate([part[index][key] for part in parts])[:runs] for key in keys}
@@ -132,15 +244,14 @@ def simulate(
     return Records(joined)
 
 
-def calibrated(setting: Setting, problem: Problem, network: Network) -> Algorithm:
-    """The setting's algorithm with the noise that its budget asks for."""
-    return setting.algorithm.calibrate(setting.budget, problem, network, setting.horizon)
-
-
-def _run_block(settings, environment, streams, watch, recorder_type) -> list[dict]:
-    problem, network = environment(streams)
+def _run_block(calibration: Calibration, first: int, watch: Watch, recorder_type) -> list[dict]:
+    last = first + calibration.block
+    streams = Streams(calibration.root, tuple(range(first, last)), calibration.groups)
+    problem = calibration.environment.problem(streams)
+    network = calibration.network.of_runs(first, last)
+    settings = calibration.settings
     measured: list[dict] = [{} for _ in settings]
-    algorithms = [calibrated(setting, problem, network) for setting in settings]
+    algorithms = [calibration.of_block(index, first) for index in range(len(settings))]
     for members in _batches(algorithms):
         recorder = recorder_type(watch, problem, streams, [settings[i] for i in members])
         horizon = np.array([settings[i].horizon for i in members])

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from scipy.optimize import minimize
 from scipy.stats import gamma, kstest, laplace, norm
 
-from observed import logistic_rows, run
+from observed import logistic_rows, run, simulated
 from private_consensus import networks
 from private_consensus.algorithms import load
 from private_consensus.algorithms.admm import ADMM
@@ -24,7 +24,7 @@ from private_consensus.errors import InvalidInput, OutsideRange
 from private_consensus.privacy import Budget, Release, account, pure
 from private_consensus.problems import logistic_regression, mean_estimation
 from private_consensus.randomness import Streams
-from private_consensus.simulation import Setting, Watch, simulate
+from private_consensus.simulation import Setting, Watch
 
 AGENTS, DIM = 6, 5
 PRIVATE = (DualVariablePerturbation, PenaltyPerturbation, OutputPerturbation, LocallyPrivateADMM)
@@ -280,20 +280,21 @@ def test_a_batch_of_settings_equals_the_settings_one_by_one(problem, network, st
 
 @pytest.mark.parametrize("name", ["ldp_admm", "dvp", "m_admm", "p_admm", "admm"])
 def test_adding_runs_changes_no_byte_of_the_earlier_ones(name):
-    def environment(block):
-        network = networks.build(block, "random_edges", AGENTS, edges=8)
-        return build_problem(block), network
+    def network(block):
+        return networks.build(block, "random_edges", AGENTS, edges=8)
 
     kind = load(name)
     options = {} if name == "admm" else {"noise": 0.5, "calibration": "given", "law": "laplace"}
     setting = Setting(kind(**options), Budget(np.inf, 0.0), 8)
     watch = Watch((("released", "log_distance"),), frozenset({3}))
     few, many = (
-        simulate([setting], environment, root=3, groups={}, runs=runs, watch=watch, block=4)
+        simulated(
+            [setting], build_problem, network, root=3, groups={}, runs=runs, watch=watch, block=4
+        )
         for runs in (3, 9)
     )
-    for key, values in few.values[0].items():
-        assert np.array_equal(many.values[0][key][:3], values)
+    for key, values in few[0].items():
+        assert np.array_equal(many[0][key][:3], values)
 
 
 def spectral_radius(adjacency, h, D, zeta, exact):

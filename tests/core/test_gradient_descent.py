@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import kstest, norm
 
-from observed import run
+from observed import run, simulated
 from private_consensus import networks
 from private_consensus.algorithms import gradient_descent as gd
 from private_consensus.algorithms.base import stack
@@ -15,7 +15,7 @@ from private_consensus.errors import InvalidInput
 from private_consensus.privacy import Budget, account, gaussian_delta
 from private_consensus.problems import mean_estimation
 from private_consensus.randomness import Streams
-from private_consensus.simulation import Setting, Watch, simulate
+from private_consensus.simulation import Setting, Watch
 
 AGENTS, DIM = 6, 3
 BUDGET = Budget(4.0, 1e-3)
@@ -272,15 +272,15 @@ def test_the_bound_of_theorem_2_is_the_printed_sum():
 
 
 def test_simulation_reports_the_released_error_of_the_paper(streams):
-    def environment(block):
-        return (
-            mean_estimation.build(block, AGENTS, records=40, dim=DIM, box=5.0),
-            networks.build(block, "complete", AGENTS),
-        )
+    def problem(block):
+        return mean_estimation.build(block, AGENTS, records=40, dim=DIM, box=5.0)
+
+    def network(block):
+        return networks.build(block, "complete", AGENTS)
 
     watch = Watch((("consensus", "normalised_error"), ("internal", "normalised_error")))
     setting = Setting(GradientDescent(), BUDGET, 1)
-    records = simulate([setting], environment, root=1, groups={}, runs=10, watch=watch)
-    printed = records.values[0][1, "internal", "normalised_error"]
-    released = records.values[0][1, "consensus", "normalised_error"]
+    [values] = simulated([setting], problem, network, root=1, groups={}, runs=10, watch=watch)
+    printed = values[1, "internal", "normalised_error"]
+    released = values[1, "consensus", "normalised_error"]
     assert printed.max() < 1e-25 < 1e-6 < released.min()

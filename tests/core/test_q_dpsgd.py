@@ -10,6 +10,7 @@ import pytest
 from scipy import stats
 from threadpoolctl import threadpool_limits
 
+from observed import simulated
 from private_consensus import networks
 from private_consensus.algorithms.dsgd import DSGD
 from private_consensus.algorithms.q_dpsgd_1 import QDPSGD1
@@ -22,7 +23,7 @@ from private_consensus.privacy.discrete import discrete_gaussian, discrete_gauss
 from private_consensus.problems import perceptron
 from private_consensus.quantization import Grid
 from private_consensus.randomness import Streams
-from private_consensus.simulation import Setting, Watch, simulate
+from private_consensus.simulation import Setting, Watch
 
 KEY, OTHER = np.array([7, 11], np.uint32), np.array([13, 17], np.uint32)
 FINE = {"eta": 2.0**-30, "grid": "open"}
@@ -434,15 +435,13 @@ def measured(algorithm, runs, horizons=(6,), sigmas=(0.7,)):
     ]
     quantities = ("seconds", "bits", "saturated")
     watch = Watch((("internal", "training_loss"), *((q, "value") for q in quantities)))
-    return simulate(
+    options = {"root": 3, "groups": {}, "runs": runs, "watch": watch, "block": 2}
+    return simulated(
         settings,
-        lambda streams: scene(streams.runs, precision="single")[:2],
-        root=3,
-        groups={},
-        runs=runs,
-        watch=watch,
-        block=2,
-    ).values
+        lambda streams: scene(streams.runs, precision="single")[0],
+        lambda streams: scene(streams.runs, precision="single")[1],
+        **options,
+    )
 
 
 @pytest.mark.parametrize("algorithm", [QDPSGD1(), QDPSGD2(), DSGD(), SDMDSGD()])

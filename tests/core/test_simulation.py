@@ -6,24 +6,29 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
+from observed import simulated
 from private_consensus import networks
 from private_consensus.algorithms.base import Iterative, column, stack, structure
 from private_consensus.algorithms.gradient_descent import GradientDescent
 from private_consensus.errors import Diverged, InvalidInput
 from private_consensus.privacy import Budget
 from private_consensus.problems import mean_estimation
-from private_consensus.simulation import Setting, Watch, simulate
+from private_consensus.simulation import Setting, Watch
 
 GROUPS = {"data": "e", "graph": "e", "noise": "e a"}
 WATCH = Watch((("released", "normalised_error"), ("internal", "node_error")), frozenset({2, 5}))
 FREE = Budget(np.inf, 0.5)
 
 
-def environment(streams):
-    return (
-        mean_estimation.build(streams, 5, records=20, dim=2, box=5.0),
-        networks.build(streams, "erdos_renyi", 5, probability=0.7),
-    )
+def problem(streams):
+    return mean_estimation.build(streams, 5, records=20, dim=2, box=5.0)
+
+
+def network(streams):
+    return networks.build(streams, "erdos_renyi", 5, probability=0.7)
+
+
+environment = problem, network
 
 
 def settings():
@@ -35,7 +40,7 @@ def settings():
 
 def records_of(runs, block=4, **changes):
     options = {"root": 3, "groups": GROUPS, "runs": runs, "watch": WATCH, "block": block}
-    return simulate(settings(), environment, **{**options, **changes}).values
+    return simulated(settings(), *environment, **{**options, **changes})
 
 
 def test_adding_runs_changes_no_byte_of_the_earlier_ones():
@@ -48,11 +53,11 @@ def test_adding_runs_changes_no_byte_of_the_earlier_ones():
 
 def test_settings_do_not_change_each_other():
     """The same unit draws serve every setting, whichever others share its batch."""
-    alone = simulate(
-        settings()[:1], environment, root=3, groups=GROUPS, runs=6, watch=WATCH, block=4
+    alone = simulated(
+        settings()[:1], *environment, root=3, groups=GROUPS, runs=6, watch=WATCH, block=4
     )
     together = records_of(6)[0]
-    for key, values in alone.values[0].items():
+    for key, values in alone[0].items():
         assert values.tobytes() == together[key].tobytes()
 
 
@@ -68,7 +73,8 @@ def test_an_average_is_over_all_iterations_whichever_are_recorded():
     measure = ("internal", "value")
     for recorded in (frozenset(), frozenset({1, 2, 3}), frozenset(range(9))):
         watch = Watch((measure,), recorded, averages=(measure,))
-        values = simulate(pair, environment, root=1, groups={}, runs=7, watch=watch, block=4).values
+        options = {"root": 1, "groups": {}, "runs": 7, "watch": watch, "block": 4}
+        values = simulated(pair, *environment, **options)
         for T, found in zip((5, 9), values, strict=True):
             mean = found[T, "internal", "mean_value"]
             assert mean == pytest.approx((2 ** (T + 1) - 2) * (1 + np.arange(7)) / T)
@@ -81,14 +87,14 @@ def test_an_average_over_a_run_that_left_the_finite_numbers_is_infinite():
     watch = Watch((), averages=(("internal", "value"),))
     wild = [Setting(Doubling(factor=1e200), FREE, 5)]
     options = {"root": 1, "groups": {}, "runs": 3, "watch": watch, "divergence": "record"}
-    [found] = simulate(wild, environment, **options).values
+    [found] = simulated(wild, *environment, **options)
     assert np.isinf(found[5, "internal", "mean_value"]).all()
 
 
 def test_settings_with_one_budget_are_paired_across_budgets():
     """Noise of two budgets is the same unit draw, scaled: the errors are strongly correlated."""
     pair = [Setting(GradientDescent(), Budget(epsilon, 1e-3), 9) for epsilon in (1.0, 1.2)]
-    values = simulate(pair, environment, root=3, groups=GROUPS, runs=60, watch=WATCH).values
+    values = simulated(pair, *environment, root=3, groups=GROUPS, runs=60, watch=WATCH)
     first, second = (v[9, "released", "normalised_error"] for v in values)
     assert np.corrcoef(first, second)[0, 1] > 0.95
 
@@ -136,7 +142,7 @@ def test_a_non_finite_iterate_stops_the_run_and_is_named():
     ]
     watch = Watch((("internal", "node_error"),))
     with np.errstate(over="ignore", invalid="ignore"), pytest.raises(Diverged) as caught:
-        simulate(pair, environment, root=1, groups={}, runs=8, watch=watch, block=4)
+        simulated(pair, *environment, root=1, groups={}, runs=8, watch=watch, block=4)
     error = caught.value
     assert (error.algorithm, error.setting, error.iteration, error.run) == (
         "Explosive",
@@ -179,8 +185,8 @@ def test_leaving_the_finite_numbers_can_be_a_measurement():
     ]
     watch = Watch((("internal", "node_error"),))
     options = {"root": 1, "groups": {}, "runs": 8, "watch": watch, "block": 4}
-    tame, wild = simulate(pair, environment, divergence="record", **options).values
+    tame, wild = simulated(pair, *environment, divergence="record", **options)
     assert np.isfinite(tame[40, "internal", "node_error"]).all()
     assert np.isinf(wild[40, "internal", "node_error"]).any()
     with pytest.raises(InvalidInput, match="divergence"):
-        simulate(pair, environment, divergence="ignore", **options)
+        simulated(pair, *environment, divergence="ignore", **options)

@@ -9,6 +9,7 @@ from scipy import stats
 from scipy.optimize import brentq
 from sklearn.linear_model import Lasso as Reference
 
+from observed import simulated
 from private_consensus import networks
 from private_consensus.algorithms.base import stack
 from private_consensus.algorithms.d_zoa import DZOA, spread, total_epsilon
@@ -19,7 +20,7 @@ from private_consensus.errors import InvalidInput, OutsideRange
 from private_consensus.privacy import Budget, account, gaussian_epsilon
 from private_consensus.problems import lasso
 from private_consensus.randomness import Streams
-from private_consensus.simulation import Setting, Watch, simulate
+from private_consensus.simulation import Setting, Watch
 
 AGENTS, EDGES = 5, [(1, 2), (2, 3), (3, 4), (4, 5), (5, 1), (1, 3)]
 BUDGET = Budget(0.95, 1e-3)
@@ -189,9 +190,9 @@ def test_engines_agree_on_whole_trials(quantity, streams):
     for engine in ("compiled", "plain"):
         settings = [Setting(DZOA(engine=engine, T=30, L=4.0), BUDGET, 15)]
         groups = {"data": "d", "noise": engine}
-        records = simulate(settings, lambda s: (made(s), graph(s)), root=1, groups=groups, runs=40,
-                           watch=watch, block=40)  # fmt: skip
-        found[engine] = np.log(records.values[0][15, "released", "normalised_error"])
+        options = {"root": 1, "groups": groups, "runs": 40, "block": 40}
+        [values] = simulated(settings, made, graph, watch=watch, **options)
+        found[engine] = np.log(values[15, "released", "normalised_error"])
     difference = found["compiled"] - found["plain"]
     if quantity == "mean":
         assert abs(difference.mean()) < 4 * difference.std() / np.sqrt(40)
@@ -211,8 +212,8 @@ def test_settings_share_draws_and_do_not_change_each_other(streams, network):
 def test_divergence_is_counted(streams):
     watch = Watch((("released", "normalised_error"),))
     settings = [Setting(DZOA(L=L, T=50), BUDGET, 30) for L in (0.01, 1.0)]
-    wild, tame = simulate(settings, lambda s: (made(s), graph(s)), root=1, groups={}, runs=4,
-                          watch=watch, block=4, divergence="record").values  # fmt: skip
+    options = {"root": 1, "groups": {}, "runs": 4, "block": 4, "divergence": "record"}
+    wild, tame = simulated(settings, made, graph, watch=watch, **options)
     assert np.isinf(wild[30, "released", "normalised_error"]).all()
     assert np.isfinite(tame[30, "released", "normalised_error"]).all()
 

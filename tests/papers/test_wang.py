@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 from scipy.stats import kstest, laplace, norm, uniform
 
-from observed import run
+from observed import run, simulated
 from private_consensus import networks, plotting
 from private_consensus.algorithms.base import stack
 from private_consensus.algorithms.dp_ci import DPCI, coupling
@@ -23,7 +23,7 @@ from private_consensus.privacy import Budget, account
 from private_consensus.problems import linear_observation as observation
 from private_consensus.problems import mean_estimation
 from private_consensus.randomness import Streams
-from private_consensus.simulation import Setting, Watch, simulate
+from private_consensus.simulation import Setting, Watch
 
 CONFIG = Path(__file__).parents[2] / "config"
 EDGES = [(1, 2), (1, 4), (2, 3), (2, 5), (3, 4), (4, 5)]
@@ -214,9 +214,12 @@ def test_a_batch_of_settings_equals_the_settings_one_by_one(problem, network, st
             assert (index, horizon + 1) not in seen
 
 
-def environment(block):
-    problem = observation.build(block, 5, **observation.EXAMPLE)
-    return problem, networks.build(block, "edges", 5, edges=EDGES)
+def observed(block):
+    return observation.build(block, 5, **observation.EXAMPLE)
+
+
+def graph(block):
+    return networks.build(block, "edges", 5, edges=EDGES)
 
 
 def test_more_runs_keep_the_bytes_of_the_earlier_ones():
@@ -224,8 +227,8 @@ def test_more_runs_keep_the_bytes_of_the_earlier_ones():
     setting = Setting(DPCI(**SIMULATION), Budget(0.4), 6)
 
     def measured(runs):
-        found = simulate([setting], environment, root=3, groups={}, runs=runs, watch=watch, block=4)
-        return found.values[0]
+        options = {"root": 3, "groups": {}, "runs": runs, "block": 4}
+        return simulated([setting], observed, graph, watch=watch, **options)[0]
 
     few, many = measured(5), measured(11)
     assert all(few[key].tobytes() == many[key][:5].tobytes() for key in many)

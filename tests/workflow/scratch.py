@@ -25,12 +25,13 @@ OTHER = "showkatbakhsh_extra_box"
 
 
 def copy_to(folder: Path) -> Path:
-    """Copy what a reproduction needs, compiled modules too, and nothing that it makes."""
+    """Copy what a reproduction needs, and nothing that it makes."""
     for part in PARTS:
         source = ROOT / part
         (folder / part).parent.mkdir(parents=True, exist_ok=True)
         if source.is_dir():
-            shutil.copytree(source, folder / part, ignore=shutil.ignore_patterns("*.egg-info"))
+            ignore = shutil.ignore_patterns("__pycache__", "*.egg-info")
+            shutil.copytree(source, folder / part, ignore=ignore)
         else:
             shutil.copy(source, folder / part)
     return folder
@@ -45,7 +46,7 @@ def command(*arguments: str, runs: int = 2, cores: int = 1) -> list[str]:
 
 def environment() -> dict[str, str]:
     """Without a path to the installed library: the copy uses its own."""
-    kept = dict(os.environ)
+    kept = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1"}
     kept.pop("PYTHONPATH", None)
     return kept
 

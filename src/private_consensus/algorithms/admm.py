@@ -169,6 +169,10 @@ class ADMM(PaidByIteration):
 
     # Privacy.
 
+    def graph_statistics(self, network):
+        """Degrees, of which the smallest and the largest decide."""
+        return int(network.degrees.min()), int(network.degrees.max())
+
     def calibrate(self, budget, problem, network, horizon):
         if not self.where and budget.private and self.calibration != "given":
             require(False, "budget.epsilon", budget.epsilon, "inf: this algorithm is not private")

@@ -8,7 +8,7 @@ numbers only, and then such a field carries the settings axis in front.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from itertools import repeat
 from typing import Any, ClassVar, NamedTuple, Protocol, Self
@@ -62,6 +62,11 @@ class Algorithm(ABC):
                 "budget.epsilon", budget.epsilon, "inf: this algorithm is not private"
             )
         return self
+
+    def graph_statistics(self, network: Network) -> Hashable:
+        """What of a graph the noise and the statements of privacy depend on: graphs with equal
+        answers are calibrated and accounted for once. All of the graph unless it is less."""
+        return network.adjacency.tobytes(), network.mixing.tobytes()
 
     @abstractmethod
     def releases(self, problem: Problem, network: Network, horizon: int) -> list[Release]:
@@ -181,6 +186,28 @@ def stack(settings: Sequence[Algorithm]) -> Algorithm:
         if _is_number(getattr(first, f.name))
     }
     return replace(first, **stacked)
+
+
+def join_runs(algorithms: Sequence[Algorithm]) -> Algorithm:
+    """One setting from its copies for each run; numbers that differ become arrays [runs, 1, 1].
+
+    Raises
+    ------
+    ValueError
+        Where the copies differ in anything but scalars.
+    """
+    first = algorithms[0]
+    if any(structure(one) != structure(first) for one in algorithms):
+        raise ValueError("runs of different structure do not join")
+    changed = {}
+    for f in fields(first):
+        values = [getattr(one, f.name) for one in algorithms]
+        if not _is_number(values[0]) or all(np.array_equal(v, values[0]) for v in values):
+            continue
+        if any(np.ndim(value) for value in values):
+            raise ValueError(f"{f.name}: only scalars of different runs join")
+        changed[f.name] = np.reshape(values, (-1, 1, 1))
+    return replace(first, **changed) if changed else first
 
 
 def _stack_values(values: list[Any]) -> np.ndarray:

@@ -84,6 +84,9 @@ class GradientSteps(PaidByIteration):
             self.step_size(t) * printed_change(problem) / self.scale(t), (-1, 1, 1, 1)
         )
 
+    def graph_statistics(self, network):
+        """Nothing."""
+
     def releases(self, problem, network, horizon):
         r"""Gradients are taken at points that were sent or mixed from such:
         :math:`\eta_t\Delta`."""

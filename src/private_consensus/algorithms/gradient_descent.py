@@ -101,6 +101,9 @@ class GradientDescent(Iterative):
             self, noise=self._assumed_change(problem) * np.sqrt(self._spent(horizon) / allowed)
         )
 
+    def graph_statistics(self, network):
+        """Nothing."""
+
     def _assumed_change(self, problem) -> float:
         if self.sensitivity == "lipschitz":
             return 2.0 * problem.lipschitz

@@ -25,9 +25,9 @@ from ..algorithms.q_dpsgd_2 import QDPSGD2
 from ..algorithms.random_aggregation import RandomAggregation
 from ..algorithms.sdm_dsgd import SDMDSGD
 from ..errors import require
-from ..experiments.cells import environment_of, privacy_rows, setting_of
+from ..experiments.cells import calibrated_cell, privacy_rows, worst_case
 from ..privacy.audit import CONFIDENCE, TranscriptAudit, transcript_audit
-from ..randomness import PURPOSES, Streams
+from ..randomness import PURPOSES
 from ..simulation import Setting, calibrated
 from .asked import chosen
 from .attained import least_epsilon, least_epsilon_from_zero
@@ -63,11 +63,11 @@ def audit_cell(
     """A row for each setting that is named and claims something."""
     rows = []
     for spec in chosen(cell, entries):
-        streams = Streams(cell["seed"], (0,), cell["groups"])
-        problem, network = environment_of(spec, prepared)(streams)
-        setting = setting_of(cell["algorithm"], spec)
+        calibration = calibrated_cell(cell, [spec], prepared)
         # of several statements the first is of the least change, which the data here make
-        statement = privacy_rows(setting, problem, network)[0]
+        statement = privacy_rows(calibration, 0)[0]
+        problem, (setting,) = calibration.problem, calibration.settings
+        network = worst_case(calibration, 0).network
         if not np.isfinite(statement["epsilon_claimed"]):
             continue
         name = f"{cell['experiment']} {cell['algorithm']} {spec['variant']} {spec['columns']}"

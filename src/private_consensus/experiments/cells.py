@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections import defaultdict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,10 +12,20 @@ import polars as pl
 
 from .. import algorithms, networks, problems
 from ..errors import InvalidInput, require
-from ..privacy import Budget, account, verdict_of
+from ..privacy import Budget, account
 from ..provenance import settings_hash
 from ..randomness import Streams
-from ..simulation import BLOCK, Environment, Setting, Watch, averaged, calibrated, simulate
+from ..simulation import (
+    BLOCK,
+    Calibration,
+    Case,
+    Environment,
+    Setting,
+    Watch,
+    averaged,
+    calibrate,
+    simulate,
+)
 
 Prepared = Mapping[str, Any]
 
@@ -29,7 +39,6 @@ def run_cell(
     """Measurements (a row a setting, run, iteration and measure) and privacy (a row a setting and
     neighbouring relation). ``grids`` are the runs that tuned settings are decided by."""
     cell = {**cell, "settings": [with_tuned(spec, grids) for spec in cell["settings"]]}
-    deterministic = algorithms.load(cell["algorithm"]).deterministic
     watch = Watch(
         tuple(map(tuple, cell["measures"])),
         frozenset(cell["iterations"]),
@@ -38,30 +47,39 @@ def run_cell(
     measured, private = [], []
     for distinct in _by_environment(cell["settings"]):
         specifications = [cell["settings"][members[0]] for members in distinct]
-        environment = environment_of(specifications[0], prepared)
-        settings = [setting_of(cell["algorithm"], spec) for spec in specifications]
+        calibration = calibrated_cell(cell, specifications, prepared)
         records = simulate(
-            settings,
-            environment,
-            root=cell["seed"],
-            groups=cell["groups"],
-            runs=1 if deterministic else cell["runs"],
+            calibration,
             watch=watch,
-            block=1 if deterministic else cell.get("block", BLOCK),
             divergence=cell.get("divergence", "raise"),
             progress=progress,
         )
         pairs = [(index, member) for index, members in enumerate(distinct) for member in members]
         shared = pl.DataFrame(pairs, schema=["setting", "member"], orient="row")
         measured.append(pl.DataFrame(records.rows()).join(shared, on="setting").drop("setting"))
-        problem, network = environment(Streams(cell["seed"], (0,), cell["groups"]))
-        rows = [privacy_rows(setting, problem, network) for setting in settings]
+        rows = [privacy_rows(calibration, index) for index in range(len(specifications))]
         private += [{"member": member, **row} for index, member in pairs for row in rows[index]]
     labels = _labels(cell)
     order = ["member", "quantity", "metric", "t", "run"]
     runs = labels.join(pl.concat(measured), on="member").sort(order)
     privacy = labels.join(pl.DataFrame(private), on="member").sort("member", maintain_order=True)
     return runs.drop("member"), privacy.drop("member")
+
+
+def calibrated_cell(
+    cell: Mapping[str, Any], specifications: Sequence[Mapping[str, Any]], prepared: Prepared
+) -> Calibration:
+    """Settings of a cell that have one problem and network, with their noise set: what runs, what
+    the privacy rows are about and what an audit executes."""
+    deterministic = algorithms.load(cell["algorithm"]).deterministic
+    return calibrate(
+        [setting_of(cell["algorithm"], spec) for spec in specifications],
+        environment_of(specifications[0], prepared),
+        root=cell["seed"],
+        groups=cell["groups"],
+        runs=1 if deterministic else cell["runs"],
+        block=1 if deterministic else cell.get("block", BLOCK),
+    )
 
 
 def with_tuned(specification: Mapping[str, Any], grids: pl.DataFrame | None) -> Mapping[str, Any]:
@@ -90,7 +108,7 @@ def with_tuned(specification: Mapping[str, Any], grids: pl.DataFrame | None) -> 
 
 
 def environment_of(specification: Mapping[str, Any], prepared: Prepared) -> Environment:
-    """What builds problem and network from the streams of a block."""
+    """What builds problem and network from the streams of some runs."""
     parameters = dict(specification["problem"])
     module = problems.load(parameters.pop("name"))
     if "prepared" in parameters:
@@ -100,12 +118,12 @@ def environment_of(specification: Mapping[str, Any], prepared: Prepared) -> Envi
     shared = problems.shared_by_runs(module, parameters)
     built: list = []
 
-    def environment(streams: Streams):
+    def problem(streams: Streams):
         if not (shared and built):
             built[:] = [_called("problem", module.build, streams, agents, **parameters)]
-        return built[0], _called("network", networks.build, streams, **network)
+        return built[0]
 
-    return environment
+    return Environment(problem, lambda s: _called("network", networks.build, s, **network))
 
 
 def setting_of(algorithm: str, specification: Mapping[str, Any]) -> Setting:
@@ -116,22 +134,54 @@ def setting_of(algorithm: str, specification: Mapping[str, Any]) -> Setting:
     return Setting(built, budget, specification["horizon"], name)
 
 
-def privacy_rows(setting: Setting, problem, network) -> list[dict[str, Any]]:
-    """Epsilon of a setting, once for each neighbouring relation that is stated for it."""
-    algorithm = calibrated(setting, problem, network)
-    stated = algorithm.statements(setting.budget, problem, network, setting.horizon)
-    return [_privacy_row(one, claimed, setting, problem, network) for one, claimed in stated]
+EPSILONS = ("epsilon_claimed", "epsilon_formula", "epsilon_accountant", "epsilon_if_assumed")
+
+
+def privacy_rows(calibration: Calibration, index: int) -> list[dict[str, Any]]:
+    """Epsilon of a setting, once for each neighbouring relation that is stated for it.
+
+    Each number is the largest of any run: where graphs are random, of the worst of them.
+    """
+    setting, problem = calibration.settings[index], calibration.problem
+    cases = calibration.cases(index)
+    by_case = [_privacy_rows(case, setting, problem) for case in cases]
+    return [_worst(rows) for rows in zip(*by_case, strict=True)]
+
+
+def worst_case(calibration: Calibration, index: int) -> Case:
+    """The run of a setting, or one of them, of which the accountant says most."""
+    setting, problem = calibration.settings[index], calibration.problem
+
+    def epsilon(case: Case) -> float:
+        return _privacy_rows(case, setting, problem)[0]["epsilon_accountant"]
+
+    return max(calibration.cases(index), key=epsilon)
+
+
+def _worst(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """The row of the run that the accountant says most of, with the largest of each epsilon."""
+    worst = max(rows, key=lambda row: row["epsilon_accountant"])
+    largest = {key: float(np.max([row[key] for row in rows])) for key in EPSILONS}
+    claimed, accounted = largest["epsilon_claimed"], largest["epsilon_accountant"]
+    return {**worst, **largest, "proven": all(row["proven"] for row in rows),
+            "verdict": privacy_verdict(claimed, accounted)}  # fmt: skip
+
+
+def _privacy_rows(case: Case, setting: Setting, problem) -> list[dict[str, Any]]:
+    stated = case.algorithm.statements(setting.budget, problem, case.network, setting.horizon)
+    return [_privacy_row(one, claimed, setting, problem, case.network) for one, claimed in stated]
 
 
 def _privacy_row(algorithm, claimed: float, setting: Setting, problem, network) -> dict[str, Any]:
-    """Epsilon of a setting: claimed, by the paper's formula, by the accountant."""
-    delta = setting.budget.delta
-    releases = algorithm.releases(problem, network, setting.horizon)
+    """Epsilon of a setting on one graph: claimed, by the paper's formula, by the accountant."""
+    delta, horizon = setting.budget.delta, setting.horizon
+    releases = algorithm.releases(problem, network, horizon)
+    assumed = algorithm.releases_if_assumed(problem, network, horizon)
+    formula = algorithm.epsilon_by_formula(delta, problem, network, horizon)
     guarantee = account(releases, delta)
-    assumed = algorithm.releases_if_assumed(problem, network, setting.horizon)
-    formula = algorithm.epsilon_by_formula(delta, problem, network, setting.horizon)
-    row = {
-        "steps": setting.horizon,
+    granted = np.nan if assumed is None else account(assumed, delta).epsilon
+    return {
+        "steps": horizon,
         "delta": delta,
         "epsilon_claimed": float(claimed),
         "epsilon_formula": float(formula),
@@ -141,10 +191,17 @@ def _privacy_row(algorithm, claimed: float, setting: Setting, problem, network) 
         "relation": str(algorithm.relation),
         "sampling": "; ".join(str(r.sampling) for r in releases if r.sampling) or "none",
         "oracles": "; ".join(algorithm.oracles),
-        "epsilon_if_assumed": np.nan if assumed is None else account(assumed, delta).epsilon,
+        "epsilon_if_assumed": float(granted),
         "notes": "; ".join(dict.fromkeys(r.note for r in [*releases, *(assumed or [])] if r.note)),
+        "verdict": privacy_verdict(claimed, guarantee.epsilon),
     }
-    return row | {"verdict": verdict_of(row)}
+
+
+def privacy_verdict(claimed: float, accounted: float, *, slack: float = 1e-9) -> str:
+    """What the accountant says of a claim."""
+    if claimed == float("inf"):
+        return "not private"
+    return "holds" if accounted <= claimed * (1 + slack) else "violated"
 
 
 def _labels(cell: Mapping[str, Any]) -> pl.DataFrame:

@@ -1,0 +1,194 @@
+"""A setting is calibrated once: its runs, its privacy row and its audit are about one object, and
+no run knows of another."""
+
+import numpy as np
+import pytest
+
+from observed import logistic_rows, simulated
+from private_consensus import networks
+from private_consensus.algorithms import load
+from private_consensus.algorithms.base import join_runs
+from private_consensus.algorithms.gradient_descent import GradientDescent
+from private_consensus.experiments.cells import (
+    calibrated_cell,
+    privacy_rows,
+    run_cell,
+    worst_case,
+)
+from private_consensus.privacy import Budget, account
+from private_consensus.problems import lasso, logistic_regression, mean_estimation
+from private_consensus.simulation import Environment, Setting, Watch, calibrate
+
+AGENTS, RUNS = 6, 7
+GROUPS = {"data": "d", "graph": "g", "noise": "n"}
+
+
+def random_graph(streams):
+    return networks.build(streams, "erdos_renyi", AGENTS, probability=0.4)
+
+
+def ring(streams):
+    return networks.build(streams, "ring", AGENTS)
+
+
+def classified(streams):
+    return logistic_regression.build(
+        streams, AGENTS, prepared=logistic_rows(400, 3), records=30, ridge=0.01, weight="mean",
+        partition="per_run",
+    )  # fmt: skip
+
+
+def regressed(streams):
+    return lasso.build(streams, AGENTS, records=8, dim=3, gradient_bound=1.0)
+
+
+def averaged(streams):
+    return mean_estimation.build(streams, AGENTS, records=9, dim=3, box=5.0)
+
+
+PURE, BY_GRAPH = Budget(4.0, 0.0), Budget(4.0, 1e-5)
+CASES = {
+    "dvp": (load("dvp")(), PURE, classified, random_graph, "own_loss"),
+    "m_admm": (load("m_admm")(), PURE, classified, random_graph, "own_loss"),
+    "p_admm": (load("p_admm")(), BY_GRAPH, classified, random_graph, "own_loss"),
+    "pr_admm": (load("pr_admm")(), BY_GRAPH, classified, random_graph, "own_loss"),
+    "pp_admm": (load("pp_admm")(beta=0.01), BY_GRAPH, classified, random_graph, "own_loss"),
+    "gradient_descent": (GradientDescent(), BY_GRAPH, averaged, random_graph, "normalised_error"),
+    "exact_admm": (load("exact_admm")(), Budget(0.9, 1e-3), regressed, ring, "normalised_error"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", sorted(CASES))
+def test_a_run_is_the_same_alone_and_in_a_block(name):
+    algorithm, budget, problem, network, metric = CASES[name]
+    settings = [Setting(algorithm, budget, 4), Setting(algorithm, budget, 6)]
+    watch = Watch((("released", metric),), frozenset(range(1, 7)))
+
+    def measured(runs, block):
+        options = {"root": 5, "groups": GROUPS, "runs": runs, "block": block, "watch": watch}
+        return simulated(settings, problem, network, **options)
+
+    alone, together, more = measured(RUNS, 1), measured(RUNS, 3), measured(RUNS + 4, 5)
+    for one, many, longer in zip(alone, together, more, strict=True):
+        for key, values in one.items():
+            assert values.tobytes() == many[key].tobytes() == longer[key][:RUNS].tobytes()
+
+
+@pytest.mark.parametrize("name", ["dvp", "m_admm", "p_admm", "pr_admm", "pp_admm"])
+def test_the_noise_of_a_run_is_for_its_own_graph(name):
+    """Every run spends the budget, whatever graphs the others have; where degrees differ the noise
+    does."""
+    algorithm, budget, problem, network, _ = CASES[name]
+    setting = Setting(algorithm, budget, 4)
+    calibration = calibrate(
+        [setting], Environment(problem, network), root=5, groups=GROUPS, runs=RUNS, block=4
+    )
+    graphs = calibration.graphs
+    assert len(graphs) == RUNS and len({int(graph.degrees.min()) for graph in graphs}) > 1
+    noises = []
+    for graph, noisy in zip(graphs, calibration.algorithms[0], strict=False):
+        world = calibration.problem, graph, 4
+        assert noisy == algorithm.calibrate(budget, *world)
+        if algorithm.calibration == "accountant":
+            spent = account(noisy.releases(*world), budget.delta).epsilon
+            assert spent == pytest.approx(budget.epsilon, rel=1e-4)
+        noises.append((noisy.noise, getattr(noisy, "ridge", 0.0)))
+    assert len(set(noises)) > 1 or name == "pp_admm"
+    for first in (0, 4):
+        block = calibration.of_block(0, first)
+        own = [noise for noise, _ in noises[first : first + 4]]
+        assert np.broadcast_to(block.noise, (4, 1, 1)).ravel()[: len(own)] == pytest.approx(own)
+
+
+@pytest.mark.parametrize("name", ["dvp", "m_admm", "p_admm", "pr_admm", "pp_admm"])
+def test_graphs_that_are_taken_for_alike_are_alike(name):
+    """Their statements too: of graphs with equal degrees at either end, and of all the others."""
+    algorithm, budget, problem, network, _ = CASES[name]
+    setting = Setting(algorithm, budget, 4)
+    calibration = calibrate(
+        [setting], Environment(problem, network), root=5, groups=GROUPS, runs=20
+    )
+
+    def stated(noisy, graph):
+        world = calibration.problem, graph, 4
+        losses = [np.atleast_1d(r.losses()).tolist() for r in noisy.releases(*world)]
+        return losses, noisy.epsilon_by_formula(1e-5, *world)
+
+    distinct = [stated(*case) for case in calibration.cases(0)]
+    assert 1 < len(distinct) < 20
+    for noisy, graph in zip(calibration.algorithms[0], calibration.graphs, strict=True):
+        assert stated(noisy, graph) in distinct
+
+
+def test_numbers_of_runs_join_and_nothing_else_does():
+    kind = load("dvp")
+    joined = join_runs([kind(noise=n, Phi=2.0) for n in (1.0, 3.0)])
+    assert joined.noise.shape == (2, 1, 1) and joined.Phi == 2.0
+    assert join_runs([kind(noise=1.0)] * 2) == kind(noise=1.0)
+    with pytest.raises(ValueError, match="do not join"):
+        join_runs([kind(noise=1.0), kind(noise=1.0, unit="x")])
+    with pytest.raises(ValueError, match="only scalars"):
+        join_runs([kind(noise=np.full((1, 2, 1), n)) for n in (1.0, 3.0)])
+
+
+def cell(**changes):
+    setting = {
+        "columns": {}, "variant": "v", "reading": "resolved", "horizon": 20,
+        "budget": {"epsilon": np.inf, "delta": 0.0},
+        "problem": {"name": "logistic_regression", "prepared": "rows", "records": 30,
+                    "ridge": 0.01, "weight": "mean", "partition": "per_run"},
+        "network": {"name": "random_edges", "agents": AGENTS, "edges": 8},
+        "algorithm": {"noise": 1.0, "growth": 1.02, "law": "laplace", "calibration": "given",
+                      "penalty_growth": 1.02, "eta": 0.5},
+    }  # fmt: skip
+    return {
+        "experiment": "e", "algorithm": "m_admm", "seed": 5, "runs": 12, "block": 5,
+        "measures": [["released", "own_loss"]], "iterations": [], "groups": GROUPS,
+        "settings": [setting], **changes,
+    }  # fmt: skip
+
+
+def test_the_privacy_row_is_of_the_worst_graph_of_all_runs():
+    r"""M-ADMM at given noise: :math:`D_t = 2\eta|N_i|1.02^t` and the scale 1.02^-t of the centre.
+    The formula is :math:`\sum_t w/D_t\,(1.02^t + 2.8)` and the accountant's loss
+    :math:`\sum_t 2w\sqrt d/D_t\,1.02^t + 2.8\,(w/4)/(\mu + D_t)`, at the smallest degree."""
+    prepared = {"rows": logistic_rows(400, 3)}
+    given = cell()
+    calibration = calibrated_cell(given, given["settings"], prepared)
+    least = min(int(graph.degrees.min()) for graph in calibration.graphs)
+    first = int(calibration.graphs[0].degrees.min())
+    assert least < first  # else the first run's graph is the worst, and this shows nothing
+    [row] = privacy_rows(calibration, 0)
+    t = np.arange(1, 21)
+    D, w, mu = 2 * 0.5 * least * 1.02**t, 1 / 30, 0.01
+    printed = (w / D * (1.02**t + 2.8)).sum()
+    paid = (2 * w * np.sqrt(3) / D * 1.02**t + 2.8 * (w / 4) / (mu + D)).sum()
+    assert row["epsilon_formula"] == row["epsilon_claimed"] == pytest.approx(printed)
+    assert row["epsilon_accountant"] == pytest.approx(paid)
+    worst = worst_case(calibration, 0)
+    assert int(worst.network.degrees.min()) == least
+    stated = account(worst.algorithm.releases(calibration.problem, worst.network, 20), 0.0)
+    assert stated.epsilon == row["epsilon_accountant"]
+    private = run_cell(given, prepared)[1].row(0, named=True)
+    assert private["epsilon_accountant"] == row["epsilon_accountant"]
+
+
+def test_each_setting_is_calibrated_once(monkeypatch):
+    """For runs, row and all blocks together, where the graph is the same for all runs."""
+    calls, calibrate_one = [], GradientDescent.calibrate
+
+    def counted(self, *world):
+        calls.append(self)
+        return calibrate_one(self, *world)
+
+    monkeypatch.setattr(GradientDescent, "calibrate", counted)
+    setting = {
+        "columns": {}, "variant": "v", "reading": "resolved", "horizon": 5,
+        "budget": {"epsilon": 1.0, "delta": 1e-5}, "algorithm": {},
+        "problem": {"name": "mean_estimation", "records": 9, "dim": 3, "box": 5.0},
+        "network": {"name": "ring", "agents": AGENTS},
+    }  # fmt: skip
+    two = [setting, {**setting, "horizon": 6}]
+    measures = [["released", "normalised_error"]]
+    run_cell(cell(algorithm="gradient_descent", settings=two, measures=measures), {})
+    assert len(calls) == 2
