@@ -26,8 +26,9 @@ publish: $(READY)
 compare: $(READY)
 	$(BIN)/private-consensus compare $(or $(RUN),results/paper)
 
+# A process a core; a file's tests stay in one process, for the sake of what they share.
 test: $(READY)
-	$(BIN)/python -m pytest
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n $(CORES) --dist loadfile
 
 benchmark: $(READY)
 	$(BIN)/python -m pytest benchmarks --benchmark-enable --benchmark-columns=min,median,rounds

@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from scipy.stats import norm
+from scipy.special import ndtr, ndtri
 
 ALPHA = 0.05
 EXACT = 0.0
@@ -27,7 +27,7 @@ NEVER = 1.0
 def widening(alpha: float | np.ndarray, parts: int) -> np.ndarray:
     """Width of an interval at a level, over that at 95 %, both shared among ``parts``."""
     parts = max(1, parts)
-    return norm.isf(np.asarray(alpha) / (2 * parts)) / norm.isf(ALPHA / (2 * parts))
+    return ndtri(np.asarray(alpha) / (2 * parts)) / ndtri(ALPHA / (2 * parts))
 
 
 def widened(value: float, low: float, high: float, alpha: float, parts: int) -> tuple:
@@ -45,7 +45,7 @@ def persistence(distance: float, width: float, parts: int) -> float:
     if width <= 0 or np.isinf(distance):
         return EXACT
     parts = max(1, parts)
-    return float(min(NEVER, 2 * parts * norm.sf(norm.isf(ALPHA / (2 * parts)) * distance / width)))
+    return float(min(NEVER, 2 * parts * ndtr(ndtri(ALPHA / (2 * parts)) * distance / width)))
 
 
 def p_of(elements: Sequence) -> float:

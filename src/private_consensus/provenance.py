@@ -16,7 +16,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 PACKAGE = __package__
 
@@ -51,13 +51,13 @@ def code_hash(*modules: str, files: Iterable[str | Path] = ()) -> str:
     """
     starts = set(modules)
     for file in files:
-        starts |= _imports_of_source(Path(file).read_text(), package="", home=PACKAGE)
+        starts |= _imports_of(str(file), package="", home=PACKAGE)
     reached = set().union(*(imported_modules(module) for module in starts))
     digest = hashlib.sha256()
     for module in sorted(reached):
-        digest.update(f"{module}\0{_meaning(_origin(module))}\0".encode())
+        digest.update(f"{module}\0{_meaning(_origin(module)).text}\0".encode())
     for file in sorted(map(str, files)):
-        digest.update(_meaning(file).encode())
+        digest.update(_meaning(file).text.encode())
     return digest.hexdigest()[:16]
 
 
@@ -141,20 +141,36 @@ def _is_ours(name: str) -> bool:
     return name == PACKAGE or name.startswith(f"{PACKAGE}.")
 
 
+class _Meaning(NamedTuple):
+    text: str
+    imports: tuple[ast.Import | ast.ImportFrom, ...] = ()
+
+
 @cache
-def _meaning(path: str) -> str:
+def _meaning(path: str) -> _Meaning:
     if not str(path).endswith(".py"):
-        return _bytes_hash(path)
-    return ast.dump(_without_docstrings(ast.parse(Path(path).read_text())))
+        return _Meaning(_bytes_hash(path))
+    tree = ast.parse(Path(path).read_text())
+    imports = [node for node in _statements(tree) if isinstance(node, ast.Import | ast.ImportFrom)]
+    return _Meaning(ast.dump(_without_docstrings(tree)), tuple(imports))
 
 
 def _without_docstrings(tree: ast.Module) -> ast.Module:
-    for node in ast.walk(tree):
+    for node in [tree, *_statements(tree)]:
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef) and ast.get_docstring(
             node
         ):
             node.body = node.body[1:] or [ast.Pass()]
     return tree
+
+
+def _statements(node: ast.AST) -> Iterator[ast.stmt]:
+    """All statements within a node; what they are made of is not looked into."""
+    for field in ("body", "handlers", "orelse", "finalbody", "cases"):
+        for part in getattr(node, field, ()):
+            if isinstance(part, ast.stmt):
+                yield part
+            yield from _statements(part)
 
 
 @cache
@@ -163,16 +179,16 @@ def _direct_imports(module: str) -> frozenset[str]:
     if not origin.endswith(".py"):
         return frozenset(_parents(module))
     package = module if origin.endswith("__init__.py") else module.rpartition(".")[0]
-    return frozenset(_imports_of_source(Path(origin).read_text(), package, home) | _parents(module))
+    return frozenset(_imports_of(origin, package, home) | _parents(module))
 
 
-def _imports_of_source(source: str, package: str, home: str) -> set[str]:
+def _imports_of(path: str, package: str, home: str) -> set[str]:
     found: set[str] = set()
-    for node in ast.walk(ast.parse(source)):
+    for node in _meaning(path).imports:
         if isinstance(node, ast.Import):
             for alias in node.names:
                 found |= _followed(alias.name, home)
-        elif isinstance(node, ast.ImportFrom):
+        else:
             base = _absolute(node, package)
             found |= _followed(base, home)
             for alias in node.names:

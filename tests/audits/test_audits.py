@@ -15,7 +15,7 @@ from private_consensus.audits.experiments import of_experiments
 from private_consensus.audits.recovery import in_units_of_the_claim
 from private_consensus.audits.repairs import compared
 from private_consensus.audits.scenes import scenes
-from private_consensus.audits.table import judged, verdict_of
+from private_consensus.audits.table import judged
 from private_consensus.audits.transcripts import (
     COPIES,
     HALF_MESSAGE,
@@ -147,43 +147,42 @@ def erratum(severity="breaks", outcome="confirmed", **changes):
     return Erratum(severity=severity, outcome=outcome, **(words | changes))
 
 
+def audit(**changes):
+    return {
+        "experiment": "", "algorithm": "descent", "variant": "main", "level": "transcript",
+        "copy": "correct", "bound": 0.5, "claimed": 1.0, "flagged": False, "delta": 1e-5, **changes,
+    }  # fmt: skip
+
+
 @pytest.mark.parametrize(
-    ("row", "entries", "refuted", "verdict"),
+    ("row", "entries", "audits", "verdict"),
     [
-        (setting(), [], False, "holds"),
-        (setting(), [erratum()], False, "holds by slack"),
-        (setting(), [erratum(severity="misprint")], False, "holds"),
-        (setting(), [erratum(outcome="refuted")], False, "holds"),
-        (setting(), [], True, "violated"),
-        (setting(accounted=1.1), [], False, "violated"),
-        (setting(accounted=math.inf, accountant="pld"), [], False, "violated"),
-        (
-            setting(accounted=math.inf, accountant="none", sampling="poisson"),
-            [],
-            False,
-            "no formal guarantee",
-        ),
-        (setting(accounted=1.1, accountant="rdp"), [], False, "no formal guarantee"),
-        (setting(accounted=1.1, accountant="pure"), [], False, "no formal guarantee"),
-        (setting(accounted=1.1, accountant="pure", delta=0.0), [], False, "violated"),
-        (setting(proven=False), [], False, "no formal guarantee"),
-        (setting(claimed=math.inf, accounted=math.inf), [], False, "not private"),
+        (setting(), [], [], "holds"),
+        (setting(), [erratum()], [], "holds by slack"),
+        (setting(), [erratum(severity="misprint")], [], "holds"),
+        (setting(), [erratum(outcome="refuted")], [], "holds"),
+        (setting(), [], [audit()], "holds"),
+        (setting(), [erratum()], [audit(), audit(bound=1.2)], "violated"),
+        # something runs otherwise than was declared, and no bound is above the claim
+        (setting(), [], [audit(flagged=True)], "not proven"),
+        (setting(accounted=1.1), [], [], "violated"),
+        (setting(accounted=1.1, accountant="rdp"), [erratum()], [], "not proven"),
+        (setting(proven=False), [erratum()], [], "not proven"),
+        (setting(proven=False), [], [audit(bound=1.2)], "violated"),
+        (setting(claimed=math.inf, accounted=math.inf), [], [], "not private"),
     ],
 )
-def test_verdicts(row, entries, refuted, verdict):
-    assert verdict_of(row, entries, refuted) == verdict
+def test_errata_and_audits_are_heard(row, entries, audits, verdict):
+    errata = {f"E0.{number}": entry for number, entry in enumerate(entries)}
+    assert judged(pl.DataFrame([row]), errata, audits)["verdict"].item() == verdict
 
 
 def test_a_row_has_its_errata_and_the_bound_of_its_own_setting():
-    audit = {
-        "experiment": "", "algorithm": "descent", "variant": "main", "level": "transcript",
-        "copy": "correct", "bound": 0.5, "claimed": 1.0, "flagged": False, "delta": 1e-5,
-    }  # fmt: skip
     errata = {"E0.1": erratum(affects=["descent.other"]), "E0.2": erratum(affects=["descent"])}
     rows = pl.DataFrame([setting(), setting(algorithm="another")])
-    first, second = judged(rows, errata, [audit, {**audit, "copy": "half noise"}]).to_dicts()
+    first, second = judged(rows, errata, [audit(), audit(copy="half noise")]).to_dicts()
     assert (first["errata"], first["epsilon_empirical"]) == ("E0.2", 0.5)
-    other = judged(rows, errata, [{**audit, "claimed": 2.0}]).to_dicts()[0]
+    other = judged(rows, errata, [audit(claimed=2.0)]).to_dicts()[0]
     assert other["audit"] == "not audited"  # another setting says nothing of this one
     assert (second["errata"], second["audit"]) == ("", "not audited")
 
@@ -207,12 +206,9 @@ def test_repairs_are_compared_at_the_last_iteration_and_the_accountant_s_epsilon
         for t in (1, 2) for run in (0, 2)
     ]  # fmt: skip
     private = [
-        {**setting(variant=variant, accounted=found), "epsilon": 1.0, "verdict": verdict}
-        for variant, found, verdict in (
-            ("literal", math.inf, "violated"),
-            ("repaired", 0.9, "holds"),
-        )
-    ]  # fmt: skip
+        {**setting(variant=variant, accounted=found, proven=proven), "epsilon": 1.0}
+        for variant, found, proven in (("literal", 1.1, False), ("repaired", 0.9, True))
+    ]
     pair = {"printed": "descent.literal", "repaired": "descent.repaired"}
     (row,) = compared([pair], pl.DataFrame(rows), pl.DataFrame(private))
     assert (row["value_printed"], row["value_repaired"]) == (3.0, 7.0)
@@ -234,7 +230,7 @@ def test_repairs_are_compared_by_what_an_algorithm_can_change_and_where_they_are
     ]  # fmt: skip
     private = pl.DataFrame([
         {"experiment": "e", "algorithm": "a", "variant": variant, "loss_scale": scale,
-         "verdict": "holds", "epsilon_claimed": 1.0, "epsilon_accountant": 1.0}
+         "proven": True, "epsilon_claimed": 1.0, "epsilon_accountant": 1.0}
         for variant in ("literal", "repaired") for scale in (1.0, 100.0)
     ])  # fmt: skip
     pair = {"printed": "a.literal", "repaired": "a.repaired", "where": {"loss_scale": 100.0}}

@@ -33,10 +33,13 @@ class Publisher:
     requests: list[tuple[str, str | None]] = field(default_factory=list)
     ranges: bool = True
     url: str = ""
+    authorization: str = ""
 
     def answer(self, handler: BaseHTTPRequestHandler) -> None:
         path, wanted = handler.path, handler.headers.get("Range")
         self.requests.append((path, wanted))
+        if self.authorization not in ("", handler.headers.get("Authorization")):
+            return self._empty(handler, 401)
         fault = self.faults[path].pop(0) if self.faults.get(path) else None
         if isinstance(fault, int):
             return self._empty(handler, fault)

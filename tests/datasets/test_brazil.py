@@ -86,7 +86,11 @@ def test_collapse_and_expand_are_inverse():
     assert brazil.collapse(table)["religion"].to_list() == ["Christian", "Unknown"]
 
 
-@pytest.mark.parametrize("contents", [b"no gzip", gzip.compress(b"1 2 3"), None])
+@pytest.mark.parametrize(
+    "contents",
+    [b"no gzip", gzip.compress(b"1 2 3"), None],
+    ids=["not compressed", "not a table", "truncated"],
+)
 def test_a_wrong_or_truncated_file_is_refused(contents):
     whole = text_of(brazil.from_ipums(IPUMS))
     with pytest.raises(InvalidInput, match="ipums-br"):

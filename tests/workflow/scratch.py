@@ -25,13 +25,12 @@ OTHER = "showkatbakhsh_extra_box"
 
 
 def copy_to(folder: Path) -> Path:
-    """Copy what a reproduction needs, and nothing that it makes."""
+    """Copy what a reproduction needs, compiled modules too, and nothing that it makes."""
     for part in PARTS:
         source = ROOT / part
         (folder / part).parent.mkdir(parents=True, exist_ok=True)
         if source.is_dir():
-            ignore = shutil.ignore_patterns("__pycache__", "*.egg-info")
-            shutil.copytree(source, folder / part, ignore=ignore)
+            shutil.copytree(source, folder / part, ignore=shutil.ignore_patterns("*.egg-info"))
         else:
             shutil.copy(source, folder / part)
     return folder
@@ -46,7 +45,7 @@ def command(*arguments: str, runs: int = 2, cores: int = 1) -> list[str]:
 
 def environment() -> dict[str, str]:
     """Without a path to the installed library: the copy uses its own."""
-    kept = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1"}
+    kept = dict(os.environ)
     kept.pop("PYTHONPATH", None)
     return kept
 

@@ -29,7 +29,6 @@ class Erratum(BaseModel):
     repair: str
     effect: str = Field(default="", description="what the repair does to the paper's figure")
     repaired: list[str] = Field(default=[], description="algorithm.variant that repair it")
-    unguaranteed: list[str] = Field(default=[], description="variants with no proof because of it")
     affects: list[str] = Field(description="algorithm, or algorithm.variant")
 
 
@@ -67,9 +66,8 @@ def computed(errata: Mapping[str, Erratum]) -> pl.DataFrame:
         rows.append(
             {
                 "id": number,
-                **entry.model_dump(exclude={"repaired", "unguaranteed", "affects"}),
+                **entry.model_dump(exclude={"repaired", "affects"}),
                 "repaired": "; ".join(entry.repaired),
-                "unguaranteed": "; ".join(entry.unguaranteed),
                 "affects": "; ".join(entry.affects),
                 "quantity": found.quantity,
                 "claimed": found.claimed,

@@ -1,15 +1,6 @@
-"""One row a setting: what is claimed, what an accountant finds, what an audit finds, a verdict.
+"""Privacy rows judged again: with what audits find of a setting, and what errata say of it.
 
-``holds``
-    the accountant finds no more than is claimed, on a sensitivity that is proven;
-``holds by slack``
-    so it is, although an erratum breaks the argument as printed, or the sensitivity as printed;
-``violated``
-    an accountant that is exact, something let out without noise, or an audit finds more;
-``no formal guarantee``
-    nothing is proven: no bound, or only one above the claim that need not be attained;
-``not private``
-    nothing is claimed.
+The words are those of :mod:`private_consensus.privacy.verdicts`.
 """
 
 from __future__ import annotations
@@ -21,11 +12,11 @@ from typing import Any
 
 import polars as pl
 
+from ..privacy import NOT_PRIVATE, verdict_of
 from .errata import Erratum, concerns
 from .experiments import EXPERIMENTS
 
 NOT_AUDITED = "not audited"
-SLACK = 1e-9
 
 
 def judged(
@@ -83,9 +74,8 @@ def _judgement(row, errata: Mapping[str, Erratum], audits) -> dict[str, Any]:
         for number, entry in errata.items()
         if concerns(entry.affects, row["algorithm"], row["variant"])
     ]
-    refuted = any(audit["flagged"] for audit in audits)
-    verdict = verdict_of(row, [errata[number] for number in numbers], refuted)
-    if verdict == "not private" or not audits:
+    verdict = _verdict(row, [errata[number] for number in numbers], audits)
+    if verdict == NOT_PRIVATE or not audits:
         return {"verdict": verdict, "errata": " ".join(numbers), "epsilon_empirical": None,
                 "audit": NOT_AUDITED}  # fmt: skip
     best = max(audits, key=lambda audit: audit["bound"])
@@ -97,27 +87,12 @@ def _judgement(row, errata: Mapping[str, Erratum], audits) -> dict[str, Any]:
     }
 
 
-def verdict_of(row: Mapping[str, Any], entries: Iterable[Erratum], refuted: bool) -> str:
-    """The verdict on one setting."""
-    claimed, accounted = row["epsilon_claimed"], row["epsilon_accountant"]
-    entries = list(entries)
-    if claimed == math.inf:
-        return "not private"
-    if refuted:
-        return "violated"
-    unguaranteed = any(
-        concerns(entry.unguaranteed, row["algorithm"], row["variant"]) for entry in entries
+def _verdict(row: Mapping[str, Any], entries: Iterable[Erratum], audits) -> str:
+    """What is flagged without a bound above the claim runs otherwise than the accountant was told,
+    so that nothing is proven of it."""
+    differs = any(a["flagged"] and not a["bound"] > row["epsilon_claimed"] for a in audits)
+    return verdict_of(
+        {**row, "proven": row["proven"] and not differs},
+        audited=max((audit["bound"] for audit in audits), default=None),
+        argument_broken=any(e.severity == "breaks" and e.outcome != "refuted" for e in entries),
     )
-    if unguaranteed and not row["proven"]:
-        return "no formal guarantee"
-    within = accounted <= claimed * (1 + SLACK)
-    if within and row["proven"]:
-        broken = any(e.severity == "breaks" and e.outcome != "refuted" for e in entries)
-        return "holds by slack" if broken else "holds"
-    # attained by neighbours that attain the sensitivity; other accountants are bounds
-    attained = row["accountant"] == "gaussian" or (
-        row["accountant"] == "pure" and row["delta"] == 0
-    )
-    # with sampling, infinity is where the accountant's range ends
-    exact = (accounted == math.inf and row["sampling"] == "none") or attained
-    return "violated" if exact and row["proven"] else "no formal guarantee"

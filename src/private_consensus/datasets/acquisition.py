@@ -26,11 +26,11 @@ from .mirror import Mirror, check_location
 from .origin import Provenance
 from .patience import Patience, Unavailable
 from .routes import Access, Raw, Route
+from .secrets import KEYS, key_in, mirror_location, redacted
 
 log = logging.getLogger(__name__)
 
 SOURCES = ("auto", "official", "surrogate")
-MIRROR_VARIABLE = "PRIVATE_CONSENSUS_MIRROR"
 CACHE_VARIABLE = "PRIVATE_CONSENSUS_CACHE"
 
 
@@ -52,7 +52,8 @@ class Acquisition:
     source : {"auto", "official", "surrogate"}
         ``official`` accepts mirror and publisher only; ``surrogate`` generates at once.
     mirror : str, optional
-        Folder path or http(s)/file URL; else the variable ``PRIVATE_CONSENSUS_MIRROR``.
+        Folder path or http(s)/file URL; else the variable ``PRIVATE_CONSENSUS_MIRROR``, which
+        alone may hold a URL with credentials.
     cache : path, optional
         Folder of what was downloaded before; default :func:`default_cache`.
     patience : float
@@ -72,14 +73,18 @@ class Acquisition:
         require(self.patience >= 0, "data.patience", self.patience, "a number of seconds >= 0")
         rows = self.surrogate_rows
         require(rows is None or rows >= 100, "data.surrogate_rows", rows, "at least 100")
-        mirror = self.mirror or os.environ.get(MIRROR_VARIABLE) or None
-        object.__setattr__(self, "mirror", None if mirror is None else str(mirror))
+        named = None if self.mirror is None else str(self.mirror)
+        object.__setattr__(self, "mirror", mirror_location(named))
         object.__setattr__(self, "cache", Path(self.cache or default_cache()).expanduser())
 
     def check(self) -> None:
-        """Raise :class:`InvalidInput` if a mirror is named that does not exist."""
-        if self.mirror is not None and self.source != "surrogate":
+        """Raise :class:`InvalidInput` for a mirror that does not exist, or a key that is none."""
+        if self.source == "surrogate":
+            return
+        if self.mirror is not None:
             check_location(self.mirror)
+        for variable in KEYS:
+            key_in(variable)
 
     def check_kept(self, folder: Path) -> None:
         """Refuse to replace data of a mirror by others only because none is named any more.
@@ -106,10 +111,14 @@ class Acquisition:
             )
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values, with the mirror that the environment names; the arguments again."""
+        """Plain values, with the mirror that the environment names; the arguments again.
+
+        Credentials in a mirror's URL are left out: who makes an acquisition of these values has
+        them in its environment.
+        """
         return {
             "source": self.source,
-            "mirror": self.mirror,
+            "mirror": None if self.mirror is None else redacted(self.mirror),
             "cache": str(self.cache),
             "patience": self.patience,
             "surrogate_rows": self.surrogate_rows,

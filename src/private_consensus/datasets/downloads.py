@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from .patience import Patience, Unavailable
+from .secrets import redacted
 
 log = logging.getLogger(__name__)
 
@@ -109,7 +110,7 @@ class Downloads:
                 return
             except _Broken as error:
                 reason = str(error)
-                log.info("%s: try %d failed: %s", url, attempt + 1, reason)
+                log.info("%s: try %d failed: %s", redacted(url), attempt + 1, reason)
             if self.patience.left <= 0:
                 raise Unavailable(f"{url}: {reason}, and no patience is left")
             if attempt < self.retries:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -14,6 +13,7 @@ import polars as pl
 from .catalogue import Publisher
 from .patience import Unavailable
 from .routes import Access
+from .secrets import key_in
 
 if TYPE_CHECKING:
     from ipumspy import MicrodataExtract
@@ -23,6 +23,8 @@ KEY = "IPUMS_API_KEY"
 
 def extract(access: Access, publisher: Publisher) -> pl.DataFrame:
     """Columns of an extract as IPUMS codes them, all of them integers.
+
+    What goes wrong is told without the key, which HTTP libraries repeat in their messages.
 
     Parameters
     ----------
@@ -78,7 +80,7 @@ def read(folder: Path, columns: Sequence[str]) -> pl.DataFrame:
 def _submit(url: str, options: Mapping[str, Any], folder: Path) -> pl.DataFrame:
     from ipumspy import IpumsApiClient
 
-    client = IpumsApiClient(os.environ[KEY], base_url=url)
+    client = IpumsApiClient(key_in(KEY), base_url=url)
     extract = client.submit_extract(order(options))
     client.wait_for_extract(extract, timeout=options["wait"])
     client.download_extract(extract, download_dir=folder)

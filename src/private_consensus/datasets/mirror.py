@@ -16,6 +16,7 @@ from private_consensus.errors import InvalidInput
 from . import checksums
 from .downloads import Downloads
 from .patience import Unavailable
+from .secrets import redacted
 
 KEY = "data.mirror"
 
@@ -32,7 +33,7 @@ def check_location(location: str) -> None:
     """Raise :class:`InvalidInput` for a folder that does not exist."""
     folder = folder_of(location)
     if folder is not None and not folder.is_dir():
-        raise InvalidInput(KEY, location, "an existing folder or an http(s) URL")
+        raise InvalidInput(KEY, redacted(location), "an existing folder or an http(s) URL")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -97,7 +98,9 @@ class Mirror:
         except Unavailable as error:
             if "HTTP status 404" in str(error):
                 return None
-            raise InvalidInput(KEY, self.location, f"a mirror that answers: {error}") from None
+            raise InvalidInput(
+                KEY, redacted(self.location), f"a mirror that answers: {error}"
+            ) from None
 
 
 def _checksum(path: Path, kind: str) -> str:

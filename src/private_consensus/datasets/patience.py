@@ -19,6 +19,8 @@ from urllib.request import getproxies, proxy_bypass
 from private_consensus.errors import require
 from private_consensus.provenance import write_json
 
+from .secrets import redacted
+
 MEMORY = 60.0
 """Seconds after which time spent on a silent host is forgotten."""
 
@@ -27,7 +29,13 @@ LONGEST_KNOCK = 3.0
 
 
 class Unavailable(Exception):
-    """This way to the data is closed; the message says why, the next way may be open."""
+    """This way to the data is closed; the message says why, the next way may be open.
+
+    It ends in provenance, data cards and the report, and is free of secrets for that.
+    """
+
+    def __init__(self, reason: object):
+        super().__init__(redacted(str(reason)))
 
 
 class Patience:

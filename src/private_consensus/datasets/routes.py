@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
@@ -12,6 +11,7 @@ import polars as pl
 from .catalogue import Publisher
 from .downloads import Downloads
 from .patience import Patience
+from .secrets import key_in
 
 Raw = pl.DataFrame | Mapping[str, np.ndarray]
 """A table in its canonical schema, or named arrays of images and labels."""
@@ -46,4 +46,4 @@ class Route:
     @property
     def has_key(self) -> bool:
         """Whether the key that this way needs is there."""
-        return self.key is None or bool(os.environ.get(self.key))
+        return self.key is None or key_in(self.key) is not None

@@ -12,7 +12,7 @@ import polars as pl
 
 from .. import algorithms, networks, problems
 from ..errors import InvalidInput, require
-from ..privacy import Budget, account
+from ..privacy import Budget, account, verdict_of
 from ..provenance import settings_hash
 from ..randomness import Streams
 from ..simulation import (
@@ -162,9 +162,8 @@ def _worst(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
     """The row of the run that the accountant says most of, with the largest of each epsilon."""
     worst = max(rows, key=lambda row: row["epsilon_accountant"])
     largest = {key: float(np.max([row[key] for row in rows])) for key in EPSILONS}
-    claimed, accounted = largest["epsilon_claimed"], largest["epsilon_accountant"]
-    return {**worst, **largest, "proven": all(row["proven"] for row in rows),
-            "verdict": privacy_verdict(claimed, accounted)}  # fmt: skip
+    row = {**worst, **largest, "proven": all(row["proven"] for row in rows)}
+    return row | {"verdict": verdict_of(row)}
 
 
 def _privacy_rows(case: Case, setting: Setting, problem) -> list[dict[str, Any]]:
@@ -193,15 +192,7 @@ def _privacy_row(algorithm, claimed: float, setting: Setting, problem, network) 
         "oracles": "; ".join(algorithm.oracles),
         "epsilon_if_assumed": float(granted),
         "notes": "; ".join(dict.fromkeys(r.note for r in [*releases, *(assumed or [])] if r.note)),
-        "verdict": privacy_verdict(claimed, guarantee.epsilon),
     }
-
-
-def privacy_verdict(claimed: float, accounted: float, *, slack: float = 1e-9) -> str:
-    """What the accountant says of a claim."""
-    if claimed == float("inf"):
-        return "not private"
-    return "holds" if accounted <= claimed * (1 + slack) else "violated"
 
 
 def _labels(cell: Mapping[str, Any]) -> pl.DataFrame:

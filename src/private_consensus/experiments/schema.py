@@ -21,6 +21,7 @@ from pydantic import (
 from .. import algorithms, problems
 from ..claims import Claim
 from ..datasets import PREPARATIONS
+from ..datasets.secrets import redacted
 from ..errors import InvalidInput
 from ..networks import GRAPHS, MIXINGS
 
@@ -415,7 +416,7 @@ def _line(where: str, error: Mapping[str, Any]) -> str:
 
 
 def _short(value: Any) -> str:
-    text = repr(value)
+    text = redacted(repr(value))
     return text if len(text) <= 60 else text[:57] + "..."
 
 

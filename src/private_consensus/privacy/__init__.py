@@ -86,11 +86,27 @@ from private_consensus.privacy.subsampling import (
     theorem11_sigma,
     theorem15_factor,
 )
+from private_consensus.privacy.verdicts import (
+    HOLDS,
+    HOLDS_BY_SLACK,
+    NOT_PRIVATE,
+    NOT_PROVEN,
+    VERDICTS,
+    VIOLATED,
+    verdict,
+    verdict_of,
+)
 
 __all__ = [
     "CONVERSIONS",
+    "HOLDS",
+    "HOLDS_BY_SLACK",
     "METHODS",
+    "NOT_PRIVATE",
+    "NOT_PROVEN",
     "SIGMA_RULES",
+    "VERDICTS",
+    "VIOLATED",
     "Answers",
     "Batches",
     "Budget",
@@ -135,6 +151,8 @@ __all__ = [
     "theorem11_epsilon",
     "theorem11_sigma",
     "theorem15_factor",
+    "verdict",
+    "verdict_of",
     "zcdp",
     "zcdp_epsilon",
     "zcdp_gaussian_scale",

@@ -8,6 +8,10 @@ Their modules; confidence and delta are stated in every call, and stand in every
 :mod:`.statistics`
     ``audit_statistics``: given and learned statistics, cross-fitted; a list of bounds that are
     right together.
+:mod:`.atoms`
+    ``find_atoms``: what repeats exactly; as statistics it is part of ``audit_statistics``.
+:mod:`.noise`
+    ``noise_test``: recovered noise against its law and scale, everywhere, fresh and independent.
 :mod:`.sequential`
     ``sequential`` stops early and keeps its level; ``detectable_epsilon`` says before what so many
     runs can contradict.

@@ -16,6 +16,7 @@ import numpy as np
 
 from private_consensus.errors import require
 
+from .atoms import atom_statistics, fit_atoms
 from .bounds import Bound
 from .claims import Epsilon, Measure, Mu
 from .distinguishers import fit_distinguishers
@@ -56,9 +57,10 @@ def audit_statistics(
 
     Parameters
     ----------
-    one, other : ndarray, shape (runs, features), or None
+    one, other : ndarray, shape (runs, features) or (runs, ..., dim), or None
         All that is seen of each run under D and under D', at least 40 runs; None to use the given
-        statistics alone. Values that are not finite are a feature of their own.
+        statistics alone. Values that are not finite are a feature of their own. With axes between,
+        the last is that of one message's coordinates, and repeats within a run are counted.
     statistics : mapping from name to (array, array)
         One number a run under D and under D', above all a log-likelihood ratio; infinite values are
         welcome. They may depend on their own run only.
@@ -77,9 +79,14 @@ def audit_statistics(
     measure = Epsilon(delta) if ordering == "epsilon" else Mu()
     level = (1 - confidence) ** _CAUTION
     rng = np.random.default_rng(seed)
-    given = {name: tuple(map(scalar_statistic, (name, name), p)) for name, p in statistics.items()}
+    learned = one is not None and other is not None
+    counted = atom_statistics(one, other) if learned and np.ndim(one) > 2 else {}
+    given = {
+        name: tuple(scalar_statistic(name, values) for values in pair)
+        for name, pair in {**counted, **statistics}.items()
+    }
     candidates = [_given(name, pair, measure, level, rng) for name, pair in given.items()]
-    if one is not None and other is not None:
+    if learned:
         candidates += _learned(_features(one), _features(other), measure, level, rng)
     require(bool(candidates), "statistics", list(statistics), "at least one, or transcripts")
     candidates.sort(key=lambda candidate: candidate.promise, reverse=True)
@@ -117,9 +124,13 @@ def _learned(
         _thirds(features, rng) for features in (one, other)
     )
     scorers = fit_distinguishers(fit_one, fit_other, int(rng.integers(2**31)))
+    scorers["atoms"] = fit_atoms(fit_one, fit_other)
     best: dict[str, _Candidate] = {}
     for name, score in scorers.items():
-        promise, event = best_event(score(choose_one), score(choose_other), measure, level)
+        chosen = score(choose_one), score(choose_other)
+        if np.unique(np.concatenate(chosen)).size < 2:
+            continue
+        promise, event = best_event(*chosen, measure, level)
         family = name.split(",")[0]
         if family not in best or promise > best[family].promise:
             best[family] = _Candidate(name, (score(judge_one), score(judge_other)), event, promise)
@@ -139,6 +150,4 @@ def _features(transcripts: np.ndarray) -> np.ndarray:
     require(len(transcripts) >= _FEWEST, "transcripts", len(transcripts), f"{_FEWEST} runs or more")
     flat = transcripts.reshape(len(transcripts), -1)
     finite = np.isfinite(flat)
-    if finite.all():
-        return flat
     return np.column_stack([np.where(finite, flat, 0.0), np.sum(~finite, axis=1)])

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from ...privacy import NOT_PRIVATE, VERDICTS, VIOLATED
 from ..formats import number, spread, words
 from . import errata
 
@@ -19,13 +20,10 @@ FIXED = (
 )  # fmt: skip
 """Columns that every privacy table has; the others are axes of grids."""
 
-LOOKS = {
-    "violated": "not", "no formal guarantee": "part", "not private": "open",
-    "holds by slack": "held", "holds": "held",
-}  # fmt: skip
+LOOKS = dict(zip(VERDICTS, ("not", "part", "open", "held", "held"), strict=True))
 """By verdict, the worst first: it speaks for a group."""
 
-WORDS = {"violated": "is violated", "not private": "no privacy is claimed"}
+WORDS = {VIOLATED: "is violated", NOT_PRIVATE: "no privacy is claimed"}
 
 
 def promises(

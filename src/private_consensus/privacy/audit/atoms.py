@@ -1,0 +1,142 @@
+r"""Values that repeat exactly: zeros, equal messages, what a run repeats of itself or of others.
+
+Noise of a continuous law has none but by its grid's resolution; where a transcript has more under D
+than under D', they tell the two apart, and no smooth statistic sees it. The numbers a run has of
+them are statistics; which values are atoms at which place is learned from runs that fit.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from .distinguishers import Scorer
+
+_RAREST = 3  # runs that share a value before it is an atom
+_PLACES = 300  # features whose atoms are learned: those with most of them
+_KEPT = 0.002  # share of the runs below which a value is no atom
+
+
+class Atoms(NamedTuple):
+    """How much of a transcript repeats exactly, as shares of its values or messages.
+
+    Parameters
+    ----------
+    kind : str
+        ``exact zeros``, ``repeated values``, ``equal messages`` (within a run), ``shared values``
+        (with another run of the same data set, at the same place) or ``common values`` (with the
+        same run of the other data set, at the same place).
+    share, share_other : float
+        Under D and under D'.
+    """
+
+    kind: str
+    share: float
+    share_other: float
+
+
+def atom_statistics(one: np.ndarray, other: np.ndarray) -> dict[str, tuple[np.ndarray, np.ndarray]]:
+    """Numbers of atoms of each run, by kind; those that no run of either varies are left out.
+
+    Parameters
+    ----------
+    one, other : ndarray, shape (runs, ..., dim)
+        All messages of each run under D and under D'; those of several rounds and agents have axes
+        between.
+    """
+    pairs = zip(_within(one).items(), _within(other).values(), strict=True)
+    return {kind: (a, b) for (kind, a), b in pairs if np.unique(np.concatenate([a, b])).size > 1}
+
+
+def find_atoms(one: np.ndarray, other: np.ndarray) -> list[Atoms]:
+    """What repeats exactly under either data set; nothing for noise of a continuous law.
+
+    Parameters
+    ----------
+    one, other : ndarray, shape (runs, ..., dim)
+        As of :func:`atom_statistics`, the same number of runs of each.
+    """
+    worlds, dim = (one, other), np.shape(one)[-1]
+    sizes = {"exact zeros": one[0].size, "repeated values": one[0].size}
+    sizes["equal messages"] = one[0].size // dim
+    counted = [_within(world) for world in worlds]
+    shares = {
+        kind: [float(np.mean(world[kind]) / size) for world in counted]
+        for kind, size in sizes.items()
+    }
+    shares["shared values"] = [_shared(world) for world in worlds]
+    shares["common values"] = [float(np.mean((one == other) & (one != 0)))] * 2
+    return [Atoms(kind, *pair) for kind, pair in shares.items() if max(pair) > 0]
+
+
+def fit_atoms(one: np.ndarray, other: np.ndarray) -> Scorer:
+    """Log-likelihood ratio of which atoms a run has, features taken as independent.
+
+    Parameters
+    ----------
+    one, other : ndarray, shape (runs, features)
+        Runs that fit.
+    """
+    ordered = np.sort(np.concatenate([one, other]).T, axis=1)
+    repeats = np.sum(np.diff(ordered, axis=1) == 0, axis=1)
+    places = np.argsort(-repeats, kind="stable")[:_PLACES]
+    tables = [
+        (place, *_table(one[:, place], other[:, place])) for place in places[repeats[places] > 0]
+    ]
+
+    def score(features: np.ndarray) -> np.ndarray:
+        total = np.zeros(len(features))
+        for place, values, weights in tables:
+            total += _looked_up(features[:, place], values, weights)
+        return total
+
+    return score
+
+
+def _table(one: np.ndarray, other: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Atoms in ascending order, and the log ratio of each; the last is that of all else."""
+    values, counts = np.unique(np.concatenate([one, other]), return_counts=True)
+    rarest = max(_RAREST, _KEPT * (one.size + other.size))
+    atoms = values[counts >= rarest]
+    chances = []
+    for sample in (one, other):
+        hits = np.sum(sample[:, None] == atoms, axis=0)
+        cells = np.append(hits, sample.size - hits.sum()) + 0.5
+        chances.append(cells / cells.sum())
+    return atoms, np.log(chances[0] / chances[1])
+
+
+def _looked_up(values: np.ndarray, atoms: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    if not atoms.size:
+        return np.zeros(values.shape)
+    place = np.minimum(np.searchsorted(atoms, values), atoms.size - 1)
+    return np.where(atoms[place] == values, weights[place], weights[-1])
+
+
+def _within(transcripts: np.ndarray) -> dict[str, np.ndarray]:
+    """Of each run the numbers of zeros, of values and of messages that it has had before."""
+    transcripts = np.asarray(transcripts)
+    runs, dim = len(transcripts), transcripts.shape[-1]
+    flat = transcripts.reshape(runs, -1)
+    values, messages = np.sort(flat, axis=1), _fingerprints(transcripts.reshape(runs, -1, dim))
+    again = (np.diff(values, axis=1) == 0) & (values[:, 1:] != 0)
+    return {
+        "exact zeros": np.sum(flat == 0, axis=1).astype(float),
+        "repeated values": np.sum(again, axis=1).astype(float),
+        "equal messages": np.sum(np.diff(np.sort(messages, axis=1), axis=1) == 0, axis=1) * 1.0,
+    }
+
+
+def _fingerprints(messages: np.ndarray) -> np.ndarray:
+    """One number a message [runs, messages, dim], the same for equal ones."""
+    weights = np.random.default_rng(0).uniform(1, 2, messages.shape[-1])
+    return np.where(np.isfinite(messages), messages, 0.0) @ weights
+
+
+def _shared(world: np.ndarray) -> float:
+    """Share of values, not zero, that another run has at the same place."""
+    ordered = np.sort(np.reshape(world, (len(world), -1)), axis=0)
+    same = (np.diff(ordered, axis=0) == 0) & (ordered[1:] != 0)
+    edge = np.zeros((1, same.shape[1]), bool)
+    return float(np.mean(np.concatenate([edge, same]) | np.concatenate([same, edge])))

@@ -1,0 +1,359 @@
+r"""Is this noise of the claimed law and scale, everywhere, fresh and independent?
+
+Six kinds of test share 1 - confidence evenly; within a kind Bonferroni's inequality.
+
+``scale``
+    Sums of all values, on both sides (:mod:`.laws`).
+``scale by group``
+    The same of each round, agent, coordinate, release and run: noise on a part of the coordinates,
+    or in all rounds but some. Of ``gamma_norm`` a coordinate's share of the squared norm, which is
+    Beta(1/2, (d - 1)/2), is above its median like a fair coin.
+``shape``
+    Kolmogorov and Smirnov at the claimed scale; of a discrete law conservative.
+``zeros``
+    Values that are exactly 0, against how often a grid of this resolution, or the discrete law
+    itself, gives one.
+``reused``
+    Equal lengths in two releases, two coordinates, or two runs of either data set, at the same
+    place: at most Bin(n, pi) with pi of the grid. Equal values at places that are unrelated are
+    what a grid of 2^24 numbers gives; they say nothing.
+``dependent``
+    Signs, and whether a value is longer than the median, agree like a fair coin: for each such
+    pair, and for all neighbours along an axis together (products of successive fair signs are
+    independent fair signs).
+
+How many columns and rows the pairs are taken of is bounded (:data:`COLUMNS`, :data:`ROWS`): of more
+releases the first and the last are compared with each other, and neighbours everywhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy import stats
+from scipy.optimize import brentq
+from scipy.special import bdtr, bdtrc, gammaincinv
+
+from private_consensus.errors import require
+
+from .laws import check_law, coincidence, distance_to_law, energy, scale_p_values
+
+KINDS = ("scale", "scale by group", "shape", "zeros", "reused", "dependent")
+COLUMNS, ROWS = 400, 4_000
+RESOLUTION = 2.0**-20
+"""Of recovered noise, in units of its scale: what is closer counts as equal."""
+
+_AXES = ("run", "round", "agent", "coordinate")
+_GROUPS = {"round": (1,), "agent": (2,), "coordinate": (3,), "release": (1, 2), "run": (0,)}
+_SHAPE_VALUES = 100_000
+
+
+@dataclass(frozen=True)
+class NoiseFinding:
+    """One way in which noise is not what is claimed.
+
+    Parameters
+    ----------
+    kind : str
+        ``too small``, ``too large``, ``wrong shape``, ``zeros``, ``reused`` or ``dependent``.
+    where : str
+        ``everywhere``, or the place where it is plainest.
+    p_value : float
+        Corrected for everything that was tested; below 1 - confidence.
+    """
+
+    kind: str
+    where: str
+    p_value: float
+
+
+@dataclass(frozen=True)
+class NoiseTest:
+    """Outcome of :func:`noise_test`.
+
+    Parameters
+    ----------
+    estimate, low, high : float
+        Of the scale over the claimed one, with confidence limits if law and independence are right.
+    findings : tuple of NoiseFinding
+        Empty if nothing speaks against the claim.
+    p_values : mapping
+        By kind of :data:`KINDS`, corrected for everything that was tested.
+    confidence : float
+        Of all tests together.
+    """
+
+    estimate: float
+    low: float
+    high: float
+    findings: tuple[NoiseFinding, ...]
+    p_values: Mapping[str, float]
+    confidence: float
+
+    @property
+    def passes(self) -> bool:
+        """Whether law, scale, freshness and independence are all as claimed."""
+        return not self.findings
+
+    @property
+    def p_value(self) -> float:
+        """Of the claim as a whole."""
+        return min(self.p_values.values())
+
+    @property
+    def kinds(self) -> tuple[str, ...]:
+        """Of the findings."""
+        return tuple(finding.kind for finding in self.findings)
+
+
+def noise_test(
+    noise: np.ndarray,
+    scale: Any,
+    *,
+    law: str,
+    confidence: float,
+    other: np.ndarray | None = None,
+    resolution: float = RESOLUTION,
+) -> NoiseTest:
+    """Test recovered noise against its declaration; see the module.
+
+    Parameters
+    ----------
+    noise : ndarray, shape (runs, rounds, agents, dim)
+    scale : float or ndarray
+        Claimed; broadcast against ``noise``. Of ``gamma_norm`` constant along the last axis, of
+        ``discrete_gaussian`` one number.
+    law : {"gaussian", "laplace", "gamma_norm", "uniform", "discrete_gaussian"}
+    confidence : float
+        Correct noise passes with this probability.
+    other : ndarray, optional
+        Noise of the same rounds under the other data set, of the same number of runs; the two must
+        be independent.
+    resolution : float
+        Of the recovered values, in units of the scale; not used for ``discrete_gaussian``.
+
+    Returns
+    -------
+    NoiseTest
+    """
+    check_law(law)
+    worlds = [_unit(values, scale) for values in (noise, other) if values is not None]
+    require(len({world.shape for world in worlds}) == 1, "other", np.shape(other), np.shape(noise))
+    unit = np.concatenate(worlds)
+    sigma = float(np.max(scale))
+    if law == "discrete_gaussian":
+        require(np.size(scale) == 1, "scale", np.shape(scale), "one number for this law")
+    zero, equal = coincidence(law, sigma, resolution)
+    tested = {
+        "scale": list(_scale(unit, law, sigma)),
+        "scale by group": list(_scale_by_group(unit, law, sigma)),
+        "shape": [_shape(unit, law, sigma)],
+        "zeros": [_zeros(unit, zero)],
+        "reused": [_reused(*at, equal, resolution) for at in _pairings(unit)],
+        "dependent": [*_dependent(unit, law), *_neighbours(unit, len(worlds))],
+    }
+    found = {kind: _worst(results, len(KINDS)) for kind, results in tested.items()}
+    findings = tuple(one for one in found.values() if one.p_value < 1 - confidence)
+    level = (1 - confidence) / (2 * len(KINDS))
+    estimate, low, high = _interval(unit, law, sigma, level)
+    p_values = {kind: one.p_value for kind, one in found.items()}
+    return NoiseTest(estimate, low, high, findings, p_values, confidence)
+
+
+Result = tuple[str, str, float, int]
+"""Kind of finding, where it is plainest, the p-value there, and of how many it is the smallest."""
+
+
+def _unit(noise: np.ndarray, scale: Any) -> np.ndarray:
+    noise = np.asarray(noise, float)
+    require(noise.ndim == 4, "noise", noise.shape, "axes run, round, agent, coordinate")
+    require(noise.size > 0, "noise", noise.shape, "some values")
+    require(bool(np.all(np.isfinite(noise))), "noise", "a non-finite value", "finite numbers")
+    require(bool(np.all(np.asarray(scale) > 0)), "scale", scale, "numbers > 0")
+    return noise / scale
+
+
+def _worst(results: list[Result], kinds: int) -> NoiseFinding:
+    """The smallest p-value of a kind, corrected for all of the kind and for the kinds."""
+    total = sum(count for *_, count in results)
+    kind, where, p, _ = min(results, key=lambda result: result[2])
+    return NoiseFinding(kind, where, float(min(1.0, p * total * kinds)))
+
+
+# --- Scale ------------------------------------------------------------------------------------
+
+
+def _scale(unit: np.ndarray, law: str, sigma: float) -> Iterator[Result]:
+    low, high = scale_p_values(energy(unit, law).sum(), unit.size, law, sigma)
+    yield "too small", "everywhere", float(low), 1
+    yield "too large", "everywhere", float(high), 1
+    if law == "uniform" and np.max(np.abs(unit)) > 1 + 1e-6:
+        yield "too large", "beyond the interval", 0.0, 1
+
+
+def _scale_by_group(unit: np.ndarray, law: str, sigma: float) -> Iterator[Result]:
+    summands = energy(unit, law)
+    for name, axes in _GROUPS.items():
+        if name == "coordinate" and law == "gamma_norm":
+            yield from _share_of_norm(unit)
+            continue
+        others = tuple(axis for axis in range(4) if axis not in axes)
+        sums = summands.sum(axis=others)
+        count = int(np.prod([unit.shape[axis] for axis in others]))
+        for kind, p in zip(
+            ("too small", "too large"), scale_p_values(sums, count, law, sigma), strict=True
+        ):
+            place = np.unravel_index(int(np.argmin(p)), p.shape)
+            yield kind, _place(axes, place), float(p[place]), p.size
+
+
+def _place(axes: tuple[int, ...], place) -> str:
+    return ", ".join(f"{_AXES[axis]} {index}" for axis, index in zip(axes, place, strict=True))
+
+
+def _share_of_norm(unit: np.ndarray) -> Iterator[Result]:
+    """How often a coordinate has more than the median of its share of a spherical law."""
+    dim = unit.shape[-1]
+    if dim == 1:
+        return
+    releases = unit.reshape(-1, dim)
+    squares = releases**2
+    total = squares.sum(axis=-1, keepdims=True)
+    share = squares / np.where(total > 0, total, 1.0)
+    above = (share > stats.beta.median(0.5, (dim - 1) / 2)).sum(axis=0)
+    number = len(releases)
+    for kind, p in (
+        ("too small", bdtr(above, number, 0.5)),
+        ("too large", bdtr(number - above, number, 0.5)),
+    ):
+        yield kind, f"coordinate {int(np.argmin(p))}", float(p.min()), dim
+
+
+def _interval(unit: np.ndarray, law: str, sigma: float, level: float) -> tuple[float, float, float]:
+    """Scale over the claimed one: where both tails are equal, and where either is at the level."""
+    total = float(energy(unit, law).sum())
+
+    def tails(ratio: float) -> tuple[float, float]:
+        low, high = scale_p_values(np.array(total), unit.size, law, sigma, ratio)
+        return float(low), float(high)
+
+    def root(excess) -> float:
+        return float(np.exp(brentq(lambda log: excess(tails(np.exp(log))), -30.0, 30.0)))
+
+    if total == 0 and law != "uniform":
+        return 0.0, 0.0, 0.0
+    middle = root(lambda p: p[0] - p[1])
+    return middle, root(lambda p: level - p[1]), root(lambda p: p[0] - level)
+
+
+# --- Shape and zeros --------------------------------------------------------------------------
+
+
+def _shape(unit: np.ndarray, law: str, sigma: float) -> Result:
+    releases = unit.reshape(-1, unit.shape[-1])
+    step = max(1, unit.size // _SHAPE_VALUES)
+    distance, number = distance_to_law(releases[::step], law, sigma)
+    return "wrong shape", "everywhere", float(stats.kstwo.sf(distance, number)), 1
+
+
+def _zeros(unit: np.ndarray, chance: float) -> Result:
+    zeros = unit == 0
+    number = int(zeros.sum())
+    p = float(bdtrc(number - 1, unit.size, chance)) if number else 1.0
+    return "zeros", f"{number} of {unit.size} values", p, 1
+
+
+# --- Reuse and dependence ---------------------------------------------------------------------
+
+
+def _pairings(unit: np.ndarray) -> Iterator[tuple[str, np.ndarray]]:
+    """Unfoldings [rows, columns]: columns are compared in pairs, row by row."""
+    runs, rounds, agents, dim = unit.shape
+    unfolded = {
+        "releases": unit.transpose(0, 3, 1, 2).reshape(runs * dim, rounds * agents),
+        "coordinates": unit.reshape(-1, dim),
+        "runs": unit.reshape(runs, -1).T,
+    }
+    for name, values in unfolded.items():
+        if values.shape[1] > 1:
+            yield name, values[np.ix_(_ends(len(values), ROWS), _ends(values.shape[1], COLUMNS))]
+
+
+def _ends(length: int, most: int) -> np.ndarray:
+    """Indices of the first and the last, at most so many."""
+    if length <= most:
+        return np.arange(length)
+    return np.r_[: most // 2, length - most // 2 : length]
+
+
+def _reused(name: str, values: np.ndarray, chance: float, resolution: float) -> Result:
+    rows, columns = values.shape
+    rounded = np.rint(np.abs(values) / resolution)
+    order = np.argsort(rounded, axis=1, kind="stable")
+    ordered = np.take_along_axis(rounded, order, axis=1)
+    row, place = np.nonzero((np.diff(ordered, axis=1) == 0) & (ordered[:, 1:] > 0))
+    first, second = np.sort([order[row, place], order[row, place + 1]], axis=0)
+    pairs = columns * (columns - 1) // 2
+    if not len(row):
+        return "reused", name, 1.0, pairs
+    codes, counts = np.unique(first * columns + second, return_counts=True)
+    most = int(np.argmax(counts))
+    pair = divmod(int(codes[most]), columns)
+    p = float(bdtrc(int(counts[most]) - 1, rows, chance))
+    return "reused", f"{name} {pair[0]} and {pair[1]}", p, pairs
+
+
+def _dependent(unit: np.ndarray, law: str) -> Iterator[Result]:
+    for name, values in _pairings(unit):
+        yield _agreement(f"signs of {name}", np.sign(values))
+    if law == "discrete_gaussian":  # its lengths have ties
+        return
+    lengths = energy(unit, law)
+    for name, values in _pairings(lengths):
+        yield _agreement(f"lengths of {name}", np.sign(values - _median(law, unit.shape[-1])))
+
+
+def _median(law: str, dim: int) -> float:
+    """Of the energy."""
+    if law == "gaussian":
+        return float(stats.chi2.median(1))
+    return float(gammaincinv(dim if law == "gamma_norm" else 1, 0.5))
+
+
+def _agreement(name: str, signs: np.ndarray) -> Result:
+    """The pair of columns whose signs agree, or disagree, least like a fair coin."""
+    columns = signs.shape[1]
+    signs = signs.astype(np.float32)  # sums of at most ROWS ones are exact
+    told, balance = np.abs(signs).T @ np.abs(signs), signs.T @ signs
+    rarer = (told - np.abs(balance)) / 2
+    p = np.minimum(1.0, 2 * bdtr(rarer.astype(float), told.astype(float).astype(int), 0.5))
+    p[np.tril_indices(columns)] = 1.0
+    pair = np.unravel_index(int(np.argmin(p)), p.shape)
+    return (
+        "dependent",
+        f"{name} {pair[0]} and {pair[1]}",
+        float(p[pair]),
+        columns * (columns - 1) // 2,
+    )
+
+
+def _neighbours(unit: np.ndarray, worlds: int) -> Iterator[Result]:
+    """Products of successive signs along each axis, and of the two data sets' signs."""
+    signs = np.sign(unit).astype(np.int8)
+    for axis, name in enumerate(_AXES):
+        if signs.shape[axis] > 1:
+            last = np.take(signs, range(1, signs.shape[axis]), axis)
+            first = np.take(signs, range(signs.shape[axis] - 1), axis)
+            yield _coin(f"successive {name}s", last * first)
+    if worlds == 2:
+        one, other = np.split(signs, 2)
+        yield _coin("the two data sets", one * other)
+
+
+def _coin(name: str, products: np.ndarray) -> Result:
+    told, balance = int(np.count_nonzero(products)), int(products.sum(dtype=int))
+    p = min(1.0, 2 * float(bdtr((told - abs(balance)) // 2, told, 0.5))) if told else 1.0
+    return "dependent", name, p, 1

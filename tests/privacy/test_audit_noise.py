@@ -1,0 +1,231 @@
+"""Recovered noise: right levels for every law, and every fault found."""
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from private_consensus.errors import InvalidInput
+from private_consensus.privacy import discrete_gaussian_pmf, gamma_norm_noise
+from private_consensus.privacy.audit.laws import LAWS, coincidence, discrete_pmf, scale_p_values
+from private_consensus.privacy.audit.noise import KINDS, noise_test
+
+SHAPE = (60, 12, 4, 5)
+SIGMA = 3.0
+
+
+def scale_of(law):
+    return SIGMA if law == "discrete_gaussian" else 1.0
+
+
+def drawn(law, rng, shape=SHAPE):
+    """Noise of scale 1, of the discrete law of SIGMA."""
+    if law == "gaussian":
+        return rng.standard_normal(shape)
+    if law == "laplace":
+        return rng.laplace(size=shape)
+    if law == "uniform":
+        return rng.uniform(-1, 1, shape)
+    if law == "gamma_norm":
+        radius = rng.standard_gamma(shape[-1], shape[:-1])
+        return gamma_norm_noise(rng.standard_normal(shape), radius, 1.0)
+    return integers(rng, SIGMA, shape)
+
+
+def integers(rng, sigma, shape):
+    """A discrete Gaussian, by its probabilities."""
+    k = np.arange(-60, 61)
+    mass = discrete_gaussian_pmf(k, sigma**2)
+    return rng.choice(k.astype(float), size=shape, p=mass / mass.sum())
+
+
+def judged(noise, law, confidence=0.99, **options):
+    return noise_test(noise, scale_of(law), law=law, confidence=confidence, **options)
+
+
+@pytest.mark.parametrize("law", LAWS)
+def test_correct_noise_is_flagged_no_more_often_than_stated_by_any_kind_of_test(law):
+    rng = np.random.default_rng(1)
+    found = [
+        judged(drawn(law, rng, (12, 4, 2, 3)), law, 0.6, other=drawn(law, rng, (12, 4, 2, 3)))
+        for _ in range(80)
+    ]
+    assert sum(not one.passes for one in found) <= stats.binom.ppf(0.999, 80, 0.4)
+    for kind in KINDS:
+        wrong = sum(one.p_values[kind] < 0.4 for one in found)
+        assert wrong <= stats.binom.ppf(0.999, 80, 0.4 / len(KINDS))
+
+
+@pytest.mark.parametrize("law", LAWS)
+def test_scale_is_judged_on_both_sides(law):
+    noise = drawn(law, np.random.default_rng(2))
+    right = judged(noise, law)
+    assert right.passes and right.low < 1 < right.high and right.low < right.estimate < right.high
+    for factor, kind in ((0.8, "too small"), (1.25, "too large")):
+        if law == "discrete_gaussian":
+            broken = integers(np.random.default_rng(3), factor * SIGMA, SHAPE)
+        else:
+            broken = factor * noise
+        found = judged(broken, law)
+        assert kind in found.kinds
+        assert found.estimate == pytest.approx(factor, rel=0.1)
+
+
+def faulty(noise, fault):
+    noise = noise.copy()
+    if fault == "half of the coordinates":
+        noise[..., ::2] = 0
+    elif fault == "quieter on half of the coordinates":
+        noise[..., ::2] *= 0.6
+    elif fault == "first round":
+        noise[:, 0] = 0
+    elif fault == "last round":
+        noise[:, -1] = 0
+    elif fault == "every third round":
+        noise[:, ::3] = 0
+    elif fault == "one agent at half":
+        noise[:, :, 1] /= 2
+    elif fault == "a tenth of the values":
+        noise.reshape(-1)[::10] = 0
+    elif fault == "some runs":
+        noise[::7] *= 0.3
+    elif fault == "two rounds":
+        noise[:, 7] = noise[:, 2]
+    elif fault == "two rounds, turned round":
+        noise[:, 7] = -noise[:, 2]
+    elif fault == "two agents":
+        noise[:, :, 3] = noise[:, :, 0]
+    elif fault == "two coordinates":
+        noise[..., 4] = noise[..., 1]
+    elif fault == "two runs":
+        noise[31] = noise[5]
+    elif fault == "all rounds":
+        noise[:] = noise[:, :1]
+    return noise
+
+
+FAULTS = {
+    "half of the coordinates": "zeros",
+    "quieter on half of the coordinates": "too small",
+    "first round": "too small",
+    "last round": "too small",
+    "every third round": "too small",
+    "one agent at half": "too small",
+    "a tenth of the values": "zeros",
+    "some runs": "too small",
+    "two rounds": "dependent",
+    "two rounds, turned round": "dependent",
+    "two agents": "dependent",
+    "two coordinates": "dependent",
+    "two runs": "dependent",
+    "all rounds": "dependent",
+}
+
+
+@pytest.mark.parametrize("law", LAWS)
+@pytest.mark.parametrize("fault", FAULTS)
+def test_each_fault_is_found_under_each_law(law, fault):
+    noise = faulty(drawn(law, np.random.default_rng(4)), fault)
+    assert FAULTS[fault] in judged(noise, law, 0.999).kinds
+
+
+def test_a_fault_is_placed():
+    noise = faulty(drawn("gaussian", np.random.default_rng(5)), "last round")
+    found = {one.kind: one.where for one in judged(noise, "gaussian").findings}
+    assert "round 11" in found["too small"]
+
+
+@pytest.mark.parametrize("law", LAWS)
+def test_noise_of_one_data_set_added_to_the_other_is_found(law):
+    noise = drawn(law, np.random.default_rng(6))
+    found = judged(noise, law, 0.999, other=noise.copy())
+    assert "dependent" in found.kinds
+
+
+def test_an_equal_value_here_and_there_is_what_a_grid_of_float32_gives():
+    """60,000 values of a 24-bit grid have some equal ones; a reused release is still seen."""
+    rng = np.random.default_rng(7)
+    for _ in range(10):
+        noise = rng.standard_normal((300, 20, 2, 5), dtype=np.float32)
+        assert np.unique(noise).size < noise.size
+        assert judged(noise, "gaussian", 0.999).passes
+    noise[:5, 4, 1] = noise[:5, 9, 0]  # 25 values: too few for signs
+    assert judged(noise, "gaussian", 0.999).kinds == ("reused",)
+
+
+@pytest.mark.parametrize("law", LAWS)
+def test_reuse_hidden_by_rounding_of_messages_is_seen(law):
+    rng = np.random.default_rng(8)
+    noise = drawn(law, rng)
+    noise[:, 3] = noise[:, 1] + 1e-9 * rng.standard_normal(noise[:, 1].shape)
+    assert not judged(noise, law, 0.999).passes
+
+
+def test_the_law_itself_is_tested():
+    rng = np.random.default_rng(9)
+    laplace = rng.laplace(size=SHAPE) / np.sqrt(2)
+    assert "wrong shape" in judged(laplace, "gaussian").kinds
+    uniform = rng.uniform(-np.sqrt(3), np.sqrt(3), SHAPE)
+    assert "wrong shape" in judged(uniform, "gaussian").kinds
+    rounded = np.rint(SIGMA * rng.standard_normal(SHAPE) + 0.5)
+    assert not judged(rounded, "discrete_gaussian").passes
+
+
+def test_scales_may_change_from_release_to_release():
+    rng = np.random.default_rng(10)
+    scales = np.geomspace(0.1, 10, 12)[:, None, None]
+    noise = scales * rng.standard_normal(SHAPE)
+    assert noise_test(noise, scales, law="gaussian", confidence=0.99).passes
+    assert not noise_test(noise, scales[::-1], law="gaussian", confidence=0.99).passes
+
+
+def test_the_tails_of_sums_are_those_of_gamma_laws_and_bounds_of_the_discrete_one():
+    for law, total, count, dist in (
+        ("gaussian", 55.0, 40, stats.chi2(40)),
+        ("laplace", 55.0, 40, stats.gamma(40)),
+        ("gamma_norm", 55.0, 40, stats.gamma(40)),
+    ):
+        low, high = scale_p_values(np.array(total), count, law, 1.0)
+        assert (low, high) == (pytest.approx(dist.cdf(total)), pytest.approx(dist.sf(total)))
+    low, high = scale_p_values(np.array(55.0), 40, "uniform", 1.0)
+    assert (low, high) == (
+        pytest.approx(stats.gamma(40).sf(55.0)), pytest.approx(stats.gamma(40).cdf(55.0))
+    )  # fmt: skip
+    # the law of the sum of 8 squares of a discrete Gaussian, by convolution
+    k, mass = discrete_pmf(1.2)
+    law = np.zeros(200)
+    np.add.at(law, k[np.abs(k) < 14] ** 2, mass[np.abs(k) < 14])
+    total = np.array([1.0])
+    for _ in range(8):
+        total = np.convolve(total, law)
+    sums = np.arange(total.size)
+    for s in (0, 2, 5, 20, 30, 45):
+        low, high = scale_p_values(np.array(s / 1.2**2), 8, "discrete_gaussian", 1.2)
+        assert total[sums <= s].sum() <= low * (1 + 1e-9) <= 20 * total[sums <= s].sum()
+        assert total[sums >= s].sum() <= high * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("law", LAWS)
+def test_coincidences_are_no_rarer_than_said(law):
+    rng = np.random.default_rng(11)
+    values = np.abs(drawn(law, rng, (200_000, 2))) / scale_of(law)
+    zero, equal = coincidence(law, scale_of(law), 0.01)
+    cells = np.rint(values / 0.01)
+    same = np.mean(cells[:, 0] == cells[::-1, 0])
+    assert same <= equal + 4 * np.sqrt(equal / 200_000)
+    assert np.mean(values[:, 0] < 0.005) <= zero + 4 * np.sqrt(zero / 200_000)
+
+
+def test_wrong_input_is_named():
+    good = np.ones((2, 2, 2, 2))
+    for call in (
+        lambda: noise_test(good, 1.0, law="cauchy", confidence=0.9),
+        lambda: noise_test(np.ones((2, 2)), 1.0, law="gaussian", confidence=0.9),
+        lambda: noise_test(np.full((2, 2, 2, 2), np.inf), 1.0, law="gaussian", confidence=0.9),
+        lambda: noise_test(good, 0.0, law="gaussian", confidence=0.9),
+        lambda: noise_test(good, [1.0, 2.0], law="discrete_gaussian", confidence=0.9),
+        lambda: noise_test(good, 1.0, law="gaussian", confidence=0.9, other=np.ones((1, 2, 2, 2))),
+    ):
+        with pytest.raises(InvalidInput):
+            call()
+    with pytest.raises(TypeError):
+        noise_test(good, 1.0, law="gaussian")

@@ -1,0 +1,211 @@
+"""Cross-fitted statistics: right levels for the whole list, power, and invariance."""
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from private_consensus.errors import InvalidInput
+from private_consensus.privacy import gaussian_epsilon
+from private_consensus.privacy.audit.atoms import atom_statistics, find_atoms, fit_atoms
+from private_consensus.privacy.audit.families import claim_p_value
+from private_consensus.privacy.audit.statistics import audit_statistics, best_bound
+
+DELTA = 0.01
+
+
+def audited(one, other, statistics=None, *, confidence=0.999, seed=0, **options):
+    return audit_statistics(
+        one, other, statistics=statistics or {}, delta=DELTA, confidence=confidence, seed=seed,
+        **options,
+    )  # fmt: skip
+
+
+def gaussians(rng, mu, runs, dim=1):
+    one, other = rng.standard_normal((2, runs, dim))
+    return one + mu / np.sqrt(dim), other
+
+
+MAPS = {"itself": lambda x: x, "tanh": np.tanh, "cube": lambda x: x**3, "exp": lambda x: np.exp(-x)}
+
+
+@pytest.mark.parametrize("shape", MAPS)
+@pytest.mark.parametrize("mu", [1.0, 3.0])
+def test_a_gaussian_pair_seen_through_a_monotone_map_is_contradicted_no_more_often(shape, mu):
+    """Exactly mu-GDP, whatever the law of what is seen; a fit to normal laws flagged 196 of 200."""
+    rng, wrong = np.random.default_rng(1), 0
+    for _ in range(60):
+        one, other = (MAPS[shape](x[:, 0]) for x in gaussians(rng, mu, 300))
+        bounds = audited(None, None, {"seen": (one, other)}, confidence=0.7, ordering="mu")
+        wrong += bounds[0].contradicts(mu=mu)
+    assert wrong <= stats.binom.ppf(0.999, 60, 0.3)
+
+
+@pytest.mark.parametrize("ordering", ["epsilon", "mu"])
+def test_an_increasing_map_changes_nothing(ordering):
+    rng = np.random.default_rng(2)
+    one, other = (x[:, 0] for x in gaussians(rng, 1.0, 1000))
+    found = [
+        audited(None, None, {"seen": (shape(one), shape(other))}, ordering=ordering)[0]
+        for shape in (MAPS["itself"], MAPS["tanh"], MAPS["cube"])
+    ]
+    assert len({bound.counts for bound in found}) == 1
+    assert len({bound.epsilon for bound in found}) == len({bound.mu for bound in found}) == 1
+
+
+def test_a_likelihood_ratio_finds_twice_the_claimed_mu_in_four_thousand_runs():
+    rng, by_mu, by_epsilon = np.random.default_rng(3), 0, 0
+    epsilon = gaussian_epsilon(0.25, DELTA)
+    for _ in range(25):
+        one, other = (x[:, 0] for x in gaussians(rng, 0.5, 4000))
+        ratio = {"ratio": (one, other)}
+        by_mu += audited(None, None, ratio, ordering="mu")[0].contradicts(mu=0.25)
+        by_epsilon += audited(None, None, ratio)[0].contradicts(epsilon=epsilon)
+    assert by_mu >= 23 and by_epsilon >= 19
+
+
+def test_a_discriminant_finds_it_too_in_twenty_coordinates():
+    rng, found = np.random.default_rng(4), 0
+    for seed in range(2):
+        bounds = audited(*gaussians(rng, 0.6, 4000, 20), seed=seed, ordering="mu")
+        found += claim_p_value(bounds, {"mu": 0.25}) <= 0.001
+        assert bounds[0].statistic.startswith("linear")
+    assert found == 2
+
+
+def test_the_list_as_a_whole_is_wrong_no_more_often_than_stated():
+    """Given and learned statistics of a pair that is exactly as claimed."""
+    rng, wrong = np.random.default_rng(5), 0
+    for seed in range(15):
+        one, other = gaussians(rng, 0.8, 120, 2)
+        given = {"sum": (one.sum(axis=1), other.sum(axis=1)), "first": (one[:, 0], other[:, 0])}
+        bounds = audited(one, other, given, confidence=0.6, seed=seed)
+        assert len(bounds) >= 4 and sum(bound.share for bound in bounds) == pytest.approx(1.0)
+        epsilon = gaussian_epsilon(0.8, DELTA)
+        contradicted = claim_p_value(bounds, {"epsilon": epsilon}) <= 0.4
+        assert contradicted == any(bound.contradicts(epsilon=epsilon) for bound in bounds)
+        wrong += contradicted
+    assert wrong <= stats.binom.ppf(0.999, 15, 0.4)
+
+
+def test_the_bound_comes_near_the_truth():
+    rng = np.random.default_rng(6)
+    truth = 1 / (1 + np.exp(-2.0))
+    one, other = ((rng.random(4000) < share).astype(float) for share in (truth, 1 - truth))
+    found = [
+        best_bound(
+            audit_statistics(
+                None, None, statistics={"coin": pair}, delta=0.0, confidence=0.999, seed=0
+            )
+        ).epsilon
+        for pair in ((one, other), (other, one), (-one, -other))
+    ]
+    assert all(1.6 < epsilon < 2.0 for epsilon in found)
+
+
+def test_infinite_values_are_outcomes_like_others():
+    one, other = np.full(2000, np.inf), np.full(2000, -np.inf)
+    found = audited(None, None, {"told": (one, other)})[0]
+    assert found.epsilon == found.ceiling > 5
+    mixed = np.where(np.arange(2000) < 20, np.inf, 0.0)
+    assert audited(None, None, {"told": (mixed, np.zeros(2000))})[0].epsilon == 0  # 1 %: delta
+    strict = audit_statistics(
+        None, None, statistics={"told": (mixed, np.zeros(2000))}, delta=0.0, confidence=0.9, seed=0
+    )
+    assert strict[0].epsilon > 0.5
+
+
+def test_noise_that_two_messages_share_cancels_in_a_discriminant():
+    rng = np.random.default_rng(7)
+    shift = np.array([1.0, 0.5, 0.25])[:, None] * np.ones(2)
+    one, other = (
+        np.repeat(rng.standard_normal((600, 1, 2)), 3, axis=1) + world * shift for world in (1, 0)
+    )
+    found = audited(one, other)
+    assert found[0].epsilon > 0.95 * found[0].ceiling
+
+
+def test_classifiers_see_what_no_linear_statistic_does():
+    """Two clusters with equal means, and a spread that differs: means and signs say nothing."""
+    rng = np.random.default_rng(8)
+    one = rng.choice([-3.0, 3.0], size=(1500, 2)) + rng.standard_normal((1500, 2))
+    found = {b.statistic: b for b in audited(one, rng.standard_normal((1500, 2)))}
+    assert found["logistic regression"].epsilon > 2 and found["boosted trees"].epsilon > 2
+
+
+def test_more_coordinates_than_runs_are_handled():
+    rng = np.random.default_rng(9)
+    noise = rng.standard_normal((2, 200, 600))
+    assert best_bound(audited(*noise)).epsilon == 0
+    assert best_bound(audited(noise[0] + 0.5, noise[1])).epsilon > 1.5
+
+
+def test_a_message_without_noise_is_an_atom_that_tells_all():
+    rng = np.random.default_rng(10)
+    one, other = rng.standard_normal((2, 400, 3, 2))
+    one[:, 1], other[:, 1] = 0.25, 0.25000001
+    found = audited(one, other)
+    assert found[0].epsilon > 0.9 * found[0].ceiling
+
+
+def test_repeats_within_a_run_are_statistics():
+    rng = np.random.default_rng(11)
+    one, other = rng.standard_normal((2, 500, 4, 2, 3))
+    stopped = rng.random(500) < 0.5
+    one[stopped, 3] = one[stopped, 2]  # under D half of the runs send a message twice
+    counted = atom_statistics(one, other)
+    assert set(counted) == {"repeated values", "equal messages"}
+    np.testing.assert_array_equal(counted["equal messages"][0], np.where(stopped, 2, 0))
+    np.testing.assert_array_equal(counted["repeated values"][0], np.where(stopped, 6, 0))
+    assert not np.any(counted["equal messages"][1])
+    found = {bound.statistic: bound for bound in audited(one, other)}
+    assert found["equal messages"].epsilon > 2 or found["repeated values"].epsilon > 2
+
+
+def test_atoms_are_described_by_what_repeats():
+    rng = np.random.default_rng(12)
+    one, other = rng.standard_normal((2, 50, 4, 2))
+    assert find_atoms(one, other) == []
+    one[:, 0, 0] = 0.0
+    one[1, 2] = one[0, 2]
+    other[3, 1] = one[3, 1]
+    found = {atoms.kind: atoms for atoms in find_atoms(one, other)}
+    assert found["exact zeros"].share == pytest.approx(1 / 8)
+    assert found["shared values"].share == pytest.approx(2 * 2 / 400)
+    assert found["common values"].share == pytest.approx(2 / 400)
+    assert found["exact zeros"].share_other == 0
+    assert set(found) == {"exact zeros", "shared values", "common values"} | (
+        {"equal messages"} & set(found)
+    )
+
+
+def test_the_ratio_of_atoms_is_that_of_their_frequencies():
+    rng = np.random.default_rng(13)
+    levels = np.array([0.0, 1.0, 2.0])
+    one, other = (rng.choice(levels, (4000, 1), p=p) for p in ((0.6, 0.3, 0.1), (0.2, 0.3, 0.5)))
+    score = fit_atoms(one, other)(levels[:, None])
+    np.testing.assert_allclose(score, np.log([3.0, 1.0, 0.2]), atol=0.15)
+    assert (
+        fit_atoms(*rng.standard_normal((2, 100, 3)))(one[:5].repeat(3, axis=1)).tolist() == [0] * 5
+    )
+
+
+def test_values_that_are_not_finite_are_seen():
+    rng = np.random.default_rng(14)
+    one, other = rng.standard_normal((2, 400, 3))
+    one[:200, 1] = np.nan
+    assert best_bound(audited(one, other)).epsilon > 1.5
+
+
+def test_wrong_input_is_named():
+    numbers = np.zeros(100)
+    for call in (
+        lambda: audited(None, None, {"s": (np.full(100, np.nan), numbers)}),
+        lambda: audited(None, None, {"s": (np.zeros((50, 2)), numbers)}),
+        lambda: audited(None, None),
+        lambda: audited(np.zeros((10, 2)), np.zeros((10, 2))),
+        lambda: audited(None, None, {"s": (numbers, numbers)}, ordering="delta"),
+    ):
+        with pytest.raises(InvalidInput):
+            call()
+    with pytest.raises(TypeError):
+        audit_statistics(None, None, statistics={"s": (numbers, numbers)}, seed=0)
