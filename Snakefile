@@ -22,7 +22,6 @@ os.environ.update(
 from private_consensus.datasets import Acquisition
 from private_consensus.errors import InvalidInput
 from private_consensus.experiments.plan import load
-from private_consensus.experiments.schema import read_yaml
 
 
 configfile: "config/config.yaml"
@@ -36,9 +35,6 @@ onstart:
 
 
 try:
-    # Snakemake keeps the last of two keys that are the same.
-    for file in map(Path, workflow.configfiles):
-        read_yaml(file)
     PLAN = load(config, Path(workflow.basedir, "config"))
     ACQUISITION = Acquisition(**PLAN.config.data.model_dump())
     ACQUISITION.check()
@@ -55,8 +51,7 @@ SCALE = CONFIG.scale
 
 
 wildcard_constraints:
-    # No other: the rules plan this one, and results/reference is written by publishing alone.
-    scale=SCALE,
+    scale="[a-z][a-z0-9_]*",
     experiment="[a-z][a-z0-9_]*",
     algorithm="[a-z][a-z0-9_]*",
     figure="[A-Za-z][A-Za-z0-9_]*",

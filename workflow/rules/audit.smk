@@ -1,6 +1,7 @@
 """The privacy audit.  Needs: errata, runs of audits.  Makes: audits, errata, power of the audits."""
 
-from private_consensus import yamls
+import yaml
+
 from private_consensus.audits.experiments import EXPERIMENTS as AUDIT_EXPERIMENTS
 from private_consensus.audits.asked import checked
 from private_consensus.audits.repairs import cells_of
@@ -11,7 +12,7 @@ AUDIT_SIZES = {"smoke": {"runs": 4000, "repetitions": 5}}
 SETTING_RUNS = {"smoke": 200}
 
 AUDITED = checked(
-    yamls.read(Path(workflow.basedir, "config", "audits.yaml")),
+    yaml.safe_load(Path(workflow.basedir, "config", "audits.yaml").read_text()),
     PLAN.experiments,
 )
 AUDITED_BY_EXPERIMENT = {
@@ -26,7 +27,7 @@ AUDITED_ALGORITHMS = {
 ERRATA = Path(workflow.basedir, "config", "errata.yaml")
 ERRATA_HASH = settings_hash(ERRATA.read_text())
 REPAIRS = Path(workflow.basedir, "config", "repairs.yaml")
-PAIRS = yamls.read(REPAIRS)
+PAIRS = yaml.safe_load(REPAIRS.read_text())
 REPAIRED = cells_of(PAIRS)
 
 

@@ -10,7 +10,8 @@ from importlib.resources import files
 from types import ModuleType
 from typing import Any
 
-from private_consensus import yamls
+import yaml
+
 from private_consensus.errors import InvalidInput
 from private_consensus.provenance import settings_hash
 
@@ -73,7 +74,8 @@ def module_of(dataset: str) -> ModuleType:
 
 def aggregates(dataset: str) -> dict[str, Any]:
     """Published aggregates from which the surrogate of a table is drawn."""
-    return yamls.read(files(__package__).joinpath("aggregates", f"{dataset}.yaml"))
+    text = files(__package__).joinpath("aggregates", f"{dataset}.yaml").read_text()
+    return yaml.load(text, Loader=_LOADER)
 
 
 def fingerprint(dataset: str) -> str:
@@ -83,6 +85,9 @@ def fingerprint(dataset: str) -> str:
     return settings_hash([_table()[dataset], said])
 
 
+_LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+
 @cache
 def _table() -> dict[str, Any]:
-    return yamls.read(files(__package__).joinpath("sources.yaml"))
+    return yaml.load(files(__package__).joinpath("sources.yaml").read_text(), Loader=_LOADER)

@@ -1,0 +1,76 @@
+"""What a fault makes of the unit noise that was drawn, and of the seeds that it is drawn from."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from private_consensus.randomness import Streams
+
+from .tampering import Change, fingerprint
+
+
+def unchanged(drawn, horizon):
+    """As it was drawn."""
+    return drawn[-1]
+
+
+def times(factor: float) -> Change:
+    return lambda drawn, horizon: factor * drawn[-1]
+
+
+def half(drawn, horizon):
+    units = drawn[-1].copy()
+    units[..., ::2] = 0.0
+    return units
+
+
+def without(quiet: Callable[[int, int], bool]) -> Change:
+    return lambda drawn, horizon: drawn[-1] * (not quiet(len(drawn), horizon))
+
+
+def third_is_first(drawn, horizon):
+    return drawn[0] if len(drawn) == 3 else drawn[-1]
+
+
+def second_agent_is_first(drawn, horizon):
+    units = drawn[-1].copy()
+    units[:, 1] = units[:, 0]
+    return units
+
+
+def taken_back(drawn, horizon):
+    return drawn[-1] - drawn[-2] if len(drawn) > 1 else drawn[-1]
+
+
+def one_for_all_coordinates(drawn, horizon):
+    return np.broadcast_to(drawn[-1][..., :1], drawn[-1].shape).copy()
+
+
+def in_nine_runs_of_ten(drawn, horizon):
+    units = drawn[-1].copy()
+    units[::10] = 0.0
+    return units
+
+
+def fixed(streams, problem) -> Streams:
+    return Streams(20_260, tuple(streams.runs))
+
+
+def one_seed(streams, problem) -> Streams:
+    return Streams(20_260, (0,) * len(streams.runs))
+
+
+def of_data(streams, problem) -> Streams:
+    return Streams(fingerprint(problem), tuple(streams.runs))
+
+
+def kept(drawn, horizon):
+    return drawn[0]
+
+
+def as_many_as_expected(drawn, horizon):
+    """Uniform numbers whose ranks are spread evenly: below q are always q of them."""
+    ranks = drawn[-1].argsort(-1).argsort(-1)
+    return (ranks + 0.5) / drawn[-1].shape[-1]

@@ -1,0 +1,248 @@
+"""Faults, and which of them make sense for an algorithm: a broken copy is a subclass of an
+algorithm's own class, with its parameters, its calibration and (but for two) its declaration."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from private_consensus.algorithms.admm import ADMM
+from private_consensus.algorithms.base import Algorithm, Iterative
+from private_consensus.algorithms.coordinate_descent import CoordinateDescent
+from private_consensus.algorithms.d_zoa import ConsensusADMM
+from private_consensus.algorithms.decentralized_sgd import DecentralizedSGD
+from private_consensus.algorithms.functional_mechanism import FunctionalMechanism
+from private_consensus.algorithms.p_admm import OutputPerturbation
+from private_consensus.algorithms.pp_admm import PlausiblyPrivateADMM
+from private_consensus.algorithms.q_dpsgd_1 import QDPSGD
+from private_consensus.algorithms.q_dpsgd_2 import QDPSGD2
+
+from . import draws, messages, steps, truth
+from .cases import Case
+from .tampering import Change, changed_draws, dressed, other_answers, other_noise
+
+
+@dataclass(frozen=True)
+class Fault:
+    """One way to be wrong.
+
+    Parameters
+    ----------
+    mixin : type
+        A class that goes before the algorithm's own.
+    applies : callable
+        Whether the fault makes sense for a case.
+    leak : float or callable
+        The true epsilon over the claimed one, from below: a number, ``inf`` where something is let
+        out exactly, or a function of :mod:`.truth`.
+    """
+
+    name: str
+    text: str
+    mixin: type
+    applies: Callable[[Case], bool] = lambda case: True
+    leak: Any = np.inf
+
+    def ratio(self, case: Case, delta: float) -> float:
+        """The true epsilon of the broken copy over the claimed one, from below."""
+        return self.leak(self, case, delta) if callable(self.leak) else float(self.leak)
+
+    def broken(self, algorithm: Algorithm) -> Algorithm:
+        """A copy of equal parameters that does something else."""
+        return dressed(algorithm, type(algorithm), self.mixin)
+
+
+def always(case: Case) -> bool:
+    """Every private algorithm."""
+    return True
+
+
+def iterates(case: Case) -> bool:
+    """Several rounds of noise."""
+    return isinstance(case.algorithm, Iterative) and case.horizon >= 3
+
+
+def each_round(case: Case) -> bool:
+    """Every iteration has noise."""
+    return iterates(case) and case.every == 1
+
+
+def every_coordinate(case: Case) -> bool:
+    """A round noises all coordinates."""
+    return not isinstance(case.algorithm, CoordinateDescent)
+
+
+def shared_out(case: Case) -> bool:
+    """Several agents."""
+    return case.problem.n_agents > 1
+
+
+def takes_batches(case: Case) -> bool:
+    """Gradients of sampled records, clipped by the algorithm."""
+    return isinstance(case.algorithm, DecentralizedSGD)
+
+
+def takes_gradients(case: Case) -> bool:
+    """Of all records of an agent."""
+    made = (ADMM, ConsensusADMM, FunctionalMechanism)
+    first_order = getattr(case.algorithm, "minimisation", "") == "first_order"
+    plain = not isinstance(case.algorithm, made) or first_order
+    return plain and np.isfinite(case.problem.record_gradient_change)
+
+
+def minimises(case: Case) -> bool:
+    """Asks the problem for a minimiser."""
+    exact = getattr(case.algorithm, "minimisation", "exact") == "exact"
+    return isinstance(case.algorithm, ADMM | ConsensusADMM) and exact
+
+
+def samples(case: Case) -> bool:
+    """Whether the guarantee counts on the sampling of records."""
+    releases = case.calibrated.releases(case.problem, case.network, case.horizon)
+    return any(release.sampling is not None for release in releases)
+
+
+def samples_each_apart(case: Case) -> bool:
+    """Whether each record is declared to be taken on its own."""
+    releases = case.calibrated.releases(case.problem, case.network, case.horizon)
+    return any(r.sampling is not None and r.sampling.kind == "poisson" for r in releases)
+
+
+def exact_within(case: Case) -> bool:
+    """What is sent is a noised minimiser."""
+    return isinstance(case.algorithm, OutputPerturbation | PlausiblyPrivateADMM)
+
+
+def told_by_exchange(case: Case) -> bool:
+    """Has steps, and agents to be told something."""
+    return iterates(case) and shared_out(case)
+
+
+def lets_out_once(case: Case) -> bool:
+    """Noised coefficients of an objective."""
+    return isinstance(case.algorithm, FunctionalMechanism)
+
+
+def quantises(case: Case) -> bool:
+    """Rounds what it sends."""
+    return isinstance(case.algorithm, QDPSGD)
+
+
+def quantises_before_noise(case: Case) -> bool:
+    """Rounds at random what is noised afterwards."""
+    return isinstance(case.algorithm, QDPSGD2)
+
+
+def spends_delta(case: Case) -> bool:
+    """Calibrated for a delta."""
+    return case.budget.delta > 0
+
+
+def _both(*conditions):
+    return lambda case: all(condition(case) for condition in conditions)
+
+
+def _neither(*conditions):
+    return lambda case: not any(condition(case) for condition in conditions)
+
+
+def _noise(change: Change) -> type:
+    return changed_draws("noise", change)
+
+
+NOISE = [
+    Fault("noise x 0.8", "a fifth of all noise is missing", _noise(draws.times(0.8)),
+          leak=truth.scaled(0.8)),
+    Fault("noise x 0.5", "half of all noise is missing", _noise(draws.times(0.5)),
+          leak=truth.scaled(0.5)),
+    Fault("half the coordinates", "every second coordinate has no noise", _noise(draws.half)),
+    Fault("one for all coordinates", "one draw serves all coordinates",
+          _noise(draws.one_for_all_coordinates)),
+    Fault("in nine runs of ten", "every tenth run has no noise",
+          _noise(draws.in_nine_runs_of_ten)),
+    Fault("none in the first round", "the first message has no noise",
+          _noise(draws.without(lambda t, T: t == 1)), iterates),
+    Fault("none in the last round", "the last message has no noise",
+          _noise(draws.without(lambda t, T: t == T)), iterates),
+    Fault("none every third round", "messages 3, 6, ... have no noise",
+          _noise(draws.without(lambda t, T: t % 3 == 0)), iterates),
+    Fault("same in two rounds", "round 3 has the noise of round 1", _noise(draws.third_is_first),
+          iterates),
+    Fault("same for two agents", "agent 1 has the noise of agent 0",
+          _noise(draws.second_agent_is_first), _both(iterates, shared_out)),
+    Fault("taken back", "the noise of a round is subtracted in the next", _noise(draws.taken_back),
+          _both(each_round, every_coordinate, _neither(takes_batches)), truth.taken_back),
+    Fault("same in both worlds", "seeds of runs are written in the code", other_noise(draws.fixed)),
+    Fault("one seed", "all runs have one seed", other_noise(draws.one_seed)),
+    Fault("seeded from data", "the seed is a hash of the data", other_noise(draws.of_data)),
+]  # fmt: skip
+
+STEPS = [
+    Fault("step from data", "steps have one length, whatever the gradient's",
+          other_answers(steps.own_step), takes_gradients, truth.attained),
+    Fault("stride from data", "the way to the minimiser has one length",
+          other_answers(steps.own_stride), exact_within, truth.attained),
+    Fault("weight not counted", "records weigh twice what the sensitivity says",
+          other_answers(steps.weighed), _both(iterates, _neither(takes_batches)),
+          truth.scaled(0.5)),
+    Fault("weights after clipping", "clipped gradients are multiplied by a weight of 2",
+          other_answers(steps.doubled), takes_batches, truth.scaled(0.5)),
+    Fault("no clipping", "gradients are as long as they are",
+          other_answers(steps.clipped_otherwise(steps.not_at_all)), takes_batches,
+          truth.attained),
+    Fault("clipped in another norm", "coordinate by coordinate instead of in l2",
+          other_answers(steps.clipped_otherwise(steps.by_largest_coordinate)), takes_batches,
+          truth.attained),
+    Fault("clipped to the own median", "the clipping norm is the median length of the batch",
+          other_answers(steps.clipped_otherwise(steps.by_own_median)), takes_batches,
+          truth.attained),
+    Fault("batch size from data", "the mean is over the long gradients only",
+          other_answers(steps.clipped_otherwise(steps.only_long_ones)), takes_batches,
+          truth.attained),
+    Fault("clipped mean", "the mean is clipped, not the records", steps.ClippedMean,
+          takes_batches, truth.attained),
+    Fault("clipped after the noise", "the noised mean is clipped, not the records",
+          steps.ClippedAfterNoise, _both(takes_batches, _neither(quantises_before_noise)),
+          truth.attained),
+    Fault("batch kept", "one batch for all rounds", changed_draws("sampling", draws.kept), samples,
+          truth.kept),
+    Fault("fixed size for Poisson", "always as many records as expected",
+          changed_draws("sampling", draws.as_many_as_expected), samples_each_apart, 1.0),
+]  # fmt: skip
+
+MESSAGES = [
+    Fault("starts from data", "the first iterate is a step along one's own gradient",
+          messages.StartsFromData, told_by_exchange),
+    Fault("a second message", "each round ends with the exact gradient",
+          messages.tells(lambda t: True, messages.gradient), told_by_exchange),
+    Fault("the gradient once", "round 2 ends with the exact gradient",
+          messages.tells(lambda t: t == 2, messages.gradient), told_by_exchange),
+    Fault("the minimiser once", "round 2 ends with the exact minimiser",
+          messages.tells(lambda t: t == 2, messages.minimiser), exact_within),
+    Fault("the exact dual", "the dual moves by the minimiser before its noise",
+          messages.MovesTheDualExactly, exact_within, truth.told_again),
+    Fault("coefficients told", "the noised minimiser is followed by exact coefficients",
+          messages.TellsTheCoefficients, lets_out_once),
+    Fault("stops by data", "how often the last message is repeated depends on the data",
+          messages.StopsByData, told_by_exchange),
+    Fault("no dither", "messages are rounded to the nearest point of the grid",
+          messages.RoundsToTheNearest, quantises, 1.0),
+    Fault("account of the first", "only the first iteration is in the account",
+          messages.AccountOfTheFirst, iterates, truth.first),
+    Fault("delta twice", "delta is given to each of two halves of the account",
+          messages.DeltaTwice, spends_delta, 1.0),
+]  # fmt: skip
+
+FAULTS = [*NOISE, *STEPS, *MESSAGES]
+"""A leak of 1 stands for a fault that costs no privacy, or less than a half more."""
+
+UNCHANGED = Fault("none", "the same by the same machinery", _noise(draws.unchanged), leak=1.0)
+"""The correct copy beside the broken ones."""
+
+
+def fault(name: str) -> Fault:
+    """The fault of a name."""
+    return next(one for one in FAULTS if one.name == name)

@@ -1,0 +1,142 @@
+"""Messages that let out more than is declared, and declarations that leave something out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from private_consensus.privacy import Budget
+from private_consensus.quantization import Grid
+
+from .tampering import fingerprint
+
+SENT = ("x", "y", "sent", "noisy", "b")
+"""Fields of states that are sent, or from which the first message is made."""
+
+
+MOST_REPEATED = 13
+"""Neighbours repeat equally often once in so many times."""
+
+
+class StartsFromData:
+    """The first iterate is a step along one's own gradient."""
+
+    def start(self, problem, network, streams, settings):
+        state = super().start(problem, network, streams, settings)
+        own = own_slope(problem, state)
+        parts = {name: getattr(state, name) for name in SENT if name in state._fields}
+        moved = {name: part + own for name, part in parts.items() if part.ndim == own.ndim}
+        state = state._replace(**moved)
+        if "heard" in state._fields:
+            state = state._replace(heard=self.listen(network, state.x, state))
+        return state
+
+
+def own_slope(problem, state) -> np.ndarray:
+    """What an agent's data alone say, at its first iterate."""
+    x = next(getattr(state, name) for name in SENT if name in state._fields)
+    if hasattr(problem, "observation_noise"):
+        unit = np.full((1, *problem.constant.shape[:2]), 0.5)
+        return np.einsum("imk,srim->srik", problem.matrices(0), problem.data(0, unit)[None])
+    return -problem.gradient(x)
+
+
+def tells(rounds: Callable[[int], bool], exact: Callable) -> type:
+    """An exchange more, of an exact value."""
+
+    class Tells:
+        def step(self, state, problem, network, draw, t):
+            before = type(state)(*(np.array(part) for part in state))
+            after = super().step(state, problem, network, draw, t)
+            if rounds(t):
+                network.mix(exact(problem, before, after))
+            return after
+
+    return Tells
+
+
+def iterate(state) -> np.ndarray:
+    """Where an algorithm is, [settings, runs, agents, dim]."""
+    return next(getattr(state, name) for name in SENT if name in state._fields)
+
+
+def gradient(problem, before, after):
+    if hasattr(problem, "observation_noise"):
+        return own_slope(problem, before)
+    return problem.gradient(iterate(before))
+
+
+def minimiser(problem, before, after):
+    return after.minimiser
+
+
+class TellsTheCoefficients:
+    """What is let out once is followed by the exact coefficients."""
+
+    def run(self, problem, network, streams, horizon, observe):
+        super().run(problem, network, streams, horizon, observe)
+        exact = problem.coefficients.linear[:, None, :]
+        shape = (len(horizon), len(streams.runs), *exact.shape[1:])
+        shown = {"released": np.broadcast_to(exact, shape)}
+        observe(2, np.arange(len(horizon)), shown)
+
+
+class MovesTheDualExactly:
+    """The dual moves by the minimiser before its noise, and with it all later messages."""
+
+    def step(self, state, problem, network, draw, t):
+        after = super().step(state, problem, network, draw, t)
+        apart = network.degrees[..., None] * (after.minimiser - after.x)
+        return after._replace(dual=after.dual + self.dual_step * apart)
+
+
+class StopsByData:
+    """How often the last message is repeated is a matter of the agents' data."""
+
+    def run(self, problem, network, streams, horizon, observe):
+        last: dict[str, Any] = {}
+
+        def noted(t, active, seen):
+            observe(t, active, seen)
+            last.update(seen)
+
+        super().run(problem, network, streams, horizon, noted)
+        shown = {name: last[name] for name in ("released", "internal") if name in last}
+        for more in range(1, 1 + fingerprint(problem) % MOST_REPEATED):
+            network.mix(next(iter(shown.values())))
+            observe(int(np.max(horizon)) + more, np.arange(len(horizon)), shown)
+
+
+class AccountOfTheFirst:
+    """All iterations but the first are left out of the account."""
+
+    def releases(self, problem, network, horizon):
+        return super().releases(problem, network, 1)
+
+
+class DeltaTwice:
+    """Delta is given to each of two halves of the account."""
+
+    def calibrate(self, budget, problem, network, horizon):
+        twice = Budget(budget.epsilon, 2.0 * budget.delta)
+        return super().calibrate(twice, problem, network, horizon)
+
+
+class RoundsToTheNearest:
+    """Messages are rounded to the nearest point of the grid."""
+
+    def of(self, s):
+        a, e, grid = super().of(s)
+        return a, e, NearestPoint(grid.resolution, grid.bits, grid.clipped)
+
+
+class NearestPoint(Grid):
+    """A grid without dither."""
+
+    def quantize(self, x, key, counter, out):
+        steps = np.rint(x / self.resolution)
+        kept = np.clip(steps, *self.ends)
+        out[:] = self.resolution * kept
+        return int((kept != steps).sum())

@@ -1,0 +1,181 @@
+"""What a broken copy is made of: classes that go before an algorithm's own, and stand-ins for the
+random numbers and the problem that it is given while it runs.
+
+What is declared and calibrated is the algorithm's own; audits take its steps again with the problem
+and the streams that it should have used.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterator
+from dataclasses import fields
+from typing import Any
+
+import numpy as np
+
+from private_consensus.algorithms.base import Algorithm
+from private_consensus.algorithms.decentralized_sgd import DecentralizedSGD
+from private_consensus.algorithms.q_dpsgd_2 import QDPSGD2
+from private_consensus.quantization import Grid
+from private_consensus.randomness import Streams
+
+
+def dressed(algorithm: Algorithm, kind: type, *mixins: type) -> Algorithm:
+    """A copy of equal parameters, of a class that puts ``mixins`` before ``kind``."""
+    own = type(f"{kind.__name__}Broken", (*mixins, kind), {"honest": kind})
+    return own(**{f.name: getattr(algorithm, f.name) for f in fields(algorithm)})
+
+
+Change = Callable[[list[np.ndarray], int], np.ndarray]
+"""From all unit draws of a stream so far, the newest last, and the horizon, to what is used."""
+
+
+class Drawn:
+    """Streams of which those of one purpose are changed, one item after the other."""
+
+    def __init__(self, streams: Streams, purpose: str, change: Change, horizon: int):
+        self._streams, self._purpose, self._change = streams, purpose, change
+        self._horizon = horizon
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._streams, name)
+
+    def draw(self, purpose, law, shape, name=""):
+        units = self._streams.draw(purpose, law, shape, name)
+        return self._change([units], 1) if purpose == self._purpose else units
+
+    def sequence(self, purpose, law, shape, name="") -> Iterator[np.ndarray]:
+        sequence = self._streams.sequence(purpose, law, shape, name)
+        if purpose != self._purpose:
+            return sequence
+        return self._changed(sequence)
+
+    def _changed(self, sequence) -> Iterator[np.ndarray]:
+        drawn: list[np.ndarray] = []
+        for units in sequence:
+            drawn.append(units)
+            yield self._change(drawn, self._horizon)
+
+
+class Instead:
+    """Streams of which those of noise are other ones."""
+
+    def __init__(self, streams: Streams, noise: Streams):
+        self._streams, self._noise = streams, noise
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._streams, name)
+
+    def _of(self, purpose: str) -> Streams:
+        return self._noise if purpose == "noise" else self._streams
+
+    def draw(self, purpose, *arguments, **options):
+        return self._of(purpose).draw(purpose, *arguments, **options)
+
+    def sequence(self, purpose, *arguments, **options):
+        return self._of(purpose).sequence(purpose, *arguments, **options)
+
+    def generators(self, purpose, *arguments, **options):
+        return self._of(purpose).generators(purpose, *arguments, **options)
+
+    def shared(self, purpose, *arguments, **options):
+        return self._of(purpose).shared(purpose, *arguments, **options)
+
+
+class OwnNoise:
+    """Rounds of sampled gradients take their noise from a counter, in compiled code; here it is
+    drawn like that of other algorithms, so that it can be changed like theirs."""
+
+    def draws(self, problem, streams):
+        units = streams.sequence("noise", "normal", (problem.n_agents, problem.dim), "units")
+        for draw in super().draws(problem, streams):
+            yield draw._replace(keys=draw.keys | {"units": next(units)})
+
+    def noise_scale(self, s, sizes):
+        return np.zeros(len(sizes))
+
+    def sampled_gradient(self, s, x, problem, here, clip):
+        gradient, sizes = super().sampled_gradient(s, x, problem, here, clip)
+        gradient += self.noise_of_round(s, sizes, here)
+        return gradient, sizes
+
+    def noise_of_round(self, s, sizes, here) -> np.ndarray:
+        """What is added to the mean of a batch."""
+        return super().noise_scale(s, sizes)[:, None] * here.keys["units"]
+
+
+class OwnDiscreteNoise:
+    """The same for discrete noise: a normal number, rounded to a whole number of steps."""
+
+    def draws(self, problem, streams):
+        units = streams.sequence("noise", "normal", (problem.n_agents, problem.dim), "units")
+        for draw in super().draws(problem, streams):
+            yield draw._replace(keys=draw.keys | {"discrete": next(units)})
+
+    def of(self, s):
+        a, e, grid = super().of(s)
+        return a, e, RoundedNoise(grid.resolution, grid.bits, grid.clipped)
+
+
+class RoundedNoise(Grid):
+    """Whose noise is given as units."""
+
+    def add_noise(self, z, deviation, key, counter):
+        z += self.resolution * np.rint(key * deviation / self.resolution)
+        return 0
+
+
+def own_noise(algorithm: Algorithm) -> tuple[type, ...]:
+    """What makes an algorithm's noise changeable; only while it runs, since what it declares stays
+    as it is."""
+    if isinstance(algorithm, QDPSGD2):
+        return (OwnDiscreteNoise,)
+    return (OwnNoise,) if isinstance(algorithm, DecentralizedSGD) else ()
+
+
+def changed_draws(purpose: str, change: Change) -> type:
+    class ChangedDraws:
+        def run(self, problem, network, streams, horizon, observe):
+            drawn = Drawn(streams, purpose, change, int(np.max(horizon)))
+            runs = dressed(self, self.honest, *own_noise(self))
+            runs.run(problem, network, drawn, horizon, observe)
+
+    return ChangedDraws
+
+
+def other_noise(make: Callable[[Streams, Any], Streams]) -> type:
+    class OtherNoise:
+        def run(self, problem, network, streams, horizon, observe):
+            other = Instead(streams, make(streams, problem))
+            super().run(problem, network, other, horizon, observe)
+
+    return OtherNoise
+
+
+def fingerprint(problem: Any) -> int:
+    """A number that every change of the data (those of the first run) changes."""
+    if hasattr(problem, "observation_noise"):
+        unit = np.full((1, *problem.constant.shape[:2]), 0.5)
+        found = np.stack([problem.data(t, unit) for t in range(4)])
+    else:
+        found = problem.gradient(np.full((1, 1, problem.n_agents, problem.dim), 0.25))[0, 0]
+    return int.from_bytes(hashlib.sha256(np.asarray(found, float).tobytes()).digest()[:4], "big")
+
+
+class Answered:
+    """A problem with some of its answers changed."""
+
+    def __init__(self, problem: Any, **answers: Callable):
+        self._problem, self._answers = problem, answers
+
+    def __getattr__(self, name: str) -> Any:
+        return self._answers.get(name) or getattr(self._problem, name)
+
+
+def other_answers(make: Callable[[Any], dict[str, Callable]]) -> type:
+    class OtherAnswers:
+        def run(self, problem, network, streams, horizon, observe):
+            super().run(Answered(problem, **make(problem)), network, streams, horizon, observe)
+
+    return OtherAnswers

@@ -1,0 +1,162 @@
+"""What a fault costs, from below: the true epsilon over the claimed one.
+
+Where noise is too small, the accountant says what the smaller noise is worth. Where the data move
+a message further than they should, one round without its noise says by how much, and the attack on
+that round alone is a lower bound.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import fields, replace
+from typing import Any
+
+import numpy as np
+
+from private_consensus.algorithms.base import stack
+from private_consensus.privacy import Release, account
+from private_consensus.randomness import Streams
+
+NOISES = (
+    "noise", "sigma", "noise_selected", "noise_rest", "noise_objective", "noise_fairness", "fuzz",
+    "query_noise", "line_noise",
+)  # fmt: skip
+"""Fields that hold the scale of a noise."""
+
+Ratio = Callable[[Any, Any, float], float]
+"""From a fault, a case and a delta."""
+
+
+def scaled(factor: float) -> Ratio:
+    """Every noise is multiplied by ``factor``."""
+
+    def ratio(fault, case, delta):
+        algorithm = case.calibrated
+        less = {n: factor * getattr(algorithm, n) for n in NOISES if hasattr(algorithm, n)}
+        return epsilon(replace(algorithm, **less), case, delta) / epsilon(algorithm, case, delta)
+
+    return ratio
+
+
+def first(fault, case, delta) -> float:
+    """All that the broken copy costs over what its first iteration does."""
+    told = case.budget, case.problem, case.network, case.horizon
+    broken = fault.broken(case.algorithm).calibrate(*told)
+    honest = replace(case.algorithm, **{f.name: getattr(broken, f.name) for f in fields(broken)})
+    return epsilon(honest, case, delta) / epsilon(broken, case, delta)
+
+
+def taken_back(fault, case, delta) -> float:
+    r"""Messages moved by :math:`d_t` with noise :math:`u_t - u_{t-1}` tell
+    :math:`\sum_{s \le t} d_s + u_t`."""
+    release = case.calibrated.releases(case.problem, case.network, case.horizon)[0]
+    one = first_release(case)
+    each = release.losses() if release.mechanism == one.mechanism else one.losses()
+    each = np.broadcast_to(each, case.horizon) if len(each) == 1 else each
+    together = Release(one.mechanism, np.cumsum(each), 1.0)
+    return float(account([together], delta).epsilon / epsilon(case.calibrated, case, delta))
+
+
+def told_again(fault, case, delta) -> float:
+    """A minimiser that moves the dual exactly moves all later messages, too: as much in round t as
+    in all t - 1 before, times the dual's step over the penalty."""
+    release = case.calibrated.releases(case.problem, case.network, case.horizon)[0]
+    each = np.broadcast_to(release.losses(), case.horizon)
+    algorithm = case.calibrated
+    share = algorithm.dual_step * case.network.degrees[0] / algorithm.penalty(case.network, 1).min()
+    later = each + share * (np.cumsum(each) - each)
+    together = Release("gaussian", later, 1.0)
+    return float(account([together], delta).epsilon / epsilon(algorithm, case, delta))
+
+
+def kept(fault, case, delta) -> float:
+    """A record is in a batch that is kept for T rounds as often as in one of one round."""
+    claimed = epsilon(case.calibrated, case, delta)
+    release = replace(first_release(case), count=case.horizon)
+    return _taken_sometimes(release, _rate(case), delta) / claimed
+
+
+def _rate(case) -> float:
+    """Share of the records that are in a batch."""
+    releases = case.calibrated.releases(case.problem, case.network, case.horizon)
+    sampling = releases[0].sampling
+    return 1.0 if sampling is None else sampling.rate
+
+
+def _taken_sometimes(release: Release, rate: float, delta: float) -> float:
+    r""":math:`\ln(1 + q(e^{\epsilon'} - 1))`, :math:`\epsilon'` without sampling at
+    :math:`\delta/q` (Balle, Barthe, Gaboardi 2018, Theorem 9; attained where other records are 0).
+    """
+    within = account([release], min(1.0, delta / rate)).epsilon
+    return float(np.log1p(rate * np.expm1(within)))
+
+
+def mu_of_all(release: Release) -> float:
+    """Sensitivity over deviation of a noised batch of expected size, record included."""
+    if release.curves is None:
+        return float(np.max(release.losses()))
+    noise = release.curves.noise
+    return float(np.min(noise.losses)) / release.curves.sigma
+
+
+def attained(fault, case, delta) -> float:
+    """The epsilon of the first message, moved as far as the broken copy moves it."""
+    further = first_change(fault.broken(case.calibrated), case) / first_change(
+        case.calibrated, case
+    )
+    release = first_release(case)
+    moved = replace(release, sensitivity=further * np.ravel(release.sensitivity)[0])
+    claimed = epsilon(case.calibrated, case, delta)
+    return _taken_sometimes(moved, _rate(case), delta) / claimed
+
+
+def first_release(case) -> Release:
+    """One message as one mechanism, record included."""
+    release = case.calibrated.releases(case.problem, case.network, case.horizon)[0]
+    if release.mechanism == "pure":
+        moved, scales, _ = case.calibrated.losses(case.problem, case.network, case.horizon)
+        return Release("laplace", moved, scales[0])
+    if release.curves is not None:
+        return Release("gaussian", mu_of_all(release), 1.0)
+    sensitivity, scale = np.broadcast_arrays(release.sensitivity, release.scale)
+    return Release(release.mechanism, np.ravel(sensitivity)[0], np.ravel(scale)[0])
+
+
+class Silent(Streams):
+    """Streams whose noise is 0."""
+
+    def draw(self, purpose, law, shape, name=""):
+        return super().draw(purpose, law, shape, name) * (purpose != "noise")
+
+    def sequence(self, purpose, law, shape, name=""):
+        for units in super().sequence(purpose, law, shape, name):
+            yield units * (purpose != "noise")
+
+
+def first_change(algorithm, case) -> float:
+    """How far the neighbour moves the first message when nothing is noised; the largest of some
+    batches."""
+    one, other = (
+        quietly(algorithm, problem, case.network) for problem in (case.problem, case.neighbour)
+    )
+    return float(np.linalg.norm((one - other).reshape(len(one), -1), axis=-1).max())
+
+
+def quietly(algorithm, problem, network, runs: int = 8) -> np.ndarray:
+    """The first message without noise, [runs, agents, dim]."""
+    quiet = stack([replace(algorithm, **{n: 0.0 for n in NOISES if hasattr(algorithm, n)})])
+    sent: list[np.ndarray] = []
+
+    def noted(t, active, seen):
+        told = seen.get("released", seen.get("internal"))
+        if told is not None:
+            sent.append(np.array(told[0]))
+
+    quiet.run(problem, network, Silent(9, tuple(range(runs))), np.array([1]), noted)
+    return sent[0]
+
+
+def epsilon(algorithm, case, delta: float) -> float:
+    """By the accountant, at a delta of its own."""
+    releases = algorithm.releases(case.problem, case.network, case.horizon)
+    return float(account(releases, delta).epsilon)
