@@ -188,7 +188,10 @@ def test_a_row_has_its_errata_and_the_bound_of_its_own_setting():
 
 
 def test_a_single_run_speaks_for_a_setting_of_an_audit_by_experiment():
-    values = {"epsilon_bound": (2.0, 9.0), "epsilon_claimed": (1.0, 1.0)}
+    values = {
+        "epsilon_bound": (2.0, 9.0), "epsilon_claimed": (1.0, 1.0), "bound_p_value": (1e-5, 0.5),
+        "bound_delta": (1e-3, 1e-3), "bound_confidence": (0.99, 0.99),
+    }  # fmt: skip
     rows = [
         {"algorithm": "release_audit", "variant": "d_zoa", "run": run, "quantity": quantity,
          "value": of[run], "epsilon": 1.0, "delta": 1e-3}
@@ -196,6 +199,23 @@ def test_a_single_run_speaks_for_a_setting_of_an_audit_by_experiment():
     ]  # fmt: skip
     (found,) = of_experiments(pl.DataFrame(rows))
     assert (found["algorithm"], found["bound"], found["flagged"]) == ("release_audit", 2.0, True)
+    assert (found["delta"], found["confidence"], found["p_value"]) == (1e-3, 0.99, 1e-5)
+
+
+def test_a_row_of_canaries_states_the_level_and_delta_it_was_computed_at():
+    """Its experiment has no axis of delta; the budget's is in the result."""
+    numbers = {
+        "bound_gradients": 1.8, "formula": 1.5, "p_value_gradients": 2e-4, "bound_delta": 1e-5,
+        "bound_confidence": 0.999,
+    }  # fmt: skip
+    rows = [
+        {"algorithm": "canary_audit", "variant": "main", "run": 0, "share": 1.0,
+         "quantity": quantity, "value": value}
+        for quantity, value in numbers.items()
+    ]  # fmt: skip
+    (found,) = of_experiments(pl.DataFrame(rows))
+    assert (found["delta"], found["confidence"]) == (1e-5, 0.999)
+    assert (found["copy"], found["flagged"]) == ("correct", True)
 
 
 def test_repairs_are_compared_at_the_last_iteration_and_the_accountant_s_epsilon():

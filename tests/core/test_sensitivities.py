@@ -338,7 +338,7 @@ SCALED = {
     "pp_admm": (classified, {"noise": 0.7, "fuzz": 0.7, "ridge": 0.05}, 2.0),
     "pr_admm": (classified, PERTURBED, 2.0),
     "r_admm": (classified, PERTURBED, 2.0),
-    "release_audit": (bounded, {"mechanism": "gaussian", "noise": 0.7}, 2.0),
+    "release_audit": (bounded, {"mechanism": "gaussian", "noise": 0.7, "confidence": 0.9}, 2.0),
 }  # fmt: skip
 """Problem, algorithm at some noise, and how much its losses grow with twice the weight."""
 

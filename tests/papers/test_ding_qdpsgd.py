@@ -204,23 +204,41 @@ def test_a_curve_runs_along_a_measured_cost_and_ends_where_its_run_ends():
 # --- The one-run audit ----------------------------------------------------------------------------
 
 
+def of_coins(right, guesses=100, records=1000, *, delta=0.0, confidence=0.95):
+    return one_run_epsilon(right, guesses, records, delta=delta, confidence=confidence)
+
+
 def test_all_coins_right_has_a_closed_form():
-    chance = 0.05 ** (1 / 100)
-    assert one_run_epsilon(100, 100, 1000) == pytest.approx(math.log(chance / (1 - chance)))
-    assert one_run_epsilon(50, 100, 1000) == 0
-    bounds = [one_run_epsilon(right, 100, 1000) for right in range(50, 101)]
+    for confidence in (0.95, 0.999):
+        chance = (1 - confidence) ** (1 / 100)
+        closed = math.log(chance / (1 - chance))
+        assert of_coins(100, confidence=confidence) == pytest.approx(closed)
+    assert of_coins(50) == 0
+    bounds = [of_coins(right) for right in range(50, 101)]
     assert bounds == sorted(bounds)
-    assert one_run_epsilon(90, 100, 1000, delta=1e-5) < one_run_epsilon(90, 100, 1000)
-    assert one_run_pvalue(0.0, 60, 100, 1000) == pytest.approx(binom.sf(59, 100, 0.5))
+    assert of_coins(90, delta=1e-5) < of_coins(90)
+    assert of_coins(90, confidence=0.999) < of_coins(90)
+    assert one_run_pvalue(0.0, 60, 100, 1000, delta=0.0) == pytest.approx(binom.sf(59, 100, 0.5))
     with pytest.raises(InvalidInput, match="right"):
-        one_run_epsilon(11, 10, 100)
+        of_coins(11, 10, 100)
+
+
+def test_level_and_delta_of_coins_are_stated():
+    with pytest.raises(TypeError):
+        one_run_epsilon(90, 100, 1000, delta=0.0)
+    with pytest.raises(TypeError):
+        one_run_epsilon(90, 100, 1000, confidence=0.95)
+    with pytest.raises(InvalidInput, match="delta"):  # of an audit that was not calibrated
+        of_coins(90, delta=math.nan)
+    with pytest.raises(InvalidInput, match="confidence"):
+        of_coins(90, confidence=1.0)
 
 
 def test_bound_holds_for_randomised_response_and_finds_three_quarters_of_it():
     draw = np.random.default_rng(1)
     true, records = 1.0, 2000
     right = draw.binomial(records, 1 / (1 + math.exp(-true)), size=400)
-    bounds = np.array([one_run_epsilon(int(r), records, records) for r in np.unique(right)])
+    bounds = np.array([of_coins(int(r), records, records) for r in np.unique(right)])
     bounds = bounds[np.searchsorted(np.unique(right), right)]
     assert np.mean(bounds > true) <= 0.08
     assert np.median(bounds) > 0.75 * true
@@ -236,16 +254,23 @@ def test_audit_contradicts_no_sound_noise_and_finds_a_broken_copy(scene):
     budget, rounds = Budget(1.0, DELTA), 60
     bounds = {}
     for share in (1.0, 0.02):
-        audit = load("canary_audit")(share=share, sigma_rule="accountant")
+        audit = load("canary_audit")(confidence=0.99, share=share, sigma_rule="accountant")
         audit = audit.calibrate(budget, problem, network, rounds)
         seen = shown_last(audit, scene, rounds)
         bounds[share] = seen["bound_gradients"]
+        assert np.all(seen["bound_delta"] == DELTA) and np.all(seen["bound_confidence"] == 0.99)
+        contradicted = seen["p_value_gradients"] <= 0.01
+        assert np.array_equal(contradicted, seen["bound_gradients"] > seen["formula"])
         if share == 1.0:
             assert audit.accountant == pytest.approx(1.0, rel=2e-3)
             assert np.all(seen["bound_messages"] <= 1.0)
     assert np.all(bounds[1.0] <= 1.0)
     assert np.all(bounds[0.02] > 2.0)
     with pytest.raises(InvalidInput, match="share"):
-        load("canary_audit")(share=0.0)
+        load("canary_audit")(confidence=0.99, share=0.0)
+    with pytest.raises(InvalidInput, match=r"algorithm.confidence"):
+        load("canary_audit")(confidence=1.0)
     with pytest.raises(InvalidInput, match="guesses"):
-        load("canary_audit")(guesses=201).calibrate(budget, problem, network, rounds)
+        load("canary_audit")(confidence=0.99, guesses=201).calibrate(
+            budget, problem, network, rounds
+        )

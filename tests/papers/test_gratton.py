@@ -336,7 +336,7 @@ def audited(streams, network, **changes):
     problem = made(streams, loss="mean", eta=0.05)
     few = Streams(streams.root, (0, 1), streams.groups)
     problem = replace(problem, features=problem.features[:2], responses=problem.responses[:2])
-    algorithm = ReleaseAudit(replicates=4000, **changes)
+    algorithm = ReleaseAudit(replicates=4000, confidence=0.999, **changes)
     calibrated = algorithm.calibrate(Budget(0.15, 1e-3), problem, network, 1)
     return last_of(calibrated, problem, network, few, 1)
 
@@ -346,6 +346,9 @@ def test_the_audit_refutes_the_claim_and_spares_the_gaussian_mechanism(streams, 
     gaussian = audited(streams, network, mechanism="gaussian")
     assert (zoa["epsilon_bound"] > 0.15).all()
     assert (gaussian["epsilon_bound"] <= 0.15).all()
+    assert (zoa["bound_p_value"] <= 0.001).all() and (gaussian["bound_p_value"] > 0.001).all()
+    assert (zoa["bound_confidence"] == 0.999).all() and (zoa["bound_delta"] == 1e-3).all()
+    assert (gaussian["mu_bound"] <= gaussian["sensitivity_ratio"]).all()
     assert np.allclose(gaussian["deviation_ratio"], 1.0, atol=0.03)
 
 
@@ -405,7 +408,8 @@ def test_too_few_samples_are_warned_of():
         (lambda s: DZOA(L=0.0), "algorithm.L"),
         (lambda s: ExactADMM(calibration="guess"), "algorithm.calibration"),
         (lambda s: DPADMM(eta_0=-1.0), "algorithm.eta_0"),
-        (lambda s: ReleaseAudit(mechanism="none"), "algorithm.mechanism"),
+        (lambda s: ReleaseAudit(confidence=0.9, mechanism="none"), "algorithm.mechanism"),
+        (lambda s: ReleaseAudit(confidence=0.0), "algorithm.confidence"),
     ],
 )
 def test_bad_settings_are_named(streams, build, key):

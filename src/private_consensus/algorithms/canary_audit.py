@@ -17,6 +17,7 @@ be +, the smallest to be -. The bound is that of :mod:`private_consensus.privacy
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -24,11 +25,13 @@ import numpy as np
 
 from ..errors import require
 from ..privacy import account
-from ..privacy.one_run import one_run_epsilon
+from ..privacy.one_run import one_run_epsilon, one_run_pvalue
 from .decentralized_sgd import Round, at
 from .q_dpsgd_1 import QDPSGD1
 
 VIEWS = ("gradients", "messages")
+LEVEL = ("bound_delta", "bound_confidence")
+"""Quantities beside each bound: what it holds at."""
 
 
 class Canaries(NamedTuple):
@@ -49,15 +52,18 @@ class CanaryAudit(QDPSGD1):
         Of the noise that the rule asks for.
     guesses : int
         How many of the m coins are guessed.
+    confidence : float
+        Of each view's bound.
     delta : float
-        Of the bound; with the next two set by :meth:`calibrate`.
+        Of the bound: the budget's. With the next two set by :meth:`calibrate`.
     accountant, formula : float
         Epsilon of the run by the accountant and by Theorem 11, at the noise that is used.
     """
 
     share: float = 1.0
     guesses: int = 100
-    delta: float = 1e-5
+    confidence: float
+    delta: float = math.nan
     accountant: float = 0.0
     formula: float = 0.0
 
@@ -65,6 +71,8 @@ class CanaryAudit(QDPSGD1):
         super().__post_init__()
         inside = bool(np.all(np.asarray(self.share) > 0))
         require(inside, "algorithm.share", self.share, "a number > 0")
+        level = bool(np.all((np.asarray(self.confidence) > 0) & (np.asarray(self.confidence) < 1)))
+        require(level, "algorithm.confidence", self.confidence, "a number in (0, 1)")
 
     def calibrate(self, budget, problem, network, horizon):
         few = self.guesses <= problem.records
@@ -143,12 +151,20 @@ class CanaryAudit(QDPSGD1):
             right, guesses = guessed(
                 scores[v, s, run], canaries[run].signs, int(at(self.guesses, s))
             )
-            delta = float(at(self.delta, s))
-            bound = one_run_epsilon(right, guesses, problem.records, delta=delta)
-            found[f"bound_{VIEWS[v]}"][s, run] = bound
+            delta, confidence = float(at(self.delta, s)), float(at(self.confidence, s))
+            guessed_right, claimed = (right, guesses, problem.records), float(at(self.formula, s))
+            found[f"bound_{VIEWS[v]}"][s, run] = one_run_epsilon(
+                *guessed_right, delta=delta, confidence=confidence
+            )
+            found[f"p_value_{VIEWS[v]}"][s, run] = one_run_pvalue(
+                claimed, *guessed_right, delta=delta
+            )
             found[f"right_{VIEWS[v]}"][s, run] = right / guesses
         for name in ("accountant", "formula"):
             found[name][:] = np.broadcast_to(getattr(self, name), scores.shape[1])[:, None]
+        for name in LEVEL:
+            value = getattr(self, name.removeprefix("bound_"))
+            found[name][:] = np.broadcast_to(value, scores.shape[1])[:, None]
         return found
 
 
@@ -159,10 +175,9 @@ def guessed(scores: np.ndarray, signs: np.ndarray, guesses: int) -> tuple[int, i
 
 
 def _quantities() -> list[str]:
-    return [f"{kind}_{view}" for kind in ("bound", "right") for view in VIEWS] + [
-        "accountant",
-        "formula",
-    ]
+    kinds = ("bound", "p_value", "right")
+    of_views = [f"{kind}_{view}" for kind in kinds for view in VIEWS]
+    return [*of_views, "accountant", "formula", *LEVEL]
 
 
 ALGORITHM = CanaryAudit

@@ -23,7 +23,7 @@ from scipy import stats
 
 from ..errors import require
 from ..fast.two_point import solve
-from ..privacy.audit import CONFIDENCE, gaussian_fit, threshold_audit
+from ..privacy.audit.statistics import audit_statistics
 from ..problems.lasso import lasso
 from .d_zoa import DZOA, assumed_release, gaussian_release, neighbourhood_sizes, per_setting
 
@@ -49,15 +49,20 @@ class ReleaseAudit(DZOA):
         What is audited: Algorithm 1, or the exact minimiser with the noise that is assumed.
     replicates : int
         Outputs on each of the two data sets; half of them choose, half of them judge.
+    confidence : float
+        Of the bounds on epsilon and mu of one release, together.
     """
 
     mechanism: str = "d_zoa"
     replicates: int = 20_000
+    confidence: float
 
     def __post_init__(self):
         super().__post_init__()
         expected = f"one of {MECHANISMS}"
         require(self.mechanism in MECHANISMS, "algorithm.mechanism", self.mechanism, expected)
+        level = bool(np.all((np.asarray(self.confidence) > 0) & (np.asarray(self.confidence) < 1)))
+        require(level, "algorithm.confidence", self.confidence, "a number in (0, 1)")
 
     def calibrate(self, budget, problem, network, horizon):
         require(horizon == 1, "horizon", horizon, "1: the audit is of one release")
@@ -108,10 +113,9 @@ class ReleaseAudit(DZOA):
             length = self.step_length(problem, network)
             steps = np.broadcast_to(length, (settings, len(problem.optimum), problem.n_agents))
             outputs = self._replicated(scene, problem, curvature, steps[:, run, 0], keys)
-        epsilon, delta = (np.broadcast_to(v, settings) for v in (self.epsilon, self.delta))
-        rows = [
-            measured(*values, scene) for values in zip(outputs, sigma, epsilon, delta, strict=True)
-        ]
+        claims = (self.epsilon, self.delta, self.confidence)
+        stated = [np.broadcast_to(value, settings) for value in claims]
+        rows = [measured(*values, scene) for values in zip(outputs, sigma, *stated, strict=True)]
         return {key: np.array([row[key] for row in rows]) for key in rows[0]}
 
     def _replicated(self, scene, problem, curvature, steps, keys) -> np.ndarray:
@@ -160,23 +164,33 @@ def minimisers(gram, curvature: float, linear: np.ndarray, penalty: float) -> np
     return lasso(np.stack([hessian, hessian]), -linear, penalty)
 
 
-def measured(outputs, sigma: float, epsilon: float, delta: float, scene: Scene) -> dict:
-    """What is said of outputs [2, replicates, P]; not finite ones count as infinitely far out."""
+def measured(
+    outputs, sigma: float, epsilon: float, delta: float, confidence: float, scene: Scene
+) -> dict:
+    """What is said of outputs [2, replicates, P]; not finite ones count as infinitely far out.
+
+    The bound on mu is of any mu-GDP mechanism, whatever the law of its outputs.
+    """
     shift = scene.minimisers[0] - scene.minimisers[1]
     direction = shift / np.linalg.norm(shift)
     finite = np.isfinite(outputs).all(-1)
     along = np.where(finite, np.where(finite[..., None], outputs, 0.0) @ direction, np.inf)
-    bound = threshold_audit(along[0], along[1], delta=delta, confidence=CONFIDENCE)
+    (bound,) = audit_statistics(
+        None, None, statistics={"half space": tuple(along)}, delta=delta,
+        confidence=confidence, seed=0,
+    )  # fmt: skip
     kept = outputs[0][finite[0]]
     deviations = kept.std(0, ddof=1)
     centred = (along[0][finite[0]] - along[0][finite[0]].mean()) / along[0][finite[0]].std(ddof=1)
     bias = kept.mean(0) - scene.minimisers[0]
-    fit = gaussian_fit(along[0], along[1], confidence=CONFIDENCE) if finite.all() else None
     return {
         "epsilon_bound": bound.epsilon,
         "epsilon_ceiling": bound.ceiling,
         "epsilon_claimed": epsilon,
-        "mu_bound": fit.mu if fit else np.inf,
+        "mu_bound": bound.mu,
+        "bound_p_value": bound.p_value(epsilon=epsilon),
+        "bound_delta": delta,
+        "bound_confidence": confidence,
         "deviation_ratio": deviations.mean() / sigma,
         "deviation_along": along[0][finite[0]].std(ddof=1) / sigma,
         "anisotropy": deviations.max() / deviations.min(),

@@ -3,17 +3,33 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import polars as pl
 
-from ..privacy.audit import CONFIDENCE
 
-# algorithm of the audit: audited algorithm, level, quantity of the bound and of what is claimed,
-# and what a correct copy has on its axis.
-EXPERIMENTS: Mapping[str, tuple[str, str, str, str, float | None]] = {
-    "release_audit": ("d_zoa", "release", "epsilon_bound", "epsilon_claimed", None),
-    "canary_audit": ("q_dpsgd_1", "one-run canaries", "bound_gradients", "formula", 1.0),
+class AuditExperiment(NamedTuple):
+    """How rows of an audit that is an experiment are read.
+
+    ``audited``: the algorithm. ``level``: what is looked at. ``bound``, ``claimed``, ``p_value``:
+    quantities. ``correct``: what a correct copy has on its axis ``share``.
+    """
+
+    audited: str
+    level: str
+    bound: str
+    claimed: str
+    p_value: str
+    correct: float | None
+
+
+EXPERIMENTS: Mapping[str, AuditExperiment] = {
+    "release_audit": AuditExperiment(
+        "d_zoa", "release", "epsilon_bound", "epsilon_claimed", "bound_p_value", None
+    ),
+    "canary_audit": AuditExperiment(
+        "q_dpsgd_1", "one-run canaries", "bound_gradients", "formula", "p_value_gradients", 1.0
+    ),
 }
 
 
@@ -26,7 +42,7 @@ def of_experiments(runs: pl.DataFrame) -> list[dict[str, Any]]:
         Rows as cells write them, of the algorithms in :data:`EXPERIMENTS`.
     """
     found = []
-    for audit, (algorithm, level, bound, claimed, correct) in EXPERIMENTS.items():
+    for audit, how in EXPERIMENTS.items():
         kept = (
             runs.filter(pl.col("algorithm") == audit, pl.col("run") == 0) if runs.height else runs
         )
@@ -36,18 +52,20 @@ def of_experiments(runs: pl.DataFrame) -> list[dict[str, Any]]:
             numbers = dict(zip(part["quantity"], part["value"], strict=True))
             row = part.row(0, named=True)
             share = row.get("share")
-            copy = "correct" if share in (None, correct) else f"{share:g} of the noise"
+            copy = "correct" if share in (None, how.correct) else f"{share:g} of the noise"
             found.append(
                 {
                     "experiment": "",
                     "algorithm": audit,
                     "variant": row["variant"],
                     "setting": _setting(row, axes),
-                    "level": f"{level} of {algorithm}", "copy": copy,
-                    "delta": float(row.get("delta") or 0.0),
-                    "claimed": float(numbers[claimed]), "bound": float(numbers[bound]),
-                    "ceiling": float("nan"), "runs": 1, "confidence": CONFIDENCE,
-                    "flagged": bool(numbers[bound] > numbers[claimed]),
+                    "level": f"{how.level} of {how.audited}", "copy": copy,
+                    "delta": float(numbers["bound_delta"]),
+                    "claimed": float(numbers[how.claimed]), "bound": float(numbers[how.bound]),
+                    "ceiling": float("nan"), "runs": 1,
+                    "confidence": float(numbers["bound_confidence"]),
+                    "p_value": float(numbers[how.p_value]),
+                    "flagged": bool(numbers[how.bound] > numbers[how.claimed]),
                 }
             )  # fmt: skip
     return found

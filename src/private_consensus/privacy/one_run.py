@@ -23,7 +23,7 @@ _LARGEST = 60.0
 
 
 def one_run_pvalue(
-    epsilon: float, right: int, guesses: int, records: int, delta: float = 0.0
+    epsilon: float, right: int, guesses: int, records: int, *, delta: float
 ) -> float:
     """Upper bound of the probability of ``right`` or more right guesses."""
     chance = float(expit(epsilon))
@@ -34,7 +34,7 @@ def one_run_pvalue(
 
 
 def one_run_epsilon(
-    right: int, guesses: int, records: int, *, delta: float = 0.0, confidence: float = 0.95
+    right: int, guesses: int, records: int, *, delta: float, confidence: float
 ) -> float:
     """The largest epsilon that ``right`` of ``guesses`` right coins of ``records`` contradict.
 
@@ -46,13 +46,15 @@ def one_run_epsilon(
     Raises
     ------
     InvalidInput
-        Unless right <= guesses <= records.
+        Unless right <= guesses <= records, 0 <= delta < 1 and 0 < confidence < 1.
     """
     possible = 0 <= right <= guesses <= records
     require(possible, "right", (right, guesses, records), "right <= guesses <= records")
+    require(0 <= delta < 1, "delta", delta, "a number in [0, 1)")
+    require(0 < confidence < 1, "confidence", confidence, "a number in (0, 1)")
 
     def excess(epsilon: float) -> float:
-        return one_run_pvalue(epsilon, right, guesses, records, delta) - (1 - confidence)
+        return one_run_pvalue(epsilon, right, guesses, records, delta=delta) - (1 - confidence)
 
     if excess(0.0) >= 0:
         return 0.0
