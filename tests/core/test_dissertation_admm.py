@@ -29,6 +29,7 @@ AGENTS, DIM, RECORDS = 5, 4, 60
 ETA = 0.5
 BUDGET = Budget(2.0, 1e-4)
 FREE = Budget(np.inf, 0.0)
+C_LOSS = IPP.C_loss
 NEW = (PR, Recycled, PP, IPP)
 
 
@@ -760,6 +761,43 @@ def test_a_test_on_what_is_private_already_is_charged_for_all(problem, network, 
     assert tests.proven
     sent = run(done, problem, network, streams, horizon)
     assert sent[horizon]["messages"].max() <= 3
+
+
+@pytest.mark.parametrize("scale", ["printed", "standard"])
+@pytest.mark.parametrize("sensitivity", ["printed", "per_sample"])
+@pytest.mark.parametrize("tested", ["minimiser", "noised"])
+def test_an_accountant_is_told_what_the_tests_cost_at_their_scales(
+    problem, network, scale, sensitivity, tested
+):
+    """With one draw of the threshold epsilon_1 + epsilon_2, with one after each release c
+    epsilon_1 + epsilon_2, with one a test a loss for each; as much less as the printed scales
+    exceed what a record moves, and as much more as they fall short."""
+    c, horizon = 4, 30
+    options = {"threshold_scale": scale, "svt_sensitivity": sensitivity, "tested": tested}
+    told = {}
+    for redrawn in ("once", "after_release", "each"):
+        made = IPP(eta=ETA, c=c, perturbed="output", threshold_noise=redrawn, **options)
+        done = made.calibrate(BUDGET, problem, network, horizon)
+        told[redrawn] = done.releases(problem, network, horizon)[-1]
+        assert told[redrawn].proven
+    first = done.svt_epsilon / (1 + (2 * c) ** (2 / 3))
+    second = done.svt_epsilon - first
+    first /= c if scale == "printed" else 1
+    moved = 2 * C_LOSS / RECORDS if tested == "noised" else C_LOSS * (1 + 1 / RECORDS)
+    share = moved / (2 * C_LOSS / (1 if sensitivity == "printed" else RECORDS))
+    once, after, each = (told[redrawn] for redrawn in ("once", "after_release", "each"))
+    assert once.epsilon == pytest.approx(share * (first + second))
+    assert after.epsilon == pytest.approx(share * (c * first + second))
+    assert each.epsilon == pytest.approx(share * min(first, second / (2 * c)))
+    assert (once.count, after.count, each.count) == (1, 1, horizon)
+
+
+def test_tests_with_given_noise_are_paid_for_too(problem, network):
+    given = {"calibration": "given", "perturbed": "output", "fuzz": 1.0, "tested": "noised"}
+    done = IPP(eta=ETA, c=3, query_noise=0.5, line_noise=0.25, threshold_noise="once", **given)
+    (_, tests) = done.calibrate(BUDGET, problem, network, 9).releases(problem, network, 9)
+    moved = 2 * C_LOSS / RECORDS
+    assert tests.epsilon == pytest.approx(moved / 0.25 + 2 * 3 * moved / 0.5)
 
 
 def test_the_charge_of_a_run_is_at_most_the_formula(problem, network, streams):

@@ -8,7 +8,8 @@ import pytest
 from scipy import stats
 
 from private_consensus.errors import InvalidInput
-from private_consensus.privacy import SparseVector, account
+from private_consensus.privacy import SparseVector, account, sparse_vector_release
+from private_consensus.privacy.sparse_vector import REDRAWS
 
 GRID = np.linspace(-60, 60, 24_001)
 
@@ -163,3 +164,102 @@ def test_wrong_input_is_named(wrong):
     given = {"sensitivity": 1.0, "count": 1, "epsilon_threshold": 1.0, "epsilon_queries": 1.0}
     with pytest.raises(InvalidInput, match=rf"sparse_vector\.{next(iter(wrong))}"):
         SparseVector(**(given | wrong))
+
+
+# --- Thresholds that are drawn again, whatever the scales ----------------------------------------
+
+
+COARSE = np.linspace(-200, 200, 4001)
+
+
+def likelihood(answers, queries, scales, redrawn):
+    """Exact probability of a sequence of answers, the threshold's noise on a grid integrated out
+    between two draws; moving it by 1 costs on this grid what it costs on the line."""
+    threshold, query = scales
+    pieces, open_ = [], []
+    for answer, value in zip(answers, queries, strict=True):
+        tail = stats.laplace.sf(COARSE - value, scale=query)
+        open_.append(tail if answer else 1 - tail)
+        if redrawn == "each" or (redrawn == "after_release" and answer):
+            pieces, open_ = [*pieces, open_], []
+    pieces += [open_] if open_ else []
+    weight = stats.laplace.pdf(COARSE, scale=threshold)
+    weight /= weight.sum()
+    return math.prod(float(weight @ math.prod(piece)) for piece in pieces)
+
+
+def cost(scales, redrawn, *, count, tests):
+    release = sparse_vector_release(1.0, *scales, count=count, tests=tests, redrawn=redrawn)
+    return release.count * release.epsilon
+
+
+@pytest.mark.parametrize("redrawn", REDRAWS)
+@pytest.mark.parametrize("scales", [(2.0, 8.0), (8.0, 2.0), (3.0, 3.0)])
+def test_no_sequence_of_answers_costs_more_than_the_accountant_is_told(redrawn, scales):
+    count, length = 2, 5
+    rng = np.random.default_rng(0)
+    pairs = [
+        *NEIGHBOURS,
+        *((q := rng.normal(0, 4, 5), q + rng.uniform(-1, 1, 5)) for _ in "abcdef"),
+    ]
+    pairs += [(q, q + rng.choice([-1.0, 1.0], 5)) for q in rng.normal(0, 8, (6, 5))]
+    bound = cost(scales, redrawn, count=count, tests=length)
+    for queries, neighbour in pairs:
+        for answers in _sequences(length, count):
+            told = len(answers)
+            one, other = (
+                likelihood(answers, values[:told], scales, redrawn)
+                for values in (queries, neighbour)
+            )
+            assert abs(math.log(one / other)) <= bound + 1e-6
+
+
+def test_a_threshold_drawn_after_each_release_at_the_scale_of_one_draw_costs_once_for_each():
+    """c epsilon_1 + epsilon_2: more than what one draw costs, and attained within 10 %."""
+    svt = SparseVector(1.0, 3, epsilon_threshold=0.5, epsilon_queries=0.5)
+    scales = svt.threshold_scale, svt.query_scale
+    answers = ([False] * 12 + [True]) * 3
+    queries = np.array(([15.0] * 12 + [-30.0]) * 3)
+    neighbour = queries + np.where(answers, 1.0, -1.0)
+    one, other = (likelihood(answers, q, scales, "after_release") for q in (queries, neighbour))
+    spent = abs(math.log(one / other))
+    bound = cost(scales, "after_release", count=3, tests=39)
+    assert bound == pytest.approx(3 * 0.5 + 0.5)
+    assert 1.9 * svt.epsilon < spent <= bound
+    # and with the noise that the paper gives it, no more than one draw of that of one draw
+    louder = 3 * svt.threshold_scale, svt.query_scale
+    one, other = (likelihood(answers, q, louder, "after_release") for q in (queries, neighbour))
+    assert abs(math.log(one / other)) <= svt.epsilon
+    assert cost(louder, "after_release", count=3, tests=39) == pytest.approx(svt.epsilon)
+
+
+def test_a_threshold_drawn_at_each_test_costs_with_the_number_of_tests():
+    svt = SparseVector(1.0, 1, epsilon_threshold=0.5, epsilon_queries=0.5)
+    scales = svt.threshold_scale, svt.query_scale
+    spent = [
+        abs(math.log(
+            likelihood([False] * tests, [12.0] * tests, scales, "each")
+            / likelihood([False] * tests, [11.0] * tests, scales, "each")
+        ))
+        for tests in (1, 4, 16)
+    ]  # fmt: skip
+    assert spent == pytest.approx([spent[0], 4 * spent[0], 16 * spent[0]])
+    assert spent[-1] > 3 * svt.epsilon
+    assert spent[-1] <= cost(scales, "each", count=1, tests=16) <= 1.3 * spent[-1]
+
+
+def test_the_technique_at_its_own_scales_costs_what_it_says():
+    svt = SparseVector.split(1.3, sensitivity=0.2, count=4)
+    release = sparse_vector_release(
+        0.2, svt.threshold_scale, svt.query_scale, count=4, tests=50, redrawn="once"
+    )
+    assert release.epsilon == pytest.approx(svt.epsilon) and release.proven
+
+
+def test_tests_without_noise_are_not_private_and_unknown_redraws_are_refused():
+    known = {"count": 2, "tests": 5}
+    for scales in ((0.0, 1.0), (1.0, 0.0)):
+        assert math.isinf(sparse_vector_release(1.0, *scales, redrawn="once", **known).epsilon)
+    assert sparse_vector_release(1.0, 0.0, 4.0, redrawn="each", **known).epsilon == 0.25
+    with pytest.raises(InvalidInput, match=r"sparse_vector\.redrawn"):
+        sparse_vector_release(1.0, 1.0, 1.0, redrawn="never", **known)

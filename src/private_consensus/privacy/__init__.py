@@ -70,7 +70,7 @@ from private_consensus.privacy.discrete import (
 )
 from private_consensus.privacy.mechanisms import gamma_norm_noise, gaussian_noise, laplace_noise
 from private_consensus.privacy.releases import Release, Sampling, exact, pure
-from private_consensus.privacy.sparse_vector import Answers, SparseVector
+from private_consensus.privacy.sparse_vector import Answers, SparseVector, sparse_vector_release
 from private_consensus.privacy.subsampling import (
     SIGMA_RULES,
     Batches,
@@ -148,6 +148,7 @@ __all__ = [
     "pure_rho",
     "reused_state_releases",
     "sgd_sigma",
+    "sparse_vector_release",
     "theorem11_epsilon",
     "theorem11_sigma",
     "theorem15_factor",

@@ -8,6 +8,7 @@ Algorithm 7, of which Algorithm 1 is the case of two equal parts and no numbers.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,6 +16,70 @@ import numpy as np
 
 from private_consensus.errors import require
 from private_consensus.privacy.releases import Release, pure
+
+REDRAWS = ("once", "after_release", "each")
+
+
+def sparse_vector_release(
+    sensitivity: float,
+    threshold_scale: float,
+    query_scale: float,
+    *,
+    count: int,
+    tests: int,
+    redrawn: str,
+    **options: Any,
+) -> Release:
+    r"""Tests of queries against a noisy threshold, whatever their scales, until ``count`` "above".
+
+    With :math:`\Delta` the sensitivity, :math:`s_1, s_2` the Laplace scales of threshold and
+    queries, c answers "above" at most, and T tests:
+
+    ``once``
+        :math:`\Delta/s_1 + 2c\Delta/s_2`. Move the threshold's noise up by :math:`\Delta`, for
+        :math:`\Delta/s_1`: each "below" is then at least as likely on the neighbouring data, and
+        each "above" needs its query's noise moved by at most :math:`2\Delta`.
+    ``after_release``
+        :math:`c\,(\Delta/s_1 + 2\Delta/s_2)`. Between two draws this is the case above with one
+        "above"; after the c-th no test is made, so that there are at most c draws.
+    ``each``
+        :math:`T\Delta/\max(s_1, s_2)`. Every answer looks at a query with the noises of both, of
+        which the larger one is moved by :math:`\Delta`.
+
+    Parameters
+    ----------
+    sensitivity : float
+        :math:`\Delta`, of each query whatever the earlier answers were.
+    threshold_scale, query_scale : float
+        :math:`s_1`, :math:`s_2`; 0 for no noise.
+    count, tests : int
+        c and T.
+    redrawn : {"once", "after_release", "each"}
+        When the threshold's noise is drawn: before the first test; and again after each "above"; or
+        before every test.
+    **options
+        Of the release.
+
+    Returns
+    -------
+    Release
+        A pure one; T of them where the threshold is drawn at each test.
+
+    Raises
+    ------
+    InvalidInput
+        With key ``sparse_vector.redrawn``.
+    """
+    require(redrawn in REDRAWS, "sparse_vector.redrawn", redrawn, f"one of {', '.join(REDRAWS)}")
+    threshold, query = (_loss(sensitivity, scale) for scale in (threshold_scale, query_scale))
+    if redrawn == "each":
+        return pure(min(threshold, query), count=tests, **options)
+    draws = count if redrawn == "after_release" else 1
+    return pure(draws * threshold + 2 * count * query, **options)
+
+
+def _loss(sensitivity: float, scale: float) -> float:
+    return float(sensitivity / scale) if scale > 0 else math.inf
 
 
 @dataclass(frozen=True)
