@@ -8,8 +8,7 @@ import pytest
 from dp_accounting.pld import privacy_loss_distribution as pld
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.integrate import quad
-from scipy.stats import norm
+from scipy.stats import beta, gamma, norm
 
 from private_consensus.errors import InvalidInput
 from private_consensus.privacy import (
@@ -25,6 +24,7 @@ from private_consensus.privacy import (
     pure,
 )
 from private_consensus.privacy.brackets import lower_bound
+from private_consensus.privacy.subsampling import SentInPart
 
 SHARES = st.sampled_from([None, 0.0, 0.3, 0.5, 1.0])
 LOSSES = st.lists(st.floats(0.01, 2.0), min_size=1, max_size=4).map(np.array)
@@ -75,12 +75,12 @@ def test_compositions_of_laplace_meet_an_independent_library(losses, count, delt
 def test_a_sampled_gaussian_by_numerical_integration(rate, mu):
     """At the bound the pair's delta is at least the one asked for, a little beyond it less."""
 
-    def delta_of(epsilon):
-        def excess(x):
-            one = (1 - rate) * norm.pdf(x) + rate * norm.pdf(x - mu)
-            return max(one - math.exp(epsilon) * norm.pdf(x), 0.0)
+    x = np.linspace(-12, 12 + mu, 200_001)
+    other = norm.pdf(x)
+    one = (1 - rate) * other + rate * norm.pdf(x - mu)
 
-        return quad(excess, -12, 12 + mu, points=np.linspace(-8, 8 + mu, 41), limit=400)[0]
+    def delta_of(epsilon):
+        return np.trapezoid(np.maximum(one - math.exp(epsilon) * other, 0), x)
 
     sampling = Sampling("poisson", rate)
     for delta in (1e-5, 1e-3):
@@ -95,12 +95,12 @@ def test_sampled_batches_are_bracketed_and_approach_the_accountant_with_the_whol
                                             (fixed_batches(20), 20, 0.5, 3)):  # fmt: skip
         releases = noisy_mean(batches, records).releases(sigma, rounds)
         above = account(releases, 1e-5).epsilon
-        known = [replace(release, attained=1.0) for release in releases]
-        found = lower_bound(known, 1e-5)
+        found = lower_bound(releases, 1e-5)
         assert 0.9 * above < found.epsilon <= above
     exactly = gaussian_epsilon(2 / (20 * 0.5) * math.sqrt(3), 1e-5)
     assert found.epsilon == pytest.approx(exactly, rel=0.01)
-    assert lower_bound(releases, 1e-5).epsilon == 0
+    unknown = [replace(release, attained=None) for release in releases]
+    assert lower_bound(unknown, 1e-5).epsilon == 0
 
 
 @pytest.mark.parametrize(("steps", "sigma"), [(1, 1.0), (3, 2.0)])
@@ -162,3 +162,29 @@ def test_a_share_is_of_each_release(share):
         Release("gaussian", [1.0, 2.0], 1.0, attained=share)
     with pytest.raises(InvalidInput, match="delta"):
         lower_bound([], 1.0)
+
+
+@pytest.mark.parametrize(("dim", "loss"), [(2, 1.0), (3, 2.5), (40, 3.0)])
+def test_noise_known_by_its_norm_by_numerical_integration(dim, loss):
+    """At the bound the pair's delta is at least the one asked for, a little below it more."""
+    r = gamma.ppf((np.arange(2000) + 0.5) / 2000, dim)[:, None]
+    c = 2 * beta.ppf((np.arange(4000) + 0.5) / 4000, (dim - 1) / 2, (dim - 1) / 2) - 1
+    losses = np.sqrt(r**2 + 2 * r * loss * c + loss**2) - r
+    release = Release("gamma_norm", loss, 1.0, attained=1.0, dim=dim)
+    for delta in (1e-3, 0.05):
+        found = lower_bound([release], delta).epsilon
+        deltas = [-np.minimum(np.expm1(e - losses), 0).mean() for e in (found, 1.03 * found)]
+        assert deltas[0] >= delta * 0.995
+        assert deltas[1] < delta
+    assert lower_bound([release], 0.0).epsilon == pytest.approx(loss)
+    assert lower_bound([replace(release, dim=None)], 1e-3).epsilon == 0
+
+
+def test_a_batch_that_is_sent_in_part_tells_less():
+    (whole,) = noisy_mean(fixed_batches(20), 1000).releases(0.1, 100)
+    part = SentInPart(whole.curves.noise, 0.1, share=0.25, missed=1e-12)
+    attacked = replace(whole, attack=replace(whole, curves=part))
+    half = noisy_mean(fixed_batches(20), 1000).releases(0.2, 100)
+    found = lower_bound([attacked], 1e-5).epsilon
+    assert found == pytest.approx(lower_bound(half, 1e-5).epsilon, rel=1e-3)
+    assert found < lower_bound([whole], 1e-5).epsilon

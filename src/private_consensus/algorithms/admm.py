@@ -181,6 +181,15 @@ class ADMM(PaidByIteration):
     def releases(self, problem, network, horizon):
         return [Release("exact", sensitivity=problem.record_change("l2"), scale=0.0)]
 
+    def known(self, problem, penalties: np.ndarray) -> dict[str, Any]:
+        r"""What a pair of records attains and reaches of the change of :math:`\hat x_i`.
+
+        At points far out the minimiser moves by the change of the gradient over the curvature.
+        """
+        attained = problem.attained_minimiser_share(LAWS[self.law].norm, penalties)
+        first = problem.attained_minimiser_share("l2", penalties[:1])
+        return {"attained": attained, "reached": self.reached(problem, len(penalties), first)}
+
     def loss_by_formula(self, problem, network, t):
         return np.full((1, 1, 1, 1), np.inf)
 
@@ -348,11 +357,33 @@ class ObjectivePerturbed(ADMM):
         two are priced apart there, and nothing is proven.
         """
         moved, scales, paid = self.losses(problem, network, horizon)
+        known = self.known_of_gradient(problem, len(scales))
         if self.noisy and self.law != "gaussian":
-            return [Release("pure", epsilon=moved / scales + paid)]
+            attack = Release(self.law, moved, scales, dim=problem.dim, **known)
+            return [Release("pure", epsilon=moved / scales + paid, attack=attack)]
         note = "the Jacobian term of Gaussian objective perturbation depends on the noise"
         jacobian = Release("pure", epsilon=paid, proven=False, note=note)
-        return [*self.spread_of_noise(moved, scales), jacobian]
+        return [*self.spread_of_noise(moved, scales, **known), jacobian]
+
+    def known_of_gradient(self, problem, count: int) -> dict[str, Any]:
+        r"""What is known of :math:`\hat x_i` beside its bound: the law of the noise, moved.
+
+        With the other label on the same row z the Hessians are the same at every point, so that
+        :math:`v(x) = -(a + D(x-c) + \mu x) + w\sigma(-x^Tz)z`, one to one, is the noise b or
+        :math:`b + wz`: nothing is lost and no Jacobian is left. At delta 0 two nearly opposite rows
+        reach all of the change, at points far out, where the Jacobians are equal again. There
+        Laplace noise can be large in all coordinates with the signs that it takes; noise of
+        ``gamma_norm`` has to point along the change, and in iteration 1 leads back to where half
+        of it is seen.
+        """
+        if np.isfinite(getattr(problem, "box", np.inf)):
+            return {}  # projected minimisers are no longer one to one
+        norm = LAWS[self.law].norm
+        attained = problem.attained_gradient_share(norm)
+        first = 1.0 if self.law == "laplace" else problem.attained_gradient_share("l2")
+        if attained is None:
+            return {}
+        return {"attained": attained, "reached": self.reached(problem, count, first)}
 
 
 def jacobian_loss(problem, penalty: Any, form: str, ridge: float = 0.0) -> Any:

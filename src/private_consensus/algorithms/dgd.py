@@ -92,7 +92,19 @@ class GradientSteps(PaidByIteration):
         :math:`\eta_t\Delta`."""
         moved = problem.record_change(LAWS[self.law].norm)
         steps = self.eta * self.decay ** np.arange(1, horizon + 1)
-        return self.spread_of_noise(moved * steps, self.scales(horizon))
+        known = self.known(problem, horizon)
+        return self.spread_of_noise(moved * steps, self.scales(horizon), **known)
+
+    def known(self, problem, horizon: int) -> dict[str, Any]:
+        """What of the sensitivities is known to be attained and reached.
+
+        A projection may take changes away, and then nothing is known.
+        """
+        if np.isfinite(getattr(problem, "box", np.inf)):
+            return {}
+        attained = problem.attained_gradient_share(LAWS[self.law].norm)
+        first = problem.attained_gradient_share("l2")
+        return {"attained": attained, "reached": self.reached(problem, horizon, first)}
 
 
 @dataclass(frozen=True, kw_only=True)

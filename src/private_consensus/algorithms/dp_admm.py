@@ -80,7 +80,8 @@ class DPADMM(Iterative):
         return [(self, total_epsilon(budget.epsilon, budget.delta, horizon))]
 
     def releases(self, problem, network, horizon):
-        return [gaussian_release(problem.record_change("l2"), self.noise, horizon)]
+        attained = problem.attained_gradient_share("l2")
+        return [gaussian_release(problem.record_change("l2"), self.noise, horizon, attained)]
 
     def releases_if_assumed(self, problem, network, horizon):
         """With the bound c1 on every record's gradient."""

@@ -183,9 +183,16 @@ class DPCI(Iterative):
         if self.noise == 0:
             return [Release("exact", sensitivity=float(sensitivity.max()), scale=0.0)]
         scale = self.noise * self.delta * row_norm * self._noise_base(t)
+        shares = problem.row_norms(t - 1) / np.reshape(row_norm, (-1, 1))
+        losses = shares * (sensitivity / scale)[:, None]
         if self.unit == "stream":
-            return [Release("laplace", sensitivity=sensitivity, scale=scale)]
+            # One agent's stream, each number of its row with the largest sum moved by delta.
+            agent = int(losses.sum(0).argmax())
+            return [
+                Release("laplace", sensitivity=sensitivity, scale=scale, reached=shares[:, agent])
+            ]
         worst = int(np.argmax(sensitivity / scale))
+        attained = losses.max() / (sensitivity[worst] / scale[worst])
         note = "each measurement enters one message; the one that costs most"
         return [
             Release(
@@ -193,6 +200,7 @@ class DPCI(Iterative):
                 sensitivity=float(sensitivity[worst]),
                 scale=float(scale[worst]),
                 note=note,
+                reached=min(float(attained), 1.0),
             )
         ]
 

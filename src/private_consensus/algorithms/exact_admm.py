@@ -83,7 +83,8 @@ class ExactADMM(ConsensusADMM):
     def releases(self, problem, network, horizon):
         if self.noise == 0:
             return [Release("exact", note="no noise")]
-        return [gaussian_release(self._unit_sensitivity(problem), self.noise, horizon)]
+        attained = problem.attained_minimiser_share("l2", 2.0 * self.rho)
+        return [gaussian_release(self._unit_sensitivity(problem), self.noise, horizon, attained)]
 
     def releases_if_assumed(self, problem, network, horizon):
         """With the bound c1 on every record's gradient."""

@@ -164,8 +164,21 @@ class FairClassification(FunctionalMechanism):
         columns = self._columns(problem)
         tight = self.sensitivity(problem, self.fair)
         loss = tight.laplace_loss if self.mechanism == "laplace" else tight.gaussian_loss
-        worst = loss(self.noise_selected, self.noise_rest, columns)
-        return [Release(self.mechanism, sensitivity=worst, scale=1.0)]
+        noises = self.noise_selected, self.noise_rest, columns
+        worst = loss(*noises)
+        known = self._known(tight, noises, worst, problem.dim)
+        return [Release(self.mechanism, sensitivity=worst, scale=1.0, **known)]
+
+    def _known(self, tight, noises, worst: float, dim: int) -> dict[str, float]:
+        """What pairs attain of the noised coefficients: in l2 all, by rows within the columns that
+        have less noise, if these are two or more."""
+        if not tight.known or not np.all(self.alpha):
+            return {}
+        part, rest, columns = noises
+        if self.mechanism == "laplace":
+            return {"reached": min(tight.reached_laplace_loss(*noises) / worst, 1.0)}
+        quiet = columns if columns and part < rest else dim - columns
+        return {"attained": 1.0} if quiet >= 2 else {}
 
     def epsilon_by_formula(self, delta, problem, network, horizon):
         """Lemma 21 or 22, Theorem 18, 19 or 20, solved for epsilon at the noise that is set."""

@@ -126,13 +126,15 @@ class GradientDescent(Iterative):
         first = first_step(problem)
         sensitivity = problem.record_gradient_change * first / (t + self.shift)
         scale = self.noise * first * t**-self.decay
+        attained = problem.attained_step_share(first / (t + self.shift))
         if self.stage_two == "repaired":
-            return [Release("gaussian", sensitivity=sensitivity, scale=scale)]
+            return [Release("gaussian", sensitivity=sensitivity, scale=scale, attained=attained)]
         last = Release(
             "exact",
             sensitivity=float(sensitivity[-1]),
             scale=0.0,
             note="Stage II broadcasts x(T) without noise",
+            attained=None if attained is None else float(attained[-1]),
         )
         earlier = Release("gaussian", sensitivity=sensitivity[:-1], scale=scale[:-1])
         return [earlier, last] if horizon > 1 else [last]

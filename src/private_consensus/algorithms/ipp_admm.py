@@ -223,9 +223,12 @@ class ImprovedPlausiblyPrivateADMM(PlausiblyPrivateADMM):
         return horizon if self.tested == "noised" else self.c
 
     def releases(self, problem, network, horizon):
-        """With a coin, what is not sent is not seen either."""
+        """With a coin, what is not sent is not seen either.
+
+        Of messages whose number depends on tests no attack is known.
+        """
         if not self.noisy or self.decision == "coin":
-            return super().releases(problem, network, int(self.c))
+            return _unattacked(super().releases(problem, network, int(self.c)))
         tests = sparse_vector_release(
             self.query_change(problem),
             self.line_noise,
@@ -234,12 +237,16 @@ class ImprovedPlausiblyPrivateADMM(PlausiblyPrivateADMM):
             tests=horizon,
             redrawn=self.threshold_noise,
         )
-        return [*super().releases(problem, network, horizon), tests]
+        return [*_unattacked(super().releases(problem, network, horizon)), tests]
 
     def query_change(self, problem) -> Any:
         r""":math:`\Delta`, what a record moves a test by, given all that was sent."""
         of_loss = problem.clipped_loss_change(self.C_loss)
         return of_loss + (of_loss if self.tested == "noised" else self.C_loss)
+
+
+def _unattacked(releases: list[Release]) -> list[Release]:
+    return [replace(release, attained=None, attack=None) for release in releases]
 
 
 def _each(value: Any) -> Any:

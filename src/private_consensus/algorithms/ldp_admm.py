@@ -146,9 +146,14 @@ class LocallyPrivateADMM(RandomlyWeighted, ADMM):
         norm = LAWS[self.law].norm
         if self.minimisation == "exact":
             moved = problem.minimiser_change(norm, penalties)
+            known = self.known(problem, penalties)
         else:
             moved = problem.record_change(norm) / penalties
-        return self.spread_of_noise(moved, self.scales(horizon))
+            attained, first = map(problem.attained_gradient_share, (norm, "l2"))
+            known = {"attained": attained, "reached": self.reached(problem, horizon, first)}
+        if self.weights == "random":  # of the mixture the tails alone are known
+            known["attained"] = None
+        return self.spread_of_noise(moved, self.scales(horizon), **known)
 
     def convergent(self, problem, network):
         r"""For the first-order step of identical quadratics of curvature h on a regular graph:

@@ -66,6 +66,11 @@ class LocallyPrivateGradientDescent(RandomlyWeighted, GradientSteps):
         super().__post_init__()
         self.require_known("aggregator", AGGREGATORS)
 
+    def known(self, problem, horizon):
+        """Of a mixture over random weights the tails alone are known, where its loss is largest."""
+        known = super().known(problem, horizon)
+        return known | {"attained": None} if self.weights == "random" else known
+
     def start(self, problem, network, streams, settings):
         plain = super().start(problem, network, streams, settings)
         return State(*plain, *no_losses(settings, problem, streams))

@@ -129,11 +129,20 @@ class Perturbed(Iterative):
         """Whether every setting of the batch has noise."""
         return bool(np.all(np.asarray(self.noise) > 0))
 
-    def spread_of_noise(self, sensitivity: Any, scales: np.ndarray) -> list[Release]:
-        """One release an iteration; exact ones without noise."""
+    def spread_of_noise(self, sensitivity: Any, scales: np.ndarray, **known: Any) -> list[Release]:
+        """One release an iteration; exact ones without noise. ``known`` is what is known to be
+        attained."""
         if not self.noisy:
             return [Release("exact", sensitivity=float(np.max(sensitivity)), scale=0.0)]
-        return [Release(self.law, sensitivity=sensitivity, scale=scales)]
+        return [Release(self.law, sensitivity=sensitivity, scale=scales, **known)]
+
+    def reached(self, problem, horizon: int, first: float | None) -> np.ndarray | None:
+        """What of the gradient's change is reached at delta 0: ``first`` in iteration 1, whose
+        point is not chosen, and later what points far out give, for noise reaches everywhere."""
+        later = problem.reached_gradient_share(LAWS[self.law].norm)
+        if first is None or later is None:
+            return None
+        return np.where(np.arange(horizon) == 0, first * later, later)
 
 
 @dataclass(frozen=True, kw_only=True)

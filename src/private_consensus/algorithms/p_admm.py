@@ -29,9 +29,11 @@ class OutputPerturbation(ADMM):
         return printed_change(problem) / (self.penalty(network, t) * self.scale(t))
 
     def releases(self, problem, network, horizon):
+        norm = LAWS[self.law].norm
         penalties = self.least_penalties(network, horizon)
-        moved = problem.minimiser_change(LAWS[self.law].norm, penalties)
-        return self.spread_of_noise(moved, self.scales(horizon))
+        moved = problem.minimiser_change(norm, penalties)
+        known = self.known(problem, penalties)
+        return self.spread_of_noise(moved, self.scales(horizon), **known)
 
 
 ALGORITHM = OutputPerturbation

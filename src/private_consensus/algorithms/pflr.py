@@ -24,7 +24,7 @@ import numpy as np
 
 from ..errors import require
 from ..privacy import Relation, Release
-from ..privacy.functional import covariance_l1, printed
+from ..privacy.functional import covariance_l1, pair_l1, printed
 from .base import FOR_CALIBRATION
 from .functional_mechanism import FunctionalMechanism, Scales, by_columns
 
@@ -95,10 +95,33 @@ class Pflr(FunctionalMechanism):
         if self.noise_fairness == 0:
             return [Release("exact", scale=0.0, note="the mean of the noise is the covariance")]
         objective, fairness = self._tight(problem)
+        of_fairness, of_objective = self._reached(problem)
         return [
-            Release("laplace", sensitivity=fairness, scale=self.noise_fairness),
-            Release("laplace", sensitivity=objective, scale=self.noise_objective),
+            Release(
+                "laplace", fairness, self.noise_fairness, reached=min(of_fairness / fairness, 1.0)
+            ),
+            Release(
+                "laplace",
+                objective,
+                self.noise_objective,
+                reached=min(of_objective / objective, 1.0),
+            ),
         ]
+
+    def _reached(self, problem) -> tuple[float, float]:
+        """Changes in l1 that one pair of records makes, opposite in label and attribute: the one
+        whose loss is largest."""
+        if not self.sensitivity(problem, self.fair).known or not np.all(self.alpha):
+            return 0.0, 0.0
+        groups = np.array([-problem.mean, 1.0 - problem.mean])[:, None]
+        changes = [
+            (
+                pair_l1(problem.dim, k, *groups, quadratic=0.0),
+                pair_l1(problem.dim, k, [-0.5], [0.5]),
+            )
+            for k in range(1, problem.dim + 1)
+        ]
+        return max(changes, key=lambda c: c[0] / self.noise_fairness + c[1] / self.noise_objective)
 
     def epsilon_by_formula(self, delta, problem, network, horizon):
         """Sum of the two printed sensitivities over their scales; without the noise on g, what a

@@ -185,6 +185,30 @@ class PlausiblyPrivateADMM(ADMM):
         r""":math:`\Delta_2 + 2\beta`."""
         return problem.record_change("l2") + 2.0 * column(self.beta)
 
+    def _attained_shift(self, problem, network) -> float | None:
+        r"""By how much some pair of records moves :math:`\hat x_i` in every iteration, times the
+        curvature m: what the exact minimiser does, less :math:`2\beta`."""
+        own = np.min(problem.strong_convexity)
+        curvature = np.min(self.penalty(network, 1)) + max(float(self.ridge) - float(own), 0.0)
+        share = problem.attained_minimiser_share("l2", curvature)
+        if share is None:
+            return None
+        return float(max(share * problem.record_change("l2") - 2.0 * self.beta, 0.0))
+
+    def _attack(self, problem, network, horizon: int) -> Release | None:
+        r"""The pair that moves the minimiser by :math:`g/m` whatever the noise :math:`b_{i1}` is.
+
+        A message is, along the row, :math:`1/m`-Lipschitz in :math:`b_{i1}` and adds
+        :math:`b_{i2}`; by the isoperimetric inequality of Gaussians, a shift by :math:`g/m` is then
+        told at least as well as one of a Gaussian of deviation
+        :math:`\sqrt{\sigma_1^2 + (m\sigma_2)^2}/m`.
+        """
+        shift = self._attained_shift(problem, network)
+        if shift is None:
+            return None
+        deviation = np.hypot(self.noise, self.fuzz)
+        return Release("gaussian", shift, deviation, count=horizon, attained=1.0)
+
     @property
     def _tail(self) -> Any:
         return np.sqrt(2.0 * np.log(1.25 / column(self.delta_1)))
@@ -222,12 +246,21 @@ class PlausiblyPrivateADMM(ADMM):
         if not self.noisy:
             return super().releases(problem, network, horizon)
         if self.perturbed == "output":
-            return [Release("gaussian", self._moved_gradient(problem), self.fuzz, count=horizon)]
+            moved = self._moved_gradient(problem)
+            shift = self._attained_shift(problem, network)
+            attained = None if shift is None else shift / moved
+            return [Release("gaussian", moved, self.fuzz, count=horizon, attained=attained)]
         paid = self.jacobian(problem, network)
         moved = problem.record_change(LAWS[self.law].norm)
         many = {"count": horizon, "proven": False, "note": UNPROVEN}
         return [
-            Release("gaussian", moved, self.noise, **many),
+            Release(
+                "gaussian",
+                moved,
+                self.noise,
+                attack=self._attack(problem, network, horizon),
+                **many,
+            ),
             Release("pure", epsilon=paid, **many),
             Release("gaussian", 2.0 * self.beta, self.fuzz, count=horizon),
         ]

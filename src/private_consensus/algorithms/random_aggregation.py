@@ -55,7 +55,8 @@ class RandomAggregation(Algorithm):
         return [(self, self.epsilon_by_formula(0.0, problem, network, horizon))]
 
     def releases(self, problem, network, horizon):
-        return [Release("laplace", sensitivity=self.change, scale=1.0 / self.beta)]
+        # Outside the interval a mixture over its points has the noise's own tails.
+        return [Release("laplace", sensitivity=self.change, scale=1.0 / self.beta, reached=1.0)]
 
     def epsilon_by_formula(self, delta, problem, network, horizon):
         return self.beta * self.change

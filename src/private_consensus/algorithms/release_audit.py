@@ -75,7 +75,8 @@ class ReleaseAudit(DZOA):
         if self.mechanism == "d_zoa":
             return super().releases(problem, network, horizon)
         change = problem.record_change("l2") / (2.0 * self.rho)
-        return [gaussian_release(change, self.noise, horizon)]
+        attained = problem.attained_minimiser_share("l2", 2.0 * self.rho)
+        return [gaussian_release(change, self.noise, horizon, attained)]
 
     def releases_if_assumed(self, problem, network, horizon):
         """Of records whose gradients keep to c1, as those have on which the audit runs."""

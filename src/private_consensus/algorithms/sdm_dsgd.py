@@ -15,14 +15,20 @@ sparsification; here sigma is that of Q-DPSGD-1 for the number of its own rounds
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
+from scipy.stats import binom
 
 from ..errors import require
 from ..fast.messages import sparsify
+from ..privacy import Release
+from ..privacy.subsampling import SentInPart
 from .decentralized_sgd import FULL_BITS, DecentralizedSGD, at
+
+MISSED = 1e-12
+"""Probability that a round sends fewer coordinates than are counted on."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,6 +59,14 @@ class SDMDSGD(DecentralizedSGD):
             within = bool(np.all((value > 0) & (value <= 1)))
             require(within, f"algorithm.{key}", getattr(self, key), "in (0, 1]")
 
+    def releases(self, problem, network, horizon):
+        """The whole noised batch; known to be seen are the coordinates that are sent."""
+        found = super().releases(problem, network, horizon)
+        if self.sigma == 0:
+            return found
+        share = float(binom.ppf(MISSED, problem.dim, self.c)) / problem.dim
+        return [replace(release, attack=_in_part(release, share)) for release in found]
+
     def seconds(self, speeds):
         return self.waiting(speeds) + np.reshape(np.multiply(self.c, self.T_c), (-1, 1))
 
@@ -77,3 +91,9 @@ class SDMDSGD(DecentralizedSGD):
 
 
 ALGORITHM = SDMDSGD
+
+
+def _in_part(release: Release, share: float) -> Release:
+    batch = release.curves
+    sent = SentInPart(batch.noise, batch.sigma, share, MISSED)
+    return replace(release, curves=sent)

@@ -13,6 +13,7 @@ import polars as pl
 from .. import algorithms, networks, problems
 from ..errors import InvalidInput, require
 from ..privacy import Budget, account, verdict_of
+from ..privacy.brackets import lower_bound
 from ..provenance import settings_hash
 from ..randomness import Streams
 from ..simulation import (
@@ -135,6 +136,7 @@ def setting_of(algorithm: str, specification: Mapping[str, Any]) -> Setting:
 
 
 EPSILONS = ("epsilon_claimed", "epsilon_formula", "epsilon_accountant", "epsilon_if_assumed")
+LOWER = ("epsilon_lower", "lower_by", "lower_because")
 
 
 def privacy_rows(calibration: Calibration, index: int) -> list[dict[str, Any]]:
@@ -162,7 +164,9 @@ def _worst(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
     """The row of the run that the accountant says most of, with the largest of each epsilon."""
     worst = max(rows, key=lambda row: row["epsilon_accountant"])
     largest = {key: float(np.max([row[key] for row in rows])) for key in EPSILONS}
-    row = {**worst, **largest, "proven": all(row["proven"] for row in rows)}
+    attacked = max(rows, key=lambda row: row["epsilon_lower"])
+    lower = {key: attacked[key] for key in LOWER}
+    row = {**worst, **largest, **lower, "proven": all(row["proven"] for row in rows)}
     return row | {"verdict": verdict_of(row)}
 
 
@@ -172,13 +176,15 @@ def _privacy_rows(case: Case, setting: Setting, problem) -> list[dict[str, Any]]
 
 
 def _privacy_row(algorithm, claimed: float, setting: Setting, problem, network) -> dict[str, Any]:
-    """Epsilon of a setting on one graph: claimed, by the paper's formula, by the accountant."""
+    """Epsilon of a setting on one graph: claimed, by the paper's formula, by the accountant, and
+    from below by an attack whose law is known."""
     delta, horizon = setting.budget.delta, setting.horizon
     releases = algorithm.releases(problem, network, horizon)
     assumed = algorithm.releases_if_assumed(problem, network, horizon)
     formula = algorithm.epsilon_by_formula(delta, problem, network, horizon)
     guarantee = account(releases, delta)
     granted = np.nan if assumed is None else account(assumed, delta).epsilon
+    attained = lower_bound(releases, delta)
     return {
         "steps": horizon,
         "delta": delta,
@@ -186,6 +192,9 @@ def _privacy_row(algorithm, claimed: float, setting: Setting, problem, network) 
         "epsilon_formula": float(formula),
         "epsilon_accountant": float(guarantee.epsilon),
         "accountant": guarantee.method,
+        "epsilon_lower": float(attained.epsilon),
+        "lower_by": attained.method,
+        "lower_because": attained.because,
         "proven": guarantee.proven,
         "relation": str(algorithm.relation),
         "sampling": "; ".join(str(r.sampling) for r in releases if r.sampling) or "none",

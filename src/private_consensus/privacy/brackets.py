@@ -30,6 +30,7 @@ from functools import lru_cache
 
 import numpy as np
 from scipy.special import log_ndtr, logsumexp, ndtri
+from scipy.stats import beta, gamma
 
 from ..errors import require
 from .conversions import gaussian_epsilon
@@ -42,6 +43,8 @@ SMALLEST_DELTA = 1e-10
 """Smaller ones are bounded at this one, where Fourier transforms are exact enough."""
 MARGIN = 1e-6
 """Relative to delta, what floating point may have added to it."""
+NEARLY = 1e-3
+"""Shares that are short of 1 by less are not spoken of."""
 SHAVED = 1e-9
 """Relative, what a bound is lowered by for its own rounding."""
 COARSE = 4e-3
@@ -52,6 +55,8 @@ CELLS, REACH = 20_000, 12.0
 """Cells of outcomes of a sampled Gaussian, and how many deviations they reach out."""
 TAIL = 8.0
 """Standard deviations of the total loss that a grid has to cover."""
+LENGTHS = 24
+"""Cells of the length of noise known by its norm."""
 EXPONENTS = tuple(4.0**k for k in range(-4, 7))
 
 
@@ -76,14 +81,16 @@ class LowerBound:
 
 @dataclass(frozen=True)
 class _Part:
-    """Equal losses of one law: ``gaussian``, ``laplace``, ``discrete`` (sigma and steps), or
-    ``mixture`` of Gaussians against one."""
+    r"""Equal losses of one law: ``gaussian``, ``laplace``, ``radial`` (:math:`e^{-\|b\|}` in
+    ``dim`` coordinates), ``discrete`` (sigma, and steps in the mixture), or ``mixture`` of
+    Gaussians against one."""
 
     kind: str
     loss: float
     count: int
     rate: float = 1.0
     mixture: tuple[tuple[float, float, float], ...] = ()
+    dim: int = 1
 
 
 def lower_bound(releases: Iterable[Release], delta: float) -> LowerBound:
@@ -148,7 +155,7 @@ def _shortfall(delta: float):
             shares = np.zeros(1)
         if not np.any(shares):
             return release.note or f"no pair is known that attains what {release.mechanism} hides"
-        if np.all(shares == 1):
+        if np.all(shares > 1 - NEARLY):
             return ""
         least, most = f"{shares.min():.2g}", f"{shares.max():.2g}"
         part = least if least == most else f"{least} to {most}"
@@ -181,18 +188,21 @@ def _parts(releases: Sequence[Release]) -> tuple[_Part, ...]:
         rate = 1.0 if release.sampling is None else release.sampling.rate
         if release.mechanism == "curves":
             if release.attained and release.curves.attained():
-                counts["mixture", 1.0, 1.0, release.curves.attained()] += release.count
+                counts["mixture", 1.0, 1.0, release.curves.attained(), 1] += release.count
         elif release.mechanism == "gaussian" and rate == 1:
             square += release.count * math.fsum(losses**2)
         elif release.mechanism in ("gaussian", "laplace"):
             for loss in losses[losses > 0].tolist():
                 mixture = ((1.0, rate, loss),) if release.mechanism == "gaussian" else ()
                 kind = "mixture" if mixture else "laplace"
-                counts[kind, loss, rate, mixture] += release.count
+                counts[kind, loss, rate, mixture, 1] += release.count
+        elif release.mechanism == "gamma_norm" and rate == 1 and release.dim is not None:
+            for loss in losses[losses > 0].tolist():
+                counts["radial", loss, 1.0, (), release.dim] += release.count
         elif release.mechanism == "discrete_gaussian" and rate == 1:
             for steps, sigma in _whole_steps(release):
-                counts["discrete", sigma, 1.0, ((1.0, 1.0, steps),)] += release.count
-    parts = [_Part(kind, loss, n, rate, mix) for (kind, loss, rate, mix), n in counts.items()]
+                counts["discrete", sigma, 1.0, ((1.0, 1.0, steps),), 1] += release.count
+    parts = [_Part(*key[:2], n, *key[2:]) for key, n in counts.items()]
     gaussian = [_Part("gaussian", math.sqrt(square), 1)] if square > 0 else []
     return (*gaussian, *sorted(parts, key=repr))
 
@@ -253,6 +263,9 @@ def _moments(part: _Part) -> tuple[float, float]:
     if part.kind == "laplace":
         loss = math.log1p(part.rate * math.expm1(min(part.loss, 30.0)))
         return loss + math.expm1(-loss), loss * min(loss, 2.0)
+    if part.kind == "radial":
+        square = part.loss**2 / part.dim
+        return square / 2, square
     mixture = ((1.0, 1.0, part.loss),) if part.kind == "gaussian" else part.mixture
     if part.kind == "discrete":
         mixture = ((1.0, 1.0, part.mixture[0][2] / part.loss),)
@@ -266,6 +279,8 @@ def _rounded_down(part: _Part, step: float) -> tuple[int, np.ndarray]:
         law = _mixture_losses(((1.0, 1.0, part.loss),))
     elif part.kind == "laplace":
         law = _laplace_losses(part.loss, part.rate, step)
+    elif part.kind == "radial":
+        law = _radial_losses(part.loss, part.dim)
     elif part.kind == "discrete":
         law = _discrete_losses(part.mixture[0][2], part.loss)
     else:
@@ -308,6 +323,28 @@ def _laplace_losses(loss: float, rate: float, step: float) -> tuple[np.ndarray, 
     masses = np.diff(cumulative, prepend=0.0)
     lower = np.concatenate([ends[:1], ends[:-1], ends[-1:]])
     return np.log1p(rate * np.expm1(lower)), masses
+
+
+def _radial_losses(loss: float, dim: int) -> tuple[np.ndarray, np.ndarray]:
+    r"""Losses and masses of noise of density :math:`e^{-\|b\|}`, moved by ``loss``.
+
+    With r the length of b and c the cosine between b and the shift s, the loss is
+    :math:`\sqrt{r^2 + 2rsc + s^2} - r`, which rises with c and falls with r: a cell of (r, c)
+    counts with its least. r has a gamma law of shape d, :math:`(1+c)/2` a beta law.
+    """
+    if dim == 1:
+        return _laplace_losses(loss, 1.0, loss / CELLS)
+    far = np.linspace(0.0, 1.0, LENGTHS + 1)[:-1]
+    r = np.append(gamma.ppf(far, dim), np.inf)
+    near = beta.ppf(np.linspace(0.0, 1.0, CELLS // 8 + 1), (dim - 1) / 2, (dim - 1) / 2)
+    c = 2 * np.unique(near) - 1
+    angles = np.diff(beta.cdf((1 + c) / 2, (dim - 1) / 2, (dim - 1) / 2))
+    longest = gamma.isf(MARGIN * SMALLEST_DELTA, dim)
+    r[-1] = longest  # beyond, as if it never happened
+    lengths = np.diff(gamma.cdf(r, dim))
+    upper = r[1:, None]
+    losses = np.sqrt(upper**2 + 2 * upper * loss * c[:-1] + loss**2) - upper
+    return losses.ravel(), np.outer(lengths, angles).ravel()
 
 
 def _discrete_losses(steps: float, sigma: float) -> tuple[np.ndarray, np.ndarray]:

@@ -111,6 +111,27 @@ class Sensitivity:
         rest = self.dim - columns
         return self._linear_l1(rest) + 2 * rest / 8
 
+    @property
+    def known(self) -> bool:
+        """Whether pairs are known that attain a share: not where the mean of the data counts, or
+        where products of two are doubled."""
+        return self.coefficients == "ordered" and (self.public_mean or self.fair == "off")
+
+    def reached_laplace_loss(self, part_scale: float, rest_scale: float, columns: int) -> float:
+        """Largest loss of some pair of :func:`pair_l1`, under the larger of the two scales or among
+        columns that have the second."""
+        if not self.known:
+            return 0.0
+        found = []
+        for first, second in product(self._weights[0], repeat=2):
+            for width, scale in (
+                (self.dim, max(part_scale, rest_scale) if columns else rest_scale),
+                (self.dim - columns, rest_scale),
+            ):
+                changes = (pair_l1(width, k, first, second) for k in range(1, width + 1))
+                found.append(max(changes) / scale)
+        return max(found)
+
     def laplace_loss(self, part_scale: float, rest_scale: float, columns: int) -> float:
         """Bound on the privacy loss with one Laplace scale for some columns, one for the rest.
 
@@ -145,6 +166,19 @@ def _pair(first: np.ndarray, second: np.ndarray, extra: float) -> float:
     opposed = max(0.0, -float(first @ second))
     u = min(1.0, opposed / extra)
     return float(first @ first + second @ second) + extra + 2 * opposed * u - extra * u * u
+
+
+def pair_l1(columns: int, width: int, first, second, *, quadratic: float = 1 / 8) -> float:
+    r"""Change in l1 from :math:`v \otimes x` to :math:`v' \otimes x'` and of the products.
+
+    x is even on the first ``width`` of some columns and x' on the last, both of norm one; products
+    count ``quadratic`` times.
+    """
+    shared = max(0, 2 * width - columns)
+    alone = (width - shared) * float(np.abs(first).sum() + np.abs(second).sum())
+    together = shared * float(np.abs(np.subtract(first, second)).sum())
+    products = 2 * quadratic * (width**2 - shared**2) / width
+    return (alone + together) / math.sqrt(width) + products
 
 
 def _largest_products(dim: int, columns: int) -> float:

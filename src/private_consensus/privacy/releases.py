@@ -116,6 +116,8 @@ class Release:
         Only of ``pure``.
     curves : Curves
         Only of ``curves``.
+    dim : int, optional
+        Of ``gamma_norm``: how many coordinates the noise has. Lower bounds alone ask for it.
     attained : float or 1-D array, optional
         Share of the stated sensitivity that ONE pair of neighbours attains at EVERY release of the
         series, whatever happened before (a limit of pairs counts as one); of ``laplace`` by a
@@ -146,6 +148,7 @@ class Release:
     note: str = ""
     epsilon: Any = None
     curves: Curves | None = None
+    dim: int | None = None
     attained: Any = None
     reached: Any = None
     attack: Release | None = None

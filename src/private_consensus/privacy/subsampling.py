@@ -138,7 +138,11 @@ class SampledNoise:
         sampling = Sampling(self.sampling, self.batches.mean / self.records)
         return [
             Release(
-                "curves", curves=NoisedBatch(self, float(sigma)), count=count, sampling=sampling
+                "curves",
+                curves=NoisedBatch(self, float(sigma)),
+                count=count,
+                sampling=sampling,
+                attained=1.0 if self.gaussian else None,
             )
         ]
 
@@ -194,6 +198,27 @@ class NoisedBatch:
         law = self.noise.batches.probabilities
         parts = zip(law, self.noise.rates, self.noise.losses, strict=True)
         return sum(p * profile(epsilon, rate, loss / self.sigma) for p, rate, loss in parts)
+
+
+@dataclass(frozen=True)
+class SentInPart(NoisedBatch):
+    """What is seen of a noised batch of which at least a share of the coordinates is sent.
+
+    Parameters
+    ----------
+    share : float
+        Of a gradient that is the same in all coordinates, so much is seen.
+    missed : float
+        Probability that fewer coordinates are sent.
+    """
+
+    share: float = 1.0
+    missed: float = 0.0
+
+    def attained(self) -> tuple[tuple[float, float, float], ...]:
+        """As of the whole batch, shorter; where fewer coordinates are sent nothing is counted."""
+        sent, seen = 1.0 - self.missed, math.sqrt(self.share)
+        return tuple((p * sent, rate, mu * seen) for p, rate, mu in super().attained())
 
 
 def noisy_mean(batches: Batches, records: int, *, sampling: str = "fixed_size") -> SampledNoise:

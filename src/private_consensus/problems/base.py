@@ -13,6 +13,9 @@ weight that its own objective gives to a record: the gradient (``record_change``
 data sets of the problem's universe and over all points, never one for the data at hand; where there
 is none, it is infinite. Algorithms multiply these with what they do to the quantity and derive no
 sensitivity from constants of their own.
+
+It also states which share of such a bound is known to be attained, of which lower bounds on epsilon
+are made (:mod:`private_consensus.privacy.brackets`).
 """
 
 from __future__ import annotations
@@ -96,6 +99,30 @@ class Problem(ABC):
         require(norm in NORMS, "norm", norm, f"one of {', '.join(NORMS)}")
         moved = self.record_change("l2") / (self.least_convexity + curvature)
         return moved * (np.sqrt(self.dim) if norm == "l1" else 1.0)
+
+    def attained_gradient_share(self, norm: str) -> float | None:
+        """Share of ``record_change(norm)`` by which replacing one certain record by another moves
+        the gradient at EVERY point, and nowhere the Hessian: in l1 along a single coordinate. None:
+        not known."""
+        return None
+
+    def attained_step_share(self, steps: np.ndarray) -> np.ndarray | None:
+        r"""Share of ``steps * record_change("l2")`` by which replacing one certain record of an
+        agent by another moves :math:`\mathrm{Proj}(x - s\nabla f_i(x))` from EVERY point x of the
+        domain, for each step length s. None: not known."""
+        return None
+
+    def attained_minimiser_share(self, norm: str, curvature: Any) -> Any | None:
+        r"""Share of ``minimiser_change(norm, curvature)`` by which replacing one certain record of
+        an agent by another moves :math:`\arg\min_x f_i(x) + h(x)` for EVERY h that is
+        :math:`\frac{\text{curvature}}2\|x\|^2` and something linear: in l1 along a single
+        coordinate. None: not known."""
+        return None
+
+    def reached_gradient_share(self, norm: str) -> float | None:
+        """Share of ``record_change(norm)`` that replacing one certain record comes near to at
+        points far out in one direction: at least what is attained everywhere."""
+        return self.attained_gradient_share(norm)
 
     def clipped_loss_change(self, bound: Any) -> Any:
         """Bound on the change of an agent's mean loss, each record's loss clipped at ``bound`` and

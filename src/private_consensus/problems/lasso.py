@@ -101,6 +101,23 @@ class Lasso(Problem):
         """
         return 2.0 * self.weight * self.gradient_bound * self.row_bound
 
+    def attained_gradient_share(self, norm: str) -> float:
+        """Responses far up and far down move it by :math:`2wc_1` times the row, at every point in
+        the limit; without :math:`c_1`, or without a bound on rows, by more than any number."""
+        one = norm == "l1" and np.isfinite(self.record_gradient_change)
+        return 1.0 / np.sqrt(self.dim) if one else 1.0
+
+    def attained_minimiser_share(self, norm: str, curvature) -> float:
+        r"""The same two responses, with a row along an axis and zero rows beside it.
+
+        The minimiser is a soft threshold, which takes away :math:`2\lambda` of a change of its
+        argument by :math:`2wc_1` at most.
+        """
+        share = 1.0 - self.penalty / (
+            self.weight * self.gradient_bound * min(self.row_bound, 1e300)
+        )
+        return max(0.0, share) * self.attained_gradient_share(norm)
+
     @cached_property
     def optimum(self) -> np.ndarray:
         r""":math:`\beta^c`, shape (runs, P)."""

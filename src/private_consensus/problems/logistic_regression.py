@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 from scipy.optimize import minimize
+from scipy.special import expit
 
 from ..errors import InvalidInput, require
 from ..fast import logistic as fast
@@ -109,6 +110,65 @@ class LogisticRegression(Problem):
         # Labels that all happen to be +1 are of the signed coding: it allows -1 in their place.
         coded = bool((self.labels >= 0).all() and (self.labels == 0).any())
         return coded and bool((self.features >= 0).all())
+
+    @property
+    def _both_labels(self) -> bool:
+        """Whether labels are in {-1, +1}."""
+        return not bool((self.labels == 0).any())
+
+    def attained_gradient_share(self, norm: str) -> float | None:
+        r"""Half: the other label on the same row of norm 1 moves the gradient by
+        :math:`w(\sigma(-m)+\sigma(m)) = w` at every point.
+
+        In l1 along one axis :math:`w` of :math:`2w\sqrt d`. A record with label 0 has no gradient,
+        and nothing is attained everywhere.
+        """
+        if not self._both_labels:
+            return None
+        return 0.5 / np.sqrt(self.dim) if norm == "l1" else 0.5
+
+    def attained_step_share(self, steps):
+        r"""Half without a box, or where it cuts nothing; else a quarter: for the other label on a
+        row along an axis and zero rows beside it.
+
+        The two steps go to :math:`m(1-s\lambda)\pm sw\sigma(\mp m)`. For
+        :math:`s(\lambda + w/4) \le 1` both rise with m, and at m = R the upper one is in the box if
+        :math:`w\sigma(-R) \le \lambda R`. For :math:`sw \le R,\ s\lambda \le 1` and
+        :math:`m \ge 0` the lower one is in the box, and the upper one, if it is cut at R, is
+        :math:`sw\sigma(m) \ge sw/2` above it.
+        """
+        steps = np.asarray(steps)
+        if not self._both_labels:
+            return None
+        if np.isinf(self.box):
+            return np.full(steps.shape, 0.5)
+        rising = steps * (self.ridge + self.weight / 4) <= 1
+        inside = self.weight * expit(-self.box) <= self.ridge * self.box
+        small = (steps * self.weight <= self.box) & (steps * self.ridge <= 1)
+        return np.where(rising & inside, 0.5, np.where(small, 0.25, 0.0))
+
+    def attained_minimiser_share(self, norm: str, curvature):
+        r"""The other label on the same row, with zero rows beside it: one over
+        :math:`2(1+\kappa)`, :math:`\kappa = \frac w4/(\lambda + \text{curvature})`.
+
+        With h the curvature in all and :math:`m_\pm` the margins of the two minimisers,
+        :math:`h(m_+ - m_-) = w(1-\sigma(m_+)+\sigma(m_-)) \ge w(1-(m_+-m_-)/4)`.
+        """
+        share = self.attained_gradient_share(norm)
+        if share is None:
+            return None
+        return share / (1.0 + self.record_curvature / (self.least_convexity + curvature))
+
+    def reached_gradient_share(self, norm: str) -> float | None:
+        r"""All, in the limit of two rows that are nearly opposite, far out where both are on the
+        wrong side: :math:`w\|\sigma z-\sigma'z'\| \to 2w`.
+
+        In l1 one coordinate is spared, :math:`\sqrt{(d-1)/d}`: where both rows have little of it
+        and of one sign, so that any noise on the other coordinates leaves room to be far out.
+        """
+        if not self._both_labels or self.dim == 1:
+            return self.attained_gradient_share(norm)
+        return float(np.sqrt(1.0 - 1.0 / self.dim)) if norm == "l1" else 1.0
 
     @property
     def record_curvature(self) -> float:

@@ -63,6 +63,16 @@ class MeanEstimation(Problem):
         r""":math:`G = N_i\, 2R\sqrt p`, the Lipschitz constant of the SUM over the box."""
         return self.records * self.record_gradient_change
 
+    def attained_gradient_share(self, norm: str) -> float:
+        r"""Two opposite corners move it by :math:`2R\sqrt p` at every point, in l2; opposite faces
+        by 2R in one coordinate."""
+        return {"l2": 1.0, "l1": 1.0 / self.dim, "linf": 1.0 / np.sqrt(self.dim)}[norm]
+
+    def attained_step_share(self, steps):
+        """All: up to a step of 1/N a step ends between the point and the mean, in the box."""
+        within = np.asarray(steps) <= (1 + 1e-12) / self.records
+        return np.where(within, 1.0, 0.0)
+
     record_curvature = 0.0
     """Replacing a record does not move the Hessian."""
 

@@ -17,6 +17,7 @@ FIXED = (
     "experiment", "algorithm", "variant", "reading", "delta", "epsilon_claimed", "epsilon_formula",
     "epsilon_accountant", "accountant", "proven", "relation", "sampling", "oracles", "verdict",
     "source", "errata", "epsilon_empirical", "audit", "steps", "epsilon_if_assumed", "notes",
+    "epsilon_lower", "lower_by", "lower_because",
 )  # fmt: skip
 """Columns that every privacy table has; the others are axes of grids."""
 

@@ -1,0 +1,233 @@
+"""What is said to be attained of sensitivities is attained, by the pairs that are named."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy.special import expit
+from scipy.stats import norm
+
+from private_consensus import networks
+from private_consensus.algorithms.dp_ci import DPCI
+from private_consensus.algorithms.dvp import DualVariablePerturbation
+from private_consensus.algorithms.fair_classification import FairClassification
+from private_consensus.algorithms.pp_admm import PlausiblyPrivateADMM
+from private_consensus.privacy import Budget, account
+from private_consensus.privacy.brackets import lower_bound
+from private_consensus.privacy.functional import Sensitivity, pair_l1
+from private_consensus.problems import linear_observation
+from private_consensus.problems.lasso import Lasso
+from private_consensus.problems.logistic_regression import LogisticRegression
+from private_consensus.problems.mean_estimation import MeanEstimation
+from private_consensus.randomness import Streams
+
+DIM, RECORDS = 4, 6
+RNG = np.random.default_rng(20_261_122)
+NETWORK = networks.build(Streams(1, (0,), {"graph": "t"}), "ring", agents=3)
+
+
+def logistic(row, label, *, weight=0.7, ridge=0.2, box=np.inf, agents=1):
+    """One record, and zero rows beside it."""
+    features = np.zeros((agents, RECORDS, DIM))
+    labels = np.ones((agents, RECORDS))
+    features[:, 0], labels[:, 0] = row, label
+    nothing = np.zeros((1, DIM)), np.ones(1)
+    return LogisticRegression(features, labels, *nothing, weight, ridge, box)
+
+
+def pair(row, **options):
+    return logistic(row, 1.0, **options), logistic(row, -1.0, **options)
+
+
+def unit(rng):
+    row = rng.normal(size=DIM)
+    return row / np.linalg.norm(row)
+
+
+def test_the_other_label_moves_a_logistic_gradient_by_half_the_bound_at_every_point():
+    one, other = pair(unit(RNG))
+    x = 5 * RNG.normal(size=(200, 1, DIM))
+    moved = np.linalg.norm(one.gradient(x) - other.gradient(x), axis=-1)
+    assert moved == pytest.approx(one.attained_gradient_share("l2") * one.record_change("l2"))
+    one, other = pair(np.eye(DIM)[1])
+    moved = np.abs(one.gradient(x) - other.gradient(x))
+    assert (moved[..., [0, 2, 3]] == 0).all()
+    assert moved.sum(-1) == pytest.approx(
+        one.attained_gradient_share("l1") * one.record_change("l1")
+    )
+
+
+@pytest.mark.parametrize("curvature", [0.1, 3.0])
+def test_the_other_label_moves_a_logistic_minimiser_from_every_centre(curvature):
+    one, other = pair(unit(RNG))
+    centre, linear = 3 * RNG.normal(size=(2, 300, 1, DIM))
+    solved = [p.proximal(linear, np.full((1, 1), curvature), centre, centre) for p in (one, other)]
+    moved = np.linalg.norm(solved[0] - solved[1], axis=-1)
+    share = one.attained_minimiser_share("l2", curvature)
+    bound = share * one.minimiser_change("l2", curvature)
+    assert moved.min() >= bound * (1 - 1e-8)
+    assert moved.min() < 1.2 * bound
+    assert moved.max() <= one.minimiser_change("l2", curvature)
+
+
+def test_nearly_opposite_rows_reach_all_of_the_change_far_out():
+    """Noise on the other coordinates may have any size and the signs of the change."""
+    small, far = 1e-3, 1e6
+    a = np.array([1.0, 1, 1, 0]) * np.sqrt((1 - 4 * small**2) / 3)
+    b = -a
+    a[3], b[3] = -small, -2 * small
+    z, x = np.stack([a, b]), 20 * np.sign(a - b) + np.array([0, 0, 0, far])
+    change = [p.gradient(x[None, None]) for p in (logistic(row, 1.0) for row in z)]
+    problem = logistic(a, 1.0)
+    for norm_name, order in (("l1", 1), ("l2", 2)):
+        moved = np.linalg.norm((change[0] - change[1]).ravel(), order)
+        stated = problem.reached_gradient_share(norm_name) * problem.record_change(norm_name)
+        assert moved == pytest.approx(stated, rel=2e-3)
+
+
+def test_where_labels_0_have_no_gradient_nothing_is_said_to_be_attained():
+    features, labels = np.zeros((1, 2, DIM)), np.array([[0.0, 1.0]])
+    problem = LogisticRegression(features, labels, features[0], labels[0], 1.0, 0.1)
+    assert problem.attained_gradient_share("l2") is None
+    assert problem.attained_minimiser_share("l2", 1.0) is None
+    assert problem.reached_gradient_share("l1") is None
+
+
+@pytest.mark.parametrize("weight, ridge, box, step", [(0.7, 0.2, 2.0, 0.5), (0.7, 0.01, 1.0, 1.3)])
+def test_a_projected_step_keeps_its_share(weight, ridge, box, step):
+    one, other = pair(np.eye(DIM)[0], weight=weight, ridge=ridge, box=box)
+    x = np.zeros((401, 1, DIM))
+    x[:, 0, 0] = np.linspace(-box, box, 401)
+    after = [p.project(x - step * p.gradient(x)) for p in (one, other)]
+    moved = np.linalg.norm(after[0] - after[1], axis=-1).min()
+    stated = one.attained_step_share(np.array([step]))[0] * step * one.record_change("l2")
+    assert stated > 0
+    assert moved >= stated * (1 - 1e-9)
+
+
+def test_opposite_corners_move_a_mean_step_by_all_of_the_bound():
+    box, records = 2.0, 5
+    rest = RNG.uniform(-box, box, (records - 1, DIM)).sum(0)
+    steps = np.array([1.0, 0.3]) / records
+    problems = [
+        MeanEstimation(((rest + corner) / records)[None, None], records, box)
+        for corner in (np.full(DIM, box), np.full(DIM, -box))
+    ]
+    x = RNG.uniform(-box, box, (50, 1, 1, DIM))
+    for step, share in zip(steps, problems[0].attained_step_share(steps), strict=True):
+        after = [p.project(x - step * p.gradient(x)) for p in problems]
+        moved = np.linalg.norm(after[0] - after[1], axis=-1)
+        assert moved == pytest.approx(share * step * problems[0].record_change("l2"))
+
+
+@pytest.mark.parametrize("penalty", [0.1, 0.5])
+def test_responses_far_up_and_down_move_a_huber_minimiser(penalty):
+    features = np.zeros((1, 1, 3, DIM))
+    features[..., 0, 0] = 1.0
+    responses = np.zeros((1, 1, 3))
+    responses[..., 0] = 1e6
+    common = {"weight": 1.0, "penalty": penalty, "gradient_bound": 1.0, "row_bound": 1.0}
+    one, other = Lasso(features, responses, **common), Lasso(features, -responses, **common)
+    centre = RNG.normal(size=(400, 1, 1, DIM))
+    curvature = np.full((1, 1, 1, 1), 2.0)
+    solved = [p.proximal(0.0 * centre, curvature, centre, centre) for p in (one, other)]
+    moved = np.linalg.norm(solved[0] - solved[1], axis=-1).min()
+    stated = one.attained_minimiser_share("l2", 2.0) * one.minimiser_change("l2", 2.0)
+    assert stated * (1 - 1e-9) <= moved < stated * 1.01
+
+
+def test_squared_loss_has_no_bound_and_that_is_attained():
+    problem = Lasso(np.ones((1, 1, 2, DIM)), np.zeros((1, 1, 2)), 1.0, 0.1)
+    assert problem.record_change("l2") == np.inf
+    assert problem.attained_gradient_share("l2") == problem.attained_minimiser_share("l2", 1) == 1.0
+
+
+def test_exact_minimisers_of_both_labels_are_the_noise_moved_by_the_row():
+    """The same minimiser comes from b on one data set and from b + w z on the other."""
+    row = unit(RNG)
+    one, other = pair(row)
+    b, centre = RNG.normal(size=(2, 50, 1, DIM))
+    curvature = np.full((1, 1), 0.8)
+    first = one.proximal(b, curvature, centre, centre)
+    second = other.proximal(b - one.weight * row, curvature, centre, centre)
+    np.testing.assert_allclose(first, second, atol=1e-8)
+    hessians = [p.hessian(first) for p in (one, other)]
+    np.testing.assert_allclose(*hessians, atol=1e-12)
+
+
+def test_objective_perturbation_is_bracketed_and_laplace_noise_nearly_closes_it_at_delta_0():
+    problem = logistic(np.eye(DIM)[0], 1.0, weight=0.01, ridge=0.01, agents=3)
+    for law, least in (("laplace", 0.8), ("gamma_norm", 0.9)):
+        algorithm = DualVariablePerturbation(law=law, eta=2.0, jacobian="tight")
+        for delta in (0.0, 1e-4):
+            noisy = algorithm.calibrate(Budget(1.0, delta), problem, NETWORK, 10)
+            releases = noisy.releases(problem, NETWORK, 10)
+            found, above = lower_bound(releases, delta).epsilon, account(releases, delta).epsilon
+            assert (least if delta == 0 else 0.1) * above < found <= above
+
+
+@pytest.mark.parametrize("mean", [-2.0, 0.0, 1.5])
+def test_noise_in_dual_and_output_tells_as_much_as_a_gaussian_shift(mean):
+    """P(X > t) on one data set against the other: never below the Gaussian's trade-off."""
+    w, h, dual, output = 1.0, 1.3, 0.8, 0.5
+    margins, u = np.linspace(-40, 40, 40_001), np.linspace(-9, 9, 3001)
+
+    def upper_tail(label, t):
+        noise = h * (mean - margins) + w * label * expit(-label * margins)  # falls with the margin
+        m = np.interp(-dual * u, -noise, margins)
+        return np.trapezoid(norm.pdf(u) * norm.sf((t - m) / output), u)
+
+    shift = w / (1 + w / 4 / h) / np.hypot(dual, output)
+    for t in (mean - 1, mean, mean + 1):
+        one, other = upper_tail(1.0, t), upper_tail(-1.0, t)
+        assert one >= norm.cdf(norm.ppf(other) + shift) - 1e-7
+
+
+def test_pp_admm_is_bracketed():
+    problem = logistic(np.eye(DIM)[0], 1.0, weight=0.05, ridge=0.01, agents=3)
+    for perturbed in ("objective", "output"):
+        algorithm = PlausiblyPrivateADMM(perturbed=perturbed, eta=2.0, beta=1e-5)
+        noisy = algorithm.calibrate(Budget(1.0, 1e-4), problem, NETWORK, 10)
+        releases = noisy.releases(problem, NETWORK, 10)
+        found, above = lower_bound(releases, 1e-4).epsilon, account(releases, 1e-4).epsilon
+        assert 0.25 * above < found < above
+    coarse = replace(noisy, beta=0.05)
+    assert lower_bound(coarse.releases(problem, NETWORK, 10), 1e-4).epsilon == 0
+
+
+def test_a_stream_of_measurements_moves_each_message_by_what_is_said():
+    streams = Streams(3, (0,), {"data": "t"})
+    problem = linear_observation.build(streams, 5, **linear_observation.EXAMPLE)
+    algorithm = DPCI(noise=2.0, unit="stream", delta=0.2)
+    (release,) = algorithm.releases(problem, NETWORK, 20)
+    times = np.arange(20)
+    moved = np.array([
+        [algorithm.step_size(t) * 0.2 * np.abs(H[0]).sum() for H in problem.matrices(t)]
+        for t in times
+    ])  # fmt: skip
+    losses = moved / np.asarray(release.scale)[:, None]
+    attained = np.asarray(release.reached) * release.losses()
+    assert attained.sum() == pytest.approx(losses.sum(0).max())
+    assert account([release], 0.0).epsilon >= attained.sum()
+
+
+def test_a_pair_of_records_changes_coefficients_by_what_is_said():
+    rng = np.random.default_rng(4)
+    for columns, width in ((5, 2), (5, 3), (5, 5), (6, 4)):
+        first, second = rng.normal(size=(2, 2))
+        x, other = np.zeros((2, columns))
+        x[:width] = other[-width:] = 1 / np.sqrt(width)
+        linear = np.abs(np.outer(first, x) - np.outer(second, other)).sum()
+        products = np.abs(np.outer(x, x) - np.outer(other, other)).sum() / 8
+        assert pair_l1(columns, width, first, second) == pytest.approx(linear + products)
+
+
+@pytest.mark.parametrize("fair", ["off", "perrec", "plus", "penal"])
+def test_a_known_pair_is_within_the_bounds_of_the_functional_mechanism(fair):
+    tight = Sensitivity(12, fair, 0.3)
+    reached = tight.reached_laplace_loss(1.0, 1.0, 0)
+    assert 0.5 * tight.l1 < reached <= tight.l1
+    for scales in ((2.0, 1.0, 3), (1.0, 2.0, 3)):
+        assert tight.reached_laplace_loss(*scales) <= tight.laplace_loss(*scales)
+    assert not Sensitivity(12, "penal", 0.3, public_mean=False).known
+    assert FairClassification(alpha=0.0)._known(tight, (1.0, 1.0, 0), 1.0, 12) == {}
