@@ -278,7 +278,8 @@ class _Recorder:
         self.sums: list[dict] = [defaultdict(float) for _ in settings]
 
     def __call__(self, t: int, active: np.ndarray, seen: Mapping[str, np.ndarray]) -> None:
-        for array in seen.values():
+        # What is released is often the iterate itself: one look at it is enough.
+        for array in {id(array): array for array in seen.values()}.values():
             self._require_finite(t, active, array)
         for quantity, metric in self.watch.averages:
             if quantity in seen:

@@ -378,10 +378,17 @@ def test_moments_are_the_sum_over_all_noises_that_went_in(problem, network, stre
     mean = reduce(np.matmul, factors[::-1]) @ (problem.initial - problem.theta).ravel()
     last = run(algorithm, problem, network, streams, horizon)[horizon]
     assert np.allclose(last["mean"][0, 0].ravel() - np.tile(problem.theta, 5), mean)
-    assert last["squared_error"][0, 0] == pytest.approx((np.trace(covariance) + mean @ mean) / 5)
+    sent = covariance + 2 * algorithm.noise_scale(problem, horizon) ** 2 * np.eye(10)
     centring = np.kron(np.eye(5) - 0.2, np.eye(2))
-    apart = np.trace(centring @ (covariance + np.outer(mean, mean))) / 5
-    assert last["disagreement"][0, 0] == pytest.approx(apart)
+    for of, prefix in ((sent, ""), (covariance, "internal_")):
+        error = (np.trace(of) + mean @ mean) / 5
+        assert last[f"{prefix}squared_error"][0, 0] == pytest.approx(error)
+        apart = np.trace(centring @ (of + np.outer(mean, mean))) / 5
+        assert last[f"{prefix}disagreement"][0, 0] == pytest.approx(apart)
+        agents = mean.reshape(5, 2)
+        variance = np.diagonal(of).reshape(5, 2) + (agents - agents.mean(0)) ** 2
+        high = agents.mean(0) + problem.theta + 2 * np.sqrt(variance.mean(0))
+        assert np.allclose(last[f"{prefix}expected_high"][0, 0, 0], high)
 
 
 def shortened(cell, *, horizon, runs, louder=1.0):
@@ -399,11 +406,14 @@ def largest_z(plan, experiment, *, horizon, louder=1.0, runs=2000):
     measured, _ = run_cell(shortened(plan.cell(experiment, "dp_ci"), louder=louder, **short), {})
     exact, _ = run_cell(shortened(plan.cell(experiment, "dp_ci_moments"), **short), {})
     names = {"squared_error": "squared_error", "consensus_error": "disagreement"}
+    of = {"released": "", "internal": "internal_"}
     axes = [a for a in ("gamma", "epsilon") if a in measured.columns]
     keys = [*axes, "t", "quantity"]
     mean = (
         measured.filter(pl.col("metric").is_in(list(names)), pl.col("variant") == "resolved")
-        .with_columns(quantity=pl.col("metric").replace_strict(names))
+        .with_columns(
+            quantity=pl.col("quantity").replace_strict(of) + pl.col("metric").replace_strict(names)
+        )
         .group_by(keys)
         .agg(mean=pl.col("value").mean(), error=pl.col("value").std() / np.sqrt(runs))
     )
@@ -513,11 +523,13 @@ def test_bands_are_the_exact_ones(plan, small):
     numbers = figure_numbers(panel, small, source="made")
     exact, _ = small["wang_fig3", "dp_ci_moments"]
     band = numbers.filter(pl.col("interval").str.starts_with("exact"), variant="coordinate_2")
+    prefix = {panel[0]["title"]: "", panel[1]["title"]: "internal_"}
     for row in band.filter(pl.col("x") == 30).iter_rows(named=True):
+        of = prefix[row["panel"]]
         at = exact.filter(pl.col("t") == 30, pl.col("metric") == "agent_1_2")
         ends = dict(at.select("quantity", "value").rows())
         assert (row["low"], row["y"], row["high"]) == (
-            ends["expected_low"], ends["expected"], ends["expected_high"])  # fmt: skip
+            ends[f"{of}expected_low"], ends["expected"], ends[f"{of}expected_high"])  # fmt: skip
 
 
 # --- Bad input ------------------------------------------------------------------------------------

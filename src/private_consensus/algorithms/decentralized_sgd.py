@@ -17,6 +17,12 @@ broadcast, and ``saturated``, the share of coordinates of this round's messages 
 From ``privacy.subsampling``: the law of batch sizes, the noised batch with its accountant, sigma by
 rule and epsilon by Theorem 11.
 
+What a round shows as ``released`` is covered by the releases that the accountant is told of. Where
+noise enters the model (Q-DPSGD-1, DSGD with noise, SDM-DSGD) that is the model after the round, a
+function of the noised gradients of all rounds so far. Where it enters the messages alone
+(Q-DPSGD-2) it is the messages of the round: the update that follows them has a gradient without
+noise in it. ``internal`` is the model after the round, in either case.
+
 A round works on one model after the other, in place: arrays of one run stay in the cache, where
 those of all settings and runs would not, and copying them would be felt. Who keeps what ``observe``
 is shown has to copy it. Threads share out runs; linear algebra has one.
@@ -57,10 +63,11 @@ KEYS = ("noise", "rounding", "discrete", "mask")
 
 
 class State(NamedTuple):
-    """Models [settings, runs, agents, p]; costs and the share of cut coordinates, [settings,
-    runs]."""
+    """Models [settings, runs, agents, p]; messages of the same shape where noise is on them, else
+    empty; costs and the share of cut coordinates, [settings, runs]."""
 
     x: np.ndarray
+    message: np.ndarray
     seconds: np.ndarray
     bits: np.ndarray
     saturated: np.ndarray
@@ -128,7 +135,8 @@ class DecentralizedSGD(Iterative):
     noise_on: str = "mean"
     negative_weights: bool = False
 
-    oracles: ClassVar[tuple[str, ...]] = ()
+    noised_messages: ClassVar[bool] = False
+    """Whether noise is on the messages and not in the model."""
 
     def __post_init__(self):
         for key in ("B", "T_c", "K"):
@@ -210,8 +218,10 @@ class DecentralizedSGD(Iterative):
         self.check(problem, network)
         x = problem.initial(self.init, streams)
         shape = (settings, len(x), problem.n_agents, problem.dim)
+        models = np.broadcast_to(x, shape).copy()
         nothing = np.zeros(shape[:2])
-        return State(np.broadcast_to(x, shape).copy(), nothing, nothing, nothing)
+        message = np.zeros_like(models if self.noised_messages else models[..., :0, :0])
+        return State(models, message, nothing, nothing, nothing)
 
     def check(self, problem, network) -> None:
         """What problem and network have to be like."""
@@ -259,16 +269,19 @@ class DecentralizedSGD(Iterative):
                     *room,
                 )
                 for s in range(settings):
+                    if self.noised_messages:
+                        here = replace(here, message=state.message[s, run])
                     saturated[s, run] = self.advance(s, state.x[s, run], problem, here)
 
         share_out(part, runs)
         seconds = state.seconds + self.seconds(draw.speeds)
         bits = state.bits + np.reshape(self.bits(dim), (-1, 1))
-        return State(state.x, seconds, bits, saturated)
+        return State(state.x, state.message, seconds, bits, saturated)
 
     def seen(self, state, problem, t):
         return {
             "internal": state.x,
+            "released": state.message if self.noised_messages else state.x,
             "seconds": state.seconds,
             "bits": state.bits,
             "saturated": state.saturated,

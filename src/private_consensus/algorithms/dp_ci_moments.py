@@ -68,30 +68,43 @@ class DPCIMoments(DPCI):
         return Moments(mean, F @ sent @ F.transpose(0, 2, 1) + observed)
 
     def seen(self, state, problem, t) -> Mapping[str, np.ndarray]:
-        r"""Moments as curves.
+        r"""Moments as curves, of the messages :math:`\tilde x_i(t)`: what an agent releases.
 
-        ``squared_error`` is :math:`\frac1N\sum_i E\|x_i-\theta^*\|^2` and ``disagreement``
-        :math:`\frac1N\sum_i E\|x_i-\bar x\|^2`; ``mean`` the expected iterate. ``expected`` is its
-        mean over agents, in each coordinate, and ``expected_low`` and ``expected_high`` are two
-        root mean square deviations of an agent about that.
+        ``squared_error`` is :math:`\frac1N\sum_i E\|\tilde x_i-\theta^*\|^2` and ``disagreement``
+        :math:`\frac1N\sum_i E\|\tilde x_i-\bar x\|^2`, :math:`\bar x` the mean of the messages;
+        ``mean`` the expected iterate, which noise does not change. ``expected`` is its mean over
+        agents, in each coordinate, and ``expected_low`` and ``expected_high`` are two root mean
+        square deviations of an agent about that. Quantities named ``internal_...`` are the same of
+        :math:`x_i(t)`, which a measurement without noise is in.
         """
         shape = (len(state.mean), 1, problem.n_agents, problem.dim)
+        agents, dim = shape[2:]
         mean = state.mean.reshape(shape) + problem.theta
         variance = np.diagonal(state.covariance, axis1=-2, axis2=-1).reshape(shape)
-        centre = mean.sum(-2, keepdims=True) / problem.n_agents
+        centre = mean.sum(-2, keepdims=True) / agents
         apart = (mean - centre) ** 2
-        width = np.sqrt((variance + apart).sum(-2, keepdims=True) / problem.n_agents)
+        spread = (variance + apart).sum(-2, keepdims=True) / agents
         blocks = state.covariance.reshape(-1, *2 * shape[2:])
-        of_the_mean = np.einsum("sikjk->s", blocks)[:, None] / problem.n_agents
+        of_the_mean = np.einsum("sikjk->s", blocks)[:, None] / agents
         of_agents = variance.sum((-2, -1))
+        error = problem.squared_error(mean) + of_agents / agents
+        disagreement = (apart.sum((-2, -1)) + of_agents - of_the_mean) / agents
+        # Independent noise of the message adds its variance to each coordinate of each agent.
+        noise = 2.0 * np.reshape(self.noise_scale(problem, t), (-1, 1)) ** 2
+        width = DEVIATIONS * np.sqrt(spread + noise[..., None, None])
+        kept = DEVIATIONS * np.sqrt(spread)
         return {
             "mean": mean,
             "target": np.broadcast_to(problem.theta, shape),
             "expected": np.broadcast_to(centre, shape),
-            "expected_low": np.broadcast_to(centre - DEVIATIONS * width, shape),
-            "expected_high": np.broadcast_to(centre + DEVIATIONS * width, shape),
-            "squared_error": problem.squared_error(mean) + of_agents / problem.n_agents,
-            "disagreement": (apart.sum((-2, -1)) + of_agents - of_the_mean) / problem.n_agents,
+            "expected_low": np.broadcast_to(centre - width, shape),
+            "expected_high": np.broadcast_to(centre + width, shape),
+            "squared_error": error + dim * noise,
+            "disagreement": disagreement + dim * noise * (agents - 1) / agents,
+            "internal_expected_low": np.broadcast_to(centre - kept, shape),
+            "internal_expected_high": np.broadcast_to(centre + kept, shape),
+            "internal_squared_error": error,
+            "internal_disagreement": disagreement,
         }
 
     def outcome(self, state, problem, network, t) -> Mapping[str, np.ndarray]:

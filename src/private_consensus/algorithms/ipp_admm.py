@@ -36,7 +36,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from ..errors import require
-from ..privacy import SparseVector, sparse_vector_release
+from ..privacy import Release, SparseVector, sparse_vector_release
 from ..privacy.sparse_vector import REDRAWS
 from .base import column
 from .pp_admm import PlausiblyPrivateADMM

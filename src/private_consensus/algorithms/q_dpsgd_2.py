@@ -53,6 +53,7 @@ class QDPSGD2(QDPSGD):
     sigma2: str = field(default="as_q1", metadata=FOR_CALIBRATION)
     own: str = "exact"
 
+    noised_messages: ClassVar[bool] = True
     source: ClassVar[str] = "Dissertation 4.4.2, Algorithm 5, eq. (28), Theorem 15, Remark 10"
 
     def __post_init__(self):

@@ -7,8 +7,9 @@ from typing import Any
 
 import polars as pl
 
-QUANTITIES = ("consensus", "released", "internal")
-"""In this order of preference: what a reader of messages can have comes first."""
+QUANTITIES = ("consensus", "released")
+"""In this order of preference: iterates that are released. What an agent keeps to itself is no
+utility of a private method."""
 
 NOT_AXES = {
     "experiment", "algorithm", "variant", "reading", "run", "t", "quantity", "metric", "value",

@@ -45,12 +45,12 @@ def wang_fig1(numbers: pl.DataFrame, figure: Spec, styles: Spec) -> alt.Chart:
 
 
 def wang_fig2(numbers: pl.DataFrame, figure: Spec, styles: Spec) -> alt.Chart:
-    """Trajectories of the agents' estimates, a panel a column, each in two views."""
+    """Trajectories of the agents' estimates, two panels a row, each in two views."""
     columns = [
         _trajectories(numbers.filter(pl.col("panel") == panel["title"]), panel)
         for panel in figure["panels"]
     ]
-    chart = columns[0] if len(columns) == 1 else alt.hconcat(*columns, spacing=36)
+    chart = alt.concat(*columns, columns=2, spacing={"row": 24, "column": 36})
     return finish(chart, figure["title"], numbers["source"][0])
 
 

@@ -1,0 +1,361 @@
+"""Utility is of what is released: a function of what the accountant is told of.
+
+Everything but the last iteration is held fixed. In it, either all data change a little, or the
+noise does. Where a change of data moves what an observer has (all messages so far and the quantity
+in question), some change of the noise has to move it in the same way: otherwise the observer sees a
+part of the data that no noise hides.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from private_consensus import algorithms, networks
+from private_consensus.algorithms.base import stack
+from private_consensus.algorithms.decentralized_sgd import KEYS
+from private_consensus.audits.repairs import QUANTITIES
+from private_consensus.errors import InvalidInput
+from private_consensus.experiments import plan as planning
+from private_consensus.experiments.schema import read_yaml
+from private_consensus.privacy import Budget
+from private_consensus.problems import linear_observation, perceptron
+from private_consensus.problems.fair_classification import FairClassification
+from private_consensus.problems.lasso import Lasso
+from private_consensus.problems.logistic_regression import LogisticRegression
+from private_consensus.problems.mean_estimation import MeanEstimation
+from private_consensus.randomness import Streams
+
+CONFIG = Path(__file__).parents[2] / "config"
+AGENTS, DIM, RECORDS, HORIZON = 3, 2, 6, 3
+STEP = 1e-4
+BUDGET = Budget(1.0, 1e-3)
+NETWORK = networks.build(Streams(0, (0,)), "complete", AGENTS)
+STREAMS = Streams(3, (0,))
+
+
+def classified(change: float) -> LogisticRegression:
+    generator = np.random.default_rng(1)
+    features = generator.uniform(-0.5, 0.5, (AGENTS, RECORDS, DIM)) + change
+    labels = np.where(generator.random((AGENTS, RECORDS)) < 0.5, -1.0, 1.0)
+    return LogisticRegression(features, labels, features[0], labels[0], 1.0 / RECORDS, 1e-2)
+
+
+def regressed(change: float) -> Lasso:
+    generator = np.random.default_rng(1)
+    features = generator.uniform(-0.5, 0.5, (1, AGENTS, RECORDS, DIM)) + change
+    responses = generator.uniform(-0.5, 0.5, (1, AGENTS, RECORDS))
+    return Lasso(features, responses, 1.0 / RECORDS, 1e-2, gradient_bound=1.0)
+
+
+def averaged(change: float) -> MeanEstimation:
+    means = np.random.default_rng(1).uniform(-0.1, 0.1, (1, AGENTS, DIM)) + change
+    return MeanEstimation(means, RECORDS, 1.0)
+
+
+def observed(change: float):
+    """Measurements are moved by a change of what is observed with them."""
+    built = linear_observation.build(
+        STREAMS, AGENTS, **{**linear_observation.EXAMPLE, "noise": 0.2}
+    )
+    moved = built.theta * (1 + change)
+    return replace(built, theta=moved)
+
+
+def fitted(change: float) -> FairClassification:
+    generator = np.random.default_rng(1)
+    features = generator.uniform(0, 0.5, (8, DIM)) + change
+    labels, protected = (generator.integers(0, 2, 8) for _ in range(2))
+    none = lambda *names: np.array([], int)  # noqa: E731
+    return FairClassification(features, labels, protected, np.array([[7]]), none)
+
+
+def trained(change: float):
+    generator = np.random.default_rng(1)
+    prepared = SimpleNamespace(
+        features=generator.random((40, 4)) + change,
+        labels=generator.integers(0, 10, 40),
+        splits={"train": np.arange(36), "test": np.arange(36, 40)},
+    )
+    return perceptron.build(
+        STREAMS, AGENTS, prepared=prepared, hidden=2, records=36, precision="double"
+    )
+
+
+PURE = Budget(1.0, 0.0)
+LOGISTIC = dict.fromkeys(
+    ("dvp", "m_admm", "ldp_admm", "ldp_gradient_descent", "pdop"), (classified, PURE, {})
+)
+WITH_DRAWS = LOGISTIC | {
+    "gradient_descent": (averaged, BUDGET, {}),
+    "dp_ci": (observed, PURE, {}),
+    "r_admm": (classified, PURE, {"calibration": "accountant"}),
+    "p_admm": (classified, BUDGET, {}),
+    "pr_admm": (classified, BUDGET, {"calibration": "accountant"}),
+    "pp_admm": (classified, BUDGET, {"beta": 1e-11}),
+    "ipp_admm": (classified, BUDGET, {"beta": 1e-11, "c": HORIZON, "alpha": -9.0}),
+    "coordinate_descent": (classified, BUDGET, {"spread": 0.0}),
+    "dp_admm": (regressed, BUDGET, {}),
+    "exact_admm": (regressed, BUDGET, {}),
+}
+ROUNDS = {"B": 5, "K": 1.0, "sigma_rule": "accountant"}
+QUANTISED = {**ROUNDS, "a0": 1.0, "e0": 1.0, "eta": 1e-3, "grid": "open"}
+WITH_KEYS = {
+    "q_dpsgd_1": QUANTISED,
+    "q_dpsgd_2": {**QUANTISED, "own": "broadcast"},
+    "sdm_dsgd": {**ROUNDS, "c": 1.0},
+    "dsgd": {**ROUNDS, "gradients": "private"},
+}
+AT_ONCE = ("fair_classification", "pflr")
+NOT_PRIVATE = ("admm", "dgd", "logistic")
+"""Refuse a budget."""
+OTHERS = {
+    "d_zoa": "adds no noise; its accountant is told that all it sends is exact",
+    "random_aggregation": "outputs that no data are in",
+    "dp_ci_moments": "moments of DP-CI, no iterates",
+    "canary_audit": "an audit; shows bounds on epsilon",
+    "release_audit": "an audit; shows bounds on epsilon",
+}
+
+
+def test_no_algorithm_is_left_out():
+    known = (*WITH_DRAWS, *WITH_KEYS, *AT_ONCE, *NOT_PRIVATE, *OTHERS)
+    assert sorted(known) == algorithms.names()
+
+
+@pytest.mark.parametrize("name", NOT_PRIVATE)
+def test_what_is_not_private_refuses_a_budget(name):
+    with pytest.raises(InvalidInput, match="not private"):
+        algorithms.load(name)().calibrate(BUDGET, classified(0.0), NETWORK, HORIZON)
+
+
+# --- Noise that is drawn beforehand -------------------------------------------------------------
+
+
+@dataclass
+class LastIteration:
+    """An algorithm before its last iteration, and what that makes of other data or noise."""
+
+    name: str
+
+    def __post_init__(self):
+        self.make, budget, options = WITH_DRAWS[self.name]
+        calibrated = algorithms.load(self.name)(**options).calibrate(
+            budget, self.make(0.0), NETWORK, HORIZON
+        )
+        self.algorithm = stack([calibrated])
+        draws = self.algorithm.draws(self.make(0.0), STREAMS)
+        self.state = self.algorithm.start(self.make(0.0), NETWORK, STREAMS, 1)
+        for t in range(1, HORIZON):
+            self.state = self.algorithm.step(self.state, self.make(0.0), NETWORK, next(draws), t)
+        self.draw = next(draws)
+
+    def shown(self, quantities, *, change: float = 0.0, draw=None) -> np.ndarray:
+        problem = self.make(change)
+        draw = self.draw if draw is None else draw
+        state = self.algorithm.step(self.state, problem, NETWORK, draw, HORIZON)
+        seen = self.algorithm.seen(state, problem, HORIZON)
+        return np.concatenate([np.ravel(seen[quantity]) for quantity in quantities])
+
+    def moved_by_noise(self, quantities) -> np.ndarray:
+        """A column for each coordinate of the noise."""
+        base = self.shown(quantities)
+        return np.stack(
+            [(self.shown(quantities, draw=draw) - base) / STEP for draw in louder(self.draw)], -1
+        )
+
+    def unhidden(self, *quantities: str) -> float:
+        """Length of the change by data that no change of the noise makes, relative to it all."""
+        change = (self.shown(quantities, change=STEP) - self.shown(quantities)) / STEP
+        columns = self.moved_by_noise(quantities)
+        answer = np.linalg.lstsq(columns, change, rcond=1e-9)[0]
+        return float(np.linalg.norm(change - columns @ answer) / np.linalg.norm(change))
+
+
+def louder(draw):
+    """The draw with one coordinate of its noise moved, for each of them."""
+    noise = getattr(draw, "noise", draw)
+    parts = noise if isinstance(noise, tuple) else (noise,)
+    for i, part in enumerate(parts):
+        for where in np.ndindex(part.shape):
+            moved = part.copy()
+            moved[where] += STEP
+            changed = (*parts[:i], moved, *parts[i + 1 :])
+            whole = changed if isinstance(noise, tuple) else moved
+            yield draw._replace(noise=whole) if hasattr(draw, "noise") else whole
+
+
+@pytest.mark.parametrize("name", WITH_DRAWS)
+def test_noise_hides_what_is_released(name):
+    assert LastIteration(name).unhidden("released") < 1e-3
+
+
+@pytest.mark.parametrize("name", ["gradient_descent", "dp_ci", "p_admm", "pr_admm", "dp_admm"])
+def test_noise_does_not_hide_what_an_agent_keeps(name):
+    assert LastIteration(name).unhidden("released", "internal") > 0.1
+
+
+# --- Noise of counters --------------------------------------------------------------------------
+
+
+def last_round(name: str, **options):
+    """What the last of some rounds shows: as it is, with other data, with one key another."""
+    problem = trained(0.0)
+    calibrated = algorithms.load(name)(**{**WITH_KEYS[name], **options}).calibrate(
+        BUDGET, problem, NETWORK, HORIZON
+    )
+    algorithm = stack([calibrated])
+    if hasattr(algorithm, "T"):
+        algorithm = algorithm.for_horizon(np.array([float(HORIZON)]))
+    draws = algorithm.draws(problem, STREAMS)
+    state = algorithm.start(problem, NETWORK, STREAMS, 1)
+    for t in range(1, HORIZON):
+        state = algorithm.step(state, problem, NETWORK, next(draws), t)
+    draw = next(draws)
+
+    def shown(data, keys):
+        own = type(state)(*(np.array(part) for part in state))
+        after = algorithm.step(own, data, NETWORK, draw._replace(keys=keys), HORIZON)
+        return algorithm.seen(after, data, HORIZON)
+
+    other = {name: {**draw.keys, name: draw.keys[name] + np.uint32(1)} for name in KEYS}
+    return (
+        shown(problem, draw.keys),
+        shown(trained(0.1), draw.keys),
+        {name: shown(problem, keys) for name, keys in other.items()},
+    )
+
+
+def unhidden(quantity: str, base, data, noised) -> np.ndarray:
+    """Coordinates that data move, and that no noise does which leaves the messages as they are."""
+    if quantity == "released":
+        free = [seen[quantity] for seen in noised.values()]
+    else:
+        same = [np.array_equal(seen["released"], base["released"]) for seen in noised.values()]
+        free = [seen[quantity] for seen, keep in zip(noised.values(), same, strict=True) if keep]
+    by_noise = np.any([seen != base[quantity] for seen in free], axis=0)
+    return (data[quantity] != base[quantity]) & ~by_noise
+
+
+@pytest.mark.parametrize("name", WITH_KEYS)
+def test_noise_of_counters_hides_what_is_released(name):
+    base, data, noised = last_round(name)
+    assert np.any(data["internal"] != base["internal"])
+    assert not unhidden("released", base, data, noised).any()
+
+
+@pytest.mark.parametrize("own", ["broadcast", "exact"])
+def test_the_model_of_q_dpsgd_2_has_a_gradient_without_noise(own):
+    rule = {"sigma_rule": "thm11"} if own == "exact" else {}
+    base, data, noised = last_round("q_dpsgd_2", own=own, **rule)
+    assert unhidden("internal", base, data, noised).any()
+
+
+@pytest.mark.parametrize("name", ["q_dpsgd_1", "sdm_dsgd", "dsgd"])
+def test_noise_in_the_model_makes_it_what_is_released(name):
+    base, *_ = last_round(name)
+    assert base["released"] is base["internal"]
+
+
+def test_the_message_of_q_dpsgd_2_is_on_the_grid_and_noised():
+    base, _, noised = last_round("q_dpsgd_2")
+    steps = base["released"] / QUANTISED["eta"]
+    assert np.allclose(steps, np.round(steps), atol=1e-6)
+    assert np.any(base["internal"] / QUANTISED["eta"] % 1 > 1e-3)
+    assert np.any(noised["discrete"]["released"] != base["released"])
+
+
+# --- What is released once ----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", AT_ONCE)
+def test_a_minimiser_is_a_function_of_noised_coefficients(name, monkeypatch):
+    algorithm = algorithms.load(name)(fair="penal")
+    noisy = stack([algorithm.calibrate(Budget(1.0, 0.0), fitted(0.0), None, 1)])
+    coefficients = noisy.perturbed(fitted(0.0), STREAMS)
+
+    def released(problem):
+        found = {}
+        noisy.run(problem, None, STREAMS, np.array([1]), lambda t, a, seen: found.update(seen))
+        return found["released"]
+
+    free = released(fitted(0.1))
+    monkeypatch.setattr(type(noisy), "perturbed", lambda *given: coefficients)
+    assert np.array_equal(released(fitted(0.0)), released(fitted(0.1)))
+    assert not np.array_equal(released(fitted(0.0)), free)
+
+
+# --- What the configuration reads ---------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def plan():
+    return planning.load(read_yaml(CONFIG / "config.yaml"), CONFIG)
+
+
+def private(plan, experiment: str, algorithm: str, run: str) -> bool:
+    """Whether a variant claims anything."""
+    found = plan.experiments[experiment]
+    given = found.algorithms[algorithm][run].set.get("budget.epsilon", found.budget.epsilon)
+    return np.isfinite(given)
+
+
+def kept(quantity: str) -> bool:
+    return quantity.startswith("internal")
+
+
+def test_curves_of_what_is_not_released_are_no_headline(plan):
+    wrong, seen = [], 0
+    for figure, spec in plan.figures.items():
+        for panel in spec.panels:
+            for curve in panel.curves:
+                experiment = curve.experiment or panel.experiment
+                if kept(curve.quantity) and private(plan, experiment, curve.algorithm, curve.run):
+                    seen += 1
+                    if curve.reading == "resolved":
+                        wrong.append((figure, panel.title, curve.algorithm, curve.run))
+    assert wrong == []
+    assert seen > 0
+
+
+def test_claims_are_judged_by_what_is_released(plan):
+    wrong, seen = [], 0
+    for paper in plan.papers.values():
+        for name, claim in paper.claims.items():
+            for variant, tests in claim.variants.items():
+                sides = [s for test in tests for s in (test.series, test.against) if s]
+                if not any(
+                    kept(s.quantity) and private(plan, s.experiment, s.algorithm, s.run)
+                    for s in sides
+                ):
+                    continue
+                seen += 1
+                labelled = claim.reading.get(variant) in ("literal", "ablation")
+                if variant == claim.headline or not labelled:
+                    wrong.append((name, variant))
+    assert wrong == []
+    assert seen > 0
+
+
+def test_tables_repairs_and_tuning_are_by_what_is_released(plan):
+    tuned = [
+        variant.tuned.quantity
+        for experiment in plan.experiments.values()
+        for variants in experiment.algorithms.values()
+        for variant in variants.values()
+        if variant.tuned
+    ]
+    tables = [table.quantity for table in plan.tables.values()]
+    assert tuned and tables
+    assert not any(map(kept, (*QUANTITIES, *tuned, *tables)))
+
+
+def test_every_private_experiment_measures_something_that_is_released(plan):
+    for name, experiment in plan.experiments.items():
+        quantities = {quantity for quantity, _ in experiment.measures}
+        if any(map(kept, quantities)):
+            assert quantities & {*QUANTITIES}, name
