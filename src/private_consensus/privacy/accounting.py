@@ -183,6 +183,42 @@ def gaussian_dp(releases: Iterable[Release]) -> float:
     return math.inf if groups is None else _mu(groups)
 
 
+def dp_events(releases: Iterable[Release]):
+    r"""``releases`` as one event of the library ``dp_accounting``, for its accountants.
+
+    ===================== =========================================================================
+    ``gaussian``          ``GaussianDpEvent``: noise multiplier :math:`1/\mu`
+    ``laplace``           ``LaplaceDpEvent``: scale over sensitivity
+    ``gamma_norm``        the same, which dominates it
+    ``discrete_gaussian`` ``ZCDpEvent`` of :math:`\mu^2/2`
+    ``pure``              ``ZCDpEvent`` of :math:`\epsilon\tanh(\epsilon/2)`, sampling credited to
+                          epsilon
+    ``curves``            ``UnsupportedDpEvent``: there is none for a mechanism known by its curves
+    without noise         ``NonPrivateDpEvent`` for all
+    ===================== =========================================================================
+
+    Sampling wraps an event in ``PoissonSampledDpEvent``, or in ``SampledWithoutReplacementDpEvent``
+    of a part of one. Not every accountant has every event: it raises ``UnsupportedEventError``.
+
+    Parameters
+    ----------
+    releases : iterable of Release
+        All that one agent lets out, sensitivities for one and the same relation.
+
+    Returns
+    -------
+    dp_accounting.DpEvent
+        No bound on it by an accountant of that library is below the epsilon of the declaration.
+    """
+    import dp_accounting as dp  # slow to import
+
+    groups = _groups(releases)
+    if groups is None:
+        return dp.NonPrivateDpEvent()
+    events = [dp.SelfComposedDpEvent(_event(group), group.count) for group in groups]
+    return dp.ComposedDpEvent(events) if events else dp.NoOpDpEvent()
+
+
 def network_guarantee(guarantees: Iterable[Guarantee]) -> Guarantee:
     """The guarantee of a network whose agents hold disjoint data: that of its weakest agent.
 
@@ -404,12 +440,21 @@ def _has_renyi_curve(group: _Group) -> bool:
 
 
 def _event(group: _Group):
-    """One release as ``dp_accounting`` describes it for its Renyi accountant."""
+    """One release as ``dp_accounting`` describes it, see :func:`dp_events`."""
     import dp_accounting as dp
 
-    if group.kind == "laplace":
-        return dp.LaplaceDpEvent(1 / group.loss)
-    event = dp.GaussianDpEvent(1 / group.loss)
+    if group.kind == "curves":
+        return dp.UnsupportedDpEvent()
+    if group.kind == "pure":
+        return dp.ZCDpEvent(_rho_of(group))
+    if group.kind == "concentrated":
+        event = dp.ZCDpEvent(gaussian_rho(group.loss))
+    elif group.kind == "laplace":
+        event = dp.LaplaceDpEvent(1 / group.loss)
+    else:
+        event = dp.GaussianDpEvent(1 / group.loss)
+    if group.sampling is None:
+        return event
     rate = group.sampling.rate
     if group.sampling.kind == "poisson":
         return dp.PoissonSampledDpEvent(rate, event)

@@ -1,0 +1,80 @@
+"""Releases as events of dp_accounting: that library's own accountants agree with ours."""
+
+import math
+
+import dp_accounting as dp
+import numpy as np
+import pytest
+from dp_accounting.pld import PLDAccountant
+from dp_accounting.rdp import RdpAccountant
+
+from private_consensus.privacy import (
+    Release,
+    Sampling,
+    dp_events,
+    epsilon,
+    exact,
+    fixed_batches,
+    gaussian_epsilon,
+    noisy_mean,
+    pure,
+)
+
+DELTA = 1e-5
+REPLACE = dp.NeighboringRelation.REPLACE_ONE
+
+
+def theirs(accountant, releases):
+    return accountant.compose(dp_events(releases)).get_epsilon(DELTA)
+
+
+def test_gaussians_cost_what_gaussian_differential_privacy_says():
+    scales = np.array([2.0, 3.0, 4.0])
+    releases = [Release("gaussian", [1.0, 1.0, 2.0], scales, count=7), Release("gaussian", 1.0, 9)]
+    mu = math.sqrt(7 * (1 / 4 + 1 / 9 + 4 / 16) + 1 / 81)
+    found = theirs(PLDAccountant(), releases)
+    assert found == pytest.approx(gaussian_epsilon(mu, DELTA), rel=1e-3)
+
+
+@pytest.mark.parametrize(
+    "releases",
+    [
+        [Release("laplace", 1.0, [3.0, 5.0], count=20)],
+        [Release("gamma_norm", 1.0, 5.0, count=20)],
+        [Release("laplace", 1.0, 2.0, count=30, sampling=Sampling("poisson", 0.1))],
+        [Release("gaussian", 1.0, 1.5, count=40, sampling=Sampling("poisson", 0.05))],
+        [Release("gaussian", 1.0, 4.0, count=9), Release("laplace", 1.0, 6.0)],
+    ],
+)
+def test_loss_distributions_agree(releases):
+    assert theirs(PLDAccountant(), releases) == pytest.approx(
+        epsilon(releases, DELTA, "pld"), rel=2e-3
+    )
+
+
+@pytest.mark.parametrize(
+    "releases",
+    [
+        [Release("discrete_gaussian", [1.0, 2.0], 9.0, count=5), pure(0.3, count=4)],
+        [pure(1.0, count=9, sampling=Sampling("fixed_size", 0.1))],
+        [
+            Release("gaussian", 1.0, 2.0, count=40, sampling=Sampling("fixed_size", 0.05)),
+            Release("gaussian", 1.0, 9.0),
+            Release("laplace", 1.0, 9.0),
+        ],
+    ],
+)
+def test_renyi_accountants_agree(releases):
+    found = theirs(RdpAccountant(neighboring_relation=REPLACE), releases)
+    assert found == pytest.approx(epsilon(releases, DELTA, "rdp"), rel=1e-2)
+
+
+def test_what_has_no_event_is_refused_and_what_has_no_noise_is_not_private():
+    curves = noisy_mean(fixed_batches(5), 50).releases(1.0, 3)
+    for accountant in (PLDAccountant(), RdpAccountant()):
+        with pytest.raises(dp.UnsupportedEventError):
+            accountant.compose(dp_events([*curves, Release("laplace", 1.0, 2.0)]))
+        noisy = Release("gaussian", 1.0, 5.0)
+        assert theirs(accountant, [noisy, exact()]) == math.inf
+    assert theirs(RdpAccountant(), [exact(0), Release("laplace", 0.0, 1.0)]) == 0
+    assert isinstance(dp_events([]), dp.NoOpDpEvent)
