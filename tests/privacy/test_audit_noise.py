@@ -170,6 +170,14 @@ def test_the_law_itself_is_tested():
     assert not judged(rounded, "discrete_gaussian").passes
 
 
+def test_every_round_and_agent_has_a_part_in_the_test_of_shape():
+    """Of 400,000 values a part is taken; another law of one of ten rounds shows all the same."""
+    rng = np.random.default_rng(15)
+    noise = rng.standard_normal((4_000, 10, 2, 5))
+    noise[:, 7] = rng.choice([-1.0, 1.0], size=noise[:, 7].shape)  # of the same variance
+    assert noise_test(noise, 1.0, law="gaussian", confidence=0.999).p_values["shape"] < 1e-3
+
+
 def test_scales_may_change_from_release_to_release():
     rng = np.random.default_rng(10)
     scales = np.geomspace(0.1, 10, 12)[:, None, None]

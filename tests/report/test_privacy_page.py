@@ -1,5 +1,6 @@
 """The page of privacy: the lower bound beside a claim."""
 
+from private_consensus.report.views.errata import audits as audit_table
 from private_consensus.report.views.privacy import _audited, _furthest, _with_audits
 
 
@@ -41,3 +42,13 @@ def test_where_no_setting_was_audited_a_part_or_a_small_setting_is_shown():
         "not audited",
         "0.25 of 0.5, a small setting at delta 0.001; noise as claimed where it is added",
     ]
+
+
+def test_the_level_of_a_bound_is_that_of_its_row():
+    rows = [
+        {**audit("canary_audit", "one-run canaries", 1.8), "variant": "main", "experiment": "",
+         "setting": "main", "ceiling": float("nan"), "runs": 1, "confidence": confidence}
+        for confidence in (0.999, 0.95, 1 - 0.01 / 378, 1.0)
+    ]  # fmt: skip
+    shown = [row["confidence"] for row in audit_table(rows)]
+    assert shown == ["99.9 %", "95 %", "99.9974 %", "computed"]

@@ -28,6 +28,7 @@ releases the first and the last are compared with each other, and neighbours eve
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -254,7 +255,9 @@ def _interval(unit: np.ndarray, law: str, sigma: float, level: float) -> tuple[f
 
 def _shape(unit: np.ndarray, law: str, sigma: float) -> Result:
     releases = unit.reshape(-1, unit.shape[-1])
-    step = max(1, unit.size // _SHAPE_VALUES)
+    step, period = max(1, unit.size // _SHAPE_VALUES), unit.shape[1] * unit.shape[2]
+    while math.gcd(step, period) > 1:  # else some rounds or agents would never be looked at
+        step += 1
     distance, number = distance_to_law(releases[::step], law, sigma)
     return "wrong shape", "everywhere", float(stats.kstwo.sf(distance, number)), 1
 

@@ -68,11 +68,17 @@ def audits(rows: Iterable[Row]) -> list[dict[str, Any]]:
             "ceiling": number(row["ceiling"]) if row["ceiling"] == row["ceiling"] else "",
             "delta": number(row["delta"]),
             "runs": number(row["runs"]),
+            "confidence": _level(row["confidence"]),
             "word": "flagged" if row["flagged"] else "not flagged",
             "look": _look(row),
         }
         for row in rows
     ]
+
+
+def _level(confidence: float) -> str:
+    """In per cent; a computed bound is not wrong by chance."""
+    return "computed" if confidence == 1.0 else f"{100 * confidence:.6g} %"
 
 
 def _setting(row: Row) -> str:
