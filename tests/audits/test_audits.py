@@ -138,7 +138,7 @@ def setting(claimed=1.0, accounted=0.9, **changes):
     return {
         "experiment": "fig1", "algorithm": "descent", "variant": "main", "delta": 1e-5,
         "epsilon_claimed": claimed, "epsilon_accountant": accounted, "accountant": "gaussian",
-        "proven": True, "sampling": "none", **changes,
+        "epsilon_lower": 0.1, "proven": True, "sampling": "none", **changes,
     }  # fmt: skip
 
 
@@ -165,7 +165,8 @@ def audit(**changes):
         (setting(), [erratum()], [audit(), audit(bound=1.2)], "violated"),
         # something runs otherwise than was declared, and no bound is above the claim
         (setting(), [], [audit(flagged=True)], "not proven"),
-        (setting(accounted=1.1), [], [], "violated"),
+        (setting(accounted=1.1, epsilon_lower=1.05), [], [audit()], "violated"),
+        (setting(accounted=1.1), [], [audit()], "not proven"),
         (setting(accounted=1.1, accountant="rdp"), [erratum()], [], "not proven"),
         (setting(proven=False), [erratum()], [], "not proven"),
         (setting(proven=False), [], [audit(bound=1.2)], "violated"),

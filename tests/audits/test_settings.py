@@ -244,6 +244,7 @@ def test_an_audit_of_a_setting_speaks_of_that_setting_alone():
     row = {
         "experiment": "fig", "algorithm": "descent", "variant": "main", "delta": 0.0,
         "epsilon_claimed": 1.0, "epsilon_accountant": 0.9, "accountant": "pure", "proven": True,
+        "epsilon_lower": 0.0,
         "sampling": "none", "epsilon": 1.0, "coding": "signed",
     }  # fmt: skip
     audit = {

@@ -70,34 +70,14 @@ def verdict_of(
     Parameters
     ----------
     row : mapping
-        With ``epsilon_claimed``, ``epsilon_accountant``, ``accountant``, ``delta``, ``sampling``,
-        ``proven``, and ``epsilon_lower`` where one was computed.
+        With ``epsilon_claimed``, ``epsilon_accountant``, ``epsilon_lower`` and ``proven``.
     audited : float or None
         A lower bound by an audit of this setting.
     """
-    bounds = [bound for bound in (computed_lower(row), audited) if bound is not None]
     return verdict(
         row["epsilon_claimed"],
         row["epsilon_accountant"],
         proven=row["proven"],
-        lower=max(bounds, default=None),
+        lower=row["epsilon_lower"] if audited is None else max(row["epsilon_lower"], audited),
         argument_broken=argument_broken,
     )
-
-
-def computed_lower(row: Mapping[str, Any]) -> float | None:
-    """``epsilon_lower`` of a row; of a row without that column the accountant's epsilon, where
-    neighbours attain it that attain the sensitivity.
-
-    So they do where all is Gaussian, at delta 0, and where something is released without noise and
-    without sampling; with sampling, infinity is where the range of an accountant ends.
-    """
-    if "epsilon_lower" in row:
-        return row["epsilon_lower"]
-    accounted = row["epsilon_accountant"]
-    attained = (
-        row["accountant"] == "gaussian"
-        or (row["accountant"] == "pure" and row["delta"] == 0)
-        or (accounted == math.inf and row["sampling"] == "none")
-    )
-    return accounted if attained and row["proven"] else None
