@@ -22,6 +22,7 @@ os.environ.update(
 from private_consensus.datasets import Acquisition
 from private_consensus.errors import InvalidInput
 from private_consensus.experiments.plan import load
+from private_consensus.experiments.schema import read_yaml
 
 
 configfile: "config/config.yaml"
@@ -35,6 +36,9 @@ onstart:
 
 
 try:
+    # Snakemake keeps the last of two keys that are the same.
+    for file in map(Path, workflow.configfiles):
+        read_yaml(file)
     PLAN = load(config, Path(workflow.basedir, "config"))
     ACQUISITION = Acquisition(**PLAN.config.data.model_dump())
     ACQUISITION.check()
@@ -51,7 +55,8 @@ SCALE = CONFIG.scale
 
 
 wildcard_constraints:
-    scale="[a-z][a-z0-9_]*",
+    # No other: the rules plan this one, and results/reference is written by publishing alone.
+    scale=SCALE,
     experiment="[a-z][a-z0-9_]*",
     algorithm="[a-z][a-z0-9_]*",
     figure="[A-Za-z][A-Za-z0-9_]*",

@@ -23,6 +23,7 @@ import polars as pl
 from pydantic import BaseModel, ConfigDict, Field
 
 from .errors import InvalidInput, require
+from .fields import Flag, Number
 from .multiplicity import p_of
 from .randomness import generator
 
@@ -65,7 +66,7 @@ class Series(BaseModel):
     quantity: str = ""
     metric: str = ""
     where: dict[str, Any] = Field(default_factory=dict)
-    last: bool = Field(default=False, description="of all recorded iterations only the last")
+    last: Flag = Field(default=False, description="of all recorded iterations only the last")
 
 
 class Test(BaseModel):
@@ -98,11 +99,11 @@ class Test(BaseModel):
     against: Series | None = None
     x: str | None = None
     each: list[str] = Field(default_factory=list)
-    expected: float = 1.0
-    goal: float | None = None
-    tolerance: float = Field(default=0.0, ge=0)
-    at_least: float = -np.inf
-    at_most: float = np.inf
+    expected: Number = 1.0
+    goal: Number | None = None
+    tolerance: Number = Field(default=0.0, ge=0)
+    at_least: Number = -np.inf
+    at_most: Number = np.inf
 
 
 class Claim(BaseModel):

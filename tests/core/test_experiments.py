@@ -2,6 +2,7 @@
 
 import copy
 import json
+import math
 import re
 from pathlib import Path
 
@@ -20,6 +21,7 @@ from private_consensus.experiments.schema import ConfigurationError, read_paper,
 CONFIG = Path(__file__).parents[2] / "config"
 ALL = read_yaml(CONFIG / "config.yaml")
 ONE = {**ALL, "papers": ["showkatbakhsh"]}
+FIG1 = "experiments/showkatbakhsh_fig1"
 
 
 @pytest.fixture(scope="module")
@@ -50,6 +52,13 @@ def changed(path: str, value) -> dict:
         ("papers", [], "papers: "),
         ("runs", 0, "runs: .*found 0"),
         ("scale", "Paper scale", "scale: "),
+        ("scale", "smokey", "scale: found 'smokey', expected one of paper, smoke$"),
+        ("scale", "reference", "scale: found 'reference', expected one of paper, smoke$"),
+        ("seed", True, "seed: .*integer.*found True"),
+        ("seed", "1", "seed: .*integer.*found '1'"),
+        ("runs", 2.0, "runs: .*integer.*found 2.0"),
+        ("data.patience", "3", "data.patience: .*number.*found '3'"),
+        ("data.patience", math.nan, "data.patience: .*found nan"),
     ],
 )
 def test_a_bad_configuration_is_refused_by_key_and_value(path, value, message):
@@ -79,7 +88,39 @@ def spoilt(folder, path: str, value) -> ConfigurationError:
     return caught.value
 
 
-FIG1 = "experiments/showkatbakhsh_fig1"
+@pytest.mark.parametrize(
+    ("path", "value", "message"),
+    [
+        ("scales", ["reference"], "scales: found 'reference', expected a name that is not taken"),
+        ("scales", ["smoke"], "scales: found 'smoke', expected a name that is not taken"),
+        ("scales", ["tiny"], r"fig1\.scales\.tiny: missing"),
+        (f"{FIG1}/scales", {"smokey": {"runs": 2}}, "found 'smokey', expected one of smoke$"),
+        (f"{FIG1}/horizon", True, "horizon: .*found True"),
+        (f"{FIG1}/budget", {"epsilon": "1", "delta": 0.1}, r"budget\.epsilon: .*found '1'"),
+        (f"{FIG1}/budget", {"epsilon": 1.0, "delta": False}, r"budget\.delta.*found False"),
+        ("figures/showkatbakhsh_fig1/panels/0/log_x", "yes", "log_x: .*found 'yes'"),
+    ],
+)
+def test_scales_are_a_closed_list_and_only_numbers_are_numbers(folder, path, value, message):
+    assert any(re.search(message, line) for line in spoilt(folder, path, value).lines)
+
+
+def test_a_study_may_declare_a_scale_of_its_own(folder):
+    paper = read_paper(CONFIG / "papers" / "showkatbakhsh.yaml")
+    for experiment in paper["experiments"].values():
+        experiment["scales"]["tiny"] = {"runs": 1}
+    (folder / "papers" / "showkatbakhsh.yaml").write_text(
+        yaml.safe_dump({**paper, "scales": ["tiny"]})
+    )
+    found = planning.load({**ONE, "scale": "tiny"}, folder)
+    assert {found.cell(*cell)["runs"] for cell in found.cells()} == {1}
+
+
+def test_a_key_that_stands_twice_is_refused_in_whatever_file(folder):
+    text = (CONFIG / "papers" / "showkatbakhsh.yaml").read_text()
+    (folder / "papers" / "showkatbakhsh.yaml").write_text(f"{text}\nexperiments: {{}}\n")
+    with pytest.raises(InvalidInput, match="'experiments' again, first in line"):
+        planning.load(ONE, folder)
 
 
 @pytest.mark.parametrize(

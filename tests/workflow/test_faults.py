@@ -10,6 +10,7 @@ import resource
 import shutil
 import signal
 import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -238,6 +239,30 @@ def test_credentials_of_a_mirror_are_in_no_file_of_a_reproduction(folder, monkey
     assert any(".snakemake" in str(file) for file in files)
     found = [str(file) for file in files if b"pa55word" in file.read_bytes()]
     assert (found, "pa55word" in output + said(refused)) == ([], False)
+
+
+def test_the_reference_is_written_by_publishing_alone(folder):
+    kept = folder / "results/reference/claims.parquet"
+    kept.parent.mkdir(parents=True)
+    kept.write_bytes(b"kept")
+    for arguments, message in (
+        (["--config", "scale=reference"], "scale: found 'reference', expected one of paper, smoke"),
+        (["--config", "scale=smokey"], "scale: found 'smokey', expected one of paper, smoke"),
+        (["--force", str(kept.relative_to(folder))], "no rule to produce"),
+    ):
+        done = call(folder, [sys.executable, "-m", "snakemake", "--cores", "1", *arguments])
+        assert done.returncode == 1 and "Traceback" not in said(done)
+        assert message.lower() in said(done).lower()
+    assert kept.read_bytes() == b"kept"
+    assert [f.name for f in (folder / "results").rglob("*") if f.is_file()] == [kept.name]
+
+
+def test_a_key_that_stands_twice_stops_the_workflow(folder):
+    file = folder / "config/config.yaml"
+    file.write_text(file.read_text() + "seed: 3\n")
+    done = call(folder, [sys.executable, "-m", "snakemake", "--cores", "1", "--dry-run"])
+    assert done.returncode == 1
+    assert "config.yaml: found \"line 19: 'seed' again, first in line 3" in said(done)
 
 
 def test_every_fault_told_in_the_documentation_has_its_test():

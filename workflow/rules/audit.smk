@@ -1,7 +1,6 @@
 """The privacy audit.  Needs: errata, runs of audits.  Makes: audits, errata, power of the audits."""
 
-import yaml
-
+from private_consensus import yamls
 from private_consensus.audits.experiments import EXPERIMENTS as AUDIT_EXPERIMENTS
 from private_consensus.audits.asked import checked
 from private_consensus.audits.repairs import cells_of
@@ -12,7 +11,7 @@ AUDIT_SIZES = {"smoke": {"runs": 4000, "repetitions": 5}}
 SETTING_RUNS = {"smoke": 200}
 
 AUDITED = checked(
-    yaml.safe_load(Path(workflow.basedir, "config", "audits.yaml").read_text()),
+    yamls.read(Path(workflow.basedir, "config", "audits.yaml")),
     PLAN.experiments,
 )
 AUDITED_BY_EXPERIMENT = {
@@ -27,7 +26,7 @@ AUDITED_ALGORITHMS = {
 ERRATA = Path(workflow.basedir, "config", "errata.yaml")
 ERRATA_HASH = settings_hash(ERRATA.read_text())
 REPAIRS = Path(workflow.basedir, "config", "repairs.yaml")
-PAIRS = yaml.safe_load(REPAIRS.read_text())
+PAIRS = yamls.read(REPAIRS)
 REPAIRED = cells_of(PAIRS)
 
 

@@ -1,8 +1,8 @@
 """The audits: what is computed of errata, transcripts of algorithms, how often audits flag."""
 
 import polars as pl
-import yaml
 
+from private_consensus import yamls
 from private_consensus.audits.controls import power
 from private_consensus.audits.errata import computed, read_errata
 from private_consensus.audits.experiments import of_experiments
@@ -11,8 +11,7 @@ from private_consensus.experiments.results import DRAWN, logged, read_all, stamp
 
 settings = snakemake.params.asked
 with logged(snakemake.log[0], settings):
-    with open(snakemake.input.errata) as text:
-        errata = read_errata(yaml.safe_load(text))
+    errata = read_errata(yamls.read(snakemake.input.errata))
     mark = stamp(settings, snakemake.params.code, DRAWN)
     write(computed(errata), snakemake.output.errata, mark)
     write(pl.DataFrame(power(settings["repetitions"])), snakemake.output.power, mark)

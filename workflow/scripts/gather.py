@@ -1,8 +1,8 @@
 """One table of all claims, one of all privacy statements and what the audits say of them."""
 
 import polars as pl
-import yaml
 
+from private_consensus import yamls
 from private_consensus.audits.errata import read_errata
 from private_consensus.audits.table import judged
 from private_consensus.experiments.results import logged, read_all, sources, stamp, write
@@ -14,7 +14,6 @@ with logged(snakemake.log[0], {}):
         # Figures about data alone have neither claims nor privacy.
         rows = read_all(files) if files else pl.DataFrame()
         if kind == "privacy":
-            with open(snakemake.input.errata) as text:
-                errata = read_errata(yaml.safe_load(text))
+            errata = read_errata(yamls.read(snakemake.input.errata))
             rows = judged(rows, errata, pl.read_parquet(snakemake.input.audits).to_dicts())
         write(rows, snakemake.output[kind], mark)

@@ -10,8 +10,7 @@ from importlib.resources import files
 from types import ModuleType
 from typing import Any
 
-import yaml
-
+from private_consensus import yamls
 from private_consensus.errors import InvalidInput
 from private_consensus.provenance import settings_hash
 
@@ -74,8 +73,7 @@ def module_of(dataset: str) -> ModuleType:
 
 def aggregates(dataset: str) -> dict[str, Any]:
     """Published aggregates from which the surrogate of a table is drawn."""
-    text = files(__package__).joinpath("aggregates", f"{dataset}.yaml").read_text()
-    return yaml.load(text, Loader=_LOADER)
+    return yamls.read(files(__package__).joinpath("aggregates", f"{dataset}.yaml"))
 
 
 def fingerprint(dataset: str) -> str:
@@ -85,9 +83,6 @@ def fingerprint(dataset: str) -> str:
     return settings_hash([_table()[dataset], said])
 
 
-_LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-
-
 @cache
 def _table() -> dict[str, Any]:
-    return yaml.load(files(__package__).joinpath("sources.yaml").read_text(), Loader=_LOADER)
+    return yamls.read(files(__package__).joinpath("sources.yaml"))

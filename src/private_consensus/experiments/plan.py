@@ -17,6 +17,8 @@ from .. import algorithms, problems
 from ..datasets import PREPARATIONS
 from ..errors import InvalidInput
 from .schema import (
+    SCALES,
+    SMOKE,
     Config,
     ConfigurationError,
     Experiment,
@@ -31,6 +33,7 @@ from .schema import (
 )
 
 PREPARED = "problem.prepared"
+RESERVED = "reference"
 PARTS = ("problem", "network", "budget", "horizon", "algorithm")
 
 
@@ -188,6 +191,7 @@ def load(config: Mapping[str, Any], folder: Path) -> Plan:
         name: validate(Style, style, where=f"styles.{name}")
         for name, style in read_yaml(folder / "styles.yaml").items()
     }
+    lines += list(_wrong_scales(checked.scale, papers))
     for key, paper in papers.items():
         lines += list(_missing_styles(key, paper, styles))
     if lines:
@@ -313,6 +317,22 @@ def _inconsistencies(key: str, paper: Paper) -> Iterator[str]:
                 )
     for name, claim in paper.claims.items():
         yield from _claim_inconsistencies(f"{key}.claims.{name}", claim, paper)
+
+
+def _wrong_scales(chosen: str, papers: Mapping[str, Paper]) -> Iterator[str]:
+    """A scale is one of a closed list: what is not said to be smaller would be planned in full."""
+    declared = [scale for paper in papers.values() for scale in paper.scales]
+    if chosen not in (*SCALES, *declared):
+        yield _expected("scale", chosen, (*SCALES, *declared))
+    for key, paper in papers.items():
+        for scale in sorted({*paper.scales} & {*SCALES, RESERVED}):
+            yield f"{key}.scales: found {scale!r}, expected a name that is not taken"
+        for name, experiment in paper.experiments.items():
+            where = f"{key}.experiments.{name}.scales"
+            for scale in sorted(set(experiment.scales) - {SMOKE, *paper.scales}):
+                yield _expected(where, scale, (SMOKE, *paper.scales))
+            for scale in sorted(set(paper.scales) - set(experiment.scales)):
+                yield f"{where}.{scale}: missing, expected what it changes"
 
 
 def _other_preparations(experiment: Experiment) -> set[str]:

@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar
 
-import yaml
 from pydantic import (
     AfterValidator,
     BaseModel,
@@ -18,17 +17,22 @@ from pydantic import (
     model_validator,
 )
 
-from .. import algorithms, problems
+from .. import algorithms, problems, yamls
 from ..claims import Claim
 from ..datasets import PREPARATIONS
 from ..datasets.secrets import redacted
-from ..errors import InvalidInput
+from ..errors import InvalidInput, require
+from ..fields import Flag, Number, Whole
 from ..networks import GRAPHS, MIXINGS
 
 Reading = Literal["resolved", "literal", "ablation"]
 Slug = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*$")]
 M = TypeVar("M", bound=BaseModel)
 TOPOLOGIES = (*GRAPHS, "single")
+SMOKE = "smoke"
+SCALES = ("paper", SMOKE)
+"""Scales that there always are; a study may declare others. ``results/reference`` is none of them:
+only publishing writes there."""
 
 
 def _known(names: list[str] | tuple[str, ...]):
@@ -53,12 +57,12 @@ class Open(BaseModel):
 class RecordsPower(Strict):
     """delta as a power of the number of all agents' records."""
 
-    records_power: float = Field(lt=0)
+    records_power: Number = Field(lt=0)
 
 
 class BudgetConfig(Strict):
-    epsilon: float = Field(gt=0, description="total epsilon of a run; .inf for no privacy")
-    delta: float | RecordsPower = Field(description="in [0, 1); 0 means pure DP")
+    epsilon: Number = Field(gt=0, description="total epsilon of a run; .inf for no privacy")
+    delta: Number | RecordsPower = Field(description="in [0, 1); 0 means pure DP")
 
     @field_validator("delta")
     @classmethod
@@ -75,9 +79,9 @@ class ProblemConfig(Open):
 
 class NetworkConfig(Open):
     name: Annotated[str, AfterValidator(_known(TOPOLOGIES))]
-    agents: int = Field(ge=1)
+    agents: Whole = Field(ge=1)
     weights: Annotated[str, AfterValidator(_known(tuple(MIXINGS)))] = "laplacian"
-    probability: float | None = Field(default=None, gt=0, le=1)
+    probability: Number | None = Field(default=None, gt=0, le=1)
 
     @field_validator("agents")
     @classmethod
@@ -92,7 +96,7 @@ class Axis(Strict):
     """A grid: what the columns of a figure's numbers are."""
 
     set: str = Field(description="dotted path of what it sets, e.g. budget.epsilon")
-    values: list[float | int | str] = Field(min_length=1)
+    values: list[Number | Whole | str] = Field(min_length=1)
     source: Literal["printed", "chosen"]
     because: str = ""
 
@@ -133,8 +137,8 @@ class Variant(Strict):
 class Reduced(Strict):
     """What a smaller scale changes."""
 
-    runs: int | None = Field(default=None, ge=1)
-    axes: dict[str, list[float | int | str]] = Field(default_factory=dict)
+    runs: Whole | None = Field(default=None, ge=1)
+    axes: dict[str, list[Number | Whole | str]] = Field(default_factory=dict)
     set: dict[str, Any] = Field(default_factory=dict)
 
 
@@ -153,9 +157,9 @@ class Experiment(Strict):
     problem: ProblemConfig
     network: NetworkConfig
     budget: BudgetConfig
-    horizon: int = Field(ge=1)
-    runs: int = Field(ge=1)
-    block: int = Field(
+    horizon: Whole = Field(ge=1)
+    runs: Whole = Field(ge=1)
+    block: Whole = Field(
         default=10, ge=1, description="runs computed together; more where settings are few"
     )
     axes: dict[Slug, Axis]
@@ -163,7 +167,7 @@ class Experiment(Strict):
         Annotated[str, AfterValidator(_known(algorithms.names()))], dict[Slug, Variant]
     ]
     measures: list[tuple[str, str]] = Field(min_length=1, description="(quantity, metric) pairs")
-    iterations: list[int] | Literal["all"] = Field(
+    iterations: list[Whole] | Literal["all"] = Field(
         default_factory=list, description="measured besides the last"
     )
     averages: list[tuple[str, str]] = Field(
@@ -191,7 +195,7 @@ class Curve(Strict):
     where: dict[str, Any] = Field(
         default_factory=dict, description="values of axes, t or run to keep; a pair is a range"
     )
-    last: bool = Field(default=False, description="of all recorded iterations only the last")
+    last: Flag = Field(default=False, description="of all recorded iterations only the last")
     series: str = Field(default="", description="name of one of several curves of a variant")
     low: tuple[str, str] | None = Field(
         default=None, description="(quantity, metric) of the band's lower end; with high and band"
@@ -214,9 +218,9 @@ class Deal(Strict):
 
     prepared: Annotated[str, AfterValidator(_known(tuple(PREPARATIONS)))]
     kind: Literal["iid", "dirichlet", "unequal"]
-    agents: int = Field(ge=2)
-    records: int = Field(ge=1, description="of an agent, on average")
-    concentration: float | None = Field(
+    agents: Whole = Field(ge=2)
+    records: Whole = Field(ge=1, description="of an agent, on average")
+    concentration: Number | None = Field(
         default=None, gt=0, description="of labels (dirichlet) or sizes (unequal)"
     )
 
@@ -232,7 +236,7 @@ class Panel(Strict):
 
     title: str
     experiment: str = ""
-    graph: bool = Field(default=False, description="nodes and edges instead of curves")
+    graph: Flag = Field(default=False, description="nodes and edges instead of curves")
     deal: Deal | None = Field(default=None, description="records of agents instead of curves")
     where: dict[str, Any] = Field(default_factory=dict, description="for all of its curves")
     x: str = Field(
@@ -240,13 +244,13 @@ class Panel(Strict):
     )
     x_title: str = ""
     y_title: str = ""
-    log_x: bool = True
-    log_y: bool = True
-    y_domain: tuple[float, float] | None = None
+    log_x: Flag = True
+    log_y: Flag = True
+    y_domain: tuple[Number, Number] | None = None
     statistic: Literal["mean", "median"] = Field(
         default="mean", description="of the runs; with standard error or with quartiles"
     )
-    goals: list[float] = Field(
+    goals: list[Number] = Field(
         default_factory=list,
         description="the curves turned round: for each of these measurements, the least x that "
         "reaches it for good",
@@ -268,8 +272,8 @@ class Figure(Strict):
     title: str
     caption: str
     panels: list[Panel] = Field(min_length=1)
-    columns: int | None = Field(default=None, ge=1, description="panels beside each other")
-    added: bool = Field(default=False, description="ours, not one of the paper's")
+    columns: Whole | None = Field(default=None, ge=1, description="panels beside each other")
+    added: Flag = Field(default=False, description="ours, not one of the paper's")
 
 
 class Method(Strict):
@@ -280,7 +284,7 @@ class Method(Strict):
     run: str = Field(description="variant of the experiment")
     reading: Reading
     where: dict[str, Any] = Field(default_factory=dict, description="axis values to keep")
-    printed: list[tuple[float, float, float]] = Field(
+    printed: list[tuple[Number, Number, Number]] = Field(
         default_factory=list, description="(value of the rows' axis, mean, spread)"
     )
 
@@ -300,15 +304,15 @@ class Table(Strict):
     caption: str
     rows: str = Field(description="axis whose values are rows")
     row_title: str
-    values: list[float] = Field(default_factory=list, description="which of them; none: all")
+    values: list[Number] = Field(default_factory=list, description="which of them; none: all")
     quantity: str
     metric: str
     beside: dict[str, tuple[str, str]] = Field(
         default_factory=dict, description="title to (quantity, metric) of further columns"
     )
-    printed_runs: int = Field(default=1, ge=1, description="runs behind a printed spread")
+    printed_runs: Whole = Field(default=1, ge=1, description="runs behind a printed spread")
     blocks: list[Block] = Field(min_length=1)
-    added: bool = Field(default=False, description="ours, not one of the paper's")
+    added: Flag = Field(default=False, description="ours, not one of the paper's")
 
 
 class PaperInfo(Strict):
@@ -324,6 +328,9 @@ class Paper(Strict):
     """One file of ``config/papers``, or all of its parts."""
 
     paper: PaperInfo
+    scales: list[Slug] = Field(
+        default_factory=list, description="of a study: all of its experiments say what they are"
+    )
     experiments: dict[Slug, Experiment]
     figures: dict[str, Figure]
     tables: dict[str, Table] = Field(default_factory=dict)
@@ -333,24 +340,26 @@ class Paper(Strict):
 class Style(Strict):
     label: str
     colour: str = Field(pattern=r"^#[0-9A-Fa-f]{6}$")
-    dash: list[int] = Field(default_factory=list)
+    dash: list[Whole] = Field(default_factory=list)
 
 
 class DataConfig(Strict):
     source: Literal["auto", "official", "surrogate"] = "auto"
     mirror: str | None = Field(default=None, description="folder or URL")
     cache: str = ".cache/private-consensus"
-    patience: float = Field(default=10.0, gt=0, description="seconds for unreachable hosts, in all")
-    surrogate_rows: int | None = Field(default=None, ge=1000)
+    patience: Number = Field(
+        default=10.0, gt=0, description="seconds for unreachable hosts, in all"
+    )
+    surrogate_rows: Whole | None = Field(default=None, ge=1000)
 
 
 class Config(Strict):
     """``config/config.yaml``; ``config/smoke.yaml`` changes the scale."""
 
     scale: Slug
-    seed: int = Field(ge=0)
+    seed: Whole = Field(ge=0)
     papers: list[Slug] = Field(min_length=1)
-    runs: int | None = Field(default=None, ge=1, description="instead of each experiment's own")
+    runs: Whole | None = Field(default=None, ge=1, description="instead of each experiment's own")
     data: DataConfig = DataConfig()
 
 
@@ -375,12 +384,9 @@ def validate(model: type[M], found: Mapping[str, Any], *, where: str = "") -> M:
 
 def read_yaml(path: Path) -> dict[str, Any]:
     """A YAML file, or one readable error."""
-    try:
-        return yaml.safe_load(path.read_text()) or {}
-    except FileNotFoundError:
-        raise InvalidInput(str(path.name), "nothing", "a configuration file") from None
-    except yaml.YAMLError as error:
-        raise InvalidInput(str(path.name), " ".join(str(error).split()), "valid YAML") from None
+    found = yamls.read(path) or {}
+    require(isinstance(found, dict), path.name, _short(found), "keys and values")
+    return found
 
 
 def read_paper(path: Path) -> dict[str, Any]:

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import polars as pl
-import yaml
 
+from .. import yamls
 from ..experiments.results import mark_of, versions
 
 Row = Mapping[str, Any]
@@ -112,7 +112,7 @@ def read_results(
         facts={name: {**fact, **sizes[name]} for name, fact in facts.items()},
         tables={Path(path).stem: pl.read_parquet(path) for path in tables},
         cards=[json.loads(Path(path).read_text()) for path in sorted(set(cards))],
-        faults=yaml.safe_load(Path(faults).read_text()) if faults else [],
+        faults=yamls.read(faults) if faults else [],
         audit={Path(path).stem: pl.read_parquet(path).to_dicts() for path in audit},
         timings=[
             timing(path.stem, path.read_text()) for path in map(Path, timings) if path.exists()

@@ -1,0 +1,52 @@
+"""YAML as the standard has it: each key once, wherever it stands."""
+
+from pathlib import Path
+
+import pytest
+import yaml
+
+from private_consensus import yamls
+from private_consensus.errors import InvalidInput
+
+ROOT = Path(__file__).parents[2]
+FILES = sorted(
+    path for part in ("config", "docs", "profiles", "src") for path in (ROOT / part).rglob("*.yaml")
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("a: 1\nb: 2\na: 3\n", "line 3: 'a' again, first in line 1"),
+        ("a:\n  b: {c: 1,\n   c: 1}\n", "line 3: 'c' again, first in line 2"),
+        ("- {a: 1}\n- x: 1\n  'x': 2\n", "line 3: 'x' again"),
+        ("a: {<<: {b: 1},\n <<: {c: 2}}", "line 2: '<<' again"),
+        ("a: [1\n", "expected valid YAML"),
+        ("a: !!python/object/apply:os.system [ls]", "plain values"),
+        ("a: 2020-13-45", "expected valid YAML"),
+        ("? [a, b]\n: 1\n", "plain values"),
+        ("a: *b", "valid YAML"),
+        ("[" * 3000, "valid YAML"),
+    ],
+)
+def test_what_is_not_said_once_is_refused(text, message):
+    with pytest.raises(InvalidInput, match=rf"^file\.yaml: found .*{message}"):
+        yamls.parse(text, "file.yaml")
+
+
+def test_merged_keys_may_be_said_again():
+    text = "base: &base {a: 1, b: 2}\nown: {<<: *base, b: 3}\n"
+    assert yamls.parse(text, "x")["own"] == {"a": 1, "b": 3}
+
+
+@pytest.mark.parametrize("content", [None, b"\xff\xfe\x00"])
+def test_a_file_that_is_none_is_named(tmp_path, content):
+    if content is not None:
+        (tmp_path / "x.yaml").write_bytes(content)
+    with pytest.raises(InvalidInput, match=r"^x.yaml: found"):
+        yamls.read(tmp_path / "x.yaml")
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_every_file_of_the_project_says_what_it_said_to_pyyaml(path):
+    assert yamls.read(path) == yaml.load(path.read_text(), Loader=yaml.CSafeLoader)
