@@ -46,6 +46,9 @@ class Algorithm(ABC):
         Paper, section and equations.
     oracles : tuple of str
         Uses of private data that no mechanism covers.
+    uses : tuple of str
+        Quantities of the problem by which it sets noise, steps or coefficients; those that the
+        problem computes from data (:attr:`.Problem.from_data`) are oracles too.
     deterministic : bool
         Whether nothing is drawn at random, so that one run says all.
     """
@@ -53,6 +56,7 @@ class Algorithm(ABC):
     relation: ClassVar[Relation] = Relation("record", "replace")
     source: ClassVar[str] = ""
     oracles: ClassVar[tuple[str, ...]] = ()
+    uses: ClassVar[tuple[str, ...]] = ()
     deterministic: ClassVar[bool] = False
 
     def calibrate(self, budget: Budget, problem: Problem, network: Network, horizon: int) -> Self:

@@ -58,6 +58,7 @@ class CoordinateDescent(Perturbed):
     excess: float = 1.0
 
     relation: ClassVar[Relation] = Relation("record", "replace")
+    uses: ClassVar[tuple[str, ...]] = ("strong_convexity", "smoothness")
     source: ClassVar[str] = "Paper 001, Appendix K, eqs. (72)-(74)"
 
     def start(self, problem, network, streams, settings):

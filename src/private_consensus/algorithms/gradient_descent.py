@@ -77,6 +77,7 @@ class GradientDescent(Iterative):
     spending: str = field(default="theorem_2", metadata=FOR_CALIBRATION)
 
     relation: ClassVar[Relation] = Relation("record", "replace")
+    uses: ClassVar[tuple[str, ...]] = ("strong_convexity", "smoothness", "lipschitz")
     source: ClassVar[str] = "Paper 000, Algorithm 1, eqs. (8)-(12), Theorems 1 and 2"
 
     def __post_init__(self):

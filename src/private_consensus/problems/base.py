@@ -30,6 +30,8 @@ from ..errors import InvalidInput, require
 
 NORMS = ("l1", "l2", "linf")
 
+PUBLIC_RECORDS = "the number of an agent's records is public"
+
 Metric = Callable[["Problem", np.ndarray], np.ndarray]
 
 
@@ -53,11 +55,18 @@ class Problem(ABC):
     least_convexity : float
         Strong convexity that ``f_i`` has on every data set, unlike ``strong_convexity``, which may
         be that of the data at hand.
+    from_data : mapping
+        Quantities that are computed from private records, each in words, for algorithms that set
+        themselves by one (:attr:`.Algorithm.uses`).
+    oracles : tuple of str
+        Uses of private data that come with the problem, whatever the algorithm.
     metrics : mapping
         Name to a function of ``(problem, x[..., agents, dim])`` with values ``[...]``.
     """
 
     metrics: ClassVar[Mapping[str, Metric]] = {}
+    from_data: ClassVar[Mapping[str, str]] = {}
+    oracles: ClassVar[tuple[str, ...]] = (PUBLIC_RECORDS,)
 
     n_agents: int
     dim: int

@@ -10,9 +10,10 @@ training and a test set of its own, or one of ``splits`` that runs share.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import ClassVar
 
 import numpy as np
 
@@ -67,6 +68,9 @@ class FairClassification(Problem):
     _latest: dict = field(default_factory=dict, repr=False)
 
     n_agents = 1
+    from_data: ClassVar[Mapping[str, str]] = {
+        "mean": "the mean of the protected attribute, over all rows, those of tests too"
+    }
 
     @property
     def dim(self) -> int:
