@@ -138,6 +138,10 @@ class Problem(ABC):
         of weight 1, when a record is replaced."""
         raise InvalidInput("problem.name", type(self).__name__, "a problem with clipped losses")
 
+    def repeated(self, runs: int) -> Problem:
+        """The data of the first run in each of ``runs``, for a problem that keeps those of each."""
+        return self
+
     def proximal(
         self,
         linear: np.ndarray,

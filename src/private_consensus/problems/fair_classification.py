@@ -11,7 +11,7 @@ training and a test set of its own, or one of ``splits`` that runs share.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import ClassVar
 
@@ -85,6 +85,10 @@ class FairClassification(Problem):
     def mean(self) -> float:
         r""":math:`\bar z`, over all rows: one number, as what is public is."""
         return float(self.protected.mean())
+
+    def repeated(self, runs):
+        test = np.broadcast_to(self.test[:1], (runs, *self.test.shape[1:]))
+        return replace(self, test=test, _latest={})
 
     def columns_of(self, selected: str) -> np.ndarray:
         """Columns of the attributes that ``selected`` joins by ``+``; none for an empty name."""
