@@ -179,6 +179,7 @@ def _run(options) -> None:
             ("claimed", f"{row['epsilon_claimed']:.4g}"),
             ("by the paper's formula", f"{row['epsilon_formula']:.4g}"),
             (f"by the accountant ({row['accountant']})", f"{row['epsilon_accountant']:.4g}"),
+            (f"by a known attack, at least ({row['lower_by']})", f"{row['epsilon_lower']:.4g}"),
         ],
         caption=f"delta = {row['delta']:g}; {row['relation']}; {row['verdict']}",
     )
