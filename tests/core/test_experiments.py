@@ -105,6 +105,63 @@ def test_scales_are_a_closed_list_and_only_numbers_are_numbers(folder, path, val
     assert any(re.search(message, line) for line in spoilt(folder, path, value).lines)
 
 
+AXIS = {"set": "budget.epsilon", "values": [1.0], "source": "printed"}
+REPAIRED = f"{FIG1}/algorithms/gradient_descent/repaired"
+PANEL = "figures/showkatbakhsh_fig1/panels/0"
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "message"),
+    [
+        (f"{FIG1}/axes/value", AXIS, "axes: found 'value', expected a name that is no column"),
+        (f"{FIG1}/axes/t", AXIS, "axes: found 't', expected a name that is no column"),
+        (f"{FIG1}/axes/run", AXIS, "axes: found 'run', expected a name that is no column"),
+        (f"{FIG1}/axes/verdict", AXIS, "axes: found 'verdict', expected a name that is no column"),
+        (f"{FIG1}/axes/e", {**AXIS, "set": "budget.epsilonn"}, "found 'budget.epsilonn', expected"),
+        (
+            f"{FIG1}/axes/e",
+            {**AXIS, "set": "budgett.epsilon"},
+            "'budgett.epsilon', expected one of",
+        ),
+        (f"{FIG1}/axes/e", {**AXIS, "set": "algorithm.step"}, "'algorithm.step', expected one of"),
+        (f"{FIG1}/axes/e", {**AXIS, "set": "horizon.x"}, "'horizon.x', expected one of horizon"),
+        (f"{REPAIRED}/set", {"seed": 1}, r"repaired\.set: found 'seed', expected one of problem"),
+        (
+            f"{REPAIRED}/set",
+            {"algorithm.shfit": 1},
+            "found 'algorithm.shfit', expected one of algo",
+        ),
+        (f"{REPAIRED}/set", {"budget": {}}, "found 'budget', expected one of budget.epsilon"),
+        (f"{FIG1}/scales/smoke/set", {"problem.recrods": 1}, "found 'problem.recrods', expected"),
+        (f"{FIG1}/problem/size", 3, "found 'problem.size', expected one of problem.name, "),
+        (f"{FIG1}/network/edges_", 3, "found 'network.edges_', expected one of network.name"),
+        (f"{FIG1}/measures", [["released", "eror"]], "released: found 'eror', expected one of"),
+        (f"{FIG1}/iterations", [0], "iterations: found 0, expected a whole number"),
+        (f"{FIG1}/scales/smoke/set", {"horizon": 1.5}, "horizon: found 1.5, expected a whole"),
+        (f"{PANEL}/x", "epsilom", "x: found 'epsilom', expected one of "),
+        (f"{PANEL}/curves/0/by", "deltas", "by: found 'deltas', expected one of "),
+        (f"{PANEL}/curves/0/quantity", "nope", "found 'nope .*', expected one of "),
+        (f"{PANEL}/curves/0/where", {"epsilom": 1.0}, "where: found 'epsilom', expected one of"),
+        (f"{PANEL}/curves/0/where", {"horizon": 4}, r"where\.horizon: found 4, expected one of"),
+    ],
+)
+def test_a_name_that_reaches_nothing_is_refused(folder, path, value, message):
+    assert any(re.search(message, line) for line in spoilt(folder, path, value).lines)
+
+
+def test_names_in_claims_and_tables_are_those_of_axes_and_measures(folder):
+    for claim, spoil, message in (
+        (0, {"where": {"epsilom": 1}}, "where: found 'epsilom'"),
+        (0, {"quantity": "nope"}, "found 'nope "),
+    ):
+        paper = read_paper(CONFIG / "papers" / "showkatbakhsh.yaml")
+        tests = next(iter(list(paper["claims"].values())[claim]["variants"].values()))
+        tests[0]["series"] |= spoil
+        (folder / "papers" / "showkatbakhsh.yaml").write_text(yaml.safe_dump(paper))
+        with pytest.raises(ConfigurationError, match=message):
+            planning.load(ONE, folder)
+
+
 def test_a_study_may_declare_a_scale_of_its_own(folder):
     paper = read_paper(CONFIG / "papers" / "showkatbakhsh.yaml")
     for experiment in paper["experiments"].values():

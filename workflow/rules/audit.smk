@@ -1,15 +1,19 @@
-"""The privacy audit.  Needs: errata, runs of audits.  Makes: audits, errata."""
+"""The privacy audit.  Needs: errata, runs of audits.  Makes: audits, errata, power of the audits."""
 
 from private_consensus import yamls
 from private_consensus.audits.experiments import EXPERIMENTS as AUDIT_EXPERIMENTS
-from private_consensus.audits.asked import checked, read_audits
+from private_consensus.audits.asked import checked
 from private_consensus.audits.repairs import cells_of
 
-MADE_BY_AUDIT = ("audits", "errata")
+MADE_BY_AUDIT = ("audits", "errata", "power")
 AUDIT_KINDS = (*MADE_BY_AUDIT, "repairs")
+AUDIT_SIZES = {"smoke": {"runs": 4000, "repetitions": 5}}
+SETTING_RUNS = {"smoke": 200}
 
-AUDITS = read_audits(yamls.read(Path(workflow.basedir, "config", "audits.yaml")))
-AUDITED = checked(AUDITS.entries(), PLAN.experiments)
+AUDITED = checked(
+    yamls.read(Path(workflow.basedir, "config", "audits.yaml")),
+    PLAN.experiments,
+)
 AUDITED_BY_EXPERIMENT = {
     name: [entry for entry in AUDITED if entry["experiment"] == name]
     for name in sorted({entry["experiment"] for entry in AUDITED})
@@ -69,8 +73,7 @@ rule audit_settings:
     params:
         asked=lambda w: {
             "entries": AUDITED_BY_EXPERIMENT[w.experiment],
-            "runs": AUDITS.runs_at(w.scale),
-            "confidence": AUDITS.confidence,
+            "runs": SETTING_RUNS.get(w.scale, 4000),
             "cells": [
                 PLAN.cell(w.experiment, algorithm)
                 for algorithm in AUDITED_ALGORITHMS[w.experiment]
@@ -98,6 +101,7 @@ rule audit:
     output:
         audits="results/{scale}/audit/audits.parquet",
         errata="results/{scale}/audit/errata.parquet",
+        power="results/{scale}/audit/power.parquet",
     log:
         "results/{scale}/logs/audit.log",
     benchmark:
@@ -110,9 +114,7 @@ rule audit:
         runtime=10,
     params:
         asked=lambda w: {
-            "runs": AUDITS.runs_at(w.scale),
-            "confidence": AUDITS.confidence,
-            "level": AUDITS.level,
+            **AUDIT_SIZES.get(w.scale, {"runs": 8000, "repetitions": 100}),
             "errata": ERRATA_HASH,
         },
         code=code_of_audits,

@@ -7,7 +7,7 @@ whether a result is current.
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
@@ -16,6 +16,7 @@ from typing import Any
 from .. import algorithms, problems
 from ..datasets import PREPARATIONS
 from ..errors import InvalidInput
+from .references import PARTS, expected, wrong_references
 from .schema import (
     SCALES,
     SMOKE,
@@ -34,7 +35,6 @@ from .schema import (
 
 PREPARED = "problem.prepared"
 RESERVED = "reference"
-PARTS = ("problem", "network", "budget", "horizon", "algorithm")
 
 
 @dataclass(frozen=True)
@@ -184,7 +184,9 @@ def load(config: Mapping[str, Any], folder: Path) -> Plan:
             continue
         try:
             papers[key] = validate(Paper, read_paper(file), where=key)
-            lines += list(_inconsistencies(key, papers[key]))
+            lines += dict.fromkeys(
+                [*_inconsistencies(key, papers[key]), *wrong_references(key, papers[key])]
+            )
         except ConfigurationError as error:
             lines += error.lines
     styles = {
@@ -214,8 +216,6 @@ def expand(experiment: Experiment, name: str, algorithm: str, config: Config) ->
             changes = {experiment.axes[key].set: value for key, value in columns.items()}
             # A variant has the last word: "one shot" keeps its horizon on a grid of horizons.
             setting = _patched(experiment, {**extra, **changes, **chosen.set})
-            if experiment.oracles:
-                setting["oracles"] = list(experiment.oracles)
             if chosen.tuned:
                 setting["tuned"] = chosen.tuned.model_dump(mode="json")
             settings.append(
@@ -283,11 +283,8 @@ def _assign(base: dict[str, Any], path: str, value: Any) -> None:
 def _inconsistencies(key: str, paper: Paper) -> Iterator[str]:
     for name, experiment in paper.experiments.items():
         yield from _tuning_inconsistencies(f"{key}.experiments.{name}", experiment, paper)
-        for axis in experiment.axes.values():
-            if axis.set.split(".")[0] not in PARTS:
-                yield _expected(f"{key}.experiments.{name}.axes", axis.set, PARTS)
         for prepared in sorted(_other_preparations(experiment) - set(PREPARATIONS)):
-            yield _expected(f"{key}.experiments.{name}.problem.prepared", prepared, PREPARATIONS)
+            yield expected(f"{key}.experiments.{name}.problem.prepared", prepared, PREPARATIONS)
         for scale, reduced in experiment.scales.items():
             for axis in sorted(set(reduced.axes) - set(experiment.axes)):
                 yield f"{key}.experiments.{name}.scales.{scale}.axes.{axis}: unknown axis"
@@ -296,13 +293,13 @@ def _inconsistencies(key: str, paper: Paper) -> Iterator[str]:
             if panel.deal:
                 continue
             if panel.experiment not in paper.experiments:
-                yield _expected(f"{key}.figures.{name}", panel.experiment, paper.experiments)
+                yield expected(f"{key}.figures.{name}", panel.experiment, paper.experiments)
                 continue
             for curve in panel.curves:
                 chosen = curve.experiment or panel.experiment
                 experiment = paper.experiments.get(chosen)
                 if experiment is None:
-                    yield _expected(f"{key}.figures.{name}", chosen, paper.experiments)
+                    yield expected(f"{key}.figures.{name}", chosen, paper.experiments)
                     continue
                 yield from unknown_run(
                     f"{key}.figures.{name}", curve.algorithm, curve.run, experiment
@@ -311,7 +308,7 @@ def _inconsistencies(key: str, paper: Paper) -> Iterator[str]:
         for block in table.blocks:
             experiment = paper.experiments.get(block.experiment)
             if experiment is None:
-                yield _expected(f"{key}.tables.{name}", block.experiment, paper.experiments)
+                yield expected(f"{key}.tables.{name}", block.experiment, paper.experiments)
                 continue
             for method in block.methods:
                 yield from unknown_run(
@@ -325,14 +322,14 @@ def _wrong_scales(chosen: str, papers: Mapping[str, Paper]) -> Iterator[str]:
     """A scale is one of a closed list: what is not said to be smaller would be planned in full."""
     declared = [scale for paper in papers.values() for scale in paper.scales]
     if chosen not in (*SCALES, *declared):
-        yield _expected("scale", chosen, (*SCALES, *declared))
+        yield expected("scale", chosen, (*SCALES, *declared))
     for key, paper in papers.items():
         for scale in sorted({*paper.scales} & {*SCALES, RESERVED}):
             yield f"{key}.scales: found {scale!r}, expected a name that is not taken"
         for name, experiment in paper.experiments.items():
             where = f"{key}.experiments.{name}.scales"
             for scale in sorted(set(experiment.scales) - {SMOKE, *paper.scales}):
-                yield _expected(where, scale, (SMOKE, *paper.scales))
+                yield expected(where, scale, (SMOKE, *paper.scales))
             for scale in sorted(set(paper.scales) - set(experiment.scales)):
                 yield f"{where}.{scale}: missing, expected what it changes"
 
@@ -356,30 +353,30 @@ def _tuning_inconsistencies(where: str, experiment: Experiment, paper: Paper) ->
                 continue
             grid = paper.experiments.get(variant.tuned.experiment)
             if grid is None:
-                yield _expected(where, variant.tuned.experiment, paper.experiments)
+                yield expected(where, variant.tuned.experiment, paper.experiments)
                 continue
             yield from unknown_run(where, algorithm, variant.tuned.run, grid)
             for axis in variant.tuned.over:
                 if axis not in grid.axes:
-                    yield _expected(f"{where}.tuned.over", axis, grid.axes)
+                    yield expected(f"{where}.tuned.over", axis, grid.axes)
             measure = variant.tuned.quantity, variant.tuned.metric
             known = grid.averages if variant.tuned.criterion == "mean" else grid.measures
             if measure not in known:
-                yield _expected(f"{where}.tuned.metric", list(measure), map(str, known))
+                yield expected(f"{where}.tuned.metric", list(measure), map(str, known))
 
 
 def _claim_inconsistencies(where, claim, paper) -> Iterator[str]:
     known = {**paper.figures, **paper.tables}
     if claim.figure not in known:
-        yield _expected(f"{where}.figure", claim.figure, known)
+        yield expected(f"{where}.figure", claim.figure, known)
     if claim.headline not in claim.variants:
-        yield _expected(f"{where}.headline", claim.headline, claim.variants)
+        yield expected(f"{where}.headline", claim.headline, claim.variants)
     for tests in claim.variants.values():
         for test in tests:
             for series in filter(None, (test.series, test.against)):
                 experiment = paper.experiments.get(series.experiment)
                 if experiment is None:
-                    yield _expected(where, series.experiment, paper.experiments)
+                    yield expected(where, series.experiment, paper.experiments)
                 else:
                     yield from unknown_run(where, series.algorithm, series.run, experiment)
 
@@ -389,13 +386,9 @@ def unknown_run(
 ) -> Iterator[str]:
     """What is wrong with naming an algorithm of an experiment, and perhaps one of its runs."""
     if algorithm not in experiment.algorithms:
-        yield _expected(where, algorithm, experiment.algorithms)
+        yield expected(where, algorithm, experiment.algorithms)
     elif run is not None and run not in experiment.algorithms[algorithm]:
-        yield _expected(where, run, experiment.algorithms[algorithm])
-
-
-def _expected(where: str, found: str, known: Iterable[str]) -> str:
-    return f"{where}: found {found!r}, expected one of {', '.join(known)}"
+        yield expected(where, run, experiment.algorithms[algorithm])
 
 
 def style_key(algorithm: str, variant: str) -> str:

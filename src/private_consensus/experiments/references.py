@@ -1,0 +1,204 @@
+"""Names in a paper's configuration against what they reach: paths, axes, measures.
+
+A path that reaches nothing would be a setting that nobody uses, and a verdict about another one.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import cache
+from typing import Any
+
+from .. import algorithms, problems
+from ..networks import GRAPHS, MIXINGS
+from .numbers import FIXED, KEY, POINT
+from .schema import Curve, Experiment, Panel, Paper
+
+PARTS = ("problem", "network", "budget", "horizon", "algorithm")
+OWN_COLUMNS = {"t", "run"}
+PRIVACY_COLUMNS = {
+    "steps", "delta", "epsilon_claimed", "epsilon_formula", "epsilon_accountant",
+    "epsilon_if_assumed", "accountant", "proven", "relation", "sampling", "oracles", "verdict",
+}  # fmt: skip
+RESERVED = {*FIXED, *KEY, *POINT, *PRIVACY_COLUMNS, "member", "setting", "diverged"} - {"delta"}
+"""Columns of results; an axis of such a name would change places with a measurement."""
+WHOLE = "value"
+"""Metric of a quantity that is a number already."""
+OF_AN_AGENT = re.compile(r"agent_[1-9]\d*_[1-9]\d*")
+
+
+def expected(where: str, found: object, known: Iterable[str]) -> str:
+    """One line about a name that is none of those there are."""
+    return f"{where}: found {found!r}, expected one of {', '.join(map(str, known))}"
+
+
+def wrong_references(key: str, paper: Paper) -> Iterator[str]:
+    """A line for each name of a paper that reaches nothing."""
+    for name, experiment in paper.experiments.items():
+        where = f"{key}.experiments.{name}"
+        yield from _wrong_axes(where, experiment)
+        yield from _wrong_paths(where, experiment)
+        yield from _wrong_measures(where, experiment)
+        yield from _wrong_iterations(where, experiment)
+        for variants in experiment.algorithms.values():
+            for variant in variants.values():
+                if variant.tuned and variant.tuned.experiment in paper.experiments:
+                    grid = paper.experiments[variant.tuned.experiment]
+                    measure = (variant.tuned.quantity, variant.tuned.metric)
+                    yield from _unmeasured(f"{where}.tuned", measure, grid)
+    for name, figure in paper.figures.items():
+        for panel in figure.panels:
+            for curve in panel.curves:
+                experiment = paper.experiments.get(curve.experiment or panel.experiment)
+                if experiment is not None:
+                    yield from _wrong_curve(f"{key}.figures.{name}", panel, curve, experiment)
+    for name, table in paper.tables.items():
+        for block in table.blocks:
+            if experiment := paper.experiments.get(block.experiment):
+                where = f"{key}.tables.{name}"
+                yield from _wrong_where(f"{where}.rows", {table.rows: table.values}, experiment)
+                for measure in [(table.quantity, table.metric), *table.beside.values()]:
+                    yield from _unmeasured(where, measure, experiment)
+                for method in block.methods:
+                    yield from _wrong_where(f"{where}.where", method.where, experiment)
+    for name, claim in paper.claims.items():
+        yield from _wrong_claim(f"{key}.claims.{name}", claim, paper)
+
+
+def _wrong_axes(where: str, experiment: Experiment) -> Iterator[str]:
+    for axis in sorted(set(experiment.axes) & RESERVED):
+        yield f"{where}.axes: found {axis!r}, expected a name that is no column of results"
+
+
+def _wrong_paths(where: str, experiment: Experiment) -> Iterator[str]:
+    everywhere = {f"axes.{name}.set": [axis.set] for name, axis in experiment.axes.items()}
+    everywhere |= {f"scales.{name}.set": r.set for name, r in experiment.scales.items()}
+    everywhere["problem"] = [f"problem.{name}" for name in _given(experiment.problem)]
+    everywhere["network"] = [f"network.{name}" for name in _given(experiment.network)]
+    for algorithm, variants in experiment.algorithms.items():
+        known = _known(experiment.problem.name, algorithm)
+        paths = dict(everywhere)
+        for name, variant in variants.items():
+            paths[f"algorithms.{algorithm}.{name}.set"] = variant.set
+            if variant.tuned:
+                paths[f"algorithms.{algorithm}.{name}.tuned.over"] = variant.tuned.over.values()
+        for place, found in paths.items():
+            for path in found:
+                yield from _wrong_path(f"{where}.{place}", path, known)
+
+
+def _wrong_path(where: str, path: str, known: Mapping[str, Iterable[str]]) -> Iterator[str]:
+    part, dot, name = path.partition(".")
+    if part not in known:
+        yield expected(where, path, PARTS)
+    elif dot and name not in known[part]:
+        yield expected(where, path, [f"{part}.{one}" for one in known[part]] or [part])
+    elif not dot and part in ("budget", "algorithm"):
+        yield expected(where, path, [f"{part}.{one}" for one in known[part]])
+
+
+@cache
+def _known(problem: str, algorithm: str) -> dict[str, tuple[str, ...]]:
+    """What a path may reach, by its first part."""
+    graphs = [name for graph in GRAPHS.values() for name in _parameters(graph, 2)]
+    mixings = [name for mixing in MIXINGS.values() for name in _parameters(mixing, 1)]
+    built = _parameters(problems.load(problem).build, 2)
+    return {
+        "horizon": (),
+        "budget": ("epsilon", "delta", "delta.records_power"),
+        "network": tuple(dict.fromkeys(["name", "agents", "weights", *graphs, *mixings])),
+        "problem": ("name", *built),
+        "algorithm": tuple(
+            f.name for f in dataclasses.fields(algorithms.load(algorithm)) if f.init
+        ),
+    }
+
+
+def _parameters(function: Callable, given: int) -> list[str]:
+    """Names of parameters, without the first ones, which no configuration gives."""
+    return list(inspect.signature(function).parameters)[given:]
+
+
+def _given(part) -> list[str]:
+    return [name for name, value in part.model_dump().items() if value is not None]
+
+
+def _wrong_measures(where: str, experiment: Experiment) -> Iterator[str]:
+    metrics = problems.load(experiment.problem.name).METRICS
+    for quantity, metric in experiment.measures:
+        if metric not in metrics and metric != WHOLE and not OF_AN_AGENT.fullmatch(metric):
+            yield expected(f"{where}.measures.{quantity}", metric, [*metrics, WHOLE])
+
+
+def _wrong_iterations(where: str, experiment: Experiment) -> Iterator[str]:
+    horizons = [experiment.horizon]
+    horizons += [
+        v for axis in experiment.axes.values() if axis.set == "horizon" for v in axis.values
+    ]
+    changes = [v.set for variants in experiment.algorithms.values() for v in variants.values()]
+    changes += [reduced.set for reduced in experiment.scales.values()]
+    horizons += [change["horizon"] for change in changes if "horizon" in change]
+    for horizon in horizons:
+        if isinstance(horizon, bool) or not isinstance(horizon, int) or horizon < 1:
+            yield f"{where}.horizon: found {horizon!r}, expected a whole number >= 1"
+            return
+    if experiment.iterations != "all":
+        for t in experiment.iterations:
+            if t < 1:
+                yield f"{where}.iterations: found {t}, expected a whole number >= 1"
+
+
+def _unmeasured(where: str, measure: tuple[str, str], experiment: Experiment) -> Iterator[str]:
+    if tuple(measure) not in experiment.measures:
+        known = [" ".join(pair) for pair in experiment.measures]
+        yield expected(where, " ".join(measure), known)
+
+
+def _wrong_curve(where: str, panel: Panel, curve: Curve, experiment: Experiment) -> Iterator[str]:
+    for measure in filter(None, [(curve.quantity, curve.metric), curve.low, curve.high]):
+        yield from _unmeasured(where, measure, experiment)
+    yield from _wrong_where(f"{where}.where", {**panel.where, **curve.where}, experiment)
+    if curve.by is not None and curve.by not in experiment.axes:
+        yield expected(f"{where}.by", curve.by, experiment.axes)
+    costs = [quantity for quantity, metric in experiment.measures if metric == WHOLE]
+    known = [*experiment.axes, "t", *costs, *sorted(PRIVACY_COLUMNS)]
+    if (curve.x or panel.x) not in known:
+        yield expected(f"{where}.x", curve.x or panel.x, known)
+
+
+def _wrong_where(where: str, chosen: Mapping[str, Any], experiment: Experiment) -> Iterator[str]:
+    """Axes that there are not, and values that an axis has at no scale."""
+    for name, value in chosen.items():
+        if name not in experiment.axes:
+            if name not in OWN_COLUMNS:
+                yield expected(where, name, [*experiment.axes, *sorted(OWN_COLUMNS)])
+            continue
+        grid = list(experiment.axes[name].values)
+        for reduced in experiment.scales.values():
+            grid += reduced.axes.get(name, [])
+        # A pair is a range, and a table's values are a list of its own.
+        for one in () if isinstance(value, list) else (value,):
+            if one not in grid:
+                yield expected(f"{where}.{name}", one, dict.fromkeys(grid))
+
+
+def _wrong_claim(where: str, claim, paper: Paper) -> Iterator[str]:
+    for tests in claim.variants.values():
+        for test in tests:
+            for series in filter(None, (test.series, test.against)):
+                experiment = paper.experiments.get(series.experiment)
+                if experiment is None:
+                    continue
+                about_privacy = test.kind in ("private", "tight")
+                if not about_privacy:
+                    yield from _unmeasured(where, (series.quantity, series.metric), experiment)
+                more = PRIVACY_COLUMNS if about_privacy else set()
+                found = {k: v for k, v in series.where.items() if k not in more}
+                yield from _wrong_where(f"{where}.where", found, experiment)
+                known = [*experiment.axes, "t"]
+                for name in filter(None, (test.x, *test.each)):
+                    if name not in known:
+                        yield expected(where, name, known)
