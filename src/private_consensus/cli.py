@@ -132,11 +132,26 @@ def _describe(options) -> None:
         raise InvalidInput("NAME", name, f"one of {known}")
     OUT.print(inspect.getdoc(module), highlight=False, markup=False)
     OUT.print("\n" + (inspect.getdoc(built) or ""), highlight=False, markup=False)
+    _print_oracles(name)
     if inspect.isclass(built):
         OUT.print(f"\nHides: {built().relation}", highlight=False)
         _print_table(
             ["parameter", "default"], [(f.name, repr(f.default)) for f in dataclasses.fields(built)]
         )
+
+
+def _print_oracles(name: str) -> None:
+    """What no mechanism covers."""
+    if name in algorithms.names():
+        algorithm = algorithms.load(name)()
+        uses = [f"where the problem computes it from data: {use}" for use in algorithm.uses]
+        lines = [*algorithm.oracles, *uses]
+    else:
+        problem = problems.class_of(name)
+        uses = [f"for algorithms that use {key}: {text}" for key, text in problem.from_data.items()]
+        lines = [*problem.oracles, *uses]
+    for line in lines:
+        OUT.print(f"Not charged: {line}", highlight=False, markup=False)
 
 
 def _run(options) -> None:
@@ -164,6 +179,7 @@ def _run(options) -> None:
             ("claimed", f"{row['epsilon_claimed']:.4g}"),
             ("by the paper's formula", f"{row['epsilon_formula']:.4g}"),
             (f"by the accountant ({row['accountant']})", f"{row['epsilon_accountant']:.4g}"),
+            (f"by a known attack, at least ({row['lower_by']})", f"{row['epsilon_lower']:.4g}"),
         ],
         caption=f"delta = {row['delta']:g}; {row['relation']}; {row['verdict']}",
     )

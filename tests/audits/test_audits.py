@@ -1,137 +1,15 @@
-"""Broken copies are flagged and correct ones spared; verdicts follow from what is known."""
+"""Verdicts follow from what is known; audits by experiment and repairs are read from runs."""
 
 import math
 
-import numpy as np
 import polars as pl
 import pytest
 
-from private_consensus.algorithms.decentralized_sgd import keys_of
-from private_consensus.algorithms.noise import LAWS
-from private_consensus.audits.controls import Control, power
 from private_consensus.audits.counterexamples import COMPUTATIONS
 from private_consensus.audits.errata import Erratum
 from private_consensus.audits.experiments import of_experiments
-from private_consensus.audits.recovery import in_units_of_the_claim
 from private_consensus.audits.repairs import compared
-from private_consensus.audits.scenes import scenes
 from private_consensus.audits.table import judged
-from private_consensus.audits.transcripts import (
-    COPIES,
-    HALF_MESSAGE,
-    ROOT,
-    Together,
-    audited,
-    played,
-    white_box,
-)
-from private_consensus.fast.messages import normals_of
-from private_consensus.randomness import generator
-
-pytestmark = pytest.mark.filterwarnings("ignore:divide by zero")
-
-
-@pytest.mark.parametrize("name", ["gradient_descent", "dp_ci", "exact_admm"])
-@pytest.mark.parametrize("copy", COPIES)
-def test_transcripts_show_broken_copies_and_spare_the_correct_one(name, copy):
-    (scene,) = scenes((name,))
-    row = audited(scene, copy, 4000)
-    assert row["flagged"] == (copy != "correct")
-    if copy == "correct":
-        assert row["bound"] > 0.2 * row["claimed"]  # the pair of data sets is not a harmless one
-
-
-@pytest.mark.parametrize(
-    "name",
-    ["m_admm", "r_admm", "pr_admm", "pp_admm", "ipp_admm", "coordinate_descent", "sdm_dsgd",
-     "q_dpsgd_1", "q_dpsgd_2"],
-)  # fmt: skip
-def test_records_that_are_not_clipped_show_in_what_is_sent(name):
-    (scene,) = scenes((name,))
-    assert not audited(scene, "correct", 2500)["flagged"]
-    assert audited(scene, "no clipping", 2500)["flagged"]
-
-
-@pytest.fixture(scope="module")
-def noises():
-    return white_box(300)
-
-
-def test_every_broken_noise_is_flagged_where_it_is_added_and_every_correct_one_spared(noises):
-    for row in noises:
-        assert row["flagged"] == (row["copy"] != "correct"), (row["algorithm"], row["copy"])
-    places = {(row["algorithm"], row["level"]) for row in noises}
-    assert {name for name, _ in places} == {scene.name for scene in scenes()}
-    for two in ("pp_admm", "ipp_admm"):
-        found = {(row["level"], row["copy"]) for row in noises if row["algorithm"] == two}
-        assert ("noise of the message", HALF_MESSAGE) in found
-        assert ("noise of the minimisation", "half noise") in found
-
-
-def test_all_messages_say_nothing_against_a_correct_algorithm():
-    for scene in scenes():
-        row = audited(scene, "correct", 2000)
-        assert not row["flagged"], (scene.name, row["bound"], row["claimed"])
-
-
-def test_half_of_the_noise_is_measured_as_half(noises):
-    found = {(r["algorithm"], r["level"], r["copy"]): (r["bound"], r["ceiling"]) for r in noises}
-    for (name, level, copy), (low, high) in found.items():
-        if copy in ("correct", "half noise", HALF_MESSAGE):
-            assert low < (1.0 if copy == "correct" else 0.5) < high, (name, level)
-
-
-def test_noise_within_a_minimisation_is_recovered_from_what_was_sent():
-    """To the accuracy of the solver: the same noise as the streams drew, without asking them."""
-    (scene,) = scenes(("dvp",))
-    problem, runs = scene.pair[0], 7
-    ((where, unit),) = in_units_of_the_claim(
-        scene.algorithm, problem, scene.network, scene.horizon,
-        *played(scene, problem, runs, 0, "correct"),
-    )  # fmt: skip
-    streams = Together(ROOT, tuple(range(runs)), {"noise": "dvp 0", "sampling": "dvp 0"})
-    drawn = streams.sequence("noise", LAWS[scene.algorithm.law].unit, (3, 2))
-    assert where == "minimisation"
-    for t in range(scene.horizon):
-        assert np.allclose(unit[:, t], next(drawn), atol=1e-8)
-
-
-def test_noise_of_a_round_is_recovered_from_models_without_asking_its_streams():
-    (scene,) = scenes(("q_dpsgd_1",))
-    problem, runs = scene.pair[0], 5
-    ((where, unit),) = in_units_of_the_claim(
-        scene.algorithm, problem, scene.network, scene.horizon,
-        *played(scene, problem, runs, 0, "correct"),
-    )  # fmt: skip
-    groups = {"noise": "q_dpsgd_1 0", "sampling": "q_dpsgd_1 0"}
-    keys = keys_of(Together(ROOT, tuple(range(runs)), groups), "noise")
-    assert where == "message"
-    for t in range(scene.horizon):
-        drawn = [-normals_of(key, 3 * t, (3, 2)) for key in keys]
-        assert np.allclose(unit[:, t], drawn, atol=1e-8)
-
-
-def test_messages_of_whole_steps_are_heard_on_their_grid():
-    (scene,) = scenes(("q_dpsgd_2",))
-    found = played(scene, scene.pair[0], 5, 0, "correct")
-    for heard in found:
-        steps = heard / scene.algorithm.eta
-        assert np.allclose(steps, np.rint(steps), atol=1e-6)
-    assert (found.sent != found.bare).any((0, 1)).all()
-
-
-def test_a_noise_test_is_blind_to_data_that_are_not_clipped_and_transcripts_are_not():
-    trial = Control()
-    rng = generator(1, "audit")
-    found = trial.flagged(rng, "no clipping")
-    assert found["transcript"] and not found["noise scale"]
-    assert trial.flagged(rng, "un-noised last message")["noise scale"]
-
-
-def test_the_power_table_has_all_audits_and_copies():
-    rows = power(2)
-    assert len({(row["audit"], row["copy"]) for row in rows}) == len(rows) == 3 * len(COPIES)
-    assert all(row["low"] <= row["rate"] <= row["high"] for row in rows)
 
 
 def setting(claimed=1.0, accounted=0.9, **changes):

@@ -40,7 +40,7 @@ def test_describe_gives_formulas_and_parameters(call, name):
     assert len(out.splitlines()) > 5
 
 
-def test_run_ends_with_table_plot_and_three_privacy_figures(call):
+def test_run_ends_with_table_plot_and_four_privacy_figures(call):
     code, out, _ = call(
         "run", "gradient_descent", "--horizon", "20", "--runs", "5", "--epsilon", "2"
     )
@@ -49,10 +49,10 @@ def test_run_ends_with_table_plot_and_three_privacy_figures(call):
         assert part in out
     found = {
         key: float(re.search(rf"{key}[^│]*│ *([\d.]+)", out)[1])
-        for key in ("claimed", "formula", "accountant")
+        for key in ("claimed", "formula", "accountant", "attack")
     }
     assert found["claimed"] == 2
-    assert found["accountant"] < found["formula"] < found["claimed"]
+    assert found["attack"] <= found["accountant"] < found["formula"] < found["claimed"]
 
 
 def test_privacy_goes_both_ways(call):

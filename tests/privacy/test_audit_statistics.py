@@ -35,7 +35,7 @@ def test_a_gaussian_pair_seen_through_a_monotone_map_is_contradicted_no_more_oft
     rng, wrong = np.random.default_rng(1), 0
     for _ in range(60):
         one, other = (MAPS[shape](x[:, 0]) for x in gaussians(rng, mu, 300))
-        bounds = audited(None, None, {"seen": (one, other)}, confidence=0.7, ordering="mu")
+        bounds = audited(None, None, {"seen": (one, other)}, confidence=0.7, orderings=("mu",))
         wrong += bounds[0].contradicts(mu=mu)
     assert wrong <= stats.binom.ppf(0.999, 60, 0.3)
 
@@ -45,7 +45,7 @@ def test_an_increasing_map_changes_nothing(ordering):
     rng = np.random.default_rng(2)
     one, other = (x[:, 0] for x in gaussians(rng, 1.0, 1000))
     found = [
-        audited(None, None, {"seen": (shape(one), shape(other))}, ordering=ordering)[0]
+        audited(None, None, {"seen": (shape(one), shape(other))}, orderings=(ordering,))[0]
         for shape in (MAPS["itself"], MAPS["tanh"], MAPS["cube"])
     ]
     assert len({bound.counts for bound in found}) == 1
@@ -58,7 +58,7 @@ def test_a_likelihood_ratio_finds_twice_the_claimed_mu_in_four_thousand_runs():
     for _ in range(25):
         one, other = (x[:, 0] for x in gaussians(rng, 0.5, 4000))
         ratio = {"ratio": (one, other)}
-        by_mu += audited(None, None, ratio, ordering="mu")[0].contradicts(mu=0.25)
+        by_mu += audited(None, None, ratio, orderings=("mu",))[0].contradicts(mu=0.25)
         by_epsilon += audited(None, None, ratio)[0].contradicts(epsilon=epsilon)
     assert by_mu >= 23 and by_epsilon >= 19
 
@@ -66,7 +66,7 @@ def test_a_likelihood_ratio_finds_twice_the_claimed_mu_in_four_thousand_runs():
 def test_a_discriminant_finds_it_too_in_twenty_coordinates():
     rng, found = np.random.default_rng(4), 0
     for seed in range(2):
-        bounds = audited(*gaussians(rng, 0.6, 4000, 20), seed=seed, ordering="mu")
+        bounds = audited(*gaussians(rng, 0.6, 4000, 20), seed=seed, orderings=("mu",))
         found += claim_p_value(bounds, {"mu": 0.25}) <= 0.001
         assert bounds[0].statistic.startswith("linear")
     assert found == 2
@@ -203,7 +203,7 @@ def test_wrong_input_is_named():
         lambda: audited(None, None, {"s": (np.zeros((50, 2)), numbers)}),
         lambda: audited(None, None),
         lambda: audited(np.zeros((10, 2)), np.zeros((10, 2))),
-        lambda: audited(None, None, {"s": (numbers, numbers)}, ordering="delta"),
+        lambda: audited(None, None, {"s": (numbers, numbers)}, orderings=("delta",)),
     ):
         with pytest.raises(InvalidInput):
             call()

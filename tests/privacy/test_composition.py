@@ -166,14 +166,15 @@ def test_sampling_and_laplace_are_credited_in_the_company_of_curves():
 
 
 @dataclass(frozen=True)
-class Underflowing:
+class Damaged:
     """Curves of a Gaussian of which the smallest orders are lost to floating point."""
 
     mu: float
+    left: float
 
     def renyi(self):
         found = np.asarray(RENYI_ORDERS) * self.mu**2 / 2
-        return tuple(np.where(np.asarray(RENYI_ORDERS) < 4, 0.0, found).tolist())
+        return tuple(np.where(np.asarray(RENYI_ORDERS) < 4, self.left, found).tolist())
 
     def profiles(self, epsilon):
         return ()
@@ -182,9 +183,10 @@ class Underflowing:
         return self.mu * (8 + self.mu / 2)
 
 
-def test_curves_that_cost_nothing_at_one_order_still_cost():
-    releases = [Release("curves", curves=Underflowing(1.0), count=9)]
-    assert epsilon(releases, 1e-5, "rdp") > gaussian_epsilon(3.0, 1e-5)
+@pytest.mark.parametrize("left", [0.0, math.nan])
+def test_curves_that_are_lost_at_some_orders_still_cost_at_the_others(left):
+    releases = [Release("curves", curves=Damaged(1.0, left), count=9)]
+    assert gaussian_epsilon(3.0, 1e-5) < epsilon(releases, 1e-5, "rdp") < math.inf
 
 
 @pytest.mark.parametrize("mechanism", ["gaussian", "laplace", "discrete_gaussian"])

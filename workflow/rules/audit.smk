@@ -1,19 +1,15 @@
-"""The privacy audit.  Needs: errata, runs of audits.  Makes: audits, errata, power of the audits."""
+"""The privacy audit.  Needs: errata, runs of audits.  Makes: audits, errata."""
 
 from private_consensus import yamls
 from private_consensus.audits.experiments import EXPERIMENTS as AUDIT_EXPERIMENTS
-from private_consensus.audits.asked import checked
+from private_consensus.audits.asked import checked, read_audits
 from private_consensus.audits.repairs import cells_of
 
-MADE_BY_AUDIT = ("audits", "errata", "power")
+MADE_BY_AUDIT = ("audits", "errata")
 AUDIT_KINDS = (*MADE_BY_AUDIT, "repairs")
-AUDIT_SIZES = {"smoke": {"runs": 4000, "repetitions": 5}}
-SETTING_RUNS = {"smoke": 200}
 
-AUDITED = checked(
-    yamls.read(Path(workflow.basedir, "config", "audits.yaml")),
-    PLAN.experiments,
-)
+AUDITS = read_audits(yamls.read(Path(workflow.basedir, "config", "audits.yaml")))
+AUDITED = checked(AUDITS.entries(), PLAN.experiments)
 AUDITED_BY_EXPERIMENT = {
     name: [entry for entry in AUDITED if entry["experiment"] == name]
     for name in sorted({entry["experiment"] for entry in AUDITED})
@@ -73,7 +69,8 @@ rule audit_settings:
     params:
         asked=lambda w: {
             "entries": AUDITED_BY_EXPERIMENT[w.experiment],
-            "runs": SETTING_RUNS.get(w.scale, 4000),
+            "runs": AUDITS.runs_at(w.scale),
+            "confidence": AUDITS.confidence,
             "cells": [
                 PLAN.cell(w.experiment, algorithm)
                 for algorithm in AUDITED_ALGORITHMS[w.experiment]
@@ -101,7 +98,6 @@ rule audit:
     output:
         audits="results/{scale}/audit/audits.parquet",
         errata="results/{scale}/audit/errata.parquet",
-        power="results/{scale}/audit/power.parquet",
     log:
         "results/{scale}/logs/audit.log",
     benchmark:
@@ -114,7 +110,9 @@ rule audit:
         runtime=10,
     params:
         asked=lambda w: {
-            **AUDIT_SIZES.get(w.scale, {"runs": 8000, "repetitions": 100}),
+            "runs": AUDITS.runs_at(w.scale),
+            "confidence": AUDITS.confidence,
+            "level": AUDITS.level,
             "errata": ERRATA_HASH,
         },
         code=code_of_audits,

@@ -28,7 +28,7 @@ from scipy.optimize import brentq
 
 from ..errors import OutsideRange, require
 from ..privacy import CONVERSIONS, Relation, Release, calibrate, zcdp_epsilon, zcdp_rho
-from .base import FOR_CALIBRATION, column
+from .base import FOR_CALIBRATION, NoiseSite, column
 from .noise import LAWS, Draw, PaidByIteration, initial, printed_change, shown_losses
 
 JACOBIANS = ("paper", "tight")
@@ -327,6 +327,28 @@ class ObjectivePerturbed(ADMM):
         """Scale of the noise in the gradient."""
         return penalty * scale
 
+    def noise_sites(self, problem, network, horizon):
+        """The noise in the gradient of what is minimised, in the iterations that have one."""
+        times = np.arange(1, horizon + 1)
+        penalties = np.stack([_of_agents(self.penalty(network, t)) for t in times])
+        scale = self.linear_scale(penalties, self.scales(horizon)[:, None, None])
+        quiet = ~np.isin(times, self.charged(horizon))
+        scale = np.where(quiet[:, None, None], np.nan, scale)
+        change = problem.record_change(LAWS[self.law].norm)
+        moved = np.where(quiet, 0.0, change / np.nanmin(scale, axis=(1, 2), initial=np.inf))
+        return [NoiseSite("minimisation", self.law, scale, LAWS[self.law].norm, moved)]
+
+    def residual(self, scale, state, problem, network, draw, shown, t):
+        r""":math:`b_i = -\nabla f_i(\hat x_i) - a_i - D_i(\hat x_i - c_i) - \Phi\hat x_i`."""
+        quiet = Draw(np.zeros_like(shown.sent))
+        centre = self.centre(state, network, quiet)[0]
+        slope = noiseless_slope(
+            problem, shown.sent, state.dual[0], self.penalty(network, t), centre
+        )
+        sign = 1.0 if self.where == "dual" else -1.0  # the centre enters the slope with a minus
+        noise = -sign * (slope + np.max(self.Phi) * shown.sent)
+        return {"minimisation": noise / scale["minimisation"]}
+
     def loss_by_formula(self, problem, network, t):
         r"""Paper 001's reading a coordinate: :math:`\mathcal B_\infty/s + 2.8 w/D_i`."""
         penalty = self.penalty(network, t)
@@ -384,6 +406,16 @@ class ObjectivePerturbed(ADMM):
         if attained is None:
             return {}
         return {"attained": attained, "reached": self.reached(problem, count, first)}
+
+
+def noiseless_slope(problem, x, dual, penalty, centre) -> np.ndarray:
+    r""":math:`\nabla f_i(x_i) + a_i + D_i(x_i - c_i)`, all [runs, agents, dim]."""
+    return problem.gradient(x) + dual + _of_agents(penalty) * (x - centre)
+
+
+def _of_agents(penalty: np.ndarray) -> np.ndarray:
+    """Penalties of one setting, [agents, 1]."""
+    return penalty.reshape(penalty.shape[-2:])
 
 
 def jacobian_loss(problem, penalty: Any, form: str, ridge: float = 0.0) -> Any:

@@ -25,6 +25,34 @@ FOR_CALIBRATION = {"calibration only": True}
 """Metadata of fields that decide how the noise is set and mean nothing to the running algorithm."""
 
 
+class NoiseSite(NamedTuple):
+    """A place where an algorithm says that it adds noise.
+
+    Parameters
+    ----------
+    name : str
+        Such as ``message`` or ``minimisation``.
+    law : str
+        ``gaussian``, ``laplace`` or ``gamma_norm``.
+    scale : ndarray, broadcastable to [iterations, agents, dim]
+        Declared, in the unit of what the noise is added to; NaN where none is added.
+    norm : str
+        In which a change of the data is measured there.
+    moved : ndarray, [iterations]
+        Declared bound on that change over the scale; what a release costs is a function of it.
+    """
+
+    name: str
+    law: str
+    scale: np.ndarray
+    norm: str
+    moved: np.ndarray
+
+
+Residuals = dict[str, np.ndarray]
+"""By noise site, the noise of one iteration over its declared scale, [runs, agents, dim]."""
+
+
 class Observe(Protocol):
     """What the driver gives to :meth:`Algorithm.run`, to be called after every iteration."""
 
@@ -46,6 +74,9 @@ class Algorithm(ABC):
         Paper, section and equations.
     oracles : tuple of str
         Uses of private data that no mechanism covers.
+    uses : tuple of str
+        Quantities of the problem by which it sets noise, steps or coefficients; those that the
+        problem computes from data (:attr:`.Problem.from_data`) are oracles too.
     deterministic : bool
         Whether nothing is drawn at random, so that one run says all.
     """
@@ -53,6 +84,7 @@ class Algorithm(ABC):
     relation: ClassVar[Relation] = Relation("record", "replace")
     source: ClassVar[str] = ""
     oracles: ClassVar[tuple[str, ...]] = ()
+    uses: ClassVar[tuple[str, ...]] = ()
     deterministic: ClassVar[bool] = False
 
     def calibrate(self, budget: Budget, problem: Problem, network: Network, horizon: int) -> Self:
@@ -91,6 +123,37 @@ class Algorithm(ABC):
         """What is stated of one run's privacy: for each neighbouring relation a copy of this
         algorithm with that relation, and the epsilon that the paper claims for it."""
         return [(self, budget.epsilon)]
+
+    def noise_sites(self, problem: Problem, network: Network, horizon: int) -> list[NoiseSite]:
+        """Where noise is added, for audits that look for it there; none where it is not known."""
+        return []
+
+    def residuals(
+        self, problem: Problem, network: Network, streams: Streams, execution: Any
+    ) -> Iterator[Residuals]:
+        """The noise of each iteration that follows from what was executed, supposing ``problem``.
+
+        ``execution`` has ``sent`` and ``internal``, each [runs, iterations, agents, dim] or None
+        for what is not to be used; ``streams`` has the randomness that is not noise.
+        """
+        return iter(())
+
+    def log_likelihood(
+        self, problem: Problem, network: Network, streams: Streams, execution: Any
+    ) -> np.ndarray | None:
+        """Logarithm of the density of all that was sent, supposing ``problem``, up to a constant;
+        [runs], or None where it does not follow from noise at one site, or is not known."""
+        return None
+
+    @property
+    def largest_change(self) -> float | None:
+        """How far a measurement may move, where the guarantee names that."""
+        return None
+
+    @property
+    def hidden_sampling(self) -> bool:
+        """Whether something that is drawn beside the noise is not seen by others."""
+        return False
 
     @abstractmethod
     def run(
@@ -131,6 +194,59 @@ class Iterative(Algorithm):
         """Quantities that exist only once a setting has ended."""
         return {}
 
+    # What audits ask for.
+
+    def noise_sites(self, problem, network, horizon):
+        """Noise on each message, where one series of releases says its scale."""
+        noisy = [r for r in self.releases(problem, network, horizon) if r.mechanism in DENSITIES]
+        whole = [r for r in noisy if max(np.size(r.losses()), r.count) == horizon]
+        if len(noisy) != 1 or not whole:
+            return []
+        (release,) = whole
+        scale = np.broadcast_to(np.ravel(release.scale), horizon)[:, None, None]
+        moved = np.broadcast_to(release.losses(), horizon)
+        return [NoiseSite("message", release.mechanism, scale, release.norm, moved)]
+
+    def residual(
+        self, scale: Any, state: Any, problem: Any, network: Any, draw: Any, shown: Any, t: int
+    ) -> Residuals:
+        """Noise sites and their noise in iteration t, over its scale, from the state before.
+
+        ``scale`` maps sites to their scale in this iteration, ``shown`` has what was ``sent`` in
+        it, and ``internal`` (None where that is not to be used).
+        """
+        after = self.step(state, problem, network, without_noise(draw), t)
+        bare = self.seen(after, problem, t)["released"][0]
+        return {"message": (shown.sent - bare) / scale["message"]}
+
+    def with_residual(self, draw: Any, found: Residuals) -> Any:
+        """The draw with which the same step sends what was sent."""
+        (unit,) = found.values()
+        if isinstance(draw, np.ndarray):
+            return filled(unit, draw)
+        return draw._replace(noise=filled(unit, draw.noise))
+
+    def residuals(self, problem, network, streams, execution):
+        """The steps are taken again, each with the noise that explains what was sent."""
+        horizon = execution.sent.shape[1]
+        sites = self.noise_sites(problem, network, horizon)
+        if not sites:
+            return
+        scales = {
+            site.name: np.broadcast_to(site.scale, (horizon, *np.shape(site.scale)[1:]))
+            for site in sites
+        }
+        batch = stack([self])
+        state = batch.start(problem, network, streams, 1)
+        draws = batch.draws(problem, streams)
+        for t in range(1, horizon + 1):
+            draw = next(draws)
+            scale = {name: values[t - 1] for name, values in scales.items()}
+            shown = execution.at(t)
+            found = batch.residual(scale, state, problem, network, draw, shown, t)
+            yield found
+            state = batch.step(state, problem, network, batch.with_residual(draw, found), t)
+
     def run(self, problem, network, streams, horizon, observe):
         horizon = np.asarray(horizon)
         active = np.arange(len(horizon))
@@ -159,6 +275,45 @@ class Iterative(Algorithm):
             if isinstance(value := getattr(self, f.name), np.ndarray)
         }
         return replace(self, **changed)
+
+
+def _log_gaussian(unit: np.ndarray) -> np.ndarray:
+    return -np.nansum(unit**2, axis=(-2, -1)) / 2
+
+
+def _log_laplace(unit: np.ndarray) -> np.ndarray:
+    return -np.nansum(np.abs(unit), axis=(-2, -1))
+
+
+def _log_gamma_norm(unit: np.ndarray) -> np.ndarray:
+    return -np.linalg.norm(np.nan_to_num(unit), axis=-1).sum(-1)
+
+
+DENSITIES = {"gaussian": _log_gaussian, "laplace": _log_laplace, "gamma_norm": _log_gamma_norm}
+"""By law, the logarithm of the density of unit noise [runs, agents, dim], up to a constant."""
+
+
+def filled(unit: np.ndarray, drawn: np.ndarray) -> np.ndarray:
+    """Noise that was found, and as it was drawn where it does not show."""
+    return np.where(np.isnan(unit), drawn, unit)
+
+
+def moved(now: np.ndarray, before: np.ndarray) -> np.ndarray:
+    """Where two values differ by more than rounding."""
+    return ~np.isclose(now, before, rtol=1e-9, atol=1e-12)
+
+
+def without_noise(draw: Any) -> Any:
+    """The same draw without its noise; what is random beside it stays."""
+    if isinstance(draw, np.ndarray):
+        return np.zeros_like(draw)
+    return draw if draw is None else draw._replace(noise=_zeros_like(draw.noise))
+
+
+def _zeros_like(noise: Any) -> Any:
+    if isinstance(noise, tuple):
+        return tuple(map(np.zeros_like, noise))
+    return np.zeros_like(noise)
 
 
 def column(value: Any) -> Any:

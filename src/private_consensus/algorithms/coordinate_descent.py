@@ -21,6 +21,7 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 
 from ..privacy import Relation
+from .base import filled, moved
 from .noise import Perturbed, initial
 
 
@@ -58,6 +59,7 @@ class CoordinateDescent(Perturbed):
     excess: float = 1.0
 
     relation: ClassVar[Relation] = Relation("record", "replace")
+    uses: ClassVar[tuple[str, ...]] = ("strong_convexity", "smoothness")
     source: ClassVar[str] = "Paper 001, Appendix K, eqs. (72)-(74)"
 
     def start(self, problem, network, streams, settings):
@@ -82,6 +84,15 @@ class CoordinateDescent(Perturbed):
             "gap": gap.mean(-1),
             "bound": self.bound(problem, state.first_gap, t).mean(-1),
         }
+
+    def residual(self, scale, state, problem, network, draw, shown, t):
+        """Which coordinate was chosen is seen: it alone has moved."""
+        chosen = moved(shown.sent, state.x[0])
+        bare = problem.project(state.x - problem.gradient(state.x) / problem.smoothness)[0]
+        return {"message": np.where(chosen, (shown.sent - bare) / scale["message"], np.nan)}
+
+    def with_residual(self, draw, found):
+        return Draw(filled(found["message"], draw.noise), np.isfinite(found["message"]))
 
     def bound(self, problem, first_gap: np.ndarray, t: int) -> np.ndarray:
         """The right side of (74) in its second line, with the sum bounded as in the third."""

@@ -50,7 +50,7 @@ from ..privacy.subsampling import (
     theorem11_epsilon,
 )
 from ..problems.perceptron import INITS
-from .base import FOR_CALIBRATION, Iterative
+from .base import FOR_CALIBRATION, Iterative, NoiseSite, stack
 
 SLOWEST, FASTEST = 10.0, 90.0
 """Gradients that an agent computes in a second."""
@@ -188,9 +188,49 @@ class DecentralizedSGD(Iterative):
         """Standard deviation of the noise on each agent's mean; none without a gradient."""
         sigma, K = at(self.sigma, s), at(self.K, s)
         if sigma == 0:
-            return np.zeros(len(sizes))
-        taken = sizes if self.noise_on == "sum" else np.ones(len(sizes))
+            return np.zeros(np.shape(sizes))
+        taken = sizes if self.noise_on == "sum" else np.ones(np.shape(sizes))
         return np.where(sizes > 0, sigma * K / np.maximum(taken, 1), 0.0)
+
+    # --- What audits ask for ----------------------------------------------------------------------
+
+    def noise_sites(self, problem, network, horizon):
+        """Noise on each agent's mean gradient, in units of its own deviation."""
+        if np.max(self.sigma) == 0:
+            return []
+        ones = np.ones((horizon, 1, 1))
+        return [NoiseSite("gradient", "gaussian", ones, "l2", np.full(horizon, np.nan))]
+
+    def noise_weight(self) -> float:
+        """What a step multiplies the noise of a gradient with, of a batch of one setting."""
+        return float(np.ravel(self.alpha)[0])
+
+    def residuals(self, problem, network, streams, execution):
+        """Each round is taken again without noise from the models that were reached."""
+        if execution.internal is None:
+            return
+        horizon = execution.internal.shape[1]
+        loud = self.ready(horizon)
+        quiet = replace(loud, sigma=0.0 * loud.sigma)
+        state = quiet.start(problem, network, streams, 1)
+        draws = quiet.draws(problem, streams)
+        for t in range(1, horizon + 1):
+            draw, reached = next(draws), execution.at(t).internal
+            bare = quiet.step(state._replace(x=state.x.copy()), problem, network, draw, t)
+            scale = loud.noise_scale(0, loud.sizes(0, draw.speeds))[..., None]
+            unit = (reached - bare.x[0]) / (
+                loud.noise_weight() * np.where(scale > 0, scale, np.nan)
+            )
+            yield {"gradient": loud.noised(unit, reached, state.x[0])}
+            state = bare._replace(x=reached[None].copy())
+
+    def ready(self, horizon: int):
+        """A batch of one setting, as it runs for so many rounds."""
+        return stack([self])
+
+    def noised(self, unit, reached, before) -> np.ndarray:
+        """NaN where no noise is added."""
+        return unit
 
     # --- Rounds -----------------------------------------------------------------------------------
 

@@ -25,7 +25,7 @@ import numpy as np
 
 from ..errors import require
 from ..privacy import Relation
-from .base import Iterative, column
+from .base import Iterative, NoiseSite, column
 from .d_zoa import assumed_release, check_budget, gaussian_release, total_epsilon
 
 
@@ -88,6 +88,13 @@ class DPADMM(Iterative):
         if np.isfinite(problem.record_change("l2")):
             return None
         return [assumed_release(problem.assumed_record_change(self.c1), self.noise, horizon)]
+
+    def noise_sites(self, problem, network, horizon):
+        (release,) = self.releases(problem, network, horizon)
+        weights = self.rho + np.sqrt(np.arange(1, horizon + 1)) / self.eta_0
+        moved = np.broadcast_to(release.losses(), horizon)
+        scale = (self.noise / weights)[:, None, None]
+        return [NoiseSite("message", "gaussian", scale, "l2", moved)] if self.noise else []
 
     def epsilon_by_formula(self, delta, problem, network, horizon):
         r""":math:`2\sqrt{\rho_M\ln(1/\delta)}`, the moments accountant without its first term."""

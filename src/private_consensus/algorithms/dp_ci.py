@@ -26,7 +26,7 @@ import numpy as np
 from ..errors import require
 from ..networks import laplacian
 from ..privacy import Relation, Release
-from .base import FOR_CALIBRATION, Iterative, column
+from .base import FOR_CALIBRATION, Iterative, NoiseSite, column
 
 SCHEDULES = ("power", "exponential")
 BOUNDS = ("constant", "time_varying")
@@ -119,6 +119,10 @@ class DPCI(Iterative):
         require(bool(np.all(holds(np.asarray(value)))), f"algorithm.{key}", value, expected)
 
     @property
+    def largest_change(self):
+        return float(self.delta)
+
+    @property
     def relation(self) -> Relation:
         return Relation(self.unit, "replace")
 
@@ -203,6 +207,16 @@ class DPCI(Iterative):
                 reached=min(float(attained), 1.0),
             )
         ]
+
+    def noise_sites(self, problem, network, horizon):
+        times = range(1, horizon + 1)
+        scale = np.array([float(self.noise_scale(problem, t)) for t in times])
+        if not scale.all():
+            return []
+        steps = np.array([float(self.step_size(t - 1)) for t in times])
+        norms = np.array([self._row_norm(problem, t - 1) for t in times])
+        moved = steps * self.delta * norms / scale
+        return [NoiseSite("message", "laplace", scale[:, None, None], "l1", moved)]
 
     def epsilon_by_formula(self, delta, problem, network, horizon):
         r"""Theorem 4.15, :math:`T\varepsilon`, or Theorem 4.17, :math:`p/(p-q)`.

@@ -20,7 +20,7 @@ import numpy as np
 
 from ..errors import require
 from ..privacy import Release, gaussian_epsilon, gaussian_mu
-from .base import FOR_CALIBRATION, column
+from .base import FOR_CALIBRATION, NoiseSite, column
 from .d_zoa import (
     ConsensusADMM,
     assumed_release,
@@ -92,6 +92,14 @@ class ExactADMM(ConsensusADMM):
             return None
         change = problem.assumed_record_change(self.c1) / (2.0 * self.rho)
         return [assumed_release(change, self.noise, horizon)]
+
+    def noise_sites(self, problem, network, horizon):
+        if self.noise == 0:
+            return []
+        scale = np.reshape(self.noise / neighbourhood_sizes(network), (1, -1, 1))
+        moved = np.broadcast_to(self.releases(problem, network, horizon)[0].losses(), horizon)
+        scales = np.broadcast_to(scale, (horizon, *scale.shape[1:]))
+        return [NoiseSite("message", "gaussian", scales, "l2", moved)]
 
     def outcome(self, state, problem, network, t):
         """Total epsilon so far: by (29), and exactly for Gaussian releases of this sensitivity."""

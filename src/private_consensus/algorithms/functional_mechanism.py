@@ -90,6 +90,11 @@ class FunctionalMechanism(Algorithm):
             value = getattr(self, key)
             require(bool(np.all(np.asarray(value) >= 0)), f"algorithm.{key}", value, ">= 0")
 
+    @property
+    def uses(self) -> tuple[str, ...]:
+        """A mean that is not public has its change counted."""
+        return ("mean",) if self.fair != "off" and self.zbar == "public" else ()
+
     def require_known(self, key: str, allowed) -> None:
         """Refuse a switch that does not exist."""
         value = getattr(self, key)

@@ -22,7 +22,7 @@ from scipy.optimize import brentq
 from ..errors import require
 from ..networks import second_eigenvalue
 from ..privacy import Relation, Release, gaussian_mu, zcdp_rho
-from .base import FOR_CALIBRATION, Iterative, column
+from .base import FOR_CALIBRATION, Iterative, NoiseSite, column
 
 STAGE_TWO = ("repaired", "literal")
 CALIBRATIONS = ("theorem_1", "gaussian_dp", "advanced_composition", "zcdp")
@@ -77,6 +77,7 @@ class GradientDescent(Iterative):
     spending: str = field(default="theorem_2", metadata=FOR_CALIBRATION)
 
     relation: ClassVar[Relation] = Relation("record", "replace")
+    uses: ClassVar[tuple[str, ...]] = ("strong_convexity", "smoothness", "lipschitz")
     source: ClassVar[str] = "Paper 000, Algorithm 1, eqs. (8)-(12), Theorems 1 and 2"
 
     def __post_init__(self):
@@ -138,6 +139,14 @@ class GradientDescent(Iterative):
         )
         earlier = Release("gaussian", sensitivity=sensitivity[:-1], scale=scale[:-1])
         return [earlier, last] if horizon > 1 else [last]
+
+    def noise_sites(self, problem, network, horizon):
+        if self.noise == 0:
+            return []
+        t = np.arange(1, horizon + 1)
+        change = problem.record_gradient_change * first_step(problem) / (t + self.shift)
+        scale = self.noise * first_step(problem) * t**-self.decay
+        return [NoiseSite("message", "gaussian", scale[:, None, None], "l2", change / scale)]
 
     def epsilon_by_formula(self, delta, problem, network, horizon):
         """Theorem 1 solved for epsilon, with all T messages noised as the theorem has it."""

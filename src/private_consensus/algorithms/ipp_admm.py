@@ -38,7 +38,7 @@ import numpy as np
 from ..errors import require
 from ..privacy import Release, SparseVector, sparse_vector_release
 from ..privacy.sparse_vector import REDRAWS
-from .base import column
+from .base import column, moved
 from .pp_admm import PlausiblyPrivateADMM
 
 SENSITIVITIES = ("printed", "per_sample")
@@ -185,6 +185,22 @@ class ImprovedPlausiblyPrivateADMM(PlausiblyPrivateADMM):
 
     def seen(self, state, problem, t):
         return dict(super().seen(state, problem, t)) | {"messages": state.sent.mean(-1)}
+
+    # What audits ask for.
+
+    @property
+    def hidden_sampling(self) -> bool:
+        """Tests and coins are not seen."""
+        return True
+
+    def residual(self, scale, state, problem, network, draw, shown, t):
+        """An output that is not sent shows no noise."""
+        found = super().residual(scale, state, problem, network, draw, shown, t)
+        sent = moved(shown.sent, state.x[0]).any(-1, keepdims=True)
+        return {
+            site: np.where(sent, unit, np.nan) if site == "message" else unit
+            for site, unit in found.items()
+        }
 
     # Privacy.
 

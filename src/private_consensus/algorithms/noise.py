@@ -16,7 +16,7 @@ import numpy as np
 from .. import aggregation
 from ..errors import require
 from ..privacy import Release, calibrate, gamma_norm_noise
-from .base import FOR_CALIBRATION, Iterative, column
+from .base import FOR_CALIBRATION, Iterative, NoiseSite, column, stack, without_noise
 
 
 def _gamma_norm_unit(generator: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:
@@ -128,6 +128,13 @@ class Perturbed(Iterative):
     def noisy(self) -> bool:
         """Whether every setting of the batch has noise."""
         return bool(np.all(np.asarray(self.noise) > 0))
+
+    def noise_sites(self, problem, network, horizon):
+        """Noise of the law and scale of each iteration, where a version adds it."""
+        (release,) = self.releases(problem, network, horizon)[:1]
+        moved = np.broadcast_to(release.losses(), horizon)
+        scales = self.scales(horizon)[:, None, None]
+        return [NoiseSite("message", self.law, scales, LAWS[self.law].norm, moved)]
 
     def spread_of_noise(self, sensitivity: Any, scales: np.ndarray, **known: Any) -> list[Release]:
         """One release an iteration; exact ones without noise. ``known`` is what is known to be
@@ -278,6 +285,35 @@ class RandomlyWeighted(PaidByIteration):
         weights = streams.sequence("sampling", "uniform", shape, "weights")
         for noise in self.units(problem, streams):
             yield Draw(noise, next(weights) if self.weights == "random" else None)
+
+    @property
+    def hidden_sampling(self) -> bool:
+        """Nobody sees the weights."""
+        return self.weights == "random"
+
+    def log_likelihood(self, problem, network, streams, execution):
+        r"""With random weights, of uniform plus Laplace: :func:`..aggregation.log_mass` of the
+        distance from the middle of the interval between the messages with weight 0 and with 1."""
+        if not self.has_losses:
+            return super().log_likelihood(problem, network, streams, execution)
+        fixed = stack([replace(self, weights="fixed")])
+        horizon = execution.sent.shape[1]
+        state = fixed.start(problem, network, streams, 1)
+        total = np.zeros(len(execution.sent))
+        for t, draw in zip(range(1, horizon + 1), self.draws(problem, streams), strict=False):
+            quiet = without_noise(draw)
+            sent = execution.at(t).sent
+            low, high = (
+                fixed.step(state, problem, network, quiet._replace(weights=w + 0 * sent), t).x[0]
+                for w in (0.0, 1.0)
+            )
+            inverse = 1.0 / self.scales(horizon)[t - 1]
+            away = np.abs(sent - (low + high) / 2)
+            total += aggregation.log_mass(away, np.abs(high - low), inverse).sum((-1, -2))
+            unit = (sent - (low + high) / 2) * inverse
+            half = quiet._replace(noise=unit, weights=0.5 + 0 * sent)
+            state = fixed.step(state, problem, network, half, t)
+        return total
 
     @property
     def has_losses(self) -> bool:

@@ -32,8 +32,8 @@ import numpy as np
 
 from ..errors import require
 from ..privacy import CONVERSIONS, Release, calibrate, zcdp_epsilon, zcdp_rho
-from .admm import ADMM, Noises, jacobian_loss
-from .base import column
+from .admm import ADMM, Noises, jacobian_loss, noiseless_slope
+from .base import NoiseSite, column, filled, without_noise
 from .noise import LAWS, Draw
 
 RULES = ("literal", "sharp")
@@ -140,6 +140,51 @@ class PlausiblyPrivateADMM(ADMM):
         return problem.proximal(
             linear, total, penalty * centre / total, state.minimiser, tolerance=within
         )
+
+    # What audits ask for.
+
+    def noise_sites(self, problem, network, horizon):
+        """In the minimisation, where there is noise in it, and on what is sent."""
+        curvature = np.reshape(self.ridge + self.penalty(network, 1), (1, -1, 1))
+        curvatures = np.broadcast_to(curvature, (horizon, *curvature.shape[1:]))
+        last = self._output_release(problem, network, horizon)
+        output = NoiseSite("message", "gaussian", self.fuzz / curvatures, "l2", last)
+        if self.perturbed == "output":
+            return [output]
+        scale = np.broadcast_to(np.reshape(self.noise, (1, 1, 1)), (horizon, 1, 1))
+        moved = np.full(horizon, problem.record_change("l2") / self.noise)
+        return [NoiseSite("minimisation", "gaussian", scale, "l2", moved), output]
+
+    def _output_release(self, problem, network, horizon: int) -> np.ndarray:
+        """Change of the output over its noise, [iterations]."""
+        outputs = PlausiblyPrivateADMM.releases(self, problem, network, horizon)[-1]
+        return np.full(horizon, float(np.max(outputs.losses())))
+
+    def residual(self, scale, state, problem, network, draw, shown, t):
+        """Both noises from the iterates before the output's: no observer has them."""
+        if self.perturbed == "output":
+            after = self.step(state, problem, network, without_noise(draw), t)
+            return {"message": (shown.sent - after.minimiser[0]) / scale["message"]}
+        found = shown.internal
+        if found is None:
+            return {}
+        slope = noiseless_slope(
+            problem,
+            found,
+            state.dual[0],
+            self.penalty(network, t),
+            super().centre(state, network, draw)[0],
+        )
+        added = np.max(np.maximum(np.max(self.ridge) - problem.strong_convexity, 0.0))
+        return {
+            "minimisation": -(slope + added * found) / scale["minimisation"],
+            "message": (shown.sent - found) / scale["message"],
+        }
+
+    def with_residual(self, draw, found):
+        inner, output = draw.noise
+        output = filled(found["message"], output)
+        return draw._replace(noise=(found.get("minimisation", inner), output))
 
     # Privacy.
 

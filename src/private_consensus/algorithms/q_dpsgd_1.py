@@ -98,6 +98,13 @@ class QDPSGD(DecentralizedSGD):
         """The batch of settings with the steps of their numbers of rounds."""
         return replace(self, T=T)
 
+    def ready(self, horizon):
+        return super().ready(horizon).for_horizon(np.array([float(horizon)]))
+
+    def noise_weight(self):
+        a, e, _ = self.of(0)
+        return a * e
+
     def run(self, problem, network, streams, horizon, observe):
         T = np.asarray(horizon, float)
         self._warn(T)

@@ -25,6 +25,7 @@ from ..errors import require
 from ..fast.messages import sparsify
 from ..privacy import Release
 from ..privacy.subsampling import SentInPart
+from .base import moved
 from .decentralized_sgd import FULL_BITS, DecentralizedSGD, at
 
 MISSED = 1e-12
@@ -72,6 +73,14 @@ class SDMDSGD(DecentralizedSGD):
 
     def bits(self, dim):
         return np.multiply(self.c, float(FULL_BITS * dim))
+
+    def noise_weight(self):
+        theta, alpha, c = (float(at(v, 0)) for v in (self.theta, self.alpha, self.c))
+        return theta * alpha / c
+
+    def noised(self, unit, reached, before):
+        """Coordinates that are not sent do not move."""
+        return np.where(moved(reached, before), unit, np.nan)
 
     def advance(self, s, x, problem, here):
         gradient, sizes = self.sampled_gradient(s, x, problem, here, float(at(self.K, s)))

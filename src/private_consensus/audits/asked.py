@@ -1,12 +1,55 @@
-"""Which settings the configuration asks to have audited."""
+"""What the configuration says of audits: which settings, how many runs, at which confidence."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from pydantic import BaseModel, ConfigDict, Field
+
 from ..experiments.plan import unknown_run
-from ..experiments.schema import ConfigurationError
+from ..experiments.schema import ConfigurationError, validate
+
+
+class Entry(BaseModel):
+    """Settings of one cell."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    experiment: str
+    algorithm: str
+    variant: str | None = None
+    where: dict[str, Any] = {}
+
+
+class Audits(BaseModel):
+    """``config/audits.yaml``."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    level: float = Field(gt=0, lt=1, description="of the whole table")
+    confidence: float = Field(gt=0, lt=1, description="of the bounds of each audit")
+    runs: dict[str, int] = Field(description="on each of two data sets, by scale")
+    settings: list[Entry]
+
+    def entries(self) -> list[dict[str, Any]]:
+        """As plain JSON, without what is not said."""
+        return [entry.model_dump(exclude_defaults=True) for entry in self.settings]
+
+    def runs_at(self, scale: str) -> int:
+        """Runs of a scale; of one that is not named, those of the papers' scale."""
+        return self.runs.get(scale, self.runs["paper"])
+
+
+def read_audits(raw: Mapping[str, Any]) -> Audits:
+    """The checked configuration of audits.
+
+    Raises
+    ------
+    ConfigurationError
+        With a line for each key that is wrong.
+    """
+    return validate(Audits, raw)
 
 
 def checked(entries: Iterable[Mapping[str, Any]], known: Mapping[str, Any]) -> list[Any]:

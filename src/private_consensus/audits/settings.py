@@ -1,201 +1,104 @@
 """Audits of settings that figures show: the very algorithm, noise, iterations and claim of a cell,
 on neighbouring data that an attacker chose.
 
-The bound holds for the setting, since a guarantee is one for all data. Where it stays below the
-claim, nothing is contradicted; where an accountant says more than the claim, it shows how much of
-that these data and this many runs make visible.
+The bound holds for the setting, since a guarantee is one for all data.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import replace
+import math
+from collections.abc import Iterable, Mapping
 from typing import Any
 
-import numpy as np
 import polars as pl
-from scipy.stats import binom
 
-from ..aggregation import log_mass
-from ..algorithms.base import stack
-from ..algorithms.decentralized_sgd import DecentralizedSGD
-from ..algorithms.functional_mechanism import FunctionalMechanism
-from ..algorithms.q_dpsgd_2 import QDPSGD2
-from ..algorithms.random_aggregation import RandomAggregation
-from ..algorithms.sdm_dsgd import SDMDSGD
-from ..errors import require
-from ..experiments.cells import calibrated_cell, privacy_rows, worst_case
-from ..privacy.audit import CONFIDENCE, TranscriptAudit, transcript_audit
-from ..randomness import PURPOSES
-from ..simulation import Setting, calibrated
+from ..experiments.cells import calibrated_cell, worst_case
+from ..privacy.audit.families import holm
 from .asked import chosen
-from .attained import least_epsilon, least_epsilon_from_zero
-from .likelihood import overheard
-from .neighbours import Neighbours, neighbours
-from .transcripts import ROOT, Together, at_once
+from .audit import audit
+from .examples import examples
+from .neighbours import attacks, one_graph
+from .probing import strongest
+from .result import AuditResult
 
-LEVEL, RATIO = "transcript of this setting", "likelihood ratio"
-NOISED = "attack on the noised batches, computed"
-ROUNDED = "attack on the first message from 0, computed"
+LEVEL = "transcript of this setting"
+NOISE = "noise of the "
 SCHEMA = {
     **dict.fromkeys(("experiment", "algorithm", "variant", "setting", "level", "copy"), pl.String),
     **dict.fromkeys(("delta", "claimed", "bound", "ceiling"), pl.Float64),
-    "runs": pl.Int64, "confidence": pl.Float64, "flagged": pl.Boolean,
+    "runs": pl.Int64, "confidence": pl.Float64, "p_value": pl.Float64, "sensitivity": pl.Float64,
+    "flagged": pl.Boolean, "findings": pl.String,
 }  # fmt: skip
-MOST = 1_000_000
-"""Outputs of a random aggregate that are looked at."""
-NUMBERS = 2_000_000
-"""About so many numbers are worked on at once."""
-UNHEARD = 1e-9
-"""Probability that a round of SDM-DSGD sends fewer coordinates, of a record that is in all alike,
-than are counted on; it is added to delta."""
-ARRAYS = 20
-"""About so many arrays of all agents' coordinates are there at once in an iteration."""
-EXACT = 1e-9
-"""Relative to lengths, what counts as 0."""
 
 
 def audit_cell(
     cell: Mapping[str, Any], entries: Iterable[Mapping[str, Any]], prepared: Mapping[str, Any],
-    runs: int,
+    runs: int, confidence: float,
 ) -> list[dict[str, Any]]:  # fmt: skip
-    """A row for each setting that is named and claims something."""
+    """A row for each setting that is named and claims something, at ``confidence`` each."""
     rows = []
     for spec in chosen(cell, entries):
         calibration = calibrated_cell(cell, [spec], prepared)
-        # of several statements the first is of the least change, which the data here make
-        statement = privacy_rows(calibration, 0)[0]
         problem, (setting,) = calibration.problem, calibration.settings
-        network = worst_case(calibration, 0).network
-        if not np.isfinite(statement["epsilon_claimed"]):
+        worst = worst_case(calibration, 0)
+        noisy, network = worst.algorithm, one_graph(worst.network)
+        world = problem, network, setting.budget, setting.horizon
+        statement = noisy.statements(setting.budget, problem, network, setting.horizon)[0]
+        if not math.isfinite(statement[1]):
             continue
-        name = f"{cell['experiment']} {cell['algorithm']} {spec['variant']} {spec['columns']}"
-        found = _found(setting, problem, network, runs, name)
-        rows.append(_row(cell, spec, statement, found))
+        candidates = attacks(problem, network, noisy.largest_change, nearby=True)
+        found = audit(
+            setting.algorithm, *world, runs=runs, confidence=confidence,
+            delta=setting.budget.delta, calibrated=noisy,
+            attack=strongest(noisy, candidates, setting.horizon),
+        )  # fmt: skip
+        rows += as_rows(
+            found, cell["experiment"], cell["algorithm"], spec["variant"],
+            json.dumps(spec["columns"], sort_keys=True),
+        )  # fmt: skip
     return rows
 
 
-def _row(cell, spec, statement, found: Mapping[str, Any]) -> dict[str, Any]:
-    claimed = float(statement["epsilon_claimed"])
-    return {
-        "experiment": cell["experiment"], "algorithm": cell["algorithm"],
-        "variant": spec["variant"], "setting": json.dumps(spec["columns"], sort_keys=True),
-        "copy": "correct", "delta": float(statement["delta"]), "claimed": claimed, **found,
-        "flagged": found["bound"] > claimed,
-    }  # fmt: skip
+def audit_examples(runs: int, confidence: float) -> list[dict[str, Any]]:
+    """Rows of every private algorithm on its small example."""
+    rows = []
+    for example in examples():
+        found = audit(*example.world, runs=runs, confidence=confidence, delta=example.budget.delta)
+        rows += as_rows(found, "", example.name, "", "representative")
+    return rows
 
 
-def _found(setting: Setting, problem, network, runs: int, name: str) -> dict[str, Any]:
-    """The bound: of sampled batches computed, else from transcripts."""
-    if isinstance(setting.algorithm, DecentralizedSGD):
-        level, bound = _computed(setting, problem, network)
-        return {"level": level, "bound": bound, "ceiling": np.nan, "runs": 0, "confidence": 1.0}
-    bound = audited(setting, problem, network, runs, name).bound
-    return {
-        "level": LEVEL, "bound": float(bound.epsilon), "ceiling": float(bound.ceiling),
-        "runs": runs, "confidence": CONFIDENCE,
-    }  # fmt: skip
-
-
-def _computed(setting: Setting, problem, network) -> tuple[str, float]:
-    algorithm = calibrated(setting, problem, network)
-    if isinstance(algorithm, QDPSGD2):
-        return ROUNDED, _from_zero(algorithm, setting, problem)
-    noise, delta = algorithm.sampled(problem, setting.horizon), setting.budget.delta
-    if isinstance(algorithm, SDMDSGD):
-        heard = binom.ppf(UNHEARD, problem.dim, algorithm.c) / problem.dim
-        noise = replace(noise, losses=tuple(loss * heard**0.5 for loss in noise.losses))
-        delta += setting.horizon * UNHEARD
-    return NOISED, least_epsilon(noise, algorithm.sigma, setting.horizon, delta)
-
-
-def _from_zero(algorithm: QDPSGD2, setting: Setting, problem) -> float:
-    require(algorithm.init == "zero", "audits.variant", setting.name, "a start at 0")
-    a, e = algorithm.steps(float(setting.horizon))
-    length = algorithm.K / algorithm.eta
-    batch = algorithm.batches(), problem.records
-    event = float(a * e * length), algorithm.sigma * length, problem.dim, setting.budget.delta
-    return least_epsilon_from_zero(*batch, *event)
-
-
-def audited(setting: Setting, problem, network, runs: int, name: str) -> TranscriptAudit:
-    """The audit of one setting, ``runs`` on each of two neighbouring data sets."""
-    algorithm = calibrated(setting, problem, network)
-    delta = setting.budget.delta
-    if isinstance(algorithm, RandomAggregation):
-        ratios = _aggregates(algorithm, problem, network, runs, name)
-        return transcript_audit(None, None, statistics=ratios, delta=delta)
-    chosen = neighbours(problem, network, algorithm)
-    worlds = [
-        list(_played(algorithm, chosen, setting.horizon, runs, world, name)) for world in (0, 1)
+def decided(rows: list[dict[str, Any]], level: float) -> list[dict[str, Any]]:
+    """Rows whose claims are flagged where all p-values together contradict them at ``level``."""
+    claims = [row for row in rows if not row["level"].startswith(NOISE)]
+    others = [row for row in rows if row["level"].startswith(NOISE)]
+    return [
+        *({**row, "flagged": row["contradicted"]} for row in holm(claims, level)),
+        *({**row, "adjusted": float("nan"), "contradicted": False} for row in others),
     ]
-    ratios, transcripts = zip(*(map(_joined, zip(*parts, strict=True)) for parts in worlds),
-                              strict=True)  # fmt: skip
-    if ratios[0] is not None:
-        return transcript_audit(None, None, statistics={RATIO: ratios}, delta=delta)
-    return transcript_audit(*transcripts, delta=delta)
 
 
-def _aggregates(algorithm: RandomAggregation, problem, network, runs: int, name: str):
-    """Log-likelihood ratios of single outputs, of each agent and coordinate, where the data move
-    the interval by as much as they can."""
-
-    def outputs(world: int) -> np.ndarray:
-        streams = _fresh(runs, f"{name} {world}")
-        seen: dict[str, Any] = {}
-        world_of = problem, network, streams, np.array([1])
-        stack([algorithm]).run(*world_of, lambda t, active, now: seen.update(now))
-        return np.ravel(seen["released"])[:MOST] + world * algorithm.change
-
-    middle = algorithm.omega / 2
-
-    def ratio(x):
-        away, closer = np.abs(x - middle), np.abs(x - middle - algorithm.change)
-        one, other = (log_mass(r, algorithm.omega, algorithm.beta) for r in (away, closer))
-        return one - other
-
-    return {RATIO: (ratio(outputs(0)), ratio(outputs(1)))}
-
-
-def _fresh(runs: int, label: str) -> Together:
-    """Streams of runs that share nothing with those of another label, not even their start."""
-    return Together(ROOT, tuple(range(runs)), dict.fromkeys(PURPOSES, label))
-
-
-def _joined(parts):
-    return None if parts[0] is None else np.concatenate(parts)
-
-
-def _played(algorithm, chosen: Neighbours, horizon: int, runs: int, world: int, name: str):
-    """Log-likelihood ratios and transcripts, some runs after the other so that they fit."""
-    for part, count in enumerate(_parts(runs, chosen, horizon)):
-        streams = _fresh(count, f"{name} {world} {part}")
-        if isinstance(algorithm, FunctionalMechanism):
-            yield _minimum(stack([algorithm]), chosen, world, streams)
-        else:
-            world_of = chosen.pair, world, chosen.network, horizon, chosen.direction
-            yield tuple(overheard(algorithm, *world_of, streams))
-
-
-def _parts(runs: int, chosen: Neighbours, horizon: int) -> Iterator[int]:
-    problem = chosen.pair[0]
-    # what is let out at once may be made of a matrix a run
-    arrays = problem.dim if horizon == 1 else ARRAYS
-    most = max(1, NUMBERS // (arrays * (problem.n_agents * problem.dim + horizon)))
-    for first in range(0, runs, most):
-        yield min(most, runs - first)
-
-
-def _minimum(batch: FunctionalMechanism, chosen: Neighbours, world: int, streams: Together):
-    r"""The minimiser that is let out. With an exact covariance g it lies on :math:`g^Tw = 0` with
-    some probability, which tells g; else nothing is known but the minimiser itself."""
-    sent = at_once(batch, chosen.pair[world], chosen.network, streams).sent[:, 0]
-    if getattr(batch, "shift", "") != "raw":
-        return None, sent
-    lengths = np.linalg.norm(sent, axis=-1)
-    on = [
-        np.abs(sent[:, 0] @ problem.coefficients.covariance[0]) < EXACT * lengths[:, 0]
-        for problem in chosen.pair
-    ]
-    return on[0].astype(float) - on[1], sent
+def as_rows(
+    found: AuditResult, experiment: str, algorithm: str, variant: str, setting: str
+) -> list[dict[str, Any]]:
+    """An audit as rows of the table: its bound, and the noise at each declared site."""
+    where = {
+        "experiment": experiment, "algorithm": algorithm, "variant": variant, "setting": setting,
+        "copy": "correct", "runs": found.runs, "confidence": found.confidence,
+    }  # fmt: skip
+    bound = {
+        **where, "level": f"{LEVEL}, {found.statistic}", "delta": found.delta,
+        "claimed": found.claimed, "bound": found.lower, "ceiling": found.ceiling,
+        "p_value": found.pvalue, "sensitivity": found.sensitivity, "flagged": found.contradicted,
+        "findings": "; ".join(finding.text for finding in found.findings),
+    }  # fmt: skip
+    noise = [
+        {
+            **where, "level": NOISE + one.site, "delta": 0.0, "claimed": 1.0, "bound": one.low,
+            "ceiling": one.high, "p_value": 1.0, "sensitivity": float("nan"),
+            "flagged": bool(one.findings), "findings": "; ".join(one.findings),
+        }
+        for one in found.noise
+    ]  # fmt: skip
+    return [bound, *noise]

@@ -17,6 +17,15 @@ from .prepared import Prepared
 from .routes import Raw
 from .tables import Schema
 
+COLUMN_ORACLES = {
+    "column_max": "columns are divided by their largest value, over all rows",
+    "minmax": "columns are scaled by their least and largest value, over all rows",
+    "minmax_sqrt_dim": "columns are scaled by their least and largest value, over all rows",
+}
+ROW_ORACLES = {
+    "clip": "the bound one on the norm of rows is public, each being shortened by itself",
+    "unit": "that rows have norm one is public, each being scaled by itself",
+}
 ENCODINGS = {"ordinal": encoding.ordinal, "onehot": encoding.onehot}
 
 
@@ -59,6 +68,17 @@ class Preparation:
     def raw_file(self) -> str:
         """Name of the acquired file that it needs."""
         return f"{self.dataset}.{'npz' if self.encoding == 'pixels' else 'parquet'}"
+
+    @property
+    def oracles(self) -> tuple[str, ...]:
+        """Where the features of one row depend on other rows, or a bound is taken for public."""
+        values = self.encoding == "onehot" and not self.drop_missing
+        found = (
+            COLUMN_ORACLES.get(self.scaling),
+            ROW_ORACLES.get(self.row_norm),
+            "whether a column has missing values is read from all rows" if values else None,
+        )
+        return tuple(line for line in found if line)
 
     def columns_of(self, schema: Schema) -> tuple[str, ...]:
         """Columns of the canonical table that are encoded."""

@@ -27,6 +27,7 @@ from ..simulation import (
     calibrate,
     simulate,
 )
+from .oracles import oracles_of
 
 Prepared = Mapping[str, Any]
 
@@ -59,7 +60,10 @@ def run_cell(
         shared = pl.DataFrame(pairs, schema=["setting", "member"], orient="row")
         measured.append(pl.DataFrame(records.rows()).join(shared, on="setting").drop("setting"))
         rows = [privacy_rows(calibration, index) for index in range(len(specifications))]
-        private += [{"member": member, **row} for index, member in pairs for row in rows[index]]
+        for index, member in pairs:
+            algorithm, spec = calibration.settings[index].algorithm, cell["settings"][member]
+            oracles = "; ".join(oracles_of(algorithm, calibration.problem, spec))
+            private += [{"member": member, **row, "oracles": oracles} for row in rows[index]]
     labels = _labels(cell)
     order = ["member", "quantity", "metric", "t", "run"]
     runs = labels.join(pl.concat(measured), on="member").sort(order)
@@ -101,7 +105,7 @@ def with_tuned(specification: Mapping[str, Any], grids: pl.DataFrame | None) -> 
     kept = kept.filter(pl.col("t") == pl.col("t").max())
     means = kept.group_by(*tuned["over"]).agg(pl.col("value").mean())
     best = means.sort("value", *tuned["over"], nulls_last=True).row(0, named=True)
-    found = copy.deepcopy({k: v for k, v in specification.items() if k != "tuned"})
+    found = copy.deepcopy(dict(specification))
     for axis, path in tuned["over"].items():
         part, name = path.split(".")
         found[part][name] = best[axis]
@@ -198,7 +202,6 @@ def _privacy_row(algorithm, claimed: float, setting: Setting, problem, network) 
         "proven": guarantee.proven,
         "relation": str(algorithm.relation),
         "sampling": "; ".join(str(r.sampling) for r in releases if r.sampling) or "none",
-        "oracles": "; ".join(algorithm.oracles),
         "epsilon_if_assumed": float(granted),
         "notes": "; ".join(dict.fromkeys(r.note for r in [*releases, *(assumed or [])] if r.note)),
     }

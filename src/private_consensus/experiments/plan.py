@@ -216,6 +216,8 @@ def expand(experiment: Experiment, name: str, algorithm: str, config: Config) ->
             changes = {experiment.axes[key].set: value for key, value in columns.items()}
             # A variant has the last word: "one shot" keeps its horizon on a grid of horizons.
             setting = _patched(experiment, {**extra, **changes, **chosen.set})
+            if experiment.oracles:
+                setting["oracles"] = list(experiment.oracles)
             if chosen.tuned:
                 setting["tuned"] = chosen.tuned.model_dump(mode="json")
             settings.append(

@@ -179,6 +179,9 @@ class Experiment(Strict):
     )
     groups: dict[Literal["data", "graph", "noise", "sampling"], str] = Field(default_factory=dict)
     choices: list[Choice] = Field(default_factory=list)
+    oracles: list[str] = Field(
+        default_factory=list, description="choices that were made by looking at outcomes"
+    )
     scales: dict[str, Reduced] = Field(default_factory=dict)
 
 

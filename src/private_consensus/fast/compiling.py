@@ -13,6 +13,7 @@ import tempfile
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from contextvars import ContextVar
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -23,6 +24,7 @@ except ImportError:  # the plain engines do without
     numba = None
 
 AVAILABLE = numba is not None
+_LIMIT: ContextVar[int] = ContextVar("threads", default=0)
 STRICT = {"contract", "nsz"}
 """Every sum in the order in which it is written: code just compiled and code kept may differ in
 how they reorder one."""
@@ -80,8 +82,20 @@ def _kept_in(path: Path) -> Iterator[None]:
         numba.config.CACHE_DIR = before
 
 
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """Within it, parts are computed one after the other, in order."""
+    before = _LIMIT.set(1)
+    try:
+        yield
+    finally:
+        _LIMIT.reset(before)
+
+
 def threads() -> int:
     """Threads to use: ``PRIVATE_CONSENSUS_THREADS``, else the processors this process may use."""
+    if _LIMIT.get():
+        return _LIMIT.get()
     given = os.environ.get("PRIVATE_CONSENSUS_THREADS", "")
     if given.isdigit() and int(given) > 0:
         return int(given)

@@ -402,8 +402,9 @@ def _rdp(groups: tuple[_Group, ...], delta: float) -> float:
 
 
 def _divergences(curves: Curves) -> np.ndarray:
-    """Renyi divergence at each order; one that underflowed to 0 is bounded by that of the next."""
-    found = np.asarray(curves.renyi())
+    """Renyi divergence at each order; one that underflowed to 0 is bounded by that of the next, one
+    that is not a number by nothing."""
+    found = np.nan_to_num(curves.renyi(), nan=math.inf, posinf=math.inf)
     return np.maximum(found, found.min(where=found > 0, initial=math.inf) if found.any() else 0.0)
 
 

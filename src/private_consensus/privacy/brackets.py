@@ -29,7 +29,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
-from scipy.special import log_ndtr, logsumexp, ndtri
+from scipy.special import log_ndtr, ndtri
 from scipy.stats import beta, gamma
 
 from ..errors import require
@@ -55,8 +55,8 @@ CELLS, REACH = 20_000, 12.0
 """Cells of outcomes of a sampled Gaussian, and how many deviations they reach out."""
 TAIL = 8.0
 """Standard deviations of the total loss that a grid has to cover."""
-LENGTHS = 24
-"""Cells of the length of noise known by its norm."""
+LENGTHS, COSINES = 24, 2500
+"""Cells of the length of noise known by its norm, and of its cosine with a shift."""
 EXPONENTS = tuple(4.0**k for k in range(-4, 7))
 
 
@@ -334,17 +334,21 @@ def _radial_losses(loss: float, dim: int) -> tuple[np.ndarray, np.ndarray]:
     """
     if dim == 1:
         return _laplace_losses(loss, 1.0, loss / CELLS)
+    upper, c, masses = _radial_cells(dim)
+    losses = np.sqrt(upper**2 + 2 * upper * loss * c + loss**2) - upper
+    return losses.ravel(), masses
+
+
+@lru_cache(maxsize=8)
+def _radial_cells(dim: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Upper ends of length [cells, 1] and lower ends of cosine; masses of all pairs."""
+    half = (dim - 1) / 2
     far = np.linspace(0.0, 1.0, LENGTHS + 1)[:-1]
-    r = np.append(gamma.ppf(far, dim), np.inf)
-    near = beta.ppf(np.linspace(0.0, 1.0, CELLS // 8 + 1), (dim - 1) / 2, (dim - 1) / 2)
-    c = 2 * np.unique(near) - 1
-    angles = np.diff(beta.cdf((1 + c) / 2, (dim - 1) / 2, (dim - 1) / 2))
-    longest = gamma.isf(MARGIN * SMALLEST_DELTA, dim)
-    r[-1] = longest  # beyond, as if it never happened
-    lengths = np.diff(gamma.cdf(r, dim))
-    upper = r[1:, None]
-    losses = np.sqrt(upper**2 + 2 * upper * loss * c[:-1] + loss**2) - upper
-    return losses.ravel(), np.outer(lengths, angles).ravel()
+    longest = gamma.isf(MARGIN * SMALLEST_DELTA, dim)  # beyond, as if it never happened
+    r = np.append(gamma.ppf(far, dim), longest)
+    c = 2 * np.unique(beta.ppf(np.linspace(0.0, 1.0, COSINES + 1), half, half)) - 1
+    angles = np.diff(beta.cdf((1 + c) / 2, half, half))
+    return r[1:, None], c[:-1], np.outer(np.diff(gamma.cdf(r, dim)), angles).ravel()
 
 
 def _discrete_losses(steps: float, sigma: float) -> tuple[np.ndarray, np.ndarray]:
@@ -385,19 +389,26 @@ def _span(laws, step: float, spare: float) -> tuple[int, int]:
     way: Chernoff's bound, the best of some exponents."""
     low = sum(count * lowest for (lowest, _), count in laws)
     high = sum(count * (lowest + masses.size - 1) for (lowest, masses), count in laws)
+    present = [np.flatnonzero(masses) for (_, masses), _ in laws]
+    laws = [
+        (step * (lowest + found), masses[found], count)
+        for ((lowest, masses), count), found in zip(laws, present, strict=True)
+    ]
     for exponent in EXPONENTS:
         for sign in (1.0, -1.0):
-            total = 0.0
-            for (lowest, masses), count in laws:
-                inside = masses > 0
-                losses = step * (lowest + np.flatnonzero(inside))
-                total += count * logsumexp(sign * exponent * losses, b=masses[inside])
+            total = sum(count * _log_moment(sign * exponent * at, p) for at, p, count in laws)
             end = (total - math.log(spare)) / (exponent * step)
             if sign > 0:
                 high = min(high, math.ceil(end))
             else:
                 low = max(low, math.floor(-end))
     return int(low), int(high)
+
+
+def _log_moment(exponents: np.ndarray, masses: np.ndarray) -> float:
+    """ln of the mean of exp, without overflow."""
+    most = float(exponents.max())
+    return most + math.log(float(masses @ np.exp(exponents - most)))
 
 
 def _epsilon_of(losses: np.ndarray, masses: np.ndarray, delta: float) -> float:

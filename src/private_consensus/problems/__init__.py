@@ -11,12 +11,12 @@ import pkgutil
 from collections.abc import Mapping
 from importlib import import_module
 from types import ModuleType
-from typing import Any
+from typing import Any, get_type_hints
 
 from ..errors import InvalidInput
 from .base import Problem
 
-__all__ = ["Problem", "load", "module_of", "modules", "names", "shared_by_runs"]
+__all__ = ["Problem", "class_of", "load", "module_of", "modules", "names", "shared_by_runs"]
 
 
 def names() -> list[str]:
@@ -39,6 +39,11 @@ def modules() -> list[str]:
 def load(name: str) -> ModuleType:
     """The module of a problem."""
     return import_module(module_of(name))
+
+
+def class_of(name: str) -> type[Problem]:
+    """What a problem's ``build`` returns."""
+    return get_type_hints(load(name).build)["return"]
 
 
 def shared_by_runs(module: ModuleType, parameters: Mapping[str, Any]) -> bool:

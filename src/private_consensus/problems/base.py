@@ -30,6 +30,8 @@ from ..errors import InvalidInput, require
 
 NORMS = ("l1", "l2", "linf")
 
+PUBLIC_RECORDS = "the number of an agent's records is public"
+
 Metric = Callable[["Problem", np.ndarray], np.ndarray]
 
 
@@ -53,11 +55,18 @@ class Problem(ABC):
     least_convexity : float
         Strong convexity that ``f_i`` has on every data set, unlike ``strong_convexity``, which may
         be that of the data at hand.
+    from_data : mapping
+        Quantities that are computed from private records, each in words, for algorithms that set
+        themselves by one (:attr:`.Algorithm.uses`).
+    oracles : tuple of str
+        Uses of private data that come with the problem, whatever the algorithm.
     metrics : mapping
         Name to a function of ``(problem, x[..., agents, dim])`` with values ``[...]``.
     """
 
     metrics: ClassVar[Mapping[str, Metric]] = {}
+    from_data: ClassVar[Mapping[str, str]] = {}
+    oracles: ClassVar[tuple[str, ...]] = (PUBLIC_RECORDS,)
 
     n_agents: int
     dim: int
@@ -128,6 +137,10 @@ class Problem(ABC):
         """Bound on the change of an agent's mean loss, each record's loss clipped at ``bound`` and
         of weight 1, when a record is replaced."""
         raise InvalidInput("problem.name", type(self).__name__, "a problem with clipped losses")
+
+    def repeated(self, runs: int) -> Problem:
+        """The data of the first run in each of ``runs``, for a problem that keeps those of each."""
+        return self
 
     def proximal(
         self,

@@ -10,9 +10,10 @@ training and a test set of its own, or one of ``splits`` that runs share.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import ClassVar
 
 import numpy as np
 
@@ -67,6 +68,9 @@ class FairClassification(Problem):
     _latest: dict = field(default_factory=dict, repr=False)
 
     n_agents = 1
+    from_data: ClassVar[Mapping[str, str]] = {
+        "mean": "the mean of the protected attribute, over all rows, those of tests too"
+    }
 
     @property
     def dim(self) -> int:
@@ -81,6 +85,10 @@ class FairClassification(Problem):
     def mean(self) -> float:
         r""":math:`\bar z`, over all rows: one number, as what is public is."""
         return float(self.protected.mean())
+
+    def repeated(self, runs):
+        test = np.broadcast_to(self.test[:1], (runs, *self.test.shape[1:]))
+        return replace(self, test=test, _latest={})
 
     def columns_of(self, selected: str) -> np.ndarray:
         """Columns of the attributes that ``selected`` joins by ``+``; none for an empty name."""

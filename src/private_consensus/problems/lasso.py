@@ -13,14 +13,16 @@ Assumption 3 of the paper, which squared loss does not meet. :math:`\beta^c` rem
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from typing import ClassVar
 
 import numpy as np
 
 from ..errors import require
 from ..randomness import Streams
-from .base import Problem, consensus_error
+from .base import PUBLIC_RECORDS, Problem, consensus_error
 
 LOSSES = ("mean", "sum")
 RESPONSES = ("normalised", "raw")
@@ -59,6 +61,19 @@ class Lasso(Problem):
         require(
             within, "problem.row_bound", self.row_bound, f"at least the longest row, {longest:g}"
         )
+
+    from_data: ClassVar[Mapping[str, str]] = {
+        "smoothness": "the largest eigenvalue of an agent's records",
+        "strong_convexity": "the least eigenvalue of an agent's records",
+        "optimum": "the non-private optimum",
+        "optimum_norm": "the norm of the non-private optimum",
+    }
+
+    oracles: ClassVar[tuple[str, ...]] = (
+        PUBLIC_RECORDS,
+        "where features are normalised, columns are divided by their largest entry, over all "
+        "agents' records",
+    )
 
     @property
     def n_agents(self) -> int:

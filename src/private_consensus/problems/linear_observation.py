@@ -48,6 +48,7 @@ class LinearObservation(Problem):
     initial: np.ndarray
     noise: float
 
+    oracles: ClassVar[tuple[str, ...]] = ("the matrices H_i(t) are public",)
     strong_convexity: ClassVar[float] = 0.0  # of one time's observation, which sees one direction
 
     @property

@@ -7,7 +7,7 @@ a SUM over the agent's records, hence :math:`\mu = L = |D_i|`.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.special import ndtr, ndtri
@@ -75,6 +75,9 @@ class MeanEstimation(Problem):
 
     record_curvature = 0.0
     """Replacing a record does not move the Hessian."""
+
+    def repeated(self, runs):
+        return replace(self, means=np.broadcast_to(self.means[:1], (runs, *self.means.shape[1:])))
 
     @property
     def target(self) -> np.ndarray:

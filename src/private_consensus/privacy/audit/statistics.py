@@ -9,7 +9,7 @@ divide the rest. So all bounds of the list are right together with probability `
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -34,8 +34,16 @@ thresholds would look best too often (75 instead of 90 of 100 found at 4,000 run
 Pair = tuple[np.ndarray, np.ndarray]
 
 
+class _Split(NamedTuple):
+    """A statistic on runs that choose its event, and on runs that judge."""
+
+    name: str
+    chosen: Pair
+    judged: Pair
+
+
 class _Candidate(NamedTuple):
-    """A statistic on runs that choose, the same on runs that judge, and what it promises."""
+    """A statistic on runs that judge, its event, and what it promises."""
 
     name: str
     judged: Pair
@@ -51,7 +59,7 @@ def audit_statistics(
     delta: float,
     confidence: float,
     seed: int,
-    ordering: str = "epsilon",
+    orderings: Sequence[str] = ("epsilon",),
 ) -> list[Bound]:
     """Lower bounds of epsilon and mu, one a statistic, right together at ``confidence``.
 
@@ -67,17 +75,18 @@ def audit_statistics(
     delta, confidence : float
     seed : int
         Of the partition into halves and of the classifiers.
-    ordering : {"epsilon", "mu"}
-        Which bound the events are chosen for; both are given, and both hold.
+    orderings : sequence of "epsilon" or "mu"
+        Which bounds the events are chosen for, of several a list each, which share the error; of
+        every event both bounds are given, and both hold.
 
     Returns
     -------
     list of Bound
-        The one that promised most first.
+        Of each ordering, the one that promised most first.
     """
-    require(ordering in ("epsilon", "mu"), "ordering", ordering, "epsilon or mu")
-    measure = Epsilon(delta) if ordering == "epsilon" else Mu()
-    level = (1 - confidence) ** _CAUTION
+    known = {"epsilon": Epsilon(delta), "mu": Mu()}
+    for ordering in orderings:
+        require(ordering in known, "orderings", ordering, "epsilon or mu")
     rng = np.random.default_rng(seed)
     learned = one is not None and other is not None
     counted = atom_statistics(one, other) if learned and np.ndim(one) > 2 else {}
@@ -85,18 +94,35 @@ def audit_statistics(
         name: tuple(scalar_statistic(name, values) for values in pair)
         for name, pair in {**counted, **statistics}.items()
     }
-    candidates = [_given(name, pair, measure, level, rng) for name, pair in given.items()]
+    splits = [_given(name, pair, rng) for name, pair in given.items()]
     if learned:
-        candidates += _learned(_features(one), _features(other), measure, level, rng)
-    require(bool(candidates), "statistics", list(statistics), "at least one, or transcripts")
-    candidates.sort(key=lambda candidate: candidate.promise, reverse=True)
+        splits += _learned(_features(one), _features(other), rng)
+    require(bool(splits), "statistics", list(statistics), "at least one, or transcripts")
+    part = 1 / len(orderings)
+    level = ((1 - confidence) * part) ** _CAUTION
     return [
         Bound(
             candidate.event.counts(*candidate.judged),
-            delta, confidence, share, measure, False, candidate.name, candidate.event,
+            delta, confidence, part * share, known[ordering], False, candidate.name,
+            candidate.event,
         )
-        for candidate, share in zip(candidates, _shares(len(candidates)), strict=True)
+        for ordering in orderings
+        for candidate, share in _ranked(splits, known[ordering], level)
     ]  # fmt: skip
+
+
+def _ranked(
+    splits: list[_Split], measure: Measure, level: float
+) -> Iterator[tuple[_Candidate, float]]:
+    """Of each family of statistics the one that promises most, the best first, with its share."""
+    best: dict[str, _Candidate] = {}
+    for split in splits:
+        promise, event = best_event(*split.chosen, measure, level)
+        family = split.name.split(",")[0]
+        if family not in best or promise > best[family].promise:
+            best[family] = _Candidate(split.name, split.judged, event, promise)
+    candidates = sorted(best.values(), key=lambda candidate: candidate.promise, reverse=True)
+    yield from zip(candidates, _shares(len(candidates)), strict=True)
 
 
 def best_bound(bounds: list[Bound]) -> Bound:
@@ -110,31 +136,24 @@ def _shares(count: int) -> list[float]:
     return [FAVOURITE] + [(1 - FAVOURITE) / (count - 1)] * (count - 1)
 
 
-def _given(name: str, pair: Pair, measure: Measure, level: float, rng) -> _Candidate:
+def _given(name: str, pair: Pair, rng) -> _Split:
     halves = [np.array_split(values[rng.permutation(values.size)], 2) for values in pair]
-    promise, event = best_event(halves[0][0], halves[1][0], measure, level)
-    return _Candidate(name, (halves[0][1], halves[1][1]), event, promise)
+    return _Split(name, (halves[0][0], halves[1][0]), (halves[0][1], halves[1][1]))
 
 
-def _learned(
-    one: np.ndarray, other: np.ndarray, measure: Measure, level: float, rng
-) -> list[_Candidate]:
-    """Of each family of learned statistics the one that promises most."""
+def _learned(one: np.ndarray, other: np.ndarray, rng) -> list[_Split]:
+    """What was fitted on some runs, where it takes more than one value on those that choose."""
     (fit_one, choose_one, judge_one), (fit_other, choose_other, judge_other) = (
         _thirds(features, rng) for features in (one, other)
     )
     scorers = fit_distinguishers(fit_one, fit_other, int(rng.integers(2**31)))
     scorers["atoms"] = fit_atoms(fit_one, fit_other)
-    best: dict[str, _Candidate] = {}
+    splits = []
     for name, score in scorers.items():
         chosen = score(choose_one), score(choose_other)
-        if np.unique(np.concatenate(chosen)).size < 2:
-            continue
-        promise, event = best_event(*chosen, measure, level)
-        family = name.split(",")[0]
-        if family not in best or promise > best[family].promise:
-            best[family] = _Candidate(name, (score(judge_one), score(judge_other)), event, promise)
-    return list(best.values())
+        if np.unique(np.concatenate(chosen)).size >= 2:
+            splits.append(_Split(name, chosen, (score(judge_one), score(judge_other))))
+    return splits
 
 
 def _thirds(features: np.ndarray, rng) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

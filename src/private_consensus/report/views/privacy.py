@@ -9,7 +9,7 @@ from typing import Any
 
 from ...privacy import NOT_PRIVATE, VERDICTS, VIOLATED
 from ..formats import number, spread, words
-from . import errata
+from . import brackets, errata
 
 Row = Mapping[str, Any]
 
@@ -52,6 +52,8 @@ def page(results) -> dict[str, Any]:
             results.audit.get("audits", []),
         ),
         "experiments": of_experiments(results.privacy, experiments),
+        "closeness": brackets.CLOSENESS,
+        "brackets": brackets.table(results.privacy),
         "repairs": [repair(row) for row in results.audit.get("repairs", [])],
         "audits": errata.audits(results.audit.get("audits", [])),
         "power": errata.power(results.audit.get("power", [])),
@@ -216,6 +218,7 @@ def _summary(rows: list[Row]) -> dict[str, Any]:
         "claimed": spread(row["epsilon_claimed"] for row in rows),
         "formula": spread(row["epsilon_formula"] for row in rows),
         "accounted": spread(row["epsilon_accountant"] for row in rows),
+        "lower": spread(map(brackets.lower, rows)),
         "assumed": _assumed(rows),
         "accountant": _each(row["accountant"] for row in rows),
         "relation": _each(row["relation"] for row in rows),

@@ -1,0 +1,149 @@
+"""The audit of one algorithm: it is executed on two neighbouring data sets, and nothing that it
+says of itself is believed.
+
+Both data sets are executed from the first line with randomness of their own. Everything that leaves
+an agent is looked at by every statistic there is; the noise is recovered where it is said to be
+added; and how far the data move what is noised is compared with what is declared.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ..algorithms.base import Algorithm
+from ..errors import InvalidInput, require
+from ..networks import Network
+from ..privacy import Budget, Relation, account
+from ..privacy.audit.sequential import detectable_epsilon, planned_looks
+from .checks import noise_found, sensitivity_reached
+from .evidence import observed
+from .judging import judge
+from .neighbours import Attack, attacks, one_graph
+from .probing import strongest
+from .result import AuditResult
+
+OBSERVERS = ("global",)
+EARLY = 4
+"""The first look is at this part of the runs."""
+FEWEST = 40
+"""Runs that a statistic can be fitted on and judged by."""
+
+
+def audit(
+    algorithm: Algorithm,
+    problem: Any,
+    network: Network,
+    budget: Budget,
+    horizon: int,
+    *,
+    runs: int,
+    confidence: float,
+    delta: float,
+    relation: Relation | None = None,
+    observer: str = "global",
+    calibrated: Algorithm | None = None,
+    attack: Attack | None = None,
+    seed: int = 0,
+    progress: Callable[[int, int], None] = lambda done, of: None,
+) -> AuditResult:
+    r"""Execute an algorithm on neighbouring data sets and test its claim and its declaration.
+
+    Parameters
+    ----------
+    algorithm : Algorithm
+        Not yet calibrated.
+    problem, network
+        One record of one agent of the problem is replaced, see :mod:`.neighbours`.
+    budget : Budget
+        What is to be spent; the claim is the algorithm's statement for it.
+    horizon : int
+        Iterations.
+    runs : int
+        On each of two data sets, at most: the audit ends when the question is decided.
+    confidence : float
+        Of the whole result: with at least this probability a private algorithm that is what it
+        declares has no finding.
+    delta : float
+        At which epsilon is bounded from below; at least the budget's.
+    relation : Relation, optional
+        Whose statement is tested, of algorithms with several; the first by default.
+    observer : {"global"}
+        Who listens: an eavesdropper who sees every message.
+    calibrated : Algorithm, optional
+        The same with its noise set, where that has been done before.
+    attack : Attack, optional
+        Neighbouring data sets; else those that move the messages most are looked for.
+    progress : callable
+        Told how many runs are done, and of how many.
+
+    Returns
+    -------
+    AuditResult
+
+    Raises
+    ------
+    InvalidInput
+        For a number of runs, a level or a delta out of range, an unknown observer or relation, an
+        algorithm that claims nothing, or a problem without known neighbours.
+    """
+    _check(runs, confidence, delta, budget, observer)
+    world = budget, problem, network, horizon
+    noisy, claimed = _stated(calibrated or algorithm.calibrate(*world), world, relation)
+    require(math.isfinite(claimed), "budget.epsilon", claimed, "a finite claim to be tested")
+    chosen = attack or _searched(noisy, problem, network, horizon)
+    declared = noisy.releases(problem, network, horizon)
+    level = (1.0 - confidence) / 2
+    worlds, done = None, 0
+    for look in planned_looks(runs, first=max(FEWEST, runs // EARLY)):
+        more = look.runs - done
+        parts = [observed(noisy, chosen, horizon, done, more, world, seed) for world in (0, 1)]
+        worlds = [a.joined(b) for a, b in zip(worlds, parts, strict=True)] if worlds else parts
+        done = look.runs
+        progress(done, runs)
+        spent = 1.0 - level * look.share
+        judged = judge(*worlds, claimed, declared, delta=delta, confidence=spent, seed=seed)
+        if judged.findings:
+            break
+    sites = noisy.noise_sites(chosen.pair[0], chosen.network, horizon)
+    noise = tuple(noise_found(sites, *worlds, confidence=1.0 - level))
+    reached, changes = sensitivity_reached(sites, *worlds)
+    return AuditResult(
+        claimed=claimed, delta=delta, declared=account(declared, delta).epsilon,
+        lower=judged.lower.epsilon, ceiling=judged.lower.ceiling, confidence=confidence,
+        relation=str(noisy.relation), observer=observer, runs=done,
+        power=detectable_epsilon(runs, delta=delta, confidence=confidence),
+        executed=f"{type(noisy).__name__}, {horizon} iterations, {chosen.network.n_agents} agents, "
+        f"{chosen.name}",
+        statistic=judged.lower.statistic, pvalue=judged.pvalue, bounds=judged.bounds, noise=noise,
+        sensitivity=reached,
+        findings=(*judged.findings, *(f for one in noise for f in one.as_findings()), *changes),
+    )  # fmt: skip
+
+
+def _searched(noisy: Algorithm, problem, network, horizon: int) -> Attack:
+    candidates = attacks(problem, one_graph(network), noisy.largest_change, nearby=False)
+    return strongest(noisy, candidates, horizon)
+
+
+def _check(runs, confidence, delta, budget, observer) -> None:
+    whole = isinstance(runs, int | np.integer) and runs >= FEWEST
+    require(whole, "runs", runs, f"a whole number >= {FEWEST}")
+    require(0 < confidence < 1, "confidence", confidence, "a number in (0, 1)")
+    require(0 <= delta < 1, "delta", delta, "a number in [0, 1)")
+    require(delta >= budget.delta, "delta", delta, f"at least the budget's, {budget.delta:g}")
+    require(observer in OBSERVERS, "observer", observer, f"one of {', '.join(OBSERVERS)}")
+
+
+def _stated(noisy, world, relation) -> tuple[Algorithm, float]:
+    statements = noisy.statements(*world)
+    if relation is None:
+        return statements[0]
+    for one, claimed in statements:
+        if one.relation == relation:
+            return one, claimed
+    known = ", ".join(str(one.relation) for one, _ in statements)
+    raise InvalidInput("relation", str(relation), f"one of {known}")

@@ -1,0 +1,190 @@
+"""What is kept of executions for a statistic: likelihood ratios, messages, values that repeat."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..algorithms.base import DENSITIES, Algorithm
+from .execution import Execution, execute
+from .neighbours import Attack
+from .remembering import Remembering
+from .streams import AuditStreams
+
+NUMBERS = 8_000_000
+"""Numbers in the messages of the runs that are executed at once."""
+NOISE_NUMBERS = 400_000
+"""Numbers of recovered noise that are tested; 5 % off is seen in far fewer."""
+OTHERS = 12
+"""Other agents whose messages are looked at one by one; of more, their mean."""
+WHOLE = 400
+"""Coordinates of an agent's messages up to which they are looked at beside their projections."""
+
+
+@dataclass(frozen=True)
+class World:
+    """Of runs on one data set.
+
+    Parameters
+    ----------
+    ratio : ndarray or None, shape (runs,)
+        Log-likelihood ratio of D to D'; None where the declared mechanism has no known one.
+    projected : ndarray, shape (runs, features)
+        Messages along the direction in which the records differ.
+    whole : ndarray, shape (runs, features)
+        All coordinates of the agent's messages, where there are few.
+    scalars : dict of ndarray, each (runs,)
+        Counts of exact zeros and of values that come back; single messages along the direction.
+    noise : dict of ndarray, each (runs, iterations, agents, dim)
+        Recovered at the declared sites, of the first runs.
+    moved : ndarray, shape (iterations,), or None
+        By how much the data move what is noised, over its scale, at most.
+    """
+
+    ratio: np.ndarray | None
+    projected: np.ndarray
+    whole: np.ndarray
+    scalars: dict[str, np.ndarray]
+    noise: dict[str, np.ndarray]
+    moved: np.ndarray | None
+
+    def joined(self, later: World) -> World:
+        """These runs and later ones; the noise of the earlier ones."""
+        both = {
+            key: np.concatenate([self.scalars[key], later.scalars[key]]) for key in self.scalars
+        }
+        return World(
+            None if self.ratio is None else np.concatenate([self.ratio, later.ratio]),
+            np.concatenate([self.projected, later.projected]),
+            np.concatenate([self.whole, later.whole]),
+            both,
+            self.noise,
+            None if self.moved is None else np.maximum(self.moved, later.moved),
+        )
+
+
+def observed(
+    algorithm: Algorithm, attack: Attack, horizon: int, first: int, runs: int, world: int, seed: int
+) -> World:
+    """Runs ``first``, ``first + 1``, ... of a calibrated algorithm on D (world 0) or D' (world 1).
+
+    Each world and each part of its runs has randomness of its own; nothing is carried over.
+    """
+    problem, network = attack.pair[world], attack.network
+    most = max(8, NUMBERS // (horizon * problem.n_agents * problem.dim))
+    found: World | None = None
+    for begin in range(first, first + runs, most):
+        count = min(most, first + runs - begin)
+        streams = AuditStreams.labelled(f"world {world}, from run {begin}", count, seed)
+        one = execute(algorithm, problem, network, streams, horizon)
+        noise = recovered(algorithm, problem, network, streams, one) if begin == 0 else {}
+        part = _looked_at(algorithm, attack, streams, one, noise)
+        found = found.joined(part) if found else part
+    return found
+
+
+def _looked_at(algorithm, attack: Attack, streams, one: Execution, noise) -> World:
+    ratio, moved = likelihood_ratio(algorithm, attack, streams, one)
+    lengths = projected(one, attack)
+    scalars = repeats(one, attack) | single_messages(one, attack)
+    return World(ratio, lengths, whole(one, attack), scalars, noise, moved)
+
+
+def recovered(
+    algorithm: Algorithm, problem, network, streams: AuditStreams, one: Execution
+) -> dict[str, np.ndarray]:
+    """By site, the noise that was added, with all that is known on the inside."""
+    each = int(np.prod(one.sent.shape[1:]))
+    count = min(len(one.sent), max(50, NOISE_NUMBERS // each))
+    known = Remembering(problem.repeated(len(one.sent)), one.sent)
+    inner = known, network, streams, one
+    found: dict[str, list[np.ndarray]] = {}
+    for units in algorithm.residuals(*inner):
+        for site, unit in units.items():
+            found.setdefault(site, []).append(unit[:count])
+    return {site: np.stack(units, axis=1) for site, units in found.items()}
+
+
+def likelihood_ratio(
+    algorithm: Algorithm, attack: Attack, streams: AuditStreams, one: Execution
+) -> tuple[np.ndarray | None, np.ndarray | None]:
+    """Log-likelihood ratio of D to D', [runs], and how far they move what is noised, [iterations].
+
+    As an observer computes it: neither noise is known nor what else is hidden.
+    """
+    known, public = streams.without("noise"), one.public()
+    if algorithm.hidden_sampling:
+        known = known.without("sampling")
+    data = [Remembering(problem.repeated(len(one.sent)), one.sent) for problem in attack.pair]
+    worlds = [(problem, attack.network, known, public) for problem in data]
+    both = [algorithm.log_likelihood(*world) for world in worlds]
+    if both[0] is not None:
+        return both[0] - both[1], None
+    sites = algorithm.noise_sites(attack.pair[0], attack.network, one.sent.shape[1])
+    if len(sites) != 1 or algorithm.hidden_sampling:
+        return None, None
+    (site,) = sites
+    density, length = DENSITIES[site.law], LENGTHS[site.norm]
+    ratio, moved = np.zeros(len(one.sent)), []
+    for units in zip(*(algorithm.residuals(*world) for world in worlds), strict=True):
+        if site.name not in units[0]:
+            return None, None
+        here, there = (unit[site.name] for unit in units)
+        ratio += density(here) - density(there)
+        moved.append(length(np.nan_to_num(here - there)[:, attack.agent]).max())
+    return (ratio, np.array(moved)) if moved else (None, None)
+
+
+LENGTHS = {
+    "l1": lambda v: np.abs(v).sum(-1),
+    "l2": lambda v: np.linalg.norm(v, axis=-1),
+    "linf": lambda v: np.abs(v).max(-1),
+}
+
+
+def _messages(one: Execution) -> np.ndarray:
+    return np.concatenate([one.sent, one.unannounced], axis=1)
+
+
+def projected(one: Execution, attack: Attack) -> np.ndarray:
+    """Messages along the direction of the attack: of the agent, and of the others."""
+    along = _messages(one) @ attack.direction
+    agent = attack.agent
+    others = np.delete(along, agent, axis=2)
+    if others.shape[2] > OTHERS:
+        others = others.mean(2, keepdims=True)
+    return np.concatenate([along[:, :, [agent]], others], axis=2).reshape(len(along), -1)
+
+
+def single_messages(one: Execution, attack: Attack) -> dict[str, np.ndarray]:
+    """The agent's first and last message along the direction, and the sum of all, each [runs]."""
+    along = _messages(one)[:, :, attack.agent] @ attack.direction
+    announced = along[:, : one.sent.shape[1]]
+    found = {
+        "first message": announced[:, 0],
+        "last message": announced[:, -1],
+        "sum of messages": announced.sum(1),
+    }
+    return found | (
+        {"first exchange": along[:, announced.shape[1]]} if one.unannounced.size else {}
+    )
+
+
+def whole(one: Execution, attack: Attack) -> np.ndarray:
+    """All coordinates of the agent's messages, or none where there are too many."""
+    own = _messages(one)[:, :, attack.agent].reshape(len(one.sent), -1)
+    return own if own.shape[1] <= WHOLE else own[:, :0]
+
+
+def repeats(one: Execution, attack: Attack) -> dict[str, np.ndarray]:
+    """Counts a run: exact zeros, values equal to the message before, to another agent's."""
+    sent = _messages(one)
+    own = sent[:, :, attack.agent]
+    others = np.delete(sent, attack.agent, axis=2)
+    found = {
+        "zeros": (own == 0).sum((1, 2)),
+        "repeated": (own[:, 1:] == own[:, :-1]).sum((1, 2)),
+        "shared": (others == own[:, :, None]).sum((1, 2, 3)),
+    }
+    return {name: values.astype(float) for name, values in found.items()}

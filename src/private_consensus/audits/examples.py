@@ -1,0 +1,160 @@
+"""A small setting of every private algorithm: few agents, records and iterations, made data."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from .. import algorithms, networks
+from ..algorithms.base import Algorithm
+from ..errors import require
+from ..networks import Network
+from ..privacy import Budget
+from ..problems.fair_classification import FairClassification
+from ..problems.lasso import Lasso
+from ..problems.linear_observation import EXAMPLE as OBSERVED
+from ..problems.linear_observation import build as linear_observation
+from ..problems.logistic_regression import LogisticRegression
+from ..problems.mean_estimation import MeanEstimation
+from ..problems.perceptron import Perceptron
+from ..randomness import Streams, generator
+
+AGENTS, HORIZON, RECORDS = 3, 3, 20
+PURE, APPROXIMATE, TWO_POINT = Budget(4.0), Budget(2.0, 1e-4), Budget(0.9, 1e-2)
+ROUNDS = {"a0": 1.0, "e0": 1.0, "eta": 1e-4, "grid": "open"}
+"""Steps below 1, and a grid that is fine beside the noise."""
+
+
+@dataclass(frozen=True)
+class Example:
+    """An algorithm that is not calibrated yet, and where it is run."""
+
+    name: str
+    algorithm: Algorithm
+    problem: Any
+    network: Network
+    budget: Budget
+    horizon: int
+
+    @property
+    def world(self) -> tuple[Algorithm, Any, Network, Budget, int]:
+        """As :func:`.audit.audit` takes them."""
+        return self.algorithm, self.problem, self.network, self.budget, self.horizon
+
+
+def examples(*names: str) -> list[Example]:
+    """Those of the names, or all.
+
+    Raises
+    ------
+    InvalidInput
+        For an algorithm without one: it is not private, claims nothing, or is somebody else's.
+    """
+    for name in names:
+        require(name in _EXAMPLES, "NAME", name, f"one of {', '.join(sorted(_EXAMPLES))}")
+    return [_EXAMPLES[name](name) for name in names or _EXAMPLES]
+
+
+def mean_estimation() -> MeanEstimation:
+    """Means of records within a box."""
+    means = generator(1, "means").uniform(-0.2, 0.2, (1, AGENTS, 2))
+    return MeanEstimation(means, RECORDS, 1.0)
+
+
+def logistic_regression() -> LogisticRegression:
+    """A mean of losses of rows of length 1/2."""
+    random = generator(2, "rows")
+    features = random.standard_normal((AGENTS, RECORDS, 2))
+    features *= 0.5 / np.linalg.norm(features, axis=-1, keepdims=True)
+    labels = np.sign(features[..., 0] + 0.1 * random.standard_normal((AGENTS, RECORDS)))
+    return LogisticRegression(features, labels, features[1], labels[1], 1.0 / RECORDS, 1e-2)
+
+
+def huber_regression() -> Lasso:
+    """Huber's loss, whose gradients c1 = 1 bounds."""
+    random = generator(3, "rows")
+    features = random.standard_normal((1, AGENTS, RECORDS, 2))
+    features /= np.linalg.norm(features, axis=-1, keepdims=True)
+    noise = 0.1 * random.standard_normal(features.shape[:-1])
+    responses = features @ np.array([1.0, -0.5]) + noise
+    return Lasso(features, responses, 1.0 / RECORDS, 1e-2, gradient_bound=1.0, row_bound=1.0)
+
+
+def perceptron(records: int = 10) -> Perceptron:
+    """Two inputs, one hidden unit."""
+    features = generator(4, "images").uniform(0.2, 1.0, (AGENTS * records + 5, 2))
+    labels = np.arange(len(features)) % 3
+    dealt = np.arange(AGENTS * records).reshape(1, AGENTS, records)
+    return Perceptron(features, labels, dealt, np.arange(AGENTS * records, len(features)), 1)
+
+
+def census() -> FairClassification:
+    """Rows of one agent with a protected attribute."""
+    random = generator(5, "census")
+    features = random.dirichlet(np.ones(3), 40)
+    labels, protected = random.integers(0, 2, 40), np.arange(40) % 2
+    return FairClassification(features, labels, protected, np.array([[36, 37, 38, 39]]), _none)
+
+
+def observations():
+    """What the example of linear observation measures."""
+    return linear_observation(Streams(0, (0,)), AGENTS, **OBSERVED)
+
+
+def _none(*names: str) -> np.ndarray:
+    return np.array([], int)
+
+
+def _complete(agents: int) -> Network:
+    """Everybody linked to everybody; one agent alone is linked to nobody."""
+    return networks.build(Streams(0, (0,)), "single" if agents == 1 else "complete", agents)
+
+
+Maker = Callable[[str], Example]
+
+
+def _on(problem: Callable[[], Any], budget: Budget, horizon: int = HORIZON, **options) -> Maker:
+    def made(name: str) -> Example:
+        built = problem()
+        algorithm = algorithms.load(name)(**options)
+        return Example(name, algorithm, built, _complete(built.n_agents), budget, horizon)
+
+    return made
+
+
+def _trained(**options) -> Maker:
+    options = {"B": 5, "K": 0.05, "sigma_rule": "accountant", **options}
+    return _on(perceptron, APPROXIMATE, **options)
+
+
+_EXAMPLES: dict[str, Maker] = {
+    "gradient_descent": _on(
+        mean_estimation, Budget(3.0, 1e-3), calibration="gaussian_dp", spending="whole"
+    ),
+    "dp_ci": _on(observations, Budget(2.0)),
+    "dvp": _on(logistic_regression, PURE),
+    "m_admm": _on(logistic_regression, PURE),
+    "r_admm": _on(logistic_regression, PURE),
+    "p_admm": _on(logistic_regression, APPROXIMATE),
+    "ldp_admm": _on(logistic_regression, PURE),
+    "ldp_gradient_descent": _on(logistic_regression, PURE),
+    "pdop": _on(logistic_regression, PURE),
+    "pr_admm": _on(logistic_regression, APPROXIMATE, calibration="accountant"),
+    "pp_admm": _on(logistic_regression, APPROXIMATE, perturbed="output"),
+    "ipp_admm": _on(
+        logistic_regression, APPROXIMATE, perturbed="output", c=3, tested="noised",
+        threshold_noise="once", threshold_scale="standard", alpha=-1.0,
+    ),
+    "dp_admm": _on(huber_regression, TWO_POINT),
+    "exact_admm": _on(huber_regression, TWO_POINT, calibration="gaussian_dp"),
+    "coordinate_descent": _on(logistic_regression, APPROXIMATE),
+    "dsgd": _trained(gradients="private"),
+    "q_dpsgd_1": _trained(**ROUNDS),
+    "q_dpsgd_2": _trained(**ROUNDS, own="broadcast"),
+    "sdm_dsgd": _trained(c=0.5),
+    "fair_classification": _on(census, PURE, horizon=1, sens="tight"),
+    "pflr": _on(census, PURE, horizon=1, sens="tight"),
+}  # fmt: skip

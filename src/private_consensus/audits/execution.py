@@ -1,0 +1,124 @@
+"""One data set executed: everything that leaves an agent, in order, for many runs at once."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from ..algorithms.base import Algorithm, stack
+from ..errors import require
+from ..fast.compiling import one_thread
+from ..networks import Network
+from .streams import AuditStreams
+from .wiretap import Wiretap
+
+EXCHANGES = 4
+"""Exchanges an iteration that are kept; further ones repeat a consensus over what is known."""
+
+
+@dataclass(frozen=True)
+class Execution:
+    """What an observer of all messages has.
+
+    Parameters
+    ----------
+    sent : ndarray, shape (runs, iterations, agents, dim)
+        What the algorithm shows as released; of one that shows nothing, what is exchanged.
+    unannounced : ndarray, shape (runs, k, agents, dim)
+        What agents exchanged beside that, the starting point included.
+    internal : ndarray or None, shape as ``sent``
+        The iterates before noise, where the algorithm shows them; no observer has them.
+    """
+
+    sent: np.ndarray
+    unannounced: np.ndarray
+    internal: np.ndarray | None
+
+    def at(self, t: int) -> Execution:
+        """Iteration t = 1, 2, ... alone, without the axis of iterations."""
+        internal = None if self.internal is None else self.internal[:, t - 1]
+        return Execution(self.sent[:, t - 1], self.unannounced, internal)
+
+    def public(self) -> Execution:
+        """What an observer has."""
+        return replace(self, internal=None)
+
+
+def execute(
+    algorithm: Algorithm, problem: Any, network: Network, streams: AuditStreams, horizon: int
+) -> Execution:
+    """All runs of a calibrated algorithm on one data set.
+
+    Raises
+    ------
+    InvalidInput
+        For an algorithm that neither releases nor exchanges anything.
+    """
+    tapped = Wiretap.on(network)
+    heard = _Heard(tapped, len(streams.runs))
+    with one_thread():
+        batch = stack([algorithm])
+        batch.run(problem.repeated(len(streams.runs)), tapped, streams, np.array([horizon]), heard)
+    expected = "an algorithm whose agents exchange or release something"
+    require(bool(heard.sent), "algorithm", type(algorithm).__name__, expected)
+    return heard.execution()
+
+
+class _Heard:
+    """Collects what an algorithm shows, and what passed through the network since."""
+
+    def __init__(self, network: Wiretap, runs: int):
+        self.network, self.runs = network, runs
+        self.sent: dict[int, np.ndarray] = {}
+        self.internal: dict[int, np.ndarray] = {}
+        self.unannounced: list[np.ndarray] = []
+
+    def __call__(self, t: int, active: np.ndarray, seen: Mapping[str, Any]) -> None:
+        for name, kept in (("released", self.sent), ("internal", self.internal)):
+            if name in seen:
+                kept[t] = np.array(seen[name][0])
+        exchanged = _of_runs(self.network.exchanged, self.runs)[:EXCHANGES]
+        self.network.exchanged.clear()
+        if exchanged and t not in self.sent:
+            self.sent[t] = exchanged.pop(0)  # nothing is announced: what is exchanged is released
+        self._listen(exchanged)
+
+    def _listen(self, exchanged: list[np.ndarray]) -> None:
+        known = list(self.sent.values())[-2:]
+        for values in exchanged:
+            fresh = not any(_same(values, other) for other in (*known, *self.unannounced[-2:]))
+            if fresh:
+                self.unannounced.append(values)
+
+    def execution(self) -> Execution:
+        sent = np.stack(list(self.sent.values()), axis=1)
+        extra = [values for values in self.unannounced if values.shape == sent[:, 0].shape]
+        none = sent[:, :0]
+        whole = len(self.internal) == len(self.sent)
+        return Execution(
+            sent,
+            np.stack(extra, axis=1) if extra else none,
+            np.stack(list(self.internal.values()), axis=1) if whole else None,
+        )
+
+
+def _of_runs(exchanged: list[np.ndarray], runs: int) -> list[np.ndarray]:
+    """Exchanged values as [runs, agents, dim]; an algorithm may take one run after the other."""
+    found, apart = [], []
+    for values in exchanged:
+        if values.ndim == 2:
+            apart.append(values)
+        else:
+            found.append(np.broadcast_to(values, (*values.shape[:-3], runs, *values.shape[-2:])))
+    found = [values.reshape(-1, *values.shape[-3:])[0] for values in found]
+    if apart and len(apart) % runs == 0:
+        each = np.stack(apart).reshape(runs, -1, *apart[0].shape)
+        found += list(each.swapaxes(0, 1))
+    return found
+
+
+def _same(one: np.ndarray, other: np.ndarray) -> bool:
+    return one.shape == other.shape and np.array_equal(one, other)

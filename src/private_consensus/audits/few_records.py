@@ -1,0 +1,96 @@
+r"""Logistic regression of agents that hold few distinct records, each many times.
+
+The local minimiser then lies in the span of the distinct rows :math:`u_j = y_jz_j`:
+
+.. math:: \hat x = b + \sum_j s_j u_j, \qquad
+    s_j = \frac{w c_j}{\lambda + D_i}\,\sigma(-u_j^T\hat x), \qquad
+    b = \frac{D_ic - a}{\lambda + D_i}
+
+with :math:`c_j` copies of record j, so that a problem of any number of records and coordinates
+takes one or two unknowns.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+from scipy.special import expit
+
+from ..problems.logistic_regression import LogisticRegression
+
+STEPS, HALVINGS = 60, 40
+EXACT = 1e-12
+
+
+@dataclass(frozen=True, eq=False)
+class FewRecords(LogisticRegression):
+    """Features [agents, distinct, dim]; ``counts[distinct]`` copies of each, ``total`` records in
+    all, of which those that are not counted are rows of zeros."""
+
+    counts: np.ndarray = field(default_factory=lambda: np.ones(1))
+    total: int = 1
+
+    @property
+    def records(self) -> int:
+        return self.total
+
+    def _margins(self, x: np.ndarray) -> np.ndarray:
+        return np.matvec(self._signed, x)
+
+    def gradient(self, x):
+        share = self.counts * expit(-self._margins(x))
+        return self.ridge * x - self.weight * np.vecmat(share, self._signed)
+
+    def objective(self, x):
+        losses = (self.counts * np.logaddexp(0.0, -self._margins(x))).sum(-1)
+        losses = losses + (self.total - self.counts.sum()) * np.log(2.0)
+        return self.weight * losses + self.ridge / 2 * (x**2).sum(-1)
+
+    def clipped_loss(self, x, bound):
+        bound = np.asarray(bound)
+        losses = np.minimum(np.logaddexp(0.0, -self._margins(x)), bound)
+        empty = np.minimum(np.log(2.0), np.atleast_1d(bound)[..., 0])
+        rest = (self.total - self.counts.sum()) * empty
+        return ((self.counts * losses).sum(-1) + rest) / self.total
+
+    def hessian(self, x):
+        share = expit(-self._margins(x))
+        curvature = self.weight * self.counts * share * (1.0 - share)
+        weighted = np.einsum("nkd,...nk->...ndk", self._signed, curvature)
+        return weighted @ self._signed + self.ridge * np.eye(self.dim)
+
+    def proximal(self, linear, penalty, centre, start, tolerance=None):
+        """Newton's method in the coefficients s, each step halved until the objective falls."""
+        curvature = np.asarray(penalty) + self.ridge
+        base = (penalty * centre - linear) / curvature
+        margins = self._margins(base)
+        gram = np.einsum("nkd,nld->nkl", self._signed, self._signed)
+        pull = self.weight * self.counts / curvature
+        s = np.zeros_like(margins)
+        for _ in range(STEPS):
+            share = expit(-(margins + _times(gram, s)))
+            slope = s - pull * share
+            if (np.abs(slope) <= EXACT * (pull + np.abs(s))).all():
+                break
+            bend = (pull * share * (1.0 - share))[..., None] * gram
+            ahead = np.linalg.solve(np.eye(s.shape[-1]) + bend, slope[..., None])[..., 0]
+            s = self._descended(s, ahead, margins, gram, pull)
+        return base + np.vecmat(s, self._signed)
+
+    def _descended(self, s, ahead, margins, gram, pull):
+        def value(s):
+            turned = _times(gram, s)
+            return (pull * np.logaddexp(0.0, -(margins + turned)) + s * turned / 2).sum(-1)
+
+        before, length = value(s), np.ones(s.shape[:-1])
+        for _ in range(HALVINGS):
+            worse = value(s - length[..., None] * ahead) > before + EXACT * np.abs(before)
+            if not worse.any():
+                break
+            length = np.where(worse, length / 2, length)
+        return s - length[..., None] * ahead
+
+
+def _times(gram: np.ndarray, s: np.ndarray) -> np.ndarray:
+    return np.matvec(gram, s)

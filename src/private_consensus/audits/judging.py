@@ -1,0 +1,93 @@
+"""What all that was observed says against a claim and against what an algorithm declares."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from ..privacy import Release, account, gaussian_dp
+from ..privacy.audit.bounds import Bound
+from ..privacy.audit.claims import Profile
+from ..privacy.audit.families import claim_p_value
+from ..privacy.audit.statistics import audit_statistics, best_bound
+from .evidence import World
+from .result import CONTRADICTED, DIFFERS, Finding
+
+DELTAS = (1e-3, 1e-2, 1e-1)
+"""At which few thousand runs can contradict what is declared."""
+RATIO = "likelihood ratio"
+SLACK = 1e-6
+"""Relative; what a calibration may end above its budget."""
+
+
+class Judged(NamedTuple):
+    """All bounds, the largest one on epsilon, the claim's p-value, and what follows."""
+
+    bounds: tuple[Bound, ...]
+    lower: Bound
+    pvalue: float
+    findings: tuple[Finding, ...]
+
+
+def judge(
+    one: World, other: World, claimed: float, declared: Sequence[Release], *,
+    delta: float, confidence: float, seed: int,
+) -> Judged:  # fmt: skip
+    """Every statistic of two executions against the claim and the declaration.
+
+    Events are chosen for the claim and for the declaration; all that they say of either holds
+    together at ``confidence``.
+    """
+    found = audit_statistics(
+        *_features(one, other), statistics=_scalars(one, other), delta=delta,
+        confidence=confidence, seed=seed, orderings=("epsilon", "mu"),
+    )  # fmt: skip
+    lower, pvalue = best_bound(found), claim_p_value(found, {"epsilon": claimed})
+    findings = list(_against_claim(lower, pvalue, claimed, confidence))
+    findings += _against_declaration(found, declared, confidence)
+    priced = account(declared, delta).epsilon
+    if priced > claimed * (1 + SLACK):
+        text = f"what it declares costs epsilon {priced:.4g}, claimed is {claimed:.4g}"
+        findings.append(Finding(DIFFERS, text))
+    return Judged(tuple(found), lower, pvalue, tuple(findings))
+
+
+def _against_claim(lower: Bound, pvalue: float, claimed: float, confidence: float):
+    if pvalue <= 1.0 - confidence:
+        text = (
+            f"outcomes need epsilon {lower.epsilon:.4g} at delta {lower.delta:g}, claimed is "
+            f"{claimed:.4g} ({lower.statistic})"
+        )
+        yield Finding(CONTRADICTED, text)
+
+
+def _against_declaration(bounds: list[Bound], declared, confidence: float) -> Iterator[Finding]:
+    """What is declared is tested as a whole curve, and as mu where all of it is Gaussian."""
+    points = tuple((account(declared, delta).epsilon, delta) for delta in DELTAS)
+    if claim_p_value(bounds, {"profile": Profile(points)}) <= 1.0 - confidence:
+        text = ", ".join(f"epsilon {epsilon:.4g} at delta {delta:g}" for epsilon, delta in points)
+        yield Finding(DIFFERS, f"messages need more than what is declared gives, {text}")
+    elif all(release.mechanism == "gaussian" for release in declared):
+        mu, worst = gaussian_dp(declared), max(bounds, key=lambda bound: bound.mu)
+        if claim_p_value(bounds, {"mu": mu}) <= 1.0 - confidence:
+            found = f"{worst.mu:.4g}, declared noise gives {mu:.4g} ({worst.statistic})"
+            yield Finding(DIFFERS, f"messages need mu {found}")
+
+
+def _features(one: World, other: World) -> tuple[np.ndarray, np.ndarray]:
+    """Projections and whole messages side by side, as many as both data sets have."""
+    blocks = []
+    for name in ("projected", "whole"):
+        here, there = getattr(one, name), getattr(other, name)
+        width = min(here.shape[1], there.shape[1])
+        blocks.append((here[:, :width], there[:, :width]))
+    return tuple(np.concatenate(parts, axis=1) for parts in zip(*blocks, strict=True))
+
+
+def _scalars(one: World, other: World) -> dict[str, tuple[np.ndarray, np.ndarray]]:
+    found = {name: (one.scalars[name], other.scalars[name]) for name in one.scalars}
+    if one.ratio is not None:
+        found[RATIO] = one.ratio, other.ratio
+    return found

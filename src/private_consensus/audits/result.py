@@ -1,0 +1,132 @@
+"""What an audit finds, as an object that prints itself."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+CONTRADICTED, DIFFERS = "contradicted", "differs from its declaration"
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing that speaks against what is claimed or declared.
+
+    Parameters
+    ----------
+    kind : str
+        ``contradicted``: outcomes refute the claim itself, there is a lower bound above it;
+        ``differs from its declaration``: what was executed is not what the algorithm says of
+        itself, which bounds nothing from below.
+    text : str
+    """
+
+    kind: str
+    text: str
+
+
+@dataclass(frozen=True)
+class NoiseFound:
+    """Noise as it was recovered at one declared site, in units of the declared scale."""
+
+    site: str
+    estimate: float
+    low: float
+    high: float
+    findings: tuple[str, ...]
+
+    def as_findings(self) -> list[Finding]:
+        """What of the noise is not as declared."""
+        return [Finding(DIFFERS, f"noise of the {self.site}: {text}") for text in self.findings]
+
+
+@dataclass(frozen=True)
+class AuditResult:
+    """Outcome of :func:`private_consensus.audit`.
+
+    Parameters
+    ----------
+    claimed, delta : float
+        What is claimed of the whole run, for ``relation``.
+    declared : float
+        Epsilon at ``delta`` that an accountant finds for what the algorithm declares.
+    lower, ceiling : float
+        The largest lower bound on epsilon at ``delta``, and the largest that so many runs can give;
+        a claim above the ceiling cannot be contradicted.
+    confidence : float
+        With at least this probability nothing of the whole result is wrong.
+    bounds : tuple
+        A bound for each statistic and delta.
+    noise : tuple of NoiseFound
+    sensitivity : float
+        The largest change of what is noised that was reached, over the declared one; NaN where it
+        is not known.
+    findings : tuple of Finding
+    runs : int
+        On each of the two data sets, of those asked for: audits end when the question is decided.
+    power : float
+        The least epsilon above which a claim could not have been refuted, said before running.
+    executed : str
+        What was executed.
+    """
+
+    claimed: float
+    delta: float
+    declared: float
+    lower: float
+    ceiling: float
+    confidence: float
+    relation: str
+    observer: str
+    runs: int
+    power: float
+    executed: str
+    statistic: str = ""
+    pvalue: float = 1.0
+    bounds: tuple[Any, ...] = ()
+    noise: tuple[NoiseFound, ...] = ()
+    sensitivity: float = float("nan")
+    findings: tuple[Finding, ...] = field(default=())
+
+    @property
+    def flagged(self) -> bool:
+        """Whether anything speaks against claim or declaration."""
+        return bool(self.findings)
+
+    @property
+    def contradicted(self) -> bool:
+        """Whether outcomes refute the claim."""
+        return any(finding.kind == CONTRADICTED for finding in self.findings)
+
+    @property
+    def verdict(self) -> str:
+        """``violated``, ``differs from its declaration``, ``not contradicted``, or ``no test``
+        where so many runs cannot contradict the claim and nothing of the noise is known."""
+        if self.contradicted:
+            return "violated"
+        if self.findings:
+            return DIFFERS
+        blind = self.claimed > self.ceiling and not self.noise and np.isnan(self.sensitivity)
+        return "no test" if blind else "not contradicted"
+
+    def lines(self) -> list[tuple[str, str]]:
+        """What a reader is told, as pairs of a name and a text."""
+        rows = [
+            ("claimed", f"epsilon {self.claimed:.4g} at delta {self.delta:g}, {self.relation}"),
+            ("declared", f"epsilon {self.declared:.4g} by the accountant"),
+            ("lower bound", f"epsilon {self.lower:.4g} ({self.statistic or 'no statistic'})"),
+            ("so many runs can contradict", f"epsilon below {self.ceiling:.4g}"),
+            ("runs", f"{self.runs} on each of two data sets: {self.executed}"),
+            ("confidence", f"{self.confidence:g}, of the whole result"),
+        ]
+        if not np.isnan(self.sensitivity):
+            rows.append(("sensitivity reached", f"{self.sensitivity:.1%} of the declared one"))
+        for found in self.noise:
+            text = (
+                f"{found.estimate:.4g} of the declared scale, {found.low:.4g} to {found.high:.4g}"
+            )
+            rows.append((f"noise of the {found.site}", text))
+        rows += [(finding.kind, finding.text) for finding in self.findings]
+        return [*rows, ("verdict", self.verdict)]

@@ -1,0 +1,44 @@
+"""Uses of private data that no mechanism covers, collected for a setting.
+
+They come from three places: the algorithm (what it sets itself by), the problem (what it computes
+from all records, and what it takes for public), and the setting: its prepared data, parameters that
+were chosen by the outcome of runs, and what its experiment says of itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from ..algorithms.base import Algorithm
+from ..datasets import PREPARATIONS
+from ..problems import Problem
+
+
+def oracles_of(
+    algorithm: Algorithm, problem: Problem, specification: Mapping[str, Any]
+) -> list[str]:
+    """One line a use, each once."""
+    used = [problem.from_data[name] for name in algorithm.uses if name in problem.from_data]
+    found = [*algorithm.oracles, *used, *problem.oracles, *oracles_of_setting(specification)]
+    return list(dict.fromkeys(found))
+
+
+def oracles_of_setting(specification: Mapping[str, Any]) -> list[str]:
+    """Of a setting's prepared data, its tuning and its experiment."""
+    prepared = _preparing(specification["problem"].get("prepared"))
+    return [*prepared, *_tuning(specification.get("tuned")), *specification.get("oracles", ())]
+
+
+def _preparing(name: str | None) -> Sequence[str]:
+    if name is None:
+        return ()
+    if name not in PREPARATIONS:
+        return (f"{name}: how it was prepared is not known",)
+    return PREPARATIONS[name].oracles
+
+
+def _tuning(tuned: Mapping[str, Any] | None) -> list[str]:
+    if tuned is None:
+        return []
+    return [f"{', '.join(tuned['over'])}: chosen by the error of the runs of {tuned['experiment']}"]

@@ -1,0 +1,76 @@
+"""How closely the true epsilon of every setting is known, between lower bound and accountant."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from ..formats import words
+
+Row = Mapping[str, Any]
+
+INFINITE, UNKNOWN = "infinite", "not at all"
+WIDTHS = {"within 5 %": 1.05, "within 20 %": 1.2, "within a factor 2": 2.0}
+WIDER = "by more than a factor 2"
+CLOSENESS = (INFINITE, *WIDTHS, WIDER, UNKNOWN)
+"""The best known first."""
+FROM_ABOVE = "nothing is proven from above"
+
+
+def lower(row: Row) -> float:
+    """The larger of the computed bound and that of an audit of this very setting."""
+    found = (row.get("epsilon_lower"), row.get("epsilon_empirical"))
+    return max((bound for bound in found if bound is not None), default=0.0)
+
+
+def upper(row: Row) -> float:
+    """What the accountant says, if all that it was told is proven."""
+    return row["epsilon_accountant"] if row["proven"] else math.inf
+
+
+def closeness(low: float, high: float) -> str:
+    """One of :data:`CLOSENESS`, of a bracket about epsilon."""
+    if low == math.inf:
+        return INFINITE
+    if high == 0:
+        return "within 5 %"
+    if low == 0 or high == math.inf:
+        return UNKNOWN
+    return next((name for name, width in WIDTHS.items() if high <= width * low), WIDER)
+
+
+def table(privacy: Iterable[Row]) -> list[dict[str, Any]]:
+    """A row an algorithm, of the settings that claim something: how many are known how closely, and
+    why no closer; the last row is of all."""
+    groups: dict[str, list[Row]] = {}
+    for row in privacy:
+        if math.isfinite(row["epsilon_claimed"]):
+            groups.setdefault(words(row["algorithm"]), []).append(row)
+    rows = [_counted(name, found) for name, found in groups.items()]
+    together = [row for found in groups.values() for row in found]
+    return [*rows, _counted("all", together) | {"because": ""}] if rows else []
+
+
+def _counted(name: str, rows: list[Row]) -> dict[str, Any]:
+    known = [closeness(lower(row), upper(row)) for row in rows]
+    counts = Counter(known)
+    reasons = Counter(
+        reason
+        for row, how in zip(rows, known, strict=True)
+        if how not in (INFINITE, "within 5 %")
+        for reason in _reasons(row)
+    )
+    because = "; ".join(f"{reason} ({count})" for reason, count in reasons.most_common(3))
+    return {
+        "algorithm": name,
+        "settings": len(rows),
+        "counts": [counts[how] for how in CLOSENESS],
+        "because": because,
+    }
+
+
+def _reasons(row: Row) -> list[str]:
+    above = [] if row["proven"] else [FROM_ABOVE]
+    return [*above, *filter(None, [row.get("lower_because")])]

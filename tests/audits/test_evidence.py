@@ -1,0 +1,290 @@
+"""What is executed is what is recorded; likelihood ratios are what they are called; attackers' data
+are data that the guarantee is for."""
+
+import numpy as np
+import pytest
+
+from private_consensus import algorithms, networks
+from private_consensus.algorithms.base import stack
+from private_consensus.audits.evidence import observed
+from private_consensus.audits.execution import execute
+from private_consensus.audits.neighbours import around, attacks
+from private_consensus.audits.probing import strongest
+from private_consensus.audits.remembering import Remembering
+from private_consensus.audits.streams import AuditStreams
+from private_consensus.audits.wiretap import Wiretap
+from private_consensus.privacy import Budget, account, gaussian_dp
+from private_consensus.problems import lasso
+from private_consensus.problems.logistic_regression import LogisticRegression
+from private_consensus.problems.mean_estimation import MeanEstimation
+from private_consensus.randomness import Streams
+
+RUNS = 3000
+
+
+def regression(records=6, dim=3, weight=0.5):
+    rng = np.random.default_rng(1)
+    features = rng.standard_normal((4, records, dim))
+    features /= np.linalg.norm(features, axis=-1, keepdims=True)
+    labels = np.where(rng.random((4, records)) < 0.5, -1.0, 1.0)
+    return LogisticRegression(features, labels, features[0], labels[0], weight, 0.3)
+
+
+def ring():
+    return networks.build(Streams(0, (0,)), "ring", 4)
+
+
+def mean_estimation():
+    return MeanEstimation(0.1 * np.random.default_rng(2).standard_normal((1, 4, 2)), 10, 1.0)
+
+
+def worlds(name, budget=None, horizon=3, problem=None, runs=RUNS, **parameters):
+    """What is observed on both data sets, and the calibrated algorithm."""
+    problem = problem or regression()
+    budget = budget or Budget(np.inf, 0.0)
+    algorithm = algorithms.load(name)(**parameters).calibrate(budget, problem, ring(), horizon)
+    attack = strongest(algorithm, attacks(problem, ring(), None, nearby=False), horizon)
+    both = [observed(algorithm, attack, horizon, 0, runs, world, 5) for world in (0, 1)]
+    return both, algorithm, attack
+
+
+GIVEN = {"calibration": "given", "noise": 0.5}
+KNOWN = {
+    "output": ("p_admm", {**GIVEN, "law": "laplace"}),
+    "output of a gradient step": ("pdop", GIVEN),
+    "dual": ("dvp", GIVEN),
+    "centre": ("m_admm", GIVEN),
+    "odd iterations": ("r_admm", {**GIVEN, "law": "gamma_norm", "eta": 1.0}),
+    "random weights": ("ldp_admm", {**GIVEN, "noise": 0.1}),
+    "random weights of a range": ("ldp_gradient_descent", {**GIVEN, "aggregator": "range"}),
+    "random weights of a pair": ("ldp_gradient_descent", GIVEN),
+    "fixed weights": ("ldp_admm", {**GIVEN, "noise": 0.1, "weights": "fixed"}),
+    "some coordinates": ("coordinate_descent", {**GIVEN, "noise": 0.3}),
+    "a threshold on neighbours": ("pr_admm", {"calibration": "given", "noise": 0.5, "U": 2.0}),
+}
+
+
+@pytest.mark.filterwarnings("ignore::private_consensus.errors.OutsideRange")
+@pytest.mark.parametrize(("name", "parameters"), KNOWN.values(), ids=KNOWN)
+def test_what_is_called_a_likelihood_ratio_is_one(name, parameters):
+    r"""Of any ratio :math:`E_{D'}[e^L] = E_D[e^{-L}] = 1`, and of no other statistic that moves.
+
+    Neighbours that differ in a label have the same Jacobian; only they are taken here.
+    """
+    problem = regression()
+    algorithm = algorithms.load(name)(**parameters)
+    algorithm = algorithm.calibrate(Budget(np.inf, 0.0), problem, ring(), 3)
+    attack = next(attacks(problem, ring(), None, nearby=True))
+    ratios = [observed(algorithm, attack, 3, 0, RUNS, world, 5).ratio for world in (0, 1)]
+    for weights in (np.exp(ratios[1]), np.exp(-ratios[0])):
+        error = weights.std() / np.sqrt(RUNS)
+        assert 0.004 < error < 0.3, error
+        assert abs(weights.mean() - 1.0) < 4 * error
+    assert ratios[0].mean() > 0 > ratios[1].mean()
+
+
+@pytest.mark.parametrize("name", ["p_admm", "dvp", "ldp_admm"])
+@pytest.mark.filterwarnings("ignore::private_consensus.errors.OutsideRange")
+def test_no_loss_exceeds_what_the_accountant_finds(name):
+    both, algorithm, _ = worlds(name, **GIVEN, law="laplace")
+    bound = account(algorithm.releases(regression(), ring(), 3), 0.0).epsilon
+    assert np.abs([world.ratio for world in both]).max() <= bound * (1 + 1e-6)
+
+
+def test_gaussian_messages_of_the_extreme_pair_lose_exactly_what_the_accountant_says():
+    r"""The ratio is normal with mean :math:`\pm\mu^2/2` and variance :math:`\mu^2`."""
+    options = {"calibration": "gaussian_dp", "spending": "whole"}
+    problem = mean_estimation()
+    (one, other), algorithm, _ = worlds(
+        "gradient_descent", Budget(2.0, 1e-3), 6, problem, **options
+    )
+    mu = gaussian_dp(algorithm.releases(problem, ring(), 6))
+    for sign, values in ((1, one.ratio), (-1, other.ratio)):
+        assert values.mean() == pytest.approx(sign * mu**2 / 2, abs=4 * mu / np.sqrt(RUNS))
+        assert values.std() == pytest.approx(mu, rel=4 / np.sqrt(2 * RUNS))
+    sites = algorithm.noise_sites(problem, ring(), 6)
+    assert one.moved == pytest.approx(sites[0].moved)
+
+
+PERTURBED = ("p_admm", "dvp", "m_admm", "r_admm", "ldp_admm", "pdop", "pp_admm", "pr_admm")
+
+
+@pytest.mark.parametrize("name", PERTURBED)
+@pytest.mark.filterwarnings("ignore::private_consensus.errors.OutsideRange")
+def test_recovered_noise_has_the_declared_scale_and_neighbours_move_no_more_than_declared(name):
+    more = {"calibration": "accountant"} if name in ("pp_admm", "pr_admm") else {}
+    budget = Budget(4.0, 1e-3)
+    (one, other), algorithm, attack = worlds(name, budget, runs=400, **more)
+    sites = {s.name: s for s in algorithm.noise_sites(attack.pair[0], attack.network, 3)}
+    power = {"gaussian": 2, "laplace": 1, "gamma_norm": 1}
+    for site, unit in one.noise.items():
+        if sites[site].law == "gamma_norm":
+            values = np.linalg.norm(unit[np.isfinite(unit).all(-1)], axis=-1) / unit.shape[-1]
+        else:
+            values = np.abs(unit[np.isfinite(unit)]) ** power[sites[site].law]
+        assert values.mean() == pytest.approx(1.0, abs=5 * values.std() / np.sqrt(values.size))
+    if one.moved is not None:
+        (site,) = sites.values()
+        assert (np.maximum(one.moved, other.moved) <= site.moved * (1 + 1e-6)).all()
+
+
+def test_everything_that_agents_exchange_is_recorded_however_it_is_multiplied():
+    network = ring()
+    tapped = Wiretap.on(network)
+    x = np.random.default_rng(0).standard_normal((1, 5, 4, 2))
+    own = np.diag(np.diagonal(network.mixing))
+    ways = {
+        "mix": tapped.mix(x),
+        "product": tapped.mixing @ x,
+        "neighbours": tapped.neighbour_sum(x),
+        "rescaled": (0.5 * (tapped.mixing - own)).astype(float) @ x,
+        "einsum": np.einsum("ij,srjd->srid", tapped.mixing, x),
+        "gathered": tapped.gather(x, tapped.closed_neighbourhoods),
+    }
+    assert len(tapped.exchanged) == len(ways)
+    assert all(np.array_equal(heard, x) for heard in tapped.exchanged)
+    assert np.allclose(ways["mix"], network.mix(x))
+    assert np.allclose(ways["rescaled"], 0.5 * (network.mixing - own) @ x)
+    assert np.allclose(ways["gathered"], network.gather(x, network.closed_neighbourhoods))
+    assert not hasattr(tapped.degrees, "exchanged") or tapped.degrees.ndim == 1
+
+
+def test_an_exchange_that_is_not_announced_is_among_what_is_seen():
+    class Leaking(algorithms.load("p_admm")):
+        def step(self, state, problem, network, draw, t):
+            after = super().step(state, problem, network, draw, t)
+            network.mix(after.minimiser)
+            return after
+
+    problem = regression()
+    algorithm = Leaking(calibration="given", noise=0.5)
+    streams = AuditStreams.labelled("leak", 7)
+    found = execute(algorithm, problem, ring(), streams, 2)
+    assert found.sent.shape == (7, 2, 4, 3)
+    leaked = [
+        np.array_equal(found.unannounced[:, k], found.internal[:, t])
+        for t in range(2)
+        for k in range(found.unannounced.shape[1])
+    ]
+    assert sum(leaked) == 2
+
+
+def test_two_worlds_have_randomness_of_their_own_and_parts_of_runs_too():
+    streams = [AuditStreams.labelled(label, 50) for label in ("world 0", "world 1")]
+    one, other = (s.draw("noise", "normal", (3, 2)) for s in streams)
+    assert abs(np.corrcoef(one.ravel(), other.ravel())[0, 1]) < 0.2
+    again = AuditStreams.labelled("world 0", 50).draw("noise", "normal", (3, 2))
+    assert np.array_equal(one, again)
+    quiet = streams[0].without("noise")
+    assert not quiet.draw("noise", "normal", (3, 2)).any()
+    assert np.array_equal(
+        quiet.draw("data", "normal", (2,)), streams[0].draw("data", "normal", (2,))
+    )
+
+
+@pytest.mark.parametrize("push", [False, True])
+def test_a_minimum_with_few_records_is_that_of_the_solver_of_all(push):
+    problem = regression()
+    candidates = list(attacks(problem, ring(), None, nearby=True))
+    few = candidates[-1 if push else 0].pair[1]
+    counts = few.counts.astype(int)
+    rows = np.zeros((few.n_agents, few.total, few.dim))
+    labels = np.ones(rows.shape[:2])
+    rows[:, : counts.sum()] = np.repeat(few.features, counts, axis=1)
+    labels[:, : counts.sum()] = np.repeat(few.labels, counts, axis=1)
+    full = LogisticRegression(rows, labels, rows[0], labels[0], few.weight, few.ridge)
+    rng = np.random.default_rng(2)
+    linear, centre = rng.standard_normal((2, 1, 5, few.n_agents, few.dim))
+    penalty = rng.uniform(0.1, 2.0, (few.n_agents, 1))
+    start = np.zeros_like(linear)
+    found = few.proximal(linear, penalty, centre, start)
+    assert np.allclose(found, full.proximal(linear, penalty, centre, start), atol=1e-8)
+    x = 3 * rng.standard_normal((2, 5, few.n_agents, few.dim))
+    for value in ("gradient", "objective", "hessian"):
+        assert np.allclose(getattr(few, value)(x), getattr(full, value)(x)), value
+    for bound in (np.inf, 0.5, np.array([0.4, 2.0]).reshape(2, 1, 1, 1)):
+        assert np.allclose(few.clipped_loss(x, bound), full.clipped_loss(x, bound))
+    assert few.records == full.records == problem.records
+    assert few.smoothness == pytest.approx(full.smoothness)
+
+
+def test_neighbours_differ_in_one_record_and_by_no_more_than_it_may():
+    problem = regression()
+    for nearby in (False, True):
+        for attack in attacks(problem, ring(), None, nearby=nearby):
+            one, other = attack.pair
+            assert one.records == other.records == problem.records
+            x = 4 * np.random.default_rng(3).standard_normal((500, one.n_agents, one.dim))
+            apart = np.linalg.norm(one.gradient(x) - other.gradient(x), axis=-1)
+            assert np.allclose(np.delete(apart, attack.agent, axis=1), 0.0)
+            assert 0 < apart.max() <= problem.record_change("l2") * (1 + 1e-9)
+
+
+def test_two_rows_that_all_other_records_push_apart_move_more_than_a_label_does():
+    r"""A label moves the gradient by w at every point; two rows by up to 2w far out."""
+    problem = regression()
+    changes = []
+    for attack in attacks(problem, ring(), None, nearby=True):
+        one, other = attack.pair
+        x = np.zeros((1, one.n_agents, one.dim))
+        x[..., 0] = 20.0
+        changes.append(np.linalg.norm((one.gradient(x) - other.gradient(x))[0, 0]))
+    assert changes[0] == pytest.approx(problem.weight)
+    assert max(changes) > 1.8 * problem.weight
+
+
+def test_labels_in_zero_and_one_stay_so():
+    plain = regression()
+    coded = LogisticRegression(
+        np.abs(plain.features), np.maximum(plain.labels, 0.0), plain.features[0],
+        plain.labels[0], plain.weight, plain.ridge,
+    )  # fmt: skip
+    found = list(attacks(coded, ring(), None, nearby=True))
+    assert len(found) == 1
+    assert {v for problem in found[0].pair for v in problem.labels.ravel()} == {0.0, 1.0}
+
+
+def test_of_a_network_the_agent_with_the_fewest_neighbours_is_kept_with_these():
+    star = networks.build(Streams(0, (0,)), "star", 6)
+    assert around(star).n_agents == 2
+    drawn = networks.build(Streams(0, (0, 1)), "random_edges", 10, edges=20)
+    kept = around(drawn)
+    assert kept.degrees[0] == drawn.degrees[0].min() == kept.n_agents - 1
+
+
+@pytest.mark.parametrize("bound", [1.0, np.inf])
+def test_a_response_moves_the_gradient_by_twice_the_bound_that_is_met_or_assumed(bound):
+    made = lasso.build(Streams(0, (0,)), 4, records=5, dim=3, gradient_bound=bound)
+    (attack,) = attacks(made, ring(), None, nearby=True)
+    one, other = attack.pair
+    origin = np.zeros((1, one.n_agents, 3))
+    moved = one.gradient(origin) - other.gradient(origin)
+    assert np.linalg.norm(moved[0], axis=-1) == pytest.approx([2 * one.weight, 0, 0])
+
+
+def test_a_minimum_that_is_known_is_not_solved_again_and_no_other_is_taken_for_it():
+    problem = regression()
+    rng = np.random.default_rng(8)
+    linear, centre = rng.standard_normal((2, 1, 5, 4, 3))
+    penalty = np.full((4, 1), 1.5)
+    start = np.zeros_like(linear)
+    exact = problem.proximal(linear, penalty, centre, start)
+    told = Remembering(problem, np.stack([exact[0]], axis=1))
+    assert np.array_equal(told.proximal(linear, penalty, centre, start), exact)
+    wrong = Remembering(problem, np.stack([exact[0] + 0.1], axis=1))
+    assert np.allclose(wrong.proximal(linear, penalty, centre, start), exact, atol=1e-9)
+    assert wrong.records == problem.records
+
+
+def test_a_batch_that_is_taken_again_with_the_noise_that_was_found_sends_what_was_sent():
+    problem = regression()
+    algorithm = algorithms.load("p_admm")(calibration="given", noise=0.5)
+    streams = AuditStreams.labelled("again", 6)
+    found = execute(algorithm, problem, ring(), streams, 3)
+    units = [r["message"] for r in algorithm.residuals(problem, ring(), streams, found)]
+    batch = stack([algorithm])
+    state, draws = batch.start(problem, ring(), streams, 1), batch.draws(problem, streams)
+    for t, unit in enumerate(units, 1):
+        draw = batch.with_residual(next(draws), {"message": unit})
+        state = batch.step(state, problem, ring(), draw, t)
+        assert np.allclose(state.x[0], found.sent[:, t - 1], atol=1e-9)

@@ -1,0 +1,164 @@
+"""Uses of private data that no mechanism covers have a line each."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+from test_released import HORIZON, NETWORK, STREAMS, WITH_DRAWS, fitted, regressed
+
+from private_consensus import algorithms, cli, problems
+from private_consensus.algorithms.base import stack
+from private_consensus.datasets import PREPARATIONS
+from private_consensus.datasets.preparation import COLUMN_ORACLES, ROW_ORACLES
+from private_consensus.datasets.scaling import COLUMNS, ROWS
+from private_consensus.experiments import plan as planning
+from private_consensus.experiments.cells import run_cell, with_tuned
+from private_consensus.experiments.oracles import oracles_of, oracles_of_setting
+from private_consensus.experiments.schema import read_yaml
+from private_consensus.problems.base import PUBLIC_RECORDS
+
+CONFIG = Path(__file__).parents[2] / "config"
+
+
+class Watched:
+    """A problem that notes what it is asked for."""
+
+    def __init__(self, problem):
+        self.problem, self.asked = problem, set()
+
+    def __getattr__(self, name):
+        self.asked.add(name)
+        return getattr(self.problem, name)
+
+
+def asked_for(name: str) -> tuple:
+    """What an algorithm asks a problem for until its last step, and the algorithm."""
+    make, budget, options = WITH_DRAWS[name]
+    watched = Watched(make(0.0))
+    calibrated = algorithms.load(name)(**options).calibrate(budget, watched, NETWORK, HORIZON)
+    calibrated.releases(watched, NETWORK, HORIZON)
+    algorithm = stack([calibrated])
+    state = algorithm.start(make(0.0), NETWORK, STREAMS, 1)
+    draws = algorithm.draws(make(0.0), STREAMS)
+    for t in range(1, HORIZON + 1):
+        state = algorithm.step(state, watched, NETWORK, next(draws), t)
+    return watched.asked, algorithm
+
+
+COMPUTED = {"smoothness", "optimum", "optimum_norm", "own_optimum", "lipschitz", "mean", "target"}
+CHECKED_ONLY = {"ldp_admm": {"smoothness"}}
+"""Asked for in order to warn, which changes nothing."""
+
+
+@pytest.mark.parametrize("name", WITH_DRAWS)
+def test_what_an_algorithm_sets_itself_by_is_declared(name):
+    asked, algorithm = asked_for(name)
+    assert asked & COMPUTED <= {*algorithm.uses} | CHECKED_ONLY.get(name, set())
+
+
+def test_what_a_problem_computes_from_data_counts_where_it_is_used():
+    lasso = problems.class_of("lasso")
+    problem = regressed(0.0)
+    descent = algorithms.load("gradient_descent")()
+    other = algorithms.load("exact_admm")()
+    eigenvalues = {lasso.from_data["smoothness"], lasso.from_data["strong_convexity"]}
+    specification = {"problem": {"name": "lasso"}}
+    assert eigenvalues <= {*oracles_of(descent, problem, specification)}
+    assert not eigenvalues & {*oracles_of(other, problem, specification)}
+    zoa = oracles_of(algorithms.load("d_zoa")(), problem, specification)
+    assert any("optimum" in line for line in zoa)
+
+
+@pytest.mark.parametrize("name", ["fair_classification", "pflr"])
+def test_a_public_mean_of_the_protected_attribute_is_an_oracle(name):
+    problem, specification = fitted(0.0), {"problem": {"name": "fair_classification"}}
+    line = problem.from_data["mean"]
+    load = algorithms.load(name)
+    assert line in oracles_of(load(fair="penal", zbar="public"), problem, specification)
+    assert line not in oracles_of(load(fair="penal", zbar="data"), problem, specification)
+
+
+def test_every_problem_says_what_it_takes_for_public():
+    for name in problems.names():
+        found = problems.class_of(name).oracles
+        assert PUBLIC_RECORDS in found or name == "linear_observation"
+        assert found
+
+
+# --- Prepared data --------------------------------------------------------------------------------
+
+
+def test_scalings_that_look_at_rows_have_a_line():
+    """Looked at: the scaled first row depends on the others, or a bound is taken for public."""
+    generator = np.random.default_rng(0)
+    one = generator.uniform(1, 2, (5, 3))
+    two = one.copy()
+    two[1:] *= 3
+    for name, scale in COLUMNS.items():
+        looks = not np.allclose(scale(one)[0], scale(two)[0])
+        assert looks is (name in COLUMN_ORACLES)
+    assert ROW_ORACLES.keys() == ROWS.keys() - {"none"}
+
+
+@pytest.mark.parametrize("name", PREPARATIONS)
+def test_every_preparation_that_looks_at_rows_has_a_line(name):
+    how = PREPARATIONS[name]
+    found = " ".join(how.oracles)
+    assert ("columns are" in found) is (how.scaling != "none")
+    assert ("norm" in found) is (how.row_norm != "none")
+    assert ("missing values" in found) is (how.encoding == "onehot" and not how.drop_missing)
+    assert oracles_of_setting({"problem": {"name": "any", "prepared": name}}) == [*how.oracles]
+
+
+# --- The configuration ----------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def plan():
+    return planning.load({**read_yaml(CONFIG / "config.yaml"), "papers": ["gratton"]}, CONFIG)
+
+
+def test_every_tuned_setting_has_a_line(plan):
+    seen = 0
+    for experiment, algorithm in plan.cells():
+        for spec in plan.cell(experiment, algorithm)["settings"]:
+            tuned = spec.get("tuned")
+            if tuned is None:
+                continue
+            seen += 1
+            [line] = [line for line in oracles_of_setting(spec) if tuned["experiment"] in line]
+            assert all(axis in line for axis in tuned["over"])
+    assert seen > 0
+
+
+def test_tuning_leaves_its_line_in_the_setting(plan):
+    spec = next(s for pair in plan.cells() for s in plan.cell(*pair)["settings"] if s.get("tuned"))
+    tuned = {**spec["tuned"], "criterion": "last"}
+    row = {key: tuned[key] for key in ("experiment", "quantity", "metric")}
+    row |= {"variant": tuned["run"], "t": 1, "value": 1.0, **dict.fromkeys(tuned["over"], 0.5)}
+    row |= {k: v for k, v in spec["columns"].items() if k not in tuned["over"]}
+    found = with_tuned({**spec, "tuned": tuned}, pl.DataFrame([row]))
+    assert oracles_of_setting(found) == oracles_of_setting(spec)
+
+
+def test_privacy_rows_carry_the_lines_of_all_places(plan):
+    cell = plan.cell("gratton_fig2", "exact_admm")
+    settings = [{**cell["settings"][0], "horizon": 2, "oracles": ["a choice: by outcomes"]}]
+    _, privacy = run_cell({**cell, "settings": settings, "runs": 1, "iterations": []}, {})
+    lines = privacy["oracles"][0].split("; ")
+    assert {PUBLIC_RECORDS, "a choice: by outcomes"} <= {*lines}
+    assert any("largest entry" in line for line in lines)
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [("d_zoa", "norm of the non-private optimum"), ("lasso", "largest eigenvalue"),
+     ("gradient_descent", "smoothness")],
+)  # fmt: skip
+def test_describe_says_what_is_not_charged(name, text, capsys):
+    assert cli.main(["describe", name]) == 0
+    said = " ".join(capsys.readouterr().out.split())
+    assert "Not charged: " in said and text in said

@@ -1,0 +1,50 @@
+"""How closely epsilon is known: classes by their definition, sums, and the page."""
+
+import math
+
+import pytest
+
+from private_consensus.report.views import brackets
+
+
+def row(lower, accounted, **others):
+    common = {
+        "algorithm": "dp_ci", "epsilon_claimed": 1.0, "proven": True, "lower_because": "half",
+        "epsilon_empirical": None,
+    }  # fmt: skip
+    return common | {"epsilon_lower": lower, "epsilon_accountant": accounted} | others
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "known"),
+    [
+        (1.0, 1.05, "within 5 %"), (1.0, 1.06, "within 20 %"), (1.0, 2.0, "within a factor 2"),
+        (1.0, 2.01, brackets.WIDER), (0.0, 1.0, brackets.UNKNOWN), (0.0, 0.0, "within 5 %"),
+        (3.0, math.inf, brackets.UNKNOWN), (math.inf, math.inf, brackets.INFINITE),
+    ],
+)  # fmt: skip
+def test_a_bracket_is_as_close_as_the_ratio_of_its_ends(low, high, known):
+    assert brackets.closeness(low, high) == known
+
+
+def test_an_audit_of_the_setting_counts_where_it_says_more():
+    assert brackets.lower(row(0.5, 2.0, epsilon_empirical=0.8)) == 0.8
+    assert brackets.lower(row(0.5, 2.0, epsilon_empirical=0.2)) == 0.5
+    assert brackets.lower({"epsilon_accountant": 2.0}) == 0.0
+
+
+def test_every_setting_that_claims_something_is_counted_once():
+    rows = [
+        row(1.0, 1.0), row(0.6, 1.0), row(0.0, 1.0), row(math.inf, math.inf, proven=False),
+        row(1.0, 1.0, proven=False), row(0.0, 1.0, epsilon_claimed=math.inf),
+        row(0.2, 1.0, algorithm="dvp"),
+    ]  # fmt: skip
+    first, second, together = brackets.table(rows)
+    assert dict(zip(brackets.CLOSENESS, first["counts"], strict=True)) == {
+        "infinite": 1, "within 5 %": 1, "within 20 %": 0, "within a factor 2": 1,
+        brackets.WIDER: 0, brackets.UNKNOWN: 2,
+    }  # fmt: skip
+    assert first["because"] == f"half (3); {brackets.FROM_ABOVE} (1)"
+    assert second["counts"][brackets.CLOSENESS.index(brackets.WIDER)] == 1
+    assert together["settings"] == sum(together["counts"]) == 6
+    assert brackets.table([]) == []
