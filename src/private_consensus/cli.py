@@ -19,7 +19,7 @@ from rich.table import Column, Table
 
 from . import algorithms, privacy, problems
 from .errors import Diverged, InvalidInput, require
-from .experiments.cells import run_cell
+from .experiments.cells import environment_of, run_cell, setting_of
 
 OUT = Console()
 
@@ -27,7 +27,7 @@ OUT = Console()
 def main(arguments: Sequence[str] | None = None) -> int:
     """Entry point of ``private-consensus``; 0 if all went well, 2 for input that cannot be used.
 
-    ``compare`` gives 1 if numbers moved.
+    ``compare`` gives 1 if numbers moved, ``audit`` if anything speaks against a claim.
     """
     options = _parser().parse_args(arguments)
     try:
@@ -51,28 +51,21 @@ def _parser() -> argparse.ArgumentParser:
     describing.set_defaults(command=_describe)
 
     running = commands.add_parser("run", help="one algorithm on one problem")
-    running.add_argument("algorithm")
-    running.add_argument("--problem", default="mean_estimation")
-    running.add_argument("--network", default="ring")
-    running.add_argument("--agents", type=int, default=10)
-    running.add_argument("--epsilon", type=float, default=1.0, help="inf for no privacy")
-    running.add_argument("--delta", type=float, default=1e-5)
-    running.add_argument("--horizon", type=int, default=50)
+    _add_setting(running)
     running.add_argument("--runs", type=int, default=20)
-    running.add_argument("--seed", type=int, default=0)
     running.add_argument("--metric", help="one of the problem's; the first by default")
     running.add_argument(
         "--quantity", default="released", help="what is measured (default released)"
     )
-    running.add_argument(
-        "--set",
-        action="append",
-        default=[],
-        metavar="PART.KEY=VALUE",
-        help="algorithm.KEY, problem.KEY or network.KEY; may be repeated",
-    )
-    running.add_argument("--mirror", help="folder or URL with the publishers' files")
     running.set_defaults(command=_run)
+
+    auditing = commands.add_parser(
+        "audit", help="execute an algorithm on neighbouring data and test what it claims"
+    )
+    _add_setting(auditing, problem=None)
+    auditing.add_argument("--runs", type=int, help="on each of two data sets, at most")
+    auditing.add_argument("--confidence", type=float, help="of the whole result")
+    auditing.set_defaults(command=_audit, metric=None, quantity="released")
 
     pricing = commands.add_parser("privacy", help="epsilon of a noise, or noise for an epsilon")
     pricing.add_argument("--mechanism", choices=("gaussian", "laplace"), default="gaussian")
@@ -107,6 +100,27 @@ def _parser() -> argparse.ArgumentParser:
     profiling.add_argument("--count", type=int, default=10)
     profiling.set_defaults(command=_profile)
     return parser
+
+
+def _add_setting(parser, problem: str | None = "mean_estimation") -> None:
+    """What is run, on what, for which budget."""
+    parser.add_argument("algorithm")
+    example = " (default: a small example of the algorithm)" if problem is None else ""
+    parser.add_argument("--problem", default=problem, help=f"what is minimised{example}")
+    parser.add_argument("--network", default="ring")
+    parser.add_argument("--agents", type=int, default=10)
+    parser.add_argument("--epsilon", type=float, default=1.0, help="inf for no privacy")
+    parser.add_argument("--delta", type=float, default=1e-5)
+    parser.add_argument("--horizon", type=int, default=50)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument(
+        "--set",
+        action="append",
+        default=[],
+        metavar="PART.KEY=VALUE",
+        help="algorithm.KEY, problem.KEY or network.KEY; may be repeated",
+    )
+    parser.add_argument("--mirror", help="folder or URL with the publishers' files")
 
 
 def _list(_) -> None:
@@ -183,6 +197,47 @@ def _run(options) -> None:
         ],
         caption=f"delta = {row['delta']:g}; {row['relation']}; {row['verdict']}",
     )
+
+
+def _audit(options) -> int:
+    """0 if nothing speaks against the claim, 1 if something does."""
+    from . import audit, yamls
+    from .audits.examples import examples
+
+    defaults = yamls.read(Path(__file__).parent / "audits" / "defaults.yaml")
+    runs, confidence = (
+        options.runs or defaults["runs"],
+        options.confidence or defaults["confidence"],
+    )
+    if options.problem is None:
+        (example,) = examples(options.algorithm)
+        world, delta = example.world, example.budget.delta
+    else:
+        options.runs = runs
+        world, delta = _audited_world(options), options.delta
+    with Progress(console=OUT, transient=True) as bar:
+        task = bar.add_task(
+            f"audit of {options.algorithm}, {runs} runs of two data sets", total=runs
+        )
+        found = audit(
+            *world, runs=runs, confidence=confidence, delta=delta, seed=options.seed,
+            progress=lambda done, of: bar.update(task, completed=done, total=of),
+        )  # fmt: skip
+    _print_table(["audit", ""], found.lines())
+    return 1 if found.flagged else 0
+
+
+def _audited_world(options):
+    """Algorithm, problem, network, budget and horizon of the first run of a setting."""
+    from .randomness import Streams
+
+    cell = _cell(options)
+    (spec,) = cell["settings"]
+    environment = environment_of(spec, _prepared(cell, options))
+    streams = Streams(cell["seed"], (0,), cell["groups"])
+    setting = setting_of(options.algorithm, spec)
+    problem, network = environment.problem(streams), environment.network(streams)
+    return setting.algorithm, problem, network, setting.budget, setting.horizon
 
 
 def _cell(options) -> dict[str, Any]:

@@ -2,6 +2,6 @@
 difference.
 
 ``errata`` holds the statements and their outcomes, ``counterexamples`` a computation for each,
-``transcripts`` and ``controls`` the empirical tests, ``table`` joins all of them to one row a
-setting.
+``audit`` the function that executes an algorithm and tests what it claims, ``settings`` its rows,
+``table`` joins all of them to one row a setting.
 """

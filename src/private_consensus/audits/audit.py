@@ -21,7 +21,7 @@ from ..privacy import Budget, Relation, account
 from ..privacy.audit.sequential import detectable_epsilon, planned_looks
 from .checks import noise_found, sensitivity_reached
 from .evidence import observed
-from .judging import judge
+from .judging import against_accountant, judge
 from .neighbours import Attack, attacks, one_graph
 from .probing import strongest
 from .result import AuditResult
@@ -120,7 +120,10 @@ def audit(
         f"{chosen.name}",
         statistic=judged.lower.statistic, pvalue=judged.pvalue, bounds=judged.bounds, noise=noise,
         sensitivity=reached,
-        findings=(*judged.findings, *(f for one in noise for f in one.as_findings()), *changes),
+        findings=(
+            *judged.findings, *against_accountant(declared, claimed, delta),
+            *(finding for one in noise for finding in one.as_findings()), *changes,
+        ),
     )  # fmt: skip
 
 

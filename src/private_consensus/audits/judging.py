@@ -47,10 +47,6 @@ def judge(
     lower, pvalue = best_bound(found), claim_p_value(found, {"epsilon": claimed})
     findings = list(_against_claim(lower, pvalue, claimed, confidence))
     findings += _against_declaration(found, declared, confidence)
-    priced = account(declared, delta).epsilon
-    if priced > claimed * (1 + SLACK):
-        text = f"what it declares costs epsilon {priced:.4g}, claimed is {claimed:.4g}"
-        findings.append(Finding(DIFFERS, text))
     return Judged(tuple(found), lower, pvalue, tuple(findings))
 
 
@@ -74,6 +70,15 @@ def _against_declaration(bounds: list[Bound], declared, confidence: float) -> It
         if claim_p_value(bounds, {"mu": mu}) <= 1.0 - confidence:
             found = f"{worst.mu:.4g}, declared noise gives {mu:.4g} ({worst.statistic})"
             yield Finding(DIFFERS, f"messages need mu {found}")
+
+
+def against_accountant(declared: Sequence[Release], claimed: float, delta: float) -> list[Finding]:
+    """What is declared must not cost more than is claimed."""
+    priced = account(declared, delta).epsilon
+    if priced <= claimed * (1 + SLACK):
+        return []
+    text = f"what it declares costs epsilon {priced:.4g}, claimed is {claimed:.4g}"
+    return [Finding(DIFFERS, text)]
 
 
 def _features(one: World, other: World) -> tuple[np.ndarray, np.ndarray]:
