@@ -10,7 +10,14 @@ from dataclasses import replace
 import polars as pl
 import pytest
 
-from private_consensus.datasets import Acquisition, acquire, acquisition, adult, checksums
+from private_consensus.datasets import (
+    Acquisition,
+    acquire,
+    acquisition,
+    adult,
+    checksums,
+    write_provenance,
+)
 from private_consensus.datasets.catalogue import entry
 from private_consensus.errors import InvalidInput
 
@@ -136,6 +143,25 @@ def test_a_damaged_cache_is_fetched_again(publisher, monkeypatch, tmp_path, smal
     assert acquire("adult", Acquisition(cache=tmp_path))[0].equals(small)
     cached.write_bytes(b"PAR1")
     assert acquire("adult", Acquisition(cache=tmp_path))[0].equals(small)
+
+
+@pytest.mark.parametrize("poison", ["contents", "name"])
+def test_a_cache_that_agrees_with_itself_alone_is_not_believed(
+    publisher, monkeypatch, tmp_path, small, poison
+):
+    """Contents and provenance replaced together; the pinned checksum and the name remain."""
+    served_by(publisher, monkeypatch, small, archive=zipped())
+    _, provenance = acquire("adult", Acquisition(cache=tmp_path))
+    cached = next(tmp_path.rglob("raw.parquet"))
+    if poison == "contents":
+        other = small.with_columns(age=pl.col("age") + 1)
+        other.write_parquet(cached)
+        provenance = replace(provenance, checksum=checksums.of_raw(other))
+    else:
+        provenance = replace(provenance, dataset="us")
+    write_provenance(cached.with_name("provenance.json"), provenance)
+    raw, found = acquire("adult", Acquisition(cache=tmp_path))
+    assert raw.equals(small) and found.dataset == "adult"
 
 
 @pytest.mark.parametrize("archive", [zipped(train=TRAIN.replace(b"31,", b"32,")), b"no archive"])

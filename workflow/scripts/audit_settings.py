@@ -13,9 +13,7 @@ with logged(snakemake.log[0], asked):
     rows = [
         row
         for cell in asked["cells"]
-        for row in audit_cell(
-            cell, asked["entries"], prepared, asked["runs"], asked["confidence"]
-        )
+        for row in audit_cell(cell, asked["entries"], prepared, asked["runs"], asked["confidence"])
     ]
     mark = stamp(asked, snakemake.params.code, source_of(loaded), snakemake.input.prepared)
     write(pl.DataFrame(rows, schema=SCHEMA), snakemake.output.rows, mark)

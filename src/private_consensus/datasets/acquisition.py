@@ -232,7 +232,7 @@ def _from_publisher(
     # Whoever comes second waits, and then finds the cache filled.
     with locked(access.downloads.folder / f"{identity}.lock"):
         with suppress(Unavailable):
-            return _read_cache(cached)
+            return _read_cache(cached, about.name, route.publisher.checksum)
         found = _fetched(about, route, replace(access, downloads=downloads), tried)
         _write_cache(cached, *found)
         return found
@@ -287,19 +287,24 @@ def _cache_folder(about: Entry, acquisition: Acquisition, identity: str) -> Path
 
 
 def _cached(about: Entry, acquisition: Acquisition, checksum: str) -> tuple[Raw, Provenance]:
-    return _read_cache(_cache_folder(about, acquisition, checksum))
+    return _read_cache(_cache_folder(about, acquisition, checksum), about.name, checksum)
 
 
-def _read_cache(folder: Path) -> tuple[Raw, Provenance]:
-    """What was cached, if it is still what it was."""
+def _read_cache(folder: Path, dataset: str, pinned: str | None) -> tuple[Raw, Provenance]:
+    """What was cached, if it is still what it was and, where a checksum is pinned, of that one.
+
+    What lies in a cache agrees with its own provenance as soon as both were replaced together.
+    """
     try:
         values = json.loads((folder / "provenance.json").read_text())
         provenance = Provenance.from_dict(values)
         raw = read_raw(next(folder.glob("raw.*")))
     except (OSError, StopIteration, ValueError, TypeError, KeyError, pl.exceptions.PolarsError):
         raise Unavailable("not in the cache") from None
-    if checksums.of_raw(raw) != provenance.checksum:
-        log.warning("%s: the cached copy is damaged and is fetched again", provenance.dataset)
+    found = checksums.of_raw(raw)
+    expected = {provenance.checksum, pinned or provenance.checksum}
+    if provenance.dataset != dataset or expected != {found}:
+        log.warning("%s: the cached copy is damaged and is fetched again", dataset)
         raise Unavailable("the cached copy is damaged")
     return raw, provenance
 
