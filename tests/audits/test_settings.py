@@ -4,24 +4,15 @@ import json
 from pathlib import Path
 from types import SimpleNamespace
 
-import numpy as np
 import polars as pl
 import pytest
 
 from private_consensus import yamls
 from private_consensus.audits.asked import checked, chosen, read_audits
-from private_consensus.audits.attained import least_epsilon
 from private_consensus.audits.table import judged
 from private_consensus.errors import InvalidInput
 from private_consensus.experiments.plan import load
 from private_consensus.experiments.schema import read_yaml
-from private_consensus.privacy import (
-    account,
-    deadline_batches,
-    fixed_batches,
-    gaussian_epsilon,
-    noisy_mean,
-)
 
 ROOT = Path(__file__).parents[2]
 
@@ -72,24 +63,3 @@ def test_an_audit_of_a_setting_speaks_of_that_setting_alone():
     found = judged(privacy, {}, [audit])
     assert found["verdict"].to_list() == ["violated", "holds", "holds", "holds"]
     assert found["epsilon_empirical"].to_list() == [1.5, None, None, None]
-
-
-def test_an_attack_on_whole_batches_attains_what_gaussian_dp_allows_and_no_more():
-    whole = noisy_mean(fixed_batches(20), 20)
-    for sigma, rounds in ((0.5, 10), (1.0, 300)):
-        exact = gaussian_epsilon(2 / (20 * sigma) * np.sqrt(rounds), 1e-5)
-        found = least_epsilon(whole, sigma, rounds, 1e-5)
-        assert exact * 0.97 < found <= exact
-
-
-@pytest.mark.parametrize(("sigma", "rounds"), [(0.13, 100), (0.2, 300), (0.5, 20)])
-def test_what_an_attack_attains_is_near_what_the_accountant_allows(sigma, rounds):
-    noise = noisy_mean(deadline_batches(0.4), 1000)
-    allowed = account(noise.releases(sigma, rounds), 1e-5).epsilon
-    assert 0.9 * allowed < least_epsilon(noise, sigma, rounds, 1e-5) <= allowed
-
-
-def test_less_noise_than_any_table_of_normals_knows_is_no_limit():
-    noise = noisy_mean(fixed_batches(4), 1000)
-    least, less = (least_epsilon(noise, sigma, 10, 1e-5) for sigma in (0.02, 0.005))
-    assert 100 < least < less < np.inf

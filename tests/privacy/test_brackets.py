@@ -188,3 +188,16 @@ def test_a_batch_that_is_sent_in_part_tells_less():
     found = lower_bound([attacked], 1e-5).epsilon
     assert found == pytest.approx(lower_bound(half, 1e-5).epsilon, rel=1e-3)
     assert found < lower_bound([whole], 1e-5).epsilon
+
+
+@pytest.mark.parametrize(("sigma", "rounds"), [(0.13, 100), (0.2, 300), (0.5, 20)])
+def test_what_an_attack_attains_is_near_what_the_accountant_allows(sigma, rounds):
+    noise = noisy_mean(deadline_batches(0.4), 1000)
+    allowed = account(noise.releases(sigma, rounds), 1e-5).epsilon
+    assert 0.9 * allowed < lower_bound(noise.releases(sigma, rounds), 1e-5).epsilon <= allowed
+
+
+def test_less_noise_than_any_table_of_normals_knows_is_no_limit():
+    noise = noisy_mean(fixed_batches(4), 1000)
+    least, less = (lower_bound(noise.releases(sigma, 10), 1e-5).epsilon for sigma in (0.02, 0.005))
+    assert 100 < least < less < np.inf  # the curves of the accountant are infinite at some orders

@@ -29,6 +29,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
+from scipy.signal import lfilter
 from scipy.special import log_ndtr, ndtri
 from scipy.stats import beta, gamma
 
@@ -166,7 +167,9 @@ def _shortfall(delta: float):
 
 def _certain(release: Release) -> bool:
     """Whether a pair is told apart with certainty: different values without noise, or a change
-    without bound."""
+    without bound. Curves that overflow say nothing of that."""
+    if release.mechanism == "curves":
+        return False
     return bool(np.any(np.isinf(release.losses()) & (_shares(release, 1.0) > 0)))
 
 
@@ -250,7 +253,7 @@ def _on_grid(parts: Sequence[_Part], delta: float, guess: float) -> float:
     step = max(2 * COARSE * guess / rounded, shortest)
     laws = [(_rounded_down(part, step), part.count) for part in parts]
     lowest, masses, unsure = _sum_of_losses(laws, step, MARGIN * delta)
-    return _epsilon_of(step * (lowest + np.arange(masses.size)), masses, delta + unsure)
+    return _epsilon_of(lowest, masses, step, delta + unsure)
 
 
 def _total(parts: Sequence[_Part]) -> tuple[float, float]:
@@ -411,22 +414,26 @@ def _log_moment(exponents: np.ndarray, masses: np.ndarray) -> float:
     return most + math.log(float(masses @ np.exp(exponents - most)))
 
 
-def _epsilon_of(losses: np.ndarray, masses: np.ndarray, delta: float) -> float:
-    r"""Smallest epsilon >= 0 with :math:`\sum_\ell p_\ell(1-e^{\epsilon-\ell})_+ \le \delta`."""
-    positive = losses > 0
-    losses, masses = losses[positive], masses[positive]
-    if not losses.size:
+def _epsilon_of(lowest: int, masses: np.ndarray, step: float, delta: float) -> float:
+    r"""Smallest epsilon >= 0 with :math:`\sum_\ell p_\ell(1-e^{\epsilon-\ell})_+ \le \delta`.
+
+    At the k-th loss of a grid that is :math:`\sum_{j\ge k} p_j - q_k` with
+    :math:`q_k = p_k + e^{-\text{step}}q_{k+1}`, which no large loss overflows.
+    """
+    first = max(1 - lowest, 0)
+    masses = masses[first:]
+    if not masses.size:
         return 0.0
+    losses = step * (lowest + first + np.arange(masses.size))
     above = np.cumsum(masses[::-1])[::-1]
-    other = np.cumsum((masses * np.exp(-losses))[::-1])[::-1]
-    # delta at each loss, counting what lies above it; it falls with the loss
-    at = above - np.exp(losses) * other
-    if above[0] - other[0] <= delta:
+    other = lfilter([1.0], [1.0, -math.exp(-step)], masses[::-1])[::-1]
+    if above[0] - other[0] * math.exp(-losses[0]) <= delta:
         return 0.0
+    at = above - other
     place = int(np.argmax(at <= delta))
     if at[place] > delta or above[place] <= delta:
         return float(losses[place])
-    return float(min(np.log((above[place] - delta) / other[place]), losses[place]))
+    return float(losses[place] + min(math.log((above[place] - delta) / other[place]), 0.0))
 
 
 def _log_masses(edges: np.ndarray) -> np.ndarray:

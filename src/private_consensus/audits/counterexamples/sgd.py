@@ -14,7 +14,7 @@ from ...privacy import (
     noisy_mean,
     theorem11_sigma,
 )
-from ..attained import least_epsilon
+from ...privacy.brackets import lower_bound
 from .base import Finding, finding
 
 DELTA, RECORDS = 1e-5, 1000
@@ -24,7 +24,7 @@ def random_batches(epsilon: float = 1.5, rounds: int = 100) -> Finding:
     """E4.8a: Theorem 11 with batches that a deadline decides."""
     law = deadline_batches(0.4)
     sigma = theorem11_sigma(Budget(epsilon, DELTA), RECORDS, rounds)
-    least = least_epsilon(noisy_mean(law, RECORDS), sigma, rounds, DELTA)
+    least = lower_bound(noisy_mean(law, RECORDS).releases(sigma, rounds), DELTA).epsilon
     releases = noisy_mean(fixed_batches(20), RECORDS).releases(sigma, rounds)
     fixed = float(account(releases, DELTA).epsilon)
     return finding(
