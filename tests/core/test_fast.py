@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+import tempfile
 
 import numpy as np
 import pytest
@@ -285,3 +286,27 @@ def test_code_just_compiled_and_code_that_was_kept_give_the_same_bytes(tmp_path)
     assert all(run.returncode == 0 for run in said), said[0].stderr
     assert said[0].stdout == said[1].stdout
     assert any(tmp_path.rglob("*.nbc"))  # the second did find something kept
+
+
+@pytest.mark.parametrize("planted", ["writable", "link", "parent", "owner"])
+def test_machine_code_is_read_from_a_folder_of_ones_own_only(monkeypatch, tmp_path, planted):
+    """Reading it runs what it says, and without a home the place is known to everybody."""
+    for name in ("XDG_CACHE_HOME", "HOME"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    compiling.folder.cache_clear()
+    try:
+        path = compiling.folder()
+        assert path.stat().st_mode & 0o777 == 0o700 == path.parent.stat().st_mode & 0o777
+        compiling.folder.cache_clear()
+        if planted == "link":
+            path.rename(tmp_path / "elsewhere")
+            path.symlink_to(tmp_path / "elsewhere")
+        elif planted == "owner":
+            monkeypatch.setattr(os, "getuid", lambda: path.stat().st_uid + 1)
+        else:
+            (path if planted == "writable" else path.parent).chmod(0o777)
+        other = compiling.folder()
+        assert other not in (path, path.resolve()) and other.stat().st_mode & 0o777 == 0o700
+    finally:
+        compiling.folder.cache_clear()

@@ -7,8 +7,11 @@ interpreter's lock and are shared out to ordinary threads, which need no threadi
 
 from __future__ import annotations
 
+import atexit
 import hashlib
 import os
+import shutil
+import stat
 import tempfile
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -49,18 +52,33 @@ def inlined(function: Callable) -> Callable:
 
 @cache
 def folder() -> Path:
-    """Where machine code of the present sources is kept."""
+    """Where machine code of the present sources is kept: a folder that nobody else can write to.
+
+    Machine code is unpickled, which runs what it says. Where the known places are other people's,
+    a folder of this process alone is made.
+    """
     sources = sorted(Path(__file__).parent.glob("*.py"))
     digest = hashlib.sha256(b"\0".join(path.read_bytes() for path in sources)).hexdigest()[:12]
     for root in _roots():
-        path = root / "private-consensus" / f"machine-code-{digest}"
+        path = root / "private-consensus-code" / digest
         try:
-            path.mkdir(parents=True, exist_ok=True)
+            path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            path.mkdir(mode=0o700, exist_ok=True)
+            if _is_own(path.parent) and _is_own(path) and os.access(path, os.W_OK):
+                return path
         except OSError:
             continue
-        if os.access(path, os.W_OK):
-            return path
-    raise OSError("no folder for machine code can be written to")
+    alone = tempfile.mkdtemp(prefix="private-consensus-")
+    atexit.register(shutil.rmtree, alone, ignore_errors=True)
+    return Path(alone)
+
+
+def _is_own(path: Path) -> bool:
+    found = path.lstat()
+    if not stat.S_ISDIR(found.st_mode):
+        return False
+    writable = found.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
+    return not hasattr(os, "getuid") or (found.st_uid == os.getuid() and not writable)
 
 
 def _roots() -> Iterator[Path]:
