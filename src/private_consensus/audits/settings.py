@@ -54,7 +54,7 @@ def audit_cell(
             attack=strongest(noisy, candidates, setting.horizon),
         )  # fmt: skip
         rows += as_rows(
-            found, cell["experiment"], cell["algorithm"], spec["variant"],
+            found, LEVEL, cell["experiment"], cell["algorithm"], spec["variant"],
             json.dumps(spec["columns"], sort_keys=True),
         )  # fmt: skip
     return rows
@@ -65,22 +65,26 @@ def audit_examples(runs: int, confidence: float) -> list[dict[str, Any]]:
     rows = []
     for example in examples():
         found = audit(*example.world, runs=runs, confidence=confidence, delta=example.budget.delta)
-        rows += as_rows(found, "", example.name, "", "representative")
+        rows += as_rows(found, "transcript", "", example.name, "", "representative")
     return rows
 
 
 def decided(rows: list[dict[str, Any]], level: float) -> list[dict[str, Any]]:
-    """Rows whose claims are flagged where all p-values together contradict them at ``level``."""
+    """Rows whose claims are flagged where all p-values together contradict them.
+
+    Half of ``level`` is for the claims, by Holm's method, half for the tests of noise, whose own
+    confidence shares it.
+    """
     claims = [row for row in rows if not row["level"].startswith(NOISE)]
     others = [row for row in rows if row["level"].startswith(NOISE)]
     return [
-        *({**row, "flagged": row["contradicted"]} for row in holm(claims, level)),
+        *({**row, "flagged": row["contradicted"]} for row in holm(claims, level / 2)),
         *({**row, "adjusted": float("nan"), "contradicted": False} for row in others),
     ]
 
 
 def as_rows(
-    found: AuditResult, experiment: str, algorithm: str, variant: str, setting: str
+    found: AuditResult, level: str, experiment: str, algorithm: str, variant: str, setting: str
 ) -> list[dict[str, Any]]:
     """An audit as rows of the table: its bound, and the noise at each declared site."""
     where = {
@@ -88,7 +92,7 @@ def as_rows(
         "copy": "correct", "runs": found.runs, "confidence": found.confidence,
     }  # fmt: skip
     bound = {
-        **where, "level": f"{LEVEL}, {found.statistic}", "delta": found.delta,
+        **where, "level": level, "delta": found.delta,
         "claimed": found.claimed, "bound": found.lower, "ceiling": found.ceiling,
         "p_value": found.pvalue, "sensitivity": found.sensitivity, "flagged": found.contradicted,
         "findings": "; ".join(finding.text for finding in found.findings),

@@ -40,7 +40,7 @@ class Results:
     faults : list of mapping
         What the workflow survives, as ``docs/faults.yaml`` tells it.
     audit : mapping
-        ``audits``, ``errata`` and ``power``: rows of the privacy audit.
+        ``audits``, ``errata`` and ``repairs``: rows of the privacy audit.
     labels : mapping
         ``algorithm.variant`` to the name of its curve.
     documents : mapping

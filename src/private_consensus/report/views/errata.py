@@ -69,11 +69,19 @@ def audits(rows: Iterable[Row]) -> list[dict[str, Any]]:
             "delta": number(row["delta"]),
             "runs": number(row["runs"]),
             "confidence": _level(row["confidence"]),
-            "word": "flagged" if row["flagged"] else "not flagged",
+            "word": _outcome(row),
             "look": _look(row),
+            "findings": row.get("findings") or "",
         }
         for row in rows
     ]
+
+
+def _outcome(row: Row) -> str:
+    """A claim above what so many runs can show is not tested."""
+    if row["flagged"]:
+        return "flagged"
+    return "no test" if row["claimed"] > row["ceiling"] else "not flagged"
 
 
 def _level(confidence: float) -> str:
@@ -92,22 +100,9 @@ def _setting(row: Row) -> str:
 
 def _look(row: Row) -> str:
     if row["copy"] == "correct":
-        return "not" if row["flagged"] else "held"
+        looks = {"flagged": "not", "no test": "open", "not flagged": "held"}
+        return looks[_outcome(row)]
     return "held" if row["flagged"] else "open"
-
-
-def power(rows: Iterable[Row]) -> list[dict[str, Any]]:
-    """How often each audit flags each copy of a mechanism that is known exactly."""
-    return [
-        {
-            "audit": row["audit"],
-            "copy": row["copy"],
-            "flagged": f"{row['flagged']} of {row['repetitions']}",
-            "interval": f"{number(row['low'])} to {number(row['high'])}",
-            "runs": number(row["runs"]),
-        }
-        for row in rows
-    ]
 
 
 def _names(text: str) -> list[str]:

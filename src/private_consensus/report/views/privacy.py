@@ -56,7 +56,6 @@ def page(results) -> dict[str, Any]:
         "brackets": brackets.table(results.privacy),
         "repairs": [repair(row) for row in results.audit.get("repairs", [])],
         "audits": errata.audits(results.audit.get("audits", [])),
-        "power": errata.power(results.audit.get("power", [])),
     }
 
 
