@@ -11,6 +11,8 @@ from private_consensus import algorithms, networks
 from private_consensus.algorithms.base import Iterative, column
 from private_consensus.errors import InvalidInput
 from private_consensus.privacy import Budget, Release, gaussian_mu
+from private_consensus.privacy.audit.families import claim_p_value
+from private_consensus.privacy.audit.sequential import planned_looks
 from private_consensus.problems.mean_estimation import MeanEstimation
 from private_consensus.randomness import Streams
 
@@ -121,6 +123,15 @@ def test_a_message_without_noise_decides_early_and_its_repair_does_not():
         else:
             assert found.sensitivity == pytest.approx(1.0)
             assert all(not noise.findings for noise in found.noise)
+
+
+def test_the_p_value_pays_for_bounds_looks_and_the_right_to_stop():
+    found = audited(Whispering(), runs=400)
+    share = {look.runs: look.share for look in planned_looks(400, first=100)}[found.runs]
+    assert found.runs < 400 and share < 0.5
+    stated = min(1.0, claim_p_value(found.bounds, {"epsilon": found.claimed}) / share)
+    assert found.pvalue == pytest.approx(stated) and stated > 0
+    assert sum(bound.share for bound in found.bounds) == pytest.approx(1.0)
 
 
 def test_the_same_call_gives_the_same_numbers():

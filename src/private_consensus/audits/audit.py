@@ -21,7 +21,7 @@ from ..privacy import Budget, Relation, account
 from ..privacy.audit.sequential import detectable_epsilon, planned_looks
 from .checks import noise_found, sensitivity_reached
 from .evidence import observed
-from .judging import against_accountant, judge
+from .judging import ORDERINGS, against_accountant, judge
 from .neighbours import Attack, attacks, one_graph
 from .probing import strongest
 from .result import AuditResult
@@ -97,8 +97,9 @@ def audit(
     chosen = attack or _searched(noisy, problem, network, horizon)
     declared = noisy.releases(problem, network, horizon)
     level = (1.0 - confidence) / 2
+    looks = planned_looks(runs, first=max(FEWEST, runs // EARLY))
     worlds, done = None, 0
-    for look in planned_looks(runs, first=max(FEWEST, runs // EARLY)):
+    for look in looks:
         more = look.runs - done
         parts = [observed(noisy, chosen, horizon, done, more, world, seed) for world in (0, 1)]
         worlds = [a.joined(b) for a, b in zip(worlds, parts, strict=True)] if worlds else parts
@@ -115,10 +116,13 @@ def audit(
         claimed=claimed, delta=delta, declared=account(declared, delta).epsilon,
         lower=judged.lower.epsilon, ceiling=judged.lower.ceiling, confidence=confidence,
         relation=str(noisy.relation), observer=observer, runs=done,
-        power=detectable_epsilon(runs, delta=delta, confidence=confidence),
+        power=detectable_epsilon(
+            runs, delta=delta, confidence=1.0 - level * looks[-1].share / len(ORDERINGS)
+        ),
         executed=f"{type(noisy).__name__}, {horizon} iterations, {chosen.network.n_agents} agents, "
         f"{chosen.name}",
-        statistic=judged.lower.statistic, pvalue=judged.pvalue, bounds=judged.bounds, noise=noise,
+        statistic=judged.lower.statistic, pvalue=min(1.0, judged.pvalue / look.share),
+        bounds=judged.bounds, noise=noise,
         sensitivity=reached,
         findings=(
             *judged.findings, *against_accountant(declared, claimed, delta),

@@ -17,6 +17,8 @@ from .result import CONTRADICTED, DIFFERS, Finding
 
 DELTAS = (1e-3, 1e-2, 1e-1)
 """At which few thousand runs can contradict what is declared."""
+ORDERINGS = ("epsilon", "mu")
+"""For what events are chosen: for the claim, and for what is declared."""
 RATIO = "likelihood ratio"
 SLACK = 1e-6
 """Relative; what a calibration may end above its budget."""
@@ -42,7 +44,7 @@ def judge(
     """
     found = audit_statistics(
         *_features(one, other), statistics=_scalars(one, other), delta=delta,
-        confidence=confidence, seed=seed, orderings=("epsilon", "mu"),
+        confidence=confidence, seed=seed, orderings=ORDERINGS,
     )  # fmt: skip
     lower, pvalue = best_bound(found), claim_p_value(found, {"epsilon": claimed})
     findings = list(_against_claim(lower, pvalue, claimed, confidence))

@@ -63,6 +63,8 @@ class AuditResult:
     sensitivity : float
         The largest change of what is noised that was reached, over the declared one; NaN where it
         is not known.
+    pvalue : float
+        Of the claim, over all bounds and all looks at growing numbers of runs.
     findings : tuple of Finding
     runs : int
         On each of the two data sets, of those asked for: audits end when the question is decided.
