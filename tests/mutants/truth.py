@@ -39,11 +39,12 @@ def scaled(factor: float) -> Ratio:
 
 
 def first(fault, case, delta) -> float:
-    """All that the broken copy costs over what its first iteration does."""
-    told = case.budget, case.problem, case.network, case.horizon
-    broken = fault.broken(case.algorithm).calibrate(*told)
-    honest = replace(case.algorithm, **{f.name: getattr(broken, f.name) for f in fields(broken)})
-    return epsilon(honest, case, delta) / epsilon(broken, case, delta)
+    """What the broken copy costs, over what the honest one does: more where it counts on its own
+    account when it sets its noise."""
+    world = case.problem, case.network, case.horizon
+    broken = fault.broken(case.algorithm).calibrate(case.budget, *world)
+    same = replace(case.algorithm, **{f.name: getattr(broken, f.name) for f in fields(broken)})
+    return epsilon(same, case, delta) / epsilon(case.calibrated, case, delta)
 
 
 def taken_back(fault, case, delta) -> float:

@@ -8,8 +8,9 @@ numbers only, and then such a field carries the settings axis in front.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
+from functools import partial
 from itertools import repeat
 from typing import Any, ClassVar, NamedTuple, Protocol, Self
 
@@ -197,27 +198,41 @@ class Iterative(Algorithm):
     # What audits ask for.
 
     def noise_sites(self, problem, network, horizon):
-        """Noise on each message, where one series of releases says its scale."""
+        """The draw of each iteration, where one series of releases says what it costs.
+
+        In units of the draw, whatever the releases are stated in: of the gradient, of the message.
+        """
         noisy = [r for r in self.releases(problem, network, horizon) if r.mechanism in DENSITIES]
         whole = [r for r in noisy if max(np.size(r.losses()), r.count) == horizon]
         if len(noisy) != 1 or not whole:
             return []
         (release,) = whole
-        scale = np.broadcast_to(np.ravel(release.scale), horizon)[:, None, None]
         moved = np.broadcast_to(release.losses(), horizon)
-        return [NoiseSite("message", release.mechanism, scale, release.norm, moved)]
+        ones = np.ones((horizon, 1, 1))
+        return [NoiseSite(DRAW, release.mechanism, ones, release.norm, moved)]
 
     def residual(
         self, scale: Any, state: Any, problem: Any, network: Any, draw: Any, shown: Any, t: int
     ) -> Residuals:
-        """Noise sites and their noise in iteration t, over its scale, from the state before.
+        """Noise sites and their noise in iteration t, over its scale, from the state before; none
+        where no noise explains what was sent.
 
         ``scale`` maps sites to their scale in this iteration, ``shown`` has what was ``sent`` in
         it, and ``internal`` (None where that is not to be used).
         """
-        after = self.step(state, problem, network, without_noise(draw), t)
-        bare = self.seen(after, problem, t)["released"][0]
-        return {"message": (shown.sent - bare) / scale["message"]}
+        take = partial(self._sent_with, state, problem, network, draw, t)
+        if DRAW not in scale:
+            return {"message": (shown.sent - take(0.0)) / scale["message"]}
+        unit = explained(take, shown.sent) if _noise_of(draw) is not None else None
+        return {} if unit is None else {DRAW: unit}
+
+    def _sent_with(self, state, problem, network, draw, t: int, unit: Any) -> np.ndarray:
+        """What an iteration sends with some noise, [runs, agents, dim]."""
+        noise = without_noise(draw)
+        if np.any(unit):
+            noise = self.with_residual(draw, {DRAW: unit + np.zeros(np.shape(_noise_of(draw)))})
+        after = self.step(state, problem, network, noise, t)
+        return self.seen(after, problem, t)["released"][0]
 
     def with_residual(self, draw: Any, found: Residuals) -> Any:
         """The draw with which the same step sends what was sent."""
@@ -227,7 +242,8 @@ class Iterative(Algorithm):
         return draw._replace(noise=filled(unit, draw.noise))
 
     def residuals(self, problem, network, streams, execution):
-        """The steps are taken again, each with the noise that explains what was sent."""
+        """The steps are taken again, each with the noise that explains what was sent, as long as
+        there is such noise."""
         horizon = execution.sent.shape[1]
         sites = self.noise_sites(problem, network, horizon)
         if not sites:
@@ -245,6 +261,8 @@ class Iterative(Algorithm):
             shown = execution.at(t)
             found = batch.residual(scale, state, problem, network, draw, shown, t)
             yield found
+            if not found:
+                return
             state = batch.step(state, problem, network, batch.with_residual(draw, found), t)
 
     def run(self, problem, network, streams, horizon, observe):
@@ -293,6 +311,37 @@ DENSITIES = {"gaussian": _log_gaussian, "laplace": _log_laplace, "gamma_norm": _
 """By law, the logarithm of the density of unit noise [runs, agents, dim], up to a constant."""
 
 
+DRAW = "draw"
+"""Site of an algorithm that states releases and no sites: the draw that its step is given."""
+FAR = 8.0
+"""Units of noise up to which a message has to follow."""
+ROUNDING = 1e-5
+"""Relative, of an algorithm that may compute in 32 bits."""
+
+
+def explained(sent_with: Callable[[Any], np.ndarray], sent: np.ndarray) -> np.ndarray | None:
+    """The unit noise with which a step sends what was sent; None where there is none.
+
+    ``sent_with`` maps unit noise to a message. It has to be affine in each coordinate by itself: of
+    messages that are cut, rounded or averaged afterwards the noise is not known.
+    """
+    bare = sent_with(0.0)
+    response = sent_with(1.0) - bare
+    if not np.all(response):
+        return None
+    near = ROUNDING * (np.abs(response).max() + np.abs(bare).max())
+    uneven = FAR * np.cos(np.arange(response.size)).reshape(response.shape)
+    if not np.allclose(sent_with(uneven), bare + uneven * response, rtol=ROUNDING, atol=near):
+        return None
+    unit = (sent - bare) / response
+    return unit if np.allclose(sent_with(unit), sent, rtol=ROUNDING, atol=near) else None
+
+
+def _noise_of(draw: Any) -> np.ndarray | None:
+    noise = draw if isinstance(draw, np.ndarray) else getattr(draw, "noise", None)
+    return noise if isinstance(noise, np.ndarray) else None
+
+
 def filled(unit: np.ndarray, drawn: np.ndarray) -> np.ndarray:
     """Noise that was found, and as it was drawn where it does not show."""
     return np.where(np.isnan(unit), drawn, unit)
@@ -307,7 +356,9 @@ def without_noise(draw: Any) -> Any:
     """The same draw without its noise; what is random beside it stays."""
     if isinstance(draw, np.ndarray):
         return np.zeros_like(draw)
-    return draw if draw is None else draw._replace(noise=_zeros_like(draw.noise))
+    if not hasattr(draw, "noise"):
+        return draw
+    return draw._replace(noise=_zeros_like(draw.noise))
 
 
 def _zeros_like(noise: Any) -> Any:

@@ -10,10 +10,16 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from ..algorithms.base import NoiseSite
+from ..algorithms.base import Algorithm, NoiseSite
 from ..privacy.audit.noise import noise_test
 from .evidence import World
+from .execution import execute
+from .neighbours import Attack
 from .result import DIFFERS, Finding, NoiseFound
+from .streams import AuditStreams
+
+AGAIN = 20
+"""Runs that are executed with other noise."""
 
 SLACK = 1e-6
 """Relative; what a solver's tolerance and rounding add to a change."""
@@ -48,9 +54,23 @@ def _noised(unit: np.ndarray) -> np.ndarray:
 
 
 def _alike(one: np.ndarray, other: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """As many runs of either."""
-    runs = min(len(one), len(other))
-    return one[:runs], other[:runs]
+    """As many runs and iterations of either."""
+    runs, times = (min(sizes) for sizes in zip(one.shape[:2], other.shape[:2], strict=True))
+    return one[:runs, :times], other[:runs, :times]
+
+
+def noise_matters(algorithm: Algorithm, attack: Attack, horizon: int, seed: int) -> list[Finding]:
+    """A finding where a run sends the same whatever noise is drawn for it: what hides the data then
+    does not come from the streams that it should come from, but from the data or the code."""
+    streams = AuditStreams.labelled("noise that matters", AGAIN, seed)
+    world = attack.pair[0], attack.network
+    one, other = (
+        execute(algorithm, *world, drawn, horizon).sent
+        for drawn in (streams, streams.with_groups(noise="drawn again"))
+    )
+    if one.shape != other.shape or not (one == other).all((1, 2, 3)).any():
+        return []
+    return [Finding(DIFFERS, "messages do not depend on the noise that is drawn")]
 
 
 def sensitivity_reached(
@@ -61,10 +81,11 @@ def sensitivity_reached(
     if not known or len(sites) != 1:
         return math.nan, []
     (site,) = sites
+    times = min(len(site.moved), *map(len, known))
+    most = np.max([moved[:times] for moved in known], axis=0)
+    allowed = np.where(site.moved > 0, site.moved, np.nan)[:times]
     with np.errstate(divide="ignore", invalid="ignore"):
-        share = float(
-            np.nanmax(np.max(known, axis=0) / np.where(site.moved > 0, site.moved, np.nan))
-        )
+        share = float(np.nanmax(most / allowed))
     if share <= 1.0 + SLACK:
         return share, []
     text = f"a record moves the {site.name} by {share:.4g} times the declared sensitivity"

@@ -40,6 +40,8 @@ class World:
         Recovered at the declared sites, of the first runs.
     moved : ndarray, shape (iterations,), or None
         By how much the data move what is noised, over its scale, at most.
+    messages : int
+        How many an agent sent.
     """
 
     ratio: np.ndarray | None
@@ -48,6 +50,7 @@ class World:
     scalars: dict[str, np.ndarray]
     noise: dict[str, np.ndarray]
     moved: np.ndarray | None
+    messages: int
 
     def joined(self, later: World) -> World:
         """These runs and later ones; the noise of the earlier ones."""
@@ -61,6 +64,7 @@ class World:
             both,
             self.noise,
             None if self.moved is None else np.maximum(self.moved, later.moved),
+            self.messages,
         )
 
 
@@ -88,7 +92,8 @@ def _looked_at(algorithm, attack: Attack, streams, one: Execution, noise) -> Wor
     ratio, moved = likelihood_ratio(algorithm, attack, streams, one)
     lengths = projected(one, attack)
     scalars = repeats(one, attack) | single_messages(one, attack)
-    return World(ratio, lengths, whole(one, attack), scalars, noise, moved)
+    count = _messages(one).shape[1]
+    return World(ratio, lengths, whole(one, attack), scalars, noise, moved, count)
 
 
 def recovered(
@@ -128,7 +133,7 @@ def likelihood_ratio(
     density, length = DENSITIES[site.law], LENGTHS[site.norm]
     ratio, moved = np.zeros(len(one.sent)), []
     for units in zip(*(algorithm.residuals(*world) for world in worlds), strict=True):
-        if site.name not in units[0]:
+        if any(site.name not in unit for unit in units):
             return None, None
         here, there = (unit[site.name] for unit in units)
         ratio += density(here) - density(there)

@@ -94,7 +94,12 @@ def _features(one: World, other: World) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _scalars(one: World, other: World) -> dict[str, tuple[np.ndarray, np.ndarray]]:
-    found = {name: (one.scalars[name], other.scalars[name]) for name in one.scalars}
+    shared = one.scalars.keys() & other.scalars.keys()
+    found = {name: (one.scalars[name], other.scalars[name]) for name in sorted(shared)}
+    if one.messages != other.messages:
+        found["number of messages"] = tuple(
+            np.full(len(world.projected), float(world.messages)) for world in (one, other)
+        )
     if one.ratio is not None:
         found[RATIO] = one.ratio, other.ratio
     return found

@@ -33,5 +33,6 @@ def _effect(algorithm: Algorithm, attack: Attack, horizon: int) -> float:
     sites = algorithm.noise_sites(attack.pair[0], attack.network, horizon)
     scale = np.ones((horizon, 1, 1)) if not sites else np.nan_to_num(sites[0].scale, nan=np.inf)
     least = np.broadcast_to(scale, (horizon, *scale.shape[1:])).min(axis=(1, 2))
-    apart = np.linalg.norm(sent[0] - sent[1], axis=-1) / least
+    both = min(len(least), *map(len, sent))  # a broken copy may send more or fewer on one of them
+    apart = np.linalg.norm(sent[0][:both] - sent[1][:both], axis=-1) / least[:both]
     return float(np.nan_to_num((apart**2).sum()))

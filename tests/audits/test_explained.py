@@ -1,0 +1,41 @@
+"""The noise that explains a message, of algorithms that say nothing of where they add it."""
+
+import numpy as np
+import pytest
+
+from private_consensus.algorithms.base import explained
+
+BARE, UNIT = np.array([[0.3, -2.0, 5.0]]), np.array([[0.7, -1.5, 0.1]])
+SCALE = np.array([[0.2, 4.0, 1e-3]])
+
+
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+def test_noise_in_any_unit_and_of_any_sign_is_recovered(sign):
+    """A step may subtract what it draws, and multiply it as it likes."""
+
+    def sends(unit):
+        return BARE + sign * SCALE * unit
+
+    assert explained(sends, sends(UNIT)) == pytest.approx(UNIT)
+
+
+@pytest.mark.parametrize(
+    "afterwards",
+    [
+        lambda y: np.clip(y, -1, 1),
+        lambda y: np.round(y, 1),
+        np.tanh,
+        lambda y: y @ np.full((3, 3), 1 / 3),
+        lambda y: y + np.roll(y, 1, axis=-1),
+    ],
+    ids=["cut", "rounded", "bent", "averaged", "mixed"],
+)
+def test_what_is_done_to_a_message_afterwards_hides_its_noise(afterwards):
+    def sends(unit):
+        return afterwards(BARE + SCALE * unit)
+
+    assert explained(sends, sends(UNIT)) is None
+
+
+def test_a_message_without_noise_is_explained_by_none():
+    assert explained(lambda unit: BARE + 0.0 * unit, BARE) is None
