@@ -20,6 +20,7 @@ import math
 from collections.abc import Callable
 
 import numpy as np
+from threadpoolctl import threadpool_limits
 
 Scorer = Callable[[np.ndarray], np.ndarray]
 
@@ -100,7 +101,9 @@ def _classifiers(one: np.ndarray, other: np.ndarray, seed: int) -> dict[str, Sco
             max_iter=40, max_leaf_nodes=8, early_stopping=False, random_state=seed
         ),
     }
-    return {name: _log_odds(model.fit(features, labels), best) for name, model in models.items()}
+    with threadpool_limits(1):  # threads that wait for each other on a busy machine cost minutes
+        fitted = {name: model.fit(features, labels) for name, model in models.items()}
+    return {name: _log_odds(model, best) for name, model in fitted.items()}
 
 
 def _with_squares(features: np.ndarray) -> np.ndarray:
@@ -108,7 +111,11 @@ def _with_squares(features: np.ndarray) -> np.ndarray:
 
 
 def _log_odds(model, best: np.ndarray) -> Scorer:
-    return lambda features: model.decision_function(features[:, best])
+    def score(features: np.ndarray) -> np.ndarray:
+        with threadpool_limits(1):
+            return model.decision_function(features[:, best])
+
+    return score
 
 
 def _most_different(one: np.ndarray, other: np.ndarray) -> np.ndarray:
