@@ -206,6 +206,13 @@ class DZOA(ConsensusADMM):
         unbounded = np.isinf(problem.record_change("l2"))
         return [Release("exact", proven=False, note=note, attained=1.0 if unbounded else None)]
 
+    def releases_if_assumed(self, problem, network, horizon):
+        """With the bound c1 on every record's gradient: what the randomness of the method hides is
+        not known."""
+        if np.isfinite(problem.record_change("l2")):
+            return None
+        return [Release("exact", proven=False, note=ASSUMED)]
+
     def draws(self, problem, streams):
         """The keys of the runs; iterations count on."""
         keys = keys_of(streams)

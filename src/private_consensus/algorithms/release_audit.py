@@ -80,7 +80,9 @@ class ReleaseAudit(DZOA):
 
     def releases_if_assumed(self, problem, network, horizon):
         """Of records whose gradients keep to c1, as those have on which the audit runs."""
-        if self.mechanism == "d_zoa" or np.isfinite(problem.record_change("l2")):
+        if self.mechanism == "d_zoa":
+            return super().releases_if_assumed(problem, network, horizon)
+        if np.isfinite(problem.record_change("l2")):
             return None
         change = problem.assumed_record_change(self.c1) / (2.0 * self.rho)
         return [assumed_release(change, self.noise, horizon)]
