@@ -8,7 +8,7 @@ READY := $(VENV)/.ready
 SNAKEMAKE := $(BIN)/snakemake --cores $(CORES) $(if $(DATA),--config 'data={source: $(DATA)}')
 export PRIVATE_CONSENSUS_MIRROR := $(or $(MIRROR),$(PRIVATE_CONSENSUS_MIRROR))
 
-.PHONY: reproduce smoke publish compare test lint benchmark lock clean
+.PHONY: reproduce smoke publish compare test mutants lint benchmark lock clean
 
 reproduce: $(READY)
 	$(SNAKEMAKE)
@@ -29,6 +29,10 @@ compare: $(READY)
 # A process a core; a file's tests stay in one process, for the sake of what they share.
 test: $(READY)
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n $(CORES) --dist loadfile
+
+# Every algorithm broken in every way that makes sense, and correct ones: what the audit finds of each.
+mutants: $(READY)
+	$(BIN)/python -m tests.mutants --cores $(CORES)
 
 benchmark: $(READY)
 	$(BIN)/python -m pytest benchmarks --benchmark-enable --benchmark-columns=min,median,rounds

@@ -60,13 +60,12 @@ def taken_back(fault, case, delta) -> float:
 
 def told_again(fault, case, delta) -> float:
     """A minimiser that moves the dual exactly moves all later messages, too: as much in round t as
-    in all t - 1 before, times the dual's step over the penalty."""
-    release = case.calibrated.releases(case.problem, case.network, case.horizon)[0]
-    each = np.broadcast_to(release.losses(), case.horizon)
-    algorithm = case.calibrated
+    in all t - 1 before, times the dual's step over the penalty; as far as the neighbour is known to
+    move the first one."""
+    algorithm, release = case.calibrated, first_release(case)
+    each = first_change(algorithm, case) / release.scale * np.ones(case.horizon)
     share = algorithm.dual_step * case.network.degrees[0] / algorithm.penalty(case.network, 1).min()
-    later = each + share * (np.cumsum(each) - each)
-    together = Release("gaussian", later, 1.0)
+    together = Release("gaussian", each + share * (np.cumsum(each) - each), 1.0)
     return float(account([together], delta).epsilon / epsilon(algorithm, case, delta))
 
 

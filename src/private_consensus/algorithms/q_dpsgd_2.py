@@ -30,12 +30,14 @@ from ..privacy.subsampling import (
     theorem11_sigma,
     theorem15_factor,
 )
-from .base import FOR_CALIBRATION
+from .base import FOR_CALIBRATION, NoiseSite
 from .decentralized_sgd import at
 from .q_dpsgd_1 import QDPSGD
 
 SIGMA2 = ("full", "drop_eta", "as_q1")
 OWN = ("exact", "broadcast")
+FINE = 100.0
+"""Steps of the grid in a deviation of noise that is taken for a normal one."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -111,6 +113,34 @@ class QDPSGD2(QDPSGD):
             proof=self.sigma_rule == "proof11",
             factor=self._factor(problem, horizon),
         )
+
+    # What audits ask for.
+
+    def noise_sites(self, problem, network, horizon):
+        """Noise on what was rounded, where no end of the grid cuts it and steps are too fine to
+        tell its law from a normal one."""
+        deviation = float(np.max(self.sigma)) * float(np.max(self.K))
+        if self.grid == "clipped" or deviation < FINE * float(np.max(self.eta)):
+            return []
+        scale = np.full((horizon, 1, 1), deviation)
+        return [NoiseSite("message", "gaussian", scale, "l2", np.full(horizon, np.nan))]
+
+    def residuals(self, problem, network, streams, execution):
+        """A message less the rounded model that it was made of, and a uniform part of a step."""
+        sent = execution.sent
+        sites = self.noise_sites(problem, network, sent.shape[1])
+        if execution.internal is None or not sites:
+            return
+        ready = self.ready(sent.shape[1])
+        x, grid = ready.start(problem, network, streams, 1).x[0], ready.of(0)[2]
+        within = streams.sequence("data", "uniform", (problem.n_agents, problem.dim), "in a step")
+        for t, draw in zip(range(sent.shape[1]), ready.draws(problem, streams), strict=False):
+            rounded = np.empty_like(x)
+            for run, key in enumerate(draw.keys["rounding"]):
+                grid.quantize(x[run], key, t * problem.n_agents, rounded[run])
+            part = grid.resolution * (next(within) - 0.5)
+            yield {"message": (sent[:, t] - rounded + part) / sites[0].scale[t]}
+            x = np.ascontiguousarray(execution.internal[:, t], dtype=x.dtype)
 
     def advance(self, s, x, problem, here):
         a, e, grid = self.of(s)

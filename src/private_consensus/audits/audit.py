@@ -19,7 +19,12 @@ from ..errors import InvalidInput, require
 from ..networks import Network
 from ..privacy import Budget, Relation, account
 from ..privacy.audit.sequential import detectable_epsilon, planned_looks
-from .checks import noise_found, noise_matters, sensitivity_reached
+from .checks import (
+    noise_found,
+    noise_matters,
+    sensitivity_reached,
+    sites_and_releases,
+)
 from .evidence import observed
 from .judging import ORDERINGS, against_accountant, judge
 from .neighbours import Attack, attacks, one_graph
@@ -111,8 +116,9 @@ def audit(
             break
     sites = noisy.noise_sites(chosen.pair[0], chosen.network, horizon)
     noise = tuple(noise_found(sites, *worlds, confidence=1.0 - level))
-    reached, changes = sensitivity_reached(sites, *worlds)
+    reached, changes = sensitivity_reached(sites, *worlds, declared, delta)
     changes += noise_matters(noisy, chosen, horizon, seed)
+    changes += sites_and_releases(noisy, sites, declared, delta)
     return AuditResult(
         claimed=claimed, delta=delta, declared=account(declared, delta).epsilon,
         lower=judged.lower.epsilon, ceiling=judged.lower.ceiling, confidence=confidence,

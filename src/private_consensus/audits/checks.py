@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from ..algorithms.base import Algorithm, NoiseSite
+from ..privacy import Release, account
 from ..privacy.audit.noise import noise_test
 from .evidence import World
 from .execution import execute
@@ -18,11 +19,13 @@ from .neighbours import Attack
 from .result import DIFFERS, Finding, NoiseFound
 from .streams import AuditStreams
 
+SLACK_OF_COST = 1e-3
+"""The same of epsilon, with what an accountant rounds up."""
 AGAIN = 20
 """Runs that are executed with other noise."""
 
-SLACK = 1e-6
-"""Relative; what a solver's tolerance and rounding add to a change."""
+SLACK = 1e-4
+"""Relative; what a solver's tolerance and rounding, also to 32 bits, add to a change."""
 
 
 def noise_found(
@@ -73,10 +76,27 @@ def noise_matters(algorithm: Algorithm, attack: Attack, horizon: int, seed: int)
     return [Finding(DIFFERS, "messages do not depend on the noise that is drawn")]
 
 
+def sites_and_releases(
+    algorithm: Algorithm, sites: Sequence[NoiseSite], declared: Sequence[Release], delta: float
+) -> list[Finding]:
+    """A finding where the noise of all iterations costs more than the releases that are declared:
+    some of them are left out. A measurement enters one message alone."""
+    if not sites or not all(np.isfinite(site.moved).all() for site in sites):
+        return []
+    one = algorithm.relation.unit == "measurement"
+    told = [Release(s.law, np.max(s.moved) if one else s.moved, 1.0) for s in sites]
+    spent, allowed = (account(releases, delta).epsilon for releases in (told, declared))
+    if spent <= allowed * (1.0 + SLACK_OF_COST):
+        return []
+    text = f"its noise in all iterations is worth epsilon {spent:.4g}, its releases {allowed:.4g}"
+    return [Finding(DIFFERS, text)]
+
+
 def sensitivity_reached(
-    sites: Sequence[NoiseSite], one: World, other: World
+    sites: Sequence[NoiseSite], one: World, other: World, declared: Sequence[Release], delta: float
 ) -> tuple[float, list[Finding]]:
-    """Largest change of what is noised over the declared one, and whether it is above it."""
+    """Largest change of what is noised over the declared one, and whether it, or what all changes
+    cost together, is above what is declared."""
     known = [world.moved for world in (one, other) if world.moved is not None]
     if not known or len(sites) != 1:
         return math.nan, []
@@ -86,7 +106,18 @@ def sensitivity_reached(
     allowed = np.where(site.moved > 0, site.moved, np.nan)[:times]
     with np.errstate(divide="ignore", invalid="ignore"):
         share = float(np.nanmax(most / allowed))
-    if share <= 1.0 + SLACK:
-        return share, []
-    text = f"a record moves the {site.name} by {share:.4g} times the declared sensitivity"
-    return share, [Finding(DIFFERS, text)]
+    texts = []
+    if share > 1.0 + SLACK:
+        texts.append(
+            f"a record moves the {site.name} by {share:.4g} times the declared sensitivity"
+        )
+    spent, allowed = (
+        account(releases, delta).epsilon
+        for releases in ([Release(site.law, np.nan_to_num(most), 1.0)], declared)
+    )
+    if spent > allowed * (1.0 + SLACK_OF_COST):
+        texts.append(
+            f"{np.count_nonzero(most)} messages are moved by so much that they cost epsilon "
+            f"{spent:.4g}, declared is {allowed:.4g}"
+        )
+    return share, [Finding(DIFFERS, text) for text in texts]

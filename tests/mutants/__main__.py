@@ -1,0 +1,57 @@
+"""``python -m tests.mutants``: the whole bench, to ``results/paper/audit/mutants.{parquet,md}``."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from pathlib import Path
+
+import polars as pl
+from rich.progress import Progress
+
+from private_consensus.provenance import atomic_write, write_text
+
+from .bench import correct, missed, pairs, table, text
+
+RUNS, FEW, SEEDS = 2000, 400, 63
+"""Runs of an audit of a broken copy, and of the many of correct styles; 16 styles with so many
+seeds are 1,008."""
+
+
+def main() -> int:
+    """Returns 1 where a fault is missed that has to be found."""
+    options = _parser().parse_args()
+    with Progress() as bar:
+        parts = [
+            _table(bar, "broken copies", pairs(options.only), options.runs, options.cores),
+            _table(bar, "correct styles", correct(options.seeds), FEW, options.cores),
+        ]
+    rows = pl.concat([part for part in parts if part.height], how="vertical_relaxed")
+    with atomic_write(options.out / "mutants.parquet") as part:
+        rows.write_parquet(part)
+    write_text(options.out / "mutants.md", text(rows))
+    print(text(rows))
+    return int(missed(rows).height > 0)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m tests.mutants", description=__doc__)
+    parser.add_argument("--runs", type=int, default=RUNS, help="of an audit, on each data set")
+    parser.add_argument("--seeds", type=int, default=SEEDS, help="of each correct style")
+    parser.add_argument("--cores", type=int, default=os.cpu_count() or 1)
+    parser.add_argument("--only", nargs="*", default=(), help="names of algorithms")
+    parser.add_argument("--out", type=Path, default=Path("results/paper/audit"))
+    return parser
+
+
+def _table(bar: Progress, name: str, asked, runs: int, cores: int) -> pl.DataFrame:
+    task = bar.add_task(name)
+
+    def told(done: int, of: int) -> None:
+        bar.update(task, completed=done, total=of)
+
+    return table(asked, runs=runs, cores=cores, progress=told)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
