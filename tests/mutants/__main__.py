@@ -13,7 +13,7 @@ from private_consensus.provenance import atomic_write, write_text
 
 from .bench import correct, missed, pairs, table, text
 
-RUNS, FEW, SEEDS = 2000, 400, 63
+RUNS, FEW, SEEDS = 1000, 200, 63
 """Runs of an audit of a broken copy, and of the many of correct styles; 16 styles with so many
 seeds are 1,008."""
 

@@ -21,7 +21,7 @@ NAMED = [
     ("exact_admm", "seeded from data"),
     ("coordinate_descent", "a second message"),
     ("dsgd", "clipped to the own median"),
-    ("q_dpsgd_1", "none in the last round"),
+    ("sdm_dsgd", "weights after clipping"),
     ("fair_classification", "one seed"),
     ("m_admm", "account of the first"),
 ]

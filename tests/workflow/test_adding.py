@@ -19,6 +19,7 @@ pytestmark = pytest.mark.workflow
 
 PAGE = (ROOT / "docs/adding.md").read_text()
 LINES = re.findall(r"^snakemake .*", PAGE, re.M)
+AUDITS = re.findall(r"^private-consensus (audit .*)", PAGE, re.M)
 
 
 def follow(folder) -> None:
@@ -49,6 +50,22 @@ def test_an_algorithm_is_added_as_the_page_says(tmp_path):
     audit = pl.read_parquet(folder / "results/paper/audit/settings/mine_fig1.parquet")
     assert audit["claimed"].to_list() == [0.5, 1.0, 2.0]
     assert audit["bound"].max() > 0 and not audit["flagged"].any()
+
+
+def test_a_broken_copy_of_the_readers_own_is_caught_as_the_page_says(tmp_path):
+    folder = copy_to(tmp_path)
+    follow(folder)
+    program = (
+        "import sys; sys.path.insert(0, 'src'); "
+        "from private_consensus.cli import main; sys.exit(main(sys.argv[1:]))"
+    )
+    ends = {"noisy_gossip": (0, "not contradicted"), "hasty_gossip": (1, "differs from its")}
+    assert [line.split()[1] for line in AUDITS] == list(ends)
+    for line in AUDITS:
+        done = call(folder, [sys.executable, "-c", program, *shlex.split(line)])
+        code, verdict = ends[line.split()[1]]
+        assert done.returncode == code, said(done)
+        assert verdict in done.stdout.split("verdict")[1]
 
 
 def test_a_topology_is_given_link_by_link_as_the_page_says(streams):
