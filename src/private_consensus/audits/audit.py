@@ -17,7 +17,7 @@ import numpy as np
 from ..algorithms.base import Algorithm
 from ..errors import InvalidInput, require
 from ..networks import Network
-from ..privacy import Budget, Relation, account
+from ..privacy import Budget, Relation
 from ..privacy.audit.sequential import detectable_epsilon, planned_looks
 from .checks import (
     noise_found,
@@ -26,13 +26,13 @@ from .checks import (
     sites_and_releases,
 )
 from .evidence import observed
-from .judging import ORDERINGS, against_accountant, judge
+from .judging import ORDERINGS, against_accountant, declaration, judge
 from .neighbours import Attack, attacks, one_graph
 from .probing import strongest
 from .result import AuditResult
 
 OBSERVERS = ("global",)
-EARLY = 4
+EARLY = 2
 """The first look is at this part of the runs."""
 FEWEST = 40
 """Runs that a statistic can be fitted on and judged by."""
@@ -100,7 +100,7 @@ def audit(
     noisy, claimed = _stated(calibrated or algorithm.calibrate(*world), world, relation)
     require(math.isfinite(claimed), "budget.epsilon", claimed, "a finite claim to be tested")
     chosen = attack or _searched(noisy, problem, network, horizon)
-    declared = noisy.releases(problem, network, horizon)
+    declared = declaration(noisy.releases(problem, network, horizon), delta)
     level = (1.0 - confidence) / 2
     looks = planned_looks(runs, first=max(FEWEST, runs // EARLY))
     worlds, done = None, 0
@@ -120,7 +120,7 @@ def audit(
     changes += noise_matters(noisy, chosen, horizon, seed)
     changes += sites_and_releases(noisy, sites, declared, delta)
     return AuditResult(
-        claimed=claimed, delta=delta, declared=account(declared, delta).epsilon,
+        claimed=claimed, delta=delta, declared=declared.epsilon,
         lower=judged.lower.epsilon, ceiling=judged.lower.ceiling, confidence=confidence,
         relation=str(noisy.relation), observer=observer, runs=done,
         power=detectable_epsilon(
@@ -132,7 +132,7 @@ def audit(
         bounds=judged.bounds, noise=noise,
         sensitivity=reached,
         findings=(
-            *judged.findings, *against_accountant(declared, claimed, delta),
+            *judged.findings, *against_accountant(declared, claimed),
             *(finding for one in noise for finding in one.as_findings()), *changes,
         ),
     )  # fmt: skip

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
@@ -33,8 +34,25 @@ class Judged(NamedTuple):
     findings: tuple[Finding, ...]
 
 
+class Declaration(NamedTuple):
+    """What the declared releases cost: epsilon at the claim's delta, (epsilon, delta) where few
+    thousand runs can contradict it, and mu where all of it is Gaussian, else infinity."""
+
+    epsilon: float
+    points: tuple[tuple[float, float], ...]
+    mu: float
+
+
+def declaration(releases: Sequence[Release], delta: float) -> Declaration:
+    """By the accountant."""
+    points = tuple((account(releases, at).epsilon, at) for at in DELTAS)
+    gaussian = all(release.mechanism == "gaussian" for release in releases)
+    mu = gaussian_dp(releases) if gaussian else math.inf
+    return Declaration(account(releases, delta).epsilon, points, mu)
+
+
 def judge(
-    one: World, other: World, claimed: float, declared: Sequence[Release], *,
+    one: World, other: World, claimed: float, declared: Declaration, *,
     delta: float, confidence: float, seed: int,
 ) -> Judged:  # fmt: skip
     """Every statistic of two executions against the claim and the declaration.
@@ -61,25 +79,26 @@ def _against_claim(lower: Bound, pvalue: float, claimed: float, confidence: floa
         yield Finding(CONTRADICTED, text)
 
 
-def _against_declaration(bounds: list[Bound], declared, confidence: float) -> Iterator[Finding]:
-    """What is declared is tested as a whole curve, and as mu where all of it is Gaussian."""
-    points = tuple((account(declared, delta).epsilon, delta) for delta in DELTAS)
-    if claim_p_value(bounds, {"profile": Profile(points)}) <= 1.0 - confidence:
-        text = ", ".join(f"epsilon {epsilon:.4g} at delta {delta:g}" for epsilon, delta in points)
-        yield Finding(DIFFERS, f"messages need more than what is declared gives, {text}")
-    elif all(release.mechanism == "gaussian" for release in declared):
-        mu, worst = gaussian_dp(declared), max(bounds, key=lambda bound: bound.mu)
-        if claim_p_value(bounds, {"mu": mu}) <= 1.0 - confidence:
-            found = f"{worst.mu:.4g}, declared noise gives {mu:.4g} ({worst.statistic})"
+def _against_declaration(
+    bounds: list[Bound], declared: Declaration, confidence: float
+) -> Iterator[Finding]:
+    """What is declared is tested as a whole curve, and as mu."""
+    if claim_p_value(bounds, {"profile": Profile(declared.points)}) <= 1.0 - confidence:
+        listed = (f"epsilon {epsilon:.4g} at delta {delta:g}" for epsilon, delta in declared.points)
+        text = f"messages need more than what is declared gives, {', '.join(listed)}"
+        yield Finding(DIFFERS, text)
+    elif math.isfinite(declared.mu):
+        worst = max(bounds, key=lambda bound: bound.mu)
+        if claim_p_value(bounds, {"mu": declared.mu}) <= 1.0 - confidence:
+            found = f"{worst.mu:.4g}, declared noise gives {declared.mu:.4g} ({worst.statistic})"
             yield Finding(DIFFERS, f"messages need mu {found}")
 
 
-def against_accountant(declared: Sequence[Release], claimed: float, delta: float) -> list[Finding]:
+def against_accountant(declared: Declaration, claimed: float) -> list[Finding]:
     """What is declared must not cost more than is claimed."""
-    priced = account(declared, delta).epsilon
-    if priced <= claimed * (1 + SLACK):
+    if declared.epsilon <= claimed * (1 + SLACK):
         return []
-    text = f"what it declares costs epsilon {priced:.4g}, claimed is {claimed:.4g}"
+    text = f"what it declares costs epsilon {declared.epsilon:.4g}, claimed is {claimed:.4g}"
     return [Finding(DIFFERS, text)]
 
 
