@@ -1,6 +1,7 @@
 """The page of privacy: the lower bound beside a claim."""
 
 from private_consensus.report.views.errata import audits as audit_table
+from private_consensus.report.views.mutants import bench
 from private_consensus.report.views.privacy import _audited, _furthest, _with_audits
 
 
@@ -52,3 +53,28 @@ def test_the_level_of_a_bound_is_that_of_its_row():
     ]  # fmt: skip
     shown = [row["confidence"] for row in audit_table(rows)]
     assert shown == ["99.9 %", "95 %", "99.9974 %", "computed"]
+
+
+def test_of_the_bench_what_must_be_caught_is_counted_apart():
+    def broken(algorithm, fault, ratio, how, runs):
+        return {
+            "algorithm": algorithm, "fault": fault, "meaningful": ratio >= 1.5, "how": how,
+            "caught": bool(how), "runs": runs,
+        }  # fmt: skip
+
+    shown = bench(
+        [
+            broken("a_b", "none", 1.0, "", 1000),
+            broken("a_b", "no noise", 2.0, "contradicted; differs from its declaration", 250),
+            broken("c", "no noise", 2.0, "differs from its declaration", 500),
+            broken("c", "less noise", 1.2, "differs from its declaration", 1000),
+            broken("c", "told", 3.0, "", 1000),
+        ]
+    )
+    (noise, less, told), (first, second) = shown["faults"], shown["algorithms"]
+    assert (noise["caught"], noise["contradicted"], noise["runs"]) == ("2 of 2", 1, 500)
+    assert (less["caught"], less["others"]) == ("0 of 0", "1 of 1")
+    assert not told["all"] and shown["missed"] == ["c: told"]
+    assert (first["name"], second["caught"]) == ("a b", "1 of 2")
+    assert (shown["correct"], shown["alarms"]) == (1, 0)
+    assert bench([]) == {}

@@ -59,6 +59,21 @@ def test_a_reference_is_whole_and_says_what_made_it(reference):
     assert manifest["missing papers"] == []
 
 
+def test_the_bench_of_an_older_reference_is_kept_until_it_is_made_again(run, tmp_path):
+    results, made = run
+    folder = tmp_path / "reference"
+    old, new = (pl.DataFrame({"fault": [name], "caught": [True]}) for name in ("old", "new"))
+    (folder / "audit").mkdir(parents=True)
+    old.write_parquet(folder / "audit" / "mutants.parquet")
+    for made_again, expected in ((False, "old"), (True, "new")):
+        if made_again:
+            new.write_parquet(made / "audit" / "mutants.parquet")
+        publish(results, made=made, folder=folder, config=CONFIG, known=CONFIG["papers"])
+        kept = pl.read_parquet(folder / "audit" / "mutants.parquet")
+        assert kept["fault"].to_list() == [expected]
+    (made / "audit" / "mutants.parquet").unlink()
+
+
 def test_links_of_the_gallery_stay_in_the_folder(reference):
     import re
 

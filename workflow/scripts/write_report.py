@@ -7,6 +7,8 @@ from private_consensus.experiments.results import logged
 from private_consensus.report import read_results, require_current, write_site
 
 scale = snakemake.wildcards.scale
+# Made by `make mutants` where somebody asked for it.
+bench = Path("results", scale, "audit", "mutants.parquet")
 plan = json.loads(Path(snakemake.input.plan).read_text())
 with logged(snakemake.log[0], plan["config"]):
     require_current(plan["expected"], scale=scale)
@@ -23,7 +25,7 @@ with logged(snakemake.log[0], plan["config"]):
         cards=snakemake.input.cards,
         timings=plan["timings"],
         faults=snakemake.input.faults,
-        audit=snakemake.input.audit,
+        audit=[*snakemake.input.audit, *([bench] if bench.is_file() else [])],
         documents=snakemake.input.documents,
         seed=plan["config"]["seed"],
     )

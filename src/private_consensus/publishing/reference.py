@@ -76,6 +76,7 @@ def publish(
     shutil.rmtree(new, ignore_errors=True)
     try:
         _write(results, made, new)
+        _keep_bench(folder, new)
         stamps = {str(path): found_stamp(path) for path in stamped}
         content = manifest(
             scale=results.scale, commit=results.commit, config=config, missing=missing,
@@ -145,6 +146,14 @@ def _write(results: Results, made: Path, folder: Path) -> None:
     for name, text in scorecard_files(scored(results)).items():
         write_text(folder / name, text)
     write_text(folder / "README.md", gallery(results))
+
+
+def _keep_bench(old: Path, new: Path) -> None:
+    """The bench of broken copies of the older reference, where it was not run again."""
+    for kind in ("parquet", "csv"):
+        kept, place = (folder / "audit" / f"mutants.{kind}" for folder in (old, new))
+        if kept.is_file() and not place.exists():
+            _copy(kept, place)
 
 
 def small_svg(svg: str) -> str:

@@ -9,7 +9,7 @@ from typing import Any
 
 from ...privacy import NOT_PRIVATE, VERDICTS, VIOLATED
 from ..formats import number, spread, words
-from . import brackets, errata
+from . import brackets, errata, mutants
 
 Row = Mapping[str, Any]
 
@@ -56,6 +56,7 @@ def page(results) -> dict[str, Any]:
         "brackets": brackets.table(results.privacy),
         "repairs": [repair(row) for row in results.audit.get("repairs", [])],
         "audits": errata.audits(results.audit.get("audits", [])),
+        "mutants": mutants.bench(results.audit.get("mutants", [])),
     }
 
 
