@@ -9,6 +9,7 @@ import pytest
 import private_consensus
 from private_consensus import algorithms, networks
 from private_consensus.algorithms.base import Iterative, column
+from private_consensus.audits.audit import EARLY
 from private_consensus.errors import InvalidInput
 from private_consensus.privacy import Budget, Release, gaussian_mu
 from private_consensus.privacy.audit.families import claim_p_value
@@ -127,7 +128,7 @@ def test_a_message_without_noise_decides_early_and_its_repair_does_not():
 
 def test_the_p_value_pays_for_bounds_looks_and_the_right_to_stop():
     found = audited(Whispering(), runs=400)
-    share = {look.runs: look.share for look in planned_looks(400, first=100)}[found.runs]
+    share = {look.runs: look.share for look in planned_looks(400, first=400 // EARLY)}[found.runs]
     assert found.runs < 400 and share < 0.5
     stated = min(1.0, claim_p_value(found.bounds, {"epsilon": found.claimed}) / share)
     assert found.pvalue == pytest.approx(stated) and stated > 0

@@ -116,9 +116,9 @@ def audit(
             break
     sites = noisy.noise_sites(chosen.pair[0], chosen.network, horizon)
     noise = tuple(noise_found(sites, *worlds, confidence=1.0 - level))
-    reached, changes = sensitivity_reached(sites, *worlds, declared, delta)
+    reached, changes = sensitivity_reached(sites, *worlds, declared.epsilon, delta)
     changes += noise_matters(noisy, chosen, horizon, seed)
-    changes += sites_and_releases(noisy, sites, declared, delta)
+    changes += sites_and_releases(noisy, sites, declared.epsilon, delta)
     return AuditResult(
         claimed=claimed, delta=delta, declared=declared.epsilon,
         lower=judged.lower.epsilon, ceiling=judged.lower.ceiling, confidence=confidence,

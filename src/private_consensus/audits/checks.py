@@ -77,7 +77,7 @@ def noise_matters(algorithm: Algorithm, attack: Attack, horizon: int, seed: int)
 
 
 def sites_and_releases(
-    algorithm: Algorithm, sites: Sequence[NoiseSite], declared: Sequence[Release], delta: float
+    algorithm: Algorithm, sites: Sequence[NoiseSite], declared: float, delta: float
 ) -> list[Finding]:
     """A finding where the noise of all iterations costs more than the releases that are declared:
     some of them are left out. A measurement enters one message alone."""
@@ -85,18 +85,18 @@ def sites_and_releases(
         return []
     one = algorithm.relation.unit == "measurement"
     told = [Release(s.law, np.max(s.moved) if one else s.moved, 1.0) for s in sites]
-    spent, allowed = (account(releases, delta).epsilon for releases in (told, declared))
-    if spent <= allowed * (1.0 + SLACK_OF_COST):
+    spent = account(told, delta).epsilon
+    if spent <= declared * (1.0 + SLACK_OF_COST):
         return []
-    text = f"its noise in all iterations is worth epsilon {spent:.4g}, its releases {allowed:.4g}"
+    text = f"its noise in all iterations is worth epsilon {spent:.4g}, its releases {declared:.4g}"
     return [Finding(DIFFERS, text)]
 
 
 def sensitivity_reached(
-    sites: Sequence[NoiseSite], one: World, other: World, declared: Sequence[Release], delta: float
+    sites: Sequence[NoiseSite], one: World, other: World, declared: float, delta: float
 ) -> tuple[float, list[Finding]]:
     """Largest change of what is noised over the declared one, and whether it, or what all changes
-    cost together, is above what is declared."""
+    cost together, is above what is declared: an epsilon at ``delta``."""
     known = [world.moved for world in (one, other) if world.moved is not None]
     if not known or len(sites) != 1:
         return math.nan, []
@@ -111,13 +111,10 @@ def sensitivity_reached(
         texts.append(
             f"a record moves the {site.name} by {share:.4g} times the declared sensitivity"
         )
-    spent, allowed = (
-        account(releases, delta).epsilon
-        for releases in ([Release(site.law, np.nan_to_num(most), 1.0)], declared)
-    )
-    if spent > allowed * (1.0 + SLACK_OF_COST):
+    spent = account([Release(site.law, np.nan_to_num(most), 1.0)], delta).epsilon
+    if spent > declared * (1.0 + SLACK_OF_COST):
         texts.append(
             f"{np.count_nonzero(most)} messages are moved by so much that they cost epsilon "
-            f"{spent:.4g}, declared is {allowed:.4g}"
+            f"{spent:.4g}, declared is {declared:.4g}"
         )
     return share, [Finding(DIFFERS, text) for text in texts]
