@@ -30,7 +30,10 @@ from .judging import ORDERINGS, against_accountant, declaration, judge
 from .neighbours import Attack, attacks, one_graph
 from .probing import strongest
 from .result import AuditResult
+from .touched import sampling_found
 
+OF_BATCHES = 0.1
+"""Share of the tests of batches in what the tests of noise may spend."""
 OBSERVERS = ("global",)
 EARLY = 2
 """The first look is at this part of the runs."""
@@ -115,10 +118,13 @@ def audit(
         if judged.findings:
             break
     sites = noisy.noise_sites(chosen.pair[0], chosen.network, horizon)
-    noise = tuple(noise_found(sites, *worlds, confidence=1.0 - level))
+    of_batches = OF_BATCHES * level
+    noise = tuple(noise_found(sites, *worlds, confidence=1.0 - level + of_batches))
     reached, changes = sensitivity_reached(sites, *worlds, declared.epsilon, delta)
     changes += noise_matters(noisy, chosen, horizon, seed)
     changes += sites_and_releases(noisy, sites, declared.epsilon, delta)
+    releases = noisy.releases(problem, network, horizon)
+    changes += sampling_found(noisy, chosen, horizon, releases, level=of_batches, seed=seed)
     return AuditResult(
         claimed=claimed, delta=delta, declared=declared.epsilon,
         lower=judged.lower.epsilon, ceiling=judged.lower.ceiling, confidence=confidence,

@@ -1,0 +1,102 @@
+"""The records that were really used: of an algorithm whose guarantee counts on sampling them.
+
+Batches are what a problem is asked for clipped gradients of. Declared are their kind and their
+rate; a batch is to be independent of those before it, and every record as likely as every other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+from scipy.special import erfc
+
+from ..algorithms.base import Algorithm
+from ..privacy import Release, Sampling
+from .execution import execute
+from .neighbours import Attack
+from .result import DIFFERS, Finding
+from .streams import AuditStreams
+
+RUNS = 200
+
+
+class Watched:
+    """Any problem, with the batches that it was asked for, [agents, records] each."""
+
+    def __init__(self, problem: Any):
+        self._problem = problem
+        self.batches: list[np.ndarray] = []
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._problem, name)
+
+    def repeated(self, runs: int) -> Watched:
+        """As the problem's own, still watched."""
+        self._problem = self._problem.repeated(runs)
+        return self
+
+    def clipped_gradient(self, x, rows, sizes, *options, **named):
+        """As the problem's own."""
+        taken = np.arange(rows.shape[-1]) < sizes[:, None]
+        own = self._problem.rows_of(0)
+        each = zip(own, rows, taken, strict=True)
+        self.batches.append(np.stack([np.isin(mine, some[which]) for mine, some, which in each]))
+        return self._problem.clipped_gradient(x, rows, sizes, *options, **named)
+
+
+def sampling_found(
+    algorithm: Algorithm, attack: Attack, horizon: int, declared: Sequence[Release], *,
+    level: float, seed: int,
+) -> list[Finding]:  # fmt: skip
+    """Findings about the batches of an algorithm that declares how it takes them."""
+    samplings = {release.sampling for release in declared if release.sampling is not None}
+    if len(samplings) != 1:
+        return []
+    watched = Watched(attack.pair[0])
+    streams = AuditStreams.labelled("rows that are touched", RUNS, seed)
+    execute(algorithm, watched, attack.network, streams, horizon)
+    if len(watched.batches) != horizon * RUNS:
+        return []
+    taken = np.stack(watched.batches).reshape(horizon, RUNS, *watched.batches[0].shape)
+    results = list(_tested(taken, samplings.pop()))
+    return [
+        Finding(DIFFERS, f"batches: {text}")
+        for text, p_value in results
+        if p_value * len(results) <= level
+    ]
+
+
+def _tested(taken: np.ndarray, declared: Sampling) -> Iterator[tuple[str, float]]:
+    """P-values of what is said of batches [rounds, runs, agents, records]."""
+    sizes, records = taken.sum(-1), taken.shape[-1]
+    rate = sizes.mean() / records
+    spread = sizes.std() / records / np.sqrt(sizes.size)
+    if declared.kind == "poisson":
+        spread = np.sqrt(declared.rate * (1 - declared.rate) / taken.size)
+    yield f"records are taken at the rate {rate:.3g}", _two_sided(rate - declared.rate, spread)
+    if declared.kind == "poisson":
+        expected = records * declared.rate * (1 - declared.rate)
+        error = expected * np.sqrt(2 / sizes.size + 1 / (expected * sizes.size))
+        yield "sizes do not vary as declared", _two_sided(sizes.var() - expected, error)
+    share = sizes[..., None] / records
+    counts, each = taken.sum((0, 1)), np.broadcast_to(share, taken.shape)
+    apart = _two_sided(counts - each.sum((0, 1)), np.sqrt((each * (1 - each)).sum((0, 1))))
+    yield "some records are taken more often", min(1.0, float(apart.min()) * apart.size)
+    if len(taken) < 2:
+        return
+    both = (taken[:-1] & taken[1:]).sum(-1)
+    one, other = sizes[:-1], sizes[1:]
+    mean = one * other / records
+    variance = mean * (records - one) * (records - other) / (records * (records - 1))
+    error = np.sqrt(variance.sum())
+    yield "a batch is like the one before it", _two_sided((both - mean).sum(), error)
+
+
+def _two_sided(gap: Any, error: Any) -> Any:
+    """P-value of a normal gap of that standard error; of no error, whether there is no gap."""
+    gap, error = np.abs(gap), np.asarray(error, float)
+    tiny = 1e-9
+    z = np.divide(gap, error, out=np.zeros(np.shape(gap + error)), where=error > tiny)
+    return np.where(error > tiny, erfc(z / np.sqrt(2.0)), gap <= tiny).astype(float)

@@ -1,0 +1,51 @@
+"""Batches as they were really taken, against the sampling that is declared."""
+
+import numpy as np
+import pytest
+
+from private_consensus.audits.touched import _tested
+from private_consensus.privacy import Sampling
+
+ROUNDS, RUNS, AGENTS, RECORDS = 4, 200, 3, 12
+SHAPE = ROUNDS, RUNS, AGENTS, RECORDS
+
+
+def fixed(size, seed=0):
+    """Uniform batches of one size."""
+    uniform = np.random.default_rng(seed).random(SHAPE)
+    return uniform.argsort(-1).argsort(-1) < size
+
+
+def poisson(rate, seed=0):
+    """Each record by itself."""
+    return np.random.default_rng(seed).random(SHAPE) < rate
+
+
+def found(taken, kind, rate):
+    """Kinds of tests that a batch fails, as an audit judges them."""
+    results = list(_tested(taken, Sampling(kind, rate)))
+    return {text.split(" at the rate")[0] for text, p in results if p * len(results) <= 5e-4}
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_batches_that_are_as_declared_are_no_finding(seed):
+    assert found(fixed(4, seed), "fixed_size", 4 / RECORDS) == set()
+    assert found(poisson(0.25, seed), "poisson", 0.25) == set()
+
+
+def test_a_batch_that_is_kept_is_found():
+    kept = np.broadcast_to(fixed(4)[:1], SHAPE)
+    assert found(kept, "fixed_size", 4 / RECORDS) >= {"a batch is like the one before it"}
+
+
+def test_a_fixed_size_is_not_poisson_and_a_rate_is_what_it_is():
+    assert found(fixed(3), "poisson", 0.25) == {"sizes do not vary as declared"}
+    assert "records are taken" in found(fixed(5), "fixed_size", 4 / RECORDS)
+    assert "records are taken" in found(poisson(0.3), "poisson", 0.25)
+
+
+def test_a_record_that_is_preferred_is_found():
+    uniform = np.random.default_rng(1).random(SHAPE)
+    uniform[..., 0] *= 0.7
+    preferred = uniform.argsort(-1).argsort(-1) < 4
+    assert found(preferred, "fixed_size", 4 / RECORDS) == {"some records are taken more often"}
