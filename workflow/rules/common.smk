@@ -60,3 +60,28 @@ def expected_of(figure):
         files.update(cell_files(kind, PLAN.cells_of(figure), SCALE))
     stamps = pages.expected_stamps(CURRENT(SCALE))
     return {path: stamp for path, stamp in stamps.items() if path in files}
+
+
+# Algorithms and problems are found by name, which the hash of a script cannot follow.
+def code_of_audits(wildcards):
+    return code_of("audit.py", *algorithms.modules(), *problems.modules())
+
+
+def code_of_repairs(wildcards):
+    modules = map(algorithms.module_of, sorted(REPAIRED))
+    return code_of("compare_repairs.py", *modules)
+
+
+def code_of_audited(wildcards):
+    audited = AUDITED_ALGORITHMS[wildcards.experiment]
+    return code_of("audit_settings.py", *PLAN.modules(wildcards.experiment, *audited))
+
+
+def prepared_of_audited(wildcards):
+    audited = AUDITED_ALGORITHMS[wildcards.experiment]
+    names = {
+        name
+        for algorithm in audited
+        for name in preparations_of(wildcards.experiment, algorithm)
+    }
+    return prepared_files(sorted(names), wildcards.scale)
