@@ -148,16 +148,27 @@ def _describe(options) -> None:
     OUT.print("\n" + (inspect.getdoc(built) or ""), highlight=False, markup=False)
     _print_oracles(name)
     if inspect.isclass(built):
-        OUT.print(f"\nHides: {built().relation}", highlight=False)
-        _print_table(
-            ["parameter", "default"], [(f.name, repr(f.default)) for f in dataclasses.fields(built)]
-        )
+        fields = dataclasses.fields(built)
+        OUT.print(f"\nHides: {_with_defaults(built).relation}", highlight=False)
+        rows = [(f.name, _default(f)) for f in fields]
+        _print_table(["parameter", "default"], rows)
+
+
+def _with_defaults(built: type) -> Any:
+    """An algorithm without parameters; its class, where it needs some: nothing that is said of such
+    an algorithm depends on them."""
+    needed = any(field.default is dataclasses.MISSING for field in dataclasses.fields(built))
+    return built if needed else built()
+
+
+def _default(field: dataclasses.Field) -> str:
+    return "none: to be given" if field.default is dataclasses.MISSING else repr(field.default)
 
 
 def _print_oracles(name: str) -> None:
     """What no mechanism covers."""
     if name in algorithms.names():
-        algorithm = algorithms.load(name)()
+        algorithm = _with_defaults(algorithms.load(name))
         uses = [f"where the problem computes it from data: {use}" for use in algorithm.uses]
         lines = [*algorithm.oracles, *uses]
     else:
