@@ -215,7 +215,7 @@ STEPS = [
 
 MESSAGES = [
     Fault("starts from data", "the first iterate is a step along one's own gradient",
-          messages.StartsFromData, told_by_exchange),
+          messages.StartsFromData, told_by_exchange, truth.started),
     Fault("a second message", "each round ends with the exact gradient",
           messages.tells(lambda t: True, messages.gradient), told_by_exchange),
     Fault("the gradient once", "round 2 ends with the exact gradient",

@@ -7,6 +7,7 @@ that round alone is a lower bound.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import fields, replace
 from typing import Any
@@ -45,6 +46,12 @@ def first(fault, case, delta) -> float:
     broken = fault.broken(case.algorithm).calibrate(case.budget, *world)
     same = replace(case.algorithm, **{f.name: getattr(broken, f.name) for f in fields(broken)})
     return epsilon(same, case, delta) / epsilon(case.calibrated, case, delta)
+
+
+def started(fault, case, delta) -> float:
+    """A first iterate is sent as it is, but where it is drawn at random that hides what it has of
+    the data."""
+    return 1.0 if getattr(case.algorithm, "spread", 0.0) else math.inf
 
 
 def taken_back(fault, case, delta) -> float:

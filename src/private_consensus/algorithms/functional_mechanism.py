@@ -15,7 +15,7 @@ import numpy as np
 from .. import quadratics
 from ..errors import require
 from ..privacy.functional import COEFFICIENTS, FAIRNESS, Sensitivity
-from .base import FOR_CALIBRATION, Algorithm
+from .base import FOR_CALIBRATION, Algorithm, NoiseSite
 
 MEANS = ("public", "data")
 SENSITIVITIES = ("paper", "tight")
@@ -133,6 +133,43 @@ class FunctionalMechanism(Algorithm):
             return quadratic, linear, covariance
         return quadratic, linear + covariance, np.zeros_like(linear)
 
+    # What audits ask for.
+
+    def noised_once(self, quadratic, linear, covariance) -> np.ndarray:
+        """Coefficients that have one draw each: the diagonal of M, b and, where it is a block of
+        its own, g; [..., number]."""
+        diagonal = np.diagonal(quadratic, axis1=-2, axis2=-1)
+        parts = [diagonal, linear, *([covariance] if self.fair == "penal" else [])]
+        shape = np.broadcast_shapes(*(part.shape for part in parts))
+        return np.concatenate([np.broadcast_to(part, shape) for part in parts], axis=-1)
+
+    def noise_sites(self, problem, network, horizon):
+        if not all(np.all(part > 0) for part in self._noised(problem)):
+            return []
+        norm = "l1" if self.mechanism == "laplace" else "l2"
+        unknown = np.full(horizon, np.nan)
+        return [NoiseSite("coefficients", self.mechanism, np.ones((1, 1, 1)), norm, unknown)]
+
+    def residuals(self, problem, network, streams, execution):
+        """The coefficients that were minimised, less the exact ones."""
+        if execution.internal is None or not self.noise_sites(problem, network, 1):
+            return
+        made = problem.coefficients
+        covariance = made.distance if self.fair == "perrec" else made.covariance
+        covariance = self.alpha * covariance
+        linear = made.linear + (covariance if self.fair in ("plus", "perrec") else 0.0)
+        bare = self.noised_once(made.quadratic, linear, covariance)
+        scale = np.concatenate(self._noised(problem), axis=-1)
+        yield {"coefficients": (execution.internal[:, 0] - bare[:, None]) / scale}
+
+    def _noised(self, problem) -> list[np.ndarray]:
+        """Scales of :meth:`noised_once` of a single setting, each [1, d]."""
+        scales = self.scales(problem)
+        parts = [np.diagonal(scales.quadratic, axis1=-2, axis2=-1), scales.linear]
+        if self.fair == "penal":
+            parts.append(self.alpha * scales.fairness)
+        return [np.broadcast_to(part, (1, 1, problem.dim))[0] for part in parts]
+
     def run(self, problem, network, streams, horizon, observe):
         matrix, linear, covariance = self.perturbed(problem, streams)
         diagonal = np.diagonal(self.scales(problem).quadratic, axis1=-2, axis2=-1)
@@ -146,6 +183,7 @@ class FunctionalMechanism(Algorithm):
         )
         seen = {
             "released": found.w[..., None, :],
+            "internal": self.noised_once(matrix, linear, covariance)[..., None, :],
             "repaired": found.repaired,
             "dropped": found.dropped,
         }
