@@ -16,7 +16,8 @@ from private_consensus.privacy import gaussian_epsilon
 
 @pytest.fixture
 def call(capsys, monkeypatch):
-    monkeypatch.setenv("COLUMNS", "200")
+    # a console reads its width where it is made, and that was before
+    monkeypatch.setattr(cli.OUT, "_width", 200)
 
     def run(*arguments: str) -> tuple[int, str, str]:
         code = main(arguments)
