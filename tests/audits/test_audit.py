@@ -10,6 +10,9 @@ import private_consensus
 from private_consensus import algorithms, networks
 from private_consensus.algorithms.base import Iterative, column
 from private_consensus.audits.audit import EARLY
+from private_consensus.audits.examples import examples
+from private_consensus.audits.execution import execute
+from private_consensus.audits.streams import AuditStreams
 from private_consensus.errors import InvalidInput
 from private_consensus.privacy import Budget, Release, gaussian_mu
 from private_consensus.privacy.audit.families import claim_p_value
@@ -152,3 +155,19 @@ def test_what_cannot_be_audited_is_said_before_anything_runs(changes, key):
     algorithm = algorithms.load("gradient_descent")()
     with pytest.raises(InvalidInput, match=f"^{key}: found"):
         audited(algorithm, **changes)
+
+
+def test_noise_that_decides_what_is_sent_is_not_taken_for_all_noise():
+    """What is sent because its noise was kind has another law; a round in which nothing was held
+    back shows all of it."""
+    (example,) = examples("ipp_admm")
+    choosy = replace(example.algorithm, alpha=0.1, share=0.9)
+    noisy = choosy.calibrate(example.budget, example.problem, example.network, example.horizon)
+    streams = AuditStreams.labelled("choosy", 50)
+    world = example.problem, example.network, streams
+    found = execute(noisy, *world, example.horizon)
+    before = np.concatenate([np.zeros_like(found.sent[:, :1]), found.sent[:, :-1]], axis=1)
+    sent = (found.sent != before).any(-1)
+    units = [one["message"] for one in noisy.residuals(*world, found)]
+    held_back = [t for t in range(example.horizon) if not sent[:, t].all()]
+    assert held_back and all(np.isnan(units[t]).all() for t in held_back)

@@ -194,9 +194,12 @@ class ImprovedPlausiblyPrivateADMM(PlausiblyPrivateADMM):
         return True
 
     def residual(self, scale, state, problem, network, draw, shown, t):
-        """An output that is not sent shows no noise."""
+        """An output that is not sent shows no noise; where what is noised decides, what is sent was
+        selected by its noise, which then has another law."""
         found = super().residual(scale, state, problem, network, draw, shown, t)
         sent = moved(shown.sent, state.x[0]).any(-1, keepdims=True)
+        if self.tested == "noised" and not sent.all():
+            sent = np.zeros_like(sent)
         return {
             site: np.where(sent, unit, np.nan) if site == "message" else unit
             for site, unit in found.items()
