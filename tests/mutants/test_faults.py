@@ -72,6 +72,7 @@ def test_a_broken_copy_does_something_else_and_declares_the_same(case):
         if not one.applies(case):
             continue
         copy = one.broken(case.algorithm).calibrate(case.budget, *world)
+        assert one.ratio(case, 1e-2) > 0, one.name
         if one.name == "account of the first":
             continue
         assert not alike(honest, ran(copy, case)), one.name

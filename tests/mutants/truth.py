@@ -141,17 +141,20 @@ class Silent(Streams):
 
 
 def first_change(algorithm, case) -> float:
-    """How far the neighbour moves the first message when nothing is noised; the largest of some
-    batches."""
+    """How far the neighbour moves the first message that it moves, when nothing is noised; the
+    largest of some batches."""
     one, other = (
         quietly(algorithm, problem, case.network) for problem in (case.problem, case.neighbour)
     )
-    return float(np.linalg.norm((one - other).reshape(len(one), -1), axis=-1).max())
+    moved = np.linalg.norm((one - other).reshape(*one.shape[:2], -1), axis=-1).max(-1)
+    return float(moved[np.flatnonzero(moved)[0]])
 
 
 def quietly(algorithm, problem, network, runs: int = 8) -> np.ndarray:
-    """The first message without noise, [runs, agents, dim]."""
-    quiet = stack([replace(algorithm, **{n: 0.0 for n in NOISES if hasattr(algorithm, n)})])
+    """The first messages without noise, [iterations, runs, agents, dim]: two, since of Q-DPSGD-2
+    the first one is made of no data."""
+    # Noise of compiled rounds comes from counters, all other from streams that are silent.
+    quiet = stack([replace(algorithm, sigma=0.0) if hasattr(algorithm, "sigma") else algorithm])
     sent: list[np.ndarray] = []
 
     def noted(t, active, seen):
@@ -159,8 +162,8 @@ def quietly(algorithm, problem, network, runs: int = 8) -> np.ndarray:
         if told is not None:
             sent.append(np.array(told[0]))
 
-    quiet.run(problem, network, Silent(9, tuple(range(runs))), np.array([1]), noted)
-    return sent[0]
+    quiet.run(problem, network, Silent(9, tuple(range(runs))), np.array([2]), noted)
+    return np.stack(sent)
 
 
 def epsilon(algorithm, case, delta: float) -> float:
