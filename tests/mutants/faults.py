@@ -160,7 +160,7 @@ NOISE = [
           leak=truth.scaled(0.5)),
     Fault("half the coordinates", "every second coordinate has no noise", _noise(draws.half)),
     Fault("one for all coordinates", "one draw serves all coordinates",
-          _noise(draws.one_for_all_coordinates)),
+          _noise(draws.one_for_all_coordinates), every_coordinate),
     Fault("in nine runs of ten", "every tenth run has no noise",
           _noise(draws.in_nine_runs_of_ten)),
     Fault("none in the first round", "the first message has no noise",

@@ -44,12 +44,16 @@ def noise_found(
 
 
 def _noised(unit: np.ndarray) -> np.ndarray:
-    """Noise without the places that have none: rounds where that is all of a round, else whole
-    vectors, or single coordinates, one after the other, [values, 1, 1, dim or 1]."""
+    """Noise without the places that have none: rounds where that is all of a round, coordinates
+    where each vector has as many, else whole vectors, or single coordinates, one after the other,
+    [values, 1, 1, dim or 1]."""
     finite = np.isfinite(unit)
     by_round = finite.all((0, 2, 3))
     if (by_round | ~finite.any((0, 2, 3))).all():
         return unit[:, by_round]
+    counts = finite.sum(-1)
+    if (counts == counts.flat[0]).all():
+        return unit[finite].reshape(*counts.shape, -1)
     vectors = finite.all(-1)
     if (vectors | ~finite.any(-1)).all():
         return unit[vectors][:, None, None]

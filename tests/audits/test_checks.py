@@ -1,0 +1,36 @@
+"""Recovered noise that is not everywhere: what is known of it is tested with its place."""
+
+import numpy as np
+import pytest
+
+from private_consensus.algorithms.base import NoiseSite
+from private_consensus.audits.checks import noise_found
+from private_consensus.audits.evidence import World
+from private_consensus.randomness import generator
+
+RUNS, ROUNDS, AGENTS, DIM = 300, 4, 2, 5
+
+
+def world(noise):
+    """Nothing but noise that was recovered."""
+    none = np.zeros((RUNS, 0))
+    return World(None, none, none, {}, {"message": noise}, None, ROUNDS)
+
+
+def one_coordinate_each(seed, repeat):
+    """One coordinate of each vector has noise; with ``repeat`` round 3 has that of round 1."""
+    random = generator(seed, "one coordinate")
+    values = random.standard_normal((RUNS, ROUNDS, AGENTS, 1))
+    if repeat:
+        values[:, 2] = values[:, 0]
+    chosen = random.integers(0, DIM, (RUNS, ROUNDS, AGENTS, 1)) == np.arange(DIM)
+    return np.where(chosen, values, np.nan)
+
+
+@pytest.mark.parametrize("repeat", [False, True])
+def test_noise_of_one_coordinate_a_round_is_compared_between_rounds(repeat):
+    site = NoiseSite("message", "gaussian", np.ones(()), "l2", np.ones(ROUNDS))
+    worlds = [world(one_coordinate_each(seed, repeat)) for seed in (1, 2)]
+    (found,) = noise_found([site], *worlds, confidence=0.999)
+    assert bool(found.findings) == repeat
+    assert any(text.startswith("reused, releases 0 and 4") for text in found.findings) == repeat
