@@ -32,6 +32,8 @@ SCHEDULES = ("power", "exponential")
 BOUNDS = ("constant", "time_varying")
 UNITS = ("measurement", "stream")
 CALIBRATIONS = ("budget", "theorem")
+SPARE = 1e-3
+"""Share of a stream's sum of losses that is not worth taking losses together."""
 
 
 class State(NamedTuple):
@@ -175,47 +177,41 @@ class DPCI(Iterative):
     def releases(self, problem, network, horizon):
         r"""The messages that a change reaches first: 1, ..., T, or the costliest of them.
 
-        Message t depends on :math:`y_i(t-1)`, with sensitivity :math:`\alpha(t-1)\,\delta
-        H_{\max}`, and on earlier messages. A change of one measurement therefore costs the largest
-        of the losses and a change of the stream their sum (E3.1). Message 0 carries no data.
+        Message t of agent i depends on :math:`y_i(t-1)` alone, given what was sent before, and
+        moves by at most :math:`\alpha(t-1)\,\delta\,S_i(t-1)` in l1, :math:`S_i` the largest row
+        sum of :math:`|H_i|`, which is public. One measurement enters one message of one agent: it
+        costs the largest of these losses. A stream is one agent's: it costs the sum of *its*
+        losses (E3.1). :math:`H_{\max}`, by which the noise is set, is what no agent has at all
+        times. Message 0 carries no data.
         """
-        t = np.arange(1, horizon + 1)
-        row_norm = problem.largest_row_norm
-        if self.hmax == "time_varying":
-            row_norm = problem.row_norms(t - 1).max(-1)
-        sensitivity = self.step_size(t - 1) * self.delta * row_norm
+        times = np.arange(1, horizon + 1)
+        moved = self._moved(problem, times)
         if self.noise == 0:
-            return [Release("exact", sensitivity=float(sensitivity.max()), scale=0.0)]
-        scale = self.noise * self.delta * row_norm * self._noise_base(t)
-        shares = problem.row_norms(t - 1) / np.reshape(row_norm, (-1, 1))
-        losses = shares * (sensitivity / scale)[:, None]
+            return [Release("exact", sensitivity=float(moved.max()), scale=0.0)]
+        scale = self._noise_scales(problem, times)
+        losses = moved / scale[:, None]
         if self.unit == "stream":
-            # One agent's stream, each number of its row with the largest sum moved by delta.
-            agent = int(losses.sum(0).argmax())
-            return [
-                Release("laplace", sensitivity=sensitivity, scale=scale, reached=shares[:, agent])
-            ]
-        worst = int(np.argmax(sensitivity / scale))
-        attained = losses.max() / (sensitivity[worst] / scale[worst])
+            largest, own = _dominating(losses)
+            reached = np.divide(own, largest, out=np.ones(horizon), where=largest > 0)
+            return [Release("laplace", largest * scale, scale, reached=reached)]
+        t, agent = np.unravel_index(losses.argmax(), losses.shape)
         note = "each measurement enters one message; the one that costs most"
-        return [
-            Release(
-                "laplace",
-                sensitivity=float(sensitivity[worst]),
-                scale=float(scale[worst]),
-                note=note,
-                reached=min(float(attained), 1.0),
-            )
-        ]
+        return [Release("laplace", moved[t, agent], scale[t], note=note, reached=1.0)]
+
+    def _moved(self, problem, times: np.ndarray) -> np.ndarray:
+        """Largest change of message t of each agent in l1, [times, agents]."""
+        steps = np.array([float(self.step_size(t - 1)) for t in times])
+        return steps[:, None] * self.delta * problem.row_norms(times - 1)
+
+    def _noise_scales(self, problem, times: np.ndarray) -> np.ndarray:
+        return np.array([float(self.noise_scale(problem, t)) for t in times])
 
     def noise_sites(self, problem, network, horizon):
-        times = range(1, horizon + 1)
-        scale = np.array([float(self.noise_scale(problem, t)) for t in times])
+        times = np.arange(1, horizon + 1)
+        scale = self._noise_scales(problem, times)
         if not scale.all():
             return []
-        steps = np.array([float(self.step_size(t - 1)) for t in times])
-        norms = np.array([self._row_norm(problem, t - 1) for t in times])
-        moved = steps * self.delta * norms / scale
+        moved = self._moved(problem, times).max(-1) / scale
         return [NoiseSite("message", "laplace", scale[:, None, None], "l1", moved)]
 
     def epsilon_by_formula(self, delta, problem, network, horizon):
@@ -268,6 +264,28 @@ class DPCI(Iterative):
 
 
 ALGORITHM = DPCI
+
+
+def _dominating(losses: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Losses that dominate those of every agent at every delta, and the same of the agent with the
+    largest sum; [times] each, from [times, agents].
+
+    Composition does not ask for an order, and what has a loss has every larger one: in order of
+    size, the k-th is the largest of all agents' k-th. Where that adds up to more than any agent's
+    sum, the largest few are one: Laplace noise on several numbers hides all their changes at least
+    as well as on one number that changes by their sum (:mod:`..privacy.accounting`).
+    """
+    ranked = -np.sort(-losses, axis=0)
+    most, together = ranked.max(-1), ranked.cumsum(0).max(-1)
+    rest = np.append(most[::-1].cumsum()[::-1][1:], 0.0)
+    few = int(np.argmax(together + rest <= (1 + SPARE) * together[-1])) + 1
+    mine = losses.sum(0).argmax()
+    order = (-losses[:, mine]).argsort()
+    largest, own = np.zeros((2, len(losses)))
+    largest[order] = np.concatenate([together[few - 1 : few], np.zeros(few - 1), most[few:]])
+    first = ranked[:few, mine].sum()
+    own[order] = np.concatenate([[first], np.zeros(few - 1), ranked[few:, mine]])
+    return largest, own
 
 
 def coupling(problem, network, t: float) -> np.ndarray:
