@@ -16,7 +16,7 @@ import numpy as np
 from private_consensus.algorithms.base import Algorithm, Iterative, column
 from private_consensus.privacy import Budget, Relation, Release, gaussian_epsilon, gaussian_mu
 
-from .cases import Case, complete, mean_estimation
+from .cases import Case, of_means
 
 BUDGET, HORIZON = Budget(2.0, 1e-4), 4
 
@@ -393,4 +393,4 @@ def style(name: str) -> Case:
     algorithm = STYLES[name]
     horizon = HORIZON if isinstance(algorithm, Iterative) else 1
     budget = BUDGET if isinstance(algorithm, Iterative) else Budget(2.0)
-    return Case(name, algorithm, *mean_estimation(), complete(), budget, horizon)
+    return of_means(name, algorithm, budget, horizon)

@@ -222,7 +222,7 @@ def noise_of(algorithm, case, problem, streams):
 @pytest.mark.parametrize("case", cases(), ids=lambda case: case.name)
 def test_a_neighbour_has_another_fingerprint(case):
     assert fingerprint(case.problem) != fingerprint(case.neighbour)
-    assert fingerprint(case.problem) == fingerprint(CASES[case.name]().problem)
+    assert fingerprint(case.problem) == fingerprint(case_of.__wrapped__(case.name).problem)
 
 
 # Clipping and batches.

@@ -58,6 +58,11 @@ def examples(*names: str) -> list[Example]:
     return [_EXAMPLES[name](name) for name in names or _EXAMPLES]
 
 
+def example_names() -> tuple[str, ...]:
+    """Algorithms of this package that claim something and have an example."""
+    return tuple(_EXAMPLES)
+
+
 def mean_estimation() -> MeanEstimation:
     """Means of records within a box."""
     means = generator(1, "means").uniform(-0.2, 0.2, (1, AGENTS, 2))
@@ -108,7 +113,7 @@ def _none(*names: str) -> np.ndarray:
     return np.array([], int)
 
 
-def _complete(agents: int) -> Network:
+def complete(agents: int) -> Network:
     """Everybody linked to everybody; one agent alone is linked to nobody."""
     return networks.build(Streams(0, (0,)), "single" if agents == 1 else "complete", agents)
 
@@ -120,7 +125,7 @@ def _on(problem: Callable[[], Any], budget: Budget, horizon: int = HORIZON, **op
     def made(name: str) -> Example:
         built = problem()
         algorithm = algorithms.load(name)(**options)
-        return Example(name, algorithm, built, _complete(built.n_agents), budget, horizon)
+        return Example(name, algorithm, built, complete(built.n_agents), budget, horizon)
 
     return made
 
