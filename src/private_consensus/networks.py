@@ -6,18 +6,20 @@ and a symmetric, doubly stochastic mixing matrix of the same shape. Agents are n
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from inspect import signature
-from typing import Any
+from itertools import combinations, pairwise
+from typing import TYPE_CHECKING, Any
 
-import networkx as nx
 import numpy as np
-import scipy.sparse as sparse
 
 from .errors import InvalidInput, require
 from .randomness import Streams
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
 
 SPARSE_FROM = 400
 """Number of agents from which a shared mixing matrix is multiplied as a sparse one."""
@@ -95,9 +97,12 @@ class Network:
         return self.adjacency.astype(float)
 
     @cached_property
-    def _sparse_mixing(self) -> sparse.csr_array | None:
-        large_and_shared = self.mixing.ndim == 2 and self.n_agents >= SPARSE_FROM
-        return sparse.csr_array(self.mixing) if large_and_shared else None
+    def _sparse_mixing(self) -> csr_array | None:
+        if self.mixing.ndim != 2 or self.n_agents < SPARSE_FROM:
+            return None
+        from scipy.sparse import csr_array  # slow to import, and few networks are that large
+
+        return csr_array(self.mixing)
 
     def mix(self, x: np.ndarray) -> np.ndarray:
         r""":math:`\sum_j w_{ij} x_j` for ``x`` of shape (..., n, d)."""
@@ -257,17 +262,29 @@ def from_edges(agents: int, edges: list[tuple[int, int]]) -> np.ndarray:
         edges,
         f"pairs of agents numbered 1 to {agents}",
     )
-    graph = nx.Graph([(i - 1, j - 1) for i, j in edges])
-    graph.add_nodes_from(range(agents))
-    return nx.to_numpy_array(graph, nodelist=range(agents), dtype=bool)
+    return _linked(agents, ((i - 1, j - 1) for i, j in edges))
 
 
-def always(maker: Callable[[int], nx.Graph]) -> Callable[[Streams, int], np.ndarray]:
-    """A graph of networkx that is the same in every run, as a maker for :data:`GRAPHS`."""
+def always(maker: Callable[[int], Any]) -> Callable[[Streams, int], np.ndarray]:
+    """A graph that is the same in every run, as a maker for :data:`GRAPHS`.
+
+    Parameters
+    ----------
+    maker : callable
+        From the number of agents to the links between agents 0, 1, ..., or to a graph of networkx.
+    """
 
     def adjacency(streams: Streams, agents: int) -> np.ndarray:
-        return nx.to_numpy_array(maker(agents), nodelist=range(agents), dtype=bool)
+        made = maker(agents)
+        return _linked(agents, getattr(made, "edges", made))
 
+    return adjacency
+
+
+def _linked(agents: int, links: Iterable[tuple[int, int]]) -> np.ndarray:
+    adjacency = np.zeros((agents, agents), dtype=bool)
+    for i, j in links:
+        adjacency[i, j] = adjacency[j, i] = True
     return adjacency
 
 
@@ -275,10 +292,10 @@ GRAPHS: dict[str, Callable[..., np.ndarray]] = {
     "erdos_renyi": erdos_renyi,
     "random_edges": random_edges,
     "edges": lambda streams, agents, *, edges: from_edges(agents, edges),
-    "ring": always(nx.cycle_graph),
-    "path": always(nx.path_graph),
-    "star": always(lambda agents: nx.star_graph(agents - 1)),
-    "complete": always(nx.complete_graph),
+    "ring": always(lambda agents: ((i, (i + 1) % agents) for i in range(agents))),
+    "path": always(lambda agents: pairwise(range(agents))),
+    "star": always(lambda agents: ((0, i) for i in range(1, agents))),
+    "complete": always(lambda agents: combinations(range(agents), 2)),
 }
 """Adjacency ([R,] n, n) from streams, a number of agents and parameters of its own."""
 

@@ -46,6 +46,21 @@ def test_connectedness_agrees_with_networkx(seed, agents):
     assert networks.connected(adjacency).tolist() == expected
 
 
+@pytest.mark.parametrize(
+    ("name", "graph"),
+    [
+        ("ring", nx.cycle_graph),
+        ("path", nx.path_graph),
+        ("star", lambda agents: nx.star_graph(agents - 1)),
+        ("complete", nx.complete_graph),
+    ],
+)
+def test_families_are_those_of_networkx(streams, name, graph):
+    for agents in (2, 3, 8):
+        expected = nx.to_numpy_array(graph(agents), dtype=bool)
+        assert np.array_equal(networks.build(streams, name, agents).adjacency, expected)
+
+
 def test_the_papers_matrix_is_one_minus_two_thirds_of_the_scaled_laplacian(streams):
     net = networks.build(streams, "erdos_renyi", 10, probability=0.6)
     for adjacency, w in zip(net.adjacency, net.mixing, strict=True):

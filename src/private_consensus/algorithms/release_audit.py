@@ -19,11 +19,9 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from scipy import stats
 
 from ..errors import require
 from ..fast.two_point import solve
-from ..privacy.audit.statistics import audit_statistics
 from ..problems.lasso import lasso
 from .d_zoa import DZOA, assumed_release, gaussian_release, neighbourhood_sizes, per_setting
 
@@ -174,6 +172,11 @@ def measured(
 
     The bound on mu is of any mu-GDP mechanism, whatever the law of its outputs.
     """
+    # Slow to import: whoever reads a plan loads every algorithm.
+    from scipy import stats
+
+    from ..privacy.audit.statistics import audit_statistics
+
     shift = scene.minimisers[0] - scene.minimisers[1]
     direction = shift / np.linalg.norm(shift)
     finite = np.isfinite(outputs).all(-1)

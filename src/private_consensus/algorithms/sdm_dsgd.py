@@ -19,7 +19,6 @@ from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
-from scipy.stats import binom
 
 from ..errors import require
 from ..fast.messages import sparsify
@@ -65,6 +64,8 @@ class SDMDSGD(DecentralizedSGD):
         found = super().releases(problem, network, horizon)
         if self.sigma == 0:
             return found
+        from scipy.stats import binom  # slow to import: a plan loads every algorithm
+
         share = float(binom.ppf(MISSED, problem.dim, self.c)) / problem.dim
         return [replace(release, attack=_in_part(release, share)) for release in found]
 

@@ -29,9 +29,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
-from scipy.signal import lfilter
 from scipy.special import log_ndtr, ndtri
-from scipy.stats import beta, gamma
 
 from ..errors import require
 from .conversions import gaussian_epsilon
@@ -345,6 +343,8 @@ def _radial_losses(loss: float, dim: int) -> tuple[np.ndarray, np.ndarray]:
 @lru_cache(maxsize=8)
 def _radial_cells(dim: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Upper ends of length [cells, 1] and lower ends of cosine; masses of all pairs."""
+    from scipy.stats import beta, gamma  # slow to import, and few cells get here
+
     half = (dim - 1) / 2
     far = np.linspace(0.0, 1.0, LENGTHS + 1)[:-1]
     longest = gamma.isf(MARGIN * SMALLEST_DELTA, dim)  # beyond, as if it never happened
@@ -420,6 +420,8 @@ def _epsilon_of(lowest: int, masses: np.ndarray, step: float, delta: float) -> f
     At the k-th loss of a grid that is :math:`\sum_{j\ge k} p_j - q_k` with
     :math:`q_k = p_k + e^{-\text{step}}q_{k+1}`, which no large loss overflows.
     """
+    from scipy.signal import lfilter  # slow to import, and few cells get here
+
     first = max(1 - lowest, 0)
     masses = masses[first:]
     if not masses.size:

@@ -15,7 +15,6 @@ from __future__ import annotations
 import numpy as np
 from scipy.optimize import brentq
 from scipy.special import expit
-from scipy.stats import binom
 
 from ..errors import require
 
@@ -26,6 +25,8 @@ def one_run_pvalue(
     epsilon: float, right: int, guesses: int, records: int, *, delta: float
 ) -> float:
     """Upper bound of the probability of ``right`` or more right guesses."""
+    from scipy.stats import binom  # slow to import: whoever reads a plan loads every algorithm
+
     chance = float(expit(epsilon))
     tail = binom.sf(right - 1, guesses, chance)
     i = np.arange(1, min(right, records) + 1)

@@ -1,0 +1,20 @@
+"""What every job imports: a small cell takes no longer than slow libraries that it does not use."""
+
+import subprocess
+import sys
+
+SLOW = ("scipy.stats", "scipy.signal", "networkx", "altair", "sklearn", "dp_accounting")
+PROGRAM = f"""
+import sys
+from private_consensus import algorithms, problems
+from private_consensus.experiments import cells, numbers, plan, results
+for room in (algorithms, problems):
+    for name in room.names():
+        room.load(name)
+print([name for name in {SLOW} if name in sys.modules])
+"""
+
+
+def test_cells_and_plans_import_no_slow_library_that_few_of_them_use():
+    done = subprocess.run([sys.executable, "-c", PROGRAM], capture_output=True, text=True)
+    assert done.stdout.strip() == "[]", done.stdout + done.stderr
