@@ -8,8 +8,10 @@ from scipy.special import expit
 from scipy.stats import norm
 
 from private_consensus import networks
+from private_consensus.algorithms.dp_admm import DPADMM
 from private_consensus.algorithms.dp_ci import DPCI
 from private_consensus.algorithms.dvp import DualVariablePerturbation
+from private_consensus.algorithms.exact_admm import ExactADMM
 from private_consensus.algorithms.fair_classification import FairClassification
 from private_consensus.algorithms.pp_admm import PlausiblyPrivateADMM
 from private_consensus.privacy import Budget, account
@@ -118,6 +120,44 @@ def test_opposite_corners_move_a_mean_step_by_all_of_the_bound():
         after = [p.project(x - step * p.gradient(x)) for p in problems]
         moved = np.linalg.norm(after[0] - after[1], axis=-1)
         assert moved == pytest.approx(share * step * problems[0].record_change("l2"))
+
+
+def squared(row_length, sign, bound, *, penalty=0.1, weight=0.5):
+    """One record of squared loss whose gradient at the origin has norm ``bound``."""
+    features, responses = np.zeros((1, 1, 3, DIM)), np.zeros((1, 1, 3))
+    features[..., 0, 0], responses[..., 0] = row_length, sign * bound / (2 * row_length)
+    return Lasso(features, responses, weight, penalty)
+
+
+def test_short_rows_attain_all_that_an_assumed_gradient_bound_leaves_open():
+    bound, reach = 1.5, 50.0
+    pairs = [squared(1e-4, sign, bound) for sign in (1.0, -1.0)]
+    x = RNG.uniform(-reach, reach, (200, 1, 1, DIM))
+    for problem in pairs:  # the record's own gradient keeps to the bound
+        own = np.linalg.norm(problem.smooth_gradient(x), axis=-1) / problem.weight
+        assert own.max() <= bound * (1 + 1e-5)
+    moved = np.linalg.norm(pairs[0].gradient(x) - pairs[1].gradient(x), axis=-1)
+    allowed = pairs[0].assumed_record_change(bound)
+    assert moved == pytest.approx(pairs[0].assumed_gradient_share(bound) * allowed)
+    h = np.full((1, 1, 1, 1), 3.0)
+    solved = [p.proximal(np.zeros(DIM), h, x, x) for p in pairs]
+    moved = np.linalg.norm(solved[0] - solved[1], axis=-1) * 3.0
+    share = pairs[0].assumed_minimiser_share(bound)
+    assert 0.8 < share < 1
+    assert share * allowed * (1 - 1e-6) <= moved.min() < moved.max() <= allowed * (1 + 1e-6)
+    assert squared(1e-4, 1.0, bound, penalty=1.0).assumed_minimiser_share(bound) == 0.0
+
+
+def test_what_a_claim_assumes_is_bracketed_on_data_that_keep_to_it():
+    """Gaussian noise on a change that is attained: both sides agree."""
+    problem = squared(0.5, 1.0, 1.0)
+    for algorithm in (DPADMM(c1=1.0), ExactADMM(c1=1.0)):
+        noisy = algorithm.calibrate(Budget(0.5, 1e-4), problem, NETWORK, 5)
+        assert account(noisy.releases(problem, NETWORK, 5), 1e-4).epsilon == np.inf
+        assumed = noisy.releases_if_assumed(problem, NETWORK, 5)
+        found, above = lower_bound(assumed, 1e-4).epsilon, account(assumed, 1e-4).epsilon
+        assert 0.7 * above < found <= above
+        assert found == pytest.approx(above) or isinstance(noisy, ExactADMM)
 
 
 @pytest.mark.parametrize("penalty", [0.1, 0.5])

@@ -48,3 +48,18 @@ def test_every_setting_that_claims_something_is_counted_once():
     assert second["counts"][brackets.CLOSENESS.index(brackets.WIDER)] == 1
     assert together["settings"] == sum(together["counts"]) == 6
     assert brackets.table([]) == []
+
+
+def test_what_is_assumed_of_the_data_bounds_a_bracket_and_is_said():
+    """Without the assumption nothing is proven; lower bounds keep to it as well."""
+    granted = row(1.0, math.inf, proven=False, epsilon_if_assumed=1.02, lower_because="")
+    assert brackets.upper(granted) == 1.02
+    unknown = {**granted, "epsilon_if_assumed": math.inf}
+    assert brackets.upper(unknown) == brackets.upper({**granted, "epsilon_if_assumed": None})
+    assert brackets.upper(unknown) == brackets.upper({**granted, "epsilon_if_assumed": math.nan})
+    assert brackets.upper(unknown) == math.inf
+    first, _ = brackets.table([granted, unknown])
+    assert first["counts"][brackets.CLOSENESS.index("within 5 %")] == 1
+    assert first["because"] == f"{brackets.GIVEN} (1); {brackets.FROM_ABOVE} (1)"
+    proven = {**granted, "proven": True, "epsilon_accountant": 1.5}
+    assert brackets.upper(proven) == 1.5

@@ -264,9 +264,13 @@ def gaussian_release(
     )
 
 
-def assumed_release(change: float, noise: float, count: int) -> Release:
+def assumed_release(
+    change: float, noise: float, count: int, attained: float | None = None
+) -> Release:
     """The same for a change that follows from an assumed :math:`c_1`."""
-    return Release("gaussian", change, noise, count=count, proven=False, note=ASSUMED)
+    return Release(
+        "gaussian", change, noise, count=count, proven=False, note=ASSUMED, attained=attained
+    )
 
 
 def total_epsilon(epsilon: float, delta: float, iterations: int) -> float:

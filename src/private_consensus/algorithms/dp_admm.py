@@ -87,7 +87,9 @@ class DPADMM(Iterative):
         """With the bound c1 on every record's gradient."""
         if np.isfinite(problem.record_change("l2")):
             return None
-        return [assumed_release(problem.assumed_record_change(self.c1), self.noise, horizon)]
+        change = problem.assumed_record_change(self.c1)
+        attained = problem.assumed_gradient_share(self.c1)
+        return [assumed_release(change, self.noise, horizon, attained)]
 
     def noise_sites(self, problem, network, horizon):
         (release,) = self.releases(problem, network, horizon)

@@ -285,7 +285,7 @@ def _dominating(losses: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     largest[order] = np.concatenate([together[few - 1 : few], np.zeros(few - 1), most[few:]])
     first = ranked[:few, mine].sum()
     own[order] = np.concatenate([[first], np.zeros(few - 1), ranked[few:, mine]])
-    return largest, own
+    return largest, np.minimum(own, largest)  # sums of floats may differ in the last digit
 
 
 def coupling(problem, network, t: float) -> np.ndarray:

@@ -91,7 +91,8 @@ class ExactADMM(ConsensusADMM):
         if self.noise == 0 or np.isfinite(problem.record_change("l2")):
             return None
         change = problem.assumed_record_change(self.c1) / (2.0 * self.rho)
-        return [assumed_release(change, self.noise, horizon)]
+        attained = problem.assumed_minimiser_share(self.c1)
+        return [assumed_release(change, self.noise, horizon, attained)]
 
     def noise_sites(self, problem, network, horizon):
         if self.noise == 0:

@@ -83,7 +83,8 @@ class ReleaseAudit(DZOA):
         if np.isfinite(problem.record_change("l2")):
             return None
         change = problem.assumed_record_change(self.c1) / (2.0 * self.rho)
-        return [assumed_release(change, self.noise, horizon)]
+        attained = problem.assumed_minimiser_share(self.c1)
+        return [assumed_release(change, self.noise, horizon, attained)]
 
     def epsilon_by_formula(self, delta, problem, network, horizon):
         """Epsilon of one iteration that (25) gives."""

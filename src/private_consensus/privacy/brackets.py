@@ -153,7 +153,7 @@ def _shortfall(delta: float):
         if release.mechanism == "curves" and not release.curves.attained():
             shares = np.zeros(1)
         if not np.any(shares):
-            return release.note or f"no pair is known that attains what {release.mechanism} hides"
+            return _unknown(release)
         if np.all(shares > 1 - NEARLY):
             return ""
         least, most = f"{shares.min():.2g}", f"{shares.max():.2g}"
@@ -161,6 +161,14 @@ def _shortfall(delta: float):
         return f"a known pair attains {part} of the sensitivity"
 
     return words
+
+
+def _unknown(release: Release) -> str:
+    """Why nothing is known of what a pair attains."""
+    if release.mechanism == "exact":
+        why = "of what is sent without added noise no law is known"
+        return f"{release.note}: {why}" if release.note else why
+    return release.note or f"no pair is known that attains what {release.mechanism} hides"
 
 
 def _certain(release: Release) -> bool:

@@ -109,6 +109,17 @@ class Problem(ABC):
         moved = self.record_change("l2") / (self.least_convexity + curvature)
         return moved * (np.sqrt(self.dim) if norm == "l1" else 1.0)
 
+    def assumed_gradient_share(self, gradient_bound: float) -> float | None:
+        """Share of ``assumed_record_change`` by which replacing one certain record, whose gradient
+        keeps to the bound, by another moves the gradient at EVERY point (a limit of pairs counts).
+        None: not known."""
+        return None
+
+    def assumed_minimiser_share(self, gradient_bound: float) -> float | None:
+        """The same of minimisers, as of :meth:`attained_minimiser_share` in l2, over the curvature
+        that is added."""
+        return None
+
     def attained_gradient_share(self, norm: str) -> float | None:
         """Share of ``record_change(norm)`` by which replacing one certain record by another moves
         the gradient at EVERY point, and nowhere the Hessian: in l1 along a single coordinate. None:

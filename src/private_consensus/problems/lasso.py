@@ -133,6 +133,17 @@ class Lasso(Problem):
         )
         return max(0.0, share) * self.attained_gradient_share(norm)
 
+    def assumed_gradient_share(self, gradient_bound: float) -> float:
+        r"""All of :math:`2wc_1`: a row :math:`\zeta e_1` with the responses
+        :math:`\pm c_1/(2\zeta)` has the gradient :math:`\mp c_1e_1 + 2\zeta^2\beta_1e_1`, in the
+        limit of short rows :math:`\mp c_1e_1` on every bounded set."""
+        return 1.0
+
+    def assumed_minimiser_share(self, gradient_bound: float) -> float:
+        r"""The same records, with zero rows beside them: all but the :math:`2\lambda` that the
+        soft threshold takes away at most."""
+        return max(0.0, 1.0 - self.penalty / (self.weight * gradient_bound))
+
     @cached_property
     def optimum(self) -> np.ndarray:
         r""":math:`\beta^c`, shape (runs, P)."""

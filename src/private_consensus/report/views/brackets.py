@@ -17,6 +17,7 @@ WIDER = "by more than a factor 2"
 CLOSENESS = (INFINITE, *WIDTHS, WIDER, UNKNOWN)
 """The best known first."""
 FROM_ABOVE = "nothing is proven from above"
+GIVEN = "for data within what is assumed"
 
 
 def lower(row: Row) -> float:
@@ -26,8 +27,17 @@ def lower(row: Row) -> float:
 
 
 def upper(row: Row) -> float:
-    """What the accountant says, if all that it was told is proven."""
-    return row["epsilon_accountant"] if row["proven"] else math.inf
+    """What the accountant says, if all that it was told is proven, or assumed of the data by the
+    claim; a lower bound keeps to what is assumed, too."""
+    if row["proven"]:
+        return row["epsilon_accountant"]
+    return row["epsilon_if_assumed"] if _given(row) else math.inf
+
+
+def _given(row: Row) -> bool:
+    """Whether the bracket is about data within an assumption, without which nothing is proven."""
+    granted = row.get("epsilon_if_assumed")
+    return not row["proven"] and granted is not None and math.isfinite(granted)
 
 
 def closeness(low: float, high: float) -> str:
@@ -59,7 +69,7 @@ def _counted(name: str, rows: list[Row]) -> dict[str, Any]:
     reasons = Counter(
         reason
         for row, how in zip(rows, known, strict=True)
-        if how not in (INFINITE, "within 5 %")
+        if how not in (INFINITE, "within 5 %") or _given(row)
         for reason in _reasons(row)
     )
     because = "; ".join(f"{reason} ({count})" for reason, count in reasons.most_common(3))
@@ -72,5 +82,5 @@ def _counted(name: str, rows: list[Row]) -> dict[str, Any]:
 
 
 def _reasons(row: Row) -> list[str]:
-    above = [] if row["proven"] else [FROM_ABOVE]
+    above = [] if row["proven"] else [GIVEN if _given(row) else FROM_ABOVE]
     return [*above, *filter(None, [row.get("lower_because")])]
