@@ -7,6 +7,7 @@ that gap: comments and layout do not change it, meaning does.
 from __future__ import annotations
 
 import ast
+import gc
 import hashlib
 import importlib.util
 import json
@@ -150,9 +151,38 @@ class _Meaning(NamedTuple):
 def _meaning(path: str) -> _Meaning:
     if not str(path).endswith(".py"):
         return _Meaning(_bytes_hash(path))
-    tree = ast.parse(Path(path).read_text())
+    with _uncollected():
+        tree = ast.parse(Path(path).read_text())
     imports = [node for node in _statements(tree) if isinstance(node, ast.Import | ast.ImportFrom)]
-    return _Meaning(ast.dump(_without_docstrings(tree)), tuple(imports))
+    return _Meaning(_dumped(_without_docstrings(tree)), tuple(imports))
+
+
+@contextmanager
+def _uncollected() -> Iterator[None]:
+    """A tree has no cycles; looking for some among its nodes takes longer than to parse it."""
+    collects = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if collects:
+            gc.enable()
+
+
+def _dumped(node: Any) -> str:
+    """As :func:`ast.dump` of Python 3.11, in half of the time and whatever version runs."""
+    if isinstance(node, list):
+        return f"[{', '.join(map(_dumped, node))}]"
+    if not isinstance(node, ast.AST):
+        return repr(node)
+    kind = type(node)
+    fields = ((name, getattr(node, name, None)) for name in kind._fields)
+    said = (
+        f"{name}={_dumped(value)}"
+        for name, value in fields
+        if value is not None or getattr(kind, name, ...) is not None
+    )
+    return f"{kind.__name__}({', '.join(said)})"
 
 
 def _without_docstrings(tree: ast.Module) -> ast.Module:

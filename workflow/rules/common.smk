@@ -51,6 +51,12 @@ def deals_of(figure, scale):
     return [f"results/{scale}/deals/{figure}.parquet"] if PLAN.deals(figure) else []
 
 
+@cache
+def stamps_of_now():
+    """Stamps of all results; asked once, since it reads every module."""
+    return pages.expected_stamps(CURRENT(SCALE))
+
+
 def expected_of(figure):
     """Stamps of the numbers of a figure or table, and of what they come from."""
     files = {f"results/{SCALE}/data/{figure}.parquet"}
@@ -58,8 +64,7 @@ def expected_of(figure):
         files.update(deals_of(figure, SCALE))
     for kind in ("runs", "privacy"):
         files.update(cell_files(kind, PLAN.cells_of(figure), SCALE))
-    stamps = pages.expected_stamps(CURRENT(SCALE))
-    return {path: stamp for path, stamp in stamps.items() if path in files}
+    return {path: stamp for path, stamp in stamps_of_now().items() if path in files}
 
 
 # Algorithms and problems are found by name, which the hash of a script cannot follow.
