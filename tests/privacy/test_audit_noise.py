@@ -6,7 +6,13 @@ from scipy import stats
 
 from private_consensus.errors import InvalidInput
 from private_consensus.privacy import discrete_gaussian_pmf, gamma_norm_noise
-from private_consensus.privacy.audit.laws import LAWS, coincidence, discrete_pmf, scale_p_values
+from private_consensus.privacy.audit.laws import (
+    LAWS,
+    coincidence,
+    discrete_pmf,
+    largest_p_values,
+    scale_p_values,
+)
 from private_consensus.privacy.audit.noise import KINDS, noise_test
 
 SHAPE = (60, 12, 4, 5)
@@ -168,6 +174,46 @@ def test_the_law_itself_is_tested():
     assert "wrong shape" in judged(uniform, "gaussian").kinds
     rounded = np.rint(SIGMA * rng.standard_normal(SHAPE) + 0.5)
     assert not judged(rounded, "discrete_gaussian").passes
+
+
+def within(noise, law, share):
+    """Of what was drawn the shorter ones, over and over: a law whose tails are cut."""
+    lengths = np.linalg.norm(noise, axis=-1) if law == "gamma_norm" else np.abs(noise)
+    kept = noise[lengths <= np.quantile(lengths, share)]
+    return np.resize(kept, noise.shape)
+
+
+@pytest.mark.parametrize("law", ["gaussian", "laplace", "gamma_norm", "discrete_gaussian"])
+def test_tails_that_are_cut_and_outliers_are_found(law):
+    rng = np.random.default_rng(16)
+    most = 600 if law == "gamma_norm" else 3_000
+    cut = within(drawn(law, rng), law, 1 - 30 / most)[:50]
+    found = {one.kind: one.where for one in judged(rng.permuted(cut, axis=0), law, 0.999).findings}
+    assert found["wrong shape"] == "tails are cut"
+    noise = drawn(law, rng)
+    noise[3, 2, 1] = np.rint(40 * SIGMA) if law == "discrete_gaussian" else 40.0
+    found = {one.kind: one.where for one in judged(noise, law, 0.999).findings}
+    assert found["wrong shape"] == "outliers"
+
+
+@pytest.mark.parametrize("law", ["gaussian", "laplace", "gamma_norm"])
+def test_the_same_noise_with_its_coordinates_in_another_order_is_found(law):
+    noise = drawn(law, np.random.default_rng(17))
+    noise[:, 5, 2] = -noise[:, 1, 0][..., ::-1]
+    found = {one.kind: one.where for one in judged(noise, law, 0.999).findings}
+    assert found["reused"] == "norms of releases 4 and 22"
+
+
+@pytest.mark.parametrize("law", LAWS)
+def test_the_largest_length_has_the_distribution_that_is_said(law):
+    """p-values of either side are uniform at most; of the continuous laws exactly."""
+    rng = np.random.default_rng(18)
+    unit = (drawn(law, rng, (4, 2, 2, 3)) / scale_of(law) for _ in range(400))
+    found = [largest_p_values(one, law, SIGMA) for one in unit]
+    for side in np.transpose(found):
+        assert stats.kstest(side, "uniform", alternative="greater").pvalue > 1e-3
+        if law != "discrete_gaussian":
+            assert stats.kstest(side, "uniform").pvalue > 1e-3
 
 
 def test_every_round_and_agent_has_a_part_in_the_test_of_shape():

@@ -117,6 +117,44 @@ def _cdf(values: np.ndarray, law: str, dim: int) -> np.ndarray:
     return gammainc(dim, values)
 
 
+def size(unit: np.ndarray, law: str) -> np.ndarray:
+    """Of each release a length whose density is at most 1, and that no order or sign of the
+    coordinates changes: the norm in which the law is a gamma or a chi law."""
+    order = 1 if law in ("laplace", "uniform") else 2
+    return np.linalg.norm(unit, ord=order, axis=-1)
+
+
+def largest_p_values(unit: np.ndarray, law: str, sigma: float) -> tuple[float, float]:
+    """p-values that the largest length is not smaller, and not larger, than the law has it.
+
+    With n lengths and F(m) the probability of one that is at most the largest, m, these are
+    :math:`F(m)^n` and :math:`1 - F(m^-)^n`.
+    """
+    if law == "discrete_gaussian":
+        k, mass = discrete_pmf(sigma)
+        largest, number = np.abs(np.rint(unit * sigma)).max(), unit.size
+        beyond, at_least = (float(mass[far].sum()) for far in (abs(k) > largest, abs(k) >= largest))
+    else:
+        lengths = np.linalg.norm(unit, axis=-1) if law == "gamma_norm" else np.abs(unit)
+        number = lengths.size
+        beyond = at_least = _beyond(float(lengths.max()), law, unit.shape[-1])
+    with np.errstate(divide="ignore"):  # a largest length of 0
+        shorter = float(np.exp(number * np.log1p(-min(beyond, 1.0))))
+        longer = float(-np.expm1(number * np.log1p(-min(at_least, 1.0))))
+    return shorter, longer
+
+
+def _beyond(length: float, law: str, dim: int) -> float:
+    """Probability of a longer one."""
+    if law == "gaussian":
+        return 2 * float(ndtr(-length))
+    if law == "laplace":
+        return math.exp(-length)
+    if law == "uniform":
+        return max(1.0 - length, 0.0)
+    return float(gammaincc(dim, length))
+
+
 def coincidence(law: str, sigma: float, resolution: float) -> tuple[float, float]:
     """Probabilities of 0 and of two equal lengths, of single coordinates on a grid.
 

@@ -9,14 +9,17 @@ Six kinds of test share 1 - confidence evenly; within a kind Bonferroni's inequa
     or in all rounds but some. Of ``gamma_norm`` a coordinate's share of the squared norm, which is
     Beta(1/2, (d - 1)/2), is above its median like a fair coin.
 ``shape``
-    Kolmogorov and Smirnov at the claimed scale; of a discrete law conservative.
+    Kolmogorov and Smirnov at the claimed scale; of a discrete law conservative. The largest value,
+    on both sides: tails that are cut move the distance by little, and let out a record that reaches
+    beyond them.
 ``zeros``
     Values that are exactly 0, against how often a grid of this resolution, or the discrete law
     itself, gives one.
 ``reused``
     Equal lengths in two releases, two coordinates, or two runs of either data set, at the same
-    place: at most Bin(n, pi) with pi of the grid. Equal values at places that are unrelated are
-    what a grid of 2^24 numbers gives; they say nothing.
+    place: at most Bin(n, pi) with pi of the grid. Equal norms of two releases: the same noise with
+    its coordinates or signs in another order. Equal values at places that are unrelated are what a
+    grid of 2^24 numbers gives; they say nothing.
 ``dependent``
     Signs, and whether a value is longer than the median, agree like a fair coin: for each such
     pair, and for all neighbours along an axis together (products of successive fair signs are
@@ -40,7 +43,15 @@ from scipy.special import bdtr, bdtrc, gammaincinv
 
 from private_consensus.errors import require
 
-from .laws import check_law, coincidence, distance_to_law, energy, scale_p_values
+from .laws import (
+    check_law,
+    coincidence,
+    distance_to_law,
+    energy,
+    largest_p_values,
+    scale_p_values,
+    size,
+)
 
 KINDS = ("scale", "scale by group", "shape", "zeros", "reused", "dependent")
 COLUMNS, ROWS = 400, 4_000
@@ -151,9 +162,12 @@ def noise_test(
     tested = {
         "scale": list(_scale(unit, law, sigma)),
         "scale by group": list(_scale_by_group(unit, law, sigma)),
-        "shape": [_shape(unit, law, sigma)],
+        "shape": [_shape(unit, law, sigma), *_largest(unit, law, sigma)],
         "zeros": [_zeros(unit, zero)],
-        "reused": [_reused(*at, equal, resolution) for at in _pairings(unit)],
+        "reused": [
+            *(_reused(*at, equal, resolution) for at in _pairings(unit)),
+            *_norms_reused(unit, law, resolution),
+        ],
         "dependent": [*_dependent(unit, law), *_neighbours(unit, len(worlds))],
     }
     found = {kind: _worst(results, len(KINDS)) for kind, results in tested.items()}
@@ -262,6 +276,12 @@ def _shape(unit: np.ndarray, law: str, sigma: float) -> Result:
     return "wrong shape", "everywhere", float(stats.kstwo.sf(distance, number)), 1
 
 
+def _largest(unit: np.ndarray, law: str, sigma: float) -> Iterator[Result]:
+    shorter, longer = largest_p_values(unit, law, sigma)
+    yield "wrong shape", "tails are cut", shorter, 1
+    yield "wrong shape", "outliers", longer, 1
+
+
 def _zeros(unit: np.ndarray, chance: float) -> Result:
     zeros = unit == 0
     number = int(zeros.sum())
@@ -290,6 +310,15 @@ def _ends(length: int, most: int) -> np.ndarray:
     if length <= most:
         return np.arange(length)
     return np.r_[: most // 2, length - most // 2 : length]
+
+
+def _norms_reused(unit: np.ndarray, law: str, resolution: float) -> Iterator[Result]:
+    runs, rounds, agents, dim = unit.shape
+    if law == "discrete_gaussian" or dim == 1 or rounds * agents == 1:
+        return
+    norms = size(unit, law).reshape(runs, -1)
+    kept = norms[np.ix_(_ends(runs, ROWS), _ends(norms.shape[1], COLUMNS))]
+    yield _reused("norms of releases", kept, resolution, resolution)
 
 
 def _reused(name: str, values: np.ndarray, chance: float, resolution: float) -> Result:
