@@ -1,0 +1,98 @@
+r"""Light cone: the victim's own noise hides its change before anybody sees it.
+
+Where the noise of a round enters an agent's state and messages as its input does,
+:math:`\gamma_t p_t + \sigma_t n_t`, the shift :math:`-\gamma_t\Delta_t/\sigma_t` of that noise
+hides the change entirely. It is needed only in rounds whose input arrives at the observer before
+the end. That costs
+
+.. math:: \mu^2 \le \sum_{t\,\text{arrives}} (\gamma_t |\Delta_t|/\sigma_t)^2,
+
+whatever the other agents do with what they receive: the bound holds for inputs of any kind, those
+that react to noise included, as long as an input's change is bounded at equal states (causal
+shifts; a shift that depends on the past only costs what it is at most, Dong, Roth, Su 2022 and
+Smith, Thakurta 2022, arXiv 2210.17520).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+
+import numpy as np
+from numpy import inf
+from scipy.linalg import solve_triangular
+
+from .linear_view import dense
+from .systems import LinearSystem, Round
+from .views import Observer
+
+
+def absorbed_information(
+    system: LinearSystem,
+    observer: Observer,
+    basis: np.ndarray,
+    arrives: np.ndarray,
+    victims: Sequence[int],
+) -> np.ndarray:
+    """A matrix that dominates the information of each victim's basis changes, [victims, k, k].
+
+    Parameters
+    ----------
+    arrives : ndarray of bool, [T, victims]
+        Whether a round's input shows in the view.
+
+    Returns
+    -------
+    ndarray
+        Infinite on the diagonal for changes that the victim's own noise does not hide.
+    """
+    cache: dict[int, np.ndarray] = {}
+    for round_ in system.rounds:
+        if id(round_) not in cache:
+            cache[id(round_)] = own_ratios(round_, observer, victims)
+    ratios = np.array([cache[id(round_)] for round_ in system.rounds])
+    return np.stack(
+        [
+            _information(system.filter, basis, ratios[:, i], arrives[:, i])
+            for i in range(len(victims))
+        ]
+    )
+
+
+def _information(filter_, basis, ratios, arrives) -> np.ndarray:
+    if not arrives.any():
+        return np.zeros((basis.shape[1],) * 2)
+    last = int(np.flatnonzero(arrives)[-1]) + 1
+    needed = np.where(arrives[:last, None], basis[:last], 0.0)
+    hidden = np.isfinite(ratios[:last])
+    if (needed[~hidden] != 0).any():
+        return np.diag(np.full(basis.shape[1], np.inf))
+    shift = needed * np.where(hidden, ratios[:last], 0.0)[:, None]
+    if filter_ is not None:
+        shift = solve_triangular(filter_[:last, :last], shift, lower=True)
+    return shift.T @ shift * (1 + 1e-9)
+
+
+def own_ratios(round_: Round, observer: Observer, victims: Sequence[int]) -> np.ndarray:
+    """Gain over noise of each victim where its noise enters just as its input does, else inf."""
+    inputs = np.concatenate([dense(round_.inputs), dense(round_.message_inputs)])
+    noise = np.concatenate([dense(round_.noise), dense(round_.message_noise)])
+    own = round_.owners & observer.unknown(round_)[:, None]
+    own &= own.sum(1, keepdims=True) == 1
+    return np.array(
+        [
+            min((_ratio(inputs[:, u], noise[:, q]) for q in np.flatnonzero(own[:, u])), default=inf)
+            for u in victims
+        ]
+    )
+
+
+def _ratio(inputs: np.ndarray, noise: np.ndarray) -> float:
+    """c with ``inputs = c * noise`` exactly; infinity if there is none."""
+    if not inputs.any():
+        return 0.0
+    places = np.flatnonzero((inputs != 0) | (noise != 0))
+    pairs = [(Fraction(inputs[i]), Fraction(noise[i])) for i in places]
+    first_in, first_noise = pairs[0]
+    parallel = all(a * first_noise == first_in * b for a, b in pairs) and first_noise != 0
+    return abs(float(first_in / first_noise)) if parallel else inf

@@ -1,0 +1,194 @@
+r"""Which changes of a private input one person's data can cause, and the worst of them.
+
+The neighbouring relation enters through this set alone. ``size`` is the largest change of a round,
+in l2: of a gradient clipped to C record by record, 2C for the sum and 2C/m for the mean over m
+records if one record is replaced (:func:`gradient_change`); of an agent's whole gradient clipped to
+C, 2C if all its data are. A set turns information M, with
+:math:`\mu^2(\Delta) = \sum_{s,t} M_{st}\langle\Delta_s,\Delta_t\rangle`, into bounds on its largest
+value.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from private_consensus.errors import require
+
+from .systems import per_round
+
+UNITS = ("record", "agent")
+_SWEEPS = 2000
+_ENOUGH = 1e-13
+
+
+@dataclass(frozen=True, eq=False)
+class Changes:
+    """A set of allowed changes.
+
+    Parameters
+    ----------
+    size : float or ndarray [T]
+        Largest l2 norm of the change of each round, or gain of the one vector that changes.
+    """
+
+    size: object = 1.0
+
+    def basis(self, horizon: int) -> np.ndarray:
+        """Changes [T, k] of which the set consists; those of a single round unless it says so."""
+        return np.diag(per_round(self.size, horizon, "changes.size"))
+
+    def patterns(self, horizon: int) -> list[np.ndarray]:
+        """Largest norms of the changes of all rounds [T], for each way of taking part."""
+        return [per_round(self.size, horizon, "changes.size")]
+
+    def maximum(self, matrix: np.ndarray, radius: float) -> tuple[float, float]:
+        r"""Bounds on the largest :math:`\mu^2` from below and above, for M within ``radius`` of
+        ``matrix`` in spectral norm, in the basis of this set."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True, eq=False)
+class Constant(Changes):
+    """The same vector in every round, times ``size``: a mean, a label, a linear term."""
+
+    def basis(self, horizon):
+        return per_round(self.size, horizon, "changes.size")[:, None].copy()
+
+    def maximum(self, matrix, radius):
+        return matrix[0, 0] - radius, matrix[0, 0] + radius
+
+
+@dataclass(frozen=True, eq=False)
+class Once(Changes):
+    """One round, whichever costs most: one participation, or a one-shot average."""
+
+    def patterns(self, horizon):
+        return list(self.basis(horizon))
+
+    def maximum(self, matrix, radius):
+        largest = np.diag(matrix).max()
+        return largest - radius, largest + radius
+
+
+@dataclass(frozen=True, eq=False)
+class Free(Changes):
+    r"""Every round up to ``size``, in directions of their own: full-batch gradients.
+
+    In any dimension of at least T this is :math:`\max \mathrm{tr}(M X)` over correlation matrices
+    X; the bound holds in every dimension. From below by ascent over unit vectors, from above by
+    its dual: :math:`\mathrm{diag}(\lambda) \succeq M` gives :math:`\sum_t \lambda_t`. In one
+    dimension the maximum is over signs; the two agree where all of M is >= 0.
+    """
+
+    def maximum(self, matrix, radius):
+        lower, upper = correlation_maximum(matrix)
+        return lower - radius * len(matrix), upper + radius * len(matrix)
+
+
+@dataclass(frozen=True, eq=False)
+class Cyclic(Changes):
+    """Rounds s, s + period, ... for one s, in directions of their own: batches in a fixed cycle."""
+
+    period: int = 1
+
+    def __post_init__(self):
+        expected = "a whole number above 0"
+        require(
+            isinstance(self.period, int) and self.period >= 1,
+            *("changes.period", self.period, expected),
+        )
+
+    def patterns(self, horizon):
+        sizes = per_round(self.size, horizon, "changes.size")
+        places = np.arange(horizon) % self.period
+        return [np.where(places == s, sizes, 0.0) for s in range(min(self.period, horizon))]
+
+    def maximum(self, matrix, radius):
+        parts = [
+            Free().maximum(matrix[s :: self.period, s :: self.period], radius)
+            for s in range(min(self.period, len(matrix)))
+        ]
+        return max(low for low, _ in parts), max(high for _, high in parts)
+
+
+def gradient_change(unit: str, clip: float, records: int | None = None) -> float:
+    r"""Largest l2 change of a clipped full-batch gradient, by replacement.
+
+    Parameters
+    ----------
+    unit : {"record", "agent"}
+        ``record``: gradients of records are clipped to C one by one. ``agent``: the agent's whole
+        gradient is, and all of its data may change.
+    clip : float
+        C.
+    records : int, optional
+        m, where the gradient is the MEAN over records, which makes it 2C/m for a record; it is a
+        sum if not given.
+    """
+    require(unit in UNITS, "unit", unit, f"one of {', '.join(UNITS)}")
+    require(bool(np.isfinite(clip)) and clip > 0, "clip", clip, "a number above 0")
+    require(records is None or records >= 1, "records", records, "a whole number above 0")
+    return 2.0 * clip / (records or 1) if unit == "record" else 2.0 * clip
+
+
+def correlation_maximum(matrix: np.ndarray) -> tuple[float, float]:
+    r"""Bounds on :math:`\max \mathrm{tr}(M X)` over :math:`X \succeq 0,\ X_{tt} = 1`, M symmetric.
+
+    With :math:`X = V V^T` and unit rows, :math:`v_t \leftarrow \sum_{s \ne t} M_{ts} v_s`
+    normalised is exact maximisation over one row. At a solution
+    :math:`\lambda_t = M_{tt} + |\sum_{s \ne t} M_{ts} v_s|`; what :math:`\mathrm{diag}(\lambda)-M`
+    then lacks in definiteness is added to every :math:`\lambda_t`, so that the second bound holds
+    wherever the ascent stopped.
+    """
+    matrix = (matrix + matrix.T) / 2
+    diagonal = np.diag(matrix).sum()
+    if (matrix >= 0).all():
+        total = float(matrix.sum())
+        return total, total * (1 + 1e-14 * len(matrix))
+    off = matrix - np.diag(np.diag(matrix))
+    vectors = _start(matrix)
+    value = -np.inf
+    for _ in range(_SWEEPS):
+        pulls = _sweep(off, vectors)
+        now = float(np.einsum("ts,ti,si->", off, vectors, vectors, optimize=True) + diagonal)
+        if now - value <= _ENOUGH * abs(now):
+            break
+        value = now
+    upper = _dual(matrix, np.diag(matrix) + pulls)
+    return now, min(upper, float(np.abs(matrix).sum()) * (1 + 1e-14 * len(matrix)))
+
+
+def _start(matrix: np.ndarray) -> np.ndarray:
+    """Unit rows near the leading eigenvectors, as many as a solution needs."""
+    rank = int(np.ceil(np.sqrt(2 * len(matrix)))) + 1
+    values, vectors = np.linalg.eigh(matrix)
+    rows = vectors[:, ::-1][:, :rank] * np.sqrt(np.maximum(values[::-1][:rank], 0))
+    rows = rows + 1e-3 * np.cos(np.arange(rows.size)).reshape(rows.shape)
+    return rows / np.linalg.norm(rows, axis=1, keepdims=True)
+
+
+def _sweep(off: np.ndarray, vectors: np.ndarray) -> np.ndarray:
+    """One pass of coordinate ascent, in place; the lengths of the pulls."""
+    pulls = np.zeros(len(off))
+    for t in range(len(off)):
+        pull = off[t] @ vectors
+        pulls[t] = np.linalg.norm(pull)
+        if pulls[t] > 0:
+            vectors[t] = pull / pulls[t]
+    return pulls
+
+
+def _dual(matrix: np.ndarray, multipliers: np.ndarray) -> float:
+    """The least sum of multipliers found that dominates the matrix, rounding included."""
+    size = len(matrix)
+    rounding = 8 * size * 2.0**-52 * (np.abs(matrix).sum(1).max() + multipliers.max())
+    slack = np.linalg.eigvalsh(np.diag(multipliers) - matrix)[0]
+    added = multipliers.sum() + size * (max(-slack, 0.0) + rounding)
+    if multipliers.min() <= 0:
+        return float(added)
+    roots = np.sqrt(multipliers)
+    factor = np.linalg.eigvalsh(matrix / np.multiply.outer(roots, roots))[-1]
+    scaled = multipliers.sum() * max(factor, 0.0) * (1 + 1e-12) + size * rounding
+    return float(min(added, scaled))

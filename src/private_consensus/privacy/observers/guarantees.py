@@ -1,0 +1,178 @@
+r"""What one agent's data show to an observer: mu of Gaussian differential privacy, from both sides.
+
+For inputs that do not react to noise which the observer cannot see, a view is a Gaussian vector
+whose mean moves with the change :math:`\Delta`, and exactly :math:`\mu`-GDP with
+
+.. math::
+    \mu^2(\Delta) = \min\{|\delta|^2 : B\delta = A\Delta\}
+    = \max_\lambda (\lambda^T A\Delta)^2/|B^T\lambda|^2
+
+(least-norm form of the Gaussian mechanism; Dong, Roth, Su, JRSS-B 2022, for GDP). Where inputs do
+react, see :mod:`private_consensus.privacy.observers.adaptivity` before these numbers are used.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from private_consensus.errors import require
+from private_consensus.privacy.conversions import gaussian_epsilon
+
+from .absorption import absorbed_information
+from .certificates import Information, certified_information
+from .changes import Changes
+from .linear_view import LinearView, gamma, linear_view
+from .rational import MOST_ROWS, exact_information
+from .systems import LinearSystem
+from .views import Eavesdropper, Observer
+
+ROUNDED_UP = 1 + 1e-12
+
+
+@dataclass(frozen=True)
+class Bracket:
+    """mu from below and from above; the one above is the guarantee.
+
+    Parameters
+    ----------
+    lower, upper : float
+        Infinite where nothing hides the change.
+    """
+
+    lower: float
+    upper: float
+
+    @property
+    def gap(self) -> float:
+        """Relative difference of the two; 0 where they agree, infinite ones included."""
+        if self.lower == self.upper:
+            return 0.0
+        return (self.upper - self.lower) / self.upper
+
+    def epsilon(self, delta: float) -> tuple[float, float]:
+        """epsilon at ``delta`` from below and above, by the exact Gaussian curve."""
+        return tuple(float(gaussian_epsilon(mu, delta)) for mu in (self.lower, self.upper))
+
+
+def mu(system: LinearSystem, observer: Observer, victim: int, changes: Changes) -> Bracket:
+    """mu(victim -> observer) over the allowed changes.
+
+    Parameters
+    ----------
+    changes : Changes
+        Of the victim's private input.
+
+    Raises
+    ------
+    InvalidInput
+        For an agent that is not in the graph, a victim that is a member, or an observer who is
+        sent nothing.
+    """
+    return all_victims(system, observer, changes, victims=[victim])[victim]
+
+
+def all_victims(
+    system: LinearSystem,
+    observer: Observer,
+    changes: Changes,
+    victims: Sequence[int] | None = None,
+) -> dict[int, Bracket]:
+    """mu of every victim, or of some, for one observer; what they share is computed once."""
+    observer.check(system.n_agents)
+    everybody = [u for u in range(system.n_agents) if u not in observer.members]
+    victims = everybody if victims is None else list(victims)
+    expected = f"agents 0 to {system.n_agents - 1} that are not members of the observer"
+    require(set(victims) <= set(everybody), "victim", victims, expected)
+    basis = changes.basis(system.horizon)
+    information = information_of(system, observer, basis, victims)
+    return {u: _bracket(information, i, changes) for i, u in enumerate(victims)}
+
+
+def information_of(
+    system: LinearSystem, observer: Observer, basis: np.ndarray, victims: Sequence[int]
+) -> Information:
+    """In floating point where every message carries enough noise of its own, else exactly.
+
+    Where a view is too large for exact arithmetic, the information is that of the view with more
+    noise from below, and what the victim's own noise hides from above.
+    """
+    if isinstance(observer, Eavesdropper) and system.noised_state and system.filter is None:
+        return _every_innovation(system, observer, basis, victims)
+    return _of_view(system, observer, basis, victims)
+
+
+def _every_innovation(system, observer, basis, victims) -> Information:
+    """All states, noise included, are seen: each round tells of its own input alone."""
+    one = np.ones((1, 1))
+    alone = {}
+    for round_ in system.rounds:
+        if id(round_) not in alone:
+            first = LinearSystem((round_,), system.n_agents)
+            alone[id(round_)] = _of_view(first, observer, one, victims)
+    each = [alone[id(round_)] for round_ in system.rounds]
+    values = np.array([part.matrix[:, 0, 0] for part in each])
+    radii = np.array([part.radius for part in each])
+    outside = np.array([part.outside[:, 0] for part in each])
+    return Information(
+        np.einsum("tv,ti,tj->vij", values, basis, basis, optimize=True),
+        (1 + 1e-9) * (radii * (basis**2).sum(1)[:, None]).sum(0)
+        + gamma(len(basis) + 4) * (values * (basis**2).sum(1)[:, None]).sum(0),
+        np.einsum("tv,ti->vi", outside, basis != 0),
+    )
+
+
+def _of_view(system, observer, basis, victims) -> Information:
+    view = linear_view(system, observer, basis, victims)
+    found = certified_information(view)
+    if (found is None or not found.sharp) and len(view.covariance) <= MOST_ROWS:
+        found = _exactly(system, observer, basis, victims)
+    elif found is None:
+        found = _from_below(view)
+    cap = absorbed_information(system, observer, basis, view.arrives, victims)
+    return replace(found, cap=cap)
+
+
+def _from_below(view: LinearView) -> Information:
+    """Of the view with independent noise added, which tells less; nothing from above."""
+    covariance = view.covariance.copy()
+    for share in (1e-12, 1e-10, 1e-8, 1e-6):
+        extra = share * float(np.trace(view.covariance)) * np.eye(len(covariance))
+        added = replace(view, covariance=covariance + extra, magnitude=view.magnitude + extra)
+        found = certified_information(added)
+        if found is not None and found.sharp:
+            shrunk = found.matrix - found.radius[:, None, None] * np.eye(found.matrix.shape[1])
+            return replace(found, matrix=shrunk, radius=np.full(len(shrunk), np.inf))
+    victims, k = view.response.shape[1:]
+    nothing = np.zeros((victims, k, k))
+    return Information(nothing, np.full(victims, np.inf), np.zeros((victims, k), dtype=bool))
+
+
+def _exactly(system, observer, basis, victims) -> Information:
+    found = exact_information(system, observer, basis, victims)
+    k = basis.shape[1]
+    matrix = np.array([m.astype(float) for m, _ in found]).reshape(len(victims), k, k)
+    rounding = 2.0**-52 * np.abs(matrix).sum((1, 2))
+    return Information(matrix, rounding, np.array([outside for _, outside in found]))
+
+
+def _bracket(information: Information, index: int, changes: Changes) -> Bracket:
+    if information.outside[index].any():
+        return Bracket(np.inf, np.inf)
+    lower, upper = _squares(information, index, changes)
+    return Bracket(
+        float(np.sqrt(max(lower, 0.0)) / ROUNDED_UP), float(np.sqrt(max(upper, 0.0)) * ROUNDED_UP)
+    )
+
+
+def _squares(information: Information, index: int, changes: Changes) -> tuple[float, float]:
+    matrix, radius = information.matrix[index], float(information.radius[index])
+    known = np.isfinite(radius)
+    lower, upper = changes.maximum(matrix, radius if known else 0.0)
+    if not known:
+        upper = np.inf
+    if information.cap is not None and np.isfinite(information.cap[index]).all():
+        upper = min(upper, changes.maximum(information.cap[index], 0.0)[1])
+    return lower, upper

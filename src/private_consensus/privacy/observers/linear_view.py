@@ -1,0 +1,230 @@
+r"""The view of an observer as a linear image of inputs and unknown noise.
+
+A view is :math:`o = A p + B z`. What is needed of it is :math:`C = B B^T`, the covariance of what
+is unknown, and :math:`A` applied to a basis of changes, both with a bound on their rounding errors:
+:math:`B`, with one column for each agent and round, is never formed.
+
+Built backwards. With :math:`Z` the rows of all messages of rounds after r, as functions of
+:math:`s_r`, round r adds the blocks :math:`[Z G_r; J_r]` to A and :math:`[Z N_r; L_r]` to B, and
+:math:`Z \leftarrow [Z F_r; H_r]`. A step costs one product with :math:`F_r`, and the whole
+:math:`O(n k^2 T)` for k rows and n states.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.sparse import csr_array, issparse
+
+from private_consensus.errors import require
+
+from .systems import LinearSystem, Round
+from .views import Observer
+
+UNIT_ROUNDOFF = 2.0**-53
+MOST_ROWS = 12_000
+"""Rows of a view whose covariance is factorised in floating point: some 1 GB."""
+
+
+@dataclass(frozen=True, eq=False)
+class LinearView:
+    """Covariance and responses of a view, as computed, and what rounding can have done to them.
+
+    Parameters
+    ----------
+    covariance : ndarray, [rows, rows]
+    magnitude : ndarray, [rows, rows]
+        The same from absolute values: rounding errors are at most ``relative_error`` of it.
+    response : ndarray, [rows, victims, basis]
+        What each victim's basis changes do to the view.
+    response_magnitude : ndarray, [rows, victims, basis]
+    relative_error : float
+    arrives : ndarray of bool, [T, victims]
+        Whether an input of a round shows in the view at all: its light cone.
+    """
+
+    covariance: np.ndarray
+    magnitude: np.ndarray
+    response: np.ndarray
+    response_magnitude: np.ndarray
+    relative_error: float
+    arrives: np.ndarray
+
+
+def linear_view(
+    system: LinearSystem, observer: Observer, basis: np.ndarray, victims: Sequence[int]
+) -> LinearView:
+    """A view in floating point with a bound on its rounding errors.
+
+    Parameters
+    ----------
+    basis : ndarray, [T, k]
+        Changes of a private input over the rounds.
+    victims : sequence of int
+
+    Raises
+    ------
+    InvalidInput
+        For an observer that is not in the graph, or one that is sent nothing.
+    """
+    observer.check(system.n_agents)
+    blocks = _Backward(system, observer)
+    expected = f"at most {MOST_ROWS} rows: messages seen in a round times rounds"
+    require(blocks.n_rows <= MOST_ROWS, "observer", f"{blocks.n_rows} rows", expected)
+    covariance, response, arrives = blocks.sums(basis, victims)
+    if blocks.nonnegative and not (basis < 0).any():
+        magnitude, response_magnitude = covariance, response
+    else:
+        absolute = _Backward(system, observer, abs)
+        magnitude, response_magnitude, _ = absolute.sums(np.abs(basis), victims)
+    error = gamma(blocks.depth)
+    return LinearView(covariance, magnitude, response, response_magnitude, error, arrives)
+
+
+def gamma(operations: int) -> float:
+    r""":math:`\gamma_k = ku/(1-ku)`, which bounds the relative error of k roundings of positive
+    terms (Higham, Accuracy and stability of numerical algorithms, 2002, section 3.1)."""
+    return operations * UNIT_ROUNDOFF / (1 - operations * UNIT_ROUNDOFF)
+
+
+class _Backward:
+    """The blocks of A and B, from the last round to the first.
+
+    Blocks are of rows known so far, ordered from the last round to the first; zero where a row is
+    of an earlier round.
+    """
+
+    def __init__(self, system: LinearSystem, observer: Observer, convert=lambda matrix: matrix):
+        self.system, self.observer, self.convert = system, observer, convert
+        self._prepared: dict[int, _Prepared] = {}
+        self.final = convert(_final(system, observer))
+        counts = [len(self._at(round_).rows) for round_ in system.rounds]
+        self.n_rows = len(self.final) + sum(counts)
+        empty = f"an observer who is sent something in {system.horizon} rounds"
+        require(self.n_rows > 0, "observer", observer, empty)
+
+    def _at(self, round_: Round) -> _Prepared:
+        key = id(round_)
+        if key not in self._prepared:
+            self._prepared[key] = _Prepared(round_, self.observer, self.convert)
+        return self._prepared[key]
+
+    @property
+    def nonnegative(self) -> bool:
+        filtered = self.system.filter is not None and (self.system.filter < 0).any()
+        parts = all(part.nonnegative for part in self._prepared.values())
+        return parts and not filtered and not (self.final < 0).any()
+
+    @property
+    def depth(self) -> int:
+        """Roundings on the way to any entry of the covariance or of a response, from above."""
+        horizon = self.system.horizon
+        widest = max(part.most_terms for part in self._prepared.values())
+        noises = max(len(round_.owners) for round_ in self.system.rounds)
+        return 2 * (horizon + 2) * (widest + 4) + noises + 4 * horizon + 32
+
+    def __iter__(self):
+        """Noise blocks [rows so far, unknown noises] and input blocks [rows so far, N]."""
+        z = self.final
+        for round_ in reversed(self.system.rounds):
+            part = self._at(round_)
+            noise = np.concatenate([part.message_noise, _times(z, part.noise)])
+            inputs = np.concatenate([part.message_inputs, _times(z, part.inputs)])
+            z = np.concatenate([part.message_transition, _times(z, part.transition)])
+            yield noise, inputs
+
+    def sums(self, basis: np.ndarray, victims: Sequence[int]) -> tuple[np.ndarray, ...]:
+        """C [rows, rows], A times the basis [rows, victims, k], and which inputs arrive
+        [T, victims]; rows from last to first."""
+        victims = np.asarray(victims, dtype=int)
+        kind = object if self.final.dtype == object else float
+        response = np.zeros((self.n_rows, len(victims), basis.shape[1]), dtype=kind)
+        covariance = np.zeros((self.n_rows, self.n_rows), dtype=kind)
+        arrives = np.zeros((len(basis), len(victims)), dtype=bool)
+        coloured = []
+        for t, (noise, inputs) in zip(reversed(range(len(basis))), self, strict=True):
+            known = len(inputs)
+            arrives[t] = (inputs[:, victims] != 0).any(0)
+            response[-known:] += inputs[:, victims, None] * basis[t]
+            if self.system.filter is not None:
+                coloured.append(noise)
+            elif noise.any():
+                covariance[-known:, -known:] += noise @ noise.T
+        if coloured:
+            covariance += self._coloured(coloured[::-1])
+        return covariance, response, arrives
+
+    def _coloured(self, blocks: list[np.ndarray]) -> np.ndarray:
+        """C where the noise of round t is a combination of that of rounds 1 to t."""
+        kind = blocks[0].dtype
+        covariance = np.zeros((self.n_rows, self.n_rows), dtype=kind)
+        shaped = self.convert(self.system.filter)
+        for r in range(len(blocks)):
+            total = np.zeros((self.n_rows, blocks[0].shape[1]), dtype=kind)
+            for s in range(r, len(blocks)):
+                total[-len(blocks[s]) :] += blocks[s] * shaped[s, r]
+            covariance += total @ total.T
+        return covariance
+
+
+class _Prepared:
+    """A round's matrices for one observer: rows that it sees, columns that it does not know."""
+
+    def __init__(self, round_: Round, observer: Observer, convert):
+        unknown = observer.unknown(round_)
+        self.rows = convert(observer.rows(round_))
+        matrices = (round_.transition, round_.inputs, _columns(round_.noise, unknown))
+        self.transition, self.inputs, self.noise = (_operand(convert(part)) for part in matrices)
+        noise = _columns(round_.message_noise, unknown)
+        messages = (round_.message_transition, round_.message_inputs, noise)
+        seen = [_seen(self.rows, convert(part)) for part in messages]
+        self.message_transition, self.message_inputs, self.message_noise = seen
+        self.nonnegative = not any((_values(part) < 0).any() for part in (*matrices, *seen))
+        terms = [int((part != 0).sum(0).max()) if part.shape[1] else 0 for part in matrices]
+        self.most_terms = max(*terms, int((self.rows != 0).sum(1).max(initial=0)))
+
+
+def _final(system: LinearSystem, observer: Observer) -> np.ndarray:
+    rows = observer.final_rows(system)
+    states = system.rounds[-1].transition.shape[0]
+    if not len(rows):
+        return np.zeros((0, states))
+    require(system.output is not None, "observer", observer, "an algorithm with last models")
+    return rows @ dense(system.output)
+
+
+def _columns(matrix, chosen: np.ndarray):
+    return matrix if chosen.all() else matrix[:, chosen]
+
+
+def _values(matrix) -> np.ndarray:
+    return matrix.data if issparse(matrix) else matrix
+
+
+def dense(matrix) -> np.ndarray:
+    """An array from one that may be sparse."""
+    return matrix.toarray() if issparse(matrix) else np.asarray(matrix)
+
+
+def _operand(matrix):
+    """Ready to multiply rows from the right: sparse ones transposed, exact ones by columns."""
+    if issparse(matrix):
+        return csr_array(matrix.T)
+    if matrix.dtype != object:
+        return matrix
+    return [(np.flatnonzero(column), column[column != 0]) for column in matrix.T]
+
+
+def _times(rows: np.ndarray, operand) -> np.ndarray:
+    if isinstance(operand, np.ndarray):
+        return rows @ operand
+    if isinstance(operand, list):
+        products = [(rows[:, places] * values).sum(1) for places, values in operand]
+        return np.stack(products, axis=1) if products else np.zeros((len(rows), 0), dtype=object)
+    return np.ascontiguousarray((operand @ rows.T).T)
+
+
+def _seen(rows: np.ndarray, matrix) -> np.ndarray:
+    return (matrix.T @ rows.T).T if issparse(matrix) else rows @ matrix

@@ -1,0 +1,133 @@
+r"""Information of a view in exact rational arithmetic.
+
+Where a message has no noise of its own, whether a change can be hidden at all is a question about
+the range of a singular matrix, which floating point answers on the dangerous side: pseudo-inverses
+drop small singular values, that is, observations. Here it is decided by exact zeros.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+from math import lcm
+
+import numpy as np
+
+from private_consensus.errors import require
+
+from .linear_view import _Backward, dense
+from .systems import LinearSystem
+from .views import Observer
+
+LARGEST_DENOMINATOR = 10_000
+MOST_ROWS = 160
+"""Rows of a view up to which exact elimination is offered: seconds, not minutes."""
+
+_NEAR = 4 * 2.0**-52
+
+
+def _rational(value: float) -> Fraction | int:
+    given = Fraction(value)
+    near = given.limit_denominator(LARGEST_DENOMINATOR)
+    found = near if abs(near - given) <= _NEAR * abs(near) else given
+    return found.numerator if found.denominator == 1 else found
+
+
+def rational(matrix: np.ndarray) -> np.ndarray:
+    """Fractions that floating-point numbers stand for, an array of objects.
+
+    A number within two roundings of a fraction of denominator up to ``LARGEST_DENOMINATOR`` stands
+    for that, as weights 1/(1 + d) do; any other for itself, a multiple of a power of two.
+    """
+    matrix = dense(matrix)
+    if matrix.dtype == object:
+        return matrix
+    values, places = np.unique(matrix, return_inverse=True)
+    found = np.array([_rational(float(value)) for value in values], dtype=object)
+    return found[places].reshape(matrix.shape)
+
+
+def exact_information(
+    system: LinearSystem, observer: Observer, basis: np.ndarray, victims: Sequence[int]
+) -> list[tuple[np.ndarray, np.ndarray]]:
+    r"""For each victim :math:`M = (B^+A)^T(B^+A)` of its basis changes, exactly, and which of them
+    leave the range of B.
+
+    Parameters
+    ----------
+    basis : ndarray, [T, k]
+
+    Returns
+    -------
+    list of (ndarray of Fraction [k, k], ndarray of bool [k])
+        Rows and columns of changes out of range are not meaningful.
+
+    Raises
+    ------
+    InvalidInput
+        For more than ``MOST_ROWS`` rows.
+    """
+    observer.check(system.n_agents)
+    blocks = _Backward(system, observer, rational)
+    expected = f"at most {MOST_ROWS} rows in a view whose messages have no noise of their own"
+    require(blocks.n_rows <= MOST_ROWS, "observer", f"{blocks.n_rows} rows", expected)
+    covariance, response, _ = blocks.sums(rational(basis), victims)
+    k = basis.shape[1]
+    flat = response.reshape(len(response), -1)
+    pairs = eliminate(covariance, flat)
+    return [
+        _gram(pairs, flat.shape[1], slice(victim * k, (victim + 1) * k))
+        for victim in range(len(victims))
+    ]
+
+
+def eliminate(covariance: np.ndarray, response: np.ndarray) -> list[tuple[Fraction, np.ndarray]]:
+    r"""Fraction-free :math:`L D L^T` of a positive semidefinite matrix, applied to ``response``.
+
+    Bareiss, "Sylvester's identity and multistep integer-preserving Gaussian elimination", 1968. A
+    zero pivot of a positive semidefinite matrix has a zero row: the row of the view follows from
+    the earlier ones, and so must the response.
+
+    Returns
+    -------
+    list of (weight, row)
+        :math:`a^T C^+ a' = \sum w\,r\,r'`; weight infinity (None) where a response that is not 0
+        has no noise.
+    """
+    scale = [lcm(*(value.denominator for value in row)) for row in _joined(covariance, response)]
+    scale = np.array(scale, dtype=object)
+    c = _integers(covariance * np.multiply.outer(scale, scale))
+    a = _integers(response * scale[:, None])
+    pairs: list[tuple[Fraction | None, np.ndarray]] = []
+    previous = 1
+    for i in range(len(c)):
+        pivot = c[i, i]
+        if pivot == 0:
+            pairs.append((None, a[i]))
+            continue
+        pairs.append((Fraction(1, previous * pivot), a[i].copy()))
+        below, column = slice(i + 1, None), c[i + 1 :, i].copy()
+        c[below, below] = (c[below, below] * pivot - np.multiply.outer(column, column)) // previous
+        a[below] = (a[below] * pivot - np.multiply.outer(column, a[i])) // previous
+        previous = pivot
+    return pairs
+
+
+def _joined(covariance: np.ndarray, response: np.ndarray) -> np.ndarray:
+    return np.concatenate([covariance, response], axis=1) + Fraction(0)
+
+
+def _integers(matrix: np.ndarray) -> np.ndarray:
+    return np.vectorize(int, otypes=[object])(matrix)
+
+
+def _gram(pairs, width: int, columns: slice) -> tuple[np.ndarray, np.ndarray]:
+    outside = np.zeros(width, dtype=bool)[columns]
+    total = np.zeros((len(outside),) * 2, dtype=object)
+    for weight, row in pairs:
+        part = row[columns]
+        if weight is None:
+            outside |= part != 0
+        elif part.any():
+            total = total + np.multiply.outer(part, part) * weight
+    return total, outside

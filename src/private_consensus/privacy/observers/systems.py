@@ -1,0 +1,262 @@
+r"""Algorithms that are linear in private inputs and Gaussian noise, one round at a time.
+
+With :math:`s_0 = 0` (a public start shifts the view and says nothing), independent standard normal
+:math:`z_t` and private inputs :math:`p_t`, one an agent,
+
+.. math::
+    s_t = F_t s_{t-1} + G_t p_t + N_t z_t, \qquad m_t = H_t s_{t-1} + J_t p_t + L_t z_t
+
+is state and messages. The coordinates of vectors are independent copies of this, so that the
+dimension drops out. What agents hold after the last round is :math:`x = O s_T`, or with a last
+noise-free mixing whatever ``output`` says.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.sparse import csr_array
+
+from private_consensus.errors import require
+
+SPARSE_FROM = 200
+"""Number of rows from which a square matrix of a round is kept as a sparse one."""
+
+
+@dataclass(frozen=True, eq=False)
+class Round:
+    """One round of a linear algorithm of N agents.
+
+    Parameters
+    ----------
+    transition, inputs, noise : ndarray or csr_array, [states, states], [states, N] and so on
+        F, G and N of the state's recursion.
+    message_transition, message_inputs, message_noise : ndarray or csr_array, [messages, ...]
+        H, J and L, what is sent from the state *before* the round and from its inputs and noise.
+    senders : ndarray of int, [messages]
+    receives : ndarray of bool, [N, messages]
+        Who is sent which message.
+    uses : ndarray, [N, messages]
+        Weight with which each agent takes a message: all that secure sums tell it.
+    owners : ndarray of bool, [noises, N]
+        Who knows which noise: the agent that draws it, of pair noise both.
+    """
+
+    transition: Any
+    inputs: Any
+    noise: Any
+    message_transition: Any
+    message_inputs: Any
+    message_noise: Any
+    senders: np.ndarray
+    receives: np.ndarray
+    uses: np.ndarray
+    owners: np.ndarray
+
+
+@dataclass(frozen=True, eq=False)
+class LinearSystem:
+    r"""Rounds 1 to T of a linear algorithm.
+
+    Parameters
+    ----------
+    rounds : sequence of Round
+    n_agents : int
+    output : ndarray, [N, states], optional
+        What agents hold in the end as a function of :math:`s_T`; not every algorithm has one.
+    filter : ndarray, [T, T], optional
+        :math:`C^{-1}`, lower triangular: the noise of round t is :math:`\sum_r C^{-1}_{tr} z_r`,
+        in every agent; independent noise if not given.
+    noised_state : bool
+        Whether an agent sends all of its state, fresh noise on it included: nobody's later
+        behaviour then depends on anything that an eavesdropper did not see.
+    """
+
+    rounds: Sequence[Round]
+    n_agents: int
+    output: np.ndarray | None = None
+    filter: np.ndarray | None = None
+    noised_state: bool = False
+
+    def __post_init__(self):
+        require(len(self.rounds) > 0, "horizon", len(self.rounds), "at least one round")
+        if self.filter is not None:
+            shape = (len(self.rounds),) * 2
+            fine = np.shape(self.filter) == shape and not np.triu(self.filter, 1).any()
+            require(fine, "filter", np.shape(self.filter), f"lower triangular of shape {shape}")
+
+    @property
+    def horizon(self) -> int:
+        return len(self.rounds)
+
+
+def one_graph(mixing: np.ndarray) -> np.ndarray:
+    """The mixing matrix of one fixed graph, [N, N], finite and square.
+
+    Raises
+    ------
+    InvalidInput
+        For a stack of graphs: observers of changing graphs need the sequence that is known.
+    """
+    mixing = np.asarray(mixing, dtype=float)
+    fine = mixing.ndim == 2 and mixing.shape[0] == mixing.shape[1] and mixing.shape[0] >= 2
+    require(fine, "mixing", mixing.shape, "one fixed graph: [agents, agents], two agents or more")
+    require(bool(np.isfinite(mixing).all()), "mixing", "not a number", "finite weights")
+    return mixing
+
+
+def links(mixing: np.ndarray, adjacency: np.ndarray | None) -> np.ndarray:
+    """Who is sent whose broadcast, bool [receiver, sender]: weights that are not 0, and links."""
+    heard = mixing != 0
+    if adjacency is not None:
+        shape = np.shape(adjacency)
+        require(shape == mixing.shape, "adjacency", shape, f"the shape of mixing, {mixing.shape}")
+        heard = heard | np.asarray(adjacency, dtype=bool)
+    return heard & ~np.eye(len(mixing), dtype=bool)
+
+
+def per_round(value, horizon: int, key: str, *, positive: bool = False) -> np.ndarray:
+    """One number a round from a number or from T of them."""
+    values = np.asarray(value, dtype=float)
+    expected = f"a number or {horizon} of them, {'above 0' if positive else 'finite, >= 0'}"
+    require(values.ndim == 0 or values.shape == (horizon,), key, value, expected)
+    values = np.broadcast_to(values, (horizon,))
+    fine = np.isfinite(values).all() and bool((values > 0 if positive else values >= 0).all())
+    require(fine, key, value, expected)
+    return values
+
+
+@dataclass(frozen=True, eq=False)
+class Broadcast:
+    """Who is sent what where each of N agents sends one number to all who hear it.
+
+    Parameters
+    ----------
+    mixing : ndarray, [N, N]
+    adjacency : ndarray of bool, [N, N], optional
+        Links that carry messages of weight 0.
+    """
+
+    mixing: np.ndarray
+    adjacency: np.ndarray | None = None
+
+    def __post_init__(self):
+        heard = links(self.mixing, self.adjacency)
+        uses = np.where(np.eye(len(heard), dtype=bool), 0.0, self.mixing)
+        object.__setattr__(self, "heard", heard)
+        object.__setattr__(self, "uses", uses)
+        object.__setattr__(self, "own", np.eye(len(heard), dtype=bool))
+
+    def round(self, transition, inputs, noise, owners: np.ndarray | None = None) -> Round:
+        """A round in which the new state, one number an agent, is sent."""
+        return Round(
+            *(transition, inputs, noise),
+            *(transition, inputs, noise),
+            senders=np.arange(len(self.heard)),
+            receives=self.heard,
+            uses=self.uses,
+            owners=self.own if owners is None else owners,
+        )
+
+
+def stored(matrix: np.ndarray) -> Any:
+    """As it is, or sparse where it is large."""
+    return matrix if len(matrix) < SPARSE_FROM else csr_array(matrix)
+
+
+def noised_descent(
+    mixing: np.ndarray,
+    horizon: int,
+    *,
+    gain=1.0,
+    noise=1.0,
+    transition: np.ndarray | None = None,
+    adjacency: np.ndarray | None = None,
+    filter: np.ndarray | None = None,
+) -> LinearSystem:
+    r"""Mix, step, add noise: :math:`y_t = F_t y_{t-1} + \gamma_t p_t + \sigma_t n_t`, all sent.
+
+    With :math:`F_t = W` and :math:`\gamma_t = \eta_t` this is decentralized gradient descent with
+    noise in every message (paper 000, Algorithm 1; PDOP; DSGD with noise; LDP-GD) for inputs
+    :math:`p_t`, gradients taken as given. With ``transition`` :math:`(I - \eta_t H) W` (gradient
+    at the mixed value) or :math:`W - \eta_t H` (at the own one) and inputs b it is the closed loop
+    of losses :math:`\frac12 x^T H_i x - b_i^T x` with public :math:`H_i`.
+
+    Parameters
+    ----------
+    mixing : ndarray, [N, N] or [T, N, N]
+        W; a sequence of graphs that is known beforehand.
+    gain, noise : float or ndarray [T]
+        :math:`\gamma_t \ge 0` and :math:`\sigma_t`, of which at least the first that carries an
+        input is above 0.
+    transition : ndarray, [N, N] or [T, N, N], optional
+        :math:`F_t`; the mixing matrix if not given.
+    adjacency : ndarray of bool, optional
+        Links that carry messages of weight 0.
+    filter : ndarray, [T, T], optional
+        :math:`C^{-1}` of noise correlated over rounds.
+
+    Raises
+    ------
+    InvalidInput
+        With the name of the parameter.
+    """
+    horizon = whole(horizon, "horizon")
+    graphs = sequence(mixing, horizon, "mixing")
+    moves = graphs if transition is None else sequence(transition, horizon, "transition")
+    gains = per_round(gain, horizon, "gain")
+    scales = per_round(noise, horizon, "noise")
+    require(bool(scales.any()), "noise", noise, "above 0: without noise nothing is hidden")
+    n = len(graphs[0])
+    eye = stored(np.eye(n))
+    sent = {id(W): Broadcast(W, adjacency) for W in graphs}
+    kept = {id(F): stored(F) for F in moves}
+    made: dict[tuple, Round] = {}
+    keys = [(id(F), id(W), g, s) for F, W, g, s in zip(moves, graphs, gains, scales, strict=True)]
+    for key in keys:
+        F, W, g, s = key
+        if key not in made:
+            made[key] = sent[W].round(kept[F], eye * g, eye * s)
+    return LinearSystem([made[key] for key in keys], n, eye, filter, noised_state=True)
+
+
+def gossip(mixing: np.ndarray, horizon: int, *, noise: float = 1.0) -> LinearSystem:
+    r"""Noise once, then average: :math:`x_0 = s + \sigma n,\ x_{t+1} = W x_t`; sent are
+    :math:`x_0, \dots, x_{T-1}` (Cyffers, Even, Bellet, Massoulie, 2022, Algorithm 1 without
+    acceleration)."""
+    return muffliato_gd(mixing, 1, horizon, noise=noise)
+
+
+def muffliato_gd(
+    mixing: np.ndarray, steps: int, rounds: int, *, gain=1.0, noise=1.0
+) -> LinearSystem:
+    """Noised steps, each followed by noise-free gossip: ``rounds`` messages a step, the first of
+    them the noised state (Cyffers, Even, Bellet, Massoulie, 2022, Algorithm 2).
+
+    Inputs have T = ``steps * rounds`` places; only every ``rounds``-th has a gain.
+    """
+    steps, rounds = whole(steps, "steps"), whole(rounds, "rounds")
+    first = np.tile(np.arange(rounds) == 0, steps)
+    gains = np.repeat(per_round(gain, steps, "gain"), rounds) * first
+    scales = np.repeat(per_round(noise, steps, "noise", positive=True), rounds) * first
+    return noised_descent(one_graph(mixing), steps * rounds, gain=gains, noise=scales)
+
+
+def whole(value, key: str) -> int:
+    """A whole number of at least 1."""
+    require(
+        isinstance(value, int | np.integer) and value >= 1, key, value, "a whole number above 0"
+    )
+    return int(value)
+
+
+def sequence(matrices, horizon: int, key: str) -> list[np.ndarray]:
+    """T square matrices from one or from T of them; one is shared, not copied."""
+    matrices = np.asarray(matrices, dtype=float)
+    if matrices.ndim != 3:
+        return [one_graph(matrices)] * horizon
+    require(len(matrices) == horizon, key, matrices.shape, f"one matrix, or {horizon} of them")
+    return [one_graph(matrix) for matrix in matrices]

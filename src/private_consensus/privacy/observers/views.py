@@ -1,0 +1,176 @@
+"""Who watches: what each observer receives, and whose noise it knows.
+
+An observer sees rows, linear combinations of the messages of a round, and knows some of the noise.
+The mixing matrix, all schedules, the graph and the data of everybody but the victim are public:
+differential privacy is a statement for the worst case of them.
+
+======================  ==========================================  =============================
+observer                sees                                        knows beside
+======================  ==========================================  =============================
+:class:`Eavesdropper`   every message                               nothing, or the noise and the
+                                                                    pair secrets of some agents
+:class:`Coalition`      what is sent to a member                    its members' data and noise
+:class:`SecureSums`     of each round the weighted sum that each    its members' data and noise
+                        member forms of others' messages
+:class:`FinalModels`    last states, or their mean                  nothing, or the noise of those
+                                                                    whose last states it sees
+======================  ==========================================  =============================
+
+A coalition of one is :func:`agent`. The order by data processing: secure sums of v, then v, then a
+coalition with v, then the eavesdropper who knows the members' secrets.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from private_consensus.errors import require
+
+if TYPE_CHECKING:
+    from .systems import LinearSystem, Round
+
+
+@dataclass(frozen=True)
+class Observer:
+    """Agents whose data and noise are known to the observer.
+
+    Parameters
+    ----------
+    members : tuple of int
+        Distinct agents, numbered from 0.
+    """
+
+    members: tuple[int, ...] = ()
+
+    def __post_init__(self):
+        members = tuple(int(member) for member in self.members)
+        fine = len(set(members)) == len(members)
+        require(fine, "observer.members", self.members, "agents that are named once")
+        object.__setattr__(self, "members", tuple(sorted(members)))
+
+    def check(self, n_agents: int) -> None:
+        """Raise :class:`~private_consensus.errors.InvalidInput` for an agent that is not there."""
+        inside = all(0 <= member < n_agents for member in self.members)
+        require(inside, "observer.members", self.members, f"agents 0 to {n_agents - 1}")
+        require(
+            len(self.members) < n_agents,
+            "observer.members",
+            self.members,
+            "not every agent: somebody has to be the victim",
+        )
+
+    def rows(self, round_: Round) -> np.ndarray:
+        """What is seen of a round's messages, [rows, messages]."""
+        raise NotImplementedError
+
+    def final_rows(self, system: LinearSystem) -> np.ndarray:
+        """What is seen of the last models, [rows, agents]; of most observers nothing."""
+        return np.zeros((0, system.n_agents))
+
+    def unknown(self, round_: Round) -> np.ndarray:
+        """Which noise of a round the observer does not know, bool [noises]."""
+        return ~round_.owners[:, list(self.members)].any(1)
+
+    def _others(self, round_: Round) -> np.ndarray:
+        # A member's own messages are functions of what it received and of what it knows.
+        return ~np.isin(round_.senders, self.members)
+
+
+@dataclass(frozen=True)
+class Eavesdropper(Observer):
+    """Sees every message; knows the secrets of ``members``, of nobody by default."""
+
+    def rows(self, round_):
+        return np.eye(len(round_.senders))[self._others(round_)]
+
+
+@dataclass(frozen=True)
+class Coalition(Observer):
+    """Agents who put together what they receive and know."""
+
+    def check(self, n_agents):
+        super().check(n_agents)
+        require(len(self.members) > 0, "observer.members", self.members, "at least one agent")
+
+    def rows(self, round_):
+        received = round_.receives[list(self.members)].any(0)
+        return np.eye(len(round_.senders))[received & self._others(round_)]
+
+
+@dataclass(frozen=True)
+class SecureSums(Coalition):
+    r"""As a coalition whose members see of a round only :math:`\sum_j w_{vj} m_j`.
+
+    Own terms and those of other members are known and leave the sum. Two members whose
+    neighbourhoods differ in one agent know that agent's message; rows that follow from the others
+    are left out, by exact arithmetic.
+    """
+
+    def rows(self, round_):
+        weights = np.where(self._others(round_), round_.uses[list(self.members)], 0.0)
+        return weights[independent_rows(weights)]
+
+
+@dataclass(frozen=True)
+class FinalModels(Observer):
+    """Sees nothing but models after the last round.
+
+    Parameters
+    ----------
+    of : tuple of int, optional
+        The agents whose models are seen; all of them if not given.
+    mean : bool
+        Whether only the mean of these models is seen.
+    """
+
+    of: tuple[int, ...] | None = None
+    mean: bool = False
+
+    def check(self, n_agents):
+        super().check(n_agents)
+        seen = self.of if self.of is not None else (0,)
+        inside = len(seen) > 0 and all(0 <= agent < n_agents for agent in seen)
+        require(inside, "observer.of", self.of, f"agents 0 to {n_agents - 1}, at least one")
+
+    def rows(self, round_):
+        return np.zeros((0, len(round_.senders)))
+
+    def final_rows(self, system):
+        rows = np.eye(system.n_agents)
+        rows = rows if self.of is None else rows[list(self.of)]
+        return rows.mean(0, keepdims=True) if self.mean else rows
+
+
+def agent(v: int) -> Coalition:
+    """One agent, who sees what is sent to it."""
+    return Coalition((v,))
+
+
+def secure_agent(v: int) -> SecureSums:
+    """One agent, who sees of each round only the weighted sum over its neighbours."""
+    return SecureSums((v,))
+
+
+def independent_rows(rows: np.ndarray) -> np.ndarray:
+    """Indices of the first rows that span all of them, decided in exact rational arithmetic."""
+    from .rational import rational
+
+    kept: list[np.ndarray] = []
+    indices = []
+    for index, row in enumerate(rational(rows)):
+        rest = _reduced(row, kept)
+        if any(rest):
+            kept.append(rest)
+            indices.append(index)
+    return np.array(indices, dtype=int)
+
+
+def _reduced(row: np.ndarray, kept: Iterable[np.ndarray]) -> np.ndarray:
+    for pivot in kept:
+        at = next(i for i, value in enumerate(pivot) if value)
+        row = row - pivot * (row[at] / pivot[at])
+    return row

@@ -1,0 +1,124 @@
+"""Graphs of the tests and a brute-force mu by exact elimination, written without the library."""
+
+from fractions import Fraction
+from itertools import combinations, pairwise
+
+import numpy as np
+
+
+def graph(n, links):
+    adjacency = np.zeros((n, n), dtype=bool)
+    for i, j in links:
+        adjacency[i, j] = adjacency[j, i] = True
+    return adjacency
+
+
+def path(n):
+    return graph(n, pairwise(range(n)))
+
+
+def ring(n):
+    return graph(n, [(i, (i + 1) % n) for i in range(n)])
+
+
+def star(n):
+    return graph(n, [(0, i) for i in range(1, n)])
+
+
+def complete(n):
+    return graph(n, combinations(range(n), 2))
+
+
+def lopsided():
+    """Seven agents, no symmetry: a triangle with a tail and a branch."""
+    return graph(7, [(0, 1), (1, 2), (2, 0), (2, 3), (3, 4), (4, 5), (3, 6)])
+
+
+def metropolis(adjacency):
+    """Weights 1/(1 + max degree) as exact fractions."""
+    n, degrees = len(adjacency), adjacency.sum(1)
+    weights = [
+        [Fraction(int(adjacency[i, j]), 1 + int(max(degrees[i], degrees[j]))) for j in range(n)]
+        for i in range(n)
+    ]
+    for i in range(n):
+        weights[i][i] = 1 - sum(weights[i])
+    return weights
+
+
+def floats(weights):
+    return np.array([[float(w) for w in row] for row in weights])
+
+
+def energy(seen_noise, seen_change):
+    """min |delta|^2 with B delta = a by elimination on (B B^T) x = a; None: infinite.
+
+    Rows are lists of fractions.
+    """
+    k = len(seen_noise)
+    system = [
+        [sum(x * y for x, y in zip(seen_noise[i], seen_noise[j], strict=True)) for j in range(k)]
+        + [seen_change[i]]
+        for i in range(k)
+    ]
+    pivots, row = [], 0
+    for column in range(k):
+        found = next((r for r in range(row, k) if system[r][column] != 0), None)
+        if found is None:
+            continue
+        system[row], system[found] = system[found], system[row]
+        system[row] = [value / system[row][column] for value in system[row]]
+        for r in range(k):
+            if r != row and system[r][column] != 0:
+                factor = system[r][column]
+                system[r] = [x - factor * y for x, y in zip(system[r], system[row], strict=True)]
+        pivots.append((row, column))
+        row += 1
+    if any(system[r][k] != 0 for r in range(row, k)):
+        return None
+    return sum(system[r][k] * seen_change[c] for r, c in pivots)
+
+
+def descent_rows(weights, horizon, changes, victim, *, gains=None, noises=None, unknown=None):
+    """Each agent's message of each round as (noise coefficients, change), by running the loop.
+
+    ``unknown`` agents have noise that counts. Indexed [t][agent].
+    """
+    n = len(weights)
+    unknown = set(range(n)) if unknown is None else set(unknown)
+    gains, noises = gains or [1] * horizon, noises or [1] * horizon
+    state = [([Fraction(0)] * (n * horizon), Fraction(0)) for _ in range(n)]
+    rows = []
+    for t in range(horizon):
+        mixed = []
+        for i in range(n):
+            noise = [
+                sum(weights[i][j] * state[j][0][q] for j in range(n)) for q in range(n * horizon)
+            ]
+            moved = sum(weights[i][j] * state[j][1] for j in range(n))
+            if i in unknown:
+                noise[t * n + i] += noises[t]
+            if i == victim:
+                moved += gains[t] * changes[t]
+            mixed.append((noise, moved))
+        state = mixed
+        rows.append(state)
+    return rows
+
+
+def brute_force(weights, horizon, changes, victim, seen, known=(), **options):
+    """mu^2 of an observer that sees messages of agents ``seen``, or weighted sums of them.
+
+    ``seen`` lists agents or mappings from agents to weights.
+    """
+    unknown = set(range(len(weights))) - set(known)
+    rows = descent_rows(weights, horizon, changes, victim, unknown=unknown, **options)
+    noise, moved = [], []
+    for state in rows:
+        for item in seen:
+            parts = item if isinstance(item, dict) else {item: Fraction(1)}
+            noise.append(
+                [sum(w * state[j][0][q] for j, w in parts.items()) for q in range(len(state[0][0]))]
+            )
+            moved.append(sum(w * state[j][1] for j, w in parts.items()))
+    return energy(noise, moved)

@@ -1,0 +1,162 @@
+"""Where the formula is no guarantee: counter-examples, and the bounds that hold there."""
+
+import numpy as np
+import pytest
+from dense_views import complete, floats, lopsided, metropolis, path, ring, star
+from scipy.stats import norm
+
+from private_consensus.errors import InvalidInput
+from private_consensus.privacy.observers import (
+    Constant,
+    Cyclic,
+    Eavesdropper,
+    FinalModels,
+    Free,
+    Inputs,
+    Once,
+    agent,
+    contraction_bound,
+    light_cone_bound,
+    mu,
+    noised_descent,
+    secure_agent,
+    statement,
+)
+
+PATH = floats(metropolis(path(3)))
+
+
+def test_a_hidden_agent_that_amplifies_breaks_the_formula():
+    """Its step multiplies its state by 1 + h: mu^2 = a^2/(1 + a^2), a = (1 + h)/3, not 1/10."""
+    open_loop = noised_descent(PATH, 2)
+    formula = statement(open_loop, agent(2), 0, Constant(), Inputs())
+    for h in (1.0, 5.0, 50.0):
+        a = (1 + h) / 3
+        truth = a / np.sqrt(1 + a**2)
+        closed = noised_descent(PATH, 2, transition=np.diag([1.0, 1 + h, 1.0]) @ PATH)
+        assert mu(closed, agent(2), 0, Constant()).upper == pytest.approx(truth, rel=1e-9)
+        assert formula.open_loop.upper < truth <= formula.mu
+    assert formula.rule == "light_cone"
+    assert formula.release().proven and not formula.open_loop_release().proven
+
+
+def test_clipped_gradients_break_the_formula_and_respect_the_light_cone():
+    """True mu 1.62 by numerical integration, formula 0.63, the victim's own releases 2.
+
+    The hidden agent of the path adds sign(z) to z = y_u/3 + n/3 + ...: its second message is
+    z + sign(z) + n'. Gradients of the victim are +1 or -1 at noise 1, a change of 2.
+    """
+    system = noised_descent(PATH, 2)
+    found = statement(system, agent(2), 0, Free(2.0), Inputs())
+    truth = sign_example()
+    assert found.open_loop.upper == pytest.approx(2 / np.sqrt(10), rel=1e-9)
+    assert truth == pytest.approx(1.618, abs=2e-3)
+    assert found.open_loop.upper < truth < found.mu
+    assert found.mu == pytest.approx(2.0, rel=1e-6)
+
+
+def sign_example():
+    """mu at which Gaussian total variation equals that of the view of the path's end.
+
+    Given the first message of the middle agent (0 here: it is symmetric), z has mean +-1/3 and
+    standard deviation 1/3; what is seen is z + sign(z) + N(0, 1).
+    """
+    z = np.linspace(-2.5, 2.5, 1000)
+    out = np.linspace(-8, 8, 501)
+    kernel = norm.pdf(out[:, None] - (z + np.sign(z)))
+    densities = [kernel @ norm.pdf(z, centre, 1 / 3) * (z[1] - z[0]) for centre in (1 / 3, -1 / 3)]
+    distance = np.abs(densities[0] - densities[1]).sum() * (out[1] - out[0]) / 2
+    return 2 * norm.ppf((1 + distance) / 2)
+
+
+def test_convex_curvature_breaks_the_formula_and_respects_contraction():
+    """Star of 6, leaf to leaf: hidden leaves that contract mask less."""
+    W = floats(metropolis(star(6)))
+    horizon = 8
+    system = noised_descent(W, horizon)
+    found = statement(system, agent(1), 2, Constant(), Inputs(expansion=1.0))
+    generator = np.random.default_rng(0)
+    worst = 0.0
+    for _ in range(30):
+        curvature = generator.choice([0.0, 1.0, 2.0], size=6)
+        closed = noised_descent(W, horizon, transition=np.diag(1 - curvature) @ W)
+        worst = max(worst, mu(closed, agent(1), 2, Constant()).lower)
+    assert found.rule == "contraction"
+    assert found.open_loop.upper < worst <= found.mu
+    assert found.mu < light_cone_bound(system, agent(1), 2, Constant())
+
+
+@pytest.mark.parametrize("graph", [ring(6), lopsided()], ids=["ring", "lopsided"])
+def test_contraction_dominates_every_convex_loop_and_the_light_cone_any(graph):
+    W = floats(metropolis(graph))
+    horizon, n = 5, len(graph)
+    system = noised_descent(W, horizon)
+    generator = np.random.default_rng(1)
+    for victim in range(1, n):
+        convex = contraction_bound(system, agent(0), victim, Constant(), 1.0)
+        cone = light_cone_bound(system, agent(0), victim, Constant())
+        assert mu(system, agent(0), victim, Free()).upper <= convex * (1 + 1e-6)
+        for _ in range(2):
+            signs = np.diag(generator.uniform(-1, 1, n))
+            steep = np.diag(generator.uniform(-6, 6, n))
+            inside = mu(noised_descent(W, horizon, transition=signs @ W), agent(0), victim, Free())
+            outside = mu(noised_descent(W, horizon, transition=steep @ W), agent(0), victim, Free())
+            assert inside.lower <= convex
+            assert outside.lower <= cone
+
+
+def test_the_light_cone_counts_the_rounds_that_can_arrive():
+    horizon = 6
+    gains, noises = 1 / np.arange(1, 7), np.arange(1, 7) ** -0.5
+    system = noised_descent(floats(metropolis(path(6))), horizon, gain=gains, noise=noises)
+    for distance in range(1, 6):
+        expected = ((gains / noises) ** 2)[: horizon - distance + 1].sum()
+        bound = light_cone_bound(system, agent(0), distance, Free(1.5))
+        assert bound**2 == pytest.approx(2.25 * expected, rel=1e-6)
+
+
+def test_contraction_gains_nothing_for_neighbours_and_much_with_strong_convexity():
+    system = noised_descent(floats(metropolis(ring(6))), 6)
+    assert contraction_bound(system, agent(0), 1, Free(), 1.0) == pytest.approx(6**0.5, rel=1e-6)
+    weak, strong = (contraction_bound(system, agent(0), 3, Free(), c) for c in (1.0, 0.5))
+    assert strong < 0.6 * weak
+
+
+def test_sets_restrict_the_adaptive_bounds_too():
+    system = noised_descent(floats(metropolis(ring(6))), 6)
+    for bound in (light_cone_bound, lambda *given: contraction_bound(*given, 1.0)):
+        once, cycle, free = (
+            bound(system, agent(0), 2, changes) for changes in (Once(), Cyclic(period=3), Free())
+        )
+        assert once < cycle < free
+
+
+def test_rules_by_observer():
+    system = noised_descent(floats(metropolis(star(5))), 3)
+    for observer, victim, rule in (
+        (Eavesdropper(), 2, "adaptive"),
+        (agent(0), 2, "adaptive"),
+        (agent(1), 2, "light_cone"),
+        (secure_agent(0), 2, "light_cone"),
+        (FinalModels(), 2, "light_cone"),
+    ):
+        assert statement(system, observer, victim, Free(), Inputs()).rule == rule
+        given = statement(system, observer, victim, Free(), Inputs(react=False))
+        assert given.rule == "exact" and given.mu == given.open_loop.upper
+
+
+def test_last_models_of_convex_losses_are_amplified_by_iteration():
+    """Complete graph: all earlier noise is hidden, so early inputs cost less than 1 each."""
+    system = noised_descent(floats(metropolis(complete(4))), 5)
+    found = statement(system, FinalModels(), 1, Free(), Inputs(expansion=1.0))
+    assert found.rule == "contraction"
+    assert found.open_loop.upper <= found.mu < 0.9 * 5**0.5
+
+
+def test_contraction_asks_for_noised_descent():
+    system = noised_descent(PATH, 3, noise=[1.0, 0.0, 1.0])
+    with pytest.raises(InvalidInput) as error:
+        contraction_bound(system, agent(2), 0, Free(), 1.0)
+    assert error.value.key == "system"
+    with pytest.raises(InvalidInput):
+        Inputs(expansion=-1.0)

@@ -1,0 +1,336 @@
+"""mu of partial views: brute force in fractions, closed forms, orders, conservation."""
+
+from fractions import Fraction
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from dense_views import (
+    brute_force,
+    complete,
+    energy,
+    floats,
+    lopsided,
+    metropolis,
+    path,
+    ring,
+    star,
+)
+
+from private_consensus.errors import InvalidInput
+from private_consensus.privacy.observers import (
+    Coalition,
+    Constant,
+    Cyclic,
+    Eavesdropper,
+    FinalModels,
+    Free,
+    Once,
+    SecureSums,
+    agent,
+    all_victims,
+    gossip,
+    gradient_change,
+    mu,
+    muffliato_gd,
+    noised_descent,
+    secure_agent,
+)
+from private_consensus.privacy.observers.changes import correlation_maximum
+
+
+def squares(system, observer, changes):
+    return {u: b.upper**2 for u, b in all_victims(system, observer, changes).items()}
+
+
+def agrees(bracket, square):
+    """Both certificates contain the exact value and are 1e-9 apart."""
+    truth = np.sqrt(float(square))
+    assert bracket.lower <= truth * (1 + 1e-15) and truth <= bracket.upper * (1 + 1e-15)
+    assert bracket.upper - bracket.lower <= 1e-9 * truth
+
+
+# --- Brute force ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("graph", [path(4), ring(5), lopsided()], ids=["path", "ring", "lopsided"])
+@pytest.mark.parametrize("sums", [False, True], ids=["messages", "sums"])
+def test_agrees_with_exact_elimination(graph, sums):
+    W = metropolis(graph)
+    signs = [1, -1, 1]
+    system = noised_descent(floats(W), 3)
+    heard = list(np.flatnonzero(graph[0]))
+    seen = [{j: W[0][j] for j in heard}] if sums else heard
+    observer = secure_agent(0) if sums else agent(0)
+    for victim in range(1, len(graph)):
+        truth = brute_force(W, 3, signs, victim, seen, known=[0])
+        agrees(mu(system, observer, victim, SignedConstant(signs)), truth)
+
+
+class SignedConstant(Constant):
+    """One change with a sign a round."""
+
+    def __init__(self, signs):
+        object.__setattr__(self, "size", np.array(signs, dtype=float))
+
+    def basis(self, horizon):
+        return self.size[:, None]
+
+
+def test_schedules_and_a_coalition_agree_with_exact_elimination():
+    graph = lopsided()
+    W = metropolis(graph)
+    gains, noises = [1, 0.5, 0.25], [1, 2, 0.5]
+    system = noised_descent(floats(W), 3, gain=gains, noise=noises)
+    options = {"gains": list(map(Fraction, gains)), "noises": list(map(Fraction, noises))}
+    members = (0, 6)
+    seen = [1, 2, 3]
+    for victim in (1, 4, 5):
+        truth = brute_force(W, 3, [1, 1, 1], victim, seen, known=members, **options)
+        agrees(mu(system, Coalition(members), victim, Constant()), truth)
+
+
+def test_rational_arithmetic_agrees_where_messages_have_no_noise_of_their_own():
+    graph = lopsided()
+    W = metropolis(graph)
+    heard = list(np.flatnonzero(graph[0]))
+    system = gossip(floats(W), 3)
+    options = {"gains": [1, 0, 0], "noises": [1, 0, 0]}
+    for victim in range(1, 7):
+        truth = brute_force(W, 3, [1, 1, 1], victim, heard, known=[0], **options)
+        agrees(mu(system, agent(0), victim, Constant()), truth)
+
+
+# --- Closed forms -----------------------------------------------------------------------------
+
+
+def test_path_of_three():
+    value = mu(noised_descent(floats(metropolis(path(3))), 2), agent(2), 0, Constant())
+    agrees(value, 1 / 10)
+
+
+def test_hearing_everybody_is_the_eavesdropper():
+    W = floats(metropolis(complete(5)))
+    gains, noises = np.array([1, 0.7, 0.2]), np.array([0.5, 1, 2])
+    system = noised_descent(W, 3, gain=gains, noise=noises)
+    value = float(((gains / noises) ** 2).sum())
+    agrees(mu(system, agent(1), 3, Free()), value)
+    agrees(mu(system, Eavesdropper(), 3, Free()), value)
+    agrees(mu(system, Eavesdropper((0, 1)), 3, Constant()), value)
+
+
+def test_all_others_colluding_are_the_eavesdropper():
+    system = noised_descent(floats(metropolis(ring(6))), 4)
+    agrees(mu(system, Coalition((0, 1, 2, 4, 5)), 3, Free()), 4)
+
+
+@pytest.mark.parametrize("horizon", [1, 5])
+def test_secure_sums_on_the_complete_graph_are_the_central_value(horizon):
+    n = 6
+    system = noised_descent(floats(metropolis(complete(n))), horizon)
+    agrees(mu(system, secure_agent(0), 2, Constant()), horizon / (n - 1))
+
+
+def test_hub_of_a_star_knows_all_and_a_leaf_the_mean_of_the_others():
+    W = floats(metropolis(star(6)))
+    agrees(mu(gossip(W, 1), agent(0), 3, Constant()), 1)
+    first, later = gossip(W, 1), gossip(W, 3)
+    assert mu(first, agent(1), 4, Constant()).upper == 0
+    agrees(mu(later, agent(1), 0, Constant()), 1)
+    agrees(mu(later, agent(1), 4, Constant()), 1 / 4)
+
+
+@pytest.mark.parametrize("graph", [ring(8), path(8)], ids=["ring", "path"])
+def test_gossip_without_fresh_noise_is_a_light_cone(graph):
+    W = floats(metropolis(graph))
+    for rounds in (1, 2, 3):
+        values = all_victims(gossip(W, rounds, noise=2.0), agent(0), Constant())
+        for victim in range(1, 8):
+            distance = min(victim, 8 - victim) if graph[0, -1] else victim
+            agrees(values[victim], 1 / 4) if distance <= rounds else None
+            assert distance <= rounds or values[victim].upper == 0
+
+
+def test_far_end_of_a_long_path_is_decided_exactly():
+    """Singular values fall by a factor a hop; a pseudo-inverse drops the last of them."""
+    system = gossip(floats(metropolis(path(25))), 24)
+    agrees(mu(system, agent(0), 24, Constant()), 1)
+
+
+def test_noise_free_gossip_after_noised_steps():
+    """Ring of 6, four steps, distance 3: from the local value's fiftieth to all of it."""
+    W = floats(metropolis(ring(6)))
+    found = [mu(muffliato_gd(W, 4, k), agent(0), 3, Free()).upper ** 2 for k in (1, 2, 3)]
+    assert found == pytest.approx([0.0764, 0.4997, 4.0], abs=1e-4)
+
+
+def test_correlated_noise_costs_the_eavesdropper_what_the_mechanism_says():
+    """B = C^{-1} noise: mu^2 = |C Delta|^2, here C of ones below the diagonal."""
+    C = np.tril(np.ones((4, 4)))
+    system = noised_descent(floats(metropolis(ring(5))), 4, filter=np.linalg.inv(C))
+    agrees(mu(system, Eavesdropper(), 2, Constant()), float((C.sum(1) ** 2).sum()))
+    agrees(mu(system, Eavesdropper(), 2, Once()), 4)
+
+
+def test_the_mean_of_last_models_sees_the_sum_of_all_noise():
+    n, horizon = 5, 4
+    system = noised_descent(floats(metropolis(ring(n))), horizon, noise=0.5)
+    value = mu(system, FinalModels(mean=True), 1, Constant())
+    agrees(value, horizon**2 / (n * horizon * 0.25))
+
+
+# --- Laws -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("graph", [ring(7), lopsided(), star(6)], ids=["ring", "lopsided", "star"])
+def test_information_is_conserved(graph):
+    """Over all victims it adds up to the number of independent scalars that are received."""
+    system = noised_descent(floats(metropolis(graph)), 6)
+    degree = int(graph[0].sum())
+    for observer, scalars in ((agent(0), degree), (secure_agent(0), 1)):
+        assert sum(squares(system, observer, Constant()).values()) == pytest.approx(
+            6 * scalars, rel=1e-7
+        )
+
+
+def test_observers_are_ordered_by_what_they_see():
+    system = noised_descent(floats(metropolis(lopsided())), 5)
+    chain = [
+        FinalModels((0,), of=(0,)),
+        agent(0),
+        Coalition((0, 5)),
+        Eavesdropper((0, 5)),
+    ]
+    values = [mu(system, observer, 3, Free()) for observer in chain]
+    assert all(a.lower <= b.upper for a, b in pairwise(values))
+    assert values[0].upper < values[1].lower < values[2].lower < values[3].upper
+    assert mu(system, secure_agent(0), 3, Free()).upper < values[1].lower
+    mean, models = FinalModels(mean=True), FinalModels()
+    assert mu(system, mean, 3, Free()).upper <= mu(system, models, 3, Free()).upper
+
+
+def test_more_rounds_never_tell_less():
+    W = floats(metropolis(lopsided()))
+    values = [mu(noised_descent(W, t), agent(0), 4, Free()) for t in range(1, 8)]
+    assert all(a.lower <= b.upper for a, b in pairwise(values))
+
+
+def test_numbering_of_agents_does_not_matter():
+    graph = lopsided()
+    order = np.array([3, 0, 6, 1, 5, 2, 4])
+    moved = graph[np.ix_(order, order)]
+    here = all_victims(noised_descent(floats(metropolis(graph)), 4), agent(3), Free())
+    there = all_victims(noised_descent(floats(metropolis(moved)), 4), agent(0), Free())
+    for place, number in enumerate(order[1:], 1):
+        assert there[place].upper == pytest.approx(here[number].upper, rel=1e-9)
+
+
+def test_mu_scales_with_change_over_noise():
+    W = floats(metropolis(ring(6)))
+    one = mu(noised_descent(W, 5), agent(0), 2, Free())
+    other = mu(noised_descent(W, 5, noise=0.25), agent(0), 2, Free(3.0))
+    assert other.upper == pytest.approx(12 * one.upper, rel=1e-9)
+
+
+def test_a_known_sequence_of_graphs_agrees_with_exact_elimination():
+    """The second round mixes on another graph; rows follow it."""
+    first, second = metropolis(path(4)), metropolis(ring(4))
+    system = noised_descent(np.array([floats(first), floats(second)]), 2)
+    rows = brute_force_of_two(first, second)
+    agrees(mu(system, agent(0), 3, Constant()), rows)
+
+
+def brute_force_of_two(first, second):
+    """Agent 0 hears agent 1, then agents 1 and 3; victim 3, y_1 = n + p, y_2 = W y_1 + n + p."""
+    n = 4
+    noise = [[0] * (2 * n) for _ in range(3)]
+    noise[0][1] = 1
+    change = [0, 0, 0]
+    for row, j in ((1, 1), (2, 3)):
+        for i in range(1, n):
+            noise[row][i] = second[j][i]
+        noise[row][n + j] = 1
+        change[row] = second[j][3] + (1 if j == 3 else 0)
+    return energy(noise, change)
+
+
+# --- Sets of changes --------------------------------------------------------------------------
+
+
+def test_the_worst_signs_of_a_neighbour_cost_a_quarter_more_than_constant_ones():
+    system = noised_descent(floats(metropolis(ring(6))), 10)
+    constant = mu(system, agent(0), 1, Constant())
+    free = mu(system, agent(0), 1, Free())
+    assert free.upper**2 / constant.upper**2 == pytest.approx(1.25, abs=0.01)
+    assert free.gap < 1e-6 and constant.gap < 1e-9
+
+
+def test_sets_are_ordered_and_cycles_restrict():
+    system = noised_descent(floats(metropolis(ring(6))), 6)
+    once, cycle, free = (
+        mu(system, agent(0), 2, changes) for changes in (Once(), Cyclic(period=3), Free())
+    )
+    assert once.upper < cycle.lower < cycle.upper < free.lower
+    whole = mu(system, agent(0), 2, Cyclic(period=1))
+    assert whole.upper == pytest.approx(free.upper, rel=1e-9)
+    assert mu(system, agent(0), 2, Cyclic(period=6)).upper == pytest.approx(once.upper, rel=1e-9)
+
+
+def test_free_directions_beat_signs_and_no_bound_is_below_them():
+    """Against all sign vectors (one dimension) and random directions (many)."""
+    generator = np.random.default_rng(3)
+    for _ in range(5):
+        root = generator.normal(size=(7, 3))
+        matrix = root @ root.T
+        lower, upper = correlation_maximum(matrix)
+        signs = np.array(np.meshgrid(*[[-1, 1]] * 7)).reshape(7, -1)
+        assert np.einsum("tk,ts,sk->k", signs, matrix, signs).max() <= lower * (1 + 1e-7)
+        assert lower <= upper <= lower * (1 + 2e-6)
+
+
+def test_changes_of_clipped_gradients():
+    assert gradient_change("record", 1.5) == 3.0
+    assert gradient_change("record", 1.5, records=6) == 0.5
+    assert gradient_change("agent", 1.5, records=6) == 3.0
+
+
+# --- Input that cannot be used ----------------------------------------------------------------
+
+
+def test_unusable_input_is_named():
+    W = floats(metropolis(path(3)))
+    system = noised_descent(W, 2)
+    cases = [
+        ("observer.members", lambda: mu(system, agent(3), 0, Free())),
+        ("observer.members", lambda: mu(system, Coalition(()), 0, Free())),
+        ("observer.members", lambda: mu(system, Coalition((0, 1, 2)), 0, Free())),
+        ("observer.of", lambda: mu(system, FinalModels(of=(7,)), 0, Free())),
+        ("victim", lambda: mu(system, agent(0), 0, Free())),
+        ("mixing", lambda: gossip(np.array([W, W]), 2)),
+        ("noise", lambda: noised_descent(W, 2, noise=0.0)),
+        ("noise", lambda: muffliato_gd(W, 2, 2, noise=0.0)),
+        ("observer", lambda: mu(noised_descent(np.eye(3), 2), agent(0), 1, Free())),
+        ("changes.size", lambda: mu(system, agent(0), 1, Free(np.ones(3)))),
+        ("horizon", lambda: noised_descent(W, 0)),
+    ]
+    for key, call in cases:
+        with pytest.raises(InvalidInput) as error:
+            call()
+        assert error.value.key == key
+
+
+def test_a_message_without_noise_costs_infinity():
+    """The last message is bare: a neighbour sees the input as it is, an agent behind does not."""
+    system = noised_descent(floats(metropolis(path(3))), 2, noise=[1.0, 0.0])
+    assert mu(system, agent(1), 0, Free()).upper == np.inf
+    assert mu(system, agent(1), 0, Free()).lower == np.inf
+    assert mu(system, agent(2), 0, Free()).upper < np.inf
+
+
+def test_two_secure_sums_that_differ_in_one_agent_tell_its_message():
+    """Agents 0 and 1 of a star with a rim: the sums of both, in exact rank."""
+    graph = complete(4)
+    graph[1, 3] = graph[3, 1] = False
+    system = noised_descent(floats(metropolis(graph)), 3)
+    pair = mu(system, SecureSums((0, 1)), 3, Free())
+    agrees(pair, mu(system, Coalition((0, 1)), 3, Free()).upper ** 2)
