@@ -4,8 +4,9 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from scipy.optimize import brentq
 from scipy.special import expit
-from scipy.stats import norm
+from scipy.stats import laplace, norm
 
 from private_consensus import networks
 from private_consensus.algorithms.dp_admm import DPADMM
@@ -13,7 +14,8 @@ from private_consensus.algorithms.dp_ci import DPCI
 from private_consensus.algorithms.dvp import DualVariablePerturbation
 from private_consensus.algorithms.exact_admm import ExactADMM
 from private_consensus.algorithms.fair_classification import FairClassification
-from private_consensus.algorithms.pp_admm import PlausiblyPrivateADMM
+from private_consensus.algorithms.ipp_admm import ImprovedPlausiblyPrivateADMM
+from private_consensus.algorithms.pp_admm import COARSE_SOLVER, PlausiblyPrivateADMM
 from private_consensus.privacy import Budget, account
 from private_consensus.privacy.brackets import lower_bound
 from private_consensus.privacy.functional import Sensitivity, pair_l1
@@ -233,6 +235,82 @@ def test_pp_admm_is_bracketed():
         assert 0.25 * above < found < above
     coarse = replace(noisy, beta=0.05)
     assert lower_bound(coarse.releases(problem, NETWORK, 10), 1e-4).epsilon == 0
+
+
+@pytest.mark.parametrize(
+    ("tested", "inner"), [("minimiser", 0.3), ("noised", 0.3), ("noised", 0.0)]
+)
+def test_a_message_that_depends_on_a_test_by_numerical_integration(tested, inner):
+    """One iteration: the law of what is sent, or not, on either data set, against the bound."""
+    weight, outer, lines, queries, alpha = 0.4, 0.2, 30.0, 20.0, 0.05
+    features, labels = np.zeros((2, 1, 3, 1)), np.ones((2, 1, 3))
+    features[:, 0, 0], labels[1, 0, 0] = 1.0, -1.0
+    nothing = np.zeros((1, 1)), np.ones(1)
+    pair = [
+        LogisticRegression(z, y, *nothing, weight, 0.1)
+        for z, y in zip(features, labels, strict=True)
+    ]
+    network = networks.build(Streams(1, (0,), {"graph": "t"}), "path", agents=2)
+    algorithm = ImprovedPlausiblyPrivateADMM(
+        perturbed="objective" if inner else "output", calibration="given", noise=inner,
+        fuzz=outer, ridge=0.1, beta=1e-12, c=1, eta=0.5,
+        alpha=alpha, tested=tested, threshold_noise="once", line_noise=lines,
+        query_noise=queries, svt_epsilon=1.0,
+    )  # fmt: skip
+    h = 0.1 + float(algorithm.penalty(network, 1).min())
+    x, rho = np.linspace(-3, 3, 1201), np.linspace(-12, 12, 1201)
+    threshold = laplace.pdf(rho) / laplace.pdf(rho).sum()
+
+    def outcome(problem):
+        """Probability of silence, and density of the message on x."""
+        y = problem.labels[0, 0]
+        minimiser = np.linspace(-3, 3, 1201)
+        if inner:  # change of variables from the noise in the objective
+            b = -h * minimiser + weight * y * expit(-y * minimiser)
+            slope = h + weight * expit(minimiser) * expit(-minimiser)
+            law = norm.pdf(b / inner) / inner * slope
+            law /= law.sum()
+        else:
+            found = brentq(lambda m: h * m - weight * y * expit(-y * m), -3, 3)
+            minimiser, law = np.array([found]), np.ones(1)
+
+        def sent(at):
+            gained = (np.log(2) - np.minimum(np.log1p(np.exp(-y * at)), 2.0)) / 3
+            lifted = (alpha + lines * rho - gained[..., None]) / queries
+            return laplace.sf(lifted) @ threshold
+
+        noise = norm.pdf((x[:, None] - minimiser) / (outer / h)) * h / outer
+        density = (
+            noise @ (law * sent(minimiser)) if tested == "minimiser" else sent(x) * (noise @ law)
+        )
+        return 1 - np.trapezoid(density, x), density
+
+    (silent, one), (mute, other) = map(outcome, pair)
+    releases = algorithm.releases(pair[0], network, 1)
+    for delta in (1e-3, 0.03):
+        found = lower_bound(releases, delta).epsilon
+        assert found > 0
+        excess = np.trapezoid(np.maximum(one - np.exp(found) * other, 0), x)
+        assert excess + max(silent - np.exp(found) * mute, 0) >= delta
+
+
+def test_ipp_admm_is_bracketed_whatever_decides():
+    problem = logistic(np.eye(DIM)[0], 1.0, weight=0.05, ridge=0.01, agents=3)
+    bounds = {}
+    for key, options in {
+        "coin": {"decision": "coin"}, "once": {"threshold_noise": "once"},
+        "literal": {"svt_sensitivity": "printed"}, "coarse": {"beta": 0.5, "decision": "coin"},
+    }.items():  # fmt: skip
+        algorithm = ImprovedPlausiblyPrivateADMM(
+            eta=2.0, c=3, alpha=-1.0, **{"beta": 1e-5} | options
+        )
+        noisy = algorithm.calibrate(Budget(1.0, 1e-4), problem, NETWORK, 10)
+        releases = noisy.releases(problem, NETWORK, 10)
+        bounds[key] = lower_bound(releases, 1e-4)
+        assert bounds[key].epsilon < account(releases, 1e-4).epsilon
+    least = [bounds[key].epsilon for key in ("coin", "once", "literal")]
+    assert min(least) > 0.1
+    assert bounds["coarse"].epsilon == 0 and COARSE_SOLVER in bounds["coarse"].because
 
 
 def test_a_stream_of_measurements_moves_each_message_by_what_is_said():

@@ -19,11 +19,13 @@ from private_consensus.privacy import (
     discrete_gaussian_pmf,
     exact,
     fixed_batches,
+    gaussian_delta,
     gaussian_epsilon,
     noisy_mean,
     pure,
 )
 from private_consensus.privacy.brackets import lower_bound
+from private_consensus.privacy.releases import RandomCount
 from private_consensus.privacy.subsampling import SentInPart
 
 SHARES = st.sampled_from([None, 0.0, 0.3, 0.5, 1.0])
@@ -195,6 +197,51 @@ def test_what_an_attack_attains_is_near_what_the_accountant_allows(sigma, rounds
     noise = noisy_mean(deadline_batches(0.4), 1000)
     allowed = account(noise.releases(sigma, rounds), 1e-5).epsilon
     assert 0.9 * allowed < lower_bound(noise.releases(sigma, rounds), 1e-5).epsilon <= allowed
+
+
+def test_gaussians_whose_number_is_random_are_their_mixture():
+    """At the bound the mixture's delta is at least the one asked for, a little beyond it less."""
+    seen = RandomCount(0.7, (0.2, 0.3, 0.1, 0.4))
+    release = Release("pure", epsilon=9.0, attack=Release("curves", curves=seen, attained=1.0))
+
+    def delta_of(epsilon):
+        mus = [0.7 * math.sqrt(k) for k in (1, 2, 3)]
+        return sum(
+            p * gaussian_delta(mu, epsilon) for p, mu in zip((0.3, 0.1, 0.4), mus, strict=True)
+        )
+
+    for delta in (1e-6, 1e-2):
+        found = lower_bound([release], delta).epsilon
+        assert delta_of(found) >= delta * (1 - 1e-6)
+        assert delta_of(1.01 * found) < delta
+    assert lower_bound([release], 0.0).epsilon == math.inf
+    never = Release("curves", curves=RandomCount(0.7, (1.0, 0.0)), attained=1.0)
+    assert lower_bound([replace(release, attack=never)], 0.0).epsilon == 0.0
+
+
+@pytest.mark.parametrize("blur", [0.02, 0.3])
+def test_an_attack_that_is_known_up_to_factors_by_numerical_integration(blur):
+    """The factors that hide most: the likelier of two outcomes less likely, on both sides."""
+    mu, x = 1.2, np.linspace(-14, 16, 300_001)
+    other, one = norm.pdf(x), norm.pdf(x - mu)
+    attack = Release("gaussian", mu, 1.0, attained=1.0, blurred=blur)
+    for delta in (1e-5, 1e-2):
+        found = lower_bound([pure(9.0, attack=attack)], delta)
+        plain = lower_bound([replace(attack, blurred=0.0)], delta).epsilon
+        assert 0 < found.epsilon < plain - 2 * blur
+        assert f"{blur:.2g}" in found.because
+        hidden = np.where(x > mu / 2 + found.epsilon / mu, -blur / 2, blur / 2)
+        sides = [one * np.exp(hidden), other * np.exp(-hidden)]
+        sides = [side / np.trapezoid(side, x) for side in sides]
+        for side, law in zip(sides, (one, other), strict=True):
+            assert np.abs(np.log(side / law)).max() <= blur + 1e-9
+        excess = np.maximum(sides[0] - math.exp(found.epsilon) * sides[1], 0)
+        assert np.trapezoid(excess, x) >= delta
+    for delta in (0.0, 1e-3):
+        assert lower_bound([replace(attack, blurred=math.inf)], delta).epsilon == 0.0
+    assert lower_bound([replace(attack, blurred=9.0)], 1e-3).epsilon == 0.0
+    with pytest.raises(InvalidInput, match=r"release\.blurred"):
+        replace(attack, blurred=-1.0)
 
 
 def test_less_noise_than_any_table_of_normals_knows_is_no_limit():

@@ -9,7 +9,7 @@ from scipy import stats
 
 from private_consensus.errors import InvalidInput
 from private_consensus.privacy import SparseVector, account, sparse_vector_release
-from private_consensus.privacy.sparse_vector import REDRAWS
+from private_consensus.privacy.sparse_vector import REDRAWS, capped_binomial, least_answers
 
 GRID = np.linspace(-60, 60, 24_001)
 
@@ -246,6 +246,28 @@ def test_a_threshold_drawn_at_each_test_costs_with_the_number_of_tests():
     assert spent == pytest.approx([spent[0], 4 * spent[0], 16 * spent[0]])
     assert spent[-1] > 3 * svt.epsilon
     assert spent[-1] <= cost(scales, "each", count=1, tests=16) <= 1.3 * spent[-1]
+
+
+@pytest.mark.parametrize("redrawn", REDRAWS)
+@pytest.mark.parametrize(("level", "scales"), [(0.5, (2.0, 4.0)), (-3.0, (5.0, 1.0))])
+def test_the_number_of_answers_is_bounded_from_below_and_nearly_reached(redrawn, level, scales):
+    """Against the exact probability of every sequence of answers."""
+    count, tests = 2, 6
+    found = least_answers(level, *scales, count=count, tests=tests, redrawn=redrawn)
+    exact = np.zeros(count + 1)
+    for answers in _sequences(tests, count):
+        queries = np.full(len(answers), -level)
+        exact[sum(answers)] += likelihood(answers, queries, scales, redrawn)
+    assert found.sum() == pytest.approx(1) == pytest.approx(exact.sum())
+    at_least, truly = np.cumsum(found[::-1]), np.cumsum(exact[::-1])
+    assert (at_least <= truly + 2e-4).all()  # the grid of the exact ones
+    assert (at_least >= truly - 5e-3).all()
+
+
+def test_a_coin_decides_as_often_as_a_binomial_number_says():
+    heads = stats.binom(5, 0.5)
+    law = capped_binomial(0.5, 3, 5)
+    assert law == pytest.approx([*heads.pmf([0, 1, 2]), heads.sf(2)])
 
 
 def test_the_technique_at_its_own_scales_costs_what_it_says():

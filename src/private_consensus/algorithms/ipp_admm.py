@@ -37,9 +37,10 @@ import numpy as np
 
 from ..errors import require
 from ..privacy import Release, SparseVector, sparse_vector_release
-from ..privacy.sparse_vector import REDRAWS
+from ..privacy.releases import RandomCount
+from ..privacy.sparse_vector import REDRAWS, capped_binomial, least_answers
 from .base import column, moved
-from .pp_admm import PlausiblyPrivateADMM
+from .pp_admm import COARSE_SOLVER, PlausiblyPrivateADMM
 
 SENSITIVITIES = ("printed", "per_sample")
 THRESHOLD_SCALES = ("printed", "standard")
@@ -242,30 +243,55 @@ class ImprovedPlausiblyPrivateADMM(PlausiblyPrivateADMM):
         return horizon if self.tested == "noised" else self.c
 
     def releases(self, problem, network, horizon):
-        """With a coin, what is not sent is not seen either.
+        """With a coin, what is not sent is not seen either."""
+        coin = not self.noisy or self.decision == "coin"
+        made = int(self.c) if coin else horizon
+        attack = self._attack_in_part(problem, network, horizon) if self.noisy else None
+        first, *others = (
+            replace(release, attained=None, attack=None)
+            for release in super().releases(problem, network, made)
+        )
+        tests = [] if coin else [self._tests(self.query_change(problem), horizon)]
+        return [replace(first, attack=attack), *others, *tests]
 
-        Of messages whose number depends on tests no attack is known.
-        """
-        if not self.noisy or self.decision == "coin":
-            return _unattacked(super().releases(problem, network, int(self.c)))
-        tests = sparse_vector_release(
-            self.query_change(problem),
+    def _tests(self, change: float, horizon: int) -> Release:
+        """Tests of queries that move by ``change`` at most."""
+        return sparse_vector_release(
+            change,
             self.line_noise,
             self.query_noise,
             count=int(self.c),
             tests=horizon,
             redrawn=self.threshold_noise,
         )
-        return [*_unattacked(super().releases(problem, network, horizon)), tests]
+
+    def _attack_in_part(self, problem, network, horizon: int) -> Release | None:
+        r"""PP-ADMM's attack on the messages that are sent, one record beside zero rows.
+
+        If the record's own clipped loss did not count in the tests, no query would depend on the
+        data: the number of messages would have the law of tests of 0. It moves a query by at most
+        :math:`C_{loss}/|D_i|`, wherever the minimiser is; what tests of such queries cost is the
+        factor by which the law of all that is sent can differ from that.
+        """
+        ratio = self._attained_ratio(problem, network)
+        if ratio is None:
+            return None
+        most = int(self.c)
+        if self.decision == "coin":
+            law, blurred = capped_binomial(0.5, most, horizon), 0.0
+        else:
+            scales = float(self.line_noise), float(self.query_noise)
+            known = {"count": most, "tests": horizon, "redrawn": self.threshold_noise}
+            law = least_answers(float(self.alpha), *scales, **known)
+            tests = self._tests(problem.clipped_loss_change(self.C_loss), horizon)
+            blurred = tests.count * tests.epsilon
+        seen = RandomCount(ratio, tuple(law.tolist()))
+        return Release("curves", curves=seen, attained=1.0, blurred=blurred, note=COARSE_SOLVER)
 
     def query_change(self, problem) -> Any:
         r""":math:`\Delta`, what a record moves a test by, given all that was sent."""
         of_loss = problem.clipped_loss_change(self.C_loss)
         return of_loss + (of_loss if self.tested == "noised" else self.C_loss)
-
-
-def _unattacked(releases: list[Release]) -> list[Release]:
-    return [replace(release, attained=None, attack=None) for release in releases]
 
 
 def _each(value: Any) -> Any:

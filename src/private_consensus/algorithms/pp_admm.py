@@ -38,6 +38,7 @@ from .noise import LAWS, Draw
 
 RULES = ("literal", "sharp")
 PERTURBED = ("objective", "output")
+COARSE_SOLVER = "what the solver leaves open may outweigh what a record changes (2 beta)"
 UNPROVEN = "the shift of objective perturbation depends on the output (E4.3), taken as Gaussian"
 
 
@@ -241,6 +242,13 @@ class PlausiblyPrivateADMM(ADMM):
         return float(max(share * problem.record_change("l2") - 2.0 * self.beta, 0.0))
 
     def _attack(self, problem, network, horizon: int) -> Release | None:
+        """Messages, as they are told apart by :meth:`_attained_ratio`."""
+        ratio = self._attained_ratio(problem, network)
+        if ratio is None:
+            return None
+        return Release("gaussian", ratio, 1.0, count=horizon, attained=1, note=COARSE_SOLVER)
+
+    def _attained_ratio(self, problem, network) -> float | None:
         r"""The pair that moves the minimiser by :math:`g/m` whatever the noise :math:`b_{i1}` is.
 
         A message is, along the row, :math:`1/m`-Lipschitz in :math:`b_{i1}` and adds
@@ -251,8 +259,7 @@ class PlausiblyPrivateADMM(ADMM):
         shift = self._attained_shift(problem, network)
         if shift is None:
             return None
-        deviation = np.hypot(self.noise, self.fuzz)
-        return Release("gaussian", shift, deviation, count=horizon, attained=1.0)
+        return float(shift / np.hypot(self.noise, self.fuzz))
 
     @property
     def _tail(self) -> Any:

@@ -18,6 +18,9 @@ that it lets out.
   rounded losses stay below the sums of the true ones. (``dp_accounting`` rounds down too, but
   counts the tails that it cuts as infinite losses, and takes ten times as long.)
 * A sampled Gaussian is joined in cells of outcomes first, which is post-processing.
+* Where the laws are those of an attack up to factors within :math:`[e^{-b}, e^b]`
+  (``Release.blurred``), :math:`P(S)-e^\epsilon Q(S) \ge e^{-b}(P'(S)-e^{\epsilon+2b}Q'(S))`: what
+  the attack attains at :math:`\delta e^b`, less 2b.
 """
 
 from __future__ import annotations
@@ -113,14 +116,20 @@ def lower_bound(releases: Iterable[Release], delta: float) -> LowerBound:
         With key ``delta``.
     """
     require(0 <= delta < 1, "delta", delta, "a number in [0, 1)")
-    attacked = [release.attack or release for release in releases if release.count]
-    because = "; ".join(dict.fromkeys(filter(None, map(_shortfall(delta), attacked))))
+    releases = [release for release in releases if release.count]
+    attacked = [release.attack or release for release in releases]
+    reasons = [*map(_shortfall(delta), attacked), *map(_hopeless, releases)]
+    because = "; ".join(dict.fromkeys(filter(None, reasons)))
     if any(_certain(release) for release in attacked):
         return LowerBound(math.inf, "exact", because)
-    if delta == 0:
-        total = math.fsum(map(_largest_loss, attacked))
-        return LowerBound(total, "largest loss" if total else "none", because)
-    found, method = _attained_epsilon(_parts(attacked), float(delta))
+    blur = math.fsum(release.count * release.blurred for release in attacked)
+    if blur == math.inf or (delta > 0 and blur >= -math.log(delta)):
+        found, method = 0.0, "none"
+    elif delta == 0:
+        found, method = math.fsum(map(_largest_loss, attacked)), "largest loss"
+    else:
+        found, method = _attained_epsilon(_parts(attacked), float(delta) * math.exp(blur))
+    found = max(found - 2 * blur, 0.0)
     return LowerBound(found, method if found else "none", because)
 
 
@@ -155,12 +164,19 @@ def _shortfall(delta: float):
         if not np.any(shares):
             return _unknown(release)
         if np.all(shares > 1 - NEARLY):
-            return ""
+            blur = release.blurred
+            return f"the attack is known up to factors of e^{blur:.2g}" if blur else ""
         least, most = f"{shares.min():.2g}", f"{shares.max():.2g}"
         part = least if least == most else f"{least} to {most}"
         return f"a known pair attains {part} of the sensitivity"
 
     return words
+
+
+def _hopeless(release: Release) -> str:
+    """Why the attack on a release tells nothing."""
+    attack = release.attack
+    return "" if attack is None or np.any(attack.losses() > 0) else attack.note
 
 
 def _unknown(release: Release) -> str:

@@ -83,6 +83,40 @@ class Curves(Protocol):
         (probability, :math:`\gamma`, :math:`\mu`) for each value of what is seen beside it."""
 
 
+@dataclass(frozen=True)
+class RandomCount:
+    r"""Gaussian releases of one :math:`\mu` whose number K is random and seen, and independent of
+    the data. A :class:`Curves` for attacks alone: it bounds nothing from above.
+
+    Parameters
+    ----------
+    mu : float
+    probabilities : tuple of float
+        Of K = 0, 1, ...
+    """
+
+    mu: float
+    probabilities: tuple[float, ...]
+
+    def renyi(self) -> tuple[float, ...]:
+        """Infinite, as no upper bound is known; 0 where there is nothing to see."""
+        something = self.mu > 0 and any(self.probabilities[1:])
+        return (np.inf if something else 0.0,) * len(RENYI_ORDERS)
+
+    def profiles(self, epsilon: np.ndarray) -> tuple[np.ndarray, ...]:
+        """None."""
+        return ()
+
+    def largest(self) -> float:
+        """Infinite."""
+        return np.inf
+
+    def attained(self) -> tuple[tuple[float, float, float], ...]:
+        r"""K releases are one of :math:`\sqrt K\mu`."""
+        counted = enumerate(self.probabilities)
+        return tuple((p, 1.0, float(np.sqrt(k)) * self.mu) for k, p in counted if p > 0)
+
+
 @dataclass(frozen=True, eq=False)
 class Release:
     r"""One noisy answer, or a series of them.
@@ -131,6 +165,9 @@ class Release:
         is attained.
     attack : Release, optional
         Of known law, and known to tell no more than this one: takes its place in lower bounds.
+    blurred : float
+        Of an attack, b: on either data set what is seen has the stated law up to factors within
+        :math:`[e^{-b}, e^b]`.
 
     Raises
     ------
@@ -152,6 +189,7 @@ class Release:
     attained: Any = None
     reached: Any = None
     attack: Release | None = None
+    blurred: float = 0.0
 
     def __post_init__(self):
         expected = f"one of {', '.join(NORMS)}"
@@ -164,6 +202,7 @@ class Release:
         self._check_curves()
         counts = isinstance(self.count, int | np.integer) and self.count >= 0
         require(counts, "release.count", self.count, "a whole number, 0 or more")
+        require(self.blurred >= 0, "release.blurred", self.blurred, "a number >= 0")
         for name in ("attained", "reached"):
             if getattr(self, name) is not None:
                 object.__setattr__(self, name, self._shares(name))

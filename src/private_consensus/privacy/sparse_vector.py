@@ -13,11 +13,14 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from scipy.stats import binom, laplace
 
 from private_consensus.errors import require
 from private_consensus.privacy.releases import Release, pure
 
 REDRAWS = ("once", "after_release", "each")
+CELLS = 2000
+"""Of the threshold's noise."""
 
 
 def sparse_vector_release(
@@ -76,6 +79,62 @@ def sparse_vector_release(
         return pure(min(threshold, query), count=tests, **options)
     draws = count if redrawn == "after_release" else 1
     return pure(draws * threshold + 2 * count * query, **options)
+
+
+def least_answers(
+    level: float,
+    threshold_scale: float,
+    query_scale: float,
+    *,
+    count: int,
+    tests: int,
+    redrawn: str,
+) -> np.ndarray:
+    r"""Law of a number of answers "above", where no query depends on the data: stochastically at
+    most the true one.
+
+    All queries are 0 and the threshold is ``level``. The threshold's noise is rounded up to the
+    ends of :data:`CELLS` intervals of equal probability, the last of which never gives "above".
+
+    Parameters
+    ----------
+    level : float
+    threshold_scale, query_scale, count, tests, redrawn
+        As of :func:`sparse_vector_release`.
+
+    Returns
+    -------
+    ndarray, shape (count + 1,)
+        Probabilities of 0, ..., ``count`` answers.
+    """
+    require(redrawn in REDRAWS, "sparse_vector.redrawn", redrawn, f"one of {', '.join(REDRAWS)}")
+    noise = laplace.ppf(np.arange(1, CELLS) / CELLS)
+    lifted = level + threshold_scale * noise
+    above = laplace.sf(lifted / query_scale) if query_scale > 0 else (lifted <= 0).astype(float)
+    above = np.append(above, 0.0)
+    if redrawn == "after_release":
+        return _renewals(above, count, tests)
+    rates = np.array([above.mean()]) if redrawn == "each" else above
+    return capped_binomial(rates, count, tests)
+
+
+def capped_binomial(rates: np.ndarray, count: int, tests: int) -> np.ndarray:
+    """Law of the smaller of ``count`` and a binomial number, the mean over ``rates``."""
+    law = binom.pmf(np.arange(count), tests, np.reshape(rates, (-1, 1))).mean(0)
+    return np.append(law, max(1.0 - law.sum(), 0.0))
+
+
+def _renewals(above: np.ndarray, count: int, tests: int) -> np.ndarray:
+    """Law of the number of answers where each begins a new draw of the threshold."""
+    waits = np.arange(tests)[:, None]
+    waiting = ((1 - above) ** waits * above).mean(-1)  # for the first answer, 1, 2, ... tests
+    reached = np.zeros(tests + 1)
+    reached[0] = 1.0
+    at_least = [1.0]
+    for _ in range(count):
+        reached = np.convolve(reached, np.append(0.0, waiting))[: tests + 1]
+        at_least.append(float(reached.sum()))
+    return -np.diff(at_least, append=0.0)
 
 
 def _loss(sensitivity: float, scale: float) -> float:
