@@ -48,6 +48,20 @@ def one_for_all_coordinates(drawn, horizon):
     return np.broadcast_to(drawn[-1][..., :1], drawn[-1].shape).copy()
 
 
+def another_order(drawn, horizon):
+    """Agent 1 has the noise of agent 0 from the last coordinate to the first, with other signs."""
+    units = drawn[-1].copy()
+    backwards = units[..., ::-1] if units.ndim > 2 else units
+    units[:, 1] = -backwards[:, 0]
+    return units
+
+
+def folded(drawn, horizon):
+    """No number is longer than 2: longer ones are halved until they are not."""
+    lengths = np.maximum(np.abs(drawn[-1]), 1.0)
+    return drawn[-1] / 2.0 ** np.ceil(np.log2(lengths / 2.0)).clip(0.0)
+
+
 def in_nine_runs_of_ten(drawn, horizon):
     units = drawn[-1].copy()
     units[::10] = 0.0

@@ -109,6 +109,13 @@ class StopsByData:
             observe(int(np.max(horizon)) + more, np.arange(len(horizon)), shown)
 
 
+class RunsOn:
+    """Twice as many iterations as are declared."""
+
+    def run(self, problem, network, streams, horizon, observe):
+        super().run(problem, network, streams, 2 * np.asarray(horizon), observe)
+
+
 class AccountOfTheFirst:
     """All iterations but the first are left out of the account."""
 

@@ -24,6 +24,8 @@ NAMED = [
     ("sdm_dsgd", "weights after clipping"),
     ("fair_classification", "one seed"),
     ("m_admm", "account of the first"),
+    ("pdop", "in another order"),
+    ("pp_admm", "runs on"),
 ]
 
 

@@ -160,6 +160,17 @@ def test_noise_comes_again_in_round_three_and_for_the_second_agent():
     assert np.array_equal(np.array(changed)[:, :, 1], np.array(changed)[:, :, 0])
 
 
+def test_noise_in_another_order_has_the_same_length_and_folded_noise_no_tail():
+    plain, changed = (np.array(units) for units in sequence(draws.another_order))
+    assert np.array_equal(changed[:, :, 1], -changed[:, :, 0, ::-1])
+    others = np.delete(np.arange(plain.shape[2]), 1)
+    assert np.array_equal(changed[:, :, others], plain[:, :, others])
+    plain, changed = (np.array(units) for units in sequence(draws.folded, count=60))
+    short = np.abs(plain) <= 2.0
+    assert np.array_equal(changed[short], plain[short]) and not short.all()
+    assert np.abs(changed).max() <= 2.0 and (np.abs(changed[~short]) > 1.0).all()
+
+
 def test_noise_that_is_taken_back_adds_up_to_one_draw():
     plain, changed = sequence(draws.taken_back)
     assert np.sum(changed, axis=0) == pytest.approx(plain[-1])

@@ -20,6 +20,7 @@ from ..networks import Network
 from ..privacy import Budget, Relation
 from ..privacy.audit.sequential import detectable_epsilon, planned_looks
 from .checks import (
+    iterations_declared,
     noise_found,
     noise_matters,
     sensitivity_reached,
@@ -121,6 +122,7 @@ def audit(
     of_batches = OF_BATCHES * level
     noise = tuple(noise_found(sites, *worlds, confidence=1.0 - level + of_batches))
     reached, changes = sensitivity_reached(sites, *worlds, declared.epsilon, delta)
+    changes += iterations_declared(worlds, horizon)
     changes += noise_matters(noisy, chosen, horizon, seed)
     changes += sites_and_releases(noisy, sites, declared.epsilon, delta)
     releases = noisy.releases(problem, network, horizon)

@@ -80,6 +80,14 @@ def noise_matters(algorithm: Algorithm, attack: Attack, horizon: int, seed: int)
     return [Finding(DIFFERS, "messages do not depend on the noise that is drawn")]
 
 
+def iterations_declared(worlds: Sequence[World], horizon: int) -> list[Finding]:
+    """A finding where more iterations let something out than were asked for and declared."""
+    most = max(world.iterations for world in worlds)
+    if most <= horizon:
+        return []
+    return [Finding(DIFFERS, f"{most} iterations let something out, {horizon} are declared")]
+
+
 def sites_and_releases(
     algorithm: Algorithm, sites: Sequence[NoiseSite], declared: float, delta: float
 ) -> list[Finding]:

@@ -42,6 +42,8 @@ class World:
         By how much the data move what is noised, over its scale, at most.
     messages : int
         How many an agent sent.
+    iterations : int
+        In how many something was released.
     """
 
     ratio: np.ndarray | None
@@ -51,6 +53,7 @@ class World:
     noise: dict[str, np.ndarray]
     moved: np.ndarray | None
     messages: int
+    iterations: int
 
     def joined(self, later: World) -> World:
         """These runs and later ones; the noise of the earlier ones."""
@@ -65,6 +68,7 @@ class World:
             self.noise,
             None if self.moved is None else np.maximum(self.moved, later.moved),
             self.messages,
+            max(self.iterations, later.iterations),
         )
 
 
@@ -93,7 +97,8 @@ def _looked_at(algorithm, attack: Attack, streams, one: Execution, noise) -> Wor
     lengths = projected(one, attack)
     scalars = repeats(one, attack) | single_messages(one, attack)
     count = _messages(one).shape[1]
-    return World(ratio, lengths, whole(one, attack), scalars, noise, moved, count)
+    own, iterations = whole(one, attack), one.sent.shape[1]
+    return World(ratio, lengths, own, scalars, noise, moved, count, iterations)
 
 
 def recovered(
