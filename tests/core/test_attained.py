@@ -18,8 +18,9 @@ from private_consensus.algorithms.ipp_admm import ImprovedPlausiblyPrivateADMM
 from private_consensus.algorithms.pp_admm import COARSE_SOLVER, PlausiblyPrivateADMM
 from private_consensus.privacy import Budget, account
 from private_consensus.privacy.brackets import lower_bound
-from private_consensus.privacy.functional import Sensitivity, pair_l1
+from private_consensus.privacy.functional import Sensitivity, pair_l1, weights
 from private_consensus.problems import linear_observation
+from private_consensus.problems.fair_classification import FairClassification as CensusProblem
 from private_consensus.problems.lasso import Lasso
 from private_consensus.problems.logistic_regression import LogisticRegression
 from private_consensus.problems.mean_estimation import MeanEstimation
@@ -348,4 +349,35 @@ def test_a_known_pair_is_within_the_bounds_of_the_functional_mechanism(fair):
     for scales in ((2.0, 1.0, 3), (1.0, 2.0, 3)):
         assert tight.reached_laplace_loss(*scales) <= tight.laplace_loss(*scales)
     assert not Sensitivity(12, "penal", 0.3, public_mean=False).known
-    assert FairClassification(alpha=0.0)._known(tight, (1.0, 1.0, 0), 1.0, 12) == {}
+
+
+@pytest.mark.parametrize("fair", ["off", "perrec", "plus", "penal"])
+def test_two_records_of_one_row_change_one_column(fair):
+    """All coefficients by enumeration: the products are the same, the weights opposite."""
+    tight, row = Sensitivity(3, fair, 0.3), np.eye(3)[1]
+    changes = [
+        np.linalg.norm(np.outer(first, row) - np.outer(second, row))
+        for first in weights(fair, 0.3)
+        for second in weights(fair, 0.3)
+    ]
+    assert tight.same_row_l2 == pytest.approx(max(changes))
+    assert tight.same_row_l2 <= tight.l2 * (1 + 1e-12)
+    noises = (0.5, 2.0, 1)
+    worst = tight.gaussian_loss(*noises)
+    known = FairClassification(mechanism="gaussian", fair=fair)._known(tight, noises, worst, 3)
+    assert known["attained"] * worst == pytest.approx(max(changes) / 0.5)
+
+
+def test_a_fairness_term_that_is_left_out_tells_nothing():
+    rng = np.random.default_rng(2)
+    rows = rng.dirichlet(np.ones(4), 30)
+    none = lambda *names: np.array([], int)  # noqa: E731
+    problem = CensusProblem(rows, np.arange(30) % 2, np.arange(30) % 3 % 2, np.array([[29]]), none)
+    for law, delta in (("laplace", 0.0), ("gaussian", 1e-3)):
+        bounds = {}
+        for fair, alpha in (("off", 1.0), ("penal", 0.0), ("penal", 1.0)):
+            algorithm = FairClassification(mechanism=law, fair=fair, alpha=alpha, noise_rest=9.0)
+            releases = algorithm.releases(problem, NETWORK, 1)
+            bounds[fair, alpha] = lower_bound(releases, delta).epsilon
+        assert bounds["penal", 0.0] == pytest.approx(bounds["off", 1.0])
+        assert 0 < bounds["penal", 0.0] < bounds["penal", 1.0]

@@ -347,3 +347,12 @@ def test_refusals():
     with pytest.raises(InvalidInput, match="curves"):
         Release("curves")
     assert account(noisy_mean(fixed_batches(20), 1000).releases(0.0, 5), DELTA).epsilon == math.inf
+
+
+def test_a_batch_that_may_be_empty_has_no_mean_and_its_sum_gives_nothing_away():
+    law = Batches((0, 2), (0.5, 0.5))
+    message = {"step": 0.1, "resolution": 0.1, "dim": 2, "clip": 1.0}
+    for make in (noisy_mean, lambda *args: noisy_message(*args, **message)):
+        with pytest.raises(InvalidInput, match=r"batches\.sizes.*no mean"):
+            make(law, 10)
+    assert noisy_sum(law, 10).losses == (0.0, 2.0)

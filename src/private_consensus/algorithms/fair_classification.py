@@ -166,19 +166,25 @@ class FairClassification(FunctionalMechanism):
         loss = tight.laplace_loss if self.mechanism == "laplace" else tight.gaussian_loss
         noises = self.noise_selected, self.noise_rest, columns
         worst = loss(*noises)
-        known = self._known(tight, noises, worst, problem.dim)
+        used = tight if np.all(self.alpha) else self.sensitivity(problem, "off")
+        known = self._known(used, noises, worst, problem.dim)
         return [Release(self.mechanism, sensitivity=worst, scale=1.0, **known)]
 
     def _known(self, tight, noises, worst: float, dim: int) -> dict[str, float]:
-        """What pairs attain of the noised coefficients: in l2 all, by rows within the columns that
-        have less noise, if these are two or more."""
-        if not tight.known or not np.all(self.alpha):
+        """What pairs attain of the noised coefficients that are used: in l2 all, by rows within the
+        columns that have less noise, if these are two or more; in one, what the same row attains.
+
+        A fairness term that is left out after its noise tells nothing.
+        """
+        if not tight.known:
             return {}
         part, rest, columns = noises
         if self.mechanism == "laplace":
             return {"reached": min(tight.reached_laplace_loss(*noises) / worst, 1.0)}
         quiet = columns if columns and part < rest else dim - columns
-        return {"attained": 1.0} if quiet >= 2 else {}
+        moved = tight.l2 if quiet >= 2 else tight.same_row_l2
+        found = moved / (min(part, rest) if columns else rest)
+        return {"attained": min(found / worst, 1.0)}
 
     def epsilon_by_formula(self, delta, problem, network, horizon):
         """Lemma 21 or 22, Theorem 18, 19 or 20, solved for epsilon at the noise that is set."""

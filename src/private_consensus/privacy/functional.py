@@ -98,6 +98,15 @@ class Sensitivity:
         )
         return math.sqrt(worst) + self._drift
 
+    @property
+    def same_row_l2(self) -> float:
+        r"""Change between two records of one row, :math:`\max\|v-v'\|_2`: of a row along an axis,
+        in one column alone."""
+        return max(
+            float(np.linalg.norm(first - second))
+            for first, second in product(self._weights[0], repeat=2)
+        )
+
     def _linear_l1(self, columns: int) -> float:
         largest = max(float(np.abs(options).sum(1).max()) for options in self._weights)
         return (2 * largest + self._drift) * math.sqrt(columns)

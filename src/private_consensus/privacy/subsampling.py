@@ -225,9 +225,20 @@ def noisy_mean(batches: Batches, records: int, *, sampling: str = "fixed_size") 
     r"""Noise :math:`N(0,\sigma^2K^2)` on the mean of the clipped gradients (004, Algorithm 4).
 
     Its sensitivity 2K/s (replace; K/s add or remove) grows as the batch shrinks, the noise not.
+
+    Raises
+    ------
+    InvalidInput
+        With key ``batches.sizes`` where a batch may be empty: it has no mean.
     """
+    _require_records(batches)
     change = _change(sampling)
     return SampledNoise(batches, records, tuple(change / s for s in batches.sizes), sampling)
+
+
+def _require_records(batches: Batches) -> None:
+    least = min(batches.sizes)
+    require(least >= 1, "batches.sizes", least, "1 or more: an empty batch has no mean")
 
 
 def noisy_sum(batches: Batches, records: int, *, sampling: str = "fixed_size") -> SampledNoise:
@@ -265,7 +276,13 @@ def noisy_message(
         p.
     clip : float
         K.
+
+    Raises
+    ------
+    InvalidInput
+        With key ``batches.sizes`` where a batch may be empty: it has no mean.
     """
+    _require_records(batches)
     jump = resolution * math.sqrt(dim) / clip
     losses = tuple(_change(sampling) * step / s + jump for s in batches.sizes)
     return SampledNoise(batches, records, losses, sampling, gaussian=False)
