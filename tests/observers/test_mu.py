@@ -233,24 +233,24 @@ def test_mu_scales_with_change_over_noise():
 
 
 def test_a_known_sequence_of_graphs_agrees_with_exact_elimination():
-    """The second round mixes on another graph; rows follow it."""
+    """The second round's messages go over another graph; they are mixed over the first."""
     first, second = metropolis(path(4)), metropolis(ring(4))
     system = noised_descent(np.array([floats(first), floats(second)]), 2)
-    rows = brute_force_of_two(first, second)
+    rows = brute_force_of_two(first)
     agrees(mu(system, agent(0), 3, Constant()), rows)
 
 
-def brute_force_of_two(first, second):
-    """Agent 0 hears agent 1, then agents 1 and 3; victim 3, y_1 = n + p, y_2 = W y_1 + n + p."""
+def brute_force_of_two(first):
+    """Agent 0 hears agent 1, then agents 1 and 3; victim 3, y_1 = n + p, y_2 = W_1 y_1 + n + p."""
     n = 4
     noise = [[0] * (2 * n) for _ in range(3)]
     noise[0][1] = 1
     change = [0, 0, 0]
     for row, j in ((1, 1), (2, 3)):
         for i in range(1, n):
-            noise[row][i] = second[j][i]
+            noise[row][i] = first[j][i]
         noise[row][n + j] = 1
-        change[row] = second[j][3] + (1 if j == 3 else 0)
+        change[row] = first[j][3] + (1 if j == 3 else 0)
     return energy(noise, change)
 
 

@@ -23,7 +23,17 @@ from .adaptivity import (
     statement,
 )
 from .changes import Constant, Cyclic, Free, Once, gradient_change
-from .guarantees import Bracket, all_victims, mu
+from .guarantees import Bracket, all_victims, mu, pairwise
+from .laplace import laplace_epsilon
+from .programs import (
+    chebyshev_gossip,
+    clean_state,
+    decor,
+    dimension_exchange,
+    quadratic_admm,
+    tracking,
+    zip_dl,
+)
 from .systems import LinearSystem, Round, gossip, muffliato_gd, noised_descent
 from .views import (
     Coalition,
@@ -52,14 +62,23 @@ __all__ = [
     "Statement",
     "agent",
     "all_victims",
+    "chebyshev_gossip",
+    "clean_state",
     "contraction_bound",
+    "decor",
+    "dimension_exchange",
     "gossip",
     "gradient_change",
     "hears_everybody",
+    "laplace_epsilon",
     "light_cone_bound",
     "mu",
     "muffliato_gd",
     "noised_descent",
+    "pairwise",
+    "quadratic_admm",
     "secure_agent",
     "statement",
+    "tracking",
+    "zip_dl",
 ]

@@ -46,11 +46,7 @@ def absorbed_information(
     ndarray
         Infinite on the diagonal for changes that the victim's own noise does not hide.
     """
-    cache: dict[int, np.ndarray] = {}
-    for round_ in system.rounds:
-        if id(round_) not in cache:
-            cache[id(round_)] = own_ratios(round_, observer, victims)
-    ratios = np.array([cache[id(round_)] for round_ in system.rounds])
+    ratios = own_ratio_table(system, observer, victims)
     return np.stack(
         [
             _information(system.filter, basis, ratios[:, i], arrives[:, i])
@@ -73,8 +69,16 @@ def _information(filter_, basis, ratios, arrives) -> np.ndarray:
     return shift.T @ shift * (1 + 1e-9)
 
 
-def own_ratios(round_: Round, observer: Observer, victims: Sequence[int]) -> np.ndarray:
-    """Gain over noise of each victim where its noise enters just as its input does, else inf."""
+def own_ratio_table(system: LinearSystem, observer: Observer, victims: Sequence[int]) -> np.ndarray:
+    """Gain over own noise, [T, victims]; infinite where that does not enter as the input does."""
+    cache: dict[int, np.ndarray] = {}
+    for round_ in system.rounds:
+        if id(round_) not in cache:
+            cache[id(round_)] = _own_ratios(round_, observer, victims)
+    return np.array([cache[id(round_)] for round_ in system.rounds])
+
+
+def _own_ratios(round_: Round, observer: Observer, victims: Sequence[int]) -> np.ndarray:
     inputs = np.concatenate([dense(round_.inputs), dense(round_.message_inputs)])
     noise = np.concatenate([dense(round_.noise), dense(round_.message_noise)])
     own = round_.owners & observer.unknown(round_)[:, None]

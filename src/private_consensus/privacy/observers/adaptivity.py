@@ -36,7 +36,7 @@ from scipy.optimize import minimize
 from private_consensus.errors import require
 from private_consensus.privacy.releases import Release
 
-from .absorption import own_ratios
+from .absorption import own_ratio_table
 from .changes import Changes
 from .guarantees import Bracket, mu
 from .linear_view import dense
@@ -197,11 +197,7 @@ def light_cone_bound(
     if not system.noised_state or system.filter is not None:
         return np.inf
     arrives = light_cone(system, observer)[:, victim]
-    cache: dict[int, float] = {}
-    for round_ in system.rounds:
-        if id(round_) not in cache:
-            cache[id(round_)] = float(own_ratios(round_, observer, [victim])[0])
-    ratios = np.array([cache[id(round_)] for round_ in system.rounds])
+    ratios = own_ratio_table(system, observer, [victim])[:, 0]
     worst = 0.0
     for sizes in changes.patterns(system.horizon):
         needed = arrives & (sizes > 0) & (ratios > 0)

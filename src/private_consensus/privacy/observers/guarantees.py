@@ -24,10 +24,10 @@ from private_consensus.privacy.conversions import gaussian_epsilon
 from .absorption import absorbed_information
 from .certificates import Information, certified_information
 from .changes import Changes
-from .linear_view import LinearView, gamma, linear_view
+from .linear_view import LinearView, dense, gamma, linear_view
 from .rational import MOST_ROWS, exact_information
 from .systems import LinearSystem
-from .views import Eavesdropper, Observer
+from .views import Coalition, Eavesdropper, Observer, SecureSums
 
 ROUNDED_UP = 1 + 1e-12
 
@@ -91,6 +91,25 @@ def all_victims(
     return {u: _bracket(information, i, changes) for i, u in enumerate(victims)}
 
 
+def pairwise(
+    system: LinearSystem, changes: Changes, *, secure: bool = False
+) -> tuple[np.ndarray, np.ndarray]:
+    """mu from below and above for every ordered pair, [victim, observer]; NaN on the diagonal.
+
+    Parameters
+    ----------
+    secure : bool
+        Whether an observer sees of each round only the weighted sum over its neighbours.
+    """
+    n = system.n_agents
+    bounds = np.full((2, n, n), np.nan)
+    for v in range(n):
+        observer = SecureSums((v,)) if secure else Coalition((v,))
+        for u, bracket in all_victims(system, observer, changes).items():
+            bounds[:, u, v] = bracket.lower, bracket.upper
+    return bounds[0], bounds[1]
+
+
 def information_of(
     system: LinearSystem, observer: Observer, basis: np.ndarray, victims: Sequence[int]
 ) -> Information:
@@ -107,12 +126,18 @@ def information_of(
 def _every_innovation(system, observer, basis, victims) -> Information:
     """All states, noise included, are seen: each round tells of its own input alone."""
     one = np.ones((1, 1))
+    places = [t for t in range(len(basis)) if dense(system.rounds[t].message_inputs).any()]
+    if not places:
+        k = basis.shape[1]
+        nothing = np.zeros((len(victims), k))
+        return Information(np.zeros((len(victims), k, k)), nothing[:, 0], nothing > 0)
+    basis, rounds = basis[places], [system.rounds[t] for t in places]
     alone = {}
-    for round_ in system.rounds:
+    for round_ in rounds:
         if id(round_) not in alone:
             first = LinearSystem((round_,), system.n_agents)
             alone[id(round_)] = _of_view(first, observer, one, victims)
-    each = [alone[id(round_)] for round_ in system.rounds]
+    each = [alone[id(round_)] for round_ in rounds]
     values = np.array([part.matrix[:, 0, 0] for part in each])
     radii = np.array([part.radius for part in each])
     outside = np.array([part.outside[:, 0] for part in each])

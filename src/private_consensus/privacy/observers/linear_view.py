@@ -76,11 +76,24 @@ def linear_view(
     covariance, response, arrives = blocks.sums(basis, victims)
     if blocks.nonnegative and not (basis < 0).any():
         magnitude, response_magnitude = covariance, response
-    else:
+    else:  # without signs nothing cancels, in size or in what arrives
         absolute = _Backward(system, observer, abs)
-        magnitude, response_magnitude, _ = absolute.sums(np.abs(basis), victims)
+        magnitude, response_magnitude, arrives = absolute.sums(np.abs(basis), victims)
     error = gamma(blocks.depth)
     return LinearView(covariance, magnitude, response, response_magnitude, error, arrives)
+
+
+def noise_matrix(system: LinearSystem, observer: Observer) -> np.ndarray:
+    """B itself, [rows, unknown noises of all rounds], for small views; rows as in a view's."""
+    observer.check(system.n_agents)
+    require(system.filter is None, "filter", "correlated noise", "independent noise")
+    backward = _Backward(system, observer)
+    blocks = []
+    for noise, _ in backward:
+        whole = np.zeros((backward.n_rows, noise.shape[1]))
+        whole[-len(noise) :] = noise
+        blocks.append(whole)
+    return np.hstack(blocks[::-1])
 
 
 def gamma(operations: int) -> float:
@@ -92,8 +105,8 @@ def gamma(operations: int) -> float:
 class _Backward:
     """The blocks of A and B, from the last round to the first.
 
-    Blocks are of rows known so far, ordered from the last round to the first; zero where a row is
-    of an earlier round.
+    Rows are in the order of rounds, last models at the end. A block has the rows of its round and
+    of later ones; a row of an earlier round is not moved by it.
     """
 
     def __init__(self, system: LinearSystem, observer: Observer, convert=lambda matrix: matrix):
@@ -137,7 +150,7 @@ class _Backward:
 
     def sums(self, basis: np.ndarray, victims: Sequence[int]) -> tuple[np.ndarray, ...]:
         """C [rows, rows], A times the basis [rows, victims, k], and which inputs arrive
-        [T, victims]; rows from last to first."""
+        [T, victims]; rows in the order of rounds."""
         victims = np.asarray(victims, dtype=int)
         kind = object if self.final.dtype == object else float
         response = np.zeros((self.n_rows, len(victims), basis.shape[1]), dtype=kind)

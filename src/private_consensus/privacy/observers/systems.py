@@ -188,12 +188,13 @@ def noised_descent(
     Parameters
     ----------
     mixing : ndarray, [N, N] or [T, N, N]
-        W; a sequence of graphs that is known beforehand.
+        W; of a sequence of graphs that is known beforehand, the t-th carries message t and mixes
+        it for round t + 1.
     gain, noise : float or ndarray [T]
         :math:`\gamma_t \ge 0` and :math:`\sigma_t`, of which at least the first that carries an
         input is above 0.
     transition : ndarray, [N, N] or [T, N, N], optional
-        :math:`F_t`; the mixing matrix if not given.
+        :math:`F_t`; :math:`W_{t-1}` if not given.
     adjacency : ndarray of bool, optional
         Links that carry messages of weight 0.
     filter : ndarray, [T, T], optional
@@ -206,7 +207,8 @@ def noised_descent(
     """
     horizon = whole(horizon, "horizon")
     graphs = sequence(mixing, horizon, "mixing")
-    moves = graphs if transition is None else sequence(transition, horizon, "transition")
+    mixed = [graphs[0], *graphs[:-1]]
+    moves = mixed if transition is None else sequence(transition, horizon, "transition")
     gains = per_round(gain, horizon, "gain")
     scales = per_round(noise, horizon, "noise")
     require(bool(scales.any()), "noise", noise, "above 0: without noise nothing is hidden")

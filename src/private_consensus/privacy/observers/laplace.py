@@ -1,0 +1,95 @@
+r"""Epsilon of a partial view of Laplace noise, by shifting the noise.
+
+For unknown :math:`z_k` with Laplace law of scale 1 (scales are in B), a shift :math:`\delta` with
+:math:`B\delta = A\Delta` turns one world's view into the other's at :math:`\sum_k|\delta_k|`:
+
+.. math:: \varepsilon \le \min\Bigl\{\sum_k |\delta_k| : B\delta = A\Delta\Bigr\}
+
+a linear program; what the observer does with the view is post-processing. Equality where the view
+determines the noise. The solver's shift misses the change by a little; a further shift of at most
+:math:`\sqrt n\,\|r\|_2/\sqrt{\lambda_{\min}(BB^T)}` in l1 repairs it and is counted.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.linalg import cho_factor
+from scipy.optimize import linprog
+
+from private_consensus.errors import require
+
+from .absorption import own_ratio_table
+from .certificates import smallest_eigenvalue
+from .changes import Changes, Constant, Once
+from .linear_view import gamma, linear_view, noise_matrix
+from .systems import LinearSystem
+from .views import Observer
+
+MOST_NOISES = 20_000
+"""Unknown noises up to which the linear program is formed."""
+
+
+def laplace_epsilon(
+    system: LinearSystem, observer: Observer, victim: int, changes: Changes
+) -> float:
+    """Upper bound on epsilon for the largest change in the set, Laplace noise throughout.
+
+    ``Once`` takes the costliest round and ``Constant`` the one vector along a coordinate; of any
+    other set the rounds are added up. Sizes are in l1.
+
+    Raises
+    ------
+    InvalidInput
+        As :func:`~private_consensus.privacy.observers.mu`.
+    """
+    observer.check(system.n_agents)
+    inside = 0 <= victim < system.n_agents and victim not in observer.members
+    require(inside, "victim", victim, f"agents 0 to {system.n_agents - 1} that are no members")
+    basis = changes.basis(system.horizon)
+    view = linear_view(system, observer, basis, [victim])
+    ratios = own_ratio_table(system, observer, [victim])[:, 0]
+    arrives = view.arrives[:, 0]
+    costs = [
+        min(_absorbed(column, ratios, arrives), cost)
+        for column, cost in zip(basis.T, _shifted(system, observer, view), strict=True)
+    ]
+    together = max if isinstance(changes, Once | Constant) else sum
+    return float(together(costs))
+
+
+def _absorbed(column: np.ndarray, ratios: np.ndarray, arrives: np.ndarray) -> float:
+    """The victim's own noise hides what arrives, in every round."""
+    needed = arrives & (column != 0)
+    return float((ratios[needed] * np.abs(column[needed])).sum() * (1 + 1e-12))
+
+
+def _shifted(system, observer, view) -> list[float]:
+    """The linear program's value for each basis change, made feasible."""
+    responses = view.response[:, 0, :]
+    noise = noise_matrix(system, observer)
+    columns = noise.shape[1]
+    require(columns <= MOST_NOISES, "observer", f"{columns} noises", f"at most {MOST_NOISES}")
+    try:
+        smallest = smallest_eigenvalue(view, cho_factor(view.covariance, lower=True))
+    except np.linalg.LinAlgError:
+        smallest = 0.0
+    return [
+        _program(noise, a, view.response_magnitude[:, 0, i], view.relative_error, smallest)
+        for i, a in enumerate(responses.T)
+    ]
+
+
+def _program(noise, a, size, error: float, smallest: float) -> float:
+    if not size.any():
+        return 0.0
+    if smallest <= 0:
+        return np.inf
+    costs = np.ones(2 * noise.shape[1])
+    found = linprog(costs, A_eq=np.hstack([noise, -noise]), b_eq=a, method="highs")
+    if found.x is None:
+        return np.inf
+    shift = found.x[: noise.shape[1]] - found.x[noise.shape[1] :]
+    rounding = 2 * (error + gamma(noise.shape[1] + 4))
+    missed = np.abs(a - noise @ shift) + rounding * (np.abs(noise) @ np.abs(shift) + size)
+    repair = np.sqrt(noise.shape[1]) * np.linalg.norm(missed) / np.sqrt(smallest)
+    return float((np.abs(shift).sum() + repair) * (1 + 1e-12))

@@ -1,0 +1,260 @@
+r"""Algorithms whose rounds are more than mixing and noise: what is sent, from which state.
+
+Each is a :class:`~private_consensus.privacy.observers.systems.LinearSystem` of one private input an
+agent and round. Noise has the standard deviation that is given, a gain multiplies the input.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from private_consensus.errors import require
+
+from .systems import Broadcast, LinearSystem, Round, noised_descent, one_graph, per_round, whole
+
+
+def chebyshev_gossip(
+    mixing: np.ndarray, horizon: int, *, weight: float, noise: float = 1.0
+) -> LinearSystem:
+    r"""Noise once, then accelerated averaging: :math:`x_1 = W x_0`,
+    :math:`x_{t+1} = \gamma W x_t + (1-\gamma) x_{t-1}` with :math:`\gamma` = ``weight``.
+
+    Sent are :math:`x_0, \dots, x_{T-1}` (Cyffers, Even, Bellet, Massoulie, 2022, arXiv 2206.05091).
+    Polynomials of exact degree t span what powers of W do, so that an observer learns as much as
+    from plain gossip of as many rounds.
+    """
+    mixing, horizon = one_graph(mixing), whole(horizon, "horizon")
+    require(np.isfinite(weight) and weight != 0, "weight", weight, "a finite number, not 0")
+    require(noise > 0, "noise", noise, "a number above 0")
+    n = len(mixing)
+    eye, none = np.eye(n), np.zeros((n, n))
+    steps = [np.block([[none, none], [none, none]]), np.block([[mixing, none], [eye, none]])]
+    steps.append(np.block([[weight * mixing, (1 - weight) * eye], [eye, none]]))
+    entered, quiet = np.vstack([eye, none]), np.zeros((2 * n, n))
+    sent = Broadcast(mixing)
+    rounds = [
+        _of_first_states(sent, steps[min(t, 2)], entered if t == 0 else quiet, noise)
+        for t in range(min(horizon, 3))
+    ]
+    rounds += rounds[2:] * (horizon - len(rounds))
+    return LinearSystem(rounds, n, np.hstack([eye, none]))
+
+
+def _of_first_states(sent: Broadcast, transition, entered, noise: float) -> Round:
+    """A round that sends the first N of its states."""
+    n = entered.shape[1]
+    scaled = noise * entered
+    return Round(
+        *(transition, entered, scaled),
+        *(transition[:n], entered[:n], scaled[:n]),
+        senders=np.arange(n),
+        receives=sent.heard,
+        uses=sent.uses,
+        owners=sent.own,
+    )
+
+
+def dimension_exchange(agents: int, *, noise: float = 1.0) -> LinearSystem:
+    r"""Noise once; in round r agent i averages with agent i XOR :math:`2^{r-1}`.
+
+    Exact consensus of :math:`N = 2^k` agents after k received numbers each.
+    """
+    k = int(agents).bit_length() - 1
+    require(agents >= 2 and agents == 2**k, "agents", agents, "a power of 2, at least 2")
+    eye = np.eye(agents)
+    pairs = [(eye + eye[np.arange(agents) ^ (1 << r)]) / 2 for r in range(k)]
+    once = np.arange(k) == 0
+    return noised_descent(np.array(pairs), k, gain=once * 1.0, noise=once * noise)
+
+
+def clean_state(mixing: np.ndarray, horizon: int, *, gain=1.0, noise=1.0) -> LinearSystem:
+    r"""Noise on messages only: :math:`x_i' = x_i + \gamma p_i`, :math:`m_i = x_i' + \sigma n_i`,
+    :math:`x_i \leftarrow w_{ii} x_i' + \sum_{j \ne i} w_{ij} m_j`.
+
+    The agent goes on from its own value *without* noise. The same state is sent again and again
+    with fresh noise, so that an eavesdropper learns more than the sum of single rounds.
+    """
+    mixing, horizon = one_graph(mixing), whole(horizon, "horizon")
+    gains = per_round(gain, horizon, "gain")
+    scales = per_round(noise, horizon, "noise", positive=True)
+    eye = np.eye(len(mixing))
+    sent = Broadcast(mixing)
+    rounds = [
+        Round(
+            *(mixing, mixing * g, sent.uses * s),
+            *(eye, eye * g, eye * s),
+            senders=np.arange(len(eye)),
+            receives=sent.heard,
+            uses=sent.uses,
+            owners=sent.own,
+        )
+        for g, s in zip(gains, scales, strict=True)
+    ]
+    return LinearSystem(_shared(rounds, gains, scales), len(eye), eye)
+
+
+def tracking(
+    mixing: np.ndarray, horizon: int, *, step: float = 1.0, noise: float = 1.0
+) -> LinearSystem:
+    r"""Gradient tracking on noised gradients :math:`\tilde p_t = p_t + \sigma n_t`:
+
+    .. math:: v \leftarrow W v + \tilde p_t - \tilde p_{t-1}, \qquad x \leftarrow W(x - \eta v)
+
+    Sent are :math:`v` and :math:`x - \eta v`, two messages a round.
+    """
+    mixing, horizon = one_graph(mixing), whole(horizon, "horizon")
+    require(noise > 0, "noise", noise, "a number above 0")
+    n = len(mixing)
+    eye, none = np.eye(n), np.zeros((n, n))
+    tracker = np.hstack([none, mixing, -eye])  # of the state (x, v, last noised gradient)
+    half = np.hstack([eye, none, none]) - step * tracker
+    transition = np.vstack([mixing @ half, tracker, np.zeros((n, 3 * n))])
+    entered = np.vstack([-step * mixing, eye, eye])
+    sent = Broadcast(mixing)
+    messages = np.vstack([tracker, half])
+    inputs = np.vstack([eye, -step * eye])
+    round_ = Round(
+        *(transition, entered, noise * entered),
+        *(messages, inputs, noise * inputs),
+        senders=np.tile(np.arange(n), 2),
+        receives=np.tile(sent.heard, (1, 2)),
+        uses=np.hstack([sent.uses, sent.uses]),
+        owners=sent.own,
+    )
+    return LinearSystem([round_] * horizon, n, np.hstack([eye, none, none]))
+
+
+def decor(
+    mixing: np.ndarray, horizon: int, *, gain=1.0, own_noise=1.0, pair_noise=1.0
+) -> LinearSystem:
+    r"""Noise that cancels between neighbours, and some that does not:
+
+    .. math:: y_t = W y_{t-1} + \gamma_t p_t + s_{ind}\, n_i + s_{pair} \sum_{j \sim i} \pm e_{ij}
+
+    with pair noise known to both ends (Allouah, Koloskova, El Firdoussi, Jaggi, Guerraoui, "The
+    privacy power of correlated noise in decentralized learning", ICML 2024, Algorithm 1).
+    """
+    mixing, horizon = one_graph(mixing), whole(horizon, "horizon")
+    gains = per_round(gain, horizon, "gain")
+    require(own_noise > 0, "own_noise", own_noise, "a number above 0")
+    require(pair_noise >= 0, "pair_noise", pair_noise, "a number >= 0")
+    n = len(mixing)
+    eye, sent = np.eye(n), Broadcast(mixing)
+    ends = np.argwhere(np.triu(sent.heard | sent.heard.T, 1))
+    incidence = eye[:, ends[:, 0]] - eye[:, ends[:, 1]]
+    noise = np.hstack([own_noise * eye, pair_noise * incidence])
+    owners = np.vstack([eye > 0, incidence.T != 0])
+    rounds = [sent.round(mixing, eye * g, noise, owners) for g in gains]
+    return LinearSystem(_shared(rounds, gains), n, eye, noised_state=True)
+
+
+def zip_dl(mixing: np.ndarray, horizon: int, *, gain=1.0, noise=1.0) -> LinearSystem:
+    r"""Noise that cancels at the sender: agent a sends :math:`x_a' + Z_{a\to v}` to v,
+
+    .. math::
+        x_a' = x_a + \gamma p_a, \qquad
+        Z_{a\to v} = Y_{a\to v} - \frac{1}{d_a w_{av}}\sum_j w_{aj} Y_{a\to j}
+
+    over the closed neighbourhood, :math:`d_a` its size, so that :math:`\sum_v w_{av}Z_{a\to v} = 0`
+    (Biswas et al., "Low-cost privacy-preserving decentralized learning", PoPETs 2025(3), Algorithm
+    1; weights symmetric, all positive in the closed neighbourhood).
+    """
+    mixing, horizon = one_graph(mixing), whole(horizon, "horizon")
+    gains = per_round(gain, horizon, "gain")
+    scales = per_round(noise, horizon, "noise", positive=True)
+    require(bool((mixing == mixing.T).all()), "mixing", "not symmetric", "symmetric weights")
+    require(bool((np.diag(mixing) > 0).all()), "mixing", "w_ii = 0", "positive weights w_ii")
+    n = len(mixing)
+    eye = np.eye(n)
+    pairs = [(a, v) for a in range(n) for v in np.flatnonzero(mixing[a])]
+    shaped = _zero_sums(mixing, pairs)
+    onward = np.array([mixing[v, a] * (np.arange(n) == v) for a, v in pairs]).T @ shaped
+    sent = [k for k, (a, v) in enumerate(pairs) if a != v]
+    senders = np.array([pairs[k][0] for k in sent])
+    receivers = np.array([pairs[k][1] for k in sent])
+    receives = receivers == np.arange(n)[:, None]
+    common = {
+        "senders": senders,
+        "receives": receives,
+        "uses": receives * mixing[receivers, senders],
+        "owners": np.array([pair[0] for pair in pairs])[:, None] == np.arange(n),
+    }
+    rounds = [
+        Round(
+            *(mixing, mixing * g, onward * s),
+            *(eye[senders], eye[senders] * g, shaped[sent] * s),
+            **common,
+        )
+        for g, s in zip(gains, scales, strict=True)
+    ]
+    return LinearSystem(_shared(rounds, gains, scales), n, eye)
+
+
+def _zero_sums(mixing: np.ndarray, pairs: list[tuple[int, int]]) -> np.ndarray:
+    """Z of each ordered pair as a combination of all Y."""
+    senders = np.array([a for a, _ in pairs])
+    weights = np.array([mixing[a, v] for a, v in pairs])
+    sizes = (senders[:, None] == senders).sum(1)
+    same = senders[:, None] == senders
+    return np.eye(len(pairs)) - same * weights / (sizes * weights)[:, None]
+
+
+def quadratic_admm(
+    adjacency: np.ndarray,
+    horizon: int,
+    *,
+    curvature=1.0,
+    penalty: float = 0.5,
+    noise: float = 1.0,
+) -> LinearSystem:
+    r"""Decentralized ADMM with output noise for :math:`f_i = \frac{q_i}2 x^2 - b_i x`, q public.
+
+    .. math::
+        x_i &\leftarrow \frac{b_i - a_i + D_i c_i}{q_i + D_i} + \sigma n_i, \qquad
+        c_i = \tfrac12\Bigl(x_i + \tfrac1{|N_i|}\sum_{j\in N_i} x_j\Bigr),\quad D_i = 2\eta|N_i| \\
+        a_i &\leftarrow a_i + \eta\sum_{j\in N_i}(x_i - x_j) \qquad\text{with the new } x
+
+    (textbook form of :mod:`private_consensus.algorithms.admm`; paper 002's P-ADMM). The private
+    input is b. Agents go on from what they sent.
+
+    Parameters
+    ----------
+    curvature : float or ndarray [N]
+        :math:`q_i \ge 0`.
+    penalty : float
+        :math:`\eta`.
+    """
+    adjacency = np.asarray(adjacency, dtype=bool)
+    one_graph(adjacency)
+    horizon = whole(horizon, "horizon")
+    require(noise > 0, "noise", noise, "a number above 0")
+    require(penalty > 0, "penalty", penalty, "a number above 0")
+    n = len(adjacency)
+    q = per_round(curvature, n, "curvature")
+    degrees = adjacency.sum(1)
+    require(bool((degrees > 0).all()), "adjacency", "an agent alone", "an agent has a neighbour")
+    gain = 1 / (q + 2 * penalty * degrees)
+    eye, none = np.eye(n), np.zeros((n, n))
+    centre = (eye + adjacency / degrees[:, None]) / 2
+    moved = np.hstack([(gain * 2 * penalty * degrees)[:, None] * centre, -gain[:, None] * eye])
+    dual = penalty * (np.diag(degrees) - adjacency)
+    transition = np.vstack([moved, np.hstack([none, eye]) + dual @ moved])
+    inputs = np.vstack([np.diag(gain), dual * gain])
+    noises = noise * np.vstack([eye, dual])
+    sent = Broadcast(adjacency.astype(float))
+    round_ = Round(
+        *(transition, inputs, noises),
+        *(transition[:n], inputs[:n], noises[:n]),
+        senders=np.arange(n),
+        receives=sent.heard,
+        uses=sent.uses,
+        owners=sent.own,
+    )
+    return LinearSystem([round_] * horizon, n, np.hstack([eye, none]))
+
+
+def _shared(rounds: list[Round], *numbers: np.ndarray) -> list[Round]:
+    """Equal rounds as one object, whose matrices are prepared once."""
+    first: dict[tuple, Round] = {}
+    keys = zip(*numbers, strict=True)
+    return [first.setdefault(key, round_) for key, round_ in zip(keys, rounds, strict=True)]

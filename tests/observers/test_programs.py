@@ -1,0 +1,277 @@
+"""Programs of algorithms: closed forms, and the real loops with unit noises."""
+
+import numpy as np
+import pytest
+from dense_views import complete, floats, lopsided, metropolis, path, ring, star
+
+from private_consensus.errors import InvalidInput
+from private_consensus.networks import laplacian
+from private_consensus.privacy.observers import (
+    Coalition,
+    Constant,
+    Eavesdropper,
+    FinalModels,
+    Free,
+    Inputs,
+    Once,
+    agent,
+    all_victims,
+    chebyshev_gossip,
+    clean_state,
+    decor,
+    dimension_exchange,
+    gossip,
+    laplace_epsilon,
+    mu,
+    noised_descent,
+    pairwise,
+    quadratic_admm,
+    statement,
+    tracking,
+    zip_dl,
+)
+from private_consensus.privacy.observers.linear_view import linear_view, noise_matrix
+from private_consensus.privacy.observers.single_losses import descent_sum, gossip_sum
+
+RING = floats(metropolis(ring(6)))
+
+
+def square(system, observer, victim, changes=None):
+    bracket = mu(system, observer, victim, changes or Constant())
+    assert bracket.gap < 1e-6
+    return bracket.upper**2
+
+
+def test_chebyshev_acceleration_tells_as_much_as_plain_gossip():
+    W = floats(metropolis(lopsided()))
+    for rounds in (1, 3, 5):
+        fast = all_victims(chebyshev_gossip(W, rounds, weight=1.4), agent(0), Constant())
+        plain = all_victims(gossip(W, rounds), agent(0), Constant())
+        for u in range(1, 7):
+            assert fast[u].upper == pytest.approx(plain[u].upper, rel=1e-9)
+
+
+def test_one_peer_exchange_halves_by_the_bit():
+    system = dimension_exchange(16)
+    values = [square(system, agent(0), u) for u in range(1, 16)]
+    assert values == pytest.approx([2.0 ** -int(np.log2(u)) for u in range(1, 16)], rel=1e-9)
+    assert sum(values) == pytest.approx(4, rel=1e-9)
+
+
+def test_noise_on_messages_alone_costs_more_than_the_sum_of_rounds():
+    assert square(clean_state(RING, 6), Eavesdropper(), 1, Free()) == pytest.approx(11.5, abs=0.05)
+    assert square(noised_descent(RING, 6), Eavesdropper(), 1, Free()) == pytest.approx(6)
+    reacting = statement(clean_state(RING, 3), agent(0), 2, Free(), Inputs())
+    assert reacting.rule == "refused" and reacting.mu == np.inf
+
+
+def test_gradient_tracking_tells_far_agents_more_than_descent():
+    system = tracking(RING, 6)
+    assert square(tracking(RING, 2), Eavesdropper(), 3) == pytest.approx(2, rel=1e-9)
+    assert square(system, agent(0), 3) == pytest.approx(2.2, abs=0.01)
+    assert square(noised_descent(RING, 6), agent(0), 3) == pytest.approx(0.28, abs=0.005)
+
+
+@pytest.mark.parametrize(("own", "pair"), [(0.5, 2.0), (1.0, 0.1)])
+def test_pair_noise_on_a_ring_by_fourier(own, pair):
+    angles = 2 * np.pi * np.arange(6) / 6
+    each = (1 / (own**2 + pair**2 * (2 - 2 * np.cos(angles)))).mean()
+    system = decor(RING, 3, own_noise=own, pair_noise=pair)
+    assert square(system, Eavesdropper(), 4, Free()) == pytest.approx(3 * each, rel=1e-9)
+
+
+def test_pair_noise_by_the_laplacian_of_who_is_left():
+    """Secrets of agent 0 known: the graph without it."""
+    graph = lopsided()
+    W = floats(metropolis(graph))
+    system = decor(W, 2, gain=[1.0, 0.5], own_noise=0.7, pair_noise=1.3)
+    left = np.delete(np.delete(graph, 0, 0), 0, 1)
+    inverse = np.linalg.inv(0.49 * np.eye(6) + 1.69 * laplacian(left))
+    # What 0 shares with a neighbour is known, so its links hide nothing.
+    for u in range(1, 7):
+        expected = 1.25 * inverse[u - 1, u - 1]
+        assert square(system, Eavesdropper((0,)), u, Free()) == pytest.approx(expected, rel=1e-9)
+    n, own, pair = 5, 0.6, 1.5
+    full = decor(floats(metropolis(complete(n))), 1, own_noise=own, pair_noise=pair)
+    expected = 1 / n / own**2 + (1 - 1 / n) / (own**2 + n * pair**2)
+    assert square(full, Eavesdropper(), 2) == pytest.approx(expected, rel=1e-9)
+
+
+@pytest.mark.parametrize(("graph", "degree"), [(ring(6), 2), (complete(4), 3)])
+def test_noise_that_cancels_at_the_sender_is_undone_by_an_eavesdropper(graph, degree):
+    system = zip_dl(floats(metropolis(graph)), 1)
+    assert square(system, agent(0), 1) == pytest.approx((degree + 1) / degree, rel=1e-9)
+    assert square(system, Eavesdropper(), 1) == pytest.approx(degree * (degree + 1), rel=1e-9)
+
+
+def test_averages_of_noise_that_cancels_are_without_noise():
+    system = zip_dl(floats(metropolis(ring(5))), 2)
+    assert mu(system, FinalModels(mean=True), 1, Constant()).upper == np.inf
+
+
+def test_admm_on_quadratics_costs_the_eavesdropper_its_gain():
+    graph, q, eta = lopsided(), np.arange(1.0, 8.0), 0.3
+    system = quadratic_admm(graph, 4, curvature=q, penalty=eta, noise=0.5)
+    for u in (0, 3, 6):
+        gain = 1 / (q[u] + 2 * eta * graph[u].sum())
+        assert square(system, Eavesdropper(), u, Free()) == pytest.approx(4 * (gain / 0.5) ** 2)
+        if u:
+            assert square(system, agent(0), u, Free()) < 4 * (gain / 0.5) ** 2
+
+
+def zip_loop(W, noises, inputs):
+    """One agent's sending and receiving at a time; messages of each round by (sender, receiver)."""
+    n, x, sent = len(W), np.zeros(len(W)), []
+    for drawn, p in zip(noises, inputs, strict=True):
+        x = x + p
+        messages = {}
+        for a in range(n):
+            near = np.flatnonzero(W[a])
+            mean = sum(W[a, j] * drawn[a, j] for j in near)
+            for v in near:
+                messages[a, v] = x[a] + drawn[a, v] - mean / (len(near) * W[a, v])
+        heard = [[W[v, a] * messages[a, v] for a in np.flatnonzero(W[v])] for v in range(n)]
+        x = np.array([sum(parts) for parts in heard])
+        sent.append([messages[a, v] for a, v in sorted(messages) if a != v])
+    return np.array(sent), x
+
+
+def admm_loop(graph, q, eta, noises, inputs):
+    n, degrees = len(graph), graph.sum(1)
+    x, a, sent = np.zeros(n), np.zeros(n), []
+    for drawn, b in zip(noises, inputs, strict=True):
+        c = (x + graph @ x / degrees) / 2
+        D = 2 * eta * degrees
+        x = (b - a + D * c) / (q + D) + drawn
+        a = a + eta * (degrees * x - graph @ x)
+        sent.append(x)
+    return np.array(sent), x
+
+
+def tracking_loop(W, step, noises, inputs):
+    x = v = before = np.zeros(len(W))
+    sent = []
+    for drawn, g in zip(noises, inputs, strict=True):
+        v, before = W @ v + g + drawn - before, g + drawn
+        half = x - step * v
+        x = W @ half
+        sent.append(np.concatenate([v, half]))
+    return np.array(sent), x
+
+
+LOOPS = {
+    "zip_dl": (
+        lambda W: zip_dl(W, 3),
+        lambda W, z, p: zip_loop(W, z, p),
+        lambda n: (3, n, n),
+    ),
+    "admm": (
+        lambda W: quadratic_admm(ring(5), 3, curvature=2.0, penalty=0.4),
+        lambda W, z, p: admm_loop(ring(5), 2.0, 0.4, z, p),
+        lambda n: (3, n),
+    ),
+    "tracking": (
+        lambda W: tracking(W, 3, step=0.3),
+        lambda W, z, p: tracking_loop(W, 0.3, z, p),
+        lambda n: (3, n),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", LOOPS)
+def test_programs_are_what_the_loops_do(name):
+    """The covariance of all that is sent, by unit noises one at a time, and unit inputs."""
+    W = floats(metropolis(ring(5)))
+    make, loop, shape = LOOPS[name]
+    system, size = make(W), shape(5)
+    everything = Eavesdropper()
+    columns = []
+    for k in range(int(np.prod(size))):
+        unit = np.zeros(size)
+        unit.flat[k] = 1
+        columns.append(loop(W, unit, np.zeros((3, 5)))[0].ravel())
+    B = noise_matrix(system, everything)
+    measured = np.array(columns).T
+    assert np.allclose(B @ B.T, measured @ measured.T, atol=1e-12)
+    moved = loop(W, np.zeros(size), np.tile(np.eye(5)[1], (3, 1)))[0].ravel()
+    response = linear_view(system, everything, np.ones((3, 1)), [1]).response[:, 0, 0]
+    assert np.allclose(response, moved, atol=1e-12)
+
+
+# --- Sums of single losses ------------------------------------------------------------------------
+
+
+def test_sums_of_single_losses_are_no_bound_on_what_a_pair_shows():
+    eight, six = floats(metropolis(ring(8))), floats(metropolis(path(6)))
+    assert gossip_sum(eight, 3, 0)[3] == pytest.approx(0.053, abs=5e-4)
+    assert square(gossip(eight, 3), agent(0), 3) == pytest.approx(1, rel=1e-9)
+    assert gossip_sum(six, 5, 0)[5] == pytest.approx(0.0006, abs=5e-5)
+    assert square(gossip(six, 5), agent(0), 5) == pytest.approx(1, rel=1e-9)
+
+
+@pytest.mark.parametrize("graph", [ring(8), lopsided(), star(6)], ids=["ring", "lopsided", "star"])
+def test_their_total_does_bound_the_total(graph):
+    W = floats(metropolis(graph))
+    degree = int(graph[0].sum())
+    for rounds in (1, 2, 4):
+        exact = all_victims(gossip(W, rounds), agent(0), Constant())
+        total = sum(bracket.upper**2 for bracket in exact.values())
+        summed = gossip_sum(W, rounds, 0)
+        assert summed.sum() == pytest.approx(rounds * degree)
+        assert total <= summed.sum() * (1 + 1e-9)
+
+
+def test_the_corrected_sum_is_above_the_exact_value_with_fresh_noise():
+    W = floats(metropolis(lopsided()))
+    exact = all_victims(noised_descent(W, 6), agent(0), Free())
+    summed = descent_sum(W, 6, 0)
+    assert all(exact[u].upper ** 2 <= summed[u] * (1 + 1e-9) for u in range(1, 7))
+
+
+# --- All pairs, Laplace noise ---------------------------------------------------------------------
+
+
+def test_all_pairs_are_the_pairs():
+    W = floats(metropolis(lopsided()))
+    system = noised_descent(W, 4)
+    for secure in (False, True):
+        lower, upper = pairwise(system, Free(), secure=secure)
+        assert np.isnan(np.diag(upper)).all()
+        off = ~np.eye(7, dtype=bool)
+        assert (upper[off] - lower[off] <= 1e-6 * upper[off]).all()
+    assert pairwise(system, Free())[1][5, 0] == mu(system, agent(0), 5, Free()).upper
+
+
+def test_laplace_noise_of_neighbours_and_far_agents():
+    W = floats(metropolis(path(4)))
+    system = noised_descent(W, 4, noise=2.0)
+    assert laplace_epsilon(system, agent(0), 1, Once()) == pytest.approx(0.5, rel=1e-9)
+    near, far = (laplace_epsilon(system, agent(0), u, Constant()) for u in (2, 3))
+    assert far < near <= 3 / 2
+    assert laplace_epsilon(noised_descent(W, 2), agent(0), 3, Once()) == 0
+
+
+def test_laplace_noise_of_the_path_of_three_is_paid_by_the_cheaper_noise():
+    """y_w in round 2 has y_u/3 and fresh noise: the victim's shift of 1, or 1/3 of the fresh."""
+    W = floats(metropolis(path(3)))
+    value = laplace_epsilon(noised_descent(W, 2), agent(2), 0, Constant())
+    assert value == pytest.approx(1 / 3, rel=1e-9)
+
+
+def test_unusable_input_is_named():
+    W = floats(metropolis(path(3)))
+    cases = [
+        ("agents", lambda: dimension_exchange(6)),
+        ("noise", lambda: zip_dl(W, 2, noise=0.0)),
+        ("noise", lambda: tracking(W, 2, noise=0.0)),
+        ("own_noise", lambda: decor(W, 2, own_noise=0.0)),
+        ("mixing", lambda: zip_dl(np.array([[0.5, 0.5], [0.4, 0.6]]), 1)),
+        ("adjacency", lambda: quadratic_admm(np.zeros((3, 3)), 1)),
+        ("weight", lambda: chebyshev_gossip(W, 2, weight=0.0)),
+        ("victim", lambda: laplace_epsilon(noised_descent(W, 2), agent(0), 0, Once())),
+        ("observer.members", lambda: mu(decor(W, 2), Coalition((5,)), 0, Free())),
+    ]
+    for key, call in cases:
+        with pytest.raises(InvalidInput) as error:
+            call()
+        assert error.value.key == key
