@@ -78,6 +78,7 @@ rule everything:
     default_target: True
     input:
         f"results/{SCALE}/report/index.html",
+        whole=f"results/{SCALE}/report/{pages.CHECKSUMS}",
     log:
         f"results/{SCALE}/logs/everything.log",
     localrule: True
@@ -86,6 +87,7 @@ rule everything:
     params:
         scale=SCALE,
         expected=lambda w: stamps_of_now(),
+        lists=[f"results/{SCALE}/report/{pages.CHECKSUMS}"],
     message:
         f"The report: results/{SCALE}/report/index.html"
     script:

@@ -203,12 +203,7 @@ def erdos_renyi(streams: Streams, agents: int, *, probability: float) -> np.ndar
 def random_edges(streams: Streams, agents: int, *, edges: int) -> np.ndarray:
     """One connected graph a run, uniform among those with a given number of links."""
     pairs = agents * (agents - 1) // 2
-    require(
-        agents - 1 <= edges <= pairs,
-        "network.edges",
-        edges,
-        f"between {agents - 1} (a tree) and {pairs} (all pairs) for {agents} agents",
-    )
+    _require_edges(agents, edges)
 
     def attempt(generator, count):
         ranks = generator.random((count, pairs)).argsort(axis=1).argsort(axis=1)
@@ -255,13 +250,7 @@ def _first_connected(generator, agents, attempt, key, value) -> np.ndarray:
 
 def from_edges(agents: int, edges: list[tuple[int, int]]) -> np.ndarray:
     """Adjacency of a list of links between agents numbered from 1, as papers print them."""
-    numbers = [number for edge in edges for number in edge]
-    require(
-        all(1 <= number <= agents for number in numbers),
-        "network.edges",
-        edges,
-        f"pairs of agents numbered 1 to {agents}",
-    )
+    _require_links(agents, edges)
     return _linked(agents, ((i - 1, j - 1) for i, j in edges))
 
 
@@ -300,6 +289,50 @@ GRAPHS: dict[str, Callable[..., np.ndarray]] = {
 """Adjacency ([R,] n, n) from streams, a number of agents and parameters of its own."""
 
 
+def require_buildable(
+    name: str, agents: int, *, weights: str = "laplacian", scale: float = 1.5, **parameters: Any
+) -> None:
+    """Raise :class:`InvalidInput` for what :func:`build` could not even begin."""
+    require(type(agents) is int, "network.agents", agents, "a whole number")
+    if name == "single":
+        require(agents == 1, "network.agents", agents, "1 agent for single")
+        return
+    require(agents >= 2, "network.agents", agents, "at least 2 agents")
+    require(weights in MIXINGS, "network.weights", weights, f"one of {', '.join(MIXINGS)}")
+    require(type(scale) in (int, float), "network.scale", scale, "a number > 0.5")
+    require(name in GRAPHS, "network.name", name, f"one of {', '.join(GRAPHS)}")
+    _require_parameters(name, parameters)
+    if "probability" in parameters:
+        given = parameters["probability"]
+        known = type(given) in (int, float) and 0 < given <= 1
+        require(known, "network.probability", given, "a number in (0, 1]")
+    if name == "random_edges":
+        _require_edges(agents, parameters["edges"])
+    if name == "edges":
+        _require_links(agents, parameters["edges"])
+
+
+def _require_edges(agents: int, edges: Any) -> None:
+    pairs = agents * (agents - 1) // 2
+    require(
+        type(edges) is int and agents - 1 <= edges <= pairs,
+        "network.edges",
+        edges,
+        f"between {agents - 1} (a tree) and {pairs} (all pairs) for {agents} agents",
+    )
+
+
+def _require_links(agents: int, edges: Any) -> None:
+    links = edges if isinstance(edges, list | tuple) else [edges]
+    known = all(
+        isinstance(link, list | tuple)
+        and len(link) == 2
+        and all(type(number) is int and 1 <= number <= agents for number in link)
+        for link in links
+    )
+    require(known, "network.edges", edges, f"pairs of agents numbered 1 to {agents}")
+
+
 def _require_parameters(name: str, given: Mapping[str, Any]) -> None:
     known = dict(list(signature(GRAPHS[name]).parameters.items())[2:])
     needed = {key for key, parameter in known.items() if parameter.default is parameter.empty}
@@ -328,13 +361,9 @@ def build(
         For fewer than two agents (``single``: other than one), an unknown name, a parameter too
         few or too many, or a graph that cannot be connected.
     """
+    require_buildable(name, agents, weights=weights, **parameters)
     if name == "single":
-        require(agents == 1, "network.agents", agents, "1 agent for single")
         return Network(np.zeros((1, 1), dtype=bool), np.ones((1, 1)))
-    require(agents >= 2, "network.agents", agents, "at least 2 agents")
-    require(weights in MIXINGS, "network.weights", weights, f"one of {', '.join(MIXINGS)}")
     mixing_parameters = {"scale": parameters.pop("scale")} if "scale" in parameters else {}
-    require(name in GRAPHS, "network.name", name, f"one of {', '.join(GRAPHS)}")
-    _require_parameters(name, parameters)
     adjacency = GRAPHS[name](streams, agents, **parameters)
     return Network(adjacency, MIXINGS[weights](adjacency, **mixing_parameters))

@@ -7,13 +7,14 @@ that gap: comments and layout do not change it, meaning does.
 from __future__ import annotations
 
 import ast
+import errno
 import gc
 import hashlib
 import importlib.util
 import json
 import os
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
@@ -36,13 +37,29 @@ def files_hash(paths: Iterable[str | Path]) -> str:
     FileNotFoundError
         One of them is not there.
     """
-    found = {Path(path).name: _bytes_hash(path) for path in paths}
+    found = {Path(path).name: file_hash(path) for path in paths}
     return settings_hash(found) if found else ""
 
 
-def _bytes_hash(path: str | Path) -> str:
+def file_hash(path: str | Path) -> str:
+    """SHA-256 of a file's bytes; raises :class:`FileNotFoundError`."""
     with open(path, "rb") as stream:
         return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+def checksums(paths: Iterable[str | Path], folder: str | Path) -> dict[str, str]:
+    """SHA-256 of files by their paths from a folder, in order."""
+    found = {Path(os.path.relpath(path, folder)).as_posix(): file_hash(path) for path in paths}
+    return dict(sorted(found.items()))
+
+
+def changed(found: Mapping[str, str], folder: str | Path) -> list[str]:
+    """Paths of the files that are no longer what their :func:`checksums` say, or not there."""
+    return [
+        os.path.normpath(Path(folder, name))
+        for name, expected in found.items()
+        if not Path(folder, name).is_file() or file_hash(Path(folder, name)) != expected
+    ]
 
 
 def code_hash(*modules: str, files: Iterable[str | Path] = ()) -> str:
@@ -77,7 +94,11 @@ def imported_modules(module: str) -> frozenset[str]:
 
 @contextmanager
 def atomic_write(path: str | Path) -> Iterator[Path]:
-    """A temporary name beside ``path`` that takes its place once the block has ended well."""
+    """A temporary name beside ``path`` that takes its place once the block has ended well.
+
+    The contents are on the disk before the name is, and the name before this returns: a loss of
+    power leaves the old file or the new one.
+    """
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
     handle, name = tempfile.mkstemp(
@@ -88,15 +109,29 @@ def atomic_write(path: str | Path) -> Iterator[Path]:
     try:
         yield temporary
         temporary.chmod(0o644)
+        _to_disk(temporary)
         os.replace(temporary, path)
+        _to_disk(path.parent)
     finally:
         temporary.unlink(missing_ok=True)
 
 
+def _to_disk(path: Path) -> None:
+    """Have a file, or the names in a folder, written down to the disk."""
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    except OSError as error:  # a file system that cannot, as some over a network cannot for folders
+        if error.errno not in (errno.EINVAL, errno.ENOTSUP, errno.EBADF):
+            raise
+    finally:
+        os.close(handle)
+
+
 def write_text(path: str | Path, text: str) -> None:
-    """Write text atomically."""
+    """Write text atomically, as UTF-8 whatever the locale."""
     with atomic_write(path) as part:
-        part.write_text(text)
+        part.write_text(text, encoding="utf-8")
 
 
 def write_json(path: str | Path, value: Any) -> None:
@@ -150,9 +185,9 @@ class _Meaning(NamedTuple):
 @cache
 def _meaning(path: str) -> _Meaning:
     if not str(path).endswith(".py"):
-        return _Meaning(_bytes_hash(path))
+        return _Meaning(file_hash(path))
     with _uncollected():
-        tree = ast.parse(Path(path).read_text())
+        tree = ast.parse(Path(path).read_text(encoding="utf-8"))
     imports = [node for node in _statements(tree) if isinstance(node, ast.Import | ast.ImportFrom)]
     return _Meaning(_dumped(_without_docstrings(tree)), tuple(imports))
 

@@ -11,10 +11,12 @@ import polars as pl
 import pytest
 import yaml
 
+from private_consensus import algorithms
 from private_consensus.errors import InvalidInput
 from private_consensus.experiments import plan as planning
 from private_consensus.experiments import results
 from private_consensus.experiments.cells import run_cell
+from private_consensus.experiments.checks import may_show
 from private_consensus.experiments.numbers import curve_points, figure_numbers
 from private_consensus.experiments.schema import ConfigurationError, read_paper, read_yaml
 
@@ -137,6 +139,22 @@ PANEL = "figures/showkatbakhsh_fig1/panels/0"
         (f"{FIG1}/network/edges_", 3, "found 'network.edges_', expected one of network.name"),
         (f"{FIG1}/measures", [["released", "eror"]], "released: found 'eror', expected one of"),
         (f"{FIG1}/iterations", [0], "iterations: found 0, expected a whole number"),
+        (f"{FIG1}/iterations", [9000], "iterations: found 9000, expected .* within the horizon, "),
+        (
+            f"{FIG1}/measures",
+            [["relaesed", "node_error"]],
+            "measures: found 'relaesed', expected a",
+        ),
+        (f"{PANEL}/curves/0/where", {"t": "last"}, r"where\.t: found 'last', expected a whole"),
+        (
+            f"{PANEL}/curves/0/where",
+            {"t": [3, 1]},
+            r"where\.t: found \[3, 1\], expected a value, or",
+        ),
+        (f"{PANEL}/curves/0/where", {"t": [1, 2, 3]}, "expected a value, or a range"),
+        (f"{PANEL}/goals", [0.1, 0.1], "goals: found 0.1, expected positive numbers, each once"),
+        (f"{PANEL}/goals", [-1.0], "goals: found -1.0, expected positive numbers"),
+        (f"{PANEL}/goals", [float("inf")], "goals: found inf, expected positive numbers"),
         (f"{FIG1}/scales/smoke/set", {"horizon": 1.5}, "horizon: found 1.5, expected a whole"),
         (f"{PANEL}/x", "epsilom", "x: found 'epsilom', expected one of "),
         (f"{PANEL}/curves/0/by", "deltas", "by: found 'deltas', expected one of "),
@@ -147,6 +165,68 @@ PANEL = "figures/showkatbakhsh_fig1/panels/0"
 )
 def test_a_name_that_reaches_nothing_is_refused(folder, path, value, message):
     assert any(re.search(message, line) for line in spoilt(folder, path, value).lines)
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "message"),
+    [
+        (f"{FIG1}/axes/e", {**AXIS, "set": "network.agents", "values": [4.5]}, "agents: found 4.5"),
+        (
+            f"{FIG1}/axes/e",
+            {**AXIS, "set": "problem.records", "values": ["a"]},
+            "records: found 'a'",
+        ),
+        (
+            f"{FIG1}/axes/e",
+            {**AXIS, "values": [-1.0]},
+            "budget.epsilon: found -1.0, expected a num",
+        ),
+        (f"{FIG1}/axes/e", {**AXIS, "set": "budget.delta", "values": ["a"]}, "delta: found 'a'"),
+        (f"{REPAIRED}/set", {"algorithm.decay": "x"}, "algorithm.decay: found 'x', expected a num"),
+        (f"{REPAIRED}/set", {"problem.dim": True}, "problem.dim: found True, expected a whole"),
+        (
+            f"{REPAIRED}/set",
+            {"network.name": "rign"},
+            "network.name: found 'rign', expected one of",
+        ),
+        (
+            f"{REPAIRED}/set",
+            {"budget.delta": 0.1, "budget.delta.records_power": -1},
+            "something that has parts",
+        ),
+        (
+            f"{REPAIRED}/set",
+            {"network": {"name": "edges", "agents": 3, "edges": [[1, 9]]}},
+            "pairs of",
+        ),
+        (
+            f"{REPAIRED}/set",
+            {"horizon": 1_000_000_000},
+            "horizon: found 1000000000, expected .* <= 10000000",
+        ),
+        (f"{FIG1}/runs", 1_000_000_000, "runs: found 1000000000, expected .* <= 1000000"),
+        (
+            f"{REPAIRED}/set",
+            {"network.agents": 1_000_000_000},
+            "agents: found 1000000000, expected",
+        ),
+        (
+            f"{FIG1}/axes/e",
+            {**AXIS, "values": [float(i) for i in range(1, 5001)]},
+            "5,000 values of e x .* variants = .*,000 settings, expected at most 100,000",
+        ),
+    ],
+)
+def test_a_setting_that_cannot_be_run_is_told_before_any_work(folder, path, value, message):
+    lines = spoilt(folder, path, value).lines
+    assert any(re.search(message, line) for line in lines), lines
+
+
+def test_what_an_algorithm_may_show_are_its_own_words_and_those_that_it_makes_of_parts():
+    assert may_show("gradient_descent", "reconstruction")
+    assert may_show("m_admm", "released")  # inherited
+    assert may_show("canary_audit", "bound_messages")  # made of two parts
+    assert not any(may_show(name, "relaesed") for name in algorithms.names())
 
 
 def test_names_in_claims_and_tables_are_those_of_axes_and_measures(folder):

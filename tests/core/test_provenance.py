@@ -2,6 +2,7 @@
 
 import ast
 import importlib
+import os
 import sys
 from pathlib import Path
 
@@ -10,6 +11,8 @@ import pytest
 from private_consensus import provenance
 from private_consensus.provenance import (
     atomic_write,
+    changed,
+    checksums,
     code_hash,
     files_hash,
     imported_modules,
@@ -164,3 +167,32 @@ def test_the_hash_of_files_is_of_their_names_and_bytes(tmp_path):
     assert files_hash([one]) != before
     with pytest.raises(FileNotFoundError):
         files_hash([tmp_path / "three.npz"])
+
+
+def test_contents_are_on_the_disk_before_their_name_is_and_the_name_too(tmp_path, monkeypatch):
+    target, done = tmp_path / "result.txt", []
+    replace, sync = os.replace, os.fsync
+
+    def synced(handle):
+        done.append(Path(f"/proc/self/fd/{handle}").resolve())
+        sync(handle)
+
+    monkeypatch.setattr(os, "fsync", synced)
+    monkeypatch.setattr(os, "replace", lambda a, b: (done.append("named"), replace(a, b)))
+    with atomic_write(target) as part:
+        part.write_text("new")
+    assert done == [part, "named", tmp_path]
+
+
+def test_what_changed_after_its_checksum_was_taken_is_named(tmp_path):
+    one, two = tmp_path / "a" / "one", tmp_path / "two"
+    one.parent.mkdir()
+    (tmp_path / "b").mkdir()
+    one.write_text("1")
+    two.write_text("2")
+    found = checksums([two, one], tmp_path / "b")
+    assert list(found) == ["../a/one", "../two"]
+    assert changed(found, tmp_path / "b") == []
+    two.unlink()
+    one.write_text("3")
+    assert changed(found, tmp_path / "b") == [str(one), str(two)]

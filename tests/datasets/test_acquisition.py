@@ -17,7 +17,10 @@ from private_consensus.datasets import (
     checksums,
     fingerprint,
     patience,
+    read_acquired,
     summary,
+    write_provenance,
+    write_raw,
 )
 from private_consensus.datasets.catalogue import entry
 from private_consensus.errors import InvalidInput
@@ -196,10 +199,37 @@ def test_real_data_from_the_mirror(mirror_path, tmp_path):
 def test_data_of_a_mirror_are_not_replaced_unasked(tmp_path, monkeypatch):
     monkeypatch.delenv("PRIVATE_CONSENSUS_MIRROR", raising=False)
     Acquisition().check_kept(tmp_path / "nothing yet")
-    (tmp_path / "us.provenance.json").write_text('{"source": "surrogate"}')
-    Acquisition().check_kept(tmp_path)
-    (tmp_path / "adult.provenance.json").write_text('{"source": "mirror"}')
+    told = dict.fromkeys(("dataset", "where", "version", "checksum", "because", "licence"), "")
+    for source, dataset in (("surrogate", "us"), ("mirror", "adult")):
+        Acquisition().check_kept(tmp_path)
+        file = tmp_path / f"{dataset}.provenance.json"
+        write_provenance(file, Provenance(**told, source=source))
     for asked in ({"source": "surrogate"}, {"source": "official"}, {"mirror": "somewhere"}):
         Acquisition(**asked).check_kept(tmp_path)
     with pytest.raises(InvalidInput, match=r"data\.mirror.*mirror that adult in"):
         Acquisition().check_kept(tmp_path)
+
+
+@pytest.mark.parametrize("left", ["", "{", '{"source": "mirror"}', "null"])
+def test_a_provenance_that_says_nothing_is_named(tmp_path, monkeypatch, left):
+    monkeypatch.delenv("PRIVATE_CONSENSUS_MIRROR", raising=False)
+    (tmp_path / "us.provenance.json").write_text(left)
+    with pytest.raises(InvalidInput, match=r"us\.provenance\.json: found 'a damaged .*delete it"):
+        Acquisition().check_kept(tmp_path)
+
+
+@pytest.mark.parametrize("how", ["halved", "other rows", "gone"])
+def test_raw_data_that_are_not_what_was_acquired_are_named(tmp_path, how):
+    raw, about = tmp_path / "adult.parquet", tmp_path / "adult.provenance.json"
+    acquired, provenance = acquire("adult", Acquisition(source="surrogate", surrogate_rows=1000))
+    write_raw(raw, acquired)
+    write_provenance(about, provenance)
+    assert read_acquired(raw, about)[1] == provenance
+    if how == "gone":
+        raw.unlink()
+    elif how == "halved":
+        raw.write_bytes(raw.read_bytes()[: raw.stat().st_size // 2])
+    else:
+        write_raw(raw, acquired.reverse())
+    with pytest.raises(InvalidInput, match=r"adult\.parquet: found .*delete it"):
+        read_acquired(raw, about)

@@ -227,3 +227,29 @@ def test_sizes_on_real_adult(mirror_path, tmp_path):
     }
     # Every column of a full one-hot is used by the complete rows.
     assert (data.features.max(axis=0) > 0).all()
+
+
+@pytest.mark.parametrize("how", ["halved", "empty", "text", "an array", "gone", "pickled"])
+def test_a_prepared_file_that_is_damaged_is_named(raws, tmp_path, how):
+    path = tmp_path / "adult.npz"
+    prepared(raws, "adult-fair12").save(path)
+    whole = path.read_bytes()
+    path.write_bytes({"halved": whole[: len(whole) // 2], "text": b"no zip"}.get(how, b""))
+    if how == "gone":
+        path.unlink()
+    elif how == "an array":
+        with open(path, "wb") as stream:
+            np.save(stream, np.ones(3))
+    elif how == "pickled":
+        np.savez(path, features=np.array([{}], dtype=object), unit=1.0)
+    with pytest.raises(InvalidInput, match=r"adult\.npz: found .*delete it"):
+        Prepared.load(path)
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+def test_features_that_are_no_numbers_are_refused(raws, tmp_path, value):
+    data = prepared(raws, "adult-fair12")
+    features = data.features.copy()
+    features[5, 1] = value
+    with pytest.raises(InvalidInput, match=r"prepared\.adult-fair12\.features: .*finite numbers"):
+        replace(data, features=features)

@@ -7,7 +7,8 @@ import pytest
 
 from private_consensus.errors import InvalidInput
 from private_consensus.experiments.results import stamp, write
-from private_consensus.report import expected_stamps, require_current, stale
+from private_consensus.provenance import checksums, write_json
+from private_consensus.report import expected_stamps, require_current, require_whole, stale
 from private_consensus.report.freshness import with_checksums
 
 SETTINGS = {"epsilon": 1.0, "horizon": 10}
@@ -82,3 +83,59 @@ def test_a_result_that_is_not_there_is_stale(tmp_path):
     with pytest.raises(InvalidInput, match=r"absent\.parquet"):
         absent = str(tmp_path / "absent.parquet")
         require_current(expected_stamps([([absent], SETTINGS, "code1", [])]), scale="smoke")
+
+
+@pytest.fixture
+def drawn(tmp_path):
+    """A figure's numbers and picture, written by one job, and what is expected of them."""
+    numbers, picture = tmp_path / "data" / "fig.parquet", tmp_path / "figures" / "fig.svg"
+    picture.parent.mkdir()
+    picture.write_text("<svg>a curve</svg>" * 100)
+    frame = pl.DataFrame({"y": [float(i) ** 0.5 for i in range(5000)]})
+    write(frame, numbers, stamp(SETTINGS, "code1", "drawn"), [picture])
+    expected = expected_stamps([([str(numbers)], SETTINGS, "code1", [])])
+    require_current(expected, scale="smoke")
+    return numbers, picture, expected
+
+
+@pytest.mark.parametrize("which", ["picture", "numbers"])
+@pytest.mark.parametrize("how", ["halved", "zeros", "empty", "gone"])
+def test_what_a_loss_of_power_leaves_of_a_finished_file_is_refused_by_name(drawn, which, how):
+    numbers, picture, expected = drawn
+    file = numbers if which == "numbers" else picture
+    content = file.read_bytes()
+    left = {
+        "halved": content[: len(content) // 2],
+        "zeros": content[:1000] + bytes(500) + content[1500:],
+        "empty": b"",
+    }
+    file.write_bytes(left.get(how, b""))
+    if how == "gone":
+        file.unlink()
+    with pytest.raises(InvalidInput) as refused:
+        require_current(expected, scale="smoke")
+    found = "nothing" if (which, how) == ("numbers", "gone") else "a damaged file"
+    assert f"{file}: found {found!r}, expected a current result; run" in str(refused.value)
+    assert f"--force {file} " in str(refused.value)
+
+
+@pytest.mark.parametrize("left", ["", '{"code": "1"', "[1]", '"1"'])
+def test_a_card_that_says_nothing_is_stale(tmp_path, left):
+    path = tmp_path / "card.json"
+    path.write_text(left)
+    with pytest.raises(InvalidInput, match=r"card\.json: found"):
+        require_current(expected_stamps([([str(path)], None, "1", [])]), scale="paper")
+
+
+def test_a_page_of_a_report_that_is_not_what_was_written_is_refused(tmp_path):
+    page, listed = tmp_path / "papers" / "a.html", tmp_path / "checksums.json"
+    page.parent.mkdir()
+    page.write_text("<p>held</p>")
+    write_json(listed, checksums([page], tmp_path))
+    require_whole(listed, scale="paper")
+    page.write_text("<p>he")
+    with pytest.raises(InvalidInput, match=rf"a\.html: found 'a damaged.*--force {listed}"):
+        require_whole(listed, scale="paper")
+    listed.write_text(listed.read_text()[:20])
+    with pytest.raises(InvalidInput, match=r"checksums\.json: found 'a damaged file'"):
+        require_whole(listed, scale="paper")

@@ -10,6 +10,7 @@ import pytest
 
 from private_consensus.report import (
     ASSETS,
+    CHECKSUMS,
     DOWNLOADS,
     FILES,
     assets_hash,
@@ -33,7 +34,13 @@ def site(results, made, tmp_path) -> Path:
 def test_folder_is_whole(site, results):
     files = {path.relative_to(site).as_posix() for path in site.rglob("*") if path.is_file()}
     figures = {f"figures/{name}.{kind}" for name in results.facts for kind in DOWNLOADS}
-    others = {"index.html", "report.pdf", *FILES, *(f"{name}.html" for name in extra_pages())}
+    others = {
+        "index.html",
+        "report.pdf",
+        CHECKSUMS,
+        *FILES,
+        *(f"{name}.html" for name in extra_pages()),
+    }
     settings = {f"settings/{key}.html" for key in results.papers}
     papers = {f"papers/{key}.html" for key in results.papers}
     assert files == {*others, *settings, *papers, *(f"assets/{name}" for name in ASSETS), *figures}

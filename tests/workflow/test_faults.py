@@ -12,6 +12,7 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import polars as pl
@@ -197,13 +198,15 @@ def test_a_results_folder_that_cannot_be_written_is_named(folder, reference):
 
 def test_a_corrupted_intermediate_file_is_named(folder, reference):
     assert make(folder, FIGURE, runs=RUNS).returncode == 0
-    cell = folder / CELL
-    cell.write_bytes(cell.read_bytes()[:-100])
-    done = make(folder, FIGURE, runs=RUNS)
-    assert done.returncode == 1
-    assert f"{CELL}: found 'a damaged file'" in said(done)
-    assert "delete it" in said(done)
-    cell.unlink()
+    picture = f"results/smoke/figures/{FIGURE}.svg"
+    for file, kept in ((CELL, -100), (picture, 500)):
+        path = folder / file
+        path.write_bytes(path.read_bytes()[:kept])
+        done = make(folder, FIGURE, runs=RUNS)
+        assert done.returncode == 1
+        assert f"{file}: found 'a damaged file'" in said(done)
+        assert f"--force {file}" in said(done)
+        path.unlink()
     finishes_like(folder, reference, FIGURE)
 
 
@@ -214,6 +217,21 @@ def test_a_damaged_result_is_refused_by_name(tmp_path):
     for reader in (results.read, results.mark_of):
         with pytest.raises(InvalidInput, match=r"x.parquet: found 'a damaged file'"):
             reader(path)
+
+
+def test_rows_that_can_be_read_and_are_not_what_was_written_are_refused(tmp_path):
+    """Of a hundred files with one byte changed polars reads some as if nothing had happened."""
+    path = tmp_path / "x.parquet"
+    frame = pl.DataFrame({"a": [float(i) ** 0.5 for i in range(3000)]})
+    results.write(frame, path, results.stamp({}, "", ""))
+    whole, taken = path.read_bytes(), 0
+    for place in range(5, len(whole) // 2, len(whole) // 200):
+        path.write_bytes(whole[:place] + bytes([whole[place] ^ 1]) + whole[place + 1 :])
+        with suppress(pl.exceptions.PolarsError):
+            taken += not pl.read_parquet(path).equals(frame)
+        with pytest.raises(InvalidInput, match=r"x.parquet: found 'a damaged file'"):
+            results.read(path)
+    assert taken > 0
 
 
 def test_results_without_records_and_an_interruption_lead_to_the_same_bytes(folder, reference):

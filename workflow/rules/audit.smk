@@ -20,7 +20,7 @@ AUDITED_ALGORITHMS = {
 }
 
 ERRATA = Path(workflow.basedir, "config", "errata.yaml")
-ERRATA_HASH = settings_hash(ERRATA.read_text())
+ERRATA_HASH = settings_hash(ERRATA.read_text(encoding="utf-8"))
 REPAIRS = Path(workflow.basedir, "config", "repairs.yaml")
 PAIRS = yamls.read(REPAIRS)
 REPAIRED = cells_of(PAIRS)

@@ -6,7 +6,7 @@ from private_consensus import yamls
 from private_consensus.audits.errata import computed, read_errata
 from private_consensus.audits.experiments import of_experiments
 from private_consensus.audits.settings import audit_examples, decided
-from private_consensus.experiments.results import DRAWN, logged, read_all, stamp, write
+from private_consensus.experiments.results import DRAWN, logged, read_all, rows_of, stamp, write
 
 asked = snakemake.params.asked
 with logged(snakemake.log[0], asked):
@@ -15,9 +15,7 @@ with logged(snakemake.log[0], asked):
     write(computed(errata), snakemake.output.errata, mark)
     files = snakemake.input.runs
     own = of_experiments(read_all(files) if files else pl.DataFrame())
-    of_settings = [
-        row for path in snakemake.input.settings for row in pl.read_parquet(path).to_dicts()
-    ]
+    of_settings = [row for path in snakemake.input.settings for row in rows_of(path).to_dicts()]
     examples = audit_examples(asked["runs"], asked["confidence"])
     rows = decided(examples + own + of_settings, asked["level"])
     write(pl.DataFrame(rows, infer_schema_length=None), snakemake.output.audits, mark)

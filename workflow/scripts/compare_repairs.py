@@ -7,6 +7,7 @@ from private_consensus.experiments.results import (
     DRAWN,
     logged,
     read_all,
+    rows_of,
     sources,
     stamp,
     write,
@@ -24,10 +25,9 @@ SCHEMA = {
 pairs = snakemake.params.pairs
 with logged(snakemake.log[0], pairs):
     files = snakemake.input.runs
-    rows = (
-        compared(pairs, read_all(files), pl.read_parquet(snakemake.input.privacy)) if files else []
-    )
+    rows = compared(pairs, read_all(files), rows_of(snakemake.input.privacy)) if files else []
     source = sources(files) or DRAWN
     frame, out = pl.DataFrame(rows, schema=SCHEMA), snakemake.output
-    write(frame, out.repairs, stamp(pairs, snakemake.params.code, source))
     save(draw(frame, source), json_path=out.json, svg=out.svg, png=out.png, pdf=out.pdf)
+    drawn = [out.json, out.svg, out.png, out.pdf]
+    write(frame, out.repairs, stamp(pairs, snakemake.params.code, source), drawn)

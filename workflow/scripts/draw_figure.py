@@ -23,7 +23,8 @@ with logged(snakemake.log[0], figure):
     source = sources([*snakemake.input.runs, *snakemake.input.deals]) or DRAWN
     deals = read_all(snakemake.input.deals) if snakemake.input.deals else None
     numbers = figure_numbers(figure["panels"], cells, source=source, deals=deals)
-    write(numbers, snakemake.output.numbers, stamp(figure, snakemake.params.code, source))
     chart = plotting.draw(name, snakemake.params.paper, numbers, figure, snakemake.params.styles)
     out = snakemake.output
     save(chart, json_path=out.json, svg=out.svg, png=out.png, pdf=out.pdf)
+    drawn = [out.json, out.svg, out.png, out.pdf]
+    write(numbers, out.numbers, stamp(figure, snakemake.params.code, source), drawn)

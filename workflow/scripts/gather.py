@@ -5,7 +5,7 @@ import polars as pl
 from private_consensus import yamls
 from private_consensus.audits.errata import read_errata
 from private_consensus.audits.table import judged
-from private_consensus.experiments.results import logged, read_all, sources, stamp, write
+from private_consensus.experiments.results import logged, read_all, rows_of, sources, stamp, write
 
 with logged(snakemake.log[0], {}):
     for kind in ("claims", "privacy"):
@@ -15,5 +15,5 @@ with logged(snakemake.log[0], {}):
         rows = read_all(files) if files else pl.DataFrame()
         if kind == "privacy":
             errata = read_errata(yamls.read(snakemake.input.errata))
-            rows = judged(rows, errata, pl.read_parquet(snakemake.input.audits).to_dicts())
+            rows = judged(rows, errata, rows_of(snakemake.input.audits).to_dicts())
         write(rows, snakemake.output[kind], mark)

@@ -10,7 +10,8 @@ with logged(snakemake.log[0], table):
     cells = {(runs["experiment"][0], runs["algorithm"][0]): runs for runs in read_runs}
     numbers = tables.table_numbers(table, cells)
     source = sources(snakemake.input.runs)
-    write(numbers, out.numbers, stamp(table, snakemake.params.code, source))
     write_text(out.csv, numbers.write_csv())
     write_text(out.md, tables.markdown(numbers, table))
     write_text(out.tex, tables.latex(numbers, table))
+    mark = stamp(table, snakemake.params.code, source)
+    write(numbers, out.numbers, mark, [out.csv, out.md, out.tex])

@@ -2,15 +2,14 @@
 
 import logging
 
-from private_consensus.datasets import prepare, read_provenance, read_raw
+from private_consensus.datasets import prepare, read_acquired
 from private_consensus.datasets.journal import journal
 from private_consensus.provenance import files_hash, write_json
 
 with journal(snakemake.log[0]):
     prepared = prepare(
         snakemake.wildcards.preparation,
-        read_raw(snakemake.input.raw),
-        read_provenance(snakemake.input.provenance),
+        *read_acquired(snakemake.input.raw, snakemake.input.provenance),
     )
     prepared.save(snakemake.output.prepared)
     made = {"code": snakemake.params.code, "data": files_hash([snakemake.output.prepared])}

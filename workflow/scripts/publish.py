@@ -1,14 +1,14 @@
 """Current results at the scale of the papers become the reference."""
 
-import json
 from pathlib import Path
 
 from private_consensus.experiments.results import logged
 from private_consensus.publishing import publish
+from private_consensus.readable import read_json
 from private_consensus.report import read_results, require_current
 
 params, files = snakemake.params, snakemake.input
-plan = json.loads(Path(files.plan).read_text())
+plan = read_json(files.plan)
 with logged(snakemake.log[0], plan["config"]):
     require_current(plan["expected"], scale=params.scale)
     results = read_results(

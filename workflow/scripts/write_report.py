@@ -1,15 +1,15 @@
 """The page of a whole reproduction."""
 
-import json
 from pathlib import Path
 
 from private_consensus.experiments.results import logged
+from private_consensus.readable import read_json
 from private_consensus.report import read_results, require_current, write_site
 
 scale = snakemake.wildcards.scale
 # Made by `make mutants` where somebody asked for it.
 bench = Path("results", scale, "audit", "mutants.parquet")
-plan = json.loads(Path(snakemake.input.plan).read_text())
+plan = read_json(snakemake.input.plan)
 with logged(snakemake.log[0], plan["config"]):
     require_current(plan["expected"], scale=scale)
     results = read_results(

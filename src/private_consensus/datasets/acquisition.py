@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import logging
 import os
 import shutil
@@ -18,6 +17,7 @@ import polars as pl
 
 from private_consensus.errors import InvalidInput, require
 from private_consensus.provenance import atomic_write, settings_hash, write_json
+from private_consensus.readable import DAMAGED, EXPECTED, arrays_of, read_json, readable
 
 from . import checksums
 from .catalogue import DATA_SETS, Entry, entry, module_of
@@ -106,9 +106,7 @@ class Acquisition:
                 f"the mirror that {file.name.partition('.')[0]} in {folder} came from "
                 "(MIRROR=folder), or data.source official or surrogate for others"
             )
-            require(
-                json.loads(file.read_text())["source"] != "mirror", "data.mirror", None, expected
-            )
+            require(read_provenance(file).source != "mirror", "data.mirror", None, expected)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, with the mirror that the environment names; the arguments again.
@@ -296,10 +294,9 @@ def _read_cache(folder: Path, dataset: str, pinned: str | None) -> tuple[Raw, Pr
     What lies in a cache agrees with its own provenance as soon as both were replaced together.
     """
     try:
-        values = json.loads((folder / "provenance.json").read_text())
-        provenance = Provenance.from_dict(values)
+        provenance = read_provenance(folder / "provenance.json")
         raw = read_raw(next(folder.glob("raw.*")))
-    except (OSError, StopIteration, ValueError, TypeError, KeyError, pl.exceptions.PolarsError):
+    except (OSError, StopIteration, InvalidInput):
         raise Unavailable("not in the cache") from None
     found = checksums.of_raw(raw)
     expected = {provenance.checksum, pinned or provenance.checksum}
@@ -330,16 +327,38 @@ def write_raw(path: str | Path, raw: Raw) -> None:
 
 
 def read_raw(path: str | Path) -> Raw:
-    """Read what :func:`write_raw` wrote."""
+    """Read what :func:`write_raw` wrote.
+
+    Raises
+    ------
+    InvalidInput
+        Names a file that is not there, or damaged.
+    """
     if Path(path).suffix == ".parquet":
-        return pl.read_parquet(path)
-    with np.load(path, allow_pickle=False) as arrays:
+        with readable(path):
+            return pl.read_parquet(path)
+    with arrays_of(path) as arrays:
         return {name: arrays[name] for name in arrays.files}
 
 
 def read_provenance(path: str | Path) -> Provenance:
-    """Read a ``.provenance.json``."""
-    return Provenance.from_dict(json.loads(Path(path).read_text()))
+    """Read a ``.provenance.json``; InvalidInput where it is none."""
+    with readable(path):
+        return Provenance.from_dict(read_json(path))
+
+
+def read_acquired(raw: str | Path, provenance: str | Path) -> tuple[Raw, Provenance]:
+    """Canonical contents and where they came from, if the one is what the other speaks of.
+
+    Raises
+    ------
+    InvalidInput
+        Names a file that is not there, or damaged.
+    """
+    contents, about = read_raw(raw), read_provenance(provenance)
+    with readable(raw):
+        require(checksums.of_raw(contents) == about.checksum, str(raw), DAMAGED, EXPECTED)
+    return contents, about
 
 
 def write_provenance(path: str | Path, provenance: Provenance) -> None:

@@ -134,6 +134,6 @@ def _reason(error: OSError) -> str:
 
 def _read(ledger: Path | None) -> list[tuple[float, float]]:
     try:
-        return [(float(at), float(s)) for at, s in json.loads(ledger.read_text())]
+        return [(float(at), float(s)) for at, s in json.loads(ledger.read_text(encoding="utf-8"))]
     except (AttributeError, OSError, ValueError, TypeError):
         return []

@@ -9,7 +9,9 @@ from pathlib import Path
 
 import numpy as np
 
+from private_consensus.errors import require
 from private_consensus.provenance import atomic_write
+from private_consensus.readable import arrays_of
 
 from .card import Card
 from .origin import Provenance
@@ -44,6 +46,10 @@ class Prepared:
     splits: Mapping[str, np.ndarray]
     card: Card
     unit: float | None = None
+
+    def __post_init__(self):
+        finite = np.isfinite(self.features.sum()) or np.isfinite(self.features).all()
+        require(bool(finite), f"prepared.{self.name}.features", "nan or inf", "finite numbers")
 
     @property
     def provenance(self) -> Provenance:
@@ -80,8 +86,14 @@ class Prepared:
 
     @classmethod
     def load(cls, path: str | Path) -> Prepared:
-        """Read what :meth:`save` wrote."""
-        with np.load(path, allow_pickle=False) as arrays:
+        """Read what :meth:`save` wrote.
+
+        Raises
+        ------
+        InvalidInput
+            Names a file that is not there, or damaged.
+        """
+        with arrays_of(path) as arrays:
             unit = float(arrays["unit"])
             features = arrays["features"]
             if not np.isnan(unit):

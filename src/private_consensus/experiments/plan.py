@@ -8,14 +8,15 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import product
 from pathlib import Path
 from typing import Any
 
 from .. import algorithms, problems
 from ..datasets import PREPARATIONS
-from ..errors import InvalidInput
+from ..errors import InvalidInput, require
+from .checks import too_many, wrong_horizon, wrong_settings
 from .references import PARTS, expected, wrong_references
 from .schema import (
     SCALES,
@@ -44,6 +45,8 @@ class Plan:
     config: Config
     papers: Mapping[str, Paper]
     styles: Mapping[str, Style]
+    known: dict[tuple[str, str], dict[str, Any]] = field(default_factory=dict, repr=False)
+    """Cells that were asked for."""
 
     @property
     def experiments(self) -> dict[str, Experiment]:
@@ -67,7 +70,10 @@ class Plan:
 
     def cell(self, experiment: str, algorithm: str) -> dict[str, Any]:
         """One cell, as plain JSON."""
-        return expand(self.experiments[experiment], experiment, algorithm, self.config)
+        if (experiment, algorithm) not in self.known:
+            found = expand(self.experiments[experiment], experiment, algorithm, self.config)
+            self.known[experiment, algorithm] = found
+        return self.known[experiment, algorithm]
 
     def modules(self, experiment: str, *chosen: str) -> list[str]:
         """Modules that an experiment's cells are made by and find by name: those of the chosen
@@ -196,26 +202,46 @@ def load(config: Mapping[str, Any], folder: Path) -> Plan:
     lines += list(_wrong_scales(checked.scale, papers))
     for key, paper in papers.items():
         lines += list(_missing_styles(key, paper, styles))
+    if not lines:
+        plan = Plan(checked, papers, styles)
+        lines += _wrong_cells(plan)
     if lines:
         raise ConfigurationError(lines)
-    return Plan(checked, papers, styles)
+    return plan
+
+
+def _wrong_cells(plan: Plan) -> Iterator[str]:
+    """What is wrong with the settings that are planned, each once an algorithm."""
+    for experiment, algorithm in plan.cells():
+        where = f"{plan.paper_of(experiment)}.experiments.{experiment}"
+        lines = list(too_many("settings", _sizes(plan, experiment, algorithm)))
+        if not lines:
+            try:
+                lines = list(wrong_settings(plan.cell(experiment, algorithm)))
+            except InvalidInput as error:
+                lines = [str(error)]
+        yield from (f"{where}.algorithms.{algorithm}: {line}" for line in lines)
+
+
+def _sizes(plan: Plan, experiment: str, algorithm: str) -> dict[str, int]:
+    """Lengths of the axes at the scale that is planned, and the number of variants."""
+    found = plan.experiments[experiment]
+    grids, _, _ = _reduced(found, plan.config.scale)
+    sizes = {f"values of {name}": len(values) for name, values in grids.items()}
+    return {**sizes, "variants": len(found.algorithms[algorithm])}
 
 
 def expand(experiment: Experiment, name: str, algorithm: str, config: Config) -> dict[str, Any]:
     """All settings of one algorithm in one experiment."""
-    reduced = experiment.scales.get(config.scale)
-    grids = {key: list(axis.values) for key, axis in experiment.axes.items()}
-    runs, extra = experiment.runs, {}
-    if reduced is not None:
-        grids |= {key: list(values) for key, values in reduced.axes.items()}
-        runs, extra = reduced.runs or runs, reduced.set
+    grids, runs, extra = _reduced(experiment, config.scale)
+    base = _base(experiment)
     settings = []
     for variant, chosen in experiment.algorithms[algorithm].items():
         for point in product(*grids.values()):
             columns = dict(zip(grids, point, strict=True))
             changes = {experiment.axes[key].set: value for key, value in columns.items()}
             # A variant has the last word: "one shot" keeps its horizon on a grid of horizons.
-            setting = _patched(experiment, {**extra, **changes, **chosen.set})
+            setting = _patched(base, {**extra, **changes, **chosen.set})
             if experiment.oracles:
                 setting["oracles"] = list(experiment.oracles)
             if chosen.tuned:
@@ -247,6 +273,16 @@ def expand(experiment: Experiment, name: str, algorithm: str, config: Config) ->
     }
 
 
+def _reduced(experiment: Experiment, scale: str) -> tuple[dict[str, list], int, dict[str, Any]]:
+    """Axes and runs of an experiment at a scale, and what else the scale sets."""
+    grids = {key: list(axis.values) for key, axis in experiment.axes.items()}
+    reduced = experiment.scales.get(scale)
+    if reduced is None:
+        return grids, experiment.runs, {}
+    grids |= {key: list(values) for key, values in reduced.axes.items()}
+    return grids, reduced.runs or experiment.runs, reduced.set
+
+
 def _network(experiment: Experiment) -> dict[str, Any]:
     found = experiment.network.model_dump(mode="json")
     return {key: value for key, value in found.items() if value is not None}
@@ -254,17 +290,26 @@ def _network(experiment: Experiment) -> dict[str, Any]:
 
 def _iterations(experiment: Experiment, settings: list[dict[str, Any]]) -> list[int]:
     if experiment.iterations == "all":
-        return list(range(1, max(setting["horizon"] for setting in settings) + 1))
+        horizons = [setting["horizon"] for setting in settings]
+        for line in (line for horizon in set(horizons) for line in wrong_horizon(horizon)):
+            raise ConfigurationError([line])
+        return list(range(1, max(horizons) + 1))
     return list(experiment.iterations)
 
 
-def _patched(experiment: Experiment, changes: Mapping[str, Any]) -> dict[str, Any]:
+def _base(experiment: Experiment) -> dict[str, Any]:
+    """A setting before anything is changed."""
     base = experiment.model_dump(mode="json", include=set(PARTS) - {"algorithm"})
     base["algorithm"] = {}
     for part in ("problem", "network"):
         base[part] = {key: value for key, value in base[part].items() if value is not None}
     # model_dump writes infinity as a null in JSON mode, so the number is taken from the model.
     base["budget"]["epsilon"] = experiment.budget.epsilon
+    return base
+
+
+def _patched(base: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
+    base = copy.deepcopy(dict(base))
     for path, value in changes.items():
         _assign(base, path, copy.deepcopy(value))
     budget = base["budget"]
@@ -279,6 +324,7 @@ def _assign(base: dict[str, Any], path: str, value: Any) -> None:
     target = base
     for parent in parents:
         target = target.setdefault(parent, {})
+        require(isinstance(target, dict), path, target, "something that has parts")
     target[last] = value
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
+import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache
@@ -14,6 +15,7 @@ from typing import Any
 
 from .. import algorithms, problems
 from ..networks import GRAPHS, MIXINGS
+from .checks import may_show
 from .numbers import FIXED, KEY, POINT
 from .schema import Curve, Experiment, Panel, Paper
 
@@ -59,10 +61,12 @@ def wrong_references(key: str, paper: Paper) -> Iterator[str]:
         for block in table.blocks:
             if experiment := paper.experiments.get(block.experiment):
                 where = f"{key}.tables.{name}"
-                yield from _wrong_where(f"{where}.rows", {table.rows: table.values}, experiment)
+                chosen = {table.rows: table.values}
+                yield from _wrong_where(f"{where}.rows", chosen, experiment, rows=True)
                 for measure in [(table.quantity, table.metric), *table.beside.values()]:
                     yield from _unmeasured(where, measure, experiment)
                 for method in block.methods:
+                    yield from _never_shown(where, method.algorithm, table.quantity)
                     yield from _wrong_where(f"{where}.where", method.where, experiment)
     for name, claim in paper.claims.items():
         yield from _wrong_claim(f"{key}.claims.{name}", claim, paper)
@@ -129,6 +133,9 @@ def _given(part) -> list[str]:
 def _wrong_measures(where: str, experiment: Experiment) -> Iterator[str]:
     metrics = problems.load(experiment.problem.name).METRICS
     for quantity, metric in experiment.measures:
+        if not any(may_show(algorithm, quantity) for algorithm in experiment.algorithms):
+            asked = "a quantity that one of the algorithms shows"
+            yield f"{where}.measures: found {quantity!r}, expected {asked}"
         if metric not in metrics and metric != WHOLE and not OF_AN_AGENT.fullmatch(metric):
             yield expected(f"{where}.measures.{quantity}", metric, [*metrics, WHOLE])
 
@@ -147,8 +154,9 @@ def _wrong_iterations(where: str, experiment: Experiment) -> Iterator[str]:
             return
     if experiment.iterations != "all":
         for t in experiment.iterations:
-            if t < 1:
-                yield f"{where}.iterations: found {t}, expected a whole number >= 1"
+            if not 1 <= t <= max(horizons):
+                asked = f"a whole number >= 1 and within the horizon, {max(horizons)}"
+                yield f"{where}.iterations: found {t}, expected {asked}"
 
 
 def _unmeasured(where: str, measure: tuple[str, str], experiment: Experiment) -> Iterator[str]:
@@ -160,6 +168,8 @@ def _unmeasured(where: str, measure: tuple[str, str], experiment: Experiment) ->
 def _wrong_curve(where: str, panel: Panel, curve: Curve, experiment: Experiment) -> Iterator[str]:
     for measure in filter(None, [(curve.quantity, curve.metric), curve.low, curve.high]):
         yield from _unmeasured(where, measure, experiment)
+        yield from _never_shown(where, curve.algorithm, measure[0])
+    yield from _wrong_goals(where, panel)
     yield from _wrong_where(f"{where}.where", {**panel.where, **curve.where}, experiment)
     if curve.by is not None and curve.by not in experiment.axes:
         yield expected(f"{where}.by", curve.by, experiment.axes)
@@ -169,20 +179,51 @@ def _wrong_curve(where: str, panel: Panel, curve: Curve, experiment: Experiment)
         yield expected(f"{where}.x", curve.x or panel.x, known)
 
 
-def _wrong_where(where: str, chosen: Mapping[str, Any], experiment: Experiment) -> Iterator[str]:
+def _never_shown(where: str, algorithm: str, quantity: str) -> Iterator[str]:
+    if algorithm in _algorithms() and not may_show(algorithm, quantity):
+        yield f"{where}: found {quantity!r}, expected a quantity that {algorithm} shows"
+
+
+@cache
+def _algorithms() -> frozenset[str]:
+    return frozenset(algorithms.names())
+
+
+def _wrong_goals(where: str, panel: Panel) -> Iterator[str]:
+    """Goals are the x of the curves turned round."""
+    for goal in panel.goals:
+        if not math.isfinite(goal) or (panel.log_x and goal <= 0) or panel.goals.count(goal) > 1:
+            kind = "positive numbers" if panel.log_x else "numbers"
+            yield f"{where}.goals: found {goal!r}, expected {kind}, each once"
+
+
+def _wrong_where(
+    where: str, chosen: Mapping[str, Any], experiment: Experiment, *, rows: bool = False
+) -> Iterator[str]:
     """Axes that there are not, and values that an axis has at no scale."""
     for name, value in chosen.items():
+        if isinstance(value, list) and not rows and not _is_range(value):
+            yield f"{where}.{name}: found {value!r}, expected a value, or a range [low, high]"
+            continue
         if name not in experiment.axes:
             if name not in OWN_COLUMNS:
                 yield expected(where, name, [*experiment.axes, *sorted(OWN_COLUMNS)])
+            elif not isinstance(value, list) and type(value) is not int:
+                yield f"{where}.{name}: found {value!r}, expected a whole number"
             continue
         grid = list(experiment.axes[name].values)
         for reduced in experiment.scales.values():
             grid += reduced.axes.get(name, [])
         # A pair is a range, and a table's values are a list of its own.
-        for one in () if isinstance(value, list) else (value,):
+        for one in value if rows else () if isinstance(value, list) else (value,):
             if one not in grid:
                 yield expected(f"{where}.{name}", one, dict.fromkeys(grid))
+
+
+def _is_range(value: list) -> bool:
+    return (
+        len(value) == 2 and all(type(end) in (int, float) for end in value) and value[0] <= value[1]
+    )
 
 
 def _wrong_claim(where: str, claim, paper: Paper) -> Iterator[str]:
@@ -195,6 +236,7 @@ def _wrong_claim(where: str, claim, paper: Paper) -> Iterator[str]:
                 about_privacy = test.kind in ("private", "tight")
                 if not about_privacy:
                     yield from _unmeasured(where, (series.quantity, series.metric), experiment)
+                    yield from _never_shown(where, series.algorithm, series.quantity)
                 more = PRIVACY_COLUMNS if about_privacy else set()
                 found = {k: v for k, v in series.where.items() if k not in more}
                 yield from _wrong_where(f"{where}.where", found, experiment)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import importlib.metadata
 import json
 import logging
@@ -14,8 +15,9 @@ from typing import Any
 
 import polars as pl
 
-from ..errors import InvalidInput
-from ..provenance import atomic_write, files_hash, settings_hash
+from ..errors import InvalidInput, require
+from ..provenance import atomic_write, changed, checksums, files_hash, settings_hash
+from ..readable import DAMAGED, EXPECTED, read_json, readable
 
 DRAWN = "drawn as the paper describes"
 """Source of experiments that need no data set."""
@@ -37,16 +39,64 @@ def stamp(
     return {**found, "data": files_hash(prepared)}
 
 
-def write(frame: pl.DataFrame, path: str | Path, mark: Mapping[str, str]) -> None:
-    """Write Parquet with a stamp."""
+def write(
+    frame: pl.DataFrame, path: str | Path, mark: Mapping[str, str], beside: Iterable[str] = ()
+) -> None:
+    """Write Parquet with a stamp, and in it checksums of its rows and of the job's other files.
+
+    Parameters
+    ----------
+    beside : iterable of paths
+        Files that the same job has written, and that belong to these rows.
+    """
+    files = json.dumps(checksums(beside, Path(path).parent))
     with atomic_write(path) as part:
-        frame.write_parquet(part, metadata=dict(mark))
+        frame.write_parquet(part)
+        # The stamp stands behind the rows, whose bytes do not depend on it.
+        frame.write_parquet(part, metadata={**mark, "rows": _rows_hash(part), "files": files})
+
+
+def damaged(path: str | Path) -> list[str]:
+    """Of a result and the files that were written with it, those that are not what was written.
+
+    What cannot be read is damaged. JSON has no checksums of others.
+    """
+    try:
+        if Path(path).suffix == ".json":
+            read_json(path)
+            return []
+        with readable(path):
+            found = pl.read_parquet_metadata(path)
+            own = [] if found.get("rows", whole := _rows_hash(Path(path))) == whole else [str(path)]
+            return own + changed(json.loads(found.get("files", "{}")), Path(path).parent)
+    except InvalidInput:
+        return [str(path)]
+
+
+def rows_of(path: str | Path) -> pl.DataFrame:
+    """The rows of a result, as they were written: a page of numbers may be damaged and readable.
+
+    Raises
+    ------
+    InvalidInput
+        Names a file that is not there, or damaged.
+    """
+    with readable(path):
+        written = pl.read_parquet_metadata(path).get("rows")
+        require(written in (None, _rows_hash(Path(path))), str(path), DAMAGED, EXPECTED)
+        return pl.read_parquet(path)
+
+
+def _rows_hash(path: Path) -> str:
+    """SHA-256 of a Parquet file up to its footer, whose length is in the last bytes."""
+    content = path.read_bytes()
+    footer = int.from_bytes(content[-8:-4], "little")
+    return hashlib.sha256(content[: -8 - footer]).hexdigest()
 
 
 def read(path: str | Path) -> pl.DataFrame:
     """The rows of a result, each with the source of its data."""
-    with _readable(path):
-        frame = pl.read_parquet(path)
+    frame = rows_of(path)
     if "source" in frame.columns:
         return frame
     return frame.with_columns(source=pl.lit(mark_of(path)["source"]))
@@ -54,7 +104,7 @@ def read(path: str | Path) -> pl.DataFrame:
 
 def mark_of(path: str | Path) -> dict[str, str]:
     """The stamp of a result."""
-    with _readable(path):
+    with readable(path):
         found = pl.read_parquet_metadata(path)
     return {key: found.get(key, "") for key in ("settings", "code", "source", "data")}
 
@@ -78,22 +128,13 @@ def sources(paths: Iterable[str | Path]) -> str:
 
 
 @contextmanager
-def _readable(path: str | Path) -> Iterator[None]:
-    try:
-        yield
-    except pl.exceptions.ComputeError:
-        raise InvalidInput(
-            str(path), "a damaged file", "a result of this workflow: delete it and call again"
-        ) from None
-
-
-@contextmanager
 def logged(path: str | Path, settings: Any) -> Iterator[None]:
     """Log to a file: settings and versions first, wall time last, an error in full."""
     Path(path).parent.mkdir(parents=True, exist_ok=True)
     logging.basicConfig(
         filename=path,
         filemode="w",
+        encoding="utf-8",
         level=logging.INFO,
         force=True,
         format="%(asctime)s %(levelname)s %(message)s",

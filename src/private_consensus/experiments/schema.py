@@ -430,7 +430,19 @@ def _short(value: Any) -> str:
 
 
 def resolve_delta(delta: Any, *, agents: int, records: int) -> float:
-    """delta of a budget; ``{"records_power": k}`` means ``(agents * records)**k``."""
-    if isinstance(delta, Mapping):
-        return math.pow(agents * records, delta["records_power"])
-    return float(delta)
+    """delta of a budget; ``{"records_power": k}`` means ``(agents * records)**k``.
+
+    Raises
+    ------
+    InvalidInput
+        Where one of these is no number, or the power is none below 0.
+    """
+    if not isinstance(delta, Mapping):
+        require(type(delta) in (int, float), "budget.delta", delta, "a number in [0, 1)")
+        return float(delta)
+    power = delta.get("records_power")
+    for key, value in {"network.agents": agents, "problem.records": records}.items():
+        require(type(value) is int and value >= 1, key, value, "a whole number >= 1")
+    below = type(power) in (int, float) and power < 0
+    require(below, "budget.delta.records_power", power, "a number below 0")
+    return math.pow(agents * records, power)

@@ -21,6 +21,7 @@ from scipy.stats import norm, t
 
 from ..errors import InvalidInput
 from ..experiments.numbers import INTERVAL, QUARTILES, RANGE
+from ..experiments.results import rows_of
 from ..multiplicity import ALPHA
 
 ROUNDING = 1e-6
@@ -73,7 +74,7 @@ def compare(run: str | Path, reference: str | Path) -> Comparison:
         if not (run / "data" / file.name).exists():
             missing.append(f"{file.stem}: not in the run")
             continue
-        found = paired(pl.read_parquet(file), pl.read_parquet(run / "data" / file.name), file.stem)
+        found = paired(rows_of(file), rows_of(run / "data" / file.name), file.stem)
         lacking = found["y"].is_null() != found["y_run"].is_null()
         missing += [f"{where}: in one of the two only" for where in found.filter(lacking)["where"]]
         pairs.append(found.filter(~lacking & found["y"].is_not_null()))
@@ -199,13 +200,13 @@ def _words(path: Path, keys: tuple[str, ...], word: str) -> dict[tuple[str, ...]
     names = {True: "flagged", False: "not flagged"}
     return {
         tuple(str(row[key]) for key in keys): str(names.get(row[word], row[word]))
-        for row in pl.read_parquet(path).iter_rows(named=True)
+        for row in rows_of(path).iter_rows(named=True)
     }
 
 
 def _privacy(run: Path, reference: Path) -> tuple[int, list[str]]:
     """Epsilons have no Monte-Carlo error: how many were compared, and those that differ."""
-    one, two = (pl.read_parquet(f / "privacy.parquet") for f in (reference, run))
+    one, two = (rows_of(f / "privacy.parquet") for f in (reference, run))
     keys = [key for key in ("experiment", "algorithm", "variant") if key in one.columns]
     found, lines = 0, []
     groups = two.partition_by(keys, as_dict=True) if keys and keys[0] in two.columns else {}

@@ -57,7 +57,7 @@ def _table(titles: Iterable[str], lines: Iterable[str]) -> str:
 
 
 def _job(file: Path) -> dict[str, Any]:
-    rows = list(csv.DictReader(file.read_text().splitlines(), delimiter="\t"))
+    rows = list(csv.DictReader(file.read_text(encoding="utf-8").splitlines(), delimiter="\t"))
     most = lambda key: max((_number(row.get(key)) for row in rows), default=0.0)  # noqa: E731
     # A job too short to be sampled has no CPU time; its wall time bounds it.
     wall = most("s")

@@ -9,9 +9,8 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-import polars as pl
-
 from ..errors import InvalidInput
+from ..experiments.results import rows_of
 from ..provenance import atomic_write, write_json, write_text
 from ..report.freshness import found_stamp
 from ..report.page import scored
@@ -64,12 +63,10 @@ def publish(
     missing = sorted(set(known) - set(config["papers"]))
     require_citable(results, config, missing, partial=partial)
     frames = {
-        name: pl.read_parquet(made / "data" / f"{name}.parquet")
+        name: rows_of(made / "data" / f"{name}.parquet")
         for name in [*results.facts, *results.tables]
     }
-    frames |= {
-        f"audit/{path.stem}": pl.read_parquet(path) for path in (made / "audit").glob("*.parquet")
-    }
+    frames |= {f"audit/{path.stem}": rows_of(path) for path in (made / "audit").glob("*.parquet")}
     for name, frame in frames.items():
         require_aggregates(name, frame)
     new = folder.with_name(f".{folder.name}.new")
@@ -123,12 +120,12 @@ def _surrogates(results: Results) -> str:
 
 def _write(results: Results, made: Path, folder: Path) -> None:
     for name in results.facts:
-        svg = (made / "figures" / f"{name}.svg").read_text()
+        svg = (made / "figures" / f"{name}.svg").read_text(encoding="utf-8")
         write_text(folder / "figures" / f"{name}.svg", small_svg(svg))
         with atomic_write(folder / "figures" / f"{name}.png") as part:
             part.write_bytes(small_png(svg))
     if (made / "audit" / f"{REPAIRS}.svg").is_file():
-        svg = (made / "audit" / f"{REPAIRS}.svg").read_text()
+        svg = (made / "audit" / f"{REPAIRS}.svg").read_text(encoding="utf-8")
         write_text(folder / "figures" / f"{REPAIRS}.svg", small_svg(svg))
         with atomic_write(folder / "figures" / f"{REPAIRS}.png") as part:
             part.write_bytes(small_png(svg))
@@ -141,7 +138,7 @@ def _write(results: Results, made: Path, folder: Path) -> None:
     for name in ("claims", "privacy", *audited):
         _copy(made / f"{name}.parquet", folder / f"{name}.parquet")
         if name != "privacy":  # thousands of settings: 50 kB as Parquet, two megabytes as text
-            text = pl.read_parquet(made / f"{name}.parquet").write_csv()
+            text = rows_of(made / f"{name}.parquet").write_csv()
             write_text(folder / f"{name}.csv", text)
     for name, text in scorecard_files(scored(results)).items():
         write_text(folder / name, text)

@@ -5,14 +5,15 @@ is read for a reader, ``page`` renders it, ``site`` writes the folder.
 """
 
 from .commands import described_commit
-from .freshness import expected_stamps, require_current, stale
+from .freshness import expected_stamps, require_current, require_whole, stale
 from .page import extra_pages, page
 from .reading import Results, read_results
-from .site import ASSETS, DOWNLOADS, assets_hash, write_site
+from .site import ASSETS, CHECKSUMS, DOWNLOADS, assets_hash, write_site
 from .views.scorecard import FILES
 
 __all__ = [
     "ASSETS",
+    "CHECKSUMS",
     "DOWNLOADS",
     "FILES",
     "Results",
@@ -23,6 +24,7 @@ __all__ = [
     "page",
     "read_results",
     "require_current",
+    "require_whole",
     "stale",
     "write_site",
 ]

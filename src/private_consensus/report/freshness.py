@@ -6,15 +6,15 @@ or a file was copied in. The page is where such a result would mislead, so it as
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable, Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 from ..errors import InvalidInput
-from ..experiments.results import mark_of
-from ..provenance import files_hash, settings_hash
+from ..experiments.results import damaged, mark_of
+from ..provenance import changed, files_hash, settings_hash
+from ..readable import DAMAGED, read_json
 from .commands import command
 
 Stamp = Mapping[str, str]
@@ -41,12 +41,12 @@ def expected_stamps(
 
 def found_stamp(path: str | Path) -> dict[str, str]:
     """The stamp that a result carries: in a Parquet's metadata, or in a JSON's own keys; empty
-    where there is no result."""
-    if not Path(path).is_file():
+    where there is no result, or one that cannot be read."""
+    try:
+        found = read_json(path) if Path(path).suffix == ".json" else mark_of(path)
+    except InvalidInput:
         return {}
-    if Path(path).suffix == ".json":
-        return json.loads(Path(path).read_text())
-    return mark_of(path)
+    return found if isinstance(found, dict) else {}
 
 
 def stale(found: Mapping[str, Stamp], expected: Mapping[str, Stamp]) -> dict[str, list[str]]:
@@ -83,7 +83,7 @@ def require_current(
     scale: str,
     read: Callable[[str], Stamp] = found_stamp,
 ) -> None:
-    """Refuse results that are not current.
+    """Refuse results that are not current, or not what was written.
 
     Parameters
     ----------
@@ -95,16 +95,46 @@ def require_current(
     InvalidInput
         Names the first such file and the command that makes it anew.
     """
-    found = stale({path: read(path) for path in expected}, with_checksums(expected))
+    parts_of = stale({path: read(path) for path in expected}, with_checksums(expected))
+    found: dict[str, str] = {}
+    for path in expected:
+        if not Path(path).is_file():
+            found |= {path: "nothing"} if path in parts_of else {}
+        elif lost := damaged(path):
+            found |= dict.fromkeys(lost, DAMAGED)
+        elif path in parts_of:
+            found[path] = f"made with other {' and other '.join(parts_of[path])}"
+    _refuse(found, scale)
+
+
+def require_whole(listed: str | Path, *, scale: str) -> None:
+    """Refuse a folder whose files are not what its list of checksums says.
+
+    Parameters
+    ----------
+    listed : path
+        JSON: the files' paths from its folder, each with its SHA-256.
+
+    Raises
+    ------
+    InvalidInput
+        Names the first such file and the command that makes it anew.
+    """
+    listed = Path(listed)
+    try:
+        found = changed(read_json(listed), listed.parent)
+    except InvalidInput:
+        found = [str(listed)]
+    _refuse(dict.fromkeys(found, DAMAGED), scale, remake=str(listed))
+
+
+def _refuse(found: Mapping[str, str], scale: str, remake: str = "") -> None:
     if not found:
         return
-    path, parts = next(iter(found.items()))
+    path, because = next(iter(found.items()))
     more = f" ({len(found) - 1} more results are out of date)" if len(found) > 1 else ""
-    raise InvalidInput(
-        path,
-        f"made with other {' and other '.join(parts)}",
-        f"a current result; run `{command(path, scale, force=True)}`{more}",
-    )
+    call = command(remake or path, scale, force=True)
+    raise InvalidInput(path, because, f"a current result; run `{call}`{more}")
 
 
 def _stamp(settings: Any, code: str, prepared: Iterable[str]) -> dict[str, Any]:

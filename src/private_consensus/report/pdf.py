@@ -29,11 +29,11 @@ def write_pdf(results: Results, made: str | Path, path: str | Path) -> None:
         folder = Path(scratch)
         (folder / "figures").mkdir()
         for name in results.facts:
-            text = (made / "figures" / f"{name}.svg").read_text()
-            (folder / "figures" / f"{name}.svg").write_text(text)
+            text = (made / "figures" / f"{name}.svg").read_text(encoding="utf-8")
+            (folder / "figures" / f"{name}.svg").write_text(text, encoding="utf-8")
         template = files("private_consensus.report") / "templates" / TEMPLATE
-        (folder / TEMPLATE).write_text(template.read_text())
-        (folder / "report.json").write_text(json.dumps(content(results)))
+        (folder / TEMPLATE).write_text(template.read_text(encoding="utf-8"), encoding="utf-8")
+        (folder / "report.json").write_text(json.dumps(content(results)), encoding="utf-8")
         typeset = typst.compile(str(folder / TEMPLATE), root=str(folder))
     with atomic_write(path) as part:
         part.write_bytes(typeset)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import json
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -13,7 +12,8 @@ from typing import Any
 import polars as pl
 
 from .. import yamls
-from ..experiments.results import mark_of, versions
+from ..experiments.results import mark_of, rows_of, versions
+from ..readable import read_json
 
 Row = Mapping[str, Any]
 SIZE = re.compile(r'<svg[^>]*?\bwidth="([\d.]+)"[^>]*?\bheight="([\d.]+)"', re.S)
@@ -97,7 +97,7 @@ def read_results(
     faults : str, optional
         A YAML file with what the workflow survives.
     """
-    sizes = {Path(path).stem: svg_size(Path(path).read_text()) for path in images}
+    sizes = {Path(path).stem: svg_size(Path(path).read_text(encoding="utf-8")) for path in images}
     facts = {Path(path).stem: figure_facts(path) for path in numbers}
     return Results(
         scale=scale,
@@ -105,24 +105,26 @@ def read_results(
         labels=labels,
         commit=commit,
         versions=versions(),
-        documents={Path(path).stem: Path(path).read_text() for path in documents},
+        documents={Path(path).stem: Path(path).read_text(encoding="utf-8") for path in documents},
         seed=seed,
-        claims=pl.read_parquet(claims).to_dicts(),
-        privacy=pl.read_parquet(privacy).to_dicts(),
+        claims=rows_of(claims).to_dicts(),
+        privacy=rows_of(privacy).to_dicts(),
         facts={name: {**fact, **sizes[name]} for name, fact in facts.items()},
-        tables={Path(path).stem: pl.read_parquet(path) for path in tables},
-        cards=[json.loads(Path(path).read_text()) for path in sorted(set(cards))],
+        tables={Path(path).stem: rows_of(path) for path in tables},
+        cards=[read_json(path) for path in sorted(set(cards))],
         faults=yamls.read(faults) if faults else [],
-        audit={Path(path).stem: pl.read_parquet(path).to_dicts() for path in audit},
+        audit={Path(path).stem: rows_of(path).to_dicts() for path in audit},
         timings=[
-            timing(path.stem, path.read_text()) for path in map(Path, timings) if path.exists()
+            timing(path.stem, path.read_text(encoding="utf-8"))
+            for path in map(Path, timings)
+            if path.exists()
         ],
     )
 
 
 def figure_facts(path: str | Path) -> dict[str, Any]:
     """Source of a figure's data, smallest and largest number of runs a point, kinds of interval."""
-    frame = pl.read_parquet(path)
+    frame = rows_of(path)
     runs = frame["runs"].drop_nulls() if "runs" in frame.columns else pl.Series([0])
     kinds = frame["interval"].drop_nulls() if "interval" in frame.columns else pl.Series([""])
     return {

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import polars as pl
 
-from ..provenance import atomic_write, settings_hash, write_text
+from ..provenance import atomic_write, checksums, settings_hash, write_json, write_text
 from .page import findable, page, pages, scored
 from .pdf import write_pdf
 from .reading import Results
@@ -21,6 +21,9 @@ from .views.tables import LINKS as TABLE_LINKS
 ASSETS = ("report.css", "report.js", "search.js", "vega.js")
 """Files of ``report/assets``: style, script, what can be found, the Vega runtime."""
 WRITTEN = ASSETS[:2]
+
+CHECKSUMS = "checksums.json"
+"""Of all files of the report."""
 
 REPAIRS = "repairs"
 """The summary figure of repairs, which belongs to no paper."""
@@ -54,6 +57,8 @@ def write_site(results: Results, made: str | Path, folder: str | Path) -> None:
         _copy(made / "audit" / f"{REPAIRS}.{kind}", folder / "figures" / f"{REPAIRS}.{kind}")
     write_pdf(results, made, folder / "report.pdf")
     write_text(folder / "index.html", page(results))
+    written = [file for file in folder.rglob("*") if file.is_file() and file.name != CHECKSUMS]
+    write_json(folder / CHECKSUMS, checksums(written, folder))
 
 
 def write_assets(folder: Path) -> None:
@@ -73,7 +78,7 @@ def write_downloads(figures: Iterable[str], made: Path, folder: Path) -> None:
         numbers = made / "data" / f"{name}.parquet"
         _copy(numbers, folder / numbers.name)
         write_text(folder / f"{name}.csv", pl.read_parquet(numbers).write_csv())
-        specification = (made / "figures" / f"{name}.json").read_text()
+        specification = (made / "figures" / f"{name}.json").read_text(encoding="utf-8")
         write_text(folder / f"{name}.js", f"figure({json.dumps(name)}, {specification});\n")
 
 
@@ -81,14 +86,16 @@ def write_downloads(figures: Iterable[str], made: Path, folder: Path) -> None:
 def own_assets() -> dict[str, str]:
     """Style and script of the page."""
     folder = files("private_consensus.report") / "assets"
-    return {name: (folder / name).read_text() for name in WRITTEN}
+    return {name: (folder / name).read_text(encoding="utf-8") for name in WRITTEN}
 
 
 @cache
 def assets_hash() -> str:
     """Digest of templates, style and script, which the hash of the code does not see."""
     folder = files("private_consensus.report") / "templates"
-    templates = {file.name: file.read_text() for file in folder.iterdir() if file.is_file()}
+    templates = {
+        file.name: file.read_text(encoding="utf-8") for file in folder.iterdir() if file.is_file()
+    }
     return settings_hash({**templates, **own_assets()})
 
 

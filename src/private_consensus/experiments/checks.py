@@ -1,0 +1,148 @@
+"""Every setting of a cell against what it is made for, before any work: types, ranges, sizes."""
+
+from __future__ import annotations
+
+import inspect
+import math
+import re
+from collections.abc import Callable, Iterator, Mapping
+from functools import cache
+from importlib import import_module
+from typing import Any, get_args, get_type_hints
+
+from .. import algorithms, networks, problems
+from ..errors import InvalidInput
+from ..privacy import Budget
+from ..provenance import imported_modules
+
+MOST = {
+    "settings": 100_000,
+    "horizon": 10_000_000,
+    "runs": 1_000_000,
+    "agents": 10_000,
+    "measurements": 1_000_000_000,
+}
+"""Largest sizes of a cell; beyond them one is a slip of the pen, and no machine would end."""
+
+
+def whole(key: str, value: Any, least: int, most: int | None = None) -> Iterator[str]:
+    """A line unless a value is a whole number of a range."""
+    asked = f"a whole number >= {least}" + (f" and <= {most}" if most else "")
+    if type(value) is not int or value < least or (most and value > most):
+        yield f"{key}: found {value!r}, expected {asked}"
+
+
+def too_many(what: str, factors: Mapping[str, int]) -> Iterator[str]:
+    """A line where a product exceeds its limit, with the size that would result."""
+    size = math.prod(factors.values())
+    if size > MOST[what]:
+        told = " x ".join(f"{count:,} {name}" for name, count in factors.items())
+        yield f"{told} = {size:,} {what}, expected at most {MOST[what]:,}"
+
+
+def wrong_horizon(horizon: Any) -> Iterator[str]:
+    """A line unless a horizon is one that ends."""
+    yield from whole("horizon", horizon, 1, MOST["horizon"])
+
+
+def wrong_settings(cell: Mapping[str, Any]) -> Iterator[str]:
+    """A line for each thing that a cell's settings cannot be run with, each once."""
+    yield from whole("seed", cell["seed"], 0)
+    yield from whole("runs", cell["runs"], 1, MOST["runs"])
+    for key, check in PARTS.items():
+        distinct = {repr(setting[key]): setting[key] for setting in cell["settings"]}
+        for value in distinct.values():
+            yield from dict.fromkeys(check(cell["algorithm"], value))
+    yield from too_many("measurements", {
+        "settings": len(cell["settings"]), "runs": cell["runs"],
+        "iterations": len(cell["iterations"]) + 1, "measures": len(cell["measures"]),
+    })  # fmt: skip
+
+
+def _wrong_budget(_: str, budget: Mapping[str, Any]) -> Iterator[str]:
+    yield from _told(lambda: Budget(**budget))
+
+
+def _wrong_network(_: str, network: Mapping[str, Any]) -> Iterator[str]:
+    lines = list(whole("network.agents", network["agents"], 1, MOST["agents"]))
+    yield from lines or _told(lambda: networks.require_buildable(**network))
+
+
+def _wrong_problem(_: str, problem: Mapping[str, Any]) -> Iterator[str]:
+    given = dict(problem)
+    build = problems.load(given.pop("name")).build
+    parameters = list(inspect.signature(build).parameters.values())[2:]
+    for parameter in parameters:
+        if parameter.default is parameter.empty and parameter.name not in given:
+            yield f"problem.{parameter.name}: missing, expected a value"
+    yield from _wrong_types("problem", _hints(build), given)
+
+
+def _wrong_algorithm(algorithm: str, given: Mapping[str, Any]) -> Iterator[str]:
+    built = algorithms.load(algorithm)
+    lines = list(_wrong_types("algorithm", _hints(built), given))
+    yield from lines or _told(lambda: built(**given))
+
+
+PARTS: dict[str, Callable[[str, Any], Iterator[str]]] = {
+    "horizon": lambda _, horizon: wrong_horizon(horizon),
+    "budget": _wrong_budget,
+    "network": _wrong_network,
+    "problem": _wrong_problem,
+    "algorithm": _wrong_algorithm,
+}
+
+
+def _told(make: Callable[[], object]) -> list[str]:
+    """What making a thing says of its parameters."""
+    try:
+        make()
+    except InvalidInput as error:
+        return [str(error)]
+    except (TypeError, ValueError, ArithmeticError) as error:
+        return [" ".join(str(error).split())]
+    return []
+
+
+@cache
+def _hints(built: Callable) -> dict[str, Any]:
+    return get_type_hints(built)
+
+
+WORDS = {float: "a number", int: "a whole number", bool: "true or false", str: "a word"}
+
+
+def _wrong_types(part: str, hints: Mapping[str, Any], given: Mapping[str, Any]) -> Iterator[str]:
+    """Numbers, words and truth values that are taken for one another."""
+    for name, value in given.items():
+        kinds = get_args(hints.get(name)) or (hints.get(name),)
+        if not set(kinds) <= {*WORDS, type(None)}:
+            continue
+        taken = {int, float} if float in kinds else set()
+        if type(value) not in taken | set(kinds) or (value != value):
+            asked = " or ".join(WORDS[kind] for kind in kinds if kind in WORDS)
+            yield f"{part}.{name}: found {value!r}, expected {asked}"
+
+
+@cache
+def may_show(algorithm: str, quantity: str) -> bool:
+    """Whether a name is among those that an algorithm may give to a quantity: a word that stands in
+    its module or those of algorithms that it imports, or one that is made there of parts."""
+    own = algorithms.module_of(algorithm)
+    homes = (own.rpartition(".")[0], algorithms.__name__)
+    reached = [name for name in imported_modules(own) if name.startswith(homes)]
+    return any(
+        quantity in words or any(re.fullmatch(pattern, quantity) for pattern in patterns)
+        for words, patterns in map(_words, reached)
+    )
+
+
+MADE = re.compile(r'f"(\w*)\{[^{}"]+\}(\w*)"')
+
+
+@cache
+def _words(module: str) -> tuple[frozenset[str], frozenset[str]]:
+    """Words of a module, and patterns of words that it makes of a part and something else."""
+    source = inspect.getsource(import_module(module))
+    made = {rf"{begin}\w+{end}" for begin, end in MADE.findall(source) if (begin + end).strip("_")}
+    return frozenset(re.findall(r"\w+", source)), frozenset(made)
