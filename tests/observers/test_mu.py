@@ -8,6 +8,7 @@ import pytest
 from dense_views import (
     brute_force,
     complete,
+    descent_rows,
     energy,
     floats,
     lopsided,
@@ -334,3 +335,26 @@ def test_two_secure_sums_that_differ_in_one_agent_tell_its_message():
     system = noised_descent(floats(metropolis(graph)), 3)
     pair = mu(system, SecureSums((0, 1)), 3, Free())
     agrees(pair, mu(system, Coalition((0, 1)), 3, Free()).upper ** 2)
+
+
+def test_last_states_tell_no_less_than_rounds_without_noise():
+    """Five agents, three rounds, then gossip of the noised states: paper 000's Stage II."""
+    W = floats(metropolis(path(5)))
+    quiet = np.array([1, 1, 1, 0, 0], dtype=float)
+    stage_one = noised_descent(W, 3)
+    longer = mu(noised_descent(W, 5, gain=quiet, noise=quiet), agent(0), 2, Free(quiet))
+    bare = mu(stage_one, agent(0), 2, Free())
+    told = mu(stage_one, Coalition((0,), last_states=True), 2, Free())
+    assert bare.upper < longer.lower <= longer.upper <= told.upper * (1 + 1e-9)
+    sums = mu(stage_one, SecureSums((0,), last_states=True), 2, Free())
+    assert mu(stage_one, secure_agent(0), 2, Free()).upper < sums.lower <= told.upper
+
+
+def test_last_states_agree_with_exact_elimination():
+    W = metropolis(lopsided())
+    told = mu(noised_descent(floats(W), 1), Coalition((0,), last_states=True), 4, Constant())
+    agrees(told, 1)
+    two = mu(noised_descent(floats(W), 2), Coalition((0,), last_states=True), 4, Constant())
+    rows = descent_rows(W, 2, [1, 1], 4, unknown=range(1, 7))
+    seen = [rows[0][1], rows[0][2], *rows[1][1:]]
+    agrees(two, energy([noise for noise, _ in seen], [moved for _, moved in seen]))

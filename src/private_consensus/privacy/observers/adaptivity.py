@@ -165,8 +165,7 @@ def light_cone(system: LinearSystem, observer: Observer) -> np.ndarray:
     """
     n = system.n_agents
     reached = np.zeros(n, dtype=bool)
-    if isinstance(observer, FinalModels):
-        reached[list(range(n)) if observer.of is None else list(observer.of)] = True
+    reached[_seen_last(observer, n)] = True
     arrives = np.zeros((system.horizon, n), dtype=bool)
     for t in reversed(range(system.horizon)):
         round_ = system.rounds[t]
@@ -175,6 +174,13 @@ def light_cone(system: LinearSystem, observer: Observer) -> np.ndarray:
         arrives[t] = reached
         reached = reached | _links(round_, n)[reached].any(0)
     return arrives
+
+
+def _seen_last(observer: Observer, n: int) -> list[int]:
+    """Agents of whose last states something is seen."""
+    if isinstance(observer, FinalModels):
+        return list(range(n)) if observer.of is None else list(observer.of)
+    return list(range(n)) if getattr(observer, "last_states", False) else []
 
 
 def _links(round_, n: int) -> np.ndarray:
@@ -266,8 +272,8 @@ def contraction_bound(
 def _hidden(system: LinearSystem, observer: Observer) -> np.ndarray:
     """Where two worlds may differ, bool [T, N]."""
     hidden = np.ones((system.horizon, system.n_agents), dtype=bool)
+    hidden[-1, _seen_last(observer, system.n_agents)] = False
     if isinstance(observer, FinalModels):
-        hidden[-1, slice(None) if observer.of is None else list(observer.of)] = False
         return hidden
     hidden[:, list(observer.members)] = False
     for t, round_ in enumerate(system.rounds):

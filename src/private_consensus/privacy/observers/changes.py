@@ -13,14 +13,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.optimize import minimize
 
 from private_consensus.errors import require
 
 from .systems import per_round
 
 UNITS = ("record", "agent")
-_SWEEPS = 2000
-_ENOUGH = 1e-13
+_NEARLY = 1e-8
+_ASCENT = {"maxiter": 3000, "maxfun": 6000, "maxcor": 12, "ftol": 0.0, "gtol": 1e-9}
 
 
 @dataclass(frozen=True, eq=False)
@@ -134,30 +135,39 @@ def gradient_change(unit: str, clip: float, records: int | None = None) -> float
 
 
 def correlation_maximum(matrix: np.ndarray) -> tuple[float, float]:
-    r"""Bounds on :math:`\max \mathrm{tr}(M X)` over :math:`X \succeq 0,\ X_{tt} = 1`, M symmetric.
+    r"""Bounds on :math:`\max \mathrm{tr}(M X)` over :math:`X \succeq 0,\ X_{tt} = 1`, M >= 0.
 
-    With :math:`X = V V^T` and unit rows, :math:`v_t \leftarrow \sum_{s \ne t} M_{ts} v_s`
-    normalised is exact maximisation over one row. At a solution
-    :math:`\lambda_t = M_{tt} + |\sum_{s \ne t} M_{ts} v_s|`; what :math:`\mathrm{diag}(\lambda)-M`
-    then lacks in definiteness is added to every :math:`\lambda_t`, so that the second bound holds
-    wherever the ascent stopped.
+    With :math:`X = V V^T` and unit rows (Burer, Monteiro, 2003), by quasi-Newton ascent. At a
+    solution :math:`\lambda_t = |(M V)_t|`; what :math:`\mathrm{diag}(\lambda)-M` then lacks in
+    definiteness is added, so that the second bound holds wherever the ascent stopped.
     """
     matrix = (matrix + matrix.T) / 2
-    diagonal = np.diag(matrix).sum()
-    if (matrix >= 0).all():
-        total = float(matrix.sum())
-        return total, total * (1 + 1e-14 * len(matrix))
-    off = matrix - np.diag(np.diag(matrix))
-    vectors = _start(matrix)
-    value = -np.inf
-    for _ in range(_SWEEPS):
-        pulls = _sweep(off, vectors)
-        now = float(np.einsum("ts,ti,si->", off, vectors, vectors, optimize=True) + diagonal)
-        if now - value <= _ENOUGH * abs(now):
-            break
-        value = now
-    upper = _dual(matrix, np.diag(matrix) + pulls)
-    return now, min(upper, float(np.abs(matrix).sum()) * (1 + 1e-14 * len(matrix)))
+    total, size = float(matrix.sum()), float(np.abs(matrix).sum())
+    largest = size * (1 + 1e-14 * len(matrix))
+    if size - total <= _NEARLY * size:
+        return total, largest
+    vectors = _ascended(matrix / size * len(matrix), _start(matrix))
+    value = float(np.einsum("ti,ts,si->", vectors, matrix, vectors, optimize=True))
+    lengths = np.linalg.norm(matrix @ vectors, axis=1)
+    return max(value, total), min(_dual(matrix, lengths), largest)
+
+
+def _ascended(matrix: np.ndarray, rows: np.ndarray) -> np.ndarray:
+    """Unit rows at which tr(V^T M V) is stationary."""
+
+    def unit(flat: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        rows_ = flat.reshape(rows.shape)
+        lengths = np.linalg.norm(rows_, axis=1, keepdims=True)
+        return rows_ / lengths, lengths
+
+    def descent(flat: np.ndarray) -> tuple[float, np.ndarray]:
+        vectors, lengths = unit(flat)
+        pulls = matrix @ vectors
+        along = (vectors * pulls).sum(1, keepdims=True)
+        return -float(along.sum()), (-2 * (pulls - vectors * along) / lengths).ravel()
+
+    found = minimize(descent, rows.ravel(), jac=True, method="L-BFGS-B", options=_ASCENT)
+    return unit(found.x)[0]
 
 
 def _start(matrix: np.ndarray) -> np.ndarray:
@@ -167,17 +177,6 @@ def _start(matrix: np.ndarray) -> np.ndarray:
     rows = vectors[:, ::-1][:, :rank] * np.sqrt(np.maximum(values[::-1][:rank], 0))
     rows = rows + 1e-3 * np.cos(np.arange(rows.size)).reshape(rows.shape)
     return rows / np.linalg.norm(rows, axis=1, keepdims=True)
-
-
-def _sweep(off: np.ndarray, vectors: np.ndarray) -> np.ndarray:
-    """One pass of coordinate ascent, in place; the lengths of the pulls."""
-    pulls = np.zeros(len(off))
-    for t in range(len(off)):
-        pull = off[t] @ vectors
-        pulls[t] = np.linalg.norm(pull)
-        if pulls[t] > 0:
-            vectors[t] = pull / pulls[t]
-    return pulls
 
 
 def _dual(matrix: np.ndarray, multipliers: np.ndarray) -> float:

@@ -24,6 +24,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -90,7 +91,25 @@ class Eavesdropper(Observer):
 
 @dataclass(frozen=True)
 class Coalition(Observer):
-    """Agents who put together what they receive and know."""
+    """Agents who put together what they receive and know.
+
+    Parameters
+    ----------
+    last_states : bool
+        Whether the last states of all agents become known too: more than any number of later
+        rounds without noise, which are functions of them, can tell.
+    """
+
+    last_states: bool = False
+
+    def final_rows(self, system):
+        if not self.last_states:
+            return super().final_rows(system)
+        require(system.noised_state, "observer.last_states", True, "agents that send their state")
+        seen = self.rows(system.rounds[-1])
+        others = np.eye(system.n_agents)[~np.isin(np.arange(system.n_agents), self.members)]
+        kept = independent_rows(np.vstack([seen, others]))
+        return others[kept[kept >= len(seen)] - len(seen)]
 
     def check(self, n_agents):
         super().check(n_agents)
@@ -159,18 +178,19 @@ def independent_rows(rows: np.ndarray) -> np.ndarray:
     """Indices of the first rows that span all of them, decided in exact rational arithmetic."""
     from .rational import rational
 
-    kept: list[np.ndarray] = []
+    kept: list[tuple[int, np.ndarray]] = []
     indices = []
     for index, row in enumerate(rational(rows)):
         rest = _reduced(row, kept)
-        if any(rest):
-            kept.append(rest)
+        places = np.flatnonzero(rest)
+        if len(places):
+            kept.append((places[0], rest * (Fraction(1) / rest[places[0]])))
             indices.append(index)
     return np.array(indices, dtype=int)
 
 
-def _reduced(row: np.ndarray, kept: Iterable[np.ndarray]) -> np.ndarray:
-    for pivot in kept:
-        at = next(i for i, value in enumerate(pivot) if value)
-        row = row - pivot * (row[at] / pivot[at])
+def _reduced(row: np.ndarray, kept: Iterable[tuple[int, np.ndarray]]) -> np.ndarray:
+    for place, pivot in kept:
+        if row[place]:
+            row = row - pivot * row[place]
     return row
