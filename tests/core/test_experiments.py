@@ -18,7 +18,13 @@ from private_consensus.experiments import results
 from private_consensus.experiments.cells import run_cell
 from private_consensus.experiments.checks import may_show
 from private_consensus.experiments.numbers import curve_points, figure_numbers
-from private_consensus.experiments.schema import ConfigurationError, read_paper, read_yaml
+from private_consensus.experiments.schema import (
+    ConfigurationError,
+    Paper,
+    read_paper,
+    read_yaml,
+    validate,
+)
 
 CONFIG = Path(__file__).parents[2] / "config"
 ALL = read_yaml(CONFIG / "config.yaml")
@@ -227,6 +233,37 @@ def test_what_an_algorithm_may_show_are_its_own_words_and_those_that_it_makes_of
     assert may_show("m_admm", "released")  # inherited
     assert may_show("canary_audit", "bound_messages")  # made of two parts
     assert not any(may_show(name, "relaesed") for name in algorithms.names())
+
+
+@pytest.mark.parametrize("name", ["../../../ESCAPED", ".*", "a/b", "", "a" * 101, "1a", "a b"])
+@pytest.mark.parametrize("section", ["figures", "tables", "claims"])
+def test_names_of_files_and_targets_are_slugs(section, name):
+    paper = {"paper": {"key": "x", "number": "", "title": "", "authors": [], "where": ""},
+             "experiments": {}, "figures": {}, "tables": {}, "claims": {}}  # fmt: skip
+    validate(Paper, paper)
+    with pytest.raises(ConfigurationError) as caught:
+        validate(Paper, {**paper, section: {name: {}}})
+    assert any("String should" in line for line in caught.value.lines)
+
+
+def test_a_name_stands_for_one_thing(folder):
+    spec = read_paper(CONFIG / "papers" / "showkatbakhsh.yaml")
+    figure = spec["figures"]["showkatbakhsh_fig1"]
+    lines = spoilt(folder, "figures/everything", figure).lines
+    assert any("everything: found the name of a rule of the workflow" in line for line in lines)
+    rules = "".join(f.read_text() for f in (CONFIG.parent / "workflow/rules").glob("*.smk"))
+    rules += (CONFIG.parent / "Snakefile").read_text()
+    assert set(re.findall(r"^(?:use )?rule (\w+)(?: as (\w+))?", rules, re.M)) <= {
+        pair for name in planning.RULES for pair in ((name, ""), ("acquire", name))
+    }
+    copied = {**spec, "paper": {**spec["paper"], "key": "copy"}}
+    (folder / "papers" / "copy.yaml").write_text(yaml.safe_dump(copied))
+    with pytest.raises(ConfigurationError) as caught:
+        planning.load({**ONE, "papers": ["showkatbakhsh", "copy"]}, folder)
+    for section in ("figures", "experiments"):
+        where = f"{section}.showkatbakhsh_fig1"
+        assert any(f"copy.{where}: found the name of showkatbakhsh.{where}" in line
+                   for line in caught.value.lines)  # fmt: skip
 
 
 def test_names_in_claims_and_tables_are_those_of_axes_and_measures(folder):

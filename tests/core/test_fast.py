@@ -310,3 +310,30 @@ def test_machine_code_is_read_from_a_folder_of_ones_own_only(monkeypatch, tmp_pa
         assert other not in (path, path.resolve()) and other.stat().st_mode & 0o777 == 0o700
     finally:
         compiling.folder.cache_clear()
+
+
+def plus(x):
+    return x + 1
+
+
+@pytest.mark.parametrize("suffix", ["nbi", "nbc", "nbc.sha256"])
+@pytest.mark.parametrize("how", ["a bit", "halved", "empty"])
+def test_damaged_machine_code_is_thrown_away_and_compiled_again(monkeypatch, tmp_path, suffix, how):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    compiling.folder.cache_clear()
+
+    def hits() -> int:
+        made = compiling.compiled(plus)
+        assert made(1) == 2
+        return sum(made.stats.cache_hits.values())
+
+    try:
+        assert (hits(), hits()) == (0, 1)
+        [file] = tmp_path.rglob(f"*plus*.{suffix}")
+        whole = file.read_bytes()
+        place = len(whole) // 2
+        flipped = whole[:place] + bytes([whole[place] ^ 4]) + whole[place + 1 :]
+        file.write_bytes({"a bit": flipped, "halved": whole[:place]}.get(how, b""))
+        assert (hits(), hits()) == (0, 1)
+    finally:
+        compiling.folder.cache_clear()

@@ -5,10 +5,12 @@ from __future__ import annotations
 import hashlib
 import threading
 import time
+import zipfile
 
 import pytest
 
-from private_consensus.datasets.downloads import Downloads
+from private_consensus.datasets import downloads as module
+from private_consensus.datasets.downloads import Downloads, unzipped
 from private_consensus.datasets.patience import Patience, Unavailable
 
 CONTENTS = bytes(range(256)) * 1000
@@ -158,3 +160,23 @@ def test_two_downloads_at_once_do_not_mix(publisher, tmp_path):
         thread.join()
     assert found == [True, True]
     assert len(publisher.requests) == 1
+
+
+@pytest.mark.parametrize("announced", [True, False])
+def test_a_file_without_end_is_refused(publisher, tmp_path, monkeypatch, announced):
+    monkeypatch.setattr(module, "LARGEST", 200_000)
+    publisher.files["/a"] = CONTENTS
+    if not announced:
+        monkeypatch.setattr(module, "_length", lambda response: 0)
+    with pytest.raises(Unavailable, match=r"/a: the file .*, expected at most 200,000 bytes"):
+        downloads(tmp_path).fetch(f"{publisher.url}/a", "a")
+    assert left_behind(tmp_path) == []
+    assert len(publisher.requests) == 1
+
+
+def test_a_member_without_end_is_cut_off(tmp_path, monkeypatch):
+    with zipfile.ZipFile(tmp_path / "a.zip", "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("a", bytes(1_000_000))
+    monkeypatch.setattr(module, "LARGEST", 1000)
+    with zipfile.ZipFile(tmp_path / "a.zip") as archive:
+        assert unzipped(archive, "a") == bytes(1000)

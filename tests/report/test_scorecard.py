@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import csv
+import io
 import json
 import math
+import re
 from dataclasses import replace
 
+import polars as pl
 import pytest
 
 from private_consensus import algorithms as registry
+from private_consensus import spreadsheets
 from private_consensus.report import write_site
 from private_consensus.report.page import context, page, pages, privacy_in_names, scored
 from private_consensus.report.views import algorithms, documents, run, scorecard
@@ -158,3 +162,31 @@ def test_an_audit_is_no_algorithm_that_could_deliver(results):
     named = privacy_in_names([*promised, {**promised[0], "algorithm": "canary audit"}])
     assert "canary audit" not in str(named)
     assert len(named["held"]) == 2
+
+
+NASTY = "=HYPERLINK(1) | <script>x</script> [a](javascript:1) `b`\n| c | *d*"
+
+
+def test_a_spreadsheet_or_a_page_of_markdown_executes_nothing_of_a_scorecard(results):
+    claims = [{**row, "claim": NASTY, "id": f"{sign}{row['id']}"}
+              for row, sign in zip(results.claims, "=+-@\t\r=+", strict=False)]  # fmt: skip
+    made = scorecard.files(scored(replace(results, claims=claims)))
+    rows = list(csv.DictReader(io.StringIO(made["scorecard.csv"], newline="")))
+    words = [row[key] for row in rows for key in ("id", "claim", "verdict", "command")]
+    assert rows and not [word for word in words if word[:1] in tuple("=+-@\t\r")]
+    assert all(float(row["value"]) == float(row["value"]) for row in rows if row["value"])
+    table = made["scorecard.md"].partition("| claim |")[2].splitlines()[2:]
+    assert len(table) == len(rows)
+    for line in table:
+        assert len(re.findall(r"(?<!\\)\|", line)) == 9
+        assert not re.search(r"(?<!\\)[<>]|(?<!\\)\[", line)
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [("=1+1", "'=1+1"), ("-2", "'-2"), ("a = 1", "a = 1"), ("", ""), ("@x", "'@x"), (None, None)],
+)
+def test_words_of_csv_are_no_formulas_and_numbers_are_numbers(text, shown):
+    frame = pl.DataFrame({"word": [text], "number": [-1.5]}, schema_overrides={"word": pl.String})
+    read = pl.read_csv(io.StringIO(spreadsheets.csv(frame)), schema_overrides={"word": pl.String})
+    assert (read["word"].to_list(), read["number"].to_list()) == ([shown], [-1.5])

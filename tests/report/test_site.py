@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -138,3 +139,19 @@ def test_without_git_the_commit_is_unknown(tmp_path):
 
 def test_looks_have_a_hash():
     assert len(assets_hash()) == 16
+
+
+def test_every_page_says_what_it_may_load_and_has_no_script_of_its_own(site):
+    found = list(site.rglob("*.html"))
+    for page in found:
+        text = page.read_text()
+        [policy] = re.findall(
+            r'<meta http-equiv="Content-Security-Policy" content="([^"]*)">', text
+        )
+        assert text.index(policy) < text.index("<link")
+        said = dict(part.strip().split(" ", 1) for part in policy.split(";"))
+        assert said["default-src"] == "'none'"
+        assert "unsafe-inline" not in said.get("script-src", "")
+        assert "<script" not in text or "script-src" in said
+        assert not re.search(r"<script(?![^>]*\bsrc=)|<[^>]*\son[a-z]+=|javascript:", text)
+    assert len(found) > 3

@@ -3,6 +3,7 @@
 from private_consensus.experiments import tables
 from private_consensus.experiments.results import logged, read, sources, stamp, write
 from private_consensus.provenance import write_text
+from private_consensus.spreadsheets import csv
 
 table, out = snakemake.params.table, snakemake.output
 with logged(snakemake.log[0], table):
@@ -10,7 +11,7 @@ with logged(snakemake.log[0], table):
     cells = {(runs["experiment"][0], runs["algorithm"][0]): runs for runs in read_runs}
     numbers = tables.table_numbers(table, cells)
     source = sources(snakemake.input.runs)
-    write_text(out.csv, numbers.write_csv())
+    write_text(out.csv, csv(numbers))
     write_text(out.md, tables.markdown(numbers, table))
     write_text(out.tex, tables.latex(numbers, table))
     mark = stamp(table, snakemake.params.code, source)

@@ -16,8 +16,11 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
+from private_consensus.readable import SIGNS
+
 from . import surrogates
 from .catalogue import Entry, Publisher, aggregates
+from .downloads import unzipped
 from .mirror import Mirror
 from .patience import Unavailable
 from .routes import Access, Route
@@ -173,10 +176,10 @@ def _from_archive(access: Access, publisher: Publisher) -> pl.DataFrame:
         try:
             path = access.downloads.fetch(url, "uci-adult.zip")
             with zipfile.ZipFile(path) as archive:
-                return from_files(*(archive.read(name) for name in ("adult.data", "adult.test")))
+                return from_files(*(unzipped(archive, n) for n in ("adult.data", "adult.test")))
         except Unavailable as error:
             reasons.append(str(error))
-        except (zipfile.BadZipFile, KeyError, ValueError, pl.exceptions.PolarsError) as error:
+        except SIGNS as error:
             access.downloads.forget("uci-adult.zip")
             access.downloads.forget("uci-adult.zip")
             reasons.append(f"{url} is not the archive ({type(error).__name__})")

@@ -16,6 +16,7 @@ import numpy as np
 from private_consensus.errors import InvalidInput
 
 from .catalogue import Entry, Publisher
+from .downloads import LARGEST
 from .mirror import Mirror
 from .patience import Unavailable
 from .routes import Access, Route
@@ -79,11 +80,19 @@ def _batch(archive: tarfile.TarFile, name: str) -> tuple[np.ndarray, np.ndarray]
     member = archive.extractfile(f"{FOLDER}/{name}")
     if member is None:
         raise KeyError(name)
+    packed = member.read(LARGEST)
     try:
-        batch = _Arrays(io.BytesIO(member.read()), encoding="bytes").load()
-        return np.asarray(batch[b"data"], np.uint8), np.asarray(batch[b"labels"], np.uint8)
-    except (pickle.UnpicklingError, TypeError) as error:
-        raise InvalidInput(name, str(error), "a batch of images") from None
+        batch = _Arrays(io.BytesIO(packed), encoding="bytes").load()
+        return _bytes_of(batch, b"data"), _bytes_of(batch, b"labels")
+    except Exception as error:  # a damaged pickle may raise anything
+        raise InvalidInput(name, " ".join(str(error).split()), "a batch of images") from None
+
+
+def _bytes_of(batch: dict, key: bytes) -> np.ndarray:
+    found = np.asarray(batch[key])
+    if found.dtype.kind not in "iu" or found.min() < 0 or found.max() > 255:
+        raise ValueError(f"{key!r} are no bytes")
+    return found.astype(np.uint8)
 
 
 def surrogate(rows: int | None, generator: np.random.Generator) -> dict[str, np.ndarray]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import logging
 import os
 import time
+import zipfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -21,6 +22,9 @@ log = logging.getLogger(__name__)
 CHUNK = 1 << 16
 SLOWEST = 1024
 """Bytes a second below which a transfer counts as stalled."""
+
+LARGEST = 1_000_000_000
+"""Bytes of a file, packed or unpacked, beyond which it is none of a data set: those are smaller."""
 
 TRANSIENT = frozenset({408, 425, 429, 500, 502, 503, 504})
 
@@ -139,19 +143,34 @@ class Downloads:
 
     def _write(self, response, part: Path, have: int) -> None:
         got, start = 0, time.monotonic()
+        if have + (announced := _length(response)) > LARGEST:
+            self._too_large(response, part, f"announces {announced:,} bytes")
         with open(part, "ab" if have else "wb") as stream:
             # read1 gives what has come; read would wait until a chunk is full. Both raise where
             # the body ends before its announced length.
             while chunk := response.raw.read1(CHUNK):
                 stream.write(chunk)
                 got += len(chunk)
+                if have + got > LARGEST:
+                    self._too_large(response, part, "does not end")
                 elapsed = time.monotonic() - start
                 if elapsed > self.patience.left and got < SLOWEST * elapsed:
                     self.patience.charge(elapsed)
                     raise _Broken(f"only {got / elapsed:.0f} bytes a second")
 
+    @staticmethod
+    def _too_large(response, part: Path, how: str) -> None:
+        part.unlink(missing_ok=True)
+        raise Unavailable(f"{response.url}: the file {how}, expected at most {LARGEST:,} bytes")
+
     def _part(self, name: str) -> Path:
         return self.folder / f".{name}.part"
+
+
+def unzipped(archive: zipfile.ZipFile, name: str) -> bytes:
+    """A member of an archive, read by its name; one beyond :data:`LARGEST` is cut off there."""
+    with archive.open(name) as stream:
+        return stream.read(LARGEST)
 
 
 @contextmanager
@@ -166,6 +185,12 @@ def locked(path: Path) -> Iterator[None]:
     with open(path, "w") as stream:
         fcntl.flock(stream, fcntl.LOCK_EX)
         yield
+
+
+def _length(response) -> int:
+    """Bytes that an answer says it has; 0 where it does not."""
+    said = response.headers.get("Content-Length", "")
+    return int(said) if said.isdigit() else 0
 
 
 def _headers(have: int) -> dict[str, str]:

@@ -14,6 +14,7 @@ import numpy as np
 from private_consensus.errors import InvalidInput
 
 from .catalogue import Entry, Publisher
+from .downloads import LARGEST
 from .mirror import Mirror
 from .patience import Unavailable
 from .routes import Access, Route
@@ -43,7 +44,7 @@ def read_idx(path: str | Path) -> np.ndarray:
     """Array of a gzipped IDX file of bytes."""
     try:
         with gzip.open(path, "rb") as stream:
-            contents = stream.read()
+            contents = stream.read(LARGEST)
         rank = contents[3]
         shape = np.frombuffer(contents, ">i4", rank, 4)
         return np.frombuffer(contents, np.uint8, offset=4 + 4 * rank).reshape(shape).copy()

@@ -15,8 +15,11 @@ import zipfile
 import numpy as np
 import polars as pl
 
+from private_consensus.readable import SIGNS
+
 from . import ipums, surrogates
 from .catalogue import Entry, Publisher, aggregates
+from .downloads import unzipped
 from .mirror import Mirror
 from .patience import Unavailable
 from .routes import Access, Route
@@ -236,8 +239,8 @@ def _member(
     try:
         # One member is read by name and nothing is unpacked to a path.
         with zipfile.ZipFile(path) as opened:
-            text = opened.read(member)
-    except (zipfile.BadZipFile, KeyError, OSError, EOFError) as error:
+            text = unzipped(opened, member)
+    except SIGNS as error:
         access.downloads.forget(path.name)
         raise Unavailable(f"{archive} is not the archive ({type(error).__name__})") from None
     table = pl.read_csv(io.BytesIO(text), columns=list(columns), infer_schema=False)

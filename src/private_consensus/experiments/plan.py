@@ -36,6 +36,12 @@ from .schema import (
 
 PREPARED = "problem.prepared"
 RESERVED = "reference"
+RULES = (
+    "acquire", "acquire_images", "audit", "audit_settings", "compare_repairs", "deal",
+    "draw_figure", "everything", "gather", "judge_claims", "make_table", "no_table", "prepare",
+    "publish", "publish_partial", "run_cell", "write_plan", "write_report",
+)  # fmt: skip
+"""Names of the workflow's rules, which are those of targets."""
 
 
 @dataclass(frozen=True)
@@ -200,6 +206,7 @@ def load(config: Mapping[str, Any], folder: Path) -> Plan:
         for name, style in read_yaml(folder / "styles.yaml").items()
     }
     lines += list(_wrong_scales(checked.scale, papers))
+    lines += list(_taken_names(papers))
     for key, paper in papers.items():
         lines += list(_missing_styles(key, paper, styles))
     if not lines:
@@ -208,6 +215,23 @@ def load(config: Mapping[str, Any], folder: Path) -> Plan:
     if lines:
         raise ConfigurationError(lines)
     return plan
+
+
+def _taken_names(papers: Mapping[str, Paper]) -> Iterator[str]:
+    """Names that stand for two things: a target is called by its name, and so are files."""
+    targets: dict[str, str] = dict.fromkeys(RULES, "a rule of the workflow")
+    experiments: dict[str, str] = {}
+    for key, paper in papers.items():
+        for section, entries, known in (
+            ("figures", paper.figures, targets),
+            ("tables", paper.tables, targets),
+            ("experiments", paper.experiments, experiments),
+        ):
+            for name in entries:
+                if name in known:
+                    taken = f"found the name of {known[name]}, expected another"
+                    yield f"{key}.{section}.{name}: {taken}"
+                known[name] = f"{key}.{section}.{name}"
 
 
 def _wrong_cells(plan: Plan) -> Iterator[str]:

@@ -27,6 +27,8 @@ from ..networks import GRAPHS, MIXINGS
 
 Reading = Literal["resolved", "literal", "ablation"]
 Slug = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*$")]
+Name = Annotated[str, Field(pattern=r"^[A-Za-z][A-Za-z0-9_]{0,99}$")]
+"""Of a figure, a table or a claim: of a file, a target and a place on a page too."""
 M = TypeVar("M", bound=BaseModel)
 TOPOLOGIES = (*GRAPHS, "single")
 SMOKE = "smoke"
@@ -335,9 +337,9 @@ class Paper(Strict):
         default_factory=list, description="of a study: all of its experiments say what they are"
     )
     experiments: dict[Slug, Experiment]
-    figures: dict[str, Figure]
-    tables: dict[str, Table] = Field(default_factory=dict)
-    claims: dict[str, Claim]
+    figures: dict[Name, Figure]
+    tables: dict[Name, Table] = Field(default_factory=dict)
+    claims: dict[Name, Claim]
 
 
 class Style(Strict):

@@ -9,6 +9,7 @@ from typing import Any
 import polars as pl
 
 from ..errors import require
+from ..spreadsheets import markdown as escaped
 
 NONE = "–"
 FIXED = ("block", "row", "method", "algorithm", "variant", "reading", "printed", "printed_std",
@@ -134,7 +135,7 @@ def markdown(numbers: pl.DataFrame, table: Mapping[str, Any]) -> str:
 
 
 def _md_line(cells: Sequence[str]) -> str:
-    return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
+    return "| " + " | ".join(escaped(cell) for cell in cells) + " |"
 
 
 SPECIAL = str.maketrans(

@@ -40,7 +40,9 @@ def compiled(function: Callable, **more: Any) -> Callable:
     options = {"nogil": True, "fastmath": STRICT, "error_model": "numpy", **more}
     try:
         with _kept_in(folder()):
-            return numba.njit(cache=True, **options)(function)
+            made = numba.njit(cache=True, **options)(function)
+            _distrust(made._cache)
+            return made
     except (OSError, RuntimeError):  # no folder can be written to
         return numba.njit(**options)(function)
 
@@ -87,6 +89,41 @@ def _roots() -> Iterator[Path]:
     if home := os.environ.get("HOME"):
         yield Path(home) / ".cache"
     yield Path(tempfile.gettempdir())
+
+
+def _distrust(kept: Any) -> None:
+    """Have numba's cache of a function throw away what is not what was written, and compile again.
+
+    A checksum stands beside each file: machine code with a wrong bit may load, and compute.
+    """
+    files = kept._cache_file
+    save, load, overload = files._save_data, files._load_data, kept.load_overload
+
+    def save_data(name: str, data: Any) -> None:
+        save(name, data)
+        path = Path(files._data_path(name))
+        checksum = hashlib.sha256(path.read_bytes()).hexdigest()
+        with files._open_for_write(_sum_of(path)) as stream:
+            stream.write(checksum.encode())
+
+    def load_data(name: str) -> Any:
+        path = Path(files._data_path(name))
+        if _sum_of(path).read_bytes() != hashlib.sha256(path.read_bytes()).hexdigest().encode():
+            raise ValueError(f"{path} is damaged")
+        return load(name)
+
+    def load_overload(*arguments: Any) -> Any:
+        try:
+            return overload(*arguments)
+        except Exception:  # a damaged pickle may raise anything
+            kept.flush()
+            return None
+
+    files._save_data, files._load_data, kept.load_overload = save_data, load_data, load_overload
+
+
+def _sum_of(path: Path) -> Path:
+    return path.with_name(f"{path.name}.sha256")
 
 
 @contextmanager

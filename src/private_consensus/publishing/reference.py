@@ -17,6 +17,7 @@ from ..report.page import scored
 from ..report.reading import Results, svg_size
 from ..report.site import REPAIRS
 from ..report.views.scorecard import files as scorecard_files
+from ..spreadsheets import csv
 from .aggregates import require_aggregates
 from .manifest import manifest
 
@@ -138,7 +139,7 @@ def _write(results: Results, made: Path, folder: Path) -> None:
     for name in ("claims", "privacy", *audited):
         _copy(made / f"{name}.parquet", folder / f"{name}.parquet")
         if name != "privacy":  # thousands of settings: 50 kB as Parquet, two megabytes as text
-            text = rows_of(made / f"{name}.parquet").write_csv()
+            text = csv(rows_of(made / f"{name}.parquet"))
             write_text(folder / f"{name}.csv", text)
     for name, text in scorecard_files(scored(results)).items():
         write_text(folder / name, text)

@@ -12,6 +12,7 @@ from pathlib import Path
 import polars as pl
 
 from ..provenance import atomic_write, checksums, settings_hash, write_json, write_text
+from ..spreadsheets import csv
 from .page import findable, page, pages, scored
 from .pdf import write_pdf
 from .reading import Results
@@ -77,7 +78,7 @@ def write_downloads(figures: Iterable[str], made: Path, folder: Path) -> None:
             _copy(made / "figures" / f"{name}.{kind}", folder / f"{name}.{kind}")
         numbers = made / "data" / f"{name}.parquet"
         _copy(numbers, folder / numbers.name)
-        write_text(folder / f"{name}.csv", pl.read_parquet(numbers).write_csv())
+        write_text(folder / f"{name}.csv", csv(pl.read_parquet(numbers)))
         specification = (made / "figures" / f"{name}.json").read_text(encoding="utf-8")
         write_text(folder / f"{name}.js", f"figure({json.dumps(name)}, {specification});\n")
 

@@ -11,6 +11,8 @@ import polars as pl
 
 from ...claims import HELD, IN_PART, NOT_HELD, UNTESTED
 from ...multiplicity import ALPHA, holm, widened
+from ...spreadsheets import code, csv
+from ...spreadsheets import markdown as cell
 from ..commands import command
 from ..formats import NONE, duration, exponential, interval, number
 from .verdicts import judged, scorecard
@@ -131,7 +133,7 @@ def files(shown: Iterable[Row]) -> dict[str, str]:
     shown = list(shown)
     frame = table(shown) if shown else pl.DataFrame(schema=dict.fromkeys(COLUMNS, pl.String))
     return {
-        "scorecard.csv": frame.write_csv(),
+        "scorecard.csv": csv(frame),
         "scorecard.md": markdown(shown),
         "scorecard.json": json.dumps(
             {"alpha": ALPHA, "adjustment": "Holm, over the headline claims of all papers",
@@ -160,19 +162,19 @@ def markdown(shown: Iterable[Row]) -> str:
     titles = ("claim", "verdict", "statistic", "value", "interval", "Holm", "runs", "figure")
     lines += ["", f"| {' | '.join(titles)} |", "|" + "---|" * len(titles)]
     lines += [
-        "| " + " | ".join(_cell(text) for text in (
-            f"`{row['id']}` {row['claim']}", row["verdict"], row["statistic"] or NONE,
-            row["shown"], row["interval"] or NONE,
-            f"{'stands' if row['stands'] else row['verdict_holm']}, {row['interval_holm']}",
-            number(row["runs"]), f"`{row['command']}`",
+        "| " + " | ".join((
+            f"{code(row['id'])} {cell(row['claim'])}",
+            *map(cell, (row["verdict"], row["statistic"] or NONE, row["shown"],
+                        row["interval"] or NONE, _after_holm(row), number(row["runs"]))),
+            code(row["command"]),
         )) + " |"
         for row in shown
     ]  # fmt: skip
     return "\n".join(lines) + "\n"
 
 
-def _cell(text: str) -> str:
-    return text.replace("|", "\\|").replace("\n", " ")
+def _after_holm(row: Row) -> str:
+    return f"{'stands' if row['stands'] else row['verdict_holm']}, {row['interval_holm']}"
 
 
 def in_words(claims: Iterable[Row]) -> dict[str, list[dict[str, Any]]]:
