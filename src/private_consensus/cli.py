@@ -30,6 +30,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     ``compare`` gives 1 if numbers moved, ``audit`` if anything speaks against a claim.
     """
     options = _parser().parse_args(arguments)
+    if getattr(options, "delta", 0.0) is None and options.command is not _audit:
+        options.delta = _defaults()["delta"]
     try:
         return options.command(options) or 0
     except (InvalidInput, Diverged) as error:
@@ -71,7 +73,7 @@ def _parser() -> argparse.ArgumentParser:
     pricing.add_argument("--mechanism", choices=("gaussian", "laplace"), default="gaussian")
     pricing.add_argument("--sensitivity", type=float, default=1.0)
     pricing.add_argument("--count", type=int, default=1, help="how many releases are composed")
-    pricing.add_argument("--delta", type=float, default=1e-5)
+    pricing.add_argument("--delta", type=float, help="default: that of defaults.yaml")
     known = pricing.add_mutually_exclusive_group(required=True)
     known.add_argument("--scale", type=float, help="standard deviation, or Laplace scale")
     known.add_argument("--epsilon", type=float)
@@ -102,16 +104,28 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
+def _defaults() -> dict[str, Any]:
+    """What levels are where nothing else is said."""
+    from . import yamls
+
+    return yamls.read(Path(__file__).parent / "defaults.yaml")
+
+
+SETTING = {"network": "ring", "agents": 10, "epsilon": 1.0, "horizon": 50}
+"""What is run where nothing else is said."""
+
+
 def _add_setting(parser, problem: str | None = "mean_estimation") -> None:
     """What is run, on what, for which budget."""
+    said = dict.fromkeys(SETTING) if problem is None else SETTING
     parser.add_argument("algorithm")
     example = " (default: a small example of the algorithm)" if problem is None else ""
     parser.add_argument("--problem", default=problem, help=f"what is minimised{example}")
-    parser.add_argument("--network", default="ring")
-    parser.add_argument("--agents", type=int, default=10)
-    parser.add_argument("--epsilon", type=float, default=1.0, help="inf for no privacy")
-    parser.add_argument("--delta", type=float, default=1e-5)
-    parser.add_argument("--horizon", type=int, default=50)
+    parser.add_argument("--network", default=said["network"])
+    parser.add_argument("--agents", type=int, default=said["agents"])
+    parser.add_argument("--epsilon", type=float, default=said["epsilon"], help="inf for no privacy")
+    parser.add_argument("--delta", type=float, help="default: that of defaults.yaml")
+    parser.add_argument("--horizon", type=int, default=said["horizon"])
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument(
         "--set",
@@ -210,20 +224,32 @@ def _run(options) -> None:
     )
 
 
-def _audit(options) -> int:
-    """0 if nothing speaks against the claim, 1 if something does."""
-    from . import audit, yamls
+def _example(options) -> tuple[tuple, float]:
+    """The small example of an algorithm, of which nothing is changed, and its delta."""
     from .audits.examples import examples
 
-    defaults = yamls.read(Path(__file__).parent / "audits" / "defaults.yaml")
+    for key in (*SETTING, "delta", "set"):
+        value = getattr(options, key)
+        require(not value, f"--{key}", value, "--problem beside it; without one an example is run")
+    (example,) = examples(options.algorithm)
+    return example.world, example.budget.delta
+
+
+def _audit(options) -> int:
+    """0 if nothing speaks against the claim, 1 if something does."""
+    from . import audit
+
+    defaults = _defaults()
     runs, confidence = (
-        options.runs or defaults["runs"],
-        options.confidence or defaults["confidence"],
+        defaults["audit"][key] if value is None else value
+        for key, value in (("runs", options.runs), ("confidence", options.confidence))
     )
     if options.problem is None:
-        (example,) = examples(options.algorithm)
-        world, delta = example.world, example.budget.delta
+        world, delta = _example(options)
     else:
+        for key, value in (SETTING | {"delta": defaults["delta"]}).items():
+            if getattr(options, key) is None:
+                setattr(options, key, value)
         options.runs = runs
         world, delta = _audited_world(options), options.delta
     with Progress(console=OUT, transient=True) as bar:

@@ -56,6 +56,23 @@ def test_run_ends_with_table_plot_and_four_privacy_figures(call):
     assert found["attack"] <= found["accountant"] < found["formula"] < found["claimed"]
 
 
+def test_an_audit_of_the_example_is_of_nothing_else(call):
+    """What is asked for and would not be looked at is refused."""
+    code, _, err = call("audit", "gradient_descent", "--epsilon", "3")
+    assert code == 2
+    assert err.startswith("private-consensus: --epsilon: found 3.0, expected --problem beside it")
+
+
+def test_levels_that_nobody_names_are_those_of_one_file(call):
+    _, out, _ = call("privacy", "--epsilon", "1")
+    stated = cli._defaults()["delta"]
+    assert f"{stated:g}" in out
+    world = ("--problem", "mean_estimation", "--agents", "2", "--horizon", "1", "--runs", "40")
+    _, out, _ = call("audit", "gradient_descent", *world)
+    assert f"at delta {stated:g}" in out
+    assert f"{cli._defaults()['audit']['confidence']:g}, of the whole result" in out
+
+
 def test_privacy_goes_both_ways(call):
     _, out, _ = call("privacy", "--scale", "3.73", "--delta", "1e-5", "--count", "2")
     epsilon = float(re.search(r"epsilon *│ *([\d.]+)", out)[1])
