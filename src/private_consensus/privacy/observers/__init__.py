@@ -22,7 +22,7 @@ from .adaptivity import (
     light_cone_bound,
     statement,
 )
-from .changes import Constant, Cyclic, Free, Once, gradient_change
+from .changes import Changes, Constant, Cyclic, Free, Once, gradient_change
 from .guarantees import Bracket, all_victims, mu, pairwise
 from .laplace import laplace_epsilon
 from .programs import (
@@ -47,6 +47,7 @@ from .views import (
 
 __all__ = [
     "Bracket",
+    "Changes",
     "Coalition",
     "Constant",
     "Cyclic",

@@ -53,6 +53,7 @@ NOTES = {
 }
 _ITERATIONS = 2000
 _ROUNDED_UP = 1 + 1e-9
+_WORTH = 1e-6
 
 
 @dataclass(frozen=True)
@@ -128,7 +129,7 @@ def statement(
     cone = light_cone_bound(system, observer, victim, changes)
     if inputs.expansion is not None and is_descent(system):
         moved = contraction_bound(system, observer, victim, changes, inputs.expansion)
-        if moved < cone:
+        if moved < cone * (1 - _WORTH):
             return Statement(formula, moved, "contraction")
     return Statement(formula, cone, "light_cone")
 
@@ -282,7 +283,9 @@ def _hidden(system: LinearSystem, observer: Observer) -> np.ndarray:
 
 
 def _least_energy(mixing, scales, entered, hidden, expansion: float) -> float:
-    """The least sum of squared shifts over budgets that was found."""
+    """The least sum of squared shifts over budgets that was found, solved in a unit of its own."""
+    unit = float(entered.max())
+    entered = entered / unit
 
     def energy(flat: np.ndarray) -> tuple[float, np.ndarray]:
         budgets = np.zeros(hidden.shape)
@@ -299,8 +302,8 @@ def _least_energy(mixing, scales, entered, hidden, expansion: float) -> float:
 
     start = np.zeros(int(hidden.sum()))
     if not len(start):
-        return energy(start)[0]
-    options = {"maxiter": _ITERATIONS, "maxfun": 2 * _ITERATIONS, "ftol": 1e-14, "gtol": 1e-12}
+        return energy(start)[0] * unit**2
+    options = {"maxiter": _ITERATIONS, "maxfun": 2 * _ITERATIONS, "ftol": 1e-12, "gtol": 1e-9}
     bounds = [(0.0, None)] * len(start)
     found = minimize(energy, start, jac=True, method="L-BFGS-B", bounds=bounds, options=options)
-    return min(energy(found.x)[0], energy(start)[0])
+    return min(energy(found.x)[0], energy(start)[0]) * unit**2

@@ -120,6 +120,7 @@ def tracking(
         receives=np.tile(sent.heard, (1, 2)),
         uses=np.hstack([sent.uses, sent.uses]),
         owners=sent.own,
+        kinds=np.repeat([0, 1], n),
     )
     return LinearSystem([round_] * horizon, n, np.hstack([eye, none, none]))
 

@@ -43,6 +43,9 @@ class Round:
         Weight with which each agent takes a message: all that secure sums tell it.
     owners : ndarray of bool, [noises, N]
         Who knows which noise: the agent that draws it, of pair noise both.
+    kinds : ndarray of int, [messages], optional
+        Numbers that are summed apart: coordinates, or vectors of different meaning. One kind if not
+        given.
     """
 
     transition: Any
@@ -55,6 +58,7 @@ class Round:
     receives: np.ndarray
     uses: np.ndarray
     owners: np.ndarray
+    kinds: np.ndarray | None = None
 
 
 @dataclass(frozen=True, eq=False)

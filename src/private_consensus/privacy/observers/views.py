@@ -122,7 +122,8 @@ class Coalition(Observer):
 
 @dataclass(frozen=True)
 class SecureSums(Coalition):
-    r"""As a coalition whose members see of a round only :math:`\sum_j w_{vj} m_j`.
+    r"""As a coalition whose members see of a round only :math:`\sum_j w_{vj} m_j`, of each kind of
+    message one.
 
     Own terms and those of other members are known and leave the sum. Two members whose
     neighbourhoods differ in one agent know that agent's message; rows that follow from the others
@@ -131,6 +132,9 @@ class SecureSums(Coalition):
 
     def rows(self, round_):
         weights = np.where(self._others(round_), round_.uses[list(self.members)], 0.0)
+        if round_.kinds is not None:
+            kinds = np.unique(round_.kinds)
+            weights = np.vstack([np.where(round_.kinds == kind, weights, 0.0) for kind in kinds])
         return weights[independent_rows(weights)]
 
 

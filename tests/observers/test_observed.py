@@ -1,0 +1,153 @@
+"""Algorithms of the papers as partial views see them: their own loops, orders, refusals."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from private_consensus import algorithms, networks, problems
+from private_consensus.algorithms.gradient_descent import State
+from private_consensus.audits.observed import (
+    epsilon_by_observer,
+    epsilon_for,
+    observed_system,
+)
+from private_consensus.errors import InvalidInput
+from private_consensus.privacy import Budget, gaussian_epsilon, gaussian_mu
+from private_consensus.privacy.observers import Coalition, Eavesdropper, SecureSums, agent
+from private_consensus.privacy.observers.linear_view import linear_view, noise_matrix
+
+
+@pytest.fixture
+def averaging(streams):
+    """Five agents of paper 000 on a path, three rounds."""
+    network = networks.build(streams, "path", 5)
+    module = problems.load("mean_estimation")
+    problem = module.build(streams, 5, records=4, dim=1, box=1e6)
+    built = algorithms.load("gradient_descent")(noise=0.7)
+    return built, problem, network
+
+
+def one_run(algorithm, problem, network, horizon, noise):
+    """Messages [horizon, agents] of the algorithm itself, given its unit noise, one coordinate."""
+
+    messages = []
+    zero = np.zeros((1, 1, problem.n_agents, 1))
+
+    state = State(zero, zero, zero)
+    for t in range(1, horizon + 1):
+        draw = noise[t - 1][None, :, None]
+        state = algorithm.step(state, problem, network, draw, t)
+        messages.append(state.y[0, 0, :, 0])
+    return np.array(messages)
+
+
+def test_the_system_is_what_the_algorithm_does(averaging):
+    """Unit noise by unit noise, and one agent's mean moved by one record."""
+    algorithm, problem, network = averaging
+    system = observed_system(algorithm, problem, network, 3).channels[0]
+    problem = replace(problem, means=np.zeros((1, 5, 1)))
+    columns = []
+    for k in range(15):
+        unit = np.zeros(15)
+        unit[k] = 1
+        columns.append(one_run(algorithm, problem, network, 3, unit.reshape(3, 5)).ravel())
+    measured = np.array(columns).T
+    B = noise_matrix(system, Eavesdropper())
+    assert np.allclose(B @ B.T, measured @ measured.T, atol=1e-12)
+    means = np.zeros((1, 5, 1))
+    means[0, 3] = 0.5  # two of four records moved by one
+    moved = one_run(algorithm, replace(problem, means=means), network, 3, np.zeros((3, 5)))
+    response = linear_view(system, Eavesdropper(), 2 * np.ones((3, 1)), [3]).response[:, 0, 0]
+    assert np.allclose(response, moved.ravel(), atol=1e-12)
+
+
+def test_the_eavesdropper_pays_what_the_accountant_says(averaging):
+    algorithm, problem, network = averaging
+    delta = 1e-3
+    (release,) = algorithm.releases(problem, network, 6)
+    mu = np.sqrt((release.losses() ** 2).sum())
+    found = epsilon_for(observed_system(algorithm, problem, network, 6), Eavesdropper(), 2, delta)
+    assert found.rule == "adaptive"
+    assert found.guarantee == pytest.approx(gaussian_epsilon(mu, delta), rel=1e-6)
+
+
+def test_rounds_without_noise_undo_what_distance_gives(averaging):
+    """Five agents, T = 3, distance 2: mu^2 is 0.03 of the local value without them."""
+    algorithm, problem, network = averaging
+    observed = observed_system(algorithm, problem, network, 3)
+    assert observed.last_states
+    bare = epsilon_for(observed, agent(0), 2, 1e-3)
+    told = epsilon_for(observed, Coalition((0,), last_states=True), 2, 1e-3)
+    everything = epsilon_for(observed, Eavesdropper(), 2, 1e-3)
+    local = gaussian_mu(everything.guarantee, 1e-3) ** 2
+    assert gaussian_mu(bare.formula, 1e-3) ** 2 < 0.05 * local
+    assert gaussian_mu(told.formula, 1e-3) ** 2 > 0.7 * local
+    assert bare.formula <= bare.guarantee <= everything.guarantee * (1 + 1e-6)
+
+
+def test_rows_are_ordered_and_named(averaging):
+    algorithm, problem, network = averaging
+    calibrated = algorithm.calibrate(Budget(4.0, 1e-3), problem, network, 4)
+    rows = epsilon_by_observer(calibrated, problem, network, 4, 1e-3)
+    by = {(row["observer"], row["pair"]): row for row in rows}
+    assert by["eavesdropper", "worst"]["guarantee"] <= 4.0
+    for kind in ("agent", "secure sums"):
+        worst, median = by[kind, "worst"], by[kind, "median"]
+        assert median["guarantee"] <= worst["guarantee"]
+        assert worst["guarantee"] <= by["eavesdropper", "worst"]["guarantee"] * (1 + 1e-6)
+        assert worst["formula"] <= worst["guarantee"] * (1 + 1e-6)
+
+
+def test_measurements_far_away_cost_less_the_later_they_come(streams):
+    """DP-CI on a path: exact for Laplace noise, by the linear program."""
+    network = networks.build(streams, "path", 4)
+    module = problems.load("linear_observation")
+    rows = [[[1.0, 0.5]]] * 4
+    problem = module.LinearObservation(
+        np.ones(2), np.array(rows), np.zeros((4, 1, 2)), np.zeros((4, 1, 2)), np.zeros((4, 2)), 0.1
+    )
+    algorithm = algorithms.load("dp_ci")(noise=2.0)
+    found = {
+        t: [epsilon_for(observed_system(algorithm, problem, network, t), agent(0), u, 0.0)
+            for u in (1, 2, 3)]
+        for t in (2, 4)
+    }  # fmt: skip
+    (release,) = algorithm.releases(problem, network, 4)
+    most = float(release.losses()[0])
+    values = [one.guarantee for one in found[4]]
+    assert values[0] <= most * (1 + 1e-6) and values[2] <= values[1] <= values[0]
+    assert found[2][2].guarantee == 0 and values[2] > 0
+    sums = epsilon_for(observed_system(algorithm, problem, network, 4), SecureSums((1,)), 3, 0.0)
+    single = epsilon_for(observed_system(algorithm, problem, network, 4), agent(1), 3, 0.0)
+    assert sums.guarantee <= single.guarantee * (1 + 1e-6)
+
+
+def test_algorithms_that_do_not_fit_say_why(streams, averaging):
+    algorithm, problem, network = averaging
+    with pytest.raises(InvalidInput, match="quantised"):
+        observed_system(algorithms.load("q_dpsgd_1")(), problem, network, 3)
+    with pytest.raises(InvalidInput) as error:
+        observed_system(replace(algorithm, noise=0.0), problem, network, 3)
+    assert error.value.key == "algorithm.noise"
+    with pytest.raises(InvalidInput) as error:
+        observed_system(replace(algorithm, stage_two="literal"), problem, network, 3)
+    assert error.value.key == "algorithm.stage_two"
+    changing = networks.build(streams, "erdos_renyi", 5, probability=0.6)
+    with pytest.raises(InvalidInput) as error:
+        observed_system(algorithm, problem, changing, 3)
+    assert error.value.key == "network"
+
+
+def test_pdop_is_paid_by_the_rounds_that_arrive(streams):
+    network = networks.build(streams, "path", 4)
+    module = problems.load("mean_estimation")
+    problem = module.build(streams, 4, records=4, dim=1, box=1.0)
+    algorithm = algorithms.load("pdop")(noise=3.0, eta=0.1, decay=0.9)
+    observed = observed_system(algorithm, problem, network, 5)
+    change = problem.record_change("l1")
+    losses = 0.1 * 0.9 ** np.arange(1, 6) * change / algorithm.scales(5)
+    for distance in (1, 2, 3):
+        found = epsilon_for(observed, agent(0), distance, 0.0)
+        assert found.rule == "light_cone"
+        assert found.guarantee == pytest.approx(losses[: 6 - distance].sum(), rel=1e-6)
