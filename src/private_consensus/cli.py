@@ -69,6 +69,15 @@ def _parser() -> argparse.ArgumentParser:
     auditing.add_argument("--confidence", type=float, help="of the whole result")
     auditing.set_defaults(command=_audit, metric=None, quantity="released")
 
+    watching = commands.add_parser(
+        "observers", help="who learns what about whom: epsilon of views that see a part"
+    )
+    _add_setting(watching)
+    watching.add_argument("--observer", type=int, help="one agent; every other one by distance")
+    watching.set_defaults(
+        command=_observers, horizon=10, epsilon=4.0, runs=1, metric=None, quantity="released"
+    )
+
     pricing = commands.add_parser("privacy", help="epsilon of a noise, or noise for an epsilon")
     pricing.add_argument("--mechanism", choices=("gaussian", "laplace"), default="gaussian")
     pricing.add_argument("--sensitivity", type=float, default=1.0)
@@ -262,6 +271,29 @@ def _audit(options) -> int:
         )  # fmt: skip
     _print_table(["audit", ""], found.lines())
     return 1 if found.flagged else 0
+
+
+def _observers(options) -> None:
+    from .audits.observed import by_distance, epsilon_by_observer
+    from .networks import Network
+
+    algorithm, problem, network, budget, horizon = _audited_world(options)
+    if network.mixing.ndim == 3:
+        network = Network(network.adjacency[0], network.mixing[0])
+    algorithm = algorithm.calibrate(budget, problem, network, horizon)
+    world = (algorithm, problem, network, horizon, budget.delta)
+    if options.observer is None:
+        columns = ["observer", "pair", "inputs as given", "guaranteed", "rule"]
+        rows = epsilon_by_observer(*world)
+    else:
+        columns = ["agent", "distance", "inputs as given", "guaranteed", "rule"]
+        rows = by_distance(*world, options.observer)
+    shown = [
+        [f"{value:.4g}" if isinstance(value, float) else str(value) for value in row.values()]
+        for row in rows
+    ]
+    caption = f"epsilon at delta = {budget.delta:g}; {algorithm.relation}"
+    _print_table(columns, shown, caption=caption)
 
 
 def _audited_world(options):

@@ -12,8 +12,9 @@ from private_consensus.audits.observed import (
     epsilon_for,
     observed_system,
 )
+from private_consensus.cli import main
 from private_consensus.errors import InvalidInput
-from private_consensus.privacy import Budget, gaussian_epsilon, gaussian_mu
+from private_consensus.privacy import Budget, account, gaussian_epsilon, gaussian_mu
 from private_consensus.privacy.observers import Coalition, Eavesdropper, SecureSums, agent
 from private_consensus.privacy.observers.linear_view import linear_view, noise_matrix
 
@@ -151,3 +152,29 @@ def test_pdop_is_paid_by_the_rounds_that_arrive(streams):
         found = epsilon_for(observed, agent(0), distance, 0.0)
         assert found.rule == "light_cone"
         assert found.guarantee == pytest.approx(losses[: 6 - distance].sum(), rel=1e-6)
+
+
+def test_the_command_line_shows_every_agent_by_distance(capsys):
+
+    setting = ["--network", "path", "--agents", "4", "--horizon", "3", "--delta", "1e-3"]
+    assert main(["observers", "pdop", *setting, "--set", "algorithm.law=gaussian"]) == 0
+    assert "secure sums" in capsys.readouterr().out
+    assert main(["observers", "gradient_descent", *setting, "--observer", "0"]) == 0
+    shown = capsys.readouterr().out.replace("│", " ")
+    lines = [line.split() for line in shown.splitlines()]
+    assert [line[:2] for line in lines if line and line[0] in "123"] == [
+        ["1", "1"], ["2", "2"], ["3", "3"]
+    ]  # fmt: skip
+    assert main(["observers", "gradient_descent", *setting, "--observer", "9"]) == 2
+    assert "agents 0 to 3" in capsys.readouterr().err
+
+
+def test_laplace_messages_that_arrive_are_composed_by_the_accountant(streams):
+    """A neighbour hears all of them: no more than the eavesdropper, at any delta."""
+    network = networks.build(streams, "path", 4)
+    problem = problems.load("mean_estimation").build(streams, 4, records=4, dim=1, box=1.0)
+    algorithm = algorithms.load("pdop")(noise=3.0, eta=0.1, decay=0.9)
+    observed = observed_system(algorithm, problem, network, 5)
+    known = account(algorithm.releases(problem, network, 5), 1e-3).epsilon
+    near, far = (epsilon_for(observed, agent(0), u, 1e-3).guarantee for u in (1, 3))
+    assert near == pytest.approx(known, rel=1e-9) and far < near

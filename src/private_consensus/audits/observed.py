@@ -17,6 +17,7 @@ learns bounds what any agent does.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 
@@ -24,7 +25,7 @@ from ..algorithms.dp_ci import DPCI, coupling
 from ..algorithms.gradient_descent import GradientDescent, first_step
 from ..algorithms.pdop import PrivateDistributedOptimisation
 from ..errors import InvalidInput, require
-from ..privacy import gaussian_epsilon
+from ..privacy import Release, account, gaussian_epsilon
 from ..privacy.observers import (
     Changes,
     Coalition,
@@ -38,10 +39,10 @@ from ..privacy.observers import (
     Round,
     SecureSums,
     laplace_epsilon,
-    light_cone_bound,
     noised_descent,
     statement,
 )
+from ..privacy.observers.absorption import own_ratio_table
 from ..privacy.observers.adaptivity import light_cone
 from ..privacy.observers.systems import Broadcast
 from ..problems.mean_estimation import MeanEstimation
@@ -122,15 +123,17 @@ def epsilon_for(
     Parameters
     ----------
     delta : float
-        Of the guarantee; Laplace noise is accounted at delta 0.
+        Of the guarantee. The linear program for Laplace noise gives pure privacy, whatever delta.
     """
-    return _in_epsilon([_measured(observed, observer, victim)], observed.law, delta)[0]
+    return _in_epsilon([_measured(observed, observer, victim, delta)], observed.law, delta)[0]
 
 
-def _measured(observed: ObservedSystem, observer: Observer, victim: int) -> ObservedEpsilon:
+def _measured(
+    observed: ObservedSystem, observer: Observer, victim: int, delta: float
+) -> ObservedEpsilon:
     """As :func:`epsilon_for`, of Gaussian noise in mu."""
     if observed.law == "laplace":
-        return _laplace(observed, observer, victim)
+        return _laplace(observed, observer, victim, delta)
     (system,) = observed.channels
     inputs = observed.inputs
     if system.horizon * system.n_agents > MOST_BUDGETS:
@@ -171,7 +174,7 @@ def epsilon_by_observer(
     rows = []
     for name, observers in kinds.items():
         found = [
-            _measured(observed, observer, u)
+            _measured(observed, observer, u, delta)
             for observer in observers
             for u in range(n)
             if u not in observer.members
@@ -188,10 +191,44 @@ def epsilon_by_observer(
     return rows
 
 
-def _laplace(observed: ObservedSystem, observer: Observer, victim: int) -> ObservedEpsilon:
+def by_distance(
+    algorithm, problem, network, horizon: int, delta: float, observer: int
+) -> list[dict[str, object]]:
+    """What one agent learns about every other one, the nearest first.
+
+    Returns
+    -------
+    list of dict
+        ``agent``, ``distance``, ``formula``, ``guarantee``, ``rule``.
+    """
+    observed = observed_system(algorithm, problem, network, horizon)
+    view = Coalition((observer,), last_states=observed.last_states)
+    view.check(network.n_agents)
+    distances = _distances(network.adjacency, observer)
+    others = [int(u) for u in np.argsort(distances, kind="stable") if u != observer]
+    found = _in_epsilon([_measured(observed, view, u, delta) for u in others], observed.law, delta)
+    return [
+        {"agent": u, "distance": int(distances[u]), **vars(one)}
+        for u, one in zip(others, found, strict=True)
+    ]
+
+
+def _distances(adjacency: np.ndarray, start: int) -> np.ndarray:
+    """Links on the shortest way from one agent to each."""
+    distances = np.full(len(adjacency), len(adjacency))
+    reached = np.arange(len(adjacency)) == start
+    for step in range(len(adjacency)):
+        distances[reached] = np.minimum(distances[reached], step)
+        reached = reached | adjacency[reached].any(0)
+    return distances
+
+
+def _laplace(
+    observed: ObservedSystem, observer: Observer, victim: int, delta: float
+) -> ObservedEpsilon:
     require(not observed.last_states, "observer.last_states", True, "no rounds without noise")
     if observed.inputs.react:
-        bound = _laplace_light_cone(observed, observer, victim)
+        bound = _laplace_light_cone(observed, observer, victim, delta)
         return ObservedEpsilon(float("nan"), bound, "light_cone")
     parts = [
         laplace_epsilon(system, observer, victim, observed.changes) for system in observed.channels
@@ -199,16 +236,19 @@ def _laplace(observed: ObservedSystem, observer: Observer, victim: int) -> Obser
     return ObservedEpsilon(max(parts), max(parts), "exact")
 
 
-def _laplace_light_cone(observed, observer, victim: int) -> float:
-    """Losses of the victim's own messages, in rounds that can still arrive, added up."""
+def _laplace_light_cone(observed, observer, victim: int, delta: float) -> float:
+    """The victim's own messages, in rounds that can still arrive, by the accountant."""
     (system,) = observed.channels
     arrives = light_cone(system, observer)[:, victim]
-    sizes = observed.changes.patterns(system.horizon)
-    single = (np.where(np.arange(system.horizon) == t, 1.0, 0.0) for t in np.flatnonzero(arrives))
-    costs = np.zeros(system.horizon)
-    for mask in single:
-        costs += mask * light_cone_bound(system, observer, victim, Free(mask))
-    return float(max((costs * pattern).sum() for pattern in sizes))
+    ratios = own_ratio_table(system, observer, [victim])[:, 0]
+    patterns = observed.changes.patterns(system.horizon)
+    losses = [np.where(arrives & (sizes > 0), ratios * sizes, 0.0) for sizes in patterns]
+    return max(_composed(tuple(map(float, loss)), delta) for loss in losses)
+
+
+@lru_cache(maxsize=256)
+def _composed(losses: tuple[float, ...], delta: float) -> float:
+    return account([Release("laplace", np.array(losses), np.ones(len(losses)))], delta).epsilon
 
 
 def _gradient_descent(algorithm, problem, network, horizon: int) -> ObservedSystem:
