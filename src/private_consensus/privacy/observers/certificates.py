@@ -103,7 +103,7 @@ def smallest_eigenvalue(view: LinearView, factor) -> float:
 
     A Cholesky factorisation of :math:`C - cI` that runs to its end in floating point proves
     :math:`\lambda_{\min}(C) \ge c - \gamma_{n+1}\,\mathrm{tr}(C)/(1-\gamma_{n+1})` for the matrix
-    as stored (Rump, "Verification of positive definiteness", BIT 2006, Theorem 2.3).
+    as stored (Rump, "Verification of positive definiteness", BIT 2006).
     """
     n = len(view.covariance)
     spread = view.relative_error * float(view.magnitude.sum(1).max())

@@ -133,7 +133,7 @@ def decor(
     .. math:: y_t = W y_{t-1} + \gamma_t p_t + s_{ind}\, n_i + s_{pair} \sum_{j \sim i} \pm e_{ij}
 
     with pair noise known to both ends (Allouah, Koloskova, El Firdoussi, Jaggi, Guerraoui, "The
-    privacy power of correlated noise in decentralized learning", ICML 2024, Algorithm 1).
+    privacy power of correlated noise in decentralized learning", ICML 2024, arXiv 2405.01031).
     """
     mixing, horizon = one_graph(mixing), whole(horizon, "horizon")
     gains = per_round(gain, horizon, "gain")
@@ -157,8 +157,8 @@ def zip_dl(mixing: np.ndarray, horizon: int, *, gain=1.0, noise=1.0) -> LinearSy
         Z_{a\to v} = Y_{a\to v} - \frac{1}{d_a w_{av}}\sum_j w_{aj} Y_{a\to j}
 
     over the closed neighbourhood, :math:`d_a` its size, so that :math:`\sum_v w_{av}Z_{a\to v} = 0`
-    (Biswas et al., "Low-cost privacy-preserving decentralized learning", PoPETs 2025(3), Algorithm
-    1; weights symmetric, all positive in the closed neighbourhood).
+    (Biswas et al., "Low-cost privacy-preserving decentralized learning", PoPETs 2025(3), arXiv
+    2403.11795; weights symmetric, all positive in the closed neighbourhood).
     """
     mixing, horizon = one_graph(mixing), whole(horizon, "horizon")
     gains = per_round(gain, horizon, "gain")

@@ -231,8 +231,8 @@ def noised_descent(
 
 def gossip(mixing: np.ndarray, horizon: int, *, noise: float = 1.0) -> LinearSystem:
     r"""Noise once, then average: :math:`x_0 = s + \sigma n,\ x_{t+1} = W x_t`; sent are
-    :math:`x_0, \dots, x_{T-1}` (Cyffers, Even, Bellet, Massoulie, 2022, Algorithm 1 without
-    acceleration)."""
+    :math:`x_0, \dots, x_{T-1}` (Cyffers, Even, Bellet, Massoulie, 2022, arXiv 2206.05091,
+    without acceleration)."""
     return muffliato_gd(mixing, 1, horizon, noise=noise)
 
 
@@ -240,7 +240,7 @@ def muffliato_gd(
     mixing: np.ndarray, steps: int, rounds: int, *, gain=1.0, noise=1.0
 ) -> LinearSystem:
     """Noised steps, each followed by noise-free gossip: ``rounds`` messages a step, the first of
-    them the noised state (Cyffers, Even, Bellet, Massoulie, 2022, Algorithm 2).
+    them the noised state (Muffliato-GD; Cyffers, Even, Bellet, Massoulie, 2022, arXiv 2206.05091).
 
     Inputs have T = ``steps * rounds`` places; only every ``rounds``-th has a gain.
     """

@@ -1,0 +1,77 @@
+r"""Views drawn at random, to be held against the formula.
+
+The rounds are run as they stand; nothing of :mod:`.linear_view` is used. Two audits: the fixed
+statistic :math:`h^T o`, which attains mu for the best h, and Fisher's discriminant learned from one
+half of the runs and used on the other, which knows no formula.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from private_consensus.errors import require
+
+from .linear_view import dense
+from .systems import LinearSystem
+from .views import Observer
+
+
+def sampled_views(
+    system: LinearSystem,
+    observer: Observer,
+    victim: int,
+    change: np.ndarray,
+    runs: int,
+    generator: np.random.Generator,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Views without and with a change of a victim's inputs, each [runs, rows].
+
+    Parameters
+    ----------
+    change : ndarray, [T]
+    """
+    observer.check(system.n_agents)
+    require(system.filter is None, "filter", "correlated noise", "independent noise")
+    return tuple(
+        _run(system, observer, victim, scale * np.asarray(change, float), runs, generator)
+        for scale in (0.0, 1.0)
+    )
+
+
+def _run(system, observer, victim, change, runs, generator) -> np.ndarray:
+    state = np.zeros((runs, system.rounds[0].transition.shape[0]))
+    seen = []
+    for round_, moved in zip(system.rounds, change, strict=True):
+        # Noise that the observer knows is taken away from what it sees: the same as having none.
+        z = generator.standard_normal((runs, len(round_.owners))) * observer.unknown(round_)
+        inputs = np.zeros(system.n_agents)
+        inputs[victim] = moved
+        sent = state @ dense(round_.message_transition).T + z @ dense(round_.message_noise).T
+        sent = sent + dense(round_.message_inputs) @ inputs
+        seen.append(sent @ observer.rows(round_).T)
+        state = state @ dense(round_.transition).T + z @ dense(round_.noise).T
+        state = state + dense(round_.inputs) @ inputs
+    rows = observer.final_rows(system)
+    if len(rows):
+        seen.append(state @ dense(system.output).T @ rows.T)
+    return np.hstack(seen)
+
+
+def discriminant_mu(without: np.ndarray, with_change: np.ndarray) -> float:
+    """mu that a learned linear discriminant attains on runs from which it was not learned.
+
+    An estimate from below, up to its standard error :func:`standard_error`.
+    """
+    half = len(without) // 2
+    centre = with_change[:half].mean(0) - without[:half].mean(0)
+    pooled = (np.cov(without[:half].T) + np.cov(with_change[:half].T)) / 2
+    weights = np.linalg.lstsq(np.atleast_2d(pooled), centre, rcond=None)[0]
+    scores = [views[half:] @ weights for views in (without, with_change)]
+    spread = np.sqrt((scores[0].var(ddof=1) + scores[1].var(ddof=1)) / 2)
+    return float((scores[1].mean() - scores[0].mean()) / spread) if spread > 0 else 0.0
+
+
+def standard_error(mu: float, runs: int) -> float:
+    r""":math:`\sqrt{2/n + \mu^2/(4n)}` of a difference of means over a pooled standard deviation,
+    from n runs of each kind."""
+    return float(np.sqrt(2 / runs + mu**2 / (4 * runs)))
