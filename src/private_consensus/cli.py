@@ -105,6 +105,12 @@ def _parser() -> argparse.ArgumentParser:
     comparing.add_argument("--reference", default="results/reference")
     comparing.set_defaults(command=_compare)
 
+    describing_files = commands.add_parser(
+        "schema", help="write the JSON schemas by which editors check files of a configuration"
+    )
+    describing_files.add_argument("folder", nargs="?", default="config/schemas")
+    describing_files.set_defaults(command=_schema)
+
     profiling = commands.add_parser("profile", help="the heaviest jobs of a run, as Markdown")
     profiling.add_argument("run", nargs="?", default="results/paper")
     profiling.add_argument("--before", help="an older run to compare with")
@@ -144,6 +150,15 @@ def _add_setting(parser, problem: str | None = "mean_estimation") -> None:
         help="algorithm.KEY, problem.KEY or network.KEY; may be repeated",
     )
     parser.add_argument("--mirror", help="folder or URL with the publishers' files")
+
+
+def _schema(options) -> None:
+    from .experiments.shorthand import schemas
+
+    folder = Path(options.folder)
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, schema in schemas().items():
+        (folder / f"{name}.json").write_text(json.dumps(schema, indent=1) + "\n")
 
 
 def _list(_) -> None:

@@ -9,7 +9,6 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pytest
-import yaml
 
 from private_consensus import algorithms
 from private_consensus.errors import InvalidInput
@@ -18,13 +17,8 @@ from private_consensus.experiments import results
 from private_consensus.experiments.cells import run_cell
 from private_consensus.experiments.checks import may_show
 from private_consensus.experiments.numbers import curve_points, figure_numbers
-from private_consensus.experiments.schema import (
-    ConfigurationError,
-    Paper,
-    read_paper,
-    read_yaml,
-    validate,
-)
+from private_consensus.experiments.schema import ConfigurationError, Paper, read_yaml, validate
+from private_consensus.experiments.shorthand import read_paper
 
 CONFIG = Path(__file__).parents[2] / "config"
 ALL = read_yaml(CONFIG / "config.yaml")
@@ -74,26 +68,37 @@ def test_a_bad_configuration_is_refused_by_key_and_value(path, value, message):
         planning.load(changed(path, value), CONFIG)
 
 
+def complete() -> dict:
+    """Paper 000 as its file stands for, to be spoilt; ids of objects are not shared."""
+    return copy.deepcopy(read_paper(CONFIG / "papers" / "showkatbakhsh.yaml"))
+
+
 @pytest.fixture
-def folder(tmp_path):
-    """A copy of the configuration folder whose paper can be spoilt."""
-    (tmp_path / "papers").mkdir()
-    (tmp_path / "styles.yaml").write_text((CONFIG / "styles.yaml").read_text())
-    return tmp_path
+def loaded(monkeypatch):
+    """A plan of a paper that is complete, instead of that of a file."""
+
+    def load(paper: dict, config: dict = ONE) -> planning.Plan:
+        monkeypatch.setattr(planning, "read_paper", lambda path: paper)
+        return planning.load(config, CONFIG)
+
+    return load
 
 
-def spoilt(folder, path: str, value) -> ConfigurationError:
-    paper = yaml.safe_load((CONFIG / "papers" / "showkatbakhsh.yaml").read_text())
-    paper = json.loads(json.dumps(paper))
-    target = paper
-    *parents, last = path.split("/")
-    for parent in parents:
-        target = target[int(parent) if parent.isdigit() else parent]
-    target[int(last) if last.isdigit() else last] = value
-    (folder / "papers" / "showkatbakhsh.yaml").write_text(yaml.safe_dump(paper))
-    with pytest.raises(ConfigurationError) as caught:
-        planning.load(ONE, folder)
-    return caught.value
+@pytest.fixture
+def spoilt(loaded):
+    """What is said of a paper with another value somewhere."""
+
+    def spoil(path: str, value) -> ConfigurationError:
+        target = paper = complete()
+        *parents, last = path.split("/")
+        for parent in parents:
+            target = target[int(parent)] if parent.isdigit() else target.setdefault(parent, {})
+        target[int(last) if last.isdigit() else last] = value
+        with pytest.raises(ConfigurationError) as caught:
+            loaded(paper)
+        return caught.value
+
+    return spoil
 
 
 @pytest.mark.parametrize(
@@ -109,8 +114,8 @@ def spoilt(folder, path: str, value) -> ConfigurationError:
         ("figures/showkatbakhsh_fig1/panels/0/log_x", "yes", "log_x: .*found 'yes'"),
     ],
 )
-def test_scales_are_a_closed_list_and_only_numbers_are_numbers(folder, path, value, message):
-    assert any(re.search(message, line) for line in spoilt(folder, path, value).lines)
+def test_scales_are_a_closed_list_and_only_numbers_are_numbers(spoilt, path, value, message):
+    assert any(re.search(message, line) for line in spoilt(path, value).lines)
 
 
 AXIS = {"set": "budget.epsilon", "values": [1.0], "source": "printed"}
@@ -169,8 +174,8 @@ PANEL = "figures/showkatbakhsh_fig1/panels/0"
         (f"{PANEL}/curves/0/where", {"horizon": 4}, r"where\.horizon: found 4, expected one of"),
     ],
 )
-def test_a_name_that_reaches_nothing_is_refused(folder, path, value, message):
-    assert any(re.search(message, line) for line in spoilt(folder, path, value).lines)
+def test_a_name_that_reaches_nothing_is_refused(spoilt, path, value, message):
+    assert any(re.search(message, line) for line in spoilt(path, value).lines)
 
 
 @pytest.mark.parametrize(
@@ -223,8 +228,8 @@ def test_a_name_that_reaches_nothing_is_refused(folder, path, value, message):
         ),
     ],
 )
-def test_a_setting_that_cannot_be_run_is_told_before_any_work(folder, path, value, message):
-    lines = spoilt(folder, path, value).lines
+def test_a_setting_that_cannot_be_run_is_told_before_any_work(spoilt, path, value, message):
+    lines = spoilt(path, value).lines
     assert any(re.search(message, line) for line in lines), lines
 
 
@@ -246,55 +251,57 @@ def test_names_of_files_and_targets_are_slugs(section, name):
     assert any("String should" in line for line in caught.value.lines)
 
 
-def test_a_name_stands_for_one_thing(folder):
-    spec = read_paper(CONFIG / "papers" / "showkatbakhsh.yaml")
+def test_a_name_stands_for_one_thing(spoilt, monkeypatch, tmp_path):
+    spec = complete()
     figure = spec["figures"]["showkatbakhsh_fig1"]
-    lines = spoilt(folder, "figures/everything", figure).lines
+    lines = spoilt("figures/everything", figure).lines
     assert any("everything: found the name of a rule of the workflow" in line for line in lines)
     rules = "".join(f.read_text() for f in (CONFIG.parent / "workflow/rules").glob("*.smk"))
     rules += (CONFIG.parent / "Snakefile").read_text()
     assert set(re.findall(r"^(?:use )?rule (\w+)(?: as (\w+))?", rules, re.M)) <= {
         pair for name in planning.RULES for pair in ((name, ""), ("acquire", name))
     }
-    copied = {**spec, "paper": {**spec["paper"], "key": "copy"}}
-    (folder / "papers" / "copy.yaml").write_text(yaml.safe_dump(copied))
+    (tmp_path / "papers").mkdir()
+    (tmp_path / "styles.yaml").write_text((CONFIG / "styles.yaml").read_text())
+    for key in ("showkatbakhsh", "copy"):
+        (tmp_path / "papers" / f"{key}.yaml").touch()
+    monkeypatch.setattr(
+        planning, "read_paper", lambda path: {**spec, "paper": {**spec["paper"], "key": path.stem}}
+    )
     with pytest.raises(ConfigurationError) as caught:
-        planning.load({**ONE, "papers": ["showkatbakhsh", "copy"]}, folder)
+        planning.load({**ONE, "papers": ["showkatbakhsh", "copy"]}, tmp_path)
     for section in ("figures", "experiments"):
         where = f"{section}.showkatbakhsh_fig1"
         assert any(f"copy.{where}: found the name of showkatbakhsh.{where}" in line
                    for line in caught.value.lines)  # fmt: skip
 
 
-def test_names_in_claims_and_tables_are_those_of_axes_and_measures(folder):
+def test_names_in_claims_and_tables_are_those_of_axes_and_measures(loaded):
     for claim, spoil, message in (
         (0, {"where": {"epsilom": 1}}, "where: found 'epsilom'"),
         (0, {"quantity": "nope"}, "found 'nope "),
     ):
-        paper = read_paper(CONFIG / "papers" / "showkatbakhsh.yaml")
+        paper = complete()
         tests = next(iter(list(paper["claims"].values())[claim]["variants"].values()))
         tests[0]["series"] |= spoil
-        (folder / "papers" / "showkatbakhsh.yaml").write_text(yaml.safe_dump(paper))
         with pytest.raises(ConfigurationError, match=message):
-            planning.load(ONE, folder)
+            loaded(paper)
 
 
-def test_a_study_may_declare_a_scale_of_its_own(folder):
-    paper = read_paper(CONFIG / "papers" / "showkatbakhsh.yaml")
+def test_a_study_may_declare_a_scale_of_its_own(loaded):
+    paper = complete()
     for experiment in paper["experiments"].values():
         experiment["scales"]["tiny"] = {"runs": 1}
-    (folder / "papers" / "showkatbakhsh.yaml").write_text(
-        yaml.safe_dump({**paper, "scales": ["tiny"]})
-    )
-    found = planning.load({**ONE, "scale": "tiny"}, folder)
+    found = loaded({**paper, "scales": ["tiny"]}, {**ONE, "scale": "tiny"})
     assert {found.cell(*cell)["runs"] for cell in found.cells()} == {1}
 
 
-def test_a_key_that_stands_twice_is_refused_in_whatever_file(folder):
+def test_a_key_that_stands_twice_is_refused_in_whatever_file(tmp_path):
     text = (CONFIG / "papers" / "showkatbakhsh.yaml").read_text()
-    (folder / "papers" / "showkatbakhsh.yaml").write_text(f"{text}\nexperiments: {{}}\n")
+    (tmp_path / "papers").mkdir()
+    (tmp_path / "papers" / "showkatbakhsh.yaml").write_text(f"{text}\nexperiments: {{}}\n")
     with pytest.raises(InvalidInput, match="'experiments' again, first in line"):
-        planning.load(ONE, folder)
+        planning.load(ONE, tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -350,13 +357,13 @@ def test_a_key_that_stands_twice_is_refused_in_whatever_file(folder):
         ("claims/showkatbakhsh_c01/variants/released/0/kind", "guess", "kind: .*found 'guess'"),
     ],
 )
-def test_a_bad_paper_is_refused_by_key_and_value(folder, path, value, message):
-    error = spoilt(folder, path, value)
+def test_a_bad_paper_is_refused_by_key_and_value(spoilt, path, value, message):
+    error = spoilt(path, value)
     assert any(re.search(message, line) for line in error.lines), error.lines
 
 
-def test_all_mistakes_are_told_at_once(folder):
-    error = spoilt(folder, FIG1, {**yaml.safe_load("{}"), "runs": 0})
+def test_all_mistakes_are_told_at_once(spoilt):
+    error = spoilt(FIG1, {"runs": 0})
     assert len(error.lines) > 3
 
 
@@ -370,13 +377,12 @@ def test_cells_spell_out_every_setting(plan):
     assert one["horizon"] == 100  # the smoke scale's
 
 
-def test_an_algorithm_reads_all_the_data_that_its_variants_name(folder):
-    paper = read_yaml(CONFIG / "papers" / "showkatbakhsh.yaml")
+def test_an_algorithm_reads_all_the_data_that_its_variants_name(loaded):
+    paper = complete()
     experiment = paper["experiments"]["showkatbakhsh_extra_adult"]
     variants = experiment["algorithms"]["gradient_descent"]
     variants["other"] = {**variants["exact"], "set": {"problem.prepared": "adult-onehot41"}}
-    (folder / "papers" / "showkatbakhsh.yaml").write_text(yaml.safe_dump(paper))
-    plan = planning.load(ONE, folder)
+    plan = loaded(paper)
     both = ["adult-onehot104", "adult-onehot41"]
     assert plan.preparations("showkatbakhsh_extra_adult", "gradient_descent") == both
     assert plan.preparations("showkatbakhsh_fig1") == []
@@ -516,16 +522,3 @@ def test_a_curve_may_show_some_runs_and_their_range():
     [point] = curve_points(runs, pl.DataFrame(), curve, "t").to_dicts()
     assert (point["y"], point["low"], point["high"], point["runs"]) == (3.0, 1.0, 5.0, 3)
     assert point["interval"] == "least and largest run"
-
-
-def test_a_paper_may_have_parts(tmp_path):
-    (tmp_path / "whole").mkdir()
-    (tmp_path / "whole.yaml").write_text("paper: {key: whole}\nparts: [first, second]\n")
-    (tmp_path / "whole" / "first.yaml").write_text("claims: {whole_c01: 1}\n")
-    (tmp_path / "whole" / "second.yaml").write_text("claims: {whole_c02: 2}\n")
-    assert list(read_paper(tmp_path / "whole.yaml")["claims"]) == ["whole_c01", "whole_c02"]
-    (tmp_path / "whole" / "second.yaml").write_text("claims: {whole_c01: 2}\n")
-    with pytest.raises(
-        InvalidInput, match=r"whole.claims.whole_c01: found 'second', expected a name used once"
-    ):
-        read_paper(tmp_path / "whole.yaml")

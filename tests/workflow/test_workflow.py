@@ -82,7 +82,7 @@ def test_an_edit_to_an_audited_algorithm_audits_it_again(edited):
 
 def test_an_edit_to_one_experiment_reruns_that_one(edited):
     paper = edited / "config/papers/showkatbakhsh.yaml"
-    before = "problem: {name: mean_estimation, records: 100, dim: 20, box: 2.0}"
+    before = "problem: {dim: 20, box: 2.0}"
     assert before in paper.read_text()
     paper.write_text(paper.read_text().replace(before, before.replace("2.0", "3.0")))
     assert planned(edited) == {"run_cell": 1, "draw_figure": 1}

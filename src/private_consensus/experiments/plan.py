@@ -28,11 +28,11 @@ from .schema import (
     Paper,
     Style,
     Table,
-    read_paper,
     read_yaml,
     resolve_delta,
     validate,
 )
+from .shorthand import read_paper
 
 PREPARED = "problem.prepared"
 RESERVED = "reference"

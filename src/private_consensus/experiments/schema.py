@@ -384,7 +384,7 @@ def validate(model: type[M], found: Mapping[str, Any], *, where: str = "") -> M:
     try:
         return model.model_validate(found)
     except ValidationError as error:
-        raise ConfigurationError([_line(where, e) for e in error.errors()]) from None
+        raise ConfigurationError([line_of(where, e) for e in error.errors()]) from None
 
 
 def read_yaml(path: Path) -> dict[str, Any]:
@@ -394,29 +394,8 @@ def read_yaml(path: Path) -> dict[str, Any]:
     return found
 
 
-def read_paper(path: Path) -> dict[str, Any]:
-    """A paper's file and its parts: ``parts: [a, b]`` reads ``<key>/a.yaml`` and ``<key>/b.yaml``,
-    which add to what the file itself says.
-
-    Raises
-    ------
-    InvalidInput
-        If a part is not there, or says what an earlier part has said.
-    """
-    found = read_yaml(path)
-    if "parts" not in found:
-        return found
-    whole = {"experiments": {}, "figures": {}, "claims": {}, **found}
-    for part in whole.pop("parts"):
-        for section, entries in read_yaml(path.with_suffix("") / f"{part}.yaml").items():
-            known = whole.setdefault(section, {})
-            for name in sorted(set(known) & set(entries)):
-                raise InvalidInput(f"{path.stem}.{section}.{name}", part, "a name used once")
-            known.update(entries)
-    return whole
-
-
-def _line(where: str, error: Mapping[str, Any]) -> str:
+def line_of(where: str, error: Mapping[str, Any]) -> str:
+    """One readable line about what pydantic found wrong."""
     key = ".".join(str(part) for part in (where, *error["loc"]) if part != "")
     message = error["msg"].removeprefix("Value error, ")
     if error["type"] == "missing":

@@ -1,0 +1,87 @@
+"""Files of ``config/papers`` to the papers that they stand for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from pydantic import TypeAdapter, ValidationError
+
+from ...errors import InvalidInput
+from ..schema import Config, ConfigurationError, Style, line_of, read_yaml
+from .drawings import figures, tables
+from .models import File
+from .runs import experiments
+from .statements import claims
+
+DRAFT = "https://json-schema.org/draft/2020-12/schema"
+
+
+def read_paper(path: Path) -> dict[str, Any]:
+    """A paper's file and its parts, complete: what :class:`..schema.Paper` describes.
+
+    ``parts: [a, b]`` reads ``<key>/a.yaml`` and ``<key>/b.yaml``, which add to what the file itself
+    says. Names (of variants, grids, sets of curves) are those of one file.
+
+    Raises
+    ------
+    ConfigurationError
+        With a line for each key that is wrong.
+    InvalidInput
+        If a part is not there, or says what an earlier part has said.
+    """
+    found = read_yaml(path)
+    whole = {"experiments": {}, "figures": {}, "claims": {}, **complete(found, path.stem)}
+    for part in found.get("parts", []):
+        added = complete(read_yaml(path.with_suffix("") / f"{part}.yaml"), path.stem)
+        for section, entries in added.items():
+            known = whole.setdefault(section, {})
+            for name in sorted(set(known) & set(entries)):
+                raise InvalidInput(f"{path.stem}.{section}.{name}", part, "a name used once")
+            known.update(entries)
+    return whole
+
+
+def complete(found: Mapping[str, Any], key: str) -> dict[str, Any]:
+    """What a file stands for; sections that it has."""
+    _check(found, key)
+    runs = experiments(found, key)
+    sections = {
+        "experiments": runs,
+        "figures": figures(found, runs, key),
+        "tables": tables(found, runs, key),
+        "claims": claims(found, runs, key),
+    }
+    kept = {name: section for name, section in sections.items() if name in found}
+    return {name: found[name] for name in ("paper", "scales") if name in found} | kept
+
+
+def schemas() -> dict[str, dict[str, Any]]:
+    """JSON schemas by the names that files of ``config/`` have for them, for editors."""
+    models = {"config": Config, "paper": File, "styles": dict[str, Style]}
+    return {name: {"$schema": DRAFT} | TypeAdapter(m).json_schema() for name, m in models.items()}
+
+
+def _check(found: Mapping[str, Any], key: str) -> None:
+    try:
+        File.model_validate(found)
+    except ValidationError as error:
+        lines = [
+            line_of(key, {**one, "loc": tuple(_written(one["loc"], found))})
+            for one in error.errors()
+        ]
+        raise ConfigurationError(list(dict.fromkeys(lines))) from None
+
+
+def _written(location: Sequence[str | int], found: Any) -> Iterator[str | int]:
+    """Of where an error is what the file has: keys and places, not alternatives of a type."""
+    for position, part in enumerate(location):
+        inside = isinstance(found, Mapping) and part in found
+        inside |= isinstance(found, list) and isinstance(part, int) and part < len(found)
+        if inside:
+            found = found[part]
+            yield part
+        elif position == len(location) - 1 and isinstance(found, Mapping) and part != "[key]":
+            # A key that is missing.
+            yield part

@@ -1,0 +1,157 @@
+"""Experiments: defaults, grids, variants and choices by name put in their place."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from .merging import chosen, measured, named, refined, renamed, without, wrong
+
+WORDS = {"like", "title", "place", "choices"}
+"""What an experiment says about itself alone."""
+SILENT = "not given"
+GRID = ("values", "because")
+"""What belongs together: other values have other reasons."""
+VARIANT = ("of", "reading", "because", "set", "tuned")
+"""Keys of a variant; all others are parameters of the algorithm."""
+
+
+def experiments(file: Mapping[str, Any], key: str) -> dict[str, dict[str, Any]]:
+    """Experiments of a file, complete."""
+    own = file.get("experiments", {})
+    default = file.get("defaults", {}).get("experiment") or {}
+    found = {}
+    for name, experiment in own.items():
+        where = f"{key}.experiments.{name}"
+        base = default
+        if "like" in experiment:
+            model = named(own, experiment["like"], f"{where}.like")
+            if "like" in model:
+                raise wrong(f"{where}.like", experiment["like"], "one that is not like another")
+            base = without(_merged(default, model), WORDS)
+        found[name] = _spelled_out(_merged(base, without(experiment, {"like"})), file, where)
+    return found
+
+
+def _merged(base: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, Any]:
+    found = {**base, **own}
+    for part in ("problem", "network", "budget", "groups"):
+        if part in base and part in own:
+            found[part] = renamed(base[part], own[part])
+    if "scales" in base and "scales" in own:
+        found["scales"] = {
+            name: {**base["scales"].get(name, {}), **own["scales"].get(name, {})}
+            for name in {**base["scales"], **own["scales"]}
+        }
+    return found
+
+
+def _spelled_out(found: dict[str, Any], file: Mapping[str, Any], where: str) -> dict[str, Any]:
+    for key in ("measures", "averages"):
+        if key in found:
+            found[key] = [list(measured(measure)) for measure in found[key]]
+    if isinstance(found.get("iterations"), list):
+        found["iterations"] = [t for one in found["iterations"] for t in _iterations(one)]
+    if "axes" in found:
+        found["axes"] = _axes(found["axes"], file.get("axes", {}), f"{where}.axes")
+    if "choices" in found:
+        known = file.get("choices", {})
+        found["choices"] = [
+            {
+                "about": about,
+                "literal": SILENT,
+                **(choice or named(known, about, f"{where}.choices")),
+            }
+            for about, choice in _by_name(found["choices"]).items()
+        ]
+    if "algorithms" in found:
+        found["algorithms"] = {
+            algorithm: _variants(algorithm, variants, file, f"{where}.algorithms.{algorithm}")
+            for algorithm, variants in found["algorithms"].items()
+        }
+    return found
+
+
+def _iterations(one: int | Mapping[str, int]) -> list[int]:
+    if not isinstance(one, Mapping):
+        return [one]
+    return list(range(one["from"], one["to"] + 1, one.get("by", 1)))
+
+
+def _by_name(found: list[str] | Mapping[str, Any]) -> Mapping[str, Any]:
+    """Names alone stand for what the file says under them."""
+    return found if isinstance(found, Mapping) else dict.fromkeys(found)
+
+
+def _axes(own: list[str] | Mapping[str, Any], known: Mapping[str, Any], where: str):
+    found = {}
+    for name, axis in _by_name(own).items():
+        if axis:
+            base = known.get(name, {})
+            axis = {**(without(base, GRID) if "values" in axis else base), **axis}
+        else:
+            axis = named(known, name, where)
+        found[name] = {**axis, "source": "chosen" if axis.get("because") else "printed"}
+    return found
+
+
+def _variants(
+    algorithm: str, own: list[str] | Mapping[str, Any], file: Mapping[str, Any], where: str
+) -> dict[str, dict[str, Any]]:
+    known = file.get("variants", {})
+    here = {name: variant for name, variant in _by_name(own).items() if variant}
+    found = {}
+    for name, variant in _by_name(own).items():
+        # `of` names a variant of the file or, where that has none of the name, a neighbour.
+        near = {**known, algorithm: without(here, {name}) | known.get(algorithm, {})}
+        found[name] = _stored(
+            _variant(algorithm, variant, near, f"{where}.{name}", ())
+            if variant
+            else _of(name, algorithm, known, where, ())
+        )
+    return found
+
+
+def _of(
+    name: str, algorithm: str, known: Mapping[str, Any], where: str, seen: tuple[str, ...]
+) -> dict[str, Any]:
+    """The variant of a name, ``algorithm.variant`` or one of the same algorithm."""
+    first, dot, last = name.rpartition(".")
+    algorithm = first if dot else algorithm
+    full = f"{algorithm}.{last}"
+    if full in seen:
+        raise wrong(where, name, "a variant that does not change itself")
+    variant = named(known.get(algorithm, {}), last, where)
+    return _variant(algorithm, variant, known, f"variants.{full}", (*seen, full))
+
+
+def _variant(
+    algorithm: str,
+    own: Mapping[str, Any],
+    known: Mapping[str, Any],
+    where: str,
+    seen: tuple[str, ...],
+) -> dict[str, Any]:
+    if "of" not in own:
+        return dict(own)
+    base = _of(own["of"], algorithm, known, f"{where}.of", seen)
+    found = refined({**base, "reading": "ablation"}, without(own, {"of"}))
+    for part in ("set", "tuned"):
+        if part in base and part in own:
+            found[part] = refined(base[part], own[part])
+    return found
+
+
+def _stored(variant: Mapping[str, Any]) -> dict[str, Any]:
+    """A variant as cells have it: one mapping of paths, a measure in two words."""
+    changes = {
+        f"algorithm.{key}": value for key, value in variant.items() if key not in VARIANT
+    } | variant.get("set", {})
+    found = {"reading": "resolved", **chosen(variant, ("reading", "because"))}
+    if changes:
+        found["set"] = changes
+    if tuned := variant.get("tuned"):
+        found["tuned"] = without(tuned, {"measure"})
+        if "measure" in tuned:
+            found["tuned"]["quantity"], found["tuned"]["metric"] = measured(tuned["measure"])
+    return found

@@ -1,0 +1,149 @@
+"""Claims: what its variants and tests have in common, and products of series and axes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from itertools import product
+from typing import Any
+
+from .drawings import points
+from .merging import chosen, measured, named, refined, without, wrong
+
+CLAIM = ("claim", "place", "figure", "because", "untestable")
+KEPT = ("x", "each", "expected", "goal", "tolerance", "at_least", "at_most")
+MANY = ("experiment", "of", "run", "measure", "against", "goal", "grid")
+"""Of these a test may list several; the first written varies slowest."""
+
+
+ALONE = "resolved"
+"""What the variant of a claim is called that has one and names none."""
+
+
+def claims(file: Mapping[str, Any], runs: Mapping[str, Any], key: str) -> dict[str, dict[str, Any]]:
+    """Claims of a file, complete."""
+    return {
+        name: _claim(claim, file, runs, f"{key}.claims.{name}")
+        for name, claim in file.get("claims", {}).items()
+    }
+
+
+def _claim(claim, file, runs, where: str) -> dict[str, Any]:
+    variants = _variants(claim, file.get("claim_variants", {}), where)
+    common = _flat({**claim.get("test", {}), **chosen(claim, ("series", "against", "tests"))})
+    if claim["figure"] in runs:
+        common.setdefault("experiment", claim["figure"])
+    found = {**chosen(claim, CLAIM), "headline": claim.get("headline", next(iter(variants), ""))}
+    found["variants"] = {
+        name: list(_tests(_over(common, variant), f"{where}.variants.{name}"))
+        for name, variant in variants.items()
+    }
+    found["reading"] = {n: v["reading"] for n, v in variants.items() if "reading" in v}
+    return found
+
+
+def _variants(claim: Mapping[str, Any], sets: Mapping[str, Any], where: str) -> dict[str, Any]:
+    """Variants by name; without any, what the claim says is the one that has the headline."""
+    if claim.get("untestable") and "variants" not in claim:
+        return {}
+    own = claim.get("variants", {})
+    if isinstance(own, str):
+        return {name: v or {} for name, v in named(sets, own, f"{where}.variants").items()}
+    found = {}
+    for name, variant in (own or {claim.get("headline", ALONE): {}}).items():
+        if variant is None and name in sets:
+            found |= {one: each or {} for one, each in sets[name].items()}
+        elif variant and "over" in variant:
+            known = named(sets, variant["over"], f"{where}.variants.{name}.over")
+            rest = without(variant, {"over"})
+            found |= {f"{one}_{name}": _over(each or {}, rest) for one, each in known.items()}
+        else:
+            found[name] = variant or {}
+    return found
+
+
+def _flat(block: Mapping[str, Any]) -> dict[str, Any]:
+    """The keys of ``series`` in its place."""
+    found = {}
+    for key, value in block.items():
+        found |= value if key == "series" else {key: value}
+    return found
+
+
+def _over(base: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, Any]:
+    """``own`` over ``base``, the values of axes one by one."""
+    own = _flat(own)
+    found = {**base, **own}
+    if "where" in base and "where" in own:
+        found["where"] = refined(base["where"], own["where"])
+    return found
+
+
+def _tests(block: Mapping[str, Any], where: str) -> Iterator[dict[str, Any]]:
+    common = without(block, {"tests", "reading"})
+    for own in block.get("tests", [{}]):
+        for one in _products(_over(common, own)):
+            yield from _peak(one, where) if one.get("kind") == "peak" else (_test(one, where),)
+
+
+def _products(test: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    several = {
+        key: list(points(value)) if key == "grid" else value
+        for key, value in test.items()
+        if key in MANY and (key == "grid" or isinstance(value, list))
+    }
+    for point in product(*several.values()):
+        one = {**test, **dict(zip(several, point, strict=True))}
+        place = one.pop("grid", {})
+        if place:
+            one["where"] = {**one.get("where", {}), **place}
+        yield one
+
+
+def _peak(test: Mapping[str, Any], where: str) -> Iterator[dict[str, Any]]:
+    """Up to a point and down from there, between the ends of a range along x."""
+    ends = test.get("where", {}).get(test.get("x"))
+    if not isinstance(ends, list) or "at" not in test:
+        raise wrong(f"{where}.where", ends, "at, and a range along x, for a peak")
+    low, high = ends
+    for kind, part in (("increasing", [low, test["at"]]), ("decreasing", [test["at"], high])):
+        inside = {**test["where"], test["x"]: part}
+        yield _test({**without(test, {"at"}), "kind": kind, "where": inside}, where)
+
+
+def _test(test: Mapping[str, Any], where: str) -> dict[str, Any]:
+    if "kind" not in test:
+        raise wrong(f"{where}.kind", None, "a kind of test")
+    found = {"kind": test["kind"], "series": _series(test, where), **chosen(test, KEPT)}
+    if "against" in test:
+        found["against"] = _series(_other(test), where)
+    return found
+
+
+def _other(test: Mapping[str, Any]) -> dict[str, Any]:
+    """The second series: the first one, but for what ``against`` says."""
+    against = test["against"]
+    own = {"of": against} if isinstance(against, str) else against
+    base = chosen(test, ("experiment", "of", "run", "measure", "where", "last", "kind"))
+    if "of" in own and "." not in own["of"] and "run" not in own:
+        # Another algorithm, the variant of the first.
+        own = {**own, "run": _run_of(test)}
+    return _over(base, own)
+
+
+def _run_of(test: Mapping[str, Any]) -> str | None:
+    return test.get("of", "").partition(".")[2] or test.get("run")
+
+
+def _series(test: Mapping[str, Any], where: str) -> dict[str, Any]:
+    algorithm, _, run = test.get("of", "").partition(".")
+    run = run or test.get("run")
+    if not (algorithm and run):
+        raise wrong(f"{where}.of", test.get("of"), "algorithm.variant")
+    if "experiment" not in test:
+        raise wrong(f"{where}.experiment", None, "an experiment")
+    found = {"experiment": test["experiment"], "algorithm": algorithm, "run": run}
+    if "measure" in test:
+        found["quantity"], found["metric"] = measured(test["measure"])
+    elif test["kind"] not in ("private", "tight"):
+        raise wrong(f"{where}.measure", None, "quantity.metric")
+    return found | chosen(test, ("where", "last"))

@@ -1,0 +1,387 @@
+"""The short form of papers: what is said once reaches every place where it is meant."""
+
+import json
+from pathlib import Path
+
+import pytest
+import yaml
+from jsonschema import Draft202012Validator
+
+from private_consensus.errors import InvalidInput
+from private_consensus.experiments.schema import ConfigurationError, Paper, read_yaml, validate
+from private_consensus.experiments.shorthand import read_paper, schemas
+from private_consensus.experiments.shorthand.drawings import ADDED, points
+from private_consensus.experiments.shorthand.files import complete
+from private_consensus.experiments.shorthand.models import File
+
+CONFIG = Path(__file__).parents[2] / "config"
+PAPERS = sorted((CONFIG / "papers").rglob("*.yaml"))
+WIDTH = 110
+
+SHORT = """
+titles: {epsilon: privacy, released.normalised_error: error}
+defaults:
+  experiment:
+    problem: {name: mean_estimation, records: 100, dim: 5, box: 5.0}
+    network: {name: ring, agents: 10}
+    budget: {epsilon: 1.0, delta: 1.0e-5}
+    horizon: 50
+    runs: 50
+    measures: [released.normalised_error, seconds]
+    scales: {smoke: {runs: 2}}
+  panel: {log_x: false}
+axes:
+  epsilon: {set: budget.epsilon, values: [0.5, 1.0]}
+  steps: {set: horizon, values: [1, 10], because: decades}
+choices:
+  noise: {resolved: Gaussian, because: simple}
+variants:
+  gradient_descent:
+    plain: {because: as it is}
+    exact: {of: plain, calibration: gaussian_dp, because: exact}
+    single: {of: exact, set: {horizon: 1}, because: one step}
+  dgd:
+    network: {reading: literal, because: other weights}
+curves:
+  exact: {of: gradient_descent.exact, as: tight, where: {steps: 1}}
+  all: [gradient_descent.plain, exact, dgd.network]
+  both:
+    of: {gradient_descent.plain: plain, gradient_descent.exact: exact}
+    measures: {released.normalised_error: error, seconds: time}
+claim_variants:
+  steps: {one: {where: {steps: 1}}, ten: {where: {steps: 10}, reading: ablation}}
+experiments:
+  fig1:
+    title: First
+    place: Figure 1
+    axes: [epsilon, steps]
+    algorithms:
+      gradient_descent: [plain, exact]
+      dgd: [network]
+    iterations: [{from: 1, to: 5, by: 2}, 10]
+    choices: [noise]
+  fig2:
+    like: fig1
+    title: Second
+    place: Figure 2
+    problem: {dim: 3, box: ~}
+    axes: {epsilon: {values: [2.0], because: larger}}
+    algorithms:
+      gradient_descent:
+        exact:
+        twice: {of: exact, decay: 2.0, because: twice}
+        again: {of: twice, reading: resolved, because: a neighbour}
+    scales: {smoke: {axes: {epsilon: [2.0]}}}
+figures:
+  fig1:
+    title: First
+    caption: first
+    grid: {epsilon: [0.5, 1.0]}
+    panel: "{title}, epsilon = {epsilon}"
+    measure: released.normalised_error
+    x: steps
+    panels:
+      - {title: all, curves: all}
+      - {title: one, curves: both, where: {steps: 1}, x: epsilon}
+  fig1_extra_more:
+    like: fig1
+    title: More
+    caption: more
+    grid: {epsilon: [0.25]}
+claims:
+  c01:
+    claim: One.
+    place: here
+    figure: fig1
+    because: an ordering
+    test: {kind: below, x: epsilon}
+    series: {of: [gradient_descent.exact, gradient_descent.plain], measure: seconds}
+    against: [dgd.network, gradient_descent.plain]
+    variants:
+      steps:
+      last: {over: steps, last: true}
+      other: {reading: literal, series: {experiment: fig2, where: {epsilon: 2.0}}}
+  c02:
+    claim: Two.
+    place: here
+    figure: fig1
+    because: a peak
+    test: {kind: peak, x: steps, at: 3, of: gradient_descent.plain, where: {steps: [1, 10]}}
+    tests:
+      - {grid: {epsilon: [0.5, 1.0]}, measure: released.normalised_error}
+"""
+
+
+def short(**changes) -> dict:
+    """The file of these tests with other sections."""
+    return yaml.safe_load(SHORT) | changes
+
+
+@pytest.fixture(scope="module")
+def whole():
+    return complete(short(), "mine")
+
+
+def test_an_experiment_refines_what_its_file_and_its_model_say(whole):
+    first, second = whole["experiments"].values()
+    assert first["problem"] == {"name": "mean_estimation", "records": 100, "dim": 5, "box": 5.0}
+    assert second["problem"] == {"name": "mean_estimation", "records": 100, "dim": 3}
+    assert (second["title"], second["place"]) == ("Second", "Figure 2")
+    assert first["choices"] == [
+        {"about": "noise", "literal": "not given", "resolved": "Gaussian", "because": "simple"}
+    ]
+    assert "choices" not in second  # they are about the experiment that has them
+    assert first["iterations"] == second["iterations"] == [1, 3, 5, 10]
+    assert second["scales"] == {"smoke": {"runs": 2, "axes": {"epsilon": [2.0]}}}
+    assert first["measures"] == [["released", "normalised_error"], ["seconds", "value"]]
+
+
+def test_another_problem_has_nothing_of_the_default():
+    file = short()
+    file["experiments"]["fig2"]["problem"] = {"name": "lasso", "dim": 2}
+    assert complete(file, "mine")["experiments"]["fig2"]["problem"] == {"name": "lasso", "dim": 2}
+
+
+def test_an_axis_has_a_name_and_new_values_have_reasons_of_their_own(whole):
+    first, second = (e["axes"] for e in whole["experiments"].values())
+    printed = {"set": "budget.epsilon", "values": [0.5, 1.0], "source": "printed"}
+    assert first["epsilon"] == printed
+    assert first["steps"]["source"] == "chosen"
+    assert second == {
+        "epsilon": {**printed, "values": [2.0], "source": "chosen", "because": "larger"}
+    }
+    file = short()
+    file["experiments"]["fig1"]["axes"] = {"steps": {"values": [5]}}
+    assert complete(file, "mine")["experiments"]["fig1"]["axes"]["steps"] == {
+        "set": "horizon", "values": [5], "source": "printed"
+    }  # fmt: skip
+
+
+def test_a_variant_has_what_it_changes_another_by(whole):
+    variants = whole["experiments"]["fig2"]["algorithms"]["gradient_descent"]
+    changed = {"algorithm.calibration": "gaussian_dp"}
+    assert variants["exact"] == {"reading": "ablation", "because": "exact", "set": changed}
+    assert variants["again"] == {
+        "reading": "resolved", "because": "a neighbour",
+        "set": {**changed, "algorithm.decay": 2.0},
+    }  # fmt: skip
+    file = short()
+    file["experiments"]["fig1"]["algorithms"]["gradient_descent"] = ["single"]
+    single = complete(file | {"figures": {}, "claims": {}}, "mine")["experiments"]["fig1"]
+    assert single["algorithms"]["gradient_descent"]["single"]["set"] == {**changed, "horizon": 1}
+
+
+def test_panels_are_products_and_a_figure_like_another_has_its_own_grid(whole):
+    first, more = whole["figures"].values()
+    assert [(p["title"], p["where"]) for p in first["panels"]] == [
+        ("all, epsilon = 0.5", {"epsilon": 0.5}),
+        ("one, epsilon = 0.5", {"epsilon": 0.5, "steps": 1}),
+        ("all, epsilon = 1", {"epsilon": 1.0}),
+        ("one, epsilon = 1", {"epsilon": 1.0, "steps": 1}),
+    ]
+    assert [p["title"] for p in more["panels"]] == ["all, epsilon = 0.25", "one, epsilon = 0.25"]
+    assert {p["experiment"] for p in (*first["panels"], *more["panels"])} == {"fig1"}
+    assert (first["added"], more["added"]) == (False, True)
+    one = first["panels"][1]
+    assert (one["x_title"], one["y_title"], one["log_x"]) == ("privacy", "error", False)
+    assert first["panels"][0]["x_title"] == "steps"
+
+
+def test_sets_of_curves_have_names_and_products_have_labels(whole):
+    every, product = (p["curves"] for p in whole["figures"]["fig1"]["panels"][:2])
+    assert [(c["algorithm"], c["run"], c["variant"], c["reading"]) for c in every] == [
+        ("gradient_descent", "plain", "plain", "resolved"),
+        ("gradient_descent", "exact", "tight", "ablation"),
+        ("dgd", "network", "network", "literal"),
+    ]
+    assert every[1]["where"] == {"steps": 1}
+    assert [(c["run"], c["quantity"], c["series"]) for c in product] == [
+        ("plain", "released", "plain, error"),
+        ("plain", "seconds", "plain, time"),
+        ("exact", "released", "exact, error"),
+        ("exact", "seconds", "exact, time"),
+    ]
+
+
+def test_a_panel_says_for_its_curves_what_they_leave_open():
+    file = short()
+    file["figures"]["fig1"]["panels"] = [
+        {
+            "curves": [
+                "gradient_descent",
+                {"of": "gradient_descent.exact", "quantity": "internal"},
+                {"of": "gradient_descent.exact", "measure": "seconds"},
+            ],
+            "run": "plain",
+            "last": True,
+            "experiments": {"gradient_descent": "fig1"},
+        }
+    ]
+    curves = complete(file, "mine")["figures"]["fig1"]["panels"][0]["curves"]
+    assert [(c["run"], c["quantity"], c["metric"]) for c in curves] == [
+        ("plain", "released", "normalised_error"),
+        ("exact", "internal", "normalised_error"),
+        ("exact", "seconds", "value"),
+    ]
+    assert all(c["last"] and c["experiment"] == "fig1" for c in curves)
+
+
+def test_a_test_is_the_product_of_what_it_lists(whole):
+    claim = whole["claims"]["c01"]
+    names = [
+        (t["series"]["run"], t["against"]["run"], t["series"]["where"])
+        for t in claim["variants"]["one"]
+    ]
+    # What is written first varies slowest.
+    assert names == [
+        (run, other, {"steps": 1})
+        for run in ("exact", "plain") for other in ("network", "plain")
+    ]  # fmt: skip
+    assert list(claim["variants"]) == ["one", "ten", "one_last", "ten_last", "other"]
+    assert claim["headline"] == "one"
+    assert claim["reading"] == {"ten": "ablation", "ten_last": "ablation", "other": "literal"}
+    assert all(t["series"]["last"] and t["against"]["last"] for t in claim["variants"]["ten_last"])
+    first = claim["variants"]["other"][0]
+    assert first["series"]["experiment"] == first["against"]["experiment"] == "fig2"
+    assert first["against"]["where"] == {"epsilon": 2.0}
+
+
+def test_a_peak_rises_up_to_a_point_and_falls_from_there(whole):
+    found = whole["claims"]["c02"]
+    assert (found["headline"], list(found["variants"])) == ("resolved", ["resolved"])
+    assert [(t["kind"], t["series"]["where"]) for t in found["variants"]["resolved"]] == [
+        (kind, {"steps": ends, "epsilon": epsilon})
+        for epsilon in (0.5, 1.0)
+        for kind, ends in (("increasing", [1, 3]), ("decreasing", [3, 10]))
+    ]
+
+
+def test_what_a_second_series_does_not_say_is_the_first_ones_and_nothing_takes_a_value_away():
+    file = short()
+    file["claims"]["c02"] |= {
+        "test": {
+            "kind": "below", "x": "epsilon", "of": "gradient_descent", "run": "plain",
+            "measure": "seconds", "where": {"steps": 1, "epsilon": 1.0},
+            "against": [{"where": {"steps": None}}, "dgd"],
+        },
+        "tests": [{}],
+    }  # fmt: skip
+    first, second = complete(file, "mine")["claims"]["c02"]["variants"]["resolved"]
+    assert first["against"] == {**first["series"], "where": {"epsilon": 1.0}}
+    assert second["against"] == {**first["series"], "algorithm": "dgd"}
+
+
+def test_what_a_short_file_stands_for_is_a_paper():
+    about = {"key": "mine", "number": "9", "title": "t", "authors": [], "where": "here"}
+    paper = validate(Paper, complete(short(paper=about), "mine"))
+    assert [len(c.variants["one"]) for c in list(paper.claims.values())[:1]] == [4]
+
+
+EXPERIMENT, FIGURE = ("experiments", "fig2"), ("figures", "fig1")
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "message"),
+    [
+        ((*EXPERIMENT, "like"), "fig9", r"mine.experiments.fig2.like: found 'fig9', expected one"),
+        (("experiments", "fig1", "like"), "fig2", r"fig1.like: found 'fig2', expected one that is"),
+        ((*EXPERIMENT, "runns"), 3, r"mine.experiments.fig2.runns: unknown key \(found 3\)"),
+        ((*EXPERIMENT, "runs"), True, r"mine.experiments.fig2.runs: .*found True"),
+        ((*EXPERIMENT, "axes"), ["delta"], r"fig2.axes: found 'delta', expected one of epsilon"),
+        ((*EXPERIMENT, "choices"), ["graph"], r"fig2.choices: found 'graph', expected one of noi"),
+        ((*EXPERIMENT, "algorithms"), {"dgd": ["x"]}, r"algorithms.dgd: found 'x', expected one"),
+        ((*EXPERIMENT, "algorithms"), {"magic": []}, r"algorithms.*expected one of .*dgd"),
+        (
+            ("variants", "gradient_descent", "plain"),
+            {"of": "single"},
+            r"variants.gradient_descent.exact.of: found 'plain', expected a variant that",
+        ),
+        ((*FIGURE, "like"), "fig9", r"figures.fig1.like: found 'fig9'"),
+        ((*FIGURE, "panels", 0, "curves"), "nobody", r"fig1.curves: found 'nobody', expected algo"),
+        ((*FIGURE, "panels", 0, "curves"), ["dgd.x"], r"curves: found 'dgd.x', expected one of dg"),
+        ((*FIGURE, "panels", 0, "log_x"), "yes", r"figures.fig1.panels.0.log_x: .*found 'yes'"),
+        ((*FIGURE, "panels", 0, "curves"), [{"of": "dgd.network", "las": 1}], r"curves.0.las: unk"),
+        (("claims", "c01", "test", "kind"), "guess", r"claims.c01.test.kind: .*found 'guess'"),
+        (("claims", "c01", "variants"), "nothing", r"c01.variants: found 'nothing', expected one"),
+        (("claims", "c01", "series", "of"), "dgd", r"variants.one.of: found 'dgd', expected al"),
+        (("claims", "c01", "series"), {"of": "dgd.network"}, r"variants.one.measure: found None"),
+        (("claims", "c02", "test", "at"), None, r"variants.resolved.where: found .* for a peak"),
+    ],
+)  # fmt: skip
+def test_an_error_names_the_key_that_the_reader_wrote(path, value, message):
+    file = short()
+    target = file
+    for part in path[:-1]:
+        target = target[part]
+    if value is None:
+        del target[path[-1]]
+    else:
+        target[path[-1]] = value
+    with pytest.raises(ConfigurationError, match=message):
+        complete(file, "mine")
+
+
+def test_a_paper_may_have_parts_that_add_to_it(tmp_path):
+    about = {"key": "whole", "number": "9", "title": "t", "authors": [], "where": "here"}
+    (tmp_path / "whole").mkdir()
+    file = {"paper": about, "parts": ["first", "second"]}
+    (tmp_path / "whole.yaml").write_text(yaml.safe_dump(file))
+    (tmp_path / "whole" / "first.yaml").write_text(SHORT)
+    second = {"figures": {"b": {"title": "b", "caption": "", "experiment": "fig1", "graph": True}}}
+    (tmp_path / "whole" / "second.yaml").write_text(yaml.safe_dump(second))
+    assert list(read_paper(tmp_path / "whole.yaml")["figures"]) == ["fig1", "fig1_extra_more", "b"]
+    (tmp_path / "whole" / "second.yaml").write_text(SHORT)
+    with pytest.raises(InvalidInput, match=r"whole.experiments.fig1: found 'second', expected a n"):
+        read_paper(tmp_path / "whole.yaml")
+
+
+def test_points_of_a_grid_are_its_product():
+    assert list(points({"a": [1, 2], "b": [3]})) == [{"a": 1, "b": 3}, {"a": 2, "b": 3}]
+    assert list(points({})) == [{}]
+
+
+# --- The files ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("path", sorted(CONFIG.rglob("*.yaml")), ids=lambda path: path.name)
+def test_a_file_says_what_it_means_where_it_is_read(path):
+    """No anchors, aliases or merges; no mapping in braces goes on in the next line."""
+    text = path.read_text()
+    opened = []
+    for token in yaml.scan(text):
+        assert not isinstance(token, yaml.AnchorToken | yaml.AliasToken), token.start_mark
+        assert not (isinstance(token, yaml.ScalarToken) and token.value == "<<"), token.start_mark
+        if isinstance(token, yaml.FlowMappingStartToken):
+            opened.append(token.start_mark.line)
+        if isinstance(token, yaml.FlowMappingEndToken):
+            assert opened.pop() == token.start_mark.line
+    if path in PAPERS:
+        assert max(map(len, text.splitlines())) <= WIDTH
+
+
+@pytest.mark.parametrize("path", PAPERS, ids=lambda path: path.name)
+def test_editors_find_the_schema_by_the_first_line_and_the_file_meets_it(path):
+    comment, _, found = path.read_text().partition("\n")[0].partition("$schema=")
+    assert comment == "# yaml-language-server: "
+    schema = json.loads((path.parent / found).read_text())
+    # A number without a fraction is one in JSON, as a tuple is a list: what is read decides.
+    Draft202012Validator(schema).validate(json.loads(json.dumps(read_yaml(path))))
+
+
+def test_schemas_are_those_of_the_models():
+    stored = {path.stem: json.loads(path.read_text()) for path in (CONFIG / "schemas").iterdir()}
+    assert stored == json.loads(json.dumps(schemas())), "write them: private-consensus schema"
+
+
+def test_every_key_is_explained():
+    page = (CONFIG / "README.md").read_text()
+    keys = set(File.model_json_schema()["properties"])
+    for model in File.model_json_schema()["$defs"].values():
+        keys |= set(model.get("properties", ()))
+    assert not {key for key in keys if f"`{key}`" not in page}
+
+
+def test_a_figure_of_ours_has_a_name_that_says_so():
+    for path in CONFIG.glob("papers/*.yaml"):
+        for name, figure in read_paper(path)["figures"].items():
+            assert figure["added"] == (ADDED in name)
