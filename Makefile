@@ -8,7 +8,7 @@ READY := $(VENV)/.ready
 SNAKEMAKE := $(BIN)/snakemake --cores $(CORES) $(if $(DATA),--config 'data={source: $(DATA)}')
 export PRIVATE_CONSENSUS_MIRROR := $(or $(MIRROR),$(PRIVATE_CONSENSUS_MIRROR))
 
-.PHONY: reproduce smoke publish compare test mutants lint benchmark lock clean
+.PHONY: reproduce smoke publish compare test mutants lint benchmark lock fuzz clean
 
 reproduce: $(READY)
 	$(SNAKEMAKE)
@@ -33,6 +33,10 @@ test: $(READY)
 # Every algorithm broken in every way that makes sense, and correct ones: what the audit finds of each.
 mutants: $(READY)
 	$(BIN)/python -m tests.mutants --cores $(CORES)
+
+# Five thousand malformed configurations, commands and files; two hundred of them are among the tests.
+fuzz: $(READY)
+	FUZZ_CASES=5000 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n $(CORES) tests/fuzz
 
 benchmark: $(READY)
 	$(BIN)/python -m pytest benchmarks --benchmark-enable --benchmark-columns=min,median,rounds

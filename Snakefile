@@ -24,6 +24,11 @@ from private_consensus.errors import InvalidInput
 from private_consensus.experiments.plan import load
 from private_consensus.experiments.schema import read_yaml
 
+if not Path("config", "config.yaml").is_file():
+    sys.exit(
+        f"The workflow runs in its own folder, not in {Path.cwd()}: cd {workflow.basedir}"
+    )
+
 
 configfile: "config/config.yaml"
 

@@ -7,7 +7,9 @@ import dataclasses
 import inspect
 import json
 import sys
-from collections.abc import Mapping, Sequence
+import traceback
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -18,8 +20,9 @@ from rich.progress import Progress
 from rich.table import Column, Table
 
 from . import algorithms, privacy, problems
-from .errors import Diverged, InvalidInput, require
+from .errors import Diverged, InvalidInput, Refused, require
 from .experiments.cells import environment_of, run_cell, setting_of
+from .experiments.checks import may_show, require_settings, wrong_horizon
 
 OUT = Console()
 
@@ -35,7 +38,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         return options.command(options) or 0
     except (InvalidInput, Diverged) as error:
-        print(f"private-consensus: {error}", file=sys.stderr)
+        print(f"private-consensus: {'; '.join(str(error).splitlines())}", file=sys.stderr)
         return 2
 
 
@@ -221,11 +224,11 @@ def _run(options) -> None:
     cell = _cell(options)
     with Progress(console=OUT, transient=True) as bar:
         task = bar.add_task(f"{options.algorithm}, {options.runs} runs", total=options.runs)
-        runs, private = run_cell(
-            cell,
-            _prepared(cell, options),
-            lambda done, of: bar.update(task, completed=done, total=of),
-        )
+        prepared = _prepared(cell, options)
+        with _combined(options):
+            runs, private = run_cell(
+                cell, prepared, lambda done, of: bar.update(task, completed=done, total=of)
+            )
     error = (pl.col("value").std(ddof=1).fill_null(0.0) / pl.len().sqrt()).alias("error")
     shown = runs.group_by("t").agg(pl.col("value").mean(), error).sort("t")
     metric = cell["measures"][0][1]
@@ -280,10 +283,11 @@ def _audit(options) -> int:
         task = bar.add_task(
             f"audit of {options.algorithm}, {runs} runs of two data sets", total=runs
         )
-        found = audit(
-            *world, runs=runs, confidence=confidence, delta=delta, seed=options.seed,
-            progress=lambda done, of: bar.update(task, completed=done, total=of),
-        )  # fmt: skip
+        with _combined(options):
+            found = audit(
+                *world, runs=runs, confidence=confidence, delta=delta, seed=options.seed,
+                progress=lambda done, of: bar.update(task, completed=done, total=of),
+            )  # fmt: skip
     _print_table(["audit", ""], found.lines())
     return 1 if found.flagged else 0
 
@@ -297,18 +301,33 @@ def _observers(options) -> None:
         network = Network(network.adjacency[0], network.mixing[0])
     algorithm = algorithm.calibrate(budget, problem, network, horizon)
     world = (algorithm, problem, network, horizon, budget.delta)
-    if options.observer is None:
-        columns = ["observer", "pair", "inputs as given", "guaranteed", "rule"]
-        rows = epsilon_by_observer(*world)
-    else:
-        columns = ["agent", "distance", "inputs as given", "guaranteed", "rule"]
-        rows = by_distance(*world, options.observer)
+    with _combined(options):
+        if options.observer is None:
+            columns = ["observer", "pair", "inputs as given", "guaranteed", "rule"]
+            rows = epsilon_by_observer(*world)
+        else:
+            columns = ["agent", "distance", "inputs as given", "guaranteed", "rule"]
+            rows = by_distance(*world, options.observer)
     shown = [
         [f"{value:.4g}" if isinstance(value, float) else str(value) for value in row.values()]
         for row in rows
     ]
     caption = f"epsilon at delta = {budget.delta:g}; {algorithm.relation}"
     _print_table(columns, shown, caption=caption)
+
+
+@contextmanager
+def _combined(options) -> Iterator[None]:
+    """Around what runs an algorithm on a problem: not every one fits every other."""
+    try:
+        yield
+    except (InvalidInput, Diverged):
+        raise
+    except (AttributeError, TypeError, ValueError, LookupError, ArithmeticError) as error:
+        *_, place = traceback.extract_tb(error.__traceback__)
+        because = f"{type(error).__name__} in {Path(place.filename).name}, line {place.lineno}"
+        expected = f"a problem, network and budget that {options.algorithm} can be run with"
+        raise InvalidInput("--problem", options.problem, f"{expected} ({because})") from error
 
 
 def _audited_world(options):
@@ -341,6 +360,10 @@ def _cell(options) -> dict[str, Any]:
     metrics = module.METRICS
     metric = options.metric or next(iter(metrics))
     require(metric in metrics, "--metric", metric, f"one of {', '.join(metrics)}")
+    shown = may_show(options.algorithm, options.quantity)
+    require(shown, "--quantity", options.quantity, f"one that {options.algorithm} shows")
+    for line in wrong_horizon(options.horizon):
+        raise Refused([line])
     setting = {
         "columns": {},
         "variant": "run",
@@ -351,7 +374,7 @@ def _cell(options) -> dict[str, Any]:
         "network": {"name": options.network, "agents": options.agents, **parts["network"]},
         "algorithm": parts["algorithm"],
     }
-    return {
+    cell = {
         "experiment": "command line",
         "algorithm": options.algorithm,
         "seed": options.seed,
@@ -361,6 +384,8 @@ def _cell(options) -> dict[str, Any]:
         "iterations": list(range(1, options.horizon + 1)),
         "settings": [setting],
     }
+    require_settings(cell)
+    return cell
 
 
 def _prepared(cell, options) -> dict[str, Any]:
@@ -424,10 +449,9 @@ def _counterexample(options) -> None:
 def _data(options) -> None:
     from .datasets import Acquisition, summary
 
-    rows = summary(
-        Acquisition(source=options.source, mirror=options.mirror, cache=Path(options.cache))
-    )
-    for row in rows:
+    asked = Acquisition(source=options.source, mirror=options.mirror, cache=Path(options.cache))
+    asked.check()
+    for row in summary(asked):
         _print_table([row["dataset"], row["title"]], _card(row))
 
 

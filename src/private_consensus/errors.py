@@ -26,6 +26,17 @@ class InvalidInput(ValueError):
         return type(self), (self.key, self.value, self.expected)
 
 
+class Refused(InvalidInput):
+    """All that is wrong with a configuration, one line a key."""
+
+    def __init__(self, lines: list[str]):
+        Exception.__init__(self, "\n".join(lines))
+        self.lines = lines
+
+    def __reduce__(self):
+        return type(self), (self.lines,)
+
+
 class OutsideRange(UserWarning):
     """A setting that no convergence result covers; the message states the condition."""
 

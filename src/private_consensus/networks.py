@@ -167,7 +167,10 @@ MIXINGS: dict[str, Callable[..., np.ndarray]] = {
 
 
 def second_eigenvalue(mixing: np.ndarray) -> np.ndarray:
-    """Largest absolute eigenvalue apart from the first, a network's rate of consensus."""
+    """Largest absolute eigenvalue apart from the first, a network's rate of consensus; 0 of one
+    agent alone."""
+    if mixing.shape[-1] == 1:
+        return np.zeros(mixing.shape[:-2])
     eigenvalues = np.linalg.eigvalsh(mixing)
     return np.maximum(np.abs(eigenvalues[..., 0]), np.abs(eigenvalues[..., -2]))
 

@@ -183,3 +183,56 @@ def test_a_long_checksum_is_never_cut(call, monkeypatch, tmp_path):
     monkeypatch.setattr(cli.OUT, "_width", 60)
     _, out, _ = call("data", "--source", "surrogate", "--cache", str(tmp_path))
     assert len(cards(out)["us"]["SHA-256"].replace(" ", "")) == 64
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--seed", "-1"], "seed: found -1, expected a whole number >= 0"),
+        (["--horizon", "1000000000"], "horizon: found 1000000000, expected .* <= 10000000"),
+        (["--runs", "1000000000"], "runs: found 1000000000, expected .* <= 1000000"),
+        (["--agents", "1000000000"], "network.agents: found 1000000000, expected .* <= 10000"),
+        (["--runs", "100000", "--horizon", "100000"], "= 10,000,100,000 measurements, expected at"),
+        (["--quantity", "nope"], "--quantity: found 'nope', expected one that gradient_descent"),
+        (["--quantity", "mixing"], "measures: found .*, expected quantities that gradient_descent"),
+        (["--set", "problem.records=2.5"], "problem.records: found 2.5, expected a whole number"),
+        (["--set", "problem.dim=true"], "problem.dim: found True, expected a whole number"),
+        (["--set", "algorithm.decay=x"], "algorithm.decay: found 'x', expected a number"),
+        (["--network", "random_edges", "--set", "network.edges=4.5"], "network.edges: found 4.5"),
+        (["--network", "single"], "network.agents: found 3, expected 1 agent for single"),
+        (
+            ["--problem", "linear_observation"],
+            "--problem: found 'linear_observation', expected a pr",
+        ),
+    ],
+)
+def test_what_cannot_be_run_is_one_line_before_any_work(call, arguments, message):
+    small = ["--horizon", "2", "--runs", "2", "--agents", "3"]
+    code, out, err = call("run", "gradient_descent", *small, *arguments)
+    assert (code, out.strip()) == (2, "") and len(err.splitlines()) == 1
+    assert re.search(message, err)
+
+
+@pytest.mark.parametrize("mirror", ["http://[", "nowhere", "a\0b", "http://", "ftp://x"])
+def test_a_mirror_that_can_be_none_is_one_line(call, mirror):
+    code, _, err = call("data", "--mirror", mirror)
+    assert code == 2 and re.search(r"data\.mirror: found .*an existing folder or an http", err)
+
+
+def test_a_cache_that_can_be_no_folder_is_one_line(call, tmp_path):
+    (tmp_path / "file").touch()
+    code, _, err = call("data", "--cache", str(tmp_path / "file" / "cache"))
+    assert code == 2 and re.search(r"data\.cache: found .*a folder that can be made", err)
+
+
+def test_a_budget_beyond_floating_point_is_none(call):
+    """A square that overflows is infinite, and so is what the accountant says then."""
+    code, out, _ = call("run", "gradient_descent", "--horizon", "2", "--runs", "2",
+                        "--agents", "3", "--epsilon", "1e300")  # fmt: skip
+    assert code == 0 and re.search(r"accountant[^│]*│ *inf", out)
+
+
+def test_one_agent_alone_has_nobody_to_agree_with(call):
+    code, _, _ = call("run", "gradient_descent", "--network", "single", "--agents", "1",
+                      "--horizon", "2", "--runs", "2")  # fmt: skip
+    assert code == 0

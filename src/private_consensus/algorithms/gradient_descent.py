@@ -231,7 +231,8 @@ def allowance(calibration: str, epsilon: float, delta: float, horizon: int) -> f
 
 def theorem_1_allowance(epsilon: float, delta: float) -> float:
     r""":math:`\varepsilon^2/(\varepsilon + 2\ln(2/\delta))`, the right side of eq. (14)."""
-    return epsilon**2 / (epsilon + 2.0 * np.log(2.0 / delta))
+    squared = epsilon**2 if epsilon < 1e150 else np.inf
+    return squared / (epsilon + 2.0 * np.log(2.0 / delta))
 
 
 def advanced_composition_allowance(epsilon: float, delta: float, steps: int) -> float:

@@ -78,7 +78,9 @@ class Acquisition:
         object.__setattr__(self, "cache", Path(self.cache or default_cache()).expanduser())
 
     def check(self) -> None:
-        """Raise :class:`InvalidInput` for a mirror that does not exist, or a key that is none."""
+        """Raise :class:`InvalidInput` for a mirror that does not exist, a cache that could be no
+        folder, or a key that is none."""
+        _require_folder(self.cache)
         if self.source == "surrogate":
             return
         if self.mirror is not None:
@@ -309,6 +311,16 @@ def _read_cache(folder: Path, dataset: str, pinned: str | None) -> tuple[Raw, Pr
 def _write_cache(folder: Path, raw: Raw, provenance: Provenance) -> None:
     write_raw(folder / f"raw.{suffix_of(raw)}", raw)
     write_json(folder / "provenance.json", provenance.to_dict())
+
+
+def _require_folder(path: Path) -> None:
+    """Refuse a place where no folder can be made or written to."""
+    expected = "a folder that can be made, and written to"
+    require("\0" not in str(path), "data.cache", str(path), expected)
+    # Parents that are files have no children.
+    there = next(place for place in (path, *path.absolute().parents) if place.exists())
+    usable = there.is_dir() and os.access(there, os.W_OK | os.X_OK)
+    require(usable, "data.cache", str(path), expected)
 
 
 def suffix_of(raw: Raw) -> str:

@@ -22,8 +22,19 @@ KEY = "data.mirror"
 
 
 def folder_of(location: str) -> Path | None:
-    """The folder that a location names; none for an http(s) URL."""
-    parts = urlsplit(location)
+    """The folder that a location names; none for an http(s) URL.
+
+    Raises
+    ------
+    InvalidInput
+        If it can be neither.
+    """
+    try:
+        parts = urlsplit(location)
+    except ValueError:
+        parts = None
+    if parts is None or "\0" in location or (parts.scheme[:4] == "http" and not parts.hostname):
+        raise InvalidInput(KEY, redacted(location), "an existing folder or an http(s) URL")
     if parts.scheme in ("http", "https"):
         return None
     return Path(unquote(parts.path)) if parts.scheme == "file" else Path(location)

@@ -76,7 +76,10 @@ class Discreet(logging.Formatter):
 
 def _secrets() -> list[str]:
     """Longest first, so that no part of one is left over."""
-    credentials = urlsplit(os.environ.get(MIRROR_VARIABLE, "")).netloc.rpartition("@")[0]
+    try:
+        credentials = urlsplit(os.environ.get(MIRROR_VARIABLE, "")).netloc.rpartition("@")[0]
+    except ValueError:  # no URL at all
+        credentials = ""
     password = credentials.partition(":")[2]
     found = {password, unquote(password), *(os.environ.get(variable, "") for variable in KEYS)}
     found |= {repr(secret)[1:-1] for secret in found} | {secret.strip() for secret in found}

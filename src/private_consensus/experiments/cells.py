@@ -56,6 +56,8 @@ def run_cell(
             divergence=cell.get("divergence", "raise"),
             progress=progress,
         )
+        shown = f"quantities that {cell['algorithm']} shows"
+        require(any(records.values), "measures", cell["measures"], shown)
         pairs = [(index, member) for index, members in enumerate(distinct) for member in members]
         shared = pl.DataFrame(pairs, schema=["setting", "member"], orient="row")
         measured.append(pl.DataFrame(records.rows()).join(shared, on="setting").drop("setting"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import inspect
 import math
 import re
@@ -11,7 +12,7 @@ from importlib import import_module
 from typing import Any, get_args, get_type_hints
 
 from .. import algorithms, networks, problems
-from ..errors import InvalidInput
+from ..errors import InvalidInput, Refused
 from ..privacy import Budget
 from ..provenance import imported_modules
 
@@ -45,6 +46,12 @@ def wrong_horizon(horizon: Any) -> Iterator[str]:
     yield from whole("horizon", horizon, 1, MOST["horizon"])
 
 
+def require_settings(cell: Mapping[str, Any]) -> None:
+    """Raise :class:`InvalidInput` with what a cell cannot be run with, a line for each thing."""
+    if lines := list(wrong_settings(cell)):
+        raise Refused(lines)
+
+
 def wrong_settings(cell: Mapping[str, Any]) -> Iterator[str]:
     """A line for each thing that a cell's settings cannot be run with, each once."""
     yield from whole("seed", cell["seed"], 0)
@@ -75,12 +82,16 @@ def _wrong_problem(_: str, problem: Mapping[str, Any]) -> Iterator[str]:
     for parameter in parameters:
         if parameter.default is parameter.empty and parameter.name not in given:
             yield f"problem.{parameter.name}: missing, expected a value"
+    yield from _unknown("problem", {p.name for p in parameters}, given)
     yield from _wrong_types("problem", _hints(build), given)
 
 
 def _wrong_algorithm(algorithm: str, given: Mapping[str, Any]) -> Iterator[str]:
     built = algorithms.load(algorithm)
-    lines = list(_wrong_types("algorithm", _hints(built), given))
+    known = {field.name for field in dataclasses.fields(built) if field.init}
+    lines = [
+        *_unknown("algorithm", known, given), *_wrong_types("algorithm", _hints(built), given)
+    ]  # fmt: skip
     yield from lines or _told(lambda: built(**given))
 
 
@@ -102,6 +113,12 @@ def _told(make: Callable[[], object]) -> list[str]:
     except (TypeError, ValueError, ArithmeticError) as error:
         return [" ".join(str(error).split())]
     return []
+
+
+def _unknown(part: str, known: set[str], given: Mapping[str, Any]) -> Iterator[str]:
+    for name in sorted(set(given) - known):
+        asked = f"one of {', '.join(sorted(known)) or 'none'}"
+        yield f"{part}: found {name!r}, expected {asked}"
 
 
 @cache

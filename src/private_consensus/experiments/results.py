@@ -7,6 +7,7 @@ import importlib.metadata
 import json
 import logging
 import platform
+import sys
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -15,7 +16,7 @@ from typing import Any
 
 import polars as pl
 
-from ..errors import InvalidInput, require
+from ..errors import Diverged, InvalidInput, require
 from ..provenance import atomic_write, changed, checksums, files_hash, settings_hash
 from ..readable import DAMAGED, EXPECTED, read_json, readable
 
@@ -129,7 +130,10 @@ def sources(paths: Iterable[str | Path]) -> str:
 
 @contextmanager
 def logged(path: str | Path, settings: Any) -> Iterator[None]:
-    """Log to a file: settings and versions first, wall time last, an error in full."""
+    """Log to a file: settings and versions first, wall time last, an error in full.
+
+    What the user can mend ends the process with one sentence.
+    """
     Path(path).parent.mkdir(parents=True, exist_ok=True)
     logging.basicConfig(
         filename=path,
@@ -144,6 +148,9 @@ def logged(path: str | Path, settings: Any) -> Iterator[None]:
     begin = time.perf_counter()
     try:
         yield
+    except (InvalidInput, Diverged) as error:
+        logging.error("%s", error)
+        sys.exit(str(error))
     except Exception:
         logging.exception("failed")
         raise

@@ -22,6 +22,7 @@ from ..claims import Claim
 from ..datasets import PREPARATIONS
 from ..datasets.secrets import redacted
 from ..errors import InvalidInput, require
+from ..errors import Refused as ConfigurationError
 from ..fields import Flag, Number, Whole
 from ..networks import GRAPHS, MIXINGS
 
@@ -366,17 +367,6 @@ class Config(Strict):
     papers: list[Slug] = Field(min_length=1)
     runs: Whole | None = Field(default=None, ge=1, description="instead of each experiment's own")
     data: DataConfig = DataConfig()
-
-
-class ConfigurationError(InvalidInput):
-    """All that is wrong with a configuration, one line a key."""
-
-    def __init__(self, lines: list[str]):
-        Exception.__init__(self, "\n".join(lines))
-        self.lines = lines
-
-    def __reduce__(self):
-        return type(self), (self.lines,)
 
 
 def validate(model: type[M], found: Mapping[str, Any], *, where: str = "") -> M:

@@ -1,0 +1,144 @@
+"""Configurations: whatever is written, a plan or lines that name what is wrong; never silence."""
+
+from __future__ import annotations
+
+import copy
+from pathlib import Path
+
+import pytest
+import yaml
+from hypothesis import given
+from hypothesis import strategies as st
+from limits import cases, soon
+
+from private_consensus.errors import InvalidInput
+from private_consensus.experiments.plan import load
+
+CONFIG = {"scale": "paper", "seed": 1, "papers": ["mine"], "data": {"source": "auto"}}
+SERIES = {"algorithm": "gradient_descent", "run": "main", "quantity": "internal",
+          "metric": "normalised_error"}  # fmt: skip
+PAPER = {
+    "paper": {"key": "mine", "number": "", "title": "t", "authors": ["a"], "where": "here"},
+    "scales": ["tiny"],
+    "experiments": {
+        "mine_fig1": {
+            "title": "t",
+            "place": "here",
+            "problem": {"name": "mean_estimation", "records": 10, "dim": 2, "box": 1.0},
+            "network": {"name": "ring", "agents": 4, "weights": "metropolis"},
+            "budget": {"epsilon": 1.0, "delta": 1.0e-5},
+            "horizon": 5,
+            "runs": 2,
+            "axes": {"epsilon": {"set": "budget.epsilon", "values": [0.5, 1.0],
+                                 "source": "chosen", "because": "b"}},
+            "algorithms": {"gradient_descent": {
+                "main": {"reading": "resolved", "because": "b", "set": {"algorithm.decay": 0.5}}}},
+            "measures": [["internal", "normalised_error"]],
+            "iterations": [1, 2],
+            "choices": [{"about": "a", "literal": "l", "resolved": "r", "because": "b"}],
+            "scales": {"tiny": {"runs": 1, "axes": {"epsilon": [1.0]}, "set": {"horizon": 2}}},
+        }
+    },
+    "figures": {
+        "mine_fig1": {
+            "title": "t",
+            "caption": "c",
+            "panels": [{"title": "p", "experiment": "mine_fig1", "x": "epsilon", "goals": [0.1],
+                        "where": {"t": 5},
+                        "curves": [{**SERIES, "variant": "v", "reading": "resolved"}]}],
+        }
+    },
+    "tables": {"mine_table": {
+        "title": "t", "caption": "c", "rows": "epsilon", "row_title": "e", "quantity": "internal",
+        "metric": "normalised_error", "values": [0.5],
+        "blocks": [{"label": "b", "experiment": "mine_fig1", "methods": [
+            {"label": "m", "algorithm": "gradient_descent", "run": "main",
+             "reading": "resolved", "printed": [[0.5, 1.0, 0.1]]}]}]}},
+    "claims": {"mine_c01": {
+        "claim": "c", "place": "p", "because": "b", "figure": "mine_fig1", "headline": "main",
+        "variants": {"main": [{"kind": "decreasing", "x": "epsilon", "tolerance": 0.1,
+                               "series": {**SERIES, "experiment": "mine_fig1"}}]}}},
+}  # fmt: skip
+STYLES = {"gradient_descent.v": {"label": "l", "colour": "#112233"}}
+VALUES = st.one_of(
+    st.none(), st.booleans(), st.sampled_from([0, -1, 3, 10**9, 10**30, 2.5, 1e12]),
+    st.sampled_from([float("inf"), float("-inf"), float("nan")]),
+    st.text("ab_./\0é \n-=", max_size=8),
+    st.sampled_from(["epsilon", "budget.epsilon", "network", "all", "../x", "mine_fig1"]),
+    st.just([]), st.just({}), st.lists(st.integers(-2, 9), max_size=3),
+    st.dictionaries(st.sampled_from(["set", "name", "epsilon", "x"]), st.integers(), max_size=2),
+)  # fmt: skip
+
+
+def places(tree, path=()):
+    """Paths to all parts of a tree."""
+    yield path
+    if not isinstance(tree, dict | list):
+        return
+    for key, part in tree.items() if isinstance(tree, dict) else enumerate(tree):
+        yield from places(part, (*path, key))
+
+
+def at(tree, path):
+    for key in path:
+        tree = tree[key]
+    return tree
+
+
+PLACES = [path for path in places(PAPER) if path]
+MAPPINGS = [path for path in places(PAPER) if isinstance(at(PAPER, path), dict)]
+OWN = [path for path in places(CONFIG) if path]
+
+
+@pytest.fixture(scope="module")
+def told(tmp_path_factory):
+    """What is wrong with a paper and a configuration, as lines; none if they can be planned."""
+    folder = tmp_path_factory.mktemp("config")
+    (folder / "papers").mkdir()
+    (folder / "styles.yaml").write_text(yaml.safe_dump(STYLES))
+
+    def tell(paper=PAPER, config=CONFIG) -> list[str]:
+        Path(folder, "papers", "mine.yaml").write_text(yaml.safe_dump(paper))
+        with soon():
+            try:
+                plan = load(config, folder)
+                assert [len(plan.cell(*cell)["settings"]) for cell in plan.cells()]
+                return []
+            except InvalidInput as error:
+                return str(error).splitlines()
+
+    assert tell() == []
+    return tell
+
+
+def test_a_paper_with_anything_in_it_is_planned_or_refused(told):
+    @cases(40)
+    @given(st.lists(st.tuples(st.sampled_from(PLACES), VALUES), min_size=1, max_size=2))
+    def try_out(changes):
+        paper = copy.deepcopy(PAPER)
+        for (*parents, last), value in changes:
+            try:
+                at(paper, parents)[last] = value
+            except (KeyError, IndexError, TypeError):  # the first change took it away
+                continue
+        assert all(told(paper) or ["planned"])
+
+    try_out()
+
+
+def test_a_configuration_with_anything_in_it_is_used_or_refused(told):
+    @cases(10)
+    @given(st.sampled_from(OWN), VALUES)
+    def try_out(path, value):
+        config = copy.deepcopy(CONFIG)
+        at(config, path[:-1])[path[-1]] = value
+        assert all(told(config=config) or ["planned"])
+
+    try_out()
+
+
+@pytest.mark.parametrize("path", MAPPINGS, ids=lambda path: ".".join(map(str, path)) or "paper")
+def test_an_unknown_key_is_nowhere_passed_over(told, path):
+    paper = copy.deepcopy(PAPER)
+    at(paper, path)["unheard_of"] = 1
+    assert any("unheard_of" in line for line in told(paper))

@@ -1,0 +1,140 @@
+"""Readers of files: whatever the bytes, one error that names the file, or what was written."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import json
+import pickle
+import tarfile
+from contextlib import suppress
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from limits import cases, soon
+
+from private_consensus import yamls
+from private_consensus.datasets import Prepared, Provenance, read_acquired
+from private_consensus.datasets.card import Card
+from private_consensus.datasets.cifar10 import BATCHES, FOLDER, from_archive
+from private_consensus.datasets.mnist import read_idx
+from private_consensus.errors import InvalidInput
+from private_consensus.experiments import results
+
+TOLD = Provenance(
+    dataset="adult", source="surrogate", where="here", version="1", checksum="0", because="a test",
+    licence="none",
+)  # fmt: skip
+CARD = Card(
+    dataset="adult", title="t", preparation="adult-x", rows=40, dim=3, columns=("a", "b", "c"),
+    label="l", label_rate=0.5, splits={}, protected={}, provenance=TOLD, citation="c", notes=(),
+    marginals={},
+)  # fmt: skip
+
+
+@st.composite
+def damage(draw, size: int):
+    """A change of bytes: cut off, overwritten, doubled, emptied."""
+    kind = draw(st.sampled_from(["cut", "bytes", "insert", "zeros"]))
+    place = draw(st.integers(0, size))
+    if kind == "cut":
+        return lambda content: content[:place]
+    if kind == "insert":
+        more = draw(st.binary(min_size=1, max_size=30))
+        return lambda content: content[:place] + more + content[place:]
+    new = bytes(draw(st.integers(1, 64))) if kind == "zeros" else draw(st.binary(max_size=12))
+    return lambda content: content[:place] + new + content[place + len(new) :]
+
+
+def refused_or_read(read, path) -> object:
+    with soon():
+        try:
+            return read(path)
+        except InvalidInput as error:
+            assert "\n" not in str(error)
+            return None
+
+
+@pytest.fixture(scope="module")
+def written(tmp_path_factory):
+    """A small file of each kind."""
+    folder = tmp_path_factory.mktemp("written")
+    frame = pl.DataFrame({"a": [float(i) ** 0.5 for i in range(300)], "b": ["x", "yy", "z"] * 100})
+    results.write(frame, folder / "result.parquet", results.stamp({}, "", ""))
+    rng = np.random.default_rng(1)
+    Prepared(
+        features=rng.random((40, 3)), labels=np.ones(40, np.int8), columns=CARD.columns,
+        protected={}, splits={"all": np.arange(40)}, card=CARD,
+    ).save(folder / "prepared.npz")  # fmt: skip
+    digits = b"\0\0\x08\x03" + np.array([5, 4, 4], ">i4").tobytes() + rng.bytes(80)
+    (folder / "digits.gz").write_bytes(gzip.compress(digits))
+    with tarfile.open(folder / "images.tar.gz", "w:gz") as archive:
+        for name in [*BATCHES["train"], *BATCHES["test"]]:
+            batch = {b"data": rng.integers(0, 255, (2, 3072), np.uint8), b"labels": [1, 2]}
+            content = pickle.dumps(batch, protocol=2)
+            member = tarfile.TarInfo(f"{FOLDER}/{name}")
+            member.size = len(content)
+            archive.addfile(member, io.BytesIO(content))
+    frame.write_parquet(folder / "raw.parquet")
+    (folder / "told.json").write_text(json.dumps(TOLD.to_dict()))
+    return {path.name: path.read_bytes() for path in folder.iterdir()}, frame
+
+
+READERS = {
+    "result.parquet": results.read,
+    "prepared.npz": Prepared.load,
+    "digits.gz": read_idx,
+    "images.tar.gz": from_archive,
+}
+
+
+@pytest.mark.parametrize("name", READERS)
+def test_a_damaged_file_is_refused_or_read(written, tmp_path_factory, name):
+    whole, frame = written
+    path = tmp_path_factory.mktemp("damaged") / name
+
+    @cases(25)
+    @given(damage(len(whole[name])))
+    def try_out(change):
+        path.write_bytes(change(whole[name]))
+        found = refused_or_read(READERS[name], path)
+        if name == "result.parquet" and found is not None:
+            assert found.drop("source").equals(frame)
+
+    path.write_bytes(whole[name])
+    assert READERS[name](path) is not None
+    try_out()
+
+
+def test_acquired_data_are_never_read_with_what_speaks_of_others(written, tmp_path_factory):
+    whole, _ = written
+    raw, told = (tmp_path_factory.mktemp("acquired") / n for n in ("raw.parquet", "told.json"))
+
+    @cases(15)
+    @given(damage(len(whole["raw.parquet"])), damage(len(whole["told.json"])))
+    def try_out(of_raw, of_told):
+        raw.write_bytes(of_raw(whole["raw.parquet"]))
+        told.write_bytes(of_told(whole["told.json"]))
+        # The checksum that is told belongs to no table.
+        assert refused_or_read(lambda path: read_acquired(path, told), raw) is None
+
+    try_out()
+
+
+WORDS = st.sampled_from([
+    "a", "b: ", "- ", "{", "}", "[", "]", ": ", "\n", "  ", "&x ", "*x", "<<: ", "!!python/x:y ",
+    "2020-13-45", "'", '"', "|", ">", "#", "\t", "0x", ".inf", "1e999", "? ", "---\n", "\x00", "é",
+])  # fmt: skip
+
+
+@cases(35)
+@given(
+    st.text("ab:\n -[]{}&*!?|>#%@,'\"\t\0\x85é\ud800", max_size=40)
+    | st.lists(WORDS, max_size=25).map("".join)
+)
+def test_any_text_is_yaml_or_one_error(text):
+    with soon(), suppress(InvalidInput):
+        yamls.parse(text, "file.yaml")
