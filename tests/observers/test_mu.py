@@ -38,6 +38,9 @@ from private_consensus.privacy.observers import (
     secure_agent,
 )
 from private_consensus.privacy.observers.changes import correlation_maximum
+from private_consensus.privacy.observers.fixed_point import fixed_point_information
+from private_consensus.privacy.observers.modular import determines_noise
+from private_consensus.privacy.observers.rational import exact_information, exact_view
 
 
 def squares(system, observer, changes):
@@ -358,3 +361,40 @@ def test_last_states_agree_with_exact_elimination():
     rows = descent_rows(W, 2, [1, 1], 4, unknown=range(1, 7))
     seen = [rows[0][1], rows[0][2], *rows[1][1:]]
     agrees(two, energy([noise for noise, _ in seen], [moved for _, moved in seen]))
+
+
+def test_a_generic_graph_gives_every_noised_value_away():
+    """More scalars than agents and no symmetry: full rank modulo a prime."""
+    generator = np.random.default_rng(4)
+    graph = ring(24)
+    for i in range(24):
+        j = int(generator.integers(24))
+        graph[i, j] = graph[j, i] = j != i or graph[i, j]
+    system = gossip(floats(metropolis(graph)), 16, noise=0.5)
+    values = all_victims(system, agent(0), Constant())
+    assert determines_noise(system, agent(0))
+    assert all(b.lower == pytest.approx(2, rel=1e-8) for b in values.values())
+    assert all(b.upper == pytest.approx(2, rel=1e-8) for b in values.values())
+
+
+def test_symmetry_is_not_taken_for_full_rank():
+    """Leaves of a star look the same to another leaf; the ends of a path do not to each other."""
+    long = gossip(floats(metropolis(path(7))), 6)
+    assert determines_noise(long, agent(0))
+    leaves = gossip(floats(metropolis(star(7))), 8)
+    assert not determines_noise(leaves, agent(1))
+    agrees(mu(leaves, agent(1), 4, Constant()), 1 / 5)
+    assert not determines_noise(noised_descent(floats(metropolis(path(3))), 3), agent(0))
+
+
+def test_hundreds_of_bits_agree_with_fractions():
+    """An ill-conditioned view: path of twelve, noise once."""
+    system = gossip(floats(metropolis(path(12))), 11)
+    victims = [3, 8, 11]
+    covariance, response = exact_view(system, agent(0), np.ones((11, 1)), victims)
+    exact = exact_information(covariance, response, 3)
+    bits = fixed_point_information(covariance, response, 3)
+    for (matrix, _), approximate, radius in zip(exact, bits.matrix, bits.radius, strict=True):
+        assert abs(float(matrix[0, 0]) - approximate[0, 0]) <= radius <= 1e-12
+    singular = np.array([[1, 1], [1, 1]], dtype=object)
+    assert fixed_point_information(singular, np.array([[1], [1]], dtype=object), 1) is None

@@ -64,8 +64,9 @@ def _information(filter_, basis, ratios, arrives) -> np.ndarray:
     if (needed[~hidden] != 0).any():
         return np.diag(np.full(basis.shape[1], np.inf))
     shift = needed * np.where(hidden, ratios[:last], 0.0)[:, None]
-    if filter_ is not None:
-        shift = solve_triangular(filter_[:last, :last], shift, lower=True)
+    if filter_ is None:
+        return shift.T @ shift * (1 + 1e-12)
+    shift = solve_triangular(filter_[:last, :last], shift, lower=True)
     return shift.T @ shift * (1 + 1e-9)
 
 

@@ -24,8 +24,10 @@ from private_consensus.privacy.conversions import gaussian_epsilon
 from .absorption import absorbed_information
 from .certificates import Information, certified_information
 from .changes import Changes
+from .fixed_point import fixed_point_information
 from .linear_view import LinearView, dense, gamma, linear_view
-from .rational import MOST_ROWS, exact_information
+from .modular import determines_noise
+from .rational import MOST_EXACT_ENTRIES, MOST_ROWS, exact_information, exact_view
 from .systems import LinearSystem
 from .views import Coalition, Eavesdropper, Observer, SecureSums
 
@@ -151,13 +153,20 @@ def _every_innovation(system, observer, basis, victims) -> Information:
 
 def _of_view(system, observer, basis, victims) -> Information:
     view = linear_view(system, observer, basis, victims)
-    found = certified_information(view)
-    if (found is None or not found.sharp) and len(view.covariance) <= MOST_ROWS:
-        found = _exactly(system, observer, basis, victims)
-    elif found is None:
-        found = _from_below(view)
     cap = absorbed_information(system, observer, basis, view.arrives, victims)
-    return replace(found, cap=cap)
+    found = certified_information(view)
+    if found is not None and found.sharp:
+        return replace(found, cap=cap)
+    if np.isfinite(cap).all() and determines_noise(system, observer):
+        return _own_shift_alone(cap)
+    exact = _exactly(system, observer, basis, victims, len(view.covariance))
+    return replace(exact or found or _from_below(view), cap=cap)
+
+
+def _own_shift_alone(cap: np.ndarray) -> Information:
+    """Of a view that determines all noise: no shift but the victim's own explains its change."""
+    outside = np.zeros(cap.shape[:2], dtype=bool)
+    return Information(cap, 2e-12 * np.trace(cap, axis1=1, axis2=2), outside, cap)
 
 
 def _from_below(view: LinearView) -> Information:
@@ -175,8 +184,15 @@ def _from_below(view: LinearView) -> Information:
     return Information(nothing, np.full(victims, np.inf), np.zeros((victims, k), dtype=bool))
 
 
-def _exactly(system, observer, basis, victims) -> Information:
-    found = exact_information(system, observer, basis, victims)
+def _exactly(system, observer, basis, victims, rows: int) -> Information | None:
+    """By elimination in fractions, or with hundreds of bits; None of views too large for both."""
+    states = system.rounds[0].transition.shape[0]
+    if rows * states > MOST_EXACT_ENTRIES:
+        return None
+    covariance, response = exact_view(system, observer, basis, victims)
+    if rows > MOST_ROWS:
+        return fixed_point_information(covariance, response, len(victims))
+    found = exact_information(covariance, response, len(victims))
     k = basis.shape[1]
     matrix = np.array([m.astype(float) for m, _ in found]).reshape(len(victims), k, k)
     rounding = 2.0**-52 * np.abs(matrix).sum((1, 2))

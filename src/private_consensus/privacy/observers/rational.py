@@ -13,15 +13,15 @@ from math import lcm
 
 import numpy as np
 
-from private_consensus.errors import require
-
 from .linear_view import _Backward, dense
 from .systems import LinearSystem
 from .views import Observer
 
 LARGEST_DENOMINATOR = 10_000
-MOST_ROWS = 160
-"""Rows of a view up to which exact elimination is offered: seconds, not minutes."""
+MOST_ROWS = 48
+"""Rows of a view up to which it is eliminated exactly: seconds, not minutes."""
+MOST_EXACT_ENTRIES = 20_000
+"""Rows times states up to which a view is formed exactly at all."""
 
 _NEAR = 4 * 2.0**-52
 
@@ -47,38 +47,35 @@ def rational(matrix: np.ndarray) -> np.ndarray:
     return found[places].reshape(matrix.shape)
 
 
-def exact_information(
+def exact_view(
     system: LinearSystem, observer: Observer, basis: np.ndarray, victims: Sequence[int]
+) -> tuple[np.ndarray, np.ndarray]:
+    """C [rows, rows] and A times the basis [rows, victims * k] as fractions."""
+    blocks = _Backward(system, observer, rational)
+    covariance, response, _ = blocks.sums(rational(basis), victims)
+    return covariance + Fraction(0), response.reshape(len(response), -1) + Fraction(0)
+
+
+def exact_information(
+    covariance: np.ndarray, response: np.ndarray, victims: int
 ) -> list[tuple[np.ndarray, np.ndarray]]:
     r"""For each victim :math:`M = (B^+A)^T(B^+A)` of its basis changes, exactly, and which of them
     leave the range of B.
 
     Parameters
     ----------
-    basis : ndarray, [T, k]
+    covariance, response : ndarray of Fraction
+        As :func:`exact_view` has them.
 
     Returns
     -------
     list of (ndarray of Fraction [k, k], ndarray of bool [k])
         Rows and columns of changes out of range are not meaningful.
-
-    Raises
-    ------
-    InvalidInput
-        For more than ``MOST_ROWS`` rows.
     """
-    observer.check(system.n_agents)
-    blocks = _Backward(system, observer, rational)
-    expected = f"at most {MOST_ROWS} rows in a view whose messages have no noise of their own"
-    require(blocks.n_rows <= MOST_ROWS, "observer", f"{blocks.n_rows} rows", expected)
-    covariance, response, _ = blocks.sums(rational(basis), victims)
-    k = basis.shape[1]
-    flat = response.reshape(len(response), -1)
-    pairs = eliminate(covariance, flat)
-    return [
-        _gram(pairs, flat.shape[1], slice(victim * k, (victim + 1) * k))
-        for victim in range(len(victims))
-    ]
+    pairs = eliminate(covariance, response)
+    k = response.shape[1] // victims
+    parts = [slice(victim * k, (victim + 1) * k) for victim in range(victims)]
+    return [_gram(pairs, response.shape[1], part) for part in parts]
 
 
 def eliminate(covariance: np.ndarray, response: np.ndarray) -> list[tuple[Fraction, np.ndarray]]:
@@ -94,7 +91,8 @@ def eliminate(covariance: np.ndarray, response: np.ndarray) -> list[tuple[Fracti
         :math:`a^T C^+ a' = \sum w\,r\,r'`; weight infinity (None) where a response that is not 0
         has no noise.
     """
-    scale = [lcm(*(value.denominator for value in row)) for row in _joined(covariance, response)]
+    joined = np.concatenate([covariance, response], axis=1)
+    scale = [lcm(*(value.denominator for value in row)) for row in joined]
     scale = np.array(scale, dtype=object)
     c = _integers(covariance * np.multiply.outer(scale, scale))
     a = _integers(response * scale[:, None])
@@ -111,10 +109,6 @@ def eliminate(covariance: np.ndarray, response: np.ndarray) -> list[tuple[Fracti
         a[below] = (a[below] * pivot - np.multiply.outer(column, a[i])) // previous
         previous = pivot
     return pairs
-
-
-def _joined(covariance: np.ndarray, response: np.ndarray) -> np.ndarray:
-    return np.concatenate([covariance, response], axis=1) + Fraction(0)
 
 
 def _integers(matrix: np.ndarray) -> np.ndarray:

@@ -1,0 +1,121 @@
+r"""Whether a view determines all unknown noise, decided by arithmetic modulo a prime.
+
+The rank modulo a prime is at most the rank over the rationals. Full column rank modulo a prime
+therefore proves that the view gives away every noise, and then the one shift that explains a change
+away is that of the victim's own noise, if there is such a one: nothing is hidden by others. A few
+rounds of gossip after one draw of noise come to that on graphs without symmetry.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import NamedTuple
+
+import numpy as np
+
+from .linear_view import dense
+from .rational import rational
+from .systems import LinearSystem
+from .views import Observer
+
+PRIMES = (1_048_573, 1_048_571)
+"""Below 2**20, so that a floating-point product of 4,096 terms is exact."""
+MOST_TERMS = 4096
+MOST_ENTRIES = 4_000_000
+"""Rows times noises up to which the rank is looked for."""
+
+
+def determines_noise(system: LinearSystem, observer: Observer) -> bool:
+    """Whether full column rank was proven; False says nothing."""
+    states = max(round_.transition.shape[0] for round_ in system.rounds)
+    if system.filter is not None or states > MOST_TERMS:
+        return False
+    return any(_full_rank(system, observer, prime) for prime in PRIMES)
+
+
+def _full_rank(system: LinearSystem, observer: Observer, prime: int) -> bool:
+    cache: dict[int, list[_Parts]] = {}
+    final = observer.final_rows(system) @ _output(system)
+    z, blocks, visible = _Parts(_modulo(final, prime), final != 0), [], []
+    for round_ in reversed(system.rounds):
+        if id(round_) not in cache:
+            cache[id(round_)] = _prepared(round_, observer, prime)
+        transition, noise, onward, fresh = cache[id(round_)]
+        block = z.times(noise, prime).under(fresh)
+        blocks.append(block.residues)
+        visible.append(block.pattern.any(0))
+        z = z.times(transition, prime).under(onward)
+    rows, shown = len(z.residues), np.concatenate(visible)
+    if rows < shown.sum() or rows * len(shown) > MOST_ENTRIES:
+        return False
+    matrix = np.zeros((rows, len(shown)), dtype=np.int64)
+    column = 0
+    for block in blocks:
+        matrix[rows - len(block) :, column : column + block.shape[1]] = block
+        column += block.shape[1]
+    return _rank(matrix[:, shown], prime) == shown.sum()
+
+
+class _Parts(NamedTuple):
+    """Residues of a matrix, and where it may differ from 0: a multiple of the prime does."""
+
+    residues: np.ndarray
+    pattern: np.ndarray
+
+    def times(self, other: _Parts, prime: int) -> _Parts:
+        pattern = self.pattern.astype(float) @ other.pattern > 0
+        return _Parts(self.residues @ other.residues % prime, pattern)
+
+    def under(self, above: _Parts) -> _Parts:
+        return _Parts(*map(np.concatenate, zip(above, self, strict=True)))
+
+
+def _output(system: LinearSystem) -> np.ndarray:
+    states = system.rounds[-1].transition.shape[0]
+    return np.zeros((system.n_agents, states)) if system.output is None else dense(system.output)
+
+
+def _prepared(round_, observer: Observer, prime: int) -> list[_Parts]:
+    """F, N and seen H and L with columns of unknown noise, modulo the prime."""
+    unknown, rows = observer.unknown(round_), observer.rows(round_)
+    seen = _Parts(_modulo(rows, prime), rows != 0)
+
+    def parts(matrix, columns=slice(None)) -> _Parts:
+        matrix = dense(matrix)
+        return _Parts(_modulo(matrix, prime)[:, columns], (matrix != 0)[:, columns])
+
+    return [
+        parts(round_.transition),
+        parts(round_.noise, unknown),
+        seen.times(parts(round_.message_transition), prime),
+        seen.times(parts(round_.message_noise, unknown), prime),
+    ]
+
+
+def _modulo(matrix, prime: int) -> np.ndarray:
+    """Of the rational numbers that the entries stand for; denominators are no multiples of it."""
+    values, places = np.unique(rational(dense(matrix)), return_inverse=True)
+    found = [_residue(Fraction(value), prime) for value in values]
+    return np.array(found, dtype=float)[places].reshape(np.shape(matrix))
+
+
+def _residue(value: Fraction, prime: int) -> int:
+    return value.numerator * pow(value.denominator, -1, prime) % prime
+
+
+def _rank(matrix: np.ndarray, prime: int) -> int:
+    """By elimination; products of two residues fit into 64 bits."""
+    matrix, rank = matrix % prime, 0
+    for column in range(matrix.shape[1]):
+        places = np.flatnonzero(matrix[rank:, column])
+        if not len(places):
+            continue
+        pivot = rank + int(places[0])
+        matrix[[rank, pivot]] = matrix[[pivot, rank]]
+        matrix[rank] = matrix[rank] * pow(int(matrix[rank, column]), -1, prime) % prime
+        below = rank + 1 + np.flatnonzero(matrix[rank + 1 :, column])
+        matrix[below] = (
+            matrix[below] - np.multiply.outer(matrix[below, column], matrix[rank])
+        ) % prime
+        rank += 1
+    return rank
