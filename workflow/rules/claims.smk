@@ -24,7 +24,7 @@ rule judge_claims:
             name: claim.model_dump(mode="json")
             for name, claim in PLAN.papers[w.paper].claims.items()
         },
-        code=code_of("judge_claims.py"),
+        code=lambda w: code_of("judge_claims.py"),
     message:
         "claims of {wildcards.paper}"
     script:
@@ -53,7 +53,7 @@ rule gather:
         runtime=5,
     params:
         errata=ERRATA_HASH,
-        code=code_of("gather.py"),
+        code=lambda w: code_of("gather.py"),
     message:
         "all claims and all privacy statements"
     script:

@@ -59,12 +59,13 @@ def stamps_of_now():
 
 def expected_of(figure):
     """Stamps of the numbers of a figure or table, and of what they come from."""
-    files = {f"results/{SCALE}/data/{figure}.parquet"}
-    if figure in PLAN.figures:
-        files.update(deals_of(figure, SCALE))
-    for kind in ("runs", "privacy"):
-        files.update(cell_files(kind, PLAN.cells_of(figure), SCALE))
-    return {path: stamp for path, stamp in stamps_of_now().items() if path in files}
+    made = [made_of_cell(*pair, SCALE) for pair in PLAN.cells_of(figure)]
+    if figure in PLAN.tables:
+        made.append(made_of_table(figure, SCALE))
+    else:
+        made.append(made_of_figure(figure, SCALE))
+        made += [made_of_deal(figure, SCALE)] if PLAN.deals(figure) else []
+    return pages.expected_stamps(made)
 
 
 # Algorithms and problems are found by name, which the hash of a script cannot follow.

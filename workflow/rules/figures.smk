@@ -25,7 +25,7 @@ rule deal:
         runtime=5,
     params:
         deals=lambda w: PLAN.deals(w.figure),
-        code=code_of("deal.py"),
+        code=lambda w: code_of("deal.py"),
     message:
         "records of agents for {wildcards.figure}"
     script:

@@ -7,22 +7,54 @@ from private_consensus import report as pages
 PREPARATIONS_USED = PLAN.preparations_in_use()
 DATASETS_USED = sorted({PREPARATIONS[name].dataset for name in PREPARATIONS_USED})
 DEALS = [name for name in PLAN.figures if PLAN.deals(name)]
-CELLS = [
-    SimpleNamespace(experiment=experiment, algorithm=algorithm)
-    for experiment, algorithm in PLAN.cells()
-]
 
 # What results are made with, asked of the rules that make them: (files, settings, code, prepared data).
+
+
+def made_of_cell(experiment, algorithm, scale):
+    cell = SimpleNamespace(experiment=experiment, algorithm=algorithm, scale=scale)
+    return (
+        [
+            file
+            for kind in ("runs", "privacy")
+            for file in cell_files(kind, [(experiment, algorithm)], scale)
+        ],
+        rules.run_cell.params.cell(cell),
+        rules.run_cell.params.code(cell),
+        prepared_of(cell),
+    )
+
+
+def made_of_figure(name, scale):
+    figure = SimpleNamespace(figure=name)
+    return (
+        [f"results/{scale}/data/{name}.parquet"],
+        rules.draw_figure.params.figure(figure),
+        rules.draw_figure.params.code(figure),
+        [],
+    )
+
+
+def made_of_deal(name, scale):
+    return (
+        deals_of(name, scale),
+        rules.deal.params.deals(SimpleNamespace(figure=name)),
+        rules.deal.params.code(None),
+        prepared_files(PLAN.preparations_of_deals(name), scale),
+    )
+
+
+def made_of_table(name, scale):
+    return (
+        [f"results/{scale}/data/{name}.parquet"],
+        rules.make_table.params.table(SimpleNamespace(table=name)),
+        rules.make_table.params.code(None),
+        [],
+    )
+
+
 CURRENT = lambda scale: [
-    *(
-        (
-            cell_files("runs", [pair], scale) + cell_files("privacy", [pair], scale),
-            rules.run_cell.params.cell(cell),
-            rules.run_cell.params.code(cell),
-            prepared_of(SimpleNamespace(**vars(cell), scale=scale)),
-        )
-        for pair, cell in zip(PLAN.cells(), CELLS)
-    ),
+    *(made_of_cell(*pair, scale) for pair in PLAN.cells()),
     *(
         (
             [f"results/{scale}/audit/settings/{name}.parquet"],
@@ -45,38 +77,14 @@ CURRENT = lambda scale: [
         rules.compare_repairs.params.code(None),
         [],
     ),
-    *(
-        (
-            [f"results/{scale}/data/{name}.parquet"],
-            rules.draw_figure.params.figure(SimpleNamespace(figure=name)),
-            rules.draw_figure.params.code(SimpleNamespace(figure=name)),
-            [],
-        )
-        for name in PLAN.figures
-    ),
-    *(
-        (
-            deals_of(name, scale),
-            rules.deal.params.deals(SimpleNamespace(figure=name)),
-            rules.deal.params.code,
-            prepared_files(PLAN.preparations_of_deals(name), scale),
-        )
-        for name in DEALS
-    ),
-    *(
-        (
-            [f"results/{scale}/data/{name}.parquet"],
-            rules.make_table.params.table(SimpleNamespace(table=name)),
-            rules.make_table.params.code,
-            [],
-        )
-        for name in PLAN.tables
-    ),
+    *(made_of_figure(name, scale) for name in PLAN.figures),
+    *(made_of_deal(name, scale) for name in DEALS),
+    *(made_of_table(name, scale) for name in PLAN.tables),
     *(
         (
             [f"results/{scale}/claims/{paper}.parquet"],
             rules.judge_claims.params.claims(SimpleNamespace(paper=paper)),
-            rules.judge_claims.params.code,
+            rules.judge_claims.params.code(None),
             [],
         )
         for paper in JUDGED
@@ -93,7 +101,7 @@ CURRENT = lambda scale: [
     (
         [f"results/{scale}/{name}.parquet" for name in ("claims", "privacy")],
         rules.gather.params.errata,
-        rules.gather.params.code,
+        rules.gather.params.code(None),
         [],
     ),
 ]
@@ -102,7 +110,7 @@ CURRENT = lambda scale: [
 TIMINGS = [
     *(f"acquire.{dataset}" for dataset in DATASETS_USED),
     *(f"prepare.{name}" for name in PREPARATIONS_USED),
-    *(f"{cell.experiment}.{cell.algorithm}" for cell in CELLS),
+    *(".".join(pair) for pair in PLAN.cells()),
     *(f"deal.{name}" for name in DEALS),
     *(f"figure.{name}" for name in PLAN.figures),
     *(f"table.{name}" for name in PLAN.tables),
@@ -185,7 +193,7 @@ rule write_report:
     params:
         commit=lambda w: pages.described_commit(workflow.basedir),
         looks=pages.assets_hash(),
-        code=code_of("write_report.py"),
+        code=lambda w: code_of("write_report.py"),
     message:
         "report"
     script:

@@ -34,7 +34,7 @@ rule make_table:
         runtime=5,
     params:
         table=lambda w: PLAN.tables[w.table].model_dump(mode="json"),
-        code=code_of("make_table.py"),
+        code=lambda w: code_of("make_table.py"),
     message:
         "table {wildcards.table}"
     script:
