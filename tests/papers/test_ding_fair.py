@@ -4,8 +4,6 @@ from dataclasses import replace
 from itertools import product
 from types import SimpleNamespace
 
-import cvxpy as cp
-import fairlearn.metrics as oracle
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -95,6 +93,8 @@ def value(matrix, linear, absolute, w):
 
 
 def by_cvxpy(matrix, linear, absolute, radius=None):
+    import cvxpy as cp  # slow to import
+
     w = cp.Variable(len(linear))
     objective = cp.quad_form(w, cp.psd_wrap(matrix)) + linear @ w + cp.abs(absolute @ w)
     limits = [] if radius is None else [cp.norm(w, 2) <= radius]
@@ -251,6 +251,8 @@ def test_several_agents_are_refused(streams):
 
 
 def test_metrics_are_those_of_fairlearn(problem, network, streams):
+    import fairlearn.metrics as oracle  # slow to import
+
     algorithm = FairClassification(fair="off").calibrate(Budget(50.0, 0.0), problem, network, 1)
     w = let_out(algorithm, problem, network, streams)["released"]
     w = np.concatenate([w, np.ones_like(w), -np.ones_like(w)])  # everybody positive, nobody

@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 from scipy import stats
 from scipy.optimize import brentq
-from sklearn.linear_model import Lasso as Reference
 
 from observed import simulated
 from private_consensus import networks
@@ -66,13 +65,15 @@ def last_of(algorithm, problem, network, streams, horizon):
 
 @pytest.mark.parametrize("objective", OBJECTIVES)
 def test_the_reference_minimises_the_sum_of_the_agents_objectives(streams, objective):
+    from sklearn.linear_model import Lasso  # slow to import
+
     problem = made(streams, **OBJECTIVES[objective])
     X = problem.features.reshape(len(streams.runs), -1, problem.dim)
     y = problem.responses.reshape(len(streams.runs), -1)
     weight = problem.weight * 2 * y.shape[1]
     for run in range(4):
-        model = Reference(alpha=problem.penalty * AGENTS / weight, fit_intercept=False, tol=1e-14,
-                          max_iter=10**6)  # fmt: skip
+        model = Lasso(alpha=problem.penalty * AGENTS / weight, fit_intercept=False, tol=1e-14,
+                      max_iter=10**6)  # fmt: skip
         expected = model.fit(X[run], y[run]).coef_
         assert np.allclose(problem.optimum[run], expected, atol=1e-8)
 
