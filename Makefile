@@ -26,9 +26,9 @@ publish: $(READY)
 compare: $(READY)
 	$(BIN)/private-consensus compare $(or $(RUN),results/paper)
 
-# A process a core; a file's tests stay in one process, for the sake of what they share.
+# A process a core; a file's tests stay in one process, for the sake of what they share; files in the order of tests/conftest.py.
 test: $(READY)
-	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n $(CORES) --dist loadfile
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n $(CORES) --dist loadfile --no-loadscope-reorder
 
 # Every algorithm broken in every way that makes sense, and correct ones: what the audit finds of each.
 mutants: $(READY)
