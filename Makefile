@@ -8,7 +8,7 @@ READY := $(VENV)/.ready
 SNAKEMAKE := $(BIN)/snakemake --cores $(CORES) $(if $(DATA),--config 'data={source: $(DATA)}')
 export PRIVATE_CONSENSUS_MIRROR := $(or $(MIRROR),$(PRIVATE_CONSENSUS_MIRROR))
 
-.PHONY: reproduce smoke publish compare test mutants lint benchmark lock fuzz clean
+.PHONY: reproduce smoke publish compare test mutants lint benchmark lock fuzz faults clean
 
 reproduce: $(READY)
 	$(SNAKEMAKE)
@@ -37,6 +37,10 @@ mutants: $(READY)
 # Five thousand malformed configurations, commands and files; two hundred of them are among the tests.
 fuzz: $(READY)
 	FUZZ_CASES=5000 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n $(CORES) tests/fuzz
+
+# What of docs/faults.yaml holds on this machine, to results/reference/faults.json; the report shows it.
+faults: $(READY)
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m tests.faults
 
 benchmark: $(READY)
 	$(BIN)/python -m pytest benchmarks --benchmark-enable --benchmark-columns=min,median,rounds

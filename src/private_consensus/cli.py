@@ -459,7 +459,7 @@ def _compare(options) -> int:
     from .publishing import compare
 
     found = compare(options.run, options.reference)
-    for title in ("moved", "missing", "verdicts"):
+    for title in ("machines", "moved", "missing", "verdicts"):
         for line in getattr(found, title):
             print(f"{title}: {line}")
     print(

@@ -12,6 +12,7 @@ import pytest
 
 from private_consensus.report import page
 from private_consensus.report.page import pages
+from private_consensus.report.reading import with_outcomes
 from private_consensus.report.views import privacy, verdicts
 
 from .conftest import MADE_UP, card, claim, image_card, paper, privacy_row, results_of
@@ -178,6 +179,17 @@ def test_faults_survived_are_told_with_their_tests(results):
     for part in fault.values():
         assert part in tree.text
     assert "Faults survived" not in page(results)
+
+
+def test_what_came_of_a_fault_is_said_and_a_row_without_says_that_it_was_not_tried(results):
+    tried = {"outcome": "held", "commit": "abc123", "date": "2026-01-02", "python": "3.11.7",
+             "cpu": "a processor"}  # fmt: skip
+    rows = [{"fault": name, "what happens": "w", "what to do": "d", "test": "t"} for name in "ab"]
+    told = with_outcomes(rows, [{"fault": "a", **tried}, {"fault": "gone", **tried}])
+    assert [row["outcome"] for row in told] == ["held", "not tried"]
+    text = page(replace(results, faults=told)).partition('id="faults"')[2]
+    for word in ("held", "abc123", "2026-01-02", "Python 3.11.7", "a processor", "not tried"):
+        assert text.count(word) == 1
 
 
 def test_headings_skip_no_level(results):

@@ -65,13 +65,27 @@ def test_the_bench_of_an_older_reference_is_kept_until_it_is_made_again(run, tmp
     old, new = (pl.DataFrame({"fault": [name], "caught": [True]}) for name in ("old", "new"))
     (folder / "audit").mkdir(parents=True)
     old.write_parquet(folder / "audit" / "mutants.parquet")
+    (folder / "faults.json").write_text("[]")
     for made_again, expected in ((False, "old"), (True, "new")):
         if made_again:
             new.write_parquet(made / "audit" / "mutants.parquet")
         publish(results, made=made, folder=folder, config=CONFIG, known=CONFIG["papers"])
         kept = pl.read_parquet(folder / "audit" / "mutants.parquet")
         assert kept["fault"].to_list() == [expected]
+        assert (folder / "faults.json").read_text() == "[]"
     (made / "audit" / "mutants.parquet").unlink()
+
+
+def test_another_type_of_processor_is_said_before_numbers_are_compared(reference, run):
+    path = reference / "manifest.json"
+    manifest = json.loads(path.read_text())
+    assert manifest["machine"]["kernels"] and manifest["machine"]["processor"]
+    assert compare(run[1], reference).machines == ()
+    manifest["machine"] |= {"processor": "another", "features": ["avx"]}
+    path.write_text(json.dumps(manifest))
+    said = compare(run[1], reference).machines
+    assert [line.partition(":")[0] for line in said] == ["processor", "features"]
+    assert compare(run[1], reference).same
 
 
 def test_links_of_the_gallery_stay_in_the_folder(reference):

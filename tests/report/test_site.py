@@ -116,7 +116,8 @@ def test_read_results_gathers_what_figures_say_of_themselves(made, results, tmp_
     assert fact["source"] == results.facts["first_fig1"]["source"]
     assert fact["runs"] == (20, 20)
     assert fact["width"] > 700
-    assert read.faults == [{"fault": "a cut", "what to do": "nothing"}]
+    row = {"fault": "a cut", "what to do": "nothing"}
+    assert read.faults == [{**row, "outcome": "not tried"}]
     assert read.timings == [{"job": "job", "seconds": 1.5, "memory": 100.0}]
 
 

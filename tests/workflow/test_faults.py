@@ -21,6 +21,7 @@ import pytest
 import yaml
 from scratch import FIGURE, ROOT, call, command, copy_to, environment, make, said
 
+from faults import judged, outcomes
 from private_consensus.errors import InvalidInput
 from private_consensus.experiments import results
 from private_consensus.provenance import atomic_write
@@ -289,3 +290,21 @@ def test_every_fault_told_in_the_documentation_has_its_test():
              for name in re.findall(r"^def (test_\w+)", file.read_text(), re.M)}  # fmt: skip
     assert {fault["test"] for fault in told} <= tests
     assert len(told) >= 10
+
+
+XML = """<testsuites><testsuite>
+<testcase name="test_a[x]"/><testcase name="test_a[y]"/>
+<testcase name="test_b[x]"/><testcase name="test_b[y]"><failure message="no"/></testcase>
+<testcase name="test_c[x]"/><testcase name="test_c[y]"><skipped message="no disk"/></testcase>
+<testcase name="test_d"><error message="no"/></testcase>
+</testsuite></testsuites>"""
+
+
+@pytest.mark.parametrize(
+    ("test", "outcome"),
+    [("test_a", "held"), ("test_b", "did not hold"), ("test_c", "not tried: no disk"),
+     ("test_d", "did not hold"), ("test_e", "not tried")],
+)  # fmt: skip
+def test_a_fault_holds_if_all_of_its_cases_pass_and_none_is_skipped(test, outcome):
+    row = {"fault": "f", "test": test}
+    assert judged(row, outcomes(XML)) == {"fault": "f", "outcome": outcome}

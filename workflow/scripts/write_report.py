@@ -9,6 +9,8 @@ from private_consensus.report import read_results, require_current, write_site
 scale = snakemake.wildcards.scale
 # Made by `make mutants` where somebody asked for it.
 bench = Path("results", scale, "audit", "mutants.parquet")
+# Made by `make faults`.
+tried = Path("results", "reference", "faults.json")
 plan = read_json(snakemake.input.plan)
 with logged(snakemake.log[0], plan["config"]):
     require_current(plan["expected"], scale=scale)
@@ -25,6 +27,7 @@ with logged(snakemake.log[0], plan["config"]):
         cards=snakemake.input.cards,
         timings=plan["timings"],
         faults=snakemake.input.faults,
+        tried=tried if tried.is_file() else None,
         audit=[*snakemake.input.audit, *([bench] if bench.is_file() else [])],
         documents=snakemake.input.documents,
         seed=plan["config"]["seed"],

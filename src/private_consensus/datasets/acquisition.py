@@ -317,10 +317,20 @@ def _require_folder(path: Path) -> None:
     """Refuse a place where no folder can be made or written to."""
     expected = "a folder that can be made, and written to"
     require("\0" not in str(path), "data.cache", str(path), expected)
-    # Parents that are files have no children.
-    there = next(place for place in (path, *path.absolute().parents) if place.exists())
-    usable = there.is_dir() and os.access(there, os.W_OK | os.X_OK)
+    try:
+        there = next(place for place in (path, *path.absolute().parents) if _is_there(place))
+        usable = there.is_dir() and os.access(there, os.W_OK | os.X_OK)
+    except OSError:
+        usable = False
     require(usable, "data.cache", str(path), expected)
+
+
+def _is_there(place: Path) -> bool:
+    try:
+        place.stat()
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    return True
 
 
 def suffix_of(raw: Raw) -> str:

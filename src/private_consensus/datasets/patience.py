@@ -59,7 +59,7 @@ class Patience:
     def left(self) -> float:
         """Seconds that may still be spent."""
         now = time.time()
-        return max(0.0, self.seconds - sum(s for at, s in self._spent if now - at < MEMORY))
+        return max(0.0, self.seconds - sum(s for at, s in self._spent if abs(now - at) < MEMORY))
 
     def charge(self, seconds: float) -> None:
         """Note seconds spent in vain."""

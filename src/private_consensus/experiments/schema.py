@@ -21,8 +21,8 @@ from .. import algorithms, problems, yamls
 from ..claims import Claim
 from ..datasets import PREPARATIONS
 from ..datasets.secrets import redacted
-from ..errors import InvalidInput, require
 from ..errors import Refused as ConfigurationError
+from ..errors import require
 from ..fields import Flag, Number, Whole
 from ..networks import GRAPHS, MIXINGS
 

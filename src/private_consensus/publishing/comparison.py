@@ -11,9 +11,10 @@ which only makes the test careful. What has no error is exact, and may move by r
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -23,6 +24,8 @@ from ..errors import InvalidInput
 from ..experiments.numbers import INTERVAL, QUARTILES, RANGE
 from ..experiments.results import rows_of
 from ..multiplicity import ALPHA
+from ..readable import read_json
+from .manifest import machine
 
 ROUNDING = 1e-6
 """Relative difference that libraries of linear algebra may make."""
@@ -48,6 +51,8 @@ class Comparison:
     moved: tuple[str, ...]
     missing: tuple[str, ...]
     verdicts: tuple[str, ...]
+    machines: tuple[str, ...] = ()
+    """What of the processors differs, after which the last digits may."""
 
     @property
     def same(self) -> bool:
@@ -85,7 +90,16 @@ def compare(run: str | Path, reference: str | Path) -> Comparison:
         moved=tuple(moved(both)) + tuple(moved_privacy),
         missing=tuple(missing),
         verdicts=tuple(_verdicts(run, reference)),
+        machines=tuple(_machines(read_json(reference / "manifest.json"))),
     )
+
+
+def _machines(manifest: Mapping[str, Any]) -> Iterable[str]:
+    """What this machine has other than that of a reference, as far as it decides digits."""
+    before, now = manifest.get("machine", {}), machine()
+    for key in ("architecture", "processor", "features", "kernels"):
+        if key in before and before[key] != now[key]:
+            yield f"{key}: {before[key]} became {now[key]}"
 
 
 def paired(reference: pl.DataFrame, run: pl.DataFrame, name: str) -> pl.DataFrame:

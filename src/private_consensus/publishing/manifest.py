@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import os
 import platform
+import re
 from collections.abc import Iterable, Mapping
+from pathlib import Path
 from typing import Any
+
+from threadpoolctl import threadpool_info
 
 from ..experiments.results import versions
 
@@ -42,12 +46,53 @@ def manifest(
     }
 
 
+FEATURES = ("avx", "avx2", "fma", "avx512f", "avx512bw", "avx512vl", "amx_tile", "asimd", "sve")
+"""What of a processor decides which kernels linear algebra and compiled loops take."""
+
+
+def processor() -> str:
+    """The type of processor, as it calls itself."""
+    return _of_cpu("model name") or platform.processor() or platform.machine()
+
+
+def features() -> list[str]:
+    """Those of :data:`FEATURES` that the processor has."""
+    known = (_of_cpu("flags") or _of_cpu("Features")).split()
+    return [name for name in FEATURES if name in known]
+
+
+def kernels() -> dict[str, str]:
+    """Libraries of linear algebra that are loaded, each with the family of its kernels."""
+    import numpy.linalg  # noqa: F401
+    import scipy.linalg  # noqa: F401
+
+    found = threadpool_info()
+    return {
+        f"{info.get('internal_api')} {info.get('version')}": str(info.get("architecture"))
+        for info in found
+        if info.get("user_api") == "blas"
+    }
+
+
+def _of_cpu(key: str) -> str:
+    """What Linux says of the first processor; nothing elsewhere."""
+    try:
+        said = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return ""
+    found = re.search(rf"^{key}\s*: (.*)$", said, re.M)
+    return found[1].strip() if found else ""
+
+
 def machine() -> dict[str, Any]:
     """The kind of machine, not which one."""
     pages = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     return {
         "system": platform.system(),
         "architecture": platform.machine(),
+        "processor": processor(),
+        "features": features(),
+        "kernels": kernels(),
         "cores": os.cpu_count(),
         "memory_gb": round(pages / 2**30),
     }

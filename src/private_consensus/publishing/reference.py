@@ -22,6 +22,8 @@ from .aggregates import require_aggregates
 from .manifest import manifest
 
 BIGGEST = 25_000_000
+FAULTS = "faults.json"
+"""What came of the tests of faults; `make faults` writes it."""
 WIDTH = 480.0
 """Pixels across a published PNG: pictures would be most of a reference, and the SVG is sharp."""
 PLACES = re.compile(r' (?:d|transform)="[^"]*"')
@@ -147,7 +149,10 @@ def _write(results: Results, made: Path, folder: Path) -> None:
 
 
 def _keep_bench(old: Path, new: Path) -> None:
-    """The bench of broken copies of the older reference, where it was not run again."""
+    """Of the older reference the bench of broken copies, where it was not run again, and what
+    came of the faults."""
+    if (old / FAULTS).is_file():
+        _copy(old / FAULTS, new / FAULTS)
     for kind in ("parquet", "csv"):
         kept, place = (folder / "audit" / f"mutants.{kind}" for folder in (old, new))
         if kept.is_file() and not place.exists():

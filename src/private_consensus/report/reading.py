@@ -82,6 +82,7 @@ def read_results(
     timings: Iterable[str],
     tables: Iterable[str] = (),
     faults: str | None = None,
+    tried: str | Path | None = None,
     audit: Iterable[str] = (),
     documents: Iterable[str] = (),
     seed: int | None = None,
@@ -96,6 +97,8 @@ def read_results(
         Snakemake's benchmark files; those that are missing are left out.
     faults : str, optional
         A YAML file with what the workflow survives.
+    tried : path, optional
+        JSON of what came of it, by ``fault``.
     """
     sizes = {Path(path).stem: svg_size(Path(path).read_text(encoding="utf-8")) for path in images}
     facts = {Path(path).stem: figure_facts(path) for path in numbers}
@@ -112,7 +115,9 @@ def read_results(
         facts={name: {**fact, **sizes[name]} for name, fact in facts.items()},
         tables={Path(path).stem: rows_of(path) for path in tables},
         cards=[read_json(path) for path in sorted(set(cards))],
-        faults=yamls.read(faults) if faults else [],
+        faults=with_outcomes(yamls.read(faults), read_json(tried) if tried else [])
+        if faults
+        else [],
         audit={Path(path).stem: rows_of(path).to_dicts() for path in audit},
         timings=[
             timing(path.stem, path.read_text(encoding="utf-8"))
@@ -120,6 +125,13 @@ def read_results(
             if path.exists()
         ],
     )
+
+
+def with_outcomes(faults: Iterable[Row], tried: Iterable[Row]) -> list[Row]:
+    """Faults, each with what came of it when it was tried last, where and when."""
+    known = {row["fault"]: row for row in tried}
+    nothing = {"outcome": "not tried"}
+    return [{**row, **nothing, **known.get(row["fault"], {})} for row in faults]
 
 
 def figure_facts(path: str | Path) -> dict[str, Any]:

@@ -1,0 +1,166 @@
+"""Faults of machines: disks, users, locales, memory, clocks, other Pythons."""
+
+from __future__ import annotations
+
+import errno
+import os
+import resource
+import shutil
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+
+from private_consensus.datasets import Acquisition, acquire, prepare, write_provenance, write_raw
+from private_consensus.datasets.patience import Patience
+from private_consensus.errors import InvalidInput
+from private_consensus.experiments import results
+from private_consensus.provenance import atomic_write, write_json, write_text
+from private_consensus.report import described_commit
+
+ROOT = Path(__file__).parents[2]
+NOBODY = 65534
+
+
+@pytest.fixture(scope="module")
+def stages():
+    """What each stage writes, as functions of a path."""
+    raw, told = acquire("adult", Acquisition(source="surrogate", surrogate_rows=1000))
+    prepared = prepare("adult-fair12", raw, told)
+    frame = pl.DataFrame({"a": range(100)})
+    return {
+        "raw.parquet": lambda path: write_raw(path, raw),
+        "raw.provenance.json": lambda path: write_provenance(path, told),
+        "prepared.npz": prepared.save,
+        "runs.parquet": lambda path: results.write(frame, path, results.stamp({}, "", "")),
+        "plan.json": lambda path: write_json(path, {"a": 1}),
+        "page.html": lambda path: write_text(path, "<p>held</p>"),
+    }
+
+
+STAGES = ("raw.parquet", "raw.provenance.json", "prepared.npz", "runs.parquet", "plan.json",
+          "page.html")  # fmt: skip
+
+
+@pytest.mark.parametrize("name", STAGES)
+def test_a_disk_that_is_full_at_any_stage_keeps_what_was_there(stages, tmp_path, monkeypatch, name):
+    stages[name](tmp_path / name)
+    before = (tmp_path / name).read_bytes()
+
+    def full(_):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(OSError, match="No space left"):
+        stages[name](tmp_path / name)
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == {name: before}
+
+
+@pytest.mark.parametrize("name", STAGES)
+def test_a_folder_that_cannot_be_written_at_any_stage_is_named(stages, tmp_path, name):
+    (tmp_path / "folder").write_text("a file in its place: permissions do not stop a super-user")
+    with pytest.raises(OSError, match="folder"):
+        stages[name](tmp_path / "folder" / name)
+    assert [path.name for path in tmp_path.iterdir()] == ["folder"]
+
+
+def in_child(task) -> bool:
+    """Whether a task succeeds in a process of its own, whose rights and limits it may change."""
+    child = os.fork()
+    if not child:
+        try:
+            os._exit(0 if task() else 1)
+        finally:
+            os._exit(2)
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+
+
+def test_a_cache_of_another_user_is_named(tmp_path):
+    if os.getuid() != 0:
+        pytest.skip("only a super-user can become another user")
+    cache = tmp_path / "cache"
+    cache.mkdir(mode=0o700)
+
+    def refused() -> bool:
+        os.setuid(NOBODY)
+        try:
+            Acquisition(cache=cache / "inner").check()
+        except (InvalidInput, PermissionError) as error:
+            return "data.cache" in str(error)
+        return False
+
+    Acquisition(cache=cache / "inner").check()
+    assert in_child(refused)
+
+
+def test_a_limit_of_memory_leaves_nothing_half_written(tmp_path):
+    def ends_well() -> bool:
+        resource.setrlimit(resource.RLIMIT_AS, (2**34, 2**34))
+        try:
+            with atomic_write(tmp_path / "a") as part:
+                part.write_bytes(b"half")
+                np.zeros(2**35, np.int8).fill(1)
+        except MemoryError:
+            return not list(tmp_path.iterdir())
+        return False
+
+    assert in_child(ends_well)
+
+
+def test_an_ascii_locale_changes_no_byte(tmp_path):
+    code = (
+        "import sys; sys.path.insert(0, 'src');"
+        "from pathlib import Path; from private_consensus import yamls;"
+        "from private_consensus.provenance import write_text, code_hash;"
+        "assert sys.flags.utf8_mode == 0;"
+        "found = yamls.read('config/papers/showkatbakhsh.yaml');"
+        "words = [repr(found), '\\xb1\\u03b5', code_hash('private_consensus.networks')];"
+        "write_text(sys.argv[1], ' '.join(words))"
+    )
+    written = []
+    for name, given in {"ascii": {"LC_ALL": "C", "PYTHONCOERCECLOCALE": "0", "PYTHONUTF8": "0"},
+                        "utf8": {"PYTHONUTF8": "0", "LC_ALL": "C.UTF-8"}}.items():  # fmt: skip
+        call = [sys.executable, "-c", code, str(tmp_path / name)]
+        done = subprocess.run(
+            call, cwd=ROOT, env={**os.environ, **given}, capture_output=True, text=True
+        )
+        assert done.returncode == 0, done.stderr
+        written.append((tmp_path / name).read_bytes())
+    assert written[0] == written[1]
+
+
+def test_without_git_the_commit_is_unknown(monkeypatch, tmp_path):
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert described_commit(ROOT) == "unknown"
+
+
+def test_a_clock_that_was_moved_costs_no_patience(tmp_path, monkeypatch):
+    """What was spent tomorrow is not held against today."""
+    ledger = tmp_path / "unreachable.json"
+    clock = time.time
+    monkeypatch.setattr(time, "time", lambda: clock() + 86_400)
+    Patience(10.0, ledger=ledger).charge(10.0)
+    monkeypatch.setattr(time, "time", clock)
+    assert Patience(10.0, ledger=ledger).left > 0
+
+
+@pytest.mark.parametrize("version", ["3.12", "3.13"])
+def test_the_sources_are_those_of_another_python_too(version):
+    others = Path.home().glob(f".pyenv/versions/{version}*/bin/python3")
+    known = [shutil.which(f"python{version}"), *others]
+    code = (
+        "import sys, pathlib; assert sys.version.startswith(sys.argv[1]);"
+        "[compile(p.read_text('utf-8'), str(p), 'exec') for p in pathlib.Path('src').rglob('*.py')]"
+    )
+    for found in filter(None, known):
+        call = [str(found), "-I", "-W", "error", "-c", code, version]
+        done = subprocess.run(call, cwd=ROOT, capture_output=True, text=True)
+        if "No module named" in done.stderr or "not found" in done.stderr:
+            continue
+        assert done.returncode == 0, done.stderr
+        return
+    pytest.skip(f"no Python {version} on this machine")
