@@ -15,49 +15,66 @@ from private_consensus.errors import InvalidInput
 from private_consensus.experiments.plan import load
 
 CONFIG = {"scale": "paper", "seed": 1, "papers": ["mine"], "data": {"source": "auto"}}
-SERIES = {"algorithm": "gradient_descent", "run": "main", "quantity": "internal",
-          "metric": "normalised_error"}  # fmt: skip
+MAIN = "gradient_descent.main"
+ERROR = "internal.normalised_error"
 PAPER = {
     "paper": {"key": "mine", "number": "", "title": "t", "authors": ["a"], "where": "here"},
     "scales": ["tiny"],
+    "titles": {"epsilon": "e"},
+    "defaults": {
+        "experiment": {
+            "problem": {"name": "mean_estimation", "records": 10, "dim": 2, "box": 1.0},
+            "network": {"name": "ring", "agents": 4, "weights": "metropolis"},
+            "budget": {"epsilon": 1.0, "delta": 1.0e-5},
+            "scales": {"tiny": {"runs": 1, "set": {"horizon": 2}}},
+        },
+        "panel": {"log_x": False},
+    },
+    "axes": {"epsilon": {"set": "budget.epsilon", "values": [0.5, 1.0], "because": "b"}},
+    "choices": {"a": {"literal": "l", "resolved": "r", "because": "b"}},
+    "variants": {"gradient_descent": {
+        "base": {"because": "b"},
+        "main": {"of": "base", "reading": "resolved", "set": {"algorithm.decay": 0.5}}}},
+    "curves": {"all": [{"of": MAIN, "as": "v", "grid": {"epsilon": [0.5]}}]},
+    "claim_variants": {"both": {"one": {"where": {"epsilon": [0.5, 1.0]}}, "two": {}}},
     "experiments": {
         "mine_fig1": {
             "title": "t",
             "place": "here",
-            "problem": {"name": "mean_estimation", "records": 10, "dim": 2, "box": 1.0},
-            "network": {"name": "ring", "agents": 4, "weights": "metropolis"},
-            "budget": {"epsilon": 1.0, "delta": 1.0e-5},
             "horizon": 5,
             "runs": 2,
-            "axes": {"epsilon": {"set": "budget.epsilon", "values": [0.5, 1.0],
-                                 "source": "chosen", "because": "b"}},
-            "algorithms": {"gradient_descent": {
-                "main": {"reading": "resolved", "because": "b", "set": {"algorithm.decay": 0.5}}}},
-            "measures": [["internal", "normalised_error"]],
-            "iterations": [1, 2],
-            "choices": [{"about": "a", "literal": "l", "resolved": "r", "because": "b"}],
-            "scales": {"tiny": {"runs": 1, "axes": {"epsilon": [1.0]}, "set": {"horizon": 2}}},
-        }
+            "axes": ["epsilon"],
+            "algorithms": {"gradient_descent": ["main"]},
+            "measures": [ERROR],
+            "iterations": [{"from": 1, "to": 2}],
+            "choices": ["a"],
+            "scales": {"tiny": {"axes": {"epsilon": [1.0]}}},
+        },
+        "mine_fig2": {"like": "mine_fig1", "title": "t", "place": "p", "problem": {"dim": 3}},
     },
     "figures": {
         "mine_fig1": {
             "title": "t",
             "caption": "c",
-            "panels": [{"title": "p", "experiment": "mine_fig1", "x": "epsilon", "goals": [0.1],
-                        "where": {"t": 5},
-                        "curves": [{**SERIES, "variant": "v", "reading": "resolved"}]}],
-        }
+            "grid": {"epsilon": [0.5, 1.0]},
+            "panel": "{title}, {epsilon}",
+            "measure": ERROR,
+            "panels": [{"title": "p", "x": "epsilon", "goals": [0.1], "where": {"t": 5},
+                        "curves": ["all", {"of": MAIN, "as": "v"}]}],
+        },
+        "mine_fig2": {"like": "mine_fig1", "title": "t", "caption": "c"},
     },
     "tables": {"mine_table": {
-        "title": "t", "caption": "c", "rows": "epsilon", "row_title": "e", "quantity": "internal",
-        "metric": "normalised_error", "values": [0.5],
+        "title": "t", "caption": "c", "rows": "epsilon", "row_title": "e", "measure": ERROR,
+        "values": [0.5],
         "blocks": [{"label": "b", "experiment": "mine_fig1", "methods": [
-            {"label": "m", "algorithm": "gradient_descent", "run": "main",
-             "reading": "resolved", "printed": [[0.5, 1.0, 0.1]]}]}]}},
+            {"label": "m", "of": MAIN, "printed": [[0.5, 1.0, 0.1]]}]}]}},
     "claims": {"mine_c01": {
-        "claim": "c", "place": "p", "because": "b", "figure": "mine_fig1", "headline": "main",
-        "variants": {"main": [{"kind": "decreasing", "x": "epsilon", "tolerance": 0.1,
-                               "series": {**SERIES, "experiment": "mine_fig1"}}]}}},
+        "claim": "c", "place": "p", "because": "b", "figure": "mine_fig1", "headline": "one",
+        "test": {"kind": "decreasing", "x": "epsilon", "tolerance": 0.1},
+        "series": {"of": [MAIN], "measure": ERROR},
+        "tests": [{"experiment": "mine_fig1"}],
+        "variants": {"both": None, "more": {"over": "both", "reading": "literal"}}}},
 }  # fmt: skip
 STYLES = {"gradient_descent.v": {"label": "l", "colour": "#112233"}}
 VALUES = st.one_of(

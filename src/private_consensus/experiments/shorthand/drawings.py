@@ -154,9 +154,16 @@ def _listed(found: Any) -> list[Any]:
 
 
 def _title(figure: Mapping[str, Any], panel: Mapping[str, Any], place: Mapping[str, Any]) -> str:
+    """What a panel is called; other braces than those of its grid are what they are."""
     values = {axis: shown(value) for axis, value in place.items()}
-    title = panel.get("title", "").format(**values)
-    return figure.get("panel", "{title}").format(title=title, **values)
+    title = _filled(panel.get("title", ""), values)
+    return _filled(figure.get("panel", "{title}"), {"title": title, **values})
+
+
+def _filled(template: str, values: Mapping[str, str]) -> str:
+    for name, value in values.items():
+        template = template.replace(f"{{{name}}}", value)
+    return template
 
 
 def _products(curve: Mapping[str, Any]) -> Iterator[dict[str, Any]]:

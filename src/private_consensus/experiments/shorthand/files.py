@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -68,20 +68,18 @@ def _check(found: Mapping[str, Any], key: str) -> None:
         File.model_validate(found)
     except ValidationError as error:
         lines = [
-            line_of(key, {**one, "loc": tuple(_written(one["loc"], found))})
-            for one in error.errors()
+            line_of(key, {**one, "loc": tuple(_written(one, found))}) for one in error.errors()
         ]
         raise ConfigurationError(list(dict.fromkeys(lines))) from None
 
 
-def _written(location: Sequence[str | int], found: Any) -> Iterator[str | int]:
+def _written(error: Mapping[str, Any], found: Any) -> Iterator[str | int]:
     """Of where an error is what the file has: keys and places, not alternatives of a type."""
-    for position, part in enumerate(location):
+    for part in error["loc"]:
         inside = isinstance(found, Mapping) and part in found
         inside |= isinstance(found, list) and isinstance(part, int) and part < len(found)
         if inside:
             found = found[part]
             yield part
-        elif position == len(location) - 1 and isinstance(found, Mapping) and part != "[key]":
-            # A key that is missing.
-            yield part
+    if error["type"] == "missing":
+        yield error["loc"][-1]

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, Field
+from pydantic import AfterValidator, Field, field_validator, model_validator
 
 from ... import algorithms
 from ...claims import Kind
 from ...fields import Flag, Number, Whole
-from ..schema import Deal, Name, Open, PaperInfo, Reading, Slug, Strict
+from ..schema import Deal, Name, Open, PaperInfo, Reading, Slug
+from ..schema import Strict as Exact
 
 Measure = Annotated[str, Field(pattern=r"^[a-z]\w*(\.[a-z]\w*)?$")]
 """``quantity.metric``; of a quantity that is a number already its name alone."""
@@ -26,6 +27,22 @@ def _algorithm(name: str) -> str:
 
 
 Algorithm = Annotated[Slug, AfterValidator(_algorithm)]
+
+
+Refs = Annotated[list[Ref], Field(min_length=1)]
+Words = Annotated[list[str], Field(min_length=1)]
+MOST_ITERATIONS = 100_000
+
+
+class Strict(Exact):
+    """A mapping whose keys are known; what it does not say it leaves out."""
+
+    @field_validator("*", mode="before")
+    @classmethod
+    def _said(cls, value: Any) -> Any:
+        if value is None:
+            raise ValueError("expected a value, or no such key")
+        return value
 
 
 class Axis(Strict):
@@ -78,6 +95,12 @@ class Span(Strict):
     from_: Whole = Field(alias="from", ge=1)
     to: Whole = Field(ge=1)
     by: Whole = Field(default=1, ge=1)
+
+    @model_validator(mode="after")
+    def _some(self):
+        if not 0 < len(range(self.from_, self.to + 1, self.by)) <= MOST_ITERATIONS:
+            raise ValueError(f"expected 1 to {MOST_ITERATIONS} iterations")
+        return self
 
 
 class Scale(Strict):
@@ -140,7 +163,7 @@ class CurveKeys(Strict):
 class Curve(CurveKeys):
     """One curve, or the product of several variants, measures and values of axes."""
 
-    of: Ref | list[Ref] | dict[Ref, str | list[Slug]] = Field(
+    of: Ref | Refs | Annotated[dict[Ref, str | list[Slug]], Field(min_length=1)] = Field(
         description="algorithm.variant: one, several, or each with its part of the label; or "
         "algorithms with their variants"
     )
@@ -239,17 +262,31 @@ class Table(Strict):
     blocks: list[Block] = Field(min_length=1)
 
 
-class Series(Strict):
-    """Measurements of a variant. Of a second series: what is not said is the first one's."""
+class Other(Strict):
+    """The series that another is compared with: what is not said is the first one's."""
 
-    experiment: str | list[str] | None = None
-    of: Ref | list[Ref] | None = None
-    run: str | list[str] | None = Field(
-        default=None, description="variant, where `of` names an algorithm"
-    )
-    measure: Measure | list[Measure] | None = None
+    experiment: str | None = None
+    of: Ref | None = None
+    run: str | None = None
+    measure: Measure | None = None
     where: Where | None = None
     last: Flag | None = None
+
+
+class Series(Strict):
+    """Measurements of a variant; of lists each."""
+
+    experiment: str | Words | None = None
+    of: Ref | Refs | None = None
+    run: str | Words | None = Field(
+        default=None, description="variant, where `of` names an algorithm"
+    )
+    measure: Measure | Annotated[list[Measure], Field(min_length=1)] | None = None
+    where: Where | None = None
+    last: Flag | None = None
+
+
+Against = Ref | Other | Annotated[list[Ref | Other], Field(min_length=1)]
 
 
 class Test(Series):
@@ -265,12 +302,12 @@ class Test(Series):
     each: list[str] | None = None
     grid: Grid | None = None
     expected: Number | None = None
-    goal: Number | list[Number] | None = None
+    goal: Number | Annotated[list[Number], Field(min_length=1)] | None = None
     tolerance: Number | None = Field(default=None, ge=0)
     at_least: Number | None = None
     at_most: Number | None = None
     series: Series | None = Field(default=None, description="its keys, on a line of their own")
-    against: Ref | Series | list[Ref | Series] | None = None
+    against: Against | None = None
 
 
 class Statement(Strict):
@@ -278,7 +315,7 @@ class Statement(Strict):
 
     test: Test | None = Field(default=None, description="what all tests have; alone, the only one")
     series: Series | None = Field(default=None, description="of all tests")
-    against: Ref | Series | list[Ref | Series] | None = None
+    against: Against | None = None
     tests: list[Test] | None = Field(default=None, min_length=1)
 
 

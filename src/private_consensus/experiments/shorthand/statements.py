@@ -46,6 +46,11 @@ def _variants(claim: Mapping[str, Any], sets: Mapping[str, Any], where: str) -> 
     if claim.get("untestable") and "variants" not in claim:
         return {}
     own = claim.get("variants", {})
+    for key, known in sets.items():
+        if any(each and "over" in each for each in known.values()):
+            raise wrong(
+                f"{where.split('.')[0]}.claim_variants.{key}", "over", "variants themselves"
+            )
     if isinstance(own, str):
         return {name: v or {} for name, v in named(sets, own, f"{where}.variants").items()}
     found = {}
@@ -102,7 +107,7 @@ def _products(test: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
 def _peak(test: Mapping[str, Any], where: str) -> Iterator[dict[str, Any]]:
     """Up to a point and down from there, between the ends of a range along x."""
     ends = test.get("where", {}).get(test.get("x"))
-    if not isinstance(ends, list) or "at" not in test:
+    if not (isinstance(ends, list) and len(ends) == 2 and "at" in test):
         raise wrong(f"{where}.where", ends, "at, and a range along x, for a peak")
     low, high = ends
     for kind, part in (("increasing", [low, test["at"]]), ("decreasing", [test["at"], high])):
