@@ -122,3 +122,42 @@ def brute_force(weights, horizon, changes, victim, seen, known=(), **options):
             )
             moved.append(sum(w * state[j][1] for j, w in parts.items()))
     return energy(noise, moved)
+
+
+def rational(matrix):
+    matrix = matrix.toarray() if hasattr(matrix, "toarray") else np.asarray(matrix)
+    convert = np.vectorize(lambda x: Fraction(float(x)).limit_denominator(10**5), otypes=[object])
+    return convert(matrix) if matrix.size else np.zeros(matrix.shape, dtype=object)
+
+
+def forward_view(system, observer, victim):
+    """Noise coefficients and response to a change of 1 in every round, by running the rounds."""
+    horizon, noises = system.horizon, len(system.rounds[0].owners)
+    columns = []
+    for t in range(horizon):
+        for k in range(noises):
+            z = [[Fraction(0)] * noises for _ in range(horizon)]
+            z[t][k] = Fraction(1)
+            columns.append(_forward(system, observer, z, None))
+    z = [[Fraction(0)] * noises for _ in range(horizon)]
+    return [list(row) for row in zip(*columns, strict=True)], _forward(system, observer, z, victim)
+
+
+def _forward(system, observer, z, victim):
+    state = np.zeros(system.rounds[0].transition.shape[0], dtype=object)
+    inputs = np.zeros(system.n_agents, dtype=object)
+    if victim is not None:
+        inputs[victim] = Fraction(1)
+    seen = []
+    for round_, drawn in zip(system.rounds, z, strict=True):
+        unknown = np.array(drawn, dtype=object) * observer.unknown(round_)
+        now = (state, inputs, unknown)
+        kept = (round_.transition, round_.inputs, round_.noise)
+        sent = (round_.message_transition, round_.message_inputs, round_.message_noise)
+        message = sum(rational(m).dot(x) for m, x in zip(sent, now, strict=True))
+        state = sum(rational(m).dot(x) for m, x in zip(kept, now, strict=True))
+        seen += list(rational(observer.rows(round_)).dot(message))
+    final = observer.final_rows(system)
+    return seen + (
+        list(rational(final).dot(rational(system.output).dot(state))) if len(final) else []
+    )

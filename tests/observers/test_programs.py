@@ -2,7 +2,18 @@
 
 import numpy as np
 import pytest
-from dense_views import complete, floats, lopsided, metropolis, path, ring, star
+from dense_views import (
+    complete,
+    energy,
+    floats,
+    forward_view,
+    graph,
+    lopsided,
+    metropolis,
+    path,
+    ring,
+    star,
+)
 
 from private_consensus.errors import InvalidInput
 from private_consensus.networks import laplacian
@@ -14,6 +25,7 @@ from private_consensus.privacy.observers import (
     Free,
     Inputs,
     Once,
+    SecureSums,
     agent,
     all_victims,
     chebyshev_gossip,
@@ -275,3 +287,34 @@ def test_unusable_input_is_named():
         with pytest.raises(InvalidInput) as error:
             call()
         assert error.value.key == key
+
+
+PROGRAMS = {
+    "descent": lambda W: noised_descent(W, 3, gain=[1, 0.5, 1], noise=[1, 2, 0.5]),
+    "silent": lambda W: noised_descent(W, 3, gain=[1, 0, 0.5], noise=[1, 0, 2]),
+    "clean_state": lambda W: clean_state(W, 2),
+    "tracking": lambda W: tracking(W, 2, step=0.5),
+    "decor": lambda W: decor(W, 2, own_noise=0.5, pair_noise=2.0),
+    "zip_dl": lambda W: zip_dl(W, 1),
+}
+OBSERVERS = [
+    Eavesdropper((1,)),
+    Coalition((1, 3)),
+    SecureSums((1, 3)),
+    FinalModels(),
+    FinalModels(mean=True),
+    FinalModels((1,), of=(1,)),
+]
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_every_observer_of_every_program_by_exact_elimination(name):
+    """Four agents, a triangle with a tail; the bracket contains the exact value and is tight."""
+    system = PROGRAMS[name](floats(metropolis(graph(4, [(0, 1), (1, 2), (2, 0), (2, 3)]))))
+    for observer in OBSERVERS:
+        for victim in {0, 2}:
+            found = mu(system, observer, victim, Constant())
+            square_ = energy(*forward_view(system, observer, victim))
+            truth = np.inf if square_ is None else float(square_) ** 0.5
+            assert found.lower <= truth * (1 + 1e-12) and truth <= found.upper * (1 + 1e-12)
+            assert found.lower == found.upper or found.gap < 1e-6
