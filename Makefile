@@ -8,7 +8,7 @@ READY := $(VENV)/.ready
 SNAKEMAKE := $(BIN)/snakemake --cores $(CORES) $(if $(DATA),--config 'data={source: $(DATA)}')
 export PRIVATE_CONSENSUS_MIRROR := $(or $(MIRROR),$(PRIVATE_CONSENSUS_MIRROR))
 
-.PHONY: reproduce smoke publish compare test mutants lint benchmark lock fuzz faults clean
+.PHONY: reproduce smoke publish compare test mutants lint benchmark lock fuzz faults release clean
 
 reproduce: $(READY)
 	$(SNAKEMAKE)
@@ -41,6 +41,10 @@ fuzz: $(READY)
 # What of docs/faults.yaml holds on this machine, to results/reference/faults.json; the report shows it.
 faults: $(READY)
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m tests.faults
+
+# What a release is made of, in dist: its packages with their checksums and licences.
+release: $(READY)
+	$(BIN)/python -m private_consensus.publishing.components dist
 
 benchmark: $(READY)
 	$(BIN)/python -m pytest benchmarks --benchmark-enable --benchmark-columns=min,median,rounds

@@ -1,0 +1,95 @@
+"""``python -m private_consensus.publishing.components FOLDER``: what a release is made of.
+
+A bill of materials in CycloneDX's JSON and a table of licences, of the packages that the locked
+environment has, from what they say of themselves and the checksums that they are locked with.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Iterable, Mapping
+from importlib.metadata import Distribution, distributions
+from pathlib import Path
+from typing import Any
+
+from ..provenance import write_json, write_text
+from ..spreadsheets import markdown
+
+LOCKED = re.compile(r"^([\w.-]+)==([^\s;\\]+)[^\n]*((?:\n +--hash=sha256:[^\n]*)*)", re.M)
+UNSAID = "not said"
+
+
+def locked(text: str) -> dict[str, dict[str, Any]]:
+    """Packages of a lock file by their normal names: version and SHA-256 of their files."""
+    return {
+        normal(name): {"version": version, "sha256": re.findall(r"sha256:([0-9a-f]+)", hashes)}
+        for name, version, hashes in LOCKED.findall(text)
+    }
+
+
+def normal(name: str) -> str:
+    """A package's name as indices compare it."""
+    return re.sub(r"[-_.]+", "-", name).lower()
+
+
+def licence(package: Distribution) -> str:
+    """What a package says of its licence: its expression, its classifiers, or its first line."""
+    said = package.metadata
+    kinds = [kind.rpartition(" :: ")[2] for kind in said.get_all("Classifier") or ()
+             if kind.startswith("License ::")]  # fmt: skip
+    lines = (said.get("License") or "").strip().splitlines() or [""]
+    return said.get("License-Expression") or "; ".join(kinds) or lines[0][:80] or UNSAID
+
+
+def components(
+    lock: Mapping[str, Mapping[str, Any]], installed: Iterable[Distribution]
+) -> list[dict[str, Any]]:
+    """Packages that are both locked and installed, by name."""
+    found = {normal(package.metadata["Name"]): package for package in installed}
+    return [
+        {"name": name, "version": found[name].version, "licence": licence(found[name]),
+         "sha256": entry["sha256"]}
+        for name, entry in sorted(lock.items()) if name in found
+    ]  # fmt: skip
+
+
+def bill(rows: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
+    """CycloneDX 1.5; a package has several files, each with its checksum."""
+    return {
+        "bomFormat": "CycloneDX",
+        "specVersion": "1.5",
+        "version": 1,
+        "components": [
+            {
+                "type": "library",
+                "name": row["name"],
+                "version": row["version"],
+                "purl": f"pkg:pypi/{row['name']}@{row['version']}",
+                "licenses": [{"license": {"name": row["licence"]}}],
+                "properties": [{"name": "sha256", "value": one} for one in row["sha256"]],
+            }
+            for row in rows
+        ],
+    }
+
+
+def table(rows: Iterable[Mapping[str, Any]]) -> str:
+    """Markdown: a row a package."""
+    lines = ["| package | version | licence |", "|---|---|---|"]
+    lines += [
+        f"| {' | '.join(markdown(row[key]) for key in ('name', 'version', 'licence'))} |"
+        for row in rows
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def main(folder: str, lock: str = "requirements.txt") -> None:
+    """Write ``sbom.json`` and ``licences.md``."""
+    rows = components(locked(Path(lock).read_text(encoding="utf-8")), distributions())
+    write_json(Path(folder, "sbom.json"), bill(rows))
+    write_text(Path(folder, "licences.md"), table(rows))
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

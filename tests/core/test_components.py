@@ -1,0 +1,47 @@
+"""What a release is made of: every locked package once, with licence and checksums."""
+
+from importlib.metadata import distribution
+from pathlib import Path
+
+from private_consensus.publishing.components import (
+    UNSAID,
+    bill,
+    components,
+    licence,
+    locked,
+    table,
+)
+
+ROOT = Path(__file__).parents[2]
+LOCK = """\
+a.b_c==1.0 ; python_version < "3.12" \\
+    --hash=sha256:00aa \\
+    --hash=sha256:11bb
+numpy==2.2.0 \\
+    --hash=sha256:22cc
+"""
+
+
+def test_a_lock_file_is_read_by_name_version_and_checksums():
+    assert locked(LOCK) == {
+        "a-b-c": {"version": "1.0", "sha256": ["00aa", "11bb"]},
+        "numpy": {"version": "2.2.0", "sha256": ["22cc"]},
+    }
+
+
+def test_every_package_of_the_lock_that_is_installed_is_told_with_its_licence():
+    numpy = distribution("numpy")
+    rows = components(locked(LOCK), [numpy])
+    assert [(row["name"], row["version"]) for row in rows] == [("numpy", numpy.version)]
+    assert "BSD" in rows[0]["licence"]
+    [told] = bill(rows)["components"]
+    assert told["purl"] == f"pkg:pypi/numpy@{numpy.version}"
+    assert told["properties"] == [{"name": "sha256", "value": "22cc"}]
+    assert table(rows).splitlines()[2].startswith("| numpy | ")
+
+
+def test_what_the_project_is_built_on_is_locked_and_says_its_licence():
+    lock = locked((ROOT / "requirements.txt").read_text())
+    for name in ("numpy", "scipy", "polars", "numba", "snakemake", "dp-accounting", "hypothesis"):
+        assert lock[name]["sha256"]
+        assert licence(distribution(name)) != UNSAID
