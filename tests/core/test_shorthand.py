@@ -277,6 +277,7 @@ def test_what_a_short_file_stands_for_is_a_paper():
     assert [len(c.variants["one"]) for c in list(paper.claims.values())[:1]] == [4]
 
 
+NOTHING = object()
 EXPERIMENT, FIGURE = ("experiments", "fig2"), ("figures", "fig1")
 
 
@@ -296,6 +297,8 @@ EXPERIMENT, FIGURE = ("experiments", "fig2"), ("figures", "fig1")
             {"of": "single"},
             r"variants.gradient_descent.exact.of: found 'plain', expected a variant that",
         ),
+        (("variants", "dgd", "network", "of"), NOTHING, r"dgd.network.of: expected a value"),
+        ((*EXPERIMENT, "axes"), NOTHING, r"experiments.fig2.axes: expected a value"),
         ((*FIGURE, "like"), "fig9", r"figures.fig1.like: found 'fig9'"),
         ((*FIGURE, "panels", 0, "curves"), "nobody", r"fig1.curves: found 'nobody', expected algo"),
         ((*FIGURE, "panels", 0, "curves"), ["dgd.x"], r"curves: found 'dgd.x', expected one of dg"),
@@ -316,7 +319,7 @@ def test_an_error_names_the_key_that_the_reader_wrote(path, value, message):
     if value is None:
         del target[path[-1]]
     else:
-        target[path[-1]] = value
+        target[path[-1]] = None if value is NOTHING else value
     with pytest.raises(ConfigurationError, match=message):
         complete(file, "mine")
 

@@ -34,15 +34,16 @@ Words = Annotated[list[str], Field(min_length=1)]
 MOST_ITERATIONS = 100_000
 
 
+def _said(value: Any) -> Any:
+    if value is None:
+        raise ValueError("expected a value, or no such key")
+    return value
+
+
 class Strict(Exact):
     """A mapping whose keys are known; what it does not say it leaves out."""
 
-    @field_validator("*", mode="before")
-    @classmethod
-    def _said(cls, value: Any) -> Any:
-        if value is None:
-            raise ValueError("expected a value, or no such key")
-        return value
+    _each_says_something = field_validator("*", mode="before")(_said)
 
 
 class Axis(Strict):
@@ -77,6 +78,8 @@ class Tuning(Strict):
 
 class Variant(Open):
     """One combination of switches, or what it changes of another; further keys are parameters."""
+
+    _each_says_something = field_validator("*", mode="before")(_said)
 
     of: Ref | None = Field(default=None, description="the variant that this one changes")
     reading: Reading | None = Field(
