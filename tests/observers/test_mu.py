@@ -37,8 +37,10 @@ from private_consensus.privacy.observers import (
     noised_descent,
     secure_agent,
 )
+from private_consensus.privacy.observers.certificates import certified_information
 from private_consensus.privacy.observers.changes import correlation_maximum
 from private_consensus.privacy.observers.fixed_point import fixed_point_information
+from private_consensus.privacy.observers.linear_view import linear_view
 from private_consensus.privacy.observers.modular import determines_noise
 from private_consensus.privacy.observers.rational import exact_information, exact_view
 
@@ -398,3 +400,17 @@ def test_hundreds_of_bits_agree_with_fractions():
         assert abs(float(matrix[0, 0]) - approximate[0, 0]) <= radius <= 1e-12
     singular = np.array([[1, 1], [1, 1]], dtype=object)
     assert fixed_point_information(singular, np.array([[1], [1]], dtype=object), 1) is None
+
+
+def test_noise_that_grows_by_eleven_orders_is_solved_in_floating_point():
+    """Rows are put in units of their own; without that the covariance is singular to rounding."""
+    growing = 8.0 ** np.arange(13)
+    system = noised_descent(floats(metropolis(ring(5))), 13, gain=growing, noise=growing)
+    basis = np.eye(13)[:, -2:]
+    view = linear_view(system, agent(0), basis, [1, 2])
+    assert np.linalg.cond(view.covariance) > 1e16
+    found = certified_information(view)
+    assert found.sharp
+    exact = exact_information(*exact_view(system, agent(0), basis, [1, 2]), 2)
+    for matrix, (truth, _) in zip(found.matrix, exact, strict=True):
+        assert matrix == pytest.approx(truth.astype(float), rel=1e-7, abs=1e-12)

@@ -18,12 +18,11 @@ from .adaptivity import (
     Inputs,
     Statement,
     contraction_bound,
-    hears_everybody,
     light_cone_bound,
     statement,
 )
 from .changes import Changes, Constant, Cyclic, Free, Once, gradient_change
-from .guarantees import Bracket, all_victims, mu, pairwise
+from .guarantees import Bracket, all_victims, hears_everybody, mu, pairwise
 from .laplace import laplace_epsilon
 from .programs import (
     chebyshev_gossip,

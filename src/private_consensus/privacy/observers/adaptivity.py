@@ -38,10 +38,10 @@ from private_consensus.privacy.releases import Release
 
 from .absorption import own_ratio_table
 from .changes import Changes
-from .guarantees import Bracket, mu
+from .guarantees import Bracket, hears_everybody, mu
 from .linear_view import dense
 from .systems import LinearSystem
-from .views import Eavesdropper, FinalModels, Observer, SecureSums
+from .views import Eavesdropper, FinalModels, Observer
 
 RULES = ("exact", "adaptive", "contraction", "light_cone", "refused")
 NOTES = {
@@ -132,20 +132,6 @@ def statement(
         if moved < cone * (1 - _WORTH):
             return Statement(formula, moved, "contraction")
     return Statement(formula, cone, "light_cone")
-
-
-def hears_everybody(system: LinearSystem, observer: Observer) -> bool:
-    """Whether each round's message of every agent that is no member is seen by itself."""
-    if isinstance(observer, SecureSums | FinalModels):
-        return False
-    if isinstance(observer, Eavesdropper):
-        return True
-    others = set(range(system.n_agents)) - set(observer.members)
-    members = list(observer.members)
-    return all(
-        others <= set(round_.senders[round_.receives[members].any(0)])
-        for round_ in set(system.rounds)
-    )
 
 
 def _heard(round_, observer: Observer) -> np.ndarray:

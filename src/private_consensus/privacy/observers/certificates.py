@@ -15,7 +15,7 @@ ever dropped.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
@@ -65,6 +65,7 @@ def certified_information(view: LinearView) -> Information | None:
     view : LinearView
         With rounding errors bounded by its ``relative_error`` times its magnitudes.
     """
+    view = _balanced(view)
     factor = _factor(view.covariance)
     if factor is None:
         return None
@@ -78,6 +79,20 @@ def certified_information(view: LinearView) -> Information | None:
     residual = _residual(view, a, a_size, weights)
     shape = (rows, victims, k)
     return _with_radius(view, *(x.reshape(shape) for x in (a, a_size, weights, residual)), smallest)
+
+
+def _balanced(view: LinearView) -> LinearView:
+    """Rows in units near their standard deviations: powers of two, which round nothing."""
+    spread = np.sqrt(np.diag(view.covariance))
+    scale = np.exp2(-np.rint(np.log2(np.where(spread > 0, spread, 1.0))))
+    both, rows = np.multiply.outer(scale, scale), scale[:, None, None]
+    return replace(
+        view,
+        covariance=view.covariance * both,
+        magnitude=view.magnitude * both,
+        response=view.response * rows,
+        response_magnitude=view.response_magnitude * rows,
+    )
 
 
 def _residual(view: LinearView, a, a_size, weights) -> np.ndarray:

@@ -29,7 +29,7 @@ from .linear_view import LinearView, dense, gamma, linear_view
 from .modular import determines_noise
 from .rational import MOST_EXACT_ENTRIES, MOST_ROWS, exact_information, exact_view
 from .systems import LinearSystem
-from .views import Coalition, Eavesdropper, Observer, SecureSums
+from .views import Coalition, Eavesdropper, FinalModels, Observer, SecureSums
 
 ROUNDED_UP = 1 + 1e-12
 
@@ -120,9 +120,24 @@ def information_of(
     Where a view is too large for exact arithmetic, the information is that of the view with more
     noise from below, and what the victim's own noise hides from above.
     """
-    if isinstance(observer, Eavesdropper) and system.noised_state and system.filter is None:
-        return _every_innovation(system, observer, basis, victims)
+    innovations = system.noised_state and system.filter is None
+    if innovations and hears_everybody(system, observer):
+        return _every_innovation(system, Eavesdropper(observer.members), basis, victims)
     return _of_view(system, observer, basis, victims)
+
+
+def hears_everybody(system: LinearSystem, observer: Observer) -> bool:
+    """Whether each round's message of every agent that is no member is seen by itself."""
+    if isinstance(observer, SecureSums | FinalModels):
+        return False
+    if isinstance(observer, Eavesdropper):
+        return True
+    others = set(range(system.n_agents)) - set(observer.members)
+    members = list(observer.members)
+    return all(
+        others <= set(round_.senders[round_.receives[members].any(0)])
+        for round_ in set(system.rounds)
+    )
 
 
 def _every_innovation(system, observer, basis, victims) -> Information:
