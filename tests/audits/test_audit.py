@@ -8,17 +8,17 @@ import pytest
 
 import private_consensus
 from private_consensus import algorithms, networks
-from private_consensus.algorithms.base import Iterative, column
+from private_consensus.algorithms.base import Iterative, NoiseSite, column
 from private_consensus.audits.audit import EARLY
+from private_consensus.audits.checks import noise_found
+from private_consensus.audits.evidence import World
 from private_consensus.audits.examples import examples
-from private_consensus.audits.execution import execute
-from private_consensus.audits.streams import AuditStreams
 from private_consensus.errors import InvalidInput
 from private_consensus.privacy import Budget, Release, gaussian_mu
 from private_consensus.privacy.audit.families import claim_p_value
 from private_consensus.privacy.audit.sequential import planned_looks
 from private_consensus.problems.mean_estimation import MeanEstimation
-from private_consensus.randomness import Streams
+from private_consensus.randomness import Streams, generator
 
 RUNS, CONFIDENCE, HORIZON = 1600, 0.99, 4
 
@@ -157,17 +157,32 @@ def test_what_cannot_be_audited_is_said_before_anything_runs(changes, key):
         audited(algorithm, **changes)
 
 
-def test_noise_that_decides_what_is_sent_is_not_taken_for_all_noise():
-    """What is sent because its noise was kind has another law; a round in which nothing was held
-    back shows all of it."""
+def choosy_messages(scale):
+    """Noise at a site where messages are sent only if their noise is kind, [worlds, ...]."""
+    random = generator(4, "choosy")
+    noise = random.standard_normal((2, 300, 3, 3, 2))
+    kind = noise.sum(-1, keepdims=True) > -0.5
+    return np.where(kind, scale * noise, np.nan)
+
+
+@pytest.mark.parametrize(("scale", "kind"), [(1.0, None), (0.5, "too small"), (2.0, "too large")])
+def test_noise_that_decides_what_is_sent_is_not_taken_for_all_noise(scale, kind):
+    """What is sent because its noise was kind has another law, and is no finding."""
+    site = NoiseSite("message", "gaussian", np.ones(()), "l2", np.ones(3), selected=True)
+    none = np.zeros((300, 0))
+    worlds = [
+        World(None, none, none, {}, {"message": n}, None, 3, 3) for n in choosy_messages(scale)
+    ]
+    (found,) = noise_found([site], *worlds, confidence=0.999)
+    assert [text.split(",")[0] for text in found.findings] == ([] if kind is None else [kind])
+    (believed,) = noise_found([site._replace(selected=False)], *worlds, confidence=0.999)
+    assert believed.findings  # as noise that was seen whatever it was it would be wrong
+
+
+def test_of_tests_of_what_is_noised_the_noise_is_said_to_select():
     (example,) = examples("ipp_admm")
-    choosy = replace(example.algorithm, alpha=0.1, share=0.9)
-    noisy = choosy.calibrate(example.budget, example.problem, example.network, example.horizon)
-    streams = AuditStreams.labelled("choosy", 50)
-    world = example.problem, example.network, streams
-    found = execute(noisy, *world, example.horizon)
-    before = np.concatenate([np.zeros_like(found.sent[:, :1]), found.sent[:, :-1]], axis=1)
-    sent = (found.sent != before).any(-1)
-    units = [one["message"] for one in noisy.residuals(*world, found)]
-    held_back = [t for t in range(example.horizon) if not sent[:, t].all()]
-    assert held_back and all(np.isnan(units[t]).all() for t in held_back)
+    world = example.problem, example.network, example.horizon
+    noisy = example.algorithm.calibrate(example.budget, *world)
+    assert [site.selected for site in noisy.noise_sites(*world)][-1]
+    plain = replace(noisy, tested="minimiser")
+    assert not any(site.selected for site in plain.noise_sites(*world))

@@ -7,6 +7,8 @@ import pytest
 
 from private_consensus.algorithms import names
 from private_consensus.algorithms.base import stack
+from private_consensus.audits.neighbours import Attack
+from private_consensus.audits.touched import record_found
 from private_consensus.networks import Network
 from private_consensus.privacy import Release, account, gaussian_epsilon, gaussian_mu
 from private_consensus.randomness import Streams
@@ -391,3 +393,13 @@ def test_gradients_that_are_twice_as_long_are_attained_twice_as_far():
     doubled = fault("weights after clipping").broken(case.calibrated)
     moved, honest = (truth.first_change(a, case) for a in (doubled, case.calibrated))
     assert moved == pytest.approx(2 * honest, rel=1e-9)
+
+
+@pytest.mark.parametrize("broken", [None, "clipped mean", "weights after clipping"])
+def test_a_record_in_a_batch_is_held_against_the_noise_that_is_drawn(broken):
+    case = case_of("dsgd")
+    algorithm = fault(broken).broken(case.calibrated) if broken else case.calibrated
+    pair = Attack((case.problem, case.neighbour), case.network, np.ones(case.problem.dim))
+    declared = algorithm.releases(case.problem, case.network, case.horizon)
+    found = record_found(algorithm, pair, case.horizon, declared, seed=0)
+    assert bool(found) == (broken is not None)

@@ -41,6 +41,8 @@ class NoiseSite(NamedTuple):
         In which a change of the data is measured there.
     moved : ndarray, [iterations]
         Declared bound on that change over the scale; what a release costs is a function of it.
+    selected : bool
+        Whether the noise itself has a part in what of it is sent.
     """
 
     name: str
@@ -48,6 +50,7 @@ class NoiseSite(NamedTuple):
     scale: np.ndarray
     norm: str
     moved: np.ndarray
+    selected: bool = False
 
 
 Residuals = dict[str, np.ndarray]

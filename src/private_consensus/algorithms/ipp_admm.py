@@ -194,13 +194,15 @@ class ImprovedPlausiblyPrivateADMM(PlausiblyPrivateADMM):
         """Tests and coins are not seen."""
         return True
 
+    def noise_sites(self, problem, network, horizon):
+        """Where tests look at what is noised, what is sent was selected by its noise."""
+        *others, output = super().noise_sites(problem, network, horizon)
+        return [*others, output._replace(selected=self.tested == "noised")]
+
     def residual(self, scale, state, problem, network, draw, shown, t):
-        """An output that is not sent shows no noise; where what is noised decides, what is sent was
-        selected by its noise, which then has another law."""
+        """An output that is not sent shows no noise."""
         found = super().residual(scale, state, problem, network, draw, shown, t)
         sent = moved(shown.sent, state.x[0]).any(-1, keepdims=True)
-        if self.tested == "noised" and not sent.all():
-            sent = np.zeros_like(sent)
         return {
             site: np.where(sent, unit, np.nan) if site == "message" else unit
             for site, unit in found.items()

@@ -6,13 +6,17 @@ A finding here bounds no epsilon from below; it says that the algorithm is not w
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 
 import numpy as np
 
 from ..algorithms.base import Algorithm, NoiseSite
 from ..privacy import Release, account
+from ..privacy.audit.laws import drawn
 from ..privacy.audit.noise import noise_test
+from ..privacy.audit.selected import selected_noise_test
+from ..randomness import generator
 from .evidence import World
 from .execution import execute
 from .neighbours import Attack
@@ -21,6 +25,8 @@ from .streams import AuditStreams
 
 SLACK_OF_COST = 1e-3
 """The same of epsilon, with what an accountant rounds up."""
+FILLING = 20_254
+"""Seed of noise that fills holes."""
 AGAIN = 20
 """Runs that are executed with other noise."""
 
@@ -35,29 +41,76 @@ def noise_found(
     tested = [site for site in sites if site.name in one.noise]
     for site in tested:
         level = (1.0 - confidence) / len(tested)
-        here, there = _alike(*(_noised(world.noise[site.name]) for world in (one, other)))
-        if not here.size:
+        worlds = [world.noise[site.name] for world in (one, other)]
+        if site.selected:
+            yield _selected(site, worlds, level)
             continue
-        found = noise_test(here, 1.0, law=site.law, confidence=1.0 - level, other=there)
-        texts = tuple(f"{finding.kind}, {finding.where}" for finding in found.findings)
-        yield NoiseFound(site.name, found.estimate, found.low, found.high, texts)
+        views = _views(np.concatenate(_alike(*worlds)), site.law)
+        looked_at = [_alike(*map(view, worlds, range(2))) for view in views]
+        looked_at = [pair for pair in looked_at if pair[0].size]
+        found = [
+            noise_test(a, 1.0, law=site.law, confidence=1.0 - level / len(looked_at), other=b)
+            for a, b in looked_at
+        ]
+        texts = tuple(_text(finding) for one in found for finding in one.findings)
+        if found:
+            yield NoiseFound(site.name, found[0].estimate, found[0].low, found[0].high, texts)
 
 
-def _noised(unit: np.ndarray) -> np.ndarray:
-    """Noise without the places that have none: rounds where that is all of a round, coordinates
-    where each vector has as many, else whole vectors, or single coordinates, one after the other,
-    [values, 1, 1, dim or 1]."""
-    finite = np.isfinite(unit)
+def _selected(site: NoiseSite, worlds: Sequence[np.ndarray], level: float) -> NoiseFound:
+    """Of noise that decided what of it is seen the scale is not known, only that it is wrong."""
+    both = np.concatenate(_alike(*worlds))
+    found = ()
+    if np.isfinite(both).all(-1).any():
+        found = selected_noise_test(both, law=site.law, confidence=1.0 - level)
+    return NoiseFound(site.name, math.nan, math.nan, math.nan, tuple(map(_text, found)))
+
+
+def _text(finding) -> str:
+    return f"{finding.kind}, {finding.where}"
+
+
+View = Callable[[np.ndarray, int], np.ndarray]
+"""From recovered noise and the number of its data set to what is tested of it."""
+
+
+def _views(both: np.ndarray, law: str) -> list[View]:
+    """Recovered noise as it can be tested: as it is, or, where there are holes, what there is one
+    after the other, and beside it all of it with the holes filled."""
+    finite = np.isfinite(both)
     by_round = finite.all((0, 2, 3))
     if (by_round | ~finite.any((0, 2, 3))).all():
-        return unit[:, by_round]
+        return [lambda noise, _: noise[:, : len(by_round)][:, by_round[: noise.shape[1]]]]
     counts = finite.sum(-1)
     if (counts == counts.flat[0]).all():
-        return unit[finite].reshape(*counts.shape, -1)
+        return [_packed]
+    filled = partial(_filled, law=law)
     vectors = finite.all(-1)
     if (vectors | ~finite.any(-1)).all():
-        return unit[vectors][:, None, None]
-    return unit[finite][:, None, None, None]
+        return [_one_by_one, filled]
+    return [_number_by_number] if law == "gamma_norm" else [_number_by_number, filled]
+
+
+def _packed(noise: np.ndarray, _: int) -> np.ndarray:
+    """Coordinates of vectors that have as many each."""
+    return noise[np.isfinite(noise)].reshape(*noise.shape[:3], -1)
+
+
+def _one_by_one(noise: np.ndarray, _: int) -> np.ndarray:
+    """Whole vectors, [values, 1, 1, dim]."""
+    return noise[np.isfinite(noise).all(-1)][:, None, None]
+
+
+def _number_by_number(noise: np.ndarray, _: int) -> np.ndarray:
+    """Single coordinates, [values, 1, 1, 1]."""
+    return noise[np.isfinite(noise)][:, None, None, None]
+
+
+def _filled(noise: np.ndarray, world: int, law: str) -> np.ndarray:
+    """With fresh noise where there is none: the whole is what is declared if the parts are, and
+    what is the same in two rounds, agents or runs stays in its place."""
+    fresh = drawn(law, generator(FILLING, "holes", world), noise.shape)
+    return np.where(np.isfinite(noise), noise, fresh)
 
 
 def _alike(one: np.ndarray, other: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

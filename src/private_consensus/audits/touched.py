@@ -2,6 +2,11 @@
 
 Batches are what a problem is asked for clipped gradients of. Declared are their kind and their
 rate; a batch is to be independent of those before it, and every record as likely as every other.
+
+A record that is in a batch moves what is noised by so many deviations of the noise, at most. Both
+data sets are executed with the same random numbers: until the record is taken, all is the same, and
+the first message that differs does so by what the record moves. With other noise it differs by the
+noise. So neither the clipping, nor the weights, nor the noise of an algorithm is believed.
 """
 
 from __future__ import annotations
@@ -66,6 +71,60 @@ def sampling_found(
         for text, p_value in results
         if p_value * len(results) <= level
     ]
+
+
+def record_found(
+    algorithm: Algorithm, attack: Attack, horizon: int, declared: Sequence[Release], *, seed: int
+) -> list[Finding]:
+    """A finding where a record in a batch moves the first message that it moves by more of its
+    noise than is declared. Noise of earlier rounds may be in that message, too: it is then moved by
+    more than is found."""
+    # a record that is replaced is one that is removed and one that is added
+    apart = 2.0 if algorithm.relation.change == "add_remove" else 1.0
+    allowed = apart * max(map(_included, declared), default=0.0)
+    if not 0 < allowed < np.inf:
+        return []
+    streams = AuditStreams.labelled("a record in a batch", RUNS, seed)
+    one, other = (
+        execute(algorithm, problem, attack.network, streams, horizon).sent[:, :, attack.agent]
+        for problem in attack.pair
+    )
+    again = streams.with_groups(noise="drawn again")
+    noised = execute(algorithm, attack.pair[0], attack.network, again, horizon)
+    noise = one - noised.sent[:, :, attack.agent]
+    if one.shape != other.shape:
+        return []
+    found, sure = _moved(one - other, noise)
+    if found <= allowed * sure:
+        return []
+    text = f"a record in a batch moves a message by {found:.4g} deviations of its noise, declared"
+    return [Finding(DIFFERS, f"{text} is {allowed:.4g}")]
+
+
+def _included(release: Release) -> float:
+    """How many deviations of its noise a record in the batch moves a sampled release, as declared;
+    0 where nothing is sampled."""
+    if release.mechanism == "curves":
+        return release.curves.included()
+    if release.mechanism == "gaussian" and release.sampling is not None:
+        return float(np.max(release.losses()))
+    return 0.0
+
+
+def _moved(changes: np.ndarray, noise: np.ndarray) -> tuple[float, float]:
+    """Of each run's first message that the data change, [runs, iterations, dim], the longest change
+    over the deviation of the noise in that iteration; and by how much that may err."""
+    lengths = np.linalg.norm(changes, axis=-1)
+    longest, sure = 0.0, 1.0
+    first = np.where(lengths.any(1), (lengths > 0).argmax(1), -1)
+    for t in range(changes.shape[1]):
+        drawn = noise[:, t][noise[:, t] != 0]
+        if not (first == t).any() or not drawn.size:
+            continue
+        found = lengths[first == t, t].max() / np.sqrt((drawn**2).mean() / 2)
+        if found > longest:
+            longest, sure = float(found), 1.02 + 4 / np.sqrt(2 * drawn.size)
+    return longest, sure
 
 
 def _tested(taken: np.ndarray, declared: Sampling) -> Iterator[tuple[str, float]]:

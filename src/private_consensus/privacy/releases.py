@@ -82,6 +82,9 @@ class Curves(Protocol):
         is that of :math:`(1-\gamma)N(0,1)+\gamma N(\mu,1)` against :math:`N(0,1)`, one
         (probability, :math:`\gamma`, :math:`\mu`) for each value of what is seen beside it."""
 
+    def included(self) -> float:
+        """How many deviations of the noise a record moves that is in the batch, at most."""
+
 
 @dataclass(frozen=True)
 class RandomCount:
@@ -110,6 +113,10 @@ class RandomCount:
     def largest(self) -> float:
         """Infinite."""
         return np.inf
+
+    def included(self) -> float:
+        """That of one release."""
+        return self.mu
 
     def attained(self) -> tuple[tuple[float, float, float], ...]:
         r"""K releases are one of :math:`\sqrt K\mu`."""

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.stats import binom, laplace
+from scipy.special import comb
 
 from private_consensus.errors import require
 from private_consensus.privacy.releases import Release, pure
@@ -108,9 +108,9 @@ def least_answers(
         Probabilities of 0, ..., ``count`` answers.
     """
     require(redrawn in REDRAWS, "sparse_vector.redrawn", redrawn, f"one of {', '.join(REDRAWS)}")
-    noise = laplace.ppf(np.arange(1, CELLS) / CELLS)
+    noise = _laplace_quantile(np.arange(1, CELLS) / CELLS)
     lifted = level + threshold_scale * noise
-    above = laplace.sf(lifted / query_scale) if query_scale > 0 else (lifted <= 0).astype(float)
+    above = _laplace_tail(lifted / query_scale) if query_scale > 0 else (lifted <= 0).astype(float)
     above = np.append(above, 0.0)
     if redrawn == "after_release":
         return _renewals(above, count, tests)
@@ -120,7 +120,8 @@ def least_answers(
 
 def capped_binomial(rates: np.ndarray, count: int, tests: int) -> np.ndarray:
     """Law of the smaller of ``count`` and a binomial number, the mean over ``rates``."""
-    law = binom.pmf(np.arange(count), tests, np.reshape(rates, (-1, 1))).mean(0)
+    k, rates = np.arange(count), np.reshape(rates, (-1, 1))
+    law = (comb(tests, k) * rates**k * (1.0 - rates) ** np.maximum(tests - k, 0)).mean(0)
     return np.append(law, max(1.0 - law.sum(), 0.0))
 
 
@@ -290,3 +291,13 @@ class SparseVector:
             numbers = np.broadcast_to(queries + self.number_scale * unit_numbers, above.shape)
             values[above] = numbers[above]
         return Answers(answered, above, values)
+
+
+def _laplace_quantile(share: np.ndarray) -> np.ndarray:
+    return np.sign(share - 0.5) * -np.log1p(-2.0 * np.abs(share - 0.5))
+
+
+def _laplace_tail(x: np.ndarray) -> np.ndarray:
+    """Probability of more than x."""
+    far = np.exp(-np.abs(x)) / 2.0
+    return np.where(x > 0, far, 1.0 - far)

@@ -180,6 +180,10 @@ class NoisedBatch:
             losses = np.logaddexp(np.log1p(-rates), np.log(rates) + mu * (8 + mu / 2))
         return float(losses.max())
 
+    def included(self) -> float:
+        r"""The largest :math:`\mu_s`."""
+        return float(np.max(self.noise.losses)) / self.sigma
+
     def attained(self) -> tuple[tuple[float, float, float], ...]:
         r"""Weight, :math:`\gamma` and :math:`\mu_s` of each size.
 

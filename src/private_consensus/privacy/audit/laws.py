@@ -25,6 +25,8 @@ from scipy.special import gammainc, gammaincc, ndtr
 
 from private_consensus.errors import require
 
+from ..mechanisms import gamma_norm_noise
+
 LAWS = ("gaussian", "laplace", "gamma_norm", "uniform", "discrete_gaussian")
 LARGEST_DENSITY = 0.5
 """Of one coordinate, at most, for each of the continuous laws at unit scale."""
@@ -124,6 +126,13 @@ def size(unit: np.ndarray, law: str) -> np.ndarray:
     return np.linalg.norm(unit, ord=order, axis=-1)
 
 
+def cumulative_size(length: np.ndarray, law: str, dim: int) -> np.ndarray:
+    """Probability of a :func:`size` of at most ``length``, of a release of ``dim`` coordinates."""
+    if law == "gaussian":
+        return gammainc(dim / 2, length**2 / 2)
+    return gammainc(dim, length)  # of l1 norms of Laplace vectors, too
+
+
 def largest_p_values(unit: np.ndarray, law: str, sigma: float) -> tuple[float, float]:
     """p-values that the largest length is not smaller, and not larger, than the law has it.
 
@@ -167,6 +176,16 @@ def coincidence(law: str, sigma: float, resolution: float) -> tuple[float, float
         return float(mass[k == 0][0]), float(np.sum(lengths**2))
     cell = resolution * LARGEST_DENSITY
     return min(1.0, 2 * cell), min(1.0, 4 * cell)
+
+
+def drawn(law: str, generator: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:
+    """Noise of unit scale of a continuous law with unbounded support."""
+    if law == "gaussian":
+        return generator.standard_normal(shape)
+    if law == "laplace":
+        return generator.laplace(size=shape)
+    radius = generator.standard_gamma(shape[-1], shape[:-1])
+    return gamma_norm_noise(generator.standard_normal(shape), radius, 1.0)
 
 
 def check_law(law: str) -> None:

@@ -165,7 +165,7 @@ def noise_test(
         "shape": [_shape(unit, law, sigma), *_largest(unit, law, sigma)],
         "zeros": [_zeros(unit, zero)],
         "reused": [
-            *(_reused(*at, equal, resolution) for at in _pairings(unit)),
+            *(reused(*at, equal, resolution) for at in _pairings(unit)),
             *_norms_reused(unit, law, resolution),
         ],
         "dependent": [*_dependent(unit, law), *_neighbours(unit, len(worlds))],
@@ -318,10 +318,11 @@ def _norms_reused(unit: np.ndarray, law: str, resolution: float) -> Iterator[Res
         return
     norms = size(unit, law).reshape(runs, -1)
     kept = norms[np.ix_(_ends(runs, ROWS), _ends(norms.shape[1], COLUMNS))]
-    yield _reused("norms of releases", kept, resolution, resolution)
+    yield reused("norms of releases", kept, resolution, resolution)
 
 
-def _reused(name: str, values: np.ndarray, chance: float, resolution: float) -> Result:
+def reused(name: str, values: np.ndarray, chance: float, resolution: float) -> Result:
+    """Equal lengths other than 0 in two columns of one row."""
     rows, columns = values.shape
     rounded = np.rint(np.abs(values) / resolution)
     order = np.argsort(rounded, axis=1, kind="stable")

@@ -1,0 +1,98 @@
+r"""Noise of which only a part is seen, and the noise itself decides which part.
+
+What is seen then has another law, whatever the noise: a message that is sent only if it is good was
+noised kindly. Yet of n places at which noise of the claimed law was added, seen or not, at most
+Bin(n, p) have an outcome of probability p; so have those that are seen. Every test here counts
+such outcomes: lengths within a quantile of the law, on either side, of all places and of each
+round, agent, release and coordinate; and equal norms of two releases. No law of the selection is
+assumed. Fewer outcomes than expected say nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+from scipy.special import bdtrc
+
+from private_consensus.errors import require
+
+from .laws import check_law, cumulative_size, size
+from .noise import RESOLUTION, NoiseFinding, Result, reused
+
+TAILS = (1e-6, 1e-3, 0.01, 0.05, 0.1, 0.25, 0.5, 0.75)
+"""Probabilities of the outcomes that are counted."""
+
+_GROUPS = {"round": (1,), "agent": (2,), "release": (1, 2)}
+_AXES = ("run", "round", "agent")
+
+
+def selected_noise_test(
+    noise: np.ndarray, *, law: str, confidence: float, resolution: float = RESOLUTION
+) -> tuple[NoiseFinding, ...]:
+    """What speaks against noise of unit scale of which the vectors that are not seen are NaN.
+
+    Parameters
+    ----------
+    noise : ndarray, shape (runs, rounds, agents, dim)
+    law : {"gaussian", "laplace", "gamma_norm"}
+    confidence : float
+        Correct noise has no finding with this probability, however it was selected.
+
+    Returns
+    -------
+    tuple of NoiseFinding
+        Kinds ``too small``, ``too large``, ``reused``.
+    """
+    check_law(law)
+    require(noise.ndim == 4, "noise", noise.shape, "axes run, round, agent, coordinate")
+    seen = np.isfinite(noise).all(-1)
+    require(bool(seen.any()), "noise", noise.shape, "some values")
+    results = [*_counted(noise, seen, law), *_reused(noise, seen, law, resolution)]
+    total = sum(result[3] for result in results)
+    findings: dict[str, NoiseFinding] = {}
+    for kind, where, p, _ in sorted(results, key=lambda result: result[2]):
+        if p * total < 1.0 - confidence:
+            findings.setdefault(kind, NoiseFinding(kind, where, float(p * total)))
+    return tuple(findings.values())
+
+
+def _counted(noise: np.ndarray, seen: np.ndarray, law: str) -> Iterator[Result]:
+    below = np.where(seen, cumulative_size(size(noise, law), law, noise.shape[-1]), np.nan)
+    yield from _of_groups(below)
+    if law != "gamma_norm" and noise.shape[-1] > 1:
+        for coordinate in range(noise.shape[-1]):
+            own = cumulative_size(np.abs(noise[..., coordinate]), law, 1)
+            where = f"coordinate {coordinate}"
+            yield from _tails(own.reshape(-1, 1), lambda _, name=where: name)
+
+
+def _of_groups(below: np.ndarray) -> Iterator[Result]:
+    yield from _tails(below.reshape(-1, 1), lambda _: "everywhere")
+    for axes in _GROUPS.values():
+        sizes = [below.shape[axis] for axis in axes]
+        grouped = np.moveaxis(below, axes, range(-len(axes), 0)).reshape(-1, int(np.prod(sizes)))
+
+        def place(group, axes=axes, sizes=sizes):
+            indices = np.unravel_index(group, sizes)
+            return ", ".join(f"{_AXES[a]} {i}" for a, i in zip(axes, indices, strict=True))
+
+        yield from _tails(grouped, place)
+
+
+def _tails(below: np.ndarray, place) -> Iterator[Result]:
+    """Outcomes [places, groups] within each tail; NaN, of what is not seen, is within none."""
+    places, groups = below.shape
+    for tail in TAILS:
+        for kind, inside in (("too small", below <= tail), ("too large", below >= 1.0 - tail)):
+            p = bdtrc(inside.sum(0) - 1, places, tail)
+            worst = int(np.argmin(p))
+            yield kind, place(worst), float(p[worst]), groups
+
+
+def _reused(noise: np.ndarray, seen: np.ndarray, law: str, resolution: float) -> Iterator[Result]:
+    runs, rounds, agents, _ = noise.shape
+    if rounds * agents > 1:
+        # a norm of 0 stands for one that is not seen: zeros are left out of the comparison
+        norms = np.where(seen, size(noise, law), 0.0).reshape(runs, -1)
+        yield reused("norms of releases", norms, resolution, resolution)
