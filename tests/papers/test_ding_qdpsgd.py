@@ -8,7 +8,6 @@ from types import SimpleNamespace
 import numpy as np
 import polars as pl
 import pytest
-import yaml
 from scipy.stats import binom
 
 from private_consensus import networks
@@ -16,19 +15,20 @@ from private_consensus.algorithms import load
 from private_consensus.algorithms.canary_audit import guessed
 from private_consensus.errors import InvalidInput
 from private_consensus.experiments.numbers import curve_points
+from private_consensus.experiments.shorthand import read_paper
 from private_consensus.privacy import Budget, account
 from private_consensus.privacy.one_run import one_run_epsilon, one_run_pvalue
 from private_consensus.problems import perceptron
 from private_consensus.randomness import Streams
 
-PART = Path(__file__).parents[2] / "config" / "papers" / "ding" / "qdpsgd.yaml"
+PAPER = Path(__file__).parents[2] / "config" / "papers" / "ding.yaml"
 GROUPS = dict.fromkeys(("data", "graph", "noise", "sampling"), "test")
 DELTA = 1e-5
 
 
 @pytest.fixture(scope="module")
 def part():
-    return yaml.safe_load(PART.read_text())
+    return read_paper(PAPER)
 
 
 @pytest.fixture(scope="module")

@@ -278,10 +278,13 @@ def test_the_reference_is_written_by_publishing_alone(folder):
 
 def test_a_key_that_stands_twice_stops_the_workflow(folder):
     file = folder / "config/config.yaml"
-    file.write_text(file.read_text() + "seed: 3\n")
+    lines = file.read_text().splitlines()
+    file.write_text("\n".join([*lines, "seed: 3"]) + "\n")
     done = call(folder, [sys.executable, "-m", "snakemake", "--cores", "1", "--dry-run"])
     assert done.returncode == 1
-    assert "config.yaml: found \"line 19: 'seed' again, first in line 3" in said(done)
+    first = next(number for number, line in enumerate(lines, 1) if line.startswith("seed:"))
+    told = f"config.yaml: found \"line {len(lines) + 1}: 'seed' again, first in line {first}"
+    assert told in said(done)
 
 
 def test_every_fault_told_in_the_documentation_has_its_test():

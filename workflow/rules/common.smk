@@ -1,6 +1,7 @@
 """What rules look up.  Needs: PLAN, CONFIG, SCALE."""
 
 from functools import cache
+from types import SimpleNamespace
 
 from private_consensus import algorithms, plotting, problems
 from private_consensus.provenance import code_hash, settings_hash
@@ -91,3 +92,48 @@ def prepared_of_audited(wildcards):
         for name in preparations_of(wildcards.experiment, algorithm)
     }
     return prepared_files(sorted(names), wildcards.scale)
+
+
+# What results are made with, asked of the rules that make them: (files, settings, code, prepared data).
+
+
+def made_of_cell(experiment, algorithm, scale):
+    cell = SimpleNamespace(experiment=experiment, algorithm=algorithm, scale=scale)
+    return (
+        [
+            file
+            for kind in ("runs", "privacy")
+            for file in cell_files(kind, [(experiment, algorithm)], scale)
+        ],
+        rules.run_cell.params.cell(cell),
+        rules.run_cell.params.code(cell),
+        prepared_of(cell),
+    )
+
+
+def made_of_figure(name, scale):
+    figure = SimpleNamespace(figure=name)
+    return (
+        [f"results/{scale}/data/{name}.parquet"],
+        rules.draw_figure.params.figure(figure),
+        rules.draw_figure.params.code(figure),
+        [],
+    )
+
+
+def made_of_deal(name, scale):
+    return (
+        deals_of(name, scale),
+        rules.deal.params.deals(SimpleNamespace(figure=name)),
+        rules.deal.params.code(None),
+        prepared_files(PLAN.preparations_of_deals(name), scale),
+    )
+
+
+def made_of_table(name, scale):
+    return (
+        [f"results/{scale}/data/{name}.parquet"],
+        rules.make_table.params.table(SimpleNamespace(table=name)),
+        rules.make_table.params.code(None),
+        [],
+    )

@@ -8,51 +8,6 @@ PREPARATIONS_USED = PLAN.preparations_in_use()
 DATASETS_USED = sorted({PREPARATIONS[name].dataset for name in PREPARATIONS_USED})
 DEALS = [name for name in PLAN.figures if PLAN.deals(name)]
 
-# What results are made with, asked of the rules that make them: (files, settings, code, prepared data).
-
-
-def made_of_cell(experiment, algorithm, scale):
-    cell = SimpleNamespace(experiment=experiment, algorithm=algorithm, scale=scale)
-    return (
-        [
-            file
-            for kind in ("runs", "privacy")
-            for file in cell_files(kind, [(experiment, algorithm)], scale)
-        ],
-        rules.run_cell.params.cell(cell),
-        rules.run_cell.params.code(cell),
-        prepared_of(cell),
-    )
-
-
-def made_of_figure(name, scale):
-    figure = SimpleNamespace(figure=name)
-    return (
-        [f"results/{scale}/data/{name}.parquet"],
-        rules.draw_figure.params.figure(figure),
-        rules.draw_figure.params.code(figure),
-        [],
-    )
-
-
-def made_of_deal(name, scale):
-    return (
-        deals_of(name, scale),
-        rules.deal.params.deals(SimpleNamespace(figure=name)),
-        rules.deal.params.code(None),
-        prepared_files(PLAN.preparations_of_deals(name), scale),
-    )
-
-
-def made_of_table(name, scale):
-    return (
-        [f"results/{scale}/data/{name}.parquet"],
-        rules.make_table.params.table(SimpleNamespace(table=name)),
-        rules.make_table.params.code(None),
-        [],
-    )
-
-
 CURRENT = lambda scale: [
     *(made_of_cell(*pair, scale) for pair in PLAN.cells()),
     *(
