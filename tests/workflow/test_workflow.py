@@ -23,6 +23,8 @@ from scratch import (
     said,
 )
 
+from private_consensus.datasets import Provenance, write_provenance
+
 pytestmark = pytest.mark.workflow
 
 AUDIT = f"results/smoke/audit/settings/{FIGURE}.parquet"
@@ -114,14 +116,14 @@ def test_data_of_a_mirror_stay_when_none_is_named_any_more(tmp_path, monkeypatch
     monkeypatch.delenv("PRIVATE_CONSENSUS_MIRROR", raising=False)
     folder = copy_to(tmp_path)
     file = folder / "results/smoke/raw/adult.provenance.json"
-    file.parent.mkdir(parents=True)
-    file.write_text('{"source": "mirror"}')
+    unsaid = dict.fromkeys(("where", "version", "checksum", "because", "licence"), "")
+    write_provenance(file, Provenance(dataset="adult", source="mirror", **unsaid))
     done = make(folder, FIGURE, "--dry-run")
     assert done.returncode != 0
     assert "data.mirror: found None, expected the mirror that adult in results/smoke/raw" in said(
         done
     )
-    file.write_text('{"source": "surrogate"}')
+    write_provenance(file, Provenance(dataset="adult", source="surrogate", **unsaid))
     assert make(folder, FIGURE, "--dry-run").returncode == 0
 
 
