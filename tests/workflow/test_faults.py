@@ -200,7 +200,7 @@ def test_a_results_folder_that_cannot_be_written_is_named(folder, reference):
 def test_a_corrupted_intermediate_file_is_named(folder, reference):
     assert make(folder, FIGURE, runs=RUNS).returncode == 0
     picture = f"results/smoke/figures/{FIGURE}.svg"
-    told = ((CELL, -100, "delete it and call again"), (picture, 500, f"--force {picture}"))
+    told = ((picture, 500, f"--force {picture}"), (CELL, -100, "delete it and call again"))
     for file, kept, advice in told:
         path = folder / file
         path.write_bytes(path.read_bytes()[:kept])
