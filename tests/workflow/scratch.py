@@ -1,12 +1,19 @@
-"""A scratch copy of the repository, and Snakemake called in it as its users call it."""
+"""A scratch copy of the repository, and Snakemake called in it as its users call it.
+
+A call is a process of its own with its own folder, arguments and output. It is forked from one that
+has imported Snakemake and other people's libraries, and nothing of the project: importing them
+would be half of what a call takes.
+"""
 
 from __future__ import annotations
 
+import multiprocessing
 import os
 import re
 import shutil
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
@@ -20,6 +27,16 @@ PARTS = (
     "environment.yml",
     "requirements.txt",
 )
+SNAKEMAKE = [sys.executable, "-m", "snakemake"]
+COMMAND = ["private-consensus"]
+PATIENCE = 1200
+"""Seconds after which a call hangs."""
+
+FORKS = multiprocessing.get_context("forkserver")
+FORKS.set_forkserver_preload(
+    ["snakemake.cli", "numpy", "polars", "pydantic", "scipy.stats", "jinja2", "numba", "rich"]
+)
+
 FIGURE = "showkatbakhsh_extra_reconstruction"
 OTHER = "showkatbakhsh_extra_box"
 
@@ -40,7 +57,7 @@ def command(*arguments: str, runs: int = 2, cores: int = 1) -> list[str]:
     """A call at smoke scale, of paper 000 alone."""
     small = ["--configfile", "config/smoke.yaml", "--config", f"runs={runs}"]
     paper = "papers=[showkatbakhsh]"
-    return [sys.executable, "-m", "snakemake", "--cores", str(cores), *arguments, *small, paper]
+    return [*SNAKEMAKE, "--cores", str(cores), *arguments, *small, paper]
 
 
 def environment() -> dict[str, str]:
@@ -50,11 +67,41 @@ def environment() -> dict[str, str]:
     return kept
 
 
-def call(folder: Path, arguments: list[str], **options) -> subprocess.CompletedProcess:
-    """Run to the end, with all that was said."""
-    return subprocess.run(
-        arguments, cwd=folder, env=environment(), capture_output=True, text=True, **options
-    )
+def call(folder: Path, arguments: list[str]) -> subprocess.CompletedProcess:
+    """Run to the end, with all that was said: Snakemake, the command, or ``python`` and a text."""
+    with tempfile.TemporaryDirectory() as place:
+        outputs = [Path(place, name) for name in ("stdout", "stderr")]
+        process = FORKS.Process(target=_called, args=(folder, arguments, environment(), outputs))
+        process.start()
+        process.join(PATIENCE)
+        if process.is_alive():
+            process.kill()
+            raise AssertionError(f"a call hangs: {arguments}")
+        texts = [output.read_text() for output in outputs]
+        return subprocess.CompletedProcess(arguments, process.exitcode, *texts)
+
+
+def _called(folder: Path, arguments: list[str], variables: dict, outputs: list[Path]) -> None:
+    """In a process of its own, which has imported nothing of the project."""
+    assert not any(name.startswith("private_consensus") for name in sys.modules)
+    os.chdir(folder)
+    os.environ.clear()
+    os.environ.update(variables)
+    for stream, output in zip((1, 2), outputs, strict=True):
+        os.dup2(os.open(output, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600), stream)
+    if arguments[: len(SNAKEMAKE)] == SNAKEMAKE:
+        from snakemake.cli import main
+
+        sys.argv = ["snakemake", *arguments[len(SNAKEMAKE) :]]
+        main()
+    sys.path.insert(0, str(folder / "src"))
+    if arguments[: len(COMMAND)] == COMMAND:
+        from private_consensus.cli import main
+
+        sys.exit(main(arguments[len(COMMAND) :]))
+    name, text = arguments
+    assert name == "python"
+    exec(text, {"__name__": "__main__"})
 
 
 def make(folder: Path, *targets: str, runs: int = 2, cores: int = 1) -> subprocess.CompletedProcess:

@@ -3,14 +3,13 @@
 import json
 import re
 import shlex
-import sys
 from importlib.metadata import EntryPoint
 
 import numpy as np
 import polars as pl
 import pytest
 import yaml
-from scratch import ROOT, call, copy_to, said
+from scratch import COMMAND, ROOT, SNAKEMAKE, call, copy_to, said
 
 from private_consensus import algorithms, networks
 from private_consensus.algorithms import gradient_descent
@@ -18,7 +17,7 @@ from private_consensus.algorithms import gradient_descent
 pytestmark = pytest.mark.workflow
 
 PAGE = (ROOT / "docs/adding.md").read_text()
-LINES = re.findall(r"^snakemake .*", PAGE, re.M)
+LINES = re.findall(r"^snakemake (.*)", PAGE, re.M)
 AUDITS = re.findall(r"^private-consensus (audit .*)", PAGE, re.M)
 
 
@@ -35,7 +34,7 @@ def follow(folder) -> None:
 def test_an_algorithm_is_added_as_the_page_says(tmp_path):
     folder = copy_to(tmp_path)
     follow(folder)
-    done = call(folder, [sys.executable, "-m", *shlex.split(LINES[0])])
+    done = call(folder, [*SNAKEMAKE, *shlex.split(LINES[0])])
     assert done.returncode == 0, said(done)
     assert (folder / "results/paper/figures/mine_fig1.svg").exists()
     claims = pl.read_parquet(folder / "results/paper/claims/mine.parquet")
@@ -45,7 +44,7 @@ def test_an_algorithm_is_added_as_the_page_says(tmp_path):
     privacy = pl.read_parquet(folder / "results/paper/privacy/mine_fig1/noisy_gossip.parquet")
     assert privacy["epsilon_accountant"].to_list() == pytest.approx([0.5, 1.0, 2.0])
     assert set(privacy["verdict"]) == {"holds"}
-    done = call(folder, [sys.executable, "-m", *shlex.split(LINES[1])])
+    done = call(folder, [*SNAKEMAKE, *shlex.split(LINES[1])])
     assert done.returncode == 0, said(done)
     audit = pl.read_parquet(folder / "results/paper/audit/settings/mine_fig1.parquet")
     assert audit["claimed"].to_list() == [0.5, 1.0, 2.0]
@@ -55,14 +54,10 @@ def test_an_algorithm_is_added_as_the_page_says(tmp_path):
 def test_a_broken_copy_of_the_readers_own_is_caught_as_the_page_says(tmp_path):
     folder = copy_to(tmp_path)
     follow(folder)
-    program = (
-        "import sys; sys.path.insert(0, 'src'); "
-        "from private_consensus.cli import main; sys.exit(main(sys.argv[1:]))"
-    )
     ends = {"noisy_gossip": (0, "not contradicted"), "hasty_gossip": (1, "differs from its")}
     assert [line.split()[1] for line in AUDITS] == list(ends)
     for line in AUDITS:
-        done = call(folder, [sys.executable, "-c", program, *shlex.split(line)])
+        done = call(folder, [*COMMAND, *shlex.split(line)])
         code, verdict = ends[line.split()[1]]
         assert done.returncode == code, said(done)
         assert verdict in done.stdout.split("verdict")[1]
@@ -80,15 +75,13 @@ def test_a_family_of_graphs_is_added_as_the_page_says(tmp_path):
     follow(folder)
     asked = yaml.safe_load(re.search(r"^```yaml family\n(.*?)^```", PAGE, re.M | re.S)[1])
     program = f"""
-import sys
-sys.path.insert(0, "src")
 from private_consensus import networks
 from private_consensus.experiments.schema import TOPOLOGIES
 from private_consensus.randomness import Streams
 network = networks.build(Streams(0, (0,)), **{asked!r})
 print(network.degrees.tolist(), {asked["name"]!r} in TOPOLOGIES)
 """
-    done = call(folder, [sys.executable, "-c", program])
+    done = call(folder, ["python", program])
     assert done.returncode == 0, said(done)
     assert done.stdout.split("\n")[0] == "[5, 3, 3, 3, 3, 3] True"
 
@@ -96,7 +89,7 @@ print(network.degrees.tolist(), {asked["name"]!r} in TOPOLOGIES)
 def test_a_data_set_is_added_as_the_page_says(tmp_path):
     folder = copy_to(tmp_path)
     follow(folder)
-    done = call(folder, [sys.executable, "-m", *shlex.split(LINES[2])])
+    done = call(folder, [*SNAKEMAKE, *shlex.split(LINES[2])])
     assert done.returncode == 0, said(done)
     card = json.loads((folder / "results/paper/cards/coins-onehot.json").read_text())
     assert (card["rows"], card["dim"], card["provenance"]["source"]) == (6, 4, "mirror")

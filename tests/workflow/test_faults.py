@@ -6,11 +6,9 @@
 import errno
 import os
 import re
-import resource
 import shutil
 import signal
 import subprocess
-import sys
 import time
 from contextlib import suppress
 from pathlib import Path
@@ -19,7 +17,7 @@ import polars as pl
 import psutil
 import pytest
 import yaml
-from scratch import FIGURE, ROOT, call, command, copy_to, environment, make, said
+from scratch import FIGURE, ROOT, SNAKEMAKE, call, command, copy_to, environment, make, said
 
 from faults import judged, outcomes
 from private_consensus.errors import InvalidInput
@@ -32,15 +30,21 @@ RUNS = 20
 HOLD = """
 
 def held(done, of):
+    import resource
+    import signal
     import time
     from pathlib import Path
 
     logging.info("%d of %d runs", done, of)
     while Path("hold").exists():
         time.sleep(0.02)
+    if Path("full").exists():
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))
 
 """
-"""In the middle of its runs a cell waits as long as there is a file ``hold``."""
+"""In the middle of its runs a cell waits as long as there is a file ``hold``; where there is a file
+``full``, it cannot write more than a thousand bytes from then on."""
 PROGRESS = 'lambda done, of: logging.info("%d of %d runs", done, of)'
 CELL = f"results/smoke/runs/{FIGURE}/gradient_descent.parquet"
 CELL_FILE = Path(CELL).name
@@ -59,11 +63,23 @@ def pristine(tmp_path_factory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def reference(pristine, tmp_path_factory) -> dict[str, bytes]:
-    """What an undisturbed call makes."""
+def undisturbed(pristine, tmp_path_factory) -> Path:
+    """Where a call has ended well."""
     folder = shutil.copytree(pristine, tmp_path_factory.mktemp("undisturbed") / "copy")
     assert make(folder, FIGURE, runs=RUNS).returncode == 0
-    return made_in(folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def reference(undisturbed) -> dict[str, bytes]:
+    """What an undisturbed call makes."""
+    return made_in(undisturbed)
+
+
+@pytest.fixture(scope="module")
+def terminated(pristine, tmp_path_factory) -> Path:
+    """Where a call was told politely to end, and did."""
+    return stopped(shutil.copytree(pristine, tmp_path_factory.mktemp("terminated") / "copy"))
 
 
 @pytest.fixture
@@ -91,6 +107,18 @@ def begun(folder: Path, *, cores: int = 1) -> subprocess.Popen:
         time.sleep(0.05)
     process.kill()
     raise AssertionError("the cell did not begin")
+
+
+def stopped(folder: Path, number: int = signal.SIGTERM) -> Path:
+    """After a polite stop in the middle of a cell, which is whole or absent."""
+    process = begun(folder)
+    os.kill(process.pid, number)
+    let_go(folder)
+    process.communicate(timeout=120)
+    assert process.returncode != 0
+    if (folder / CELL).exists():
+        assert pl.read_parquet(folder / CELL)["run"].n_unique() == RUNS
+    return folder
 
 
 def let_go(folder: Path) -> None:
@@ -139,16 +167,9 @@ def test_a_killed_main_process_asks_for_an_unlock(folder, reference):
     finishes_like(folder, reference)
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_a_polite_stop_needs_nothing_afterwards(folder, reference, number):
-    process = begun(folder)
-    os.kill(process.pid, number)
-    let_go(folder)
-    process.communicate(timeout=120)
-    assert process.returncode != 0
-    if (folder / CELL).exists():
-        assert pl.read_parquet(folder / CELL)["run"].n_unique() == RUNS
-    finishes_like(folder, reference)
+def test_a_polite_stop_needs_nothing_afterwards(terminated, folder, reference, tmp_path):
+    finishes_like(shutil.copytree(terminated, tmp_path / "terminated"), reference)
+    finishes_like(stopped(folder, signal.SIGINT), reference)
 
 
 def test_two_calls_at_once(folder, reference):
@@ -164,13 +185,9 @@ def test_two_calls_at_once(folder, reference):
 
 def test_a_full_disk_is_named_and_leaves_nothing(folder, reference):
     """A limit on the size of files stands for the disk: the write fails in its middle."""
-    limit = 20_000
-
-    def shrink():
-        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-        resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
-
-    done = call(folder, command(FIGURE, runs=300), preexec_fn=shrink)
+    (folder / "full").touch()
+    done = make(folder, FIGURE, runs=RUNS)
+    (folder / "full").unlink()
     assert done.returncode == 1
     assert re.search(r"File too large|No space left", said(done))
     assert not list((folder / "results/smoke/runs").rglob("*.*"))
@@ -197,8 +214,8 @@ def test_a_results_folder_that_cannot_be_written_is_named(folder, reference):
     finishes_like(folder, reference)
 
 
-def test_a_corrupted_intermediate_file_is_named(folder, reference):
-    assert make(folder, FIGURE, runs=RUNS).returncode == 0
+def test_a_corrupted_intermediate_file_is_named(undisturbed, tmp_path, reference):
+    folder = shutil.copytree(undisturbed, tmp_path / "copy")
     picture = f"results/smoke/figures/{FIGURE}.svg"
     told = ((picture, 500, f"--force {picture}"), (CELL, -100, "delete it and call again"))
     for file, kept, advice in told:
@@ -236,11 +253,10 @@ def test_rows_that_can_be_read_and_are_not_what_was_written_are_refused(tmp_path
     assert taken > 0
 
 
-def test_results_without_records_and_an_interruption_lead_to_the_same_bytes(folder, reference):
-    process = begun(folder)
-    os.kill(process.pid, signal.SIGTERM)
-    let_go(folder)
-    process.communicate(timeout=120)
+def test_results_without_records_and_an_interruption_lead_to_the_same_bytes(
+    terminated, reference, tmp_path
+):
+    folder = shutil.copytree(terminated, tmp_path / "copy")
     shutil.rmtree(folder / ".snakemake")
     finishes_like(folder, reference, FIGURE)
 
@@ -268,9 +284,9 @@ def test_the_reference_is_written_by_publishing_alone(folder):
     for arguments, message in (
         (["--config", "scale=reference"], "scale: found 'reference', expected one of paper, smoke"),
         (["--config", "scale=smokey"], "scale: found 'smokey', expected one of paper, smoke"),
-        (["--force", str(kept.relative_to(folder))], "no rule to produce"),
+        (["--force", str(kept.relative_to(folder)), "--config"], "no rule to produce"),
     ):
-        done = call(folder, [sys.executable, "-m", "snakemake", "--cores", "1", *arguments])
+        done = call(folder, [*SNAKEMAKE, "--cores", "1", *arguments, "papers=[showkatbakhsh]"])
         assert done.returncode == 1 and "Traceback" not in said(done)
         assert message.lower() in said(done).lower()
     assert kept.read_bytes() == b"kept"
@@ -281,7 +297,7 @@ def test_a_key_that_stands_twice_stops_the_workflow(folder):
     file = folder / "config/config.yaml"
     lines = file.read_text().splitlines()
     file.write_text("\n".join([*lines, "seed: 3"]) + "\n")
-    done = call(folder, [sys.executable, "-m", "snakemake", "--cores", "1", "--dry-run"])
+    done = call(folder, [*SNAKEMAKE, "--cores", "1", "--dry-run"])
     assert done.returncode == 1
     first = next(number for number, line in enumerate(lines, 1) if line.startswith("seed:"))
     told = f"config.yaml: found \"line {len(lines) + 1}: 'seed' again, first in line {first}"

@@ -4,7 +4,6 @@ import os
 import re
 import shutil
 import subprocess
-import sys
 import time
 from pathlib import Path
 
@@ -13,6 +12,7 @@ import pytest
 from scratch import (
     FIGURE,
     OTHER,
+    SNAKEMAKE,
     append,
     call,
     command,
@@ -28,12 +28,14 @@ from private_consensus.datasets import Provenance, write_provenance
 pytestmark = pytest.mark.workflow
 
 AUDIT = f"results/smoke/audit/settings/{FIGURE}.parquet"
+SHORT_AUDITS = "config/audits.yaml", "smoke: 200", "smoke: 40"
 
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory) -> Path:
-    """A copy in which two figures and an audit have been made at smoke scale."""
+    """A copy in which two figures and a short audit have been made at smoke scale."""
     folder = copy_to(tmp_path_factory.mktemp("made"))
+    replaced(folder, *SHORT_AUDITS)
     done = make(folder, FIGURE, OTHER, AUDIT)
     assert done.returncode == 0, said(done)
     return folder
@@ -55,59 +57,72 @@ def edited(made, tmp_path):
     return Path(shutil.copytree(made, tmp_path / "edited", copy_function=shutil.copy2))
 
 
+def replaced(folder: Path, file: str, before: str, after: str) -> None:
+    """Another edit."""
+    path = folder / file
+    assert before in path.read_text()
+    path.write_text(path.read_text().replace(before, after))
+
+
 LIBRARY = "src/private_consensus"
+ADDED = "\nADDED = 1\n"
 DRAWING = {"draw_figure": 2}
 
 
 @pytest.mark.parametrize(
-    ("file", "text", "expected"),
+    ("file", "expected"),
     [
-        (f"{LIBRARY}/algorithms/gradient_descent.py", "\nADDED = 1\n", {"run_cell": 2, **DRAWING}),
-        (f"{LIBRARY}/networks.py", "\nADDED = 1\n", {"run_cell": 2, **DRAWING}),
-        (f"{LIBRARY}/plotting/curves.py", "\nADDED = 1\n", DRAWING),
-        (f"{LIBRARY}/algorithms/gradient_descent.py", "\n# a remark\n", {}),
-        (f"{LIBRARY}/problems/logistic_regression.py", "\nADDED = 1\n", {}),
-        (f"{LIBRARY}/claims.py", "\nADDED = 1\n", {}),
-        ("workflow/scripts/draw_figure.py", "\nADDED = 1\n", DRAWING),
-        ("workflow/scripts/run_cell.py", "\nADDED = 1\n", {"run_cell": 2, **DRAWING}),
+        (f"{LIBRARY}/networks.py", {"run_cell": 2, **DRAWING}),
+        (f"{LIBRARY}/plotting/curves.py", DRAWING),
+        ("workflow/scripts/draw_figure.py", DRAWING),
+        ("workflow/scripts/run_cell.py", {"run_cell": 2, **DRAWING}),
     ],
 )
-def test_an_edit_reruns_what_depends_on_it_and_nothing_else(edited, file, text, expected):
-    append(edited, file, text)
+def test_an_edit_reruns_what_depends_on_it_and_nothing_else(edited, file, expected):
+    append(edited, file, ADDED)
     assert planned(edited) == expected
 
 
-def test_an_edit_to_an_audited_algorithm_audits_it_again(edited):
-    append(edited, f"{LIBRARY}/algorithms/gradient_descent.py", "\nADDED = 1\n")
-    assert planned(edited, AUDIT) == {"audit_settings": 1}
+def test_remarks_and_code_that_results_do_not_depend_on_rerun_nothing(edited):
+    append(edited, f"{LIBRARY}/algorithms/gradient_descent.py", "\n# a remark\n")
+    for module in ("problems/logistic_regression", "claims"):
+        append(edited, f"{LIBRARY}/{module}.py", ADDED)
+    assert planned(edited) == {}
+
+
+def test_an_edit_to_an_algorithm_reruns_its_cells_and_its_audit(edited):
+    append(edited, f"{LIBRARY}/algorithms/gradient_descent.py", ADDED)
+    expected = {"run_cell": 2, **DRAWING, "audit_settings": 1}
+    assert planned(edited, FIGURE, OTHER, AUDIT) == expected
 
 
 def test_an_edit_to_one_experiment_reruns_that_one(edited):
-    paper = edited / "config/papers/showkatbakhsh.yaml"
     before = "problem: {dim: 20, box: 2.0}"
-    assert before in paper.read_text()
-    paper.write_text(paper.read_text().replace(before, before.replace("2.0", "3.0")))
+    after = before.replace("2.0", "3.0")
+    replaced(edited, "config/papers/showkatbakhsh.yaml", before, after)
     assert planned(edited) == {"run_cell": 1, "draw_figure": 1}
 
 
 @pytest.mark.parametrize(
-    ("options", "message"),
+    ("options", "messages"),
     [
-        (["--config", "seed=many"], "seed: .*'many'"),
-        (["--config", "sead=1"], "sead: unknown key"),
-        (["--config", "papers=[nobody]"], "papers: found 'nobody'"),
-        (["--config", "data={source: web}"], "data.source: .*'web'"),
         (
-            ["--config", "data={mirror: no/such}"],
-            "data.mirror: found 'no/such', expected an existing",
+            ["seed=many", "sead=1", "data={source: web}"],
+            ["seed: .*'many'", "sead: unknown key", "data.source: .*'web'"],
+        ),
+        (["papers=[nobody]"], ["papers: found 'nobody'"]),
+        (
+            ["papers=[showkatbakhsh]", "data={mirror: no/such}"],
+            ["data.mirror: found 'no/such', expected an existing"],
         ),
     ],
 )
-def test_a_bad_configuration_stops_before_anything_is_written(tmp_path, options, message):
+def test_a_bad_configuration_stops_before_anything_is_written(tmp_path, options, messages):
     folder = copy_to(tmp_path)
-    done = call(folder, [sys.executable, "-m", "snakemake", "--cores", "1", *options])
+    done = call(folder, [*SNAKEMAKE, "--cores", "1", "--config", *options])
     assert done.returncode == 1
-    assert re.search(message, done.stderr)
+    for message in messages:
+        assert re.search(message, done.stderr)
     assert "Traceback" not in done.stderr
     assert not (folder / "results").exists()
 
@@ -135,10 +150,10 @@ def test_an_unknown_figure_is_named(made):
 
 def test_numbers_do_not_depend_on_cores_or_on_the_number_of_runs(made, tmp_path):
     folder = copy_to(tmp_path)
-    done = make(folder, FIGURE, OTHER, runs=3, cores=2)
+    files = [f"results/smoke/runs/{name}/gradient_descent.parquet" for name in (FIGURE, OTHER)]
+    done = make(folder, *files, runs=3, cores=2)
     assert done.returncode == 0, said(done)
-    for name in (FIGURE, OTHER):
-        file = f"results/smoke/runs/{name}/gradient_descent.parquet"
+    for file in files:
         first, second = pl.read_parquet(made / file), pl.read_parquet(folder / file)
         assert second.filter(pl.col("run") < 2).equals(first)
         assert second["run"].max() == 2
@@ -147,7 +162,6 @@ def test_numbers_do_not_depend_on_cores_or_on_the_number_of_runs(made, tmp_path)
 def test_a_stale_result_is_refused_even_where_the_records_were_lost(edited):
     """Without .snakemake only times are compared, and an old file looks as good as a new one."""
     shutil.rmtree(edited / ".snakemake")
-    assert planned(edited) == {}
     assert make(edited, FIGURE).returncode == 0
     append(edited, f"{LIBRARY}/networks.py", "\nADDED = 1\n")
     assert planned(edited) == {}
@@ -184,11 +198,12 @@ def interrupted(folder: Path, *targets: str, runs: int) -> None:
 
 
 def test_two_reproductions_are_the_same_bytes(tmp_path):
-    """On 1 and on 2 cores, in another order, after an interruption; pictures of some figures."""
+    """On 1 and on 2 cores, in another order, after an interruption; short audits, pictures of some
+    figures."""
     targets = ("results/smoke/claims.parquet", FIGURE, "showkatbakhsh_fig2")
     kinds = ("runs", "privacy", "claims", "data", "figures")
     found = []
-    copy_to(tmp_path / "first")
+    replaced(copy_to(tmp_path / "first"), *SHORT_AUDITS)
     shutil.copytree(tmp_path / "first", tmp_path / "second")
     for name, cores in (("first", 1), ("second", 2)):
         folder = tmp_path / name
