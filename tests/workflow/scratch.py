@@ -13,8 +13,10 @@ import re
 import shutil
 import subprocess
 import sys
-import tempfile
+from concurrent.futures import ThreadPoolExecutor
+from multiprocessing.connection import Connection
 from pathlib import Path
+from threading import Timer
 
 ROOT = Path(__file__).parents[2]
 PARTS = (
@@ -30,7 +32,7 @@ PARTS = (
 SNAKEMAKE = [sys.executable, "-m", "snakemake"]
 COMMAND = ["private-consensus"]
 PATIENCE = 1200
-"""Seconds after which a call hangs."""
+"""Seconds after which a call that hangs is killed."""
 
 FORKS = multiprocessing.get_context("forkserver")
 FORKS.set_forkserver_preload(
@@ -69,26 +71,34 @@ def environment() -> dict[str, str]:
 
 def call(folder: Path, arguments: list[str]) -> subprocess.CompletedProcess:
     """Run to the end, with all that was said: Snakemake, the command, or ``python`` and a text."""
-    with tempfile.TemporaryDirectory() as place:
-        outputs = [Path(place, name) for name in ("stdout", "stderr")]
-        process = FORKS.Process(target=_called, args=(folder, arguments, environment(), outputs))
-        process.start()
-        process.join(PATIENCE)
-        if process.is_alive():
-            process.kill()
-            raise AssertionError(f"a call hangs: {arguments}")
-        texts = [output.read_text() for output in outputs]
-        return subprocess.CompletedProcess(arguments, process.exitcode, *texts)
+    heard, said = zip(*(FORKS.Pipe(duplex=False) for _ in range(2)), strict=True)
+    process = FORKS.Process(target=_called, args=(folder, arguments, environment(), said))
+    process.start()
+    for end in said:
+        end.close()
+    watch = Timer(PATIENCE, process.kill)
+    watch.start()
+    with ThreadPoolExecutor(2) as listeners:
+        texts = list(listeners.map(_all_of, heard))
+    process.join()
+    watch.cancel()
+    return subprocess.CompletedProcess(arguments, process.exitcode, *texts)
 
 
-def _called(folder: Path, arguments: list[str], variables: dict, outputs: list[Path]) -> None:
+def _all_of(pipe: Connection) -> str:
+    with os.fdopen(os.dup(pipe.fileno()), encoding="utf-8") as stream:
+        return stream.read()
+
+
+def _called(folder: Path, arguments: list[str], variables: dict, said: list[Connection]) -> None:
     """In a process of its own, which has imported nothing of the project."""
     assert not any(name.startswith("private_consensus") for name in sys.modules)
     os.chdir(folder)
     os.environ.clear()
     os.environ.update(variables)
-    for stream, output in zip((1, 2), outputs, strict=True):
-        os.dup2(os.open(output, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600), stream)
+    for stream, pipe in zip((1, 2), said, strict=True):
+        os.dup2(pipe.fileno(), stream)
+        pipe.close()
     if arguments[: len(SNAKEMAKE)] == SNAKEMAKE:
         from snakemake.cli import main
 

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import polars as pl
 import pytest
+import yaml
 from scratch import (
     FIGURE,
     OTHER,
@@ -28,14 +29,12 @@ from private_consensus.datasets import Provenance, write_provenance
 pytestmark = pytest.mark.workflow
 
 AUDIT = f"results/smoke/audit/settings/{FIGURE}.parquet"
-SHORT_AUDITS = "config/audits.yaml", "smoke: 200", "smoke: 40"
 
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory) -> Path:
     """A copy in which two figures and a short audit have been made at smoke scale."""
-    folder = copy_to(tmp_path_factory.mktemp("made"))
-    replaced(folder, *SHORT_AUDITS)
+    folder = with_short_audits(copy_to(tmp_path_factory.mktemp("made")))
     done = make(folder, FIGURE, OTHER, AUDIT)
     assert done.returncode == 0, said(done)
     return folder
@@ -55,6 +54,17 @@ def test_a_figure_is_a_target_by_name(made):
 def edited(made, tmp_path):
     """A second copy with the results, to be edited."""
     return Path(shutil.copytree(made, tmp_path / "edited", copy_function=shutil.copy2))
+
+
+def with_short_audits(folder: Path) -> Path:
+    """Few runs, and of all settings the first, which is one of ``FIGURE``."""
+    file = folder / "config/audits.yaml"
+    asked = yaml.safe_load(file.read_text())
+    asked["runs"]["smoke"] = 40
+    asked["settings"] = asked["settings"][:1]
+    assert asked["settings"][0]["experiment"] == FIGURE
+    file.write_text(yaml.safe_dump(asked))
+    return folder
 
 
 def replaced(folder: Path, file: str, before: str, after: str) -> None:
@@ -203,7 +213,7 @@ def test_two_reproductions_are_the_same_bytes(tmp_path):
     targets = ("results/smoke/claims.parquet", FIGURE, "showkatbakhsh_fig2")
     kinds = ("runs", "privacy", "claims", "data", "figures")
     found = []
-    replaced(copy_to(tmp_path / "first"), *SHORT_AUDITS)
+    with_short_audits(copy_to(tmp_path / "first"))
     shutil.copytree(tmp_path / "first", tmp_path / "second")
     for name, cores in (("first", 1), ("second", 2)):
         folder = tmp_path / name
