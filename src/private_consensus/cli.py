@@ -33,8 +33,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     ``compare`` gives 1 if numbers moved, ``audit`` if anything speaks against a claim.
     """
     options = _parser().parse_args(arguments)
-    if getattr(options, "delta", 0.0) is None and options.command is not _audit:
-        options.delta = _defaults()["delta"]
     try:
         return options.command(options) or 0
     except (InvalidInput, Diverged) as error:
@@ -85,7 +83,7 @@ def _parser() -> argparse.ArgumentParser:
     pricing.add_argument("--mechanism", choices=("gaussian", "laplace"), default="gaussian")
     pricing.add_argument("--sensitivity", type=float, default=1.0)
     pricing.add_argument("--count", type=int, default=1, help="how many releases are composed")
-    pricing.add_argument("--delta", type=float, help="default: that of defaults.yaml")
+    pricing.add_argument("--delta", type=float, default=_defaults()["delta"])
     known = pricing.add_mutually_exclusive_group(required=True)
     known.add_argument("--scale", type=float, help="standard deviation, or Laplace scale")
     known.add_argument("--epsilon", type=float)
@@ -129,20 +127,24 @@ def _defaults() -> dict[str, Any]:
     return yamls.read(Path(__file__).parent / "defaults.yaml")
 
 
-SETTING = {"network": "ring", "agents": 10, "epsilon": 1.0, "horizon": 50}
-"""What is run where nothing else is said."""
+SETTING = ("network", "agents", "epsilon", "delta", "horizon")
+
+
+def _setting() -> dict[str, Any]:
+    """What is run where nothing else is said."""
+    return dict(zip(SETTING, ("ring", 10, 1.0, _defaults()["delta"], 50), strict=True))
 
 
 def _add_setting(parser, problem: str | None = "mean_estimation") -> None:
     """What is run, on what, for which budget."""
-    said = dict.fromkeys(SETTING) if problem is None else SETTING
+    said = dict.fromkeys(SETTING) if problem is None else _setting()
     parser.add_argument("algorithm")
     example = " (default: a small example of the algorithm)" if problem is None else ""
     parser.add_argument("--problem", default=problem, help=f"what is minimised{example}")
     parser.add_argument("--network", default=said["network"])
     parser.add_argument("--agents", type=int, default=said["agents"])
     parser.add_argument("--epsilon", type=float, default=said["epsilon"], help="inf for no privacy")
-    parser.add_argument("--delta", type=float, help="default: that of defaults.yaml")
+    parser.add_argument("--delta", type=float, default=said["delta"])
     parser.add_argument("--horizon", type=int, default=said["horizon"])
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument(
@@ -157,11 +159,11 @@ def _add_setting(parser, problem: str | None = "mean_estimation") -> None:
 
 def _schema(options) -> None:
     from .experiments.shorthand import schemas
+    from .provenance import write_text
 
     folder = Path(options.folder)
-    folder.mkdir(parents=True, exist_ok=True)
     for name, schema in schemas().items():
-        (folder / f"{name}.json").write_text(json.dumps(schema, indent=1) + "\n")
+        write_text(folder / f"{name}.json", json.dumps(schema, indent=1) + "\n")
 
 
 def _list(_) -> None:
@@ -255,7 +257,7 @@ def _example(options) -> tuple[tuple, float]:
     """The small example of an algorithm, of which nothing is changed, and its delta."""
     from .audits.examples import examples
 
-    for key in (*SETTING, "delta", "set"):
+    for key in (*SETTING, "set"):
         value = getattr(options, key)
         require(not value, f"--{key}", value, "--problem beside it; without one an example is run")
     (example,) = examples(options.algorithm)
@@ -274,7 +276,7 @@ def _audit(options) -> int:
     if options.problem is None:
         world, delta = _example(options)
     else:
-        for key, value in (SETTING | {"delta": defaults["delta"]}).items():
+        for key, value in _setting().items():
             if getattr(options, key) is None:
                 setattr(options, key, value)
         options.runs = runs

@@ -10,6 +10,7 @@ import polars as pl
 from rich.progress import Progress
 
 from private_consensus.provenance import atomic_write, write_text
+from private_consensus.report import described_commit
 
 from .bench import correct, missed, pairs, table, text
 
@@ -27,6 +28,7 @@ def main() -> int:
             _table(bar, "correct styles", correct(options.seeds), FEW, options.cores),
         ]
     rows = pl.concat([part for part in parts if part.height], how="vertical_relaxed")
+    rows = rows.with_columns(commit=pl.lit(described_commit(Path(__file__).parent)))
     with atomic_write(options.out / "mutants.parquet") as part:
         rows.write_parquet(part)
     write_text(options.out / "mutants.md", text(rows))

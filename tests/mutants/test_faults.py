@@ -8,7 +8,7 @@ import pytest
 from private_consensus.algorithms import names
 from private_consensus.algorithms.base import stack
 from private_consensus.audits.neighbours import Attack
-from private_consensus.audits.touched import record_found
+from private_consensus.audits.touched import sampled_record_change
 from private_consensus.networks import Network
 from private_consensus.privacy import Release, account, gaussian_epsilon, gaussian_mu
 from private_consensus.randomness import Streams
@@ -401,5 +401,5 @@ def test_a_record_in_a_batch_is_held_against_the_noise_that_is_drawn(broken):
     algorithm = fault(broken).broken(case.calibrated) if broken else case.calibrated
     pair = Attack((case.problem, case.neighbour), case.network, np.ones(case.problem.dim))
     declared = algorithm.releases(case.problem, case.network, case.horizon)
-    found = record_found(algorithm, pair, case.horizon, declared, seed=0)
+    found = sampled_record_change(algorithm, pair, case.horizon, declared, level=1e-3, seed=0)
     assert bool(found) == (broken is not None)

@@ -224,10 +224,10 @@ def test_an_attack_that_is_known_up_to_factors_by_numerical_integration(blur):
     """The factors that hide most: the likelier of two outcomes less likely, on both sides."""
     mu, x = 1.2, np.linspace(-14, 16, 300_001)
     other, one = norm.pdf(x), norm.pdf(x - mu)
-    attack = Release("gaussian", mu, 1.0, attained=1.0, blurred=blur)
+    attack = Release("gaussian", mu, 1.0, attained=1.0, log_tolerance=blur)
     for delta in (1e-5, 1e-2):
         found = lower_bound([pure(9.0, attack=attack)], delta)
-        plain = lower_bound([replace(attack, blurred=0.0)], delta).epsilon
+        plain = lower_bound([replace(attack, log_tolerance=0.0)], delta).epsilon
         assert 0 < found.epsilon < plain - 2 * blur
         assert f"{blur:.2g}" in found.because
         hidden = np.where(x > mu / 2 + found.epsilon / mu, -blur / 2, blur / 2)
@@ -238,10 +238,10 @@ def test_an_attack_that_is_known_up_to_factors_by_numerical_integration(blur):
         excess = np.maximum(sides[0] - math.exp(found.epsilon) * sides[1], 0)
         assert np.trapezoid(excess, x) >= delta
     for delta in (0.0, 1e-3):
-        assert lower_bound([replace(attack, blurred=math.inf)], delta).epsilon == 0.0
-    assert lower_bound([replace(attack, blurred=9.0)], 1e-3).epsilon == 0.0
-    with pytest.raises(InvalidInput, match=r"release\.blurred"):
-        replace(attack, blurred=-1.0)
+        assert lower_bound([replace(attack, log_tolerance=math.inf)], delta).epsilon == 0.0
+    assert lower_bound([replace(attack, log_tolerance=9.0)], 1e-3).epsilon == 0.0
+    with pytest.raises(InvalidInput, match=r"release\.log_tolerance"):
+        replace(attack, log_tolerance=-1.0)
 
 
 def test_less_noise_than_any_table_of_normals_knows_is_no_limit():

@@ -280,15 +280,17 @@ class ImprovedPlausiblyPrivateADMM(PlausiblyPrivateADMM):
             return None
         most = int(self.c)
         if self.decision == "coin":
-            law, blurred = capped_binomial(0.5, most, horizon), 0.0
+            law, log_tolerance = capped_binomial(0.5, most, horizon), 0.0
         else:
             scales = float(self.line_noise), float(self.query_noise)
             known = {"count": most, "tests": horizon, "redrawn": self.threshold_noise}
             law = least_answers(float(self.alpha), *scales, **known)
             tests = self._tests(problem.clipped_loss_change(self.C_loss), horizon)
-            blurred = tests.count * tests.epsilon
+            log_tolerance = tests.count * tests.epsilon
         seen = RandomCount(ratio, tuple(law.tolist()))
-        return Release("curves", curves=seen, attained=1.0, blurred=blurred, note=COARSE_SOLVER)
+        return Release(
+            "curves", curves=seen, attained=1.0, log_tolerance=log_tolerance, note=COARSE_SOLVER
+        )
 
     def query_change(self, problem) -> Any:
         r""":math:`\Delta`, what a record moves a test by, given all that was sent."""

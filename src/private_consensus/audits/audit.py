@@ -31,7 +31,7 @@ from .judging import ORDERINGS, against_accountant, declaration, judge
 from .neighbours import Attack, attacks, one_graph
 from .probing import strongest
 from .result import AuditResult
-from .touched import record_found, sampling_found
+from .touched import sampled_record_change, sampling_found
 
 OF_BATCHES = 0.1
 """Share of the tests of batches in what the tests of noise may spend."""
@@ -126,8 +126,8 @@ def audit(
     changes += noise_matters(noisy, chosen, horizon, seed)
     changes += sites_and_releases(noisy, sites, declared.epsilon, delta)
     releases = noisy.releases(problem, network, horizon)
-    changes += sampling_found(noisy, chosen, horizon, releases, level=of_batches, seed=seed)
-    changes += record_found(noisy, chosen, horizon, releases, seed=seed)
+    for check in (sampling_found, sampled_record_change):
+        changes += check(noisy, chosen, horizon, releases, level=of_batches / 2, seed=seed)
     return AuditResult(
         claimed=claimed, delta=delta, declared=declared.epsilon,
         lower=judged.lower.epsilon, ceiling=judged.lower.ceiling, confidence=confidence,

@@ -41,11 +41,11 @@ def noise_found(
     tested = [site for site in sites if site.name in one.noise]
     for site in tested:
         level = (1.0 - confidence) / len(tested)
-        worlds = [world.noise[site.name] for world in (one, other)]
+        worlds = _alike(*(world.noise[site.name] for world in (one, other)))
         if site.selected:
             yield _selected(site, worlds, level)
             continue
-        views = _views(np.concatenate(_alike(*worlds)), site.law)
+        views = _views(np.concatenate(worlds), site.law)
         looked_at = [_alike(*map(view, worlds, range(2))) for view in views]
         looked_at = [pair for pair in looked_at if pair[0].size]
         found = [
@@ -59,7 +59,7 @@ def noise_found(
 
 def _selected(site: NoiseSite, worlds: Sequence[np.ndarray], level: float) -> NoiseFound:
     """Of noise that decided what of it is seen the scale is not known, only that it is wrong."""
-    both = np.concatenate(_alike(*worlds))
+    both = np.concatenate(worlds)
     found = ()
     if np.isfinite(both).all(-1).any():
         found = selected_noise_test(both, law=site.law, confidence=1.0 - level)
@@ -80,7 +80,7 @@ def _views(both: np.ndarray, law: str) -> list[View]:
     finite = np.isfinite(both)
     by_round = finite.all((0, 2, 3))
     if (by_round | ~finite.any((0, 2, 3))).all():
-        return [lambda noise, _: noise[:, : len(by_round)][:, by_round[: noise.shape[1]]]]
+        return [lambda noise, _: noise[:, by_round]]
     counts = finite.sum(-1)
     if (counts == counts.flat[0]).all():
         return [_packed]

@@ -15,7 +15,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
-from scipy.special import erfc
+from scipy.special import erfc, gammaincinv
 
 from ..algorithms.base import Algorithm
 from ..privacy import Release, Sampling
@@ -25,6 +25,8 @@ from .result import DIFFERS, Finding
 from .streams import AuditStreams
 
 RUNS = 200
+ROUNDED = 0.02
+"""Relative; what rounding messages to a fine grid may add to a change."""
 
 
 class Watched:
@@ -73,15 +75,18 @@ def sampling_found(
     ]
 
 
-def record_found(
-    algorithm: Algorithm, attack: Attack, horizon: int, declared: Sequence[Release], *, seed: int
-) -> list[Finding]:
+def sampled_record_change(
+    algorithm: Algorithm, attack: Attack, horizon: int, declared: Sequence[Release], *,
+    level: float, seed: int,
+) -> list[Finding]:  # fmt: skip
     """A finding where a record in a batch moves the first message that it moves by more of its
-    noise than is declared. Noise of earlier rounds may be in that message, too: it is then moved by
-    more than is found."""
+    noise than is declared; of what is as declared with probability ``level`` at most.
+
+    Noise of earlier rounds may be in that message, too: what is found is then less than the truth.
+    """
     # a record that is replaced is one that is removed and one that is added
     apart = 2.0 if algorithm.relation.change == "add_remove" else 1.0
-    allowed = apart * max(map(_included, declared), default=0.0)
+    allowed = apart * max(map(_mu_if_sampled, declared), default=0.0)
     if not 0 < allowed < np.inf:
         return []
     streams = AuditStreams.labelled("a record in a batch", RUNS, seed)
@@ -94,37 +99,39 @@ def record_found(
     noise = one - noised.sent[:, :, attack.agent]
     if one.shape != other.shape:
         return []
-    found, sure = _moved(one - other, noise)
-    if found <= allowed * sure:
+    found = _least_change(one - other, noise, level / horizon)
+    if found <= allowed * (1 + ROUNDED):
         return []
-    text = f"a record in a batch moves a message by {found:.4g} deviations of its noise, declared"
-    return [Finding(DIFFERS, f"{text} is {allowed:.4g}")]
+    text = f"a record in a batch moves a message by {found:.4g} or more deviations of its noise"
+    return [Finding(DIFFERS, f"{text}, declared is {allowed:.4g}")]
 
 
-def _included(release: Release) -> float:
+def _mu_if_sampled(release: Release) -> float:
     """How many deviations of its noise a record in the batch moves a sampled release, as declared;
     0 where nothing is sampled."""
     if release.mechanism == "curves":
-        return release.curves.included()
+        return release.curves.mu_if_sampled()
     if release.mechanism == "gaussian" and release.sampling is not None:
         return float(np.max(release.losses()))
     return 0.0
 
 
-def _moved(changes: np.ndarray, noise: np.ndarray) -> tuple[float, float]:
-    """Of each run's first message that the data change, [runs, iterations, dim], the longest change
-    over the deviation of the noise in that iteration; and by how much that may err."""
+def _least_change(changes: np.ndarray, noise: np.ndarray, level: float) -> float:
+    """Longest of the first changes of all runs, [runs, iterations, dim], over an upper confidence
+    limit of the noise's deviation in that iteration, wrong with probability ``level`` each.
+
+    ``noise`` is a difference of two draws; values that are 0 were not sent.
+    """
     lengths = np.linalg.norm(changes, axis=-1)
-    longest, sure = 0.0, 1.0
     first = np.where(lengths.any(1), (lengths > 0).argmax(1), -1)
-    for t in range(changes.shape[1]):
+    found = [0.0]
+    for t in np.unique(first[first >= 0]):
         drawn = noise[:, t][noise[:, t] != 0]
-        if not (first == t).any() or not drawn.size:
-            continue
-        found = lengths[first == t, t].max() / np.sqrt((drawn**2).mean() / 2)
-        if found > longest:
-            longest, sure = float(found), 1.02 + 4 / np.sqrt(2 * drawn.size)
-    return longest, sure
+        if drawn.size:
+            # of n normal numbers the sum of squares is chi-squared with n degrees of freedom
+            variance = (drawn**2).sum() / 2 / (2 * gammaincinv(drawn.size / 2, level))
+            found.append(float(lengths[first == t, t].max() / np.sqrt(variance)))
+    return max(found)
 
 
 def _tested(taken: np.ndarray, declared: Sampling) -> Iterator[tuple[str, float]]:

@@ -19,8 +19,8 @@ that it lets out.
   counts the tails that it cuts as infinite losses, and takes ten times as long.)
 * A sampled Gaussian is joined in cells of outcomes first, which is post-processing.
 * Where the laws are those of an attack up to factors within :math:`[e^{-b}, e^b]`
-  (``Release.blurred``), :math:`P(S)-e^\epsilon Q(S) \ge e^{-b}(P'(S)-e^{\epsilon+2b}Q'(S))`: what
-  the attack attains at :math:`\delta e^b`, less 2b.
+  (``Release.log_tolerance``), :math:`P(S)-e^\epsilon Q(S) \ge
+  e^{-b}(P'(S)-e^{\epsilon+2b}Q'(S))`: what the attack attains at :math:`\delta e^b`, less 2b.
 """
 
 from __future__ import annotations
@@ -118,18 +118,18 @@ def lower_bound(releases: Iterable[Release], delta: float) -> LowerBound:
     require(0 <= delta < 1, "delta", delta, "a number in [0, 1)")
     releases = [release for release in releases if release.count]
     attacked = [release.attack or release for release in releases]
-    reasons = [*map(_shortfall(delta), attacked), *map(_hopeless, releases)]
+    reasons = [*map(_shortfall(delta), attacked), *map(_vacuous, releases)]
     because = "; ".join(dict.fromkeys(filter(None, reasons)))
     if any(_certain(release) for release in attacked):
         return LowerBound(math.inf, "exact", because)
-    blur = math.fsum(release.count * release.blurred for release in attacked)
-    if blur == math.inf or (delta > 0 and blur >= -math.log(delta)):
+    tolerance = math.fsum(release.count * release.log_tolerance for release in attacked)
+    if tolerance == math.inf or (delta > 0 and tolerance >= -math.log(delta)):
         found, method = 0.0, "none"
     elif delta == 0:
         found, method = math.fsum(map(_largest_loss, attacked)), "largest loss"
     else:
-        found, method = _attained_epsilon(_parts(attacked), float(delta) * math.exp(blur))
-    found = max(found - 2 * blur, 0.0)
+        found, method = _attained_epsilon(_parts(attacked), float(delta) * math.exp(tolerance))
+    found = max(found - 2 * tolerance, 0.0)
     return LowerBound(found, method if found else "none", because)
 
 
@@ -164,8 +164,8 @@ def _shortfall(delta: float):
         if not np.any(shares):
             return _unknown(release)
         if np.all(shares > 1 - NEARLY):
-            blur = release.blurred
-            return f"the attack is known up to factors of e^{blur:.2g}" if blur else ""
+            tolerance = release.log_tolerance
+            return f"the attack is known up to factors of e^{tolerance:.2g}" if tolerance else ""
         least, most = f"{shares.min():.2g}", f"{shares.max():.2g}"
         part = least if least == most else f"{least} to {most}"
         return f"a known pair attains {part} of the sensitivity"
@@ -173,7 +173,7 @@ def _shortfall(delta: float):
     return words
 
 
-def _hopeless(release: Release) -> str:
+def _vacuous(release: Release) -> str:
     """Why the attack on a release tells nothing."""
     attack = release.attack
     return "" if attack is None or np.any(attack.losses() > 0) else attack.note

@@ -82,8 +82,9 @@ class Curves(Protocol):
         is that of :math:`(1-\gamma)N(0,1)+\gamma N(\mu,1)` against :math:`N(0,1)`, one
         (probability, :math:`\gamma`, :math:`\mu`) for each value of what is seen beside it."""
 
-    def included(self) -> float:
-        """How many deviations of the noise a record moves that is in the batch, at most."""
+    def mu_if_sampled(self) -> float:
+        r"""Sensitivity over standard deviation of the noise, given that the record is in the batch:
+        the largest :math:`\mu`."""
 
 
 @dataclass(frozen=True)
@@ -114,7 +115,7 @@ class RandomCount:
         """Infinite."""
         return np.inf
 
-    def included(self) -> float:
+    def mu_if_sampled(self) -> float:
         """That of one release."""
         return self.mu
 
@@ -172,7 +173,7 @@ class Release:
         is attained.
     attack : Release, optional
         Of known law, and known to tell no more than this one: takes its place in lower bounds.
-    blurred : float
+    log_tolerance : float
         Of an attack, b: on either data set what is seen has the stated law up to factors within
         :math:`[e^{-b}, e^b]`.
 
@@ -196,7 +197,7 @@ class Release:
     attained: Any = None
     reached: Any = None
     attack: Release | None = None
-    blurred: float = 0.0
+    log_tolerance: float = 0.0
 
     def __post_init__(self):
         expected = f"one of {', '.join(NORMS)}"
@@ -209,7 +210,9 @@ class Release:
         self._check_curves()
         counts = isinstance(self.count, int | np.integer) and self.count >= 0
         require(counts, "release.count", self.count, "a whole number, 0 or more")
-        require(self.blurred >= 0, "release.blurred", self.blurred, "a number >= 0")
+        require(
+            self.log_tolerance >= 0, "release.log_tolerance", self.log_tolerance, "a number >= 0"
+        )
         for name in ("attained", "reached"):
             if getattr(self, name) is not None:
                 object.__setattr__(self, name, self._shares(name))

@@ -180,7 +180,7 @@ class NoisedBatch:
             losses = np.logaddexp(np.log1p(-rates), np.log(rates) + mu * (8 + mu / 2))
         return float(losses.max())
 
-    def included(self) -> float:
+    def mu_if_sampled(self) -> float:
         r"""The largest :math:`\mu_s`."""
         return float(np.max(self.noise.losses)) / self.sigma
 

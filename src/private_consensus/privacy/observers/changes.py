@@ -10,6 +10,7 @@ value.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 
 import numpy as np
@@ -25,7 +26,7 @@ _ASCENT = {"maxiter": 3000, "maxfun": 6000, "maxcor": 12, "ftol": 0.0, "gtol": 1
 
 
 @dataclass(frozen=True, eq=False)
-class Changes:
+class Changes(ABC):
     """A set of allowed changes.
 
     Parameters
@@ -44,10 +45,10 @@ class Changes:
         """Largest norms of the changes of all rounds [T], for each way of taking part."""
         return [per_round(self.size, horizon, "changes.size")]
 
+    @abstractmethod
     def maximum(self, matrix: np.ndarray, radius: float) -> tuple[float, float]:
         r"""Bounds on the largest :math:`\mu^2` from below and above, for M within ``radius`` of
         ``matrix`` in spectral norm, in the basis of this set."""
-        raise NotImplementedError
 
 
 @dataclass(frozen=True, eq=False)

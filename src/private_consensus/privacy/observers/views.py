@@ -22,6 +22,7 @@ coalition with v, then the eavesdropper who knows the members' secrets.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Observer:
+class Observer(ABC):
     """Agents whose data and noise are known to the observer.
 
     Parameters
@@ -64,9 +65,9 @@ class Observer:
             "not every agent: somebody has to be the victim",
         )
 
+    @abstractmethod
     def rows(self, round_: Round) -> np.ndarray:
         """What is seen of a round's messages, [rows, messages]."""
-        raise NotImplementedError
 
     def final_rows(self, system: LinearSystem) -> np.ndarray:
         """What is seen of the last models, [rows, agents]; of most observers nothing."""

@@ -28,6 +28,7 @@ def bench(rows: Iterable[Row]) -> dict[str, Any]:
             for row in broken
             if row["meaningful"] and not row["caught"]
         ],
+        "commit": rows[0].get("commit", ""),
         "correct": len(correct),
         "alarms": sum(row["caught"] for row in correct),
     }
