@@ -363,6 +363,7 @@ def test_beyond_the_range_it_diverges_and_the_warning_says_so(streams):
         (lambda: ADMM(eta=0.0), "algorithm.eta: found 0.0"),
         (lambda: DualVariablePerturbation(unit="y"), "algorithm.unit: found 'y'"),
         (lambda: DualVariablePerturbation(jacobian="rough"), "algorithm.jacobian: found 'rough'"),
+        (lambda: DualVariablePerturbation(jacobian_terms=3), "algorithm.jacobian_terms: found 3"),
         (lambda: OutputPerturbation(law="cauchy"), "algorithm.law: found 'cauchy'"),
         (lambda: OutputPerturbation(noise=-1.0), "algorithm.noise: found -1.0"),
     ],

@@ -297,6 +297,59 @@ def test_the_added_curvature_is_in_the_objective(problem, uneven, streams, kind)
         before = x[t]
 
 
+@pytest.mark.parametrize("growth, steps", [(1.02, 1.0), (1.0, 1.02)])
+def test_noise_that_falls_as_penalties_grow_costs_the_same_in_every_iteration(
+    problem, network, streams, growth, steps
+):
+    r"""M-ADMM: the slope at what is sent is :math:`D_t b_t`, the unit draws times one scale where
+    the noise falls as :math:`1.02^{-t}`, and else a scale that grows by 1.02 an iteration; the loss
+    by it is :math:`\Delta` over that scale, and the account's is that and the Jacobian term."""
+    T = 12
+    kind = perturbed(PenaltyPerturbation, penalty_growth=1.02, t_0=1, growth=growth)
+    done = kind.calibrate(Budget(10.0, 1e-4), problem, network, T)
+    found = run(done, problem, network, streams, T)
+    heard, dual, before = 0.0, 0.0, np.zeros((1, 12, AGENTS, DIM))
+    sides = []
+    for t, unit in zip(range(1, T + 1), done.units(problem, streams), strict=False):
+        x, D = found[t]["released"], 2 * ETA * 2 * 1.02 ** (t - 1)
+        heard = network.neighbour_sum(before)
+        slope = problem.gradient(x) + dual + D * (x - (before + heard / 2) / 2)
+        ratio = slope / unit
+        assert np.allclose(ratio, ratio.flat[0], rtol=1e-5)
+        sides.append(ratio.flat[0])
+        dual = dual + ETA * (2 * x - network.neighbour_sum(x))
+        before = x
+    sides = np.array(sides)
+    assert np.allclose(sides[1:] / sides[:-1], steps, rtol=1e-6)
+    _, scales, paid = done.losses(problem, network, T)
+    assert np.allclose(scales, sides, rtol=1e-6)
+    kappa = problem.record_curvature / (problem.least_convexity + 2.0 * 1.02 ** np.arange(T))
+    assert np.allclose(paid, 2.8 * kappa)
+    (release,) = done.releases(problem, network, T)
+    assert np.allclose(release.losses(), 2 * problem.weight / np.abs(sides) + paid, rtol=1e-6)
+
+
+@pytest.mark.parametrize("epsilon, added", [(50.0, False), (0.05, True)])
+def test_dvp_as_its_authors_account_it(problem, network, epsilon, added):
+    r"""An iteration costs :math:`\Delta/s + 2\ln(1+\kappa)`; where nothing is left for the noise,
+    :math:`\Phi = w c_1/(e^{a/4} - 1) - \mu - D`, and noise gets half of the share a."""
+    T, budget = 10, Budget(epsilon, 1e-4)
+    authors = {"jacobian": "tight", "jacobian_terms": 2, "curvature": "deficit"}
+    done = perturbed(DualVariablePerturbation, **authors).calibrate(budget, problem, network, T)
+    a = np.sqrt(2 * zcdp_rho(epsilon, 1e-4, conversion="safe") / T)
+    mu, D, steepest = problem.least_convexity, 2 * ETA * 2, problem.record_curvature
+    assert done.Phi == pytest.approx(steepest / np.expm1(a / 4) - mu - D if added else 0.0)
+    twice = 2 * np.log1p(steepest / (mu + D + done.Phi))
+    moved, scales, paid = done.losses(problem, network, T)
+    assert np.allclose(paid, twice)
+    assert np.allclose(moved / scales + paid, a, rtol=1e-9)
+    assert not added or np.allclose(moved / scales, a / 2, rtol=1e-9)
+    (release,) = done.releases(problem, network, T)
+    assert np.allclose(release.losses(), a, rtol=1e-9)
+    once = perturbed(DualVariablePerturbation, **(authors | {"jacobian_terms": 1}))
+    assert np.all(once.calibrate(budget, problem, network, T).noise < done.noise) or added
+
+
 def test_the_first_penalty_has_not_grown_or_has(network):
     late = PenaltyPerturbation(eta=ETA, penalty_growth=1.02)
     first = replace(late, t_0=1)

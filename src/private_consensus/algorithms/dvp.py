@@ -6,10 +6,14 @@ Noise is added to the dual before the minimisation, and the exact minimiser is s
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
-from .admm import Noises, ObjectivePerturbed
+import numpy as np
+
+from ..errors import require
+from .admm import Noises, ObjectivePerturbed, jacobian_loss
+from .base import FOR_CALIBRATION
 
 UNITS = ("dual", "x")
 
@@ -24,9 +28,14 @@ class DualVariablePerturbation(ObjectivePerturbed):
         Whether ``noise`` is the scale of :math:`b_i`, or of the shift of x that it causes, so that
         :math:`b_i` is :math:`D_i` times as large. Paper 001 gives one scale for the noises of all
         its algorithms; they are comparable in the second unit only.
+    jacobian_terms : {1, 2}
+        How often the Jacobian term J is charged an iteration. The authors charge
+        :math:`2\ln(1+\kappa)`, two with ``jacobian`` tight: they bound the record that comes and
+        the one that goes apart, of which one only counts against us.
     """
 
     unit: str = "dual"
+    jacobian_terms: int = field(default=1, metadata=FOR_CALIBRATION)
 
     source: ClassVar[str] = "Zhang, Zhu, IEEE TIFS 12(1), 2017, Algorithm 2 (DVP)"
     where: ClassVar[str] = "dual"
@@ -34,9 +43,33 @@ class DualVariablePerturbation(ObjectivePerturbed):
     def __post_init__(self):
         super().__post_init__()
         self.require_known("unit", UNITS)
+        once_or_twice = self.jacobian_terms in (1, 2)
+        require(once_or_twice, "algorithm.jacobian_terms", self.jacobian_terms, "1 or 2")
 
     def linear_scale(self, penalty, scale):
         return penalty * scale if self.unit == "x" else scale + 0 * penalty
+
+    def losses(self, problem, network, horizon):
+        moved, scales, paid = super().losses(problem, network, horizon)
+        return moved, scales, self.jacobian_terms * paid
+
+    def with_curvature(self, budget, problem, network, horizon):
+        r"""A copy with the :math:`\Phi` that ``curvature`` asks for.
+
+        With ``deficit``, :math:`2\ln(1+\kappa)` and a share a of the budget it is the authors'
+        :math:`\Phi = w c_1/(e^{a/4} - 1) - \mu - D_i`.
+        """
+        if self.jacobian_terms == 1 or self.curvature == "none" or self.calibration == "given":
+            return super().with_curvature(budget, problem, network, horizon)
+        share = self.share_of(budget, horizon)
+        least = float(self.least_penalties(network, horizon).min())
+        taken = self.jacobian_terms * jacobian_loss(problem, least, self.jacobian)
+        if taken < (share if self.curvature == "deficit" else share / 2):
+            return self
+        each = share / 2 / self.jacobian_terms
+        kappa = np.expm1(each) if self.jacobian == "tight" else each / 2.8
+        needed = problem.record_curvature / kappa
+        return replace(self, Phi=float(needed - problem.least_convexity - least))
 
     def noises(self, unit, network, t):
         return Noises(dual=self.linear_scale(self.penalty(network, t), self.scale(t)) * unit)
