@@ -295,27 +295,31 @@ def _audit(options) -> int:
 
 
 def _observers(options) -> None:
-    from .audits.observed import by_distance, epsilon_by_observer
     from .networks import Network
+    from .observations import by_distance, epsilon_by_observer, observation
 
     algorithm, problem, network, budget, horizon = _audited_world(options)
     if network.mixing.ndim == 3:
         network = Network(network.adjacency[0], network.mixing[0])
     algorithm = algorithm.calibrate(budget, problem, network, horizon)
-    world = (algorithm, problem, network, horizon, budget.delta)
     with _combined(options):
+        seen = observation(algorithm, problem, network, horizon)
         if options.observer is None:
-            columns = ["observer", "pair", "inputs as given", "guaranteed", "rule"]
-            rows = epsilon_by_observer(*world)
+            whom, rows = ("observer", "distance", "pair"), epsilon_by_observer(seen, budget.delta)
         else:
-            columns = ["agent", "distance", "inputs as given", "guaranteed", "rule"]
-            rows = by_distance(*world, options.observer)
-    shown = [
-        [f"{value:.4g}" if isinstance(value, float) else str(value) for value in row.values()]
-        for row in rows
-    ]
+            whom, rows = ("agent", "distance"), by_distance(seen, budget.delta, options.observer)
+    keys = (*whom, "formula", "guarantee", "rule")
+    shown = [[_in_short(row[key]) for key in keys] for row in rows]
     caption = f"epsilon at delta = {budget.delta:g}; {algorithm.relation}"
-    _print_table(columns, shown, caption=caption)
+    if seen.reason:
+        caption += f"; no formula: {seen.reason}"
+    _print_table([*whom, "inputs as given", "guaranteed", "rule"], shown, caption=caption)
+
+
+def _in_short(value: Any) -> str:
+    if value is None or value != value:
+        return "-"
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
 
 
 @contextmanager

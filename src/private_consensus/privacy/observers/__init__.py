@@ -20,6 +20,7 @@ from .adaptivity import (
     contraction_bound,
     light_cone_bound,
     statement,
+    statements,
 )
 from .changes import Changes, Constant, Cyclic, Free, Once, gradient_change
 from .guarantees import Bracket, all_victims, hears_everybody, mu, pairwise
@@ -79,6 +80,7 @@ __all__ = [
     "quadratic_admm",
     "secure_agent",
     "statement",
+    "statements",
     "tracking",
     "zip_dl",
 ]

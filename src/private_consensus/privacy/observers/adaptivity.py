@@ -28,6 +28,7 @@ the formula says 0.63. So a number comes with the rule by which it holds.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -38,7 +39,7 @@ from private_consensus.privacy.releases import Release
 
 from .absorption import own_ratio_table
 from .changes import Changes
-from .guarantees import Bracket, hears_everybody, mu
+from .guarantees import Bracket, all_victims, hears_everybody
 from .linear_view import dense
 from .systems import LinearSystem
 from .views import Eavesdropper, FinalModels, Observer
@@ -119,7 +120,22 @@ def statement(
     InvalidInput
         For agents that are not in the graph, and views of nothing.
     """
-    formula = mu(system, observer, victim, changes)
+    return statements(system, observer, changes, inputs, [victim])[victim]
+
+
+def statements(
+    system: LinearSystem,
+    observer: Observer,
+    changes: Changes,
+    inputs: Inputs,
+    victims: Sequence[int] | None = None,
+) -> dict[int, Statement]:
+    """:func:`statement` of every victim, or of some; what they share is computed once."""
+    formulas = all_victims(system, observer, changes, victims)
+    return {u: _stated(system, observer, u, changes, inputs, f) for u, f in formulas.items()}
+
+
+def _stated(system, observer, victim: int, changes, inputs, formula: Bracket) -> Statement:
     if not inputs.react:
         return Statement(formula, formula.upper, "exact")
     if not system.noised_state:

@@ -1,0 +1,105 @@
+r"""ADMM as a linear system where objectives are :math:`\frac{q}2\|x\|^2 - b_i^Tx`, q public.
+
+With the dual before it moves by what was sent last, :math:`a^-`, and :math:`L` the Laplacian,
+
+.. math::
+    a &= a^- + \zeta L x, \qquad
+    x' = \frac{b - a + D c}{q + D + \Phi} + \sigma n, \qquad c = C x
+
+so that the state :math:`(x, a^-)` takes input and noise in one place. D-ZOA's outer loop is the
+same with :math:`D_i = 2\rho|N_i|`, the agent itself counted among its neighbours. A first-order
+step is :math:`x' = c - (qx - b + a)/D + \sigma n`. Noise of the dual is noise of x over
+:math:`q+D+\Phi`, noise of the centre D times that.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from ..algorithms.d_zoa import ConsensusADMM, neighbourhood_sizes
+from ..networks import laplacian
+from ..privacy.observers import LinearSystem, Round
+from ..privacy.observers.systems import Broadcast
+
+
+class _Update(NamedTuple):
+    """x' from x [N, N] and from the dual, the input and the unit noise [N] each."""
+
+    own: np.ndarray
+    dual: np.ndarray
+    gain: np.ndarray
+    noise: np.ndarray
+
+
+def not_linear(algorithm) -> str:
+    """Why a version of ADMM is not linear even on quadratic objectives; empty where it is."""
+    if getattr(algorithm, "weights", "fixed") == "random":
+        return "the weights of aggregates are random"
+    if getattr(algorithm, "threshold", "none") != "none":
+        return "values of neighbours that are far apart are replaced"
+    if getattr(algorithm, "exchange", "plain") != "plain":
+        return "values are shared in secret; the plain exchange has an observer of sums"
+    return ""
+
+
+def projects(algorithm) -> bool:
+    """Whether an iterate is projected to the domain, which is not linear."""
+    return getattr(algorithm, "minimisation", "exact") == "exact"
+
+
+def quadratic_system(algorithm, curvature: float, network, horizon: int) -> LinearSystem:
+    """Rounds 1 to T of a calibrated version of ADMM on one graph; the private input is b."""
+    n = network.n_agents
+    zeta, lap = _dual_step(algorithm), laplacian(network.adjacency)
+    sent, none = Broadcast(network.adjacency.astype(float)), np.zeros((n, n))
+    rounds = []
+    for t in range(1, horizon + 1):
+        update = _update(algorithm, curvature, network, t)
+        from_dual = np.diag(update.dual)
+        moved = np.hstack([update.own + from_dual @ (zeta * lap), from_dual])
+        transition = np.vstack([moved, np.hstack([zeta * lap, np.eye(n)])])
+        inputs = np.vstack([np.diag(update.gain), none])
+        noise = np.vstack([np.diag(update.noise), none])
+        rounds.append(
+            Round(
+                *(transition, inputs, noise),
+                *(transition[:n], inputs[:n], noise[:n]),
+                senders=np.arange(n),
+                receives=sent.heard,
+                uses=sent.uses,
+                owners=sent.own,
+            )
+        )
+    return LinearSystem(rounds, n, np.hstack([np.eye(n), none]), noised_state=True)
+
+
+def _dual_step(algorithm) -> float:
+    if isinstance(algorithm, ConsensusADMM):
+        return float(algorithm.rho)
+    return float(algorithm.dual_step)
+
+
+def _update(algorithm, q: float, network, t: int) -> _Update:
+    if isinstance(algorithm, ConsensusADMM):
+        sizes = neighbourhood_sizes(network)
+        centre = (np.eye(len(sizes)) * (sizes + 1)[:, None] + network.adjacency) / 2
+        weight = 2.0 * algorithm.rho * sizes
+        return _minimised(q, weight, weight, centre / sizes[:, None], algorithm.noise / sizes)
+    n = network.n_agents
+    penalty = np.broadcast_to(algorithm.penalty(network, t), (1, 1, n, 1)).ravel()
+    units = algorithm.noises(np.ones((1, 1, n, 1)), network, t)
+    dual, centre, output = (np.broadcast_to(part, (1, 1, n, 1)).ravel() for part in units)
+    mean = (np.eye(n) + network.adjacency / network.degrees[:, None]) / 2
+    if not projects(algorithm):
+        own = mean - np.diag(q / penalty)
+        return _Update(own, -1 / penalty, 1 / penalty, dual / penalty + centre + output)
+    total = penalty + getattr(algorithm, "Phi", 0.0)
+    noise = (dual + penalty * centre) / (q + total) + output
+    return _minimised(q, penalty, total, mean, noise)
+
+
+def _minimised(q, penalty, total, centre, noise) -> _Update:
+    gain = 1 / (q + total)
+    return _Update((gain * penalty)[:, None] * centre, -gain, gain, noise)

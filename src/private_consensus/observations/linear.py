@@ -1,0 +1,247 @@
+r"""Algorithms of the registry as linear systems: what is sent, from which state, with which noise.
+
+Built from the calibrated algorithm itself, its steps, weights and scales. Linear are gradient
+methods with fixed weights, DP-CI and gossip; ADMM where objectives are quadratic with curvature
+that is public. Projections are not linear: the formula then holds as long as none is active, and
+the guarantee says what holds regardless.
+
+Only classes of the registry itself are mapped. A class that inherits from one may send anything
+else, and what is too small a number for it would not show.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from ..algorithms.dp_ci import coupling
+from ..algorithms.gradient_descent import first_step
+from ..algorithms.noise import LAWS
+from ..errors import InvalidInput, require
+from ..privacy.observers import (
+    Changes,
+    Constant,
+    Free,
+    Inputs,
+    LinearSystem,
+    Once,
+    Round,
+    noised_descent,
+)
+from ..privacy.observers.systems import Broadcast
+from ..problems.mean_estimation import MeanEstimation
+from . import admm
+
+NOT_LINEAR = {
+    "admm": "no noise is added, so that nothing is hidden",
+    "canary_audit": "an audit that shows bounds and no iterates",
+    "coordinate_descent": "agents do not communicate",
+    "d_zoa": "the law of its noise is not known",
+    "dgd": "no noise is added, so that nothing is hidden",
+    "dp_admm": "a server averages what agents send, and agents see its average alone",
+    "dp_ci_moments": "moments of DP-CI, which is mapped itself; no iterates",
+    "dsgd": "batches are sampled, and the perceptron's gradients are not linear",
+    "fair_classification": "one agent with one output: there are no partial views",
+    "ipp_admm": "whether a message is sent depends on private data",
+    "logistic": "no noise is added, so that nothing is hidden",
+    "pflr": "one agent with one output: there are no partial views",
+    "pp_admm": "a solver may stop anywhere within its tolerance",
+    "q_dpsgd_1": "messages are quantised, the agent goes on from its own model as it is",
+    "q_dpsgd_2": "messages are quantised, the agent goes on from its own model as it is",
+    "r_admm": "every second message recycles a gradient and has no noise of its own",
+    "random_aggregation": "one output, in which no data are",
+    "release_audit": "an audit that shows bounds and no iterates",
+    "sdm_dsgd": "which coordinates are sent is random, and the agent keeps the others",
+}
+"""Why an algorithm of the registry is no linear system. What any agent learns is then bounded by
+what distance leaves of the accountant's guarantee (:mod:`.causal`)."""
+
+
+class NotLinear(InvalidInput):
+    """An algorithm, or a setting of one, that is no linear system; ``reason`` says why."""
+
+    def __init__(self, key: str, value, reason: str):
+        super().__init__(key, value, f"an algorithm whose partial views are known; here: {reason}")
+        self.reason = reason
+
+
+@dataclass(frozen=True)
+class ObservedSystem:
+    """An algorithm with its noise set, as partial views see it.
+
+    Parameters
+    ----------
+    channels : tuple of LinearSystem
+        One for each direction in which a private input can change.
+    changes : Changes
+        Of the neighbouring relation of the algorithm, in the norm that its noise hides.
+    inputs : Inputs
+    law : {"gaussian", "laplace"}
+    last_states : bool
+        Whether rounds without noise follow, of any number.
+    """
+
+    channels: tuple[LinearSystem, ...]
+    changes: Changes
+    inputs: Inputs
+    law: str = "gaussian"
+    last_states: bool = False
+
+
+def registry_name(algorithm) -> str | None:
+    """The name of an algorithm whose class is the registry's own; None of any other."""
+    package, _, name = type(algorithm).__module__.rpartition(".")
+    return name if package == "private_consensus.algorithms" else None
+
+
+def observed_system(algorithm, problem, network, horizon: int) -> ObservedSystem:
+    """The rounds of an algorithm on a problem and one fixed graph.
+
+    Raises
+    ------
+    NotLinear
+        For an algorithm that does not fit, with what stands against it.
+    InvalidInput
+        For a graph that changes from run to run; for noise 0.
+    """
+    fixed = network.mixing.ndim == 2
+    require(fixed, "network", network.mixing.shape, "one fixed graph for all runs")
+    name = registry_name(algorithm)
+    if name not in MAPPED:
+        reason = NOT_LINEAR.get(name, "not worked out")
+        raise NotLinear("algorithm", type(algorithm).__name__, reason)
+    noisy = bool(np.all(np.asarray(algorithm.noise) > 0))
+    require(noisy, "algorithm.noise", algorithm.noise, "a number above 0")
+    return MAPPED[name](algorithm, problem, network, horizon)
+
+
+def _gradient_descent(algorithm, problem, network, horizon: int) -> ObservedSystem:
+    """Paper 000, Algorithm 1; Stage II is told by the last states."""
+    if algorithm.stage_two != "repaired":
+        key, value = "algorithm.stage_two", algorithm.stage_two
+        raise NotLinear(key, value, "Stage II shows the last iterate without noise")
+    t = np.arange(1, horizon + 1)
+    first = first_step(problem)
+    steps, scales = first / (t + algorithm.shift), algorithm.noise * first * t**-algorithm.decay
+    found = _mixed_gradient_steps(
+        problem, network, network.mixing, steps, scales, change=problem.record_gradient_change
+    )
+    return replace(found, last_states=True)
+
+
+def _pdop(algorithm, problem, network, horizon: int) -> ObservedSystem:
+    """Paper 001's reference [45]: the gradient at the mixed value, noise after the projection."""
+    _require_law(algorithm)
+    steps = algorithm.eta * algorithm.decay ** np.arange(1, horizon + 1)
+    change = problem.record_change(LAWS[algorithm.law].norm)
+    mixing, scales = network.mixing, algorithm.scales(horizon)
+    return _mixed_gradient_steps(
+        problem, network, mixing, steps, scales, change=change, law=algorithm.law
+    )
+
+
+def _ldp_gradient_descent(algorithm, problem, network, horizon: int) -> ObservedSystem:
+    """Paper 001, Algorithm 2 with its weights at their mean: the plain mean of a neighbourhood."""
+    if algorithm.weights == "random":
+        raise NotLinear("algorithm.weights", "random", "the weights of aggregates are random")
+    if algorithm.aggregator == "range":
+        raise NotLinear("algorithm.aggregator", "range", "the least and the largest value are used")
+    _require_law(algorithm)
+    members = network.adjacency + np.eye(network.n_agents)
+    steps = algorithm.eta * algorithm.decay ** np.arange(1, horizon + 1)
+    change = problem.record_change(LAWS[algorithm.law].norm)
+    mixing, scales = members / members.sum(1, keepdims=True), algorithm.scales(horizon)
+    found = _mixed_gradient_steps(
+        problem, network, mixing, steps, scales, change=change, law=algorithm.law
+    )
+    linear = isinstance(problem, MeanEstimation)  # nothing is projected here
+    return replace(found, inputs=Inputs(react=False)) if linear else found
+
+
+def _require_law(algorithm) -> None:
+    if algorithm.law not in ("gaussian", "laplace"):
+        raise NotLinear("algorithm.law", algorithm.law, "coordinates of the noise are dependent")
+
+
+def _mixed_gradient_steps(
+    problem, network, mixing, steps, scales, *, change: float, law: str = "gaussian"
+) -> ObservedSystem:
+    r""":math:`z = W y`, :math:`y' = \mathrm{Proj}(z - \eta_t\nabla f_i(z)) + \sigma_t n`.
+
+    A mean's loss has the public curvature :math:`N_i` and is part of the loop, which contracts up
+    to :math:`\eta_t N_i = 2`, projection included; other gradients are inputs as given.
+    """
+    options = {"gain": steps, "noise": scales, "adjacency": network.adjacency}
+    horizon = len(steps)
+    if not isinstance(problem, MeanEstimation):
+        system = noised_descent(mixing, horizon, **options)
+        return ObservedSystem((system,), Free(change), Inputs(), law=law)
+    kept = 1 - steps * problem.records
+    kept = np.where(np.abs(kept) < 1e-15, 0.0, kept)  # a step of 1/N forgets where it began
+    moves = kept[:, None, None] * mixing
+    system = noised_descent(mixing, horizon, transition=moves, **options)
+    return ObservedSystem((system,), Constant(change), Inputs(expansion=1.0), law=law)
+
+
+def _dp_ci(algorithm, problem, network, horizon: int) -> ObservedSystem:
+    """States are what was sent, n numbers an agent; one channel for each number measured."""
+    agents, dim = problem.n_agents, problem.dim
+    sent, eye = Broadcast(network.mixing, network.adjacency), np.eye(agents * dim)
+    carried = {
+        "senders": np.repeat(np.arange(agents), dim),
+        "receives": np.repeat(sent.heard, dim, axis=1),
+        "uses": np.repeat(sent.heard.astype(float), dim, axis=1),
+        "owners": np.repeat(np.eye(agents, dtype=bool), dim, axis=0),
+        "kinds": np.tile(np.arange(dim), agents),
+    }
+
+    def round_(t: int, channel: int) -> Round:
+        step = float(algorithm.step_size(t - 1)) if t else 0.0
+        moves = eye - step * coupling(problem, network, t - 1)
+        inputs = np.zeros((agents, dim, agents))
+        if t:
+            inputs[range(agents), :, range(agents)] = step * problem.matrices(t - 1)[:, channel]
+        parts = (moves, inputs.reshape(-1, agents), float(algorithm.noise_scale(problem, t)) * eye)
+        return Round(*parts, *parts, **carried)
+
+    first = 0 if algorithm.initial_noise else 1
+    systems = tuple(
+        LinearSystem([round_(t, channel) for t in range(first, horizon + 1)], agents)
+        for channel in range(problem.matrices(0).shape[1])
+    )
+    kind = Free if algorithm.unit == "stream" else Once
+    return ObservedSystem(systems, kind(algorithm.delta), Inputs(react=False), law="laplace")
+
+
+def _admm(algorithm, problem, network, horizon: int) -> ObservedSystem:
+    """Objectives of means: quadratic with the public curvature :math:`N_i`, in a box."""
+    if not isinstance(problem, MeanEstimation):
+        value = type(problem).__name__
+        raise NotLinear("problem", value, "the curvature of the objectives is not public")
+    reason = admm.not_linear(algorithm)
+    if reason:
+        raise NotLinear("algorithm", type(algorithm).__name__, reason)
+    law = getattr(algorithm, "law", "gaussian")
+    if law not in ("gaussian", "laplace"):
+        raise NotLinear("algorithm.law", law, "coordinates of the noise are dependent")
+    system = admm.quadratic_system(algorithm, problem.records, network, horizon)
+    change = Constant(problem.record_change(LAWS[law].norm))
+    inputs = Inputs(react=admm.projects(algorithm))
+    return ObservedSystem((system,), change, inputs, law=law)
+
+
+MAPPED: dict[str, Callable[..., ObservedSystem]] = {
+    "gradient_descent": _gradient_descent,
+    "pdop": _pdop,
+    "ldp_gradient_descent": _ldp_gradient_descent,
+    "dp_ci": _dp_ci,
+    "p_admm": _admm,
+    "pr_admm": _admm,
+    "dvp": _admm,
+    "m_admm": _admm,
+    "ldp_admm": _admm,
+    "exact_admm": _admm,
+}
+"""By name, an algorithm's rounds from the calibrated algorithm, problem, network and horizon."""

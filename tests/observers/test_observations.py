@@ -1,0 +1,278 @@
+"""Algorithms of the registry as linear systems, held against their own execution; what distance
+alone guarantees; the table of observers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pytest
+
+from private_consensus import algorithms, networks
+from private_consensus.algorithms.base import stack
+from private_consensus.audits.examples import example_names, examples
+from private_consensus.errors import InvalidInput
+from private_consensus.observations import (
+    MAPPED,
+    NOT_LINEAR,
+    epsilon_by_observer,
+    epsilons,
+    observation,
+    observed_system,
+)
+from private_consensus.observations.causal import NO_VIEWS, WHOLE_RUN, distances
+from private_consensus.privacy import account
+from private_consensus.privacy.observers import (
+    Coalition,
+    Eavesdropper,
+    FinalModels,
+    SecureSums,
+    agent,
+)
+from private_consensus.privacy.observers.linear_view import linear_view, noise_matrix
+from private_consensus.problems.base import Problem
+from private_consensus.problems.linear_observation import LinearObservation
+from private_consensus.problems.mean_estimation import MeanEstimation
+from private_consensus.randomness import Streams
+
+T, RECORDS, RUNS = 3, 4, 1200
+
+
+def means(values=None, agents: int = 4) -> MeanEstimation:
+    """Means of one coordinate in a box that nothing leaves."""
+    values = np.zeros(agents) if values is None else values
+    return MeanEstimation(np.reshape(values, (1, -1, 1)), RECORDS, 1e9)
+
+
+@dataclass
+class GivenGradients(Problem):
+    """Gradients [T, N] that react to nothing: what the formula takes them for."""
+
+    given: np.ndarray
+    t: int = 0
+    dim: int = 1
+    strong_convexity: float = 2.0
+    smoothness: float = 2.0
+
+    def __post_init__(self):
+        self.n_agents = self.given.shape[1]
+
+    record_gradient_change = 1.0
+
+    def gradient(self, x):
+        return np.broadcast_to(self.given[self.t - 1][:, None], x.shape)
+
+
+def measured(matrices=((1.0, 0.5),)) -> LinearObservation:
+    """Measurements without noise of their own."""
+    constant = np.array([[list(row) for row in matrices]] * 4)
+    none = np.zeros_like(constant)
+    return LinearObservation(np.zeros(2), constant, none, none, np.zeros((4, 2)), 0.0)
+
+
+GAUSSIAN = {"law": "gaussian", "noise": 0.7, "growth": 1.1, "spread": 0.0}
+CASES = {
+    "gradient_descent": [({"noise": 0.7}, "means"), ({"noise": 0.7}, "given")],
+    "pdop": [({**GAUSSIAN, "eta": 0.1}, "means"), ({**GAUSSIAN, "eta": 0.1}, "given")],
+    "ldp_gradient_descent": [
+        ({**GAUSSIAN, "eta": 0.1, "weights": "fixed"}, kind) for kind in ("means", "given")
+    ],
+    "dp_ci": [({"noise": 2.0, "initial_noise": True, "shift": 2.0}, "measured")],
+    "p_admm": [(GAUSSIAN, "means")],
+    "pr_admm": [({"noise": 0.7, "threshold": "none"}, "means")],
+    "dvp": [({**GAUSSIAN, "Phi": 0.4}, "means"), ({**GAUSSIAN, "unit": "x"}, "means")],
+    "m_admm": [({**GAUSSIAN, "penalty_growth": 1.3}, "means")],
+    "ldp_admm": [
+        ({**GAUSSIAN, "weights": "fixed", "minimisation": how}, "means")
+        for how in ("first_order", "exact")
+    ],
+    "exact_admm": [({"noise": 0.7, "rho": 0.8}, "means")],
+}
+ALL = [(name, *case) for name, cases in CASES.items() for case in cases]
+NETWORK = networks.build(Streams(0, (0,)), "path", 4, weights="metropolis")
+
+
+def made(kind: str):
+    given = {"means": means, "measured": measured}
+    return given[kind]() if kind in given else GivenGradients(np.zeros((T, 4)))
+
+
+def sent(algorithm, problem, units) -> np.ndarray:
+    """Messages of the algorithm itself, [T, N, dim], given its unit noise [T, N, dim]."""
+    batch, streams = stack([algorithm]), Streams(0, (0,))
+    state = batch.start(problem, NETWORK, streams, 1)
+    draws = batch.draws(problem, streams)
+    messages = []
+    for t in range(1, T + 1):
+        draw = next(draws)
+        noise = units[t - 1][None]
+        draw = draw._replace(noise=noise) if hasattr(draw, "noise") else noise
+        if isinstance(problem, GivenGradients):
+            problem.t = t
+        state = batch.step(state, problem, NETWORK, draw, t)
+        messages.append(batch.seen(state, problem, t)["released"][0, 0])
+    return np.array(messages)
+
+
+def responses(algorithm, problem, kind: str) -> np.ndarray:
+    """What a unit of each agent's input does to all messages, [rows, agents, basis]."""
+    quiet = np.zeros((T, 4, problem.dim))
+    base = sent(algorithm, problem, quiet).ravel()
+    if kind == "means":
+        moved = [means(np.eye(4)[u] / RECORDS) for u in range(4)]
+        found = [[sent(algorithm, one, quiet).ravel() - base] for one in moved]
+    else:
+        impulses = np.zeros((4, T, T, 4))
+        for u in range(4):
+            for t in range(T):
+                impulses[u, t, t, u] = -1.0  # a step goes against the gradient
+        found = [
+            [sent(algorithm, GivenGradients(given), quiet).ravel() - base for given in of_agent]
+            for of_agent in impulses
+        ]
+    return np.moveaxis(np.array(found), -1, 0)
+
+
+@pytest.mark.parametrize(("name", "options", "kind"), ALL)
+def test_a_system_is_what_the_algorithm_does(name, options, kind):
+    """Unit noise by unit noise, and a unit of each input."""
+    algorithm, problem = algorithms.load(name)(**options), made(kind)
+    system = observed_system(algorithm, problem, NETWORK, T).channels[0]
+    size = T * 4 * problem.dim
+    quiet = np.zeros((T, 4, problem.dim))
+    base = sent(algorithm, problem, quiet).ravel()
+    units = np.eye(size).reshape(size, T, 4, problem.dim)
+    B = np.array([sent(algorithm, problem, one).ravel() - base for one in units]).T
+    if name == "dp_ci":  # a message before the data is a row too, its noise a column
+        system = replace(system, rounds=system.rounds[1:])
+    found = noise_matrix(system, Eavesdropper())
+    assert np.allclose(found @ found.T, B @ B.T, rtol=1e-11, atol=1e-12)
+    if kind == "measured":
+        return
+    basis = np.ones((T, 1)) if kind == "means" else np.eye(T)
+    told = linear_view(system, Eavesdropper(), basis, range(4)).response
+    assert np.allclose(told, responses(algorithm, problem, kind), rtol=1e-11, atol=1e-12)
+
+
+@pytest.mark.parametrize(("name", "options", "kind"), ALL)
+def test_simulated_messages_have_the_moments_of_the_system(name, options, kind):
+    """The algorithm's own draws: covariances within five standard errors."""
+    if kind == "given":
+        return  # gradients by iteration are not what a run asks for
+    algorithm, problem = algorithms.load(name)(**options), made(kind)
+    observed = observed_system(algorithm, problem, NETWORK, T)
+    names = ("data", "graph", "noise", "sampling")
+    streams = Streams(11, tuple(range(RUNS)), dict.fromkeys(names, "tests"))
+    batch, problem = stack([algorithm]), problem.repeated(RUNS)
+    state, draws = batch.start(problem, NETWORK, streams, 1), batch.draws(problem, streams)
+    views = np.zeros((RUNS, 0))
+    for t in range(1, T + 1):
+        state = batch.step(state, problem, NETWORK, next(draws), t)
+        released = batch.seen(state, problem, t)["released"][0]
+        views = np.hstack([views, released.reshape(RUNS, -1)])
+    B = noise_matrix(observed.channels[0], Eavesdropper())[-views.shape[1] :]
+    variance, kurtosis = (2.0, 6.0) if observed.law == "laplace" else (1.0, 3.0)
+    C = variance * B @ B.T
+    spread = np.multiply.outer(np.diag(C), np.diag(C)) * (kurtosis - 1) / 2 + C**2
+    assert (np.abs(np.cov(views.T) - C) < 5 * np.sqrt(spread / RUNS) + 1e-12).all()
+
+
+def test_every_algorithm_is_mapped_or_says_why_not():
+    assert sorted([*MAPPED, *NOT_LINEAR]) == algorithms.names()
+    assert sorted(CASES) == sorted(MAPPED)
+    assert all(len(reason.split()) >= 4 for reason in NOT_LINEAR.values())
+    for name in NO_VIEWS:
+        options = {"confidence": 0.9} if name.endswith("_audit") else {}
+        with pytest.raises(InvalidInput, match=NOT_LINEAR[name][:20]):
+            observation(algorithms.load(name)(**options), means(), NETWORK, T)
+
+
+def test_a_class_that_inherits_is_not_taken_for_its_parent():
+    """It may send anything: nothing but the eavesdropper's guarantee is left."""
+    parent = algorithms.load("p_admm")
+
+    class Louder(parent):
+        pass
+
+    seen = observation(Louder(**GAUSSIAN), means(), NETWORK, T)
+    assert seen.system is None and seen.reason == "not worked out"
+    assert seen.last_round(agent(0), 3) == T
+    assert observation(parent(**GAUSSIAN), means(), NETWORK, T).last_round(agent(0), 3) == 1
+
+
+@pytest.mark.parametrize("name", sorted(set(example_names()) - NO_VIEWS - WHOLE_RUN))
+def test_a_shorter_run_releases_what_a_longer_one_begins_with(name):
+    """What the bound by distance rests on: at this noise, later rounds change no earlier ones."""
+    (example,) = examples(name)
+    world = example.problem, example.network
+    noisy = example.algorithm.calibrate(example.budget, *world, example.horizon)
+    short, long = noisy.releases(*world, 2), noisy.releases(*world, 3)
+    fewer, all_ = (account(releases, 1e-2).epsilon for releases in (short, long))
+    assert fewer <= all_ * (1 + 1e-9)
+    for one, other in zip(short, long, strict=True):
+        if one.mechanism in ("gaussian", "laplace", "gamma_norm"):
+            losses = [np.broadcast_to(r.losses(), max(r.count, np.size(r.losses())))
+                      for r in (one, other)]  # fmt: skip
+            assert np.allclose(losses[1][: len(losses[0])], losses[0], rtol=1e-12)
+
+
+def test_rounds_that_can_arrive():
+    """On a path of four agents, in four rounds, by hand."""
+    seen = observation(algorithms.load("p_admm")(**GAUSSIAN), means(), NETWORK, 4)
+    expected = {
+        (Eavesdropper(), 3): 4, (agent(0), 1): 4, (agent(0), 2): 3, (agent(0), 3): 2,
+        (Coalition((0, 2)), 3): 4, (SecureSums((0,)), 3): 2, (FinalModels(), 3): 4,
+        (FinalModels(of=(0,)), 3): 2, (FinalModels(of=(0, 3)), 3): 4,
+        (Coalition((0,), last_states=True), 3): 4,
+    }  # fmt: skip
+    assert {key: seen.last_round(*key) for key in expected} == expected
+    assert observation(seen.algorithm, means(), NETWORK, 2).last_round(agent(0), 3) == 0
+    assert distances(NETWORK.adjacency).tolist() == [
+        [0, 1, 2, 3], [1, 0, 1, 2], [2, 1, 0, 1], [3, 2, 1, 0]
+    ]  # fmt: skip
+
+
+def test_what_cannot_arrive_in_execution_is_not_paid_for():
+    """ADMM with random weights: a change of agent 3 reaches agent 0's messages when the rounds say
+    so, and not before; the bound is what those rounds release."""
+    algorithm = algorithms.load("ldp_admm")(noise=1.0, spread=0.0)
+    seen = observation(algorithm, means(), NETWORK, 3)
+    assert seen.system is None and "random" in seen.reason
+    streams = Streams(5, (0,), dict.fromkeys(("data", "graph", "noise", "sampling"), "x"))
+    heard = []
+    for problem in (means(), means([0, 0, 0, 1.0])):
+        rows = []
+        stack([algorithm]).run(
+            problem, NETWORK, streams, np.array([3]), lambda t, a, s, r=rows: r.append(s)
+        )
+        heard.append(np.array([row["released"][0, 0, 1, 0] for row in rows[:3]]))
+    first = np.flatnonzero(heard[0] != heard[1])[0] + 1  # neighbour 1 of agent 0 sends it on
+    assert seen.last_round(agent(0), 3) == 3 - first + 1 == 1
+    found = epsilons(seen, agent(0), 0.0)
+    one = account(algorithm.releases(means(), NETWORK, 1), 0.0).epsilon
+    assert found[3].guarantee == pytest.approx(one) and found[3].label == "F0"
+    assert np.isnan(found[3].formula) and found[3].guarantee < found[1].guarantee
+
+
+def test_secure_sums_and_distance_are_ordered_in_the_table():
+    """Every observer is at most the eavesdropper, sums at most single messages, the median at most
+    the worst; both sides of the certificate agree."""
+    algorithm = algorithms.load("ldp_gradient_descent")(**GAUSSIAN, eta=0.05, weights="fixed")
+    problem = MeanEstimation(np.zeros((1, 4, 1)), RECORDS, 0.5)
+    rows = epsilon_by_observer(observation(algorithm, problem, NETWORK, 5), 1e-3)
+    by = {(row["observer"], row["distance"], row["pair"]): row for row in rows}
+    everything = by["eavesdropper", None, "worst"]["guarantee"]
+    (release,) = algorithm.releases(problem, NETWORK, 5)
+    assert everything == pytest.approx(account([release], 1e-3).epsilon, rel=1e-6)
+    for row in rows:
+        assert row["label"] == "exact"
+        assert 0 <= row["lower"] <= row["formula"] <= row["lower"] * (1 + 1e-5) + 1e-12
+        assert row["guarantee"] <= everything * (1 + 1e-6)
+    far = [by["agent", d, "worst"]["guarantee"] for d in (1, 2, 3)]
+    assert far == sorted(far, reverse=True)
+    assert by["secure sums", None, "worst"]["guarantee"] <= far[0] * (1 + 1e-6)
+    assert by["coalition of 3", None, "worst"]["guarantee"] >= far[1]
+    last = [by[name, None, "worst"]["guarantee"] for name in ("mean of last models", "last models")]
+    assert last == sorted(last)
+    for key, row in by.items():
+        assert by[(*key[:2], "median")]["guarantee"] <= by[(*key[:2], "worst")]["guarantee"], row
