@@ -43,7 +43,7 @@ class DualVariablePerturbation(ObjectivePerturbed):
     def __post_init__(self):
         super().__post_init__()
         self.require_known("unit", UNITS)
-        once_or_twice = self.jacobian_terms in (1, 2)
+        once_or_twice = bool(np.isin(self.jacobian_terms, (1, 2)).all())
         require(once_or_twice, "algorithm.jacobian_terms", self.jacobian_terms, "1 or 2")
 
     def linear_scale(self, penalty, scale):
