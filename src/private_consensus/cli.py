@@ -22,7 +22,8 @@ from rich.table import Column, Table
 from . import algorithms, privacy, problems
 from .errors import Diverged, InvalidInput, Refused, require
 from .experiments.cells import environment_of, run_cell, setting_of
-from .experiments.checks import may_show, require_settings, wrong_horizon
+from .experiments.checks import require_settings, wrong_horizon
+from .experiments.quantities import quantities_of
 
 OUT = Console()
 
@@ -366,8 +367,8 @@ def _cell(options) -> dict[str, Any]:
     metrics = module.METRICS
     metric = options.metric or next(iter(metrics))
     require(metric in metrics, "--metric", metric, f"one of {', '.join(metrics)}")
-    shown = may_show(options.algorithm, options.quantity)
-    require(shown, "--quantity", options.quantity, f"one that {options.algorithm} shows")
+    shown = quantities_of(options.algorithm)
+    require(options.quantity in shown, "--quantity", options.quantity, f"one of {', '.join(shown)}")
     for line in wrong_horizon(options.horizon):
         raise Refused([line])
     setting = {

@@ -5,16 +5,13 @@ from __future__ import annotations
 import dataclasses
 import inspect
 import math
-import re
 from collections.abc import Callable, Iterator, Mapping
 from functools import cache
-from importlib import import_module
 from typing import Any, get_args, get_type_hints
 
 from .. import algorithms, networks, problems
 from ..errors import InvalidInput, Refused
 from ..privacy import Budget
-from ..provenance import imported_modules
 
 MOST = {
     "settings": 100_000,
@@ -56,29 +53,31 @@ def wrong_settings(cell: Mapping[str, Any]) -> Iterator[str]:
     """A line for each thing that a cell's settings cannot be run with, each once."""
     yield from whole("seed", cell["seed"], 0)
     yield from whole("runs", cell["runs"], 1, MOST["runs"])
+    built = algorithms.load(cell["algorithm"])
     for key, check in PARTS.items():
-        distinct = {repr(setting[key]): setting[key] for setting in cell["settings"]}
+        # Settings share what they have in common, of which one look is enough.
+        objects = {id(setting[key]): setting[key] for setting in cell["settings"]}
+        distinct = {repr(value): value for value in objects.values()}
         for value in distinct.values():
-            yield from dict.fromkeys(check(cell["algorithm"], value))
+            yield from dict.fromkeys(check(built, value))
     yield from too_many("measurements", {
         "settings": len(cell["settings"]), "runs": cell["runs"],
         "iterations": len(cell["iterations"]) + 1, "measures": len(cell["measures"]),
     })  # fmt: skip
 
 
-def _wrong_budget(_: str, budget: Mapping[str, Any]) -> Iterator[str]:
+def _wrong_budget(_: type, budget: Mapping[str, Any]) -> Iterator[str]:
     yield from _told(lambda: Budget(**budget))
 
 
-def _wrong_network(_: str, network: Mapping[str, Any]) -> Iterator[str]:
+def _wrong_network(_: type, network: Mapping[str, Any]) -> Iterator[str]:
     lines = list(whole("network.agents", network["agents"], 1, MOST["agents"]))
     yield from lines or _told(lambda: networks.require_buildable(**network))
 
 
-def _wrong_problem(_: str, problem: Mapping[str, Any]) -> Iterator[str]:
+def _wrong_problem(_: type, problem: Mapping[str, Any]) -> Iterator[str]:
     given = dict(problem)
-    build = problems.load(given.pop("name")).build
-    parameters = list(inspect.signature(build).parameters.values())[2:]
+    build, parameters = _building(given.pop("name"))
     for parameter in parameters:
         if parameter.default is parameter.empty and parameter.name not in given:
             yield f"problem.{parameter.name}: missing, expected a value"
@@ -86,8 +85,14 @@ def _wrong_problem(_: str, problem: Mapping[str, Any]) -> Iterator[str]:
     yield from _wrong_types("problem", _hints(build), given)
 
 
-def _wrong_algorithm(algorithm: str, given: Mapping[str, Any]) -> Iterator[str]:
-    built = algorithms.load(algorithm)
+@cache
+def _building(problem: str) -> tuple[Callable, list[inspect.Parameter]]:
+    """What builds a problem, and the parameters that a configuration may give it."""
+    build = problems.load(problem).build
+    return build, list(inspect.signature(build).parameters.values())[2:]
+
+
+def _wrong_algorithm(built: type, given: Mapping[str, Any]) -> Iterator[str]:
     known = {field.name for field in dataclasses.fields(built) if field.init}
     lines = [
         *_unknown("algorithm", known, given), *_wrong_types("algorithm", _hints(built), given)
@@ -95,7 +100,7 @@ def _wrong_algorithm(algorithm: str, given: Mapping[str, Any]) -> Iterator[str]:
     yield from lines or _told(lambda: built(**given))
 
 
-PARTS: dict[str, Callable[[str, Any], Iterator[str]]] = {
+PARTS: dict[str, Callable[[type, Any], Iterator[str]]] = {
     "horizon": lambda _, horizon: wrong_horizon(horizon),
     "budget": _wrong_budget,
     "network": _wrong_network,
@@ -139,27 +144,3 @@ def _wrong_types(part: str, hints: Mapping[str, Any], given: Mapping[str, Any]) 
         if type(value) not in taken | set(kinds) or (value != value):
             asked = " or ".join(WORDS[kind] for kind in kinds if kind in WORDS)
             yield f"{part}.{name}: found {value!r}, expected {asked}"
-
-
-@cache
-def may_show(algorithm: str, quantity: str) -> bool:
-    """Whether a name is among those that an algorithm may give to a quantity: a word that stands in
-    its module or those of algorithms that it imports, or one that is made there of parts."""
-    own = algorithms.module_of(algorithm)
-    homes = (own.rpartition(".")[0], algorithms.__name__)
-    reached = [name for name in imported_modules(own) if name.startswith(homes)]
-    return any(
-        quantity in words or any(re.fullmatch(pattern, quantity) for pattern in patterns)
-        for words, patterns in map(_words, reached)
-    )
-
-
-MADE = re.compile(r'f"(\w*)\{[^{}"]+\}(\w*)"')
-
-
-@cache
-def _words(module: str) -> tuple[frozenset[str], frozenset[str]]:
-    """Words of a module, and patterns of words that it makes of a part and something else."""
-    source = inspect.getsource(import_module(module))
-    made = {rf"{begin}\w+{end}" for begin, end in MADE.findall(source) if (begin + end).strip("_")}
-    return frozenset(re.findall(r"\w+", source)), frozenset(made)

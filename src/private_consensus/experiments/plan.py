@@ -6,7 +6,6 @@ whether a result is current.
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import product
@@ -333,23 +332,26 @@ def _base(experiment: Experiment) -> dict[str, Any]:
 
 
 def _patched(base: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
-    base = copy.deepcopy(dict(base))
+    """A setting with some of its parts changed; what stays the same is shared by all settings."""
+    found = dict(base)
     for path, value in changes.items():
-        _assign(base, path, copy.deepcopy(value))
-    budget = base["budget"]
-    budget["delta"] = resolve_delta(
-        budget["delta"], agents=base["network"]["agents"], records=base["problem"].get("records", 1)
+        found = _assigned(found, path.split("."), value, path)
+    delta = resolve_delta(
+        found["budget"]["delta"],
+        agents=found["network"]["agents"],
+        records=found["problem"].get("records", 1),
     )
-    return base
+    return {**found, "budget": {**found["budget"], "delta": delta}}
 
 
-def _assign(base: dict[str, Any], path: str, value: Any) -> None:
-    *parents, last = path.split(".")
-    target = base
-    for parent in parents:
-        target = target.setdefault(parent, {})
-        require(isinstance(target, dict), path, target, "something that has parts")
-    target[last] = value
+def _assigned(tree: Mapping[str, Any], keys: list[str], value: Any, path: str) -> dict[str, Any]:
+    """A copy of a tree with a value at its place."""
+    first, *rest = keys
+    if rest:
+        inside = tree.get(first, {})
+        require(isinstance(inside, dict), path, inside, "something that has parts")
+        value = _assigned(inside, rest, value, path)
+    return {**tree, first: value}
 
 
 def _inconsistencies(key: str, paper: Paper) -> Iterator[str]:

@@ -15,8 +15,8 @@ from typing import Any
 
 from .. import algorithms, problems
 from ..networks import GRAPHS, MIXINGS
-from .checks import may_show
 from .numbers import FIXED, KEY, POINT
+from .quantities import quantities_of
 from .schema import Curve, Experiment, Panel, Paper
 
 PARTS = ("problem", "network", "budget", "horizon", "algorithm")
@@ -132,10 +132,10 @@ def _given(part) -> list[str]:
 
 def _wrong_measures(where: str, experiment: Experiment) -> Iterator[str]:
     metrics = problems.load(experiment.problem.name).METRICS
+    shown = dict.fromkeys(q for name in experiment.algorithms for q in _shown_by(name))
     for quantity, metric in experiment.measures:
-        if not any(may_show(algorithm, quantity) for algorithm in experiment.algorithms):
-            asked = "a quantity that one of the algorithms shows"
-            yield f"{where}.measures: found {quantity!r}, expected {asked}"
+        if quantity not in shown:
+            yield expected(f"{where}.measures", quantity, shown)
         if metric not in metrics and metric != WHOLE and not OF_AN_AGENT.fullmatch(metric):
             yield expected(f"{where}.measures.{quantity}", metric, [*metrics, WHOLE])
 
@@ -180,13 +180,17 @@ def _wrong_curve(where: str, panel: Panel, curve: Curve, experiment: Experiment)
 
 
 def _never_shown(where: str, algorithm: str, quantity: str) -> Iterator[str]:
-    if algorithm in _algorithms() and not may_show(algorithm, quantity):
-        yield f"{where}: found {quantity!r}, expected a quantity that {algorithm} shows"
+    """A line about a quantity; one about the algorithm's name is another's."""
+    if algorithm in _algorithms() and quantity not in _shown_by(algorithm):
+        yield f"{expected(where, quantity, _shown_by(algorithm))}, which {algorithm} shows"
 
 
 @cache
 def _algorithms() -> frozenset[str]:
     return frozenset(algorithms.names())
+
+
+_shown_by = cache(quantities_of)
 
 
 def _wrong_goals(where: str, panel: Panel) -> Iterator[str]:

@@ -38,7 +38,9 @@ SCALES = ("paper", SMOKE)
 only publishing writes there."""
 
 
-def _known(names: list[str] | tuple[str, ...]):
+def one_of(names: list[str] | tuple[str, ...]):
+    """A check that refuses all other names."""
+
     def check(name: str) -> str:
         if name not in names:
             raise ValueError(f"expected one of {', '.join(names)}")
@@ -76,14 +78,14 @@ class BudgetConfig(Strict):
 
 
 class ProblemConfig(Open):
-    name: Annotated[str, AfterValidator(_known(problems.names()))]
-    prepared: Annotated[str, AfterValidator(_known(tuple(PREPARATIONS)))] | None = None
+    name: Annotated[str, AfterValidator(one_of(problems.names()))]
+    prepared: Annotated[str, AfterValidator(one_of(tuple(PREPARATIONS)))] | None = None
 
 
 class NetworkConfig(Open):
-    name: Annotated[str, AfterValidator(_known(TOPOLOGIES))]
+    name: Annotated[str, AfterValidator(one_of(TOPOLOGIES))]
     agents: Whole = Field(ge=1)
-    weights: Annotated[str, AfterValidator(_known(tuple(MIXINGS)))] = "laplacian"
+    weights: Annotated[str, AfterValidator(one_of(tuple(MIXINGS)))] = "laplacian"
     probability: Number | None = Field(default=None, gt=0, le=1)
 
     @field_validator("agents")
@@ -167,7 +169,7 @@ class Experiment(Strict):
     )
     axes: dict[Slug, Axis]
     algorithms: dict[
-        Annotated[str, AfterValidator(_known(algorithms.names()))], dict[Slug, Variant]
+        Annotated[str, AfterValidator(one_of(algorithms.names()))], dict[Slug, Variant]
     ]
     measures: list[tuple[str, str]] = Field(min_length=1, description="(quantity, metric) pairs")
     iterations: list[Whole] | Literal["all"] = Field(
@@ -222,7 +224,7 @@ class Curve(Strict):
 class Deal(Strict):
     """How prepared data are dealt to agents."""
 
-    prepared: Annotated[str, AfterValidator(_known(tuple(PREPARATIONS)))]
+    prepared: Annotated[str, AfterValidator(one_of(tuple(PREPARATIONS)))]
     kind: Literal["iid", "dirichlet", "unequal"]
     agents: Whole = Field(ge=2)
     records: Whole = Field(ge=1, description="of an agent, on average")

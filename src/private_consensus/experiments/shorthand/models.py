@@ -9,7 +9,7 @@ from pydantic import AfterValidator, Field, field_validator, model_validator
 from ... import algorithms
 from ...claims import Kind
 from ...fields import Flag, Number, Whole
-from ..schema import Deal, Name, Open, PaperInfo, Reading, Slug
+from ..schema import Deal, Name, Open, PaperInfo, Reading, Slug, one_of
 from ..schema import Strict as Exact
 
 Measure = Annotated[str, Field(pattern=r"^[a-z]\w*(\.[a-z]\w*)?$")]
@@ -20,13 +20,7 @@ Where = dict[str, Any]
 Grid = dict[Slug, Annotated[list[Number | Whole | str], Field(min_length=1)]]
 
 
-def _algorithm(name: str) -> str:
-    if name not in algorithms.names():
-        raise ValueError(f"expected one of {', '.join(algorithms.names())}")
-    return name
-
-
-Algorithm = Annotated[Slug, AfterValidator(_algorithm)]
+Algorithm = Annotated[Slug, AfterValidator(one_of(algorithms.names()))]
 
 
 Refs = Annotated[list[Ref], Field(min_length=1)]

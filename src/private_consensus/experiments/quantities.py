@@ -1,0 +1,77 @@
+"""Which quantities an algorithm shows, known before it runs.
+
+Results do not depend on it: a cell measures what it is shown. So it stands beside the
+configuration that names quantities, and no result is stale when a line is added here.
+"""
+
+from __future__ import annotations
+
+from .. import algorithms
+
+ITERATES = ("internal", "released")
+"""Before and after the noise."""
+PAID = ("worst_case",)
+"""What a run has spent so far."""
+LOSSES = ("realised", "realised_all", "realised_share", "unamplified", "worst_all")
+"""What it has lost with hidden random weights, paper 001."""
+ROUND = ("seconds", "bits", "saturated")
+"""What a round costs, and how many coordinates leave the grid."""
+MINIMUM = ("repaired", "dropped")
+"""What was done to an objective whose noise left it without a minimum."""
+MOMENTS = (
+    "mean", "target", "expected", "expected_low", "expected_high", "squared_error", "disagreement",
+    "internal_expected_low", "internal_expected_high", "internal_squared_error",
+    "internal_disagreement", "least_eigenvalue", "printed_b0", "least_factor", "largest_factor",
+    "theorem_4_16",
+)  # fmt: skip
+OF_A_RELEASE = (
+    "epsilon_bound", "epsilon_ceiling", "epsilon_claimed", "mu_bound", "bound_p_value",
+    "bound_delta", "bound_confidence", "deviation_ratio", "deviation_along", "anisotropy",
+    "bias_ratio", "bias_relative", "kurtosis", "distance_to_normal", "sensitivity_ratio",
+    "diverged",
+)  # fmt: skip
+OF_CANARIES = (
+    *(f"{kind}_{view}" for kind in ("bound", "p_value", "right")
+      for view in ("gradients", "messages")),
+    "accountant", "formula", "bound_delta", "bound_confidence",
+)  # fmt: skip
+
+SHOWN: dict[str, tuple[str, ...]] = {
+    "admm": ITERATES,
+    "canary_audit": OF_CANARIES,
+    "coordinate_descent": ("released", "gap", "bound"),
+    "d_zoa": ("released",),
+    "dgd": ("released",),
+    "dp_admm": (*ITERATES, "rho", "eta_0"),
+    "dp_ci": ITERATES,
+    "dp_ci_moments": MOMENTS,
+    "dsgd": (*ITERATES, *ROUND),
+    "dvp": (*ITERATES, *PAID),
+    "exact_admm": ("released", "total_printed", "total_exact"),
+    "fair_classification": (*ITERATES, *MINIMUM),
+    "gradient_descent": (*ITERATES, "consensus", "reconstruction", "bound"),
+    "ipp_admm": (*ITERATES, *PAID, "messages"),
+    "ldp_admm": (*ITERATES, *PAID, *LOSSES),
+    "ldp_gradient_descent": ("released", *PAID, *LOSSES),
+    "logistic": ("released",),
+    "m_admm": (*ITERATES, *PAID),
+    "p_admm": (*ITERATES, *PAID),
+    "pdop": ("released", *PAID),
+    "pflr": (*ITERATES, *MINIMUM),
+    "pp_admm": (*ITERATES, *PAID),
+    "pr_admm": (*ITERATES, *PAID, "replaced"),
+    "q_dpsgd_1": (*ITERATES, *ROUND),
+    "q_dpsgd_2": (*ITERATES, *ROUND),
+    "r_admm": (*ITERATES, *PAID),
+    "random_aggregation": ("exact", "bound", "excess", "limit", "sampled", "worst", "released"),
+    "release_audit": OF_A_RELEASE,
+    "sdm_dsgd": (*ITERATES, *ROUND),
+}
+"""Of each algorithm of this package, with any of its switches."""
+
+
+def quantities_of(algorithm: str) -> tuple[str, ...]:
+    """What an algorithm shows: as its class declares under ``quantities``, as is known here of
+    those of this package, or else iterates alone."""
+    declared = getattr(algorithms.load(algorithm), "quantities", None)
+    return SHOWN.get(algorithm, ITERATES) if declared is None else tuple(declared)
