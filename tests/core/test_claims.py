@@ -3,19 +3,23 @@
 import numpy as np
 import polars as pl
 import pytest
+from scipy.stats import t
 
 from private_consensus.claims import (
     HELD,
     IN_PART,
     NOT_HELD,
-    UNTESTED,
+    UNDECIDED,
+    UNTESTABLE,
     Claim,
     Series,
     Test,
     evaluate,
     judge_all,
-    verdict_of,
 )
+from private_consensus.claims.judging import Judgement
+from private_consensus.claims.statements import estimated
+from private_consensus.claims.words import combined
 from private_consensus.errors import InvalidInput
 
 RUNS = 100
@@ -47,6 +51,8 @@ NO_PRIVACY = pl.DataFrame(
         "variant": ["one"],
         "epsilon_claimed": [1.0],
         "epsilon_accountant": [0.9],
+        "epsilon_lower": [0.5],
+        "proven": [True],
         "source": ["made"],
     }
 )
@@ -59,7 +65,7 @@ def series(run="one", **where):
 
 
 def verdict(test: Test, *frames: pl.DataFrame, privacy=NO_PRIVACY) -> str:
-    return evaluate([test], pl.concat(frames), privacy, name="test").verdict
+    return evaluate([test], pl.concat(frames), privacy).verdict
 
 
 FALLING, RISING, LEVEL = [8, 4, 2, 1], [1, 2, 4, 8], [3, 3, 3, 3]
@@ -111,13 +117,17 @@ def test_pairing_decides_what_unpaired_runs_could_not():
     assert verdict(test, better, measurements("two", [1.0] * 4, spread=0.2, seed=1)) != HELD
 
 
-def test_privacy_is_judged_by_the_accountant():
+def test_privacy_holds_by_proof_and_fails_by_a_lower_bound_alone():
     test = Test(kind="private", series=Series(experiment="e", algorithm="a", run="one"))
     frame = measurements("one", LEVEL)
     assert verdict(test, frame) == HELD
     for accounted in (1.1, float("inf")):
-        exceeded = NO_PRIVACY.with_columns(epsilon_accountant=pl.lit(accounted))
+        above = NO_PRIVACY.with_columns(epsilon_accountant=pl.lit(accounted))
+        assert verdict(test, frame, privacy=above) == UNDECIDED
+        exceeded = above.with_columns(epsilon_lower=pl.lit(1.05))
         assert verdict(test, frame, privacy=exceeded) == NOT_HELD
+    assumed = NO_PRIVACY.with_columns(proven=pl.lit(False))
+    assert verdict(test, frame, privacy=assumed) == UNDECIDED
 
 
 def test_a_tight_claim_is_neither_exceeded_nor_generous():
@@ -135,12 +145,12 @@ def test_an_exact_series_is_compared_with_every_run_of_the_other():
     exact = measurements("two", [1.0] * 4, spread=0.0).filter(pl.col("run") == 0)
     test = Test(kind="below", series=series("one"), against=series("two"), x="x", expected=1.1)
     pair = pl.concat([measurements("one", [1.0] * 4), exact])
-    found = evaluate([test], pair, NO_PRIVACY, name="t")
+    found = evaluate([test], pair, NO_PRIVACY)
     assert (found.verdict, found.runs) == (HELD, RUNS)
     for element in found.elements:
         assert element.high - element.low == pytest.approx(2 * 2.5 * 0.1 / np.sqrt(RUNS), rel=0.3)
     worse = pl.concat([measurements("one", [1.3] * 4), exact])
-    assert evaluate([test], worse, NO_PRIVACY, name="t").verdict == NOT_HELD
+    assert evaluate([test], worse, NO_PRIVACY).verdict == NOT_HELD
 
 
 def test_a_claim_that_is_true_in_places_held_in_part():
@@ -148,41 +158,170 @@ def test_a_claim_that_is_true_in_places_held_in_part():
     assert verdict(test, measurements("one", [8, 4, 5, 1])) == IN_PART
 
 
-def test_too_few_runs_give_no_verdict():
+def test_noise_leaves_a_claim_undecided_and_says_how_many_runs_would_decide():
+    """As many runs as are said to be needed decide, here three times as many to be sure."""
     test = Test(kind="decreasing", series=series(), x="x")
-    noisy = measurements("one", [1.0, 1.0, 1.0, 1.0], spread=0.3)
-    assert verdict(test, noisy) == UNTESTED
-    assert verdict_of([]) == UNTESTED
+    means = [1.06, 1.04, 1.02, 1.0]
+    noisy = measurements("one", means, spread=0.1, seed=5)
+    found = evaluate([test], noisy, NO_PRIVACY)
+    assert found.verdict == UNDECIDED
+    assert found.p == 1.0
+    assert RUNS < found.needed < 1000
+    rng = np.random.default_rng(1)
+    runs = int(3 * found.needed)
+    more = [
+        pl.DataFrame({"x": x, "run": np.arange(runs), "value": m * rng.normal(1, 0.1, runs)})
+        for x, m in zip(X, means, strict=True)
+    ]
+    named = noisy.select("experiment", "algorithm", "variant", "quantity", "metric")[:1]
+    assert verdict(test, pl.concat(more).join(named, how="cross")) == HELD
+
+
+@pytest.mark.parametrize("runs", [1, 2, 4])
+def test_fewer_than_five_runs_give_no_verdict_unless_nothing_varies(runs):
+    test = Test(kind="decreasing", series=series(), x="x")
+    few = measurements("one", FALLING, spread=0.001).filter(pl.col("run") < runs)
+    assert verdict(test, few) == UNDECIDED
+    same = measurements("one", FALLING, spread=0.0).filter(pl.col("run") < runs)
+    one = evaluate([test], same, NO_PRIVACY, deterministic={"a"})
+    assert one.verdict == HELD
+    assert evaluate([test], same, NO_PRIVACY).verdict == (UNDECIDED if runs == 1 else HELD)
+
+
+def test_parts_combine_to_the_verdict_on_the_claim():
+    held, not_, open_ = HELD, NOT_HELD, UNDECIDED
+    assert combined([held, held]) == HELD
+    assert combined([held, not_, open_]) == IN_PART
+    assert combined([not_, open_]) == NOT_HELD
+    assert combined([held, open_]) == UNDECIDED
+    assert combined([]) == UNTESTABLE
+
+
+def test_one_point_contradicts_what_is_universal_and_equality_does_not():
+    """A bound that 3 of 4 points keep did not hold, by at most the largest excess."""
+    bound = measurements("two", [1, 1, 1, 1])
+    test = Test(kind="below", quantifier="universal", series=series(), against=series("two"), x="x")
+    found = evaluate([test], pl.concat([measurements("one", [0.9, 0.9, 1.1, 0.9]), bound]),
+                     NO_PRIVACY)  # fmt: skip
+    assert found.verdict == NOT_HELD
+    assert np.exp(found.value) == pytest.approx(1.1)
+    assert verdict(test, measurements("one", [0.9, 1.0, 0.9, 0.9]), bound) == HELD
+    each = test.model_copy(update={"quantifier": "each"})
+    assert verdict(each, measurements("one", [0.9, 0.9, 1.1, 0.9]), bound) == IN_PART
+    assert verdict(each, measurements("one", [0.9, 1.0, 0.9, 0.9]), bound) == IN_PART
+
+
+@pytest.mark.parametrize(
+    ("means", "expected"),
+    [([0.9, 0.9, 0.9, 1.1], HELD), ([0.9, 0.9, 1.1, 1.1], NOT_HELD), ([0.9] * 4, HELD)],
+)
+def test_most_is_more_than_half(means, expected):
+    test = Test(kind="below", quantifier="most", series=series(), against=series("two"), x="x")
+    assert verdict(test, measurements("one", means), measurements("two", [1] * 4)) == expected
+
+
+@pytest.mark.parametrize(
+    ("kind", "means", "expected"),
+    [
+        ("largest", [1, 2, 1.5, 1], HELD),
+        ("largest", [1, 2, 2.5, 1], NOT_HELD),
+        ("largest", [1, 2, 2, 1], NOT_HELD),
+        ("smallest", [3, 2, 2.5, 4], HELD),
+        ("smallest", [3, 2, 1, 4], NOT_HELD),
+    ],
+)
+def test_the_best_is_strictly_better_than_all_others(kind, means, expected):
+    """Exact ties are counted apart: what another value equals is not the best."""
+    test = Test(kind=kind, at=2.0, series=series(), x="x")
+    exact = measurements("one", means, spread=0.0)
+    found = evaluate([test], exact, NO_PRIVACY)
+    assert found.verdict == expected
+    ties = sum(element.state == "tied" for element in found.elements)
+    assert ties == (sum(m == means[1] for m in means) - 1)
+
+
+def test_on_a_plateau_no_other_value_is_better_by_more_than_the_tolerance():
+    test = Test(kind="largest", at=2.0, tolerance=0.05, series=series(), x="x")
+    assert verdict(test, measurements("one", [1, 2, 2.05, 2])) == HELD
+    assert verdict(test, measurements("one", [1, 2, 2.2, 2])) == NOT_HELD
+    with pytest.raises(InvalidInput, match=r"test\.at"):
+        verdict(test.model_copy(update={"at": 3.0}), measurements("one", [1, 2, 3, 4]))
+
+
+def test_a_steady_trend_is_no_power_law():
+    """1 / t falls along any grid; linear convergence falls as much in each half of it."""
+    steps = np.arange(1.0, 31.0)
+    test = Test(kind="steady", expected=-1.0, tolerance=0.25, series=series(), x="x")
+    linear = measurements("one", -0.3 * steps, x=steps, spread=0.001)
+    power = measurements("one", -5 * np.log(steps), x=steps, spread=0.001)
+    rising = measurements("one", 0.3 * steps, x=steps, spread=0.001)
+    flat = measurements("one", np.full(30, -3.0), x=steps, spread=0.001)
+    assert verdict(test, linear) == HELD
+    assert verdict(test, power) in (NOT_HELD, IN_PART)
+    assert verdict(test, rising) == NOT_HELD
+    assert verdict(test, flat) != HELD
+
+
+@pytest.mark.parametrize(("means", "expected"), [([8, 4, 2, 1], HELD), ([8, 4, 5, 1], IN_PART)])
+def test_a_verdict_flips_at_the_tolerance_that_it_says(means, expected):
+    """Asked again with the border moved a little less, the same; a little more, another."""
+    test = Test(kind="decreasing", series=series(), x="x")
+    found = evaluate([test], measurements("one", means), NO_PRIVACY)
+    assert found.verdict == expected
+
+    def moved(shift):
+        # A border of ln(1 + tolerance) that may be negative: the means are scaled step by step.
+        shifted = np.array(means) * np.exp(-shift * np.arange(len(means)))
+        return verdict(test, measurements("one", shifted))
+
+    assert moved(0.99 * found.flip) == expected
+    assert moved(1.01 * found.flip) != expected
+
+
+def test_a_verdict_stands_down_to_its_p_and_no_further():
+    """At n runs of one mean, p is Student's: the level at which the interval touches the border."""
+    test = Test(kind="level", series=series(), x="x", at_most=1.0)
+    values = np.repeat([0.9, 1.0, 0.8, 0.95, 0.85, 0.75], 1)
+    frame = measurements("one", [1.0], x=[1.0], spread=0).filter(pl.col("run") < 6)
+    found = evaluate([test], frame.with_columns(value=pl.Series(values)), NO_PRIVACY)
+    [element] = found.elements
+    symmetric = student(values - values.mean(), 5)
+    assert found.verdict == HELD
+    assert found.p == pytest.approx(2 * t.sf((1 - values.mean()) / symmetric, 5), rel=0.05)
+    assert element.high < 1.0
+
+
+def student(centred, freedom):
+    return np.sqrt((centred**2).sum() / freedom / len(centred))
 
 
 def test_false_alarms_stay_below_the_level():
     """At the border of the region, a true claim is contradicted in at most 5 % of repetitions."""
     test = Test(kind="below", series=series("one"), against=series("two"), x="x")
+    rng = np.random.default_rng(0)
     contradicted = 0
-    for seed in range(200):
-        pair = [
-            measurements(run, [1.0] * 4, seed=2 * seed + i) for i, run in enumerate(("one", "two"))
-        ]
-        found = evaluate([test], pl.concat(pair), NO_PRIVACY, name=f"repetition {seed}")
-        contradicted += any(element.state == "contradicted" for element in found.elements)
-    assert contradicted <= 20  # 10 expected; 3.2 standard deviations
+    for _ in range(400):
+        values = rng.normal(1.0, 0.1, size=(2 * len(X), 20))
+        found = Judgement([estimated(test, [""], values, [np.array(X)])], ())
+        contradicted += np.any(found.states(found.ends(0.05 / len(X))) == "contradicted")
+    assert contradicted <= 23  # 10 expected, half of 5 %; 4 standard deviations
 
 
-def test_the_interval_agrees_with_the_normal_one():
+def test_the_interval_of_a_normal_mean_is_students():
     frame = measurements("one", [2.0], x=[1.0])
     test = Test(kind="level", series=series(), x="x", at_least=0, at_most=9)
-    [element] = evaluate([test], frame, NO_PRIVACY, name="t").elements
+    [element] = evaluate([test], frame, NO_PRIVACY).elements
     values = frame["value"].to_numpy()
-    half = 1.96 * values.std(ddof=1) / np.sqrt(RUNS)
+    half = t.isf(0.025, RUNS - 1) * values.std(ddof=1) / np.sqrt(RUNS)
     assert element.value == pytest.approx(values.mean())
-    assert element.low == pytest.approx(values.mean() - half, abs=0.15 * half)
-    assert element.high == pytest.approx(values.mean() + half, abs=0.15 * half)
+    assert element.low == pytest.approx(values.mean() - half, abs=0.05 * half)
+    assert element.high == pytest.approx(values.mean() + half, abs=0.05 * half)
 
 
 def test_every_group_of_each_is_put_to_the_test():
     groups = [measurements("one", m, delta=d) for d, m in ((0.1, FALLING), (0.2, RISING))]
     test = Test(kind="decreasing", series=series(), x="x", each=["delta"])
-    found = evaluate([test], pl.concat(groups), NO_PRIVACY, name="t")
+    found = evaluate([test], pl.concat(groups), NO_PRIVACY)
     assert found.verdict == IN_PART
     assert len(found.elements) == 6
     assert {e.state for e in found.elements if "delta 0.2" in e.name} == {"contradicted"}
@@ -198,8 +337,8 @@ def test_a_range_keeps_part_of_the_axis():
 def test_verdicts_are_the_same_however_often_asked():
     test = Test(kind="slope", series=series(), x="x", expected=-1.0, tolerance=0.01)
     frame = measurements("one", FALLING)
-    first = evaluate([test], frame, NO_PRIVACY, name="t")
-    assert first == evaluate([test], frame.reverse(), NO_PRIVACY, name="t")
+    first = evaluate([test], frame, NO_PRIVACY)
+    assert first == evaluate([test], frame.reverse(), NO_PRIVACY)
 
 
 def test_rows_name_headline_reading_and_source():
@@ -213,7 +352,7 @@ def test_rows_name_headline_reading_and_source():
         reading={"two": "literal"},
     )
     table = judge_all({"c": claim}, measurements("one", FALLING), NO_PRIVACY, paper="p")
-    assert table["verdict"].to_list() == [HELD, UNTESTED]
+    assert table["verdict"].to_list() == [HELD, UNTESTABLE]
     assert table["headline"].to_list() == [True, False]
     assert table["reading"].to_list() == ["resolved", "literal"]
     assert table["source"][0] == "made"
@@ -231,7 +370,7 @@ def test_rows_name_headline_reading_and_source():
 )
 def test_series_that_do_not_exist_are_refused(test):
     with pytest.raises(InvalidInput):
-        evaluate([test], measurements("one", FALLING), NO_PRIVACY, name="t")
+        evaluate([test], measurements("one", FALLING), NO_PRIVACY)
 
 
 def test_differences_and_trends_of_negative_numbers():
@@ -257,11 +396,11 @@ def test_two_series_differ_in_whichever_direction():
 @pytest.mark.parametrize(("first", "state"), [(0.5, "held"), (0.9, "did not hold")])
 def test_the_series_that_shrinks_faster_arrives_sooner(first, state):
     rng = np.random.default_rng(3)
-    t = np.arange(1, 31)
+    steps = np.arange(1, 31)
     rows = [
         {"experiment": "e", "algorithm": name, "variant": "v", "quantity": "q", "metric": "m",
          "run": run, "t": int(i), "value": rate ** float(i) * rng.uniform(0.9, 1.1)}
-        for name, rate in (("one", first), ("two", 0.7)) for run in range(8) for i in t
+        for name, rate in (("one", first), ("two", 0.7)) for run in range(8) for i in steps
     ]  # fmt: skip
     series = {"experiment": "e", "run": "v", "quantity": "q", "metric": "m"}
     test = Test(
@@ -269,7 +408,7 @@ def test_the_series_that_shrinks_faster_arrives_sooner(first, state):
         series={**series, "algorithm": "one"}, against={**series, "algorithm": "two"},
     )  # fmt: skip
     privacy = pl.DataFrame(schema={"experiment": pl.String})
-    assert evaluate([test], pl.DataFrame(rows), privacy, name="n").verdict == state
+    assert evaluate([test], pl.DataFrame(rows), privacy).verdict == state
 
 
 def test_infinite_values_count_as_huge_and_decide():
@@ -281,7 +420,7 @@ def test_infinite_values_count_as_huge_and_decide():
     series = {"experiment": "e", "algorithm": "a", "run": "v", "quantity": "q", "metric": "m"}
     level = Test(kind="level", x="x", series=series, at_most=10.0)
     privacy = pl.DataFrame(schema={"experiment": pl.String})
-    verdict = evaluate([level], pl.DataFrame(rows), privacy, name="n")
+    verdict = evaluate([level], pl.DataFrame(rows), privacy)
     assert verdict.elements[0].state == "confirmed"
     assert verdict.value > 1e100
 
@@ -296,4 +435,4 @@ def test_a_series_may_be_its_last_iteration_alone(last, state):
     series = {"experiment": "e", "algorithm": "a", "run": "v", "quantity": "q", "metric": "m"}
     test = Test(kind="level", x="t", at_most=0.2, series={**series, "last": last})
     privacy = pl.DataFrame(schema={"experiment": pl.String})
-    assert evaluate([test], pl.DataFrame(rows), privacy, name="n").verdict == state
+    assert evaluate([test], pl.DataFrame(rows), privacy).verdict == state

@@ -445,9 +445,9 @@ def test_a_claim_about_figure_1_is_held_and_its_opposite_is_not(plan):
     claim = plan.papers["xiao"].claims["xiao_c01"]
     assert isinstance(claim, Claim)
     tests = claim.variants["exact"]
-    assert evaluate(tests, runs, privacy, name="a").verdict == HELD
+    assert evaluate(tests, runs, privacy).verdict == HELD
     opposite = [t.model_copy(update={"kind": "increasing"}) for t in tests]
-    assert evaluate(opposite, runs, privacy, name="a").verdict == NOT_HELD
+    assert evaluate(opposite, runs, privacy).verdict == NOT_HELD
     sampled = runs.filter(pl.col("quantity") == "sampled").group_by("omega", "beta", "change").agg(
         m=pl.col("value").mean(), e=pl.col("value").std() / pl.len().sqrt()
     ).join(

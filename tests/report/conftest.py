@@ -14,7 +14,7 @@ from private_consensus.experiments.results import stamp, write
 from private_consensus.report import Results
 
 DRAWN, REAL, MADE_UP = "drawn as the paper describes", "adult (mirror)", "adult (surrogate)"
-VERDICTS = ("held", "held in part", "did not hold", "cannot be tested")
+VERDICTS = ("held", "held in part", "did not hold", "undecided", "cannot be tested")
 
 
 def variant(reading: str = "resolved") -> dict[str, Any]:
@@ -63,6 +63,8 @@ def claim(key: str, position: int, verdict: str, **changes: Any) -> dict[str, An
         "statistic": "epsilon 1",
         "value": math.log(0.5), "low": math.log(0.25), "high": 0.0, "accept_low": -math.inf,
         "accept_high": 0.0, "tolerance": 0.0, "elements": 2, "confirmed": 1, "contradicted": 0,
+        "tied": 0, "flip": 0.01, "needed": 300.0 if verdict == "undecided" else None,
+        "error": 0.3, "skewness": 0.2, "shared": 2, "untestable": "by construction",
         "because": "an ordering", "runs": 20, "source": DRAWN, **changes,
     }  # fmt: skip
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import posixpath
 import re
 from dataclasses import replace
@@ -15,23 +16,23 @@ from private_consensus.report.page import pages
 from private_consensus.report.reading import with_outcomes
 from private_consensus.report.views import privacy, verdicts
 
-from .conftest import MADE_UP, card, claim, image_card, paper, privacy_row, results_of
+from .conftest import MADE_UP, VERDICTS, card, claim, image_card, paper, privacy_row, results_of
 from .html_tree import Tree
 
 
 def test_only_headline_verdicts_are_counted(results):
     counts = {item["verdict"]: item["count"] for item in verdicts.counts(results.claims)}
-    assert counts == {"held": 2, "held in part": 2, "did not hold": 2, "cannot be tested": 2}
+    assert counts == dict.fromkeys(VERDICTS, 2)
 
 
 def test_a_verdict_that_nobody_got_is_counted_as_zero():
     counts = verdicts.counts([claim("first", 0, "held")])
-    assert [item["count"] for item in counts] == [1, 0, 0, 0]
+    assert [item["count"] for item in counts] == [1, 0, 0, 0, 0]
 
 
 def test_scorecard_has_a_row_a_claim_and_each_figure_shows_all_variants(results):
     tree = Tree(page(results))
-    assert len(tree.all("data-paper")) == 8
+    assert len(tree.all("data-paper")) == 10
     first = verdicts.of_figure(results.claims, "first_fig1")
     assert [row["variant"] for row in first[0]["variants"]] == ["released", "printed"]
 
@@ -66,6 +67,25 @@ def test_logarithms_of_ratios_are_shown_as_ratios(results):
     row = verdicts.judged(results.claims[0])
     assert (row["measure"], row["shown"], row["interval"]) == ("ratio", "0.5", "[0.25, 1]")
     assert row["accepted"] == "at most 1"
+
+
+@pytest.mark.parametrize(
+    ("verdict", "changes", "expected"),
+    [
+        ("held", {"flip": -math.log(1.25)}, "another verdict if the bound were 25 % stricter"),
+        ("did not hold", {"contradicted": 1, "value": math.log(1.5), "tied": 2, "flip": None},
+         "by at most 50 %; 2 exactly equal"),
+        ("did not hold", {"contradicted": 1, "value": 3.0, "kind": "difference", "flip": 3.0},
+         "by at most 3; another verdict if the bound were 3 looser"),
+        ("undecided", {"needed": 1234.0, "flip": None}, "about 1 234 runs would decide"),
+        ("undecided", {"needed": math.inf, "flip": None},
+         "no affordable number of runs decides: an estimate is at the border"),
+        ("undecided", {"kind": "private", "flip": None}, "neither proven nor refuted"),
+        ("cannot be tested", {}, "by construction"),
+    ],
+)  # fmt: skip
+def test_a_verdict_says_why_by_how_much_and_what_would_flip_it(verdict, changes, expected):
+    assert verdicts.remark(claim("first", 0, verdict, **changes)) == expected
 
 
 def test_slopes_are_shown_as_they_are(results):

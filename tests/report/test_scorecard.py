@@ -11,6 +11,7 @@ from dataclasses import replace
 
 import polars as pl
 import pytest
+from scipy.stats import t
 
 from private_consensus import algorithms as registry
 from private_consensus import spreadsheets
@@ -28,15 +29,28 @@ def with_p(results, *p):
 
 
 def test_verdicts_fall_back_once_they_are_asked_together(results):
-    found = with_p(results, 1e-9, 0.02, 1e-9, 1, 1e-9, 0.02, 1e-9, 1)
+    found = with_p(results, *[1e-9, 0.02, 1e-9, 1, 1] * 2)
     rows = {(row["paper"], row["id"]): row for row in scored(found)}
-    assert len(rows) == 8
+    assert len(rows) == 10
     assert rows["first", "first_c01"]["stands"]
-    assert rows["first", "first_c02"]["verdict_holm"] == "cannot be tested"
+    assert rows["first", "first_c02"]["verdict_holm"] == "undecided"
+    assert rows["first", "first_c05"]["verdict_holm"] == "cannot be tested"
     first = rows["first", "first_c01"]
     assert first["high_holm"] > first["high"]
     counts = {item["verdict"]: item["standing"] for item in scorecard.counts(scored(found))}
-    assert counts == {"held": 2, "held in part": 0, "did not hold": 2, "cannot be tested": 2}
+    assert counts == {"held": 2, "held in part": 0, "did not hold": 2, "undecided": 2,
+                      "cannot be tested": 2}  # fmt: skip
+
+
+def test_an_interval_of_many_claims_is_students_at_the_level_that_holm_leaves(results):
+    """Without skewness the half width is s t, the level shared among the parts of the claim."""
+    rows = [{**row, "skewness": 0.0} for row in results.claims]
+    found = scorecard.adjusted(with_p(replace(results, claims=rows), *[1e-9] * 10).claims)
+    row = found["first_c01"]
+    # The first of ten equal p-values: a tenth of 5 %, shared between two parts, on 19 degrees.
+    half = 0.3 * t.isf(0.05 / 10 / 2 / 2, 19)
+    assert row["high_holm"] - row["value"] == pytest.approx(half)
+    assert row["value"] - row["low_holm"] == pytest.approx(half)
 
 
 def test_the_three_files_say_the_same(results):
@@ -47,7 +61,7 @@ def test_the_three_files_say_the_same(results):
     assert list(rows[0]) == list(scorecard.COLUMNS)
     assert float(rows[0]["value"]) == pytest.approx(0.5)
     assert parsed["claims"][0]["high"] == pytest.approx(1.0)
-    assert made["scorecard.md"].count("\n| `") == 8
+    assert made["scorecard.md"].count("\n| `") == 10
 
 
 def test_an_empty_scorecard_has_files_too():
@@ -178,7 +192,7 @@ def test_a_spreadsheet_or_a_page_of_markdown_executes_nothing_of_a_scorecard(res
     table = made["scorecard.md"].partition("| claim |")[2].splitlines()[2:]
     assert len(table) == len(rows)
     for line in table:
-        assert len(re.findall(r"(?<!\\)\|", line)) == 9
+        assert len(re.findall(r"(?<!\\)\|", line)) == 10
         assert not re.search(r"(?<!\\)[<>]|(?<!\\)\[", line)
 
 

@@ -1,16 +1,20 @@
 """Put the claims of a paper to the test."""
 
+from private_consensus import algorithms
 from private_consensus.claims import Claim, judge_all
 from private_consensus.experiments.results import logged, read_all, sources, stamp, write
 
 with logged(snakemake.log[0], snakemake.params.claims):
     claims = {name: Claim(**claim) for name, claim in snakemake.params.claims.items()}
     source = sources(snakemake.input.runs)
+    runs = read_all(snakemake.input.runs)
+    names = runs["algorithm"].unique()
     table = judge_all(
         claims,
-        read_all(snakemake.input.runs),
+        runs,
         read_all(snakemake.input.privacy),
         paper=snakemake.wildcards.paper,
+        deterministic={name for name in names if algorithms.load(name).deterministic},
     )
     mark = stamp(snakemake.params.claims, snakemake.params.code, source)
     write(table, snakemake.output.claims, mark)

@@ -149,6 +149,7 @@ def environment() -> Environment:
         lstrip_blocks=True,
     )
     made.filters["words"] = words
+    made.globals["headings"] = verdicts.HEADINGS
     made.filters["paper_of"] = lambda name: name.partition("_")[0]
     return made
 

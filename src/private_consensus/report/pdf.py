@@ -10,6 +10,7 @@ from typing import Any
 
 from ..provenance import atomic_write
 from .reading import Results
+from .views.verdicts import HEADINGS
 
 TEMPLATE = "report.typ"
 
@@ -44,7 +45,8 @@ def content(results: Results) -> dict[str, Any]:
     from .page import context
 
     found = context(results)
-    row = ("id", "claim", "verdict", "shown", "interval", "interval_holm", "short", "runs")
+    row = ("id", "claim", "verdict", "remark", "shown", "interval", "interval_holm", "short",
+           "runs")  # fmt: skip
     promise = ("number", "algorithm", "variant", "reading", "verdict", "count", "settings",
                "excess")  # fmt: skip
     return {
@@ -75,8 +77,7 @@ def _paper(paper: dict[str, Any]) -> dict[str, Any]:
         "outcome": [
             {"title": title,
              "claims": [f"{r['claim']} ({r['id']})" for r in paper["outcome"][look]]}
-            for look, title in (("held", "What holds"), ("part", "What holds in part"),
-                                ("not", "What does not"), ("open", "What cannot be tested"))
+            for look, title in HEADINGS.items()
         ],
         "choices": [{key: str(c[key]) for key in ("about", "literal", "resolved", "because")}
                     for c in paper["choices"]],

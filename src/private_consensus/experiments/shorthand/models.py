@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, Field, field_validator, model_validator
 
 from ... import algorithms
-from ...claims import Kind
+from ...claims import Kind, Quantifier
 from ...fields import Flag, Number, Whole
 from ..schema import Deal, Name, Open, PaperInfo, Reading, Slug, one_of
 from ..schema import Strict as Exact
@@ -294,7 +294,12 @@ class Test(Series):
     kind: Kind | Literal["peak"] | None = Field(
         default=None, description="peak: increasing up to `at`, decreasing from there on"
     )
-    at: Number | Whole | None = Field(default=None, description="where along x a peak is")
+    at: Number | Whole | None = Field(
+        default=None, description="where along x a peak is, or what is largest or smallest"
+    )
+    quantifier: Quantifier | None = Field(
+        default=None, description="what is said of the points: of each, of all at once, of most"
+    )
     x: str | None = None
     each: list[str] | None = None
     grid: Grid | None = None
@@ -336,7 +341,7 @@ class Claim(Statement):
     headline: str | None = Field(
         default=None, description="the variant whose verdict counts; the first, or `resolved`"
     )
-    untestable: str | None = Field(default=None, description="why it cannot be tested at all")
+    untestable: str | None = Field(default=None, description="why no runs can test it")
     variants: str | dict[str, ClaimVariant | None] | None = Field(
         default=None, description="or the name of a set of them"
     )

@@ -10,7 +10,9 @@ from .drawings import points
 from .merging import chosen, measured, named, refined, without, wrong
 
 CLAIM = ("claim", "place", "figure", "because", "untestable")
-KEPT = ("x", "each", "expected", "goal", "tolerance", "at_least", "at_most")
+KEPT = (
+    "x", "each", "quantifier", "at", "expected", "goal", "tolerance", "at_least", "at_most",
+)  # fmt: skip
 MANY = ("experiment", "of", "run", "measure", "against", "goal", "grid")
 """Of these a test may list several; the first written varies slowest."""
 

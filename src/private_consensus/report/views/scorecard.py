@@ -9,21 +9,22 @@ from typing import Any
 
 import polars as pl
 
-from ...claims import HELD, IN_PART, NOT_HELD, UNTESTED
-from ...multiplicity import ALPHA, holm, widened
+from ...claims import UNDECIDED, UNTESTABLE, VERDICTS
+from ...claims.intervals import limits
+from ...multiplicity import ALPHA, holm
 from ...spreadsheets import code, csv
 from ...spreadsheets import markdown as cell
 from ..commands import command
 from ..formats import NONE, duration, exponential, interval, number
-from .verdicts import judged, scorecard
+from .verdicts import LOOKS, judged, scorecard
 
 Row = Mapping[str, Any]
 
 COLUMNS = (
     "id", "paper", "figure", "place", "claim", "variant", "reading", "verdict", "verdict_holm",
     "p", "p_holm", "statistic", "measure", "value", "low", "high", "low_holm", "high_holm",
-    "accept_low", "accept_high", "elements", "confirmed", "contradicted", "runs", "source",
-    "command", "seconds",
+    "accept_low", "accept_high", "flip", "elements", "confirmed", "contradicted", "tied", "runs",
+    "needed", "remark", "source", "command", "seconds",
 )  # fmt: skip
 """Columns of the files; numbers of a ratio are ratios, not their logarithms."""
 
@@ -33,8 +34,8 @@ FILES = ("scorecard.csv", "scorecard.md", "scorecard.json")
 def adjusted(claims: Iterable[Row]) -> dict[str, Row]:
     """Headline claims of all papers by their names, each with what Holm's method leaves of it.
 
-    A verdict that does not stand at its level falls back to "cannot be tested". Rows without a
-    ``p``, of an older run, are not adjusted.
+    A verdict that does not stand at its level falls back to "undecided". Rows without a ``p``, of
+    an older run, are not adjusted.
     """
     rows = [row for row in claims if row["headline"]]
     p = [1.0 if row.get("p") is None else row["p"] for row in rows]
@@ -44,20 +45,26 @@ def adjusted(claims: Iterable[Row]) -> dict[str, Row]:
             **row,
             "p": own,
             "p_holm": after,
-            "verdict_holm": row["verdict"] if after <= ALPHA else UNTESTED,
+            "verdict_holm": _after(row["verdict"], after),
             **_interval(row, level),
         }
         for row, own, after, level in zip(rows, p, p_holm.tolist(), levels.tolist(), strict=True)
     }
 
 
+def _after(verdict: str, p: float) -> str:
+    return UNDECIDED if p > ALPHA and verdict != UNTESTABLE else verdict
+
+
 def _interval(row: Row, level: float) -> dict[str, float]:
     """The interval of the part nearest to failing, at the level that Holm's method asks for."""
-    ends = (row["value"], row["low"], row["high"])
-    if any(end is None or math.isnan(end) for end in ends):
+    known = (row["value"], row.get("error"), row.get("skewness"))
+    if any(number is None or math.isnan(number) for number in known):
         return {"low_holm": math.nan, "high_holm": math.nan}
-    low, high = widened(*ends, level, row["elements"])
-    return {"low_holm": low, "high_holm": high}
+    if row["low"] == row["high"] or row["kind"] in ("private", "tight"):
+        return {"low_holm": row["low"], "high_holm": row["high"]}
+    low, high = limits(*known, row["runs"], level / max(1, row["shared"]))
+    return {"low_holm": float(low), "high_holm": float(high)}
 
 
 def rows(
@@ -106,10 +113,11 @@ def counts(shown: Iterable[Row]) -> list[dict[str, Any]]:
     return [
         {
             "verdict": verdict,
+            "look": LOOKS[verdict],
             "count": sum(row["verdict"] == verdict for row in shown),
             "standing": sum(row["verdict"] == verdict and row["stands"] for row in shown),
         }
-        for verdict in (HELD, IN_PART, NOT_HELD, UNTESTED)
+        for verdict in VERDICTS
     ]
 
 
@@ -121,7 +129,7 @@ def table(shown: Iterable[Row]) -> pl.DataFrame:
 def _plain(row: Row) -> dict[str, Any]:
     numbers = ("value", "low", "high", "low_holm", "high_holm", "accept_low", "accept_high")
     shown = exponential if row["measure"] == "ratio" else float
-    plain = {key: row[key] for key in COLUMNS}
+    plain = {key: row.get(key) for key in COLUMNS}
     for key in numbers:
         plain[key] = None if row[key] is None or math.isnan(row[key]) else float(shown(row[key]))
     plain["seconds"] = None if row["seconds"] is None else round(row["seconds"], 2)
@@ -137,7 +145,9 @@ def files(shown: Iterable[Row]) -> dict[str, str]:
         "scorecard.md": markdown(shown),
         "scorecard.json": json.dumps(
             {"alpha": ALPHA, "adjustment": "Holm, over the headline claims of all papers",
-             "counts": counts(shown), "claims": [_finite(row) for row in frame.to_dicts()]},
+             "counts": [{key: c[key] for key in ("verdict", "count", "standing")}
+                        for c in counts(shown)],
+             "claims": [_finite(row) for row in frame.to_dicts()]},
             indent=1,
         ) + "\n",
     }  # fmt: skip
@@ -159,13 +169,15 @@ def markdown(shown: Iterable[Row]) -> str:
         f"- {item['verdict']}: {item['count']} ({item['standing']} after Holm's adjustment)"
         for item in counts(shown)
     ]
-    titles = ("claim", "verdict", "statistic", "value", "interval", "Holm", "runs", "figure")
+    titles = ("claim", "verdict", "statistic", "value", "interval", "Holm", "runs", "remark",
+              "figure")  # fmt: skip
     lines += ["", f"| {' | '.join(titles)} |", "|" + "---|" * len(titles)]
     lines += [
         "| " + " | ".join((
             f"{code(row['id'])} {cell(row['claim'])}",
             *map(cell, (row["verdict"], row["statistic"] or NONE, row["shown"],
-                        row["interval"] or NONE, _after_holm(row), number(row["runs"]))),
+                        row["interval"] or NONE, _after_holm(row), number(row["runs"]),
+                        row["remark"] or NONE)),
             code(row["command"]),
         )) + " |"
         for row in shown
@@ -180,7 +192,4 @@ def _after_holm(row: Row) -> str:
 def in_words(claims: Iterable[Row]) -> dict[str, list[dict[str, Any]]]:
     """Headline claims of a paper by what came of them: what holds, what does not, what is open."""
     headline = [judged(row) for row in claims if row["headline"]]
-    return {
-        look: [row for row in headline if row["look"] == look]
-        for look in ("held", "part", "not", "open")
-    }
+    return {look: [row for row in headline if row["look"] == look] for look in LOOKS.values()}

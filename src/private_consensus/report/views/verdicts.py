@@ -2,30 +2,35 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from ...claims import HELD, IN_PART, NOT_HELD, UNTESTED
+from ...claims import HELD, IN_PART, MEANINGS, NOT_HELD, UNDECIDED, UNTESTABLE
 from ..formats import exponential, interval, number, region
 from .figures import short
 
 Row = Mapping[str, Any]
 
-LOOKS = {HELD: "held", IN_PART: "part", NOT_HELD: "not", UNTESTED: "open"}
-"""Verdict to the name of its shape and colour, in the order in which verdicts are counted."""
+LOOKS = {HELD: "held", IN_PART: "part", NOT_HELD: "not", UNDECIDED: "open", UNTESTABLE: "never"}
+"""Verdict to the name of its shape and colour."""
 
-MEANINGS = {
-    HELD: "every part of the claim is confirmed",
-    IN_PART: "some parts are confirmed, some are not",
-    NOT_HELD: "no part is confirmed and at least one is contradicted",
-    UNTESTED: "the runs do not suffice, or what the claim needs is not given",
-}
+HEADINGS = {"held": "What holds", "part": "What holds in part", "not": "What does not",
+            "open": "What is undecided", "never": "What cannot be tested"}  # fmt: skip
+"""What stands before the claims of one verdict."""
 
 RATIOS = {
-    "decreasing", "increasing", "falls", "flat", "below", "ratio", "differs", "private", "tight",
+    "decreasing", "increasing", "largest", "smallest", "falls", "flat", "below", "ratio", "differs",
+    "private", "tight",
 }  # fmt: skip
 """Kinds of test whose statistic is the logarithm of a ratio."""
+
+MANY_RUNS = 100_000
+"""More than this many runs are not affordable."""
+
+MANY_TIMES = 3.0
+"""Above this a ratio's excess is said in times, below in per cent."""
 
 
 def look(verdict: str) -> str:
@@ -37,8 +42,8 @@ def counts(claims: Iterable[Row]) -> list[dict[str, Any]]:
     """How many headline verdicts of each kind, none left out."""
     found = Counter(row["verdict"] for row in claims if row["headline"])
     return [
-        {"verdict": verdict, "look": name, "count": found[verdict], "meaning": MEANINGS[verdict]}
-        for verdict, name in LOOKS.items()
+        {"verdict": verdict, "look": LOOKS[verdict], "count": found[verdict], "meaning": meaning}
+        for verdict, meaning in MEANINGS.items()
     ]
 
 
@@ -84,7 +89,57 @@ def judged(row: Row) -> dict[str, Any]:
         "shown": number(value),
         "interval": interval(low, high) if low != high else "exact",
         "accepted": region(accept_low, accept_high),
+        "remark": remark(row),
     }
+
+
+def remark(row: Row) -> str:
+    """What a verdict does not say by itself: why, by how much, with how many runs, and what flips
+    it."""
+    if row["verdict"] == UNTESTABLE:
+        return row.get("untestable") or "nothing is measured that could decide"
+    said = [_undecided(row)] if row["verdict"] == UNDECIDED else [_violation(row), _equal(row)]
+    return "; ".join(filter(None, [*said, _flip(row)]))
+
+
+def _undecided(row: Row) -> str:
+    needed = row.get("needed")
+    if row["kind"] in ("private", "tight"):
+        return "neither proven nor refuted"
+    if needed is None:
+        return ""
+    if math.isinf(needed) or needed > MANY_RUNS:
+        return "no affordable number of runs decides: an estimate is at the border"
+    return f"about {number(int(needed))} runs would decide"
+
+
+def _violation(row: Row) -> str:
+    """By how much the farthest part is contradicted."""
+    if row["verdict"] != NOT_HELD or not row["contradicted"]:
+        return ""
+    beyond = max(row["value"] - row["accept_high"], row["accept_low"] - row["value"])
+    return f"by at most {_size(row, beyond)}"
+
+
+def _equal(row: Row) -> str:
+    return f"{row['tied']} exactly equal" if row.get("tied") else ""
+
+
+def _flip(row: Row) -> str:
+    """The tolerance at which the verdict would be another."""
+    move = row.get("flip")
+    if move is None:
+        return ""
+    word = "looser" if move > 0 else "stricter"
+    return f"another verdict if the bound were {_size(row, abs(move))} {word}"
+
+
+def _size(row: Row, size: float) -> str:
+    """A distance of the statistic: of the logarithm of a ratio, in per cent."""
+    if measure(row) != "ratio":
+        return number(size)
+    grown = math.expm1(min(size, 700.0))
+    return f"{number(100 * grown)} %" if grown < MANY_TIMES else f"{number(grown + 1)} times"
 
 
 def measure(row: Row) -> str:

@@ -1,0 +1,290 @@
+r"""Verdicts from estimates: which elements are confirmed or contradicted, and what follows.
+
+An element is confirmed if its interval lies inside the region in which the claim is true,
+contradicted if outside, tied if it is exactly equal where the claim says smaller or larger, else
+undecided. A claim of k elements
+
+- held, if all are confirmed at level :math:`1 - \alpha` each: an intersection-union test, which
+  needs no correction, since the claim is wrong if one of them is;
+- else is judged by intervals that share the level, :math:`1 - \alpha / k` each (Bonferroni), so
+  that any statement about its parts is wrong with probability :math:`\alpha` at most.
+
+How elements combine is said by the ``quantifier`` of their test (:class:`.schema.Test`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+
+from ..multiplicity import ALPHA
+from .intervals import MIN_RUNS, runs_needed
+from .schema import Test
+from .statements import Estimates, estimates
+from .words import (
+    CONFIRMED,
+    CONTRADICTED,
+    HELD,
+    NOT_HELD,
+    OPEN,
+    TIED,
+    UNDECIDED,
+    UNTESTABLE,
+    combined,
+)
+
+ROUNDING = 1e-12
+NEVER, EXACT = 1.0, 0.0
+"""``p`` of a verdict that does not stand at all, and of one that no run varies."""
+
+SMALLEST = 1e-12
+"""Levels below this are reported as this."""
+
+
+@dataclass(frozen=True)
+class Element:
+    """One statistic, its interval and the region in which the claim is true."""
+
+    kind: str
+    name: str
+    value: float
+    low: float
+    high: float
+    accept: tuple[float, float]
+    state: str
+
+    @property
+    def slack(self) -> float:
+        """How far the estimate is inside the region; negative outside."""
+        return min(self.value - self.accept[0], self.accept[1] - self.value)
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What came of a claim in one variant; value and interval of the element nearest to failing.
+
+    Attributes
+    ----------
+    p : float
+        The smallest level at which the verdict still is what it is at 5 %.
+    flip : float
+        By how much the border of the accepted region would have to move, in units of the statistic,
+        for another verdict: positive looser, negative stricter.
+    needed : float
+        Of an undecided claim the runs that would decide if its estimates stay; infinite where an
+        estimate is on the border or no number of runs decides, not a number where it is decided.
+    shared : int
+        Number of elements that the level of the intervals is shared among.
+    error, skewness : float
+        What the interval of the deciding element follows from, see :mod:`.intervals`.
+    """
+
+    verdict: str
+    kind: str
+    statistic: str
+    value: float
+    low: float
+    high: float
+    accept: tuple[float, float]
+    elements: tuple[Element, ...]
+    runs: int
+    p: float
+    flip: float
+    needed: float
+    shared: int
+    error: float
+    skewness: float
+
+
+NOTHING = Verdict(
+    UNTESTABLE, "", "", *[np.nan] * 3, (np.nan, np.nan), (), 0, NEVER, *[np.nan] * 2, 0,
+    *[np.nan] * 2,
+)  # fmt: skip
+"""The verdict on a claim without a test."""
+
+
+def evaluate(
+    tests: Sequence[Test],
+    runs: pl.DataFrame,
+    privacy: pl.DataFrame,
+    *,
+    deterministic: Collection[str] = (),
+) -> Verdict:
+    """Put one variant of a claim to the test.
+
+    Parameters
+    ----------
+    runs : DataFrame
+        Columns experiment, algorithm, variant, quantity, metric, run, value and those of the axes.
+    privacy : DataFrame
+        Columns experiment, algorithm, variant, epsilon_claimed, epsilon_accountant, epsilon_lower,
+        proven and axes.
+    deterministic : collection of str
+        Algorithms that draw nothing, whose one run is exact; one run of others gives no verdict.
+    """
+    return judge([estimates(test, runs, privacy) for test in tests], deterministic)
+
+
+def judge(parts: Sequence[Estimates], deterministic: Collection[str] = ()) -> Verdict:
+    """The verdict on a claim from the estimates of its tests."""
+    return Judgement(parts, deterministic).verdict() if parts else NOTHING
+
+
+class Judgement:
+    """All elements of a claim, side by side."""
+
+    def __init__(self, parts: Sequence[Estimates], deterministic: Collection[str]):
+        self.parts = parts
+        self.sizes = [len(part.names) for part in parts]
+        self.count = sum(self.sizes)
+        self.accept = np.concatenate([part.accept for part in parts])
+        self.value = np.concatenate([part.value for part in parts])
+        self.strict = np.repeat([part.strict for part in parts], self.sizes)
+        self.single = np.repeat(
+            [part.runs == 1 and not _exact(part.test, deterministic) for part in parts], self.sizes
+        )
+
+    def ends(self, alpha: float) -> tuple[np.ndarray, np.ndarray]:
+        """Intervals of all elements, [elements] each; one drawn run bounds nothing."""
+        low, high = (
+            np.concatenate(side)
+            for side in zip(*(part.ends(alpha) for part in self.parts), strict=True)
+        )
+        return np.where(self.single, -np.inf, low), np.where(self.single, np.inf, high)
+
+    def states(self, ends, shift: float = 0.0) -> np.ndarray:
+        """States with the borders moved outwards by ``shift``."""
+        low, high = ends
+        lowest, highest = self.accept[:, 0] - shift, self.accept[:, 1] + shift
+        inside, outside = (lowest <= low) & (high <= highest), (high < lowest) | (low > highest)
+        with np.errstate(invalid="ignore"):  # infinite on both sides is not equal to a border
+            exact = high - low <= ROUNDING
+            equal = (np.abs(high - highest) <= ROUNDING) | (np.abs(low - lowest) <= ROUNDING)
+        found = np.select([inside, outside], [CONFIRMED, CONTRADICTED], OPEN)
+        return np.where(self.strict & exact & equal, TIED, found)
+
+    def outcome(self, alone, together, shift: float = 0.0) -> str:
+        """The verdict by intervals that have the level alone, and by those that share it."""
+        if np.all(self.states(alone, shift) == CONFIRMED):
+            return HELD
+        states = np.split(self.states(together, shift), np.cumsum(self.sizes)[:-1])
+        found, most = [], []
+        for part, own in zip(self.parts, states, strict=True):
+            quantifier = part.test.quantifier
+            if quantifier == "most":
+                most += list(own)
+            elif quantifier == "universal" or part.test.kind in ("largest", "smallest"):
+                found.append(_universal(own))
+            else:
+                found += [_of_element(state) for state in own]
+        return combined(found + ([_most(most)] if most else []))
+
+    def at(self, alpha: float) -> str:
+        return self.outcome(self.ends(alpha), self.ends(alpha / self.count))
+
+    def verdict(self) -> Verdict:
+        alone, together = self.ends(ALPHA), self.ends(ALPHA / self.count)
+        found = self.outcome(alone, together)
+        shared = 1 if found == HELD else self.count
+        ends = alone if found == HELD else together
+        states = self.states(ends)
+        kinds = np.repeat([part.test.kind for part in self.parts], self.sizes)
+        names = [name for part in self.parts for name in part.names]
+        elements = tuple(
+            Element(str(kind), name, float(v), float(lo), float(hi), (float(a), float(b)), str(s))
+            for kind, name, v, lo, hi, (a, b), s in zip(
+                kinds, names, self.value, *ends, self.accept, states, strict=True
+            )
+        )
+        position = min(range(self.count), key=lambda i: elements[i].slack)
+        worst = elements[position]
+        error, skewness = (
+            np.concatenate([getattr(part, key) for part in self.parts])[position]
+            for key in ("error", "skewness")
+        )
+        return Verdict(
+            found, worst.kind, worst.name, worst.value, worst.low, worst.high, worst.accept,
+            elements, min(part.runs for part in self.parts), self._p(found),
+            self._flip(found, alone, together), self._needed(found, states, shared),
+            shared, float(error), float(skewness),
+        )  # fmt: skip
+
+    def _p(self, found: str) -> float:
+        """Smallest level at which the verdict still is the one found, by bisection on ln alpha."""
+        if found in (UNDECIDED, UNTESTABLE):
+            return NEVER
+        if self.at(SMALLEST) == found:
+            return EXACT if self._exact() else SMALLEST
+        low, high = np.log(SMALLEST), np.log(ALPHA)
+        for _ in range(30):
+            middle = (low + high) / 2
+            low, high = (low, middle) if self.at(np.exp(middle)) == found else (middle, high)
+        return float(np.exp(high))
+
+    def _exact(self) -> bool:
+        return all(np.all(part.error == 0) for part in self.parts)
+
+    def _flip(self, found: str, alone, together) -> float:
+        """The least move of the borders, outwards or inwards, that changes the verdict."""
+        lowest, highest = self.accept.T
+        with np.errstate(invalid="ignore"):  # unbounded on both sides: no move reaches it
+            moves = np.concatenate([
+                np.concatenate([lowest - low, high - highest, lowest - high, low - highest])
+                for low, high in (alone, together)
+            ])  # fmt: skip
+        moves = np.unique(moves[np.isfinite(moves)])
+        for move in sorted(moves, key=abs):
+            nudge = 1e-9 * max(abs(move), 1e-3)
+            for shift in (move - nudge, move + nudge):
+                if self.outcome(alone, together, shift) != found:
+                    return float(move)
+        return np.nan
+
+    def _needed(self, found: str, states: np.ndarray, shared: int) -> float:
+        if found != UNDECIDED:
+            return np.nan
+        inside = (self.accept[:, 0] <= self.value) & (self.value <= self.accept[:, 1])
+        shared = 1 if np.all(inside) else self.count
+        distance = np.abs(self.accept - self.value[:, None]).min(1)
+        error, sizes = (
+            np.concatenate([get(part) for part in self.parts])
+            for get in (lambda p: p.error, lambda p: np.full(len(p.names), p.runs))
+        )
+        wanted = [
+            _runs(*numbers, ALPHA / shared)
+            for state, *numbers in zip(states, distance, error, sizes, strict=True)
+            if state == OPEN
+        ]
+        return max(wanted, default=np.inf)
+
+
+def _runs(distance: float, error: float, runs: int, alpha: float) -> float:
+    if runs == 1 or not np.isfinite(error):
+        return np.inf
+    return runs_needed(distance, error, runs, alpha) if error > 0 else float(MIN_RUNS)
+
+
+def _exact(test: Test, deterministic: Collection[str]) -> bool:
+    sides = [side for side in (test.series, test.against) if side]
+    return test.kind in ("private", "tight") or all(s.algorithm in deterministic for s in sides)
+
+
+def _universal(states: Sequence[str]) -> str:
+    if any(state in (CONTRADICTED, TIED) for state in states):
+        return NOT_HELD
+    return HELD if all(state == CONFIRMED for state in states) else UNDECIDED
+
+
+def _of_element(state: str) -> str:
+    return {CONFIRMED: HELD, CONTRADICTED: NOT_HELD, TIED: NOT_HELD}.get(state, UNDECIDED)
+
+
+def _most(states: Sequence[str]) -> str:
+    confirmed = sum(state == CONFIRMED for state in states)
+    against = sum(state in (CONTRADICTED, TIED) for state in states)
+    if 2 * confirmed > len(states):
+        return HELD
+    return NOT_HELD if 2 * against >= len(states) else UNDECIDED

@@ -1,0 +1,344 @@
+"""Kinds of tests as statements about measurements: linear contrasts of means or their logarithms.
+
+A statement is a matrix A, with ``A @ ln(means)`` (a ratio) or ``A @ means`` (a difference) for each
+element, and for each element the region in which the claim is true.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+import polars as pl
+
+from ..errors import InvalidInput, require
+from .intervals import jackknife, limits
+from .schema import COMPARISONS, Test
+from .selection import measured, paired, rows_of
+
+TINY, HUGE = 1e-300, 1e300
+"""What takes the place of zero and of infinity where a logarithm follows."""
+
+Region = tuple[float, float]
+
+
+@dataclass(frozen=True)
+class Estimates:
+    """Estimates of a test's elements with what their intervals follow from.
+
+    ``ends`` gives the intervals at a level; ``error`` and ``skewness`` are not numbers where these
+    do not follow from them (see :mod:`.intervals`).
+    """
+
+    test: Test
+    names: list[str]
+    value: np.ndarray
+    accept: np.ndarray
+    error: np.ndarray
+    skewness: np.ndarray
+    runs: int
+    ends: Callable[[float], tuple[np.ndarray, np.ndarray]]
+
+    @property
+    def strict(self) -> bool:
+        """Whether exact equality is not what the claim says."""
+        ordering = self.test.kind in ("decreasing", "increasing", "largest", "smallest", "sooner")
+        equal = self.test.kind == "below" and self.test.expected == 1.0
+        wanted = self.test.kind == "difference"
+        return (
+            self.test.quantifier != "universal"
+            and self.test.tolerance == 0
+            and (ordering or equal or wanted)
+        )
+
+
+@dataclass(frozen=True)
+class Contrast:
+    """A linear contrast: its elements' names, matrix [elements, points] and region."""
+
+    names: list[str]
+    matrix: np.ndarray
+    region: Region
+
+
+def estimates(test: Test, runs: pl.DataFrame, privacy: pl.DataFrame) -> Estimates:
+    """What the measurements say of a test.
+
+    Raises
+    ------
+    InvalidInput
+        A series without measurements, two series that are not on one grid, or a missing key.
+    """
+    if test.kind in ("private", "tight"):
+        return _privacy(test, privacy)
+    require(
+        test.kind in COMPARISONS or test.against is None,
+        "test.against",
+        test.against,
+        f"nothing for kind {test.kind}",
+    )
+    if test.kind in COMPARISONS:
+        require(test.against is not None, "test.against", None, f"a series for kind {test.kind}")
+        return estimated(test, *_both(test, runs))
+    return estimated(test, *measured(test.series, runs, test.x, test.each))
+
+
+def estimated(
+    test: Test, labels: Sequence[str], values: np.ndarray, x: Sequence[np.ndarray]
+) -> Estimates:
+    """What values say of a test of any kind but ``private`` and ``tight``.
+
+    Parameters
+    ----------
+    labels : sequence of str
+        Of the groups that ``each`` makes.
+    values : ndarray, [points, runs]
+        Of all groups; of a comparison those of the first series, then those of the second.
+    x : sequence of ndarray
+        The axis of each group, the same for both series.
+    """
+    if test.kind == "sooner":
+        return _arrival(test, labels, values, x)
+    found = contrasts(test, x)
+    if test.kind in COMPARISONS:
+        [contrast] = found
+        groups = [label for label, points in zip(labels, x, strict=True) for _ in points]
+        names = [f"{name}{label}" for name, label in zip(contrast.names, groups, strict=True)]
+        return _linear(test, names, contrast.matrix, values, [contrast.region] * len(names))
+    names = [f"{name}{label}" for c, label in zip(found, labels, strict=True) for name in c.names]
+    regions = [contrast.region for contrast in found for _ in contrast.names]
+    return _linear(test, names, block_diagonal([c.matrix for c in found]), values, regions)
+
+
+def block_diagonal(blocks: Sequence[np.ndarray]) -> np.ndarray:
+    """Matrices along the diagonal, zero elsewhere."""
+    rows, columns = np.sum([block.shape for block in blocks], axis=0)
+    found, row, column = np.zeros((rows, columns)), 0, 0
+    for block in blocks:
+        found[row : row + len(block), column : column + block.shape[1]] = block
+        row, column = row + len(block), column + block.shape[1]
+    return found
+
+
+def logarithmic(test: Test) -> bool:
+    """Whether a test is about ratios, so that its statistic is a logarithm."""
+    return test.kind not in ("trend", "steady", "level", "difference")
+
+
+def contrasts(test: Test, x: Sequence[np.ndarray]) -> list[Contrast]:
+    """Contrasts of a test along each group's axis; of a comparison, first series less second."""
+    if test.kind in COMPARISONS:
+        size = sum(map(len, x))
+        matrix = np.concatenate([np.eye(size), -np.eye(size)], axis=1)
+        names = [f"{test.x} {point:g}" for points in x for point in points]
+        return [Contrast(names, matrix, _compared(test))]
+    return [_KINDS[test.kind](test, points) for points in x]
+
+
+def _steps(test: Test, x: np.ndarray) -> Contrast:
+    sign = 1.0 if test.kind == "decreasing" else -1.0
+    names = [f"{test.x} {a:g} to {b:g}" for a, b in pairwise(x)]
+    return Contrast(names, sign * np.diff(np.eye(len(x)), axis=0), _at_most(1 + test.tolerance))
+
+
+def _at_most(factor: float) -> Region:
+    return -np.inf, float(np.log(factor))
+
+
+def _best(test: Test, x: np.ndarray) -> Contrast:
+    found = np.flatnonzero(np.isclose(x, np.nan if test.at is None else test.at, rtol=1e-9))
+    require(len(found) == 1, "test.at", test.at, f"one of {', '.join(f'{v:g}' for v in x)}")
+    others = np.delete(np.arange(len(x)), found)
+    eye = np.eye(len(x))
+    sign = 1.0 if test.kind == "largest" else -1.0
+    matrix = sign * (eye[others] - eye[found])
+    names = [f"{test.x} {x[i]:g} against {x[found[0]]:g}" for i in others]
+    return Contrast(names, matrix, _at_most(1 + test.tolerance))
+
+
+def _flat(test: Test, x: np.ndarray) -> Contrast:
+    spread = float(np.log1p(test.tolerance))
+    name = f"{test.x} {x[-2]:g} to {x[-1]:g}"
+    return Contrast([name], np.diff(np.eye(len(x))[-2:], axis=0), (-spread, spread))
+
+
+def _falls(test: Test, x: np.ndarray) -> Contrast:
+    eye = np.eye(len(x))
+    name = f"{test.x} {x[0]:g} to {x[-1]:g}"
+    return Contrast([name], eye[[-1]] - eye[[0]], _at_most(test.expected))
+
+
+def _regression(x: np.ndarray) -> np.ndarray:
+    """Weights [1, points] of the least-squares slope on x."""
+    centred = x - x.mean()
+    return centred[None] / (centred @ centred)
+
+
+def _slope(test: Test, x: np.ndarray) -> Contrast:
+    return Contrast([f"slope in {test.x}"], _regression(np.log(x)), _within(test))
+
+
+def _trend(test: Test, x: np.ndarray) -> Contrast:
+    return Contrast([f"trend in {test.x}"], _regression(np.asarray(x, float)), _within(test))
+
+
+def _steady(test: Test, x: np.ndarray) -> Contrast:
+    """Trends of both halves, less the share that may be missing of the trend of the whole.
+
+    The claim names a direction by ``expected``: each half falls (rises) by at least
+    ``1 - tolerance`` of the whole's trend.
+    """
+    x = np.asarray(x, float)
+    middle = len(x) // 2
+    halves = np.zeros((2, len(x)))
+    halves[0, : middle + 1] = _regression(x[: middle + 1])
+    halves[1, middle:] = _regression(x[middle:])
+    matrix = np.sign(test.expected) * (halves - (1 - test.tolerance) * _regression(x))
+    names = [f"trend in {test.x} from {x[0]:g}", f"trend in {test.x} from {x[middle]:g}"]
+    return Contrast(names, matrix, (0.0, np.inf))
+
+
+def _level(test: Test, x: np.ndarray) -> Contrast:
+    names = [f"{test.x} {point:g}" for point in x]
+    return Contrast(names, np.eye(len(x)), (test.at_least, test.at_most))
+
+
+def _within(test: Test) -> Region:
+    if np.isfinite(test.at_least) or np.isfinite(test.at_most):
+        return test.at_least, test.at_most
+    return test.expected - test.tolerance, test.expected + test.tolerance
+
+
+_KINDS = {
+    "decreasing": _steps,
+    "increasing": _steps,
+    "largest": _best,
+    "smallest": _best,
+    "falls": _falls,
+    "flat": _flat,
+    "slope": _slope,
+    "trend": _trend,
+    "steady": _steady,
+    "level": _level,
+}
+
+
+def _compared(test: Test) -> Region:
+    if test.kind == "difference":
+        return test.at_least, test.at_most
+    centre = float(np.log(test.expected))
+    spread = float(np.log1p(test.tolerance))
+    if test.kind == "below":
+        return -np.inf, centre
+    return (spread, np.inf) if test.kind == "differs" else (centre - spread, centre + spread)
+
+
+def _both(test: Test, runs: pl.DataFrame) -> tuple[list[str], np.ndarray, list[np.ndarray]]:
+    """Labels of groups, values [points of both, runs], x of each group, which is that of both."""
+    labels, first, x = measured(test.series, runs, test.x, test.each)
+    _, second, other_x = measured(test.against, runs, test.x, test.each)
+    if [list(points) for points in x] != [list(points) for points in other_x]:
+        raise InvalidInput("test.against", test.against.run, "the same grid as the series")
+    return labels, np.concatenate(paired(first, second)), x
+
+
+def _linear(test: Test, names, matrix, values, regions) -> Estimates:
+    """Intervals by :func:`.intervals.limits`; the sign of what merely ``differs`` is dropped."""
+    infinite = np.isinf(values).any(1)
+    values = np.minimum(values, HUGE)
+    scale = _log if logarithmic(test) else np.asarray
+    value, error, skewness = jackknife(lambda means: matrix @ scale(means), values)
+    # An infinite value in one run is an infinite mean, whatever the other runs say.
+    error = np.where((np.abs(matrix) > 0) @ infinite, 0.0, error)
+    runs = values.shape[1]
+
+    def ends(alpha: float) -> tuple[np.ndarray, np.ndarray]:
+        low, high = limits(value, error, skewness, runs, alpha)
+        return _without_sign(low, high) if test.kind == "differs" else (low, high)
+
+    shown = np.abs(value) if test.kind == "differs" else value
+    return Estimates(test, names, shown, np.array(regions), error, skewness, runs, ends)
+
+
+def _without_sign(low: np.ndarray, high: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    return np.maximum(0.0, np.maximum(low, -high)), np.maximum(np.abs(low), np.abs(high))
+
+
+def _arrival(test: Test, labels, values, x) -> Estimates:
+    """Logarithms of the ratio of the points on the axis where the goals are reached for good.
+
+    A series has arrived by x once the upper limits of its mean stay at or below the goal from there
+    on, which needs no correction, since each of them has to. It has not arrived by x where the
+    lower limit of some later point is above the goal: that is corrected for the number of points.
+    """
+    half, size = len(values) // 2, values.shape[1]
+    pieces = np.split(np.arange(half), np.cumsum([len(points) for points in x])[:-1])
+
+    def excess(means: np.ndarray) -> np.ndarray:
+        logs = _log(means)
+        goals = np.concatenate([_goal(test, logs, part + shift) for shift, part in both])
+        return logs - goals
+
+    both = [(shift, part) for shift in (0, half) for part in pieces]
+    value, error, skewness = jackknife(excess, np.minimum(values, HUGE))
+    grids = [*x, *x]
+
+    def arrivals(above: np.ndarray) -> np.ndarray:
+        found = [
+            _arrived(above[part + shift], points)
+            for (shift, part), points in zip(both, grids, strict=True)
+        ]
+        return np.array(found).reshape(2, len(x))
+
+    def ends(alpha: float) -> tuple[np.ndarray, np.ndarray]:
+        # Half of the level for each of the two series.
+        _, above = limits(value, error, skewness, size, alpha / 2)
+        longest = max(map(len, x))
+        below, _ = limits(value, error, skewness, size, alpha / (2 * longest))
+        early, late = arrivals(below > 0), arrivals(above > 0)
+        return np.log(early[0] / late[1]), np.log(late[0] / early[1])
+
+    times = arrivals(value > 0)
+    count = len(labels)
+    accept = np.array([(-np.inf, 0.0)] * count)
+    unknown = np.full(count, np.nan)
+    names = [f"arrival{label}" for label in labels]
+    return Estimates(test, names, np.log(times[0] / times[1]), accept, unknown, unknown, size, ends)
+
+
+def _goal(test: Test, logs: np.ndarray, part: np.ndarray) -> np.ndarray:
+    """Logarithm of the goal of a group at each of its points, [points, k]."""
+    if test.goal is not None:
+        return np.full((len(part), logs.shape[1]), np.log(test.goal))
+    return np.repeat(logs[part[-1:]] + np.log(test.expected), len(part), axis=0)
+
+
+def _arrived(above: np.ndarray, x: np.ndarray) -> float:
+    """Where along x a series is at its goal for good; twice the end if nowhere."""
+    last = np.flatnonzero(above)
+    return float(np.append(x, 2.0 * x[-1])[last[-1] + 1 if len(last) else 0])
+
+
+def _privacy(test: Test, privacy: pl.DataFrame) -> Estimates:
+    """ln(epsilon / claimed): the true epsilon is between its lower bound and the accountant's."""
+    frame = rows_of(test.series, privacy)
+    claimed = np.log(frame["epsilon_claimed"].to_numpy())
+    accounted = _log(frame["epsilon_accountant"].to_numpy()) - claimed
+    lower = accounted if test.kind == "tight" else _log(_proven_lower(frame)) - claimed
+    upper = np.where(frame["proven"].to_numpy(), accounted, np.inf)
+    names = [f"ln(accountant / claimed), claimed {value:g}" for value in np.exp(claimed)]
+    slack = float(np.log1p(test.tolerance))
+    region = (-slack if test.kind == "tight" else -np.inf, slack)
+    accept = np.array([region] * len(names))
+    exact = np.zeros(len(names))
+    return Estimates(test, names, accounted, accept, exact, exact, 1, lambda alpha: (lower, upper))
+
+
+def _proven_lower(frame: pl.DataFrame) -> np.ndarray:
+    return frame["epsilon_lower"].fill_null(0.0).to_numpy()
+
+
+def _log(means: np.ndarray) -> np.ndarray:
+    return np.log(np.maximum(means, TINY))

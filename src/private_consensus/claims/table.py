@@ -1,0 +1,137 @@
+"""One row a claim and variant, as ``claims.parquet`` holds them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
+
+import polars as pl
+
+from .judging import NOTHING, Verdict, evaluate
+from .schema import Claim, Test
+from .words import CONFIRMED, CONTRADICTED, TIED, UNTESTABLE
+
+SCHEMA = {
+    "id": pl.String,
+    "paper": pl.String,
+    "figure": pl.String,
+    "claim": pl.String,
+    "place": pl.String,
+    "variant": pl.String,
+    "headline": pl.Boolean,
+    "reading": pl.String,
+    "verdict": pl.String,
+    "kind": pl.String,
+    "statistic": pl.String,
+    "value": pl.Float64,
+    "low": pl.Float64,
+    "high": pl.Float64,
+    "accept_low": pl.Float64,
+    "accept_high": pl.Float64,
+    "tolerance": pl.Float64,
+    "flip": pl.Float64,
+    "elements": pl.Int64,
+    "confirmed": pl.Int64,
+    "contradicted": pl.Int64,
+    "tied": pl.Int64,
+    "p": pl.Float64,
+    "error": pl.Float64,
+    "skewness": pl.Float64,
+    "shared": pl.Int64,
+    "runs": pl.Int64,
+    "needed": pl.Float64,
+    "because": pl.String,
+    "untestable": pl.String,
+    "source": pl.String,
+}
+
+
+def judge_all(
+    claims: Mapping[str, Claim],
+    runs: pl.DataFrame,
+    privacy: pl.DataFrame,
+    *,
+    paper: str,
+    deterministic: Collection[str] = (),
+) -> pl.DataFrame:
+    """Verdicts on all claims of a paper in all their variants.
+
+    Parameters
+    ----------
+    runs, privacy, deterministic
+        As :func:`.judging.evaluate` wants them; privacy with a column source.
+    """
+    found = [
+        {
+            **_described(identity, claim, variant),
+            "paper": paper,
+            **_judged(claim, variant, tests, runs, privacy, deterministic),
+        }
+        for identity, claim in claims.items()
+        for variant, tests in (claim.variants or {claim.headline: []}).items()
+    ]
+    return pl.DataFrame(found, schema=SCHEMA)
+
+
+def _described(identity: str, claim: Claim, variant: str) -> dict[str, Any]:
+    headline = variant == claim.headline
+    return {
+        "id": identity,
+        "figure": claim.figure,
+        "claim": claim.claim,
+        "place": claim.place,
+        "variant": variant,
+        "headline": headline,
+        "reading": claim.reading.get(variant, "resolved"),
+        "because": claim.because,
+        "untestable": claim.untestable if headline else "",
+    }
+
+
+def _judged(
+    claim: Claim, variant: str, tests: Sequence[Test], runs, privacy, deterministic
+) -> dict[str, Any]:
+    verdict = evaluate(tests, runs, privacy, deterministic=deterministic) if tests else NOTHING
+    never = claim.untestable and variant == claim.headline
+    used = [series.experiment for test in tests for series in (test.series, test.against) if series]
+    return {
+        **_numbers(verdict),
+        "verdict": UNTESTABLE if never else verdict.verdict,
+        "tolerance": max((test.tolerance for test in tests), default=0.0),
+        "source": "; ".join(
+            privacy.filter(pl.col("experiment").is_in(used))["source"].unique().sort()
+        ),
+    }
+
+
+def _numbers(verdict: Verdict) -> dict[str, Any]:
+    states = [element.state for element in verdict.elements]
+    found = {
+        "kind": verdict.kind,
+        "statistic": verdict.statistic,
+        "value": verdict.value,
+        "low": verdict.low,
+        "high": verdict.high,
+        "accept_low": verdict.accept[0],
+        "accept_high": verdict.accept[1],
+        "flip": verdict.flip,
+        "p": verdict.p,
+        "error": verdict.error,
+        "skewness": verdict.skewness,
+        "needed": verdict.needed,
+    }
+    return {
+        # A number that there is not is empty.
+        **{key: None if _missing(value) else value for key, value in found.items()},
+        "elements": len(states),
+        "confirmed": states.count(CONFIRMED),
+        "contradicted": states.count(CONTRADICTED),
+        "tied": states.count(TIED),
+        "shared": verdict.shared,
+        "runs": verdict.runs,
+    }
+
+
+def _missing(value: Any) -> bool:
+    return isinstance(value, float) and math.isnan(value)
