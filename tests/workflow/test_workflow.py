@@ -95,7 +95,7 @@ def test_an_edit_reruns_what_depends_on_it_and_nothing_else(edited, file, expect
 
 def test_remarks_and_code_that_results_do_not_depend_on_rerun_nothing(edited):
     append(edited, f"{LIBRARY}/algorithms/gradient_descent.py", "\n# a remark\n")
-    for module in ("problems/logistic_regression", "claims"):
+    for module in ("problems/logistic_regression", "claims/judging"):
         append(edited, f"{LIBRARY}/{module}.py", ADDED)
     assert planned(edited) == {}
 
