@@ -60,6 +60,11 @@ SETTINGS = {
     "q_dpsgd_1": [{"sigma_rule": "proof11"}],
     "q_dpsgd_2": [*RULES, {"own": "exact", "sigma_rule": "thm11"}],
     "sdm_dsgd": RULES,
+    "muffliato": [{"acceleration": "chebyshev"}],
+    "muffliato_gd": [{"clip": 0.05}, {"rounds": 1}],
+    "mafalda_sgd": [{"correlation": how} for how in ("optimal", "independent", "anti_pgd")],
+    "decor": [{"ratio": 0.0}, {"clip": 0.05}],
+    "zip_dl": [{}, {"clip": 0.05}],
     "fair_classification": [
         {"mechanism": law, "sens": sens, "fair": fair, "alpha": alpha}
         for law in ("laplace", "gaussian")

@@ -326,6 +326,7 @@ SCALED = {
     "coordinate_descent": (classified, PERTURBED, of_step(classified)),
     "dp_admm": (bounded, PERTURBED, 2.0),
     "dvp": (classified, PERTURBED, 2.0),
+    "decor": (classified, PERTURBED, 2.0),
     "exact_admm": (bounded, PERTURBED, 2.0),
     "gradient_descent": (boxed, PERTURBED, 2.0),
     "ipp_admm": (classified, {"perturbed": "output", "tested": "noised", "fuzz": 0.7, "beta": 1e-12,
@@ -333,12 +334,16 @@ SCALED = {
     "ldp_admm": (classified, PERTURBED, 2.0),
     "ldp_gradient_descent": (classified, PERTURBED, 2.0),
     "m_admm": (classified, PERTURBED, 2.0),
+    "mafalda_sgd": (classified, {"noise": 0.7, "batches": 3}, 2.0),
+    "muffliato": (boxed, PERTURBED, 2.0),
+    "muffliato_gd": (classified, {"noise": 0.7, "rounds": 2}, 2.0),
     "p_admm": (classified, PERTURBED, 2.0),
     "pdop": (classified, PERTURBED, 2.0),
     "pp_admm": (classified, {"noise": 0.7, "fuzz": 0.7, "ridge": 0.05}, 2.0),
     "pr_admm": (classified, PERTURBED, 2.0),
     "r_admm": (classified, PERTURBED, 2.0),
     "release_audit": (bounded, {"mechanism": "gaussian", "noise": 0.7, "confidence": 0.9}, 2.0),
+    "zip_dl": (classified, PERTURBED, 2.0),
 }  # fmt: skip
 """Problem, algorithm at some noise, and how much its losses grow with twice the weight."""
 

@@ -27,7 +27,7 @@ from private_consensus.problems.perceptron import Perceptron
 CASES = example_names()
 """Of every algorithm of the registry for which anything is claimed of data that it is given."""
 
-EVERY = {"r_admm": 2}
+EVERY = {"r_admm": 2, "muffliato_gd": 2}
 """Iterations from one that is noised to the next, where that is not 1."""
 
 

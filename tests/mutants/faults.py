@@ -15,6 +15,7 @@ from private_consensus.algorithms.coordinate_descent import CoordinateDescent
 from private_consensus.algorithms.d_zoa import ConsensusADMM
 from private_consensus.algorithms.decentralized_sgd import DecentralizedSGD
 from private_consensus.algorithms.functional_mechanism import FunctionalMechanism
+from private_consensus.algorithms.muffliato import Muffliato
 from private_consensus.algorithms.p_admm import OutputPerturbation
 from private_consensus.algorithms.pp_admm import PlausiblyPrivateADMM
 from private_consensus.algorithms.q_dpsgd_1 import QDPSGD
@@ -87,7 +88,7 @@ def takes_batches(case: Case) -> bool:
 
 def takes_gradients(case: Case) -> bool:
     """Of all records of an agent."""
-    made = (ADMM, ConsensusADMM, FunctionalMechanism)
+    made = (ADMM, ConsensusADMM, FunctionalMechanism, Muffliato)
     first_order = getattr(case.algorithm, "minimisation", "") == "first_order"
     plain = not isinstance(case.algorithm, made) or first_order
     return plain and np.isfinite(case.problem.record_gradient_change)

@@ -160,6 +160,11 @@ _EXAMPLES: dict[str, Maker] = {
     "q_dpsgd_1": _trained(**ROUNDS),
     "q_dpsgd_2": _trained(**ROUNDS, own="broadcast"),
     "sdm_dsgd": _trained(c=0.5),
+    "muffliato": _on(mean_estimation, APPROXIMATE, horizon=2),
+    "muffliato_gd": _on(logistic_regression, APPROXIMATE, rounds=2),
+    "mafalda_sgd": _on(logistic_regression, APPROXIMATE),
+    "decor": _on(logistic_regression, APPROXIMATE),
+    "zip_dl": _on(logistic_regression, APPROXIMATE),
     "fair_classification": _on(census, PURE, horizon=1, sens="tight"),
     "pflr": _on(census, PURE, horizon=1, sens="tight"),
 }  # fmt: skip

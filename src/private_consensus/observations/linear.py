@@ -23,6 +23,7 @@ from ..errors import InvalidInput, require
 from ..privacy.observers import (
     Changes,
     Constant,
+    Cyclic,
     Free,
     Inputs,
     LinearSystem,
@@ -32,7 +33,7 @@ from ..privacy.observers import (
 )
 from ..privacy.observers.systems import Broadcast
 from ..problems.mean_estimation import MeanEstimation
-from . import admm
+from . import admm, gossiping
 
 NOT_LINEAR = {
     "admm": "no noise is added, so that nothing is hidden",
@@ -232,6 +233,34 @@ def _admm(algorithm, problem, network, horizon: int) -> ObservedSystem:
     return ObservedSystem((system,), change, inputs, law=law)
 
 
+def _muffliato(algorithm, problem, network, horizon: int) -> ObservedSystem:
+    """One input an agent, which reacts to nothing."""
+    system = gossiping.averaging(algorithm, network, horizon)
+    change = problem.record_change("l2") / problem.records
+    return ObservedSystem((system,), Constant(change), Inputs(react=False))
+
+
+def _clipped_descent(system_of: Callable[..., LinearSystem]):
+    """Methods of full-batch gradients and Gaussian noise, by what makes their rounds.
+
+    Means that are not clipped have the public curvature :math:`N_i` in the loop, and nothing is
+    projected; other gradients are inputs as given.
+    """
+
+    def mapped(algorithm, problem, network, horizon: int) -> ObservedSystem:
+        loop = isinstance(problem, MeanEstimation) and algorithm.clip is None
+        kept = 1.0 - algorithm.eta * problem.records if loop else 1.0
+        system = system_of(algorithm, network, horizon, float(kept))
+        change = algorithm.change(problem)
+        period = int(getattr(algorithm, "batches", 1))
+        if loop:
+            return ObservedSystem((system,), Constant(change), Inputs(react=False))
+        changes = Free(change) if period == 1 else Cyclic(change, period=period)
+        return ObservedSystem((system,), changes, Inputs())
+
+    return mapped
+
+
 MAPPED: dict[str, Callable[..., ObservedSystem]] = {
     "gradient_descent": _gradient_descent,
     "pdop": _pdop,
@@ -243,5 +272,10 @@ MAPPED: dict[str, Callable[..., ObservedSystem]] = {
     "m_admm": _admm,
     "ldp_admm": _admm,
     "exact_admm": _admm,
+    "muffliato": _muffliato,
+    "muffliato_gd": _clipped_descent(gossiping.phases),
+    "mafalda_sgd": _clipped_descent(gossiping.filtered),
+    "decor": _clipped_descent(gossiping.pairwise_noise),
+    "zip_dl": _clipped_descent(gossiping.cancelling_noise),
 }
 """By name, an algorithm's rounds from the calibrated algorithm, problem, network and horizon."""

@@ -126,14 +126,15 @@ def tracking(
 
 
 def decor(
-    mixing: np.ndarray, horizon: int, *, gain=1.0, own_noise=1.0, pair_noise=1.0
+    mixing: np.ndarray, horizon: int, *, gain=1.0, own_noise=1.0, pair_noise=1.0, kept: float = 1.0
 ) -> LinearSystem:
     r"""Noise that cancels between neighbours, and some that does not:
 
-    .. math:: y_t = W y_{t-1} + \gamma_t p_t + s_{ind}\, n_i + s_{pair} \sum_{j \sim i} \pm e_{ij}
+    .. math:: y_t = k W y_{t-1} + \gamma_t p_t + s_{ind}\, n_i + s_{pair} \sum_{j \sim i} \pm e_{ij}
 
-    with pair noise known to both ends (Allouah, Koloskova, El Firdoussi, Jaggi, Guerraoui, "The
-    privacy power of correlated noise in decentralized learning", ICML 2024, arXiv 2405.01031).
+    with k = ``kept`` what a step leaves of a state, and pair noise known to both ends (Allouah,
+    Koloskova, El Firdoussi, Jaggi, Guerraoui, "The privacy power of correlated noise in
+    decentralized learning", ICML 2024, arXiv 2405.01031).
     """
     mixing, horizon = one_graph(mixing), whole(horizon, "horizon")
     gains = per_round(gain, horizon, "gain")
@@ -145,17 +146,20 @@ def decor(
     incidence = eye[:, ends[:, 0]] - eye[:, ends[:, 1]]
     noise = np.hstack([own_noise * eye, pair_noise * incidence])
     owners = np.vstack([eye > 0, incidence.T != 0])
-    rounds = [sent.round(mixing, eye * g, noise, owners) for g in gains]
+    rounds = [sent.round(kept * mixing, eye * g, noise, owners) for g in gains]
     return LinearSystem(_shared(rounds, gains), n, eye, noised_state=True)
 
 
-def zip_dl(mixing: np.ndarray, horizon: int, *, gain=1.0, noise=1.0) -> LinearSystem:
+def zip_dl(
+    mixing: np.ndarray, horizon: int, *, gain=1.0, noise=1.0, kept: float = 1.0
+) -> LinearSystem:
     r"""Noise that cancels at the sender: agent a sends :math:`x_a' + Z_{a\to v}` to v,
 
     .. math::
-        x_a' = x_a + \gamma p_a, \qquad
+        x_a' = k x_a + \gamma p_a, \qquad
         Z_{a\to v} = Y_{a\to v} - \frac{1}{d_a w_{av}}\sum_j w_{aj} Y_{a\to j}
 
+    with k = ``kept`` what a step leaves of a state,
     over the closed neighbourhood, :math:`d_a` its size, so that :math:`\sum_v w_{av}Z_{a\to v} = 0`
     (Biswas et al., "Low-cost privacy-preserving decentralized learning", PoPETs 2025(3), arXiv
     2403.11795; weights symmetric, all positive in the closed neighbourhood).
@@ -182,8 +186,8 @@ def zip_dl(mixing: np.ndarray, horizon: int, *, gain=1.0, noise=1.0) -> LinearSy
     }
     rounds = [
         Round(
-            *(mixing, mixing * g, onward * s),
-            *(eye[senders], eye[senders] * g, shaped[sent] * s),
+            *(kept * mixing, mixing * g, onward * s),
+            *(kept * eye[senders], eye[senders] * g, shaped[sent] * s),
             **common,
         )
         for g, s in zip(gains, scales, strict=True)

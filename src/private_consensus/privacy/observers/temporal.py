@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import numpy as np
 from scipy.linalg import cholesky, sqrtm
+from scipy.optimize import minimize
 
 from private_consensus.errors import require
 
@@ -24,6 +25,8 @@ from .systems import one_graph, whole
 
 _STEPS = 500
 _TOLERANCE = 1e-12
+_OUTSIDE = 1e6
+"""Times the error at the start: what a matrix that is not positive definite is given."""
 
 
 def error_gram(mixing: np.ndarray, horizon: int) -> np.ndarray:
@@ -69,3 +72,47 @@ def optimal_factor(gram: np.ndarray) -> np.ndarray:
     scale = np.sqrt(np.diag(x))
     x = x / np.multiply.outer(scale, scale)
     return cholesky(x[::-1, ::-1], lower=False)[::-1, ::-1].copy()
+
+
+def cyclic_factor(gram: np.ndarray, period: int) -> np.ndarray:
+    r"""C of the least error found where a record takes part in rounds s, s + period, ... for one s;
+    lower triangular, with :math:`|C\Delta| \le 1` for all changes of at most 1 in these rounds.
+
+    Minimises :math:`\mathrm{tr}(G X^{-1})` over :math:`X = C^T C` with :math:`X_{st} = 0` for two
+    rounds of one record and :math:`\sum_t X_{tt} = 1` over its rounds (Bellet et al., 2026): then
+    :math:`|C\Delta|^2 = \sum_t X_{tt}|\Delta_t|^2`, whatever the directions. By L-BFGS from
+    independent noise, so that it is never worse than that.
+    """
+    period, size = whole(period, "period"), len(gram)
+    if period >= size:
+        return optimal_factor(gram)
+    phase = np.arange(size) % period
+    counts = np.bincount(phase, minlength=period)
+    rows, columns = np.nonzero(np.triu(phase[:, None] != phase))
+
+    def matrix(flat: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        weights = np.exp(flat[:size] - flat[:size].max())
+        diagonal = weights / np.bincount(phase, weights, minlength=period)[phase]
+        x = np.diag(diagonal)
+        x[rows, columns] = x[columns, rows] = flat[size:]
+        return x, diagonal
+
+    def error(flat: np.ndarray) -> tuple[float, np.ndarray]:
+        x, diagonal = matrix(flat)
+        try:
+            np.linalg.cholesky(x)
+        except np.linalg.LinAlgError:
+            return _OUTSIDE * start_error, np.zeros_like(flat)
+        inverse = np.linalg.inv(x)
+        slope = -inverse @ gram @ inverse
+        own = np.diag(slope)
+        mean = np.bincount(phase, own * diagonal, minlength=period)[phase]
+        slopes = np.concatenate([diagonal * (own - mean), 2 * slope[rows, columns]])
+        return float(np.trace(gram @ inverse)), slopes
+
+    start = np.zeros(size + len(rows))
+    start_error = float((np.diag(gram) * counts[phase]).sum())
+    options = {"maxiter": _STEPS, "ftol": _TOLERANCE, "gtol": 1e-10}
+    found = minimize(error, start, jac=True, method="L-BFGS-B", options=options)
+    best = found.x if error(found.x)[0] <= start_error else start
+    return cholesky(matrix(best)[0][::-1, ::-1], lower=False)[::-1, ::-1].copy()

@@ -1,0 +1,149 @@
+r"""DECOR: noise that cancels between neighbours (Allouah, Koloskova, El Firdoussi, Jaggi,
+Guerraoui, ICML 2024).
+
+With a secret seed a link, shared by its two ends,
+
+.. math::
+    y_i = z_i - \eta\Bigl(\mathrm{clip}_C(\nabla f_i(z_i)) + v_i + \sum_{j\sim i} v_{ij}\Bigr),
+    \qquad z = W y, \qquad v_i \sim N(0, s_{ind}^2 I), \quad
+    v_{ij} = -v_{ji} \sim N(0, s_{pair}^2 I)
+
+("The privacy power of correlated noise in decentralized learning", arXiv 2405.01031). The mean over
+agents keeps :math:`s_{ind}^2/N` alone. To the eavesdropper, who knows no secret, a round is one
+Gaussian mechanism of the covariance :math:`\Sigma = s_{ind}^2 I + s_{pair}^2 L`, L the Laplacian:
+
+.. math:: \mu_u^2 = T\Delta^2 [\Sigma^{-1}]_{uu}
+
+so that with much pair noise it comes down to :math:`T\Delta^2/(N s_{ind}^2)`, as if a server added
+it. Who knows secrets, an agent or a coalition, learns more; a coalition of all of u's neighbours
+leaves :math:`s_{ind}` alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+
+from ..errors import require
+from ..networks import laplacian
+from .base import DRAW, NoiseSite, column
+from .muffliato_gd import ClippedDescent
+
+
+class State(NamedTuple):
+    """Messages y [settings, runs, agents, dim]."""
+
+    x: np.ndarray
+
+
+class Draw(NamedTuple):
+    r"""Unit draws of a round.
+
+    ``noise`` is what agents draw themselves [runs, agents, dim] and one draw a pair [runs, agents,
+    agents, dim], of which those above the diagonal are used; or white noise z [runs, agents, dim]
+    that makes a round's noise :math:`\Sigma^{1/2} z`, where it was recovered from messages.
+    """
+
+    noise: Any
+
+
+@dataclass(frozen=True, kw_only=True)
+class DECOR(ClippedDescent):
+    r"""Descent with pairwise noise; ``noise`` is :math:`s_{ind}`, in the unit of the gradient.
+
+    Parameters
+    ----------
+    ratio : float, optional
+        :math:`s_{pair}/s_{ind}`; if not given :math:`\sqrt{(N-2)/a}`, a the algebraic connectivity,
+        which costs at most twice the :math:`\mu^2` of a server's noise.
+    """
+
+    ratio: float | None = None
+
+    source: ClassVar[str] = "Allouah et al., ICML 2024, Algorithm 1"
+
+    def __post_init__(self):
+        super().__post_init__()
+        fine = self.ratio is None or bool(np.all(np.asarray(self.ratio) >= 0))
+        require(fine, "algorithm.ratio", self.ratio, "a number >= 0")
+
+    def share(self, network) -> Any:
+        r""":math:`s_{pair}/s_{ind}`, as it broadcasts against [settings, runs, agents, dim]."""
+        if self.ratio is not None:
+            return column(self.ratio)
+        graphs = network.adjacency.reshape(-1, *network.adjacency.shape[-2:])
+        found = np.reshape(
+            [_automatic(graph.tobytes(), len(graph)) for graph in graphs], (-1, 1, 1)
+        )
+        return found if len(graphs) > 1 else float(found[0, 0, 0])
+
+    def covariance(self, network) -> np.ndarray:
+        r""":math:`\Sigma/s_{ind}^2`, [..., agents, agents], of a single setting."""
+        graph = network.adjacency
+        share = np.reshape(self.share(network), -1)
+        weights = np.reshape(share**2, (*graph.shape[:-2], 1, 1)) if len(share) > 1 else share**2
+        return np.eye(network.n_agents) + weights * laplacian(graph)
+
+    def losses(self, problem, network, horizon):
+        """Of the agent that loses most."""
+        inverse = np.linalg.inv(self.covariance(network))
+        most = np.sqrt(np.diagonal(inverse, axis1=-2, axis2=-1).max())
+        return np.full(horizon, self.change(problem) * most * (1 + 1e-12))
+
+    def attained(self, problem):
+        """Where one agent's gradient moves, all agents' noise explains it: nothing is lost."""
+        return super().attained(problem)
+
+    def noise_sites(self, problem, network, horizon):
+        if self.noise == 0:
+            return []
+        moved = self.losses(problem, network, horizon) / self.noise
+        return [NoiseSite(DRAW, "gaussian", np.ones((horizon, 1, 1)), "l2", moved)]
+
+    def start(self, problem, network, streams, settings):
+        return State(np.zeros((settings, len(streams.runs), problem.n_agents, problem.dim)))
+
+    def draws(self, problem, streams) -> Iterator[Draw]:
+        shape = (problem.n_agents, problem.dim)
+        pairs = streams.sequence("noise", "normal", (problem.n_agents, *shape), "pairs")
+        for own in streams.sequence("noise", "normal", shape):
+            yield Draw((own, next(pairs)))
+
+    def step(self, state, problem, network, draw, t):
+        z = network.mix(state.x)
+        total = self.total_noise(network, draw.noise)
+        return State(self.descent(problem, z) + self.message_scale * total)
+
+    def total_noise(self, network, noise) -> np.ndarray:
+        r""":math:`(v_i + \sum_j v_{ij})/s_{ind}`."""
+        if not isinstance(noise, tuple):
+            return np.linalg.cholesky(self.covariance(network)) @ noise
+        own, pairs = noise
+        links = np.triu(network.adjacency)[..., None]
+        used = links * pairs
+        return own + self.share(network) * (used.sum(-2) - used.sum(-3))
+
+    def residual(self, scale, state, problem, network, draw, shown, t):
+        """A round's noise made white, which is independent over agents too."""
+        quiet = Draw(np.zeros_like(draw.noise[0]))
+        bare = self.step(state, problem, network, quiet, t).x[0]
+        total = (shown.sent - bare) / np.reshape(self.message_scale, -1)[0]
+        return {DRAW: np.linalg.solve(np.linalg.cholesky(self.covariance(network)), total)}
+
+    def with_residual(self, draw, found):
+        return Draw(found[DRAW])
+
+
+ALGORITHM = DECOR
+
+
+@lru_cache(maxsize=64)
+def _automatic(adjacency: bytes, agents: int) -> float:
+    """sqrt((N - 2)/a), from the links."""
+    graph = np.frombuffer(adjacency, dtype=bool).reshape(agents, agents)
+    connectivity = np.linalg.eigvalsh(laplacian(graph))[1]
+    return float(np.sqrt(max(agents - 2, 0) / connectivity))

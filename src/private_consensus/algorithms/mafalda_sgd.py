@@ -1,0 +1,157 @@
+r"""MAFALDA-SGD: noise that is correlated over rounds (Bellet, Cyffers, Frey, Gaudel, Lereverend,
+Taiani, ICLR 2026).
+
+.. math::
+    y_t = z_t - \eta\Bigl(\mathrm{clip}_K(g_t(z_t)) + \sigma\sum_{r\le t} (C^{-1})_{tr} n_r\Bigr),
+    \qquad z_{t+1} = W y_t, \qquad n_r \sim N(0, I)
+
+with one lower triangular C for all agents, chosen for the error that the noise leaves in all models
+after mixing (arXiv 2510.17480; :mod:`private_consensus.privacy.observers.temporal` has the
+objective). With b ``batches`` in a fixed cycle a record takes part in rounds s, s + b, ... With
+sens the largest :math:`|C\Delta|` for changes of at most 1 in these rounds, all messages together
+are one Gaussian mechanism
+
+.. math:: \mu = \Delta\,\mathrm{sens}(C)/\sigma
+
+for the eavesdropper, also where gradients are taken at what was sent before. Single agents far away
+may learn more than from independent noise of the same account.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+
+from ..errors import require
+from ..privacy.observers.changes import Cyclic
+from ..privacy.observers.temporal import cyclic_factor, error_gram
+from .muffliato_gd import ClippedDescent
+
+CORRELATIONS = ("optimal", "independent", "anti_pgd")
+
+
+class State(NamedTuple):
+    """Messages y [settings, runs, agents, dim]; unit noise of all rounds so far [settings, runs,
+    agents, dim, rounds]."""
+
+    x: np.ndarray
+    drawn: np.ndarray
+
+
+@dataclass(frozen=True, kw_only=True)
+class MAFALDASGD(ClippedDescent):
+    r"""Descent with correlated noise; ``noise`` is :math:`\sigma`.
+
+    Parameters
+    ----------
+    batches : int
+        b; an agent's records are dealt to b batches in turn, and round t uses batch t mod b,
+        times b so that a batch's gradient is that of all records on average.
+    correlation : {"optimal", "independent", "anti_pgd"}
+        C for the least error; the unit matrix; or :math:`n_t - n_{t-1}` in round t.
+    filter : tuple of tuple of float, optional
+        :math:`C^{-1}`; set by :meth:`calibrate` for horizon and graph.
+    """
+
+    batches: int = 1
+    correlation: str = "optimal"
+    filter: tuple[tuple[float, ...], ...] | None = None
+
+    source: ClassVar[str] = "Bellet et al., ICLR 2026, arXiv 2510.17480, Algorithm 1"
+
+    def __post_init__(self):
+        super().__post_init__()
+        known = f"one of {', '.join(CORRELATIONS)}"
+        fine = self.correlation in CORRELATIONS
+        require(fine, "algorithm.correlation", self.correlation, known)
+        batches = np.asarray(self.batches)
+        whole = bool(np.all((batches >= 1) & (batches == np.floor(batches))))
+        require(whole, "algorithm.batches", self.batches, "a whole number >= 1")
+
+    def calibrate(self, budget, problem, network, horizon):
+        fixed = network.mixing.ndim == 2
+        require(fixed, "network", network.mixing.shape, "one fixed graph for all runs")
+        _require_batches(problem, int(self.batches))
+        if not budget.private:
+            return replace(self, noise=0.0)
+        factor = self._factor(network.mixing, horizon)
+        rows = tuple(tuple(map(float, row)) for row in np.tril(np.linalg.inv(factor)))
+        return super(MAFALDASGD, replace(self, filter=rows)).calibrate(
+            budget, problem, network, horizon
+        )
+
+    def _factor(self, mixing: np.ndarray, horizon: int) -> np.ndarray:
+        """C, [T, T]."""
+        if self.correlation == "independent":
+            return np.eye(horizon)
+        if self.correlation == "anti_pgd":
+            return np.tril(np.ones((horizon, horizon)))
+        return cyclic_factor(error_gram(mixing, horizon), int(self.batches))
+
+    def change(self, problem):
+        """Of a batch's gradient."""
+        moved = float(problem.record_change("l2")) * int(self.batches)
+        return moved if self.clip is None else min(moved, 2.0 * float(self.clip))
+
+    def losses(self, problem, network, horizon):
+        """All rounds together, by an upper bound on sens for the filter that is set."""
+        C = np.linalg.inv(self.filter_of(horizon))
+        squared = Cyclic(period=int(self.batches)).maximum(C.T @ C, 0.0)[1]
+        return np.array([self.change(problem) * np.sqrt(squared) * (1 + 1e-9)])
+
+    def filter_of(self, horizon: int) -> np.ndarray:
+        """:math:`C^{-1}` of the first rounds; independent noise in those after the last one."""
+        found, known = np.eye(horizon), np.array(self.filter or [[]])
+        kept = min(horizon, known.shape[1])
+        found[:kept, :kept] = known[:kept, :kept]
+        return found
+
+    def attained(self, problem):
+        """One record in one round, over sens: not known in general."""
+        return None
+
+    def noise_sites(self, problem, network, horizon):
+        """None: a record moves the noise of many rounds, by less together than one by one."""
+        return []
+
+    def start(self, problem, network, streams, settings):
+        shape = (settings, len(streams.runs), problem.n_agents, problem.dim)
+        return State(np.zeros(shape), np.zeros((*shape, 0)))
+
+    def step(self, state, problem, network, draw, t):
+        now = np.broadcast_to(draw, state.x.shape)[..., None]
+        drawn = np.concatenate([state.drawn, now], axis=-1)
+        weights = self.filter_of(t)[t - 1]
+        z = network.mix(state.x)
+        moved = self.descent(batch_of(problem, t, self.batches), z)
+        return State(moved + self.message_scale * (drawn @ weights), drawn)
+
+
+ALGORITHM = MAFALDASGD
+
+
+def _require_batches(problem: Any, batches: int) -> None:
+    if batches == 1:
+        return
+    known = hasattr(problem, "features") and _outcomes(problem) is not None
+    require(known, "problem.name", type(problem).__name__, "a problem with records, for batches")
+    fine = problem.records % batches == 0 and problem.features.shape[-2] == problem.records
+    require(fine, "algorithm.batches", batches, f"a divisor of {problem.records}, the records")
+
+
+def _outcomes(problem: Any) -> str | None:
+    return next((name for name in ("labels", "responses") if hasattr(problem, name)), None)
+
+
+def batch_of(problem: Any, t: int, batches: Any):
+    """The problem of the records that take part in round t."""
+    counts = np.unique(batches)
+    require(len(counts) == 1, "algorithm.batches", counts, "the same in all settings of a batch")
+    b = int(counts[0])
+    if b == 1:
+        return problem
+    taken, name = slice((t - 1) % b, None, b), _outcomes(problem)
+    parts = {"features": problem.features[..., taken, :], name: getattr(problem, name)[..., taken]}
+    return replace(problem, **parts, weight=problem.weight * b)

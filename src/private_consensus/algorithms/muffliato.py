@@ -1,0 +1,150 @@
+r"""Muffliato: noise once, then gossip (Cyffers, Even, Bellet, Massoulie, NeurIPS 2022).
+
+.. math::
+    x_i^0 &= \bar d_i + N(0, \sigma^2 I), \qquad x^1 = W x^0, \\
+    x^{t+1} &= W x^t \quad\text{or, accelerated,}\quad
+        x^{t+1} = \gamma W x^t + (1-\gamma)\,x^{t-1}, \qquad
+    \gamma = \frac{2\bigl(1 - \sqrt{\lambda(1-\lambda/4)}\bigr)}{(1-\lambda/2)^2},
+    \quad \lambda = 1 - |\lambda_2(W)|
+
+(arXiv 2206.05091 and its published code). Iteration t = 1, 2, ... sends :math:`x^{t-1}`. Replacing
+a record moves :math:`x_i^0` by the record's change of the agent's mean, and all later messages are
+functions of the first ones: the eavesdropper's account is one Gaussian mechanism, however many
+rounds there are.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import ClassVar, NamedTuple
+
+import numpy as np
+
+from ..errors import require
+from ..networks import second_eigenvalue
+from ..privacy import Release, gaussian_epsilon, gaussian_mu
+from .base import Iterative, NoiseSite, column
+
+ACCELERATIONS = ("none", "chebyshev")
+
+
+class State(NamedTuple):
+    """The last message and the one before it, each [settings, runs, agents, dim]."""
+
+    x: np.ndarray
+    before: np.ndarray
+
+
+@dataclass(frozen=True, kw_only=True)
+class Muffliato(Iterative):
+    r"""Private averaging of agents' means.
+
+    Parameters
+    ----------
+    noise : float
+        :math:`\sigma`, standard deviation of each coordinate.
+    acceleration : {"none", "chebyshev"}
+    """
+
+    noise: float = 0.0
+    acceleration: str = "none"
+
+    source: ClassVar[str] = "Cyffers, Even, Bellet, Massoulie, NeurIPS 2022, Algorithm 1"
+
+    def __post_init__(self):
+        require_acceleration(self.acceleration)
+        require(np.all(np.asarray(self.noise) >= 0), "algorithm.noise", self.noise, "a number >= 0")
+
+    def calibrate(self, budget, problem, network, horizon):
+        require(horizon >= 1, "horizon", horizon, "a whole number >= 1")
+        require_means(problem)
+        if not budget.private:
+            return replace(self, noise=0.0)
+        return replace(self, noise=_change(problem) / mu_of(budget))
+
+    def graph_statistics(self, network):
+        """Nothing."""
+
+    def releases(self, problem, network, horizon):
+        if self.noise == 0:
+            return [Release("exact", sensitivity=_change(problem), scale=0.0)]
+        return [Release("gaussian", sensitivity=_change(problem), scale=self.noise, attained=1.0)]
+
+    def epsilon_by_formula(self, delta, problem, network, horizon):
+        """Of the first message, by the exact Gaussian curve."""
+        if self.noise == 0:
+            return float("inf")
+        return gaussian_epsilon(_change(problem) / self.noise, delta)
+
+    def noise_sites(self, problem, network, horizon):
+        if self.noise == 0:
+            return []
+        first = np.arange(horizon) == 0
+        scale = np.where(first, self.noise, np.nan)[:, None, None]
+        return [
+            NoiseSite("message", "gaussian", scale, "l2", first * _change(problem) / self.noise)
+        ]
+
+    def start(self, problem, network, streams, settings):
+        zero = np.zeros((settings, len(streams.runs), problem.n_agents, problem.dim))
+        return State(zero, zero)
+
+    def draws(self, problem, streams):
+        return streams.sequence("noise", "normal", (problem.n_agents, problem.dim))
+
+    def step(self, state, problem, network, draw, t):
+        if t == 1:
+            return State(problem.means + column(self.noise) * draw, state.x)
+        return State(gossip(network, state, t == 2, self.acceleration), state.x)
+
+    def seen(self, state, problem, t):
+        return {"released": state.x}
+
+
+ALGORITHM = Muffliato
+
+
+def gossip(network, state, first, acceleration: str) -> np.ndarray:
+    """The next message of a phase of gossip; ``first``, which broadcasts, says where it is the
+    second of its phase, before which there is no other."""
+    mixed = network.mix(state.x)
+    if acceleration == "none":
+        return mixed
+    weight = chebyshev_weight(network.mixing)
+    return np.where(first, mixed, weight * mixed + (1 - weight) * state.before)
+
+
+def chebyshev_weight(mixing: np.ndarray) -> np.ndarray:
+    r""":math:`\gamma` of a mixing matrix, [1, 1], or of one a run, [runs, 1, 1]."""
+    gap = np.reshape(1.0 - second_eigenvalue(mixing), (*np.shape(mixing)[:-2], 1, 1))
+    return 2.0 * (1.0 - np.sqrt(gap * (1.0 - gap / 4.0))) / (1.0 - gap / 2.0) ** 2
+
+
+def rounds_needed(mixing: np.ndarray, spread: float, noise: float) -> int:
+    r""":math:`\lceil\lambda^{-1/2}\ln(N\max(\sigma^2, s)/\sigma^2)\rceil` accelerated rounds, after
+    which gossip adds no more error than the noise; s is the ``spread`` of squared values."""
+    gap = float(1.0 - second_eigenvalue(mixing))
+    return int(np.ceil(np.log(len(mixing) * max(noise**2, spread) / noise**2) / np.sqrt(gap)))
+
+
+def require_acceleration(value: str) -> None:
+    """Refuse a switch that does not exist."""
+    known = f"one of {', '.join(ACCELERATIONS)}"
+    require(value in ACCELERATIONS, "algorithm.acceleration", value, known)
+
+
+def require_means(problem) -> None:
+    """Refuse a problem whose agents hold no means."""
+    known = hasattr(problem, "means")
+    require(known, "problem.name", type(problem).__name__, "a problem of means, mean_estimation")
+
+
+def mu_of(budget) -> float:
+    """mu of Gaussian differential privacy that a budget allows."""
+    require(budget.delta > 0, "budget.delta", budget.delta, "in (0, 1): Gaussian noise needs it")
+    return float(gaussian_mu(budget.epsilon, budget.delta))
+
+
+def _change(problem) -> float:
+    """Largest l2 change of an agent's mean by a replaced record."""
+    return float(problem.record_change("l2") / problem.records)

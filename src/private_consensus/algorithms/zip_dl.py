@@ -1,0 +1,140 @@
+r"""Zip-DL: noise that cancels at its sender (Biswas et al., PoPETs 2025(3)).
+
+.. math::
+    x_a &\leftarrow x_a - \eta\,\mathrm{clip}_C(\nabla f_a(x_a)), \qquad
+        Y_{a\to v} \sim N(0, \eta^2\sigma^2 I) \text{ for v in the closed neighbourhood}, \\
+    Z_{a\to v} &= Y_{a\to v} - \frac1{d_a w_{av}}\sum_j w_{aj} Y_{a\to j}, \qquad
+        \sum_v w_{av} Z_{a\to v} = 0, \\
+    x_v &\leftarrow \sum_a w_{va}(x_a + Z_{a\to v})
+
+(arXiv 2403.11795), :math:`d_a` the size of the neighbourhood. The sum of all models is free of
+noise, and agents go on from states of their own that carry little. The paper's guarantee is for a
+single neighbour and adds up marginals; for an eavesdropper nothing is stated. What holds for one,
+with any losses: agent u can hide a difference D of its state from everybody by
+:math:`Z_{u\to v} = -D` towards others and :math:`D(1-w_{uu})/w_{uu}` towards itself, and is left
+with the same difference D after the round. So differences add up, and round t costs
+
+.. math:: \mu_t^2 = \frac{(t\,\Delta)^2}{\sigma^2}\,E_u, \qquad
+    E_u = \min\{|y|^2 : (P_u y)_v = -1,\ v \ne u\}
+
+with :math:`Z_u = P_u Y_u`; :math:`E_u = d(d+1)` for equal weights and d neighbours. That grows with
+the cube of the rounds, and is infinite for gradients of which nothing bounds the change.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import ClassVar, NamedTuple
+
+import numpy as np
+
+from ..errors import require
+from ..privacy import Release
+from .muffliato_gd import ClippedDescent
+
+
+class State(NamedTuple):
+    """Models after mixing [settings, runs, agents, dim]; messages to other agents [settings, runs,
+    agents, receivers, dim], nothing where there is no link; an agent's messages in the mean,
+    weighted as they are received [settings, runs, agents, dim]."""
+
+    x: np.ndarray
+    sent: np.ndarray
+    mean: np.ndarray
+
+
+@dataclass(frozen=True, kw_only=True)
+class ZipDL(ClippedDescent):
+    r"""One round of mixing a gradient step; ``noise`` is :math:`\sigma`."""
+
+    source: ClassVar[str] = "Biswas et al., PoPETs 2025(3), Algorithm 1"
+
+    def change_of_step(self, problem) -> float:
+        r"""How much a step can add to the difference of two states of one agent, over
+        :math:`\eta`.
+
+        Gradients are taken at states that differ: what clips bound, or, where a step expands no
+        distance (:math:`\eta L \le 2`), what a record moves at one point.
+        """
+        if self.clip is not None:
+            return 2.0 * float(self.clip)
+        smooth = np.max(np.asarray(problem.smoothness) * np.asarray(self.eta))
+        return float(problem.record_change("l2")) if smooth <= 2.0 else float("inf")
+
+    def losses(self, problem, network, horizon):
+        energy = max(map(hiding_energy, _graphs(network.mixing)))
+        times = np.arange(1, horizon + 1)
+        return self.change_of_step(problem) * np.sqrt(energy) * times
+
+    def releases(self, problem, network, horizon):
+        losses = self.losses(problem, network, horizon)
+        if self.noise == 0 or not np.isfinite(losses).all():
+            return [Release("exact", sensitivity=float(losses[0]), scale=0.0)]
+        scale = np.full(horizon, float(self.noise))
+        note = "differences of states add up over rounds"
+        return [Release("gaussian", losses, scale, note=note)]
+
+    def start(self, problem, network, streams, settings):
+        zero = np.zeros((settings, len(streams.runs), problem.n_agents, problem.dim))
+        links = np.zeros((*zero.shape[:3], problem.n_agents, problem.dim))
+        return State(zero, links, zero)
+
+    def draws(self, problem, streams):
+        shape = (problem.n_agents, problem.n_agents, problem.dim)
+        return streams.sequence("noise", "normal", shape)
+
+    def noise_sites(self, problem, network, horizon):
+        """None: noise that cancels is not recovered from messages to others."""
+        return []
+
+    def step(self, state, problem, network, draw, t):
+        x, scale = self.descent(problem, state.x), np.asarray(self.message_scale)[..., None]
+        weights = np.asarray(network.mixing)[..., None]
+        messages = (weights > 0) * (x[..., None, :] + scale * cancelling(network.mixing, draw))
+        itself = np.eye(x.shape[-2], dtype=bool)[..., None]
+        sent, own = messages * ~itself, (weights * itself * messages).sum(-2)
+        heard = [network.mixing[..., v : v + 1, :] @ sent[..., v, :] for v in range(x.shape[-2])]
+        kept = (weights * itself).sum(-2)
+        mean = (weights * sent).sum(-2) / (1.0 - kept)
+        return State(np.concatenate(heard, axis=-2) + own, sent, mean)
+
+    def seen(self, state, problem, t) -> Mapping[str, np.ndarray]:
+        """``released`` is one vector an agent: the mean of its messages. All of them are in the
+        state."""
+        return {"released": state.mean, "internal": state.x}
+
+
+ALGORITHM = ZipDL
+
+
+def cancelling(mixing: np.ndarray, unit: np.ndarray) -> np.ndarray:
+    """Z of all pairs for unit Y, [..., agents, receivers, dim]."""
+    weights = np.asarray(mixing)[..., None]
+    members = (weights > 0).astype(float)
+    sums = (weights * members * unit).sum(-2, keepdims=True)
+    sizes = members.sum(-2, keepdims=True)
+    shares = np.divide(members, sizes * weights, out=np.zeros_like(weights), where=weights > 0)
+    return members * unit - shares * sums
+
+
+def hiding_energy(mixing: np.ndarray) -> float:
+    r"""The largest :math:`E_u` of any agent, in units of :math:`1/\sigma^2`."""
+    require(bool((np.diag(mixing) > 0).all()), "network.weights", "w_ii = 0", "w_ii > 0")
+    require(bool((mixing >= 0).all()), "network.weights", "a negative weight", "weights >= 0")
+    return max(_energy(mixing, u) for u in range(len(mixing)))
+
+
+def _energy(mixing: np.ndarray, u: int) -> float:
+    members = np.flatnonzero(mixing[u])
+    weights = mixing[u, members]
+    shaped = np.eye(len(members)) - weights / (len(members) * weights[:, None])
+    others = shaped[members != u]
+    if not len(others):
+        return 0.0
+    ones = np.ones(len(others))
+    return float(ones @ np.linalg.solve(others @ others.T, ones)) * (1 + 1e-9)
+
+
+def _graphs(mixing: np.ndarray) -> np.ndarray:
+    return np.reshape(mixing, (-1, *np.shape(mixing)[-2:]))

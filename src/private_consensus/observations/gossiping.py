@@ -1,0 +1,88 @@
+r"""Muffliato, Muffliato-GD, MAFALDA-SGD, DECOR and Zip-DL as linear systems.
+
+``kept`` is what a gradient step leaves of the point at which it is taken: 1 where gradients are
+inputs as given, :math:`1 - \\eta N_i` for means, whose curvature is public.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..algorithms.muffliato import chebyshev_weight
+from ..privacy.observers import (
+    LinearSystem,
+    Round,
+    chebyshev_gossip,
+    decor,
+    gossip,
+    noised_descent,
+    zip_dl,
+)
+from ..privacy.observers.systems import Broadcast
+
+
+def averaging(algorithm, network, horizon: int) -> LinearSystem:
+    """Noise once, then gossip."""
+    noise = float(algorithm.noise)
+    if algorithm.acceleration == "none":
+        return gossip(network.mixing, horizon, noise=noise)
+    weight = float(chebyshev_weight(network.mixing)[0, 0])
+    return chebyshev_gossip(network.mixing, horizon, weight=weight, noise=noise)
+
+
+def phases(algorithm, network, horizon: int, kept: float) -> LinearSystem:
+    """Noised steps with gossip between them; the state has the message before the last as well
+    where gossip is accelerated."""
+    first = algorithm.noised(horizon)
+    gains, scales = algorithm.eta * first, algorithm.eta * algorithm.noise * first
+    W = network.mixing
+    if algorithm.acceleration == "none":
+        moves = np.where(first, kept, 1.0)[:, None, None] * W
+        options = {"gain": gains, "noise": scales, "adjacency": network.adjacency}
+        return noised_descent(W, horizon, transition=moves, **options)
+    n, weight = len(W), float(chebyshev_weight(W)[0, 0])
+    eye, none = np.eye(n), np.zeros((n, n))
+    sent = Broadcast(W, network.adjacency)
+    rounds = []
+    for t in range(horizon):
+        second = (t - 1) % algorithm.rounds == 0
+        moved = np.hstack([W, none] if second else [weight * W, (1 - weight) * eye])
+        moved = moved * (kept if first[t] else 1.0)
+        transition = np.vstack([moved, np.hstack([eye, none])])
+        inputs, noise = (np.vstack([eye * size[t], none]) for size in (gains, scales))
+        rounds.append(
+            Round(
+                *(transition, inputs, noise),
+                *(transition[:n], inputs[:n], noise[:n]),
+                senders=np.arange(n),
+                receives=sent.heard,
+                uses=sent.uses,
+                owners=sent.own,
+            )
+        )
+    return LinearSystem(rounds, n, np.hstack([eye, none]), noised_state=True)
+
+
+def filtered(algorithm, network, horizon: int, kept: float) -> LinearSystem:
+    """Noise correlated over rounds."""
+    eta, noise = float(algorithm.eta), float(algorithm.eta * algorithm.noise)
+    shaped = algorithm.filter_of(horizon)
+    options = {"gain": eta, "noise": noise, "adjacency": network.adjacency}
+    moves = kept * network.mixing
+    if np.array_equal(shaped, np.eye(horizon)):
+        return noised_descent(network.mixing, horizon, transition=moves, **options)
+    return noised_descent(network.mixing, horizon, transition=moves, filter=shaped, **options)
+
+
+def pairwise_noise(algorithm, network, horizon: int, kept: float) -> LinearSystem:
+    """Noise that cancels between neighbours, known to both of them."""
+    own = float(algorithm.eta * algorithm.noise)
+    pair = own * float(np.reshape(algorithm.share(network), -1)[0])
+    eta = float(algorithm.eta)
+    return decor(network.mixing, horizon, gain=eta, own_noise=own, pair_noise=pair, kept=kept)
+
+
+def cancelling_noise(algorithm, network, horizon: int, kept: float) -> LinearSystem:
+    """Noise that cancels at its sender."""
+    eta, noise = float(algorithm.eta), float(algorithm.eta * algorithm.noise)
+    return zip_dl(network.mixing, horizon, gain=eta, noise=noise, kept=kept)

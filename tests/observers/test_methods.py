@@ -1,0 +1,224 @@
+"""Methods built for single observers: what they converge to, their noise, what it costs."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from private_consensus import algorithms, networks
+from private_consensus.algorithms.base import stack
+from private_consensus.algorithms.decor import Draw
+from private_consensus.algorithms.mafalda_sgd import batch_of
+from private_consensus.algorithms.muffliato import chebyshev_weight, rounds_needed
+from private_consensus.algorithms.zip_dl import hiding_energy
+from private_consensus.errors import InvalidInput
+from private_consensus.networks import second_eigenvalue
+from private_consensus.observations import observed_system
+from private_consensus.privacy import Budget, account, gaussian_mu
+from private_consensus.privacy.observers import Eavesdropper, mu
+from private_consensus.privacy.observers.temporal import (
+    cyclic_factor,
+    error_gram,
+    noise_energy,
+    optimal_factor,
+)
+from private_consensus.problems.logistic_regression import LogisticRegression
+from private_consensus.problems.mean_estimation import MeanEstimation
+from private_consensus.randomness import Streams
+
+STREAMS = Streams(3, (0,))
+BUDGET = Budget(2.0, 1e-5)
+NAMES = ("muffliato", "muffliato_gd", "mafalda_sgd", "decor", "zip_dl")
+
+
+def network(name: str = "ring", agents: int = 8):
+    return networks.build(STREAMS, name, agents, weights="metropolis")
+
+
+def means(agents: int = 8) -> MeanEstimation:
+    values = np.random.default_rng(1).uniform(-1, 1, (1, agents, 2))
+    return MeanEstimation(values, 5, 1.0)
+
+
+def classified(records: int = 6) -> LogisticRegression:
+    generator = np.random.default_rng(2)
+    features = generator.normal(size=(4, records, 2))
+    features /= np.linalg.norm(features, axis=-1, keepdims=True)
+    labels = generator.choice([-1.0, 1.0], size=(4, records))
+    return LogisticRegression(features, labels, features[0], labels[0], 1.0 / records, 0.1)
+
+
+def states(algorithm, problem, graph, rounds: int, *, quiet: bool = True) -> list:
+    """All states of a run, without noise unless it is asked for."""
+    batch = stack([algorithm])
+    state, draws = batch.start(problem, graph, STREAMS, 1), batch.draws(problem, STREAMS)
+    found = []
+    for t in range(1, rounds + 1):
+        draw = next(draws)
+        draw = without(draw) if quiet else draw
+        state = batch.step(state, problem, graph, draw, t)
+        found.append(state)
+    return found
+
+
+def without(draw):
+    return Draw(np.zeros_like(draw.noise[0])) if hasattr(draw, "noise") else np.zeros_like(draw)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_without_noise_the_mean_is_found(name):
+    """Steps that fall to nothing are not needed: the mean over agents has no bias for means."""
+    graph, problem = network(), means()
+    eta = {} if name == "muffliato" else {"eta": 0.05}
+    last = states(algorithms.load(name)(**eta), problem, graph, 60)[-1].x[0, 0]
+    assert last.mean(0) == pytest.approx(problem.target[0], abs=1e-6)
+    if name == "muffliato":
+        assert np.abs(last - problem.target).max() < 1e-3
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_budget_is_spent_and_not_overspent(name):
+    """Both sides: at the noise that is set the accountant finds the budget, at a little less more;
+    no budget, no noise; and no delta, no Gaussian noise."""
+    graph, problem = network("path", 4), means(4) if name == "muffliato" else classified()
+    algorithm = algorithms.load(name)(**({} if name == "muffliato" else {"clip": 0.2}))
+    noisy = algorithm.calibrate(BUDGET, problem, graph, 3)
+    spent = account(noisy.releases(problem, graph, 3), BUDGET.delta)
+    assert spent.epsilon == pytest.approx(BUDGET.epsilon, rel=1e-4) and spent.proven
+    less = replace(noisy, noise=noisy.noise * 0.99)
+    assert account(less.releases(problem, graph, 3), BUDGET.delta).epsilon > BUDGET.epsilon
+    bare = algorithm.calibrate(Budget(np.inf, 0.0), problem, graph, 3)
+    assert bare.noise == 0 and account(bare.releases(problem, graph, 3), 0.1).epsilon == np.inf
+    with pytest.raises(InvalidInput, match="delta"):
+        algorithm.calibrate(Budget(2.0, 0.0), problem, graph, 3)
+
+
+def test_muffliato_pays_once_and_accelerates():
+    graph, problem = network(agents=20), means(20)
+    plain, fast = (algorithms.load("muffliato")(acceleration=how) for how in ("none", "chebyshev"))
+    assert plain.releases(problem, graph, 1)[0].count == plain.releases(problem, graph, 50)[0].count
+    errors = [np.abs(states(one, problem, graph, 30)[-1].x[0, 0] - problem.target).max()
+              for one in (plain, fast)]  # fmt: skip
+    assert errors[1] < errors[0] / 10
+    noisy = algorithms.load("muffliato")(noise=1.0, acceleration="chebyshev")
+    mixed = states(noisy, problem, graph, 12, quiet=False)
+    assert mixed[-1].x.mean(-2) == pytest.approx(mixed[0].x.mean(-2), rel=1e-12)
+    gap = 1 - second_eigenvalue(graph.mixing)
+    assert 1 < chebyshev_weight(graph.mixing)[0, 0] < 2
+    assert rounds_needed(graph.mixing, 1.0, 0.1) == np.ceil(np.log(20 / 0.01) / np.sqrt(gap))
+
+
+def test_muffliato_gd_goes_on_from_its_gossip():
+    """With K rounds that reach consensus each step is one of the mean gradient."""
+    graph, problem = network("complete", 4), classified()
+    algorithm = algorithms.load("muffliato_gd")(eta=0.5, rounds=2, clip=0.05)
+    found = states(algorithm, problem, graph, 5)
+    x = np.zeros((1, 1, 4, 2))
+    for _ in range(3):
+        gradient = problem.gradient(x)
+        gradient /= np.maximum(1, np.linalg.norm(gradient, axis=-1, keepdims=True) / 0.05)
+        before, x = x, (x - 0.5 * gradient).mean(-2, keepdims=True) + 0 * x
+    assert found[4].x == pytest.approx(before - 0.5 * gradient, rel=1e-12)
+
+
+def test_noise_of_decor_cancels_in_the_mean_and_costs_what_fourier_says():
+    graph, problem = network(agents=6), means(6)
+    algorithm = algorithms.load("decor")(noise=0.7, ratio=2.0, eta=1.0)
+    batch = stack([algorithm])
+    draw = next(batch.draws(problem, STREAMS))
+    total = batch.total_noise(graph, draw.noise)[0, 0]
+    assert total.mean(0) == pytest.approx(draw.noise[0][0].mean(0), abs=1e-12)
+    assert np.abs(total - draw.noise[0][0]).max() > 1
+    wave = 2 - 2 * np.cos(2 * np.pi * np.arange(6) / 6)
+    expected = (1 / (1 + 4 * wave)).mean() / 0.49 * problem.record_change("l2") ** 2 * 5
+    (release,) = algorithm.releases(problem, graph, 5)
+    assert (release.losses() ** 2).sum() == pytest.approx(expected, rel=1e-9)
+    assert np.linalg.inv(batch.covariance(graph))[0, 0] == pytest.approx(
+        np.mean(1 / (1 + 4 * wave))
+    )
+
+
+@pytest.mark.parametrize("name", ["ring", "path", "star", "complete"])
+def test_the_ratio_of_decor_is_within_a_factor_of_two_of_a_server(name):
+    graph = network(name, 7)
+    algorithm = algorithms.load("decor")(noise=1.0)
+    losses = algorithm.losses(means(7), graph, 1) / means(7).record_change("l2")
+    assert 1 / 7 <= float(losses[0] ** 2) <= 2 / 7 * (1 + 1e-9)
+
+
+def test_noise_of_zip_dl_cancels_at_its_sender():
+    """The mean model has none, whatever is drawn; and what hides a change costs d (d + 1)."""
+    graph, problem = network("path", 5), means(5)
+    quiet, noisy = (algorithms.load("zip_dl")(noise=s, eta=0.02) for s in (0.0, 3.0))
+    ends = [states(one, problem, graph, 4, quiet=False)[-1] for one in (quiet, noisy)]
+    assert ends[1].x.mean(-2) == pytest.approx(ends[0].x.mean(-2), rel=1e-10)
+    assert np.abs(ends[1].sent - ends[0].sent).max() > 0.05
+    assert hiding_energy(network("ring", 6).mixing) == pytest.approx(6, rel=1e-6)
+    assert hiding_energy(network("complete", 4).mixing) == pytest.approx(12, rel=1e-6)
+
+
+def test_the_account_of_zip_dl_bounds_what_its_views_tell():
+    """One round: exactly what the linear view says; more: at least that, since a state without
+    noise is told of again and again. Where nothing bounds a gradient's change it is infinite."""
+    graph, problem = network("ring", 6), means(6)
+    algorithm = algorithms.load("zip_dl")(noise=2.0, eta=0.02)
+    for rounds in (1, 4):
+        (release,) = algorithm.releases(problem, graph, rounds)
+        bound = float(np.sqrt((release.losses() ** 2).sum()))
+        observed = observed_system(algorithm, problem, graph, rounds)
+        exact = mu(observed.channels[0], Eavesdropper(), 1, observed.changes).upper
+        assert exact <= bound * (1 + 1e-9)
+        if rounds == 1:
+            assert exact == pytest.approx(bound, rel=1e-6)
+        else:
+            assert exact**2 > rounds * (problem.record_change("l2") / 2.0) ** 2 * 6 * 0.9
+    steep = algorithms.load("zip_dl")(noise=2.0, eta=1.0)
+    assert account(steep.releases(problem, graph, 2), 1e-3).epsilon == np.inf
+    with pytest.raises(InvalidInput, match="clip"):
+        steep.calibrate(BUDGET, problem, graph, 2)
+
+
+def test_correlated_noise_of_mafalda_is_paid_as_one_mechanism():
+    """Account, filter and linear view agree; the batches of a cycle have the whole gradient."""
+    graph, problem = network("path", 4), classified()
+    algorithm = algorithms.load("mafalda_sgd")(batches=3, eta=0.2)
+    noisy = algorithm.calibrate(BUDGET, problem, graph, 6)
+    assert algorithm.calibrate(BUDGET, problem, graph, 6) == noisy
+    observed = observed_system(noisy, problem, graph, 6)
+    found = mu(observed.channels[0], Eavesdropper(), 2, observed.changes)
+    assert found.upper == pytest.approx(gaussian_mu(2.0, 1e-5), rel=1e-5)
+    x = np.ones((1, 1, 4, 2))
+    parts = [batch_of(problem, t, 3).gradient(x) for t in (1, 2, 3)]
+    assert np.mean(parts, axis=0) == pytest.approx(problem.gradient(x), rel=1e-12)
+    with pytest.raises(InvalidInput, match="divisor"):
+        replace(algorithm, batches=4).calibrate(BUDGET, problem, graph, 6)
+    longer = account(noisy.releases(problem, graph, 7), 1e-5)
+    assert longer.epsilon > 2.0 and noisy.filter_of(7)[6].tolist() == [0] * 6 + [1]
+
+
+def test_the_factor_of_a_cycle():
+    """One round each: the fixed point's. Several: at most a unit of any record's changes, never
+    worse than independent noise, and all of it where every record takes part in every round."""
+    gram = error_gram(network("ring", 6).mixing, 8)
+    assert cyclic_factor(gram, 8) == pytest.approx(optimal_factor(gram), abs=1e-12)
+    generator = np.random.default_rng(3)
+    for period in (1, 2, 4):
+        C = cyclic_factor(gram, period)
+        assert np.array_equal(C, np.tril(C))
+        for _ in range(50):
+            change = np.zeros((8, 8))
+            start = generator.integers(period)
+            change[start::period] = generator.normal(size=change[start::period].shape)
+            change[start::period] /= np.linalg.norm(change[start::period], axis=1, keepdims=True)
+            assert np.linalg.norm(C @ change) <= 1 + 1e-9
+        inverse = np.linalg.inv(C)
+        independent = np.trace(gram) * (8 // period)
+        assert np.trace(inverse.T @ gram @ inverse) <= independent * (1 + 1e-9)
+        if period == 1:  # nothing but the size of each round's noise is left to choose
+            best = np.sqrt(np.diag(gram)).sum() ** 2
+            assert np.trace(inverse.T @ gram @ inverse) == pytest.approx(best, rel=1e-6)
+        else:
+            assert np.trace(inverse.T @ gram @ inverse) < 0.95 * independent
+    assert noise_energy(gram, optimal_factor(gram)) < noise_energy(gram, np.eye(8))
