@@ -40,7 +40,7 @@ fuzz: $(READY)
 
 # What of docs/faults.yaml holds on this machine, to results/reference/faults.json; the report shows it.
 faults: $(READY)
-	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m tests.faults
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m tests.faults --cores $(CORES)
 
 # What a release is made of, in dist: its packages with their checksums and licences.
 release: $(READY)
