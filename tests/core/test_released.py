@@ -103,7 +103,7 @@ WITH_DRAWS = LOGISTIC | {
     "exact_admm": (regressed, BUDGET, {}),
     "muffliato": (averaged, BUDGET, {}),
     "muffliato_gd": (classified, BUDGET, {"rounds": 2}),
-    "mafalda_sgd": (classified, BUDGET, {"batches": 2}),
+    "mafalda_sgd": (classified, BUDGET, {}),
     "decor": (classified, BUDGET, {"clip": 0.1}),
     "zip_dl": (classified, BUDGET, {"clip": 0.1}),
 }

@@ -48,6 +48,7 @@ class State(NamedTuple):
 class ZipDL(ClippedDescent):
     r"""One round of mixing a gradient step; ``noise`` is :math:`\sigma`."""
 
+    uses: ClassVar[tuple[str, ...]] = ("smoothness",)
     source: ClassVar[str] = "Biswas et al., PoPETs 2025(3), Algorithm 1"
 
     def change_of_step(self, problem) -> float:

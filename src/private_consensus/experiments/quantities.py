@@ -41,6 +41,7 @@ SHOWN: dict[str, tuple[str, ...]] = {
     "canary_audit": OF_CANARIES,
     "coordinate_descent": ("released", "gap", "bound"),
     "d_zoa": ("released",),
+    "decor": ("released",),
     "dgd": ("released",),
     "dp_admm": (*ITERATES, "rho", "eta_0"),
     "dp_ci": ITERATES,
@@ -55,6 +56,9 @@ SHOWN: dict[str, tuple[str, ...]] = {
     "ldp_gradient_descent": ("released", *PAID, *LOSSES),
     "logistic": ("released",),
     "m_admm": (*ITERATES, *PAID),
+    "mafalda_sgd": ("released",),
+    "muffliato": ("released",),
+    "muffliato_gd": ("released",),
     "p_admm": (*ITERATES, *PAID),
     "pdop": ("released", *PAID),
     "pflr": (*ITERATES, *MINIMUM),
@@ -66,6 +70,7 @@ SHOWN: dict[str, tuple[str, ...]] = {
     "random_aggregation": ("exact", "bound", "excess", "limit", "sampled", "worst", "released"),
     "release_audit": OF_A_RELEASE,
     "sdm_dsgd": (*ITERATES, *ROUND),
+    "zip_dl": ITERATES,
 }
 """Of each algorithm of this package, with any of its switches."""
 
