@@ -96,6 +96,12 @@ def _parser() -> argparse.ArgumentParser:
     showing.add_argument("id", help="number of the erratum, e.g. E0.1")
     showing.set_defaults(command=_counterexample)
 
+    stating = commands.add_parser(
+        "theorem", help="what a computation finds about a numbered statement of a paper"
+    )
+    stating.add_argument("computation", help="module.function, e.g. gradient_descent.theorem_1")
+    stating.set_defaults(command=_theorem)
+
     fetching = commands.add_parser("data", help="data sets: where they come from, their cards")
     fetching.add_argument("--mirror", help="folder or URL with the publishers' files")
     fetching.add_argument("--cache", default=".cache/private-consensus")
@@ -451,6 +457,18 @@ def _counterexample(options) -> None:
         print(line)
     print(f"{found.quantity}: {found.claimed:.4g} by the text, {found.found:.4g} found")
     print(f"{options.id}: {found.outcome}")
+
+
+def _theorem(options) -> None:
+    from .theorems import compute
+
+    found = compute(options.computation)
+    for line in found.lines:
+        print(line)
+    for part in found.parts:
+        outcome = "holds" if part.holds else "does not hold"
+        print(f"{part.what}: {part.stated:.4g} stated, {part.measured:.4g} measured: {outcome}")
+    print(f"{options.computation}: {found.verdict}")
 
 
 def _data(options) -> None:

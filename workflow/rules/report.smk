@@ -32,6 +32,12 @@ CURRENT = lambda scale: [
         rules.compare_repairs.params.code(None),
         [],
     ),
+    (
+        [f"results/{scale}/theorems.parquet"],
+        rules.theorems.params.theorems,
+        rules.theorems.params.code(None),
+        [],
+    ),
     *(made_of_figure(name, scale) for name in PLAN.figures),
     *(made_of_deal(name, scale) for name in DEALS),
     *(made_of_table(name, scale) for name in PLAN.tables),
@@ -70,6 +76,7 @@ TIMINGS = [
     *(f"figure.{name}" for name in PLAN.figures),
     *(f"table.{name}" for name in PLAN.tables),
     *(f"claims.{paper}" for paper in JUDGED),
+    "theorems",
 ]
 
 # Pages for readers; those that a copy of the repository lacks are left out.
@@ -125,6 +132,7 @@ rule write_report:
         claims="results/{scale}/claims.parquet",
         privacy="results/{scale}/privacy.parquet",
         audit=expand("results/{{scale}}/audit/{kind}.parquet", kind=AUDIT_KINDS),
+        theorems="results/{scale}/theorems.parquet",
         repairs=expand("results/{{scale}}/audit/repairs.{kind}", kind=FIGURE_KINDS),
         cards=expand("results/{{scale}}/cards/{name}.json", name=PREPARATIONS_USED),
         faults="docs/faults.yaml",
@@ -166,6 +174,7 @@ for name in ("publish", "publish_partial"):
             plan=f"results/{SCALE}/plan.json",
             claims=f"results/{SCALE}/claims.parquet",
             privacy=f"results/{SCALE}/privacy.parquet",
+            theorems=f"results/{SCALE}/theorems.parquet",
             numbers=expand(
                 f"results/{SCALE}/data/{{figure}}.parquet", figure=PLAN.figures
             ),

@@ -22,6 +22,7 @@ with logged(snakemake.log[0], plan["config"]):
         images=files.svg,
         tables=files.tables,
         cards=files.cards,
+        theorems=files.theorems,
         timings=plan["timings"],
         seed=plan["config"]["seed"],
     )

@@ -29,6 +29,7 @@ with logged(snakemake.log[0], plan["config"]):
         faults=snakemake.input.faults,
         tried=tried if tried.is_file() else None,
         audit=[*snakemake.input.audit, *([bench] if bench.is_file() else [])],
+        theorems=snakemake.input.theorems,
         documents=snakemake.input.documents,
         seed=plan["config"]["seed"],
     )

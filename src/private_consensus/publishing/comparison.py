@@ -191,6 +191,7 @@ VERDICTS = {
         "flagged",
     ),
     "audit/errata": (("id",), "outcome_found"),
+    "theorems": (("paper", "number"), "verdict"),
 }
 """Files with words in them: the columns that say of what, and the word."""
 

@@ -138,7 +138,8 @@ def _write(results: Results, made: Path, folder: Path) -> None:
     for name in [*results.facts, *results.tables]:
         _copy(made / "data" / f"{name}.parquet", folder / "data" / f"{name}.parquet")
     audited = sorted(f"audit/{path.stem}" for path in (made / "audit").glob("*.parquet"))
-    for name in ("claims", "privacy", *audited):
+    theorems = ["theorems"] if results.theorems else []
+    for name in ("claims", "privacy", *theorems, *audited):
         _copy(made / f"{name}.parquet", folder / f"{name}.parquet")
         if name != "privacy":  # thousands of settings: 50 kB as Parquet, two megabytes as text
             text = csv(rows_of(made / f"{name}.parquet"))

@@ -15,7 +15,12 @@ from .formats import words
 from .reading import Results
 from .views import algorithms, documents, figures, privacy, run, scorecard, tables, verdicts
 
-EXTRA = {"privacy": "Privacy audit", "errata": "Errata of the papers", "data": "Data"}
+EXTRA = {
+    "privacy": "Privacy audit",
+    "theorems": "Theorems of the papers",
+    "errata": "Errata of the papers",
+    "data": "Data",
+}
 """Pages of the first level that the report has as soon as somebody provides them."""
 
 

@@ -41,6 +41,8 @@ class Results:
         What the workflow survives, as ``docs/faults.yaml`` tells it.
     audit : mapping
         ``audits``, ``errata`` and ``repairs``: rows of the privacy audit.
+    theorems : list of rows
+        As ``theorems.parquet`` holds them.
     labels : mapping
         ``algorithm.variant`` to the name of its curve.
     documents : mapping
@@ -60,6 +62,7 @@ class Results:
     cards: list[Row] = field(default_factory=list)
     faults: list[Row] = field(default_factory=list)
     audit: Mapping[str, list[Row]] = field(default_factory=dict)
+    theorems: list[Row] = field(default_factory=list)
     labels: Mapping[str, str] = field(default_factory=dict)
     documents: Mapping[str, str] = field(default_factory=dict)
     seed: int | None = None
@@ -84,6 +87,7 @@ def read_results(
     faults: str | None = None,
     tried: str | Path | None = None,
     audit: Iterable[str] = (),
+    theorems: str | None = None,
     documents: Iterable[str] = (),
     seed: int | None = None,
 ) -> Results:
@@ -119,6 +123,7 @@ def read_results(
         if faults
         else [],
         audit={Path(path).stem: rows_of(path).to_dicts() for path in audit},
+        theorems=rows_of(theorems).to_dicts() if theorems else [],
         timings=[
             timing(path.stem, path.read_text(encoding="utf-8"))
             for path in map(Path, timings)

@@ -105,3 +105,28 @@ def released_average() -> Finding:
         f"Theorem 2 speaks of the mean of x(T); the mean of what is sent is {found:.3g} from it,",
         f"p M_T^2 / N = {expected:.3g}.",
     )
+
+
+def harmonic_sum(horizon: int = 1000) -> Finding:
+    """E0.5: the sum of 1/t is above ln T, not below it."""
+    total = float((1 / np.arange(1, horizon + 1)).sum())
+    return finding(
+        "sum of 1/t up to T",
+        math.log(horizon),
+        total,
+        total > math.log(horizon),
+        f"T = {horizon}: {total:.3f}; ln T = {math.log(horizon):.3f}, and 1 + ln T is a bound.",
+    )
+
+
+def two_roots(horizon: int = 1000) -> Finding:
+    """E0.6: Corollary 2 follows from Theorem 2 with its fourth root, not with a square root."""
+    printed, proven = horizon**-0.5, horizon**-0.25
+    return finding(
+        "factor of the third term",
+        printed,
+        proven,
+        proven > printed,
+        f"T = {horizon}: twice Theorem 2 has {proven:.3f} where (17) prints {printed:.4f}; no case",
+        "was found in which the smaller bound fails.",
+    )

@@ -7,6 +7,7 @@ import math
 import numpy as np
 from scipy.special import expit
 
+from ...aggregation import exact_average
 from .base import Finding, finding
 
 
@@ -75,4 +76,50 @@ def average_loss(loss: float = 1.0) -> Finding:
         mean < 0.9 * loss and abs(ratio.max() - loss) < 1e-9,
         f"One Laplace release of pure loss {loss:g}: averaged over outputs {mean:.3f}, worst",
         f"{ratio.max():.3f}, attained with probability {float(np.exp(-loss) / 2 + 0.5):.2f}.",
+    )
+
+
+def dual_sign(rounds: int = 60, penalty: float = 4.0, step: float = 0.5) -> Finding:
+    """E1.8: with the dual update of Algorithm 1 as printed agents move apart."""
+    targets = np.array([1.0, -1.0, 2.0, 0.0, 0.5])
+    agents = len(targets)
+    apart = []
+    for sign in (-1.0, 1.0):  # as printed, and reversed
+        x, dual = np.zeros(agents), np.zeros(agents)
+        for _ in range(rounds):
+            mean = (x.sum() - x) / (agents - 1)
+            x = (x + mean) / 2 - (x - targets) / penalty + dual / penalty
+            dual = dual + sign * step * (x.sum() - agents * x)
+        apart.append(float(np.ptp(x)))
+    return finding(
+        "distance between agents",
+        0.0,
+        apart[0],
+        apart[0] > 1e3 and apart[1] < 1e-6,
+        f"Five agents with quadratics, complete graph, {rounds} iterations without noise: as "
+        f"printed",
+        f"they are {apart[0]:.2g} apart, with the sign reversed {apart[1]:.1g}.",
+    )
+
+
+def exponent_of_the_bound(length: float = 0.5, beta: float = 6.0, change: float = 0.01) -> Finding:
+    """E1.9: (27) has omega where (11) has beta, and is then no bound."""
+    x = np.linspace(0, (length - change) / 2, 2001)[:, None]
+    y = np.linspace(0, length, 2001)
+    inside, moved = (
+        np.trapezoid(
+            np.trapezoid(beta / (2 * length) * np.exp(-beta * np.abs(x - y - shift)), y, axis=1),
+            x[:, 0],
+        )
+        for shift in (0.0, -change)
+    )
+    printed = math.log(math.exp(length * change) * (1 - 2 * inside) + 2 * moved) / (beta * change)
+    average = float(exact_average(np.array(length), np.array(beta), np.array(change)))
+    return finding(
+        "average loss over alpha beta B",
+        printed,
+        average,
+        average > printed,
+        f"omega = {length:g}, beta = {beta:g}, alpha B = {change:g}: (27) gives {printed:.3f}, the",
+        f"average is {average:.3f}; with e^(alpha beta B), as in (11), it is close to it.",
     )

@@ -1,0 +1,61 @@
+"""The theorems: every numbered statement by paper, with its verdict and what was computed."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from .verdicts import LOOKS
+
+Row = Mapping[str, Any]
+
+
+def page(results) -> dict[str, Any]:
+    """What the page of theorems names."""
+    papers = {key: paper["paper"] for key, paper in results.papers.items()}
+    return {"theorems": by_paper(results.theorems, papers), "verdicts": counts(results.theorems)}
+
+
+def counts(rows: Iterable[Row]) -> list[dict[str, Any]]:
+    """How many statements have which verdict."""
+    found = Counter(row["verdict"] for row in rows)
+    return [
+        {"verdict": verdict, "look": look, "count": found[verdict]}
+        for verdict, look in LOOKS.items()
+        if found[verdict]
+    ]
+
+
+def by_paper(rows: Iterable[Row], papers: Mapping[str, Row]) -> list[dict[str, Any]]:
+    """A group a paper, in the order of the table; papers that were not run stay."""
+    groups: dict[str, list[Row]] = {}
+    for row in rows:
+        groups.setdefault(row["paper"], []).append(row)
+    return [
+        {
+            "key": key,
+            "title": " ".join(filter(None, _name(papers.get(key, {}), key))),
+            "statements": [_statement(row) for row in group],
+        }
+        for key, group in groups.items()
+    ]
+
+
+def _name(paper: Row, key: str) -> tuple[str, str]:
+    return paper.get("number", ""), paper.get("title", key)
+
+
+def _statement(row: Row) -> dict[str, Any]:
+    return {
+        "anchor": f"{row['paper']}-{row['number'].lower().replace(' ', '-').replace('.', '-')}",
+        "number": row["number"],
+        "says": row["says"],
+        "verdict": row["verdict"],
+        "look": LOOKS[row["verdict"]],
+        "because": row["because"],
+        "errata": [name for name in row["errata"].split("; ") if name],
+        "parts": row["parts"].splitlines(),
+        "lines": " ".join(row["lines"].splitlines()),
+        "command": f"private-consensus theorem {row['computation']}",
+    }

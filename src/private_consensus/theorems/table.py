@@ -1,0 +1,127 @@
+"""The theorems as they are written down, with what their computations find."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import polars as pl
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from ..claims.words import UNTESTABLE
+from ..errors import InvalidInput
+from . import COMPUTATIONS, compute
+from .base import Finding
+
+
+class Theorem(BaseModel):
+    """One numbered statement of one paper."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    says: str = Field(description="what it states, in one plain sentence of our own")
+    computes: str = Field(default="", description="module.function of private_consensus.theorems")
+    because: str = Field(default="", description="why it cannot be tested")
+    errata: list[str] = Field(default=[], description="errata about it")
+
+    @model_validator(mode="after")
+    def one_of_both(self) -> Theorem:
+        """A computation or a reason, and not both."""
+        if bool(self.computes) == bool(self.because):
+            raise ValueError("either computes or because")
+        return self
+
+
+Theorems = Mapping[str, Mapping[str, Theorem]]
+"""Paper to number, as ``Theorem 1``, to the statement."""
+
+
+def read_theorems(raw: Mapping[str, Any], errata: Iterable[str]) -> Theorems:
+    """Checked statements by paper and number.
+
+    Parameters
+    ----------
+    errata : iterable of str
+        Numbers that there are.
+
+    Raises
+    ------
+    InvalidInput
+        Where an entry is wrong, names what does not exist, or leaves a computation unused.
+    """
+    found: dict[str, dict[str, Theorem]] = {}
+    for paper, entries in raw.items():
+        found[paper] = {number: _theorem(paper, number, e) for number, e in entries.items()}
+    known = set(errata)
+    for paper, number, entry in _each(found):
+        key = f"theorems.{paper}.{number}"
+        if entry.computes and entry.computes not in COMPUTATIONS:
+            raise InvalidInput(f"{key}.computes", entry.computes, "a function of the package")
+        for name in set(entry.errata) - known:
+            raise InvalidInput(f"{key}.errata", name, f"one of {', '.join(sorted(known))}")
+    unused = COMPUTATIONS.keys() - {entry.computes for _, _, entry in _each(found)}
+    for name in sorted(unused):
+        raise InvalidInput("theorems", f"no entry for {name}", "one that computes it")
+    return found
+
+
+def _theorem(paper: str, number: str, entry: Any) -> Theorem:
+    try:
+        return Theorem.model_validate(entry)
+    except ValidationError as error:
+        first = error.errors()[0]
+        key = ".".join(map(str, ("theorems", paper, number, *first["loc"])))
+        raise InvalidInput(key, first.get("input"), first["msg"]) from None
+
+
+def _each(found: Theorems) -> Iterable[tuple[str, str, Theorem]]:
+    for paper, entries in found.items():
+        for number, entry in entries.items():
+            yield paper, number, entry
+
+
+def computed(theorems: Theorems) -> pl.DataFrame:
+    """One row a statement: its sentence, the verdict, and what decided it.
+
+    Columns ``quantity``, ``stated``, ``measured``, ``margin`` and ``points`` are of the part with
+    the least margin; ``parts`` has a line for each.
+    """
+    findings: dict[str, Finding] = {}
+    rows = []
+    for paper, number, entry in _each(theorems):
+        if entry.computes and entry.computes not in findings:
+            findings[entry.computes] = compute(entry.computes)
+        rows.append(_row(paper, number, entry, findings.get(entry.computes)))
+    return pl.DataFrame(rows, infer_schema_length=None)
+
+
+def _row(paper: str, number: str, entry: Theorem, finding: Finding | None) -> dict[str, Any]:
+    row = {
+        "paper": paper,
+        "number": number,
+        "says": entry.says,
+        "computation": entry.computes,
+        "because": entry.because,
+        "errata": "; ".join(entry.errata),
+    }
+    if finding is None:
+        nothing = dict.fromkeys(("stated", "measured", "margin", "points"))
+        return {**row, "verdict": UNTESTABLE, "quantity": "", **nothing, "parts": "", "lines": ""}
+    worst = min(finding.parts, key=lambda part: part.margin)
+    parts = [
+        f"{part.what}: {part.stated:.4g} stated, {part.measured:.4g} measured, "
+        f"{'holds' if part.holds else 'does not hold'} ({part.points} "
+        f"{'points' if part.points > 1 else 'point'})"
+        for part in finding.parts
+    ]
+    return {
+        **row,
+        "verdict": finding.verdict,
+        "quantity": worst.what,
+        "stated": worst.stated,
+        "measured": worst.measured,
+        "margin": worst.margin,
+        "points": worst.points,
+        "parts": "\n".join(parts),
+        "lines": "\n".join(finding.lines),
+    }

@@ -1,0 +1,206 @@
+"""Every theorem has a computation or a reason, and every computation can contradict."""
+
+import math
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+import yaml
+
+from private_consensus.audits.counterexamples import COMPUTATIONS as ERRATA
+from private_consensus.claims.words import HELD, IN_PART, NOT_HELD, UNDECIDED, UNTESTABLE
+from private_consensus.cli import main
+from private_consensus.errors import InvalidInput
+from private_consensus.report.views import theorems as view
+from private_consensus.theorems import COMPUTATIONS, compute
+from private_consensus.theorems.base import (
+    bound,
+    equal,
+    falls_as,
+    found,
+    geometric,
+    grows_as,
+    open_question,
+)
+from private_consensus.theorems.table import computed, read_theorems
+
+RAW = yaml.safe_load((Path(__file__).parents[2] / "config" / "theorems.yaml").read_text())
+ONCE = {}
+
+
+def once(name):
+    """Findings at the statements as the papers have them, each computed once."""
+    if name not in ONCE:
+        ONCE[name] = compute(name)
+    return ONCE[name]
+
+
+# The counts of the texts' numbered statements, kind by kind.
+NUMBERED = {
+    "showkatbakhsh": {"Theorem": 2, "Lemma": 5, "Proposition": 4, "Corollary": 2},
+    "xiao": {"Theorem": 9, "Lemma": 1},
+    "gratton": {"Theorem": 3, "Lemma": 3, "Corollary": 1},
+    "wang": {"Theorem": 6, "Lemma": 4},
+    "ding": {"Theorem": 20, "Lemma": 24, "Proposition": 2, "Corollary": 2},
+}
+
+
+def test_no_numbered_statement_is_missing():
+    listed = {
+        paper: {kind: sum(name.startswith(kind) for name in entries) for kind in NUMBERED[paper]}
+        for paper, entries in RAW.items()
+    }
+    assert listed == NUMBERED
+    whole = re.compile(r"(\d+)$")
+    for kind, count in NUMBERED["ding"].items():
+        own = sorted(int(whole.search(n)[1]) for n in RAW["ding"] if n.startswith(kind))
+        assert own == list(range(1, count + 1))
+
+
+def test_each_names_a_computation_or_a_reason_and_errata_that_exist():
+    theorems = read_theorems(RAW, ERRATA)
+    assert {e.computes for p in theorems.values() for e in p.values()} - {""} == set(COMPUTATIONS)
+
+
+@pytest.mark.parametrize("name", COMPUTATIONS)
+def test_a_stronger_statement_fails(name):
+    """Below the reciprocal of a part's margin, that part does not hold; at the papers' statements
+    those parts hold whose margin is at least 1."""
+    finding = once(name)
+    margins = [part.margin for part in finding.parts]
+    finite = [m for m in margins if 0 < m < math.inf]
+    assert [part.holds for part in finding.parts] == [
+        m >= 1 - p.slack for m, p in zip(margins, finding.parts, strict=True)
+    ]
+    if finding.verdict in (HELD, UNDECIDED, IN_PART) and finite:
+        stronger = compute(name, 0.8 / max(finite))
+        failing = [p for p, m in zip(stronger.parts, margins, strict=True) if m < math.inf]
+        assert failing and not any(part.holds for part in failing), name
+    if finding.verdict in (HELD, UNDECIDED):
+        assert all(part.holds for part in finding.parts)
+        assert min(margins) < math.inf or name == "consensus_innovation.lemma_4_9"
+
+
+KNOWN = {
+    "concentrated.lemma_8": NOT_HELD,  # half of the divergence at order 2
+    "gradient_descent.theorem_1": IN_PART,  # the last message is exact
+    "admm.theorem_2": NOT_HELD,  # one message would be free
+    "admm.theorem_3": HELD,
+    "admm.theorem_6": UNDECIDED,
+    "zeroth_order.theorem_2": NOT_HELD,
+    "consensus_innovation.theorem_4_17": HELD,
+    "functional.theorem_19": HELD,
+    "functional.theorem_18": HELD,  # by slack
+    "sgd.lemma_18": NOT_HELD,
+}
+
+
+@pytest.mark.parametrize("name", KNOWN)
+def test_verdicts_that_are_known_by_hand(name):
+    assert once(name).verdict == KNOWN[name]
+
+
+def test_numbers_that_are_known_by_hand():
+    first = once("admm.theorem_2").parts[0]
+    assert (first.stated, first.margin) == (0.0, 0.0)
+    assert once("concentrated.lemma_8").parts[0].margin == pytest.approx(0.5, rel=1e-3)
+    assert once("sgd.theorem_15").parts[0].measured == pytest.approx(1 / (1 - 0.95**2))
+    assert once("consensus_innovation.theorem_4_11").parts[3].measured == pytest.approx(
+        0.6, abs=0.01
+    )
+    limit = once("gradient_descent.theorem_2").parts[1]  # a = 21 / 40
+    assert limit.measured == pytest.approx(2 / (2 * 21 / 40 - 0.5))
+
+
+# The judges.
+
+
+def test_a_bound_is_held_against_its_worst_point():
+    part = bound("x", [1.0, 2.0, 3.0], [0.5, 2.5, 1.0])
+    assert (part.stated, part.measured, part.margin, part.holds) == (2.0, 2.5, 0.8, False)
+    assert bound("x", 1.0, [0.0, 1.0]).holds
+    assert not bound("x", -1.0, [0.5, 0.0]).holds  # an absurd bound, even of nothing
+    assert not bound("x", 1.0, math.inf).holds and not bound("x", math.nan, 1.0).holds
+
+
+def test_equal_is_two_sided():
+    assert equal("x", [1.0, 2.0], [1.0, 2.0]).holds
+    for wrong in (0.999, 1.001):
+        assert not equal("x", 1.0, wrong).holds and not equal("x", wrong, 1.0).holds
+
+
+def test_rates_tell_powers_apart():
+    t = np.geomspace(10, 1e6, 30)
+    assert falls_as("x", t, t**-0.5, 0.5).holds and falls_as("x", t, t**-0.7, 0.5).holds
+    assert not falls_as("x", t, t**-0.4, 0.5).holds and not falls_as("x", t, 1 + t**-1.0, 0.5).holds
+    assert grows_as("x", t, t**2, 2.0).holds and not grows_as("x", t, t**2.2, 2.0).holds
+
+
+def test_a_power_is_no_linear_rate():
+    k = np.arange(1, 200)
+    assert geometric("x", k, 3 * 0.9**k).holds and geometric("x", k, np.exp(-0.01 * k)).holds
+    assert not geometric("x", k, 1 / k).holds and not geometric("x", k, k**-3.0).holds
+    assert not geometric("x", k, np.ones(len(k))).holds and not geometric("x", k, 1.1**k).holds
+
+
+def test_verdicts_follow_from_parts():
+    yes, no = bound("x", 1, 0.5), bound("x", 1, 2)
+    assert found(yes, lines="").verdict == HELD
+    assert found(yes, no, lines="").verdict == NOT_HELD  # one point contradicts
+    assert found(yes, no, lines="", compound=True).verdict == IN_PART
+    assert found(no, no, lines="", compound=True).verdict == NOT_HELD
+    assert open_question(yes, lines="").verdict == UNDECIDED
+    assert open_question(yes, no, lines="").verdict == NOT_HELD
+
+
+# Table, page and command.
+
+SOME = {
+    "wang": {
+        "Theorem 4.17": {"says": "a", "computes": "consensus_innovation.theorem_4_17"},
+        "Theorem 9": {"says": "b", "because": "c"},
+    }
+}
+
+
+def with_all(raw):
+    rest = COMPUTATIONS.keys() - {e.get("computes") for p in raw.values() for e in p.values()}
+    return raw | {"rest": {name: {"says": name, "computes": name} for name in rest}}
+
+
+def test_a_row_has_the_verdict_and_what_decided_it():
+    theorems = read_theorems(with_all(SOME), [])
+    first, second = computed({"wang": theorems["wang"]}).to_dicts()
+    assert first["verdict"] == HELD and first["margin"] == pytest.approx(80 / 79)
+    assert second["verdict"] == UNTESTABLE and second["margin"] is None
+    shown = view.by_paper([first, second], {"wang": {"number": "003", "title": "T"}})
+    assert shown[0]["title"] == "003 T"
+    assert [s["verdict"] for s in shown[0]["statements"]] == [HELD, UNTESTABLE]
+    assert view.counts([first, second])[0]["count"] == 1
+
+
+@pytest.mark.parametrize(
+    ("entry", "told"),
+    [
+        ({"says": "a"}, "either computes or because"),
+        ({"says": "a", "computes": "admm.theorem_2", "because": "c"}, "either computes or because"),
+        ({"says": "a", "computes": "admm.theorem_99"}, "a function of the package"),
+        ({"says": "a", "because": "c", "errata": ["E9.9"]}, "found 'E9.9'"),
+        ({"says": "a", "because": "c", "why": "d"}, "why"),
+    ],
+)
+def test_a_wrong_entry_is_told(entry, told):
+    with pytest.raises(InvalidInput, match=re.escape(told)):
+        read_theorems(with_all({"wang": {"Theorem 1": entry}}), ["E1.1"])
+
+
+def test_a_computation_without_an_entry_is_told():
+    with pytest.raises(InvalidInput, match="no entry for admm"):
+        read_theorems(SOME, [])
+
+
+def test_the_command_line_shows_a_computation(capsys):
+    assert main(["theorem", "admm.theorem_3"]) == 0
+    assert "admm.theorem_3: held" in capsys.readouterr().out
+    assert main(["theorem", "admm.theorem_99"]) == 2

@@ -1,0 +1,29 @@
+"""Every numbered statement of the papers.  Needs: theorems, errata.  Makes: theorems.parquet and theorems.csv."""
+
+THEOREMS = Path(workflow.basedir, "config", "theorems.yaml")
+
+
+rule theorems:
+    input:
+        theorems=THEOREMS.as_posix(),
+        errata=ERRATA.as_posix(),
+    output:
+        theorems="results/{scale}/theorems.parquet",
+        csv="results/{scale}/theorems.csv",
+    log:
+        "results/{scale}/logs/theorems.log",
+    benchmark:
+        "results/{scale}/timings/theorems.tsv"
+    conda:
+        "../../environment.yml"
+    threads: 1
+    resources:
+        mem_mb=1000,
+        runtime=10,
+    params:
+        theorems=settings_hash(THEOREMS.read_text(encoding="utf-8")),
+        code=lambda w: code_of("theorems.py"),
+    message:
+        "theorems of the papers"
+    script:
+        "../scripts/theorems.py"
