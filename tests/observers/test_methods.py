@@ -15,9 +15,9 @@ from private_consensus.algorithms.muffliato import chebyshev_weight, rounds_need
 from private_consensus.algorithms.zip_dl import hiding_energy
 from private_consensus.errors import InvalidInput
 from private_consensus.networks import second_eigenvalue
-from private_consensus.observations import observed_system
-from private_consensus.privacy import Budget, account, gaussian_mu
-from private_consensus.privacy.observers import Eavesdropper, mu
+from private_consensus.observations import epsilon_for, observation, observed_system
+from private_consensus.privacy import Budget, account, gaussian_epsilon, gaussian_mu
+from private_consensus.privacy.observers import Coalition, Eavesdropper, FinalModels, mu
 from private_consensus.privacy.observers.temporal import (
     cyclic_factor,
     error_gram,
@@ -137,6 +137,33 @@ def test_noise_of_decor_cancels_in_the_mean_and_costs_what_fourier_says():
     assert (release.losses() ** 2).sum() == pytest.approx(expected, rel=1e-9)
     assert np.linalg.inv(batch.covariance(graph))[0, 0] == pytest.approx(
         np.mean(1 / (1 + 4 * wave))
+    )
+
+
+def test_who_shares_secrets_is_told_more_than_the_eavesdropper():
+    """Both neighbours together know all pair noise of agent 0: its own noise alone is left, and no
+    account that counts on theirs bounds that."""
+    graph, problem = network(agents=5), means(5)
+    noisy = algorithms.load("decor")(eta=0.05, clip=0.3).calibrate(BUDGET, problem, graph, 4)
+    seen = observation(noisy, problem, graph, 4)
+    alone = 0.6 / noisy.noise * np.sqrt(4)
+    found = epsilon_for(seen, Coalition((1, 4)), 0, BUDGET.delta)
+    assert found.formula == pytest.approx(gaussian_epsilon(alone, BUDGET.delta), rel=1e-5)
+    assert found.guarantee >= found.formula * (1 - 1e-9) > 1.5 * BUDGET.epsilon
+    everything = epsilon_for(seen, Eavesdropper(), 0, BUDGET.delta)
+    assert everything.guarantee == pytest.approx(BUDGET.epsilon, rel=1e-3)
+
+
+@pytest.mark.parametrize("clip", [None, 0.3])
+def test_the_mean_of_zip_dls_models_hides_nothing(clip):
+    """Though all that is sent is accounted for: models are not sent."""
+    graph, problem = network("path", 4), means(4)
+    noisy = algorithms.load("zip_dl")(eta=0.05, clip=clip).calibrate(BUDGET, problem, graph, 3)
+    seen = observation(noisy, problem, graph, 3)
+    found = epsilon_for(seen, FinalModels(mean=True), 1, BUDGET.delta)
+    assert found.guarantee > 1e6  # weights are floats: their sums cancel to rounding
+    assert epsilon_for(seen, Eavesdropper(), 1, BUDGET.delta).guarantee <= BUDGET.epsilon * (
+        1 + 1e-6
     )
 
 

@@ -6,7 +6,7 @@ from private_consensus.audits.asked import checked, read_audits
 from private_consensus.audits.repairs import cells_of
 
 MADE_BY_AUDIT = ("audits", "errata")
-AUDIT_KINDS = (*MADE_BY_AUDIT, "repairs")
+AUDIT_KINDS = (*MADE_BY_AUDIT, "repairs", "observers")
 
 AUDITS = read_audits(yamls.read(Path(workflow.basedir, "config", "audits.yaml")))
 AUDITED = checked(AUDITS.entries(), PLAN.experiments)

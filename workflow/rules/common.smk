@@ -74,6 +74,10 @@ def code_of_audits(wildcards):
     return code_of("audit.py", *algorithms.modules(), *problems.modules())
 
 
+def code_of_observers(wildcards):
+    return code_of("observers.py", *algorithms.modules(), *problems.modules())
+
+
 def code_of_repairs(wildcards):
     modules = map(algorithms.module_of, sorted(REPAIRED))
     return code_of("compare_repairs.py", *modules)

@@ -38,6 +38,12 @@ CURRENT = lambda scale: [
         rules.theorems.params.code(None),
         [],
     ),
+    (
+        [f"results/{scale}/audit/observers.parquet"],
+        rules.observers.params.asked,
+        rules.observers.params.code(None),
+        [],
+    ),
     *(made_of_figure(name, scale) for name in PLAN.figures),
     *(made_of_deal(name, scale) for name in DEALS),
     *(made_of_table(name, scale) for name in PLAN.tables),

@@ -6,6 +6,10 @@ the view of T rounds of somebody at distance d is made of what the victim sent i
 victim. By post-processing it is as private as the eavesdropper's view of R rounds, and that is what
 the accountant says of the algorithm's releases in R rounds: whatever the losses, the noise and its
 place. No linearity is asked for.
+
+Two things the releases do not cover. Last models are among them only where agents send all of their
+state: of Zip-DL the mean of models has no noise at all. And where agents share noise, as in DECOR,
+a member of an observer knows more than the eavesdropper, whom the account is for.
 """
 
 from __future__ import annotations
@@ -29,6 +33,8 @@ NO_VIEWS = {
 WHOLE_RUN = {"dp_admm", "q_dpsgd_1", "q_dpsgd_2"}
 """Algorithms with a server, through which everybody hears of everybody at once, and those whose
 every round depends on how many there are: distance says nothing of them."""
+SHARED_NOISE = {"decor"}
+"""Algorithms whose account counts on noise that other agents know."""
 
 
 @dataclass(frozen=True)
@@ -70,8 +76,17 @@ class Observation:
         return max(0, min(self.horizon, self.horizon - distance + 1))
 
     def causal_guarantee(self, observer: Observer, victim: int, delta: float) -> Guarantee:
-        """What the accountant says of the rounds that can arrive."""
+        """What the accountant says of the rounds that can arrive; infinite where the view is not
+        made of releases, or the observer knows noise that they count on."""
+        shared = bool(observer.members) and registry_name(self.algorithm) in SHARED_NOISE
+        if shared or (_sees_models(observer) and not self._sends_its_state):
+            return Guarantee(np.inf, delta, "none")
         return self._of_rounds(self.last_round(observer, victim), delta)
+
+    @property
+    def _sends_its_state(self) -> bool:
+        channels = () if self.system is None else self.system.channels
+        return bool(channels) and all(one.noised_state for one in channels)
 
     def _of_rounds(self, rounds: int, delta: float) -> Guarantee:
         known = self._known
@@ -116,6 +131,10 @@ def distances(adjacency: np.ndarray) -> np.ndarray:
         found = np.where(reached & (found == n), step, found)
         reached = reached | (reached.astype(float) @ adjacency > 0)
     return found
+
+
+def _sees_models(observer: Observer) -> bool:
+    return isinstance(observer, FinalModels) or getattr(observer, "last_states", False)
 
 
 def _whose_models(observer: Observer, n: int) -> list[int]:

@@ -57,7 +57,7 @@ def kinds(seen: Observation) -> Iterator[tuple[str, list[Observer]]]:
         together = {tuple(sorted(_nearest(seen, v))) for v in range(n)}
         yield f"coalition of {SIZE}", [Coalition(members, **more) for members in sorted(together)]
     yield "secure sums", [SecureSums((v,), **more) for v in range(n)]
-    if seen.system is None or all(one.output is not None for one in seen.system.channels):
+    if seen.system is not None and all(one.output is not None for one in seen.system.channels):
         yield "last models", [FinalModels()]
         yield "mean of last models", [FinalModels(mean=True)]
 

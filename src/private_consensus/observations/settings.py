@@ -1,0 +1,166 @@
+"""``config/observers.yaml``: every algorithm on every graph at every epsilon, and its pairs."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from .. import algorithms, networks, problems
+from ..errors import InvalidInput
+from ..experiments.schema import validate
+from ..privacy import Budget
+from ..privacy.observers import Observer
+from ..randomness import Streams
+from .causal import Observation, observation
+from .epsilon import epsilons
+from .table import kinds
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+
+class Graph(_Strict):
+    """A fixed graph."""
+
+    title: str
+    network: dict[str, Any]
+
+
+class Method(_Strict):
+    """An algorithm and its parameters."""
+
+    title: str
+    algorithm: dict[str, Any]
+
+
+class Observed(_Strict):
+    """``config/observers.yaml``."""
+
+    delta: float = Field(gt=0, lt=1)
+    horizon: int = Field(ge=1, description="rounds of messages")
+    epsilons: list[float] = Field(min_length=1, description="of the eavesdropper's account")
+    problem: dict[str, Any]
+    graphs: dict[str, Graph]
+    algorithms: dict[str, Method]
+
+
+def read_observed(raw: Mapping[str, Any]) -> Observed:
+    """The checked configuration of observers.
+
+    Raises
+    ------
+    ConfigurationError
+        With a line for each key that is wrong.
+    """
+    return validate(Observed, raw)
+
+
+def pair_rows(asked: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """A row for each graph, algorithm, epsilon, observer and victim.
+
+    Parameters
+    ----------
+    asked : mapping
+        As :class:`Observed` dumps it.
+
+    Returns
+    -------
+    list of dict
+        ``graph``, ``algorithm``, ``epsilon`` (the budget), ``accounted`` (what the accountant finds
+        at the noise that is set), ``kind`` and ``members`` of the observer, ``victim``,
+        ``distance`` (links to the nearest member; null without members), ``lower`` and ``formula``
+        for inputs as given, ``guarantee``, ``rule``, ``label``, and ``reason`` where there is no
+        formula.
+    """
+    return [
+        {"graph": graph, "algorithm": name, "epsilon": epsilon, **row}
+        for graph in asked["graphs"]
+        for name in asked["algorithms"]
+        for epsilon in asked["epsilons"]
+        for row in _rows_of(observed_in(asked, graph, name, epsilon), asked["delta"])
+    ]
+
+
+def observed_in(asked: Mapping[str, Any], graph: str, name: str, epsilon: float) -> Observation:
+    """An algorithm of the configuration, calibrated, on one of its graphs."""
+    network = dict(asked["graphs"][graph]["network"])
+    streams = Streams(0, (0,), dict.fromkeys(("data", "graph", "noise", "sampling"), "observers"))
+    built = networks.build(streams, network.pop("name"), network.pop("agents"), **network)
+    given = dict(asked["problem"])
+    problem = problems.load(given.pop("name")).build(streams, built.n_agents, **given)
+    parameters = dict(asked["algorithms"][name]["algorithm"])
+    algorithm = algorithms.load(parameters.pop("name"))(**parameters)
+    budget = _budget(algorithm, epsilon, asked["delta"], asked["horizon"])
+    world = problem, built, asked["horizon"]
+    try:
+        return observation(algorithm.calibrate(budget, *world), *world)
+    except InvalidInput as error:
+        raise InvalidInput(f"observers.{name} on {graph}", error.value, error.expected) from error
+
+
+def _budget(algorithm, epsilon: float, delta: float, horizon: int) -> Budget:
+    """For the whole run; a paper that budgets single iterations is given what adds up to it."""
+    from ..algorithms.d_zoa import ConsensusADMM, total_epsilon
+
+    if not isinstance(algorithm, ConsensusADMM):
+        return Budget(epsilon, 0.0 if getattr(algorithm, "law", "") == "laplace" else delta)
+    return Budget(epsilon / float(total_epsilon(1.0, delta, horizon)), delta)
+
+
+def _rows_of(seen: Observation, delta: float) -> Iterator[dict[str, Any]]:
+    n = seen.network.n_agents
+    everything = _accounted(seen, delta)
+    for kind, observers in kinds(seen):
+        for observer in observers:
+            for victim, found in epsilons(seen, observer, delta).items():
+                yield {
+                    "accounted": everything,
+                    "kind": kind,
+                    "members": ", ".join(map(str, observer.members)),
+                    "victim": victim,
+                    "distance": _distance(seen, observer, victim) if n > 1 else None,
+                    **vars(found),
+                    "label": found.label,
+                    "reason": seen.reason,
+                }
+
+
+def _accounted(seen: Observation, delta: float) -> float:
+    from ..privacy import account
+
+    releases = seen.algorithm.releases(seen.problem, seen.network, seen.horizon)
+    return float(account(releases, delta).epsilon)
+
+
+def _distance(seen: Observation, observer: Observer, victim: int) -> int | None:
+    apart = [int(seen.distances[victim, v]) for v in observer.members]
+    return min(apart) if apart else None
+
+
+def summary(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Of each graph, algorithm, epsilon and kind of observer the worst and the median pair; agents
+    by distance. A median is no guarantee for any pair."""
+    keys = ("graph", "algorithm", "epsilon", "accounted", "kind", "distance")
+    groups: dict[tuple, list[dict[str, Any]]] = {}
+    for row in rows:
+        place = {**row, "distance": row["distance"] if row["kind"] == "agent" else None}
+        groups.setdefault(tuple(place[key] for key in keys), []).append(row)
+    shown = ("lower", "formula", "guarantee", "label", "rule")
+    return [
+        {**dict(zip(keys, group, strict=True)), "pair": pair, **{key: one[key] for key in shown}}
+        for group, members in groups.items()
+        for pair, one in _worst_and_median(members)
+    ]
+
+
+def _worst_and_median(rows: list[dict[str, Any]]) -> list[tuple[str, dict[str, Any]]]:
+    ordered = sorted(rows, key=lambda row: (row["guarantee"], _finite(row["formula"])))
+    return [("worst", ordered[-1]), ("median", ordered[len(ordered) // 2])]
+
+
+def _finite(value: float) -> float:
+    return -1.0 if math.isnan(value) else value

@@ -1,0 +1,81 @@
+"""The configuration of observers: what its pairs say, and how they are summed up."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from private_consensus import yamls
+from private_consensus.errors import InvalidInput
+from private_consensus.observations.settings import (
+    observed_in,
+    pair_rows,
+    read_observed,
+    summary,
+)
+
+N, T = 5, 5
+CONFIG = Path(__file__).parents[2] / "config" / "observers.yaml"
+
+
+@pytest.fixture(scope="module")
+def asked():
+    found = read_observed(yamls.read(CONFIG)).model_dump(mode="json")
+    path = {"title": "path", "network": {"name": "path", "agents": N, "weights": "metropolis"}}
+    small = {"graphs": {"path": path}, "epsilons": [4.0], "horizon": T}
+    chosen = ("descent", "muffliato", "decor", "ldp_admm")
+    return {**found, **small, "algorithms": {name: found["algorithms"][name] for name in chosen}}
+
+
+@pytest.fixture(scope="module")
+def rows(asked):
+    return pair_rows(asked)
+
+
+def test_every_algorithm_of_the_configuration_can_be_observed():
+    found = read_observed(yamls.read(CONFIG)).model_dump(mode="json")
+    for name in found["algorithms"]:
+        seen = observed_in(found, "ring", name, 4.0)
+        assert seen.system is not None or seen.reason
+
+
+def test_every_ordered_pair_has_a_row_and_no_certificate_is_apart(rows):
+    for name in ("descent", "muffliato", "ldp_admm"):
+        agents = [row for row in rows if row["algorithm"] == name and row["kind"] == "agent"]
+        pairs = {(int(row["members"]), row["victim"]) for row in agents}
+        assert len(agents) == len(pairs) == N * (N - 1)
+        for row in agents:
+            assert row["distance"] == abs(int(row["members"]) - row["victim"])
+            assert row["guarantee"] <= row["accounted"] * (1 + 1e-6)
+    for row in rows:
+        if not np.isnan(row["formula"]):
+            assert row["lower"] <= row["formula"] <= row["lower"] * (1 + 1e-5) + 1e-12
+            assert row["formula"] <= row["guarantee"] * (1 + 1e-6)
+
+
+def test_what_is_amplified_and_what_is_not(rows):
+    """Fresh noise: neighbours gain next to nothing and far agents nearly all; noise once: nothing
+    is gained at any distance that the rounds reach; random weights: what distance leaves."""
+    by = {
+        (row["algorithm"], row["kind"], row["distance"], row["pair"]): row["guarantee"]
+        for row in summary(rows)
+    }
+    fresh = [by["descent", "agent", d, "worst"] for d in range(1, N)]
+    assert fresh == sorted(fresh, reverse=True)
+    assert fresh[0] > 0.9 * 4 and fresh[3] < 0.1 * 4
+    once = [by["muffliato", "agent", d, "worst"] for d in range(1, N)]
+    assert once == pytest.approx([4.0] * 4, rel=1e-4)
+    assert (
+        by["descent", "secure sums", None, "median"] < by["descent", "secure sums", None, "worst"]
+    )
+    random = [by["ldp_admm", "agent", d, "worst"] for d in range(1, N)]
+    assert random == pytest.approx([4.0 * (T + 1 - d) / T for d in range(1, N)], rel=1e-2)
+    assert max(random) <= 4  # pure privacy, and a little less at delta 1e-5
+
+
+def test_what_cannot_be_observed_is_named(asked):
+    broken = {**asked, "algorithms": {"mine": {"title": "", "algorithm": {"name": "dgd"}}}}
+    with pytest.raises(InvalidInput, match=r"inf|no noise"):
+        observed_in(broken, "path", "mine", 4.0)
+    with pytest.raises(InvalidInput, match="epsilons"):
+        read_observed({**asked, "epsilons": []})

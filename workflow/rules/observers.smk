@@ -1,0 +1,30 @@
+"""Who learns what about whom.  Needs: config/observers.yaml.  Makes: pairs, and a table of them."""
+
+from private_consensus.observations.settings import read_observed
+
+OBSERVED = read_observed(
+    yamls.read(Path(workflow.basedir, "config", "observers.yaml"))
+).model_dump(mode="json")
+
+
+rule observers:
+    output:
+        pairs="results/{scale}/audit/observers.parquet",
+        table="results/{scale}/audit/observers.csv",
+    log:
+        "results/{scale}/logs/observers.log",
+    benchmark:
+        "results/{scale}/timings/observers.tsv"
+    conda:
+        "../../environment.yml"
+    threads: 1
+    resources:
+        mem_mb=1000,
+        runtime=15,
+    params:
+        asked=OBSERVED,
+        code=code_of_observers,
+    message:
+        "who learns what about whom"
+    script:
+        "../scripts/observers.py"

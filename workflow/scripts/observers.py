@@ -1,0 +1,22 @@
+"""What every observer learns about every agent, and the worst and median pair of each kind."""
+
+import polars as pl
+
+from private_consensus.experiments.results import DRAWN, logged, stamp, write
+from private_consensus.observations.settings import pair_rows, summary
+from private_consensus.provenance import write_text
+from private_consensus.spreadsheets import csv
+
+SCHEMA = {
+    **dict.fromkeys(("graph", "algorithm"), pl.String), "epsilon": pl.Float64,
+    "accounted": pl.Float64, "kind": pl.String, "members": pl.String, "victim": pl.Int64,
+    "distance": pl.Int64, **dict.fromkeys(("lower", "formula", "guarantee"), pl.Float64),
+    **dict.fromkeys(("rule", "label", "reason"), pl.String),
+}  # fmt: skip
+
+asked, out = snakemake.params.asked, snakemake.output
+with logged(snakemake.log[0], asked):
+    rows = pair_rows(asked)
+    write_text(out.table, csv(pl.DataFrame(summary(rows), infer_schema_length=None)))
+    mark = stamp(asked, snakemake.params.code, DRAWN)
+    write(pl.DataFrame(rows, schema=SCHEMA), out.pairs, mark, [out.table])
