@@ -83,6 +83,7 @@ TIMINGS = [
     *(f"table.{name}" for name in PLAN.tables),
     *(f"claims.{paper}" for paper in JUDGED),
     "theorems",
+    "observers",
 ]
 
 # Pages for readers; those that a copy of the repository lacks are left out.
