@@ -6,6 +6,7 @@ import pytest
 
 from private_consensus import algorithms, networks
 from private_consensus.algorithms.base import stack
+from private_consensus.audits import evidence
 from private_consensus.audits.evidence import observed
 from private_consensus.audits.execution import execute
 from private_consensus.audits.neighbours import around, attacks
@@ -288,3 +289,21 @@ def test_a_batch_that_is_taken_again_with_the_noise_that_was_found_sends_what_wa
         draw = batch.with_residual(next(draws), {"message": unit})
         state = batch.step(state, problem, ring(), draw, t)
         assert np.allclose(state.x[0], found.sent[:, t - 1], atol=1e-9)
+
+
+@pytest.mark.parametrize("name", ["a threshold on neighbours", "some coordinates"])
+def test_noise_of_the_first_runs_is_that_of_all_runs_cut(monkeypatch, name):
+    """They are explained alone, with what all runs drew for them."""
+    algorithm, parameters = KNOWN[name]
+    problem, runs = regression(), 120
+    algorithm = algorithms.load(algorithm)(**parameters)
+    algorithm = algorithm.calibrate(Budget(np.inf, 0.0), problem, ring(), 3)
+    streams = AuditStreams.labelled("first", runs)
+    one = execute(algorithm, problem, ring(), streams, 3)
+    whole = evidence.recovered(algorithm, problem, ring(), streams, one)
+    monkeypatch.setattr(evidence, "NOISE_NUMBERS", 0)
+    first = evidence.recovered(algorithm, problem, ring(), streams, one)
+    assert first.keys() == whole.keys() and first
+    for site, noise in first.items():
+        assert len(whole[site]) == runs > len(noise)
+        np.testing.assert_array_equal(noise, whole[site][: len(noise)])

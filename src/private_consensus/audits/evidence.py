@@ -107,12 +107,12 @@ def recovered(
     """By site, the noise that was added, with all that is known on the inside."""
     each = int(np.prod(one.sent.shape[1:]))
     count = min(len(one.sent), max(50, NOISE_NUMBERS // each))
-    known = Remembering(problem.repeated(len(one.sent)), one.sent)
-    inner = known, network, streams, one
+    one = one.first(count)
+    known = Remembering(problem.repeated(count), one.sent)
     found: dict[str, list[np.ndarray]] = {}
-    for units in algorithm.residuals(*inner):
+    for units in algorithm.residuals(known, network, streams.first(count), one):
         for site, unit in units.items():
-            found.setdefault(site, []).append(unit[:count])
+            found.setdefault(site, []).append(unit)
     return {site: np.stack(units, axis=1) for site, units in found.items()}
 
 

@@ -42,6 +42,11 @@ class Execution:
         internal = None if self.internal is None else self.internal[:, t - 1]
         return Execution(self.sent[:, t - 1], self.unannounced, internal)
 
+    def first(self, runs: int) -> Execution:
+        """The first runs alone."""
+        internal = None if self.internal is None else self.internal[:runs]
+        return Execution(self.sent[:runs], self.unannounced[:runs], internal)
+
     def public(self) -> Execution:
         """What an observer has."""
         return replace(self, internal=None)

@@ -20,9 +20,12 @@ class AuditStreams(Streams):
     ----------
     known : tuple of str
         Purposes that are drawn; all numbers of the others are 0, which for noise means none.
+    drawn : int, optional
+        Runs for which numbers are drawn, of which ``runs`` are the first; none: as many as those.
     """
 
     known: tuple[str, ...] = PURPOSES
+    drawn: int | None = None
 
     @classmethod
     def labelled(cls, label: str, runs: int, seed: int = 0) -> AuditStreams:
@@ -33,12 +36,17 @@ class AuditStreams(Streams):
         """The same streams, those of one purpose silent."""
         return replace(self, known=tuple(name for name in self.known if name != purpose))
 
+    def first(self, runs: int) -> AuditStreams:
+        """What the first runs of all draw."""
+        return replace(self, runs=self.runs[:runs], drawn=self.drawn or len(self.runs))
+
     def draw(self, purpose, law, shape, name="") -> np.ndarray:
         return next(self.sequence(purpose, law, shape, name))
 
     def sequence(self, purpose, law, shape, name="") -> Iterator[np.ndarray]:
         drawn = UNIT_LAWS[law] if isinstance(law, str) else law
         generator = self.shared(purpose, name)
+        count = len(self.runs)
         while True:
-            unit = drawn(generator, (len(self.runs), *shape))
+            unit = drawn(generator, (self.drawn or count, *shape))[:count]
             yield unit if purpose in self.known else np.zeros_like(unit)
