@@ -14,6 +14,7 @@ How elements combine is said by the ``quantifier`` of their test (:class:`.schem
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
@@ -171,16 +172,16 @@ class Judgement:
         if np.all(self.states(alone, shift) == CONFIRMED):
             return HELD
         states = np.split(self.states(together, shift), np.cumsum(self.sizes)[:-1])
-        found, most = [], []
+        found, counted = [], defaultdict(list)
         for part, own in zip(self.parts, states, strict=True):
             quantifier = part.test.quantifier
-            if quantifier == "most":
-                most += list(own)
+            if quantifier in _COUNTED:
+                counted[quantifier, part.test.part] += list(own)
             elif quantifier == "universal" or part.test.kind in ("largest", "smallest"):
                 found.append(_universal(own))
             else:
                 found += [_of_element(state) for state in own]
-        return combined(found + ([_most(most)] if most else []))
+        return combined(found + [_COUNTED[key](own) for (key, _), own in counted.items()])
 
     def at(self, alpha: float) -> str:
         return self.outcome(self.ends(alpha), self.ends(alpha / self.count))
@@ -208,7 +209,7 @@ class Judgement:
         return Verdict(
             found, worst.kind, worst.name, worst.value, worst.low, worst.high, worst.accept,
             elements, min(part.runs for part in self.parts), self._p(found),
-            self._flip(found, alone, together), self._needed(found, states, shared),
+            self._flip(found, alone, together), self._needed(found, alone, together),
             shared, float(error), float(skewness),
         )  # fmt: skip
 
@@ -243,28 +244,29 @@ class Judgement:
                     return float(move)
         return np.nan
 
-    def _needed(self, found: str, states: np.ndarray, shared: int) -> float:
+    def _needed(self, found: str, alone, together) -> float:
+        """Runs at which every interval that is open ends at the nearest border of its region."""
         if found != UNDECIDED:
             return np.nan
         inside = (self.accept[:, 0] <= self.value) & (self.value <= self.accept[:, 1])
-        shared = 1 if np.all(inside) else self.count
-        distance = np.abs(self.accept - self.value[:, None]).min(1)
-        error, sizes = (
-            np.concatenate([get(part) for part in self.parts])
-            for get in (lambda p: p.error, lambda p: np.full(len(p.names), p.runs))
-        )
-        wanted = [
-            _runs(*numbers, ALPHA / shared)
-            for state, *numbers in zip(states, distance, error, sizes, strict=True)
-            if state == OPEN
-        ]
+        ends, shared = (alone, 1) if np.all(inside) else (together, self.count)
+        owners = [(part, k) for part in self.parts for k in range(len(part.names))]
+        wanted = []
+        for i in np.flatnonzero(self.states(ends) == OPEN):
+            gaps = np.abs(self.accept[i] - self.value[i])
+            border = self.accept[i, np.argmin(gaps)]
+            end = ends[1][i] if border > self.value[i] else ends[0][i]
+            wanted.append(_runs(*owners[i], gaps.min(), abs(end - self.value[i]), ALPHA / shared))
         return max(wanted, default=np.inf)
 
 
-def _runs(distance: float, error: float, runs: int, alpha: float) -> float:
-    if runs == 1 or not np.isfinite(error):
+def _runs(part: Estimates, place: int, distance: float, width: float, alpha: float) -> float:
+    """Runs until a width has shrunk to a distance, by the square root of their number."""
+    if distance == 0 or part.runs == 1 or not np.isfinite(part.error[place]):
         return np.inf
-    return runs_needed(distance, error, runs, alpha) if error > 0 else float(MIN_RUNS)
+    if part.runs < MIN_RUNS:
+        return runs_needed(distance, float(part.error[place]), part.runs, alpha)
+    return float(np.ceil(part.runs * max(1.0, width / distance) ** 2))
 
 
 def _exact(test: Test, deterministic: Collection[str]) -> bool:
@@ -288,3 +290,13 @@ def _most(states: Sequence[str]) -> str:
     if 2 * confirmed > len(states):
         return HELD
     return NOT_HELD if 2 * against >= len(states) else UNDECIDED
+
+
+def _some(states: Sequence[str]) -> str:
+    if any(state == CONFIRMED for state in states):
+        return HELD
+    return UNDECIDED if OPEN in states else NOT_HELD
+
+
+_COUNTED = {"most": _most, "some": _some}
+"""Quantifiers of which all points of a part are counted together."""

@@ -31,7 +31,7 @@ Kind = Literal[
 
 COMPARISONS = ("below", "ratio", "difference", "differs", "sooner")
 
-Quantifier = Literal["each", "universal", "most"]
+Quantifier = Literal["each", "universal", "most", "some"]
 
 
 class Series(BaseModel):
@@ -72,8 +72,9 @@ class Test(BaseModel):
 
     ``quantifier``: what is said of the points of a test. ``each``: every point is a part of a
     compound claim, so that it may hold in part. ``universal``: the test is one statement, a
-    theorem or a bound, which one point contradicts; equality is allowed. ``most``: of all points of
-    the claim's tests that say so, more than half.
+    theorem or a bound, which one point contradicts; equality is allowed. ``most``: more than half
+    of the points, ``some``: one at least, of all tests of the claim that say so and that have the
+    same ``part``.
 
     Where one of two series is exact, having one run only, it is compared with every run of the
     other.
@@ -88,6 +89,7 @@ class Test(BaseModel):
     x: str | None = None
     each: list[str] = Field(default_factory=list)
     quantifier: Quantifier = "each"
+    part: str = Field(default="", description="of a compound claim, where points are counted")
     at: Number | None = None
     expected: Number = 1.0
     goal: Number | None = None

@@ -45,7 +45,7 @@ class Estimates:
     def strict(self) -> bool:
         """Whether exact equality is not what the claim says."""
         ordering = self.test.kind in ("decreasing", "increasing", "largest", "smallest", "sooner")
-        equal = self.test.kind == "below" and self.test.expected == 1.0
+        equal = self.test.kind in ("below", "falls") and self.test.expected == 1.0
         wanted = self.test.kind == "difference"
         return (
             self.test.quantifier != "universal"

@@ -298,7 +298,10 @@ class Test(Series):
         default=None, description="where along x a peak is, or what is largest or smallest"
     )
     quantifier: Quantifier | None = Field(
-        default=None, description="what is said of the points: of each, of all at once, of most"
+        default=None, description="said of the points: of each, of all at once, of most, of some"
+    )
+    part: str | None = Field(
+        default=None, description="of a compound claim: tests whose points are counted together"
     )
     x: str | None = None
     each: list[str] | None = None

@@ -11,11 +11,14 @@ from .merging import chosen, measured, named, refined, without, wrong
 
 CLAIM = ("claim", "place", "figure", "because", "untestable")
 KEPT = (
-    "x", "each", "quantifier", "at", "expected", "goal", "tolerance", "at_least", "at_most",
+    "x", "each", "quantifier", "part", "at", "expected", "goal", "tolerance", "at_least", "at_most",
 )  # fmt: skip
 MANY = ("experiment", "of", "run", "measure", "against", "goal", "grid")
 """Of these a test may list several; the first written varies slowest."""
 
+
+TESTED = ("test", "tests", "series", "variants")
+"""Without any of these a claim has no test, which is for what cannot be tested."""
 
 ALONE = "resolved"
 """What the variant of a claim is called that has one and names none."""
@@ -34,7 +37,7 @@ def _claim(claim, file, runs, where: str) -> dict[str, Any]:
     common = _flat({**claim.get("test", {}), **chosen(claim, ("series", "against", "tests"))})
     if claim["figure"] in runs:
         common.setdefault("experiment", claim["figure"])
-    found = {**chosen(claim, CLAIM), "headline": claim.get("headline", next(iter(variants), ""))}
+    found = {**chosen(claim, CLAIM), "headline": claim.get("headline", next(iter(variants), ALONE))}
     found["variants"] = {
         name: list(_tests(_over(common, variant), f"{where}.variants.{name}"))
         for name, variant in variants.items()
@@ -45,7 +48,7 @@ def _claim(claim, file, runs, where: str) -> dict[str, Any]:
 
 def _variants(claim: Mapping[str, Any], sets: Mapping[str, Any], where: str) -> dict[str, Any]:
     """Variants by name; without any, what the claim says is the one that has the headline."""
-    if claim.get("untestable") and "variants" not in claim:
+    if claim.get("untestable") and not {*TESTED} & claim.keys():
         return {}
     own = claim.get("variants", {})
     for key, known in sets.items():

@@ -29,6 +29,10 @@ RATIOS = {
 MANY_RUNS = 100_000
 """More than this many runs are not affordable."""
 
+NO_BOUND = "without any bound"
+UNBOUNDED = 500.0
+"""Logarithms of ratios above this stand for infinity."""
+
 MANY_TIMES = 3.0
 """Above this a ratio's excess is said in times, below in per cent."""
 
@@ -118,7 +122,8 @@ def _violation(row: Row) -> str:
     if row["verdict"] != NOT_HELD or not row["contradicted"]:
         return ""
     beyond = max(row["value"] - row["accept_high"], row["accept_low"] - row["value"])
-    return f"by at most {_size(row, beyond)}"
+    size = _size(row, beyond)
+    return size if size == NO_BOUND else f"by at most {size}"
 
 
 def _equal(row: Row) -> str:
@@ -130,6 +135,8 @@ def _flip(row: Row) -> str:
     move = row.get("flip")
     if move is None:
         return ""
+    if measure(row) == "ratio" and abs(move) > UNBOUNDED:
+        return ""
     word = "looser" if move > 0 else "stricter"
     return f"another verdict if the bound were {_size(row, abs(move))} {word}"
 
@@ -138,7 +145,9 @@ def _size(row: Row, size: float) -> str:
     """A distance of the statistic: of the logarithm of a ratio, in per cent."""
     if measure(row) != "ratio":
         return number(size)
-    grown = math.expm1(min(size, 700.0))
+    if size > UNBOUNDED:
+        return NO_BOUND
+    grown = math.expm1(size)
     return f"{number(100 * grown)} %" if grown < MANY_TIMES else f"{number(grown + 1)} times"
 
 

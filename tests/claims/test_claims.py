@@ -220,6 +220,25 @@ def test_most_is_more_than_half(means, expected):
     assert verdict(test, measurements("one", means), measurements("two", [1] * 4)) == expected
 
 
+def test_some_is_one_at_least_in_every_part():
+    """One point of a part confirms it; all have to be contradicted for it to fail."""
+
+    def part(name, run):
+        return Test(kind="below", quantifier="some", part=name, series=series(run),
+                    against=series("two"), x="x")  # fmt: skip
+
+    frames = pl.concat([
+        measurements("one", [1.1, 1.1, 0.9, 1.1]), measurements("never", [1.1] * 4),
+        measurements("two", [1.0] * 4),
+    ])  # fmt: skip
+    for tests, expected in (
+        ([part("a", "one"), part("a", "never")], HELD),
+        ([part("a", "one"), part("b", "never")], IN_PART),
+        ([part("b", "never")], NOT_HELD),
+    ):
+        assert evaluate(tests, frames, NO_PRIVACY).verdict == expected
+
+
 @pytest.mark.parametrize(
     ("kind", "means", "expected"),
     [

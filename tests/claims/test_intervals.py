@@ -36,7 +36,7 @@ def test_intervals_hold_the_truth_as_often_as_they_say(law):
     draw, truth = LAWS[law]
     rng = np.random.default_rng(5)
     for runs, most in zip((5, 10, 30, 100, 500), MISSED[law], strict=True):
-        repeated = 6000 if runs <= 100 else 1500
+        repeated = 5000 if runs <= 100 else 1500
         low, high = limits(*moments(draw(rng, (repeated, runs))), runs, 0.05)
         missed = 1 - np.mean((low <= truth) & (truth <= high))
         noise = 3 * np.sqrt(most * (1 - most) / repeated)
@@ -46,7 +46,7 @@ def test_intervals_hold_the_truth_as_often_as_they_say(law):
 def test_the_skewed_end_is_what_a_symmetric_interval_misses():
     """Of skewed runs Student's interval alone misses several times its level of 0.1 %."""
     rng = np.random.default_rng(6)
-    mean, error, skewness = moments(rng.exponential(size=(40_000, 30)))
+    mean, error, skewness = moments(rng.exponential(size=(20_000, 30)))
     low, high = limits(mean, error, skewness, 30, 0.001)
     half = error * t.isf(0.0005, 29)
     ours = np.mean((low > 1) | (high < 1))

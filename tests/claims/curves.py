@@ -1,0 +1,278 @@
+"""Made-up curves for a claim's test: some for which it is true, and mutants for which it is false.
+
+Which mutants are false follows from what the kind of a test says and from the number that the paper
+states, not from the tolerance that the configuration allows: a slope of -1 is neither -2 nor -1/2,
+what decreases does not increase and is not flat, and the better of two methods is not the worse.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from functools import cache
+from itertools import product
+from typing import Any
+
+import numpy as np
+
+from private_consensus.claims import Series, Test
+from private_consensus.claims.judging import Judgement
+from private_consensus.claims.schema import COMPARISONS
+from private_consensus.claims.statements import estimated
+from private_consensus.experiments.plan import Plan
+
+RUNS = 6
+SPREAD = 1e-9
+"""Relative spread of the made-up runs: each element is decided, none is exact."""
+
+Means = list[np.ndarray]
+
+
+class Cells:
+    """Cells of a plan, each expanded once."""
+
+    def __init__(self, plan: Plan):
+        self.cell = cache(plan.cell)
+
+
+def layout(cells: Cells, test: Test) -> list[np.ndarray]:
+    """The axis of each group that a test has at paper scale, by the configuration alone."""
+    columns = axes(cells, test.series)
+    levels = [columns[name] for name in test.each]
+    groups = len(list(product(*levels)))
+    return [np.array(columns[test.x], float)] * groups
+
+
+def axes(cells: Cells, series: Series) -> dict[str, list[Any]]:
+    """Values of all axes, and of t, that a series keeps."""
+    cell = cells.cell(series.experiment, series.algorithm)
+    settings = [s for s in cell["settings"] if s["variant"] == series.run]
+    horizon = max(setting["horizon"] for setting in settings)
+    found = {name: [s["columns"][name] for s in settings] for name in settings[0]["columns"]}
+    times = sorted({t for t in cell["iterations"] if t <= horizon} | {horizon})
+    if series.last:
+        times = times[-1:]
+    found = {name: sorted(set(values)) for name, values in {**found, "t": times}.items()}
+    return {
+        name: [v for v in values if _kept(v, series.where.get(name))]
+        for name, values in found.items()
+    }
+
+
+def _kept(value: Any, wanted: Any) -> bool:
+    if wanted is None:
+        return True
+    if isinstance(wanted, list | tuple):
+        return wanted[0] <= value <= wanted[1]
+    return value == wanted
+
+
+def verdict(test: Test, x: list[np.ndarray], means: Means, *, exact: bool = False) -> str:
+    """The verdict on a test from runs with these means, or exactly these."""
+    means = np.concatenate(means)
+    noise = np.random.default_rng(0).normal(size=(len(means), RUNS))
+    noise *= 0.0 if exact else SPREAD
+    values = means[:, None] + np.maximum(np.abs(means), 1e-3)[:, None] * noise
+    return Judgement([estimated(test, [""] * len(x), values, x)], ()).at(0.05)
+
+
+def true_means(test: Test, x: list[np.ndarray]) -> Means:
+    """Curves of which the claim is true: in the middle of what it says."""
+    if test.kind == "sooner":
+        return [*(_arriving(test, g, 0.2) for g in x), *(_arriving(test, g, 0.7) for g in x)]
+    if test.kind in COMPARISONS:
+        return _pair(x, _truth(test), test.kind)
+    return [_along(test, points) for points in x]
+
+
+def mutants(test: Test, x: list[np.ndarray]) -> Iterator[tuple[str, Means]]:
+    """Names and curves of which the claim is false."""
+    if test.kind in COMPARISONS:
+        yield from _compared(test, x)
+    else:
+        names = _FALSE[test.kind](test, x[0])
+        for name in names:
+            yield name, [_FALSE[test.kind](test, points)[name] for points in x]
+
+
+def _pair(x: list[np.ndarray], value: float, kind: str) -> Means:
+    """The first series at a distance from the second: a ratio, or a difference."""
+    second = [np.full(len(points), 2.0) for points in x]
+    first = [v + value if kind == "difference" else v * value for v in second]
+    return [*first, *second]
+
+
+def _truth(test: Test) -> float:
+    if test.kind == "difference":
+        if np.isinf(test.at_least):
+            return test.at_most - 1.0
+        return test.at_least + 1.0 if np.isinf(test.at_most) else (test.at_least + test.at_most) / 2
+    if test.kind == "differs":
+        return 2 * (1 + test.tolerance)
+    return test.expected if test.kind == "ratio" else test.expected / 2
+
+
+def _compared(test: Test, x: list[np.ndarray]) -> Iterator[tuple[str, Means]]:
+    """Swapped methods where one has to be better, equal ones where they have to differ."""
+    ordered = _ordered(test)
+    truth = true_means(test, x)
+    half = len(truth) // 2
+    if ordered:
+        yield "swapped", [*truth[half:], *truth[:half]]
+    if ordered and (test.quantifier != "universal" or test.kind == "differs"):
+        yield "flat", [*truth[half:], *truth[half:]]
+    if test.kind == "differs":
+        yield "flat", [*truth[half:], *truth[half:]]
+    if test.kind == "ratio":
+        yield "twice", _pair(x, 2 * test.expected, test.kind)
+        yield "half", _pair(x, test.expected / 2, test.kind)
+    if test.kind == "below" and not ordered:
+        yield "twice", _pair(x, 2 * test.expected, test.kind)
+    if test.kind == "difference" and not ordered:
+        # Twice what is said to be a small difference is none.
+        for name in ("at_least", "at_most"):
+            if np.isfinite(getattr(test, name)):
+                yield f"twice {name}", _pair(x, 2 * getattr(test, name), test.kind)
+
+
+def _ordered(test: Test) -> bool:
+    """Whether a comparison says that one of the two is better: equal ones are not accepted."""
+    if test.kind == "difference":
+        return test.at_most <= 0 or test.at_least >= 0
+    return test.kind == "sooner" or (test.kind == "below" and test.expected <= 1)
+
+
+def _arriving(test: Test, x: np.ndarray, share: float) -> np.ndarray:
+    """Falls to its last value, and below the goal, after a share of the axis."""
+    goal = 1.0 if test.goal is None else test.goal / 2
+    start = goal * max(10.0, 10.0 * test.expected)
+    return np.where(np.arange(len(x)) < max(1, int(share * len(x))), start, goal)
+
+
+def _along(test: Test, x: np.ndarray) -> np.ndarray:
+    return _TRUE[test.kind](test, x)
+
+
+def _stated(test: Test) -> float:
+    """The slope that the claim states, or its bound on one side."""
+    sides = [side for side in (test.at_least, test.at_most) if np.isfinite(side)]
+    return test.expected if not sides else float(np.mean(sides))
+
+
+def _other_rates(test: Test, x: np.ndarray) -> dict[str, np.ndarray]:
+    """Twice and half of the rate; of a bound only the side that breaks it; of no slope at all
+    twice what is tolerated."""
+    make = _power if test.kind == "slope" else _line
+    stated = _stated(test)
+    if stated == 0:
+        allowed = test.tolerance if np.isinf(test.at_most) else test.at_most
+        return {"rising": make(x, 2 * allowed), "falling": make(x, -2 * allowed)}
+    rates = {"twice the rate": 2 * stated, "half of the rate": stated / 2, "flat": 0.0}
+    rates["reversed"] = -stated
+    if np.isfinite(test.at_most) and np.isinf(test.at_least):
+        rates = {name: rate for name, rate in rates.items() if rate > test.at_most}
+    if np.isfinite(test.at_least) and np.isinf(test.at_most):
+        rates = {name: rate for name, rate in rates.items() if rate < test.at_least}
+    return {name: make(x, rate) for name, rate in rates.items()}
+
+
+def _power(x: np.ndarray, rate: float) -> np.ndarray:
+    return x**rate
+
+
+def _line(x: np.ndarray, rate: float) -> np.ndarray:
+    return rate * (x - x.mean())
+
+
+def _inside(test: Test) -> float:
+    """The rate of a curve that is well inside: beyond the bound where there is one."""
+    stated = _stated(test)
+    if np.isfinite(test.at_most) and np.isinf(test.at_least):
+        return stated - abs(stated)
+    if np.isfinite(test.at_least) and np.isinf(test.at_most):
+        return stated + abs(stated) / 2
+    return stated
+
+
+def _ramp(test: Test, x: np.ndarray) -> np.ndarray:
+    """Falls or rises by a factor of two a step."""
+    sign = -1.0 if test.kind == "decreasing" else 1.0
+    return 2.0 ** (sign * np.arange(len(x)))
+
+
+def _not_monotone(test: Test, x: np.ndarray) -> dict[str, np.ndarray]:
+    ramp = _ramp(test, x)
+    found = {"reversed": ramp[::-1]}
+    if test.tolerance == 0:
+        found["flat"] = np.ones(len(x))
+    if len(x) > 2:
+        found["shuffled"] = np.roll(ramp, 1)
+    return found
+
+
+def _peaked(test: Test, x: np.ndarray, sign: float) -> np.ndarray:
+    best = np.isclose(x, test.at, rtol=1e-9)
+    return np.where(best, 2.0**sign, 1.0)
+
+
+def _not_peaked(test: Test, x: np.ndarray) -> dict[str, np.ndarray]:
+    sign = 1.0 if test.kind == "largest" else -1.0
+    peak = _peaked(test, x, sign)
+    found = {"worst": _peaked(test, x, -sign), "shuffled": np.roll(peak, 1)}
+    if test.tolerance == 0:
+        found["flat"] = np.ones(len(x))
+    return found
+
+
+def _levels(test: Test, x: np.ndarray) -> dict[str, np.ndarray]:
+    """On the wrong side of each bound, by as much as the bound is from 0, or by 1."""
+    found = {}
+    if np.isfinite(test.at_most):
+        found["above"] = np.full(len(x), test.at_most + (abs(test.at_most) or 1.0))
+    if np.isfinite(test.at_least):
+        found["below"] = np.full(len(x), test.at_least - (abs(test.at_least) or 1.0))
+    return found
+
+
+def _at_level(test: Test, x: np.ndarray) -> np.ndarray:
+    if np.isinf(test.at_least):
+        return np.full(len(x), test.at_most - (abs(test.at_most) or 1.0) / 2)
+    if np.isinf(test.at_most):
+        return np.full(len(x), test.at_least + (abs(test.at_least) or 1.0))
+    return np.full(len(x), (test.at_least + test.at_most) / 2)
+
+
+def _fallen(test: Test, x: np.ndarray) -> np.ndarray:
+    return np.geomspace(1.0, test.expected / 2, len(x))
+
+
+_TRUE = {
+    "decreasing": _ramp,
+    "increasing": _ramp,
+    "largest": lambda test, x: _peaked(test, x, 1.0),
+    "smallest": lambda test, x: _peaked(test, x, -1.0),
+    "falls": _fallen,
+    "flat": lambda test, x: np.ones(len(x)),
+    "slope": lambda test, x: _power(x, _inside(test)),
+    "trend": lambda test, x: _line(x, _inside(test)),
+    "steady": lambda test, x: _line(x, test.expected),
+    "level": _at_level,
+}
+
+_FALSE: Mapping[str, Any] = {
+    "decreasing": _not_monotone,
+    "increasing": _not_monotone,
+    "largest": _not_peaked,
+    "smallest": _not_peaked,
+    "falls": lambda test, x: {
+        "flat": np.ones(len(x)), "reversed": _fallen(test, x)[::-1],
+        "half as far": np.geomspace(1.0, np.sqrt(test.expected), len(x)),
+    },
+    "flat": lambda test, x: {"another rate": 1.0 / x},
+    "slope": _other_rates,
+    "trend": _other_rates,
+    "steady": lambda test, x: {
+        "flat": np.ones(len(x)), "reversed": _line(x, -test.expected),
+        "another rate": np.sign(test.expected) * np.log(x),
+    },
+    "level": _levels,
+}  # fmt: skip

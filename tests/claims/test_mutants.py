@@ -1,0 +1,110 @@
+"""Every claim of the configuration by a test that can fail: on mutants, not on true curves."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+
+from private_consensus.claims import HELD, UNTESTABLE, Test, judge_all
+from private_consensus.claims.judging import judge
+from private_consensus.claims.statements import estimates
+from private_consensus.experiments import plan as planning
+from private_consensus.experiments.schema import read_yaml
+
+from .curves import Cells, layout, mutants, true_means, verdict
+
+CONFIG = Path(__file__).parents[2] / "config"
+PLAN = planning.load(read_yaml(CONFIG / "config.yaml"), CONFIG)
+CLAIMS = {name: claim for paper in PLAN.papers.values() for name, claim in paper.claims.items()}
+CELLS = Cells(PLAN)
+PRIVATE = ("private", "tight")
+
+
+def asked(claim):
+    """All tests of what is judged: of a claim that cannot be tested not those of its headline."""
+    return [
+        (variant, test)
+        for variant, tests in claim.variants.items()
+        for test in tests
+        if not (claim.untestable and variant == claim.headline)
+    ]
+
+
+@pytest.mark.parametrize("name", CLAIMS)
+def test_no_mutant_of_its_curves_leaves_a_claim_held(name):
+    survivors, seen = [], 0
+    for variant, test in asked(CLAIMS[name]):
+        if test.kind in PRIVATE:
+            seen += 1
+            if judge([estimates(test, None, privacy(test, 2.0))]).verdict == HELD:
+                survivors.append((variant, "twice the epsilon"))
+            continue
+        x = layout(CELLS, test)
+        for mutant, means in mutants(test, x):
+            seen += 1
+            if verdict(test, x, means, exact=mutant == "flat") == HELD:
+                survivors.append((variant, test.kind, mutant))
+    assert survivors == []
+    assert seen > 0 or CLAIMS[name].untestable
+
+
+@pytest.mark.parametrize("name", CLAIMS)
+def test_true_curves_leave_a_claim_held(name):
+    wrong = []
+    for variant, test in asked(CLAIMS[name]):
+        if test.kind in PRIVATE:
+            held = judge([estimates(test, None, privacy(test, 1.0))]).verdict == HELD
+        else:
+            x = layout(CELLS, test)
+            held = verdict(test, x, true_means(test, x)) == HELD
+        if not held:
+            wrong.append((variant, test.kind))
+    assert wrong == []
+
+
+def privacy(test, factor: float) -> pl.DataFrame:
+    """One row of an accountant that finds a multiple of what is claimed."""
+    series = test.series
+    return pl.DataFrame({
+        "experiment": [series.experiment], "algorithm": [series.algorithm],
+        "variant": [series.run], "epsilon_claimed": [0.5], "epsilon_accountant": [0.5 * factor],
+        "epsilon_lower": [0.25], "proven": [True], "source": ["made"],
+        **{key: [v[0] if isinstance(v, list | tuple) else v] for key, v in series.where.items()},
+    })  # fmt: skip
+
+
+def test_what_cannot_be_tested_says_so_whatever_is_measured():
+    """The loss is clipped at the bound that it is compared with."""
+    [test] = CLAIMS["xiao_c16"].variants["resolved"]
+    below = dict(vars(test.series), variant=test.series.run, t=1, run=0, value=0.5)
+    other = {"metric": test.against.metric, "quantity": test.against.quantity}
+    bound = {**below, **other, "value": 1.0}
+    runs = pl.DataFrame([below, bound]).drop("where", "last")
+    [row] = judge_all({"c": CLAIMS["xiao_c16"]}, runs, privacy(test, 1.0), paper="xiao",
+                      deterministic={test.series.algorithm}).to_dicts()  # fmt: skip
+    assert row["confirmed"] == row["elements"] == 1
+    assert row["verdict"] == UNTESTABLE
+    assert row["untestable"] == CLAIMS["xiao_c16"].untestable
+
+
+@pytest.mark.parametrize(
+    ("kind", "options", "mutant"),
+    [
+        ("trend", {"expected": -0.505, "tolerance": 0.495}, "half of the rate"),
+        ("trend", {"expected": -0.5, "tolerance": 0.4999}, "half of the rate"),
+        ("slope", {"expected": -2.0, "tolerance": 1.1}, "half of the rate"),
+        ("steady", {"expected": -1.0, "tolerance": 0.6}, "another rate"),
+        ("falls", {"expected": 1.0, "quantifier": "universal"}, "flat"),
+        ("decreasing", {"quantifier": "universal"}, "flat"),
+    ],
+)
+def test_a_test_that_cannot_fail_is_found_by_a_mutant(kind, options, mutant):
+    """Regions that let another rate or a flat line through, as some of ours once did."""
+    series = {"experiment": "e", "algorithm": "a", "run": "r"}
+    test = Test(kind=kind, series=series, x="t", **options)
+    x = [np.arange(20.0, 61.0)]
+    found = dict(mutants(test, x))
+    assert verdict(test, x, found[mutant], exact=mutant == "flat") == HELD
