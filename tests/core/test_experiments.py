@@ -17,8 +17,14 @@ from private_consensus.errors import InvalidInput
 from private_consensus.experiments import plan as planning
 from private_consensus.experiments import results
 from private_consensus.experiments.cells import run_cell
-from private_consensus.experiments.numbers import curve_points, figure_numbers
-from private_consensus.experiments.schema import ConfigurationError, Paper, read_yaml, validate
+from private_consensus.experiments.numbers import curve_points, figure_numbers, guarantee_of
+from private_consensus.experiments.schema import (
+    ConfigurationError,
+    Figure,
+    Paper,
+    read_yaml,
+    validate,
+)
 from private_consensus.experiments.shorthand import read_paper
 
 CONFIG = Path(__file__).parents[2] / "config"
@@ -542,3 +548,37 @@ def test_a_curve_may_show_some_runs_and_their_range():
     [point] = curve_points(runs, pl.DataFrame(), curve, "t").to_dicts()
     assert (point["y"], point["low"], point["high"], point["runs"]) == (3.0, 1.0, 5.0, 3)
     assert point["interval"] == "least and largest run"
+    [spread] = curve_points(
+        runs, pl.DataFrame(), {**curve, "interval": "standard deviation"}, "t"
+    ).to_dicts()
+    deviation = np.std([1.0, 3.0, 5.0], ddof=1)
+    assert (spread["low"], spread["high"]) == pytest.approx((3 - deviation, 3 + deviation))
+    assert spread["interval"] == "mean +- standard deviation"
+
+
+@pytest.mark.parametrize(
+    ("changes", "found"),
+    [
+        ({"where": {"epsilon": 1.0}}, "proven"),
+        ({"where": {"epsilon": [1.0, 2.0]}}, "not proven"),  # one of two settings
+        ({"where": {"epsilon": 2.0, "run": 0}}, "not proven"),
+        ({"run": "open"}, ""),  # claims nothing
+        ({"quantity": "internal"}, ""),
+        ({"metric": "majority_test_error"}, ""),
+    ],
+)
+def test_a_curve_is_marked_unless_all_of_its_settings_are_proven(changes, found):
+    privacy = pl.DataFrame(
+        {"variant": ["main", "main", "open"], "epsilon": [1.0, 2.0, np.inf],
+         "verdict": ["holds by slack", "not proven", "not private"]}
+    )  # fmt: skip
+    curve = {"run": "main", "quantity": "released", "metric": "test_error", "where": {}}
+    assert guarantee_of(privacy, curve | changes) == found
+
+
+def test_panels_of_one_title_are_refused():
+    panel = {"title": "C = 1", "experiment": "e", "graph": True}
+    figure = {"title": "t", "caption": "c", "panels": [panel, {**panel, "title": "C = 2"}]}
+    assert Figure.model_validate(figure)
+    with pytest.raises(ValueError, match=r"a title of its own for each panel.*C = 1"):
+        Figure.model_validate(figure | {"panels": [panel, panel]})

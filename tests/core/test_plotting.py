@@ -24,10 +24,11 @@ def panel(**changes):
             "log_y": True, "y_domain": None, **changes}  # fmt: skip
 
 
-def numbers(y, variant="one", source="made", series=""):
+def numbers(y, variant="one", source="made", series="", guarantee=""):
     x = [float(i + 1) for i in range(len(y))]
     return pl.DataFrame({
         "panel": "", "algorithm": "a", "variant": variant, "reading": "resolved", "series": series,
+        "guarantee": guarantee,
         "x": x, "y": y, "low": [0.9 * v for v in y], "high": [1.1 * v for v in y], "runs": 5,
         "interval": "i", "source": source,
     }, strict=False)  # fmt: skip
@@ -71,6 +72,23 @@ def test_a_curve_has_its_own_label_colour_and_dash():
     text = json.dumps(drawn(frame))
     for expected in ('"domain": ["first", "second"]', "#0072B2", "#E69F00", "[4, 2]"):
         assert expected in text
+
+
+@pytest.mark.parametrize("series", ["", "T = 1"])
+def test_a_curve_without_a_proven_guarantee_is_marked_and_explained(series):
+    proven = numbers([1.0, 2.0], guarantee="proven")
+    frame = pl.concat([proven, numbers([2.0, 3.0], "two", series=series, guarantee="not proven")])
+    made = drawn(frame)
+    name = series or "second"
+    assert {p["curve_0"] for p in values_of(made)} == {"first", f"{name} \u2020"}
+    assert made["title"]["subtitle"][-1].startswith("\u2020 no guarantee is proven")
+    assert drawn(proven)["title"]["subtitle"] == "data: made"
+
+
+def test_a_note_on_the_data_stands_below_the_title():
+    figure = {"title": "A figure", "note": "of 2,000 images", "panels": [panel()]}
+    made = plotting.draw("none", "nobody", numbers([1.0, 2.0]), figure, STYLES).to_dict()
+    assert made["title"]["subtitle"] == ["data: made", "of 2,000 images"]
 
 
 def test_long_curves_are_thinned_evenly():

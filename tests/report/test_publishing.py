@@ -13,7 +13,7 @@ from scipy.stats import t
 
 from private_consensus import cli
 from private_consensus.errors import InvalidInput
-from private_consensus.experiments.numbers import INTERVAL, QUARTILES, RANGE
+from private_consensus.experiments.numbers import INTERVAL, QUARTILES, RANGE, SPREAD
 from private_consensus.publishing import compare, profile_table, publish, require_aggregates
 from private_consensus.publishing.comparison import moved, paired, quantile
 from private_consensus.publishing.reference import small_svg
@@ -192,7 +192,7 @@ def test_two_runs_of_one_truth_move_in_five_percent_at_most():
     assert count <= 20
 
 
-@pytest.mark.parametrize(("kind", "half"), [(QUARTILES, 0.6745), (RANGE, 2.0)])
+@pytest.mark.parametrize(("kind", "half"), [(QUARTILES, 0.6745), (RANGE, 2.0), (SPREAD, 2.0)])
 def test_other_intervals_give_at_least_the_error_of_their_centre(kind, half):
     both = paired(points([0.0], half, kind, 100), points([0.0], half, kind, 100), "f")
     wanted = 0.12533 if kind == QUARTILES else 0.2

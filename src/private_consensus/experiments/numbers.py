@@ -10,6 +10,7 @@ import polars as pl
 
 from .. import networks
 from ..errors import require
+from ..privacy.verdicts import HOLDS, HOLDS_BY_SLACK, NOT_PRIVATE
 from ..randomness import Streams
 
 FIXED = (
@@ -27,8 +28,13 @@ FIXED = (
 INTERVAL = "mean +- standard error"
 QUARTILES = "median and quartiles"
 RANGE = "least and largest run"
+SPREAD = "mean +- standard deviation"
+PROVEN, UNPROVEN = "proven", "not proven"
+"""Of the curve's settings all have a proven guarantee at the claimed epsilon, or not all have."""
+SENT = ("released", "consensus")
+"""Quantities that are functions of what agents send."""
 KEY = ["panel", "algorithm", "variant", "reading"]
-POINT = ["series", "x", "y", "low", "high", "runs", "interval", "source"]
+POINT = ["series", "guarantee", "x", "y", "low", "high", "runs", "interval", "source"]
 
 
 def figure_numbers(
@@ -66,6 +72,7 @@ def figure_numbers(
             statistic = curve.get("statistic") or panel.get("statistic", "mean")
             chosen = {**curve, "where": where, "statistic": statistic}
             points = curve_points(runs, privacy, chosen, curve["x"] or panel["x"])
+            points = points.with_columns(guarantee=pl.lit(guarantee_of(privacy, chosen)))
             if panel.get("goals"):
                 points = turned_round(points, panel["goals"])
             parts.append(points.with_columns(panel=pl.lit(panel["title"])))
@@ -75,6 +82,8 @@ def figure_numbers(
         if panel["deal"]:
             parts.append(deals.filter(pl.col("panel") == panel["title"]))
     numbers = pl.concat(parts, how="diagonal_relaxed").with_columns(source=pl.lit(source))
+    if "guarantee" not in numbers.columns:
+        numbers = numbers.with_columns(guarantee=pl.lit(""))
     axes = [column for column in numbers.columns if column not in KEY + POINT]
     return numbers.select(KEY + axes + POINT)
 
@@ -134,6 +143,27 @@ def curve_points(
     return points.sort(*order).drop([] if x in axes else [x])
 
 
+def guarantee_of(privacy: pl.DataFrame, curve: Mapping[str, Any]) -> str:
+    """Whether the settings of a curve have a proven guarantee at the epsilon that they claim.
+
+    Nothing where the curve is of nothing that is sent, of the data alone (the majority class), or
+    of settings that claim none.
+    """
+    if curve["quantity"] not in SENT or curve["metric"].startswith("majority"):
+        return ""
+    rows = privacy.filter(pl.col("variant") == curve["run"])
+    for column, value in curve["where"].items():
+        if column in rows.columns:
+            wanted = pl.col(column)
+            rows = rows.filter(
+                wanted.is_between(*value) if isinstance(value, list) else wanted == value
+            )
+    found = set(rows["verdict"]) - {NOT_PRIVATE}
+    if not found:
+        return ""
+    return PROVEN if found <= {HOLDS, HOLDS_BY_SLACK} else UNPROVEN
+
+
 def turned_round(points: pl.DataFrame, goals: Sequence[float]) -> pl.DataFrame:
     """What a measurement costs: x are the goals, y the least x from which the curve stays below.
 
@@ -171,7 +201,10 @@ def _interval(kind: str) -> tuple[pl.Expr, pl.Expr, str]:
     if kind == "quartiles":
         low, high = (value.quantile(q, "nearest") for q in (0.25, 0.75))
         return low, high, QUARTILES
-    error = value.std(ddof=1).fill_null(0.0) / pl.len().sqrt()
+    deviation = value.std(ddof=1).fill_null(0.0)
+    if kind == "standard deviation":
+        return value.mean() - deviation, value.mean() + deviation, SPREAD
+    error = deviation / pl.len().sqrt()
     return value.mean() - error, value.mean() + error, INTERVAL
 
 

@@ -210,7 +210,7 @@ class Curve(Strict):
     )
     high: tuple[str, str] | None = None
     band: str = Field(default="", description="what low and high are, in words")
-    interval: Literal["standard error", "range"] = Field(
+    interval: Literal["standard error", "standard deviation", "range"] = Field(
         default="standard error", description="of the mean, or least and largest run"
     )
     by: str | None = Field(default=None, description="axis with one curve a value")
@@ -281,7 +281,15 @@ class Figure(Strict):
     caption: str
     panels: list[Panel] = Field(min_length=1)
     columns: Whole | None = Field(default=None, ge=1, description="panels beside each other")
+    note: str = Field(default="", description="of the data, in the figure, below its title")
     added: Flag = Field(default=False, description="ours, not one of the paper's")
+
+    @model_validator(mode="after")
+    def _titles_differ(self):
+        titles = [panel.title for panel in self.panels]
+        if twice := sorted({title for title in titles if titles.count(title) > 1}):
+            raise ValueError(f"expected a title of its own for each panel, found twice: {twice}")
+        return self
 
 
 class Method(Strict):

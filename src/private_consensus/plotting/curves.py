@@ -9,6 +9,7 @@ import altair as alt
 import polars as pl
 
 from ..errors import require
+from ..experiments.numbers import UNPROVEN
 from .theme import HEIGHT, OKABE_ITO, WIDTH, finish, look
 
 POINT_ROOM = 6
@@ -16,6 +17,9 @@ POINT_ROOM = 6
 
 MOST_POINTS = 200
 """Points a curve that are drawn; longer curves are thinned evenly in their order."""
+
+MARK = " \u2020"
+UNPROVEN_NOTE = "\u2020 no guarantee is proven at the epsilon that is claimed"
 
 CROWDED = 40
 """Points a curve from which on they are felt by the pointer but not drawn."""
@@ -29,7 +33,10 @@ def curves(
         panel_chart(numbers.filter(pl.col("panel") == panel["title"]), panel, styles, position)
         for position, panel in enumerate(figure["panels"])
     ]
-    return finish(arranged(panels, figure.get("columns")), figure["title"], numbers["source"][0])
+    chart = arranged(panels, figure.get("columns"))
+    marked = UNPROVEN_NOTE if (numbers["guarantee"] == UNPROVEN).any() else ""
+    notes = (figure.get("note", ""), marked)
+    return finish(chart, figure["title"], numbers["source"][0], *notes)
 
 
 def arranged(panels: list[alt.LayerChart], columns: int | None = None) -> alt.Chart:
@@ -111,14 +118,16 @@ def _dotted(shown: pl.DataFrame, curve: str) -> bool:
 
 
 def _named(points: pl.DataFrame, styles) -> pl.DataFrame:
-    """A readable name for each curve; curves along an axis are called by its value."""
+    """A readable name for each curve, marked where its guarantee is not proven; curves along an
+    axis are called by its value."""
     labels = {name: style["label"] for name, style in styles.items()}
     key = pl.format("{}.{}", pl.col("algorithm"), pl.col("variant"))
     label = key.replace_strict(labels, default=pl.col("variant"))
-    return points.with_columns(
-        style=key,
-        curve=pl.when(pl.col("series") == "").then(label).otherwise(pl.col("series")),
-    )
+    name = pl.when(pl.col("series") == "").then(label).otherwise(pl.col("series"))
+    # One curve has one name: what fails at some of its points is marked at all of them.
+    unproven = (pl.col("guarantee") == UNPROVEN).any().over(name)
+    mark = pl.when(unproven).then(pl.lit(MARK)).otherwise(pl.lit(""))
+    return points.with_columns(style=key, curve=name + mark)
 
 
 def _look_of(shown: pl.DataFrame, panel, styles) -> dict[str, list]:
@@ -135,7 +144,8 @@ def _look_of(shown: pl.DataFrame, panel, styles) -> dict[str, list]:
             "colour": list(OKABE_ITO[: len(names)]),
             "dash": [[1, 0]] * len(names),
         }
-    return look(styles, shown["style"].unique(maintain_order=True).to_list())
+    pairs = shown.select("style", "curve").unique(maintain_order=True)
+    return {**look(styles, pairs["style"].to_list()), "domain": pairs["curve"].to_list()}
 
 
 def _on_axis(points: pl.DataFrame, panel) -> tuple[pl.DataFrame, tuple[float, float] | None]:

@@ -66,11 +66,17 @@ def source_note(source: str) -> tuple[str, str]:
 _ATTEMPTS = 200
 
 
-def finish(chart: alt.Chart, title: str, source: str) -> alt.Chart:
-    """Title, data source and theme."""
+def finish(chart: alt.Chart, title: str, source: str, *notes: str) -> alt.Chart:
+    """Title, data source, what else has to be known of the figure, and theme."""
     note, colour = source_note(source)
+    lines = [note, *filter(None, notes)]
     heading = alt.TitleParams(
-        title, subtitle=note, subtitleColor=colour, fontSize=14, fontWeight="bold", offset=12
+        title,
+        subtitle=lines if len(lines) > 1 else note,
+        subtitleColor=colour,
+        fontSize=14,
+        fontWeight="bold",
+        offset=12,
     )
     return chart.properties(title=heading).configure(**CONFIG)
 

@@ -21,7 +21,7 @@ import polars as pl
 from scipy.stats import norm, t
 
 from ..errors import InvalidInput
-from ..experiments.numbers import INTERVAL, QUARTILES, RANGE
+from ..experiments.numbers import INTERVAL, QUARTILES, RANGE, SPREAD
 from ..experiments.results import rows_of
 from ..multiplicity import ALPHA
 from ..readable import read_json
@@ -29,7 +29,9 @@ from .manifest import machine
 
 ROUNDING = 1e-6
 """Relative difference that libraries of linear algebra may make."""
-MEASURED = ("y", "low", "high", "runs", "interval", "value", "std", "se", "difference")
+MEASURED = (
+    "y", "low", "high", "runs", "interval", "guarantee", "value", "std", "se", "difference",
+)  # fmt: skip
 """Columns that are outcomes; the others say which number it is."""
 EPSILONS = ("epsilon_claimed", "epsilon_formula", "epsilon_accountant")
 
@@ -154,6 +156,7 @@ def _error(frame: pl.DataFrame) -> pl.Expr:
     kind = pl.col("interval").fill_null("")
     return (
         pl.when(kind == INTERVAL).then(width / 2)
+        .when(kind == SPREAD).then(width / (2 * root))
         .when(kind == QUARTILES).then(width * 1.2533 / 1.349 / root)
         .when(kind == RANGE).then(width / (2 * root))
         .otherwise(0.0).fill_null(0.0)

@@ -8,9 +8,9 @@ from typing import Any
 
 from .merging import chosen, measured, named, shown, without, wrong
 
-WORDS = {"like", "title", "caption"}
+WORDS = {"like", "title", "caption", "note"}
 """What a figure says about itself alone."""
-FIGURE = {"title", "caption", "columns", "panel", "panels", "like"}
+FIGURE = {"title", "caption", "note", "columns", "panel", "panels", "like"}
 ADDED = "_extra_"
 """In the name of a figure that is ours, not one of the paper's."""
 OF_CURVES = ("run", "measure", "quantity", "metric", "reading", "last", "interval")

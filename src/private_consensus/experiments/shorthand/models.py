@@ -152,7 +152,7 @@ class CurveKeys(Strict):
     metric: str | None = Field(default=None, description="instead of the measure's")
     reading: Reading | None = Field(default=None, description="instead of the variant's")
     last: Flag | None = Field(default=None, description="of all iterations only the last")
-    interval: Literal["standard error", "range"] | None = None
+    interval: Literal["standard error", "standard deviation", "range"] | None = None
     x: str | None = None
     statistic: Literal["mean", "median"] | None = None
 
@@ -217,6 +217,7 @@ class Figure(PanelKeys):
     )
     title: str
     caption: str
+    note: str | None = Field(default=None, description="of the data, below the figure's title")
     columns: Whole | None = Field(default=None, ge=1, description="panels beside each other")
     panel: str | None = Field(
         default=None, description="what a panel is called; may contain {title} and {axis}"
