@@ -17,6 +17,7 @@ from .views import algorithms, documents, figures, privacy, run, scorecard, tabl
 
 EXTRA = {
     "privacy": "Privacy audit",
+    "observers": "Who learns what about whom",
     "theorems": "Theorems of the papers",
     "errata": "Errata of the papers",
     "data": "Data",

@@ -1,0 +1,126 @@
+"""Who learns what about whom: tables by graph, and what the page's script draws from."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from ..formats import number
+
+Row = Mapping[str, Any]
+
+VIEWS = {"agent": "what is sent one by one", "secure sums": "secure sums"}
+"""Kinds of observers that are single agents, in words."""
+OTHERS = ("coalition of 3", "secure sums", "last models", "mean of last models")
+SHOWN_BUDGET = 4.0
+"""Budget of the tables; where it was not computed, the largest there is."""
+
+
+def page(results) -> dict[str, Any]:
+    """What the page names: the worst pair by distance of each algorithm, one table a graph."""
+    rows = results.audit.get("observers", [])
+    budget = _budget(rows)
+    at = [row for row in rows if row["epsilon"] == budget]
+    return {
+        "budget": number(budget) if rows else "",
+        "graphs": [_graph(name, at) for name in _names(at, "graph")],
+        "others": OTHERS,
+        "labels": LABELS,
+    }
+
+
+LABELS = {
+    "exact": "the view's exact value, from both sides",
+    "F1": "proven for steps that expand no distance, projections included",
+    "F0": "proven for any data and loss: what is sent late cannot arrive",
+    "refused": "nothing is proven",
+}
+
+
+def _budget(rows: Iterable[Row]) -> float:
+    known = sorted({row["epsilon"] for row in rows})
+    return SHOWN_BUDGET if SHOWN_BUDGET in known else (known[-1] if known else math.nan)
+
+
+def _names(rows: Iterable[Row], key: str) -> list[str]:
+    return list(dict.fromkeys(row[key] for row in rows))
+
+
+def _graph(name: str, rows: list[Row]) -> dict[str, Any]:
+    own = [row for row in rows if row["graph"] == name]
+    distances = sorted({row["distance"] for row in own if row["kind"] == "agent"})
+    return {
+        "name": name,
+        "distances": distances,
+        "rows": [
+            _algorithm(algorithm, [row for row in own if row["algorithm"] == algorithm], distances)
+            for algorithm in _names(own, "algorithm")
+        ],
+    }
+
+
+def _algorithm(name: str, rows: list[Row], distances: list[int]) -> dict[str, Any]:
+    agents = [row for row in rows if row["kind"] == "agent"]
+    return {
+        "name": name,
+        "everything": _worst(row for row in rows if row["kind"] == "eavesdropper"),
+        "by_distance": [_worst(row for row in agents if row["distance"] == d) for d in distances],
+        "others": [_worst(row for row in rows if row["kind"] == kind) for kind in OTHERS],
+        "labels": ", ".join(sorted({row["label"] for row in agents})),
+        "reason": rows[0]["reason"],
+    }
+
+
+def _worst(rows: Iterable[Row]) -> str:
+    found = [row["guarantee"] for row in rows]
+    return epsilon_in_words(max(found)) if found else "–"
+
+
+def epsilon_in_words(value: float) -> str:
+    """An epsilon as the tables show it; what is beyond any use is infinite."""
+    return "∞" if value > 1e6 else number(value)
+
+
+def learned(rows: Iterable[Row]) -> dict[str, Any]:
+    """What the script draws: links of graphs, and for each algorithm, budget and kind of view the
+    guarantee and the formula of every ordered pair, [observer][victim].
+
+    Cells are ``null`` on the diagonal, where there is no formula, and for infinity the guarantee is
+    -1: JSON knows no infinity.
+    """
+    graphs: dict[str, dict[str, Any]] = {}
+    for row in rows:
+        if row["kind"] not in VIEWS:
+            continue
+        graph = graphs.setdefault(row["graph"], {"links": [], "of": {}})
+        v, u = int(row["members"]), row["victim"]
+        if row["distance"] == 1 and u < v and [u, v] not in graph["links"]:
+            graph["links"].append([u, v])
+        views = graph["of"].setdefault(row["algorithm"], {}).setdefault(f"{row['epsilon']:g}", {})
+        cells = views.setdefault(row["kind"], {})
+        for key, value in (("guarantee", row["guarantee"]), ("formula", row["formula"])):
+            cells.setdefault(key, {}).setdefault(v, {})[u] = _cell(value)
+        cells.setdefault("labels", {}).setdefault(v, {})[u] = row["label"]
+    for graph in graphs.values():
+        _in_rows(graph)
+    return graphs
+
+
+def _in_rows(graph: dict[str, Any]) -> None:
+    """Dictionaries of dictionaries as lists of lists, in place."""
+    agents = 1 + max(max(link) for link in graph["links"])
+    graph["agents"] = agents
+    for budgets in graph["of"].values():
+        for views in budgets.values():
+            for cells in views.values():
+                for key, table in cells.items():
+                    cells[key] = [
+                        [table.get(v, {}).get(u) for u in range(agents)] for v in range(agents)
+                    ]
+
+
+def _cell(value: float) -> float | None:
+    if math.isnan(value):
+        return None
+    return -1 if value > 1e6 else float(f"{value:.3g}")

@@ -1,0 +1,92 @@
+"""Who learns what about whom, as the report shows it: numbers in tables, data for the script."""
+
+import json
+import re
+from dataclasses import replace
+
+import pytest
+
+from private_consensus.report import page as front
+from private_consensus.report import write_site
+from private_consensus.report.page import pages
+from private_consensus.report.views.observers import learned
+
+from . import chromium
+
+
+def pair(v: int, u: int, value: float, kind: str = "agent", **changes):
+    """A row of a path of three agents."""
+    members = "" if kind in ("eavesdropper", "mean of last models") else str(v)
+    distance = abs(v - u) if members else None
+    return {
+        "graph": "path", "algorithm": "descent", "epsilon": 4.0, "accounted": 4.0, "kind": kind,
+        "members": members, "victim": u, "distance": distance, "lower": value, "formula": value,
+        "guarantee": value, "rule": "exact", "label": "exact", "reason": "", **changes,
+    }  # fmt: skip
+
+
+@pytest.fixture
+def watched(results):
+    ordered = [(v, u) for v in range(3) for u in range(3) if u != v]
+    rows = [pair(v, u, 3.9 if abs(v - u) == 1 else 0.61) for v, u in ordered]
+    rows += [pair(v, u, 0.5, "secure sums") for v, u in ordered]
+    rows += [pair(0, u, 4.0, "eavesdropper") for u in range(3)]
+    rows.append(pair(0, 1, float("inf"), "mean of last models"))
+    return replace(results, audit={**results.audit, "observers": rows})
+
+
+def test_the_worst_pair_by_distance_stands_in_the_table(watched):
+    text = pages(watched)["observers.html"]
+    cells = re.findall(r"<td class=\"n\">([^<]*)</td>", text)
+    assert cells == ["4", "3.9", "0.61", "–", "0.5", "–", "∞"]
+    assert "2 hops" in text and "exact" in text
+    assert "Who learns what about whom" in front(watched)
+
+
+def test_without_numbers_the_page_says_so(results):
+    text = pages(results)["observers.html"]
+    assert "Nothing has been computed" in text and "<table" not in text
+    assert learned([]) == {}
+
+
+def test_the_script_is_given_every_pair_and_no_number_that_json_lacks(watched):
+    rows = watched.audit["observers"]
+    rows.append(pair(0, 2, float("inf"), algorithm="zip_dl", formula=float("nan"), label="refused"))
+    found = json.loads(json.dumps(learned(rows), allow_nan=False))["path"]
+    assert found["links"] == [[0, 1], [1, 2]] and found["agents"] == 3
+    cells = found["of"]["descent"]["4"]["agent"]
+    assert cells["guarantee"] == [[None, 3.9, 0.61], [3.9, None, 3.9], [0.61, 3.9, None]]
+    zip_dl = found["of"]["zip_dl"]["4"]["agent"]
+    assert (zip_dl["guarantee"][0][2], zip_dl["formula"][0][2]) == (-1, None)
+    assert found["of"]["descent"]["4"]["secure sums"]["formula"][0] == [None, 0.5, 0.5]
+
+
+def test_scripts_are_files_and_no_others_are_allowed(watched):
+    text = pages(watched)["observers.html"]
+    assert "unsafe-eval" not in text
+    assert re.findall(r"<script src=\"([^\"]+)\" defer></script>", text) == [
+        "assets/observers.js", "assets/learned.js"
+    ]  # fmt: skip
+    assert len(re.findall("<script", text)) == 2
+    plain = pages(watched)["data.html"]
+    assert "script-src" not in plain and "<script" not in plain
+    for name in ("graph", "algorithm", "epsilon", "view", "agent"):
+        assert f'<select id="pick-{name}">' in text
+
+
+@pytest.mark.browser
+@pytest.mark.skipif(chromium.find() is None, reason="no browser is installed")
+def test_the_map_in_a_window(watched, made, tmp_path):
+    write_site(watched, made, tmp_path / "report")
+    says = "document.getElementById('learned-says').innerText"
+    with chromium.browser(tmp_path / "profile") as tab:
+        for width in (1280, 375):
+            tab.look(width, 812, "light")
+            tab.open(tmp_path / "report" / "observers.html")
+            tab.until("document.querySelectorAll('#learned-graph circle').length === 3")
+            assert "2 hops away ε 0.61" in tab.value(says)
+            tab.value("const s = document.getElementById('pick-agent'); s.value = '1';"
+                      "s.dispatchEvent(new Event('change')); 1")  # fmt: skip
+            assert "hops" not in tab.value(says)
+            assert tab.value("document.documentElement.scrollWidth") <= width
+        assert tab.complaints() == []
