@@ -378,6 +378,26 @@ def test_rows_name_headline_reading_and_source():
     assert table["runs"][0] == RUNS
 
 
+def test_smaller_experiments_decide_nothing_and_show_their_numbers():
+    tests = [Test(kind="falls", series=series(), x="x")]
+    claim = Claim(
+        claim="falls", place="here", figure="f", because="wording", headline="one",
+        variants={"one": tests},
+    )  # fmt: skip
+    frame = measurements("one", FALLING)
+    full, small = (
+        judge_all({"c": claim}, frame, NO_PRIVACY, paper="p", reduced=reduced).row(0, named=True)
+        for reduced in (False, True)
+    )
+    assert (full["verdict"], small["verdict"]) == (HELD, UNDECIDED)
+    assert small["p"] == 1.0
+    assert small["value"] == full["value"]
+    assert small["confirmed"] == full["confirmed"] == 1
+    never = claim.model_copy(update={"untestable": "by construction"})
+    table = judge_all({"c": never}, frame, NO_PRIVACY, paper="p", reduced=True)
+    assert table["verdict"].to_list() == [UNTESTABLE]
+
+
 @pytest.mark.parametrize(
     "test",
     [

@@ -15,6 +15,7 @@ with logged(snakemake.log[0], snakemake.params.claims):
         read_all(snakemake.input.privacy),
         paper=snakemake.wildcards.paper,
         deterministic={name for name in names if algorithms.load(name).deterministic},
+        reduced=snakemake.wildcards.scale != "paper",
     )
     mark = stamp(snakemake.params.claims, snakemake.params.code, source)
     write(table, snakemake.output.claims, mark)

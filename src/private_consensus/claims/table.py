@@ -8,9 +8,9 @@ from typing import Any
 
 import polars as pl
 
-from .judging import NOTHING, Verdict, evaluate
+from .judging import NEVER, NOTHING, Verdict, evaluate
 from .schema import Claim, Test
-from .words import CONFIRMED, CONTRADICTED, TIED, UNTESTABLE
+from .words import CONFIRMED, CONTRADICTED, TIED, UNDECIDED, UNTESTABLE
 
 SCHEMA = {
     "id": pl.String,
@@ -54,6 +54,7 @@ def judge_all(
     *,
     paper: str,
     deterministic: Collection[str] = (),
+    reduced: bool = False,
 ) -> pl.DataFrame:
     """Verdicts on all claims of a paper in all their variants.
 
@@ -61,17 +62,29 @@ def judge_all(
     ----------
     runs, privacy, deterministic
         As :func:`.judging.evaluate` wants them; privacy with a column source.
+    reduced : bool
+        The measurements are of smaller experiments than the paper's: they decide nothing of what
+        it states, and every claim with a test is undecided, beside its numbers.
     """
     found = [
         {
             **_described(identity, claim, variant),
             "paper": paper,
             **_judged(claim, variant, tests, runs, privacy, deterministic),
+            **(_OPEN if reduced and not _never(claim, variant) else {}),
         }
         for identity, claim in claims.items()
         for variant, tests in (claim.variants or {claim.headline: []}).items()
     ]
     return pl.DataFrame(found, schema=SCHEMA)
+
+
+_OPEN = {"verdict": UNDECIDED, "p": NEVER, "flip": None, "needed": None}
+
+
+def _never(claim: Claim, variant: str) -> bool:
+    """Whether no measurement decides: for a reason that is given, or for want of a test."""
+    return not claim.variants or bool(claim.untestable and variant == claim.headline)
 
 
 def _described(identity: str, claim: Claim, variant: str) -> dict[str, Any]:
@@ -93,11 +106,10 @@ def _judged(
     claim: Claim, variant: str, tests: Sequence[Test], runs, privacy, deterministic
 ) -> dict[str, Any]:
     verdict = evaluate(tests, runs, privacy, deterministic=deterministic) if tests else NOTHING
-    never = claim.untestable and variant == claim.headline
     used = [series.experiment for test in tests for series in (test.series, test.against) if series]
     return {
         **_numbers(verdict),
-        "verdict": UNTESTABLE if never else verdict.verdict,
+        "verdict": UNTESTABLE if _never(claim, variant) else verdict.verdict,
         "tolerance": max((test.tolerance for test in tests), default=0.0),
         "source": "; ".join(
             privacy.filter(pl.col("experiment").is_in(used))["source"].unique().sort()
