@@ -22,7 +22,7 @@ from rich.table import Column, Table
 from . import algorithms, privacy, problems
 from .errors import Diverged, InvalidInput, Refused, require
 from .experiments.cells import environment_of, run_cell, setting_of
-from .experiments.checks import require_settings, wrong_horizon
+from .experiments.checks import require_settings, whole, wrong_horizon
 from .experiments.quantities import quantities_of
 
 OUT = Console()
@@ -38,6 +38,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return options.command(options) or 0
     except (InvalidInput, Diverged) as error:
         print(f"private-consensus: {'; '.join(str(error).splitlines())}", file=sys.stderr)
+        return 2
+    except MemoryError as error:
+        print(f"private-consensus: not enough memory: {error}", file=sys.stderr)
         return 2
 
 
@@ -415,8 +418,15 @@ def _prepared(cell, options) -> dict[str, Any]:
     return {name: prepare(name, raw, provenance)}
 
 
+MOST_RELEASES = {"gaussian": 10_000_000, "laplace": 100_000}
+"""Laplace losses are convolved on a grid, which grows with their number."""
+
+
 def _privacy(options) -> None:
     from .privacy import Budget, Release
+
+    for line in whole("--count", options.count, 1, MOST_RELEASES[options.mechanism]):
+        raise Refused([line])
 
     def release(scale: float) -> list[Release]:
         return [

@@ -197,6 +197,8 @@ def test_a_long_checksum_is_never_cut(call, monkeypatch, tmp_path):
         (["--quantity", "mixing"], "--quantity: found 'mixing', expected one of internal, re"),
         (["--set", "problem.records=2.5"], "problem.records: found 2.5, expected a whole number"),
         (["--set", "problem.dim=true"], "problem.dim: found True, expected a whole number"),
+        (["--set", "problem.dim=1000000000"], "3 agents x .* dim = .*00 numbers, expected at most"),
+        (["--set", "problem.records=1000000000"], "3 agents x .* records x 5 dim = 15,000,000,000"),
         (["--set", "algorithm.decay=x"], "algorithm.decay: found 'x', expected a number"),
         (["--network", "random_edges", "--set", "network.edges=4.5"], "network.edges: found 4.5"),
         (["--network", "single"], "network.agents: found 3, expected 1 agent for single"),
@@ -211,6 +213,26 @@ def test_what_cannot_be_run_is_one_line_before_any_work(call, arguments, message
     code, out, err = call("run", "gradient_descent", *small, *arguments)
     assert (code, out.strip()) == (2, "") and len(err.splitlines()) == 1
     assert re.search(message, err)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "most"),
+    [(["--count", "0"], "10000000"), (["--count", "1000000000"], "10000000"),
+     (["--count", "1000000000", "--mechanism", "laplace"], "100000")],
+)  # fmt: skip
+def test_releases_are_at_least_one_and_no_more_than_can_be_composed(call, arguments, most):
+    code, _, err = call("privacy", "--epsilon", "1", *arguments)
+    assert code == 2
+    assert re.search(rf"--count: found \d+, expected a whole number >= 1 and <= {most}$", err)
+
+
+def test_a_command_that_asks_for_more_memory_than_there_is_ends_with_one_line(call, monkeypatch):
+    def large(*_):
+        raise MemoryError("Unable to allocate 1 TiB")
+
+    monkeypatch.setattr(cli, "run_cell", large)
+    code, _, err = call("run", "gradient_descent", "--horizon", "2", "--agents", "3")
+    assert code == 2 and err == "private-consensus: not enough memory: Unable to allocate 1 TiB\n"
 
 
 @pytest.mark.parametrize("mirror", ["http://[", "nowhere", "a\0b", "http://", "ftp://x"])

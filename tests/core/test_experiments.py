@@ -7,6 +7,7 @@ import re
 import time
 from itertools import product
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import polars as pl
@@ -18,6 +19,7 @@ from private_consensus.experiments import plan as planning
 from private_consensus.experiments import results
 from private_consensus.experiments.cells import run_cell
 from private_consensus.experiments.numbers import curve_points, figure_numbers, guarantee_of
+from private_consensus.experiments.rows import require_rows
 from private_consensus.experiments.schema import (
     ConfigurationError,
     Figure,
@@ -582,3 +584,42 @@ def test_panels_of_one_title_are_refused():
     assert Figure.model_validate(figure)
     with pytest.raises(ValueError, match=r"a title of its own for each panel.*C = 1"):
         Figure.model_validate(figure | {"panels": [panel, panel]})
+
+
+def small(name: str, rows: int):
+    """Prepared data of so many rows, and what their card says."""
+    data = SimpleNamespace(
+        features=np.full((rows + 2, 2), 0.5), labels=np.where(np.arange(rows + 2) % 2, 1, -1),
+    )  # fmt: skip
+    if name == "perceptron":
+        data.labels = np.arange(rows + 2) % 10
+        data.splits = {"train": np.arange(rows), "test": np.arange(rows, rows + 2)}
+    else:
+        data.features, data.labels, data.splits = data.features[:rows], data.labels[:rows], {}
+    return data, {"rows": len(data.labels), "splits": {k: len(v) for k, v in data.splits.items()}}
+
+
+@pytest.mark.parametrize("records", [3, 4, 5, 12, 13])
+@pytest.mark.parametrize(("name", "given"), [("logistic_regression", {"ridge": 0.1}),
+                                             ("perceptron", {"hidden": 1})])  # fmt: skip
+def test_data_too_small_for_the_agents_are_told_as_soon_as_their_card_is_there(
+    tmp_path, streams, name, given, records
+):
+    data, card = small(name, 12)
+    (tmp_path / "x.json").write_text(json.dumps(card))
+    problem = {"name": name, "prepared": "x", "records": records, **given}
+    setting = {"problem": problem, "network": {"name": "ring", "agents": 3}}
+    cell = {"experiment": "e", "algorithm": "a", "settings": [setting]}
+
+    def accepted(work) -> bool:
+        try:
+            work()
+        except InvalidInput as error:
+            assert f"problem.records: found {records}" in str(error)
+            return False
+        return True
+
+    built = {**given, "records": records, "prepared": data}
+    runs = accepted(lambda: problems.load(name).build(streams, 3, **built))
+    assert accepted(lambda: require_rows(cell, [tmp_path / "x.json"])) == runs
+    assert accepted(lambda: require_rows(cell, [tmp_path / "missing.json"]))

@@ -4,6 +4,7 @@ from functools import cache
 from types import SimpleNamespace
 
 from private_consensus import algorithms, plotting, problems
+from private_consensus.experiments.rows import require_rows
 from private_consensus.provenance import code_hash, settings_hash
 
 preparations_of = cache(PLAN.preparations)
@@ -29,6 +30,12 @@ def code_of_figure(wildcards):
 
 def prepared_of(wildcards):
     names = preparations_of(wildcards.experiment, wildcards.algorithm)
+    cards = [f"results/{wildcards.scale}/cards/{name}.json" for name in names]
+    try:
+        require_rows(PLAN.cell(wildcards.experiment, wildcards.algorithm), cards)
+    except InvalidInput as error:
+        lines = "\n  ".join(str(error).splitlines())
+        sys.exit(f"The data that are there cannot be used:\n  {lines}")
     return prepared_files(names, wildcards.scale)
 
 

@@ -19,6 +19,7 @@ MOST = {
     "runs": 1_000_000,
     "agents": 10_000,
     "measurements": 1_000_000_000,
+    "numbers": 1_000_000_000,
 }
 """Largest sizes of a cell; beyond them one is a slip of the pen, and no machine would end."""
 
@@ -60,10 +61,19 @@ def wrong_settings(cell: Mapping[str, Any]) -> Iterator[str]:
         distinct = {repr(value): value for value in objects.values()}
         for value in distinct.values():
             yield from dict.fromkeys(check(built, value))
+    yield from dict.fromkeys(line for one in cell["settings"] for line in _too_large(one))
     yield from too_many("measurements", {
         "settings": len(cell["settings"]), "runs": cell["runs"],
         "iterations": len(cell["iterations"]) + 1, "measures": len(cell["measures"]),
     })  # fmt: skip
+
+
+def _too_large(setting: Mapping[str, Any]) -> Iterator[str]:
+    """A line where the data of all agents would be more than a machine holds."""
+    agents, problem = setting["network"]["agents"], setting["problem"]
+    sizes = {"agents": agents, "records": problem.get("records"), "dim": problem.get("dim")}
+    known = {key: size for key, size in sizes.items() if type(size) is int and size > 0}
+    yield from (f"problem: {line}" for line in too_many("numbers", known))
 
 
 def _wrong_budget(_: type, budget: Mapping[str, Any]) -> Iterator[str]:

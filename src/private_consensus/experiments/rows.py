@@ -1,0 +1,57 @@
+"""Rows that a cell deals to its agents, against those that prepared data are known to have."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from .. import problems
+from ..errors import Refused
+from ..readable import read_json
+
+
+def require_rows(cell: Mapping[str, Any], cards: Iterable[str | Path]) -> None:
+    """Raise :class:`InvalidInput` where data that are there are too small for a cell.
+
+    ``cards`` are those of its data, as :class:`..datasets.card.Card` writes them. Of data that have
+    none yet nothing is known: their cell says it itself, as soon as it runs.
+    """
+    known = {card.stem: card for card in map(Path, cards) if card.exists()}
+    if lines := list(dict.fromkeys(_too_few(cell, known))):
+        raise Refused(lines)
+
+
+def _too_few(cell: Mapping[str, Any], cards: Mapping[str, Path]) -> Iterator[str]:
+    """A line for each setting whose agents ask for more rows than there are."""
+    rows = {name: _dealt(read_json(card)) for name, card in cards.items()}
+    for setting in cell["settings"]:
+        problem, agents = setting["problem"], setting["network"]["agents"]
+        prepared = problem.get("prepared")
+        if prepared not in rows or problem["name"] not in MOST:
+            continue
+        records, most = _records(problem), MOST[problem["name"]](rows[prepared], agents)
+        if records > most:
+            yield (
+                f"{cell['experiment']}.{cell['algorithm']}: problem.records: found {records}, "
+                f"expected at most {most} for {agents} agents: {cards[prepared]} says "
+                f"{rows[prepared]} rows (delete it, if other data are to take their place)"
+            )
+
+
+def _dealt(card: Mapping[str, Any]) -> int:
+    """How many rows agents may have."""
+    return card["splits"].get("train", card["rows"])
+
+
+MOST = {
+    "logistic_regression": lambda rows, agents: (rows - 1) // agents,  # one is left to test on
+    "perceptron": lambda rows, agents: rows,
+}
+"""By problem, the largest ``records`` for so many rows and agents, as its ``build`` has it."""
+
+
+def _records(problem: Mapping[str, Any]) -> int:
+    parameters = inspect.signature(problems.load(problem["name"]).build).parameters
+    return problem.get("records", parameters["records"].default)
