@@ -22,7 +22,7 @@ from rich.table import Column, Table
 from . import algorithms, privacy, problems
 from .errors import Diverged, InvalidInput, Refused, require
 from .experiments.cells import environment_of, run_cell, setting_of
-from .experiments.checks import require_settings, whole, wrong_horizon
+from .experiments.checks import MOST, require_settings, whole, wrong_horizon
 from .experiments.quantities import quantities_of
 
 OUT = Console()
@@ -41,6 +41,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 2
     except MemoryError as error:
         print(f"private-consensus: not enough memory: {error}", file=sys.stderr)
+        return 2
+    except OSError as error:
+        print(f"private-consensus: {error}", file=sys.stderr)
         return 2
 
 
@@ -72,7 +75,7 @@ def _parser() -> argparse.ArgumentParser:
     _add_setting(auditing, problem=None)
     auditing.add_argument("--runs", type=int, help="on each of two data sets, at most")
     auditing.add_argument("--confidence", type=float, help="of the whole result")
-    auditing.set_defaults(command=_audit, metric=None, quantity="released")
+    auditing.set_defaults(command=_audit, metric=None, quantity=None)
 
     watching = commands.add_parser(
         "observers", help="who learns what about whom: epsilon of views that see a part"
@@ -80,7 +83,7 @@ def _parser() -> argparse.ArgumentParser:
     _add_setting(watching)
     watching.add_argument("--observer", type=int, help="one agent; every other one by distance")
     watching.set_defaults(
-        command=_observers, horizon=10, epsilon=4.0, runs=1, metric=None, quantity="released"
+        command=_observers, horizon=10, epsilon=4.0, runs=1, metric=None, quantity=None
     )
 
     pricing = commands.add_parser("privacy", help="epsilon of a noise, or noise for an epsilon")
@@ -171,6 +174,7 @@ def _schema(options) -> None:
     from .experiments.shorthand import schemas
     from .provenance import write_text
 
+    require("\0" not in options.folder, "folder", options.folder, "a folder")
     folder = Path(options.folder)
     for name, schema in schemas().items():
         write_text(folder / f"{name}.json", json.dumps(schema, indent=1) + "\n")
@@ -291,6 +295,8 @@ def _audit(options) -> int:
                 setattr(options, key, value)
         options.runs = runs
         world, delta = _audited_world(options), options.delta
+    for line in (*whole("--seed", options.seed, 0), *whole("--runs", runs, 1, MOST["runs"])):
+        raise Refused([line])
     with Progress(console=OUT, transient=True) as bar:
         task = bar.add_task(
             f"audit of {options.algorithm}, {runs} runs of two data sets", total=runs
@@ -376,8 +382,9 @@ def _cell(options) -> dict[str, Any]:
     metrics = module.METRICS
     metric = options.metric or next(iter(metrics))
     require(metric in metrics, "--metric", metric, f"one of {', '.join(metrics)}")
-    shown = quantities_of(options.algorithm)
-    require(options.quantity in shown, "--quantity", options.quantity, f"one of {', '.join(shown)}")
+    if options.quantity is not None:
+        shown, asked = quantities_of(options.algorithm), options.quantity
+        require(asked in shown, "--quantity", asked, f"one of {', '.join(shown)}")
     for line in wrong_horizon(options.horizon):
         raise Refused([line])
     setting = {
@@ -395,7 +402,7 @@ def _cell(options) -> dict[str, Any]:
         "algorithm": options.algorithm,
         "seed": options.seed,
         "runs": options.runs,
-        "measures": [[options.quantity, metric]],
+        "measures": [[options.quantity or "released", metric]],
         "groups": {},
         "iterations": list(range(1, options.horizon + 1)),
         "settings": [setting],

@@ -226,6 +226,27 @@ def test_releases_are_at_least_one_and_no_more_than_can_be_composed(call, argume
     assert re.search(rf"--count: found \d+, expected a whole number >= 1 and <= {most}$", err)
 
 
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["schema", "/dev/null/x"], "Not a directory: '/dev/null"),
+        (["schema", "a\0b"], "folder: found .*, expected a folder"),
+        (["audit", "gradient_descent", "--seed", "-1"], "--seed: found -1, expected a wh"),
+        (["audit", "gradient_descent", "--runs", "1000000000"], "--runs: found .* <= 1000000$"),
+    ],
+)
+def test_what_cannot_be_written_or_would_not_end_is_one_line(call, arguments, message):
+    code, _, err = call(*arguments)
+    assert code == 2 and len(err.splitlines()) == 1 and re.search(message, err)
+
+
+def test_who_asks_for_no_quantity_is_told_of_none(call):
+    """``release_audit`` shows no iterates."""
+    code, _, err = call("observers", "release_audit", "--agents", "3", "--horizon", "2",
+                        "--set", "algorithm.confidence=0.9")  # fmt: skip
+    assert code == 2 and "--quantity" not in err
+
+
 def test_a_command_that_asks_for_more_memory_than_there_is_ends_with_one_line(call, monkeypatch):
     def large(*_):
         raise MemoryError("Unable to allocate 1 TiB")
