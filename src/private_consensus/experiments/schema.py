@@ -362,11 +362,11 @@ class Style(Strict):
 class DataConfig(Strict):
     source: Literal["auto", "official", "surrogate"] = "auto"
     mirror: str | None = Field(default=None, description="folder or URL")
-    cache: str = ".cache/private-consensus"
+    cache: str = Field(default=".cache/private-consensus", min_length=1)
     patience: Number = Field(
-        default=10.0, gt=0, description="seconds for unreachable hosts, in all"
+        default=10.0, gt=0, le=86_400, description="seconds for unreachable hosts, in all"
     )
-    surrogate_rows: Whole | None = Field(default=None, ge=1000)
+    surrogate_rows: Whole | None = Field(default=None, ge=1000, le=10_000_000)
 
 
 class Config(Strict):
