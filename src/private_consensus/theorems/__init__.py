@@ -25,6 +25,11 @@ from . import (
 )
 from .base import Finding, Part
 
+STATEMENTS = (
+    "theorem", "lemma", "proposition", "corollary", "gaussian_divergence", "serial_composition",
+)  # fmt: skip
+"""How the names of computations begin; other public functions are what errata use of them."""
+
 MODULES = (
     gradient_descent,
     local,
@@ -42,7 +47,7 @@ def _own(module: ModuleType) -> dict[str, Callable[..., Finding]]:
     return {
         f"{name}.{key}": function
         for key, function in getmembers(module, isfunction)
-        if function.__module__ == module.__name__ and not key.startswith("_")
+        if function.__module__ == module.__name__ and key.startswith(STATEMENTS)
     }
 
 

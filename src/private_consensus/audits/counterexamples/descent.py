@@ -64,10 +64,11 @@ def generous_theorem() -> Finding:
 
 
 def proposition_2() -> Finding:
-    """E0.3: the classical noise fails at large epsilon; 2G of the sum is 2n times too large."""
-    epsilon, delta = 10.0, 1e-5
-    sigma = math.sqrt(2 * math.log(1.25 / delta)) / epsilon
-    found = float(gaussian_epsilon(1 / sigma, delta))
+    """E0.3: the sensitivity is not squared; 2G of the sum is 2n times too large."""
+    epsilon, delta, change = 0.9, 1e-5, 4.0
+    sigma = math.sqrt(2 * math.log(1.25 / delta) * change) / epsilon
+    found = float(gaussian_epsilon(change / sigma, delta))
+    squared = float(gaussian_epsilon(math.sqrt(change) / sigma, delta))
     problem, network, _ = _scene()
     budget = Budget(1.0, 1e-6)
     noise = [
@@ -79,8 +80,11 @@ def proposition_2() -> Finding:
         "epsilon",
         epsilon,
         found,
-        found > epsilon and abs(ratio / problem.records - 2) < 1e-9,
-        f"sigma = sqrt(2 ln(1.25/delta))/epsilon at epsilon {epsilon:g}: exactly {found:.3f}.",
+        found > epsilon >= squared and abs(ratio / problem.records - 2) < 1e-9,
+        f"sigma^2 = 2 ln(1.25/delta) Delta_2 / epsilon^2, Delta_2 = {change:g}, epsilon "
+        f"{epsilon:g}: "
+        f"exactly {found:.2f};",
+        f"with Delta_2^2 it is {squared:.2f}.",
         f"2G of the local sum in place of one record's change: {ratio:g} times the noise, "
         f"{problem.records} records.",
         "The noise in use takes one record's change.",

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from ...privacy import Budget, extended_gaussian_scale, gaussian_epsilon
+from ...privacy import Budget, extended_gaussian_scale, gaussian_delta, gaussian_epsilon
 from ...privacy.functional import Sensitivity, printed
 from .base import Finding, finding
 
@@ -63,19 +63,32 @@ def l2_share(split: float = 50.0) -> Finding:
     change = math.sqrt(2.0)  # of the pair of E4.9a, all of it in w_s
     claimed = split / DIM + (DIM - 1) / DIM
     loss, loss_tight = split * change / whole, split * change / tight
-    break_even = (DIM - 1) / DIM / (change / whole - 1 / DIM)
+    near_half, near_zero = (_breaks_at(change_of, whole) for change_of in (change, 1.98))
     return finding(
         "loss relative to eps_n",
         claimed,
         loss_tight,
-        box / whole > 1 / DIM and loss_tight > claimed,
+        box / whole > 1 / DIM and loss_tight > claimed and near_half > near_zero,
         f"d = {DIM}: the block has {box / whole:.3f} of the bound in the unit box, not "
         f"{1 / DIM:.3f}.",
         f"eps_s = {split:g} eps_n, one pair: {loss:.1f} with the printed Delta_2, {loss_tight:.1f} "
         f"with a tight one; claimed {claimed:.1f}.",
-        f"With the printed Delta_2 this pair keeps the claim until eps_s = {break_even:.0f} eps_n.",
+        f"By the exact delta (eps_n = 0.01, delta = 1e-5) that pair keeps the claim until eps_s = "
+        f"{near_half:.0f} eps_n; where",
+        f"the mean of the attribute is 0.01, another one until {near_zero:.0f} eps_n.",
         partly=True,
     )
+
+
+def _breaks_at(change: float, whole: float, eps_n: float = 0.01, delta: float = 1e-5) -> float:
+    """Least eps_s over eps_n from which a pair in w_s alone needs more delta than is claimed."""
+    for split in np.geomspace(1.0, 3000.0, 300):
+        eps_s = split * eps_n
+        mu = change / (whole * extended_gaussian_scale(Budget(eps_s, delta)))
+        claimed = eps_s / DIM + eps_n * (DIM - 1) / DIM
+        if float(gaussian_delta(mu, claimed)) > 1 - (1 - delta) ** 2:
+            return float(split)
+    return math.inf
 
 
 def extended_gaussian() -> Finding:

@@ -33,6 +33,16 @@ def bound_of_the_norm() -> Finding:
     return _of("zeroth_order.lemma_2")
 
 
+def biased_output() -> Finding:
+    """E2.3: with a valid Lipschitz constant the loop ends far from the minimiser."""
+    return _of("zeroth_order.lemma_1")
+
+
+def remaining_error() -> Finding:
+    """E0.7: what remains of Theorem 2's bound is 4 p / kappa, as its proof has it."""
+    return _of("gradient_descent.theorem_2", 1)
+
+
 def slowest_mode() -> Finding:
     """E3.5: b_0 may not be as large as Theorem 4.11 lets it be."""
     return _of("consensus_innovation.theorem_4_11", 3)
