@@ -42,6 +42,14 @@ NUMBERED = {
     "xiao": {"Theorem": 9, "Lemma": 1},
     "gratton": {"Theorem": 3, "Lemma": 3, "Corollary": 1},
     "wang": {"Theorem": 6, "Lemma": 4},
+    "observers": {
+        "Muffliato": 2,
+        "Chebyshev": 1,
+        "Secure sums": 1,
+        "DECOR": 2,
+        "MAFALDA": 2,
+        "Zip-DL": 2,
+    },
     "ding": {"Theorem": 20, "Lemma": 24, "Proposition": 2, "Corollary": 2},
 }
 
@@ -93,6 +101,12 @@ KNOWN = {
     "functional.theorem_19": HELD,
     "functional.theorem_18": HELD,  # by slack
     "sgd.lemma_18": NOT_HELD,
+    "observers.muffliato_1": NOT_HELD,  # 0.053 is stated where agent 0 knows all of it
+    "observers.muffliato_2": HELD,
+    "observers.secure_sums_1": HELD,
+    "observers.decor_2": HELD,
+    "observers.mafalda_2": IN_PART,
+    "observers.zip_dl_2": NOT_HELD,
 }
 
 
@@ -109,6 +123,10 @@ def test_numbers_that_are_known_by_hand():
     assert once("consensus_innovation.theorem_4_11").parts[3].measured == pytest.approx(
         0.6, abs=0.01
     )
+    exact, drawn = once("observers.muffliato_1").parts
+    assert (round(exact.stated, 3), exact.measured) == (0.053, pytest.approx(1, rel=1e-6))
+    assert drawn.measured > 0.5
+    assert 1 / once("observers.mafalda_2").parts[1].margin == pytest.approx(2.8, abs=0.05)
     limit = once("gradient_descent.theorem_2").parts[1]  # a = 21 / 40
     assert limit.measured == pytest.approx(2 / (2 * 21 / 40 - 0.5))
 

@@ -20,6 +20,7 @@ from . import (
     functional,
     gradient_descent,
     local,
+    observers,
     sgd,
     zeroth_order,
 )
@@ -39,6 +40,7 @@ MODULES = (
     admm,
     sgd,
     functional,
+    observers,
 )
 
 

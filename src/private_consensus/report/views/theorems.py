@@ -11,6 +11,10 @@ from .verdicts import LOOKS
 Row = Mapping[str, Any]
 
 
+BESIDE = {"observers": "Methods for single observers"}
+"""Titles of groups that are no paper of the reproduction."""
+
+
 def page(results) -> dict[str, Any]:
     """What the page of theorems names."""
     papers = {key: paper["paper"] for key, paper in results.papers.items()}
@@ -43,7 +47,7 @@ def by_paper(rows: Iterable[Row], papers: Mapping[str, Row]) -> list[dict[str, A
 
 
 def _name(paper: Row, key: str) -> tuple[str, str]:
-    return paper.get("number", ""), paper.get("title", key)
+    return paper.get("number", ""), paper.get("title", BESIDE.get(key, key))
 
 
 def _statement(row: Row) -> dict[str, Any]:

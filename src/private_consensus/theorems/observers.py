@@ -1,0 +1,210 @@
+"""Statements about single observers: Muffliato, secure sums, DECOR, MAFALDA-SGD and Zip-DL.
+
+Losses are :math:`\\mu^2` in units of the squared change over the variance of an agent's noise, from
+certificates on both sides.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..algorithms.decor import DECOR
+from ..networks import GRAPHS, Network, metropolis_mixing
+from ..privacy.observers import (
+    Coalition,
+    Constant,
+    Eavesdropper,
+    Once,
+    SecureSums,
+    agent,
+    all_victims,
+    chebyshev_gossip,
+    decor,
+    gossip,
+    mu,
+    noised_descent,
+    zip_dl,
+)
+from ..privacy.observers.sampling import discriminant_mu, sampled_views, standard_error
+from ..privacy.observers.single_losses import gossip_sum
+from ..privacy.observers.temporal import error_gram, noise_energy, optimal_factor
+from ..randomness import Streams, generator
+from .base import Finding, bound, equal, found
+
+SOURCES = {
+    "muffliato": "Cyffers, Even, Bellet, Massoulie, NeurIPS 2022",
+    "secure": "Koskela, Kulkarni, 2025, arXiv 2505.19969",
+    "decor": "Allouah et al., ICML 2024",
+    "mafalda": "Bellet et al., ICLR 2026",
+    "zip": "Biswas et al., PoPETs 2025(3)",
+}
+CERTIFIED = 1e-6
+"""Relative gap of certificates."""
+RUNS = 4000
+
+
+def _graph(name: str, agents: int) -> Network:
+    adjacency = GRAPHS[name](Streams(0, (0,)), agents)
+    return Network(adjacency, metropolis_mixing(adjacency))
+
+
+def _squares(system, observer, changes=None) -> dict[int, tuple[float, float]]:
+    """mu^2 of every victim, from below and from above."""
+    brackets = all_victims(system, observer, changes or Constant())
+    return {u: (one.lower**2, one.upper**2) for u, one in brackets.items()}
+
+
+def muffliato_1(scale: float = 1.0) -> Finding:
+    """The pairwise loss as the sum of what single messages say."""
+    graph = _graph("ring", 8)
+    stated = gossip_sum(graph.mixing, 3, 0)
+    exact = _squares(gossip(graph.mixing, 3), agent(0))
+    views = sampled_views(
+        gossip(graph.mixing, 3), agent(0), 3, np.array([1.0, 0, 0]), RUNS, generator(7, "views")
+    )
+    attained = max(discriminant_mu(*views) - 5 * standard_error(1.0, RUNS // 2), 0.0)
+    return found(
+        bound(
+            "mu^2 of all agents to agent 0", stated[1:], [exact[u][0] for u in range(1, 8)], scale
+        ),
+        bound("mu^2 that drawn views attain, of agent 3", stated[3], attained**2, scale),
+        lines=(
+            f"{SOURCES['muffliato']}, as its published code computes it. Ring of 8, Metropolis "
+            "weights, three rounds: messages share one draw of noise, and agent 0 solves for the "
+            "noised value of agent 3.",
+            f"The second part learns a discriminant from {RUNS // 2} runs and no formula; five "
+            "standard errors are taken off.",
+        ),
+    )
+
+
+def muffliato_2(scale: float = 1.0) -> Finding:
+    """The mean over victims, which counts the numbers that are received."""
+    stated, measured = [], []
+    for name, agents in (("ring", 8), ("star", 6), ("path", 6)):
+        graph = _graph(name, agents)
+        for rounds in (1, 2, 3):
+            squares = _squares(gossip(graph.mixing, rounds), agent(1))
+            stated.append(rounds * int(graph.degrees[1]))
+            measured.append(sum(upper for _, upper in squares.values()))
+    line = (
+        f"{SOURCES['muffliato']}, Theorem 1. Ring of 8, star of 6, path of 6, one to three rounds."
+    )
+    return found(bound("sum of mu^2 over victims", stated, measured, scale, CERTIFIED), lines=line)
+
+
+def chebyshev_1(scale: float = 1.0) -> Finding:
+    """Acceleration tells as much as plain gossip of as many rounds."""
+    mixing = _graph("path", 6).mixing
+    plain, fast = (
+        _squares(system, agent(0))
+        for system in (gossip(mixing, 4), chebyshev_gossip(mixing, 4, weight=1.5))
+    )
+    near = range(1, 5)  # agent 5 is out of reach of either
+    stated, measured = ([squares[u][1] for u in near] for squares in (plain, fast))
+    line = f"{SOURCES['muffliato']}. Path of 6, four rounds; polynomials of the same degrees."
+    return found(
+        equal("mu^2 of an agent to the end", stated, measured, scale, CERTIFIED), lines=line
+    )
+
+
+def secure_sums_1(scale: float = 1.0) -> Finding:
+    """Growth with the rounds as in central aggregation."""
+    stated, measured = [], []
+    for name, agents in (("ring", 6), ("path", 5), ("complete", 4)):
+        graph = _graph(name, agents)
+        for rounds in (1, 3, 6):
+            squares = _squares(noised_descent(graph.mixing, rounds), SecureSums((0,)))
+            stated.append(rounds / (agents - 1))
+            measured.append(np.mean([upper for _, upper in squares.values()]))
+    line = (
+        f"{SOURCES['secure']}: O(T), where earlier accounts grew like T^2. Fresh noise, the same "
+        "change in every round; the mean over victims, which is no guarantee for one, is that of a "
+        "server's sum, T/(N-1), on every graph."
+    )
+    return found(equal("mean of mu^2 over victims", stated, measured, scale, CERTIFIED), lines=line)
+
+
+def decor_1(scale: float = 1.0) -> Finding:
+    """As good as a server's noise up to a constant, on every connected graph."""
+    sizes, measured = [], []
+    for name in ("path", "ring", "star", "complete"):
+        for agents in (4, 9):
+            inverse = np.linalg.inv(DECOR().covariance(_graph(name, agents)))
+            sizes.append(2.0 / agents)
+            measured.append(np.diag(inverse).max())
+    line = f"{SOURCES['decor']}. s_pair^2 = (N-2) s_ind^2 / a, a the algebraic connectivity."
+    return found(bound("mu^2 of a round, s_ind = 1", sizes, measured, scale), lines=line)
+
+
+def decor_2(scale: float = 1.0) -> Finding:
+    """Against curious users: the graph has to stay connected without them."""
+    path, ring = _graph("path", 5), _graph("ring", 5)
+    options = {"own_noise": 1.0, "pair_noise": 50.0}
+    alone = mu(decor(path.mixing, 2, **options), Coalition((1,)), 0, Constant()).upper ** 2
+    around = mu(decor(ring.mixing, 2, **options), Coalition((1,)), 0, Constant()).upper ** 2
+    return found(
+        equal("end of a path to its neighbour, two rounds", 2.0, alone, scale, CERTIFIED),
+        bound("ring, to one neighbour, two rounds", 2.0 / 4 * (1 + 1e-2), around, scale),
+        lines=f"{SOURCES['decor']}. s_ind = 1, s_pair = 50: without its neighbour the end of a "
+        "path is alone and has its own noise only; on a ring four agents are left and share theirs.",
+    )
+
+
+def mafalda_1(scale: float = 1.0) -> Finding:
+    """Less error than independent noise, and that less than anti-PGD, at equal privacy."""
+    best, plain, anti = [], [], []
+    for name, agents, rounds in (("ring", 10, 8), ("path", 6, 8), ("star", 6, 6)):
+        gram = error_gram(_graph(name, agents).mixing, rounds)
+        factors = optimal_factor(gram), np.eye(rounds), np.tril(np.ones((rounds, rounds)))
+        for kept, factor in zip((best, plain, anti), factors, strict=True):
+            kept.append(noise_energy(gram, factor))
+    return found(
+        bound("error of the optimum against independent noise", plain, best, scale),
+        bound("error of independent noise against anti-PGD", anti, plain, scale),
+        lines=f"{SOURCES['mafalda']}: squared error of all models, one round of an agent changes. "
+        "Ring of 10, path and star of 6.",
+    )
+
+
+def mafalda_2(scale: float = 1.0) -> Finding:
+    """What is best for the eavesdropper's account is not best for every pair."""
+    mixing, rounds = _graph("path", 6).mixing, 12
+    factor = optimal_factor(error_gram(mixing, rounds))
+    filters = (None, np.tril(np.linalg.inv(factor)))
+    systems = [noised_descent(mixing, rounds, filter=one) for one in filters]
+    pairs = [mu(system, agent(0), 5, Once()) for system in systems]
+    everything = [mu(system, Eavesdropper(), 5, Once()).upper ** 2 for system in systems]
+    return found(
+        equal("the eavesdropper's mu^2", everything[0], everything[1], scale, CERTIFIED),
+        bound(
+            "mu^2 of one end of a path to the other",
+            pairs[0].upper ** 2,
+            pairs[1].lower ** 2,
+            scale,
+        ),
+        lines="Not stated by the paper. Path of 6, twelve rounds, one of them changes.",
+        compound=True,
+    )
+
+
+def zip_dl_1(scale: float = 1.0) -> Finding:
+    """One round, equal weights: a neighbour."""
+    stated, measured = [], []
+    for name, agents, degree in (("ring", 6, 2), ("complete", 4, 3)):
+        system = zip_dl(_graph(name, agents).mixing, 1)
+        stated.append((degree + 1) / degree)
+        measured.append(mu(system, agent(0), 1, Constant()).upper ** 2)
+    line = (
+        f"{SOURCES['zip']}: one message has the noise of d of d + 1 draws. Ring of 6, four agents."
+    )
+    return found(equal("mu^2 of a neighbour", stated, measured, scale, CERTIFIED), lines=line)
+
+
+def zip_dl_2(scale: float = 1.0) -> Finding:
+    """What hides from a neighbour does not hide from an eavesdropper."""
+    system = zip_dl(_graph("ring", 6).mixing, 1)
+    neighbour = mu(system, agent(0), 1, Constant()).upper ** 2
+    everything = mu(system, Eavesdropper(), 1, Constant()).lower ** 2
+    line = f"Not stated by {SOURCES['zip']}, whose observers are agents. d (d + 1) = 6 on a ring."
+    return found(bound("mu^2 of an eavesdropper", neighbour, everything, scale), lines=line)
