@@ -28,6 +28,7 @@ from .base import Finding, Part
 
 STATEMENTS = (
     "theorem", "lemma", "proposition", "corollary", "gaussian_divergence", "serial_composition",
+    "muffliato", "chebyshev", "secure_sums", "decor", "mafalda", "zip_dl",
 )  # fmt: skip
 """How the names of computations begin; other public functions are what errata use of them."""
 

@@ -147,7 +147,7 @@ def decor_2(scale: float = 1.0) -> Finding:
         equal("end of a path to its neighbour, two rounds", 2.0, alone, scale, CERTIFIED),
         bound("ring, to one neighbour, two rounds", 2.0 / 4 * (1 + 1e-2), around, scale),
         lines=f"{SOURCES['decor']}. s_ind = 1, s_pair = 50: without its neighbour the end of a "
-        "path is alone and has its own noise only; on a ring four agents are left and share theirs.",
+        "path is alone and has its own noise only; on a ring four are left and share theirs.",
     )
 
 
