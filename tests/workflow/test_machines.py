@@ -9,6 +9,7 @@ import shutil
 import subprocess
 import sys
 import time
+from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
@@ -35,6 +36,7 @@ def stages():
     return {
         "raw.parquet": lambda path: write_raw(path, raw),
         "raw.provenance.json": lambda path: write_provenance(path, told),
+        "raw.npz": lambda path: write_raw(path, {"images": np.arange(10_000)}),
         "prepared.npz": prepared.save,
         "runs.parquet": lambda path: results.write(frame, path, results.stamp({}, "", "")),
         "plan.json": lambda path: write_json(path, {"a": 1}),
@@ -42,20 +44,40 @@ def stages():
     }
 
 
-STAGES = ("raw.parquet", "raw.provenance.json", "prepared.npz", "runs.parquet", "plan.json",
-          "page.html")  # fmt: skip
+STAGES = ("raw.parquet", "raw.npz", "raw.provenance.json", "prepared.npz", "runs.parquet",
+          "plan.json", "page.html")  # fmt: skip
 
 
-@pytest.mark.parametrize("name", STAGES)
-def test_a_disk_that_is_full_at_any_stage_keeps_what_was_there(stages, tmp_path, monkeypatch, name):
-    stages[name](tmp_path / name)
-    before = (tmp_path / name).read_bytes()
+@contextmanager
+def no_room(_: int):
+    """What is written does not reach the disk."""
 
     def full(_):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    monkeypatch.setattr(os, "fsync", full)
-    with pytest.raises(OSError, match="No space left"):
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(os, "fsync", full)
+        yield
+
+
+@contextmanager
+def half_the_room(size: int):
+    """The kernel refuses what is written in its middle."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size // 2, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+
+@pytest.mark.parametrize("full", [no_room, half_the_room])
+@pytest.mark.parametrize("name", STAGES)
+def test_a_disk_that_is_full_at_any_stage_keeps_what_was_there(stages, tmp_path, name, full):
+    stages[name](tmp_path / name)
+    before = (tmp_path / name).read_bytes()
+    told = (OSError, pl.exceptions.ComputeError)
+    with pytest.raises(told, match=r"No space left|File too large"), full(len(before)):
         stages[name](tmp_path / name)
     assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == {name: before}
 
