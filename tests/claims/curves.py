@@ -251,7 +251,6 @@ _TRUE = {
     "largest": lambda test, x: _peaked(test, x, 1.0),
     "smallest": lambda test, x: _peaked(test, x, -1.0),
     "falls": _fallen,
-    "flat": lambda test, x: np.ones(len(x)),
     "slope": lambda test, x: _power(x, _inside(test)),
     "trend": lambda test, x: _line(x, _inside(test)),
     "steady": lambda test, x: _line(x, test.expected),
@@ -267,7 +266,6 @@ _FALSE: Mapping[str, Any] = {
         "flat": np.ones(len(x)), "reversed": _fallen(test, x)[::-1],
         "half as far": np.geomspace(1.0, np.sqrt(test.expected), len(x)),
     },
-    "flat": lambda test, x: {"another rate": 1.0 / x},
     "slope": _other_rates,
     "trend": _other_rates,
     "steady": lambda test, x: {

@@ -77,7 +77,6 @@ FALLING, RISING, LEVEL = [8, 4, 2, 1], [1, 2, 4, 8], [3, 3, 3, 3]
         ("decreasing", {}, FALLING, RISING),
         ("increasing", {}, RISING, FALLING),
         ("falls", {"expected": 0.5}, [8, 9, 2, 1], [8, 4, 2, 7]),
-        ("flat", {"tolerance": 0.1}, [8, 4, 2, 2], [8, 4, 2, 1]),
         ("slope", {"expected": -1.0, "tolerance": 0.2}, FALLING, [8, 2, 0.5, 0.125]),
         ("trend", {"expected": -1.0, "tolerance": 0.2}, [8, 7, 5, 1], [8, 8, 7, 5]),
         ("slope", {"at_most": -0.9}, FALLING, [8, 6, 4, 3]),

@@ -105,8 +105,8 @@ claims:
     claim: Two.
     place: here
     figure: fig1
-    because: a peak
-    test: {kind: peak, x: steps, at: 3, of: gradient_descent.plain, where: {steps: [1, 10]}}
+    because: the best
+    test: {kind: largest, x: steps, at: 3, of: gradient_descent.plain, where: {steps: [1, 10]}}
     tests:
       - {grid: {epsilon: [0.5, 1.0]}, measure: released.normalised_error}
 """
@@ -246,13 +246,13 @@ def test_a_test_is_the_product_of_what_it_lists(whole):
     assert first["against"]["where"] == {"epsilon": 2.0}
 
 
-def test_a_peak_rises_up_to_a_point_and_falls_from_there(whole):
+def test_what_is_best_is_asked_of_every_point_of_a_grid(whole):
     found = whole["claims"]["c02"]
     assert (found["headline"], list(found["variants"])) == ("resolved", ["resolved"])
-    assert [(t["kind"], t["series"]["where"]) for t in found["variants"]["resolved"]] == [
-        (kind, {"steps": ends, "epsilon": epsilon})
-        for epsilon in (0.5, 1.0)
-        for kind, ends in (("increasing", [1, 3]), ("decreasing", [3, 10]))
+    asked = found["variants"]["resolved"]
+    assert [(t["kind"], t["at"]) for t in asked] == [("largest", 3)] * 2
+    assert [t["series"]["where"] for t in asked] == [
+        {"steps": [1, 10], "epsilon": epsilon} for epsilon in (0.5, 1.0)
     ]
 
 
@@ -308,7 +308,7 @@ EXPERIMENT, FIGURE = ("experiments", "fig2"), ("figures", "fig1")
         (("claims", "c01", "variants"), "nothing", r"c01.variants: found 'nothing', expected one"),
         (("claims", "c01", "series", "of"), "dgd", r"variants.one.of: found 'dgd', expected al"),
         (("claims", "c01", "series"), {"of": "dgd.network"}, r"variants.one.measure: found None"),
-        (("claims", "c02", "test", "at"), None, r"variants.resolved.where: found .* for a peak"),
+        (("claims", "c02", "test", "at"), "no", r"claims.c02.test.at: .*found 'no'"),
     ],
 )  # fmt: skip
 def test_an_error_names_the_key_that_the_reader_wrote(path, value, message):

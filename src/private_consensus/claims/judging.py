@@ -22,7 +22,7 @@ import numpy as np
 import polars as pl
 
 from ..multiplicity import ALPHA
-from .intervals import MIN_RUNS, runs_needed
+from .intervals import MIN_RUNS, quantile, runs_needed
 from .schema import Test
 from .statements import Estimates, estimates
 from .words import (
@@ -261,12 +261,13 @@ class Judgement:
 
 
 def _runs(part: Estimates, place: int, distance: float, width: float, alpha: float) -> float:
-    """Runs until a width has shrunk to a distance, by the square root of their number."""
+    """Runs until the width of an interval has shrunk to a distance."""
     if distance == 0 or part.runs == 1 or not np.isfinite(part.error[place]):
         return np.inf
-    if part.runs < MIN_RUNS:
-        return runs_needed(distance, float(part.error[place]), part.runs, alpha)
-    return float(np.ceil(part.runs * max(1.0, width / distance) ** 2))
+    # Below the least number of runs there is no width to go by.
+    known = part.runs >= MIN_RUNS
+    error = width / quantile(alpha, part.runs) if known else part.error[place]
+    return runs_needed(distance, float(error), part.runs, alpha)
 
 
 def _exact(test: Test, deterministic: Collection[str]) -> bool:

@@ -13,7 +13,6 @@ Kind = Literal[
     "decreasing",
     "increasing",
     "falls",
-    "flat",
     "slope",
     "below",
     "ratio",
@@ -53,22 +52,22 @@ class Test(BaseModel):
 
     ``decreasing``, ``increasing``: along ``x``, each mean against the one before, strictly, or
     allowing a relative ``tolerance`` in the wrong direction. ``falls``: the last mean is at most
-    ``expected`` times the first. ``flat``: the last two means differ by at most ``tolerance``,
-    relatively. ``slope``: of ln mean on ln x, ``expected`` within ``tolerance``, or between
-    ``at_least`` and ``at_most`` where one of these is given; so is ``trend``, the slope of the mean
-    on ``x``, without logarithms. ``steady``: the trends of the first and of the second half of
-    the grid differ by at most the share ``tolerance`` of the trend over all of it. ``largest``,
-    ``smallest``: the mean at x = ``at`` is strictly larger (smaller) than each other; with a
-    ``tolerance``, none is better by more than that, relatively. ``below``: mean of the series at
-    most ``expected`` times that of ``against``, where ``expected`` is 1 strictly less. ``ratio``:
-    series over ``against`` is ``expected`` within a relative ``tolerance``. ``differs``: the two
-    differ, in whichever direction, by more than a relative ``tolerance``. ``difference``: series
-    minus ``against`` lies between ``at_least`` and ``at_most``. ``sooner``: along ``x``, the series
-    comes down for good to its goal before that of ``against`` does to its own; the goal is
-    ``goal``, or ``expected`` times a series' own last mean. ``level``: the means lie between
-    ``at_least`` and ``at_most``. ``private``: the true epsilon, which lies between a proven lower
-    bound and the accountant's, is at most the claimed one, relatively within ``tolerance``;
-    ``tight``: the accountant's is not less than the claimed one either.
+    ``expected`` times the first. ``slope``: of ln mean on ln x, ``expected`` within ``tolerance``,
+    or between ``at_least`` and ``at_most`` where one of these is given; so is ``trend``, the slope
+    of the mean on ``x``, without logarithms. ``steady``: in the first and in the second half of the
+    grid the trend is at least ``1 - tolerance`` of that over all of it, in the direction of
+    ``expected``. ``largest``, ``smallest``: the mean at x = ``at`` is strictly larger (smaller)
+    than each other; with a ``tolerance``, none is better by more than that, relatively. ``below``:
+    mean of the series at most ``expected`` times that of ``against``, where ``expected`` is 1
+    strictly less. ``ratio``: series over ``against`` is ``expected`` within a relative
+    ``tolerance``. ``differs``: the two differ, in whichever direction, by more than a relative
+    ``tolerance``. ``difference``: series minus ``against`` lies between ``at_least`` and
+    ``at_most``. ``sooner``: along ``x``, the series comes down for good to its goal before that of
+    ``against`` does to its own; the goal is ``goal``, or ``expected`` times a series' own last
+    mean. ``level``: the means lie between ``at_least`` and ``at_most``. ``private``: the true
+    epsilon, which lies between a proven lower bound and the accountant's, is at most the claimed
+    one, relatively within ``tolerance``; ``tight``: the accountant's is not less than the claimed
+    one either.
 
     ``quantifier``: what is said of the points of a test. ``each``: every point is a part of a
     compound claim, so that it may hold in part. ``universal``: the test is one statement, a

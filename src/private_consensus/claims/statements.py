@@ -158,12 +158,6 @@ def _best(test: Test, x: np.ndarray) -> Contrast:
     return Contrast(names, matrix, _at_most(1 + test.tolerance))
 
 
-def _flat(test: Test, x: np.ndarray) -> Contrast:
-    spread = float(np.log1p(test.tolerance))
-    name = f"{test.x} {x[-2]:g} to {x[-1]:g}"
-    return Contrast([name], np.diff(np.eye(len(x))[-2:], axis=0), (-spread, spread))
-
-
 def _falls(test: Test, x: np.ndarray) -> Contrast:
     eye = np.eye(len(x))
     name = f"{test.x} {x[0]:g} to {x[-1]:g}"
@@ -217,7 +211,6 @@ _KINDS = {
     "largest": _best,
     "smallest": _best,
     "falls": _falls,
-    "flat": _flat,
     "slope": _slope,
     "trend": _trend,
     "steady": _steady,
@@ -326,7 +319,7 @@ def _privacy(test: Test, privacy: pl.DataFrame) -> Estimates:
     frame = rows_of(test.series, privacy)
     claimed = np.log(frame["epsilon_claimed"].to_numpy())
     accounted = _log(frame["epsilon_accountant"].to_numpy()) - claimed
-    lower = accounted if test.kind == "tight" else _log(_proven_lower(frame)) - claimed
+    lower = accounted if test.kind == "tight" else _proven_lower(frame) - claimed
     upper = np.where(frame["proven"].to_numpy(), accounted, np.inf)
     names = [f"ln(accountant / claimed), claimed {value:g}" for value in np.exp(claimed)]
     slack = float(np.log1p(test.tolerance))
@@ -337,7 +330,9 @@ def _privacy(test: Test, privacy: pl.DataFrame) -> Estimates:
 
 
 def _proven_lower(frame: pl.DataFrame) -> np.ndarray:
-    return frame["epsilon_lower"].fill_null(0.0).to_numpy()
+    """ln of the epsilon that an attack proves; minus infinity where there is none."""
+    found = frame["epsilon_lower"].fill_null(0.0).to_numpy()
+    return np.where(found > 0, _log(found), -np.inf)
 
 
 def _log(means: np.ndarray) -> np.ndarray:

@@ -292,12 +292,8 @@ class Test(Series):
 
     __test__ = False
 
-    kind: Kind | Literal["peak"] | None = Field(
-        default=None, description="peak: increasing up to `at`, decreasing from there on"
-    )
-    at: Number | Whole | None = Field(
-        default=None, description="where along x a peak is, or what is largest or smallest"
-    )
+    kind: Kind | None = None
+    at: Number | Whole | None = Field(default=None, description="the value of x that is best")
     quantifier: Quantifier | None = Field(
         default=None, description="said of the points: of each, of all at once, of most, of some"
     )

@@ -92,7 +92,7 @@ def _tests(block: Mapping[str, Any], where: str) -> Iterator[dict[str, Any]]:
     common = without(block, {"tests", "reading"})
     for own in block.get("tests", [{}]):
         for one in _products(_over(common, own)):
-            yield from _peak(one, where) if one.get("kind") == "peak" else (_test(one, where),)
+            yield _test(one, where)
 
 
 def _products(test: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
@@ -107,17 +107,6 @@ def _products(test: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
         if place:
             one["where"] = {**one.get("where", {}), **place}
         yield one
-
-
-def _peak(test: Mapping[str, Any], where: str) -> Iterator[dict[str, Any]]:
-    """Up to a point and down from there, between the ends of a range along x."""
-    ends = test.get("where", {}).get(test.get("x"))
-    if not (isinstance(ends, list) and len(ends) == 2 and "at" in test):
-        raise wrong(f"{where}.where", ends, "at, and a range along x, for a peak")
-    low, high = ends
-    for kind, part in (("increasing", [low, test["at"]]), ("decreasing", [test["at"], high])):
-        inside = {**test["where"], test["x"]: part}
-        yield _test({**without(test, {"at"}), "kind": kind, "where": inside}, where)
 
 
 def _test(test: Mapping[str, Any], where: str) -> dict[str, Any]:
