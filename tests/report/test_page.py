@@ -73,7 +73,7 @@ def test_logarithms_of_ratios_are_shown_as_ratios(results):
     ("verdict", "changes", "expected"),
     [
         ("held", {"flip": -math.log(1.25)}, "another verdict if the bound were 25 % stricter"),
-        ("did not hold", {"contradicted": 1, "value": math.log(1.5), "tied": 2, "flip": None},
+        ("did not hold", {"contradicted": 1, "value": math.log(1.5), "tied": 2, "flip": 1e-15},
          "by at most 50 %; 2 exactly equal"),
         ("did not hold", {"contradicted": 1, "value": 3.0, "kind": "difference", "flip": 3.0},
          "by at most 3; another verdict if the bound were 3 looser"),

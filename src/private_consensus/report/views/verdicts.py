@@ -30,6 +30,8 @@ MANY_RUNS = 100_000
 """More than this many runs are not affordable."""
 
 NO_BOUND = "without any bound"
+EQUAL = 1e-9
+"""A bound that is moved by less stays where it is."""
 UNBOUNDED = 500.0
 """Logarithms of ratios above this stand for infinity."""
 
@@ -133,7 +135,7 @@ def _equal(row: Row) -> str:
 def _flip(row: Row) -> str:
     """The tolerance at which the verdict would be another."""
     move = row.get("flip")
-    if move is None:
+    if move is None or abs(move) < EQUAL:
         return ""
     if measure(row) == "ratio" and abs(move) > UNBOUNDED:
         return ""
