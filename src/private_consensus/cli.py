@@ -61,12 +61,10 @@ def _parser() -> argparse.ArgumentParser:
     describing.set_defaults(command=_describe)
 
     running = commands.add_parser("run", help="one algorithm on one problem")
-    _add_setting(running)
+    _add_setting(running, problem=None)
     running.add_argument("--runs", type=int, default=20)
-    running.add_argument("--metric", help="one of the problem's; the first by default")
-    running.add_argument(
-        "--quantity", default="released", help="what is measured (default released)"
-    )
+    running.add_argument("--metric", help="one of the problem's, or value; the first by default")
+    running.add_argument("--quantity", help="what is measured (default released)")
     running.set_defaults(command=_run)
 
     auditing = commands.add_parser(
@@ -140,6 +138,7 @@ def _defaults() -> dict[str, Any]:
     return yamls.read(Path(__file__).parent / "defaults.yaml")
 
 
+MEANS = "mean_estimation"
 SETTING = ("network", "agents", "epsilon", "delta", "horizon")
 
 
@@ -148,7 +147,26 @@ def _setting() -> dict[str, Any]:
     return dict(zip(SETTING, ("ring", 10, 1.0, _defaults()["delta"], 50), strict=True))
 
 
-def _add_setting(parser, problem: str | None = "mean_estimation") -> None:
+SHOWN = ("problem", "quantity", "metric")
+
+
+def _as_in_the_example(options) -> None:
+    """What is not said of a run: as in the example of its algorithm, unless that has another
+    problem; else as for every algorithm."""
+    from . import yamls
+
+    example = yamls.read(Path(__file__).parent / "examples.yaml").get(options.algorithm, {})
+    if options.problem not in (None, example.get("problem", MEANS)):
+        example = {}
+    said = {**_setting(), "problem": MEANS, "quantity": "released", "metric": None, **example}
+    for key in (*SETTING, *SHOWN):
+        if getattr(options, key) is None:
+            setattr(options, key, said[key])
+    given = [f"{path}={json.dumps(value)}" for path, value in said.get("set", {}).items()]
+    options.set = [*given, *options.set]
+
+
+def _add_setting(parser, problem: str | None = MEANS) -> None:
     """What is run, on what, for which budget."""
     said = dict.fromkeys(SETTING) if problem is None else _setting()
     parser.add_argument("algorithm")
@@ -237,6 +255,8 @@ def _print_oracles(name: str) -> None:
 
 
 def _run(options) -> None:
+    algorithms.load(options.algorithm)
+    _as_in_the_example(options)
     cell = _cell(options)
     with Progress(console=OUT, transient=True) as bar:
         task = bar.add_task(f"{options.algorithm}, {options.runs} runs", total=options.runs)
@@ -381,7 +401,8 @@ def _cell(options) -> dict[str, Any]:
     module = problems.load(options.problem)
     metrics = module.METRICS
     metric = options.metric or next(iter(metrics))
-    require(metric in metrics, "--metric", metric, f"one of {', '.join(metrics)}")
+    known = (*metrics, "value")
+    require(metric in known, "--metric", metric, f"one of {', '.join(known)}")
     if options.quantity is not None:
         shown, asked = quantities_of(options.algorithm), options.quantity
         require(asked in shown, "--quantity", asked, f"one of {', '.join(shown)}")

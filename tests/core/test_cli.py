@@ -4,13 +4,14 @@ import os
 import re
 import socket
 from dataclasses import replace
+from functools import cache
 from importlib import import_module
 
 import pytest
 
 from private_consensus import algorithms, cli, problems
 from private_consensus.cli import main
-from private_consensus.datasets import acquire
+from private_consensus.datasets import PREPARATIONS, Acquisition, acquire, prepare
 from private_consensus.privacy import gaussian_epsilon
 
 
@@ -54,6 +55,40 @@ def test_run_ends_with_table_plot_and_four_privacy_figures(call):
     }
     assert found["claimed"] == 2
     assert found["attack"] <= found["accountant"] < found["formula"] < found["claimed"]
+
+
+@cache
+def surrogate(name: str):
+    raw, provenance = acquire(PREPARATIONS[name].dataset, Acquisition(source="surrogate"), seed=0)
+    return prepare(name, raw, provenance)
+
+
+@pytest.mark.parametrize("name", algorithms.names())
+def test_run_and_a_name_are_enough(call, monkeypatch, name):
+    """The command that the page of an algorithm shows."""
+
+    def prepared(cell, _):
+        used = cell["settings"][0]["problem"].get("prepared")
+        return {used: surrogate(used)} if used else {}
+
+    monkeypatch.setattr(cli, "_prepared", prepared)
+    code, out, err = call("run", name, "--runs", "2")
+    assert (code, err) == (0, "")
+    assert "claimed" in out and "by the accountant" in out
+
+
+def test_what_stands_on_the_command_line_comes_before_the_example(call):
+    _, out, _ = call("run", "d_zoa", "--runs", "2", "--epsilon", "0.5", "--delta", "1e-3")
+    assert "delta = 0.001" in out
+    code, _, err = call("run", "zip_dl", "--runs", "2", "--set", "algorithm.clip=-1")
+    assert code == 2 and "algorithm.clip: found -1" in err
+
+
+def test_with_another_problem_nothing_of_the_example_counts(call):
+    _, out, _ = call("run", "random_aggregation", "--runs", "2", "--problem", "lasso")
+    assert "claimed" in out
+    code, _, err = call("run", "zip_dl", "--runs", "2", "--problem", "lasso")
+    assert code == 2 and "algorithm.clip: found None" in err
 
 
 def test_an_audit_of_the_example_is_of_nothing_else(call):
