@@ -37,8 +37,8 @@ PREPARED = "problem.prepared"
 RESERVED = "reference"
 RULES = (
     "acquire", "acquire_images", "audit", "audit_settings", "compare_repairs", "deal",
-    "draw_figure", "everything", "gather", "judge_claims", "make_table", "no_table", "prepare",
-    "publish", "publish_partial", "run_cell", "write_plan", "write_report",
+    "draw_figure", "everything", "gather", "judge_claims", "make_table", "no_table", "observers",
+    "prepare", "publish", "publish_partial", "run_cell", "theorems", "write_plan", "write_report",
 )  # fmt: skip
 """Names of the workflow's rules, which are those of targets."""
 
