@@ -19,6 +19,7 @@ from ..errors import InvalidInput, require
 from ..networks import Network
 from ..privacy import Budget, Relation
 from ..privacy.audit.sequential import detectable_epsilon, planned_looks
+from ..privacy.observers import Observer
 from .checks import (
     iterations_declared,
     noise_found,
@@ -29,6 +30,7 @@ from .checks import (
 from .evidence import observed
 from .judging import ORDERINGS, against_accountant, declaration, judge
 from .neighbours import Attack, attacks, one_graph
+from .partial import audit_view
 from .probing import strongest
 from .result import AuditResult
 from .touched import sampled_record_change, sampling_found
@@ -53,7 +55,7 @@ def audit(
     confidence: float,
     delta: float,
     relation: Relation | None = None,
-    observer: str = "global",
+    observer: str | Observer = "global",
     calibrated: Algorithm | None = None,
     attack: Attack | None = None,
     seed: int = 0,
@@ -80,8 +82,9 @@ def audit(
         At which epsilon is bounded from below; at least the budget's.
     relation : Relation, optional
         Whose statement is tested, of algorithms with several; the first by default.
-    observer : {"global"}
-        Who listens: an eavesdropper who sees every message.
+    observer : "global" or Observer
+        Who listens: an eavesdropper who sees every message, whom the statement is for; or one of
+        :mod:`private_consensus.privacy.observers`, whose guarantee is tested (:mod:`.partial`).
     calibrated : Algorithm, optional
         The same with its noise set, where that has been done before.
     attack : Attack, optional
@@ -104,6 +107,11 @@ def audit(
     noisy, claimed = _stated(calibrated or algorithm.calibrate(*world), world, relation)
     require(math.isfinite(claimed), "budget.epsilon", claimed, "a finite claim to be tested")
     chosen = attack or _searched(noisy, problem, network, horizon)
+    if isinstance(observer, Observer):
+        return audit_view(
+            noisy, chosen, horizon, observer,
+            runs=runs, confidence=confidence, delta=delta, seed=seed,
+        )  # fmt: skip
     declared = declaration(noisy.releases(problem, network, horizon), delta)
     level = (1.0 - confidence) / 2
     looks = planned_looks(runs, first=max(FEWEST, runs // EARLY))
@@ -158,7 +166,9 @@ def _check(runs, confidence, delta, budget, observer) -> None:
     require(0 < confidence < 1, "confidence", confidence, "a number in (0, 1)")
     require(0 <= delta < 1, "delta", delta, "a number in [0, 1)")
     require(delta >= budget.delta, "delta", delta, f"at least the budget's, {budget.delta:g}")
-    require(observer in OBSERVERS, "observer", observer, f"one of {', '.join(OBSERVERS)}")
+    known = isinstance(observer, Observer) or observer in OBSERVERS
+    expected = f"one of {', '.join(OBSERVERS)}, or an observer of privacy.observers"
+    require(known, "observer", observer, expected)
 
 
 def _stated(noisy, world, relation) -> tuple[Algorithm, float]:

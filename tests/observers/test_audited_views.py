@@ -1,0 +1,95 @@
+"""Audits of views through the one audit: guarantees and executions, in both directions."""
+
+import numpy as np
+import pytest
+
+from private_consensus import algorithms, networks
+from private_consensus.audits.audit import audit
+from private_consensus.audits.partial import seen_rows
+from private_consensus.errors import InvalidInput
+from private_consensus.privacy import Budget, gaussian_epsilon
+from private_consensus.privacy.observers import (
+    Coalition,
+    Eavesdropper,
+    FinalModels,
+    SecureSums,
+    agent,
+    secure_agent,
+)
+from private_consensus.privacy.observers.single_losses import gossip_sum
+from private_consensus.problems.mean_estimation import MeanEstimation
+from private_consensus.randomness import Streams
+
+BUDGET = Budget(5.0, 1e-2)
+RING = networks.build(Streams(0, (0,)), "ring", 8, weights="metropolis")
+PATH = networks.build(Streams(0, (0,)), "path", 3, weights="metropolis")
+
+
+def means(agents: int, dim: int = 1) -> MeanEstimation:
+    return MeanEstimation(np.zeros((1, agents, dim)), 10, 1.0)
+
+
+def audited(name, observer, network=PATH, horizon=3, runs=3000, **options):
+    algorithm = algorithms.load(name)(**options)
+    world = algorithm, means(network.n_agents), network, BUDGET, horizon
+    return audit(*world, runs=runs, confidence=0.99, delta=1e-2, observer=observer)
+
+
+def test_three_rounds_of_gossip_tell_what_no_sum_of_single_losses_says():
+    """Agent 3 of a ring of eight about agent 0: the guarantee stands, the sum is refuted."""
+    found = audited("muffliato", agent(3), RING, runs=1500)
+    assert not found.flagged and found.claimed == pytest.approx(5.0, rel=1e-3)
+    once = algorithms.load("muffliato")().calibrate(BUDGET, means(8), RING, 3)
+    sensitivity = means(8).record_change("l2") / 10 / once.noise
+    said = sensitivity * np.sqrt(gossip_sum(RING.mixing, 3, 3)[0])
+    assert found.lower > 2 * gaussian_epsilon(said, 1e-2)
+
+
+@pytest.mark.parametrize(
+    "observer", [Eavesdropper(), agent(1), agent(2), secure_agent(1), Coalition((1, 2))]
+)
+def test_executions_come_near_to_the_formula_and_not_beyond(observer):
+    """Fresh noise in every round: what is found lies between a third of the guarantee and it."""
+    found = audited("muffliato_gd", observer, eta=0.05)
+    assert not found.flagged
+    assert found.lower <= found.claimed == pytest.approx(found.declared, rel=1e-6)
+    if found.claimed > 1:
+        assert found.lower > found.claimed / 3
+
+
+def test_a_third_of_the_noise_is_found_by_one_agent():
+    """A copy that adds a third of its noise keeps its guarantee's words and is refuted."""
+    parent = algorithms.load("muffliato_gd")
+
+    class Hasty(parent):
+        @property
+        def message_scale(self):
+            return parent.message_scale.fget(self) / 3
+
+    Hasty.__module__ = parent.__module__  # as if its file said so
+    world = Hasty(eta=0.05), means(3), PATH, Budget(2.0, 1e-2), 3
+    found = audit(*world, runs=2000, confidence=0.99, delta=1e-2, observer=agent(1))
+    assert found.contradicted
+
+
+def test_rows_of_a_view_by_hand():
+    assert seen_rows(Eavesdropper(), PATH).tolist() == np.eye(3).tolist()
+    assert seen_rows(agent(0), PATH).tolist() == [[1, 0, 0], [0, 1, 0]]
+    third = pytest.approx(1 / 3)
+    assert seen_rows(SecureSums((1,)), PATH).tolist() == [[0, 1, 0], [third, 0, third]]
+    assert seen_rows(Coalition((0, 1)), PATH).tolist() == np.eye(3).tolist()
+
+
+@pytest.mark.parametrize(
+    ("observer", "key"),
+    [(agent(0), "observer.members"), (agent(9), "observer.members"), (FinalModels(), "observer")],
+)
+def test_who_cannot_observe_is_told_so(observer, key):
+    with pytest.raises(InvalidInput) as error:
+        audited("muffliato_gd", observer, eta=0.05, runs=40)
+    assert error.value.key == key
+
+
+def test_messages_of_single_links_are_not_audited():
+    with pytest.raises(InvalidInput, match="broadcast"):
+        audited("zip_dl", agent(1), eta=0.05, runs=40)
