@@ -73,11 +73,12 @@ def test_a_third_of_the_noise_is_found_by_one_agent():
 
 
 def test_rows_of_a_view_by_hand():
-    assert seen_rows(Eavesdropper(), PATH).tolist() == np.eye(3).tolist()
-    assert seen_rows(agent(0), PATH).tolist() == [[1, 0, 0], [0, 1, 0]]
+    links, weights = PATH.adjacency, PATH.mixing
+    assert seen_rows(Eavesdropper(), links).tolist() == np.eye(3).tolist()
+    assert seen_rows(agent(0), links).tolist() == [[1, 0, 0], [0, 1, 0]]
     third = pytest.approx(1 / 3)
-    assert seen_rows(SecureSums((1,)), PATH).tolist() == [[0, 1, 0], [third, 0, third]]
-    assert seen_rows(Coalition((0, 1)), PATH).tolist() == np.eye(3).tolist()
+    assert seen_rows(SecureSums((1,)), links, weights).tolist() == [[0, 1, 0], [third, 0, third]]
+    assert seen_rows(Coalition((0, 1)), links).tolist() == np.eye(3).tolist()
 
 
 @pytest.mark.parametrize(
@@ -93,3 +94,8 @@ def test_who_cannot_observe_is_told_so(observer, key):
 def test_messages_of_single_links_are_not_audited():
     with pytest.raises(InvalidInput, match="broadcast"):
         audited("zip_dl", agent(1), eta=0.05, runs=40)
+
+
+def test_sums_of_what_is_not_linear_are_not_audited():
+    with pytest.raises(InvalidInput, match="random"):
+        audited("ldp_admm", secure_agent(1), D=40.0, spread=0.0, runs=40)

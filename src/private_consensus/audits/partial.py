@@ -9,13 +9,12 @@ direction in which the records differ; coordinates of broadcasts do not mix.
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 
 from ..algorithms.base import Algorithm
 from ..errors import require
-from ..observations import epsilon_for, observation
+from ..observations import Observation, epsilon_for, observation
 from ..observations.linear import registry_name
 from ..privacy.audit.families import claim_p_value
 from ..privacy.audit.sequential import detectable_epsilon
@@ -60,7 +59,8 @@ def audit_view(
     _check(noisy, network, observer, attack.agent)
     seen = observation(noisy, problem, network, horizon)
     found = epsilon_for(seen, observer, attack.agent, delta)
-    views = [_views(noisy, attack, horizon, observer, runs, world, seed) for world in (0, 1)]
+    rows = seen_rows(observer, network.adjacency, _weights(seen, observer))
+    views = [_views(noisy, attack, horizon, rows, runs, world, seed) for world in (0, 1)]
     require(views[0].shape[1] > 0, "observer", observer, "an observer who is sent something")
     bounds = audit_statistics(
         *views, statistics={}, delta=delta, confidence=confidence, seed=seed,
@@ -97,25 +97,34 @@ def _check(noisy, network, observer: Observer, victim: int) -> None:
     require(name not in LINKS, "algorithm", name, "an algorithm whose messages are broadcast")
 
 
-def _views(
-    noisy, attack: Attack, horizon, observer, runs: int, world: int, seed: int
-) -> np.ndarray:
+def _weights(seen: Observation, observer: Observer) -> np.ndarray | None:
+    """With which agents take each other's messages into sums, [agents, agents]."""
+    if not isinstance(observer, SecureSums):
+        return None
+    expected = f"single messages: what is summed is not known ({seen.reason})"
+    require(seen.system is not None, "observer", observer, expected)
+    uses = seen.system.channels[0].rounds[-1].uses
+    return uses[:, :: uses.shape[1] // len(uses)]  # of several coordinates the first
+
+
+def _views(noisy, attack: Attack, horizon, rows, runs: int, world: int, seed: int) -> np.ndarray:
     """What the observer has of each run on one data set, [runs, numbers]."""
     streams = AuditStreams.labelled(f"view of world {world}", runs, seed)
     one = execute(noisy, attack.pair[world], attack.network, streams, horizon)
     along = one.sent @ attack.direction / np.linalg.norm(attack.direction)
-    rows = seen_rows(observer, attack.network)
     return (along @ rows.T).reshape(len(along), -1)
 
 
-def seen_rows(observer: Observer, network: Any) -> np.ndarray:
+def seen_rows(
+    observer: Observer, adjacency: np.ndarray, weights: np.ndarray | None = None
+) -> np.ndarray:
     """What of all agents' messages of a round the observer has, [rows, agents]: those it receives,
     alone or in sums, and its members' own."""
-    eye, members = np.eye(network.n_agents), list(observer.members)
+    eye, members = np.eye(len(adjacency)), list(observer.members)
     if isinstance(observer, Eavesdropper):
         return eye
     others = np.where(np.isin(np.arange(len(eye)), members), 0.0, 1.0)
     if isinstance(observer, SecureSums):
-        return np.vstack([eye[members], network.mixing[members] * others])
-    heard = network.adjacency[members].any(0) & (others > 0)
+        return np.vstack([eye[members], weights[members] * others])
+    heard = adjacency[members].any(0) & (others > 0)
     return np.vstack([eye[members], eye[heard]])
