@@ -175,6 +175,12 @@ PANEL = "figures/showkatbakhsh_fig1/panels/0"
             r"where\.t: found \[3, 1\], expected a value, or",
         ),
         (f"{PANEL}/curves/0/where", {"t": [1, 2, 3]}, "expected a value, or a range"),
+        (f"{PANEL}/where", {"t": 99999}, r"where\.t: found 99999, expected one of "),
+        (f"{PANEL}/where", {"run": 100_000}, r"where\.run: found 100000, expected one of 0 to "),
+        ("paper/key", "other", "paper.key: found 'other', expected 'showkatbakhsh'"),
+        (f"{FIG1}/block", 10**9, "block: .*10000.*found 1000000000"),
+        (f"{FIG1}/problem/records", -5, "problem.records: found -5, expected a whole number >= 1"),
+        (f"{FIG1}/problem/box", 0.0, "problem.box: found 0.0, expected a number > 0"),
         (f"{PANEL}/goals", [0.1, 0.1], "goals: found 0.1, expected positive numbers, each once"),
         (f"{PANEL}/goals", [-1.0], "goals: found -1.0, expected positive numbers"),
         (f"{PANEL}/goals", [float("inf")], "goals: found inf, expected positive numbers"),
@@ -433,6 +439,14 @@ def a_million_steps() -> None:
     """About 0.03 seconds, where a machine is neither old nor busy."""
     for _ in range(10**6):
         _ + 1
+
+
+def test_an_infinite_parameter_is_planned_as_it_is_written(loaded):
+    """JSON has none, and what is missing would have its default."""
+    paper = complete()
+    paper["experiments"]["showkatbakhsh_fig1"]["problem"]["deviation"] = math.inf
+    cell = loaded(paper).cell("showkatbakhsh_fig1", "gradient_descent")
+    assert {one["problem"]["deviation"] for one in cell["settings"]} == {math.inf}
 
 
 def test_the_whole_configuration_is_checked_in_a_second(whole):

@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
+import json
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache
+from types import SimpleNamespace
 from typing import Any, get_args, get_type_hints
+
+import numpy as np
 
 from .. import algorithms, networks, problems
 from ..errors import InvalidInput, Refused
 from ..privacy import Budget
+from ..randomness import Streams
 
 MOST = {
     "settings": 100_000,
@@ -54,26 +59,71 @@ def wrong_settings(cell: Mapping[str, Any]) -> Iterator[str]:
     """A line for each thing that a cell's settings cannot be run with, each once."""
     yield from whole("seed", cell["seed"], 0)
     yield from whole("runs", cell["runs"], 1, MOST["runs"])
-    built = algorithms.load(cell["algorithm"])
-    for key, check in PARTS.items():
-        # Settings share what they have in common, of which one look is enough.
-        objects = {id(setting[key]): setting[key] for setting in cell["settings"]}
-        distinct = {repr(value): value for value in objects.values()}
-        for value in distinct.values():
-            yield from dict.fromkeys(check(built, value))
-    yield from dict.fromkeys(line for one in cell["settings"] for line in _too_large(one))
+    wrong = list(_wrong_parts(algorithms.load(cell["algorithm"]), cell["settings"]))
+    yield from wrong
+    if not wrong:
+        yield from _wrong_data(cell["settings"])
     yield from too_many("measurements", {
         "settings": len(cell["settings"]), "runs": cell["runs"],
         "iterations": len(cell["iterations"]) + 1, "measures": len(cell["measures"]),
     })  # fmt: skip
 
 
-def _too_large(setting: Mapping[str, Any]) -> Iterator[str]:
-    """A line where the data of all agents would be more than a machine holds."""
-    agents, problem = setting["network"]["agents"], setting["problem"]
-    sizes = {"agents": agents, "records": problem.get("records"), "dim": problem.get("dim")}
-    known = {key: size for key, size in sizes.items() if type(size) is int and size > 0}
-    yield from (f"problem: {line}" for line in too_many("numbers", known))
+def _wrong_parts(built: type, settings: Iterable[Mapping[str, Any]]) -> Iterator[str]:
+    """A line for each thing that is wrong with a part of a setting by itself."""
+    for key, check in PARTS.items():
+        # Settings share what they have in common, of which one look is enough.
+        objects = {id(setting[key]): setting[key] for setting in settings}
+        distinct = {repr(value): value for value in objects.values()}
+        for value in distinct.values():
+            yield from dict.fromkeys(check(built, value))
+
+
+def _wrong_data(settings: Iterable[Mapping[str, Any]]) -> Iterator[str]:
+    """A line for each thing that the data of some agents cannot be."""
+    distinct = {
+        (repr(setting["problem"]), setting["network"]["agents"]): setting["problem"]
+        for setting in settings
+    }
+    for (_, agents), problem in distinct.items():
+        sizes = {"agents": agents, "records": problem.get("records"), "dim": problem.get("dim")}
+        known = {key: size for key, size in sizes.items() if size is not None}
+        lines = [f"problem: {line}" for line in too_many("numbers", known)]
+        yield from lines
+        if not lines and math.prod(known.values()) <= QUICK:
+            yield from _unbuildable(json.dumps(problem), agents)
+
+
+@cache
+def _unbuildable(problem: str, agents: int) -> list[str]:
+    """What is told when the data of one run are made, with as many rows as are asked for in the
+    place of prepared ones. Many cells have the same problem."""
+    given = json.loads(problem)
+    name = given.pop("name")
+    if "prepared" in given:
+        if name not in STAND_INS:
+            return []
+        given["prepared"] = STAND_INS[name](max(given.get("records", 1), 1), agents)
+    build, _ = _building(name)
+    with np.errstate(all="ignore"):  # what overflows is told by the run that it stops
+        return _told(lambda: build(Streams(0, (0,)), agents, **given))
+
+
+def _signed(records: int, agents: int) -> SimpleNamespace:
+    rows = agents * records + 1
+    return SimpleNamespace(features=np.zeros((rows, 2)), labels=np.resize([-1, 1], rows))
+
+
+def _classes(records: int, agents: int) -> SimpleNamespace:
+    rows = max(records, agents)
+    splits = {"train": np.arange(rows), "test": np.arange(1)}
+    return SimpleNamespace(features=np.zeros((rows, 2)), labels=np.arange(rows) % 10, splits=splits)
+
+
+QUICK = 10_000_000
+"""Numbers that are made in no time."""
+STAND_INS = {"logistic_regression": _signed, "perceptron": _classes}
+"""By problem, data of a size that is dealt whole. Another's attributes no size tells."""
 
 
 def _wrong_budget(_: type, budget: Mapping[str, Any]) -> Iterator[str]:

@@ -195,6 +195,8 @@ def load(config: Mapping[str, Any], folder: Path) -> Plan:
             continue
         try:
             papers[key] = validate(Paper, read_paper(file), where=key)
+            if papers[key].paper.key != key:
+                lines.append(f"{key}.paper.key: found {papers[key].paper.key!r}, expected {key!r}")
             lines += dict.fromkeys(
                 [*_inconsistencies(key, papers[key]), *wrong_references(key, papers[key])]
             )
@@ -322,12 +324,10 @@ def _iterations(experiment: Experiment, settings: list[dict[str, Any]]) -> list[
 
 def _base(experiment: Experiment) -> dict[str, Any]:
     """A setting before anything is changed."""
-    base = experiment.model_dump(mode="json", include=set(PARTS) - {"algorithm"})
+    base = experiment.model_dump(include=set(PARTS) - {"algorithm"})
     base["algorithm"] = {}
     for part in ("problem", "network"):
         base[part] = {key: value for key, value in base[part].items() if value is not None}
-    # model_dump writes infinity as a null in JSON mode, so the number is taken from the model.
-    base["budget"]["epsilon"] = experiment.budget.epsilon
     return base
 
 

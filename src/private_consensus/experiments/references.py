@@ -141,13 +141,7 @@ def _wrong_measures(where: str, experiment: Experiment) -> Iterator[str]:
 
 
 def _wrong_iterations(where: str, experiment: Experiment) -> Iterator[str]:
-    horizons = [experiment.horizon]
-    horizons += [
-        v for axis in experiment.axes.values() if axis.set == "horizon" for v in axis.values
-    ]
-    changes = [v.set for variants in experiment.algorithms.values() for v in variants.values()]
-    changes += [reduced.set for reduced in experiment.scales.values()]
-    horizons += [change["horizon"] for change in changes if "horizon" in change]
+    horizons = _horizons(experiment)
     for horizon in horizons:
         if isinstance(horizon, bool) or not isinstance(horizon, int) or horizon < 1:
             yield f"{where}.horizon: found {horizon!r}, expected a whole number >= 1"
@@ -157,6 +151,19 @@ def _wrong_iterations(where: str, experiment: Experiment) -> Iterator[str]:
             if not 1 <= t <= max(horizons):
                 asked = f"a whole number >= 1 and within the horizon, {max(horizons)}"
                 yield f"{where}.iterations: found {t}, expected {asked}"
+
+
+def _horizons(experiment: Experiment) -> list[Any]:
+    """All that stands for a horizon, at any scale."""
+    found = [experiment.horizon]
+    for axis in experiment.axes.values():
+        found += axis.values if axis.set == "horizon" else []
+    changes = [v.set for variants in experiment.algorithms.values() for v in variants.values()]
+    changes += [reduced.set for reduced in experiment.scales.values()]
+    for name, values in (one for r in experiment.scales.values() for one in r.axes.items()):
+        axis = experiment.axes.get(name)
+        found += values if axis and axis.set == "horizon" else []
+    return found + [change["horizon"] for change in changes if "horizon" in change]
 
 
 def _unmeasured(where: str, measure: tuple[str, str], experiment: Experiment) -> Iterator[str]:
@@ -212,8 +219,8 @@ def _wrong_where(
         if name not in experiment.axes:
             if name not in OWN_COLUMNS:
                 yield expected(where, name, [*experiment.axes, *sorted(OWN_COLUMNS)])
-            elif not isinstance(value, list) and type(value) is not int:
-                yield f"{where}.{name}: found {value!r}, expected a whole number"
+            elif not isinstance(value, list):
+                yield from _never_there(f"{where}.{name}", name, value, experiment)
             continue
         grid = list(experiment.axes[name].values)
         for reduced in experiment.scales.values():
@@ -222,6 +229,22 @@ def _wrong_where(
         for one in value if rows else () if isinstance(value, list) else (value,):
             if one not in grid:
                 yield expected(f"{where}.{name}", one, dict.fromkeys(grid))
+
+
+def _never_there(where: str, name: str, value: Any, experiment: Experiment) -> Iterator[str]:
+    """A line about a run, or an iteration, that no result has."""
+    if type(value) is not int:
+        yield f"{where}: found {value!r}, expected a whole number"
+    elif name == "run" and not 0 <= value < experiment.runs:
+        yield f"{where}: found {value}, expected one of 0 to {experiment.runs - 1}"
+    elif name == "t":
+        horizons = [h for h in _horizons(experiment) if type(h) is int]
+        if experiment.iterations == "all":
+            measured, known = range(1, max(horizons) + 1), [f"1 to {max(horizons)}"]
+        else:
+            measured = known = sorted({*experiment.iterations, *horizons})
+        if value not in measured:
+            yield expected(where, value, known)
 
 
 def _is_range(value: list) -> bool:

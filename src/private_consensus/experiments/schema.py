@@ -111,6 +111,13 @@ class Axis(Strict):
             raise ValueError("because: a chosen grid needs a reason")
         return self
 
+    @field_validator("values")
+    @classmethod
+    def _each_once(cls, values):
+        if len(set(values)) < len(values):
+            raise ValueError("expected each value once")
+        return values
+
 
 class Tuned(Strict):
     """Parameters found by a grid of the same algorithm in an experiment on runs of its own.
@@ -165,7 +172,10 @@ class Experiment(Strict):
     horizon: Whole = Field(ge=1)
     runs: Whole = Field(ge=1)
     block: Whole = Field(
-        default=10, ge=1, description="runs computed together; more where settings are few"
+        default=10,
+        ge=1,
+        le=10_000,
+        description="runs computed together; more where settings are few",
     )
     axes: dict[Slug, Axis]
     algorithms: dict[
