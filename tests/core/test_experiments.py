@@ -612,7 +612,8 @@ def small(name: str, rows: int):
         data.labels = np.arange(rows + 2) % 10
         data.splits = {"train": np.arange(rows), "test": np.arange(rows, rows + 2)}
     else:
-        data.features, data.labels, data.splits = data.features[:rows], data.labels[:rows], {}
+        data.features, data.labels = data.features[:rows], data.labels[:rows]
+        data.splits = {"train": np.arange(rows - 4), "test": np.arange(rows - 4, rows)}
     return data, {"rows": len(data.labels), "splits": {k: len(v) for k, v in data.splits.items()}}
 
 

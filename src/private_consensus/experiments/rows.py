@@ -25,31 +25,29 @@ def require_rows(cell: Mapping[str, Any], cards: Iterable[str | Path]) -> None:
 
 def _too_few(cell: Mapping[str, Any], cards: Mapping[str, Path]) -> Iterator[str]:
     """A line for each setting whose agents ask for more rows than there are."""
-    rows = {name: _dealt(read_json(card)) for name, card in cards.items()}
+    known = {name: read_json(card) for name, card in cards.items()}
     for setting in cell["settings"]:
         problem, agents = setting["problem"], setting["network"]["agents"]
         prepared = problem.get("prepared")
-        if prepared not in rows or problem["name"] not in MOST:
+        if prepared not in known or problem["name"] not in DEALT:
             continue
-        records, most = _records(problem), MOST[problem["name"]](rows[prepared], agents)
+        rows, shares = DEALT[problem["name"]](known[prepared], agents)
+        records, most = _records(problem), rows // shares
         if records > most:
             yield (
                 f"{cell['experiment']}.{cell['algorithm']}: problem.records: found {records}, "
                 f"expected at most {most} for {agents} agents: {cards[prepared]} says "
-                f"{rows[prepared]} rows (delete it, if other data are to take their place)"
+                f"{known[prepared]['rows']} rows (delete it, if other data are to take their place)"
             )
 
 
-def _dealt(card: Mapping[str, Any]) -> int:
-    """How many rows agents may have."""
-    return card["splits"].get("train", card["rows"])
-
-
-MOST = {
-    "logistic_regression": lambda rows, agents: (rows - 1) // agents,  # one is left to test on
-    "perceptron": lambda rows, agents: rows,
+DEALT = {
+    "logistic_regression": lambda card, agents: (card["rows"] - 1, agents),
+    "perceptron": lambda card, agents: (card["splits"].get("train", card["rows"]), 1),
 }
-"""By problem, the largest ``records`` for so many rows and agents, as its ``build`` has it."""
+"""By problem, rows that a card has for training, and how often ``records`` of them are dealt, as its
+``build`` has it. Logistic regression tests on what is left, one row at least, whatever the splits;
+the perceptron is given the records of all agents together, and tests on a split."""
 
 
 def _records(problem: Mapping[str, Any]) -> int:
