@@ -307,6 +307,12 @@ def test_the_reference_is_written_by_publishing_alone(folder):
     assert [f.name for f in (folder / "results").rglob("*") if f.is_file()] == [kept.name]
 
 
+def test_a_cell_that_no_experiment_has_is_told_in_one_line(folder):
+    done = make(folder, "results/smoke/runs/showkatbakhsh_fig1/nope.parquet", "--dry-run")
+    assert done.returncode == 1 and "Traceback" not in said(done)
+    assert "No experiment showkatbakhsh_fig1 of the configuration runs nope" in said(done)
+
+
 def test_a_key_that_stands_twice_stops_the_workflow(folder):
     file = folder / "config/config.yaml"
     lines = file.read_text().splitlines()

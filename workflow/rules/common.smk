@@ -29,6 +29,10 @@ def code_of_figure(wildcards):
 
 
 def prepared_of(wildcards):
+    if (wildcards.experiment, wildcards.algorithm) not in PLAN.cells():
+        sys.exit(
+            f"No experiment {wildcards.experiment} of the configuration runs {wildcards.algorithm}"
+        )
     names = preparations_of(wildcards.experiment, wildcards.algorithm)
     cards = [f"results/{wildcards.scale}/cards/{name}.json" for name in names]
     try:
