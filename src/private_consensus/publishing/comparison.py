@@ -168,7 +168,8 @@ def moved(numbers: pl.DataFrame) -> list[str]:
     if numbers.is_empty():
         return []
     y, other = numbers["y"].to_numpy(), numbers["y_run"].to_numpy()
-    error = np.hypot(*(np.nan_to_num(numbers[k].to_numpy()) for k in ("error", "error_run")))
+    either = (np.nan_to_num(numbers[k].to_numpy(), posinf=np.inf) for k in ("error", "error_run"))
+    error = np.hypot(*either)
     runs = np.fmin(numbers["runs"].to_numpy(), numbers["runs_run"].to_numpy())
     allowed = np.where(error > 0, quantile(runs, int((error > 0).sum())) * error, 0.0)
     with np.errstate(invalid="ignore"):

@@ -21,7 +21,7 @@ from ..spreadsheets import csv
 from .aggregates import require_aggregates
 from .manifest import manifest
 
-BIGGEST = 25_000_000
+BIGGEST = 30_000_000
 FAULTS = "faults.json"
 """What came of the tests of faults; `make faults` writes it."""
 WIDTH = 480.0
