@@ -1,18 +1,43 @@
 """Differentially private decentralized learning: published results, re-run and checked.
 
 What is exported is imported when it is asked for, by name: no result depends on all that is.
+
+Algorithms, problems and networks are modules: ``algorithms.load(name)``, ``problems.load(name)``,
+``networks.build(streams, name, agents)``. A :class:`Budget` is what an algorithm may spend under
+its :class:`Relation`; :func:`simulate` runs it, :func:`account` says what a list of
+:class:`Release` costs, :func:`calibrate` what noise a budget needs, and :func:`audit` executes an
+algorithm and believes nothing that it says.
 """
 
 from importlib import import_module
 from typing import Any
 
 __version__ = "0.1.0"
-__all__ = ["audit"]
 
-_PLACES = {"audit": "audits.audit"}
+_MODULES = ("algorithms", "networks", "privacy", "problems")
+_PLACES = {
+    "Algorithm": "algorithms.base",
+    "Budget": "privacy",
+    "Guarantee": "privacy",
+    "InvalidInput": "errors",
+    "Iterative": "algorithms.base",
+    "Network": "networks",
+    "Problem": "problems",
+    "Relation": "privacy",
+    "Release": "privacy",
+    "Streams": "randomness",
+    "account": "privacy",
+    "audit": "audits.audit",
+    "calibrate": "privacy",
+    "simulate": "library",
+    "zcdp_epsilon": "privacy",
+}
+__all__ = sorted([*_MODULES, *_PLACES])
 
 
 def __getattr__(name: str) -> Any:
+    if name in _MODULES:
+        return import_module(f".{name}", __name__)
     if name in _PLACES:
         return getattr(import_module(f".{_PLACES[name]}", __name__), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,0 +1,92 @@
+"""The package as it is used from a notebook: names that are there, and one call that runs."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+
+import private_consensus as pc
+from private_consensus.problems.mean_estimation import MeanEstimation
+
+BUDGET = pc.Budget(1.0, 1e-5)
+
+
+def means(streams):
+    """A mean an agent, other ones in every run."""
+    return MeanEstimation(
+        np.stack([g.uniform(-0.2, 0.2, (5, 3)) for g in streams.generators("data")]), 50, 1.0
+    )
+
+
+def ring(streams):
+    return pc.networks.build(streams, "ring", 5)
+
+
+def simulated(budget=BUDGET, **options):
+    algorithm = pc.algorithms.load("gradient_descent")(
+        calibration="gaussian_dp", spending="whole", **options.pop("algorithm", {})
+    )
+    return pc.simulate(algorithm, means, ring, budget, 6, seed=3, **options)
+
+
+def test_all_names_are_there_documented_and_shown():
+    assert 15 <= len(pc.__all__) <= 25 and set(pc.__all__) <= set(dir(pc))
+    for name in pc.__all__:
+        assert getattr(pc, name).__doc__
+    with pytest.raises(AttributeError, match="no attribute 'simulat'"):
+        pc.simulat  # noqa: B018
+
+
+def test_the_package_itself_imports_nothing_that_it_exports():
+    program = "import sys, private_consensus; print('numpy' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert done.stdout.strip() == "False", done.stderr
+
+
+def test_the_accountant_confirms_a_budget_that_it_has_calibrated():
+    """Gaussian DP is exact for compositions of Gaussians, so that nothing is left over."""
+    done = simulated(runs=2)
+    assert done.claimed == BUDGET
+    assert done.guarantee.epsilon == pytest.approx(BUDGET.epsilon, rel=1e-6)
+    assert done.guarantee.proven
+
+
+def test_more_runs_change_no_earlier_one_and_every_iteration_is_measured():
+    few, many = (simulated(runs=runs).measurements for runs in (3, 13))
+    assert few.equals(many.filter(pl.col("run") < 3))
+    assert few["t"].unique().sort().to_list() == list(range(1, 7))
+
+
+def test_a_problem_as_it_is_is_the_same_in_all_runs():
+    """Without noise, runs on one problem and one network cannot differ."""
+    streams = pc.Streams(0, (0,), {"data": "d"})
+    algorithm = pc.algorithms.load("gradient_descent")()
+    budget = pc.Budget(np.inf, 0.0)
+    done = pc.simulate(algorithm, means(streams), ring(streams), budget, 4, iterations=[4])
+    errors = done.measurements["value"]
+    assert len(errors) == 10 and errors.n_unique() == 1
+
+
+def test_a_horizon_that_cannot_be_is_refused_before_anything_runs():
+    algorithm = pc.algorithms.load("gradient_descent")(calibration="gaussian_dp")
+    with pytest.raises(pc.InvalidInput, match="horizon: found 0"):
+        pc.simulate(algorithm, means, ring, BUDGET, 0)
+
+
+def test_a_metric_that_the_problem_does_not_have_is_refused_with_those_that_it_has():
+    with pytest.raises(pc.InvalidInput, match=r"measures: found 'accuracy', expected one of .*"):
+        simulated(measures=[("released", "accuracy")])
+
+
+def test_what_the_readme_shows_runs(capsys):
+    text = (Path(__file__).parents[2] / "README.md").read_text()
+    (block,) = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
+    exec(block, shown := {})
+    done = shown["done"]
+    assert 0.5 < done.guarantee.epsilon <= 1.0
+    assert done.measurements["t"].max() == 20
+    assert "Guarantee(" in capsys.readouterr().out
