@@ -30,7 +30,7 @@ class StartsFromData:
         moved = {name: part + own for name, part in parts.items() if part.ndim == own.ndim}
         state = state._replace(**moved)
         if "heard" in state._fields:
-            state = state._replace(heard=self.listen(network, state.x, state))
+            state = state._replace(heard=self.hear(state, network).heard)
         return state
 
 

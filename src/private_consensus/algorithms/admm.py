@@ -130,9 +130,9 @@ class ADMM(PaidByIteration):
         """What is sent, and what else of the state changes by that."""
         return minimiser + noise, {}
 
-    def listen(self, network, x: np.ndarray, state) -> np.ndarray:
-        """Sum of what agents take their neighbours' values to be."""
-        return network.neighbour_sum(x)
+    def hear(self, state, network):
+        """The state with the sum of what agents take their neighbours' new values to be."""
+        return state._replace(heard=network.neighbour_sum(state.x))
 
     def disagreement(self, network, x: np.ndarray, heard: np.ndarray) -> np.ndarray:
         r""":math:`\sum_{j\in N_i}(x_i - x_j)`, by which the dual moves."""
@@ -143,8 +143,7 @@ class ADMM(PaidByIteration):
     def start(self, problem, network, streams, settings):
         x = initial(problem, streams, settings, self.spread)
         zero = np.zeros_like(x)
-        state = State(x, zero, x, zero, zero[..., 0])
-        return state._replace(heard=self.listen(network, x, state))
+        return self.hear(State(x, zero, x, zero, zero[..., 0]), network)
 
     def draws(self, problem, streams) -> Iterator[Draw]:
         for noise in self.units(problem, streams):
@@ -157,11 +156,11 @@ class ADMM(PaidByIteration):
         linear = state.dual + noises.dual
         minimiser = self.minimise(problem, state, linear, penalty, centre, t)
         x, changed = self.message(problem, state, minimiser, noises.output, draw)
-        heard = self.listen(network, x, state)
-        dual = state.dual + self.dual_step * self.disagreement(network, x, heard)
         spent = self.spend(state, problem, network, t)
-        changed |= {"minimiser": minimiser, "heard": heard, "spent": spent}
-        return state._replace(x=x, dual=dual, **changed)
+        after = state._replace(x=x, minimiser=minimiser, spent=spent, **changed)
+        after = self.hear(after, network)
+        apart = self.disagreement(network, x, after.heard)
+        return after._replace(dual=state.dual + self.dual_step * apart)
 
     def seen(self, state, problem, t) -> Mapping[str, np.ndarray]:
         seen = {"internal": state.minimiser, "released": state.x}

@@ -89,10 +89,11 @@ class LocallyPrivateADMM(RandomlyWeighted, ADMM):
         mean = state.heard / network.degrees[..., None]
         return mean + draw.weights * (state.x - mean)
 
-    def listen(self, network, x, state):
+    def hear(self, state, network):
         if self.exchange == "plain":
-            return super().listen(network, x, state)
-        return SecretSharing().outcome(x)[..., None, :] - x
+            return super().hear(state, network)
+        others = SecretSharing().outcome(state.x)[..., None, :] - state.x
+        return state._replace(heard=others)
 
     def check(self, problem, network):
         if self.exchange == "secret_sharing":

@@ -30,8 +30,8 @@ SUMS = ("direct", "printed")
 
 
 class State(NamedTuple):
-    """As of the skeleton, with what was received as it was sent, summed, and the distance to each
-    neighbour so far, [settings, runs, agents, agents], with the links replaced."""
+    """As of the skeleton, with the distance to each neighbour so far, [settings, runs, agents,
+    agents], and the share of links whose values are replaced."""
 
     x: np.ndarray
     dual: np.ndarray
@@ -114,20 +114,23 @@ class PeriodicallyReducedADMM(OutputPerturbation):
 
     def start(self, problem, network, streams, settings):
         state = super().start(problem, network, streams, settings)
-        none = np.zeros((*state.x.shape[:-1], problem.n_agents))
-        state = State(*state, none, none[..., 0, 0])
-        return self._after_hearing(state, state, network)
-
-    def step(self, state, problem, network, draw, t):
-        return self._after_hearing(super().step(state, problem, network, draw, t), state, network)
-
-    def _after_hearing(self, after, before, network):
         if self.threshold == "none":
-            return after
-        accepted, distance = self._accepted(network, after.x, before.distance)
-        links = network.adjacency.sum((-1, -2))
-        replaced = 1.0 - accepted.sum((-1, -2)) / links
-        return after._replace(distance=distance, replaced=replaced)
+            return state
+        none = np.zeros((*state.x.shape[:-1], problem.n_agents))
+        heard = self.hear(State(*state, none, none[..., 0, 0]), network)
+        return heard._replace(heard=state.heard)
+
+    def hear(self, state, network):
+        """Own value in place of one that is replaced."""
+        if not isinstance(state, State):
+            return super().hear(state, network)
+        accepted, distance = self._accepted(network, state.x, state.distance)
+        used = accepted.astype(float)
+        own = network.degrees[..., None] - used.sum(-1, keepdims=True)
+        replaced = 1.0 - accepted.sum((-1, -2)) / network.adjacency.sum((-1, -2))
+        return state._replace(
+            heard=used @ state.x + own * state.x, distance=distance, replaced=replaced
+        )
 
     def _accepted(self, network, x, distance) -> tuple[np.ndarray, np.ndarray]:
         """Links whose values are used, and distances with those counted that count."""
@@ -138,13 +141,6 @@ class PeriodicallyReducedADMM(OutputPerturbation):
         if self.threshold == "consistent":
             total = np.where(total <= limit, total, distance)
         return accepted, total
-
-    def listen(self, network, x, state):
-        """Own value in place of one that is replaced."""
-        if self.threshold == "none" or not isinstance(state, State):
-            return super().listen(network, x, state)
-        used = self._accepted(network, x, state.distance)[0].astype(float)
-        return used @ x + (network.degrees[..., None] - used.sum(-1, keepdims=True)) * x
 
     def disagreement(self, network, x, heard):
         if self.threshold == "literal":
