@@ -25,6 +25,10 @@ def errata(raw):
     return read_errata(raw)
 
 
+def test_every_erratum_has_a_computation_and_no_other_has(errata):
+    assert set(COMPUTATIONS) == set(errata)
+
+
 @pytest.mark.parametrize("number", COMPUTATIONS)
 def test_the_outcome_is_as_written_down(number, errata):
     found = compute(number)

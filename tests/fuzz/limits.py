@@ -10,13 +10,16 @@ from hypothesis import HealthCheck, settings
 
 CASES = int(os.environ.get("FUZZ_CASES", "200"))
 SECONDS = 5.0
+"""Of processor time, which other work beside it does not use up."""
+WAITING = 30.0
+"""Seconds on the clock, for what waits."""
 
 
 def cases(of_200: int):
     """So many of two hundred cases, the same in each run unless more are asked for."""
     return settings(
         max_examples=max(1, CASES * of_200 // 200),
-        deadline=SECONDS * 1000,
+        deadline=WAITING * 1000,
         derandomize=CASES <= 200,
         database=None,
         suppress_health_check=list(HealthCheck),
@@ -25,15 +28,20 @@ def cases(of_200: int):
 
 @contextmanager
 def soon():
-    """What does not end within :data:`SECONDS` is interrupted, and fails."""
+    """What does not end within :data:`SECONDS` and :data:`WAITING` is interrupted, and fails."""
 
     def late(*_):
-        raise AssertionError(f"no end after {SECONDS} s")
+        raise AssertionError(f"no end after {SECONDS} s of work or {WAITING} s")
 
-    before = signal.signal(signal.SIGALRM, late)
-    signal.setitimer(signal.ITIMER_REAL, SECONDS)
+    timers = {signal.SIGPROF: (signal.ITIMER_PROF, SECONDS),
+              signal.SIGALRM: (signal.ITIMER_REAL, WAITING)}  # fmt: skip
+    before = {number: signal.signal(number, late) for number in timers}
+    for timer, seconds in timers.values():
+        signal.setitimer(timer, seconds)
     try:
         yield
     finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, before)
+        for timer, _ in timers.values():
+            signal.setitimer(timer, 0)
+        for number, handler in before.items():
+            signal.signal(number, handler)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import socket
 import warnings
 
 import pytest
@@ -62,8 +63,13 @@ COMMANDS = st.one_of(
 
 @pytest.fixture(autouse=True)
 def elsewhere(tmp_path, monkeypatch):
-    """What a command makes it makes in a folder that is thrown away."""
+    """What a command makes it makes in a folder that is thrown away, and it asks nobody."""
+
+    def unknown(*_, **__):
+        raise socket.gaierror(socket.EAI_NONAME, "no network here")
+
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(socket, "getaddrinfo", unknown)
 
 
 @cases(50)

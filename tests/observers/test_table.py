@@ -20,7 +20,7 @@ CONFIG = Path(__file__).parents[2] / "config" / "observers.yaml"
 
 @pytest.fixture(scope="module")
 def asked():
-    found = read_observed(yamls.read(CONFIG)).model_dump(mode="json")
+    found = read_observed(yamls.read(CONFIG)).at("paper")
     path = {"title": "path", "network": {"name": "path", "agents": N, "weights": "metropolis"}}
     small = {"graphs": {"path": path}, "epsilons": [4.0], "horizon": T}
     chosen = ("descent", "muffliato", "decor", "ldp_admm")
@@ -33,7 +33,7 @@ def rows(asked):
 
 
 def test_every_algorithm_of_the_configuration_can_be_observed():
-    found = read_observed(yamls.read(CONFIG)).model_dump(mode="json")
+    found = read_observed(yamls.read(CONFIG)).at("paper")
     for name in found["algorithms"]:
         seen = observed_in(found, "ring", name, 4.0)
         assert seen.system is not None or seen.reason
@@ -79,3 +79,19 @@ def test_what_cannot_be_observed_is_named(asked):
         observed_in(broken, "path", "mine", 4.0)
     with pytest.raises(InvalidInput, match="epsilons"):
         read_observed({**asked, "epsilons": []})
+
+
+def test_a_smaller_scale_asks_for_a_part_of_what_the_paper_scale_asks_for():
+    observed = read_observed(yamls.read(CONFIG))
+    whole, part = observed.at("paper"), observed.at("smoke")
+    assert part["algorithms"] == whole["algorithms"]
+    assert set(part["epsilons"]) < set(whole["epsilons"])
+    assert part["graphs"].items() < whole["graphs"].items()
+
+
+@pytest.mark.parametrize(("key", "value"), [("graphs", ["torus"]), ("epsilons", [3.0])])
+def test_a_smaller_scale_asks_for_nothing_else(key, value):
+    raw = yamls.read(CONFIG)
+    raw["scales"]["smoke"][key] = value
+    with pytest.raises(InvalidInput, match=f"scales.smoke.{key}: found '?{value[0]}"):
+        read_observed(raw)

@@ -4,7 +4,7 @@ from private_consensus.observations.settings import read_observed
 
 OBSERVED = read_observed(
     yamls.read(Path(workflow.basedir, "config", "observers.yaml"))
-).model_dump(mode="json")
+).at(SCALE)
 
 
 rule observers:

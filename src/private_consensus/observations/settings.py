@@ -6,10 +6,10 @@ import math
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from .. import algorithms, networks, problems
-from ..errors import InvalidInput
+from ..errors import InvalidInput, require
 from ..experiments.schema import validate
 from ..privacy import Budget
 from ..privacy.observers import Observer
@@ -37,6 +37,13 @@ class Method(_Strict):
     algorithm: dict[str, Any]
 
 
+class Reduced(_Strict):
+    """What of it is computed at a smaller scale."""
+
+    epsilons: list[float] = Field(min_length=1)
+    graphs: list[str] = Field(min_length=1)
+
+
 class Observed(_Strict):
     """``config/observers.yaml``."""
 
@@ -46,6 +53,23 @@ class Observed(_Strict):
     problem: dict[str, Any]
     graphs: dict[str, Graph]
     algorithms: dict[str, Method]
+    scales: dict[str, Reduced] = Field(default_factory=dict)
+
+    @model_validator(mode="after")
+    def _reduces_what_is_there(self):
+        for scale, reduced in self.scales.items():
+            for key, known in (("epsilons", self.epsilons), ("graphs", list(self.graphs))):
+                for value in getattr(reduced, key):
+                    require(value in known, f"scales.{scale}.{key}", value, f"one of {known}")
+        return self
+
+    def at(self, scale: str) -> dict[str, Any]:
+        """What is asked at a scale, as plain values."""
+        asked = self.model_dump(mode="json", exclude={"scales"})
+        if reduced := self.scales.get(scale):
+            asked["epsilons"] = reduced.epsilons
+            asked["graphs"] = {name: asked["graphs"][name] for name in reduced.graphs}
+        return asked
 
 
 def read_observed(raw: Mapping[str, Any]) -> Observed:
@@ -65,7 +89,7 @@ def pair_rows(asked: Mapping[str, Any]) -> list[dict[str, Any]]:
     Parameters
     ----------
     asked : mapping
-        As :class:`Observed` dumps it.
+        As :meth:`Observed.at` gives it.
 
     Returns
     -------
