@@ -18,6 +18,7 @@ from private_consensus.errors import InvalidInput
 from private_consensus.experiments import plan as planning
 from private_consensus.experiments import results
 from private_consensus.experiments.cells import run_cell
+from private_consensus.experiments.checks import require_settings
 from private_consensus.experiments.numbers import curve_points, figure_numbers, guarantee_of
 from private_consensus.experiments.rows import require_rows
 from private_consensus.experiments.schema import (
@@ -641,3 +642,30 @@ def test_data_too_small_for_the_agents_are_told_as_soon_as_their_card_is_there(
     runs = accepted(lambda: problems.load(name).build(streams, 3, **built))
     assert accepted(lambda: require_rows(cell, [tmp_path / "x.json"])) == runs
     assert accepted(lambda: require_rows(cell, [tmp_path / "missing.json"]))
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"protected": "height"}, "problem.protected: found 'height'"),
+        ({"test_share": 1.5}, "problem.test_share: found 1.5"),
+        ({"splits": 0}, "problem.splits: found 0"),
+        ({"prepared": "mnist-pixels"}, "problem.prepared: found 'mnist-pixels'"),
+    ],
+)
+def test_what_fair_classification_cannot_have_is_told_before_there_are_data(given, message):
+    def cell(**changed):
+        problem = {"name": "fair_classification", "prepared": "adult-fair12", "protected": "sex"}
+        setting = {
+            "columns": {}, "variant": "v", "reading": "resolved", "horizon": 1, "algorithm": {},
+            "budget": {"epsilon": float("inf"), "delta": 0.0}, "problem": {**problem, **changed},
+            "network": {"name": "single", "agents": 1},
+        }  # fmt: skip
+        return {
+            "experiment": "e", "algorithm": "logistic", "seed": 0, "runs": 1, "iterations": [1],
+            "measures": [["released", "test_error"]], "groups": {}, "settings": [setting],
+        }  # fmt: skip
+
+    require_settings(cell())
+    with pytest.raises(InvalidInput, match=message):
+        require_settings(cell(**given))

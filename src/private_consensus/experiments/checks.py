@@ -14,7 +14,7 @@ from typing import Any, get_args, get_type_hints
 import numpy as np
 
 from .. import algorithms, networks, problems
-from ..errors import InvalidInput, Refused
+from ..errors import InvalidInput, Refused, require
 from ..privacy import Budget
 from ..randomness import Streams
 
@@ -100,30 +100,58 @@ def _unbuildable(problem: str, agents: int) -> list[str]:
     place of prepared ones. Many cells have the same problem."""
     given = json.loads(problem)
     name = given.pop("name")
-    if "prepared" in given:
-        if name not in STAND_INS:
-            return []
-        given["prepared"] = STAND_INS[name](max(given.get("records", 1), 1), agents)
+    if "prepared" in given and name not in STAND_INS:
+        return []
     build, _ = _building(name)
+
+    def made():
+        data = {"prepared": STAND_INS[name](given, agents)} if "prepared" in given else {}
+        return build(Streams(0, (0,)), agents, **{**given, **data})
+
     with np.errstate(all="ignore"):  # what overflows is told by the run that it stops
-        return _told(lambda: build(Streams(0, (0,)), agents, **given))
+        return _told(made)
 
 
-def _signed(records: int, agents: int) -> SimpleNamespace:
-    rows = agents * records + 1
+def _signed(given: Mapping[str, Any], agents: int) -> SimpleNamespace:
+    rows = agents * _records(given) + 1
     return SimpleNamespace(features=np.zeros((rows, 2)), labels=np.resize([-1, 1], rows))
 
 
-def _classes(records: int, agents: int) -> SimpleNamespace:
-    rows = max(records, agents)
+def _classes(given: Mapping[str, Any], agents: int) -> SimpleNamespace:
+    rows = max(_records(given), agents)
     splits = {"train": np.arange(rows), "test": np.arange(1)}
     return SimpleNamespace(features=np.zeros((rows, 2)), labels=np.arange(rows) % 10, splits=splits)
 
 
+def _grouped(given: Mapping[str, Any], _: int) -> SimpleNamespace:
+    """Rows of both labels in both groups of each attribute that the data protect."""
+    from ..datasets.catalogue import module_of
+    from ..datasets.preparation import preparation
+
+    rows, how = np.arange(1000), preparation(given["prepared"])
+    expected = "a table with protected attributes"
+    require(how.encoding != "pixels", "problem.prepared", how.name, expected)
+    names = module_of(how.dataset).SCHEMA.protected
+    return SimpleNamespace(
+        features=np.zeros((len(rows), 2)),
+        labels=np.where(rows % 2, 1, -1),
+        protected=dict.fromkeys(names, rows // 2 % 2),
+        columns_of=lambda *_: np.array([], int),
+    )
+
+
+def _records(given: Mapping[str, Any]) -> int:
+    return max(given.get("records", 1), 1)
+
+
 QUICK = 10_000_000
 """Numbers that are made in no time."""
-STAND_INS = {"logistic_regression": _signed, "perceptron": _classes}
-"""By problem, data of a size that is dealt whole. Another's attributes no size tells."""
+STAND_INS = {
+    "logistic_regression": _signed,
+    "perceptron": _classes,
+    "fair_classification": _grouped,
+}
+"""By problem, data of the size that is asked for, or of any size where none is."""
 
 
 def _wrong_budget(_: type, budget: Mapping[str, Any]) -> Iterator[str]:
