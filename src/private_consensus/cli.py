@@ -155,7 +155,8 @@ def _as_in_the_example(options) -> None:
     problem; else as for every algorithm."""
     from . import yamls
 
-    example = yamls.read(Path(__file__).parent / "examples.yaml").get(options.algorithm, {})
+    examples = yamls.read(Path(__file__).parent / "examples.yaml")
+    example = next((one for one in examples if options.algorithm in one["algorithms"]), {})
     if options.problem not in (None, example.get("problem", MEANS)):
         example = {}
     said = {**_setting(), "problem": MEANS, "quantity": "released", "metric": None, **example}

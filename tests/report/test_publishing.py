@@ -59,6 +59,18 @@ def test_a_reference_is_whole_and_says_what_made_it(reference):
     assert manifest["missing papers"] == []
 
 
+def test_a_long_table_is_kept_with_its_summary_and_never_as_text(run, tmp_path):
+    results, made = run
+    pairs = pl.DataFrame({"observer": [0, 1], "victim": [1, 0], "guarantee": [0.5, 0.25]})
+    pairs.write_parquet(made / "audit" / "observers.parquet")
+    (made / "audit" / "observers.csv").write_text("kind,worst\nagent,0.5\n")
+    folder = tmp_path / "reference"
+    publish(results, made=made, folder=folder, config=CONFIG, known=CONFIG["papers"])
+    assert pl.read_parquet(folder / "audit" / "observers.parquet").equals(pairs)
+    assert (folder / "audit" / "observers.csv").read_text() == "kind,worst\nagent,0.5\n"
+    assert not (folder / "privacy.csv").exists()
+
+
 def test_the_bench_of_an_older_reference_is_kept_until_it_is_made_again(run, tmp_path):
     results, made = run
     folder = tmp_path / "reference"

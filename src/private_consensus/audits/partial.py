@@ -15,7 +15,7 @@ import numpy as np
 from ..algorithms.base import Algorithm
 from ..errors import require
 from ..observations import Observation, epsilon_for, observation
-from ..observations.linear import registry_name
+from ..observations.linear import broadcasts
 from ..privacy.audit.families import claim_p_value
 from ..privacy.audit.sequential import detectable_epsilon
 from ..privacy.audit.statistics import audit_statistics, best_bound
@@ -24,9 +24,6 @@ from .execution import execute
 from .neighbours import Attack
 from .result import CONTRADICTED, AuditResult, Finding
 from .streams import AuditStreams
-
-LINKS = {"zip_dl"}
-"""Algorithms with a message of its own for each neighbour, which execution does not keep apart."""
 
 
 def audit_view(
@@ -93,8 +90,8 @@ def _check(noisy, network, observer: Observer, victim: int) -> None:
     observer.check(network.n_agents)
     outside = victim not in observer.members
     require(outside, "observer.members", observer.members, f"agents without the victim, {victim}")
-    name = registry_name(noisy)
-    require(name not in LINKS, "algorithm", name, "an algorithm whose messages are broadcast")
+    expected = "an algorithm whose messages are broadcast"
+    require(broadcasts(noisy), "algorithm", type(noisy).__name__, expected)
 
 
 def _weights(seen: Observation, observer: Observer) -> np.ndarray | None:

@@ -20,7 +20,7 @@ import numpy as np
 
 from ..algorithms.d_zoa import ConsensusADMM, neighbourhood_sizes
 from ..networks import laplacian
-from ..privacy.observers import LinearSystem, Round
+from ..privacy.observers import LinearSystem
 from ..privacy.observers.systems import Broadcast
 
 
@@ -62,16 +62,7 @@ def quadratic_system(algorithm, curvature: float, network, horizon: int) -> Line
         transition = np.vstack([moved, np.hstack([zeta * lap, np.eye(n)])])
         inputs = np.vstack([np.diag(update.gain), none])
         noise = np.vstack([np.diag(update.noise), none])
-        rounds.append(
-            Round(
-                *(transition, inputs, noise),
-                *(transition[:n], inputs[:n], noise[:n]),
-                senders=np.arange(n),
-                receives=sent.heard,
-                uses=sent.uses,
-                owners=sent.own,
-            )
-        )
+        rounds.append(sent.round(transition, inputs, noise))
     return LinearSystem(rounds, n, np.hstack([np.eye(n), none]), noised_state=True)
 
 

@@ -11,7 +11,6 @@ import numpy as np
 from ..algorithms.muffliato import chebyshev_weight
 from ..privacy.observers import (
     LinearSystem,
-    Round,
     chebyshev_gossip,
     decor,
     gossip,
@@ -50,16 +49,7 @@ def phases(algorithm, network, horizon: int, kept: float) -> LinearSystem:
         moved = moved * (kept if first[t] else 1.0)
         transition = np.vstack([moved, np.hstack([eye, none])])
         inputs, noise = (np.vstack([eye * size[t], none]) for size in (gains, scales))
-        rounds.append(
-            Round(
-                *(transition, inputs, noise),
-                *(transition[:n], inputs[:n], noise[:n]),
-                senders=np.arange(n),
-                receives=sent.heard,
-                uses=sent.uses,
-                owners=sent.own,
-            )
-        )
+        rounds.append(sent.round(transition, inputs, noise))
     return LinearSystem(rounds, n, np.hstack([eye, none]), noised_state=True)
 
 

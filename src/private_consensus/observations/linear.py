@@ -35,6 +35,8 @@ from ..privacy.observers.systems import Broadcast
 from ..problems.mean_estimation import MeanEstimation
 from . import admm, gossiping
 
+OF_LINKS = {"zip_dl"}
+"""Algorithms that send each neighbour a message of its own."""
 NOT_LINEAR = {
     "admm": "no noise is added, so that nothing is hidden",
     "canary_audit": "an audit that shows bounds and no iterates",
@@ -95,6 +97,11 @@ def registry_name(algorithm) -> str | None:
     """The name of an algorithm whose class is the registry's own; None of any other."""
     package, _, name = type(algorithm).__module__.rpartition(".")
     return name if package == "private_consensus.algorithms" else None
+
+
+def broadcasts(algorithm) -> bool:
+    """Whether all neighbours are sent the same; else execution does not keep messages apart."""
+    return registry_name(algorithm) not in OF_LINKS
 
 
 def observed_system(algorithm, problem, network, horizon: int) -> ObservedSystem:

@@ -21,7 +21,10 @@ from ..spreadsheets import csv
 from .aggregates import require_aggregates
 from .manifest import manifest
 
-BIGGEST = 30_000_000
+BIGGEST = 25_000_000
+LONG_TABLES = ("privacy", "audit/observers")
+"""Thousands of rows: a hundred kilobytes as Parquet, megabytes as text. As text a run's own summary
+is kept, where it has one."""
 FAULTS = "faults.json"
 """What came of the tests of faults; `make faults` writes it."""
 WIDTH = 480.0
@@ -141,9 +144,11 @@ def _write(results: Results, made: Path, folder: Path) -> None:
     theorems = ["theorems"] if results.theorems else []
     for name in ("claims", "privacy", *theorems, *audited):
         _copy(made / f"{name}.parquet", folder / f"{name}.parquet")
-        if name != "privacy":  # thousands of settings: 50 kB as Parquet, two megabytes as text
+        if name not in LONG_TABLES:
             text = csv(rows_of(made / f"{name}.parquet"))
             write_text(folder / f"{name}.csv", text)
+        elif (made / f"{name}.csv").is_file():
+            _copy(made / f"{name}.csv", folder / f"{name}.csv")
     for name, text in scorecard_files(scored(results)).items():
         write_text(folder / name, text)
     write_text(folder / "README.md", gallery(results))

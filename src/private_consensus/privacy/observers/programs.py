@@ -32,26 +32,10 @@ def chebyshev_gossip(
     steps.append(np.block([[weight * mixing, (1 - weight) * eye], [eye, none]]))
     entered, quiet = np.vstack([eye, none]), np.zeros((2 * n, n))
     sent = Broadcast(mixing)
-    rounds = [
-        _of_first_states(sent, steps[min(t, 2)], entered if t == 0 else quiet, noise)
-        for t in range(min(horizon, 3))
-    ]
+    given = [entered if t == 0 else quiet for t in range(min(horizon, 3))]
+    rounds = [sent.round(step, new, noise * new) for step, new in zip(steps, given, strict=False)]
     rounds += rounds[2:] * (horizon - len(rounds))
     return LinearSystem(rounds, n, np.hstack([eye, none]))
-
-
-def _of_first_states(sent: Broadcast, transition, entered, noise: float) -> Round:
-    """A round that sends the first N of its states."""
-    n = entered.shape[1]
-    scaled = noise * entered
-    return Round(
-        *(transition, entered, scaled),
-        *(transition[:n], entered[:n], scaled[:n]),
-        senders=np.arange(n),
-        receives=sent.heard,
-        uses=sent.uses,
-        owners=sent.own,
-    )
 
 
 def dimension_exchange(agents: int, *, noise: float = 1.0) -> LinearSystem:
@@ -246,15 +230,7 @@ def quadratic_admm(
     transition = np.vstack([moved, np.hstack([none, eye]) + dual @ moved])
     inputs = np.vstack([np.diag(gain), dual * gain])
     noises = noise * np.vstack([eye, dual])
-    sent = Broadcast(adjacency.astype(float))
-    round_ = Round(
-        *(transition, inputs, noises),
-        *(transition[:n], inputs[:n], noises[:n]),
-        senders=np.arange(n),
-        receives=sent.heard,
-        uses=sent.uses,
-        owners=sent.own,
-    )
+    round_ = Broadcast(adjacency.astype(float)).round(transition, inputs, noises)
     return LinearSystem([round_] * horizon, n, np.hstack([eye, none]))
 
 

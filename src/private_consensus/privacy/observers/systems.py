@@ -155,11 +155,12 @@ class Broadcast:
         object.__setattr__(self, "own", np.eye(len(heard), dtype=bool))
 
     def round(self, transition, inputs, noise, owners: np.ndarray | None = None) -> Round:
-        """A round in which the new state, one number an agent, is sent."""
+        """A round in which the first N numbers of the new state, one an agent, are sent."""
+        n = len(self.heard)
         return Round(
             *(transition, inputs, noise),
-            *(transition, inputs, noise),
-            senders=np.arange(len(self.heard)),
+            *(transition[:n], inputs[:n], noise[:n]),
+            senders=np.arange(n),
             receives=self.heard,
             uses=self.uses,
             owners=self.own if owners is None else owners,
