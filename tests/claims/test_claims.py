@@ -210,6 +210,17 @@ def test_one_point_contradicts_what_is_universal_and_equality_does_not():
     assert verdict(each, measurements("one", [0.9, 1.0, 0.9, 0.9]), bound) == IN_PART
 
 
+def test_what_is_shown_of_an_open_claim_is_the_element_that_is_open():
+    """A point near the border that is certain decides nothing; a farther one that is not does."""
+    certain = measurements("one", [0.99], spread=1e-4, x=[1.0])
+    open_ = measurements("one", [0.9], spread=1.0, seed=1, x=[2.0])
+    bound = measurements("two", [1, 1], spread=0.0, x=[1.0, 2.0])
+    test = Test(kind="below", quantifier="universal", series=series(), against=series("two"), x="x")
+    found = evaluate([test], pl.concat([certain, open_, bound]), NO_PRIVACY)
+    assert found.verdict == UNDECIDED and found.statistic == "x 2"
+    assert found.low < found.accept[1] < found.high
+
+
 @pytest.mark.parametrize(
     ("means", "expected"),
     [([0.9, 0.9, 0.9, 1.1], HELD), ([0.9, 0.9, 1.1, 1.1], NOT_HELD), ([0.9] * 4, HELD)],

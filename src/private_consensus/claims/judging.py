@@ -29,6 +29,7 @@ from .words import (
     CONFIRMED,
     CONTRADICTED,
     HELD,
+    IN_PART,
     NOT_HELD,
     OPEN,
     TIED,
@@ -65,7 +66,8 @@ class Element:
 
 @dataclass(frozen=True)
 class Verdict:
-    """What came of a claim in one variant; value and interval of the element nearest to failing.
+    """What came of a claim in one variant; value and interval of the element nearest to failing,
+    of those that decide.
 
     Attributes
     ----------
@@ -99,6 +101,11 @@ class Verdict:
     error: float
     skewness: float
 
+
+DECIDING = {
+    UNDECIDED: (OPEN,), NOT_HELD: (CONTRADICTED, TIED), IN_PART: (CONTRADICTED, TIED),
+}  # fmt: skip
+"""States of the elements without which a verdict would be a better one."""
 
 NOTHING = Verdict(
     UNTESTABLE, "", "", *[np.nan] * 3, (np.nan, np.nan), (), 0, NEVER, *[np.nan] * 2, 0,
@@ -200,7 +207,8 @@ class Judgement:
                 kinds, names, self.value, *ends, self.accept, states, strict=True
             )
         )
-        position = min(range(self.count), key=lambda i: elements[i].slack)
+        deciding = np.flatnonzero(np.isin(states, DECIDING.get(found, ()))).tolist()
+        position = min(deciding or range(self.count), key=lambda i: elements[i].slack)
         worst = elements[position]
         error, skewness = (
             np.concatenate([getattr(part, key) for part in self.parts])[position]
