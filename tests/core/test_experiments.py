@@ -583,8 +583,10 @@ def test_a_curve_may_show_some_runs_and_their_range():
         ({"where": {"epsilon": [1.0, 2.0]}}, "not proven"),  # one of two settings
         ({"where": {"epsilon": 2.0, "run": 0}}, "not proven"),
         ({"run": "open"}, ""),  # claims nothing
-        ({"quantity": "internal"}, ""),
+        ({"quantity": "messages"}, "not proven"),
+        ({"quantity": "internal", "where": {"epsilon": 1.0}}, ""),  # nobody sends it
         ({"metric": "majority_test_error"}, ""),
+        ({"metric": "origin_log_distance"}, ""),
     ],
 )
 def test_a_curve_is_marked_unless_all_of_its_settings_are_proven(changes, found):

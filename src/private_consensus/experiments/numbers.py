@@ -33,6 +33,8 @@ PROVEN, UNPROVEN = "proven", "not proven"
 """Of the curve's settings all have a proven guarantee at the claimed epsilon, or not all have."""
 SENT = ("released", "consensus")
 """Quantities that are functions of what agents send."""
+DATA_FREE = ("majority", "origin")
+"""How metrics begin that are of the labels' shares, or of an agent that sends 0, alone."""
 KEY = ["panel", "algorithm", "variant", "reading"]
 POINT = ["series", "guarantee", "x", "y", "low", "high", "runs", "interval", "source"]
 
@@ -146,10 +148,11 @@ def curve_points(
 def guarantee_of(privacy: pl.DataFrame, curve: Mapping[str, Any]) -> str:
     """Whether the settings of a curve have a proven guarantee at the epsilon that they claim.
 
-    Nothing where the curve is of nothing that is sent, of the data alone (the majority class), or
-    of settings that claim none.
+    That nothing is proven is said of whatever such settings measure, numbers of messages and
+    models that nobody sends as well; that it is, of what is sent only. Nothing where the metric is
+    of no model, or where the settings claim none.
     """
-    if curve["quantity"] not in SENT or curve["metric"].startswith("majority"):
+    if curve["metric"].startswith(DATA_FREE):
         return ""
     rows = privacy.filter(pl.col("variant") == curve["run"])
     for column, value in curve["where"].items():
@@ -161,7 +164,9 @@ def guarantee_of(privacy: pl.DataFrame, curve: Mapping[str, Any]) -> str:
     found = set(rows["verdict"]) - {NOT_PRIVATE}
     if not found:
         return ""
-    return PROVEN if found <= {HOLDS, HOLDS_BY_SLACK} else UNPROVEN
+    if not found <= {HOLDS, HOLDS_BY_SLACK}:
+        return UNPROVEN
+    return PROVEN if curve["quantity"] in SENT else ""
 
 
 def turned_round(points: pl.DataFrame, goals: Sequence[float]) -> pl.DataFrame:
