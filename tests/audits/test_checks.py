@@ -14,7 +14,7 @@ RUNS, ROUNDS, AGENTS, DIM = 300, 4, 2, 5
 def world(noise):
     """Nothing but noise that was recovered."""
     none = np.zeros((RUNS, 0))
-    return World(None, none, none, {}, {"message": noise}, None, ROUNDS, ROUNDS)
+    return World(None, none, none, {}, {"message": noise}, None, None, ROUNDS, ROUNDS)
 
 
 def one_coordinate_each(seed, repeat):

@@ -20,6 +20,7 @@ may learn more than from independent noise of the same account.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import singledispatch
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -27,6 +28,7 @@ import numpy as np
 from ..errors import require
 from ..privacy.observers.changes import Cyclic
 from ..privacy.observers.temporal import cyclic_factor, error_gram
+from .base import DRAW, NoiseSite
 from .muffliato_gd import ClippedDescent
 
 CORRELATIONS = ("optimal", "independent", "anti_pgd")
@@ -113,8 +115,18 @@ class MAFALDASGD(ClippedDescent):
         return None
 
     def noise_sites(self, problem, network, horizon):
-        """None: a record moves the noise of many rounds, by less together than one by one."""
-        return []
+        r"""The draw of each round: what a record moves there is :math:`C\Delta/\sigma`.
+
+        Round by round that is known where a record takes part in all rounds and no entry of C is
+        negative; elsewhere all rounds are bounded together, by :meth:`losses` alone.
+        """
+        if self.noise == 0:
+            return []
+        C = np.linalg.inv(self.filter_of(horizon))
+        aligned = int(self.batches) == 1 and bool((C >= -1e-12).all())
+        each = C.sum(1) if aligned else np.full(horizon, np.nan)
+        moved = self.change(problem) * each / float(self.noise)
+        return [NoiseSite(DRAW, "gaussian", np.ones((horizon, 1, 1)), "l2", moved)]
 
     def start(self, problem, network, streams, settings):
         shape = (settings, len(streams.runs), problem.n_agents, problem.dim)
@@ -152,6 +164,13 @@ def batch_of(problem: Any, t: int, batches: Any):
     b = int(counts[0])
     if b == 1:
         return problem
-    taken, name = slice((t - 1) % b, None, b), _outcomes(problem)
+    part = records_of(problem, slice((t - 1) % b, None, b))
+    return replace(part, weight=problem.weight * b)
+
+
+@singledispatch
+def records_of(problem: Any, taken: slice) -> Any:
+    """The problem of some of each agent's records, by their place."""
+    name = _outcomes(problem)
     parts = {"features": problem.features[..., taken, :], name: getattr(problem, name)[..., taken]}
-    return replace(problem, **parts, weight=problem.weight * b)
+    return replace(problem, **parts)

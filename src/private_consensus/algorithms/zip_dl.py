@@ -31,6 +31,7 @@ import numpy as np
 
 from ..errors import require
 from ..privacy import Release
+from .base import NoiseSite
 from .muffliato_gd import ClippedDescent
 
 
@@ -86,8 +87,38 @@ class ZipDL(ClippedDescent):
         return streams.sequence("noise", "normal", shape)
 
     def noise_sites(self, problem, network, horizon):
-        """None: noise that cancels is not recovered from messages to others."""
-        return []
+        """What others hear of an agent's noise, made white: a coordinate less for each agent than
+        neighbours and itself; none where the graph differs by run."""
+        if self.noise == 0 or np.ndim(network.mixing) != 2:
+            return []
+        scale = np.full((horizon, 1, 1), float(self.eta) * float(self.noise))
+        moved = self.losses(problem, network, horizon) / float(self.noise)
+        return [NoiseSite("message", "gaussian", scale, "l2", moved)]
+
+    def residuals(self, problem, network, streams, execution):
+        """States follow from messages: an agent keeps what is left of its step after what it sent,
+        as its noise sums to nothing."""
+        links, weights = execution.links, np.asarray(network.mixing)
+        if links is None or not self.noise_sites(problem, network, links.shape[1]):
+            return
+        x = np.zeros_like(links[:, 0, :, 0])
+        others = weights * ~np.eye(len(weights), dtype=bool)
+        for sent in np.moveaxis(links, 1, 0):
+            stepped = self.descent(problem, x)
+            yield {"message": self._whitened(sent - stepped[..., None, :], others, weights)}
+            own = stepped - (others[..., None] * sent).sum(-2)
+            x = own + np.einsum("va,...avd->...vd", others, sent)
+
+    def _whitened(self, noise: np.ndarray, others: np.ndarray, weights: np.ndarray) -> np.ndarray:
+        """Independent units [..., agents, neighbours x dim] of noise [..., agents, receivers, dim],
+        NaN for the neighbours that an agent has fewer than another."""
+        degrees = np.count_nonzero(others, axis=1)
+        found = np.full((*noise.shape[:-2], degrees.max(), noise.shape[-1]), np.nan)
+        for u, degree in enumerate(degrees):
+            root = np.linalg.cholesky(_covariance(weights, u))
+            heard = noise[..., u, others[u] > 0, :] / (float(self.eta) * float(self.noise))
+            found[..., u, :degree, :] = np.linalg.solve(root, heard)
+        return found.reshape(*found.shape[:-2], -1)
 
     def step(self, state, problem, network, draw, t):
         x, scale = self.descent(problem, state.x), np.asarray(self.message_scale)[..., None]
@@ -101,9 +132,9 @@ class ZipDL(ClippedDescent):
         return State(np.concatenate(heard, axis=-2) + own, sent, mean)
 
     def seen(self, state, problem, t) -> Mapping[str, np.ndarray]:
-        """``released`` is one vector an agent: the mean of its messages. All of them are in the
-        state."""
-        return {"released": state.mean, "internal": state.x}
+        """``released`` is one vector an agent: the mean of its messages; ``links`` are all of
+        them."""
+        return {"released": state.mean, "internal": state.x, "links": state.sent}
 
 
 ALGORITHM = ZipDL
@@ -127,14 +158,20 @@ def hiding_energy(mixing: np.ndarray) -> float:
 
 
 def _energy(mixing: np.ndarray, u: int) -> float:
+    covariance = _covariance(mixing, u)
+    if not len(covariance):
+        return 0.0
+    ones = np.ones(len(covariance))
+    return float(ones @ np.linalg.solve(covariance, ones)) * (1 + 1e-9)
+
+
+def _covariance(mixing: np.ndarray, u: int) -> np.ndarray:
+    """Of u's noise towards its neighbours, over that of a draw, [neighbours, neighbours]."""
     members = np.flatnonzero(mixing[u])
     weights = mixing[u, members]
     shaped = np.eye(len(members)) - weights / (len(members) * weights[:, None])
     others = shaped[members != u]
-    if not len(others):
-        return 0.0
-    ones = np.ones(len(others))
-    return float(ones @ np.linalg.solve(others @ others.T, ones)) * (1 + 1e-9)
+    return others @ others.T
 
 
 def _graphs(mixing: np.ndarray) -> np.ndarray:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from functools import partial
+from functools import partial, reduce
 
 import numpy as np
 
@@ -17,7 +17,7 @@ from ..privacy.audit.laws import drawn
 from ..privacy.audit.noise import noise_test
 from ..privacy.audit.selected import selected_noise_test
 from ..randomness import generator
-from .evidence import World
+from .evidence import World, longer
 from .execution import execute
 from .neighbours import Attack
 from .result import DIFFERS, Finding, NoiseFound
@@ -161,16 +161,19 @@ def sensitivity_reached(
     sites: Sequence[NoiseSite], one: World, other: World, declared: float, delta: float
 ) -> tuple[float, list[Finding]]:
     """Largest change of what is noised over the declared one, and whether it, or what all changes
-    cost together, is above what is declared: an epsilon at ``delta``."""
-    known = [world.moved for world in (one, other) if world.moved is not None]
-    if not known or len(sites) != 1:
+    cost together, is above what is declared: an epsilon at ``delta``.
+
+    Where changes are declared together and not round by round, those of single runs are summed.
+    """
+    worlds = [world for world in (one, other) if world.moved is not None]
+    if not worlds or len(sites) != 1:
         return math.nan, []
     (site,) = sites
-    times = min(len(site.moved), *map(len, known))
-    most = np.max([moved[:times] for moved in known], axis=0)
-    allowed = np.where(site.moved > 0, site.moved, np.nan)[:times]
-    with np.errstate(divide="ignore", invalid="ignore"):
-        share = float(np.nanmax(most / allowed))
+    by_round = not np.isnan(site.moved).all()
+    if by_round:
+        share, most = _reached(site, [world.moved for world in worlds])
+    else:
+        share, most = math.nan, reduce(longer, (world.together for world in worlds))
     texts = []
     if share > 1.0 + SLACK:
         texts.append(
@@ -183,3 +186,12 @@ def sensitivity_reached(
             f"{spent:.4g}, declared is {declared:.4g}"
         )
     return share, [Finding(DIFFERS, text) for text in texts]
+
+
+def _reached(site: NoiseSite, moved: Sequence[np.ndarray]) -> tuple[float, np.ndarray]:
+    """Largest change over the declared one, and the largest change of each round."""
+    times = min(len(site.moved), *map(len, moved))
+    most = np.max([changes[:times] for changes in moved], axis=0)
+    allowed = np.where(site.moved > 0, site.moved, np.nan)[:times]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return float(np.nanmax(most / allowed)), most

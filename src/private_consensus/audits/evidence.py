@@ -40,6 +40,8 @@ class World:
         Recovered at the declared sites, of the first runs.
     moved : ndarray, shape (iterations,), or None
         By how much the data move what is noised, over its scale, at most.
+    together : ndarray, shape (iterations,), or None
+        The same in the one run in which the sum of squares is largest.
     messages : int
         How many an agent sent.
     iterations : int
@@ -52,6 +54,7 @@ class World:
     scalars: dict[str, np.ndarray]
     noise: dict[str, np.ndarray]
     moved: np.ndarray | None
+    together: np.ndarray | None
     messages: int
     iterations: int
 
@@ -67,6 +70,7 @@ class World:
             both,
             self.noise,
             None if self.moved is None else np.maximum(self.moved, later.moved),
+            None if self.together is None else longer(self.together, later.together),
             self.messages,
             max(self.iterations, later.iterations),
         )
@@ -93,12 +97,22 @@ def observed(
 
 
 def _looked_at(algorithm, attack: Attack, streams, one: Execution, noise) -> World:
-    ratio, moved = likelihood_ratio(algorithm, attack, streams, one)
+    ratio, changes = likelihood_ratio(algorithm, attack, streams, one)
+    moved, together = (None, None) if changes is None else (changes.max(0), _longest(changes))
     lengths = projected(one, attack)
     scalars = repeats(one, attack) | single_messages(one, attack)
     count = _messages(one).shape[1]
     own, iterations = whole(one, attack), one.sent.shape[1]
-    return World(ratio, lengths, own, scalars, noise, moved, count, iterations)
+    return World(ratio, lengths, own, scalars, noise, moved, together, count, iterations)
+
+
+def _longest(changes: np.ndarray) -> np.ndarray:
+    """The run, of [runs, iterations], with the largest sum of squares."""
+    return changes[(changes**2).sum(1).argmax()]
+
+
+def longer(one: np.ndarray, other: np.ndarray) -> np.ndarray:
+    return max(one, other, key=lambda changes: float((changes**2).sum()))
 
 
 def recovered(
@@ -119,7 +133,8 @@ def recovered(
 def likelihood_ratio(
     algorithm: Algorithm, attack: Attack, streams: AuditStreams, one: Execution
 ) -> tuple[np.ndarray | None, np.ndarray | None]:
-    """Log-likelihood ratio of D to D', [runs], and how far they move what is noised, [iterations].
+    """Log-likelihood ratio of D to D', [runs], and how far they move what is noised, [runs,
+    iterations].
 
     As an observer computes it: neither noise is known nor what else is hidden.
     """
@@ -142,8 +157,8 @@ def likelihood_ratio(
             return None, None
         here, there = (unit[site.name] for unit in units)
         ratio += density(here) - density(there)
-        moved.append(length(np.nan_to_num(here - there)[:, attack.agent]).max())
-    return (ratio, np.array(moved)) if moved else (None, None)
+        moved.append(length(np.nan_to_num(here - there)[:, attack.agent]))
+    return (ratio, np.stack(moved, axis=1)) if moved else (None, None)
 
 
 LENGTHS = {

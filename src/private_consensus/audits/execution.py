@@ -15,6 +15,8 @@ from ..networks import Network
 from .streams import AuditStreams
 from .wiretap import Wiretap
 
+LINKS = "links"
+"""What an algorithm calls messages that differ by receiver, among what it shows."""
 EXCHANGES = 4
 """Exchanges an iteration that are kept; further ones repeat a consensus over what is known."""
 
@@ -31,21 +33,28 @@ class Execution:
         What agents exchanged beside that, the starting point included.
     internal : ndarray or None, shape as ``sent``
         The iterates before noise, where the algorithm shows them; no observer has them.
+    links : ndarray or None, shape (runs, iterations, agents, receivers, dim)
+        What was exchanged, of an algorithm that sends each neighbour another message.
     """
 
     sent: np.ndarray
     unannounced: np.ndarray
     internal: np.ndarray | None
+    links: np.ndarray | None = None
 
     def at(self, t: int) -> Execution:
         """Iteration t = 1, 2, ... alone, without the axis of iterations."""
-        internal = None if self.internal is None else self.internal[:, t - 1]
-        return Execution(self.sent[:, t - 1], self.unannounced, internal)
+        internal, links = (
+            None if part is None else part[:, t - 1] for part in (self.internal, self.links)
+        )
+        return Execution(self.sent[:, t - 1], self.unannounced, internal, links)
 
     def first(self, runs: int) -> Execution:
         """The first runs alone."""
-        internal = None if self.internal is None else self.internal[:runs]
-        return Execution(self.sent[:runs], self.unannounced[:runs], internal)
+        internal, links = (
+            None if part is None else part[:runs] for part in (self.internal, self.links)
+        )
+        return Execution(self.sent[:runs], self.unannounced[:runs], internal, links)
 
     def public(self) -> Execution:
         """What an observer has."""
@@ -79,14 +88,20 @@ class _Heard:
         self.network, self.runs = network, runs
         self.sent: dict[int, np.ndarray] = {}
         self.internal: dict[int, np.ndarray] = {}
+        self.links: dict[int, np.ndarray] = {}
         self.unannounced: list[np.ndarray] = []
 
     def __call__(self, t: int, active: np.ndarray, seen: Mapping[str, Any]) -> None:
         for name, kept in (("released", self.sent), ("internal", self.internal)):
             if name in seen:
                 kept[t] = np.array(seen[name][0])
-        exchanged = _of_runs(self.network.exchanged, self.runs)[:EXCHANGES]
+        exchanged = _of_runs(self.network.exchanged, self.runs)
         self.network.exchanged.clear()
+        if LINKS in seen:
+            links = _by_receiver(exchanged, seen[LINKS][0])
+            if links is not None:
+                self.links[t] = links
+        exchanged = exchanged[:EXCHANGES]
         if exchanged and t not in self.sent:
             self.sent[t] = exchanged.pop(0)  # nothing is announced: what is exchanged is released
         self._listen(exchanged)
@@ -102,12 +117,20 @@ class _Heard:
         sent = np.stack(list(self.sent.values()), axis=1)
         extra = [values for values in self.unannounced if values.shape == sent[:, 0].shape]
         none = sent[:, :0]
-        whole = len(self.internal) == len(self.sent)
-        return Execution(
-            sent,
-            np.stack(extra, axis=1) if extra else none,
-            np.stack(list(self.internal.values()), axis=1) if whole else None,
+        internal, links = (
+            np.stack(list(kept.values()), axis=1) if len(kept) == len(self.sent) else None
+            for kept in (self.internal, self.links)
         )
+        return Execution(sent, np.stack(extra, axis=1) if extra else none, internal, links)
+
+
+def _by_receiver(exchanged: list[np.ndarray], told: np.ndarray) -> np.ndarray | None:
+    """What passed through the network to each agent in turn, where as much did as is told of."""
+    receivers = told.shape[-2]
+    if len(exchanged) < receivers:
+        return None
+    links = np.stack(exchanged[:receivers], axis=-2)
+    return links if links.shape == told.shape else None
 
 
 def _of_runs(exchanged: list[np.ndarray], runs: int) -> list[np.ndarray]:

@@ -12,11 +12,12 @@ takes one or two unknowns.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from scipy.special import expit
 
+from ..algorithms.mafalda_sgd import records_of
 from ..problems.logistic_regression import LogisticRegression
 
 STEPS, HALVINGS = 60, 40
@@ -90,6 +91,15 @@ class FewRecords(LogisticRegression):
                 break
             length = np.where(worse, length / 2, length)
         return s - length[..., None] * ahead
+
+
+@records_of.register
+def _(problem: FewRecords, taken: slice) -> FewRecords:
+    """The first record is in the first place, all others have the same, or are empty."""
+    places = np.arange(problem.total)[taken]
+    first = float((places == 0).any())
+    counts = np.array([first, len(places) - first])[: len(problem.counts)]
+    return replace(problem, counts=counts, total=len(places))
 
 
 def _times(gram: np.ndarray, s: np.ndarray) -> np.ndarray:

@@ -10,6 +10,8 @@ from typing import Any
 
 import numpy as np
 
+from ..algorithms.mafalda_sgd import records_of
+
 NEAR = 1e-8
 """Of a gradient, relative to the parts that it is the sum of: what a solver may leave, twice."""
 
@@ -53,3 +55,9 @@ class Remembering:
                 self._next = place + 1
                 return np.broadcast_to(x, np.shape(pull)).copy()
         return None
+
+
+@records_of.register
+def _(problem: Remembering, taken: slice) -> Any:
+    """Of a part of the records nothing has been asked before."""
+    return records_of(problem._problem, taken)

@@ -1,0 +1,111 @@
+"""Noise that is correlated over rounds, or over the receivers of one message: it is recovered as the
+independent draws that it is made of, and what a record moves is measured in their unit."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from private_consensus import algorithms, networks
+from private_consensus.algorithms.mafalda_sgd import batch_of
+from private_consensus.audits.checks import sensitivity_reached
+from private_consensus.audits.evidence import observed
+from private_consensus.audits.execution import execute
+from private_consensus.audits.judging import declaration
+from private_consensus.audits.neighbours import attacks
+from private_consensus.audits.probing import strongest
+from private_consensus.audits.streams import AuditStreams
+from private_consensus.privacy import Budget
+from private_consensus.problems.logistic_regression import LogisticRegression
+from private_consensus.randomness import Streams
+
+RUNS, HORIZON = 2000, 5
+BUDGET = Budget(1.0, 1e-3)
+CASES = {
+    "filtered": ("mafalda_sgd", {}, "ring"),
+    "filtered, in batches": ("mafalda_sgd", {"batches": 3}, "ring"),
+    "of differences": ("mafalda_sgd", {"correlation": "anti_pgd"}, "star"),
+    "cancelling": ("zip_dl", {"eta": 0.05}, "ring"),
+    "cancelling, unequal degrees": ("zip_dl", {"eta": 0.05}, "star"),
+}
+
+
+def regression(records=6, dim=2):
+    rng = np.random.default_rng(1)
+    features = rng.standard_normal((4, records, dim))
+    features /= np.linalg.norm(features, axis=-1, keepdims=True)
+    labels = np.where(rng.random((4, records)) < 0.5, -1.0, 1.0)
+    return LogisticRegression(features, labels, features[0], labels[0], 0.5, 0.3)
+
+
+def audited(case, weigh=1.0, runs=RUNS):
+    """Both worlds of a method that is calibrated for records that weigh ``weigh`` times less."""
+    name, parameters, graph = CASES[case]
+    problem = regression()
+    network = networks.build(Streams(0, (0,)), graph, 4)
+    algorithm = algorithms.load(name)(**parameters).calibrate(BUDGET, problem, network, HORIZON)
+    heavier = replace(problem, weight=weigh * problem.weight)
+    attack = strongest(algorithm, attacks(heavier, network, None, nearby=False), HORIZON)
+    both = [observed(algorithm, attack, HORIZON, 0, runs, world, 5) for world in (0, 1)]
+    declared = declaration(algorithm.releases(problem, network, HORIZON), BUDGET.delta).epsilon
+    sites = algorithm.noise_sites(problem, network, HORIZON)
+    return both, sensitivity_reached(sites, *both, declared, BUDGET.delta)[1], algorithm, attack
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_the_ratio_of_likelihoods_is_one_and_the_draws_are_standard_and_uncorrelated(case):
+    (one, other), findings, _, _ = audited(case)
+    assert not findings
+    for weights in (np.exp(other.ratio), np.exp(-one.ratio)):
+        error = weights.std() / np.sqrt(RUNS)
+        assert error < 0.3
+        assert abs(weights.mean() - 1.0) < 4 * error
+    (unit,) = one.noise.values()
+    flat = unit.reshape(len(unit), -1)
+    flat = flat[:, np.isfinite(flat).all(0)]
+    covariance = flat.T @ flat / len(flat)
+    assert np.abs(covariance - np.eye(len(covariance))).max() < 5.5 * np.sqrt(2 / len(flat))
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_a_record_that_weighs_twice_what_is_declared_is_found(case):
+    _, findings, _, _ = audited(case, weigh=2.0, runs=60)
+    assert findings
+
+
+def test_what_a_record_moves_is_its_gradients_change_through_the_factor():
+    """With batches it takes part in some rounds alone, and moves the noise of all later ones."""
+    (one, _), _, algorithm, attack = audited("filtered, in batches", runs=60)
+    C = np.linalg.inv(algorithm.filter_of(HORIZON))
+    apart = np.abs(attack.pair[0].features - attack.pair[1].features)[attack.agent].sum(-1)
+    differ = attack.pair[0].labels[attack.agent] != attack.pair[1].labels[attack.agent]
+    (first,) = np.flatnonzero((apart > 0) | differ)
+    takes_part = np.arange(HORIZON) % 3 == first % 3
+    reached = np.linalg.solve(C, one.together) * takes_part
+    assert one.together == pytest.approx(np.abs(C @ reached), rel=0.05)
+    bound = algorithm.losses(attack.pair[0], attack.network, HORIZON)[0] / algorithm.noise
+    assert 0.5 * bound < np.linalg.norm(one.together) <= bound * (1 + 1e-6)
+
+
+def test_a_part_of_few_distinct_records_is_that_part_of_all_of_them():
+    network = networks.build(Streams(0, (0,)), "ring", 4)
+    few = [a.pair[0] for a in attacks(regression(), network, None, nearby=False)][-1]
+    rows = np.repeat(few.features, [1, 5], axis=1)
+    labels = np.repeat(few.labels, [1, 5], axis=1)
+    all_of_them = replace(regression(), features=rows, labels=labels)
+    x = np.random.default_rng(3).standard_normal((4, 2))
+    for t in range(1, 7):
+        one, other = (batch_of(problem, t, 3).gradient(x) for problem in (few, all_of_them))
+        assert one == pytest.approx(other)
+
+
+def test_the_links_are_what_passed_to_each_receiver_and_their_mean_is_released():
+    network = networks.build(Streams(0, (0,)), "star", 4)
+    algorithm = algorithms.load("zip_dl")(noise=1.0, eta=0.05)
+    streams = AuditStreams.labelled("links", 7)
+    found = execute(algorithm, regression(), network, streams, 2)
+    assert found.links.shape == (7, 2, 4, 4, 2)
+    assert not found.links[..., network.adjacency == 0, :].any()
+    others = network.mixing * ~np.eye(4, dtype=bool)
+    means = np.einsum("av,rtavd->rtad", others, found.links) / others.sum(1)[:, None]
+    assert means == pytest.approx(found.sent)
