@@ -171,7 +171,8 @@ def test_noise_that_decides_what_is_sent_is_not_taken_for_all_noise(scale, kind)
     site = NoiseSite("message", "gaussian", np.ones(()), "l2", np.ones(3), selected=True)
     none = np.zeros((300, 0))
     worlds = [
-        World(None, none, none, {}, {"message": n}, None, None, 3, 3) for n in choosy_messages(scale)
+        World(None, none, none, {}, {"message": n}, None, None, 3, 3)
+        for n in choosy_messages(scale)
     ]
     (found,) = noise_found([site], *worlds, confidence=0.999)
     assert [text.split(",")[0] for text in found.findings] == ([] if kind is None else [kind])

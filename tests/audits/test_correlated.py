@@ -1,5 +1,5 @@
-"""Noise that is correlated over rounds, or over the receivers of one message: it is recovered as the
-independent draws that it is made of, and what a record moves is measured in their unit."""
+"""Noise that is correlated over rounds, or over the receivers of one message: it is recovered as
+the independent draws that it is made of, and what a record moves is measured in their unit."""
 
 from dataclasses import replace
 
