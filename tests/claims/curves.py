@@ -125,7 +125,7 @@ def _compared(test: Test, x: list[np.ndarray]) -> Iterator[tuple[str, Means]]:
     if test.kind == "ratio":
         yield "twice", _pair(x, 2 * test.expected, test.kind)
         yield "half", _pair(x, test.expected / 2, test.kind)
-    if test.kind == "below" and not ordered:
+    if test.kind in ("below", "lower") and not ordered:
         yield "twice", _pair(x, 2 * test.expected, test.kind)
     if test.kind == "difference" and not ordered:
         # Twice what is said to be a small difference is none.
@@ -138,7 +138,7 @@ def _ordered(test: Test) -> bool:
     """Whether a comparison says that one of the two is better: equal ones are not accepted."""
     if test.kind == "difference":
         return test.at_most <= 0 or test.at_least >= 0
-    return test.kind == "sooner" or (test.kind == "below" and test.expected <= 1)
+    return test.kind == "sooner" or (test.kind in ("below", "lower") and test.expected <= 1)
 
 
 def _arriving(test: Test, x: np.ndarray, share: float) -> np.ndarray:

@@ -18,6 +18,7 @@ from private_consensus.claims import (
     judge_all,
 )
 from private_consensus.claims.judging import Judgement
+from private_consensus.claims.selection import measured
 from private_consensus.claims.statements import estimated
 from private_consensus.claims.words import combined
 from private_consensus.errors import InvalidInput
@@ -96,6 +97,8 @@ def test_kinds_along_an_axis(kind, options, true, false):
     [
         ("below", {}, [0.8, 0.8, 0.8, 0.8], [1.2, 1.2, 1.2, 1.2]),
         ("below", {"expected": 3.0}, [2.8, 2.8, 2.8, 2.8], [3.2, 3.2, 3.2, 3.2]),
+        ("lower", {}, [0.5, 0.5, 1.5, 1.5], [0.6, 0.6, 2.0, 2.0]),
+        ("lower", {"expected": 2.0}, [3.5, 3.5, 1.0, 1.0], [1.5, 1.5, 3.0, 3.0]),
         ("ratio", {"expected": 4.0, "tolerance": 0.1}, [4.1, 4.0, 3.9, 4.0], [5, 5, 5, 5]),
         ("difference", {"at_least": -0.4, "at_most": 0.4}, [1.2, 0.8, 1, 1], [1.6, 0.4, 1.7, 0]),
         ("difference", {"at_most": -0.5}, [0.2, 0.3, 0.1, 0.4], [0.8, 0.7, 0.6, 0.9]),
@@ -114,6 +117,30 @@ def test_pairing_decides_what_unpaired_runs_could_not():
     better = measurements("one", [0.98] * 4, spread=0.2)
     assert verdict(test, better, measurements("two", [1.0] * 4, spread=0.2)) == HELD
     assert verdict(test, better, measurements("two", [1.0] * 4, spread=0.2, seed=1)) != HELD
+
+
+def test_the_last_iteration_is_that_of_each_horizon():
+    """Along an axis of horizons no point is lost, and earlier iterations are at none of them."""
+    steps = [(1.0, 10), (2.0, 10), (2.0, 20)]
+    frames = [measurements("one", [k + 1.0], x=[x], t=t) for k, (x, t) in enumerate(steps)]
+    last = series("one").model_copy(update={"last": True})
+    [label], values, [grid] = measured(last, pl.concat(frames), "x", [])
+    assert (label, grid.tolist()) == ("", [1.0, 2.0])
+    assert values.mean(1) == pytest.approx([1.0, 3.0], rel=0.05)
+    _, values, [grid] = measured(last, pl.concat(frames), "t", [])
+    assert grid.tolist() == [20]
+
+
+def test_the_average_along_an_axis_decides_what_no_point_of_it_does():
+    """The error of an average falls as the root of the number of points."""
+    test = Test(kind="lower", series=series("one"), against=series("two"), x="x")
+    less, other = measurements("one", [0.985] * 4), measurements("two", [1.0] * 4, spread=0.0)
+    points = test.model_copy(update={"kind": "below"})
+    assert verdict(points, less, other) == UNDECIDED
+    found = evaluate([test], pl.concat([less, other]), NO_PRIVACY)
+    logs = np.log(less.group_by("x").agg(pl.col("value").mean())["value"].to_numpy())
+    assert found.value == pytest.approx(logs.mean())
+    assert (found.verdict, len(found.elements)) == (HELD, 1)
 
 
 def test_privacy_holds_by_proof_and_fails_by_a_lower_bound_alone():

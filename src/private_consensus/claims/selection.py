@@ -40,7 +40,10 @@ def measured(
     )
     require(kept.height > 0, "series", series.model_dump(), "at least one measurement")
     if series.last:
-        kept = kept.filter(pl.col("t") == pl.col("t").max())
+        # Along an axis of horizons the last iteration is another at each point.
+        axes = [name for name in (x, *each) if name != "t"]
+        last = pl.col("t").max()
+        kept = kept.filter(pl.col("t") == (last.over(axes) if axes else last))
     levels = [kept[column].unique().sort().to_list() for column in each]
     labels, values, grids = [], [], []
     for group in product(*levels):

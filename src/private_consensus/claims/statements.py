@@ -45,7 +45,7 @@ class Estimates:
     def strict(self) -> bool:
         """Whether exact equality is not what the claim says."""
         ordering = self.test.kind in ("decreasing", "increasing", "largest", "smallest", "sooner")
-        equal = self.test.kind in ("below", "falls") and self.test.expected == 1.0
+        equal = self.test.kind in ("below", "lower", "falls") and self.test.expected == 1.0
         wanted = self.test.kind == "difference"
         return (
             self.test.quantifier != "universal"
@@ -104,7 +104,8 @@ def estimated(
     found = contrasts(test, x)
     if test.kind in COMPARISONS:
         [contrast] = found
-        groups = [label for label, points in zip(labels, x, strict=True) for _ in points]
+        counts = [1 if test.kind == "lower" else len(points) for points in x]
+        groups = np.repeat(labels, counts)
         names = [f"{name}{label}" for name, label in zip(contrast.names, groups, strict=True)]
         return _linear(test, names, contrast.matrix, values, [contrast.region] * len(names))
     names = [f"{name}{label}" for c, label in zip(found, labels, strict=True) for name in c.names]
@@ -132,6 +133,10 @@ def contrasts(test: Test, x: Sequence[np.ndarray]) -> list[Contrast]:
     if test.kind in COMPARISONS:
         size = sum(map(len, x))
         matrix = np.concatenate([np.eye(size), -np.eye(size)], axis=1)
+        if test.kind == "lower":
+            average = block_diagonal([np.full((1, len(points)), 1 / len(points)) for points in x])
+            names = [f"average over {test.x}"] * len(x)
+            return [Contrast(names, average @ matrix, _compared(test))]
         names = [f"{test.x} {point:g}" for points in x for point in points]
         return [Contrast(names, matrix, _compared(test))]
     return [_KINDS[test.kind](test, points) for points in x]
@@ -223,7 +228,7 @@ def _compared(test: Test) -> Region:
         return test.at_least, test.at_most
     centre = float(np.log(test.expected))
     spread = float(np.log1p(test.tolerance))
-    if test.kind == "below":
+    if test.kind in ("below", "lower"):
         return -np.inf, centre
     return (spread, np.inf) if test.kind == "differs" else (centre - spread, centre + spread)
 
