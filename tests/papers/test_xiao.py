@@ -409,6 +409,20 @@ def test_coordinate_descent_is_calibrated_by_formula_and_by_accountant(boxed, ne
 # What the paper's own constants and conditions say.
 
 
+def test_a_budget_pays_for_all_coordinates_and_for_no_random_weights(problem, network):
+    """With D and the inverse scale growing alike every iteration costs B_1 / (D noise)."""
+    pure, horizon, noises = Budget(2.0, 0.0), 30, {}
+    for weights, growth in (("random", 1.02), ("fixed", 1.02), ("random", 1.0)):
+        algorithm = LocallyPrivateADMM(growth=1.02, penalty_growth=growth, weights=weights)
+        noises[weights, growth] = algorithm.calibrate(pure, problem, network, horizon).noise
+    change = problem.record_change("l1")
+    alike = horizon * change / (10 * pure.epsilon)
+    constant = change * np.sum(1.02 ** np.arange(1, horizon + 1)) / (10 * pure.epsilon)
+    assert noises["random", 1.02] == pytest.approx(alike, rel=1e-6)
+    assert noises["random", 1.0] == pytest.approx(constant, rel=1e-6)
+    assert noises["fixed", 1.02] == noises["random", 1.02]
+
+
 def test_no_parameter_meets_the_conditions_of_theorem_3_1_in_the_experiments():
     assert not theorem_3_1_covers(10.0, 0.5, 1.0, np.full(10, 4))
     assert not theorem_3_1_covers(10.0, 0.5, 1.0, np.full(100, 4))
