@@ -22,7 +22,8 @@ def read_paper(path: Path) -> dict[str, Any]:
     """A paper's file and its parts, complete: what :class:`..schema.Paper` describes.
 
     ``parts: [a, b]`` reads ``<key>/a.yaml`` and ``<key>/b.yaml``, which add to what the file itself
-    says. Names (of variants, grids, sets of curves) are those of one file.
+    says. Names (of variants, grids, sets of curves) are those of one file. Claims of all parts are
+    in the order of their names.
 
     Raises
     ------
@@ -40,6 +41,8 @@ def read_paper(path: Path) -> dict[str, Any]:
             for name in sorted(set(known) & set(entries)):
                 raise InvalidInput(f"{path.stem}.{section}.{name}", part, "a name used once")
             known.update(entries)
+    # By their numbers: a part has claims that were found after those of the next.
+    whole["claims"] = dict(sorted(whole["claims"].items()))
     return whole
 
 
