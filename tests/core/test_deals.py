@@ -73,7 +73,7 @@ def test_the_figure_names_its_source_and_says_a_surrogate_is_one():
         for kind, deal in KINDS.items()
     ]
     deals = pl.concat(points(kind).with_columns(panel=pl.lit(kind)) for kind in KINDS)
-    numbers = figure_numbers(panels, {}, source="adult (surrogate)", deals=deals)
+    numbers = figure_numbers(panels, {}, source="adult (surrogate)", others=deals)
     assert set(numbers["panel"]) == set(KINDS)
     assert set(numbers["source"]) == {"adult (surrogate)"}
     figure = {"title": "Shares", "panels": panels}

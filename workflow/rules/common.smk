@@ -63,6 +63,10 @@ def deals_of(figure, scale):
     return [f"results/{scale}/deals/{figure}.parquet"] if PLAN.deals(figure) else []
 
 
+def views_of(figure, scale):
+    return [f"results/{scale}/views/{figure}.parquet"] if PLAN.views(figure) else []
+
+
 @cache
 def stamps_of_now():
     """Stamps of all results; asked once, since it reads every module."""
@@ -77,6 +81,7 @@ def expected_of(figure):
     else:
         made.append(made_of_figure(figure, SCALE))
         made += [made_of_deal(figure, SCALE)] if PLAN.deals(figure) else []
+        made += [made_of_views(figure, SCALE)] if PLAN.views(figure) else []
     return pages.expected_stamps(made)
 
 
@@ -87,6 +92,10 @@ def code_of_audits(wildcards):
 
 def code_of_observers(wildcards):
     return code_of("observers.py", *algorithms.modules(), *problems.modules())
+
+
+def code_of_views(wildcards):
+    return code_of("see.py", *algorithms.modules(), *problems.modules())
 
 
 def code_of_repairs(wildcards):
@@ -142,6 +151,15 @@ def made_of_deal(name, scale):
         rules.deal.params.deals(SimpleNamespace(figure=name)),
         rules.deal.params.code(None),
         prepared_files(PLAN.preparations_of_deals(name), scale),
+    )
+
+
+def made_of_views(name, scale):
+    return (
+        views_of(name, scale),
+        rules.see.params.views(SimpleNamespace(figure=name)),
+        rules.see.params.code(None),
+        [],
     )
 
 

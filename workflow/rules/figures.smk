@@ -1,6 +1,6 @@
 """Figures by name.
 
-Needs: runs and privacy of their cells, or what agents hold.  Makes: numbers, SVG, PNG, PDF, JSON.
+Needs: runs and privacy of their cells, or what agents hold, or what they learn.  Makes: numbers, SVG, PNG, PDF, JSON.
 """
 
 
@@ -32,11 +32,36 @@ rule deal:
         "../scripts/deal.py"
 
 
+rule see:
+    output:
+        views="results/{scale}/views/{figure}.parquet",
+    log:
+        "results/{scale}/logs/see.{figure}.log",
+    benchmark:
+        "results/{scale}/timings/see.{figure}.tsv"
+    wildcard_constraints:
+        figure="|".join(name for name in PLAN.figures if PLAN.views(name)) or "none",
+    conda:
+        "../../environment.yml"
+    threads: 1
+    resources:
+        mem_mb=800,
+        runtime=5,
+    params:
+        views=lambda w: PLAN.views(w.figure),
+        code=code_of_views,
+    message:
+        "what observers learn, for {wildcards.figure}"
+    script:
+        "../scripts/see.py"
+
+
 rule draw_figure:
     input:
         runs=lambda w: cell_files("runs", PLAN.cells_of(w.figure), w.scale),
         privacy=lambda w: cell_files("privacy", PLAN.cells_of(w.figure), w.scale),
         deals=lambda w: deals_of(w.figure, w.scale),
+        views=lambda w: views_of(w.figure, w.scale),
     output:
         numbers="results/{scale}/data/{figure}.parquet",
         json="results/{scale}/figures/{figure}.json",

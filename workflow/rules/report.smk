@@ -7,6 +7,7 @@ from private_consensus import report as pages
 PREPARATIONS_USED = PLAN.preparations_in_use()
 DATASETS_USED = sorted({PREPARATIONS[name].dataset for name in PREPARATIONS_USED})
 DEALS = [name for name in PLAN.figures if PLAN.deals(name)]
+VIEWS = [name for name in PLAN.figures if PLAN.views(name)]
 
 CURRENT = lambda scale: [
     *(made_of_cell(*pair, scale) for pair in PLAN.cells()),
@@ -46,6 +47,7 @@ CURRENT = lambda scale: [
     ),
     *(made_of_figure(name, scale) for name in PLAN.figures),
     *(made_of_deal(name, scale) for name in DEALS),
+    *(made_of_views(name, scale) for name in VIEWS),
     *(made_of_table(name, scale) for name in PLAN.tables),
     *(
         (
@@ -79,6 +81,7 @@ TIMINGS = [
     *(f"prepare.{name}" for name in PREPARATIONS_USED),
     *(".".join(pair) for pair in PLAN.cells()),
     *(f"deal.{name}" for name in DEALS),
+    *(f"see.{name}" for name in VIEWS),
     *(f"figure.{name}" for name in PLAN.figures),
     *(f"table.{name}" for name in PLAN.tables),
     *(f"claims.{paper}" for paper in JUDGED),

@@ -20,9 +20,10 @@ with logged(snakemake.log[0], figure):
     cells = {
         (runs["experiment"][0], runs["algorithm"][0]): (runs, privacy) for runs, privacy in pairs
     }
-    source = sources([*snakemake.input.runs, *snakemake.input.deals]) or DRAWN
-    deals = read_all(snakemake.input.deals) if snakemake.input.deals else None
-    numbers = figure_numbers(figure["panels"], cells, source=source, deals=deals)
+    made = [*snakemake.input.deals, *snakemake.input.views]
+    source = sources([*snakemake.input.runs, *made]) or DRAWN
+    others = read_all(made) if made else None
+    numbers = figure_numbers(figure["panels"], cells, source=source, others=others)
     chart = plotting.draw(name, snakemake.params.paper, numbers, figure, snakemake.params.styles)
     out = snakemake.output
     save(chart, json_path=out.json, svg=out.svg, png=out.png, pdf=out.pdf)

@@ -44,7 +44,7 @@ def figure_numbers(
     cells: Mapping[tuple[str, str], tuple[pl.DataFrame, pl.DataFrame]],
     *,
     source: str,
-    deals: pl.DataFrame | None = None,
+    others: pl.DataFrame | None = None,
 ) -> pl.DataFrame:
     """All points of a figure.
 
@@ -56,8 +56,8 @@ def figure_numbers(
         (experiment, algorithm) to runs and privacy of the cell.
     source : str
         Where the data came from.
-    deals : DataFrame, optional
-        What agents hold, for panels that show it; told apart by ``panel``.
+    others : DataFrame, optional
+        What agents hold or learn, for panels that show it; told apart by ``panel``.
 
     Returns
     -------
@@ -81,8 +81,8 @@ def figure_numbers(
         if panel["graph"]:
             points = graph_points(panel["network"], panel["seed"])
             parts.append(points.with_columns(panel=pl.lit(panel["title"])))
-        if panel["deal"]:
-            parts.append(deals.filter(pl.col("panel") == panel["title"]))
+        if panel["deal"] or panel.get("views"):
+            parts.append(others.filter(pl.col("panel") == panel["title"]))
     numbers = pl.concat(parts, how="diagonal_relaxed").with_columns(source=pl.lit(source))
     if "guarantee" not in numbers.columns:
         numbers = numbers.with_columns(guarantee=pl.lit(""))

@@ -38,7 +38,8 @@ RESERVED = "reference"
 RULES = (
     "acquire", "acquire_images", "audit", "audit_settings", "compare_repairs", "deal",
     "draw_figure", "everything", "gather", "judge_claims", "make_table", "no_table", "observers",
-    "prepare", "publish", "publish_partial", "run_cell", "theorems", "write_plan", "write_report",
+    "prepare", "publish", "publish_partial", "run_cell", "see", "theorems", "write_plan",
+    "write_report",
 )  # fmt: skip
 """Names of the workflow's rules, which are those of targets."""
 
@@ -126,6 +127,9 @@ class Plan:
             if panel["graph"]:
                 panel["network"] = _network(self.experiments[panel["experiment"]])
                 panel["seed"] = self.config.seed
+            # Only where there are any, so that figures made before they existed stay current.
+            if panel["views"] is None:
+                del panel["views"]
         return found
 
     def deals(self, figure: str) -> dict[str, Any]:
@@ -134,6 +138,13 @@ class Plan:
             panel.title: panel.deal.model_dump(mode="json")
             for panel in self.figures[figure].panels
             if panel.deal
+        }
+        return {"seed": self.config.seed, "panels": panels} if panels else {}
+
+    def views(self, figure: str) -> dict[str, Any]:
+        """What a figure shows of what observers learn, as plain JSON; empty if nothing."""
+        panels = {
+            panel.title: panel.views.asked() for panel in self.figures[figure].panels if panel.views
         }
         return {"seed": self.config.seed, "panels": panels} if panels else {}
 
@@ -364,7 +375,7 @@ def _inconsistencies(key: str, paper: Paper) -> Iterator[str]:
                 yield f"{key}.experiments.{name}.scales.{scale}.axes.{axis}: unknown axis"
     for name, figure in paper.figures.items():
         for panel in figure.panels:
-            if panel.deal:
+            if panel.deal or panel.views:
                 continue
             if panel.experiment not in paper.experiments:
                 yield expected(f"{key}.figures.{name}", panel.experiment, paper.experiments)

@@ -249,13 +249,51 @@ class Deal(Strict):
         return self
 
 
+class AlgorithmConfig(Open):
+    name: Annotated[str, AfterValidator(one_of(algorithms.names()))]
+
+
+class Views(Strict):
+    """What observers learn of each other, at noise that is set for an eavesdropper's account."""
+
+    show: Literal["graph", "map", "distance", "rounds"]
+    problem: ProblemConfig
+    network: NetworkConfig
+    algorithm: AlgorithmConfig
+    budget: BudgetConfig
+    horizon: Whole = Field(ge=1, description="rounds of messages")
+    observer: Literal["agent", "secure sums"] = Field(
+        default="agent", description="of graph, map and distance: what an agent sees of messages"
+    )
+    watcher: Whole = Field(default=1, ge=1, description="of graph: who watches, from 1")
+    rounds: list[Whole] = Field(default_factory=list, description="of rounds: where they are shown")
+
+    @model_validator(mode="after")
+    def _within(self):
+        if self.watcher > self.network.agents:
+            raise ValueError(f"watcher: expected 1 to {self.network.agents}")
+        if (self.show == "rounds") != bool(self.rounds):
+            raise ValueError("expected rounds for show: rounds, and only there")
+        if not all(1 <= t <= self.horizon for t in self.rounds):
+            raise ValueError(f"rounds: expected 1 to {self.horizon}, the horizon")
+        return self
+
+    def asked(self) -> dict[str, Any]:
+        """Plain JSON, with parameters that are given alone."""
+        found = self.model_dump(mode="json")
+        for part in ("problem", "network", "algorithm"):
+            found[part] = {k: value for k, value in found[part].items() if value is not None}
+        return found
+
+
 class Panel(Strict):
-    """Curves of one experiment, or its communication graph, or what agents hold."""
+    """Curves of one experiment, or its communication graph, or what agents hold or learn."""
 
     title: str
     experiment: str = ""
     graph: Flag = Field(default=False, description="nodes and edges instead of curves")
     deal: Deal | None = Field(default=None, description="records of agents instead of curves")
+    views: Views | None = Field(default=None, description="what observers learn, not curves")
     where: dict[str, Any] = Field(default_factory=dict, description="for all of its curves")
     x: str = Field(
         default="", description="an axis, t, a column of the privacy table, or a measured quantity"
@@ -276,13 +314,14 @@ class Panel(Strict):
     curves: list[Curve] = Field(default_factory=list)
 
     @model_validator(mode="after")
-    def _one_of_three(self):
-        drawn = self.graph or self.deal is not None
-        both = self.graph and self.deal is not None
-        if both or drawn == bool(self.curves) or drawn == bool(self.x):
-            raise ValueError("expected either x and at least one curve, or graph: true, or deal")
-        if bool(self.experiment) == (self.deal is not None):
-            raise ValueError("expected an experiment for curves and graphs, and none for deal")
+    def _one_of_four(self):
+        alone = (self.deal is not None) + (self.views is not None)
+        drawn = self.graph + alone
+        if drawn > 1 or bool(drawn) == bool(self.curves) or bool(drawn) == bool(self.x):
+            kinds = "graph: true, or deal, or views"
+            raise ValueError(f"expected either x and at least one curve, or {kinds}")
+        if bool(self.experiment) == bool(alone):
+            raise ValueError("expected an experiment for curves and graphs, and none for others")
         return self
 
 

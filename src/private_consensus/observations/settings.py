@@ -35,6 +35,7 @@ class Method(_Strict):
 
     title: str
     algorithm: dict[str, Any]
+    problem: dict[str, Any] | None = Field(default=None, description="instead of that of all")
 
 
 class Reduced(_Strict):
@@ -111,19 +112,37 @@ def pair_rows(asked: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 def observed_in(asked: Mapping[str, Any], graph: str, name: str, epsilon: float) -> Observation:
     """An algorithm of the configuration, calibrated, on one of its graphs."""
-    network = dict(asked["graphs"][graph]["network"])
+    method = asked["algorithms"][name]
+    problem = method.get("problem") or asked["problem"]
     streams = Streams(0, (0,), dict.fromkeys(("data", "graph", "noise", "sampling"), "observers"))
-    built = networks.build(streams, network.pop("name"), network.pop("agents"), **network)
-    given = dict(asked["problem"])
-    problem = problems.load(given.pop("name")).build(streams, built.n_agents, **given)
-    parameters = dict(asked["algorithms"][name]["algorithm"])
-    algorithm = algorithms.load(parameters.pop("name"))(**parameters)
-    budget = _budget(algorithm, epsilon, asked["delta"], asked["horizon"])
-    world = problem, built, asked["horizon"]
     try:
-        return observation(algorithm.calibrate(budget, *world), *world)
+        algorithm, problem, network = calibrated(
+            problem, asked["graphs"][graph]["network"], method["algorithm"], streams,
+            epsilon=epsilon, delta=asked["delta"], horizon=asked["horizon"],
+        )  # fmt: skip
+        return observation(algorithm, problem, network, asked["horizon"])
     except InvalidInput as error:
         raise InvalidInput(f"observers.{name} on {graph}", error.value, error.expected) from error
+
+
+def calibrated(
+    problem: Mapping[str, Any], network: Mapping[str, Any], algorithm: Mapping[str, Any],
+    streams: Streams, *, epsilon: float, delta: float, horizon: int,
+) -> tuple[Any, Any, networks.Network]:  # fmt: skip
+    """An algorithm with its noise set, its problem and its graph, each by name and parameters.
+
+    Of graphs that are drawn anew for each run, that of the first.
+    """
+    given = dict(network)
+    built = networks.build(streams, given.pop("name"), given.pop("agents"), **given)
+    if built.mixing.ndim > 2:
+        built = networks.Network(built.adjacency[0], built.mixing[0])
+    given = dict(problem)
+    world = problems.load(given.pop("name")).build(streams, built.n_agents, **given)
+    given = dict(algorithm)
+    made = algorithms.load(given.pop("name"))(**given)
+    budget = _budget(made, epsilon, delta, horizon)
+    return made.calibrate(budget, world, built, horizon), world, built
 
 
 def _budget(algorithm, epsilon: float, delta: float, horizon: int) -> Budget:

@@ -77,6 +77,8 @@ class _Panels:
                     panel = {**common, **without(own, {"grid"})}
                     panel["where"] = {**common.get("where", {}), **place, **own.get("where", {})}
                     panel["title"] = _title(figure, own, place)
+                    if "views" in panel:
+                        panel["views"] = {**common.get("views", {}), **own.get("views", {})}
                     yield self._panel(panel)
 
     def _panel(self, panel: dict[str, Any]) -> dict[str, Any]:
@@ -84,6 +86,8 @@ class _Panels:
             return chosen(panel, ("title", "experiment", "graph"))
         if "deal" in panel:
             return chosen(panel, ("title", "x_title", "y_title", "deal"))
+        if "views" in panel:
+            return chosen(panel, ("title", "x_title", "y_title", "views"))
         panel = {**self.default, **panel}
         found = chosen(panel, ("experiment", *OF_PANELS))
         if panel["where"]:

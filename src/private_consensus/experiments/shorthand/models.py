@@ -202,11 +202,14 @@ class PanelKeys(CurveKeys):
 
 
 class Panel(PanelKeys):
-    """Curves, or a communication graph, or what agents hold."""
+    """Curves, or a communication graph, or what agents hold or learn."""
 
     title: str = Field(default="", description="may contain {axis} of the grid")
     graph: Flag | None = None
     deal: Deal | None = None
+    views: dict[str, Any] | None = Field(
+        default=None, description="what observers learn; what the figure says of it is for all"
+    )
 
 
 class Figure(PanelKeys):
@@ -223,6 +226,9 @@ class Figure(PanelKeys):
         default=None, description="what a panel is called; may contain {title} and {axis}"
     )
     graph: Flag | None = None
+    views: dict[str, Any] | None = Field(
+        default=None, description="of what observers learn what all panels have in common"
+    )
     panels: list[Panel] | None = Field(default=None, min_length=1)
 
 

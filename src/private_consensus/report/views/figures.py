@@ -75,12 +75,23 @@ def alt_text(spec: Mapping[str, Any], labels: Mapping[str, str]) -> str:
     return f"{spec['title']}.{count} " + " ".join(panels)
 
 
+VIEWS = {
+    "graph": "the graph, each agent with the epsilon that one marked agent learns of it.",
+    "map": "a map of the epsilon of each agent to each other one.",
+    "distance": "epsilon of pairs of agents against the links between them, as dots and lines.",
+    "rounds": "epsilon of kinds of observers against the rounds, as lines.",
+}
+"""What panels of what observers learn show, in words."""
+
+
 def _panel_text(panel: Mapping[str, Any], labels: Mapping[str, str]) -> str:
     if panel.get("graph"):
         return "The communication graph: agents and their links."
     title = f"{panel['title']}: " if panel["title"] else ""
     if panel.get("deal"):
         return f"{title}records that each agent holds, by label, as bars."
+    if views := panel.get("views"):
+        return title + VIEWS[views["show"]]
     curves = [
         labels.get(f"{curve['algorithm']}.{curve['variant']}", words(curve["variant"]))
         + (f" {curve['series']}" if curve.get("series") else "")

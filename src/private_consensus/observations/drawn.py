@@ -1,0 +1,199 @@
+r"""What observers learn, as rows of a figure's numbers.
+
+graph      agents on a circle, each with what one marked agent learns of it
+map        every ordered pair
+distance   pairs by distance; beside them what is guaranteed of other losses, and the sum of single
+           messages' losses, which bounds nothing
+rounds     kinds of observers after T rounds, at the noise that is set for the last T
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from ..errors import require
+from ..privacy import account, gaussian_epsilon, gaussian_mu
+from ..privacy.observers import (
+    Coalition,
+    Free,
+    SecureSums,
+    contraction_bound,
+    light_cone_bound,
+    noised_descent,
+)
+from ..privacy.observers.single_losses import descent_sum, gossip_sum
+from ..randomness import Streams
+from .causal import Observation, observation, registry_name
+from .epsilon import epsilons
+from .settings import calibrated
+from .table import kinds
+
+VIEWS = {"agent": Coalition, "secure sums": SecureSums}
+COMPUTED = "none, all is computed"
+"""What a figure says of its data."""
+SHOWN = {
+    "eavesdropper": ("worst",),
+    "coalition of 3": ("worst",),
+    "agent": ("worst", "median"),
+    "secure sums": ("worst", "median"),
+    "last models": ("worst",),
+    "mean of last models": ("worst",),
+}
+"""Kinds of observers that are shown over the rounds, and of which pairs."""
+Row = dict[str, Any]
+
+
+def view_points(views: Mapping[str, Any], seed: int) -> pl.DataFrame:
+    """Rows of one panel.
+
+    Parameters
+    ----------
+    views : mapping
+        As :class:`private_consensus.experiments.schema.Views` dumps it.
+    seed : int
+        The seed of the reproduction.
+
+    Returns
+    -------
+    DataFrame
+        ``kind`` (node, edge, pair, line), ``x`` and ``y`` of what is drawn, ``epsilon`` that is
+        guaranteed, null where nothing arrives or nothing is promised; for pairs ``observer`` and
+        ``victim``, from 1, ``distance``, ``formula`` and ``label``.
+    """
+    budget = views["budget"]
+    algorithm, problem, network = calibrated(
+        *(views[key] for key in ("problem", "network", "algorithm")), Streams(seed, (0,)),
+        epsilon=budget["epsilon"], delta=budget["delta"], horizon=views["horizon"],
+    )  # fmt: skip
+    seen = observation(algorithm, problem, network, views["horizon"])
+    rows = list(_SHOWS[views["show"]](seen, views))
+    empty = pl.lit(None, pl.Float64)
+    fixed = {"algorithm": pl.lit(views["algorithm"]["name"]), "variant": pl.lit(views["show"]),
+             "reading": pl.lit("resolved"), "runs": pl.lit(1), "interval": pl.lit("")}  # fmt: skip
+    found = pl.DataFrame(rows, infer_schema_length=None).with_columns(**fixed)
+    missing = [name for name in ("low", "high") if name not in found.columns]
+    return found.with_columns(**dict.fromkeys(missing, empty))
+
+
+def _pairs(seen: Observation, views: Mapping[str, Any]) -> Iterator[Row]:
+    more = {"last_states": seen.last_states}
+    for v in range(seen.network.n_agents):
+        view = VIEWS[views["observer"]]((v,), **more)
+        for u, found in epsilons(seen, view, views["budget"]["delta"]).items():
+            yield {
+                "kind": "pair", "series": "pairs", "observer": v + 1, "victim": u + 1,
+                "x": float(v + 1), "y": float(u + 1), "distance": int(seen.distances[u, v]),
+                "epsilon": found.guarantee or None, "formula": found.formula,
+                "label": found.label,
+            }  # fmt: skip
+
+
+def _on_circle(seen: Observation, views: Mapping[str, Any]) -> Iterator[Row]:
+    n, watcher = seen.network.n_agents, views["watcher"] - 1
+    view = VIEWS[views["observer"]]((watcher,), last_states=seen.last_states)
+    learned = epsilons(seen, view, views["budget"]["delta"])
+    angle = 2.0 * np.pi * np.arange(n) / n
+    x, y = np.sin(angle).round(12), np.cos(angle).round(12)
+    for i, j in zip(*np.nonzero(np.triu(seen.network.adjacency)), strict=True):
+        yield {"kind": "edge", "series": "links", "edge_from": int(i) + 1, "edge_to": int(j) + 1,
+               "x": x[i], "y": y[i], "x_end": x[j], "y_end": y[j]}  # fmt: skip
+    for u in range(n):
+        found = learned.get(u)
+        yield {"kind": "node", "series": "agents", "node": u + 1, "x": x[u], "y": y[u],
+               "distance": int(seen.distances[u, watcher]),
+               "epsilon": (found.guarantee or None) if found else None}  # fmt: skip
+
+
+def _by_distance(seen: Observation, views: Mapping[str, Any]) -> Iterator[Row]:
+    pairs = [{**row, "x": float(row["distance"]), "y": row["epsilon"] or 0.0}
+             for row in _pairs(seen, views)]  # fmt: skip
+    yield from pairs
+    apart = sorted({row["distance"] for row in pairs})
+    for d in apart:
+        low, middle, high = np.quantile([r["y"] for r in pairs if r["distance"] == d],
+                                        (0.1, 0.5, 0.9), method="nearest")  # fmt: skip
+        yield _point("median pair", d, middle, low=low, high=high)
+    for name, values in _beside(seen, views).items():
+        yield from (_point(name, d, values[d]) for d in apart if d in values)
+
+
+def _beside(seen: Observation, views: Mapping[str, Any]) -> dict[str, dict[int, float]]:
+    """Epsilon by distance of what pairs are compared with."""
+    delta, agents = views["budget"]["delta"], seen.network.n_agents
+    releases = seen.algorithm.releases(seen.problem, seen.network, seen.horizon)
+    everything = float(account(releases, delta).epsilon)
+    apart = sorted({int(d) for d in seen.distances[seen.distances > 0]})
+    found = {"every message, the eavesdropper": dict.fromkeys(apart, everything)}
+    name = registry_name(seen.algorithm)
+    descends = name == "muffliato_gd" and seen.algorithm.rounds == 1
+    if name != "muffliato" and not descends:
+        return found
+    mu = float(gaussian_mu(everything, delta))
+    server = float(gaussian_epsilon(mu / np.sqrt(agents - 1), delta))
+    found["a server's sum"] = dict.fromkeys(apart, server)
+    if descends:
+        found |= _of_other_losses(seen, delta, apart)
+    total, unit = (descent_sum, mu**2 / seen.horizon) if descends else (gossip_sum, mu**2)
+    sums = np.array([total(seen.network.mixing, seen.horizon, v) for v in range(agents)])
+    middle = {d: np.median(sums[seen.distances == d]) for d in apart}
+    found["sum of single messages, no bound"] = {
+        d: float(gaussian_epsilon(np.sqrt(unit * value), delta)) for d, value in middle.items()
+    }
+    return found
+
+
+def _of_other_losses(seen: Observation, delta: float, apart: list[int]) -> dict[str, dict]:
+    """Guarantees of descent whose gradients change by as much in every round, of the worst pair."""
+    algorithm = seen.algorithm
+    system = noised_descent(
+        seen.network.mixing, seen.horizon, gain=float(algorithm.eta),
+        noise=float(algorithm.eta * algorithm.noise), adjacency=seen.network.adjacency,
+    )  # fmt: skip
+    changes = Free(algorithm.change(seen.problem))
+    bounds: dict[str, dict[int, float]] = {CONVEX: {}, ANY: {}}
+    for v in range(seen.network.n_agents):
+        for u in np.flatnonzero(seen.distances[v] > 0):
+            d, view = int(seen.distances[u, v]), Coalition((v,))
+            cone = light_cone_bound(system, view, int(u), changes)
+            moved = contraction_bound(system, view, int(u), changes, 1.0)
+            for kind, mu in ((CONVEX, min(moved, cone)), (ANY, cone)):
+                bounds[kind][d] = max(bounds[kind].get(d, 0.0), mu)
+    return {
+        kind: {d: float(gaussian_epsilon(by[d], delta)) for d in apart if d in by}
+        for kind, by in bounds.items()
+    }
+
+
+CONVEX = "any convex smooth loss (F1)"
+ANY = "any loss (F0)"
+
+
+def _over_rounds(seen: Observation, views: Mapping[str, Any]) -> Iterator[Row]:
+    expected = f"whole numbers from 1 to the horizon, {seen.horizon}"
+    fine = bool(views["rounds"]) and all(1 <= t <= seen.horizon for t in views["rounds"])
+    require(fine, "views.rounds", views["rounds"], expected)
+    for t in views["rounds"]:
+        now = observation(seen.algorithm, seen.problem, seen.network, t)
+        for kind, observers in kinds(now):
+            values = sorted(
+                found.guarantee
+                for one in observers
+                for found in epsilons(now, one, views["budget"]["delta"]).values()
+            )
+            chosen = {"worst": values[-1], "median": values[len(values) // 2]}
+            for pair in SHOWN[kind]:
+                several = len(SHOWN[kind]) > 1
+                yield _point(f"{kind}, {pair} pair" if several else kind, t, chosen[pair])
+
+
+def _point(series: str, x: float, y: float, **band) -> Row:
+    value = float(y) or None
+    return {"kind": "line", "series": series, "x": float(x), "y": value, "epsilon": value,
+            **{end: float(found) or None for end, found in band.items()}}  # fmt: skip
+
+
+_SHOWS = {"graph": _on_circle, "map": _pairs, "distance": _by_distance, "rounds": _over_rounds}

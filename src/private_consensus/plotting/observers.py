@@ -1,0 +1,187 @@
+"""Drawings of what observers learn: maps beside the graph, pairs by distance, kinds by rounds."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import altair as alt
+import polars as pl
+
+from .theme import GREY, HEIGHT, INK, OKABE_ITO, finish
+
+Spec = Mapping[str, Any]
+SIDE = 260
+FLOOR = 1e-3
+"""Epsilon below which a map has one colour, and an axis ends."""
+NO_BOUND = "sum of single messages, no bound"
+EVERYTHING = "every message, the eavesdropper"
+DASHED = (NO_BOUND, EVERYTHING)
+COLOURS = {
+    "pairs": "#BBBBBB",
+    "median pair": OKABE_ITO[0],
+    EVERYTHING: OKABE_ITO[7],
+    "a server's sum": OKABE_ITO[2],
+    "any convex smooth loss (F1)": OKABE_ITO[1],
+    "any loss (F0)": OKABE_ITO[5],
+    NO_BOUND: GREY,
+}
+KINDS = (
+    "eavesdropper",
+    "coalition of 3",
+    "agent, worst pair",
+    "agent, median pair",
+    "secure sums, worst pair",
+    "secure sums, median pair",
+    "last models",
+    "mean of last models",
+)
+
+
+def observers_extra_map(numbers: pl.DataFrame, figure: Spec, styles: Spec) -> alt.Chart:
+    """The graph with what one agent learns, and maps of all pairs; a row for each algorithm."""
+    top = _budget(figure)
+    colour = alt.Color("shown:Q").title("epsilon").scale(
+        type="log", scheme="blues", domain=[FLOOR, top], clamp=True
+    ).legend(orient="right", format="~g")  # fmt: skip
+    parts = {"graph": _circle, "map": _map}
+    panels = [
+        parts[panel["views"]["show"]](_points(numbers, panel), panel, colour)
+        for panel in figure["panels"]
+    ]
+    chart = alt.concat(*panels, columns=figure["columns"] or 3, spacing=28)
+    note = f"grey: nothing is promised to oneself; white: nothing arrives, or below {FLOOR:g}"
+    return finish(chart, figure["title"], numbers["source"][0], note)
+
+
+def observers_extra_distance(numbers: pl.DataFrame, figure: Spec, styles: Spec) -> alt.Chart:
+    """Pairs as dots, their median with the middle eighty per cent, and what they compare with."""
+    panels = [_distances(_points(numbers, panel), panel) for panel in figure["panels"]]
+    chart = alt.concat(*panels, columns=figure["columns"] or 2, spacing=28)
+    return finish(chart, figure["title"], numbers["source"][0])
+
+
+def observers_extra_rounds(numbers: pl.DataFrame, figure: Spec, styles: Spec) -> alt.Chart:
+    """A line for each kind of observer."""
+    panels = [_rounds(_points(numbers, panel), panel) for panel in figure["panels"]]
+    chart = alt.concat(*panels, columns=figure["columns"] or 2, spacing=28)
+    return finish(chart, figure["title"], numbers["source"][0])
+
+
+def _budget(figure: Spec) -> float:
+    return max(panel["views"]["budget"]["epsilon"] for panel in figure["panels"])
+
+
+def _points(numbers: pl.DataFrame, panel: Spec) -> pl.DataFrame:
+    """Rows of a panel; ``shown`` is epsilon where a drawing can hold it."""
+    epsilon = pl.col("epsilon")
+    shown = pl.when(epsilon.is_finite()).then(epsilon.clip(FLOOR)).otherwise(
+        pl.when(epsilon.is_not_null()).then(1e6)
+    )  # fmt: skip
+    finite = pl.when(epsilon.is_finite()).then(epsilon)
+    return numbers.filter(pl.col("panel") == panel["title"]).with_columns(
+        shown=shown, epsilon=finite
+    )
+
+
+def _map(points: pl.DataFrame, panel: Spec, colour: alt.Color) -> alt.LayerChart:
+    agents = panel["views"]["network"]["agents"]
+    order = list(range(1, agents + 1))
+    ticks = [1, *range(4, agents + 1, 4)]
+    axis = alt.Axis(values=ticks, labelAngle=0, grid=False)
+    x = alt.X("observer:O").title(panel["x_title"]).scale(domain=order).axis(axis)
+    y = alt.Y("victim:O").title(panel["y_title"]).scale(domain=order).axis(axis)
+    kept = points.select("observer", "victim", "distance", "epsilon", "shown", "label")
+    size = {"width": SIDE, "height": SIDE, "title": panel["title"]}
+    own = pl.DataFrame({"observer": order, "victim": order})
+    tooltip = [
+        alt.Tooltip("victim:O", title="data of agent"),
+        alt.Tooltip("observer:O", title="to agent"),
+        alt.Tooltip("distance:Q", title="links between them"),
+        alt.Tooltip("epsilon:Q", format=".3~g"),
+        alt.Tooltip("label:N", title="holds"),
+    ]
+    arrived = kept.filter(pl.col("shown") > FLOOR)
+    cells = alt.Chart(arrived).mark_rect().encode(x, y, color=colour, tooltip=tooltip)
+    diagonal = alt.Chart(own).mark_rect(color=GREY, opacity=0.5).encode(x, y)
+    return alt.layer(cells, diagonal).properties(**size)
+
+
+def _circle(points: pl.DataFrame, panel: Spec, colour: alt.Color) -> alt.LayerChart:
+    whole = alt.Scale(domain=[-1.15, 1.15])
+    x, y = (alt.X("x:Q").scale(whole).axis(None), alt.Y("y:Q").scale(whole).axis(None))
+    edges = points.filter(pl.col("kind") == "edge").select("x", "y", "x_end", "y_end")
+    nodes = points.filter(pl.col("kind") == "node").select(
+        "x", "y", "node", "distance", "epsilon", "shown"
+    )
+    watcher = nodes.filter(pl.col("node") == panel["views"]["watcher"])
+    links = alt.Chart(edges).mark_rule(color="#AAAAAA").encode(x, y, x2="x_end", y2="y_end")
+    tooltip = [
+        alt.Tooltip("node:O", title="agent"),
+        alt.Tooltip("distance:Q", title="links to the one who watches"),
+        alt.Tooltip("epsilon:Q", format=".3~g"),
+    ]
+    dots = alt.Chart(nodes).mark_point(filled=True, size=210, opacity=1, stroke=INK).encode(
+        x, y, color=colour, tooltip=tooltip
+    )  # fmt: skip
+    marked = alt.Chart(watcher).mark_point(
+        filled=True, size=260, opacity=1, color=OKABE_ITO[5], shape="square"
+    ).encode(x, y, tooltip=tooltip)  # fmt: skip
+    names = alt.Chart(nodes).mark_text(fontSize=9).encode(
+        alt.X("label_x:Q").scale(whole).axis(None), alt.Y("label_y:Q").scale(whole).axis(None),
+        text="node:O",
+    ).transform_calculate(label_x="datum.x * 1.11", label_y="datum.y * 1.11")  # fmt: skip
+    return alt.layer(links, dots, marked, names).properties(
+        width=SIDE, height=SIDE, title=panel["title"]
+    )
+
+
+def _distances(points: pl.DataFrame, panel: Spec) -> alt.LayerChart:
+    top = 1.2 * _largest(points)
+    scale = alt.Scale(type="log", domain=[FLOOR, top], clamp=True, nice=False)
+    farthest = int(points["x"].max())
+    apart = alt.Scale(domain=[0.7, farthest + 0.3], nice=False)
+    axis = alt.Axis(values=list(range(1, farthest + 1)), format="d")
+    x = alt.X("x:Q").title(panel["x_title"]).scale(apart).axis(axis)
+    y = alt.Y("y:Q").title(panel["y_title"]).scale(scale).axis(format="~g")
+    shown = points.filter(pl.col("y").is_finite() & (pl.col("y") > 0))
+    pairs = shown.filter(pl.col("kind") == "pair").select("x", "y", "series", "observer", "victim")
+    lines = shown.filter(pl.col("kind") == "line").select("x", "y", "low", "high", "series")
+    names = [name for name in COLOURS if name in set(shown["series"])]
+    colour = alt.Color("series:N").scale(domain=names, range=[COLOURS[name] for name in names])
+    dashes = [[5, 4] if name in DASHED else [1, 0] for name in names]
+    dash = alt.StrokeDash("series:N").scale(domain=names, range=dashes)
+    ends = {"title": panel["title"], "width": SIDE + 60, "height": HEIGHT}
+    dots = alt.Chart(pairs).mark_point(filled=True, size=14, opacity=0.6).encode(
+        x, y, color=colour,
+        tooltip=["victim:O", "observer:O", alt.Tooltip("y:Q", title="epsilon", format=".3~g")],
+    )  # fmt: skip
+    base = alt.Chart(lines)
+    band = base.transform_filter(alt.datum.series == "median pair").mark_area(opacity=0.15).encode(
+        x, alt.Y("low:Q").scale(scale), alt.Y2("high:Q"), color=colour
+    )  # fmt: skip
+    line = base.mark_line(strokeWidth=1.8, point={"size": 18}).encode(
+        x, y, color=colour, strokeDash=dash,
+        tooltip=["series:N", alt.Tooltip("y:Q", title="epsilon", format=".3~g")],
+    )  # fmt: skip
+    return alt.layer(dots, band, line).properties(**ends)
+
+
+def _rounds(points: pl.DataFrame, panel: Spec) -> alt.LayerChart:
+    shown = points.filter(pl.col("y").is_finite() & (pl.col("y") > 0)).select("x", "y", "series")
+    names = [name for name in KINDS if name in set(shown["series"])]
+    colours = dict(zip(KINDS, OKABE_ITO, strict=True))
+    colour = alt.Color("series:N").scale(domain=names, range=[colours[name] for name in names])
+    scale = alt.Scale(type="log", domain=[10 * FLOOR, 1.2 * _largest(points)], clamp=True)
+    x = alt.X("x:Q").title(panel["x_title"]).scale(type="log", nice=False).axis(format="d")
+    y = alt.Y("y:Q").title(panel["y_title"]).scale(scale).axis(format="~g")
+    line = alt.Chart(shown).mark_line(strokeWidth=1.8, point={"size": 22}).encode(
+        x, y, color=colour.legend(columns=2),
+        tooltip=["series:N", "x:Q", alt.Tooltip("y:Q", title="epsilon", format=".3~g")],
+    )  # fmt: skip
+    return alt.layer(line).properties(title=panel["title"], width=SIDE + 60, height=HEIGHT)
+
+
+def _largest(points: pl.DataFrame) -> float:
+    finite = points.filter(pl.col("y").is_finite())["y"]
+    return float(finite.max() or 1.0)

@@ -1,0 +1,154 @@
+"""Figures of what observers learn: rows against the formula, and what drawings make of them."""
+
+import json
+
+import numpy as np
+import polars as pl
+import pytest
+from pydantic import ValidationError
+
+from private_consensus import plotting
+from private_consensus.errors import InvalidInput
+from private_consensus.experiments.numbers import figure_numbers
+from private_consensus.experiments.schema import Panel, Views
+from private_consensus.observations.drawn import COMPUTED, view_points
+from private_consensus.privacy import gaussian_epsilon, gaussian_mu
+
+N, T, DELTA = 5, 4, 1e-5
+PATH = {
+    "problem": {"name": "mean_estimation", "records": 10, "dim": 2, "box": 1.0},
+    "network": {"name": "path", "agents": N, "weights": "metropolis"},
+    "budget": {"epsilon": 4.0, "delta": DELTA},
+    "horizon": T,
+}
+DESCENT = {"algorithm": {"name": "muffliato_gd", "eta": 0.02}}
+ONCE = {"algorithm": {"name": "muffliato"}}
+
+
+def panel(title: str, show: str, **more) -> dict:
+    found = Panel(title=title, views={**PATH, "show": show, **more})
+    return {**found.model_dump(mode="json"), "views": found.views.asked()}
+
+
+def points(show: str, **more) -> pl.DataFrame:
+    return view_points(panel("", show, **more)["views"], seed=3)
+
+
+def test_a_map_has_every_ordered_pair_and_noise_once_hides_nobody_in_reach():
+    found = points("map", **ONCE)
+    pairs = set(zip(found["observer"], found["victim"], strict=True))
+    assert pairs == {(v, u) for v in range(1, N + 1) for u in range(1, N + 1) if u != v}
+    np.testing.assert_allclose(found["epsilon"], 4.0, rtol=1e-6)
+    out_of_reach = points("map", **ONCE, horizon=2).filter(pl.col("distance") > 2)
+    assert len(out_of_reach) == 6 and out_of_reach["epsilon"].is_null().all()
+
+
+def test_the_graph_shows_the_column_of_the_map_that_is_the_watcher_s():
+    whole = points("map", **DESCENT).filter(pl.col("observer") == 2)
+    shown = points("graph", **DESCENT, watcher=2)
+    nodes = shown.filter(pl.col("kind") == "node").sort("node")
+    assert nodes["epsilon"][1] is None
+    column = dict(zip(whole["victim"], whole["epsilon"], strict=True))
+    assert {u: e for u, e in zip(nodes["node"], nodes["epsilon"], strict=True) if u != 2} == column
+    edges = shown.filter(pl.col("kind") == "edge")
+    assert list(zip(edges["edge_from"], edges["edge_to"], strict=True)) == [
+        (i, i + 1) for i in range(1, N)
+    ]
+
+
+def test_by_distance_pairs_are_below_convex_losses_and_these_below_any():
+    found = points("distance", **DESCENT)
+    lines = {
+        (name, x): y
+        for name, x, y in found.filter(pl.col("kind") == "line").select("series", "x", "y").rows()
+    }
+    mu = gaussian_mu(4.0, DELTA)
+    for d in range(1, N):
+        pairs = found.filter((pl.col("kind") == "pair") & (pl.col("x") == d))["y"]
+        convex, anything = (
+            lines[name, d] for name in ("any convex smooth loss (F1)", "any loss (F0)")
+        )
+        assert pairs.max() <= convex * (1 + 1e-6) <= anything * (1 + 2e-6)
+        cone = mu * np.sqrt((T - d + 1) / T)
+        assert anything == pytest.approx(float(gaussian_epsilon(cone, DELTA)), rel=1e-6)
+        assert lines["median pair", d] == pytest.approx(np.sort(pairs)[len(pairs) // 2], rel=0.5)
+        assert lines["every message, the eavesdropper", d] == pytest.approx(4.0, rel=1e-6)
+        server = float(gaussian_epsilon(mu / np.sqrt(N - 1), DELTA))
+        assert lines["a server's sum", d] == pytest.approx(server, rel=1e-6)
+
+
+def test_the_sum_of_single_messages_is_shown_where_it_is_below_the_truth():
+    lines = points("distance", **ONCE).filter(pl.col("series").str.contains("no bound"))
+    far = lines.filter(pl.col("x") == N - 1)["y"].item()
+    assert 0 < far < 0.5 * 4.0
+
+
+def test_over_rounds_nobody_forgets_and_one_sees_no_more_than_everything():
+    found = points("rounds", **DESCENT, rounds=[1, 2, 4])
+    by = {(name, x): y or 0.0 for name, x, y in found.select("series", "x", "y").rows()}
+    names = {name for name, _ in by}
+    assert {"eavesdropper", "coalition of 3", "agent, worst pair", "secure sums, median pair"} < (
+        names
+    )
+    for name in names - {"last models", "mean of last models"}:
+        assert by[name, 1] <= by[name, 2] <= by[name, 4] * (1 + 1e-9)
+    for t in (1, 2, 4):
+        assert by["agent, worst pair", t] <= by["eavesdropper", t] * (1 + 1e-6)
+        assert by["secure sums, worst pair", t] <= by["agent, worst pair", t] * (1 + 1e-6)
+    assert by["eavesdropper", 4] == pytest.approx(4.0, rel=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"watcher": N + 1}, "watcher: expected 1 to 5"),
+        ({"rounds": [1]}, "expected rounds for show: rounds"),
+        ({"show": "rounds"}, "expected rounds for show: rounds"),
+        ({"show": "rounds", "rounds": [1, T + 1]}, "rounds: expected 1 to 4"),
+        ({"algorithm": {"name": "telepathy"}}, "expected one of"),
+        ({"observer": "nobody"}, "secure sums"),
+    ],
+)
+def test_views_that_make_no_sense_are_refused(changes, said):
+    with pytest.raises(ValidationError, match=said):
+        Views(**{**PATH, "show": "map", **DESCENT, **changes})
+
+
+def test_a_panel_of_views_shows_nothing_else():
+    views = {**PATH, "show": "map", **DESCENT}
+    for other in ({"experiment": "e"}, {"graph": True}, {"x": "t"}):
+        with pytest.raises(ValidationError):
+            Panel(title="", views=views, **other)
+
+
+def test_what_has_no_views_is_one_clear_line():
+    with pytest.raises(InvalidInput, match="this algorithm is not private"):
+        points("map", algorithm={"name": "dgd"})
+
+
+FIGURES = {
+    "map": [("learned", "graph", DESCENT), ("pairs", "map", DESCENT)],
+    "distance": [("fresh", "distance", DESCENT), ("once", "distance", ONCE)],
+    "rounds": [("fresh", "rounds", {**DESCENT, "rounds": [1, 4]})],
+}
+
+
+@pytest.mark.parametrize("kind", FIGURES)
+def test_figures_hold_no_infinity_and_say_that_no_data_were_used(kind):
+    panels = [
+        {**panel(title, show, **more), "x_title": "x", "y_title": "y"}
+        for title, show, more in FIGURES[kind]
+    ]
+    shown = pl.concat(
+        [view_points(p["views"], 3).with_columns(panel=pl.lit(p["title"])) for p in panels],
+        how="diagonal_relaxed",
+    )
+    column = "epsilon" if kind == "map" else "y"
+    first = pl.int_range(pl.len()) == pl.col(column).is_not_null().arg_max()
+    shown = shown.with_columns(pl.when(first).then(np.inf).otherwise(pl.col(column)).alias(column))
+    numbers = figure_numbers(panels, {}, source=COMPUTED, others=shown)
+    figure = {"title": "Views", "panels": panels, "columns": 2}
+    chart = plotting.draw(f"observers_extra_{kind}", "observers", numbers, figure, {}).to_dict()
+    text = json.dumps(chart, allow_nan=False)
+    assert f"data: {COMPUTED}" in text
+    assert all(f'"{p["title"]}"' in text for p in panels)

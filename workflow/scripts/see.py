@@ -1,0 +1,15 @@
+"""What observers learn, for the panels of a figure that show it."""
+
+import polars as pl
+
+from private_consensus.experiments.results import logged, stamp, write
+from private_consensus.observations.drawn import COMPUTED, view_points
+
+views = snakemake.params.views
+with logged(snakemake.log[0], views):
+    points = [
+        view_points(one, views["seed"]).with_columns(panel=pl.lit(title))
+        for title, one in views["panels"].items()
+    ]
+    mark = stamp(views, snakemake.params.code, COMPUTED)
+    write(pl.concat(points, how="diagonal_relaxed"), snakemake.output.views, mark)
