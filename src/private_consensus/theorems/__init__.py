@@ -20,26 +20,33 @@ from . import (
     functional,
     gradient_descent,
     local,
+    objectives,
     observers,
+    schedules,
     sgd,
+    sgd_remarks,
     zeroth_order,
 )
 from .base import Finding, Part
 
 STATEMENTS = (
     "theorem", "lemma", "proposition", "corollary", "gaussian_divergence", "serial_composition",
+    "remark", "equation", "footnote", "rate", "scales", "gaussian_against",
     "muffliato", "chebyshev", "secure_sums", "decor", "mafalda", "zip_dl",
 )  # fmt: skip
 """How the names of computations begin; other public functions are what errata use of them."""
 
 MODULES = (
     gradient_descent,
+    schedules,
     local,
     zeroth_order,
     consensus_innovation,
     concentrated,
     admm,
+    objectives,
     sgd,
+    sgd_remarks,
     functional,
     observers,
 )

@@ -173,7 +173,7 @@ def proposition_1(scale: float = 1.0) -> Finding:
     )
 
 
-def _excess(schedule: str, T: int, sigma: float, runs: int = 100, rate: float = 0.9):
+def excess_of_run(schedule: str, T: int, sigma: float, runs: int = 100, rate: float = 0.9):
     """Excess of f at the averaged iterate, the bound with L_- as printed, and with L_+.
 
     U hat is the largest sum of deviations that a run has. The start is 0, the optimum all ones.
@@ -201,7 +201,7 @@ def _excess(schedule: str, T: int, sigma: float, runs: int = 100, rate: float = 
 
 def _converges(schedule: str, scale: float) -> Finding:
     horizons = np.array([10, 30, 100, 300])
-    rows = [[_excess(schedule, T, sigma) for T in horizons] for sigma in (0.0, 0.3, 2.0)]
+    rows = [[excess_of_run(schedule, T, sigma) for T in horizons] for sigma in (0.0, 0.3, 2.0)]
     measured, printed, meant = np.array(rows).transpose(2, 0, 1)
     return found(
         bound("E[f(mean of x) - f(x*)], as printed", printed, measured, scale),

@@ -153,10 +153,13 @@ def theorem_2(scale: float = 1.0) -> Finding:
     return found(
         bound("E|mean of x(T) - x*|^2, T = 10 to 300", stated, errors[:, 0], scale),
         bound("its limit over p eta_1^2 / kappa, L = 2, 4, 20 mu", 2.0, 2 / (2 * a - 0.5), scale),
+        bound("the same, last term of the proof", 4.0, 2 / (2 * a - 0.5), scale),
         lines=(
             "Five agents on a ring, quadratics on a box, epsilon = 40: the bound is far above.",
             "Its last term is what remains for large T: the proof's (31) has 4p/kappa, the theorem",
             "2p/kappa, which one agent with curvature mu and L above 2 mu exceeds (errata E0.3).",
+            "4p/kappa is right: the sum of 1/sqrt(t) is at most twice sqrt(T), and it is reached",
+            "in the limit as L grows.",
         ),
     )
 

@@ -1,0 +1,125 @@
+"""Paper 000: what it says of its steps and scales of noise between its numbered statements.
+
+Without projection and with curvature :math:`\\mu` everywhere, :math:`a = \\mu\\eta_1
+= (\\mu+L)/(2L)`, an agent's x(T) carries the noise of step s times
+:math:`\\prod_{r=s+1}^{T}(1 - a/r)`, so that its mean square is an exact sum.
+"""
+
+from __future__ import annotations
+
+import math
+from itertools import product
+
+import numpy as np
+from scipy.special import gammaln
+
+from ..algorithms.gradient_descent import advanced_composition_allowance, theorem_1_allowance
+from ..privacy import gaussian_epsilon
+from .base import Finding, bound, falls_as, found, geometric
+
+
+def _left_of_noise(T: int, a: float, scales: np.ndarray) -> float:
+    """Mean square of x(T) for noise of the squared ``scales`` of s = 1, ..., T - 1."""
+    s = np.arange(1, T)
+    log = gammaln(T + 1 - a) - gammaln(T + 1) - gammaln(s + 1 - a) + gammaln(s + 1)
+    return float((np.exp(2 * log) * scales[: T - 1]).sum())
+
+
+def rate_to_the_ball(scale: float = 1.0) -> Finding:
+    """The error against its limit, exactly, for two quotients L / mu."""
+    horizons = np.unique(np.geomspace(100, 1e5, 13).astype(int))
+    parts = []
+    for quotient in (1.0, 50.0):
+        a = (1 + quotient) / (2 * quotient)
+        limit = 1 / (2 * a - 0.5)
+        errors = [_left_of_noise(T, a, math.sqrt(T) * np.arange(1.0, T) ** -1.5) for T in horizons]
+        what = f"exponent of T at L = {quotient:g} mu"
+        parts.append(falls_as(what, horizons, np.abs(np.array(errors) - limit), 0.25, scale))
+    return found(
+        *parts,
+        lines=(
+            "Exact sums for quadratics without projection, T from 100 to 100,000: the distance of "
+            "the error to its limit falls faster than T^(-1/4), as 1/T at L = mu and as T^(-1/2) "
+            "where L is large.",
+        ),
+    )
+
+
+def rate_of_stage_two(scale: float = 1.0) -> Finding:
+    """Disagreement along Stage II, late against early, on three graphs."""
+    rng, k, parts = np.random.default_rng(1), np.arange(60), []
+    path = np.eye(6, k=1) + np.eye(6, k=-1)
+    star = np.zeros((6, 6))
+    star[0, 1:] = star[1:, 0] = 1
+    ring = path.copy()
+    ring[0, 5] = ring[5, 0] = 1
+    for name, adjacency in {"path": path, "star": star, "ring": ring}.items():
+        laplacian = np.diag(adjacency.sum(1)) - adjacency
+        W = np.eye(6) - 2 / (3 * np.linalg.eigvalsh(laplacian)[-1]) * laplacian
+        x = np.linalg.matrix_power(W, 30) @ rng.normal(size=6)
+        apart = []
+        for _ in k:
+            apart.append(np.linalg.norm(x - x.mean()))
+            x = W @ x
+        parts.append(geometric(f"decline of ln distance, {name}", k, apart, scale))
+    return found(
+        *parts,
+        lines="Six agents with the weights of section V: after 30 rounds, in which faster modes "
+        "fade, another 60.",
+    )
+
+
+def scales_of_noise(scale: float = 1.0) -> Finding:
+    """The term of (30), and the error, against those of other scales at an equal (15)."""
+    T = 1000
+    t = np.arange(1.0, T + 1)
+    theirs = t**-1.5
+
+    def at_equal_budget(squares: np.ndarray) -> np.ndarray:
+        return squares * (1 / (t**2 * squares)).sum()
+
+    rng = np.random.default_rng(2)
+    others = [t**-power for power in np.linspace(0, 3, 13)]
+    others += [theirs * np.exp(rng.normal(size=T)) for _ in range(50)]
+    term = [(t * at_equal_budget(squares)).sum() for squares in (theirs, *others)]
+    error = [(t**2 * at_equal_budget(squares)).sum() for squares in (theirs, t**-2)]
+    return found(
+        bound("second term of (30), other scales", np.array(term[1:]) / term[0], 1.0, scale),
+        bound("error of the mean, scales M_t = 1/t", error[1] / error[0], 1.0, scale),
+        lines=(
+            "T = 1,000, equal sums of eta_t^2 / M_t^2, 63 other scales: the term of the bound is "
+            "least as stated. The error of the mean itself is "
+            f"{error[1] / error[0]:.3f} of theirs where M_t falls as 1/t (mu = L, no projection): "
+            "(30) bounds its weight s^2/T^2 by s/T.",
+        ),
+        compound=True,
+    )
+
+
+EPSILONS, DELTAS = (0.1, 0.5, 0.99), (1e-2, 1e-4, 1e-9)
+
+
+def remark_1(scale: float = 1.0) -> Finding:
+    """What (14) permits against composition theorems, and against the mechanism used once."""
+    epsilon, delta = np.array(list(product(EPSILONS, DELTAS))).T
+    pairs = list(zip(epsilon, delta, strict=True))
+    permitted = np.array([theorem_1_allowance(*pair) for pair in pairs])
+    composed = [advanced_composition_allowance(*pair, T) for pair in pairs for T in (1, 10, 1000)]
+    once = epsilon**2 / (2 * np.log(1.25 / delta))
+    return found(
+        bound("sum Delta^2/M^2, advanced composition", np.repeat(permitted, 3), composed, scale),
+        bound("Delta^2/M^2 of one step, Proposition 2", permitted, once, scale),
+        lines="Nine budgets, T of 1, 10 and 1,000: steps that are composed may have less noise "
+        "nowhere. A single step is the Gaussian mechanism, which needs less than (14) asks for.",
+        compound=True,
+    )
+
+
+def remark_3(scale: float = 1.0) -> Finding:
+    """The exact epsilon of what (16) permits, for small epsilon and delta."""
+    epsilon, delta = np.array(list(product((1e-3, 1e-2, 0.1), (1e-4, 1e-6, 1e-9)))).T
+    mu = epsilon / np.sqrt(2 * np.log(2 / delta))
+    return found(
+        bound("epsilon", epsilon, gaussian_epsilon(mu, delta), scale),
+        lines="Nine budgets. (16) leaves epsilon out of the denominator of (14).",
+    )
