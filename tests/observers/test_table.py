@@ -5,14 +5,17 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from private_consensus import yamls
+from private_consensus import algorithms, yamls
 from private_consensus.errors import InvalidInput
+from private_consensus.observations import MAPPED, NOT_LINEAR, epsilon_for
 from private_consensus.observations.settings import (
     observed_in,
     pair_rows,
     read_observed,
     summary,
 )
+from private_consensus.privacy import account
+from private_consensus.privacy.observers import Eavesdropper, agent
 
 N, T = 5, 5
 CONFIG = Path(__file__).parents[2] / "config" / "observers.yaml"
@@ -37,6 +40,32 @@ def test_every_algorithm_of_the_configuration_can_be_observed():
     for name in found["algorithms"]:
         seen = observed_in(found, "ring", name, 4.0)
         assert seen.system is not None or seen.reason
+
+
+def test_every_algorithm_is_in_the_table_or_says_why_it_does_not_fit():
+    found = read_observed(yamls.read(CONFIG))
+    shown = {method.algorithm["name"] for method in found.algorithms.values()}
+    assert set(MAPPED) <= shown
+    assert set(algorithms.names()) <= shown | set(NOT_LINEAR)
+
+
+@pytest.mark.parametrize("epsilon", [1.0, 10.0])
+def test_a_paper_that_budgets_single_iterations_is_given_noise_for_the_whole_run(asked, epsilon):
+    whole = read_observed(yamls.read(CONFIG)).at("paper")["algorithms"]
+    seen = observed_in({**asked, "algorithms": whole}, "path", "exact_admm", epsilon)
+    found = account(seen.algorithm.releases(seen.problem, seen.network, T), 1e-5)
+    assert found.epsilon == pytest.approx(epsilon, rel=1e-9) and found.proven
+
+
+def test_measurements_of_dp_ci_are_hidden_by_laplace_noise(asked):
+    """One measurement, of an agent at the other end of a path: late ones cannot arrive, and no
+    observer is told more than one that hears everything."""
+    whole = read_observed(yamls.read(CONFIG)).at("paper")["algorithms"]
+    seen = observed_in({**asked, "algorithms": whole}, "path", "dp_ci", 4.0)
+    near, far = (epsilon_for(seen, agent(0), u, 1e-5) for u in (1, N - 1))
+    everything = epsilon_for(seen, Eavesdropper(), N - 1, 1e-5)
+    assert 0 < far.formula <= everything.formula * (1 + 1e-9)
+    assert near.formula <= 4.0 * (1 + 1e-9) and everything.formula <= 4.0 * (1 + 1e-9)
 
 
 def test_every_ordered_pair_has_a_row_and_no_certificate_is_apart(rows):

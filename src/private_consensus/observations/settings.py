@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
@@ -11,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 from .. import algorithms, networks, problems
 from ..errors import InvalidInput, require
 from ..experiments.schema import validate
-from ..privacy import Budget
+from ..privacy import Budget, account, gaussian_mu
 from ..privacy.observers import Observer
 from ..randomness import Streams
 from .causal import Observation, observation
@@ -141,17 +142,25 @@ def calibrated(
     world = problems.load(given.pop("name")).build(streams, built.n_agents, **given)
     given = dict(algorithm)
     made = algorithms.load(given.pop("name"))(**given)
-    budget = _budget(made, epsilon, delta, horizon)
-    return made.calibrate(budget, world, built, horizon), world, built
+    return _calibrated(made, epsilon, delta, (world, built, horizon)), world, built
 
 
-def _budget(algorithm, epsilon: float, delta: float, horizon: int) -> Budget:
-    """For the whole run; a paper that budgets single iterations is given what adds up to it."""
-    from ..algorithms.d_zoa import ConsensusADMM, total_epsilon
+def _calibrated(made, epsilon: float, delta: float, world: tuple[Any, Any, int]):
+    """The algorithm with the noise at which its own account of the whole run is epsilon."""
+    from ..algorithms.d_zoa import ConsensusADMM
+    from ..algorithms.dp_ci import ALGORITHM as DPCI
 
-    if not isinstance(algorithm, ConsensusADMM):
-        return Budget(epsilon, 0.0 if getattr(algorithm, "law", "") == "laplace" else delta)
-    return Budget(epsilon / float(total_epsilon(1.0, delta, horizon)), delta)
+    pure = isinstance(made, DPCI) or getattr(made, "law", "") == "laplace"
+    if not isinstance(made, ConsensusADMM):
+        return made.calibrate(Budget(epsilon, 0.0 if pure else delta), *world)
+    # Its paper budgets single iterations, by at most 1: noise is set for that, and then scaled.
+    once = made.calibrate(Budget(0.5, delta), *world)
+    share = gaussian_mu(_epsilon_of(once, delta, *world), delta) / gaussian_mu(epsilon, delta)
+    return replace(once, noise=float(once.noise * share))
+
+
+def _epsilon_of(algorithm, delta: float, problem, network, horizon: int) -> float:
+    return float(account(algorithm.releases(problem, network, horizon), delta).epsilon)
 
 
 def _rows_of(seen: Observation, delta: float) -> Iterator[dict[str, Any]]:
@@ -173,10 +182,7 @@ def _rows_of(seen: Observation, delta: float) -> Iterator[dict[str, Any]]:
 
 
 def _accounted(seen: Observation, delta: float) -> float:
-    from ..privacy import account
-
-    releases = seen.algorithm.releases(seen.problem, seen.network, seen.horizon)
-    return float(account(releases, delta).epsilon)
+    return _epsilon_of(seen.algorithm, delta, seen.problem, seen.network, seen.horizon)
 
 
 def _distance(seen: Observation, observer: Observer, victim: int) -> int | None:
