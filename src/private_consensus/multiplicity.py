@@ -17,10 +17,10 @@ ALPHA = 0.05
 
 def holm(p: Sequence[float], alpha: float = ALPHA) -> tuple[np.ndarray, np.ndarray]:
     """Holm-adjusted p-values, and the level at which each verdict is asked, in the order given."""
-    p = np.asarray(p, float)
-    order = np.argsort(p, kind="stable")
-    factors = len(p) - np.arange(len(p))
-    adjusted, levels = np.empty_like(p), np.empty_like(p)
-    adjusted[order] = np.minimum(1.0, np.maximum.accumulate(p[order] * factors))
+    values = np.asarray(p, float)
+    order = np.argsort(values, kind="stable")
+    factors = len(values) - np.arange(len(values))
+    adjusted, levels = np.empty_like(values), np.empty_like(values)
+    adjusted[order] = np.minimum(1.0, np.maximum.accumulate(values[order] * factors))
     levels[order] = alpha / factors
     return adjusted, levels

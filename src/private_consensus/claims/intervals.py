@@ -19,6 +19,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.special import stdtrit
 
 MIN_RUNS = 5
@@ -30,7 +31,9 @@ def quantile(alpha: float | np.ndarray, runs: int) -> np.ndarray:
     return -stdtrit(runs - 1, np.asarray(alpha) / 2)
 
 
-def limits(value, error, skewness, runs: int, alpha: float) -> tuple[np.ndarray, np.ndarray]:
+def limits(
+    value: ArrayLike, error: ArrayLike, skewness: ArrayLike, runs: int, alpha: float
+) -> tuple[np.ndarray, np.ndarray]:
     """Ends of the intervals at level ``1 - alpha``, elementwise.
 
     Parameters
@@ -50,7 +53,7 @@ def limits(value, error, skewness, runs: int, alpha: float) -> tuple[np.ndarray,
     return np.where(exact, value, low), np.where(exact, value, high)
 
 
-def _skewed(t: float, skewness: np.ndarray, runs: int) -> np.ndarray:
+def _skewed(t: float | np.ndarray, skewness: np.ndarray, runs: int) -> np.ndarray:
     """Hall's inverse of the cubic transformation that takes the skewness away, at ``t``."""
     flat = np.abs(skewness) < 1e-6
     g = np.where(flat, 1.0, skewness)

@@ -45,6 +45,9 @@ NEVER, EXACT = 1.0, 0.0
 SMALLEST = 1e-12
 """Levels below this are reported as this."""
 
+Ends = tuple[np.ndarray, np.ndarray]
+"""Lower and upper ends of the intervals of all elements, [elements] each."""
+
 
 @dataclass(frozen=True)
 class Element:
@@ -108,8 +111,9 @@ DECIDING = {
 """States of the elements without which a verdict would be a better one."""
 
 NOTHING = Verdict(
-    UNTESTABLE, "", "", *[np.nan] * 3, (np.nan, np.nan), (), 0, NEVER, *[np.nan] * 2, 0,
-    *[np.nan] * 2,
+    UNTESTABLE, kind="", statistic="", value=np.nan, low=np.nan, high=np.nan,
+    accept=(np.nan, np.nan), elements=(), runs=0, p=NEVER, flip=np.nan, needed=np.nan, shared=0,
+    error=np.nan, skewness=np.nan,
 )  # fmt: skip
 """The verdict on a claim without a test."""
 
@@ -144,7 +148,7 @@ def judge(parts: Sequence[Estimates], deterministic: Collection[str] = ()) -> Ve
 class Judgement:
     """All elements of a claim, side by side."""
 
-    def __init__(self, parts: Sequence[Estimates], deterministic: Collection[str]):
+    def __init__(self, parts: Sequence[Estimates], deterministic: Collection[str]) -> None:
         self.parts = parts
         self.sizes = [len(part.names) for part in parts]
         self.count = sum(self.sizes)
@@ -155,7 +159,7 @@ class Judgement:
             [part.runs == 1 and not _exact(part.test, deterministic) for part in parts], self.sizes
         )
 
-    def ends(self, alpha: float) -> tuple[np.ndarray, np.ndarray]:
+    def ends(self, alpha: float) -> Ends:
         """Intervals of all elements, [elements] each; one drawn run bounds nothing."""
         low, high = (
             np.concatenate(side)
@@ -163,7 +167,7 @@ class Judgement:
         )
         return np.where(self.single, -np.inf, low), np.where(self.single, np.inf, high)
 
-    def states(self, ends, shift: float = 0.0) -> np.ndarray:
+    def states(self, ends: Ends, shift: float = 0.0) -> np.ndarray:
         """States with the borders moved outwards by ``shift``."""
         low, high = ends
         lowest, highest = self.accept[:, 0] - shift, self.accept[:, 1] + shift
@@ -174,7 +178,7 @@ class Judgement:
         found = np.select([inside, outside], [CONFIRMED, CONTRADICTED], OPEN)
         return np.where(self.strict & exact & equal, TIED, found)
 
-    def outcome(self, alone, together, shift: float = 0.0) -> str:
+    def outcome(self, alone: Ends, together: Ends, shift: float = 0.0) -> str:
         """The verdict by intervals that have the level alone, and by those that share it."""
         if np.all(self.states(alone, shift) == CONFIRMED):
             return HELD
@@ -185,7 +189,7 @@ class Judgement:
             if quantifier in _COUNTED:
                 counted[quantifier, part.test.part] += list(own)
             elif quantifier == "universal" or part.test.kind in ("largest", "smallest"):
-                found.append(_universal(own))
+                found.append(_universal(list(own)))
             else:
                 found += [_of_element(state) for state in own]
         return combined(found + [_COUNTED[key](own) for (key, _), own in counted.items()])
@@ -236,7 +240,7 @@ class Judgement:
     def _exact(self) -> bool:
         return all(np.all(part.error == 0) for part in self.parts)
 
-    def _flip(self, found: str, alone, together) -> float:
+    def _flip(self, found: str, alone: Ends, together: Ends) -> float:
         """The least move of the borders, outwards or inwards, that changes the verdict."""
         lowest, highest = self.accept.T
         with np.errstate(invalid="ignore"):  # unbounded on both sides: no move reaches it
@@ -252,7 +256,7 @@ class Judgement:
                     return float(move)
         return np.nan
 
-    def _needed(self, found: str, alone, together) -> float:
+    def _needed(self, found: str, alone: Ends, together: Ends) -> float:
         """Runs at which every interval that is open ends at the nearest border of its region."""
         if found != UNDECIDED:
             return np.nan

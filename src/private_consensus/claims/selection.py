@@ -34,7 +34,8 @@ def measured(
     series: Series, runs: pl.DataFrame, x: str | None, each: Sequence[str]
 ) -> tuple[list[str], np.ndarray, list[np.ndarray]]:
     """Labels of groups, values [points of all groups, runs], and x of each group."""
-    require(x is not None, "test.x", x, "the name of an axis")
+    if x is None:
+        raise InvalidInput("test.x", x, "the name of an axis")
     kept = rows_of(series, runs).filter(
         (pl.col("quantity") == series.quantity) & (pl.col("metric") == series.metric)
     )

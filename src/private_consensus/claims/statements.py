@@ -80,7 +80,6 @@ def estimates(test: Test, runs: pl.DataFrame, privacy: pl.DataFrame) -> Estimate
         f"nothing for kind {test.kind}",
     )
     if test.kind in COMPARISONS:
-        require(test.against is not None, "test.against", None, f"a series for kind {test.kind}")
         return estimated(test, *_both(test, runs))
     return estimated(test, *measured(test.series, runs, test.x, test.each))
 
@@ -235,6 +234,8 @@ def _compared(test: Test) -> Region:
 
 def _both(test: Test, runs: pl.DataFrame) -> tuple[list[str], np.ndarray, list[np.ndarray]]:
     """Labels of groups, values [points of both, runs], x of each group, which is that of both."""
+    if test.against is None:
+        raise InvalidInput("test.against", None, f"a series for kind {test.kind}")
     labels, first, x = measured(test.series, runs, test.x, test.each)
     _, second, other_x = measured(test.against, runs, test.x, test.each)
     if [list(points) for points in x] != [list(points) for points in other_x]:
@@ -242,7 +243,9 @@ def _both(test: Test, runs: pl.DataFrame) -> tuple[list[str], np.ndarray, list[n
     return labels, np.concatenate(paired(first, second)), x
 
 
-def _linear(test: Test, names, matrix, values, regions) -> Estimates:
+def _linear(
+    test: Test, names: list[str], matrix: np.ndarray, values: np.ndarray, regions: list[Region]
+) -> Estimates:
     """Intervals by :func:`.intervals.limits`; the sign of what merely ``differs`` is dropped."""
     infinite = np.isinf(values).any(1)
     values = np.minimum(values, HUGE)
@@ -264,7 +267,9 @@ def _without_sign(low: np.ndarray, high: np.ndarray) -> tuple[np.ndarray, np.nda
     return np.maximum(0.0, np.maximum(low, -high)), np.maximum(np.abs(low), np.abs(high))
 
 
-def _arrival(test: Test, labels, values, x) -> Estimates:
+def _arrival(
+    test: Test, labels: Sequence[str], values: np.ndarray, x: Sequence[np.ndarray]
+) -> Estimates:
     """Logarithms of the ratio of the points on the axis where the goals are reached for good.
 
     A series has arrived by x once the upper limits of its mean stay at or below the goal from there

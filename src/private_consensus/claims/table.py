@@ -103,7 +103,12 @@ def _described(identity: str, claim: Claim, variant: str) -> dict[str, Any]:
 
 
 def _judged(
-    claim: Claim, variant: str, tests: Sequence[Test], runs, privacy, deterministic
+    claim: Claim,
+    variant: str,
+    tests: Sequence[Test],
+    runs: pl.DataFrame,
+    privacy: pl.DataFrame,
+    deterministic: Collection[str],
 ) -> dict[str, Any]:
     verdict = evaluate(tests, runs, privacy, deterministic=deterministic) if tests else NOTHING
     used = [series.experiment for test in tests for series in (test.series, test.against) if series]

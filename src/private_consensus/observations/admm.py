@@ -14,12 +14,12 @@ step is :math:`x' = c - (qx - b + a)/D + \sigma n`. Noise of the dual is noise o
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from ..algorithms.d_zoa import ConsensusADMM, neighbourhood_sizes
-from ..networks import laplacian
+from ..networks import Network, laplacian
 from ..privacy.observers import LinearSystem
 from ..privacy.observers.systems import Broadcast
 
@@ -33,7 +33,7 @@ class _Update(NamedTuple):
     noise: np.ndarray
 
 
-def not_linear(algorithm) -> str:
+def not_linear(algorithm: Any) -> str:
     """Why a version of ADMM is not linear even on quadratic objectives; empty where it is."""
     if getattr(algorithm, "weights", "fixed") == "random":
         return "the weights of aggregates are random"
@@ -44,12 +44,14 @@ def not_linear(algorithm) -> str:
     return ""
 
 
-def projects(algorithm) -> bool:
+def projects(algorithm: Any) -> bool:
     """Whether an iterate is projected to the domain, which is not linear."""
     return getattr(algorithm, "minimisation", "exact") == "exact"
 
 
-def quadratic_system(algorithm, curvature: float, network, horizon: int) -> LinearSystem:
+def quadratic_system(
+    algorithm: Any, curvature: float, network: Network, horizon: int
+) -> LinearSystem:
     """Rounds 1 to T of a calibrated version of ADMM on one graph; the private input is b."""
     n = network.n_agents
     zeta, lap = _dual_step(algorithm), laplacian(network.adjacency)
@@ -66,13 +68,13 @@ def quadratic_system(algorithm, curvature: float, network, horizon: int) -> Line
     return LinearSystem(rounds, n, np.hstack([np.eye(n), none]), noised_state=True)
 
 
-def _dual_step(algorithm) -> float:
+def _dual_step(algorithm: Any) -> float:
     if isinstance(algorithm, ConsensusADMM):
         return float(algorithm.rho)
     return float(algorithm.dual_step)
 
 
-def _update(algorithm, q: float, network, t: int) -> _Update:
+def _update(algorithm: Any, q: float, network: Network, t: int) -> _Update:
     if isinstance(algorithm, ConsensusADMM):
         sizes = neighbourhood_sizes(network)
         centre = (np.eye(len(sizes)) * (sizes + 1)[:, None] + network.adjacency) / 2
@@ -91,6 +93,8 @@ def _update(algorithm, q: float, network, t: int) -> _Update:
     return _minimised(q, penalty, total, mean, noise)
 
 
-def _minimised(q, penalty, total, centre, noise) -> _Update:
+def _minimised(
+    q: float, penalty: np.ndarray, total: np.ndarray, centre: np.ndarray, noise: np.ndarray
+) -> _Update:
     gain = 1 / (q + total)
     return _Update((gain * penalty)[:, None] * centre, -gain, gain, noise)

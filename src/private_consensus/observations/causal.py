@@ -21,7 +21,8 @@ from typing import Any
 import numpy as np
 
 from ..errors import require
-from ..privacy import Guarantee, account
+from ..networks import Network
+from ..privacy import Guarantee, Release, account
 from ..privacy.observers import Coalition, Eavesdropper, FinalModels, Observer
 from .linear import MAPPED, NOT_LINEAR, NotLinear, ObservedSystem, observed_system, registry_name
 
@@ -95,7 +96,7 @@ class Observation:
             known[rounds, delta] = account(found, delta)
         return known[rounds, delta]
 
-    def _releases(self, rounds: int):
+    def _releases(self, rounds: int) -> list[Release]:
         return self.algorithm.releases(self.problem, self.network, rounds)
 
     @cached_property
@@ -103,7 +104,7 @@ class Observation:
         return {}
 
 
-def observation(algorithm, problem, network, horizon: int) -> Observation:
+def observation(algorithm: Any, problem: Any, network: Network, horizon: int) -> Observation:
     """An algorithm as partial views see it, linear or not.
 
     Raises

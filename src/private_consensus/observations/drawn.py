@@ -112,7 +112,7 @@ def _by_distance(seen: Observation, views: Mapping[str, Any]) -> Iterator[Row]:
     pairs = [{**row, "x": float(row["distance"]), "y": row["epsilon"] or 0.0}
              for row in _pairs(seen, views)]  # fmt: skip
     yield from pairs
-    apart = sorted({row["distance"] for row in pairs})
+    apart = sorted({int(row["distance"]) for row in pairs})
     for d in apart:
         low, middle, high = np.quantile([r["y"] for r in pairs if r["distance"] == d],
                                         (0.1, 0.5, 0.9), method="nearest")  # fmt: skip
@@ -190,7 +190,7 @@ def _over_rounds(seen: Observation, views: Mapping[str, Any]) -> Iterator[Row]:
                 yield _point(f"{kind}, {pair} pair" if several else kind, t, chosen[pair])
 
 
-def _point(series: str, x: float, y: float, **band) -> Row:
+def _point(series: str, x: float, y: float, **band: float) -> Row:
     value = float(y) or None
     return {"kind": "line", "series": series, "x": float(x), "y": value, "epsilon": value,
             **{end: float(found) or None for end, found in band.items()}}  # fmt: skip

@@ -22,6 +22,7 @@ from ..privacy import gaussian_epsilon
 from ..privacy.observers import Coalition, Inputs, Observer, laplace_epsilon
 from ..privacy.observers.adaptivity import statements
 from .causal import Observation
+from .linear import ObservedSystem
 
 LABELS = {
     "exact": "exact",
@@ -84,7 +85,9 @@ def epsilons(
     return {u: _with_causal(seen, observer, u, delta, found[u]) for u in victims}
 
 
-def _by_formula(seen, observer, delta, victims) -> dict[int, ObservedEpsilon]:
+def _by_formula(
+    seen: Observation, observer: Observer, delta: float, victims: Sequence[int]
+) -> dict[int, ObservedEpsilon]:
     nothing = ObservedEpsilon(np.nan, np.nan, np.inf, "refused")
     if seen.system is None:
         return dict.fromkeys(victims, nothing)
@@ -95,7 +98,9 @@ def _by_formula(seen, observer, delta, victims) -> dict[int, ObservedEpsilon]:
     return {u: _laplace(seen.system, observer, u) for u in victims}
 
 
-def _gaussian(observed, observer, delta, victims) -> dict[int, ObservedEpsilon]:
+def _gaussian(
+    observed: ObservedSystem, observer: Observer, delta: float, victims: Sequence[int]
+) -> dict[int, ObservedEpsilon]:
     (system,) = observed.channels
     inputs = observed.inputs
     if system.horizon * system.n_agents > MOST_BUDGETS:
@@ -109,12 +114,14 @@ def _gaussian(observed, observer, delta, victims) -> dict[int, ObservedEpsilon]:
     }
 
 
-def _laplace(observed, observer, victim: int) -> ObservedEpsilon:
+def _laplace(observed: ObservedSystem, observer: Observer, victim: int) -> ObservedEpsilon:
     parts = [laplace_epsilon(one, observer, victim, observed.changes) for one in observed.channels]
     return ObservedEpsilon(np.nan, max(parts), max(parts), "exact")
 
 
-def _with_causal(seen, observer, victim: int, delta, found: ObservedEpsilon) -> ObservedEpsilon:
+def _with_causal(
+    seen: Observation, observer: Observer, victim: int, delta: float, found: ObservedEpsilon
+) -> ObservedEpsilon:
     """The better of what the statement and what distance guarantees."""
     causal = seen.causal_guarantee(observer, victim, delta)
     bound = causal.epsilon if causal.proven else np.inf

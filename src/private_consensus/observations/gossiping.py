@@ -6,9 +6,12 @@ inputs as given, :math:`1 - \\eta N_i` for means, whose curvature is public.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from ..algorithms.muffliato import chebyshev_weight
+from ..networks import Network
 from ..privacy.observers import (
     LinearSystem,
     chebyshev_gossip,
@@ -20,7 +23,7 @@ from ..privacy.observers import (
 from ..privacy.observers.systems import Broadcast
 
 
-def averaging(algorithm, network, horizon: int) -> LinearSystem:
+def averaging(algorithm: Any, network: Network, horizon: int) -> LinearSystem:
     """Noise once, then gossip."""
     noise = float(algorithm.noise)
     if algorithm.acceleration == "none":
@@ -29,7 +32,7 @@ def averaging(algorithm, network, horizon: int) -> LinearSystem:
     return chebyshev_gossip(network.mixing, horizon, weight=weight, noise=noise)
 
 
-def phases(algorithm, network, horizon: int, kept: float) -> LinearSystem:
+def phases(algorithm: Any, network: Network, horizon: int, kept: float) -> LinearSystem:
     """Noised steps with gossip between them; the state has the message before the last as well
     where gossip is accelerated."""
     first = algorithm.noised(horizon)
@@ -53,18 +56,23 @@ def phases(algorithm, network, horizon: int, kept: float) -> LinearSystem:
     return LinearSystem(rounds, n, np.hstack([eye, none]), noised_state=True)
 
 
-def filtered(algorithm, network, horizon: int, kept: float) -> LinearSystem:
+def filtered(algorithm: Any, network: Network, horizon: int, kept: float) -> LinearSystem:
     """Noise correlated over rounds."""
     eta, noise = float(algorithm.eta), float(algorithm.eta * algorithm.noise)
     shaped = algorithm.filter_of(horizon)
-    options = {"gain": eta, "noise": noise, "adjacency": network.adjacency}
-    moves = kept * network.mixing
-    if np.array_equal(shaped, np.eye(horizon)):
-        return noised_descent(network.mixing, horizon, transition=moves, **options)
-    return noised_descent(network.mixing, horizon, transition=moves, filter=shaped, **options)
+    independent = np.array_equal(shaped, np.eye(horizon))
+    return noised_descent(
+        network.mixing,
+        horizon,
+        gain=eta,
+        noise=noise,
+        adjacency=network.adjacency,
+        transition=kept * network.mixing,
+        filter=None if independent else shaped,
+    )
 
 
-def pairwise_noise(algorithm, network, horizon: int, kept: float) -> LinearSystem:
+def pairwise_noise(algorithm: Any, network: Network, horizon: int, kept: float) -> LinearSystem:
     """Noise that cancels between neighbours, known to both of them."""
     own = float(algorithm.eta * algorithm.noise)
     pair = own * float(np.reshape(algorithm.share(network), -1)[0])
@@ -72,7 +80,7 @@ def pairwise_noise(algorithm, network, horizon: int, kept: float) -> LinearSyste
     return decor(network.mixing, horizon, gain=eta, own_noise=own, pair_noise=pair, kept=kept)
 
 
-def cancelling_noise(algorithm, network, horizon: int, kept: float) -> LinearSystem:
+def cancelling_noise(algorithm: Any, network: Network, horizon: int, kept: float) -> LinearSystem:
     """Noise that cancels at its sender."""
     eta, noise = float(algorithm.eta), float(algorithm.eta * algorithm.noise)
     return zip_dl(network.mixing, horizon, gain=eta, noise=noise, kept=kept)

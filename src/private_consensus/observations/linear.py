@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -20,6 +21,7 @@ from ..algorithms.dp_ci import coupling
 from ..algorithms.gradient_descent import first_step
 from ..algorithms.noise import LAWS
 from ..errors import InvalidInput, require
+from ..networks import Network
 from ..privacy.observers import (
     Changes,
     Constant,
@@ -65,7 +67,7 @@ what distance leaves of the accountant's guarantee (:mod:`.causal`)."""
 class NotLinear(InvalidInput):
     """An algorithm, or a setting of one, that is no linear system; ``reason`` says why."""
 
-    def __init__(self, key: str, value, reason: str):
+    def __init__(self, key: str, value: object, reason: str) -> None:
         super().__init__(key, value, f"an algorithm whose partial views are known; here: {reason}")
         self.reason = reason
 
@@ -93,18 +95,18 @@ class ObservedSystem:
     last_states: bool = False
 
 
-def registry_name(algorithm) -> str | None:
+def registry_name(algorithm: Any) -> str | None:
     """The name of an algorithm whose class is the registry's own; None of any other."""
     package, _, name = type(algorithm).__module__.rpartition(".")
     return name if package == "private_consensus.algorithms" else None
 
 
-def broadcasts(algorithm) -> bool:
+def broadcasts(algorithm: Any) -> bool:
     """Whether all neighbours are sent the same; else execution does not keep messages apart."""
     return registry_name(algorithm) not in OF_LINKS
 
 
-def observed_system(algorithm, problem, network, horizon: int) -> ObservedSystem:
+def observed_system(algorithm: Any, problem: Any, network: Network, horizon: int) -> ObservedSystem:
     """The rounds of an algorithm on a problem and one fixed graph.
 
     Raises
@@ -125,7 +127,9 @@ def observed_system(algorithm, problem, network, horizon: int) -> ObservedSystem
     return MAPPED[name](algorithm, problem, network, horizon)
 
 
-def _gradient_descent(algorithm, problem, network, horizon: int) -> ObservedSystem:
+def _gradient_descent(
+    algorithm: Any, problem: Any, network: Network, horizon: int
+) -> ObservedSystem:
     """Paper 000, Algorithm 1; Stage II is told by the last states."""
     if algorithm.stage_two != "repaired":
         key, value = "algorithm.stage_two", algorithm.stage_two
@@ -139,7 +143,7 @@ def _gradient_descent(algorithm, problem, network, horizon: int) -> ObservedSyst
     return replace(found, last_states=True)
 
 
-def _pdop(algorithm, problem, network, horizon: int) -> ObservedSystem:
+def _pdop(algorithm: Any, problem: Any, network: Network, horizon: int) -> ObservedSystem:
     """Paper 001's reference [45]: the gradient at the mixed value, noise after the projection."""
     _require_law(algorithm)
     steps = algorithm.eta * algorithm.decay ** np.arange(1, horizon + 1)
@@ -150,7 +154,9 @@ def _pdop(algorithm, problem, network, horizon: int) -> ObservedSystem:
     )
 
 
-def _ldp_gradient_descent(algorithm, problem, network, horizon: int) -> ObservedSystem:
+def _ldp_gradient_descent(
+    algorithm: Any, problem: Any, network: Network, horizon: int
+) -> ObservedSystem:
     """Paper 001, Algorithm 2 with its weights at their mean: the plain mean of a neighbourhood."""
     if algorithm.weights == "random":
         raise NotLinear("algorithm.weights", "random", "the weights of aggregates are random")
@@ -168,13 +174,20 @@ def _ldp_gradient_descent(algorithm, problem, network, horizon: int) -> Observed
     return replace(found, inputs=Inputs(react=False)) if linear else found
 
 
-def _require_law(algorithm) -> None:
+def _require_law(algorithm: Any) -> None:
     if algorithm.law not in ("gaussian", "laplace"):
         raise NotLinear("algorithm.law", algorithm.law, "coordinates of the noise are dependent")
 
 
 def _mixed_gradient_steps(
-    problem, network, mixing, steps, scales, *, change: float, law: str = "gaussian"
+    problem: Any,
+    network: Network,
+    mixing: np.ndarray,
+    steps: np.ndarray,
+    scales: np.ndarray,
+    *,
+    change: float,
+    law: str = "gaussian",
 ) -> ObservedSystem:
     r""":math:`z = W y`, :math:`y' = \mathrm{Proj}(z - \eta_t\nabla f_i(z)) + \sigma_t n`.
 
@@ -193,7 +206,7 @@ def _mixed_gradient_steps(
     return ObservedSystem((system,), Constant(change), Inputs(expansion=1.0), law=law)
 
 
-def _dp_ci(algorithm, problem, network, horizon: int) -> ObservedSystem:
+def _dp_ci(algorithm: Any, problem: Any, network: Network, horizon: int) -> ObservedSystem:
     """States are what was sent, n numbers an agent; one channel for each number measured."""
     agents, dim = problem.n_agents, problem.dim
     sent, eye = Broadcast(network.mixing, network.adjacency), np.eye(agents * dim)
@@ -223,7 +236,7 @@ def _dp_ci(algorithm, problem, network, horizon: int) -> ObservedSystem:
     return ObservedSystem(systems, kind(algorithm.delta), Inputs(react=False), law="laplace")
 
 
-def _admm(algorithm, problem, network, horizon: int) -> ObservedSystem:
+def _admm(algorithm: Any, problem: Any, network: Network, horizon: int) -> ObservedSystem:
     """Objectives of means: quadratic with the public curvature :math:`N_i`, in a box."""
     if not isinstance(problem, MeanEstimation):
         value = type(problem).__name__
@@ -240,21 +253,23 @@ def _admm(algorithm, problem, network, horizon: int) -> ObservedSystem:
     return ObservedSystem((system,), change, inputs, law=law)
 
 
-def _muffliato(algorithm, problem, network, horizon: int) -> ObservedSystem:
+def _muffliato(algorithm: Any, problem: Any, network: Network, horizon: int) -> ObservedSystem:
     """One input an agent, which reacts to nothing."""
     system = gossiping.averaging(algorithm, network, horizon)
     change = problem.record_change("l2") / problem.records
     return ObservedSystem((system,), Constant(change), Inputs(react=False))
 
 
-def _clipped_descent(system_of: Callable[..., LinearSystem]):
+def _clipped_descent(
+    system_of: Callable[..., LinearSystem],
+) -> Callable[..., ObservedSystem]:
     """Methods of full-batch gradients and Gaussian noise, by what makes their rounds.
 
     Means that are not clipped have the public curvature :math:`N_i` in the loop, and nothing is
     projected; other gradients are inputs as given.
     """
 
-    def mapped(algorithm, problem, network, horizon: int) -> ObservedSystem:
+    def mapped(algorithm: Any, problem: Any, network: Network, horizon: int) -> ObservedSystem:
         loop = isinstance(problem, MeanEstimation) and algorithm.clip is None
         kept = 1.0 - algorithm.eta * problem.records if loop else 1.0
         system = system_of(algorithm, network, horizon, float(kept))

@@ -58,7 +58,7 @@ class Observed(_Strict):
     scales: dict[str, Reduced] = Field(default_factory=dict)
 
     @model_validator(mode="after")
-    def _reduces_what_is_there(self):
+    def _reduces_what_is_there(self) -> Observed:
         for scale, reduced in self.scales.items():
             for key, known in (("epsilons", self.epsilons), ("graphs", list(self.graphs))):
                 for value in getattr(reduced, key):
@@ -145,7 +145,7 @@ def calibrated(
     return _calibrated(made, epsilon, delta, (world, built, horizon)), world, built
 
 
-def _calibrated(made, epsilon: float, delta: float, world: tuple[Any, Any, int]):
+def _calibrated(made: Any, epsilon: float, delta: float, world: tuple[Any, Any, int]) -> Any:
     """The algorithm with the noise at which its own account of the whole run is epsilon."""
     from ..algorithms.d_zoa import ConsensusADMM
     from ..algorithms.dp_ci import ALGORITHM as DPCI
@@ -159,7 +159,9 @@ def _calibrated(made, epsilon: float, delta: float, world: tuple[Any, Any, int])
     return replace(once, noise=float(once.noise * share))
 
 
-def _epsilon_of(algorithm, delta: float, problem, network, horizon: int) -> float:
+def _epsilon_of(
+    algorithm: Any, delta: float, problem: Any, network: networks.Network, horizon: int
+) -> float:
     return float(account(algorithm.releases(problem, network, horizon), delta).epsilon)
 
 

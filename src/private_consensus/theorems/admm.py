@@ -24,7 +24,14 @@ def _root(matrix: np.ndarray) -> np.ndarray:
     return vectors * np.sqrt(values.clip(0)) @ vectors.T
 
 
-def _run(agents, eta, curvature, targets, start, noises):
+def _run(
+    agents: int,
+    eta: float,
+    curvature: float,
+    targets: np.ndarray,
+    start: np.ndarray,
+    noises: np.ndarray,
+) -> np.ndarray:
     r"""(18) and (19) for :math:`f_i = \frac h2(x - a_i)^2`: (x^t, xi^t) for t = 0, 1, ..., T."""
     plus, minus = _ring(agents)
     M = np.diag(np.diag(minus))
@@ -173,7 +180,9 @@ def proposition_1(scale: float = 1.0) -> Finding:
     )
 
 
-def excess_of_run(schedule: str, T: int, sigma: float, runs: int = 100, rate: float = 0.9):
+def excess_of_run(
+    schedule: str, T: int, sigma: float, runs: int = 100, rate: float = 0.9
+) -> tuple[float, float, float]:
     """Excess of f at the averaged iterate, the bound with L_- as printed, and with L_+.
 
     U hat is the largest sum of deviations that a run has. The start is 0, the optimum all ones.
@@ -196,7 +205,8 @@ def excess_of_run(schedule: str, T: int, sigma: float, runs: int = 100, rate: fl
     total = 1 / (1 - rate) if schedule == "periodic" else 1 / rate
     deviations = np.linalg.norm(np.einsum("ij,tjr->tir", _root(minus / 2), xs), axis=1).sum(0).max()
     noisy = eta / T * (2 * deviations**2 + tau * agents * sigma**2 * total)
-    return float(value), *(float(noisy + eta / T * 0.5 * matrix.sum()) for matrix in (minus, plus))
+    printed, meant = (float(noisy + eta / T * 0.5 * matrix.sum()) for matrix in (minus, plus))
+    return float(value), printed, meant
 
 
 def _converges(schedule: str, scale: float) -> Finding:

@@ -11,6 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from ..claims.words import HELD, IN_PART, NOT_HELD, UNDECIDED
 
@@ -88,7 +89,9 @@ def open_question(*parts: Part, lines: str | tuple[str, ...]) -> Finding:
     return Finding(decided.parts, UNDECIDED, decided.lines)
 
 
-def bound(what: str, stated, measured, scale: float = 1.0, slack: float = ROUNDING) -> Part:
+def bound(
+    what: str, stated: ArrayLike, measured: ArrayLike, scale: float = 1.0, slack: float = ROUNDING
+) -> Part:
     """``measured`` is at most ``stated`` at every point; both are at least 0 unless the statement
     is absurd, and nothing is below anything that is not negative."""
     stated, measured = np.broadcast_arrays(np.asarray(stated, float) * scale, measured)
@@ -97,7 +100,9 @@ def bound(what: str, stated, measured, scale: float = 1.0, slack: float = ROUNDI
     return _at_worst(what, stated, measured, ratio, slack)
 
 
-def equal(what: str, stated, measured, scale: float = 1.0, slack: float = ROUNDING) -> Part:
+def equal(
+    what: str, stated: ArrayLike, measured: ArrayLike, scale: float = 1.0, slack: float = ROUNDING
+) -> Part:
     """The two are the same at every point, up to ``slack``."""
     stated, measured = np.broadcast_arrays(np.asarray(stated, float) * scale, measured)
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -105,7 +110,10 @@ def equal(what: str, stated, measured, scale: float = 1.0, slack: float = ROUNDI
     return _at_worst(what, stated, measured, ratio, slack)
 
 
-def falls_as(what: str, t, values, exponent: float, scale: float = 1.0, slack=SLOPE) -> Part:
+def falls_as(
+    what: str, t: ArrayLike, values: ArrayLike, exponent: float, scale: float = 1.0,
+    slack: float = SLOPE,
+) -> Part:  # fmt: skip
     r""":math:`O(t^{-a})`: over the last half of the points (in ln t), the values fall at least with
     the slope of ln value on ln t that is stated, up to ``slack``."""
     t, values = np.asarray(t, float), np.asarray(values, float)
@@ -116,13 +124,18 @@ def falls_as(what: str, t, values, exponent: float, scale: float = 1.0, slack=SL
     return Part(what, stated, float(slope), float(margin), int(late.sum()))
 
 
-def grows_as(what: str, x, values, exponent: float, scale: float = 1.0, slack=SLOPE) -> Part:
+def grows_as(
+    what: str, x: ArrayLike, values: ArrayLike, exponent: float, scale: float = 1.0,
+    slack: float = SLOPE,
+) -> Part:  # fmt: skip
     r""":math:`O(x^a)`: the slope of ln value on ln x, over all points, is at most a."""
     slope = np.polyfit(np.log(np.asarray(x, float)), np.log(values), 1)[0]
     return bound(what, exponent, max(float(slope) - slack, 0.0), scale)
 
 
-def geometric(what: str, k, values, scale: float = 1.0, slack: float = 0.1) -> Part:
+def geometric(
+    what: str, k: ArrayLike, values: ArrayLike, scale: float = 1.0, slack: float = 0.1
+) -> Part:
     """A linear rate: an iteration takes off the same share late as early (in ln value), up to
     ``slack``; a power of k slows down by as much as k grows."""
     k, logs = np.asarray(k, float), np.log(np.asarray(values, float))
@@ -135,7 +148,9 @@ def geometric(what: str, k, values, scale: float = 1.0, slack: float = 0.1) -> P
     return bound(what, late, (1 - slack) * early, scale)
 
 
-def _at_worst(what, stated, measured, ratio, slack) -> Part:
+def _at_worst(
+    what: str, stated: np.ndarray, measured: np.ndarray, ratio: np.ndarray, slack: float
+) -> Part:
     stated, measured, ratio = (np.ravel(array) for array in (stated, measured, ratio))
     ratio = np.where(np.isnan(ratio), -np.inf, ratio)
     worst = int(np.argmin(ratio))

@@ -6,6 +6,7 @@ import math
 from itertools import product
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.special import logsumexp
 
 from ..privacy import discrete_gaussian_pmf, gaussian_epsilon, pure_rho, zcdp_epsilon, zcdp_rho
@@ -14,7 +15,7 @@ from .base import Finding, bound, found
 ORDERS = np.array([1.1, 1.5, 2.0, 4.0, 10.0, 40.0])
 
 
-def _renyi(log_p: np.ndarray, log_q: np.ndarray, orders=ORDERS) -> np.ndarray:
+def _renyi(log_p: np.ndarray, log_q: np.ndarray, orders: ArrayLike = ORDERS) -> np.ndarray:
     """Renyi divergences of laws given by logarithms along the last axis; [orders, ...]."""
     orders = np.reshape(orders, (-1,) + (1,) * log_p.ndim)
     return logsumexp(orders * log_p + (1 - orders) * log_q, axis=-1) / (orders[..., 0] - 1)
@@ -27,7 +28,8 @@ def _normal(mean: float, sigma: float, grid: np.ndarray) -> np.ndarray:
 
 def _laws(seed: int, count: int = 2000, outcomes: int = 5) -> tuple[np.ndarray, np.ndarray]:
     rng = np.random.default_rng(seed)
-    return np.log(rng.dirichlet(np.ones(outcomes), size=(2, count)))
+    one, other = np.log(rng.dirichlet(np.ones(outcomes), size=(2, count)))
+    return one, other
 
 
 def gaussian_divergence(scale: float = 1.0) -> Finding:
@@ -172,7 +174,7 @@ def _discrete_variance(variance: np.ndarray) -> np.ndarray:
     return (weight * k**2).sum(1)
 
 
-def _upper(variance):
+def _upper(variance: np.ndarray) -> np.ndarray:
     x = 4 * math.pi**2 * variance
     return variance * (1 - x / np.expm1(np.minimum(x, 700.0)))
 

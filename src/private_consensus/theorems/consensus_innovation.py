@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from .base import Finding, bound, falls_as, found
 
@@ -33,7 +35,13 @@ def _coupling(adjacency: np.ndarray, rows: np.ndarray) -> np.ndarray:
     return np.kron(_laplacian(adjacency), np.eye(dim)) + blocks
 
 
-def _moments(eigenvalues, initial, steps, noise_scale, own_noise=0.0) -> np.ndarray:
+def _moments(
+    eigenvalues: Iterable[float],
+    initial: Iterable[float],
+    steps: ArrayLike,
+    noise_scale: ArrayLike,
+    own_noise: float = 0.0,
+) -> np.ndarray:
     r"""Exact :math:`E\,V(t)` of (8) for a constant coupling, mode by mode.
 
     Laplace noise of scale :math:`\sigma_t` has variance :math:`2\sigma_t^2` and enters with

@@ -29,7 +29,9 @@ def _records(dim: int, count: int, seed: int) -> tuple[np.ndarray, np.ndarray, n
     return x, rng.integers(0, 2, count), rng.integers(0, 2, count)
 
 
-def _changes(fair: bool, norm: int, dims=(1, 2, 5, 13), records: int = 6):
+def _changes(
+    fair: bool, norm: int, dims: tuple[int, ...] = (1, 2, 5, 13), records: int = 6
+) -> tuple[list[float], list[float]]:
     """Printed sensitivity and largest change over data sets that differ in one record."""
     stated, measured = [], []
     for dim in dims:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from itertools import product
+from typing import Any
 
 import numpy as np
 
@@ -103,7 +105,16 @@ def corollary_1(scale: float = 1.0) -> Finding:
     )
 
 
-def _errors(horizons, G, kappa, curvature, box, agents=5, dim=2, runs=400):
+def _errors(
+    horizons: Iterable[int],
+    G: float,
+    kappa: float,
+    curvature: float,
+    box: float,
+    agents: int = 5,
+    dim: int = 2,
+    runs: int = 400,
+) -> tuple[np.ndarray, float]:
     r"""Algorithm 1 on a ring: squared error of the mean, largest of an agent, |x(T)|^2.
 
     :math:`f_i(x) = \frac h2\|x - a_i\|^2` on a box, :math:`\eta_t = 1/t` times
@@ -131,7 +142,7 @@ def _errors(horizons, G, kappa, curvature, box, agents=5, dim=2, runs=400):
     return np.array(means), float(beta)
 
 
-def _gradients(curvature, box, dim=2):
+def _gradients(curvature: float, box: float, dim: int = 2) -> float:
     """G over the box, for targets within a quarter of it."""
     return curvature * 1.25 * box * math.sqrt(dim)
 
@@ -188,7 +199,9 @@ def corollary_2(scale: float = 1.0) -> Finding:
     )
 
 
-def _rounds(seed: int, steps: int = 8, agents: int = 4, dim: int = 2, box: float = 1.0):
+def _rounds(
+    seed: int, steps: int = 8, agents: int = 4, dim: int = 2, box: float = 1.0
+) -> tuple[Any, ...]:
     """Random runs of Stage I: (W, beta, noises, deviations of z hat and z, eta G)."""
     rng = np.random.default_rng(seed)
     lazy = rng.uniform(0.1, 0.9)
@@ -211,10 +224,12 @@ def _rounds(seed: int, steps: int = 8, agents: int = 4, dim: int = 2, box: float
     return W, beta, np.array(noises), np.array(hats), np.array(zs), np.array(lengths), x
 
 
-def _right_side(beta, noises, lengths, t, agents=4):
+def _right_side(
+    beta: float, noises: np.ndarray, lengths: np.ndarray, t: int, agents: int = 4
+) -> float:
     """The sums of (20) and (53) at t; ``noises[s]`` is n(s), which is part of y(s+1)."""
     powers = beta ** (t - np.arange(1, t))
-    return 2 * powers @ noises[1:t] + math.sqrt(agents) * powers @ lengths[: t - 1]
+    return float(2 * powers @ noises[1:t] + math.sqrt(agents) * powers @ lengths[: t - 1])
 
 
 def lemma_1(scale: float = 1.0) -> Finding:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from collections.abc import Callable
 from itertools import product
 from typing import NamedTuple
 
@@ -13,7 +14,7 @@ from scipy.stats import binom
 
 from .. import aggregation
 from ..privacy import Budget, gaussian_noise_multiplier
-from .base import Finding, bound, equal, falls_as, found, geometric, grows_as, open_question
+from .base import Finding, Part, bound, equal, falls_as, found, geometric, grows_as, open_question
 
 
 def _views(values: tuple[int, int], p: int, colluders: int) -> Counter:
@@ -115,7 +116,7 @@ def _coin_losses(epsilon: float, rounds: int) -> tuple[np.ndarray, np.ndarray]:
     return epsilon * (2.0 * heads - rounds), binom.pmf(heads, rounds, expit(epsilon))
 
 
-def _by_footnote(epsilon: float, rounds, delta: float):
+def _by_footnote(epsilon: float, rounds: float, delta: float) -> float:
     """Footnote 1 for equal losses epsilon of each of some rounds."""
     spread = np.sqrt(2 * rounds * epsilon**2 * math.log(1 / delta))
     return rounds * epsilon * math.tanh(epsilon / 2) + spread
@@ -195,7 +196,13 @@ FIRST_ORDER = Setting(m=40.0, rho=2.0, spread=0.1, D=1700.0, zeta=1.0, alpha=1.3
 """Within (48), M the square of the smoothness."""
 
 
-def _distances(s: Setting, first_order: bool, rounds: int, dual_weight: float, noise=None):
+def _distances(
+    s: Setting,
+    first_order: bool,
+    rounds: int,
+    dual_weight: float,
+    noise: Callable[[int], float] | None = None,
+) -> np.ndarray:
     r"""Squared G-norm of :math:`u^k - u^*` along a run of (12) or (13)."""
     rng = np.random.default_rng(2)
     targets = rng.normal(size=(s.agents, 2))
@@ -235,7 +242,7 @@ def _gain(s: Setting, first_order: bool) -> float:
     return min(first, second, third)
 
 
-def _shrinks(what: str, s: Setting, first_order: bool, dual_weight: float, scale: float):
+def _shrinks(what: str, s: Setting, first_order: bool, dual_weight: float, scale: float) -> Part:
     at = _distances(s, first_order, 60, dual_weight)
     later = at[1:] > 1e-20
     p = max(_gain(s, first_order), 0.0)

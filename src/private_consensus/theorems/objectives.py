@@ -49,7 +49,12 @@ def remark_1(scale: float = 1.0) -> Finding:
     )
 
 
-def _samples(gap, reference, tolerance, noise=0.0):
+def _samples(
+    gap: np.ndarray,
+    reference: np.ndarray,
+    tolerance: float | np.ndarray,
+    noise: float | np.ndarray = 0.0,
+) -> np.ndarray:
     r"""Theorem 8's and 9's number of samples over V log(1/xi):
     :math:`1/(g^2/(2r^2) - (1+a)(\beta + H))`, here with a = 1."""
     return 1 / (gap**2 / (2 * reference**2) - 2 * (tolerance + noise))

@@ -11,9 +11,12 @@ import numpy as np
 from ..algorithms.decor import DECOR
 from ..networks import GRAPHS, Network, metropolis_mixing
 from ..privacy.observers import (
+    Changes,
     Coalition,
     Constant,
     Eavesdropper,
+    LinearSystem,
+    Observer,
     Once,
     SecureSums,
     agent,
@@ -48,7 +51,9 @@ def _graph(name: str, agents: int) -> Network:
     return Network(adjacency, metropolis_mixing(adjacency))
 
 
-def _squares(system, observer, changes=None) -> dict[int, tuple[float, float]]:
+def _squares(
+    system: LinearSystem, observer: Observer, changes: Changes | None = None
+) -> dict[int, tuple[float, float]]:
     """mu^2 of every victim, from below and from above."""
     brackets = all_victims(system, observer, changes or Constant())
     return {u: (one.lower**2, one.upper**2) for u, one in brackets.items()}

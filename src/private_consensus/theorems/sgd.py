@@ -43,7 +43,7 @@ def theorem_15(scale: float = 1.0) -> Finding:
     )
 
 
-def _modes(T: float, noise_in_state: bool, sizes: tuple[float, float], factor: float):
+def _modes(T: float, noise_in_state: bool, sizes: tuple[float, float], factor: float) -> float:
     r"""Exact error and bias of the algorithm after T rounds on quadratics, by modes of W.
 
     Steps :math:`\alpha =` factor :math:`T^{-\tilde\delta/2}`, :math:`\varepsilon =
@@ -54,7 +54,9 @@ def _modes(T: float, noise_in_state: bool, sizes: tuple[float, float], factor: f
     return mean_square_error(T, alpha, averaging, noise_in_state, sizes)
 
 
-def mean_square_error(T, alpha, averaging, noise_in_state, sizes):
+def mean_square_error(
+    T: float, alpha: float, averaging: float, noise_in_state: bool, sizes: tuple[float, float]
+) -> float:
     """Mean over agents of E|x_i - x*|^2 after T rounds from 0."""
     values, vectors = np.linalg.eigh(RING)
     together = values > 1 - 1e-12

@@ -7,6 +7,7 @@ proportion to T at a given budget: what they say of private runs is asked at tha
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Iterable
 
 import numpy as np
 
@@ -22,7 +23,11 @@ FAR = np.geomspace(1e110, 1e130, 13)
 QUANTISED, PRIVATE = 0.1, 0.5
 
 
-def _errors(in_state: bool, sizes, horizons=HORIZONS) -> np.ndarray:
+def _errors(
+    in_state: bool,
+    sizes: Callable[[float], tuple[float, float]],
+    horizons: Iterable[float] = HORIZONS,
+) -> np.ndarray:
     """Error of Q-DPSGD-1 (noise in the state) or -2 with the theorems' steps."""
     factor = 2.0 if in_state else 1.0
     rows = [

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Iterable
 from functools import cache
 from itertools import product
 
@@ -20,7 +21,9 @@ def _steps(first: float, dim: int = P) -> np.ndarray:
     return first / np.sqrt(np.arange(1, T + 1) * dim * math.log(2 * dim))
 
 
-def _inner(first: float, curvature: float, best: np.ndarray, runs: int = 60, seed: int = 1):
+def _inner(
+    first: float, curvature: float, best: np.ndarray, runs: int = 60, seed: int = 1
+) -> tuple[np.ndarray, float]:
     r"""The inner loop on :math:`F = \frac h2\|\beta - \beta^*\|^2` from 0: outputs, and the sum
     :math:`\frac1{JP}\sum_t\alpha_t^2\,\mathrm{tr}\,\Psi_t` that (21) takes for the variance.
 
@@ -184,7 +187,7 @@ def theorem_2(scale: float = 1.0) -> Finding:
     )
 
 
-def _admm_matrices(agents: int):
+def _admm_matrices(agents: int) -> tuple[np.ndarray, np.ndarray]:
     """L+, L- of a ring in which each agent is its own neighbour too, as N_k has it."""
     adjacency = np.roll(np.eye(agents), 1, 1)
     adjacency = adjacency + adjacency.T
@@ -224,7 +227,13 @@ def theorem_3(scale: float = 1.0) -> Finding:
     )
 
 
-def _averages(loss, best: np.ndarray, step: float, horizons, pairs: int = 1) -> list[float]:
+def _averages(
+    loss: Callable[[np.ndarray], np.ndarray],
+    best: np.ndarray,
+    step: float,
+    horizons: Iterable[int],
+    pairs: int = 1,
+) -> list[float]:
     r"""Mean excess of the average of the inner loop's iterates after each horizon, in 20 runs.
 
     ``loss`` is of points [..., P]; steps are :math:`\alpha_0 R / (L\sqrt{t P\ln 2P})`, ``step`` is

@@ -55,7 +55,9 @@ def absorbed_information(
     )
 
 
-def _information(filter_, basis, ratios, arrives) -> np.ndarray:
+def _information(
+    filter_: np.ndarray | None, basis: np.ndarray, ratios: np.ndarray, arrives: np.ndarray
+) -> np.ndarray:
     if not arrives.any():
         return np.zeros((basis.shape[1],) * 2)
     last = int(np.flatnonzero(arrives)[-1]) + 1

@@ -41,7 +41,7 @@ from .absorption import own_ratio_table
 from .changes import Changes
 from .guarantees import Bracket, all_victims, hears_everybody
 from .linear_view import dense
-from .systems import LinearSystem
+from .systems import LinearSystem, Round
 from .views import Eavesdropper, FinalModels, Observer
 
 RULES = ("exact", "adaptive", "contraction", "light_cone", "refused")
@@ -74,7 +74,7 @@ class Inputs:
     react: bool = True
     expansion: float | None = None
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         given = self.expansion
         fine = given is None or (np.isfinite(given) and given >= 0)
         require(bool(fine), "inputs.expansion", given, "a number >= 0")
@@ -135,7 +135,14 @@ def statements(
     return {u: _stated(system, observer, u, changes, inputs, f) for u, f in formulas.items()}
 
 
-def _stated(system, observer, victim: int, changes, inputs, formula: Bracket) -> Statement:
+def _stated(
+    system: LinearSystem,
+    observer: Observer,
+    victim: int,
+    changes: Changes,
+    inputs: Inputs,
+    formula: Bracket,
+) -> Statement:
     if not inputs.react:
         return Statement(formula, formula.upper, "exact")
     if not system.noised_state:
@@ -150,7 +157,7 @@ def _stated(system, observer, victim: int, changes, inputs, formula: Bracket) ->
     return Statement(formula, cone, "light_cone")
 
 
-def _heard(round_, observer: Observer) -> np.ndarray:
+def _heard(round_: Round, observer: Observer) -> np.ndarray:
     """Senders of messages that a member is sent, alone or in a sum."""
     if isinstance(observer, Eavesdropper):
         return np.unique(round_.senders)
@@ -186,7 +193,7 @@ def _seen_last(observer: Observer, n: int) -> list[int]:
     return list(range(n)) if getattr(observer, "last_states", False) else []
 
 
-def _links(round_, n: int) -> np.ndarray:
+def _links(round_: Round, n: int) -> np.ndarray:
     """Whose behaviour a round's messages can carry to whom, bool [to, from]."""
     sent = round_.receives.astype(float) @ (round_.senders[:, None] == np.arange(n))
     moves = dense(round_.transition) != 0
@@ -221,7 +228,7 @@ def is_descent(system: LinearSystem) -> bool:
     return all(_descent_terms(round_) is not None for round_ in set(system.rounds))
 
 
-def _descent_terms(round_):
+def _descent_terms(round_: Round) -> tuple[np.ndarray, float, float] | None:
     """Mixing, gain and noise of a round of noised descent, or None for any other."""
     mixing, inputs, noise = map(dense, (round_.transition, round_.inputs, round_.noise))
     n = len(mixing)
@@ -254,8 +261,8 @@ def contraction_bound(
         For a system that is not a noised descent with weights >= 0.
     """
     known = {id(round_): _descent_terms(round_) for round_ in system.rounds}
-    terms = [known[id(round_)] for round_ in system.rounds]
-    fits = system.noised_state and system.filter is None and all(t is not None for t in terms)
+    terms = [found for round_ in system.rounds if (found := known[id(round_)]) is not None]
+    fits = system.noised_state and system.filter is None and len(terms) == system.horizon
     require(fits, "system", "another", "noised descent with weights >= 0 and noise in every round")
     if isinstance(observer, FinalModels) and observer.members:
         return np.inf
@@ -284,7 +291,13 @@ def _hidden(system: LinearSystem, observer: Observer) -> np.ndarray:
     return hidden
 
 
-def _least_energy(mixing, scales, entered, hidden, expansion: float) -> float:
+def _least_energy(
+    mixing: list[np.ndarray],
+    scales: np.ndarray,
+    entered: np.ndarray,
+    hidden: np.ndarray,
+    expansion: float,
+) -> float:
     """The least sum of squared shifts over budgets that was found, solved in a unit of its own."""
     unit = float(entered.max())
     entered = entered / unit

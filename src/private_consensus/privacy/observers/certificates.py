@@ -28,6 +28,9 @@ _INVERSE_ITERATIONS = 6
 _TRIALS = (0.5, 0.1, 0.01)
 """Shares of the estimated smallest eigenvalue that are tried as its lower bound."""
 
+Factor = tuple[np.ndarray, bool]
+"""A Cholesky factor, and whether it is the lower one."""
+
 
 @dataclass(frozen=True, eq=False)
 class Information:
@@ -95,14 +98,23 @@ def _balanced(view: LinearView) -> LinearView:
     )
 
 
-def _residual(view: LinearView, a, a_size, weights) -> np.ndarray:
+def _residual(
+    view: LinearView, a: np.ndarray, a_size: np.ndarray, weights: np.ndarray
+) -> np.ndarray:
     """A componentwise bound on A - C Lambda, rounding of A, of C and of the bound included."""
     rounding = gamma(len(a) + 4) + view.relative_error
     size = view.magnitude @ np.abs(weights) + a_size
     return np.abs(a - view.covariance @ weights) + 2 * rounding * size
 
 
-def _with_radius(view, a, a_size, weights, residual, smallest: float) -> Information:
+def _with_radius(
+    view: LinearView,
+    a: np.ndarray,
+    a_size: np.ndarray,
+    weights: np.ndarray,
+    residual: np.ndarray,
+    smallest: float,
+) -> Information:
     matrix = np.einsum("rvs,rvt->vst", a, weights, optimize=True)
     matrix = (matrix + matrix.transpose(0, 2, 1)) / 2
     rounding = gamma(len(a) + 4) + view.relative_error
@@ -113,7 +125,7 @@ def _with_radius(view, a, a_size, weights, residual, smallest: float) -> Informa
     return Information(matrix, radius * (1 + 1e-6), outside)
 
 
-def smallest_eigenvalue(view: LinearView, factor) -> float:
+def smallest_eigenvalue(view: LinearView, factor: Factor) -> float:
     r"""A lower bound on :math:`\lambda_{\min}(C)`, 0 where none was found.
 
     A Cholesky factorisation of :math:`C - cI` that runs to its end in floating point proves
@@ -134,7 +146,7 @@ def smallest_eigenvalue(view: LinearView, factor) -> float:
     return 0.0
 
 
-def _estimate(factor, n: int) -> float:
+def _estimate(factor: Factor, n: int) -> float:
     """Smallest eigenvalue by inverse iteration, somewhat too large."""
     vector = 1.0 + np.cos(np.arange(n))
     value = np.inf
@@ -145,7 +157,7 @@ def _estimate(factor, n: int) -> float:
     return float(value)
 
 
-def _factor(matrix: np.ndarray):
+def _factor(matrix: np.ndarray) -> Factor | None:
     try:
         return cho_factor(matrix, lower=True, check_finite=False)
     except LinAlgError:

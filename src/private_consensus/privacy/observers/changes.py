@@ -14,6 +14,7 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.optimize import minimize
 
 from private_consensus.errors import require
@@ -35,7 +36,7 @@ class Changes(ABC):
         Largest l2 norm of the change of each round, or gain of the one vector that changes.
     """
 
-    size: object = 1.0
+    size: ArrayLike = 1.0
 
     def basis(self, horizon: int) -> np.ndarray:
         """Changes [T, k] of which the set consists; those of a single round unless it says so."""
@@ -55,10 +56,10 @@ class Changes(ABC):
 class Constant(Changes):
     """The same vector in every round, times ``size``: a mean, a label, a linear term."""
 
-    def basis(self, horizon):
+    def basis(self, horizon: int) -> np.ndarray:
         return per_round(self.size, horizon, "changes.size")[:, None].copy()
 
-    def maximum(self, matrix, radius):
+    def maximum(self, matrix: np.ndarray, radius: float) -> tuple[float, float]:
         return matrix[0, 0] - radius, matrix[0, 0] + radius
 
 
@@ -66,10 +67,10 @@ class Constant(Changes):
 class Once(Changes):
     """One round, whichever costs most: one participation, or a one-shot average."""
 
-    def patterns(self, horizon):
+    def patterns(self, horizon: int) -> list[np.ndarray]:
         return list(self.basis(horizon))
 
-    def maximum(self, matrix, radius):
+    def maximum(self, matrix: np.ndarray, radius: float) -> tuple[float, float]:
         largest = np.diag(matrix).max()
         return largest - radius, largest + radius
 
@@ -84,7 +85,7 @@ class Free(Changes):
     dimension the maximum is over signs; the two agree where all of M is >= 0.
     """
 
-    def maximum(self, matrix, radius):
+    def maximum(self, matrix: np.ndarray, radius: float) -> tuple[float, float]:
         lower, upper = correlation_maximum(matrix)
         return lower - radius * len(matrix), upper + radius * len(matrix)
 
@@ -95,19 +96,19 @@ class Cyclic(Changes):
 
     period: int = 1
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         expected = "a whole number above 0"
         require(
             isinstance(self.period, int) and self.period >= 1,
             *("changes.period", self.period, expected),
         )
 
-    def patterns(self, horizon):
+    def patterns(self, horizon: int) -> list[np.ndarray]:
         sizes = per_round(self.size, horizon, "changes.size")
         places = np.arange(horizon) % self.period
         return [np.where(places == s, sizes, 0.0) for s in range(min(self.period, horizon))]
 
-    def maximum(self, matrix, radius):
+    def maximum(self, matrix: np.ndarray, radius: float) -> tuple[float, float]:
         parts = [
             Free().maximum(matrix[s :: self.period, s :: self.period], radius)
             for s in range(min(self.period, len(matrix)))

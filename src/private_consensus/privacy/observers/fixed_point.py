@@ -60,7 +60,9 @@ def _inverse(c: np.ndarray, bits: int) -> np.ndarray | None:
     return table[:, n:]
 
 
-def _verified(c, a, inverse, bits: int, victims: int) -> Information | None:
+def _verified(
+    c: np.ndarray, a: np.ndarray, inverse: np.ndarray, bits: int, victims: int
+) -> Information | None:
     """Entries of C, A and the products are within one unit of 2**-bits of what they stand for."""
     n = len(c)
     inverse = (inverse + inverse.T) >> 1
@@ -86,7 +88,7 @@ def _verified(c, a, inverse, bits: int, victims: int) -> Information | None:
     return Information(matrix, radius * (1 + 1e-6), np.zeros((victims, k), dtype=bool))
 
 
-def _products(a, weights, bits: int, victims: int) -> np.ndarray:
+def _products(a: np.ndarray, weights: np.ndarray, bits: int, victims: int) -> np.ndarray:
     """A^T Lambda of each victim, summed in integers."""
     parts = zip(np.split(a, victims, axis=1), np.split(weights, victims, axis=1), strict=True)
     found = np.array([_floats(left.T @ right, 2 * bits) for left, right in parts])

@@ -56,7 +56,8 @@ class Bracket:
 
     def epsilon(self, delta: float) -> tuple[float, float]:
         """epsilon at ``delta`` from below and above, by the exact Gaussian curve."""
-        return tuple(float(gaussian_epsilon(mu, delta)) for mu in (self.lower, self.upper))
+        lower, upper = (float(gaussian_epsilon(mu, delta)) for mu in (self.lower, self.upper))
+        return lower, upper
 
 
 def mu(system: LinearSystem, observer: Observer, victim: int, changes: Changes) -> Bracket:
@@ -140,7 +141,9 @@ def hears_everybody(system: LinearSystem, observer: Observer) -> bool:
     )
 
 
-def _every_innovation(system, observer, basis, victims) -> Information:
+def _every_innovation(
+    system: LinearSystem, observer: Observer, basis: np.ndarray, victims: Sequence[int]
+) -> Information:
     """All states, noise included, are seen: each round tells of its own input alone."""
     one = np.ones((1, 1))
     places = [t for t in range(len(basis)) if dense(system.rounds[t].message_inputs).any()]
@@ -166,7 +169,9 @@ def _every_innovation(system, observer, basis, victims) -> Information:
     )
 
 
-def _of_view(system, observer, basis, victims) -> Information:
+def _of_view(
+    system: LinearSystem, observer: Observer, basis: np.ndarray, victims: Sequence[int]
+) -> Information:
     view = linear_view(system, observer, basis, victims)
     cap = absorbed_information(system, observer, basis, view.arrives, victims)
     found = certified_information(view)
@@ -199,7 +204,13 @@ def _from_below(view: LinearView) -> Information:
     return Information(nothing, np.full(victims, np.inf), np.zeros((victims, k), dtype=bool))
 
 
-def _exactly(system, observer, basis, victims, rows: int) -> Information | None:
+def _exactly(
+    system: LinearSystem,
+    observer: Observer,
+    basis: np.ndarray,
+    victims: Sequence[int],
+    rows: int,
+) -> Information | None:
     """By elimination in fractions, or with hundreds of bits; None of views too large for both."""
     states = system.rounds[0].transition.shape[0]
     if rows * states > MOST_EXACT_ENTRIES:

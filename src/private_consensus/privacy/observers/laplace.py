@@ -21,7 +21,7 @@ from private_consensus.errors import require
 from .absorption import own_ratio_table
 from .certificates import smallest_eigenvalue
 from .changes import Changes, Constant, Once
-from .linear_view import gamma, linear_view, noise_matrix
+from .linear_view import LinearView, gamma, linear_view, noise_matrix
 from .systems import LinearSystem
 from .views import Observer
 
@@ -63,7 +63,7 @@ def _absorbed(column: np.ndarray, ratios: np.ndarray, arrives: np.ndarray) -> fl
     return float((ratios[needed] * np.abs(column[needed])).sum() * (1 + 1e-12))
 
 
-def _shifted(system, observer, view) -> list[float]:
+def _shifted(system: LinearSystem, observer: Observer, view: LinearView) -> list[float]:
     """The linear program's value for each basis change, made feasible."""
     responses = view.response[:, 0, :]
     noise = noise_matrix(system, observer)
@@ -79,7 +79,9 @@ def _shifted(system, observer, view) -> list[float]:
     ]
 
 
-def _program(noise, a, size, error: float, smallest: float) -> float:
+def _program(
+    noise: np.ndarray, a: np.ndarray, size: np.ndarray, error: float, smallest: float
+) -> float:
     if not size.any():
         return 0.0
     if smallest <= 0:

@@ -12,8 +12,9 @@ Built backwards. With :math:`Z` the rows of all messages of rounds after r, as f
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from scipy.sparse import csr_array, issparse
@@ -26,6 +27,8 @@ from .views import Observer
 UNIT_ROUNDOFF = 2.0**-53
 MOST_ROWS = 12_000
 """Rows of a view whose covariance is factorised in floating point: some 1 GB."""
+Convert = Callable[[Any], Any]
+"""What a matrix becomes before it is used: itself, its absolute values, fractions."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,7 +112,9 @@ class _Backward:
     of later ones; a row of an earlier round is not moved by it.
     """
 
-    def __init__(self, system: LinearSystem, observer: Observer, convert=lambda matrix: matrix):
+    def __init__(
+        self, system: LinearSystem, observer: Observer, convert: Convert = lambda matrix: matrix
+    ) -> None:
         self.system, self.observer, self.convert = system, observer, convert
         self._prepared: dict[int, _Prepared] = {}
         self.final = convert(_final(system, observer))
@@ -138,7 +143,7 @@ class _Backward:
         noises = max(len(round_.owners) for round_ in self.system.rounds)
         return 2 * (horizon + 2) * (widest + 4) + noises + 4 * horizon + 32
 
-    def __iter__(self):
+    def __iter__(self) -> Iterator[tuple[np.ndarray, np.ndarray]]:
         """Noise blocks [rows so far, unknown noises] and input blocks [rows so far, N]."""
         z = self.final
         for round_ in reversed(self.system.rounds):
@@ -151,16 +156,16 @@ class _Backward:
     def sums(self, basis: np.ndarray, victims: Sequence[int]) -> tuple[np.ndarray, ...]:
         """C [rows, rows], A times the basis [rows, victims, k], and which inputs arrive
         [T, victims]; rows in the order of rounds."""
-        victims = np.asarray(victims, dtype=int)
+        chosen = np.asarray(victims, dtype=int)
         kind = object if self.final.dtype == object else float
-        response = np.zeros((self.n_rows, len(victims), basis.shape[1]), dtype=kind)
+        response = np.zeros((self.n_rows, len(chosen), basis.shape[1]), dtype=kind)
         covariance = np.zeros((self.n_rows, self.n_rows), dtype=kind)
-        arrives = np.zeros((len(basis), len(victims)), dtype=bool)
+        arrives = np.zeros((len(basis), len(chosen)), dtype=bool)
         coloured = []
         for t, (noise, inputs) in zip(reversed(range(len(basis))), self, strict=True):
             known = len(inputs)
-            arrives[t] = (inputs[:, victims] != 0).any(0)
-            response[-known:] += inputs[:, victims, None] * basis[t]
+            arrives[t] = (inputs[:, chosen] != 0).any(0)
+            response[-known:] += inputs[:, chosen, None] * basis[t]
             if self.system.filter is not None:
                 coloured.append(noise)
             elif noise.any():
@@ -185,7 +190,7 @@ class _Backward:
 class _Prepared:
     """A round's matrices for one observer: rows that it sees, columns that it does not know."""
 
-    def __init__(self, round_: Round, observer: Observer, convert):
+    def __init__(self, round_: Round, observer: Observer, convert: Convert) -> None:
         unknown = observer.unknown(round_)
         self.rows = convert(observer.rows(round_))
         matrices = (round_.transition, round_.inputs, _columns(round_.noise, unknown))
@@ -208,20 +213,20 @@ def _final(system: LinearSystem, observer: Observer) -> np.ndarray:
     return rows @ dense(system.output)
 
 
-def _columns(matrix, chosen: np.ndarray):
+def _columns(matrix: Any, chosen: np.ndarray) -> Any:
     return matrix if chosen.all() else matrix[:, chosen]
 
 
-def _values(matrix) -> np.ndarray:
+def _values(matrix: Any) -> np.ndarray:
     return matrix.data if issparse(matrix) else matrix
 
 
-def dense(matrix) -> np.ndarray:
+def dense(matrix: Any) -> np.ndarray:
     """An array from one that may be sparse."""
     return matrix.toarray() if issparse(matrix) else np.asarray(matrix)
 
 
-def _operand(matrix):
+def _operand(matrix: Any) -> Any:
     """Ready to multiply rows from the right: sparse ones transposed, exact ones by columns."""
     if issparse(matrix):
         return csr_array(matrix.T)
@@ -230,7 +235,7 @@ def _operand(matrix):
     return [(np.flatnonzero(column), column[column != 0]) for column in matrix.T]
 
 
-def _times(rows: np.ndarray, operand) -> np.ndarray:
+def _times(rows: np.ndarray, operand: Any) -> np.ndarray:
     if isinstance(operand, np.ndarray):
         return rows @ operand
     if isinstance(operand, list):
@@ -239,5 +244,5 @@ def _times(rows: np.ndarray, operand) -> np.ndarray:
     return np.ascontiguousarray((operand @ rows.T).T)
 
 
-def _seen(rows: np.ndarray, matrix) -> np.ndarray:
+def _seen(rows: np.ndarray, matrix: Any) -> np.ndarray:
     return (matrix.T @ rows.T).T if issparse(matrix) else rows @ matrix

@@ -9,13 +9,13 @@ rounds of gossip after one draw of noise come to that on graphs without symmetry
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from .linear_view import dense
 from .rational import rational
-from .systems import LinearSystem
+from .systems import LinearSystem, Round
 from .views import Observer
 
 PRIMES = (1_048_573, 1_048_571)
@@ -75,12 +75,12 @@ def _output(system: LinearSystem) -> np.ndarray:
     return np.zeros((system.n_agents, states)) if system.output is None else dense(system.output)
 
 
-def _prepared(round_, observer: Observer, prime: int) -> list[_Parts]:
+def _prepared(round_: Round, observer: Observer, prime: int) -> list[_Parts]:
     """F, N and seen H and L with columns of unknown noise, modulo the prime."""
     unknown, rows = observer.unknown(round_), observer.rows(round_)
     seen = _Parts(_modulo(rows, prime), rows != 0)
 
-    def parts(matrix, columns=slice(None)) -> _Parts:
+    def parts(matrix: Any, columns: Any = slice(None)) -> _Parts:
         matrix = dense(matrix)
         return _Parts(_modulo(matrix, prime)[:, columns], (matrix != 0)[:, columns])
 
@@ -92,7 +92,7 @@ def _prepared(round_, observer: Observer, prime: int) -> list[_Parts]:
     ]
 
 
-def _modulo(matrix, prime: int) -> np.ndarray:
+def _modulo(matrix: Any, prime: int) -> np.ndarray:
     """Of the rational numbers that the entries stand for; denominators are no multiples of it."""
     values, places = np.unique(rational(dense(matrix)), return_inverse=True)
     found = [_residue(Fraction(value), prime) for value in values]

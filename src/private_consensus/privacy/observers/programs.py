@@ -7,6 +7,7 @@ agent and round. Noise has the standard deviation that is given, a gain multipli
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from private_consensus.errors import require
 
@@ -51,7 +52,9 @@ def dimension_exchange(agents: int, *, noise: float = 1.0) -> LinearSystem:
     return noised_descent(np.array(pairs), k, gain=once * 1.0, noise=once * noise)
 
 
-def clean_state(mixing: np.ndarray, horizon: int, *, gain=1.0, noise=1.0) -> LinearSystem:
+def clean_state(
+    mixing: np.ndarray, horizon: int, *, gain: ArrayLike = 1.0, noise: ArrayLike = 1.0
+) -> LinearSystem:
     r"""Noise on messages only: :math:`x_i' = x_i + \gamma p_i`, :math:`m_i = x_i' + \sigma n_i`,
     :math:`x_i \leftarrow w_{ii} x_i' + \sum_{j \ne i} w_{ij} m_j`.
 
@@ -110,7 +113,13 @@ def tracking(
 
 
 def decor(
-    mixing: np.ndarray, horizon: int, *, gain=1.0, own_noise=1.0, pair_noise=1.0, kept: float = 1.0
+    mixing: np.ndarray,
+    horizon: int,
+    *,
+    gain: ArrayLike = 1.0,
+    own_noise: float = 1.0,
+    pair_noise: float = 1.0,
+    kept: float = 1.0,
 ) -> LinearSystem:
     r"""Noise that cancels between neighbours, and some that does not:
 
@@ -135,7 +144,12 @@ def decor(
 
 
 def zip_dl(
-    mixing: np.ndarray, horizon: int, *, gain=1.0, noise=1.0, kept: float = 1.0
+    mixing: np.ndarray,
+    horizon: int,
+    *,
+    gain: ArrayLike = 1.0,
+    noise: ArrayLike = 1.0,
+    kept: float = 1.0,
 ) -> LinearSystem:
     r"""Noise that cancels at the sender: agent a sends :math:`x_a' + Z_{a\to v}` to v,
 
@@ -192,7 +206,7 @@ def quadratic_admm(
     adjacency: np.ndarray,
     horizon: int,
     *,
-    curvature=1.0,
+    curvature: ArrayLike = 1.0,
     penalty: float = 0.5,
     noise: float = 1.0,
 ) -> LinearSystem:

@@ -25,6 +25,9 @@ MOST_EXACT_ENTRIES = 20_000
 
 _NEAR = 4 * 2.0**-52
 
+Pairs = list[tuple[Fraction | None, np.ndarray]]
+"""Weights and rows of a quadratic form; None is an infinite weight."""
+
 
 def _rational(value: float) -> Fraction | int:
     given = Fraction(value)
@@ -78,7 +81,7 @@ def exact_information(
     return [_gram(pairs, response.shape[1], part) for part in parts]
 
 
-def eliminate(covariance: np.ndarray, response: np.ndarray) -> list[tuple[Fraction, np.ndarray]]:
+def eliminate(covariance: np.ndarray, response: np.ndarray) -> Pairs:
     r"""Fraction-free :math:`L D L^T` of a positive semidefinite matrix, applied to ``response``.
 
     Bareiss, "Sylvester's identity and multistep integer-preserving Gaussian elimination", 1968. A
@@ -96,7 +99,7 @@ def eliminate(covariance: np.ndarray, response: np.ndarray) -> list[tuple[Fracti
     scale = np.array(scale, dtype=object)
     c = _integers(covariance * np.multiply.outer(scale, scale))
     a = _integers(response * scale[:, None])
-    pairs: list[tuple[Fraction | None, np.ndarray]] = []
+    pairs: Pairs = []
     previous = 1
     for i in range(len(c)):
         pivot = c[i, i]
@@ -115,7 +118,7 @@ def _integers(matrix: np.ndarray) -> np.ndarray:
     return np.vectorize(int, otypes=[object])(matrix)
 
 
-def _gram(pairs, width: int, columns: slice) -> tuple[np.ndarray, np.ndarray]:
+def _gram(pairs: Pairs, width: int, columns: slice) -> tuple[np.ndarray, np.ndarray]:
     outside = np.zeros(width, dtype=bool)[columns]
     total = np.zeros((len(outside),) * 2, dtype=object)
     for weight, row in pairs:

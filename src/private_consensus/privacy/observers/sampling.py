@@ -32,13 +32,21 @@ def sampled_views(
     """
     observer.check(system.n_agents)
     require(system.filter is None, "filter", "correlated noise", "independent noise")
-    return tuple(
+    without, with_change = (
         _run(system, observer, victim, scale * np.asarray(change, float), runs, generator)
         for scale in (0.0, 1.0)
     )
+    return without, with_change
 
 
-def _run(system, observer, victim, change, runs, generator) -> np.ndarray:
+def _run(
+    system: LinearSystem,
+    observer: Observer,
+    victim: int,
+    change: np.ndarray,
+    runs: int,
+    generator: np.random.Generator,
+) -> np.ndarray:
     state = np.zeros((runs, system.rounds[0].transition.shape[0]))
     seen = []
     for round_, moved in zip(system.rounds, change, strict=True):

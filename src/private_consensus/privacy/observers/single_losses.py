@@ -40,7 +40,9 @@ def descent_sum(mixing: np.ndarray, horizon: int, observer: int) -> np.ndarray:
     return np.minimum(_sum(mixing, horizon, observer, counts, power=1), horizon)
 
 
-def _sum(mixing, horizon: int, observer: int, counts: np.ndarray, power: int = 2) -> np.ndarray:
+def _sum(
+    mixing: np.ndarray, horizon: int, observer: int, counts: np.ndarray, power: int = 2
+) -> np.ndarray:
     mixing = one_graph(mixing)
     heard = np.flatnonzero((mixing[observer] != 0) & (np.arange(len(mixing)) != observer))
     total, now = np.zeros(len(mixing)), np.eye(len(mixing))

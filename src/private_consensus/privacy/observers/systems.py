@@ -14,10 +14,11 @@ noise-free mixing whatever ``output`` says.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.sparse import csr_array
 
 from private_consensus.errors import require
@@ -85,7 +86,7 @@ class LinearSystem:
     filter: np.ndarray | None = None
     noised_state: bool = False
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         require(len(self.rounds) > 0, "horizon", len(self.rounds), "at least one round")
         if self.filter is not None:
             shape = (len(self.rounds),) * 2
@@ -122,14 +123,14 @@ def links(mixing: np.ndarray, adjacency: np.ndarray | None) -> np.ndarray:
     return heard & ~np.eye(len(mixing), dtype=bool)
 
 
-def per_round(value, horizon: int, key: str, *, positive: bool = False) -> np.ndarray:
+def per_round(value: ArrayLike, horizon: int, key: str, *, positive: bool = False) -> np.ndarray:
     """One number a round from a number or from T of them."""
     values = np.asarray(value, dtype=float)
     expected = f"a number or {horizon} of them, {'above 0' if positive else 'finite, >= 0'}"
     require(values.ndim == 0 or values.shape == (horizon,), key, value, expected)
     values = np.broadcast_to(values, (horizon,))
-    fine = np.isfinite(values).all() and bool((values > 0 if positive else values >= 0).all())
-    require(fine, key, value, expected)
+    fine = np.isfinite(values).all() and (values > 0 if positive else values >= 0).all()
+    require(bool(fine), key, value, expected)
     return values
 
 
@@ -142,19 +143,32 @@ class Broadcast:
     mixing : ndarray, [N, N]
     adjacency : ndarray of bool, [N, N], optional
         Links that carry messages of weight 0.
+
+    Attributes
+    ----------
+    heard : ndarray of bool, [receiver, sender]
+    uses : ndarray, [receiver, sender]
+        Weight with which a receiver takes a message; 0 on the diagonal.
+    own : ndarray of bool, [N, N]
+        The identity: each agent knows its own noise.
     """
 
     mixing: np.ndarray
     adjacency: np.ndarray | None = None
+    heard: np.ndarray = field(init=False)
+    uses: np.ndarray = field(init=False)
+    own: np.ndarray = field(init=False)
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         heard = links(self.mixing, self.adjacency)
         uses = np.where(np.eye(len(heard), dtype=bool), 0.0, self.mixing)
         object.__setattr__(self, "heard", heard)
         object.__setattr__(self, "uses", uses)
         object.__setattr__(self, "own", np.eye(len(heard), dtype=bool))
 
-    def round(self, transition, inputs, noise, owners: np.ndarray | None = None) -> Round:
+    def round(
+        self, transition: Any, inputs: Any, noise: Any, owners: np.ndarray | None = None
+    ) -> Round:
         """A round in which the first N numbers of the new state, one an agent, are sent."""
         n = len(self.heard)
         return Round(
@@ -176,8 +190,8 @@ def noised_descent(
     mixing: np.ndarray,
     horizon: int,
     *,
-    gain=1.0,
-    noise=1.0,
+    gain: ArrayLike = 1.0,
+    noise: ArrayLike = 1.0,
     transition: np.ndarray | None = None,
     adjacency: np.ndarray | None = None,
     filter: np.ndarray | None = None,
@@ -238,7 +252,12 @@ def gossip(mixing: np.ndarray, horizon: int, *, noise: float = 1.0) -> LinearSys
 
 
 def muffliato_gd(
-    mixing: np.ndarray, steps: int, rounds: int, *, gain=1.0, noise=1.0
+    mixing: np.ndarray,
+    steps: int,
+    rounds: int,
+    *,
+    gain: ArrayLike = 1.0,
+    noise: ArrayLike = 1.0,
 ) -> LinearSystem:
     """Noised steps, each followed by noise-free gossip: ``rounds`` messages a step, the first of
     them the noised state (Muffliato-GD; Cyffers, Even, Bellet, Massoulie, 2022, arXiv 2206.05091).
@@ -252,7 +271,7 @@ def muffliato_gd(
     return noised_descent(one_graph(mixing), steps * rounds, gain=gains, noise=scales)
 
 
-def whole(value, key: str) -> int:
+def whole(value: Any, key: str) -> int:
     """A whole number of at least 1."""
     require(
         isinstance(value, int | np.integer) and value >= 1, key, value, "a whole number above 0"
@@ -260,7 +279,7 @@ def whole(value, key: str) -> int:
     return int(value)
 
 
-def sequence(matrices, horizon: int, key: str) -> list[np.ndarray]:
+def sequence(matrices: ArrayLike, horizon: int, key: str) -> list[np.ndarray]:
     """T square matrices from one or from T of them; one is shared, not copied."""
     matrices = np.asarray(matrices, dtype=float)
     if matrices.ndim != 3:

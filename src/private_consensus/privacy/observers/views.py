@@ -48,7 +48,7 @@ class Observer(ABC):
 
     members: tuple[int, ...] = ()
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         members = tuple(int(member) for member in self.members)
         fine = len(set(members)) == len(members)
         require(fine, "observer.members", self.members, "agents that are named once")
@@ -75,7 +75,7 @@ class Observer(ABC):
 
     def unknown(self, round_: Round) -> np.ndarray:
         """Which noise of a round the observer does not know, bool [noises]."""
-        return ~round_.owners[:, list(self.members)].any(1)
+        return np.logical_not(round_.owners[:, list(self.members)].any(1))
 
     def _others(self, round_: Round) -> np.ndarray:
         # A member's own messages are functions of what it received and of what it knows.
@@ -86,7 +86,7 @@ class Observer(ABC):
 class Eavesdropper(Observer):
     """Sees every message; knows the secrets of ``members``, of nobody by default."""
 
-    def rows(self, round_):
+    def rows(self, round_: Round) -> np.ndarray:
         return np.eye(len(round_.senders))[self._others(round_)]
 
 
@@ -103,7 +103,7 @@ class Coalition(Observer):
 
     last_states: bool = False
 
-    def final_rows(self, system):
+    def final_rows(self, system: LinearSystem) -> np.ndarray:
         if not self.last_states:
             return super().final_rows(system)
         require(system.noised_state, "observer.last_states", True, "agents that send their state")
@@ -112,11 +112,11 @@ class Coalition(Observer):
         kept = independent_rows(np.vstack([seen, others]))
         return others[kept[kept >= len(seen)] - len(seen)]
 
-    def check(self, n_agents):
+    def check(self, n_agents: int) -> None:
         super().check(n_agents)
         require(len(self.members) > 0, "observer.members", self.members, "at least one agent")
 
-    def rows(self, round_):
+    def rows(self, round_: Round) -> np.ndarray:
         received = round_.receives[list(self.members)].any(0)
         return np.eye(len(round_.senders))[received & self._others(round_)]
 
@@ -131,7 +131,7 @@ class SecureSums(Coalition):
     are left out, by exact arithmetic.
     """
 
-    def rows(self, round_):
+    def rows(self, round_: Round) -> np.ndarray:
         weights = np.where(self._others(round_), round_.uses[list(self.members)], 0.0)
         if round_.kinds is not None:
             kinds = np.unique(round_.kinds)
@@ -154,16 +154,16 @@ class FinalModels(Observer):
     of: tuple[int, ...] | None = None
     mean: bool = False
 
-    def check(self, n_agents):
+    def check(self, n_agents: int) -> None:
         super().check(n_agents)
         seen = self.of if self.of is not None else (0,)
         inside = len(seen) > 0 and all(0 <= agent < n_agents for agent in seen)
         require(inside, "observer.of", self.of, f"agents 0 to {n_agents - 1}, at least one")
 
-    def rows(self, round_):
+    def rows(self, round_: Round) -> np.ndarray:
         return np.zeros((0, len(round_.senders)))
 
-    def final_rows(self, system):
+    def final_rows(self, system: LinearSystem) -> np.ndarray:
         rows = np.eye(system.n_agents)
         rows = rows if self.of is None else rows[list(self.of)]
         return rows.mean(0, keepdims=True) if self.mean else rows
