@@ -71,6 +71,8 @@ def verdict(test: Test, x: list[np.ndarray], means: Means, *, exact: bool = Fals
     means = np.concatenate(means)
     noise = np.random.default_rng(0).normal(size=(len(means), RUNS))
     noise *= 0.0 if exact else SPREAD
+    if test.kind == "steadier":  # spreads are then in the ratio of the means
+        noise[:] = noise[0]
     values = means[:, None] + np.maximum(np.abs(means), 1e-3)[:, None] * noise
     return Judgement([estimated(test, [""] * len(x), values, x)], ()).at(0.05)
 
@@ -125,7 +127,7 @@ def _compared(test: Test, x: list[np.ndarray]) -> Iterator[tuple[str, Means]]:
     if test.kind == "ratio":
         yield "twice", _pair(x, 2 * test.expected, test.kind)
         yield "half", _pair(x, test.expected / 2, test.kind)
-    if test.kind in ("below", "lower") and not ordered:
+    if test.kind in ("below", "lower", "steadier") and not ordered:
         yield "twice", _pair(x, 2 * test.expected, test.kind)
     if test.kind == "difference" and not ordered:
         # Twice what is said to be a small difference is none.
@@ -138,7 +140,9 @@ def _ordered(test: Test) -> bool:
     """Whether a comparison says that one of the two is better: equal ones are not accepted."""
     if test.kind == "difference":
         return test.at_most <= 0 or test.at_least >= 0
-    return test.kind == "sooner" or (test.kind in ("below", "lower") and test.expected <= 1)
+    return test.kind == "sooner" or (
+        test.kind in ("below", "lower", "steadier") and test.expected <= 1
+    )
 
 
 def _arriving(test: Test, x: np.ndarray, share: float) -> np.ndarray:

@@ -119,6 +119,27 @@ def test_pairing_decides_what_unpaired_runs_could_not():
     assert verdict(test, better, measurements("two", [1.0] * 4, spread=0.2, seed=1)) != HELD
 
 
+def test_the_steadier_of_two_series_is_that_of_the_smaller_spread():
+    """Whatever the means are; what does not vary at all is no steadier than its equal."""
+    test = Test(kind="steadier", series=series("one"), against=series("two"), x="x")
+    wide = measurements("two", [1.0] * 4, spread=0.2, seed=1)
+    assert verdict(test, measurements("one", [2.0] * 4, spread=0.05), wide) == HELD
+    assert verdict(test, measurements("one", [0.5] * 4, spread=0.8), wide) == NOT_HELD
+    assert verdict(test, measurements("one", [1.0] * 4, spread=0.2), wide) == UNDECIDED
+    exact = [measurements(name, [1.0] * 4, spread=0.0) for name in ("one", "two")]
+    assert verdict(test, *exact) == NOT_HELD
+
+
+def test_intervals_of_ratios_of_spreads_cover():
+    """Ten runs of normal draws: at least 93 of 100 intervals at 95 % contain the ratio."""
+    pairs, size = 1000, 10
+    values = np.random.default_rng(0).normal(size=(2 * pairs, size))
+    values[:pairs] *= 3.0
+    test = Test(kind="steadier", series=series("one"), against=series("two"), x="x")
+    low, high = estimated(test, [""], values, [np.arange(1.0, pairs + 1)]).ends(0.05)
+    assert np.mean((low <= np.log(3.0)) & (np.log(3.0) <= high)) > 0.93
+
+
 def test_the_last_iteration_is_that_of_each_horizon():
     """Along an axis of horizons no point is lost, and earlier iterations are at none of them."""
     steps = [(1.0, 10), (2.0, 10), (2.0, 20)]

@@ -16,6 +16,7 @@ Kind = Literal[
     "slope",
     "below",
     "lower",
+    "steadier",
     "ratio",
     "difference",
     "differs",
@@ -29,7 +30,7 @@ Kind = Literal[
     "tight",
 ]
 
-COMPARISONS = ("below", "lower", "ratio", "difference", "differs", "sooner")
+COMPARISONS = ("below", "lower", "steadier", "ratio", "difference", "differs", "sooner")
 
 Quantifier = Literal["each", "universal", "most", "some"]
 
@@ -60,15 +61,16 @@ class Test(BaseModel):
     ``expected``. ``largest``, ``smallest``: the mean at x = ``at`` is strictly larger (smaller)
     than each other; with a ``tolerance``, none is better by more than that, relatively. ``below``:
     mean of the series at most ``expected`` times that of ``against``, where ``expected`` is 1
-    strictly less; ``lower``: so on the geometric average along ``x``. ``ratio``: series over
-    ``against`` is ``expected`` within a relative ``tolerance``. ``differs``: the two differ, in
-    whichever direction, by more than a relative ``tolerance``. ``difference``: series minus
-    ``against`` lies between ``at_least`` and ``at_most``. ``sooner``: along ``x``, the series comes
-    down for good to its goal before that of ``against`` does to its own; the goal is ``goal``, or
-    ``expected`` times a series' own last mean. ``level``: the means lie between ``at_least`` and
-    ``at_most``. ``private``: the true epsilon, which lies between a proven lower bound and the
-    accountant's, is at most the claimed one, relatively within ``tolerance``; ``tight``: the
-    accountant's is not less than the claimed one either.
+    strictly less; ``lower``: so on the geometric average along ``x``; ``steadier``: so its standard
+    deviation over runs. ``ratio``: series over ``against`` is ``expected`` within a relative
+    ``tolerance``. ``differs``: the two differ, in whichever direction, by more than a relative
+    ``tolerance``. ``difference``: series minus ``against`` lies between ``at_least`` and
+    ``at_most``. ``sooner``: along ``x``, the series comes down for good to its goal before that of
+    ``against`` does to its own; the goal is ``goal``, or ``expected`` times a series' own last
+    mean. ``level``: the means lie between ``at_least`` and ``at_most``. ``private``: the true
+    epsilon, which lies between a proven lower bound and the accountant's, is at most the claimed
+    one, relatively within ``tolerance``; ``tight``: the accountant's is not less than the claimed
+    one either.
 
     ``quantifier``: what is said of the points of a test. ``each``: every point is a part of a
     compound claim, so that it may hold in part. ``universal``: the test is one statement, a

@@ -45,7 +45,9 @@ class Estimates:
     def strict(self) -> bool:
         """Whether exact equality is not what the claim says."""
         ordering = self.test.kind in ("decreasing", "increasing", "largest", "smallest", "sooner")
-        equal = self.test.kind in ("below", "lower", "falls") and self.test.expected == 1.0
+        equal = (
+            self.test.kind in ("below", "lower", "steadier", "falls") and self.test.expected == 1.0
+        )
         wanted = self.test.kind == "difference"
         return (
             self.test.quantifier != "universal"
@@ -227,7 +229,7 @@ def _compared(test: Test) -> Region:
         return test.at_least, test.at_most
     centre = float(np.log(test.expected))
     spread = float(np.log1p(test.tolerance))
-    if test.kind in ("below", "lower"):
+    if test.kind in ("below", "lower", "steadier"):
         return -np.inf, centre
     return (spread, np.inf) if test.kind == "differs" else (centre - spread, centre + spread)
 
@@ -250,6 +252,10 @@ def _linear(
     infinite = np.isinf(values).any(1)
     values = np.minimum(values, HUGE)
     scale = _log if logarithmic(test) else np.asarray
+    if test.kind == "steadier":
+        scale = _log_deviations
+        centred = values - values.mean(1, keepdims=True)
+        values = np.concatenate([centred, centred**2])
     value, error, skewness = jackknife(lambda means: matrix @ scale(means), values)
     # An infinite value in one run is an infinite mean, whatever the other runs say.
     error = np.where((np.abs(matrix) > 0) @ infinite, 0.0, error)
@@ -343,6 +349,12 @@ def _proven_lower(frame: pl.DataFrame) -> np.ndarray:
     """ln of the epsilon that an attack proves; minus infinity where there is none."""
     found = frame["epsilon_lower"].fill_null(0.0).to_numpy()
     return np.where(found > 0, _log(found), -np.inf)
+
+
+def _log_deviations(moments: np.ndarray) -> np.ndarray:
+    """ln of standard deviations from first and, below them, second moments."""
+    first, second = np.split(moments, 2)
+    return _log(second - first**2) / 2
 
 
 def _log(means: np.ndarray) -> np.ndarray:

@@ -21,8 +21,8 @@ HEADINGS = {"held": "What holds", "part": "What holds in part", "not": "What doe
 """What stands before the claims of one verdict."""
 
 RATIOS = {
-    "decreasing", "increasing", "largest", "smallest", "falls", "below", "lower", "ratio",
-    "differs", "private", "tight",
+    "decreasing", "increasing", "largest", "smallest", "falls", "below", "lower", "steadier",
+    "ratio", "differs", "private", "tight",
 }  # fmt: skip
 """Kinds of test whose statistic is the logarithm of a ratio."""
 
