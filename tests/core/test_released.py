@@ -97,6 +97,7 @@ WITH_DRAWS = LOGISTIC | {
     "p_admm": (classified, BUDGET, {}),
     "pr_admm": (classified, BUDGET, {"calibration": "accountant"}),
     "pp_admm": (classified, BUDGET, {"beta": 1e-11}),
+    "pp_admm_renyi": (classified, BUDGET, {"beta": 1e-11}),
     "ipp_admm": (classified, BUDGET, {"beta": 1e-11, "c": HORIZON, "alpha": -9.0}),
     "coordinate_descent": (classified, BUDGET, {"spread": 0.0}),
     "dp_admm": (regressed, BUDGET, {}),

@@ -63,6 +63,7 @@ SHOWN: dict[str, tuple[str, ...]] = {
     "pdop": ("released", *PAID),
     "pflr": (*ITERATES, *MINIMUM),
     "pp_admm": (*ITERATES, *PAID),
+    "pp_admm_renyi": (*ITERATES, *PAID),
     "pr_admm": (*ITERATES, *PAID, "replaced"),
     "q_dpsgd_1": (*ITERATES, *ROUND),
     "q_dpsgd_2": (*ITERATES, *ROUND),

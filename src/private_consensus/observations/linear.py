@@ -53,6 +53,7 @@ NOT_LINEAR = {
     "logistic": "no noise is added, so that nothing is hidden",
     "pflr": "one agent with one output: there are no partial views",
     "pp_admm": "a solver may stop anywhere within its tolerance",
+    "pp_admm_renyi": "a solver may stop anywhere within its tolerance",
     "q_dpsgd_1": "messages are quantised, the agent goes on from its own model as it is",
     "q_dpsgd_2": "messages are quantised, the agent goes on from its own model as it is",
     "r_admm": "every second message recycles a gradient and has no noise of its own",

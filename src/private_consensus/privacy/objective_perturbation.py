@@ -1,0 +1,126 @@
+r"""Gaussian objective perturbation of generalised linear models, in Renyi divergences.
+
+Let out is the exact minimiser :math:`o = \arg\min_x J_D(x) + b^Tx`, :math:`b\sim N(0,\sigma^2I)`,
+of an objective with curvature of at least m in which a record has the term
+:math:`w\,\ell(z^Tx)`, :math:`\|z\|_2\le R,\ |\ell'|\le L,\ 0\le\ell''\le c_1`. On neighbouring
+data, z replaced by z', the noise that leads to the same o is :math:`b - \Delta`, and the log-ratio
+of the densities at o is
+
+.. math:: -\frac{b^T\Delta}{\sigma^2} + \frac{\|\Delta\|_2^2}{2\sigma^2}
+    + \ln\frac{\det\nabla^2J_D}{\det\nabla^2J_{D'}}, \qquad
+    \Delta = w\left(\ell'(z'^To)\,z' - \ell'(z^To)\,z\right).
+
+:math:`\Delta` depends on b, through o, so that this is no Gaussian mechanism (errata E4.3); its
+direction does not leave the span of two rows (Redberg, Koskela, Wang, "Improving the privacy and
+practicality of objective perturbation for differentially private linear learners", NeurIPS 2023,
+for a record more or less). The last term is at most :math:`\ln(1+\kappa)`,
+:math:`\kappa = w c_1R^2/m`: each record adds one positive eigenvalue. Of the rest, with
+:math:`\mu = 2wLR/\sigma`, :math:`s = \alpha - 1`, :math:`X\sim N(0,1)`:
+
+*Whatever the shift.* :math:`\|g'z'-gz\|^2 \le 2\|g'z'\|^2 + 2\|gz\|^2` makes it at most the mean of
+two terms, one of each record, and by Cauchy and Schwarz its moment is at most the larger of theirs.
+A term is at most :math:`\mu|X|+\mu^2/2`, or :math:`\max(0, \mu X+\mu^2/2)` where :math:`\ell'` has
+one sign, as that of a logistic loss:
+
+.. math:: E_1 = 2e^{\alpha s\mu^2/2}\,\Phi(s\mu), \qquad
+    E_1^+ = \Phi(-\mu/2) + e^{\alpha s\mu^2/2}\,\Phi((\alpha-\tfrac12)\mu).
+
+*Slow shifts.* Along z' the derivative :math:`\ell'(z'^To)` falls in
+:math:`X = b^Tz'/(\sigma\|z'\|)` by at most :math:`c_1\sigma R/m` a unit, since
+:math:`\partial o/\partial b` is minus the inverse of the Hessian. It is its value at X = 0, which
+is independent of X, and a rest that adds at most :math:`\kappa X^2`; that of z, which enters with
+the other sign, takes off. Hence, by Cauchy and Schwarz again, for :math:`4s\kappa<1`,
+
+.. math:: E_2 = \exp\left(\frac{s\mu^2}2 + \frac{s^2\mu^2}4
+    \left(1+\frac1{1-4s\kappa}\right)\right)(1-4s\kappa)^{-1/4}.
+
+The divergence of order :math:`\alpha` is at most
+:math:`\ln(1+\kappa) + \ln\min(E_1, E_2)/s` in both directions: z and z' may change places. For
+:math:`\kappa\to0` it is :math:`\alpha\mu^2/2`, that of the Gaussian mechanism.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import log_ndtr
+
+from ..errors import require
+from .releases import RENYI_ORDERS
+
+
+@dataclass(frozen=True)
+class PerturbedObjective:
+    r"""An exact minimiser with Gaussian noise in its objective: :class:`~.releases.Curves`.
+
+    For the replacement of one record; nothing but the minimiser is let out, and no projection comes
+    between it and the noise.
+
+    Parameters
+    ----------
+    mu : float
+        :math:`2wLR/\sigma`: twice the largest l2 norm of a record's gradient over the standard
+        deviation of the noise's coordinates.
+    kappa : float
+        :math:`wc_1R^2/m`: the largest eigenvalue of a record's Hessian over the least curvature.
+    one_sign : bool
+        Whether :math:`\ell'` has one sign for each record.
+
+    Raises
+    ------
+    InvalidInput
+        For a negative or infinite number.
+    """
+
+    mu: float
+    kappa: float
+    one_sign: bool = False
+
+    def __post_init__(self):
+        for key in ("mu", "kappa"):
+            value = getattr(self, key)
+            fine = bool(np.isfinite(value)) and value >= 0
+            require(fine, f"objective.{key}", value, "a finite number >= 0")
+
+    def renyi(self) -> tuple[float, ...]:
+        """Renyi divergence at each of ``RENYI_ORDERS``, of either direction."""
+        return tuple(self.divergence(np.asarray(RENYI_ORDERS)).tolist())
+
+    def divergence(self, order: np.ndarray) -> np.ndarray:
+        r"""Bound on the Renyi divergence at orders :math:`\alpha>1`."""
+        excess = order - 1
+        least = np.minimum(self._any_shift(order), self._slow_shift(order))
+        return np.log1p(self.kappa) + least / excess
+
+    def _any_shift(self, order: np.ndarray) -> np.ndarray:
+        r""":math:`\ln E_1`, or :math:`\ln E_1^+`."""
+        gaussian = order * (order - 1) * self.mu**2 / 2
+        if not self.one_sign:
+            return np.log(2.0) + gaussian + log_ndtr((order - 1) * self.mu)
+        moved = gaussian + log_ndtr((order - 0.5) * self.mu)
+        return np.logaddexp(log_ndtr(-self.mu / 2), moved)
+
+    def _slow_shift(self, order: np.ndarray) -> np.ndarray:
+        r""":math:`\ln E_2`; infinite where it does not exist."""
+        excess = order - 1
+        left = 1 - 4 * excess * self.kappa
+        known = np.where(left > 0, left, 1.0)
+        found = excess * self.mu**2 / 2 + (excess * self.mu / 2) ** 2 * (1 + 1 / known)
+        return np.where(left > 0, found - np.log(known) / 4, np.inf)
+
+    def profiles(self, epsilon: np.ndarray) -> tuple[np.ndarray, ...]:
+        """None: no dominating pair is known."""
+        return ()
+
+    def largest(self) -> float:
+        """Infinite: no bound on the loss is known."""
+        return np.inf
+
+    def attained(self) -> tuple[tuple[float, float, float], ...]:
+        """None: no pair's law is known in closed form."""
+        return ()
+
+    def mu_if_sampled(self) -> float:
+        r""":math:`\mu`."""
+        return self.mu

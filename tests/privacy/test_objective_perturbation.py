@@ -1,0 +1,160 @@
+"""Objective perturbation: the bound against integrals of the exact densities of minimisers."""
+
+import numpy as np
+import pytest
+from scipy.special import expit
+
+from observed import logistic_rows
+from private_consensus import networks
+from private_consensus.algorithms.pp_admm import PlausiblyPrivateADMM
+from private_consensus.algorithms.pp_admm_renyi import RenyiAccountedPPADMM
+from private_consensus.errors import InvalidInput
+from private_consensus.privacy import Budget
+from private_consensus.privacy.brackets import lower_bound
+from private_consensus.privacy.objective_perturbation import PerturbedObjective
+from private_consensus.problems import logistic_regression, mean_estimation
+from private_consensus.randomness import Streams
+
+ORDERS = np.array([1.25, 2.0, 4.0, 10.0])
+
+
+def log_density(o, data, curvature, sigma, weight):
+    r"""Of the minimiser of curvature/2 |x|^2 + weight sum ln(1 + exp(z'x)) + b'x at o [points, d]:
+    the noise that leads there, and the Jacobian of the way to it."""
+    dim = o.shape[1]
+    margins = o @ data.T
+    slope = curvature * o + weight * expit(margins) @ data
+    bend = weight * expit(margins) * expit(-margins)
+    hessian = curvature * np.eye(dim) + np.einsum("pj,jk,jl->pkl", bend, data, data)
+    noise = -(slope**2).sum(1) / (2 * sigma**2) - dim * np.log(sigma * np.sqrt(2 * np.pi))
+    return noise + np.linalg.slogdet(hessian)[1]
+
+
+def divergences(data, other, curvature, sigma, weight, points):
+    """Renyi divergences of both directions at ORDERS, by a grid that contains nearly all mass."""
+    dim = data.shape[1]
+    reach = (9 * sigma + weight * (len(data) + ORDERS.max())) / curvature
+    axis = np.linspace(-reach, reach, points)
+    o = np.stack(np.meshgrid(*[axis] * dim, indexing="ij"), -1).reshape(-1, dim)
+    cell = (axis[1] - axis[0]) ** dim
+    p, q = (log_density(o, rows, curvature, sigma, weight) for rows in (data, other))
+    assert np.exp(p).sum() * cell == pytest.approx(1.0, abs=1e-6)
+    return np.array(
+        [
+            max(
+                np.log(np.exp(s * a + (1 - s) * b).sum() * cell) / (s - 1)
+                for a, b in ((p, q), (q, p))
+            )
+            for s in ORDERS
+        ]
+    )
+
+
+CASES = [
+    (curvature, sigma, weight)
+    for curvature in (0.3, 1.0, 5.0)
+    for sigma in (0.5, 2.0)
+    for weight in (0.3, 1.0)
+]
+
+
+@pytest.mark.parametrize(("curvature", "sigma", "weight"), CASES)
+def test_the_bound_is_above_the_divergence_of_minimisers_on_a_line(curvature, sigma, weight):
+    """One row of either sign replaced by the opposite one, with and without other rows."""
+    bound = PerturbedObjective(2 * weight / sigma, weight / 4 / curvature, one_sign=True)
+    for rest in ([], [[0.7], [-0.4]]):
+        data, other = (np.array([[z], *rest]) for z in (1.0, -1.0))
+        exact = divergences(data, other, curvature, sigma, weight, 20_001)
+        assert np.all(exact <= bound.divergence(ORDERS) * (1 + 1e-9))
+        assert np.all(exact > 0)
+
+
+@pytest.mark.parametrize("angle", [1.2, 2.4])
+def test_the_bound_is_above_the_divergence_where_rows_have_any_angle(angle):
+    """In the plane the shift turns with the minimiser."""
+    curvature, sigma, weight = 0.5, 1.0, 0.6
+    data = np.array([[1.0, 0.0], [-0.3, 0.5]])
+    other = np.array([[np.cos(angle), np.sin(angle)], [-0.3, 0.5]])
+    exact = divergences(data, other, curvature, sigma, weight, 401)
+    bound = PerturbedObjective(2 * weight / sigma, weight / 4 / curvature, one_sign=True)
+    assert np.all(exact <= bound.divergence(ORDERS) * (1 + 1e-9))
+
+
+def test_a_gaussian_mechanism_of_the_same_shift_is_no_bound_without_the_jacobian():
+    """E4.3: what a proof that takes the shift for fixed leaves out shows where it is small."""
+    curvature, sigma, weight = 0.02, 4.0, 0.3
+    data, other = np.zeros((1, 1)), np.ones((1, 1))
+    exact = divergences(data, other, curvature, sigma, weight, 40_001)
+    assert exact[0] > ORDERS[0] * (weight / sigma) ** 2 / 2  # a record of gradient 0 before
+    bound = PerturbedObjective(2 * weight / sigma, weight / 4 / curvature, one_sign=True)
+    assert np.all(exact <= bound.divergence(ORDERS))
+
+
+def test_without_curvature_of_records_it_is_the_gaussian_mechanism():
+    flat = PerturbedObjective(0.3, 0.0)
+    assert flat.divergence(ORDERS) == pytest.approx(ORDERS * 0.3**2 / 2)
+
+
+def test_the_moment_of_any_shift_is_its_integral():
+    """E_1 and E_1^+ by quadrature, in an order at which the slow bound does not exist."""
+    x, step = np.linspace(-30, 30, 600_001, retstep=True)
+    normal = np.exp(-(x**2) / 2) / np.sqrt(2 * np.pi)
+    mu, order = 0.7, np.array([5.0])
+    for one_sign, worst in (
+        (True, np.maximum(0, mu * x + mu**2 / 2)), (False, mu * np.abs(x) + mu**2 / 2),
+    ):  # fmt: skip
+        moment = (normal * np.exp((order - 1) * worst)).sum() * step
+        found = PerturbedObjective(mu, 1.0, one_sign).divergence(order) - np.log(2.0)
+        assert found == pytest.approx(np.log(moment) / (order - 1), rel=1e-9)
+
+
+def test_more_noise_and_more_curvature_cost_less():
+    mus, kappas = [0.1, 0.3, 1.0], [0.0, 0.01, 0.1]
+    found = np.array([[PerturbedObjective(m, k).divergence(ORDERS) for k in kappas] for m in mus])
+    assert np.all(np.diff(found, axis=0) > 0) and np.all(np.diff(found, axis=1) > 0)
+
+
+@pytest.mark.parametrize(("key", "value"), [("mu", -1.0), ("kappa", np.inf), ("mu", np.nan)])
+def test_numbers_that_bound_nothing_are_refused(key, value):
+    with pytest.raises(InvalidInput, match=f"objective.{key}"):
+        PerturbedObjective(**({"mu": 1.0, "kappa": 0.1} | {key: value}))
+
+
+def test_pp_admm_tells_the_accountant_of_the_minimiser_and_of_the_approximation():
+    """Its noise is more than that of an account that takes the shift for fixed, and grows with it
+    alone: doubling the weight of all records doubles mu and kappa."""
+    streams = Streams(3, (0,))
+    network = networks.build(streams, "ring", 4)
+    prepared = logistic_rows(400, 3)
+    found = []
+    for weight in (0.02, 0.04):
+        problem = logistic_regression.build(
+            streams, 4, prepared=prepared, records=50, ridge=0.1, weight=weight
+        )
+        algorithm = RenyiAccountedPPADMM(noise=0.5, fuzz=0.5, ridge=0.2)
+        curves, approximation = algorithm.releases(problem, network, 5)
+        found.append(curves.curves)
+        assert (curves.count, approximation.count) == (5, 5)
+        assert curves.proven and approximation.proven
+        assert curves.curves.mu == pytest.approx(2 * weight / 0.5)
+        assert curves.curves.kappa == pytest.approx(weight / 4 / (0.2 + 2 * 0.5 * 2))
+    assert found[1].mu == pytest.approx(2 * found[0].mu)
+    assert found[1].kappa == pytest.approx(2 * found[0].kappa)
+    budget = Budget(1.0, 1e-4)
+    fixed = PlausiblyPrivateADMM(calibration="accountant", rho_conversion="safe")
+    granted, proven = (a.calibrate(budget, problem, network, 5) for a in (fixed, algorithm))
+    assert granted.noise < proven.noise < 2 * granted.noise
+    attacked = lower_bound(proven.releases(problem, network, 5), budget.delta).epsilon
+    assert 0 < attacked < budget.epsilon
+
+
+def test_pp_admm_refuses_a_projection_and_what_is_no_linear_model():
+    streams = Streams(3, (0,))
+    network = networks.build(streams, "ring", 4)
+    boxed = logistic_regression.build(
+        streams, 4, prepared=logistic_rows(400, 3), records=50, ridge=0.1, box=1.0
+    )
+    means = mean_estimation.build(streams, 4, records=50, dim=3, box=1.0)
+    for problem, key in ((boxed, "problem.box"), (means, "problem.name")):
+        with pytest.raises(InvalidInput, match=key):
+            RenyiAccountedPPADMM().calibrate(Budget(1.0, 1e-4), problem, network, 5)
