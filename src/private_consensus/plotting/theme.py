@@ -81,8 +81,11 @@ def finish(chart: alt.Chart, title: str, source: str, *notes: str) -> alt.Chart:
     return chart.properties(title=heading).configure(**CONFIG)
 
 
-def save(chart: alt.Chart, *, json_path: Path, svg: Path, png: Path, pdf: Path) -> None:
-    """Write a chart in four formats, each whole or not at all."""
+def save(
+    chart: alt.Chart, *, json_path: Path, svg: Path, png: Path, pdf: Path, png_scale: float = 2
+) -> None:
+    """Write a chart in four formats, each whole or not at all; the PNG has ``png_scale`` pixels a
+    unit of the drawing."""
     import vl_convert as vlc
 
     specification = chart.to_dict()
@@ -90,7 +93,7 @@ def save(chart: alt.Chart, *, json_path: Path, svg: Path, png: Path, pdf: Path) 
     drawing = _numbered_anew(vlc.vegalite_to_svg(text))
     _write(json_path, text.encode())
     _write(svg, drawing.encode())
-    _write(png, vlc.svg_to_png(drawing, scale=2))
+    _write(png, vlc.svg_to_png(drawing, scale=png_scale))
     _write(pdf, _document(drawing))
 
 
