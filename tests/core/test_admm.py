@@ -14,7 +14,6 @@ from observed import logistic_rows, run, simulated
 from private_consensus import networks
 from private_consensus.algorithms import load
 from private_consensus.algorithms.admm import ADMM
-from private_consensus.algorithms.base import stack
 from private_consensus.algorithms.dvp import DualVariablePerturbation
 from private_consensus.algorithms.ldp_admm import LocallyPrivateADMM
 from private_consensus.algorithms.m_admm import PenaltyPerturbation
@@ -259,23 +258,6 @@ def test_sensitivities_hold_for_replaced_records(streams, kind):
             allowed = problem.minimiser_change("l1", 10.0)
         worst = max(worst, np.abs(moved).sum(-1).max())
     assert 0.1 * allowed < worst <= allowed
-
-
-def test_a_batch_of_settings_equals_the_settings_one_by_one(problem, network, streams):
-    batch = [LocallyPrivateADMM(noise=n, D=d, minimisation="exact") for n, d in ((0.1, 8), (1, 12))]
-    batch.append(replace(batch[0], noise=3.0, zeta=0.2))
-    seen: dict = {}
-
-    def keep(t, active, shown):
-        for place, setting in enumerate(active):
-            seen.setdefault((setting, t), {}).update({k: v[place] for k, v in shown.items()})
-
-    stack(batch).run(problem, network, streams, np.array([6, 9, 9]), keep)
-    for index, (algorithm, horizon) in enumerate(zip(batch, (6, 9, 9), strict=True)):
-        alone = run(algorithm, problem, network, streams, horizon)[horizon]
-        for quantity, values in alone.items():
-            batched = seen[index, horizon][quantity]
-            assert np.allclose(batched, values[0], rtol=1e-9, atol=1e-11), quantity
 
 
 @pytest.mark.parametrize("name", ["ldp_admm", "dvp", "m_admm", "p_admm", "admm"])

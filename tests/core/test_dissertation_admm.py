@@ -180,17 +180,6 @@ def test_a_batch_of_settings_equals_the_settings_one_by_one(problem, uneven, str
             assert np.allclose(batched, values[0], rtol=1e-9, atol=1e-11), quantity
 
 
-def test_adding_runs_changes_nothing_of_the_earlier_ones(streams):
-    fewer = Streams(streams.root, streams.runs[:3], streams.groups)
-    for kind in NEW:
-        found = []
-        for some in (fewer, streams):
-            problem, network = build(some), networks.build(some, "ring", AGENTS)
-            done = kind(eta=ETA).calibrate(Budget(10.0, 1e-4), problem, network, 16)
-            found.append(run(done, problem, network, some, 16)[16]["released"])
-        assert np.allclose(found[0][0], found[1][0, :3], rtol=1e-9, atol=1e-11)
-
-
 # --- What is measured -------------------------------------------------------------------------
 
 

@@ -9,7 +9,6 @@ from scipy.stats import kstest, norm
 from observed import run, simulated
 from private_consensus import networks
 from private_consensus.algorithms import gradient_descent as gd
-from private_consensus.algorithms.base import stack
 from private_consensus.algorithms.gradient_descent import GradientDescent
 from private_consensus.errors import InvalidInput
 from private_consensus.privacy import Budget, account, gaussian_delta
@@ -164,26 +163,6 @@ def test_the_attack_uses_messages_only(problem, network, streams):
     first_of_stage_two = at[9]["internal"]
     found = gd.reconstruct_descent_target(first_of_stage_two, public_z, 9)
     assert np.allclose(found[0], problem.means, atol=1e-10)
-
-
-def test_a_batch_of_settings_equals_the_settings_one_by_one(problem, network, streams):
-    settings = [
-        GradientDescent().calibrate(Budget(epsilon, 1e-3), problem, network, horizon)
-        for epsilon, horizon in ((0.5, 4), (2.0, 9), (8.0, 6))
-    ] + [GradientDescent(noise=0.3, decay=1.0, shift=1.0)]
-    horizons = [4, 9, 6, 9]
-    seen: dict = {}
-
-    def keep(t, active, shown):
-        for place, setting in enumerate(active):
-            seen.setdefault((setting, t), {}).update({k: v[place] for k, v in shown.items()})
-
-    stack(settings).run(problem, network, streams, np.array(horizons), keep)
-    for index, (algorithm, horizon) in enumerate(zip(settings, horizons, strict=True)):
-        alone = run(algorithm, problem, network, streams, horizon)[horizon]
-        for quantity, values in alone.items():
-            assert np.array_equal(seen[index, horizon][quantity], values[0]), quantity
-        assert (index, horizon + 1) not in seen
 
 
 def reference_step(y, means, records, box, mixing, scale, unit, t):

@@ -11,7 +11,6 @@ from scipy.stats import kstest, laplace, norm, uniform
 
 from observed import run, simulated
 from private_consensus import networks, plotting
-from private_consensus.algorithms.base import stack
 from private_consensus.algorithms.dp_ci import DPCI, coupling
 from private_consensus.algorithms.dp_ci_moments import DPCIMoments, constants_of
 from private_consensus.errors import InvalidInput
@@ -191,28 +190,6 @@ def test_measurement_noise_alone_does_not_prevent_convergence(problem, network, 
     at = run(silent, problem, network, streams, 3000)
     errors = [problem.squared_error(at[t]["internal"]).mean() for t in (30, 300, 3000)]
     assert errors[0] > 5 * errors[1] > 25 * errors[2]
-
-
-def test_a_batch_of_settings_equals_the_settings_one_by_one(problem, network, streams):
-    for cls in (DPCI, DPCIMoments):
-        settings = [
-            cls(gamma=gamma).calibrate(Budget(epsilon), problem, network, 8)
-            for gamma, epsilon in ((0.6, 0.1), (1.0, 0.8), (0.8, 3.2))
-        ]
-        horizons, seen = [8, 5, 7], {}
-
-        def keep(t, active, shown, seen=seen):
-            for place, setting in enumerate(active):
-                seen.setdefault((setting, t), {}).update({k: v[place] for k, v in shown.items()})
-
-        stack(settings).run(problem, network, streams, np.array(horizons), keep)
-        for index, (algorithm, horizon) in enumerate(zip(settings, horizons, strict=True)):
-            alone = run(algorithm, problem, network, streams, horizon)[horizon]
-            for quantity, values in alone.items():
-                batched = seen[index, horizon][quantity]
-                assert np.allclose(batched, values[0], rtol=1e-12, atol=0), quantity
-                assert cls is DPCIMoments or np.array_equal(batched, values[0]), quantity
-            assert (index, horizon + 1) not in seen
 
 
 def observed(block):
@@ -508,7 +485,8 @@ def test_monte_carlo_agrees_with_the_exact_moments(plan, exact_moments, experime
 
 @pytest.mark.parametrize(("experiment", "horizon"), CASES)
 def test_a_tenth_more_or_less_noise_does_not_agree(plan, exact_moments, experiment, horizon):
-    asked = {"experiment": experiment, "horizon": horizon}
+    """A fifth more variance is ten times the error of the mean of 800 runs already."""
+    asked = {"experiment": experiment, "horizon": horizon, "runs": 800}
     for louder in (1.1, 0.9):
         found, bound, _ = largest_z(plan, exact_moments, **asked, louder=louder)
         assert found > bound

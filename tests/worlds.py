@@ -1,0 +1,58 @@
+"""A small setting of every algorithm of the registry, private or not."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from private_consensus import algorithms
+from private_consensus.algorithms.base import Algorithm
+from private_consensus.audits import examples as made
+from private_consensus.networks import Network
+from private_consensus.privacy import Budget
+
+NOT_PRIVATE = Budget(np.inf)
+PAIR = Budget(0.9, 1e-2)
+CLIPPED = {"B": 5, "K": 0.05, "sigma_rule": "accountant"}
+MORE = {
+    "admm": (made.logistic_regression, NOT_PRIVATE, 2, {}),
+    "canary_audit": (
+        lambda: made.perceptron(records=8), NOT_PRIVATE, 2,
+        {**CLIPPED, **made.ROUNDS, "guesses": 2, "confidence": 0.9}),
+    "d_zoa": (made.huber_regression, PAIR, 2, {}),
+    "dgd": (made.logistic_regression, NOT_PRIVATE, 2, {}),
+    "dp_ci_moments": (
+        made.observations, Budget(2.0), 3,
+        {"schedule": "exponential", "c": 1.0, "q": 0.4, "p": 0.8, "initial_noise": True}),
+    "logistic": (made.census, NOT_PRIVATE, 1, {}),
+    "pp_admm_renyi": (made.logistic_regression, Budget(2.0, 1e-2), 2, {}),
+    "q_dpsgd_1": (made.perceptron, NOT_PRIVATE, 2, {**CLIPPED, **made.ROUNDS}),
+    "random_aggregation": (
+        made.mean_estimation, NOT_PRIVATE, 1, {"omega": 2.0, "beta": 1.0, "change": 1.0}),
+    "release_audit": (
+        made.huber_regression, PAIR, 1,
+        {"mechanism": "gaussian", "noise": 0.5, "confidence": 0.9, "replicates": 40}),
+}  # fmt: skip
+"""Of algorithms that have no example for audits, or one that is slow to calibrate."""
+
+
+class World(NamedTuple):
+    """A calibrated algorithm and where it runs."""
+
+    algorithm: Algorithm
+    problem: Any
+    network: Network
+    horizon: int
+
+
+def world(name: str) -> World:
+    """Of an algorithm by its name."""
+    if name in MORE:
+        build, budget, horizon, options = MORE[name]
+        algorithm, problem = algorithms.load(name)(**options), build()
+        network = made.complete(problem.n_agents)
+    else:
+        algorithm, problem, network, budget, horizon = made.examples(name)[0].world
+    noisy = algorithm.calibrate(budget, problem, network, horizon)
+    return World(noisy, problem, network, horizon)
