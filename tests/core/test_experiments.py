@@ -413,14 +413,6 @@ def test_an_infinite_epsilon_survives(plan):
     assert {s["budget"]["epsilon"] for s in free} == {float("inf")}
 
 
-def test_every_curve_of_the_project_looks_like_no_other():
-    styles = read_yaml(CONFIG / "styles.yaml")
-    looks = [(s["colour"].upper(), tuple(s.get("dash", []))) for s in styles.values()]
-    labels = [s["label"] for s in styles.values()]
-    assert len(set(looks)) == len(looks)
-    assert len(set(labels)) == len(labels)
-
-
 def spent(work) -> tuple[object, float]:
     """What is made, and how many seconds it took of the processor."""
     start = time.process_time()

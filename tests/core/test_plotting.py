@@ -8,7 +8,6 @@ import polars as pl
 import pytest
 
 from private_consensus import plotting
-from private_consensus.errors import InvalidInput
 from private_consensus.plotting.curves import MOST_POINTS, arranged
 from private_consensus.plotting.repairs import draw as draw_repairs
 from private_consensus.plotting.theme import ALARM, save
@@ -40,20 +39,33 @@ def drawn(frame, **changes):
 
 
 def values_of(specification) -> list[dict]:
-    return next(iter(specification["datasets"].values()))
+    """Points: the largest of the data sets, as all others hold a line of text."""
+    return max(specification["datasets"].values(), key=len)
 
 
-def test_values_below_a_logarithmic_axis_lie_on_its_end_and_say_so():
-    points = values_of(drawn(numbers([1e-2, 0.0, 1e-3]), y_domain=[1e-5, 1.0]))
-    assert [p["y"] for p in points] == [1e-2, 1e-5, 1e-3]
+def encodings(specification, channel: str) -> list[dict]:
+    layers = specification.get("layer", [])
+    return [e for layer in layers if (e := layer["encoding"].get(channel, {})).get("field")]
+
+
+def domain_of(specification) -> list[float]:
+    """Ends of the y axis, strips with it."""
+    return encodings(specification, "y")[0]["scale"]["domain"]
+
+
+def test_values_below_a_logarithmic_axis_lie_in_a_strip_of_their_own():
+    made = drawn(numbers([1e-2, 0.0, 1e-3]), y_domain=[1e-5, 1.0])
+    points = values_of(made)
+    assert [p["dot"] for p in points] == [1e-2, None, 1e-3]
     assert [p["exact"] for p in points] == [1e-2, 0.0, 1e-3]
     assert [p["place"] for p in points] == ["on the axis", "below the axis", "on the axis"]
-    assert min(p["low"] for p in points) >= 1e-5
+    assert domain_of(made)[0] < points[1]["beyond"] < 1e-5
+    assert '"0"' in next(e["axis"]["labelExpr"] for e in encodings(made, "y") if e.get("axis"))
 
 
-def test_nothing_positive_cannot_be_shown_on_a_logarithmic_axis():
-    with pytest.raises(InvalidInput, match="values > 0 on a logarithmic axis"):
-        drawn(numbers([0.0, -1.0]))
+def test_what_is_nowhere_positive_lies_below_a_logarithmic_axis():
+    points = values_of(drawn(numbers([0.0, -1.0])))
+    assert {p["place"] for p in points} == {"below the axis"}
 
 
 @pytest.mark.parametrize(
@@ -62,8 +74,9 @@ def test_nothing_positive_cannot_be_shown_on_a_logarithmic_axis():
 )
 def test_surrogate_data_is_said_on_the_figure_itself(source, loud):
     title = drawn(numbers([1.0, 2.0], source=source))["title"]
-    assert source in title["subtitle"]
-    assert title["subtitle"].startswith("SURROGATE DATA") == loud
+    first = title["subtitle"][0]
+    assert ("Adult" if source == "adult (mirror)" else source) in first
+    assert first.startswith("SURROGATE DATA") == loud
     assert (title["subtitleColor"] == ALARM) == loud
 
 
@@ -80,15 +93,15 @@ def test_a_curve_without_a_proven_guarantee_is_marked_and_explained(series):
     frame = pl.concat([proven, numbers([2.0, 3.0], "two", series=series, guarantee="not proven")])
     made = drawn(frame)
     name = series or "second"
-    assert {p["curve_0"] for p in values_of(made)} == {"first", f"{name} \u2020"}
+    assert {p["curve"] for p in values_of(made)} == {"first", f"{name} \u2020"}
     assert made["title"]["subtitle"][-1].startswith("\u2020 no guarantee is proven")
-    assert drawn(proven)["title"]["subtitle"] == "data: made"
+    assert not [line for line in drawn(proven)["title"]["subtitle"] if "\u2020" in line]
 
 
 def test_a_note_on_the_data_stands_below_the_title():
     figure = {"title": "A figure", "note": "of 2,000 images", "panels": [panel()]}
     made = plotting.draw("none", "nobody", numbers([1.0, 2.0]), figure, STYLES).to_dict()
-    assert made["title"]["subtitle"] == ["data: made", "of 2,000 images"]
+    assert made["title"]["subtitle"] == ["data: made", "5 runs; i", "of 2,000 images"]
 
 
 def test_long_curves_are_thinned_evenly():
@@ -121,34 +134,70 @@ def test_figures_are_the_same_bytes_when_repeated(tmp_path):
 @pytest.mark.parametrize(("count", "dotted"), [(40, True), (41, False)])
 def test_many_points_are_a_line_without_dots(count, dotted):
     layers = drawn(numbers([1.0 + i for i in range(count)]))["layer"]
-    opacity = layers[-1]["encoding"]["opacity"]
-    assert (opacity != {"value": 0.0}) == dotted
+    dots = next(layer for layer in layers if layer["mark"]["type"] == "point")
+    assert (dots["encoding"]["opacity"] != {"value": 0.0}) == dotted
 
 
 @pytest.mark.parametrize("domain", [None, [1e-5, 1.0]])
-def test_infinite_values_lie_on_the_upper_end_and_say_so(domain):
-    points = values_of(drawn(numbers([1e-2, float("inf"), 1e-3]), y_domain=domain))
+@pytest.mark.parametrize("log", [True, False])
+def test_infinite_values_lie_in_a_strip_above_the_axis(domain, log):
+    made = drawn(numbers([1e-2, float("inf"), 1e-3]), y_domain=domain, log_y=log)
+    points = values_of(made)
     assert [p["place"] for p in points] == ["on the axis", "above the axis", "on the axis"]
-    assert points[1]["exact"] is None
-    top = domain[1] if domain else 1.2 * 1.1e-2
-    assert points[1]["y"] == pytest.approx(top)
+    assert [points[1][column] for column in ("exact", "y", "low", "high")] == [None] * 4
+    top = domain[1] if domain else max(p["high"] for p in points if p["high"])
+    assert top < points[1]["beyond"] < domain_of(made)[1]
+    axis = next(e["axis"] for e in encodings(made, "y") if e.get("axis"))
+    assert "\u221e" in axis["labelExpr"] and top < max(axis["values"]) < domain_of(made)[1]
 
 
-def test_a_curve_without_any_finite_value_is_drawn_on_the_upper_end():
+def test_a_curve_without_any_finite_value_lies_in_the_strip():
     points = values_of(drawn(numbers([float("inf")] * 3)))
     assert {p["place"] for p in points} == {"above the axis"}
-    assert all(abs(p["y"]) < float("inf") and p["exact"] is None for p in points)
+    assert all(p["exact"] is None for p in points)
 
 
-@pytest.mark.parametrize(
-    ("columns", "rows"), [(None, [5]), (1, [1] * 5), (2, [2, 2, 1]), (5, [5]), (9, [5])]
-)
-def test_panels_stand_in_rows_of_so_many_columns(columns, rows):
+def test_a_goal_that_is_never_reached_is_said_not_to_be():
+    text = json.dumps(drawn(numbers([1e-2, float("inf")]), goals=[1.0, 2.0]))
+    assert "not reached" in text
+
+
+def test_no_mark_is_cut_and_curves_off_the_axis_are_in_lines_of_their_own():
+    y = [1e-2, float("inf"), 1e-3]
+    points = values_of(made := drawn(pl.concat([numbers(y), numbers(y, "two")])))
+    low, high = domain_of(made)
+    assert all(low < value < high for p in points if (value := p["dot"] or p["beyond"]))
+    assert len({p["beyond"] for p in points} - {None}) == 2
+    marks = [layer["mark"] for layer in made["layer"] if layer["mark"]["type"] == "point"]
+    assert marks and not any(mark.get("clip") for mark in marks)
+
+
+@pytest.mark.parametrize(("columns", "expected"), [(None, 5), (1, 1), (2, 2), (5, 5), (9, 5)])
+def test_panels_stand_in_rows_of_so_many_columns_below_one_legend(columns, expected):
     panels = [alt.layer(alt.Chart(pl.DataFrame({"x": [1]})).mark_point()) for _ in range(5)]
     chart = arranged(panels, columns).to_dict()
-    stacked = chart.get("vconcat", [chart])
-    assert [len(row["hconcat"]) for row in stacked] == rows
-    assert all(row["resolve"]["scale"]["color"] == "independent" for row in stacked)
+    assert (len(chart["concat"]), chart["columns"]) == (5, expected)
+    assert "resolve" not in chart
+
+
+def two_panels(second, **changes):
+    frames = [numbers([1.0, 2.0, 4.0]), numbers(second)]
+    shown = pl.concat([f.with_columns(panel=pl.lit(t)) for f, t in zip(frames, "ab", strict=True)])
+    figure = {"title": "A figure", "panels": [panel(title=t, **changes) for t in "ab"]}
+    return plotting.draw("none", "nobody", shown, figure, STYLES).to_dict()["concat"]
+
+
+def test_panels_of_one_quantity_have_one_axis_unless_one_would_be_lost_on_it():
+    alike, other = two_panels([1.5, 3.0, 5.0]), two_panels([1000.0, 1500.0, 2000.0])
+    assert domain_of(alike[0]) == domain_of(alike[1])
+    assert domain_of(other[0])[1] < domain_of(other[1])[0]
+
+
+def test_titles_of_panels_stand_at_one_height_whatever_their_axes_say():
+    for chart in two_panels([1000.0, 1500.0, 2000.0]):
+        title = next(la for la in chart["layer"] if la["encoding"].get("text", {}).get("field"))
+        assert "title" not in chart
+        assert title["encoding"]["y"] == {"value": 0} and title["mark"]["dy"] < 0
 
 
 def repairs(**changes):
@@ -156,34 +205,35 @@ def repairs(**changes):
            "printed": "a.literal", "value_printed": 0.1, "epsilon_printed": float("inf"),
            "epsilon_claimed": 1.0, "repaired": "a.repaired", "value_repaired": 0.4,
            "epsilon_repaired": 0.5}  # fmt: skip
-    return pl.DataFrame([row, {**row, "epsilon_claimed": 2.0, "epsilon_repaired": 2.0} | changes])
+    return pl.DataFrame([row, {**row, "epsilon_claimed": 20.0, "epsilon_repaired": 2.0} | changes])
 
 
-def test_a_repair_is_an_arrow_from_where_it_was_to_its_true_epsilon():
-    layers = draw_repairs(repairs(), "data").to_dict()["layer"]
-    moves, solid, hollow = layers
-    ends = moves["encoding"]["x"]["scale"]["domain"]
-    chart = draw_repairs(repairs(), "data").to_dict()
-    rows = {layer["data"]["name"]: chart["datasets"][layer["data"]["name"]] for layer in layers}
-    assert [r["epsilon"] for r in rows[moves["data"]["name"]]] == [ends[1]] * 2
-    assert [r["epsilon_after"] for r in rows[moves["data"]["name"]]] == [0.5, 2.0]
-    assert [r["name"] for r in rows[solid["data"]["name"]]] == ["a.repaired"] * 2
-    assert [r["name"] for r in rows[hollow["data"]["name"]]] == ["a.literal"] * 2
-    assert solid["mark"]["filled"] and not hollow["mark"]["filled"]
+def repaired(frame) -> tuple[list[dict], list[dict], dict]:
+    """Ends and arrows that are drawn, and the scale."""
+    chart = draw_repairs(frame, "made", {("a.literal", "a.repaired"): "A: x_s \u2192 y"}).to_dict()
+    sets = list(chart["datasets"].values())
+    ends = next(rows for rows in sets if "side" in rows[0])
+    arrows = next(rows for rows in sets if "head" in rows[0])
+    return ends, arrows, next(e["scale"] for e in encodings(chart, "x"))
 
 
-def test_a_panel_of_repairs_is_one_experiment_and_none_says_so():
-    other = draw_repairs(repairs(experiment="e_fig2"), "data").to_dict()
-    assert len(other["hconcat"]) == 2
+def test_a_repair_is_one_arrow_at_the_claim_closest_to_one():
+    ends, arrows, scale = repaired(repairs())
+    assert [(e["side"], e["exact"]) for e in ends] == [("as printed", None), ("repaired", 0.5)]
+    assert len(arrows) == 1 and arrows[0]["claimed"] == 1.0
+    assert 0.5 < arrows[0]["head"] < arrows[0]["start"] < scale["domain"][1]
+    assert arrows[0]["name"] == "A: x\u209b \u2192 y"
+    assert arrows[0]["said"] == "error 0.1 \u2192 0.4, claimed \u03b5 = 1"
+
+
+def test_the_other_setting_is_taken_where_the_first_has_no_finite_mean():
+    frame = repairs().with_columns(
+        value_repaired=pl.when(pl.col("epsilon_claimed") == 1.0).then(float("inf")).otherwise(0.4)
+    )
+    ends, arrows, _ = repaired(frame)
+    assert arrows[0]["claimed"] == 20.0 and ends[1]["exact"] == 2.0
+
+
+def test_no_repairs_say_so():
     empty = draw_repairs(repairs().clear(), "data").to_dict()
     assert "nothing" in str(empty["datasets"])
-
-
-def test_an_infinite_mean_of_a_repair_lies_at_the_top_and_is_hollow():
-    chart = draw_repairs(repairs(value_repaired=float("inf")), "data").to_dict()
-    hollow = chart["datasets"][chart["layer"][2]["data"]["name"]]
-    assert json.dumps(chart, allow_nan=False)
-    assert {(row["name"], row["value"]) for row in hollow} == {
-        ("a.literal", 0.1),
-        ("a.repaired", 0.8),
-    }

@@ -28,6 +28,7 @@ with logged(snakemake.log[0], pairs):
     rows = compared(pairs, read_all(files), rows_of(snakemake.input.privacy)) if files else []
     source = sources(files) or DRAWN
     frame, out = pl.DataFrame(rows, schema=SCHEMA), snakemake.output
-    save(draw(frame, source), json_path=out.json, svg=out.svg, png=out.png, pdf=out.pdf)
+    names = {(pair["printed"], pair["repaired"]): pair["name"] for pair in pairs}
+    save(draw(frame, source, names), json_path=out.json, svg=out.svg, png=out.png, pdf=out.pdf)
     drawn = [out.json, out.svg, out.png, out.pdf]
     write(frame, out.repairs, stamp(pairs, snakemake.params.code, source), drawn)

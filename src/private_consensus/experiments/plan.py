@@ -121,8 +121,13 @@ class Plan:
         )
 
     def drawing(self, figure: str) -> dict[str, Any]:
-        """A figure as plain JSON, with the network of each panel that shows one."""
+        """A figure as plain JSON, with the network of each panel that shows one, and what budget
+        and agents its experiments have."""
         found = self.figures[figure].model_dump(mode="json")
+        panels = self.figures[figure].panels
+        used = dict.fromkeys(p.experiment for p in panels if p.curves)
+        used |= dict.fromkeys(c.experiment for p in panels for c in p.curves if c.experiment)
+        found["settings"] = [_stated(self.experiments[name]) for name in used]
         for panel in found["panels"]:
             if panel["graph"]:
                 panel["network"] = _network(self.experiments[panel["experiment"]])
@@ -322,6 +327,15 @@ def _reduced(experiment: Experiment, scale: str) -> tuple[dict[str, list], int, 
 def _network(experiment: Experiment) -> dict[str, Any]:
     found = experiment.network.model_dump(mode="json")
     return {key: value for key, value in found.items() if value is not None}
+
+
+def _stated(experiment: Experiment) -> dict[str, Any]:
+    """Budget and agents of an experiment: a number, or the name of the axis that sets it."""
+    base = _patched(_base(experiment), {})
+    paths = {"epsilon": ("budget", "epsilon"), "delta": ("budget", "delta"),
+             "agents": ("network", "agents")}  # fmt: skip
+    set_by = {axis.set: name for name, axis in experiment.axes.items()}
+    return {key: set_by.get(".".join(path), base[path[0]][path[1]]) for key, path in paths.items()}
 
 
 def _iterations(experiment: Experiment, settings: list[dict[str, Any]]) -> list[int]:

@@ -11,10 +11,16 @@ if TYPE_CHECKING:
     import altair as alt
     import polars as pl
 
+SHARED = {
+    "axes", "captions", "coinciding", "curves", "looks", "printing", "rasters", "repairs",
+    "symbols", "theme",
+}  # fmt: skip
+"""Modules of all papers."""
+
 
 def module_of(paper: str) -> str | None:
     """Dotted name of the module with a paper's own drawings, if there is one."""
-    own = {module.name for module in pkgutil.iter_modules(__path__)} - {"theme", "curves"}
+    own = {module.name for module in pkgutil.iter_modules(__path__)} - SHARED
     return f"{__name__}.{paper}" if paper in own else None
 
 

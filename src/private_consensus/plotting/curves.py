@@ -2,210 +2,351 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from math import log10
 from typing import Any
 
 import altair as alt
 import polars as pl
 
-from ..errors import require
-from ..experiments.numbers import UNPROVEN
-from .theme import HEIGHT, OKABE_ITO, WIDTH, finish, look
-
-POINT_ROOM = 6
-"""Pixels between the first or last point and the frame."""
+from .axes import STRIP, Extent, common, extent
+from .captions import facts, marks
+from .coinciding import coinciding
+from .looks import Looks, Styles, looks, named
+from .symbols import typeset
+from .theme import HEIGHT, INK, WIDTH, finish
 
 MOST_POINTS = 200
 """Points a curve that are drawn; longer curves are thinned evenly in their order."""
 
-MARK = " \u2020"
-UNPROVEN_NOTE = "\u2020 no guarantee is proven at the epsilon that is claimed"
-
 CROWDED = 40
 """Points a curve from which on they are felt by the pointer but not drawn."""
 
+LONGEST_LEGEND = 16
+"""Names in one legend; panels with curves of their own have their names at their ends instead."""
 
-def curves(
-    numbers: pl.DataFrame, figure: Mapping[str, Any], styles: Mapping[str, Mapping[str, Any]]
-) -> alt.Chart:
-    """All panels of a figure side by side, with hover and a legend that switches curves off."""
+LETTER, SYMBOL = 5.8, 44
+"""Pixels of a letter of the legend, and of what stands before a name."""
+
+LINE_GAP = 13.0 / HEIGHT
+"""Least distance of names at the ends of curves, as a share of the axis."""
+
+NOTHING = 1e-9
+"""Share of a logarithmic axis' lower end below which a value is zero but for rounding."""
+
+SIDE, GAP = 62, 34
+"""Pixels for an axis beside a panel, and between panels."""
+
+Spec = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Panel:
+    """What one panel shows: its points, how they look, what its axes span."""
+
+    spec: Spec
+    points: pl.DataFrame
+    looks: Looks
+    names: list[str]
+    x: Extent
+    y: Extent
+    direct: bool
+
+
+def curves(numbers: pl.DataFrame, figure: Spec, styles: Styles) -> alt.Chart:
+    """All panels of a figure, with hover and one legend that switches curves off in all of them."""
+    shown = thinned(named(numbers, styles))
     panels = [
-        panel_chart(numbers.filter(pl.col("panel") == panel["title"]), panel, styles, position)
-        for position, panel in enumerate(figure["panels"])
+        _panel(shown.filter(pl.col("panel") == spec["title"]), spec) for spec in figure["panels"]
     ]
-    chart = arranged(panels, figure.get("columns"))
-    marked = UNPROVEN_NOTE if (numbers["guarantee"] == UNPROVEN).any() else ""
-    notes = (figure.get("note", ""), marked)
+    panels = _compared(panels, figure.get("columns") or len(panels))
+    direct = _own_names(panels)
+    shared = None if direct else looks(shown, styles)
+    panels = [
+        replace(panel, direct=direct, looks=shared or looks(panel.points, styles))
+        for panel in panels
+    ]
+    names = list(shared.colour) if shared else []
+    columns = min(figure.get("columns") or len(panels), 2 if direct else len(panels))
+    legend = None if direct else legend_of(names, columns * (WIDTH + SIDE))
+    charts = [panel_chart(replace(p, names=names), legend, i) for i, p in enumerate(panels)]
+    notes = (facts(numbers, figure), figure.get("note", ""), coinciding(panels), marks(numbers))
+    chart = arranged(charts, columns, own_names=direct)
     return finish(chart, figure["title"], numbers["source"][0], *notes)
 
 
-def arranged(panels: list[alt.LayerChart], columns: int | None = None) -> alt.Chart:
-    """Panels side by side, in rows of so many; each with scales and legend of its own."""
+def arranged(
+    panels: Sequence[alt.LayerChart], columns: int | None = None, *, own_names: bool = False
+) -> alt.Chart:
+    """Panels side by side, in rows of so many, with one legend, or each with names of its own."""
     if len(panels) == 1:
         return panels[0]
-    columns = columns or len(panels)
-    parts = [panels[i : i + columns] for i in range(0, len(panels), columns)]
-    own = {"color": "independent", "strokeDash": "independent"}
-    rows = [alt.hconcat(*part, spacing=36).resolve_scale(**own) for part in parts]
-    return rows[0] if len(rows) == 1 else alt.vconcat(*rows, spacing=28).resolve_scale(**own)
+    columns = min(columns or len(panels), len(panels))
+    chart = alt.concat(*panels, columns=columns, spacing={"row": GAP, "column": GAP})
+    if own_names:
+        return chart.resolve_scale(color="independent", strokeDash="independent")
+    return chart
 
 
-def panel_chart(
-    points: pl.DataFrame,
-    panel: Mapping[str, Any],
-    styles: Mapping[str, Mapping[str, Any]],
-    position: int = 0,
-) -> alt.LayerChart:
-    """One panel: bands, lines, points."""
-    shown, floor = _on_axis(_named(points, styles), panel)
-    scales = _look_of(shown, panel, styles)
-    # A field of its own for each panel: legends of one field answer to each other's clicks.
-    curve = f"curve_{position}"
-    shown = shown.rename({"curve": curve})
-    switch = alt.selection_point(
-        name=f"shown_{position}", fields=[curve], bind="legend", toggle="true"
+def legend_of(names: Sequence[str], width: float) -> alt.Legend:
+    """A legend in as many columns as there is room for."""
+    longest = max(map(len, names)) * LETTER + SYMBOL
+    return alt.Legend(columns=max(1, min(len(names), int(width / longest))), title=None)
+
+
+# --- Points and axes ------------------------------------------------------------------------------
+
+
+def thinned(points: pl.DataFrame) -> pl.DataFrame:
+    """Every so many-th point of long curves."""
+    rank = pl.int_range(pl.len()).over("panel", "curve")
+    every = ((pl.len().over("panel", "curve") - 1) // MOST_POINTS + 1).clip(lower_bound=1)
+    return points.filter(rank % every == 0)
+
+
+def _panel(points: pl.DataFrame, spec: Spec) -> Panel:
+    log = spec["log_y"]
+    values = [v for c in ("y", "low", "high") for v in points[c].cast(float).to_list()]
+    if spec["y_domain"] is None and log:
+        # A band may reach to zero; the axis is that of the curves and of what is above them.
+        values = [*points["y"].cast(float), *points["high"].cast(float)]
+    y = extent(values, log=log, ends=spec["y_domain"])
+    x = extent(points["x"].cast(float), log=spec["log_x"])
+    placed = on_axis(points, y)
+    places = set(placed["place"])
+    y = replace(y, above=ABOVE in places, below=BELOW in places)
+    return Panel(spec, on_axis(points, y), Looks(), [], x, y, False)
+
+
+ON, ABOVE, BELOW = "on the axis", "above the axis", "below the axis"
+
+
+def on_axis(points: pl.DataFrame, y: Extent) -> pl.DataFrame:
+    """Points with ``place``, and ``beyond``: where in its strip a point is marked that is off the
+    axis. Lines and bands hold what is finite; a specification cannot hold infinity."""
+    value = pl.col("y").cast(float)
+    place = pl.when(value < y.low).then(pl.lit(BELOW)).when(value > y.high).then(pl.lit(ABOVE))
+    placed = points.with_columns(
+        place=place.otherwise(pl.lit(ON)), exact=_finite("y"), infinite=value.is_infinite()
     )
-    colour = alt.Color(f"{curve}:N").scale(domain=scales["domain"], range=scales["colour"])
-    dash = alt.StrokeDash(f"{curve}:N").scale(domain=scales["domain"], range=scales["dash"])
-    x = alt.X("x:Q").title(panel["x_title"]).scale(_scale(panel["log_x"], shown["x"]))
-    y_scale = _scale(panel["log_y"], None, panel["y_domain"] or floor)
-    axis = alt.Axis(format="~e" if panel["log_y"] else ".6~g")
-    y = alt.Y("y:Q").title(panel["y_title"]).scale(y_scale).axis(axis)
-    opacity = alt.when(switch)
-    base = alt.Chart(shown).encode(x=x, color=colour)
-    band = base.mark_area(clip=True).encode(
-        alt.Y("low:Q").scale(y_scale),
-        alt.Y2("high:Q"),
-        opacity=opacity.then(alt.value(0.18)).otherwise(alt.value(0.0)),
+    placed = marked_beyond(placed, y)
+    drawn = pl.col("exact") > 0 if y.log else pl.col("exact").is_not_null()
+    floor = y.at(-1.0)
+    ends = {
+        end: pl.when(drawn & (pl.col("place") == ON)).then(
+            _finite(end).fill_null(floor if end == "low" else y.high)
+        )
+        for end in ("low", "high")
+    }
+    if y.log:
+        ends["low"] = pl.when(ends["low"].is_not_null()).then(
+            pl.max_horizontal(ends["low"], pl.lit(floor))
+        )
+    has_band = pl.col("low").is_not_null() & pl.col("high").is_not_null()
+    return placed.with_columns(
+        y=pl.when(drawn).then(pl.col("exact")),
+        dot=pl.when(pl.col("place") == ON).then(pl.col("exact")),
+        **{end: pl.when(has_band).then(kept) for end, kept in ends.items()},
     )
-    line = base.mark_line(clip=True, strokeWidth=1.8).encode(
-        y, strokeDash=dash, opacity=opacity.then(alt.value(1.0)).otherwise(alt.value(0.08))
+
+
+def _finite(column: str) -> pl.Expr:
+    value = pl.col(column).cast(float)
+    return pl.when(value.is_finite()).then(value)
+
+
+def _compared(panels: Sequence[Panel], columns: int) -> list[Panel]:
+    """Panels of one quantity have one axis: all of them, or those of a row, unless a panel would
+    be lost on it."""
+    found = list(panels)
+    for places in _alike(panels):
+        shared = common([panels[i].y for i in places])
+        if shared[0] is not shared[-1]:
+            rows = [[i for i in places if i // columns == row] for row in range(len(panels))]
+            shared = [y for row in rows if row for y in common([panels[i].y for i in row])]
+        for i, y in zip(places, shared, strict=True):
+            found[i] = replace(panels[i], y=y, points=marked_beyond(panels[i].points, y))
+    return found
+
+
+def _alike(panels: Sequence[Panel]) -> list[list[int]]:
+    """Panels whose axes show the same, where nobody says what they span."""
+    groups: dict[tuple, list[int]] = {}
+    for place, panel in enumerate(panels):
+        spec = panel.spec
+        if spec["y_domain"] is None:
+            groups.setdefault((spec["y_title"], spec["log_y"]), []).append(place)
+    return list(groups.values())
+
+
+def marked_beyond(points: pl.DataFrame, y: Extent) -> pl.DataFrame:
+    """Column ``beyond``: where in its strip what is off the axis is marked, a curve in a line."""
+    off = points.filter(pl.col("place") != ON)["curve"].unique(maintain_order=True).to_list()
+    lines = {name: (i + 1) / (len(off) + 1) for i, name in enumerate(off)}
+    line = pl.col("curve").replace_strict(lines, default=None, return_dtype=pl.Float64)
+    length = log10(y.high / y.low) if y.log else y.high - y.low
+    up, down = STRIP * length * line, STRIP * length * (line - 1.0)
+    ends = (y.high * 10**up, y.low * 10**down) if y.log else (y.high + up, y.low + down)
+    place = pl.col("place")
+    return points.with_columns(
+        beyond=pl.when(place == ABOVE).then(ends[0]).when(place == BELOW).then(ends[1])
     )
-    tooltip = [
-        alt.Tooltip(f"{curve}:N", title="curve"),
-        alt.Tooltip("x:Q", title=panel["x_title"], format=".4~g"),
-        alt.Tooltip("exact:Q", title=panel["y_title"], format=".4~g"),
+
+
+def _own_names(panels: Sequence[Panel]) -> bool:
+    """Whether names belong at the ends of curves: one legend would be long and mostly useless."""
+    own = [set(panel.points["curve"]) for panel in panels]
+    everything = set().union(*own)
+    return len(everything) > LONGEST_LEGEND and any(2 * len(s) < len(everything) for s in own)
+
+
+# --- Drawing --------------------------------------------------------------------------------------
+
+
+def panel_chart(panel: Panel, legend: alt.Legend | None, position: int = 0) -> alt.LayerChart:
+    """One panel: strips, bands, lines, points, what is off the axis, and its title."""
+    shown, spec = panel.points, panel.spec
+    names, colours, dashes = panel.looks.of(shown["curve"] if panel.direct else panel.names)
+    # One selection, which the first panel holds and all panels obey.
+    switch = alt.selection_point(name="shown", fields=["curve"], bind="legend", toggle="true")
+    visible = alt.when(switch) if legend else None
+    base = alt.Chart(_columns(shown)).encode(
+        alt.X("x:Q").title(typeset(spec["x_title"])).scale(panel.x.scale())
+        .axis(panel.x.axis(shown["x"].to_list())),
+        alt.Color("curve:N", legend=legend).scale(domain=names, range=colours),
+    )  # fmt: skip
+    dash = alt.StrokeDash("curve:N", legend=legend).scale(domain=names, range=dashes)
+    y_scale = panel.y.scale()
+    y = (
+        alt.Y("y:Q")
+        .title(typeset(spec["y_title"]))
+        .scale(y_scale)
+        .axis(panel.y.axis(said=_said(panel)))
+    )
+
+    def seen(opacity: float, hidden: float = 0.08):
+        if visible is None:
+            return alt.value(opacity)
+        return visible.then(alt.value(opacity)).otherwise(alt.value(hidden))
+
+    layers = [
+        *_strips(panel),
+        base.mark_area(clip=True).encode(
+            alt.Y("low:Q").scale(y_scale), alt.Y2("high:Q"), opacity=seen(0.18, 0.0)
+        ),
+        base.mark_line(clip=True, strokeWidth=1.8).encode(y, strokeDash=dash, opacity=seen(1.0)),
+        base.mark_point(filled=True, size=26).encode(
+            alt.Y("dot:Q").scale(y_scale),
+            tooltip=_tooltip(spec, shown),
+            opacity=seen(1.0) if _dotted(shown) else alt.value(0.0),
+        ),
+    ]
+    if (shown["place"] != ON).any():
+        shape = alt.Shape("place:N", legend=None)
+        shape = shape.scale(domain=[BELOW, ABOVE], range=["triangle-down", "triangle-up"])
+        layers.append(
+            base.mark_point(filled=True, size=45).encode(
+                alt.Y("beyond:Q").scale(y_scale), shape=shape, tooltip=_tooltip(spec, shown),
+                opacity=seen(1.0),
+            )
+        )  # fmt: skip
+    layers += [*_titles(spec["title"]), *(_ends(panel) if panel.direct else [])]
+    chart = alt.layer(*layers).properties(width=WIDTH, height=HEIGHT)
+    return chart.add_params(switch) if legend and position == 0 else chart
+
+
+def _columns(shown: pl.DataFrame) -> pl.DataFrame:
+    kept = ["curve", "x", "y", "low", "high", "dot", "exact", "runs"]
+    if (shown["place"] != ON).any():
+        kept += ["beyond", "place"]
+    return shown.select(*kept, *(["diverged"] if "diverged" in shown.columns else []))
+
+
+def _tooltip(spec: Spec, shown: pl.DataFrame) -> list[alt.Tooltip]:
+    found = [
+        alt.Tooltip("curve:N", title="curve"),
+        alt.Tooltip("x:Q", title=typeset(spec["x_title"]), format=".4~g"),
+        alt.Tooltip("exact:Q", title=typeset(spec["y_title"]), format=".4~g"),
         alt.Tooltip("low:Q", format=".4~g"),
         alt.Tooltip("high:Q", format=".4~g"),
         alt.Tooltip("runs:Q"),
     ]
     if "diverged" in shown.columns:
-        tooltip.append(alt.Tooltip("diverged:Q", title="runs without a finite value"))
-    dots = base.mark_point(filled=True, size=26, clip=True).encode(
-        y,
-        tooltip=tooltip,
-        shape=alt.Shape("place:N")
-        .scale(
-            domain=["on the axis", "below the axis", "above the axis"],
-            range=["circle", "triangle-down", "triangle-up"],
+        found.append(alt.Tooltip("diverged:Q", title="runs without a finite value"))
+    return found
+
+
+def _dotted(shown: pl.DataFrame) -> bool:
+    """Whether points are drawn: only where they are few."""
+    return shown.group_by("curve").len()["len"].max() <= CROWDED
+
+
+def _strips(panel: Panel) -> list[alt.Chart]:
+    """Grey strips beyond the ends of the axis."""
+    y, (bottom, top) = panel.y, panel.y.domain
+    strips = [(y.high, top)] * y.above + [(bottom, y.low)] * y.below
+    return [
+        alt.Chart(pl.DataFrame({"from": [low], "to": [high]}))
+        .mark_rect(color="#F0F0F0")
+        .encode(
+            alt.Y("from:Q").scale(y.scale()), alt.Y2("to:Q"),
+            x=alt.value(0), x2=alt.value("width"),
         )
-        .legend(None),
-        opacity=opacity.then(alt.value(1.0)).otherwise(alt.value(0.08))
-        if _dotted(shown, curve)
-        else alt.value(0.0),
+        for low, high in strips
+    ]  # fmt: skip
+
+
+def _said(panel: Panel) -> tuple[str, str]:
+    """What the strips above and below are for."""
+    below = panel.points.filter(pl.col("place") == BELOW)["exact"].drop_nulls()
+    zero = panel.y.log and all(value < NOTHING * panel.y.low for value in below)
+    infinite = panel.points["infinite"].any()
+    never = "not reached" if panel.spec.get("goals") else "∞"
+    return never if infinite else "above", "0" if zero else "below"
+
+
+def _titles(title: str) -> list[alt.Chart]:
+    """A panel's title as a mark: at one height above all plots, whatever their axes' labels."""
+    if not title:
+        return []
+    mark = alt.Chart(pl.DataFrame({"title": [typeset(title)]})).mark_text(
+        align="left", baseline="bottom", dy=-8, fontSize=11, color=INK
     )
-    return (
-        alt.layer(band, line, dots)
-        .add_params(switch)
-        .properties(width=WIDTH, height=HEIGHT, title=panel["title"])
-    )
+    return [mark.encode(text="title:N", x=alt.value(0), y=alt.value(0))]
 
 
-def _dotted(shown: pl.DataFrame, curve: str) -> bool:
-    """Whether points are drawn: few of them, or some that lie on an end of the axis."""
-    few = shown.group_by(curve).len()["len"].max() <= CROWDED
-    return few or (shown["place"] != "on the axis").any()
-
-
-def _named(points: pl.DataFrame, styles) -> pl.DataFrame:
-    """A readable name for each curve, marked where its guarantee is not proven; curves along an
-    axis are called by its value."""
-    labels = {name: style["label"] for name, style in styles.items()}
-    key = pl.format("{}.{}", pl.col("algorithm"), pl.col("variant"))
-    label = key.replace_strict(labels, default=pl.col("variant"))
-    name = pl.when(pl.col("series") == "").then(label).otherwise(pl.col("series"))
-    # One curve has one name: what fails at some of its points is marked at all of them.
-    unproven = (pl.col("guarantee") == UNPROVEN).any().over(name)
-    mark = pl.when(unproven).then(pl.lit(MARK)).otherwise(pl.lit(""))
-    return points.with_columns(style=key, curve=name + mark)
-
-
-def _look_of(shown: pl.DataFrame, panel, styles) -> dict[str, list]:
-    if (shown["series"] != "").any():
-        names = shown["curve"].unique(maintain_order=True).to_list()
-        require(
-            len(names) <= len(OKABE_ITO),
-            "panel.curves",
-            len(names),
-            f"at most {len(OKABE_ITO)} curves along an axis",
+def _ends(panel: Panel) -> list[alt.Chart]:
+    """Names at the right ends of curves, moved apart."""
+    last = panel.points.filter(pl.col("dot").is_not_null()).sort("x").group_by("curve").last()
+    last = last.sort("dot")
+    shares = _apart([panel.y.share(replace(panel.y, high=value)) for value in last["dot"]])
+    names, colours, _ = panel.looks.of(last["curve"])
+    data = pl.DataFrame({"curve": last["curve"], "end": [panel.y.at(s) for s in shares]})
+    text = alt.Chart(data).mark_text(align="left", dx=6, fontSize=10)
+    return [
+        text.encode(
+            alt.Y("end:Q").scale(panel.y.scale()), x=alt.value("width"), text="curve:N",
+            color=alt.Color("curve:N", legend=None).scale(domain=names, range=colours),
         )
-        return {
-            "domain": names,
-            "colour": list(OKABE_ITO[: len(names)]),
-            "dash": [[1, 0]] * len(names),
-        }
-    pairs = shown.select("style", "curve").unique(maintain_order=True)
-    return {**look(styles, pairs["style"].to_list()), "domain": pairs["curve"].to_list()}
+    ]  # fmt: skip
 
 
-def _on_axis(points: pl.DataFrame, panel) -> tuple[pl.DataFrame, tuple[float, float] | None]:
-    """Points as they can be drawn: what a logarithmic axis cannot show lies on its ends.
-
-    Values of zero or below the axis lie on its lower end, infinite ones and those above on its
-    upper end.
-    """
-    points = _thinned(points).with_columns(exact=_finite("y"), place=pl.lit("on the axis"))
-    if not panel["log_y"]:
-        return points.with_columns(_finite(end).alias(end) for end in ("y", "low", "high")), None
-    if panel["y_domain"]:
-        floor = panel["y_domain"][0]
-    else:
-        positive = points.filter(pl.col("y") > 0)["y"]
-        require(len(positive) > 0, "panel.log_y", True, "values > 0 on a logarithmic axis")
-        finite = positive.cast(float).filter(positive.cast(float).is_finite())
-        # Where nothing is finite, all points lie on the upper end of an axis of any range.
-        floor = float(finite.min() if len(finite) else 1.0) / 2
-    ceiling = panel["y_domain"][1] if panel["y_domain"] else _ceiling(points, floor)
-    y = pl.col("y")
-    place = pl.when(y < floor).then(pl.lit("below the axis"))
-    drawn = points.with_columns(
-        place=place.when(y > ceiling).then(pl.lit("above the axis")).otherwise(pl.col("place")),
-        y=y.clip(floor, ceiling),
-        # A point that is off the axis has no band there.
-        low=pl.when(y > ceiling).then(ceiling).otherwise(pl.col("low").clip(floor, ceiling)),
-        high=pl.col("high").clip(floor, ceiling),
-    )
-    return drawn, (floor, ceiling)
+def _apart(shares: Sequence[float]) -> list[float]:
+    """Places a line apart, each as close to its rising share as the others let it."""
+    groups: list[list[float]] = []
+    for share in shares:
+        groups.append([share])
+        while len(groups) > 1 and _first(groups[-1]) < _last(groups[-2]) + LINE_GAP:
+            last = groups.pop()
+            groups[-1] += last
+    return [_first(group) + i * LINE_GAP for group in groups for i in range(len(group))]
 
 
-def _finite(column: str) -> pl.Expr:
-    """The column where it is finite, else nothing: a specification cannot hold infinity."""
-    value = pl.col(column).cast(float)
-    return pl.when(value.is_finite()).then(value)
+def _first(group: Sequence[float]) -> float:
+    """Place of the lowest of some lines that stand together around the mean of their shares."""
+    return sum(group) / len(group) - LINE_GAP * (len(group) - 1) / 2
 
 
-def _ceiling(points: pl.DataFrame, floor: float) -> float:
-    """Above all that is finite."""
-    ends = pl.concat([points["y"], points["high"]]).cast(float).drop_nulls()
-    return max(float(ends.filter(ends.is_finite()).max() or 0.0), floor) * 1.2
-
-
-def _thinned(points: pl.DataFrame) -> pl.DataFrame:
-    rank = pl.int_range(pl.len()).over("curve")
-    every = ((pl.len().over("curve") - 1) // MOST_POINTS + 1).clip(lower_bound=1)
-    return points.filter(rank % every == 0)
-
-
-def _scale(log: bool, values: pl.Series | None, domain=None) -> alt.Scale:
-    options: dict[str, Any] = {"type": "log" if log else "linear"}
-    if domain is not None:
-        options["domain"] = list(domain)
-        options["nice"] = False
-    elif values is not None:
-        options["domain"] = [float(values.min()), float(values.max())]
-        options["nice"] = False
-    if not log:
-        options["zero"] = False
-    if values is not None:
-        options["padding"] = POINT_ROOM
-    return alt.Scale(**options)
+def _last(group: Sequence[float]) -> float:
+    return _first(group) + LINE_GAP * (len(group) - 1)

@@ -8,7 +8,9 @@ from typing import Any
 import altair as alt
 import polars as pl
 
-from .theme import HEIGHT, INK, OKABE_ITO, finish
+from .captions import facts
+from .looks import OKABE_ITO
+from .theme import HEIGHT, INK, finish
 
 Spec = Mapping[str, Any]
 WIDTH = 300
@@ -24,7 +26,7 @@ def data_extra_partitions(numbers: pl.DataFrame, figure: Spec, styles: Spec) -> 
         for panel in figure["panels"]
     ]
     chart = alt.concat(*panels, columns=COLUMNS, spacing={"row": 28, "column": 36})
-    return finish(chart, figure["title"], numbers["source"][0])
+    return finish(chart, figure["title"], numbers["source"][0], facts(numbers, figure))
 
 
 def _holdings(points: pl.DataFrame, panel: Spec, names: list[str], top: float) -> alt.LayerChart:

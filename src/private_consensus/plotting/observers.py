@@ -8,7 +8,9 @@ from typing import Any
 import altair as alt
 import polars as pl
 
-from .theme import GREY, HEIGHT, INK, OKABE_ITO, finish
+from .looks import OKABE_ITO
+from .symbols import typeset
+from .theme import GREY, HEIGHT, INK, finish
 
 Spec = Mapping[str, Any]
 SIDE = 260
@@ -41,7 +43,7 @@ KINDS = (
 def observers_extra_map(numbers: pl.DataFrame, figure: Spec, styles: Spec) -> alt.Chart:
     """The graph with what one agent learns, and maps of all pairs; a row for each algorithm."""
     top = _budget(figure)
-    colour = alt.Color("shown:Q").title("epsilon").scale(
+    colour = alt.Color("shown:Q").title("ε").scale(
         type="log", scheme="blues", domain=[FLOOR, top], clamp=True
     ).legend(orient="right", format="~g")  # fmt: skip
     parts = {"graph": _circle, "map": _map}
@@ -89,10 +91,10 @@ def _map(points: pl.DataFrame, panel: Spec, colour: alt.Color) -> alt.LayerChart
     order = list(range(1, agents + 1))
     ticks = [1, *range(4, agents + 1, 4)]
     axis = alt.Axis(values=ticks, labelAngle=0, grid=False)
-    x = alt.X("observer:O").title(panel["x_title"]).scale(domain=order).axis(axis)
-    y = alt.Y("victim:O").title(panel["y_title"]).scale(domain=order).axis(axis)
+    x = alt.X("observer:O").title(typeset(panel["x_title"])).scale(domain=order).axis(axis)
+    y = alt.Y("victim:O").title(typeset(panel["y_title"])).scale(domain=order).axis(axis)
     kept = points.select("observer", "victim", "distance", "epsilon", "shown", "label")
-    size = {"width": SIDE, "height": SIDE, "title": panel["title"]}
+    size = {"width": SIDE, "height": SIDE, "title": typeset(panel["title"])}
     own = pl.DataFrame({"observer": order, "victim": order})
     tooltip = [
         alt.Tooltip("victim:O", title="data of agent"),
@@ -132,7 +134,7 @@ def _circle(points: pl.DataFrame, panel: Spec, colour: alt.Color) -> alt.LayerCh
         text="node:O",
     ).transform_calculate(label_x="datum.x * 1.11", label_y="datum.y * 1.11")  # fmt: skip
     return alt.layer(links, dots, marked, names).properties(
-        width=SIDE, height=SIDE, title=panel["title"]
+        width=SIDE, height=SIDE, title=typeset(panel["title"])
     )
 
 
@@ -142,8 +144,8 @@ def _distances(points: pl.DataFrame, panel: Spec) -> alt.LayerChart:
     farthest = int(points["x"].max())
     apart = alt.Scale(domain=[0.7, farthest + 0.3], nice=False)
     axis = alt.Axis(values=list(range(1, farthest + 1)), format="d")
-    x = alt.X("x:Q").title(panel["x_title"]).scale(apart).axis(axis)
-    y = alt.Y("y:Q").title(panel["y_title"]).scale(scale).axis(format="~g")
+    x = alt.X("x:Q").title(typeset(panel["x_title"])).scale(apart).axis(axis)
+    y = alt.Y("y:Q").title(typeset(panel["y_title"])).scale(scale).axis(format="~g")
     shown = points.filter(pl.col("y").is_finite() & (pl.col("y") > 0))
     pairs = shown.filter(pl.col("kind") == "pair").select("x", "y", "series", "observer", "victim")
     lines = shown.filter(pl.col("kind") == "line").select("x", "y", "low", "high", "series")
@@ -151,10 +153,10 @@ def _distances(points: pl.DataFrame, panel: Spec) -> alt.LayerChart:
     colour = alt.Color("series:N").scale(domain=names, range=[COLOURS[name] for name in names])
     dashes = [[5, 4] if name in DASHED else [1, 0] for name in names]
     dash = alt.StrokeDash("series:N").scale(domain=names, range=dashes)
-    ends = {"title": panel["title"], "width": SIDE + 60, "height": HEIGHT}
+    ends = {"title": typeset(panel["title"]), "width": SIDE + 60, "height": HEIGHT}
     dots = alt.Chart(pairs).mark_point(filled=True, size=14, opacity=0.6).encode(
         x, y, color=colour,
-        tooltip=["victim:O", "observer:O", alt.Tooltip("y:Q", title="epsilon", format=".3~g")],
+        tooltip=["victim:O", "observer:O", alt.Tooltip("y:Q", title="ε", format=".3~g")],
     )  # fmt: skip
     base = alt.Chart(lines)
     band = base.transform_filter(alt.datum.series == "median pair").mark_area(opacity=0.15).encode(
@@ -162,7 +164,7 @@ def _distances(points: pl.DataFrame, panel: Spec) -> alt.LayerChart:
     )  # fmt: skip
     line = base.mark_line(strokeWidth=1.8, point={"size": 18}).encode(
         x, y, color=colour, strokeDash=dash,
-        tooltip=["series:N", alt.Tooltip("y:Q", title="epsilon", format=".3~g")],
+        tooltip=["series:N", alt.Tooltip("y:Q", title="ε", format=".3~g")],
     )  # fmt: skip
     return alt.layer(dots, band, line).properties(**ends)
 
@@ -173,13 +175,13 @@ def _rounds(points: pl.DataFrame, panel: Spec) -> alt.LayerChart:
     colours = dict(zip(KINDS, OKABE_ITO, strict=True))
     colour = alt.Color("series:N").scale(domain=names, range=[colours[name] for name in names])
     scale = alt.Scale(type="log", domain=[10 * FLOOR, 1.2 * _largest(points)], clamp=True)
-    x = alt.X("x:Q").title(panel["x_title"]).scale(type="log", nice=False).axis(format="d")
-    y = alt.Y("y:Q").title(panel["y_title"]).scale(scale).axis(format="~g")
+    x = alt.X("x:Q").title(typeset(panel["x_title"])).scale(type="log", nice=False).axis(format="d")
+    y = alt.Y("y:Q").title(typeset(panel["y_title"])).scale(scale).axis(format="~g")
     line = alt.Chart(shown).mark_line(strokeWidth=1.8, point={"size": 22}).encode(
         x, y, color=colour.legend(columns=2),
-        tooltip=["series:N", "x:Q", alt.Tooltip("y:Q", title="epsilon", format=".3~g")],
+        tooltip=["series:N", "x:Q", alt.Tooltip("y:Q", title="ε", format=".3~g")],
     )  # fmt: skip
-    return alt.layer(line).properties(title=panel["title"], width=SIDE + 60, height=HEIGHT)
+    return alt.layer(line).properties(title=typeset(panel["title"]), width=SIDE + 60, height=HEIGHT)
 
 
 def _largest(points: pl.DataFrame) -> float:

@@ -1,108 +1,119 @@
-"""Utility at the true epsilon, as printed against as repaired: all pairs in one figure."""
+"""What a repair does to the true epsilon: a row a method, all on one axis."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
+from math import inf, isfinite, log10
 from typing import Any
 
 import altair as alt
-import numpy as np
 import polars as pl
 
-from .curves import arranged
+from .axes import STRIP, Extent, extent, short
+from .symbols import typeset
 from .theme import ALARM, GREY, INK, finish
 
-COLUMNS, WIDE, HIGH = 3, 250, 170
-WIDE_RANGE = 30.0
-"""Ratio of values from which on an axis is logarithmic."""
-
+WIDE, ROW = 420, 30
 SIDES = {"printed": ("as printed", ALARM), "repaired": ("repaired", "#0072B2")}
-COLOUR = alt.Color(
-    "side:N",
-    scale=alt.Scale(
-        domain=[name for name, _ in SIDES.values()], range=[colour for _, colour in SIDES.values()]
-    ),
-)
-TITLE = "Utility at the true epsilon; hollow: no finite epsilon (right end) or value (top)"
+TITLE = "What repairs cost: true epsilon and utility, as printed and as repaired"
+NOTE = "the bar is the ε that is claimed; ∞: the accountant finds no finite ε"
+
+ARROW_SHORT = 0.012
+"""Share of the axis between an arrow's head and the point that it is for."""
 
 
-def draw(rows: pl.DataFrame, source: str) -> alt.Chart:
-    """A panel an experiment and pair; an arrow a setting, from as printed to as repaired.
+def draw(
+    rows: pl.DataFrame, source: str, names: Mapping[tuple[str, str], str] | None = None
+) -> alt.Chart:
+    """An arrow a pair, from the true epsilon as printed to the true epsilon as repaired.
 
-    Where an accountant finds no finite epsilon the point lies on the right end, where a mean is
-    infinite at the top, and is hollow.
+    Of the settings of a pair that whose claimed epsilon is closest to 1, with finite means where
+    there are any; what the repair does to the mean is written beside it.
     """
-    keys = ["experiment", "printed", "repaired", "metric"]
-    panels = [_panel(part) for _, part in rows.group_by(keys, maintain_order=True)]
-    if not panels:
+    if not rows.height:
         nothing = alt.Chart(
             pl.DataFrame({"said": ["nothing here ran both as printed and repaired"]})
         )
         return finish(nothing.mark_text().encode(text="said:N"), TITLE, source)
-    return finish(arranged(panels, COLUMNS), TITLE, source)
-
-
-def _panel(part: pl.DataFrame) -> alt.LayerChart:
-    first = part.row(0, named=True)
-    points, lines, ends = _drawable(part)
-    values = points["value"]
-    logarithmic = values.min() > 0 and values.max() / values.min() > WIDE_RANGE
-    x = alt.X(
-        "epsilon:Q", title="true epsilon, by the accountant",
-        scale=alt.Scale(type="log", domain=list(ends), nice=False),
-        axis=alt.Axis(format="~g", tickCount=4),
-    )  # fmt: skip
-    y = alt.Y(
-        "value:Q", title=first["metric"].replace("_", " "),
-        scale=alt.Scale(type="log" if logarithmic else "linear", zero=False),
-        # Where all means are infinite, none of the axis' numbers was computed.
-        axis=alt.Axis(format="~g", labels=any(points["finite"]), ticks=any(points["finite"])),
-    )  # fmt: skip
-    marks = [
-        alt.Chart(points.filter(pl.col("exact").is_null() == nowhere))
-        .mark_point(size=45, opacity=1.0, filled=not nowhere)
-        .encode(x, y, color=COLOUR, tooltip=["name:N", "claimed:Q", "exact:Q", "value:Q"])
-        for nowhere in (False, True)
+    pairs = [
+        _setting(part) for _, part in rows.group_by("printed", "repaired", maintain_order=True)
     ]
-    moves = alt.Chart(lines).mark_rule(color=GREY, strokeWidth=0.8).encode(
-        x, y, x2="epsilon_after:Q", y2="value_after:Q"
-    )  # fmt: skip
-    title = [first["experiment"].replace("_", " "), f"{first['printed']} to {first['repaired']}"]
-    return alt.layer(moves, *marks).properties(
-        width=WIDE, height=HIGH, title=alt.TitleParams(title, fontSize=11, color=INK)
-    )
+    epsilons = [row[f"epsilon_{side}"] for row in pairs for side in (*SIDES, "claimed")]
+    x = extent([e for e in epsilons if e and e > 0], log=True)
+    x = Extent(low=x.low, high=x.high, log=True, above=any(e == inf for e in epsilons))
+    ends = pl.DataFrame([end for row in pairs for end in _ends(row, x, names or {})])
+    arrows = pl.DataFrame([_arrow(row, x, names or {}) for row in pairs])
+    scale, axis = x.scale(), x.axis(said=("∞", ""))
+    y = alt.Y("name:N", sort=None).title(None).axis(labelLimit=400, domain=False, ticks=False)
+    true = alt.X("epsilon:Q").title("true ε, by the accountant").scale(scale).axis(axis)
+    side = alt.Color("side:N").scale(
+        domain=[name for name, _ in SIDES.values()], range=[colour for _, colour in SIDES.values()]
+    ).legend(columns=2, symbolType="circle", symbolSize=60, title=None)  # fmt: skip
+    base = alt.Chart(arrows).encode(y)
+    moved = alt.Chart(arrows.filter("moved")).encode(y)
+    layers = [
+        base.mark_tick(color=INK, thickness=2, size=16).encode(alt.X("claimed:Q").scale(scale)),
+        moved.mark_rule(color=GREY).encode(alt.X("start:Q").scale(scale), alt.X2("head:Q")),
+        moved.mark_point(filled=True, color=GREY, size=50, opacity=1.0).encode(
+            alt.X("head:Q").scale(scale),
+            alt.Angle("angle:Q").scale(None),
+            shape=alt.value("triangle-up"),
+        ),
+        alt.Chart(ends)
+        .mark_point(filled=True, size=60, opacity=1.0)
+        .encode(true, y, side, tooltip=["name:N", "side:N", "claimed:Q", "exact:Q", "value:Q"]),
+        base.mark_text(align="left", dx=12, fontSize=10, color=INK).encode(
+            x=alt.value("width"), text="said:N"
+        ),
+    ]
+    chart = alt.layer(*layers).properties(width=WIDE, height=ROW * len(pairs))
+    return finish(chart, TITLE, source, NOTE)
 
 
-def _drawable(part: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame, tuple[float, float]]:
-    """Points, arrows, and the ends of the axis of epsilon."""
+def _setting(part: pl.DataFrame) -> dict[str, Any]:
     rows = part.to_dicts()
-    seen = [row[f"epsilon_{side}"] for row in rows for side in SIDES]
-    seen += [row["epsilon_claimed"] for row in rows]
-    finite = np.array([e for e in seen if _finite(e) and e > 0] or [1.0])
-    low, high = float(finite.min()) / 2, float(finite.max()) * 4
-
-    def placed(epsilon: float | None) -> float:
-        return float(np.clip(epsilon if _finite(epsilon) else high, low, high))
-
-    values = [row[f"value_{side}"] for row in rows for side in SIDES]
-    top = 2.0 * max((abs(v) for v in values if _finite(v)), default=1.0)
-    points = [_point(row, side, placed, top) for row in rows for side in SIDES]
-    lines = [
-        {"epsilon": before["epsilon"], "value": before["value"],
-         "epsilon_after": after["epsilon"], "value_after": after["value"]}
-        for before, after in zip(points[::2], points[1::2], strict=True)
-    ]  # fmt: skip
-    return pl.DataFrame(points, infer_schema_length=None), pl.DataFrame(lines), (low, high)
+    finite = [row for row in rows if all(isfinite(row[f"value_{side}"]) for side in SIDES)]
+    first = [
+        row for row in finite or rows if row["experiment"] == (finite or rows)[0]["experiment"]
+    ]
+    return min(first, key=lambda row: abs(log10(row["epsilon_claimed"] or 1.0)))
 
 
-def _point(row: dict[str, Any], side: str, placed, top: float) -> dict[str, Any]:
-    epsilon, value = row[f"epsilon_{side}"], row[f"value_{side}"]
-    exact = epsilon if _finite(epsilon) and _finite(value) else None
+def _ends(row: Mapping[str, Any], x: Extent, names: Mapping) -> Iterable[dict[str, Any]]:
+    for side, (called, _) in SIDES.items():
+        epsilon, value = row[f"epsilon_{side}"], row[f"value_{side}"]
+        yield {
+            "name": _name(row, names), "side": called, "epsilon": _placed(epsilon, x),
+            "exact": epsilon if isfinite(epsilon) else None, "claimed": row["epsilon_claimed"],
+            "value": value if isfinite(value) else None,
+        }  # fmt: skip
+
+
+def _arrow(row: Mapping[str, Any], x: Extent, names: Mapping) -> dict[str, Any]:
+    start, end = (_placed(row[f"epsilon_{side}"], x) for side in SIDES)
+    right = end > start
+    head = end / (x.high / x.low) ** (ARROW_SHORT if right else -ARROW_SHORT)
     return {
-        "side": SIDES[side][0], "name": row[side], "exact": exact, "epsilon": placed(epsilon),
-        "claimed": row["epsilon_claimed"] if _finite(row["epsilon_claimed"]) else None,
-        "value": value if _finite(value) else top, "finite": _finite(value),
+        "name": _name(row, names), "claimed": row["epsilon_claimed"], "start": start, "head": head,
+        "angle": 90 if right else -90, "said": _utility(row), "moved": (head > start) == right,
     }  # fmt: skip
 
 
-def _finite(number: float | None) -> bool:
-    return number is not None and bool(np.isfinite(number))
+def _placed(epsilon: float, x: Extent) -> float:
+    """Where an epsilon is drawn: what is not finite in the strip, what is 0 at the end."""
+    return max(epsilon, x.low) if isfinite(epsilon) else x.at(1 + STRIP / 2)
+
+
+def _name(row: Mapping[str, Any], names: Mapping[tuple[str, str], str]) -> str:
+    pair = row["printed"], row["repaired"]
+    return typeset(names.get(pair) or " → ".join(pair))
+
+
+def _utility(row: Mapping[str, Any]) -> str:
+    metric = row["metric"].removeprefix("own_").replace("_", " ")
+    before, after = (_number(row[f"value_{side}"]) for side in SIDES)
+    return f"{metric} {before} → {after}, claimed ε = {_number(row['epsilon_claimed'])}"
+
+
+def _number(value: float) -> str:
+    return short(float(f"{value:.3g}")) if isfinite(value) else "∞"

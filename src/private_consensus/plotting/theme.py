@@ -4,20 +4,24 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from textwrap import wrap
 
 import altair as alt
 
 from ..provenance import atomic_write
+from .captions import data_of
+from .rasters import compact
+from .symbols import typeset
 
 INK, GREY, ALARM = "#222222", "#666666", "#B00020"
-FONT = "Helvetica, Arial, sans-serif"
-WIDTH, HEIGHT = 360, 260
-
-OKABE_ITO = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442", "#000000")
-"""Eight colours that readers with any colour vision tell apart."""
+FONT = "DejaVu Sans, Verdana, Arial, sans-serif"
+"""Has sub- and superscripts; a renderer that misses one sets the whole line in another font."""
+WIDTH, HEIGHT = 360, 220
+LINE = 110
+"""Letters of a line below a title."""
+PIXELS, LEAST_SCALE = 1600, 1.5
+"""Width of a picture, and pixels for each of its units."""
 
 CONFIG = {
     "background": "white",
@@ -29,13 +33,12 @@ CONFIG = {
         "titleFontWeight": "normal",
         "domainColor": GREY,
         "tickColor": GREY,
-        "labelFontSize": 11,
-        "titleFontSize": 12,
-        "tickCount": 6,
+        "labelFontSize": 10,
+        "titleFontSize": 11,
     },
     "legend": {
         "labelLimit": 420,
-        "labelFontSize": 11,
+        "labelFontSize": 10,
         "title": None,
         "orient": "bottom",
         "columns": 1,
@@ -46,11 +49,11 @@ CONFIG = {
     },
     "title": {
         "anchor": "start",
-        "fontSize": 12,
+        "fontSize": 11,
         "fontWeight": "normal",
         "color": INK,
         "subtitleColor": GREY,
-        "subtitleFontSize": 11,
+        "subtitleFontSize": 10,
     },
     "view": {"stroke": None},
 }
@@ -60,21 +63,21 @@ def source_note(source: str) -> tuple[str, str]:
     """What the figure says of its data, in which colour: a surrogate must not be overlooked."""
     if "surrogate" in source:
         return f"SURROGATE DATA, not the real data set ({source})", ALARM
-    return f"data: {source}", GREY
+    return f"data: {data_of(source)}", GREY
 
 
 _ATTEMPTS = 200
+_WIDTH = re.compile(r'width="([\d.]+)"')
 
 
 def finish(chart: alt.Chart, title: str, source: str, *notes: str) -> alt.Chart:
     """Title, data source, what else has to be known of the figure, and theme."""
     note, colour = source_note(source)
-    lines = [note, *filter(None, notes)]
     heading = alt.TitleParams(
-        title,
-        subtitle=lines if len(lines) > 1 else note,
+        typeset(title),
+        subtitle=[note, *(typeset(line) for text in notes for line in wrap(text, LINE))],
         subtitleColor=colour,
-        fontSize=14,
+        fontSize=13,
         fontWeight="bold",
         offset=12,
     )
@@ -93,17 +96,11 @@ def save(
     drawing = _numbered_anew(vlc.vegalite_to_svg(text))
     _write(json_path, text.encode())
     _write(svg, drawing.encode())
-    _write(png, vlc.svg_to_png(drawing, scale=png_scale))
+    width = float(_WIDTH.search(drawing)[1])
+    # A picture to be looked at has so many pixels at least; a smaller scale is one for tests.
+    scale = png_scale if png_scale < LEAST_SCALE else max(LEAST_SCALE, PIXELS / width)
+    _write(png, compact(vlc.svg_to_png(drawing, scale=scale)))
     _write(pdf, _document(drawing))
-
-
-def look(styles: Mapping[str, Mapping[str, Any]], names: list[str]) -> dict[str, list]:
-    """Domain and ranges of the colour and dash scales for named styles."""
-    return {
-        "domain": [styles[name]["label"] for name in names],
-        "colour": [styles[name]["colour"] for name in names],
-        "dash": [list(styles[name]["dash"]) or [1, 0] for name in names],
-    }
 
 
 def _numbered_anew(svg: str) -> str:

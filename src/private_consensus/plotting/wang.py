@@ -8,11 +8,14 @@ from typing import Any
 import altair as alt
 import polars as pl
 
-from .theme import GREY, INK, OKABE_ITO, WIDTH, finish
+from .captions import facts
+from .looks import OKABE_ITO
+from .theme import GREY, INK, WIDTH, finish
 
 ZOOM = (-3.0, 3.0)
 """Estimates that the lower view of a trajectory shows, as the paper's figures do."""
 
+SYMLOG = [-1000, -100, -10, -1, 1, 10, 100, 1000]
 EARLY = 60
 """Iterations that the upper view shows."""
 
@@ -51,7 +54,7 @@ def wang_fig2(numbers: pl.DataFrame, figure: Spec, styles: Spec) -> alt.Chart:
         for panel in figure["panels"]
     ]
     chart = alt.concat(*columns, columns=2, spacing={"row": 24, "column": 36})
-    return finish(chart, figure["title"], numbers["source"][0])
+    return finish(chart, figure["title"], numbers["source"][0], facts(numbers, figure))
 
 
 wang_fig3 = wang_fig2
@@ -64,7 +67,7 @@ def wang_extra_mse(numbers: pl.DataFrame, figure: Spec, styles: Spec) -> alt.Cha
         for panel in figure["panels"]
     ]
     chart = alt.concat(*panels, columns=2, spacing={"row": 24, "column": 36})
-    return finish(chart, figure["title"], numbers["source"][0])
+    return finish(chart, figure["title"], numbers["source"][0], facts(numbers, figure))
 
 
 # --- Trajectories ---------------------------------------------------------------------------------
@@ -83,8 +86,11 @@ def _trajectories(points: pl.DataFrame, panel: Spec) -> alt.VConcatChart | alt.L
 
 
 def _within(points: pl.DataFrame) -> pl.DataFrame:
-    """What is outside the view is drawn on its edge: clipping marks is slow in a PNG."""
-    return points.with_columns(pl.col("y", "low", "high").clip(*ZOOM))
+    """Nothing of what is outside the view: clipping marks is slow in a PNG."""
+    return points.with_columns(
+        pl.col("low", "high").clip(*ZOOM),
+        y=pl.when(pl.col("y").is_between(*ZOOM)).then(pl.col("y")),
+    )
 
 
 def _view(points: pl.DataFrame, kind: str, domain, y_title: str, height: int) -> alt.LayerChart:
@@ -95,7 +101,7 @@ def _view(points: pl.DataFrame, kind: str, domain, y_title: str, height: int) ->
         axis = alt.Axis(format=",d")
     else:
         y_scale = alt.Scale(type=kind)
-        axis = alt.Axis(format=",d", values=[-1000, -100, -10, -1, 1, 10, 100, 1000])
+        axis = alt.Axis(format=",d", values=SYMLOG, tickCount=len(SYMLOG))
     y = alt.Y("y:Q").title(y_title).scale(y_scale).axis(axis)
     agents = points.filter(pl.col("series").str.starts_with("agent"))
     names = sorted(agents["series"].unique())

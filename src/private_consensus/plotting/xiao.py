@@ -8,9 +8,13 @@ from typing import Any
 import altair as alt
 import polars as pl
 
+from .symbols import typeset
 from .theme import GREY, finish
 
 SIDE = (250, 230)
+SHARES = "format(datum.value, '.1f')"
+THOUSANDTHS = "datum.value == 0 ? '0' : format(1000 * datum.value, '.0f') + '×10⁻³'"
+"""How the numbers of a colour's legend are written."""
 
 
 def xiao_fig1(
@@ -24,14 +28,16 @@ def xiao_fig1(
         if points["variant"][0] == "excess":
             largest = float(points["y"].abs().max())
             scale = alt.Scale(scheme="purpleorange", domain=[-largest, largest], domainMid=0)
-            maps.append(_heat_map(points, panel, scale, ".1e"))
+            maps.append(_heat_map(points, panel, scale, THOUSANDTHS))
         else:
-            maps.append(_heat_map(points, panel, alt.Scale(scheme="viridis", domain=shared), ".2f"))
+            maps.append(
+                _heat_map(points, panel, alt.Scale(scheme="viridis", domain=shared), SHARES)
+            )
     chart = alt.hconcat(*maps, spacing=24).resolve_scale(color="independent")
     return finish(chart, figure["title"], numbers["source"][0])
 
 
-def _heat_map(points: pl.DataFrame, panel, scale: alt.Scale, format: str) -> alt.Chart:
+def _heat_map(points: pl.DataFrame, panel, scale: alt.Scale, label: str) -> alt.Chart:
     cells = points.with_columns(
         left=pl.col("x") - _step(points["x"]) / 2,
         right=pl.col("x") + _step(points["x"]) / 2,
@@ -42,16 +48,18 @@ def _heat_map(points: pl.DataFrame, panel, scale: alt.Scale, format: str) -> alt
         alt.Chart(cells.to_pandas())
         .mark_rect()
         .encode(
-            alt.X("left:Q").title(panel["x_title"]).scale(_tight(cells, "left", "right")),
+            alt.X("left:Q").title(typeset(panel["x_title"])).scale(_tight(cells, "left", "right")),
             alt.X2("right:Q"),
-            alt.Y("bottom:Q").title(panel["y_title"]).scale(_tight(cells, "bottom", "top")),
+            alt.Y("bottom:Q")
+            .title(typeset(panel["y_title"]))
+            .scale(_tight(cells, "bottom", "top")),
             alt.Y2("top:Q"),
             alt.Color("y:Q")
             .scale(scale)
             .legend(
                 orient="bottom",
                 direction="horizontal",
-                format=format,
+                labelExpr=label,
                 gradientLength=SIDE[0],
                 labelColor=GREY,
                 tickCount=5,

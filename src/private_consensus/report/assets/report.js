@@ -56,6 +56,7 @@
       // Every click on a name adds or takes away its curve; by default only one with shift does.
       select.toggle = "true";
     }
+    if (state === "stacked" && specification.concat) specification.columns = 1;
     if (state === "stacked" && specification.hconcat) {
       specification.vconcat = specification.hconcat;
       delete specification.hconcat;

@@ -60,7 +60,7 @@ def figure(
 
 def heading(title: str, number: str) -> str:
     """The title of a figure where its paper is already named."""
-    return title.removeprefix(f"Paper {number}, ")
+    return title.removeprefix(f"Paper {number}").lstrip(",: ")
 
 
 def short(title: str, number: str) -> str:

@@ -1,0 +1,163 @@
+"""Axes: what they span, where their ticks are, and how a tick is written."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from math import ceil, floor, isfinite, log10
+
+import altair as alt
+
+from .symbols import power_of_ten
+
+FEW = 9
+"""Values that were run, up to which each has its tick."""
+ROOM = 0.04
+"""Share of its length that an axis has beyond the points."""
+STRIP = 0.11
+"""Share of an axis' length kept for what has no place on it: infinity, and zero on a logarithm."""
+SHORT = (1e-2, 1e4)
+"""Numbers in between are short without a power."""
+ALIKE = 0.4
+"""Share of a common axis that each of its panels has to fill, to have it in common."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Extent:
+    """What an axis spans.
+
+    Attributes
+    ----------
+    above, below : bool
+        Whether there is a strip for values beyond the upper and the lower end.
+    """
+
+    low: float
+    high: float
+    log: bool
+    above: bool = False
+    below: bool = False
+
+    def at(self, share: float) -> float:
+        """The value at a share of the axis' length, beyond its ends too."""
+        if self.log:
+            return 10 ** (log10(self.low) + share * (log10(self.high) - log10(self.low)))
+        return self.low + share * (self.high - self.low)
+
+    def share(self, other: Extent) -> float:
+        """Length of another extent, in lengths of this one."""
+        scale = log10 if self.log else float
+        return (scale(other.high) - scale(other.low)) / (scale(self.high) - scale(self.low))
+
+    @property
+    def domain(self) -> list[float]:
+        """Ends of the scale, with the strips."""
+        return [self.at(-STRIP if self.below else 0.0), self.at(1 + STRIP if self.above else 1.0)]
+
+    def scale(self) -> alt.Scale:
+        return alt.Scale(
+            type="log" if self.log else "linear", domain=self.domain, nice=False, zero=False
+        )
+
+    def axis(self, values: Sequence[float] = (), said: tuple[str, str] = ("", "")) -> alt.Axis:
+        """Ticks: at the values that were run where they are few, else where they are regular.
+
+        ``said`` is what stands beside the strips above and below.
+        """
+        few = self.log and 0 < len(set(values)) <= FEW
+        ticks = sorted(set(values)) if few else []
+        ticks = ticks or (log_ticks if self.log else linear_ticks)(self.low, self.high)
+        names = dict(zip(ticks, labels(ticks, log=self.log), strict=True))
+        names |= {self.at(1 + STRIP / 2): said[0]} if self.above else {}
+        names |= {self.at(-STRIP / 2): said[1]} if self.below else {}
+        keyed = {_key(value): name for value, name in names.items()}
+        looked_up = f"{json.dumps(keyed, ensure_ascii=False)}[format(datum.value, '.6e')]"
+        # Of more values than ticks that are asked for, every other one would be left out.
+        return alt.Axis(values=list(names), labelExpr=looked_up, tickCount=len(names))
+
+
+def extent(values: Iterable[float], *, log: bool, ends: Sequence[float] | None = None) -> Extent:
+    """What an axis spans: the ends that are asked for, or all finite values and some room."""
+    if ends is not None:
+        return Extent(low=float(ends[0]), high=float(ends[1]), log=log)
+    found = [v for v in values if v is not None and isfinite(v) and (v > 0 or not log)]
+    low, high = (min(found), max(found)) if found else (1.0, 1.0)
+    if low == high:
+        low, high = (low / 2, high * 2) if log else (low - 0.5, high + 0.5)
+    tight = Extent(low=low, high=high, log=log)
+    return Extent(low=tight.at(-ROOM), high=tight.at(1 + ROOM), log=log)
+
+
+def common(extents: Sequence[Extent]) -> list[Extent]:
+    """One extent for panels that are compared, unless one of them would be lost in it."""
+    whole = replace(
+        extents[0], low=min(e.low for e in extents), high=max(e.high for e in extents),
+        above=any(e.above for e in extents), below=any(e.below for e in extents),
+    )  # fmt: skip
+    if all(whole.share(each) >= ALIKE for each in extents):
+        return [whole] * len(extents)
+    return list(extents)
+
+
+def log_ticks(low: float, high: float) -> list[float]:
+    """Powers of ten, so many apart that there are at most seven; where they are too few, 2 and 5
+    times or all multiples of them."""
+    first, last = ceil(log10(low) - 1e-9), floor(log10(high) + 1e-9)
+    decades = last - first + 1
+    if decades >= 3:
+        apart = ceil(decades / 7)
+        return [10.0**e for e in range(first, last + 1) if e % apart == 0]
+    for digits in ((1, 2, 5), (1, 2, 3, 5, 7), range(1, 10)):
+        found = [d * 10.0**e for e in range(first - 1, last + 1) for d in digits]
+        found = [v for v in found if low <= v * (1 + 1e-9) and v <= high * (1 + 1e-9)]
+        if len(found) >= 3:
+            return found
+    return linear_ticks(low, high)
+
+
+def linear_ticks(low: float, high: float, most: int = 7) -> list[float]:
+    """Multiples of 1, 2 or 5 times a power of ten, as close as at most so many allow."""
+    power = floor(log10((high - low) / most))
+    for digit in (1, 2, 5, 10, 20):
+        step = digit * 10.0**power
+        places = range(ceil(low / step - 1e-9), floor(high / step + 1e-9) + 1)
+        if len(places) <= most:
+            return [float(f"{k * step:.12g}") for k in places]
+    return [low, high]
+
+
+def _short(value: float) -> bool:
+    return SHORT[0] <= abs(value) < SHORT[1]
+
+
+def short(value: float) -> str:
+    """A number as it is, or as a multiple of a power of ten where that is shorter."""
+    return written(value) if _short(value) or value == 0 else _power(value)
+
+
+def written(value: float) -> str:
+    """A tick's number as it is, with thousands set apart."""
+    if abs(value) >= 1e6:
+        return _power(value)
+    return f"{value:{',.0f' if abs(value) >= 1000 else '.3g'}}".replace("-", "−")
+
+
+def labels(ticks: Sequence[float], *, log: bool) -> list[str]:
+    """Ticks in one way of writing: all as multiples of powers of ten, or none."""
+    decades = len(ticks) > 2 and all(_power(tick).startswith("10") for tick in ticks)
+    small = decades and min(ticks) < 1
+    if log and (small or any(not _short(tick) for tick in ticks)):
+        return [_power(tick) for tick in ticks]
+    return [written(tick) for tick in ticks]
+
+
+def _power(value: float) -> str:
+    mantissa, _, exponent = f"{value:.2e}".partition("e")
+    return power_of_ten(f"{float(mantissa):g}", int(exponent))
+
+
+def _key(value: float) -> str:
+    """A number as Vega formats it: a long minus, and an exponent without zeros."""
+    mantissa, _, exponent = f"{value:.6e}".partition("e")
+    return f"{mantissa}e{int(exponent):+d}".replace("-", "−" if value < 0 else "-", 1)

@@ -1,0 +1,64 @@
+"""Curves that lie on each other: a reader who misses one is told."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import combinations
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from .axes import Extent
+from .symbols import typeset
+
+if TYPE_CHECKING:
+    from .curves import Panel
+
+CLOSE = 0.004
+"""Share of an axis that is less than a line is thick."""
+MOST = 2
+"""Groups of curves that are listed."""
+
+
+def coinciding(panels: Sequence[Panel]) -> str:
+    """A sentence for the figure: which curves cannot be told apart; or nothing."""
+    found: dict[tuple[str, ...], list[str]] = {}
+    for panel in panels:
+        for group in together(panel):
+            found.setdefault(tuple(group), []).append(typeset(panel.spec["title"]))
+    parts = [_said(group, places, len(panels)) for group, places in found.items()]
+    more = f"; and {len(parts) - MOST} more" if len(parts) > MOST else ""
+    return f"one on the other: {'; '.join(parts[:MOST])}{more}" if parts else ""
+
+
+def _said(group: Sequence[str], places: Sequence[str], panels: int) -> str:
+    names = " and ".join(group) if len(group) < 4 else f"{group[0]} and {len(group) - 1} others"
+    where = places[0] if len(places) == 1 and panels > 1 else ""
+    return f"{names} ({where})" if where else names
+
+
+def together(panel: Panel) -> list[list[str]]:
+    """Groups of curves whose points are everywhere closer than a line is thick."""
+    lines = {
+        str(name[0]): dict(zip(part["x"], part["dot"], strict=True))
+        for name, part in panel.points.group_by("curve", maintain_order=True)
+    }
+    groups: dict[str, list[str]] = {}
+    for first, second in combinations(lines, 2):
+        if _close(lines[first], lines[second], panel.y):
+            head = next((h for h, members in groups.items() if first in members), first)
+            members = groups.setdefault(head, [head])
+            if second not in members:
+                members.append(second)
+    return list(groups.values())
+
+
+def _close(first: dict[float, float], second: dict[float, float], y: Extent) -> bool:
+    shared = [x for x in first if x in second and None not in (first[x], second[x])]
+    if len(shared) < max(2, 0.9 * min(len(first), len(second))):
+        return False
+    a, b = np.array([[line[x] for x in shared] for line in (first, second)], float)
+    ends = np.array([y.low, y.high])
+    if y.log:
+        a, b, ends = np.log10(a), np.log10(b), np.log10(ends)
+    return bool(np.max(np.abs(a - b)) <= CLOSE * (ends[1] - ends[0]))

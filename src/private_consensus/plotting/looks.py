@@ -1,0 +1,128 @@
+"""Which name, colour and dash a curve has: one of each for a method, in all figures."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import polars as pl
+
+from ..errors import require
+from ..experiments.numbers import UNPROVEN
+from .symbols import typeset
+
+OKABE_ITO = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442", "#000000")
+"""Eight colours that readers with any colour vision tell apart."""
+
+RAMP = ("#440154", "#472D7B", "#3B528B", "#2C728E", "#21918C", "#28AE80", "#5EB83A", "#C9A500",
+        "#E06A1B")  # fmt: skip
+"""Values along an axis: from dark to bright, all legible on white."""
+
+DASHES = ((1, 0), (6, 3), (2, 2), (9, 3, 2, 3))
+"""Whole, dashed, dotted, and both."""
+
+MARK = " †"
+VALUE = re.compile(r"^(.*?)([^,=]+ = [-+.\w]+)$")
+"""A curve's name that ends in the value of an axis: what it is of, and that value."""
+
+Styles = Mapping[str, Mapping[str, Any]]
+
+
+@dataclass
+class Looks:
+    """Names of curves in the order of the legend, each with its colour and dash."""
+
+    colour: dict[str, str] = field(default_factory=dict)
+    dash: dict[str, list[int]] = field(default_factory=dict)
+
+    def add(self, name: str, colour: str, dash) -> None:
+        self.colour.setdefault(name, colour)
+        self.dash.setdefault(name, list(dash) or [1, 0])
+
+    def of(self, names) -> tuple[list[str], list[str], list[list[int]]]:
+        """Names that are among these, their colours, their dashes."""
+        known = [name for name in self.colour if name in set(names)]
+        return known, [self.colour[n] for n in known], [self.dash[n] for n in known]
+
+
+def named(points: pl.DataFrame, styles: Styles) -> pl.DataFrame:
+    """Columns ``style``, and ``curve``: the name that is shown.
+
+    A curve is called as its style is, or as its series; it is marked where its guarantee is not
+    proven. One curve has one name: what fails at some of its points is marked at all of them.
+    """
+    labels = {name: style["label"] for name, style in styles.items()}
+    key = pl.format("{}.{}", pl.col("algorithm"), pl.col("variant"))
+    label = key.replace_strict(labels, default=pl.col("variant"))
+    name = pl.when(pl.col("series") == "").then(label).otherwise(pl.col("series"))
+    name = name.map_elements(typeset, return_dtype=pl.String)
+    marked = points.with_columns(style=key, name=name)
+    unproven = (pl.col("guarantee") == UNPROVEN).any().over("style", "name")
+    mark = pl.when(unproven).then(pl.lit(MARK)).otherwise(pl.lit(""))
+    return marked.with_columns(curve=pl.col("name") + mark)
+
+
+def looks(shown: pl.DataFrame, styles: Styles) -> Looks:
+    """How the curves of a figure look; ``shown`` is :func:`named`.
+
+    A curve that has a style of its own looks as it says. Two curves of one style (on test and on
+    training data, at two budgets) have its colour and differ in dash. Curves along an axis have
+    the colours of a ramp, from its least value to its largest.
+    """
+    found = Looks()
+    pairs = shown.select("style", "name", "curve", "series").unique(maintain_order=True).rows()
+    of_style: dict[str, list[str]] = {}
+    for style, name, _, _ in pairs:
+        of_style.setdefault(style, [])
+        if name not in of_style[style]:
+            of_style[style].append(name)
+    values = _along(dict.fromkeys(name for _, name, _, series in pairs if series))
+    for style, name, curve, _ in pairs:
+        base = styles.get(style, {})
+        own, siblings = base.get("colour"), of_style[style]
+        if name in values:
+            rank, count, dash = values[name]
+            found.add(curve, RAMP[round(rank * (len(RAMP) - 1) / max(count - 1, 1))], dash)
+        elif len(siblings) == 1:
+            found.add(curve, own or OKABE_ITO[0], base.get("dash", ()))
+        elif len(siblings) == 2:
+            found.add(curve, own or OKABE_ITO[0], DASHES[_second(name, siblings)])
+        else:
+            place = siblings.index(name)
+            require(
+                place < len(OKABE_ITO), "panel.curves", len(siblings),
+                f"at most {len(OKABE_ITO)} curves of one style",
+            )  # fmt: skip
+            others = [c for c in OKABE_ITO if c != own]
+            found.add(curve, own if own and place == 0 else others[place - bool(own)], (1, 0))
+    return found
+
+
+def _second(name: str, siblings: list[str]) -> int:
+    """Of two curves of a style: what is measured on training data is dashed, else the second."""
+    training = [sibling.endswith("training") for sibling in siblings]
+    return int(name.endswith("training")) if any(training) else siblings.index(name)
+
+
+def _along(names: Iterable[str]) -> dict[str, tuple[int, int, tuple[int, ...]]]:
+    """Of curves along an axis with three values or more: rank of the value, how many, dash."""
+    parts = {name: VALUE.match(name) for name in names}
+    values = sorted({part[2].strip() for part in parts.values() if part}, key=_number)
+    if len(values) < 3:
+        return {}
+    stems = list(dict.fromkeys(part[1] for part in parts.values() if part))
+    return {
+        name: (values.index(part[2].strip()), len(values), DASHES[stems.index(part[1]) % 4])
+        for name, part in parts.items()
+        if part
+    }
+
+
+def _number(value: str) -> float:
+    """The number in ``q = 0.7``, or 0."""
+    try:
+        return float(value.rpartition("=")[2])
+    except ValueError:
+        return 0.0

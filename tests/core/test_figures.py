@@ -1,0 +1,148 @@
+"""Every figure of the configuration: names, symbols, one look a method, room for all names."""
+
+import re
+from importlib import import_module
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from private_consensus import plotting
+from private_consensus.experiments import plan as planning
+from private_consensus.experiments.schema import read_yaml
+from private_consensus.plotting.looks import looks, named
+from private_consensus.plotting.symbols import typeset
+
+CONFIG = Path(__file__).parents[2] / "config"
+SPELLED = re.compile(
+    r"(?<![A-Za-z])(epsilon|eps|delta|alpha|beta|eta|rho|lam|kappa|sigma|omega|theta)(?![A-Za-z])"
+    r"|\de[-+]?\d|\^[-\d(]|_"
+)
+"""A symbol as one types it, and the underscore of an internal name."""
+
+
+@pytest.fixture(scope="module")
+def plan():
+    return planning.load(read_yaml(CONFIG / "config.yaml"), CONFIG)
+
+
+@pytest.fixture(scope="module")
+def points(plan):
+    """Each figure of curves, as if every curve had been measured at two places."""
+    return {name: made_up(plan, name) for name, figure in plan.figures.items()
+            if figure.panels[0].curves and not drawn_by_its_paper(plan, name)}  # fmt: skip
+
+
+def drawn_by_its_paper(plan, name) -> bool:
+    module = plotting.module_of(plan.paper_of(name))
+    return module is not None and hasattr(import_module(module), name)
+
+
+def made_up(plan, name) -> pl.DataFrame:
+    rows = []
+    for panel in plan.figures[name].panels:
+        for place, curve in enumerate(panel.curves):
+            axes = plan.experiments[curve.experiment or panel.experiment].axes
+            values = axes[curve.by].values if curve.by in axes else [0] if curve.by else [None]
+            for rank, value in enumerate(values):
+                series = f"{curve.by_title or curve.by} = {value}" if curve.by else curve.series
+                rows += [
+                    {"panel": panel.title, "algorithm": curve.algorithm, "variant": curve.variant,
+                     "reading": curve.reading, "series": series, "guarantee": "", "x": x,
+                     "y": x * (1 + place + rank), "low": 0.9 * x, "high": 20.0 * x, "runs": 2,
+                     "interval": "mean +- standard error", "source": "made"}
+                    for x in (1.0, 10.0)
+                ]  # fmt: skip
+    return pl.DataFrame(rows)
+
+
+def look_of(plan, name, frame) -> dict[str, tuple]:
+    """Colour and dash of each curve."""
+    found = looks(named(frame, plan.looks(name)), plan.looks(name))
+    return {
+        curve: (found.colour[curve].upper(), tuple(found.dash[curve])) for curve in found.colour
+    }
+
+
+def panels_of(frame: pl.DataFrame) -> list[pl.DataFrame]:
+    return [part for _, part in frame.group_by("panel", maintain_order=True)]
+
+
+def test_a_method_has_one_colour_and_dash_in_all_figures_and_panels(plan, points):
+    seen: dict[str, set] = {}
+    for name, frame in points.items():
+        for curve, look in look_of(plan, name, frame.filter(pl.col("series") == "")).items():
+            seen.setdefault(curve, set()).add(look)
+    assert len(seen) > 90
+    assert {curve: found for curve, found in seen.items() if len(found) > 1} == {}
+
+
+def test_no_two_curves_of_a_panel_look_alike(plan, points):
+    alike = {}
+    for name, frame in points.items():
+        whole = look_of(plan, name, frame) if names_fit(frame) else None
+        for part in panels_of(frame):
+            own = named(part, plan.looks(name))["curve"].unique().to_list()
+            found = whole or look_of(plan, name, part)
+            if len({found[curve] for curve in own}) < len(own):
+                alike[name, part["panel"][0]] = {curve: found[curve] for curve in own}
+    assert alike == {}
+
+
+def names_fit(frame: pl.DataFrame) -> bool:
+    """Whether one legend serves all panels: a panel with names of its own has looks of its own."""
+    return frame.select("algorithm", "variant", "series").n_unique() <= 16
+
+
+def test_the_majority_class_is_grey_and_dotted_everywhere(plan):
+    found = {(s.colour, tuple(s.dash)) for k, s in plan.styles.items() if k.endswith(".majority")}
+    assert found == {("#666666", (2, 2))}
+
+
+def test_nothing_on_a_figure_is_spelled_or_internal(plan):
+    texts = {style.label for style in plan.styles.values()}
+    for figure in plan.figures.values():
+        texts |= {figure.title, figure.note}
+        for panel in figure.panels:
+            texts |= {panel.title, panel.x_title, panel.y_title}
+            texts |= {text for curve in panel.curves for text in (curve.series, curve.by_title)}
+    assert {text for text in texts if SPELLED.search(typeset(text))} == set()
+
+
+def test_every_title_says_of_which_paper_and_figure_it_is(plan):
+    for name, figure in plan.figures.items():
+        key, _, place = name.partition("_")
+        number = plan.papers[key].paper.number
+        if number and place.startswith("fig"):
+            assert re.match(rf"Paper {number}, Figure \w+(-\d)?(\(\w\))?: \S", figure.title), name
+        elif number:
+            assert figure.title.startswith(f"Paper {number}"), name
+
+
+@pytest.mark.parametrize("name", ["showkatbakhsh_fig1", "gratton_fig2a", "ding_fig11"])
+def test_a_figure_has_one_legend_and_says_budget_agents_runs_and_band(plan, points, name):
+    spec = plotting.draw(
+        name, plan.paper_of(name), points[name], plan.drawing(name), plan.looks(name)
+    ).to_dict()
+    domains = {tuple(e["scale"]["domain"]) for panel in spec["concat"]
+               for layer in panel["layer"] if (e := layer["encoding"].get("color"))}  # fmt: skip
+    assert len(domains) == 1
+    said = spec["title"]["subtitle"][1]
+    assert "N = " in said and said.endswith("2 runs; mean, band: its standard error")
+    assert "ε = 4, δ = 10⁻³, N = 10" in said or name != "showkatbakhsh_fig1"
+
+
+@pytest.mark.parametrize(
+    ("typed", "set_"),
+    [
+        ("x_s and T_p", "xₛ and Tₚ"),
+        ("rho = eps^2/(4 ln(1/delta))", "ρ = ε²/(4 ln(1/δ))"),
+        ("0.4^(t+1), 10^-3.5, 1e-6, 2.5e+03", "0.4ᵗ⁺¹, 10⁻³·⁵, 10⁻⁶, 2.5×10³"),
+        ("C = 1750.0, eta_0 = 6.0", "C = 1750, η₀ = 6"),
+        ("the delta rule, deltas and beta2", "the δ rule, deltas and β2"),
+        ("e^x_W", "e^x_W"),
+    ],
+)
+def test_symbols_are_set(typed, set_):
+    assert typeset(typed) == set_
+    assert typeset(set_) == set_
