@@ -124,6 +124,9 @@ class Plan:
         """A figure as plain JSON, with the network of each panel that shows one, and what budget
         and agents its experiments have."""
         found = self.figures[figure].model_dump(mode="json")
+        number = self.papers[self.paper_of(figure)].paper.number
+        if number and not found["title"].startswith(f"Paper {number}"):
+            found["title"] = f"Paper {number}: {found['title']}"
         panels = self.figures[figure].panels
         used = dict.fromkeys(p.experiment for p in panels if p.curves)
         used |= dict.fromkeys(c.experiment for p in panels for c in p.curves if c.experiment)

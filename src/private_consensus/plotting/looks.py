@@ -78,25 +78,28 @@ def looks(shown: pl.DataFrame, styles: Styles) -> Looks:
         of_style.setdefault(style, [])
         if name not in of_style[style]:
             of_style[style].append(name)
+    unnamed = [style for style in of_style if style not in styles]
     values = _along(dict.fromkeys(name for _, name, _, series in pairs if series))
     for style, name, curve, _ in pairs:
         base = styles.get(style, {})
-        own, siblings = base.get("colour"), of_style[style]
+        # A curve that only has a name takes the next colour.
+        spare = OKABE_ITO[unnamed.index(style) % len(OKABE_ITO)] if style in unnamed else None
+        own, siblings = base.get("colour", spare), of_style[style]
         if name in values:
             rank, count, dash = values[name]
             found.add(curve, RAMP[round(rank * (len(RAMP) - 1) / max(count - 1, 1))], dash)
         elif len(siblings) == 1:
-            found.add(curve, own or OKABE_ITO[0], base.get("dash", ()))
+            found.add(curve, own, base.get("dash", ()))
         elif len(siblings) == 2:
-            found.add(curve, own or OKABE_ITO[0], DASHES[_second(name, siblings)])
+            found.add(curve, own, DASHES[_second(name, siblings)])
         else:
             place = siblings.index(name)
             require(
                 place < len(OKABE_ITO), "panel.curves", len(siblings),
                 f"at most {len(OKABE_ITO)} curves of one style",
             )  # fmt: skip
-            others = [c for c in OKABE_ITO if c != own]
-            found.add(curve, own if own and place == 0 else others[place - bool(own)], (1, 0))
+            colours = [own, *(colour for colour in OKABE_ITO if colour != own)]
+            found.add(curve, colours[place], (1, 0))
     return found
 
 
