@@ -52,7 +52,7 @@ def simulate(
     measures: Sequence[tuple[str, str]] = (),
     iterations: Iterable[int] | None = None,
 ) -> Simulation:
-    """Calibrate an algorithm to a budget, run it, and account for what it let out.
+    """Calibrate an algorithm to a budget, run it, and account for what it released.
 
     Parameters
     ----------

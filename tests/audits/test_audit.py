@@ -11,7 +11,7 @@ from private_consensus import algorithms, networks
 from private_consensus.algorithms.base import Iterative, NoiseSite, column
 from private_consensus.audits.audit import EARLY
 from private_consensus.audits.checks import noise_found
-from private_consensus.audits.evidence import World
+from private_consensus.audits.evidence import Evidence
 from private_consensus.audits.examples import examples
 from private_consensus.errors import InvalidInput
 from private_consensus.privacy import Budget, Release, gaussian_mu
@@ -171,7 +171,7 @@ def test_noise_that_decides_what_is_sent_is_not_taken_for_all_noise(scale, kind)
     site = NoiseSite("message", "gaussian", np.ones(()), "l2", np.ones(3), selected=True)
     none = np.zeros((300, 0))
     worlds = [
-        World(None, none, none, {}, {"message": n}, None, None, 3, 3)
+        Evidence(None, none, none, {}, {"message": n}, None, None, 3, 3)
         for n in choosy_messages(scale)
     ]
     (found,) = noise_found([site], *worlds, confidence=0.999)

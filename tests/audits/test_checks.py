@@ -5,7 +5,7 @@ import pytest
 
 from private_consensus.algorithms.base import NoiseSite
 from private_consensus.audits.checks import noise_found
-from private_consensus.audits.evidence import World
+from private_consensus.audits.evidence import Evidence
 from private_consensus.randomness import generator
 
 RUNS, ROUNDS, AGENTS, DIM = 300, 4, 2, 5
@@ -14,7 +14,7 @@ RUNS, ROUNDS, AGENTS, DIM = 300, 4, 2, 5
 def world(noise):
     """Nothing but noise that was recovered."""
     none = np.zeros((RUNS, 0))
-    return World(None, none, none, {}, {"message": noise}, None, None, ROUNDS, ROUNDS)
+    return Evidence(None, none, none, {}, {"message": noise}, None, None, ROUNDS, ROUNDS)
 
 
 def one_coordinate_each(seed, repeat):

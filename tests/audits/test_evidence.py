@@ -9,11 +9,11 @@ from private_consensus.algorithms.base import stack
 from private_consensus.audits import evidence
 from private_consensus.audits.evidence import observed
 from private_consensus.audits.execution import execute
+from private_consensus.audits.known_minimisers import KnownMinimisers
 from private_consensus.audits.neighbours import around, attacks
 from private_consensus.audits.probing import strongest
-from private_consensus.audits.remembering import Remembering
+from private_consensus.audits.recording import RecordingNetwork
 from private_consensus.audits.streams import AuditStreams
-from private_consensus.audits.wiretap import Wiretap
 from private_consensus.privacy import Budget, account, gaussian_dp
 from private_consensus.problems import lasso
 from private_consensus.problems.logistic_regression import LogisticRegression
@@ -131,23 +131,23 @@ def test_recovered_noise_has_the_declared_scale_and_neighbours_move_no_more_than
 
 def test_everything_that_agents_exchange_is_recorded_however_it_is_multiplied():
     network = ring()
-    tapped = Wiretap.on(network)
+    recording = RecordingNetwork.on(network)
     x = np.random.default_rng(0).standard_normal((1, 5, 4, 2))
     own = np.diag(np.diagonal(network.mixing))
     ways = {
-        "mix": tapped.mix(x),
-        "product": tapped.mixing @ x,
-        "neighbours": tapped.neighbour_sum(x),
-        "rescaled": (0.5 * (tapped.mixing - own)).astype(float) @ x,
-        "einsum": np.einsum("ij,srjd->srid", tapped.mixing, x),
-        "gathered": tapped.gather(x, tapped.closed_neighbourhoods),
+        "mix": recording.mix(x),
+        "product": recording.mixing @ x,
+        "neighbours": recording.neighbour_sum(x),
+        "rescaled": (0.5 * (recording.mixing - own)).astype(float) @ x,
+        "einsum": np.einsum("ij,srjd->srid", recording.mixing, x),
+        "gathered": recording.gather(x, recording.closed_neighbourhoods),
     }
-    assert len(tapped.exchanged) == len(ways)
-    assert all(np.array_equal(heard, x) for heard in tapped.exchanged)
+    assert len(recording.exchanged) == len(ways)
+    assert all(np.array_equal(heard, x) for heard in recording.exchanged)
     assert np.allclose(ways["mix"], network.mix(x))
     assert np.allclose(ways["rescaled"], 0.5 * (network.mixing - own) @ x)
     assert np.allclose(ways["gathered"], network.gather(x, network.closed_neighbourhoods))
-    assert not hasattr(tapped.degrees, "exchanged") or tapped.degrees.ndim == 1
+    assert not hasattr(recording.degrees, "exchanged") or recording.degrees.ndim == 1
 
 
 def test_an_exchange_that_is_not_announced_is_among_what_is_seen():
@@ -270,9 +270,9 @@ def test_a_minimum_that_is_known_is_not_solved_again_and_no_other_is_taken_for_i
     penalty = np.full((4, 1), 1.5)
     start = np.zeros_like(linear)
     exact = problem.proximal(linear, penalty, centre, start)
-    told = Remembering(problem, np.stack([exact[0]], axis=1))
+    told = KnownMinimisers(problem, np.stack([exact[0]], axis=1))
     assert np.array_equal(told.proximal(linear, penalty, centre, start), exact)
-    wrong = Remembering(problem, np.stack([exact[0] + 0.1], axis=1))
+    wrong = KnownMinimisers(problem, np.stack([exact[0] + 0.1], axis=1))
     assert np.allclose(wrong.proximal(linear, penalty, centre, start), exact, atol=1e-9)
     assert wrong.records == problem.records
 

@@ -8,7 +8,11 @@ import polars as pl
 import pytest
 
 from private_consensus import yamls
-from private_consensus.audits.asked import checked, chosen, read_audits
+from private_consensus.audits.configuration import (
+    read_audits,
+    selected_settings,
+    validate_audit_entries,
+)
 from private_consensus.audits.table import judged
 from private_consensus.errors import InvalidInput
 from private_consensus.experiments.plan import load
@@ -27,9 +31,11 @@ def entries():
 
 def test_every_entry_of_the_configuration_names_settings():
     planned = plan()
-    assert checked(entries(), planned.experiments) == entries()
+    assert validate_audit_entries(entries(), planned.experiments) == entries()
     for entry in entries():
-        assert chosen(planned.cell(entry["experiment"], entry["algorithm"]), [entry]), entry
+        assert selected_settings(planned.cell(entry["experiment"], entry["algorithm"]), [entry]), (
+            entry
+        )
 
 
 @pytest.mark.parametrize(
@@ -42,8 +48,8 @@ def test_every_entry_of_the_configuration_names_settings():
 def test_an_entry_that_names_nothing_is_refused(entry, found):
     known = {"a": SimpleNamespace(algorithms={"dvp": {"main": None}})}
     with pytest.raises(InvalidInput, match=f"audits.a.*{found}"):
-        checked([entry], known)
-    assert checked([{"experiment": "b", "algorithm": "dvp"}], known) == []
+        validate_audit_entries([entry], known)
+    assert validate_audit_entries([{"experiment": "b", "algorithm": "dvp"}], known) == []
 
 
 def test_an_audit_of_a_setting_speaks_of_that_setting_alone():

@@ -79,7 +79,7 @@ def verdict(test: Test, x: list[np.ndarray], means: Means, *, exact: bool = Fals
 
 def true_means(test: Test, x: list[np.ndarray]) -> Means:
     """Curves of which the claim is true: in the middle of what it says."""
-    if test.kind == "sooner":
+    if test.kind == "reaches_earlier":
         return [*(_arriving(test, g, 0.2) for g in x), *(_arriving(test, g, 0.7) for g in x)]
     if test.kind in COMPARISONS:
         return _pair(x, _truth(test), test.kind)
@@ -140,7 +140,7 @@ def _ordered(test: Test) -> bool:
     """Whether a comparison says that one of the two is better: equal ones are not accepted."""
     if test.kind == "difference":
         return test.at_most <= 0 or test.at_least >= 0
-    return test.kind == "sooner" or (
+    return test.kind == "reaches_earlier" or (
         test.kind in ("below", "lower", "steadier") and test.expected <= 1
     )
 

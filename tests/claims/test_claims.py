@@ -501,7 +501,7 @@ def test_the_series_that_shrinks_faster_arrives_sooner(first, state):
     ]  # fmt: skip
     series = {"experiment": "e", "run": "v", "quantity": "q", "metric": "m"}
     test = Test(
-        kind="sooner", x="t", goal=0.1,
+        kind="reaches_earlier", x="t", goal=0.1,
         series={**series, "algorithm": "one"}, against={**series, "algorithm": "two"},
     )  # fmt: skip
     privacy = pl.DataFrame(schema={"experiment": pl.String})

@@ -8,7 +8,7 @@ import pytest
 from private_consensus.algorithms import names
 from private_consensus.algorithms.base import stack
 from private_consensus.audits.neighbours import Attack
-from private_consensus.audits.touched import sampled_record_change
+from private_consensus.audits.sampled_batches import sampled_record_change
 from private_consensus.networks import Network
 from private_consensus.privacy import Release, account, gaussian_epsilon, gaussian_mu
 from private_consensus.randomness import Streams

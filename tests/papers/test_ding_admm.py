@@ -15,7 +15,7 @@ from private_consensus.algorithms.pp_admm import PlausiblyPrivateADMM as PP
 from private_consensus.algorithms.pr_admm import PeriodicallyReducedADMM as PR
 from private_consensus.algorithms.r_admm import RecycledADMM as R
 from private_consensus.datasets import Acquisition, acquire, prepare
-from private_consensus.experiments.numbers import turned_round
+from private_consensus.experiments.numbers import cost_to_reach
 from private_consensus.privacy import Budget, zcdp_rho
 from private_consensus.problems import logistic_regression
 
@@ -121,7 +121,7 @@ def points(values):
 def test_a_curve_turned_round_is_its_inverse():
     """On a curve that is linear in ln x, to the last digit."""
     goals = [0.35, 0.3, 0.25, 0.2, 0.15, 0.1, 0.05]
-    found = turned_round(points([0.3, 0.2, 0.1]), goals)
+    found = cost_to_reach(points([0.3, 0.2, 0.1]), goals)
     expected = [1.0, 1.0, 10**0.5, 10.0, 10**1.5, 100.0, np.inf]
     assert found["x"].to_list() == goals
     assert np.allclose(found["y"].to_numpy(), expected)
@@ -130,6 +130,6 @@ def test_a_curve_turned_round_is_its_inverse():
 
 def test_only_what_stays_below_counts():
     """A dip below the goal before the curve rises again is not the goal reached."""
-    assert turned_round(points([0.1, 0.3, 0.1]), [0.2])["y"][0] == pytest.approx(10**1.5)
-    assert turned_round(points([np.inf, 0.3, 0.1]), [0.35])["y"][0] == pytest.approx(10.0)
-    assert turned_round(points([0.1, 0.1, 0.3]), [0.2])["y"][0] == np.inf
+    assert cost_to_reach(points([0.1, 0.3, 0.1]), [0.2])["y"][0] == pytest.approx(10**1.5)
+    assert cost_to_reach(points([np.inf, 0.3, 0.1]), [0.35])["y"][0] == pytest.approx(10.0)
+    assert cost_to_reach(points([0.1, 0.1, 0.3]), [0.2])["y"][0] == np.inf

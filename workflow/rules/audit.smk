@@ -2,14 +2,14 @@
 
 from private_consensus import yamls
 from private_consensus.audits.experiments import EXPERIMENTS as AUDIT_EXPERIMENTS
-from private_consensus.audits.asked import checked, read_audits
+from private_consensus.audits.configuration import read_audits, validate_audit_entries
 from private_consensus.audits.repairs import cells_of
 
 MADE_BY_AUDIT = ("audits", "errata")
 AUDIT_KINDS = (*MADE_BY_AUDIT, "repairs", "observers")
 
 AUDITS = read_audits(yamls.read(Path(workflow.basedir, "config", "audits.yaml")))
-AUDITED = checked(AUDITS.entries(), PLAN.experiments)
+AUDITED = validate_audit_entries(AUDITS.entries(), PLAN.experiments)
 AUDITED_BY_EXPERIMENT = {
     name: [entry for entry in AUDITED if entry["experiment"] == name]
     for name in sorted({entry["experiment"] for entry in AUDITED})

@@ -33,7 +33,7 @@ from .neighbours import Attack, attacks, one_graph
 from .partial import audit_view
 from .probing import strongest
 from .result import AuditResult
-from .touched import sampled_record_change, sampling_found
+from .sampled_batches import sampled_record_change, sampling_found
 
 OF_BATCHES = 0.1
 """Share of the tests of batches in what the tests of noise may spend."""

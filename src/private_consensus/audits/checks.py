@@ -17,7 +17,7 @@ from ..privacy.audit.laws import drawn
 from ..privacy.audit.noise import noise_test
 from ..privacy.audit.selected import selected_noise_test
 from ..randomness import generator
-from .evidence import World, longer
+from .evidence import Evidence, longer
 from .execution import execute
 from .neighbours import Attack
 from .result import DIFFERS, Finding, NoiseFound
@@ -35,7 +35,7 @@ SLACK = 1e-4
 
 
 def noise_found(
-    sites: Sequence[NoiseSite], one: World, other: World, *, confidence: float
+    sites: Sequence[NoiseSite], one: Evidence, other: Evidence, *, confidence: float
 ) -> Iterator[NoiseFound]:
     """Recovered noise of both data sets at every site, tested for law, scale and independence."""
     tested = [site for site in sites if site.name in one.noise]
@@ -133,7 +133,7 @@ def noise_matters(algorithm: Algorithm, attack: Attack, horizon: int, seed: int)
     return [Finding(DIFFERS, "messages do not depend on the noise that is drawn")]
 
 
-def iterations_declared(worlds: Sequence[World], horizon: int) -> list[Finding]:
+def iterations_declared(worlds: Sequence[Evidence], horizon: int) -> list[Finding]:
     """A finding where more iterations let something out than were asked for and declared."""
     most = max(world.iterations for world in worlds)
     if most <= horizon:
@@ -158,7 +158,7 @@ def sites_and_releases(
 
 
 def sensitivity_reached(
-    sites: Sequence[NoiseSite], one: World, other: World, declared: float, delta: float
+    sites: Sequence[NoiseSite], one: Evidence, other: Evidence, declared: float, delta: float
 ) -> tuple[float, list[Finding]]:
     """Largest change of what is noised over the declared one, and whether it, or what all changes
     cost together, is above what is declared: an epsilon at ``delta``.

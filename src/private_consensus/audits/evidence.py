@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from ..algorithms.base import DENSITIES, Algorithm
+from ..networks import Network
 from .execution import Execution, execute
+from .known_minimisers import KnownMinimisers
 from .neighbours import Attack
-from .remembering import Remembering
 from .streams import AuditStreams
 
 NUMBERS = 8_000_000
@@ -23,8 +25,8 @@ WHOLE = 400
 
 
 @dataclass(frozen=True)
-class World:
-    """Of runs on one data set.
+class Evidence:
+    """Statistics of the runs on one data set.
 
     Parameters
     ----------
@@ -58,12 +60,12 @@ class World:
     messages: int
     iterations: int
 
-    def joined(self, later: World) -> World:
+    def joined(self, later: Evidence) -> Evidence:
         """These runs and later ones; the noise of the earlier ones."""
         both = {
             key: np.concatenate([self.scalars[key], later.scalars[key]]) for key in self.scalars
         }
-        return World(
+        return Evidence(
             None if self.ratio is None else np.concatenate([self.ratio, later.ratio]),
             np.concatenate([self.projected, later.projected]),
             np.concatenate([self.whole, later.whole]),
@@ -78,14 +80,14 @@ class World:
 
 def observed(
     algorithm: Algorithm, attack: Attack, horizon: int, first: int, runs: int, world: int, seed: int
-) -> World:
+) -> Evidence:
     """Runs ``first``, ``first + 1``, ... of a calibrated algorithm on D (world 0) or D' (world 1).
 
     Each world and each part of its runs has randomness of its own; nothing is carried over.
     """
     problem, network = attack.pair[world], attack.network
     most = max(8, NUMBERS // (horizon * problem.n_agents * problem.dim))
-    found: World | None = None
+    found: Evidence | None = None
     for begin in range(first, first + runs, most):
         count = min(most, first + runs - begin)
         streams = AuditStreams.labelled(f"world {world}, from run {begin}", count, seed)
@@ -96,14 +98,14 @@ def observed(
     return found
 
 
-def _looked_at(algorithm, attack: Attack, streams, one: Execution, noise) -> World:
+def _looked_at(algorithm, attack: Attack, streams, one: Execution, noise) -> Evidence:
     ratio, changes = likelihood_ratio(algorithm, attack, streams, one)
     moved, together = (None, None) if changes is None else (changes.max(0), _longest(changes))
     lengths = projected(one, attack)
     scalars = repeats(one, attack) | single_messages(one, attack)
     count = _messages(one).shape[1]
     own, iterations = whole(one, attack), one.sent.shape[1]
-    return World(ratio, lengths, own, scalars, noise, moved, together, count, iterations)
+    return Evidence(ratio, lengths, own, scalars, noise, moved, together, count, iterations)
 
 
 def _longest(changes: np.ndarray) -> np.ndarray:
@@ -112,17 +114,18 @@ def _longest(changes: np.ndarray) -> np.ndarray:
 
 
 def longer(one: np.ndarray, other: np.ndarray) -> np.ndarray:
+    """The one of two vectors with the larger sum of squares."""
     return max(one, other, key=lambda changes: float((changes**2).sum()))
 
 
 def recovered(
-    algorithm: Algorithm, problem, network, streams: AuditStreams, one: Execution
+    algorithm: Algorithm, problem: Any, network: Network, streams: AuditStreams, one: Execution
 ) -> dict[str, np.ndarray]:
     """By site, the noise that was added, with all that is known on the inside."""
     each = int(np.prod(one.sent.shape[1:]))
     count = min(len(one.sent), max(50, NOISE_NUMBERS // each))
     one = one.first(count)
-    known = Remembering(problem.repeated(count), one.sent)
+    known = KnownMinimisers(problem.repeated(count), one.sent)
     found: dict[str, list[np.ndarray]] = {}
     for units in algorithm.residuals(known, network, streams.first(count), one):
         for site, unit in units.items():
@@ -141,7 +144,7 @@ def likelihood_ratio(
     known, public = streams.without("noise"), one.public()
     if algorithm.hidden_sampling:
         known = known.without("sampling")
-    data = [Remembering(problem.repeated(len(one.sent)), one.sent) for problem in attack.pair]
+    data = [KnownMinimisers(problem.repeated(len(one.sent)), one.sent) for problem in attack.pair]
     worlds = [(problem, attack.network, known, public) for problem in data]
     both = [algorithm.log_likelihood(*world) for world in worlds]
     if both[0] is not None:

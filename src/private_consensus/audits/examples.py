@@ -16,6 +16,7 @@ from ..privacy import Budget
 from ..problems.fair_classification import FairClassification
 from ..problems.lasso import Lasso
 from ..problems.linear_observation import EXAMPLE as OBSERVED
+from ..problems.linear_observation import LinearObservation
 from ..problems.linear_observation import build as linear_observation
 from ..problems.logistic_regression import LogisticRegression
 from ..problems.mean_estimation import MeanEstimation
@@ -104,7 +105,7 @@ def census() -> FairClassification:
     return FairClassification(features, labels, protected, np.array([[36, 37, 38, 39]]), _none)
 
 
-def observations():
+def observations() -> LinearObservation:
     """What the example of linear observation measures."""
     return linear_observation(Streams(0, (0,)), AGENTS, **OBSERVED)
 

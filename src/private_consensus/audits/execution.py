@@ -12,8 +12,8 @@ from ..algorithms.base import Algorithm, stack
 from ..errors import require
 from ..fast.compiling import one_thread
 from ..networks import Network
+from .recording import RecordingNetwork
 from .streams import AuditStreams
-from .wiretap import Wiretap
 
 LINKS = "links"
 """What an algorithm calls messages that differ by receiver, among what it shows."""
@@ -71,11 +71,13 @@ def execute(
     InvalidInput
         For an algorithm that neither releases nor exchanges anything.
     """
-    tapped = Wiretap.on(network)
-    heard = _Heard(tapped, len(streams.runs))
+    recording = RecordingNetwork.on(network)
+    heard = _Heard(recording, len(streams.runs))
     with one_thread():
         batch = stack([algorithm])
-        batch.run(problem.repeated(len(streams.runs)), tapped, streams, np.array([horizon]), heard)
+        batch.run(
+            problem.repeated(len(streams.runs)), recording, streams, np.array([horizon]), heard
+        )
     expected = "an algorithm whose agents exchange or release something"
     require(bool(heard.sent), "algorithm", type(algorithm).__name__, expected)
     return heard.execution()
@@ -84,7 +86,7 @@ def execute(
 class _Heard:
     """Collects what an algorithm shows, and what passed through the network since."""
 
-    def __init__(self, network: Wiretap, runs: int):
+    def __init__(self, network: RecordingNetwork, runs: int):
         self.network, self.runs = network, runs
         self.sent: dict[int, np.ndarray] = {}
         self.internal: dict[int, np.ndarray] = {}

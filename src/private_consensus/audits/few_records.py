@@ -15,6 +15,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.special import expit
 
 from ..algorithms.mafalda_sgd import records_of
@@ -39,29 +40,36 @@ class FewRecords(LogisticRegression):
     def _margins(self, x: np.ndarray) -> np.ndarray:
         return np.matvec(self._signed, x)
 
-    def gradient(self, x):
+    def gradient(self, x: np.ndarray) -> np.ndarray:
         share = self.counts * expit(-self._margins(x))
         return self.ridge * x - self.weight * np.vecmat(share, self._signed)
 
-    def objective(self, x):
+    def objective(self, x: np.ndarray) -> np.ndarray:
         losses = (self.counts * np.logaddexp(0.0, -self._margins(x))).sum(-1)
         losses = losses + (self.total - self.counts.sum()) * np.log(2.0)
         return self.weight * losses + self.ridge / 2 * (x**2).sum(-1)
 
-    def clipped_loss(self, x, bound):
+    def clipped_loss(self, x: np.ndarray, bound: ArrayLike) -> np.ndarray:
         bound = np.asarray(bound)
         losses = np.minimum(np.logaddexp(0.0, -self._margins(x)), bound)
         empty = np.minimum(np.log(2.0), np.atleast_1d(bound)[..., 0])
         rest = (self.total - self.counts.sum()) * empty
         return ((self.counts * losses).sum(-1) + rest) / self.total
 
-    def hessian(self, x):
+    def hessian(self, x: np.ndarray) -> np.ndarray:
         share = expit(-self._margins(x))
         curvature = self.weight * self.counts * share * (1.0 - share)
         weighted = np.einsum("nkd,...nk->...ndk", self._signed, curvature)
         return weighted @ self._signed + self.ridge * np.eye(self.dim)
 
-    def proximal(self, linear, penalty, centre, start, tolerance=None):
+    def proximal(
+        self,
+        linear: np.ndarray,
+        penalty: ArrayLike,
+        centre: np.ndarray,
+        start: np.ndarray,
+        tolerance: float | None = None,
+    ) -> np.ndarray:
         """Newton's method in the coefficients s, each step halved until the objective falls."""
         curvature = np.asarray(penalty) + self.ridge
         base = (penalty * centre - linear) / curvature
@@ -79,8 +87,15 @@ class FewRecords(LogisticRegression):
             s = self._descended(s, ahead, margins, gram, pull)
         return base + np.vecmat(s, self._signed)
 
-    def _descended(self, s, ahead, margins, gram, pull):
-        def value(s):
+    def _descended(
+        self,
+        s: np.ndarray,
+        ahead: np.ndarray,
+        margins: np.ndarray,
+        gram: np.ndarray,
+        pull: np.ndarray,
+    ) -> np.ndarray:
+        def value(s: np.ndarray) -> np.ndarray:
             turned = _times(gram, s)
             return (pull * np.logaddexp(0.0, -(margins + turned)) + s * turned / 2).sum(-1)
 

@@ -13,7 +13,7 @@ from ..privacy.audit.bounds import Bound
 from ..privacy.audit.claims import Profile
 from ..privacy.audit.families import claim_p_value
 from ..privacy.audit.statistics import audit_statistics, best_bound
-from .evidence import World
+from .evidence import Evidence
 from .result import CONTRADICTED, DIFFERS, Finding
 
 DELTAS = (1e-3, 1e-2, 1e-1)
@@ -52,7 +52,7 @@ def declaration(releases: Sequence[Release], delta: float) -> Declaration:
 
 
 def judge(
-    one: World, other: World, claimed: float, declared: Declaration, *,
+    one: Evidence, other: Evidence, claimed: float, declared: Declaration, *,
     delta: float, confidence: float, seed: int,
 ) -> Judged:  # fmt: skip
     """Every statistic of two executions against the claim and the declaration.
@@ -102,7 +102,7 @@ def against_accountant(declared: Declaration, claimed: float) -> list[Finding]:
     return [Finding(DIFFERS, text)]
 
 
-def _features(one: World, other: World) -> tuple[np.ndarray, np.ndarray]:
+def _features(one: Evidence, other: Evidence) -> tuple[np.ndarray, np.ndarray]:
     """Projections and whole messages side by side, as many as both data sets have."""
     blocks = []
     for name in ("projected", "whole"):
@@ -112,7 +112,7 @@ def _features(one: World, other: World) -> tuple[np.ndarray, np.ndarray]:
     return tuple(np.concatenate(parts, axis=1) for parts in zip(*blocks, strict=True))
 
 
-def _scalars(one: World, other: World) -> dict[str, tuple[np.ndarray, np.ndarray]]:
+def _scalars(one: Evidence, other: Evidence) -> dict[str, tuple[np.ndarray, np.ndarray]]:
     shared = one.scalars.keys() & other.scalars.keys()
     found = {name: (one.scalars[name], other.scalars[name]) for name in sorted(shared)}
     if one.messages != other.messages:

@@ -181,7 +181,7 @@ class Measured(LinearObservation):
     at: int = 0
     moved: float = 0.0
 
-    def data(self, t, unit):
+    def data(self, t: int, unit: np.ndarray) -> np.ndarray:
         found = np.array(super().data(t, 0.0 * unit))
         if t == self.at:
             found[..., self.agent, self.row] += self.moved

@@ -15,8 +15,8 @@ import polars as pl
 
 from ..experiments.cells import calibrated_cell, worst_case
 from ..privacy.audit.families import holm
-from .asked import chosen
 from .audit import audit
+from .configuration import selected_settings
 from .examples import examples
 from .neighbours import attacks, one_graph
 from .probing import strongest
@@ -38,7 +38,7 @@ def audit_cell(
 ) -> list[dict[str, Any]]:  # fmt: skip
     """A row for each setting that is named and claims something, at ``confidence`` each."""
     rows = []
-    for spec in chosen(cell, entries):
+    for spec in selected_settings(cell, entries):
         calibration = calibrated_cell(cell, [spec], prepared)
         problem, (setting,) = calibration.problem, calibration.settings
         worst = worst_case(calibration, 0)

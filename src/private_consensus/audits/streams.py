@@ -7,14 +7,14 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ..randomness import PURPOSES, UNIT_LAWS, Streams
+from ..randomness import PURPOSES, UNIT_LAWS, Law, Streams
 
 ROOT = 20_253
 
 
 @dataclass(frozen=True)
 class AuditStreams(Streams):
-    """One generator draws for all runs as they go on; the numbers depend on the label alone.
+    """Streams with one generator for all runs, in order; the numbers depend on the label alone.
 
     Parameters
     ----------
@@ -33,17 +33,23 @@ class AuditStreams(Streams):
         return cls(ROOT + seed, tuple(range(runs)), dict.fromkeys(PURPOSES, label))
 
     def without(self, purpose: str) -> AuditStreams:
-        """The same streams, those of one purpose silent."""
+        """The same streams; all numbers of one purpose are 0."""
         return replace(self, known=tuple(name for name in self.known if name != purpose))
 
     def first(self, runs: int) -> AuditStreams:
-        """What the first runs of all draw."""
+        """The numbers of the first runs, as all runs together draw them."""
         return replace(self, runs=self.runs[:runs], drawn=self.drawn or len(self.runs))
 
-    def draw(self, purpose, law, shape, name="") -> np.ndarray:
+    def draw(
+        self, purpose: str, law: str | Law, shape: tuple[int, ...], name: str = ""
+    ) -> np.ndarray:
+        """Unit draws of shape ``(runs, *shape)``."""
         return next(self.sequence(purpose, law, shape, name))
 
-    def sequence(self, purpose, law, shape, name="") -> Iterator[np.ndarray]:
+    def sequence(
+        self, purpose: str, law: str | Law, shape: tuple[int, ...], name: str = ""
+    ) -> Iterator[np.ndarray]:
+        """An endless iterator of unit draws ``(runs, *shape)``, one an iteration."""
         drawn = UNIT_LAWS[law] if isinstance(law, str) else law
         generator = self.shared(purpose, name)
         count = len(self.runs)

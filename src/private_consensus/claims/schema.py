@@ -20,7 +20,7 @@ Kind = Literal[
     "ratio",
     "difference",
     "differs",
-    "sooner",
+    "reaches_earlier",
     "level",
     "trend",
     "steady",
@@ -30,7 +30,7 @@ Kind = Literal[
     "tight",
 ]
 
-COMPARISONS = ("below", "lower", "steadier", "ratio", "difference", "differs", "sooner")
+COMPARISONS = ("below", "lower", "steadier", "ratio", "difference", "differs", "reaches_earlier")
 
 Quantifier = Literal["each", "universal", "most", "some"]
 
@@ -65,9 +65,9 @@ class Test(BaseModel):
     deviation over runs. ``ratio``: series over ``against`` is ``expected`` within a relative
     ``tolerance``. ``differs``: the two differ, in whichever direction, by more than a relative
     ``tolerance``. ``difference``: series minus ``against`` lies between ``at_least`` and
-    ``at_most``. ``sooner``: along ``x``, the series comes down for good to its goal before that of
-    ``against`` does to its own; the goal is ``goal``, or ``expected`` times a series' own last
-    mean. ``level``: the means lie between ``at_least`` and ``at_most``. ``private``: the true
+    ``at_most``. ``reaches_earlier``: along ``x``, the series comes down for good to its goal before
+    that of ``against`` does to its own; the goal is ``goal``, or ``expected`` times a series' own
+    last mean. ``level``: the means lie between ``at_least`` and ``at_most``. ``private``: the true
     epsilon, which lies between a proven lower bound and the accountant's, is at most the claimed
     one, relatively within ``tolerance``; ``tight``: the accountant's is not less than the claimed
     one either.

@@ -20,6 +20,8 @@ from .selection import measured, paired, rows_of
 
 TINY, HUGE = 1e-300, 1e300
 """What takes the place of zero and of infinity where a logarithm follows."""
+ORDERINGS = ("decreasing", "increasing", "largest", "smallest", "reaches_earlier")
+"""Kinds that state a strict order."""
 
 Region = tuple[float, float]
 
@@ -44,7 +46,7 @@ class Estimates:
     @property
     def strict(self) -> bool:
         """Whether exact equality is not what the claim says."""
-        ordering = self.test.kind in ("decreasing", "increasing", "largest", "smallest", "sooner")
+        ordering = self.test.kind in ORDERINGS
         equal = (
             self.test.kind in ("below", "lower", "steadier", "falls") and self.test.expected == 1.0
         )
@@ -100,7 +102,7 @@ def estimated(
     x : sequence of ndarray
         The axis of each group, the same for both series.
     """
-    if test.kind == "sooner":
+    if test.kind == "reaches_earlier":
         return _arrival(test, labels, values, x)
     found = contrasts(test, x)
     if test.kind in COMPARISONS:

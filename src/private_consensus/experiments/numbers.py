@@ -76,7 +76,7 @@ def figure_numbers(
             points = curve_points(runs, privacy, chosen, curve["x"] or panel["x"])
             points = points.with_columns(guarantee=pl.lit(guarantee_of(privacy, chosen)))
             if panel.get("goals"):
-                points = turned_round(points, panel["goals"])
+                points = cost_to_reach(points, panel["goals"])
             parts.append(points.with_columns(panel=pl.lit(panel["title"])))
         if panel["graph"]:
             points = graph_points(panel["network"], panel["seed"])
@@ -169,12 +169,12 @@ def guarantee_of(privacy: pl.DataFrame, curve: Mapping[str, Any]) -> str:
     return PROVEN if curve["quantity"] in SENT else ""
 
 
-def turned_round(points: pl.DataFrame, goals: Sequence[float]) -> pl.DataFrame:
-    """What a measurement costs: x are the goals, y the least x from which the curve stays below.
+def cost_to_reach(points: pl.DataFrame, goals: Sequence[float]) -> pl.DataFrame:
+    """Cost to reach each goal: x are the goals, y the least x from which the curve stays below.
 
     Interpolated between neighbouring points, linearly in the measurement and in ln x. Where the
     first point is below already, y is its x; where the last is not, infinity. The band is that of
-    the ends of the measurement's interval turned round in the same way.
+    the ends of the measurement's interval, inverted in the same way.
     """
     cost = points["x"].to_numpy()
     ends = {name: _costs(cost, points[name].to_numpy(), goals) for name in ("y", "low", "high")}

@@ -201,7 +201,7 @@ _shown_by = cache(quantities_of)
 
 
 def _wrong_goals(where: str, panel: Panel) -> Iterator[str]:
-    """Goals are the x of the curves turned round."""
+    """Goals are the x of curves that show the cost to reach them."""
     for goal in panel.goals:
         if not math.isfinite(goal) or (panel.log_x and goal <= 0) or panel.goals.count(goal) > 1:
             kind = "positive numbers" if panel.log_x else "numbers"

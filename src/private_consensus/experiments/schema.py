@@ -308,7 +308,7 @@ class Panel(Strict):
     )
     goals: list[Number] = Field(
         default_factory=list,
-        description="the curves turned round: for each of these measurements, the least x that "
+        description="cost to reach a goal: for each of these measurements, the least x that "
         "reaches it for good",
     )
     curves: list[Curve] = Field(default_factory=list)

@@ -38,8 +38,12 @@ def licence(package: Distribution) -> str:
     said = package.metadata
     kinds = [kind.rpartition(" :: ")[2] for kind in said.get_all("Classifier") or ()
              if kind.startswith("License ::")]  # fmt: skip
-    lines = (said.get("License") or "").strip().splitlines() or [""]
-    return said.get("License-Expression") or "; ".join(kinds) or lines[0][:80] or UNSAID
+    lines = (_field(package, "License") or "").strip().splitlines() or [""]
+    return _field(package, "License-Expression") or "; ".join(kinds) or lines[0][:80] or UNSAID
+
+
+def _field(package: Distribution, name: str) -> str | None:
+    return next(iter(package.metadata.get_all(name) or ()), None)
 
 
 def components(

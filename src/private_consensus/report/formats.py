@@ -39,9 +39,9 @@ def interval(low: float | None, high: float | None) -> str:
     return "" if NONE in (number(low), number(high)) else f"[{number(low)}, {number(high)}]"
 
 
-def region(low: float, high: float) -> str:
-    """Values that a claim accepts, in words."""
-    if NONE in (number(low), number(high)):
+def region(low: float | None, high: float | None) -> str:
+    """Values that a claim accepts, in words; a dash where an end is missing."""
+    if low is None or high is None or NONE in (number(low), number(high)):
         return NONE
     if low == -math.inf:
         return "any" if high == math.inf else f"at most {number(high)}"

@@ -56,7 +56,7 @@ def stale(found: Mapping[str, Stamp], expected: Mapping[str, Stamp]) -> dict[str
     ----------
     found, expected : mapping
         Path to stamp, of what is there and of what there should be. A result that is expected
-        and has no stamp is stale; one that nobody expects is nobody's business.
+        and has no stamp is stale; one that is not expected is ignored.
     """
     differences = {
         path: [part for part, value in stamp.items() if found.get(path, {}).get(part) != value]

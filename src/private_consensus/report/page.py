@@ -117,7 +117,7 @@ def extra_pages() -> dict[str, str]:
     }
 
 
-def view(name: str):
+def view(name: str) -> Any:
     """The module of views that makes a page of the first level; None where there is none."""
     module = f"{__package__}.views.{name}"
     return import_module(module) if find_spec(module) else None
@@ -155,7 +155,8 @@ def environment() -> Environment:
         lstrip_blocks=True,
     )
     made.filters["words"] = words
-    made.globals["headings"] = verdicts.HEADINGS
+    # Jinja declares the types of its own globals only.
+    made.globals["headings"] = verdicts.HEADINGS  # ty: ignore[invalid-assignment]
     made.filters["paper_of"] = lambda name: name.partition("_")[0]
     return made
 
@@ -228,7 +229,7 @@ def privacy_in_names(promised: list[dict[str, Any]]) -> dict[str, list[dict[str,
     """Algorithms by whether all their resolved variants deliver, the others by the worst of theirs.
 
     Literal readings are what a text says, not what an algorithm can do; one that has no other
-    reading is judged by it. Audits attack what others let out, and promise nothing.
+    reading is judged by it. Audits attack what others release, and promise nothing.
     """
     groups: dict[tuple[str, str], list[dict[str, Any]]] = {}
     for row in promised:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -55,20 +55,20 @@ class Results:
 
     scale: str
     papers: Mapping[str, Mapping[str, Any]]
-    claims: list[Row]
-    privacy: list[Row]
+    claims: Sequence[Row]
+    privacy: Sequence[Row]
     facts: Mapping[str, Row]
     tables: Mapping[str, pl.DataFrame] = field(default_factory=dict)
-    cards: list[Row] = field(default_factory=list)
-    faults: list[Row] = field(default_factory=list)
-    audit: Mapping[str, list[Row]] = field(default_factory=dict)
-    theorems: list[Row] = field(default_factory=list)
+    cards: Sequence[Row] = field(default_factory=list)
+    faults: Sequence[Row] = field(default_factory=list)
+    audit: Mapping[str, Sequence[Row]] = field(default_factory=dict)
+    theorems: Sequence[Row] = field(default_factory=list)
     labels: Mapping[str, str] = field(default_factory=dict)
     documents: Mapping[str, str] = field(default_factory=dict)
     seed: int | None = None
     commit: str = "unknown"
     versions: Mapping[str, str] = field(default_factory=dict)
-    timings: list[Row] = field(default_factory=list)
+    timings: Sequence[Row] = field(default_factory=list)
 
 
 def read_results(
@@ -142,11 +142,11 @@ def with_outcomes(faults: Iterable[Row], tried: Iterable[Row]) -> list[Row]:
 def figure_facts(path: str | Path) -> dict[str, Any]:
     """Source of a figure's data, smallest and largest number of runs a point, kinds of interval."""
     frame = rows_of(path)
-    runs = frame["runs"].drop_nulls() if "runs" in frame.columns else pl.Series([0])
+    counts = frame["runs"].drop_nulls().to_list() if "runs" in frame.columns else [0]
     kinds = frame["interval"].drop_nulls() if "interval" in frame.columns else pl.Series([""])
     return {
         "source": mark_of(path)["source"],
-        "runs": (int(runs.min() or 0), int(runs.max() or 0)),
+        "runs": (min(counts, default=0), max(counts, default=0)),
         "intervals": sorted(set(kinds) - {""}),
     }
 

@@ -30,7 +30,9 @@ class Finding:
     lines: tuple[str, ...]
 
 
-def finding(quantity: str, claimed, found, holds, *lines: str, partly: bool = False) -> Finding:
+def finding(
+    quantity: str, claimed: float, found: float, holds: bool, *lines: str, partly: bool = False
+) -> Finding:
     """A finding: confirmed (or in part) if ``holds``, else refuted."""
     outcome = ("in part" if partly else "confirmed") if holds else "refuted"
     return Finding(quantity, float(claimed), float(found), outcome, lines)

@@ -8,12 +8,13 @@ from typing import Any
 
 from ..formats import number, share, words
 from ..pictures import data_uri
+from ..reading import Results
 
 BAR, GAP, HEIGHT = 10, 2, 48
 """Size of a bar of a marginal, in units of its own small drawing."""
 
 
-def page(results) -> dict[str, Any]:
+def page(results: Results) -> dict[str, Any]:
     """What the page of data cards shows."""
     return {"cards": [card(found) for found in results.cards]}
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from html import escape
 
 from markupsafe import Markup
@@ -27,7 +27,7 @@ def html(text: str) -> Markup:
     return Markup("\n".join(_block(*part) for part in _blocks(text)))
 
 
-def _blocks(text: str):
+def _blocks(text: str) -> Iterator[tuple[str, str]]:
     """Fenced or indented code, and runs of lines between empty ones."""
     for position, part in enumerate(re.split(r"^```.*$\n?", text, flags=re.M)):
         if position % 2:

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from ..formats import number, words
+from ..reading import Results
 
 Row = Mapping[str, Any]
 
@@ -20,7 +21,7 @@ SEVERITIES = {
 LOOKS = {"confirmed": "held", "in part": "part", "refuted": "not"}
 
 
-def page(results) -> dict[str, Any]:
+def page(results: Results) -> dict[str, Any]:
     """What the page of errata names."""
     found = results.audit.get("errata", [])
     return {"errata": table(found, results.privacy, results.papers)}

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from ..formats import number
+from ..reading import Results
 
 Row = Mapping[str, Any]
 
@@ -17,7 +18,7 @@ SHOWN_BUDGET = 4.0
 """Budget of the tables; where it was not computed, the largest there is."""
 
 
-def page(results) -> dict[str, Any]:
+def page(results: Results) -> dict[str, Any]:
     """What the page names: the worst pair by distance of each algorithm, one table a graph."""
     rows = results.audit.get("observers", [])
     budget = _budget(rows)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from ...privacy import NOT_PRIVATE, VERDICTS, VIOLATED
 from ..formats import number, spread, words
+from ..reading import Results
 from . import brackets, errata, mutants
 
 Row = Mapping[str, Any]
@@ -41,7 +42,7 @@ def promises(
     ]  # fmt: skip
 
 
-def page(results) -> dict[str, Any]:
+def page(results: Results) -> dict[str, Any]:
     """What the page of the audit names."""
     papers = results.papers
     paper_of = {name: key for key, paper in papers.items() for name in paper["experiments"]}
@@ -110,7 +111,7 @@ def repair(row: Row) -> dict[str, str]:
     }  # fmt: skip
 
 
-def algorithms(promised: list[Mapping[str, Any]]) -> list[dict[str, Any]]:
+def algorithms(promised: Sequence[Row]) -> list[dict[str, Any]]:
     """One row a paper and algorithm: which of its variants deliver what they promise."""
     groups: dict[tuple[str, str], list[Mapping[str, Any]]] = {}
     for row in promised:
@@ -169,7 +170,7 @@ def _above(row: Row) -> float:
     return row["epsilon_empirical"] / row["epsilon_claimed"]
 
 
-def kept(promised: list[Mapping[str, Any]]) -> dict[str, int]:
+def kept(promised: Sequence[Row]) -> dict[str, int]:
     """How many variants deliver the privacy claimed, do not, or claim none."""
     looks = Counter(row["look"] for row in promised)
     return {"variants": len(promised), "held": looks["held"],

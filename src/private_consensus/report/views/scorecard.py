@@ -58,8 +58,9 @@ def _after(verdict: str, p: float) -> str:
 
 def _interval(row: Row, level: float) -> dict[str, float]:
     """The interval of the part nearest to failing, at the level that Holm's method asks for."""
-    known = (row["value"], row.get("error"), row.get("skewness"))
-    if any(number is None or math.isnan(number) for number in known):
+    given = (row["value"], row.get("error"), row.get("skewness"))
+    known = [number for number in given if number is not None and not math.isnan(number)]
+    if len(known) < len(given):
         return {"low_holm": math.nan, "high_holm": math.nan}
     if row["low"] == row["high"] or row["kind"] in ("private", "tight"):
         return {"low_holm": row["low"], "high_holm": row["high"]}

@@ -20,7 +20,8 @@ def table(name: str, paper: Mapping[str, Any], numbers: pl.DataFrame, scale: str
     spec = paper["tables"][name]
     titles, rows = shown(numbers, spec)
     used = dict.fromkeys(block["experiment"] for block in spec["blocks"])
-    low, high = int(numbers["runs"].min()), int(numbers["runs"].max())
+    runs = numbers["runs"].drop_nulls().to_list()
+    low, high = min(runs), max(runs)
     source = "; ".join(numbers["source"].unique().sort())
     return {
         "name": name,

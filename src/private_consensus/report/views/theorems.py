@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from ..reading import Results
 from .verdicts import LOOKS
 
 Row = Mapping[str, Any]
@@ -15,7 +16,7 @@ BESIDE = {"observers": "Methods for single observers"}
 """Titles of groups that are no paper of the reproduction."""
 
 
-def page(results) -> dict[str, Any]:
+def page(results: Results) -> dict[str, Any]:
     """What the page of theorems names."""
     papers = {key: paper["paper"] for key, paper in results.papers.items()}
     return {"theorems": by_paper(results.theorems, papers), "verdicts": counts(results.theorems)}

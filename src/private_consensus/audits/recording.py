@@ -7,7 +7,9 @@ stay such arrays under elementwise operations, so that a rescaled mixing matrix 
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -29,10 +31,12 @@ class RecordingMatrix(np.ndarray):
         view.exchanged = exchanged
         return view
 
-    def __array_finalize__(self, source):
+    def __array_finalize__(self, source: np.ndarray | None) -> None:
         self.exchanged = getattr(source, "exchanged", None)
 
-    def __array_ufunc__(self, ufunc, method, *inputs, out=None, **options):
+    def __array_ufunc__(
+        self, ufunc: np.ufunc, method: str, *inputs: Any, out: tuple | None = None, **options: Any
+    ) -> Any:
         if ufunc in PRODUCTS:
             self._record(inputs)
         if out is not None:
@@ -41,16 +45,18 @@ class RecordingMatrix(np.ndarray):
         elementwise = ufunc not in PRODUCTS and method == "__call__"
         return self._like(result) if elementwise else result
 
-    def __array_function__(self, function, types, arguments, options):
+    def __array_function__(
+        self, function: Callable[..., Any], types: Any, arguments: Any, options: Any
+    ) -> Any:
         if function in CONTRACTIONS:
             self._record(arguments)
         return function(*_plainly(arguments), **{k: _plainly(v) for k, v in options.items()})
 
-    def _like(self, result):
+    def _like(self, result: Any) -> Any:
         square = isinstance(result, np.ndarray) and result.shape[-2:] == self.shape[-2:]
         return RecordingMatrix.of(result, self.exchanged) if square else result
 
-    def _record(self, operands) -> None:
+    def _record(self, operands: Iterable[Any]) -> None:
         agents = self.shape[-1]
         for operand in operands:
             values = isinstance(operand, np.ndarray) and not isinstance(operand, RecordingMatrix)
@@ -59,13 +65,13 @@ class RecordingMatrix(np.ndarray):
 
 
 @dataclass(frozen=True)
-class Wiretap(Network):
+class RecordingNetwork(Network):
     """A network that keeps in ``exchanged`` all values that its agents pass on."""
 
     exchanged: list[np.ndarray] = field(default_factory=list)
 
     @classmethod
-    def on(cls, network: Network) -> Wiretap:
+    def on(cls, network: Network) -> RecordingNetwork:
         """The same graph and weights, listened to."""
         kept: list[np.ndarray] = []
         matrices = (RecordingMatrix.of(m, kept) for m in (network.adjacency, network.mixing))
@@ -81,11 +87,11 @@ class Wiretap(Network):
         return super().gather(x, neighbourhoods)
 
 
-def _plain(value):
+def _plain(value: Any) -> Any:
     return np.asarray(value) if isinstance(value, RecordingMatrix) else value
 
 
-def _plainly(value):
+def _plainly(value: Any) -> Any:
     if isinstance(value, tuple | list):
         return type(value)(map(_plainly, value))
     return _plain(value)

@@ -1,4 +1,4 @@
-"""What the configuration says of audits: which settings, how many runs, at which confidence."""
+"""``config/audits.yaml``: the settings to audit, the runs of each audit, and its confidence."""
 
 from __future__ import annotations
 
@@ -52,8 +52,10 @@ def read_audits(raw: Mapping[str, Any]) -> Audits:
     return validate(Audits, raw)
 
 
-def checked(entries: Iterable[Mapping[str, Any]], known: Mapping[str, Any]) -> list[Any]:
-    """Entries of the configuration whose cells exist; ``known`` maps experiments to what they run.
+def validate_audit_entries(
+    entries: Iterable[Mapping[str, Any]], known: Mapping[str, Any]
+) -> list[Any]:
+    """The entries whose experiments are configured; ``known`` maps those to what they run.
 
     An entry names ``experiment`` and ``algorithm``, and may name ``variant`` and, under ``where``,
     columns. Experiments that are not configured (a paper left out) are passed over.
@@ -77,12 +79,14 @@ def checked(entries: Iterable[Mapping[str, Any]], known: Mapping[str, Any]) -> l
     return kept
 
 
-def chosen(cell: Mapping[str, Any], entries: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Specifications of a cell that entries name, each once."""
+def selected_settings(
+    cell: Mapping[str, Any], entries: Iterable[Mapping[str, Any]]
+) -> list[dict[str, Any]]:
+    """Settings of a cell that any entry names, each once."""
     return [spec for spec in cell["settings"] if any(_named(spec, cell, e) for e in entries)]
 
 
-def _named(spec, cell, entry) -> bool:
+def _named(spec: Mapping[str, Any], cell: Mapping[str, Any], entry: Mapping[str, Any]) -> bool:
     same = (cell["experiment"], cell["algorithm"]) == (entry["experiment"], entry["algorithm"])
     variant = entry.get("variant") in (None, spec["variant"])
     where = entry.get("where", {}).items()

@@ -1,7 +1,7 @@
-"""A problem that solves nothing twice.
+"""Proximal minimisers that are known from messages, in place of solving for them again.
 
-Whoever explains messages takes each step once without noise and once with the noise that was found.
-The second minimum is then known: it is the first one again, or what was sent.
+To recover noise from messages, each step is taken once without noise and once with the noise that
+was found. The second minimiser is then known: it is the first one again, or the message itself.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from ..algorithms.mafalda_sgd import records_of
 
@@ -16,8 +17,8 @@ NEAR = 1e-8
 """Of a gradient, relative to the parts that it is the sum of: what a solver may leave, twice."""
 
 
-class Remembering:
-    """Any problem, with ``proximal`` answered by what is known where that is a minimum.
+class KnownMinimisers:
+    """Any problem; ``proximal`` returns a message that was sent where that is the minimiser.
 
     Parameters
     ----------
@@ -26,7 +27,7 @@ class Remembering:
         Messages, of which some are minima, in their order.
     """
 
-    def __init__(self, problem: Any, sent: np.ndarray):
+    def __init__(self, problem: Any, sent: np.ndarray) -> None:
         self._problem, self._sent, self._next = problem, sent, 0
         self._asked: tuple | None = None
         self._answer: np.ndarray | None = None
@@ -34,8 +35,16 @@ class Remembering:
     def __getattr__(self, name: str) -> Any:
         return getattr(self._problem, name)
 
-    def proximal(self, linear, penalty, centre, start, *options, **named):
-        """As the problem's own."""
+    def proximal(
+        self,
+        linear: np.ndarray,
+        penalty: ArrayLike,
+        centre: np.ndarray,
+        start: np.ndarray,
+        *options: Any,
+        **named: Any,
+    ) -> np.ndarray:
+        """As the problem's own; the last answer is kept for an equal call."""
         asked = (linear, penalty, centre)
         if self._asked is not None and all(map(np.array_equal, asked, self._asked)):
             return self._answer
@@ -45,7 +54,9 @@ class Remembering:
         self._asked, self._answer = tuple(map(np.copy, asked)), found
         return found
 
-    def _sent_minimum(self, linear, penalty, centre) -> np.ndarray | None:
+    def _sent_minimum(
+        self, linear: np.ndarray, penalty: ArrayLike, centre: np.ndarray
+    ) -> np.ndarray | None:
         for place in range(self._next, min(self._next + 2, self._sent.shape[1])):
             x = self._sent[:, place]
             pull = linear + penalty * (x - centre)
@@ -58,6 +69,6 @@ class Remembering:
 
 
 @records_of.register
-def _(problem: Remembering, taken: slice) -> Any:
-    """Of a part of the records nothing has been asked before."""
+def _(problem: KnownMinimisers, taken: slice) -> Any:
+    """A part of the records has other minimisers, none of which is known."""
     return records_of(problem._problem, taken)

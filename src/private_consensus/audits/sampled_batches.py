@@ -29,22 +29,24 @@ ROUNDED = 0.02
 """Relative; what rounding messages to a fine grid may add to a change."""
 
 
-class Watched:
-    """Any problem, with the batches that it was asked for, [agents, records] each."""
+class BatchRecorder:
+    """Any problem; records the batches of each clipped gradient, bool [agents, records] each."""
 
-    def __init__(self, problem: Any):
+    def __init__(self, problem: Any) -> None:
         self._problem = problem
         self.batches: list[np.ndarray] = []
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._problem, name)
 
-    def repeated(self, runs: int) -> Watched:
-        """As the problem's own, still watched."""
+    def repeated(self, runs: int) -> BatchRecorder:
+        """As the problem's own, still recorder."""
         self._problem = self._problem.repeated(runs)
         return self
 
-    def clipped_gradient(self, x, rows, sizes, *options, **named):
+    def clipped_gradient(
+        self, x: np.ndarray, rows: np.ndarray, sizes: np.ndarray, *options: Any, **named: Any
+    ) -> np.ndarray:
         """As the problem's own."""
         taken = np.arange(rows.shape[-1]) < sizes[:, None]
         own = self._problem.rows_of(0)
@@ -61,12 +63,12 @@ def sampling_found(
     samplings = {release.sampling for release in declared if release.sampling is not None}
     if len(samplings) != 1:
         return []
-    watched = Watched(attack.pair[0])
+    recorder = BatchRecorder(attack.pair[0])
     streams = AuditStreams.labelled("rows that are touched", RUNS, seed)
-    execute(algorithm, watched, attack.network, streams, horizon)
-    if len(watched.batches) != horizon * RUNS:
+    execute(algorithm, recorder, attack.network, streams, horizon)
+    if len(recorder.batches) != horizon * RUNS:
         return []
-    taken = np.stack(watched.batches).reshape(horizon, RUNS, *watched.batches[0].shape)
+    taken = np.stack(recorder.batches).reshape(horizon, RUNS, *recorder.batches[0].shape)
     results = list(_tested(taken, samplings.pop()))
     return [
         Finding(DIFFERS, f"batches: {text}")

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from private_consensus.audits.touched import _tested
+from private_consensus.audits.sampled_batches import _tested
 from private_consensus.privacy import Sampling
 
 ROUNDS, RUNS, AGENTS, RECORDS = 4, 200, 3, 12
