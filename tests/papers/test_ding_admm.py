@@ -118,7 +118,7 @@ def points(values):
     return pl.DataFrame(columns)
 
 
-def test_a_curve_turned_round_is_its_inverse():
+def test_the_cost_to_reach_a_goal_is_the_inverse_of_the_curve():
     """On a curve that is linear in ln x, to the last digit."""
     goals = [0.35, 0.3, 0.25, 0.2, 0.15, 0.1, 0.05]
     found = cost_to_reach(points([0.3, 0.2, 0.1]), goals)

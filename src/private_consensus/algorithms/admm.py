@@ -251,7 +251,7 @@ ALGORITHM = ADMM
 
 @dataclass(frozen=True, kw_only=True)
 class ObjectivePerturbed(ADMM):
-    r"""ADMM whose minimiser is let out exactly, with noise in the linear term of its objective.
+    r"""ADMM whose minimiser is released exactly, with noise in the linear term of its objective.
 
     Replacing a record moves the noise that leads to a given minimiser by the change of the
     gradient, and changes the Jacobian; the loss of an iteration is

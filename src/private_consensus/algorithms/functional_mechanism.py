@@ -1,7 +1,7 @@
 r"""What classifiers by the functional mechanism share. Not an algorithm.
 
 Noise perturbs the coefficients of the quadratic objective; the classifier is the minimiser of what
-comes out, which costs no more privacy. Everything is let out at once, at t = 1.
+comes out, which costs no more privacy. Everything is released at once, at t = 1.
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ follows is our reading of that sentence, not the authors' algorithm:
 
 with the sign s that agrees with that of :math:`\tilde g^T w` (``fair: penal``), or s = 1
 (``plus``), and :math:`\epsilon = \epsilon_f + \epsilon_g`. A mean that depends on the data is part
-of what is let out: with the exact g (``shift: raw``) nothing is private.
+of what is released: with the exact g (``shift: raw``) nothing is private.
 """
 
 from __future__ import annotations

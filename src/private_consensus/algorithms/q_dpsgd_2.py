@@ -5,7 +5,7 @@ r"""Q-DPSGD-2: quantised models, then discrete Gaussian noise (dissertation 4.4.
 
 Messages that leave the grid are cut to it. As printed an agent goes on from its exact model, which
 no noise ever enters, so that a record used once shifts all later messages (E4.8b): what Theorem 15
-adds up is not what is let out. With ``own: broadcast`` an agent takes its own message for its
+adds up is not what is released. With ``own: broadcast`` an agent takes its own message for its
 model, in the average and in the gradient, and its next model is a function of messages and of one
 batch.
 
