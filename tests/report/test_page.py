@@ -280,6 +280,18 @@ def test_five_papers_and_sixty_figures_fit(figures):
     assert max(len(text.encode()) for text in (page(found), *texts)) < 200_000
 
 
+def test_claims_of_no_paper_are_shown_and_called_by_their_title(results):
+    """Methods beside the papers have claims: they are counted, found by the filter and judged."""
+    named = results.papers["first"]
+    beside = {**named, "paper": {**named["paper"], "number": "", "title": "Methods beside"}}
+    mixed = results_of({"first": beside}, claims=results.claims[:1], privacy=results.privacy[:1])
+    front, text = page(mixed), pages(mixed)["papers/first.html"]
+    assert '<option value="first">Methods beside</option>' in front
+    assert '<a href="papers/first.html">first</a> Methods beside' in front
+    assert not [part for part in ("Paper ,", "Paper <", "paper </a>") if part in front + text]
+    assert mixed.claims[0]["id"] in text
+
+
 def test_figures_of_no_paper_stand_under_their_own_title(results):
     found = paper("data", "", 1)
     deal = {"title": "equal", "experiment": "", "deal": {"kind": "iid"}, "curves": []}
