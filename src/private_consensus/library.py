@@ -71,6 +71,11 @@ def simulate(
     iterations : iterable of int, optional
         When to measure; none: after every one.
 
+    Returns
+    -------
+    Simulation
+        The calibrated algorithm, what an accountant says of all that was sent, and measurements.
+
     Raises
     ------
     InvalidInput

@@ -89,6 +89,8 @@ def audit(
         The same with its noise set, where that has been done before.
     attack : Attack, optional
         Neighbouring data sets; else those that move the messages most are looked for.
+    seed : int
+        Another seed executes with other random numbers; the same one gives the same result.
     progress : callable
         Told how many runs are done, and of how many.
 

@@ -113,7 +113,24 @@ class Statement:
 def statement(
     system: LinearSystem, observer: Observer, victim: int, changes: Changes, inputs: Inputs
 ) -> Statement:
-    """The formula's value and what is guaranteed, for one victim and observer.
+    """mu by the formula and the mu that is guaranteed, for one victim and observer.
+
+    Parameters
+    ----------
+    system : LinearSystem
+    observer : Observer
+        Who watches.
+    victim : int
+        Agent whose input changes; no member of the observer.
+    changes : Changes
+        Of the victim's private input, in l2; the neighbouring relation enters here alone.
+    inputs : Inputs
+        How private inputs react to the states at which they are taken.
+
+    Returns
+    -------
+    Statement
+        The guarantee is the smallest mu among the rules that apply (see the module).
 
     Raises
     ------
@@ -130,7 +147,29 @@ def statements(
     inputs: Inputs,
     victims: Sequence[int] | None = None,
 ) -> dict[int, Statement]:
-    """:func:`statement` of every victim, or of some; what they share is computed once."""
+    """:func:`statement` of every victim, or of some; what they share is computed once.
+
+    Parameters
+    ----------
+    system : LinearSystem
+    observer : Observer
+        Who watches.
+    changes : Changes
+        Of the victim's private input, in l2; the neighbouring relation enters here alone.
+    inputs : Inputs
+        How private inputs react to the states at which they are taken.
+    victims : sequence of int, optional
+        Everybody but the members if not given.
+
+    Returns
+    -------
+    dict of int to Statement
+
+    Raises
+    ------
+    InvalidInput
+        As :func:`statement`.
+    """
     formulas = all_victims(system, observer, changes, victims)
     return {u: _stated(system, observer, u, changes, inputs, f) for u, f in formulas.items()}
 
@@ -207,8 +246,21 @@ def light_cone_bound(
 
     For inputs of any kind whose change at equal states is at most :math:`|\Delta_t|`.
 
-    Infinite for a state without noise of its own, and for noise that is correlated over rounds or
-    shared by agents.
+    Parameters
+    ----------
+    system : LinearSystem
+    observer : Observer
+        Who watches.
+    victim : int
+        Agent whose input changes; no member of the observer.
+    changes : Changes
+        Of the victim's private input, in l2; the neighbouring relation enters here alone.
+
+    Returns
+    -------
+    float
+        Upper bound on mu; infinite for a state without noise of its own, and for noise that is
+        correlated over rounds or shared by agents.
     """
     if not system.noised_state or system.filter is not None:
         return np.inf
@@ -254,6 +306,23 @@ def contraction_bound(
     predictably. The budgets are chosen by minimisation; wherever that stops, the bound holds. Of
     secure sums it is the bound for what is sent one by one. Infinite for last models with members:
     their known noise cannot be shifted, and what they receive is not seen.
+
+    Parameters
+    ----------
+    system : LinearSystem
+    observer : Observer
+        Who watches.
+    victim : int
+        Agent whose input changes; no member of the observer.
+    changes : Changes
+        Of the victim's private input, in l2; the neighbouring relation enters here alone.
+    expansion : float
+        c, by which a local map may expand distances (l2), for all agents and all of their data.
+
+    Returns
+    -------
+    float
+        Upper bound on mu.
 
     Raises
     ------

@@ -92,7 +92,13 @@ class Free(Changes):
 
 @dataclass(frozen=True, eq=False)
 class Cyclic(Changes):
-    """Rounds s, s + period, ... for one s, in directions of their own: batches in a fixed cycle."""
+    """Rounds s, s + period, ... for one s, in directions of their own: batches in a fixed cycle.
+
+    Parameters
+    ----------
+    period : int
+        Rounds from one use of a record to the next, at least 1.
+    """
 
     period: int = 1
 
@@ -129,6 +135,16 @@ def gradient_change(unit: str, clip: float, records: int | None = None) -> float
     records : int, optional
         m, where the gradient is the MEAN over records, which makes it 2C/m for a record; it is a
         sum if not given.
+
+    Returns
+    -------
+    float
+        2C, or 2C/m for a record of a mean.
+
+    Raises
+    ------
+    InvalidInput
+        For a unit that is neither, a clip that is not above 0, and less than one record.
     """
     require(unit in UNITS, "unit", unit, f"one of {', '.join(UNITS)}")
     require(bool(np.isfinite(clip)) and clip > 0, "clip", clip, "a number above 0")

@@ -61,12 +61,23 @@ class Bracket:
 
 
 def mu(system: LinearSystem, observer: Observer, victim: int, changes: Changes) -> Bracket:
-    """mu(victim -> observer) over the allowed changes.
+    """mu of Gaussian differential privacy of one victim's data against one observer.
 
     Parameters
     ----------
+    system : LinearSystem
+    observer : Observer
+        Who watches.
+    victim : int
+        Agent whose input changes; no member of the observer.
     changes : Changes
-        Of the victim's private input.
+        Of the victim's private input, in l2; the neighbouring relation enters here alone.
+
+    Returns
+    -------
+    Bracket
+        The largest mu over the allowed changes, from below and from above, for inputs that do not
+        react to noise.
 
     Raises
     ------
@@ -83,7 +94,27 @@ def all_victims(
     changes: Changes,
     victims: Sequence[int] | None = None,
 ) -> dict[int, Bracket]:
-    """mu of every victim, or of some, for one observer; what they share is computed once."""
+    """:func:`mu` of every victim, or of some, for one observer; what they share is computed once.
+
+    Parameters
+    ----------
+    system : LinearSystem
+    observer : Observer
+        Who watches.
+    changes : Changes
+        Of the victim's private input, in l2; the neighbouring relation enters here alone.
+    victims : sequence of int, optional
+        Everybody but the members if not given.
+
+    Returns
+    -------
+    dict of int to Bracket
+
+    Raises
+    ------
+    InvalidInput
+        As :func:`mu`.
+    """
     observer.check(system.n_agents)
     everybody = [u for u in range(system.n_agents) if u not in observer.members]
     victims = everybody if victims is None else list(victims)
@@ -101,8 +132,20 @@ def pairwise(
 
     Parameters
     ----------
+    system : LinearSystem
+    changes : Changes
+        Of the victim's private input, in l2; the neighbouring relation enters here alone.
     secure : bool
         Whether an observer sees of each round only the weighted sum over its neighbours.
+
+    Returns
+    -------
+    lower, upper : ndarray, [N, N]
+
+    Raises
+    ------
+    InvalidInput
+        For an agent that is sent nothing.
     """
     n = system.n_agents
     bounds = np.full((2, n, n), np.nan)
@@ -128,7 +171,19 @@ def information_of(
 
 
 def hears_everybody(system: LinearSystem, observer: Observer) -> bool:
-    """Whether each round's message of every agent that is no member is seen by itself."""
+    """Whether each round's message of every agent that is no member is seen by itself.
+
+    Parameters
+    ----------
+    system : LinearSystem
+    observer : Observer
+        Who watches.
+
+    Returns
+    -------
+    bool
+        Of secure sums and of last models False.
+    """
     if isinstance(observer, SecureSums | FinalModels):
         return False
     if isinstance(observer, Eavesdropper):

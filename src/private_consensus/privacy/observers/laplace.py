@@ -35,7 +35,23 @@ def laplace_epsilon(
     """Upper bound on epsilon for the largest change in the set, Laplace noise throughout.
 
     ``Once`` takes the costliest round and ``Constant`` the one vector along a coordinate; of any
-    other set the rounds are added up. Sizes are in l1.
+    other set the rounds are added up.
+
+    Parameters
+    ----------
+    system : LinearSystem
+        Its noise is Laplace noise of scale 1 before it is scaled.
+    observer : Observer
+        Who watches.
+    victim : int
+        Agent whose input changes; no member of the observer.
+    changes : Changes
+        Of the victim's private input, sizes in l1.
+
+    Returns
+    -------
+    float
+        epsilon at delta = 0; infinite where no shift of unknown noise hides the change.
 
     Raises
     ------

@@ -23,6 +23,26 @@ def chebyshev_gossip(
     Sent are :math:`x_0, \dots, x_{T-1}` (Cyffers, Even, Bellet, Massoulie, 2022, arXiv 2206.05091).
     Polynomials of exact degree t span what powers of W do, so that an observer learns as much as
     from plain gossip of as many rounds.
+
+    Parameters
+    ----------
+    mixing : ndarray, [N, N]
+        W, one fixed graph.
+    horizon : int
+        T, number of rounds.
+    weight : float
+        :math:`\gamma`, not 0; 1 is plain gossip.
+    noise : float
+        :math:`\sigma > 0` of the one draw at the start.
+
+    Returns
+    -------
+    LinearSystem
+
+    Raises
+    ------
+    InvalidInput
+        With the name of the parameter.
     """
     mixing, horizon = one_graph(mixing), whole(horizon, "horizon")
     require(np.isfinite(weight) and weight != 0, "weight", weight, "a finite number, not 0")
@@ -43,6 +63,22 @@ def dimension_exchange(agents: int, *, noise: float = 1.0) -> LinearSystem:
     r"""Noise once; in round r agent i averages with agent i XOR :math:`2^{r-1}`.
 
     Exact consensus of :math:`N = 2^k` agents after k received numbers each.
+
+    Parameters
+    ----------
+    agents : int
+        N, a power of 2.
+    noise : float
+        :math:`\sigma > 0` of the one draw at the start.
+
+    Returns
+    -------
+    LinearSystem
+
+    Raises
+    ------
+    InvalidInput
+        With the name of the parameter.
     """
     k = int(agents).bit_length() - 1
     require(agents >= 2 and agents == 2**k, "agents", agents, "a power of 2, at least 2")
@@ -60,6 +96,26 @@ def clean_state(
 
     The agent goes on from its own value *without* noise. The same state is sent again and again
     with fresh noise, so that an eavesdropper learns more than the sum of single rounds.
+
+    Parameters
+    ----------
+    mixing : ndarray, [N, N]
+        W, one fixed graph.
+    horizon : int
+        T, number of rounds.
+    gain : float or ndarray [T]
+        :math:`\gamma_t \ge 0`, what multiplies an input.
+    noise : float or ndarray [T]
+        :math:`\sigma_t > 0`, standard deviation of a coordinate.
+
+    Returns
+    -------
+    LinearSystem
+
+    Raises
+    ------
+    InvalidInput
+        With the name of the parameter.
     """
     mixing, horizon = one_graph(mixing), whole(horizon, "horizon")
     gains = per_round(gain, horizon, "gain")
@@ -88,6 +144,26 @@ def tracking(
     .. math:: v \leftarrow W v + \tilde p_t - \tilde p_{t-1}, \qquad x \leftarrow W(x - \eta v)
 
     Sent are :math:`v` and :math:`x - \eta v`, two messages a round.
+
+    Parameters
+    ----------
+    mixing : ndarray, [N, N]
+        W, one fixed graph.
+    horizon : int
+        T, number of rounds.
+    step : float
+        :math:`\eta`.
+    noise : float
+        :math:`\sigma > 0`, of each gradient.
+
+    Returns
+    -------
+    LinearSystem
+
+    Raises
+    ------
+    InvalidInput
+        With the name of the parameter.
     """
     mixing, horizon = one_graph(mixing), whole(horizon, "horizon")
     require(noise > 0, "noise", noise, "a number above 0")
@@ -128,6 +204,30 @@ def decor(
     with k = ``kept`` what a step leaves of a state, and pair noise known to both ends (Allouah,
     Koloskova, El Firdoussi, Jaggi, Guerraoui, "The privacy power of correlated noise in
     decentralized learning", ICML 2024, arXiv 2405.01031).
+
+    Parameters
+    ----------
+    mixing : ndarray, [N, N]
+        W, one fixed graph.
+    horizon : int
+        T, number of rounds.
+    gain : float or ndarray [T]
+        :math:`\gamma_t \ge 0`, what multiplies an input.
+    own_noise : float
+        :math:`s_{ind} > 0`.
+    pair_noise : float
+        :math:`s_{pair} \ge 0`.
+    kept : float
+        k, the factor that a step leaves of a state; 1 for inputs as given.
+
+    Returns
+    -------
+    LinearSystem
+
+    Raises
+    ------
+    InvalidInput
+        With the name of the parameter.
     """
     mixing, horizon = one_graph(mixing), whole(horizon, "horizon")
     gains = per_round(gain, horizon, "gain")
@@ -160,7 +260,29 @@ def zip_dl(
     with k = ``kept`` what a step leaves of a state,
     over the closed neighbourhood, :math:`d_a` its size, so that :math:`\sum_v w_{av}Z_{a\to v} = 0`
     (Biswas et al., "Low-cost privacy-preserving decentralized learning", PoPETs 2025(3), arXiv
-    2403.11795; weights symmetric, all positive in the closed neighbourhood).
+    2403.11795).
+
+    Parameters
+    ----------
+    mixing : ndarray, [N, N]
+        W, symmetric, positive in every closed neighbourhood.
+    horizon : int
+        T, number of rounds.
+    gain : float or ndarray [T]
+        :math:`\gamma_t \ge 0`, what multiplies an input.
+    noise : float or ndarray [T]
+        Standard deviation of a coordinate of Y, above 0.
+    kept : float
+        k, the factor that a step leaves of a state; 1 for inputs as given.
+
+    Returns
+    -------
+    LinearSystem
+
+    Raises
+    ------
+    InvalidInput
+        With the name of the parameter.
     """
     mixing, horizon = one_graph(mixing), whole(horizon, "horizon")
     gains = per_round(gain, horizon, "gain")
@@ -222,10 +344,25 @@ def quadratic_admm(
 
     Parameters
     ----------
+    adjacency : ndarray of bool, [N, N]
+        Links of one fixed graph; every agent has a neighbour.
+    horizon : int
+        T, number of rounds.
     curvature : float or ndarray [N]
         :math:`q_i \ge 0`.
     penalty : float
-        :math:`\eta`.
+        :math:`\eta > 0`.
+    noise : float
+        :math:`\sigma > 0` of every message.
+
+    Returns
+    -------
+    LinearSystem
+
+    Raises
+    ------
+    InvalidInput
+        With the name of the parameter.
     """
     adjacency = np.asarray(adjacency, dtype=bool)
     one_graph(adjacency)

@@ -209,6 +209,8 @@ def noised_descent(
     mixing : ndarray, [N, N] or [T, N, N]
         W; of a sequence of graphs that is known beforehand, the t-th carries message t and mixes
         it for round t + 1.
+    horizon : int
+        T, number of rounds.
     gain, noise : float or ndarray [T]
         :math:`\gamma_t \ge 0` and :math:`\sigma_t`, of which at least the first that carries an
         input is above 0.
@@ -218,6 +220,10 @@ def noised_descent(
         Links that carry messages of weight 0.
     filter : ndarray, [T, T], optional
         :math:`C^{-1}` of noise correlated over rounds.
+
+    Returns
+    -------
+    LinearSystem
 
     Raises
     ------
@@ -247,7 +253,26 @@ def noised_descent(
 def gossip(mixing: np.ndarray, horizon: int, *, noise: float = 1.0) -> LinearSystem:
     r"""Noise once, then average: :math:`x_0 = s + \sigma n,\ x_{t+1} = W x_t`; sent are
     :math:`x_0, \dots, x_{T-1}` (Cyffers, Even, Bellet, Massoulie, 2022, arXiv 2206.05091,
-    without acceleration)."""
+    without acceleration).
+
+    Parameters
+    ----------
+    mixing : ndarray, [N, N]
+        W, one fixed graph.
+    horizon : int
+        T, number of rounds.
+    noise : float
+        :math:`\sigma > 0` of the one draw at the start.
+
+    Returns
+    -------
+    LinearSystem
+
+    Raises
+    ------
+    InvalidInput
+        With the name of the parameter.
+    """
     return muffliato_gd(mixing, 1, horizon, noise=noise)
 
 
@@ -259,10 +284,32 @@ def muffliato_gd(
     gain: ArrayLike = 1.0,
     noise: ArrayLike = 1.0,
 ) -> LinearSystem:
-    """Noised steps, each followed by noise-free gossip: ``rounds`` messages a step, the first of
+    r"""Noised steps, each followed by noise-free gossip: ``rounds`` messages a step, the first of
     them the noised state (Muffliato-GD; Cyffers, Even, Bellet, Massoulie, 2022, arXiv 2206.05091).
 
     Inputs have T = ``steps * rounds`` places; only every ``rounds``-th has a gain.
+
+    Parameters
+    ----------
+    mixing : ndarray, [N, N]
+        W, one fixed graph.
+    steps : int
+        Number of noised steps.
+    rounds : int
+        K, messages a step.
+    gain : float or ndarray [steps]
+        What multiplies an input, at least 0.
+    noise : float or ndarray [steps]
+        Standard deviation of a coordinate, above 0.
+
+    Returns
+    -------
+    LinearSystem
+
+    Raises
+    ------
+    InvalidInput
+        With the name of the parameter.
     """
     steps, rounds = whole(steps, "steps"), whole(rounds, "rounds")
     first = np.tile(np.arange(rounds) == 0, steps)

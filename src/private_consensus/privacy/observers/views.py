@@ -170,12 +170,32 @@ class FinalModels(Observer):
 
 
 def agent(v: int) -> Coalition:
-    """One agent, who sees what is sent to it."""
+    """The observer that is one agent: it sees what is sent to it, and knows its own noise.
+
+    Parameters
+    ----------
+    v : int
+        The agent, numbered from 0.
+
+    Returns
+    -------
+    Coalition
+    """
     return Coalition((v,))
 
 
 def secure_agent(v: int) -> SecureSums:
-    """One agent, who sees of each round only the weighted sum over its neighbours."""
+    """One agent, who sees of each round only the weighted sum over its neighbours.
+
+    Parameters
+    ----------
+    v : int
+        The agent, numbered from 0.
+
+    Returns
+    -------
+    SecureSums
+    """
     return SecureSums((v,))
 
 

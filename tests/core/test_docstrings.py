@@ -1,0 +1,74 @@
+"""What is exported says what it takes and gives: numpydoc sections that agree with signatures."""
+
+import inspect
+import re
+
+import private_consensus
+from private_consensus.privacy import observers
+
+EXPORTED = {
+    f"{package.__name__}.{name}": getattr(package, name)
+    for package in (private_consensus, observers)
+    for name in package.__all__
+    if callable(getattr(package, name))
+}
+UNDESCRIBED = {"private_consensus.zcdp_epsilon"}
+"""Nothing else may be; it waits for the next time that code of the cells is touched."""
+
+
+def sections(text: str) -> dict[str, str]:
+    """The underlined sections of a numpydoc docstring."""
+    parts = re.split(r"^([A-Z]\w+)\n-{3,}\n", inspect.cleandoc(text), flags=re.MULTILINE)
+    return dict(zip(parts[1::2], parts[2::2], strict=True))
+
+
+def described(section: str) -> list[str]:
+    """Names of a section, each with a type, a shape or a sentence."""
+    rows = re.findall(r"^(\w[\w, *]*)( : .+)?$((?:\n+    .+)*)", section, re.MULTILINE)
+    return [name for names, kind, text in rows if kind or text for name in names.split(", ")]
+
+
+def taken(found) -> list[str]:
+    """Names of what a call takes; an exception's own ``__init__`` says it."""
+    exception = isinstance(found, type) and issubclass(found, Exception)
+    own = inspect.signature(found.__init__ if exception else found).parameters
+    return [name for name in own if name != "self"]
+
+
+def missing(found) -> set[str]:
+    """What a docstring leaves out of what is taken, given back, or raised."""
+    told = sections(found.__doc__ or "")
+    left = set(taken(found)) - set(described(told.get("Parameters", "")))
+    for base in getattr(found, "__mro__", ())[1:]:  # fields are described where they are declared
+        left -= set(described(sections(base.__doc__ or "").get("Parameters", "")))
+    if inspect.isfunction(found) and found.__annotations__.get("return") not in (None, "None"):
+        left |= {"Returns"} - set(told)
+    return left
+
+
+def invented(found) -> set[str]:
+    """What a docstring describes and a call does not take."""
+    return set(described(sections(found.__doc__ or "").get("Parameters", ""))) - set(taken(found))
+
+
+def test_what_is_exported_is_described():
+    assert {name for name, found in EXPORTED.items() if missing(found)} == UNDESCRIBED
+    assert all(found.__doc__ for found in EXPORTED.values())
+
+
+def test_nothing_is_described_that_is_not_taken():
+    assert {name: left for name, found in EXPORTED.items() if (left := invented(found))} == {}
+
+
+def test_a_parameter_and_a_result_that_are_left_out_are_noticed():
+    def doubled(x: float, times: int) -> float:
+        """Twice.
+
+        Parameters
+        ----------
+        x : float
+        y : float
+        """
+        return 2 * x * times
+
+    assert missing(doubled) == {"times", "Returns"} and invented(doubled) == {"y"}
