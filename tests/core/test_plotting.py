@@ -1,13 +1,17 @@
 """Figures: what a logarithmic axis cannot show, what a surrogate says, bytes."""
 
 import json
+import zlib
 from itertools import pairwise
 
 import altair as alt
+import numpy as np
 import polars as pl
 import pytest
+import vl_convert
 
 from private_consensus import plotting
+from private_consensus.plotting import rasters
 from private_consensus.plotting.curves import MOST_POINTS, arranged
 from private_consensus.plotting.repairs import draw as draw_repairs
 from private_consensus.plotting.theme import ALARM, save
@@ -237,3 +241,35 @@ def test_the_other_setting_is_taken_where_the_first_has_no_finite_mean():
 def test_no_repairs_say_so():
     empty = draw_repairs(repairs().clear(), "data").to_dict()
     assert "nothing" in str(empty["datasets"])
+
+
+def test_a_picture_with_a_palette_shows_the_same():
+    drawing = (
+        '<svg xmlns="http://www.w3.org/2000/svg" width="40" height="20">'
+        '<rect width="40" height="20" fill="#ffffff"/><rect width="10" height="20" fill="#0072b2"/>'
+        '<rect x="20" y="5" width="10" height="10" fill="#000000" fill-opacity="0.5"/></svg>'
+    )
+    whole = vl_convert.svg_to_png(drawing, scale=4)
+    wanted = rasters.on_white(rasters.pixels(whole))
+    small = rasters.compact(whole)
+    parts = dict(rasters.chunks(small))
+    palette = np.frombuffer(parts[b"PLTE"], np.uint8).reshape(-1, 3)
+    rows = np.frombuffer(zlib.decompress(parts[b"IDAT"]), np.uint8).reshape(80, 161)
+    assert (palette[rows[:, 1:]] == wanted).all()
+    assert tuple(wanted[0, 0]) == (0, 0x72, 0xB2) and tuple(wanted[40, 100]) == (127, 127, 127)
+    assert len(small) < len(whole)
+
+
+def test_colours_that_lie_close_together_become_their_mean_and_rare_ones_the_nearest():
+    shades = np.repeat(np.arange(256, dtype=np.uint8), 3).reshape(1, 256, 3)
+    places, palette = rasters.reduced(shades)
+    assert np.abs(palette[places].astype(int) - shades).max() <= 4
+    rare = np.arange(300, dtype=np.uint16)
+    colours = np.stack([8 * (rare % 32), 8 * (rare // 32), 0 * rare], axis=-1).astype(np.uint8)
+    often = np.concatenate([np.repeat(colours[:256], 2, axis=0), colours[256:]])[None]
+    places, palette = rasters.reduced(often)
+    assert (palette[places[0, :512:2]] == colours[:256]).all()
+    distances = np.abs(colours[256:, None].astype(int) - palette[None].astype(int)) ** 2
+    nearest = distances.sum(axis=2).min(axis=1)
+    found = np.abs(palette[places[0, 512:]].astype(int) - colours[256:]) ** 2
+    assert (found.sum(axis=1) == nearest).all()

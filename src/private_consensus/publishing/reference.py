@@ -11,6 +11,7 @@ from typing import Any
 
 from ..errors import InvalidInput
 from ..experiments.results import rows_of
+from ..plotting.rasters import compact
 from ..provenance import atomic_write, write_json, write_text
 from ..report.freshness import found_stamp
 from ..report.page import scored
@@ -27,8 +28,8 @@ LONG_TABLES = ("privacy", "audit/observers")
 is kept, where it has one."""
 FAULTS = "faults.json"
 """What came of the tests of faults; `make faults` writes it."""
-WIDTH = 480.0
-"""Pixels across a published PNG: pictures would be most of a reference, and the SVG is sharp."""
+WIDTH = 1600.0
+"""Pixels across a published PNG, enough for a slide; with a palette a hundred kilobytes or two."""
 PLACES = re.compile(r' (?:d|transform)="[^"]*"')
 LONG = re.compile(r"-?\d+\.\d{2,}")
 SPOKEN = re.compile(r' aria-(?:label|roledescription)="[^"]*"')
@@ -175,11 +176,11 @@ def small_svg(svg: str) -> str:
 
 
 def small_png(svg: str) -> bytes:
-    """The figure as a picture of moderate size."""
+    """The figure as a picture for slides and pages that take no SVG."""
     import vl_convert as vlc
 
     width = svg_size(svg).get("width", WIDTH)
-    return vlc.svg_to_png(svg, scale=min(1.0, WIDTH / width))
+    return compact(vlc.svg_to_png(svg, scale=WIDTH / width))
 
 
 def gallery(results: Results) -> str:
