@@ -25,6 +25,7 @@ MORE = {
     "dp_ci_moments": (
         made.observations, Budget(2.0), 3,
         {"schedule": "exponential", "c": 1.0, "q": 0.4, "p": 0.8, "initial_noise": True}),
+    "ldp_subgradient": (made.logistic_regression, Budget(2.0), 2, {}),
     "logistic": (made.census, NOT_PRIVATE, 1, {}),
     "pp_admm_renyi": (made.logistic_regression, Budget(2.0, 1e-2), 2, {}),
     "q_dpsgd_1": (made.perceptron, NOT_PRIVATE, 2, {**CLIPPED, **made.ROUNDS}),

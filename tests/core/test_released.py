@@ -88,7 +88,8 @@ def trained(change: float):
 
 PURE = Budget(1.0, 0.0)
 LOGISTIC = dict.fromkeys(
-    ("dvp", "m_admm", "ldp_admm", "ldp_gradient_descent", "pdop"), (classified, PURE, {})
+    ("dvp", "m_admm", "ldp_admm", "ldp_gradient_descent", "ldp_subgradient", "pdop"),
+    (classified, PURE, {}),
 )
 WITH_DRAWS = LOGISTIC | {
     "gradient_descent": (averaged, BUDGET, {}),

@@ -333,6 +333,7 @@ SCALED = {
                               "ridge": 0.05, "c": 2, "query_noise": 1.0, "line_noise": 1.0}, 2.0),
     "ldp_admm": (classified, PERTURBED, 2.0),
     "ldp_gradient_descent": (classified, PERTURBED, 2.0),
+    "ldp_subgradient": (classified, PERTURBED, 2.0),
     "m_admm": (classified, PERTURBED, 2.0),
     "mafalda_sgd": (classified, {"noise": 0.7, "batches": 3}, 2.0),
     "muffliato": (boxed, PERTURBED, 2.0),

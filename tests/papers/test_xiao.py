@@ -21,6 +21,7 @@ from private_consensus.algorithms.ldp_gradient_descent import (
     LocallyPrivateGradientDescent,
     widest_pair,
 )
+from private_consensus.algorithms.ldp_subgradient import LocallyPrivateSubgradient
 from private_consensus.algorithms.pdop import PrivateDistributedOptimisation
 from private_consensus.algorithms.random_aggregation import RandomAggregation
 from private_consensus.claims import HELD, NOT_HELD, Claim, evaluate
@@ -288,6 +289,37 @@ def test_descent_reaches_the_optimum_only_with_doubly_stochastic_weights(streams
     }  # fmt: skip
     assert ends["network"] < -9 < -8 < ends["uniform"] + 1
     assert ends["network"] < ends["uniform"] - 1
+
+
+def test_descent_of_theorem_3_4_is_its_recursion_and_needs_the_sum_alone(problem, streams):
+    """Steps 1/(c sqrt(k)) from the mean, c = 2; the result is the mean of all earlier means."""
+    complete = networks.build(streams, "complete", AGENTS)
+    seen = [
+        run(LocallyPrivateSubgradient(eta=0.5, weights="fixed", exchange=exchange), problem,
+            complete, streams, 12)[12]
+        for exchange in ("plain", "secret_sharing")
+    ]  # fmt: skip
+    x = LocallyPrivateSubgradient().start(problem, complete, streams, 1).x
+    means = []
+    for k in range(1, 13):
+        mean = np.broadcast_to(x.mean(-2, keepdims=True), x.shape)
+        means.append(mean)
+        x = mean - problem.gradient(mean) / (2 * np.sqrt(k))
+    for one in seen:
+        assert one["released"] == pytest.approx(x, abs=1e-8)
+        assert one["averaged"] == pytest.approx(np.mean(means, axis=0), abs=1e-8)
+    assert not np.array_equal(seen[0]["released"], seen[1]["released"])
+
+
+def test_descent_of_theorem_3_4_pays_for_each_of_its_steps(problem, network):
+    algorithm = LocallyPrivateSubgradient(eta=0.5, noise=2.0)
+    steps = 0.5 / np.sqrt(np.arange(1, 21))
+    paid = account(algorithm.releases(problem, network, 20), 0.0).epsilon
+    assert paid == pytest.approx(problem.record_change("l1") * steps.sum() / 2.0)
+    printed = algorithm.epsilon_by_formula(0.0, problem, network, 20)
+    assert printed == pytest.approx(problem.weight * steps.sum() / 2.0)
+    with pytest.raises(InvalidInput, match=r"algorithm.weights.*fixed"):
+        LocallyPrivateSubgradient(exchange="secret_sharing")
 
 
 def test_pdop_is_its_recursion(problem, network, streams):

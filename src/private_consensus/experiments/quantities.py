@@ -54,6 +54,7 @@ SHOWN: dict[str, tuple[str, ...]] = {
     "ipp_admm": (*ITERATES, *PAID, "messages"),
     "ldp_admm": (*ITERATES, *PAID, *LOSSES),
     "ldp_gradient_descent": ("released", *PAID, *LOSSES),
+    "ldp_subgradient": ("released", "averaged", *PAID, *LOSSES),
     "logistic": ("released",),
     "m_admm": (*ITERATES, *PAID),
     "mafalda_sgd": ("released",),

@@ -50,6 +50,7 @@ NOT_LINEAR = {
     "dsgd": "batches are sampled, and the perceptron's gradients are not linear",
     "fair_classification": "one agent with one output: there are no partial views",
     "ipp_admm": "whether a message is sent depends on private data",
+    "ldp_subgradient": "Algorithm 2 with other lengths of steps, which is mapped itself",
     "logistic": "no noise is added, so that nothing is hidden",
     "pflr": "one agent with one output: there are no partial views",
     "pp_admm": "a solver may stop anywhere within its tolerance",

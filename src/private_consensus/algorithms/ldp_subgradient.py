@@ -1,0 +1,100 @@
+r"""Algorithm 2 of paper 001 as Theorem 3.4 has it: for convex functions with bounded gradients.
+
+.. math:: x_i^{k+1} = m_i + (2w-1)\frac{x_a-x_b}{|S_i|} - \frac{1}{c\sqrt{k+1}}\nabla f_i(m_i)
+    + \Delta_i, \qquad \tilde x^{K-1} = \frac1K\sum_{k=0}^{K-1}\bar x^k
+
+with the aggregate of (7), and the mean of the iterates for a result. With fixed weights on a
+complete graph all that an agent needs of the others is their sum, :math:`m_i=\bar x^k`
+(Appendix J), which Algorithm 3 finds without showing what is summed (Theorem 2.1).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+
+from ..errors import require
+from ..exchange import SecretSharing, require_complete
+from .base import column
+from .ldp_gradient_descent import Aggregate, LocallyPrivateGradientDescent
+from .noise import LAWS
+
+EXCHANGES = ("plain", "secret_sharing")
+
+
+class State(NamedTuple):
+    """As of Algorithm 2, with the sum of the means so far, [settings, runs, 1, dim]."""
+
+    x: np.ndarray
+    spent: np.ndarray
+    realised: np.ndarray
+    realised_all: np.ndarray
+    worst_all: np.ndarray
+    unamplified: np.ndarray
+    total: np.ndarray
+
+
+@dataclass(frozen=True, kw_only=True)
+class LocallyPrivateSubgradient(LocallyPrivateGradientDescent):
+    r"""Algorithm 2 with steps :math:`1/(c\sqrt k)`, c = 1 / ``eta``.
+
+    Parameters
+    ----------
+    exchange : {"plain", "secret_sharing"}
+        Whether neighbours see each other's values, or, with fixed weights on a complete graph,
+        their sum only.
+    """
+
+    decay: float = 1.0
+    exchange: str = "plain"
+
+    source: ClassVar[str] = "Paper 001, Algorithm 2, Theorem 3.4; Appendix J, Algorithm 3"
+
+    def __post_init__(self):
+        super().__post_init__()
+        self.require_known("exchange", EXCHANGES)
+        constant = bool(np.all(np.asarray(self.decay) == 1.0))
+        require(constant, "algorithm.decay", self.decay, "1: steps fall as 1/sqrt(k)")
+        pair = self.aggregator == "pair"
+        require(pair, "algorithm.aggregator", self.aggregator, "pair, the aggregate of (7)")
+        if self.exchange == "secret_sharing":
+            fixed = "fixed: of random ones an agent would need single values"
+            require(self.weights == "fixed", "algorithm.weights", self.weights, fixed)
+
+    def check(self, problem, network):
+        if self.exchange == "secret_sharing":
+            require_complete(network)
+        super().check(problem, network)
+
+    def step_size(self, t: int) -> Any:
+        return column(self.eta) / np.sqrt(t)
+
+    def aggregate(self, x: np.ndarray, network) -> Aggregate:
+        if self.exchange == "plain":
+            return super().aggregate(x, network)
+        mean = np.broadcast_to(SecretSharing().outcome(x)[..., None, :] / x.shape[-2], x.shape)
+        return Aggregate(mean, mean, mean)
+
+    def start(self, problem, network, streams, settings):
+        plain = super().start(problem, network, streams, settings)
+        return State(*plain, np.zeros_like(plain.x[..., :1, :]))
+
+    def step(self, state, problem, network, draw, t):
+        after = super().step(state, problem, network, draw, t)
+        return after._replace(total=state.total + state.x.mean(-2, keepdims=True))
+
+    def seen(self, state, problem, t):
+        averaged = np.broadcast_to(state.total / t, state.x.shape)
+        return super().seen(state, problem, t) | {"averaged": averaged}
+
+    def releases(self, problem, network, horizon):
+        r""":math:`\eta_k\Delta`, as of every gradient at a point that is known."""
+        steps = self.eta / np.sqrt(np.arange(1, horizon + 1))
+        moved = problem.record_change(LAWS[self.law].norm)
+        known = self.known(problem, horizon)
+        return self.spread_of_noise(moved * steps, self.scales(horizon), **known)
+
+
+ALGORITHM = LocallyPrivateSubgradient
