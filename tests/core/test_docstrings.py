@@ -1,7 +1,10 @@
-"""What is exported says what it takes and gives: numpydoc sections that agree with signatures."""
+"""What is exported says what it takes and gives, and what is public has types."""
 
+import ast
 import inspect
 import re
+from collections.abc import Iterator
+from pathlib import Path
 
 import private_consensus
 from private_consensus.privacy import observers
@@ -14,6 +17,15 @@ EXPORTED = {
 }
 UNDESCRIBED = {"private_consensus.zcdp_epsilon"}
 """Nothing else may be; it waits for the next time that code of the cells is touched."""
+
+
+SOURCE = Path(private_consensus.__file__).parent
+ANNOTATED = (
+    "aggregation.py", "audits", "claims", "cli.py", "experiments/shorthand", "library.py",
+    "multiplicity.py", "observations", "privacy/audit", "privacy/observers", "publishing", "report",
+    "spreadsheets.py", "theorems",
+)  # fmt: skip
+"""Where everything public has types."""
 
 
 def sections(text: str) -> dict[str, str]:
@@ -72,3 +84,37 @@ def test_a_parameter_and_a_result_that_are_left_out_are_noticed():
         return 2 * x * times
 
     assert missing(doubled) == {"times", "Returns"} and invented(doubled) == {"y"}
+
+
+def public(node: ast.AST) -> Iterator[ast.FunctionDef]:
+    """Functions and methods whose names, and whose classes' names, begin with a letter."""
+    for part in ast.iter_child_nodes(node):
+        named = isinstance(part, ast.ClassDef | ast.FunctionDef) and part.name[0] != "_"
+        if named and isinstance(part, ast.ClassDef):
+            yield from public(part)
+        elif named:
+            yield part
+
+
+def untyped(text: str) -> list[str]:
+    """Public functions of a module that say no type of an argument or of what they return."""
+    found = []
+    for function in public(ast.parse(text)):
+        own = function.args
+        named = [*own.posonlyargs, *own.args, *own.kwonlyargs, own.vararg, own.kwarg]
+        names = [arg for arg in named if arg and arg.arg not in ("self", "cls")]
+        if function.returns is None or any(arg.annotation is None for arg in names):
+            found.append(function.name)
+    return found
+
+
+def test_everything_public_has_types():
+    files = [file for name in ANNOTATED for file in sorted((SOURCE / name).rglob("*.py"))]
+    files += [SOURCE / name for name in ANNOTATED if name.endswith(".py")]
+    assert len(files) > 90
+    assert {file.name: left for file in files if (left := untyped(file.read_text()))} == {}
+
+
+def test_what_has_no_type_is_noticed():
+    assert untyped("class A:\n def b(self, c) -> int: ...\ndef d(): ...") == ["b", "d"]
+    assert untyped("def _e(f): ...\nclass G:\n def __init__(self, h): ...") == []
