@@ -1,4 +1,4 @@
-"""What was executed against what is declared: noise, and how far the data move what is noised.
+"""Comparison of an execution with its declaration: noise at every site, and sensitivities.
 
 A finding here bounds no epsilon from below; it says that the algorithm is not what it declares.
 """
@@ -134,7 +134,7 @@ def noise_matters(algorithm: Algorithm, attack: Attack, horizon: int, seed: int)
 
 
 def iterations_declared(worlds: Sequence[Evidence], horizon: int) -> list[Finding]:
-    """A finding where more iterations let something out than were asked for and declared."""
+    """Findings where more iterations release something than the horizon that is declared."""
     most = max(world.iterations for world in worlds)
     if most <= horizon:
         return []

@@ -1,4 +1,4 @@
-"""What is kept of executions for a statistic: likelihood ratios, messages, values that repeat."""
+"""Statistics of executions: likelihood ratios, projected messages, values that repeat."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class Evidence:
     iterations: int
 
     def joined(self, later: Evidence) -> Evidence:
-        """These runs and later ones; the noise of the earlier ones."""
+        """Statistics of these runs and of later ones; recovered noise of the earlier ones alone."""
         both = {
             key: np.concatenate([self.scalars[key], later.scalars[key]]) for key in self.scalars
         }
@@ -121,7 +121,7 @@ def longer(one: np.ndarray, other: np.ndarray) -> np.ndarray:
 def recovered(
     algorithm: Algorithm, problem: Any, network: Network, streams: AuditStreams, one: Execution
 ) -> dict[str, np.ndarray]:
-    """By site, the noise that was added, with all that is known on the inside."""
+    """Noise in units of its scale, recovered from messages and data, by declared site."""
     each = int(np.prod(one.sent.shape[1:]))
     count = min(len(one.sent), max(50, NOISE_NUMBERS // each))
     one = one.first(count)

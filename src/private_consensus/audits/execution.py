@@ -1,4 +1,4 @@
-"""One data set executed: everything that leaves an agent, in order, for many runs at once."""
+"""Execution on one data set: every message of every agent, in order, for many runs at once."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ EXCHANGES = 4
 
 @dataclass(frozen=True)
 class Execution:
-    """What an observer of all messages has.
+    """All messages of many runs on one data set.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""What all that was observed says against a claim and against what an algorithm declares."""
+"""Tests of a claim and of a declaration by the statistics of two executions."""
 
 from __future__ import annotations
 

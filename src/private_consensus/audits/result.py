@@ -1,4 +1,4 @@
-"""What an audit finds, as an object that prints itself."""
+"""The result of an audit: findings, bounds on epsilon and mu, and a text."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ CONTRADICTED, DIFFERS = "contradicted", "differs from its declaration"
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing that speaks against what is claimed or declared.
+    """One contradiction of the claim or of the declaration.
 
     Parameters
     ----------
@@ -94,7 +94,7 @@ class AuditResult:
 
     @property
     def flagged(self) -> bool:
-        """Whether anything speaks against claim or declaration."""
+        """Whether anything contradicts the claim or the declaration."""
         return bool(self.findings)
 
     @property

@@ -1,4 +1,4 @@
-"""The records that were really used: of an algorithm whose guarantee counts on sampling them.
+"""Tests of the batches that an algorithm uses, where its guarantee relies on sampling.
 
 Batches are what a problem is asked for clipped gradients of. Declared are their kind and their
 rate; a batch is to be independent of those before it, and every record as likely as every other.

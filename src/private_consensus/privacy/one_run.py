@@ -1,4 +1,4 @@
-r"""A lower bound of epsilon from one run in which many records' coins are guessed.
+r"""Lower bound of epsilon from one run: an auditor guesses which of many records were used.
 
 m records are set by independent fair coins, the algorithm runs once, and an auditor guesses r of
 the coins. Under :math:`(\epsilon,\delta)`-DP for changing one of these records, v or more right

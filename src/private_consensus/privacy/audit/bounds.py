@@ -68,7 +68,7 @@ class Counts(NamedTuple):
 
 @dataclass(frozen=True)
 class Bound:
-    """What the rates of one event say against claims.
+    """Lower bounds of epsilon and mu that the rates of one event imply.
 
     Parameters
     ----------

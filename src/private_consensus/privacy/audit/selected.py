@@ -1,4 +1,4 @@
-r"""Noise of which only a part is seen, and the noise itself decides which part.
+r"""Tests of noise that is seen in part, where the noise itself decides which part.
 
 What is seen then has another law, whatever the noise: a message that is sent only if it is good was
 noised kindly. Yet of n places at which noise of the claimed law was added, seen or not, at most

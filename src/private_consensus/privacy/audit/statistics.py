@@ -1,4 +1,4 @@
-r"""Tell two neighbouring data sets apart by all that an observer sees, and bound epsilon by it.
+r"""Lower bounds of epsilon and mu from statistics of what an observer sees on two data sets.
 
 Half of the runs learn and choose, half judge. Of the first half three fifths fit the learned
 statistics (:mod:`.distinguishers`, :mod:`.atoms`) and the rest chooses their events; a statistic
