@@ -1,4 +1,4 @@
-r"""What a random aggregate costs in privacy: the realised loss and its average (paper 001).
+r"""Privacy loss of a random aggregate: realised, and on average (paper 001).
 
 An agent outputs :math:`x = a + \Delta` with :math:`a` uniform on an interval of length
 :math:`\omega` and :math:`\Delta` Laplace with density :math:`\frac\beta2 e^{-\beta|y|}`. Another

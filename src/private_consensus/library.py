@@ -1,4 +1,4 @@
-"""One algorithm on one problem and one network: what it measures and what it lets out."""
+"""Simulation of one algorithm on one problem and one network, with its privacy guarantee."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from .simulation import Environment, Setting, Watch
 
 @dataclass(frozen=True)
 class Simulation:
-    """What came of :func:`simulate`.
+    """The result of :func:`simulate`.
 
     Parameters
     ----------

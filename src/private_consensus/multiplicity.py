@@ -1,4 +1,4 @@
-r"""What verdicts are worth when many claims are judged at once: Holm's step-down method.
+r"""Familywise error rate of many verdicts: Holm's step-down method.
 
 The ``p`` of a verdict is the smallest :math:`\alpha` at which it still stands
 (:mod:`private_consensus.claims.judging`). Holm's method gives the i-th smallest of m verdicts the
@@ -16,7 +16,7 @@ ALPHA = 0.05
 
 
 def holm(p: Sequence[float], alpha: float = ALPHA) -> tuple[np.ndarray, np.ndarray]:
-    """Holm-adjusted p-values, and the level at which each verdict is asked, in the order given."""
+    """Holm-adjusted p-values, and the level of each test, in the order given."""
     values = np.asarray(p, float)
     order = np.argsort(values, kind="stable")
     factors = len(values) - np.arange(len(values))

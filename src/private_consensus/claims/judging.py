@@ -69,8 +69,8 @@ class Element:
 
 @dataclass(frozen=True)
 class Verdict:
-    """What came of a claim in one variant; value and interval of the element nearest to failing,
-    of those that decide.
+    """The verdict on one variant of a claim, with value and interval of the element nearest to
+    failing among those that decide.
 
     Attributes
     ----------
@@ -125,7 +125,7 @@ def evaluate(
     *,
     deterministic: Collection[str] = (),
 ) -> Verdict:
-    """Put one variant of a claim to the test.
+    """Test one variant of a claim on measurements of runs.
 
     Parameters
     ----------
@@ -146,7 +146,7 @@ def judge(parts: Sequence[Estimates], deterministic: Collection[str] = ()) -> Ve
 
 
 class Judgement:
-    """All elements of a claim, side by side."""
+    """Estimates of all elements of a claim, and the verdict that follows at any level."""
 
     def __init__(self, parts: Sequence[Estimates], deterministic: Collection[str]) -> None:
         self.parts = parts

@@ -36,7 +36,7 @@ Quantifier = Literal["each", "universal", "most", "some"]
 
 
 class Series(BaseModel):
-    """Which measurements: those of one algorithm, run variant, quantity and metric."""
+    """The measurements of one algorithm, run variant, quantity and metric."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 

@@ -28,7 +28,7 @@ Region = tuple[float, float]
 
 @dataclass(frozen=True)
 class Estimates:
-    """Estimates of a test's elements with what their intervals follow from.
+    """Estimates of a test's elements with standard error and skewness, or intervals.
 
     ``ends`` gives the intervals at a level; ``error`` and ``skewness`` are not numbers where these
     do not follow from them (see :mod:`.intervals`).
@@ -45,7 +45,7 @@ class Estimates:
 
     @property
     def strict(self) -> bool:
-        """Whether exact equality is not what the claim says."""
+        """Whether the claim is of strict inequality, which exact equality contradicts."""
         ordering = self.test.kind in ORDERINGS
         equal = (
             self.test.kind in ("below", "lower", "steadier", "falls") and self.test.expected == 1.0
@@ -68,7 +68,7 @@ class Contrast:
 
 
 def estimates(test: Test, runs: pl.DataFrame, privacy: pl.DataFrame) -> Estimates:
-    """What the measurements say of a test.
+    """Estimates of a test's elements from measurements of runs.
 
     Raises
     ------
@@ -91,7 +91,7 @@ def estimates(test: Test, runs: pl.DataFrame, privacy: pl.DataFrame) -> Estimate
 def estimated(
     test: Test, labels: Sequence[str], values: np.ndarray, x: Sequence[np.ndarray]
 ) -> Estimates:
-    """What values say of a test of any kind but ``private`` and ``tight``.
+    """Estimates from values, for a test of any kind but ``private`` and ``tight``.
 
     Parameters
     ----------
