@@ -1,4 +1,4 @@
-"""Who learns what about whom: algorithms of the registry as partial views see them.
+"""Privacy of the registry's algorithms against observers that see a part of the messages.
 
 linear     an algorithm with its noise set, as a linear system, or why it is none
 admm       the same of ADMM where objectives are quadratic

@@ -1,4 +1,4 @@
-r"""What distance alone guarantees, of any algorithm whose agents only send messages to neighbours.
+r"""Guarantees by distance, for any algorithm whose agents send messages to neighbours only.
 
 What an agent does after round R shows in a view only if it can still arrive: with a link a round,
 the view of T rounds of somebody at distance d is made of what the victim sent in the first
@@ -77,7 +77,7 @@ class Observation:
         return max(0, min(self.horizon, self.horizon - distance + 1))
 
     def causal_guarantee(self, observer: Observer, victim: int, delta: float) -> Guarantee:
-        """What the accountant says of the rounds that can arrive; infinite where the view is not
+        """The accountant's guarantee for the rounds that can arrive; infinite where the view is not
         made of releases, or the observer knows noise that they count on."""
         shared = bool(observer.members) and registry_name(self.algorithm) in SHARED_NOISE
         if shared or (_sees_models(observer) and not self._sends_its_state):

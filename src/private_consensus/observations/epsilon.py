@@ -64,7 +64,7 @@ class ObservedEpsilon:
 def epsilon_for(
     seen: Observation, observer: Observer, victim: int, delta: float
 ) -> ObservedEpsilon:
-    """Epsilon of what one agent's data show to an observer.
+    """Epsilon of one agent's data against an observer.
 
     Parameters
     ----------

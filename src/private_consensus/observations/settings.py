@@ -40,7 +40,7 @@ class Method(_Strict):
 
 
 class Reduced(_Strict):
-    """What of it is computed at a smaller scale."""
+    """The budgets and graphs of a smaller scale."""
 
     epsilons: list[float] = Field(min_length=1)
     graphs: list[str] = Field(min_length=1)
@@ -66,7 +66,7 @@ class Observed(_Strict):
         return self
 
     def at(self, scale: str) -> dict[str, Any]:
-        """What is asked at a scale, as plain values."""
+        """The configuration at a scale, as plain values."""
         asked = self.model_dump(mode="json", exclude={"scales"})
         if reduced := self.scales.get(scale):
             asked["epsilons"] = reduced.epsilons

@@ -1,4 +1,4 @@
-r"""Who sees what: privacy against observers that see only a part of what is sent.
+r"""Gaussian differential privacy against observers that see a part of the messages.
 
     system     an algorithm that is linear in private inputs and Gaussian noise (``systems``)
     observer   what is received, whose noise is known (``views``)

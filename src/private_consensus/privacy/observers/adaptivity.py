@@ -1,4 +1,4 @@
-r"""What holds where private inputs react to noise that the observer cannot see.
+r"""Guarantees where private inputs react to noise that the observer does not see.
 
 The formula of :mod:`~private_consensus.privacy.observers.guarantees` takes every input as given. A
 gradient in training is not: it is taken at a state that carries noise, and an agent that the

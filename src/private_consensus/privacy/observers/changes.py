@@ -1,4 +1,4 @@
-r"""Which changes of a private input one person's data can cause, and the worst of them.
+r"""Sets of changes of a private input between neighbouring data sets, and their largest mu.
 
 The neighbouring relation enters through this set alone. ``size`` is the largest change of a round,
 in l2: of a gradient clipped to C record by record, 2C for the sum and 2C/m for the mean over m

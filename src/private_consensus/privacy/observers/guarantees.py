@@ -1,4 +1,4 @@
-r"""What one agent's data show to an observer: mu of Gaussian differential privacy, from both sides.
+r"""mu of Gaussian differential privacy of an agent's data against an observer, from both sides.
 
 For inputs that do not react to noise which the observer cannot see, a view is a Gaussian vector
 whose mean moves with the change :math:`\Delta`, and exactly :math:`\mu`-GDP with
@@ -36,7 +36,7 @@ ROUNDED_UP = 1 + 1e-12
 
 @dataclass(frozen=True)
 class Bracket:
-    """mu from below and from above; the one above is the guarantee.
+    """Lower and upper bound of mu; the upper one is the guarantee.
 
     Parameters
     ----------

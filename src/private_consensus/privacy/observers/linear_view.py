@@ -33,7 +33,7 @@ Convert = Callable[[Any], Any]
 
 @dataclass(frozen=True, eq=False)
 class LinearView:
-    """Covariance and responses of a view, as computed, and what rounding can have done to them.
+    """Covariance and responses of a view in floating point, with bounds on their rounding errors.
 
     Parameters
     ----------

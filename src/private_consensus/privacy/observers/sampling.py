@@ -1,4 +1,4 @@
-r"""Views drawn at random, to be held against the formula.
+r"""Monte-Carlo draws of views, to compare with the formula for mu.
 
 The rounds are run as they stand; nothing of :mod:`.linear_view` is used. Two audits: the fixed
 statistic :math:`h^T o`, which attains mu for the best h, and Fisher's discriminant learned from one

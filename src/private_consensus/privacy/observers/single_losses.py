@@ -1,4 +1,4 @@
-r"""Sums over messages of what each of them says alone, which bound nothing.
+r"""Sums over messages of the privacy loss of each alone, which bound nothing.
 
 Messages of gossip share one draw of noise. Adding up what each reveals by itself, as the published
 code of Muffliato does, is neither what a pair of them reveals together nor more than that: on a

@@ -1,4 +1,4 @@
-"""Who watches: what each observer receives, and whose noise it knows.
+"""Observers: the messages that each receives, and the agents whose noise it knows.
 
 An observer sees rows, linear combinations of the messages of a round, and knows some of the noise.
 The mixing matrix, all schedules, the graph and the data of everybody but the victim are public:
