@@ -1,4 +1,4 @@
-"""Every setting of a cell against what it is made for, before any work: types, ranges, sizes."""
+"""Checks of every setting of a cell before any work: types, ranges, sizes."""
 
 from __future__ import annotations
 

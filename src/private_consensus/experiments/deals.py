@@ -1,4 +1,4 @@
-"""What a partition looks like: records of each agent, by label, as rows of a figure's numbers."""
+"""Partitions of records to agents: counts by agent and label, as rows of a figure's numbers."""
 
 from __future__ import annotations
 

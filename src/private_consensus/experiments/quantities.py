@@ -1,4 +1,4 @@
-"""Which quantities an algorithm shows, known before it runs.
+"""The quantities that an algorithm shows, known before it runs.
 
 Results do not depend on it: a cell measures what it is shown. So it stands beside the
 configuration that names quantities, and no result is stale when a line is added here.

@@ -1,4 +1,4 @@
-"""Names in a paper's configuration against what they reach: paths, axes, measures.
+"""Check that names in a paper's configuration exist: paths, axes, measures.
 
 A path that reaches nothing would be a setting that nobody uses, and a verdict about another one.
 """

@@ -1,4 +1,4 @@
-"""Rows that a cell deals to its agents, against those that prepared data are known to have."""
+"""Check that prepared data have as many rows as a cell assigns to its agents."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Results worth citing: a reference that is kept, and later runs compared with it.
+"""The published reference results, and the comparison of later runs with them.
 
 ``reference`` writes the folder, ``aggregates`` keeps records out of it, ``manifest`` says what made
 it, ``comparison`` finds the numbers of a later run that moved, ``profile`` the heaviest jobs.

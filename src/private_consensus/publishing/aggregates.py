@@ -1,4 +1,4 @@
-"""No record of a data set leaves by a reference: what is published are means and counts."""
+"""A check that published numbers are aggregates and hold no record of a data set."""
 
 from __future__ import annotations
 

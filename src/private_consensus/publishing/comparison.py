@@ -38,7 +38,7 @@ EPSILONS = ("epsilon_claimed", "epsilon_formula", "epsilon_accountant")
 
 @dataclass(frozen=True)
 class Comparison:
-    """What was compared, and one line for each difference.
+    """The result of a comparison: what was compared, and one line for each difference.
 
     Parameters
     ----------

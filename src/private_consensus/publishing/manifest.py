@@ -1,4 +1,4 @@
-"""What made a reference: commit, versions, seed, data, machine, wall times."""
+"""The manifest of a reference: commit, versions, seed, data, machine, wall times."""
 
 from __future__ import annotations
 

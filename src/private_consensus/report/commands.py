@@ -1,4 +1,4 @@
-"""What to type, and which commit it was typed in."""
+"""The command that makes a target, and the commit of the repository."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Numbers as a reader wants them."""
+"""Numbers, intervals and durations as text for a reader."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether results were made by the code and the settings of now.
+"""Comparison of results' stamps with the present code and settings.
 
 Snakemake reruns what is out of date, unless it is told not to (``--touch``, ``--rerun-triggers``)
 or a file was copied in. The page is where such a result would mislead, so it asks again.

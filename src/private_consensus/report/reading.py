@@ -1,4 +1,4 @@
-"""What the page is made from, read from files."""
+"""Results read from files, for the pages of the report."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Figures: what they show, from what, and how to make them again."""
+"""Figures: caption, data, settings, and the command that makes each again."""
 
 from __future__ import annotations
 

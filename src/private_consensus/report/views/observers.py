@@ -1,4 +1,4 @@
-"""Who learns what about whom: tables by graph, and what the page's script draws from."""
+"""Privacy against single observers: tables by graph, and data for the page's script."""
 
 from __future__ import annotations
 

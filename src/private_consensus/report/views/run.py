@@ -1,4 +1,4 @@
-"""What varies from run to run: wall times, versions, commit."""
+"""Wall times, versions and commit, which vary from run to run."""
 
 from __future__ import annotations
 
