@@ -7,16 +7,21 @@ would be half of what a call takes.
 
 from __future__ import annotations
 
+import contextlib
+import importlib
 import multiprocessing
 import os
 import re
 import shutil
 import subprocess
 import sys
+import traceback
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from multiprocessing.connection import Connection
 from pathlib import Path
 from threading import Timer
+from typing import Self
 
 ROOT = Path(__file__).parents[2]
 PARTS = (
@@ -93,17 +98,9 @@ def _all_of(pipe: Connection) -> str:
 def _called(folder: Path, arguments: list[str], variables: dict, said: list[Connection]) -> None:
     """In a process of its own, which has imported nothing of the project."""
     assert not any(name.startswith("private_consensus") for name in sys.modules)
-    os.chdir(folder)
-    os.environ.clear()
-    os.environ.update(variables)
-    for stream, pipe in zip((1, 2), said, strict=True):
-        os.dup2(pipe.fileno(), stream)
-        pipe.close()
+    _settled(folder, variables, said)
     if arguments[: len(SNAKEMAKE)] == SNAKEMAKE:
-        from snakemake.cli import main
-
-        sys.argv = ["snakemake", *arguments[len(SNAKEMAKE) :]]
-        main()
+        _snakemake(arguments)
     sys.path.insert(0, str(folder / "src"))
     if arguments[: len(COMMAND)] == COMMAND:
         from private_consensus.cli import main
@@ -112,6 +109,23 @@ def _called(folder: Path, arguments: list[str], variables: dict, said: list[Conn
     name, text = arguments
     assert name == "python"
     exec(text, {"__name__": "__main__"})
+
+
+def _settled(folder: Path, variables: dict, said: Sequence[Connection]) -> None:
+    """In a folder, with variables and two streams of its own."""
+    os.chdir(folder)
+    os.environ.clear()
+    os.environ.update(variables)
+    for stream, end in zip((1, 2), said, strict=True):
+        os.dup2(end.fileno(), stream)
+        end.close()
+
+
+def _snakemake(arguments: list[str]) -> None:
+    from snakemake.cli import main
+
+    sys.argv = ["snakemake", *arguments[len(SNAKEMAKE) :]]
+    main()
 
 
 def make(folder: Path, *targets: str, runs: int = 2, cores: int = 1) -> subprocess.CompletedProcess:
@@ -127,11 +141,121 @@ def said(done: subprocess.CompletedProcess) -> str:
 def planned(folder: Path, *targets: str) -> dict[str, int]:
     """Jobs that a dry run announces, besides the targets, which always ask what they rest on."""
     targets = targets or (FIGURE, OTHER)
-    done = make(folder, *targets, "--dry-run")
+    return _announced(make(folder, *targets, "--dry-run"), targets)
+
+
+def _announced(done: subprocess.CompletedProcess, targets: tuple[str, ...]) -> dict[str, int]:
     assert done.returncode == 0, said(done)
     table = re.search(r"job +count\n-+ +-+\n(.*?)\ntotal", said(done), re.S)
     rows = (row.split() for row in table[1].splitlines()) if table else ()
     return {name: int(count) for name, count in rows if name not in targets}
+
+
+class Warm:
+    """A process that has imported a copy's library, and forks to answer calls of Snakemake.
+
+    For calls in this copy and in those that have the same library: importing it would be half of
+    each.  What their code is, they read from the files.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._ends, theirs = FORKS.Pipe()
+        self._process = FORKS.Process(target=_answering, args=(folder, environment(), theirs))
+        self._process.start()
+        theirs.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._ends.close()
+        self._process.join(PATIENCE)
+
+    def call(self, folder: Path, arguments: list[str]) -> subprocess.CompletedProcess:
+        """As :func:`call` of Snakemake."""
+        self._ends.send((folder, arguments, environment()))
+        if not self._ends.poll(PATIENCE):
+            self._process.kill()
+        return subprocess.CompletedProcess(arguments, *self._ends.recv())
+
+    def make(self, folder: Path, *targets: str, runs: int = 2) -> subprocess.CompletedProcess:
+        """As :func:`make`."""
+        return self.call(folder, command(*targets, runs=runs))
+
+    def planned(self, folder: Path, *targets: str) -> dict[str, int]:
+        """As :func:`planned`."""
+        targets = targets or (FIGURE, OTHER)
+        return _announced(self.make(folder, *targets, "--dry-run"), targets)
+
+
+def _answering(home: Path, variables: dict, asked: Connection) -> None:
+    os.environ.clear()
+    os.environ.update(variables)
+    sys.path.insert(0, str(home / "src"))
+    for file in (home / "Snakefile", *(home / "workflow/rules").glob("*.smk")):
+        for name in re.findall(r"^from (private_consensus[\w.]*) import", file.read_text(), re.M):
+            importlib.import_module(name)
+    with contextlib.suppress(EOFError):
+        while True:
+            asked.send(_answered(*asked.recv()))
+
+
+def _answered(folder: Path, arguments: list[str], variables: dict) -> tuple[int, str, str]:
+    """What a fork ends with: its exit code, and what it said on its two streams."""
+    heard, said = zip(*(FORKS.Pipe(duplex=False) for _ in range(2)), strict=True)
+    child = os.fork()
+    if not child:
+        _settled(folder, variables, said)
+        with _leaving():
+            _snakemake(arguments)
+    for end in said:
+        end.close()
+    with ThreadPoolExecutor(2) as listeners:
+        texts = list(listeners.map(_all_of, heard))
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), *texts
+
+
+@contextlib.contextmanager
+def _leaving() -> Iterator[None]:
+    """A fork ends here, as an interpreter would, and does not go on with what it is a copy of."""
+    code = 1
+    try:
+        yield
+        code = 0
+    except SystemExit as end:
+        code = end.code or 0
+        if isinstance(code, str):
+            print(code, file=sys.stderr)
+            code = 1
+    except BaseException:
+        traceback.print_exc()
+    finally:
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(code)
+
+
+Edits = Mapping[str, str | tuple[str, str]]
+
+
+@contextlib.contextmanager
+def edited_for_now(folder: Path, edits: Edits) -> Iterator[None]:
+    """Texts appended to files, or put in the place of others; files and times are put back."""
+    before = {folder / name: (folder / name).stat() for name in edits}
+    kept = {path: path.read_bytes() for path in before}
+    try:
+        for name, text in edits.items():
+            if isinstance(text, str):
+                append(folder, name, text)
+            else:
+                whole = (folder / name).read_text()
+                assert text[0] in whole
+                (folder / name).write_text(whole.replace(*text))
+        yield
+    finally:
+        for path, content in kept.items():
+            path.write_bytes(content)
+            os.utime(path, ns=(before[path].st_atime_ns, before[path].st_mtime_ns))
 
 
 def append(folder: Path, file: str, text: str) -> None:

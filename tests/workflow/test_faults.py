@@ -12,6 +12,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
@@ -24,11 +25,10 @@ from scratch import (
     PATIENCE,
     ROOT,
     SNAKEMAKE,
-    call,
+    Warm,
     command,
     copy_to,
     environment,
-    make,
     said,
 )  # fmt: skip
 
@@ -76,10 +76,17 @@ def pristine(tmp_path_factory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def undisturbed(pristine, tmp_path_factory) -> Path:
+def warm(pristine) -> Iterator[Warm]:
+    """Calls in copies; what is to be stopped or killed is called as users do (:func:`begun`)."""
+    with Warm(pristine) as process:
+        yield process
+
+
+@pytest.fixture(scope="module")
+def undisturbed(warm, pristine, tmp_path_factory) -> Path:
     """Where a call has ended well."""
     folder = shutil.copytree(pristine, tmp_path_factory.mktemp("undisturbed") / "copy")
-    assert make(folder, FIGURE, runs=RUNS).returncode == 0
+    assert warm.make(folder, FIGURE, runs=RUNS).returncode == 0
     return folder
 
 
@@ -144,15 +151,17 @@ def jobs_of(process: subprocess.Popen) -> list[psutil.Process]:
     return [c for c in children if "run_cell" in " ".join(c.cmdline())]
 
 
-def finishes_like(folder: Path, reference: dict[str, bytes], target: str = CELL) -> None:
+def finishes_like(
+    warm: Warm, folder: Path, reference: dict[str, bytes], target: str = CELL
+) -> None:
     """The next call ends well with the undisturbed bytes."""
-    done = make(folder, target, runs=RUNS)
+    done = warm.make(folder, target, runs=RUNS)
     assert done.returncode == 0, said(done)
     expected = {f: b for f, b in reference.items() if target == FIGURE or Path(f).name == CELL_FILE}
     assert made_in(folder) == expected
 
 
-def test_a_killed_job_is_named_and_leaves_nothing(folder, reference):
+def test_a_killed_job_is_named_and_leaves_nothing(warm, folder, reference):
     process = begun(folder)
     [job] = jobs_of(process)[-1:]
     job.kill()
@@ -161,10 +170,10 @@ def test_a_killed_job_is_named_and_leaves_nothing(folder, reference):
     assert process.returncode == 1
     assert "Error in rule run_cell" in output
     assert not (folder / CELL).exists()
-    finishes_like(folder, reference)
+    finishes_like(warm, folder, reference)
 
 
-def test_a_killed_main_process_asks_for_an_unlock(folder, reference):
+def test_a_killed_main_process_asks_for_an_unlock(warm, folder, reference):
     process = begun(folder)
     orphans = jobs_of(process)
     os.kill(process.pid, signal.SIGKILL)
@@ -174,21 +183,21 @@ def test_a_killed_main_process_asks_for_an_unlock(folder, reference):
     process.communicate()
     let_go(folder)
     assert not (folder / CELL).exists()
-    blocked = make(folder, FIGURE, runs=RUNS)
+    blocked = warm.make(folder, FIGURE, runs=RUNS)
     assert blocked.returncode == 1
     assert "--unlock" in said(blocked)
-    assert make(folder, *UNLOCK, runs=RUNS).returncode == 0
-    finishes_like(folder, reference)
+    assert warm.make(folder, *UNLOCK, runs=RUNS).returncode == 0
+    finishes_like(warm, folder, reference)
 
 
-def test_a_polite_stop_needs_nothing_afterwards(terminated, folder, reference, tmp_path):
-    finishes_like(shutil.copytree(terminated, tmp_path / "terminated"), reference)
-    finishes_like(stopped(folder, signal.SIGINT), reference)
+def test_a_polite_stop_needs_nothing_afterwards(warm, terminated, folder, reference, tmp_path):
+    finishes_like(warm, shutil.copytree(terminated, tmp_path / "terminated"), reference)
+    finishes_like(warm, stopped(folder, signal.SIGINT), reference)
 
 
-def test_two_calls_at_once(folder, reference):
+def test_two_calls_at_once(warm, folder, reference):
     first = begun(folder)
-    second = make(folder, FIGURE, runs=RUNS)
+    second = warm.make(folder, FIGURE, runs=RUNS)
     assert second.returncode == 1
     assert "lock" in said(second).lower()
     let_go(folder)
@@ -197,15 +206,15 @@ def test_two_calls_at_once(folder, reference):
     assert made_in(folder) == reference
 
 
-def test_a_full_disk_is_named_and_leaves_nothing(folder, reference):
+def test_a_full_disk_is_named_and_leaves_nothing(warm, folder, reference):
     """A limit on the size of files stands for the disk: the write fails in its middle."""
     (folder / "full").touch()
-    done = make(folder, FIGURE, runs=RUNS)
+    done = warm.make(folder, FIGURE, runs=RUNS)
     (folder / "full").unlink()
     assert done.returncode == 1
     assert re.search(r"File too large|No space left", said(done))
     assert not list((folder / "results/smoke/runs").rglob("*.*"))
-    finishes_like(folder, reference)
+    finishes_like(warm, folder, reference)
 
 
 def test_a_write_on_a_full_disk_keeps_the_old_file(tmp_path):
@@ -218,29 +227,29 @@ def test_a_write_on_a_full_disk_keeps_the_old_file(tmp_path):
     assert [file.name for file in tmp_path.iterdir()] == ["result.parquet"]
 
 
-def test_a_results_folder_that_cannot_be_written_is_named(folder, reference):
+def test_a_results_folder_that_cannot_be_written_is_named(warm, folder, reference):
     """A file in its place: permissions would not stop a super-user."""
     (folder / "results").write_text("not a folder")
-    done = make(folder, FIGURE, runs=RUNS)
+    done = warm.make(folder, FIGURE, runs=RUNS)
     assert done.returncode == 1
     assert re.search(r"(Not a directory|File exists|Permission).*results", said(done), re.S)
     (folder / "results").unlink()
-    finishes_like(folder, reference)
+    finishes_like(warm, folder, reference)
 
 
-def test_a_corrupted_intermediate_file_is_named(undisturbed, tmp_path, reference):
+def test_a_corrupted_intermediate_file_is_named(warm, undisturbed, tmp_path, reference):
     folder = shutil.copytree(undisturbed, tmp_path / "copy")
     picture = f"results/smoke/figures/{FIGURE}.svg"
     told = ((picture, 500, f"--force {picture}"), (CELL, -100, "delete it and call again"))
     for file, kept, advice in told:
         path = folder / file
         path.write_bytes(path.read_bytes()[:kept])
-        done = make(folder, FIGURE, runs=RUNS)
+        done = warm.make(folder, FIGURE, runs=RUNS)
         assert done.returncode == 1
         assert f"{file}: found 'a damaged file'" in said(done)
         assert advice in said(done)
         path.unlink()
-    finishes_like(folder, reference, FIGURE)
+    finishes_like(warm, folder, reference, FIGURE)
 
 
 def test_a_damaged_result_is_refused_by_name(tmp_path):
@@ -268,22 +277,24 @@ def test_rows_that_can_be_read_and_are_not_what_was_written_are_refused(tmp_path
 
 
 def test_results_without_records_and_an_interruption_lead_to_the_same_bytes(
-    terminated, reference, tmp_path
+    warm, terminated, reference, tmp_path
 ):
     folder = shutil.copytree(terminated, tmp_path / "copy")
     shutil.rmtree(folder / ".snakemake")
-    finishes_like(folder, reference, FIGURE)
+    finishes_like(warm, folder, reference, FIGURE)
 
 
-def test_credentials_of_a_mirror_are_in_no_file_of_a_reproduction(folder, monkeypatch):
+def test_credentials_of_a_mirror_are_in_no_file_of_a_reproduction(warm, folder, monkeypatch):
     """What the job and its records are given is searched, and so is what a killed job leaves."""
     monkeypatch.setenv("PRIVATE_CONSENSUS_MIRROR", "http://user:pa55word@127.0.0.1:1/data")
     target = "results/smoke/raw/adult.parquet"
-    output = said(make(folder, target))
+    output = said(warm.make(folder, target))
     assert re.search(
         r"data.mirror: found 'http://\*\*\*@127.0.0.1:1/data', expected a mirror", output
     )
-    refused = call(folder, [*command(target), "data={mirrorr: 'http://user:pa55word@127.0.0.1/'}"])
+    refused = warm.call(
+        folder, [*command(target), "data={mirrorr: 'http://user:pa55word@127.0.0.1/'}"]
+    )
     assert re.search(r"data.mirrorr: unknown key \(found 'http://\*\*\*@127", said(refused))
     files = [file for file in folder.rglob("*") if file.is_file()]
     assert any(".snakemake" in str(file) for file in files)
@@ -291,7 +302,7 @@ def test_credentials_of_a_mirror_are_in_no_file_of_a_reproduction(folder, monkey
     assert (found, "pa55word" in output + said(refused)) == ([], False)
 
 
-def test_the_reference_is_written_by_publishing_alone(folder):
+def test_the_reference_is_written_by_publishing_alone(warm, folder):
     kept = folder / "results/reference/claims.parquet"
     kept.parent.mkdir(parents=True)
     kept.write_bytes(b"kept")
@@ -300,24 +311,24 @@ def test_the_reference_is_written_by_publishing_alone(folder):
         (["--config", "scale=smokey"], "scale: found 'smokey', expected one of paper, smoke"),
         (["--force", str(kept.relative_to(folder)), "--config"], "no rule to produce"),
     ):
-        done = call(folder, [*SNAKEMAKE, "--cores", "1", *arguments, "papers=[showkatbakhsh]"])
+        done = warm.call(folder, [*SNAKEMAKE, "--cores", "1", *arguments, "papers=[showkatbakhsh]"])
         assert done.returncode == 1 and "Traceback" not in said(done)
         assert message.lower() in said(done).lower()
     assert kept.read_bytes() == b"kept"
     assert [f.name for f in (folder / "results").rglob("*") if f.is_file()] == [kept.name]
 
 
-def test_a_cell_that_no_experiment_has_is_told_in_one_line(folder):
-    done = make(folder, "results/smoke/runs/showkatbakhsh_fig1/nope.parquet", "--dry-run")
+def test_a_cell_that_no_experiment_has_is_told_in_one_line(warm, folder):
+    done = warm.make(folder, "results/smoke/runs/showkatbakhsh_fig1/nope.parquet", "--dry-run")
     assert done.returncode == 1 and "Traceback" not in said(done)
     assert "No experiment showkatbakhsh_fig1 of the configuration runs nope" in said(done)
 
 
-def test_a_key_that_stands_twice_stops_the_workflow(folder):
+def test_a_key_that_stands_twice_stops_the_workflow(warm, folder):
     file = folder / "config/config.yaml"
     lines = file.read_text().splitlines()
     file.write_text("\n".join([*lines, "seed: 3"]) + "\n")
-    done = call(folder, [*SNAKEMAKE, "--cores", "1", "--dry-run"])
+    done = warm.call(folder, [*SNAKEMAKE, "--cores", "1", "--dry-run"])
     assert done.returncode == 1
     first = next(number for number, line in enumerate(lines, 1) if line.startswith("seed:"))
     told = f"config.yaml: found \"line {len(lines) + 1}: 'seed' again, first in line {first}"

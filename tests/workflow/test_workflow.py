@@ -4,7 +4,9 @@ import os
 import re
 import shutil
 import subprocess
+import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import polars as pl
@@ -13,11 +15,13 @@ import yaml
 from scratch import (
     FIGURE,
     OTHER,
+    ROOT,
     SNAKEMAKE,
+    Warm,
     append,
-    call,
     command,
     copy_to,
+    edited_for_now,
     environment,
     make,
     planned,
@@ -29,15 +33,24 @@ from private_consensus.datasets import Provenance, write_provenance
 pytestmark = pytest.mark.workflow
 
 AUDIT = f"results/smoke/audit/settings/{FIGURE}.parquet"
+CLAIMS = "results/smoke/claims/showkatbakhsh.parquet"
+STUDY = (FIGURE, OTHER, AUDIT, CLAIMS)
 
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory) -> Path:
-    """A copy in which two figures and a short audit have been made at smoke scale."""
-    folder = with_short_audits(copy_to(tmp_path_factory.mktemp("made")))
-    done = make(folder, FIGURE, OTHER, AUDIT)
+    """A copy in which a small study has been made: two cells, figures, an audit and a verdict."""
+    folder = with_a_small_study(copy_to(tmp_path_factory.mktemp("made")))
+    done = make(folder, *STUDY)
     assert done.returncode == 0, said(done)
     return folder
+
+
+@pytest.fixture(scope="module")
+def warm(made) -> Iterator[Warm]:
+    """Calls that read the copy's rules, configuration and code as they are by then."""
+    with Warm(made) as process:
+        yield process
 
 
 def test_a_figure_is_a_target_by_name(made):
@@ -47,7 +60,6 @@ def test_a_figure_is_a_target_by_name(made):
     assert (made / f"results/smoke/logs/{FIGURE}.gradient_descent.log").read_text().strip()
     assert (made / f"results/smoke/timings/{FIGURE}.gradient_descent.tsv").exists()
     assert not (made / "results/smoke/figures/showkatbakhsh_fig1.svg").exists()
-    assert planned(made) == {}
 
 
 @pytest.fixture
@@ -56,61 +68,62 @@ def edited(made, tmp_path):
     return Path(shutil.copytree(made, tmp_path / "edited", copy_function=shutil.copy2))
 
 
-def with_short_audits(folder: Path) -> Path:
-    """Few runs, and of all settings the first, which is one of ``FIGURE``."""
+def with_a_small_study(folder: Path) -> Path:
+    """Of all audited settings the first, and of all claims the one, that ``FIGURE`` shows."""
     file = folder / "config/audits.yaml"
     asked = yaml.safe_load(file.read_text())
-    asked["runs"]["smoke"] = 40
     asked["settings"] = asked["settings"][:1]
     assert asked["settings"][0]["experiment"] == FIGURE
     file.write_text(yaml.safe_dump(asked))
+    file = folder / "config/papers/showkatbakhsh.yaml"
+    head, *claims = re.split(r"^(?=  showkatbakhsh_c\d+:\n)", file.read_text(), flags=re.M)
+    [claim] = (text for text in claims if f"figure: {FIGURE}\n" in text)
+    file.write_text(head + claim)
     return folder
-
-
-def replaced(folder: Path, file: str, before: str, after: str) -> None:
-    """Another edit."""
-    path = folder / file
-    assert before in path.read_text()
-    path.write_text(path.read_text().replace(before, after))
 
 
 LIBRARY = "src/private_consensus"
 ADDED = "\nADDED = 1\n"
 DRAWING = {"draw_figure": 2}
+OF_CELLS = {"run_cell": 2, **DRAWING, "audit_settings": 1, "judge_claims": 1}
+EDITS = {
+    "a module of all cells": ({f"{LIBRARY}/networks.py": ADDED}, OF_CELLS),
+    "an algorithm": ({f"{LIBRARY}/algorithms/gradient_descent.py": ADDED}, OF_CELLS),
+    "the script of a cell": (
+        {"workflow/scripts/run_cell.py": ADDED},
+        {"run_cell": 2, **DRAWING, "judge_claims": 1},
+    ),
+    "how curves are drawn": ({f"{LIBRARY}/plotting/curves.py": ADDED}, DRAWING),
+    "the script of a figure": ({"workflow/scripts/draw_figure.py": ADDED}, DRAWING),
+    "how claims are judged": (
+        {f"{LIBRARY}/claims/judging.py": ADDED},
+        {"judge_claims": 1, "audit_settings": 1},
+    ),
+    "another problem, which audits know": (
+        {f"{LIBRARY}/problems/lasso.py": ADDED},
+        {"audit_settings": 1},
+    ),
+    "one experiment": (
+        {"config/papers/showkatbakhsh.yaml": ("{dim: 20, box: 2.0}", "{dim: 20, box: 3.0}")},
+        {"run_cell": 1, "draw_figure": 1},
+    ),
+    "remarks, and code that no result depends on": (
+        {
+            f"{LIBRARY}/algorithms/gradient_descent.py": "\n# a remark\n",
+            f"{LIBRARY}/theorems/sgd.py": ADDED,
+        },
+        {},
+    ),
+    "nothing": ({}, {}),
+}
+"""Texts that are appended to files, or put in the place of others; jobs that are planned then."""
 
 
-@pytest.mark.parametrize(
-    ("file", "expected"),
-    [
-        (f"{LIBRARY}/networks.py", {"run_cell": 2, **DRAWING}),
-        (f"{LIBRARY}/plotting/curves.py", DRAWING),
-        ("workflow/scripts/draw_figure.py", DRAWING),
-        ("workflow/scripts/run_cell.py", {"run_cell": 2, **DRAWING}),
-    ],
-)
-def test_an_edit_reruns_what_depends_on_it_and_nothing_else(edited, file, expected):
-    append(edited, file, ADDED)
-    assert planned(edited) == expected
-
-
-def test_remarks_and_code_that_results_do_not_depend_on_rerun_nothing(edited):
-    append(edited, f"{LIBRARY}/algorithms/gradient_descent.py", "\n# a remark\n")
-    for module in ("problems/logistic_regression", "claims/judging"):
-        append(edited, f"{LIBRARY}/{module}.py", ADDED)
-    assert planned(edited) == {}
-
-
-def test_an_edit_to_an_algorithm_reruns_its_cells_and_its_audit(edited):
-    append(edited, f"{LIBRARY}/algorithms/gradient_descent.py", ADDED)
-    expected = {"run_cell": 2, **DRAWING, "audit_settings": 1}
-    assert planned(edited, FIGURE, OTHER, AUDIT) == expected
-
-
-def test_an_edit_to_one_experiment_reruns_that_one(edited):
-    before = "problem: {dim: 20, box: 2.0}"
-    after = before.replace("2.0", "3.0")
-    replaced(edited, "config/papers/showkatbakhsh.yaml", before, after)
-    assert planned(edited) == {"run_cell": 1, "draw_figure": 1}
+@pytest.mark.parametrize("name", EDITS)
+def test_an_edit_reruns_what_depends_on_it_and_nothing_else(made, warm, name):
+    edits, expected = EDITS[name]
+    with edited_for_now(made, edits):
+        assert warm.planned(made, *STUDY) == expected
 
 
 @pytest.mark.parametrize(
@@ -127,9 +140,9 @@ def test_an_edit_to_one_experiment_reruns_that_one(edited):
         ),
     ],
 )
-def test_a_bad_configuration_stops_before_anything_is_written(tmp_path, options, messages):
+def test_a_bad_configuration_stops_before_anything_is_written(warm, tmp_path, options, messages):
     folder = copy_to(tmp_path)
-    done = call(folder, [*SNAKEMAKE, "--cores", "1", "--config", *options])
+    done = warm.call(folder, [*SNAKEMAKE, "--cores", "1", "--config", *options])
     assert done.returncode == 1
     for message in messages:
         assert re.search(message, done.stderr)
@@ -137,23 +150,23 @@ def test_a_bad_configuration_stops_before_anything_is_written(tmp_path, options,
     assert not (folder / "results").exists()
 
 
-def test_data_of_a_mirror_stay_when_none_is_named_any_more(tmp_path, monkeypatch):
+def test_data_of_a_mirror_stay_when_none_is_named_any_more(warm, tmp_path, monkeypatch):
     monkeypatch.delenv("PRIVATE_CONSENSUS_MIRROR", raising=False)
     folder = copy_to(tmp_path)
     file = folder / "results/smoke/raw/adult.provenance.json"
     unsaid = dict.fromkeys(("where", "version", "checksum", "because", "licence"), "")
     write_provenance(file, Provenance(dataset="adult", source="mirror", **unsaid))
-    done = make(folder, FIGURE, "--dry-run")
+    done = warm.make(folder, FIGURE, "--dry-run")
     assert done.returncode != 0
     assert "data.mirror: found None, expected the mirror that adult in results/smoke/raw" in said(
         done
     )
     write_provenance(file, Provenance(dataset="adult", source="surrogate", **unsaid))
-    assert make(folder, FIGURE, "--dry-run").returncode == 0
+    assert warm.make(folder, FIGURE, "--dry-run").returncode == 0
 
 
-def test_an_unknown_figure_is_named(made):
-    done = make(made, "showkatbakhsh_fig99")
+def test_an_unknown_figure_is_named(made, warm):
+    done = warm.make(made, "showkatbakhsh_fig99")
     assert done.returncode == 1
     assert "showkatbakhsh_fig99" in done.stderr
 
@@ -169,10 +182,10 @@ def test_numbers_do_not_depend_on_cores_or_on_the_number_of_runs(made, tmp_path)
         assert second["run"].max() == 2
 
 
-def test_a_stale_result_is_refused_even_where_the_records_were_lost(edited):
+def test_a_stale_result_is_refused_even_where_the_records_were_lost(edited, warm):
     """Without .snakemake only times are compared, and an old file looks as good as a new one."""
     shutil.rmtree(edited / ".snakemake")
-    assert make(edited, FIGURE).returncode == 0
+    assert warm.make(edited, FIGURE).returncode == 0
     append(edited, f"{LIBRARY}/networks.py", "\nADDED = 1\n")
     assert planned(edited) == {}
     done = make(edited, FIGURE)
@@ -181,10 +194,10 @@ def test_a_stale_result_is_refused_even_where_the_records_were_lost(edited):
     assert "run `snakemake" in said(done)
 
 
-def test_kept_results_with_new_times_are_kept(edited):
+def test_kept_results_with_new_times_are_kept(edited, warm):
     for file in sorted((edited / "results").rglob("*")):
         os.utime(file)
-    assert planned(edited) == {}
+    assert warm.planned(edited) == {}
 
 
 def test_a_fresh_clone_makes_everything_anew(tmp_path):
@@ -207,25 +220,68 @@ def interrupted(folder: Path, *targets: str, runs: int) -> None:
     assert process.returncode != 0, output
 
 
-def test_two_reproductions_are_the_same_bytes(tmp_path):
-    """On 1 and on 2 cores, in another order, after an interruption; short audits, pictures of some
-    figures."""
-    targets = ("results/smoke/claims.parquet", FIGURE, "showkatbakhsh_fig2")
-    kinds = ("runs", "privacy", "claims", "data", "figures")
-    found = []
-    with_short_audits(copy_to(tmp_path / "first"))
-    shutil.copytree(tmp_path / "first", tmp_path / "second")
-    for name, cores in (("first", 1), ("second", 2)):
-        folder = tmp_path / name
-        if name == "second":
-            targets = targets[::-1]
-            interrupted(folder, *targets, runs=3)
-        done = make(folder, *targets, runs=3, cores=cores)
-        assert done.returncode == 0, said(done)
-        files = [f for kind in kinds for f in (folder / "results/smoke" / kind).rglob("*.*")]
-        files += (folder / "results/smoke").glob("*.parquet")
-        found.append({str(f.relative_to(folder)): f.read_bytes() for f in files})
-    first, second = found
+def results_in(folder: Path) -> dict[str, bytes]:
+    """What the study is made of; not the times, the logs and the figures' targets."""
+    kinds = ("runs", "privacy", "claims", "audit", "data", "figures")
+    files = [f for kind in kinds for f in (folder / "results/smoke" / kind).rglob("*.*")]
+    return {str(f.relative_to(folder)): f.read_bytes() for f in files}
+
+
+def test_two_reproductions_are_the_same_bytes(made, tmp_path):
+    """On 1 and on 2 cores, in another order, after an interruption, with other hash seeds."""
+    folder = with_a_small_study(copy_to(tmp_path))
+    interrupted(folder, *STUDY[::-1], runs=2)
+    done = make(folder, *STUDY[::-1], runs=2, cores=2)
+    assert done.returncode == 0, said(done)
+    first, second = results_in(made), results_in(folder)
     assert first.keys() == second.keys()
     assert [name for name in first if first[name] != second[name]] == []
-    assert len(first) == 7 * 2 + 1 + 2 + 2 * 4 + 2
+    assert len(first) == 2 * 2 + 1 + 1 + 2 + 2 * 4
+
+
+TABLES = """
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+from private_consensus.audits import examples
+
+examples._EXAMPLES = {name: examples._EXAMPLES[name] for name in ("dp_ci", "coordinate_descent")}
+out = Path(sys.argv[1])
+
+
+class Files(dict):
+    __getattr__ = dict.__getitem__
+
+
+def run(script, params, **files):
+    given = Files(errata="config/errata.yaml", **files["input"])
+    made = Files({name: str(out / f"{name}.parquet") for name in files["output"]})
+    given_to = SimpleNamespace(input=given, output=made, params=params, log=[str(out / "log")])
+    exec(Path("workflow/scripts", script).read_text(), {"snakemake": given_to})
+
+
+smoke = Path("results/smoke")
+settings = sorted(map(str, smoke.glob("audit/settings/*.parquet")))
+found = {name: sorted(map(str, (smoke / name).rglob("*.*"))) for name in ("claims", "privacy")}
+asked = {"runs": 40, "confidence": 0.99995, "level": 0.01, "errata": ""}
+params = Files(asked=asked, errata="", code="")
+run("audit.py", params, input={"runs": [], "settings": settings}, output=("audits", "errata"))
+audits = str(out / "audits.parquet")
+run("gather.py", params, input={**found, "audits": audits}, output=("claims", "privacy"))
+"""
+"""The scripts of the whole table of audits, with two examples, and of claims and privacy."""
+
+
+def test_tables_of_all_results_do_not_depend_on_the_hash_seed(made, tmp_path):
+    found = []
+    for seed in ("1", "2"):
+        out = tmp_path / seed
+        variables = {**os.environ, "PYTHONHASHSEED": seed, "POLARS_MAX_THREADS": seed}
+        done = subprocess.run(
+            [sys.executable, "-c", TABLES, str(out)], cwd=made, capture_output=True, text=True,
+            env={**variables, "PYTHONPATH": str(ROOT / "src")},
+        )  # fmt: skip
+        assert done.returncode == 0, done.stderr
+        found.append({file.name: file.read_bytes() for file in out.glob("*.parquet")})
+    assert found[0] == found[1]
+    assert found[0].keys() == {f"{x}.parquet" for x in ("audits", "errata", "claims", "privacy")}

@@ -72,7 +72,7 @@ SHOWN: dict[str, tuple[str, ...]] = {
     "random_aggregation": ("exact", "bound", "excess", "limit", "sampled", "worst", "released"),
     "release_audit": OF_A_RELEASE,
     "sdm_dsgd": (*ITERATES, *ROUND),
-    "zip_dl": ITERATES,
+    "zip_dl": (*ITERATES, "links"),
 }
 """Of each algorithm of this package, with any of its switches."""
 
