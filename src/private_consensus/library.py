@@ -28,8 +28,8 @@ class Simulation:
     claimed : Budget
         What the algorithm promises.
     guarantee : Guarantee
-        What an accountant says of everything that the agent lets out that loses most, on the graph
-        of all runs on which it loses most, under ``algorithm.relation``.
+        The accountant's guarantee for everything that the agent with the greatest loss sends, on
+        the graph of all runs on which it loses most, under ``algorithm.relation``.
     measurements : polars.DataFrame
         Columns t, quantity, metric, run, value.
     """

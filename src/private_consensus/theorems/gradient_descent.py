@@ -75,7 +75,7 @@ def proposition_4(scale: float = 1.0) -> Finding:
 
 
 def theorem_1(scale: float = 1.0) -> Finding:
-    """What (14) permits costs at most epsilon, exactly; Algorithm 1 lets out one message more."""
+    """What (14) permits costs at most epsilon, exactly; Algorithm 1 releases one message more."""
     epsilon, delta = np.array(list(product(EPSILONS, DELTAS))).T
     mu = np.sqrt([theorem_1_allowance(*row) for row in zip(epsilon, delta, strict=True)])
     spent = gaussian_epsilon(mu, delta)

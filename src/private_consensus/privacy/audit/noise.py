@@ -10,7 +10,7 @@ Six kinds of test share 1 - confidence evenly; within a kind Bonferroni's inequa
     Beta(1/2, (d - 1)/2), is above its median like a fair coin.
 ``shape``
     Kolmogorov and Smirnov at the claimed scale; of a discrete law conservative. The largest value,
-    on both sides: tails that are cut move the distance by little, and let out a record that reaches
+    on both sides: tails that are cut move the distance by little, and reveal a record that reaches
     beyond them.
 ``zeros``
     Values that are exactly 0, against how often a grid of this resolution, or the discrete law
