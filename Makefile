@@ -8,7 +8,7 @@ READY := $(VENV)/.ready
 SNAKEMAKE := $(BIN)/snakemake --cores $(CORES) $(if $(DATA),--config 'data={source: $(DATA)}')
 export PRIVATE_CONSENSUS_MIRROR := $(or $(MIRROR),$(PRIVATE_CONSENSUS_MIRROR))
 
-.PHONY: reproduce smoke publish compare test mutants lint benchmark lock fuzz faults release clean
+.PHONY: reproduce smoke publish print compare test mutants lint benchmark lock fuzz faults release clean
 
 reproduce: $(READY)
 	$(SNAKEMAKE)
@@ -21,6 +21,10 @@ smoke: $(READY)
 # Full paper-scale run on real data to results/reference; PARTIAL=1 lets papers be missing, and says so.
 publish: $(READY)
 	$(SNAKEMAKE) -- $(if $(PARTIAL),publish_partial,publish)
+
+# Figures for a paper of one's own, as PDF without heading, 3.3 and 6.8 inches wide, to results/paper/print; FIGURE=name for one.
+print: $(READY)
+	$(BIN)/python -m private_consensus.plotting.printing results/paper/figures results/paper/print $(FIGURE)
 
 # What of a later run moved beyond its Monte-Carlo error; fails if anything did.
 compare: $(READY)

@@ -1,6 +1,7 @@
 """Figures: what a logarithmic axis cannot show, what a surrogate says, bytes."""
 
 import json
+import re
 import zlib
 from itertools import pairwise
 
@@ -13,6 +14,7 @@ import vl_convert
 from private_consensus import plotting
 from private_consensus.plotting import rasters
 from private_consensus.plotting.curves import MOST_POINTS, arranged
+from private_consensus.plotting.printing import measured, sized
 from private_consensus.plotting.repairs import draw as draw_repairs
 from private_consensus.plotting.theme import ALARM, save
 
@@ -195,6 +197,18 @@ def test_panels_of_one_quantity_have_one_axis_unless_one_would_be_lost_on_it():
     alike, other = two_panels([1.5, 3.0, 5.0]), two_panels([1000.0, 1500.0, 2000.0])
     assert domain_of(alike[0]) == domain_of(alike[1])
     assert domain_of(other[0])[1] < domain_of(other[1])[0]
+
+
+@pytest.mark.parametrize(("inches", "columns"), [(3.3, 1), (6.8, 2)])
+def test_a_figure_for_print_is_as_wide_as_asked_and_has_text_of_eight_points(inches, columns):
+    frame = pl.concat([numbers([1.0, 2.0]), numbers([3.0, 5.0], "two")])
+    shown = pl.concat([frame.with_columns(panel=pl.lit(t)) for t in "ab"])
+    figure = {"title": "A figure", "panels": [panel(title=t) for t in "ab"]}
+    made = sized(plotting.draw("none", "nobody", shown, figure, STYLES).to_dict(), inches)
+    assert abs(measured(made) - 72 * inches) < 1.0
+    assert made["columns"] == columns and "title" not in made
+    sizes = set(map(int, re.findall(r'[fF]ontSize": (\d+)', json.dumps(made))))
+    assert sizes == {8}
 
 
 def test_titles_of_panels_stand_at_one_height_whatever_their_axes_say():
