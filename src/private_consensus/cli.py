@@ -19,7 +19,7 @@ from rich.console import Console
 from rich.progress import Progress
 from rich.table import Column, Table
 
-from . import algorithms, privacy, problems
+from . import __version__, algorithms, privacy, problems
 from .errors import Diverged, InvalidInput, Refused, require
 from .experiments.cells import environment_of, run_cell, setting_of
 from .experiments.checks import MOST, require_settings, whole, wrong_horizon
@@ -49,6 +49,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="private-consensus", description=__doc__)
+    parser.add_argument("--version", action="version", version=f"%(prog)s {__version__}")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
 
     listing = commands.add_parser("list", help="algorithms, problems and data sets")
@@ -97,7 +98,7 @@ def _parser() -> argparse.ArgumentParser:
     showing = commands.add_parser(
         "counterexample", help="what a computation finds about a statement of a paper"
     )
-    showing.add_argument("id", help="number of the erratum, e.g. E0.1")
+    showing.add_argument("id", nargs="?", help="number of the erratum, e.g. E0.1; all are listed")
     showing.set_defaults(command=_counterexample)
 
     stating = commands.add_parser(
@@ -489,8 +490,12 @@ def _privacy(options) -> None:
 
 
 def _counterexample(options) -> None:
-    from .audits.counterexamples import compute
+    from .audits.counterexamples import COMPUTATIONS, compute
 
+    if options.id is None:
+        rows = [(erratum, _first_line(found)) for erratum, found in COMPUTATIONS.items()]
+        _print_table(["counterexample", "what is computed"], rows)
+        return
     found = compute(options.id)
     for line in found.lines:
         print(line)

@@ -84,6 +84,14 @@ def test_the_command_shows_an_example_and_names_what_it_does_not_know(capsys):
     assert "ID: found 'E9.9'" in capsys.readouterr().err
 
 
+def test_without_a_number_the_command_lists_every_erratum_and_what_is_computed(capsys):
+    assert main(["counterexample"]) == 0
+    said = capsys.readouterr().out
+    for erratum, found in COMPUTATIONS.items():
+        assert erratum in said
+        assert found.__doc__.split()[0] in said
+
+
 def test_the_page_names_a_test_that_exists_for_each_item(errata):
     file, _, name = TEST.partition("::")
     assert Path(__file__).parents[2] / file == Path(__file__)

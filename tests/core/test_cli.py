@@ -9,6 +9,7 @@ from importlib import import_module
 
 import pytest
 
+import private_consensus
 from private_consensus import algorithms, cli, problems
 from private_consensus.cli import main
 from private_consensus.datasets import PREPARATIONS, Acquisition, acquire, prepare
@@ -314,3 +315,10 @@ def test_one_agent_alone_has_nobody_to_agree_with(call):
     code, _, _ = call("run", "gradient_descent", "--network", "single", "--agents", "1",
                       "--horizon", "2", "--runs", "2")  # fmt: skip
     assert code == 0
+
+
+def test_the_version_is_that_of_the_package(capsys):
+    with pytest.raises(SystemExit) as ended:
+        main(["--version"])
+    assert ended.value.code == 0
+    assert capsys.readouterr().out == f"private-consensus {private_consensus.__version__}\n"
