@@ -19,7 +19,7 @@ from scipy.optimize import minimize
 
 from private_consensus.errors import require
 
-from .systems import per_round
+from .systems import amount, per_round, whole
 
 UNITS = ("record", "agent")
 _NEARLY = 1e-8
@@ -147,9 +147,9 @@ def gradient_change(unit: str, clip: float, records: int | None = None) -> float
         For a unit that is neither, a clip that is not above 0, and less than one record.
     """
     require(unit in UNITS, "unit", unit, f"one of {', '.join(UNITS)}")
-    require(bool(np.isfinite(clip)) and clip > 0, "clip", clip, "a number above 0")
-    require(records is None or records >= 1, "records", records, "a whole number above 0")
-    return 2.0 * clip / (records or 1) if unit == "record" else 2.0 * clip
+    clip = amount(clip, "clip")
+    count = 1 if records is None else whole(records, "records")
+    return 2.0 * clip / count if unit == "record" else 2.0 * clip
 
 
 def correlation_maximum(matrix: np.ndarray) -> tuple[float, float]:

@@ -115,6 +115,7 @@ def all_victims(
     InvalidInput
         As :func:`mu`.
     """
+    check_kinds(observer, changes)
     observer.check(system.n_agents)
     everybody = [u for u in range(system.n_agents) if u not in observer.members]
     victims = everybody if victims is None else list(victims)
@@ -123,6 +124,14 @@ def all_victims(
     basis = changes.basis(system.horizon)
     information = information_of(system, observer, basis, victims)
     return {u: _bracket(information, i, changes) for i, u in enumerate(victims)}
+
+
+def check_kinds(observer: Observer, changes: Changes) -> None:
+    """Raise :class:`~private_consensus.errors.InvalidInput` for what is neither."""
+    known = "an observer: Eavesdropper(), agent(v), Coalition, SecureSums or FinalModels"
+    require(isinstance(observer, Observer), "observer", observer, known)
+    sets = "a set of changes: Constant, Once, Free or Cyclic"
+    require(isinstance(changes, Changes), "changes", changes, sets)
 
 
 def pairwise(

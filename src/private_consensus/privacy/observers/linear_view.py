@@ -76,7 +76,10 @@ def linear_view(
     blocks = _Backward(system, observer)
     expected = f"at most {MOST_ROWS} rows: messages seen in a round times rounds"
     require(blocks.n_rows <= MOST_ROWS, "observer", f"{blocks.n_rows} rows", expected)
-    covariance, response, arrives = blocks.sums(basis, victims)
+    with np.errstate(over="ignore", invalid="ignore"):
+        covariance, response, arrives = blocks.sums(basis, victims)
+    fits = bool(np.isfinite(covariance).all() and np.isfinite(response).all())
+    require(fits, "system", "numbers too large", "rounds whose squares stay in floating point")
     if blocks.nonnegative and not (basis < 0).any():
         magnitude, response_magnitude = covariance, response
     else:  # without signs nothing cancels, in size or in what arrives

@@ -11,7 +11,16 @@ from numpy.typing import ArrayLike
 
 from private_consensus.errors import require
 
-from .systems import Broadcast, LinearSystem, Round, noised_descent, one_graph, per_round, whole
+from .systems import (
+    Broadcast,
+    LinearSystem,
+    Round,
+    amount,
+    noised_descent,
+    one_graph,
+    per_round,
+    whole,
+)
 
 
 def chebyshev_gossip(
@@ -46,7 +55,7 @@ def chebyshev_gossip(
     """
     mixing, horizon = one_graph(mixing), whole(horizon, "horizon")
     require(np.isfinite(weight) and weight != 0, "weight", weight, "a finite number, not 0")
-    require(noise > 0, "noise", noise, "a number above 0")
+    noise = amount(noise, "noise")
     n = len(mixing)
     eye, none = np.eye(n), np.zeros((n, n))
     steps = [np.block([[none, none], [none, none]]), np.block([[mixing, none], [eye, none]])]
@@ -80,7 +89,8 @@ def dimension_exchange(agents: int, *, noise: float = 1.0) -> LinearSystem:
     InvalidInput
         With the name of the parameter.
     """
-    k = int(agents).bit_length() - 1
+    agents = whole(agents, "agents")
+    k = agents.bit_length() - 1
     require(agents >= 2 and agents == 2**k, "agents", agents, "a power of 2, at least 2")
     eye = np.eye(agents)
     pairs = [(eye + eye[np.arange(agents) ^ (1 << r)]) / 2 for r in range(k)]
@@ -166,7 +176,7 @@ def tracking(
         With the name of the parameter.
     """
     mixing, horizon = one_graph(mixing), whole(horizon, "horizon")
-    require(noise > 0, "noise", noise, "a number above 0")
+    noise = amount(noise, "noise")
     n = len(mixing)
     eye, none = np.eye(n), np.zeros((n, n))
     tracker = np.hstack([none, mixing, -eye])  # of the state (x, v, last noised gradient)
@@ -231,8 +241,10 @@ def decor(
     """
     mixing, horizon = one_graph(mixing), whole(horizon, "horizon")
     gains = per_round(gain, horizon, "gain")
-    require(own_noise > 0, "own_noise", own_noise, "a number above 0")
-    require(pair_noise >= 0, "pair_noise", pair_noise, "a number >= 0")
+    own_noise, pair_noise = (
+        amount(own_noise, "own_noise"),
+        amount(pair_noise, "pair_noise", zero=True),
+    )
     n = len(mixing)
     eye, sent = np.eye(n), Broadcast(mixing)
     ends = np.argwhere(np.triu(sent.heard | sent.heard.T, 1))
@@ -367,8 +379,8 @@ def quadratic_admm(
     adjacency = np.asarray(adjacency, dtype=bool)
     one_graph(adjacency)
     horizon = whole(horizon, "horizon")
-    require(noise > 0, "noise", noise, "a number above 0")
-    require(penalty > 0, "penalty", penalty, "a number above 0")
+    noise = amount(noise, "noise")
+    penalty = amount(penalty, "penalty")
     n = len(adjacency)
     q = per_round(curvature, n, "curvature")
     degrees = adjacency.sum(1)

@@ -21,8 +21,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.sparse import csr_array
 
-from private_consensus.errors import require
+from private_consensus.errors import InvalidInput, require
 
+LARGEST = 1e60
+"""Of weights, gains and noise: squares of their quotients stay within floating point."""
 SPARSE_FROM = 200
 """Number of rows from which a square matrix of a round is kept as a sparse one."""
 
@@ -110,6 +112,8 @@ def one_graph(mixing: np.ndarray) -> np.ndarray:
     fine = mixing.ndim == 2 and mixing.shape[0] == mixing.shape[1] and mixing.shape[0] >= 2
     require(fine, "mixing", mixing.shape, "one fixed graph: [agents, agents], two agents or more")
     require(bool(np.isfinite(mixing).all()), "mixing", "not a number", "finite weights")
+    largest = float(np.abs(mixing).max())
+    require(largest <= LARGEST, "mixing", largest, f"weights of at most {LARGEST:g}")
     return mixing
 
 
@@ -125,13 +129,24 @@ def links(mixing: np.ndarray, adjacency: np.ndarray | None) -> np.ndarray:
 
 def per_round(value: ArrayLike, horizon: int, key: str, *, positive: bool = False) -> np.ndarray:
     """One number a round from a number or from T of them."""
-    values = np.asarray(value, dtype=float)
-    expected = f"a number or {horizon} of them, {'above 0' if positive else 'finite, >= 0'}"
+    kind = "above 0" if positive else "finite, >= 0"
+    expected = f"a number or {horizon} of them, {kind}"
+    try:
+        values = np.asarray(value, dtype=float)
+    except (TypeError, ValueError):
+        raise InvalidInput(key, value, expected) from None
     require(values.ndim == 0 or values.shape == (horizon,), key, value, expected)
     values = np.broadcast_to(values, (horizon,))
     fine = np.isfinite(values).all() and (values > 0 if positive else values >= 0).all()
     require(bool(fine), key, value, expected)
+    held = (values == 0) | ((values >= 1 / LARGEST) & (values <= LARGEST))
+    require(bool(held.all()), key, value, f"0 or from {1 / LARGEST:g} to {LARGEST:g}")
     return values
+
+
+def amount(value: float, key: str, *, zero: bool = False) -> float:
+    """A finite number above 0, or of at least 0."""
+    return float(per_round(value, 1, key, positive=not zero)[0])
 
 
 @dataclass(frozen=True, eq=False)

@@ -22,6 +22,7 @@ coalition with v, then the eavesdropper who knows the members' secrets.
 
 from __future__ import annotations
 
+import operator
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -30,7 +31,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from private_consensus.errors import require
+from private_consensus.errors import InvalidInput, require
 
 if TYPE_CHECKING:
     from .systems import LinearSystem, Round
@@ -49,7 +50,7 @@ class Observer(ABC):
     members: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
-        members = tuple(int(member) for member in self.members)
+        members = whole_agents(self.members, "observer.members")
         fine = len(set(members)) == len(members)
         require(fine, "observer.members", self.members, "agents that are named once")
         object.__setattr__(self, "members", tuple(sorted(members)))
@@ -156,7 +157,7 @@ class FinalModels(Observer):
 
     def check(self, n_agents: int) -> None:
         super().check(n_agents)
-        seen = self.of if self.of is not None else (0,)
+        seen = whole_agents(self.of, "observer.of") if self.of is not None else (0,)
         inside = len(seen) > 0 and all(0 <= agent < n_agents for agent in seen)
         require(inside, "observer.of", self.of, f"agents 0 to {n_agents - 1}, at least one")
 
@@ -167,6 +168,20 @@ class FinalModels(Observer):
         rows = np.eye(system.n_agents)
         rows = rows if self.of is None else rows[list(self.of)]
         return rows.mean(0, keepdims=True) if self.mean else rows
+
+
+def whole_agents(agents: Iterable[int], key: str) -> tuple[int, ...]:
+    """Agents by number.
+
+    Raises
+    ------
+    InvalidInput
+        For anything but whole numbers.
+    """
+    try:
+        return tuple(operator.index(one) for one in agents)
+    except TypeError:
+        raise InvalidInput(key, agents, "whole numbers, of agents from 0") from None
 
 
 def agent(v: int) -> Coalition:
