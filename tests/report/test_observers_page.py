@@ -6,10 +6,11 @@ from dataclasses import replace
 
 import pytest
 
+from private_consensus.observations import NOT_LINEAR
 from private_consensus.report import page as front
 from private_consensus.report import write_site
 from private_consensus.report.page import pages
-from private_consensus.report.views.observers import learned
+from private_consensus.report.views.observers import learned, sentence
 
 from . import chromium
 
@@ -41,6 +42,28 @@ def test_the_worst_pair_by_distance_stands_in_the_table(watched):
     assert cells == ["4", "3.9", "0.61", "–", "0.5", "–", "∞"]
     assert "2 hops" in text and "exact" in text
     assert "Who learns what about whom" in front(watched)
+
+
+def test_a_sentence_says_what_an_agent_two_hops_away_learns(watched):
+    text = pages(watched)["observers.html"]
+    assert "An agent two hops away learns ε = 0.61, where who hears every message learns 4" in text
+    assert "; a neighbour, 3.9." in text
+    for name, reason in NOT_LINEAR.items():
+        assert reason.replace("'", "&#39;") in text and name.replace("_", " ") in text
+
+
+@pytest.mark.parametrize(
+    ("value", "label", "said"),
+    [
+        (3.99, "exact", "learns ε = 3.99, as much as who hears every message"),
+        (2.0, "F0", "is proven to learn no more than ε = 2, where"),
+        (float("inf"), "refused", "Nothing is proven"),
+    ],
+)
+def test_the_sentence_follows_the_numbers(value, label, said):
+    rows = [pair(0, 2, value, label=label), pair(0, 1, 4.0), pair(0, 1, 4.0, "eavesdropper")]
+    assert said in sentence("descent", rows)["words"]
+    assert "two hops apart" in sentence("descent", rows[1:])["words"]
 
 
 def test_without_numbers_the_page_says_so(results):

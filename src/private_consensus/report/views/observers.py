@@ -6,6 +6,8 @@ import math
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from ...observations import NOT_LINEAR
+from ...observations.causal import NO_VIEWS, WHOLE_RUN
 from ..formats import number
 from ..reading import Results
 
@@ -28,6 +30,8 @@ def page(results: Results) -> dict[str, Any]:
         "graphs": [_graph(name, at) for name in _names(at, "graph")],
         "others": OTHERS,
         "labels": LABELS,
+        "two_hops": [sentence(name, at) for name in _names(at, "algorithm")],
+        "beside": beside() if rows else [],
     }
 
 
@@ -37,6 +41,57 @@ LABELS = {
     "F0": "proven for any data and loss: what is sent late cannot arrive",
     "refused": "nothing is proven",
 }
+
+
+FAR = 2
+"""Links between victim and observer in the sentences."""
+NEARLY = 0.95
+"""Share of the eavesdropper's epsilon from which on somebody learns as much."""
+
+
+def sentence(name: str, rows: Iterable[Row]) -> dict[str, str]:
+    """What an agent two hops away learns under an algorithm, in words, from the table's rows."""
+    own = [row for row in rows if row["algorithm"] == name]
+    everything = max((r["guarantee"] for r in own if r["kind"] == "eavesdropper"), default=math.nan)
+    worst = {d: _largest(own, d) for d in (1, FAR)}
+    labels = {r["label"] for r in own if r["kind"] == "agent" and r["distance"] == FAR}
+    learns = "learns" if labels == {"exact"} else "is proven to learn no more than"
+    return {"name": name, "words": _said(learns, worst, everything)}
+
+
+def _largest(rows: list[Row], distance: int) -> float:
+    agents = (r for r in rows if r["kind"] == "agent" and r["distance"] == distance)
+    return max((row["guarantee"] for row in agents), default=math.nan)
+
+
+def _said(learns: str, worst: Mapping[int, float], everything: float) -> str:
+    far, near = worst[FAR], worst[1]
+    if math.isnan(far):
+        return "No graph here has two agents who are two hops apart."
+    if not math.isfinite(far):
+        return "Nothing is proven of what an agent two hops away learns."
+    if far >= NEARLY * everything:
+        compared = f"{epsilon_in_words(far)}, as much as who hears every message"
+    else:
+        shares = epsilon_in_words(everything)
+        compared = f"{epsilon_in_words(far)}, where who hears every message learns {shares}"
+    return f"An agent two hops away {learns} ε = {compared}; a neighbour, {epsilon_in_words(near)}."
+
+
+def beside() -> list[dict[str, str]]:
+    """Algorithms without a formula: why, and what can still be said."""
+    return [
+        {"name": name, "reason": reason, "rest": _rest(name)}
+        for name, reason in sorted(NOT_LINEAR.items())
+    ]
+
+
+def _rest(name: str) -> str:
+    if name in NO_VIEWS:
+        return "nothing"
+    if name in WHOLE_RUN:
+        return "what the eavesdropper's account says, at any distance"
+    return "what distance leaves of the eavesdropper's account, where that is proven"
 
 
 def _budget(rows: Iterable[Row]) -> float:
