@@ -50,3 +50,8 @@ def test_exponential_does_not_overflow():
 def test_duration():
     assert formats.duration(5.04) == "5.0 s"
     assert formats.duration(125.0) == "2 min 05 s"
+
+
+def test_what_stands_between_backticks_is_code_and_all_else_is_escaped():
+    made = formats.code("set `a<b` & `c` or a ` alone")
+    assert made == "set <code>a&lt;b</code> &amp; <code>c</code> or a ` alone"

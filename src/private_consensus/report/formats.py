@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable
+
+from markupsafe import Markup, escape
 
 NONE = "–"
 SUPERSCRIPT = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
@@ -68,3 +71,11 @@ def words(name: str) -> str:
 def exponential(value: float) -> float:
     """exp without an overflow: what is too large to write is infinite."""
     return math.inf if value > 700 else math.exp(value)
+
+
+def code(text: str) -> Markup:
+    """A line in which what stands between backticks is code."""
+    return Markup(_CODE.sub(r"<code>\1</code>", str(escape(text))))
+
+
+_CODE = re.compile(r"`([^`]+)`")

@@ -11,7 +11,7 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from .commands import command
-from .formats import words
+from .formats import code, words
 from .reading import Results
 from .views import algorithms, documents, figures, privacy, run, scorecard, tables, verdicts
 
@@ -155,6 +155,7 @@ def environment() -> Environment:
         lstrip_blocks=True,
     )
     made.filters["words"] = words
+    made.filters["code"] = code
     # Jinja declares the types of its own globals only.
     made.globals["headings"] = verdicts.HEADINGS  # ty: ignore[invalid-assignment]
     made.filters["paper_of"] = lambda name: name.partition("_")[0]
