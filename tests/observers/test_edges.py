@@ -1,6 +1,7 @@
 """What no paper asks: two agents, one round, agents alone, directed graphs, random systems
 against exact elimination, numbers at the ends of floating point, and what makes no sense."""
 
+import tracemalloc
 from fractions import Fraction
 
 import numpy as np
@@ -253,3 +254,16 @@ def test_units_do_not_matter(scale):
     ]
     assert cones[1] == pytest.approx(cones[0], rel=1e-12)
     assert cones[0] == pytest.approx(2**0.5, rel=1e-8)
+
+
+@pytest.mark.parametrize("observer", [agent(0), secure_agent(0)], ids=["messages", "sums"])
+def test_no_matrix_has_agents_times_rounds_rows(observer):
+    """All victims of one observer in less than a tenth of what such a matrix would take."""
+    agents, horizon = 80, 40
+    system = noised_descent(floats(metropolis(ring(agents))), horizon)
+    tracemalloc.start()
+    found = all_victims(system, observer, Constant())
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert len(found) == agents - 1
+    assert peak < 0.1 * 8 * (agents * horizon) ** 2
