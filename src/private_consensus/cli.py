@@ -333,12 +333,10 @@ def _audit(options) -> int:
 
 
 def _observers(options) -> None:
-    from .networks import Network
     from .observations import by_distance, epsilon_by_observer, observation
 
     algorithm, problem, network, budget, horizon = _audited_world(options)
-    if network.mixing.ndim == 3:
-        network = Network(network.adjacency[0], network.mixing[0])
+    network = network.of_run(0)
     algorithm = algorithm.calibrate(budget, problem, network, horizon)
     with _combined(options):
         seen = observation(algorithm, problem, network, horizon)

@@ -2,27 +2,30 @@ r"""Communication graphs and mixing matrices.
 
 A :class:`Network` holds the adjacency of one graph ``[n, n]`` or of one graph a run ``[R, n, n]``,
 and a symmetric, doubly stochastic mixing matrix of the same shape. Agents are numbered 0 to n-1.
+:func:`build` makes a :class:`.SparseNetwork` instead where agents are many and links are few.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from inspect import signature
-from itertools import combinations, pairwise
-from typing import TYPE_CHECKING, Any
+from itertools import pairwise
+from typing import Any
 
 import numpy as np
 
+from . import large_graphs, large_networks
 from .errors import InvalidInput, require
+from .large_networks import SparseNetwork
 from .randomness import Streams
 
-if TYPE_CHECKING:
-    from scipy.sparse import csr_array
+DENSE_UP_TO = 256
+"""Agents up to which every matrix of a network is that of all pairs."""
 
-SPARSE_FROM = 400
-"""Number of agents from which a shared mixing matrix is multiplied as a sparse one."""
+SPARSE_BELOW = 0.125
+"""Share of all pairs that are links below which a larger network is kept sparse."""
 
 MAX_ATTEMPTS = 2**20
 """Graphs drawn before a random topology is said to be impossible to connect."""
@@ -64,11 +67,39 @@ class Network:
     def n_agents(self) -> int:
         return self.adjacency.shape[-1]
 
+    @property
+    def shared(self) -> bool:
+        """Whether one graph serves all runs."""
+        return self.adjacency.ndim == 2
+
     def of_runs(self, first: int, last: int) -> Network:
         """The graphs of runs first to last - 1; the same network where one serves all runs."""
-        if self.adjacency.ndim == 2:
+        if self.shared:
             return self
         return Network(self.adjacency[first:last], self.mixing[first:last])
+
+    def of_run(self, run: int) -> Network:
+        """The graph of one run, as one for all runs."""
+        return self if self.shared else Network(self.adjacency[run], self.mixing[run])
+
+    def mixing_of(self, run: int) -> np.ndarray:
+        """The mixing matrix of one run."""
+        return self.mixing if self.shared else self.mixing[run]
+
+    @property
+    def identity(self) -> tuple[bytes, bytes]:
+        """Equal for equal graphs with equal weights."""
+        return self.adjacency.tobytes(), self.mixing.tobytes()
+
+    @property
+    def own_weights(self) -> np.ndarray:
+        """With which agents weigh their own values in mixing; shape ([R,] n)."""
+        return np.diagonal(self.mixing, axis1=-2, axis2=-1)
+
+    @cached_property
+    def consensus_rate(self) -> np.ndarray:
+        """:func:`second_eigenvalue` of the mixing matrix; shape ([R])."""
+        return second_eigenvalue(self.mixing)
 
     @cached_property
     def degrees(self) -> np.ndarray:
@@ -92,25 +123,21 @@ class Network:
         runs = np.arange(len(neighbourhoods))[:, None, None]
         return x[:, runs, neighbourhoods]
 
+    def neighbours_of(self, agent: int) -> np.ndarray:
+        """Neighbours of an agent of the first graph, ascending."""
+        return np.flatnonzero(self.of_run(0).adjacency[agent])
+
+    def links_among(self, agents) -> np.ndarray:
+        """Links between some agents of the first graph, [agents, agents] of bool."""
+        return self.of_run(0).adjacency[np.ix_(agents, agents)]
+
     @cached_property
     def _links(self) -> np.ndarray:
         return self.adjacency.astype(float)
 
-    @cached_property
-    def _sparse_mixing(self) -> csr_array | None:
-        if self.mixing.ndim != 2 or self.n_agents < SPARSE_FROM:
-            return None
-        from scipy.sparse import csr_array  # slow to import, and few networks are that large
-
-        return csr_array(self.mixing)
-
     def mix(self, x: np.ndarray) -> np.ndarray:
         r""":math:`\sum_j w_{ij} x_j` for ``x`` of shape (..., n, d)."""
-        if self._sparse_mixing is None:
-            return self.mixing @ x
-        columns = np.moveaxis(x, -2, 0).reshape(self.n_agents, -1)
-        shape = (self.n_agents, *x.shape[:-2], x.shape[-1])
-        return np.moveaxis((self._sparse_mixing @ columns).reshape(shape), 0, -2)
+        return self.mixing @ x
 
     def neighbour_sum(self, x: np.ndarray) -> np.ndarray:
         r""":math:`\sum_{j \in N_i} x_j` without the agent itself; ``x`` is (..., n, d)."""
@@ -178,6 +205,10 @@ def second_eigenvalue(mixing: np.ndarray) -> np.ndarray:
 def connected(adjacency: np.ndarray) -> np.ndarray:
     """For each graph of a stack, whether every agent reaches every other."""
     n = adjacency.shape[-1]
+    if n > DENSE_UP_TO:
+        graphs = adjacency.reshape(-1, n, n)
+        whole = [large_graphs.links_connect(n, np.argwhere(graph)) for graph in graphs]
+        return np.reshape(whole, adjacency.shape[:-2])
     reach = adjacency | np.eye(n, dtype=bool)
     for _ in range(max(1, int(np.ceil(np.log2(max(2, n)))))):
         reach = (reach.astype(np.float32) @ reach.astype(np.float32)) > 0
@@ -201,6 +232,18 @@ def erdos_renyi(streams: Streams, agents: int, *, probability: float) -> np.ndar
         return generator.random((count, len(upper[0]))) < probability
 
     return _connected_draws(streams, agents, attempt, "network.probability", probability)
+
+
+def random_regular(streams: Streams, agents: int, *, degree: int) -> np.ndarray:
+    """One connected graph a run in which everybody has ``degree`` neighbours
+    (:func:`.large_graphs.random_regular`)."""
+    links = _regular_links(streams, agents, degree=degree)
+    return np.stack([_linked(agents, of_run) for of_run in links])
+
+
+def grid(streams: Streams, agents: int, *, rows: int) -> np.ndarray:
+    """Agents in so many rows, the same in every run."""
+    return _linked(agents, large_graphs.grid(agents, rows=rows))
 
 
 def random_edges(streams: Streams, agents: int, *, edges: int) -> np.ndarray:
@@ -275,21 +318,61 @@ def always(maker: Callable[[int], Any]) -> Callable[[Streams, int], np.ndarray]:
 
 def _linked(agents: int, links: Iterable[tuple[int, int]]) -> np.ndarray:
     adjacency = np.zeros((agents, agents), dtype=bool)
-    for i, j in links:
-        adjacency[i, j] = adjacency[j, i] = True
+    i, j = np.array(list(links), dtype=int).reshape(-1, 2).T
+    adjacency[i, j] = adjacency[j, i] = True
     return adjacency
 
+
+def _complete(agents: int) -> np.ndarray:
+    return np.transpose(np.triu_indices(agents, 1))
+
+
+_ALWAYS: dict[str, Callable[[int], Iterable[tuple[int, int]]]] = {
+    "ring": lambda agents: ((i, (i + 1) % agents) for i in range(agents)),
+    "path": lambda agents: pairwise(range(agents)),
+    "star": lambda agents: ((0, i) for i in range(1, agents)),
+    "complete": _complete,
+}
 
 GRAPHS: dict[str, Callable[..., np.ndarray]] = {
     "erdos_renyi": erdos_renyi,
     "random_edges": random_edges,
+    "random_regular": random_regular,
+    "grid": grid,
     "edges": lambda streams, agents, *, edges: from_edges(agents, edges),
-    "ring": always(lambda agents: ((i, (i + 1) % agents) for i in range(agents))),
-    "path": always(lambda agents: pairwise(range(agents))),
-    "star": always(lambda agents: ((0, i) for i in range(1, agents))),
-    "complete": always(lambda agents: combinations(range(agents), 2)),
+    **{name: always(maker) for name, maker in _ALWAYS.items()},
 }
 """Adjacency ([R,] n, n) from streams, a number of agents and parameters of its own."""
+
+
+def _drawn_links(streams, agents, draw, key, value) -> list[np.ndarray]:
+    return [
+        large_graphs.first_connected(partial(draw, generator, agents, value), agents, key, value)
+        for generator in streams.generators("graph")
+    ]
+
+
+def _regular_links(streams: Streams, agents: int, *, degree: int) -> list[np.ndarray]:
+    return _drawn_links(streams, agents, large_graphs.random_regular, "network.degree", degree)
+
+
+LINKS: dict[str, Callable[..., list[np.ndarray] | np.ndarray]] = {
+    "erdos_renyi": lambda streams, agents, *, probability: _drawn_links(
+        streams, agents, large_graphs.erdos_renyi, "network.probability", probability
+    ),
+    "random_edges": lambda streams, agents, *, edges: _drawn_links(
+        streams, agents, large_graphs.random_edges, "network.edges", edges
+    ),
+    "random_regular": _regular_links,
+    "grid": lambda streams, agents, *, rows: large_graphs.grid(agents, rows=rows),
+    "edges": lambda streams, agents, *, edges: np.array(edges) - 1,
+    **{
+        name: lambda streams, agents, maker=maker: np.array(list(maker(agents)))
+        for name, maker in _ALWAYS.items()
+    },
+}
+"""Links [links, 2] of a graph of many agents, or a list with those of each run. The same laws as
+in :data:`GRAPHS`, random ones from other draws; a family that is missing here is made there."""
 
 
 def require_buildable(
@@ -311,6 +394,12 @@ def require_buildable(
         require(known, "network.probability", given, "a number in (0, 1]")
     if name == "random_edges":
         _require_edges(agents, parameters["edges"])
+    if name == "random_regular":
+        _require_degree(agents, parameters["degree"])
+    if name == "grid":
+        rows = parameters["rows"]
+        fits = type(rows) is int and 1 <= rows <= agents and agents % rows == 0
+        require(fits, "network.rows", rows, f"a divisor of {agents}, the agents")
     if name == "edges":
         _require_links(agents, parameters["edges"])
 
@@ -323,6 +412,13 @@ def _require_edges(agents: int, edges: Any) -> None:
         edges,
         f"between {agents - 1} (a tree) and {pairs} (all pairs) for {agents} agents",
     )
+
+
+def _require_degree(agents: int, degree: Any) -> None:
+    known = type(degree) is int and 1 <= degree < agents and agents * degree % 2 == 0
+    connectable = known and (degree > 1 or agents == 2)
+    expected = f"2 to {agents - 1} neighbours of {agents} agents, an even number of ends in all"
+    require(connectable, "network.degree", degree, expected)
 
 
 def _require_links(agents: int, edges: Any) -> None:
@@ -346,15 +442,16 @@ def _require_parameters(name: str, given: Mapping[str, Any]) -> None:
 
 def build(
     streams: Streams, name: str, agents: int, *, weights: str = "laplacian", **parameters
-) -> Network:
+) -> Network | SparseNetwork:
     """The network that a configuration names.
 
     Parameters
     ----------
     name : str
         Of :data:`GRAPHS`, with that graph's parameters: ``erdos_renyi`` (``probability``),
-        ``random_edges`` (``edges``), ``edges`` (a list of links) and others without any; or
-        ``single``: one agent alone, for what is computed in one place.
+        ``random_edges`` (``edges``), ``random_regular`` (``degree``), ``grid`` (``rows``),
+        ``edges`` (a list of links) and others without any; or ``single``: one agent alone, for
+        what is computed in one place.
     weights : str
         Mixing matrix: ``laplacian`` (with ``scale``), ``metropolis`` or ``max_degree``.
 
@@ -368,5 +465,25 @@ def build(
     if name == "single":
         return Network(np.zeros((1, 1), dtype=bool), np.ones((1, 1)))
     mixing_parameters = {"scale": parameters.pop("scale")} if "scale" in parameters else {}
-    adjacency = GRAPHS[name](streams, agents, **parameters)
+    if agents <= DENSE_UP_TO:
+        adjacency = GRAPHS[name](streams, agents, **parameters)
+        return Network(adjacency, MIXINGS[weights](adjacency, **mixing_parameters))
+    graphs, shared = _large(streams, name, agents, parameters)
+    if max(graph.nnz for graph in graphs) < SPARSE_BELOW * agents**2:
+        return large_networks.build(graphs, shared, weights, mixing_parameters)
+    adjacency = np.stack([graph.toarray().astype(bool) for graph in graphs])
+    adjacency = adjacency[0] if shared else adjacency
     return Network(adjacency, MIXINGS[weights](adjacency, **mixing_parameters))
+
+
+def _large(streams: Streams, name: str, agents: int, parameters) -> tuple[list, bool]:
+    """Sparse adjacency of each run, or of the one graph that all share, and whether they do."""
+    if name in LINKS:
+        made = LINKS[name](streams, agents, **parameters)
+        shared = isinstance(made, np.ndarray)
+        links = [made] if shared else made
+    else:
+        adjacency = GRAPHS[name](streams, agents, **parameters)
+        shared = adjacency.ndim == 2
+        links = [np.argwhere(np.triu(one)) for one in adjacency.reshape(-1, agents, agents)]
+    return [large_graphs.matrix_of(agents, one) for one in links], shared

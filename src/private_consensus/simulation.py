@@ -155,9 +155,9 @@ def _on_graphs(setting: Setting, problem: Problem, graphs: Sequence[Network]) ->
 
 
 def _graphs(network: Network) -> list[Network]:
-    if network.adjacency.ndim == 2:
+    if network.shared:
         return [network]
-    return [network.of_runs(run, run + 1) for run in range(len(network.adjacency))]
+    return [network.of_runs(run, run + 1) for run in range(len(network.degrees))]
 
 
 @dataclass(frozen=True)

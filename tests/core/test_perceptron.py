@@ -74,7 +74,9 @@ def test_gradient_differs_from_central_differences_by_the_square_of_the_step(los
 @pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize("clip", [np.inf, 2.0, 0.5])
 @pytest.mark.parametrize("sizes", [(9, 0, 4), (0, 3, 0), (5, 5, 5), (0, 0, 0)])
-def test_ghost_norms_clip_like_a_loop_over_records(loss, clip, sizes):
+@pytest.mark.parametrize("many", [2, 256])
+def test_ghost_norms_clip_like_a_loop_over_records(loss, clip, sizes, many, monkeypatch):
+    monkeypatch.setattr(perceptron, "MANY", many)
     problem = small(loss)
     x = point(problem)
     rng = np.random.default_rng(2)

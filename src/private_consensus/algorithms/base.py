@@ -102,7 +102,7 @@ class Algorithm(ABC):
     def graph_statistics(self, network: Network) -> Hashable:
         """What of a graph the noise and the statements of privacy depend on: graphs with equal
         answers are calibrated and accounted for once. All of the graph unless it is less."""
-        return network.adjacency.tobytes(), network.mixing.tobytes()
+        return network.identity
 
     @abstractmethod
     def releases(self, problem: Problem, network: Network, horizon: int) -> list[Release]:
@@ -184,6 +184,10 @@ class Iterative(Algorithm):
         """Unit draws, one item an iteration; none unless an algorithm asks for some."""
         return repeat(None)
 
+    def draws_on(self, problem: Problem, network: Network, streams: Streams) -> Iterator[Any]:
+        """The same where it depends on the graph what is drawn, as where links have noise."""
+        return self.draws(problem, streams)
+
     @abstractmethod
     def step(self, state: Any, problem: Problem, network: Network, draw: Any, t: int) -> NamedTuple:
         """The state after iteration ``t`` = 1, 2, ..."""
@@ -257,7 +261,7 @@ class Iterative(Algorithm):
         }
         batch = stack([self])
         state = batch.start(problem, network, streams, 1)
-        draws = batch.draws(problem, streams)
+        draws = batch.draws_on(problem, network, streams)
         for t in range(1, horizon + 1):
             draw = next(draws)
             scale = {name: values[t - 1] for name, values in scales.items()}
@@ -273,7 +277,7 @@ class Iterative(Algorithm):
         active = np.arange(len(horizon))
         algorithm = self
         state = self.start(problem, network, streams, len(horizon))
-        draws = self.draws(problem, streams)
+        draws = self.draws_on(problem, network, streams)
         for t in range(1, int(horizon.max()) + 1):
             state = algorithm.step(state, problem, network, next(draws), t)
             observe(t, active, algorithm.seen(state, problem, t))

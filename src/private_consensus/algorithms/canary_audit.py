@@ -106,7 +106,7 @@ class CanaryAudit(QDPSGD1):
             draw = next(draws)
             for run, mine in enumerate(canaries):
                 here = Round(
-                    network.mixing if network.mixing.ndim == 2 else network.mixing[run],
+                    network.mixing_of(run),
                     draw.speeds[run],
                     draw.rows[run],
                     {name: keys[run] for name, keys in draw.keys.items()},

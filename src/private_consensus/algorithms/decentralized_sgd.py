@@ -99,7 +99,18 @@ class Round:
 
     def mix(self, weights: np.ndarray, x: np.ndarray) -> np.ndarray:
         """``weights @ x`` into the room for it."""
-        return np.matmul(weights.astype(x.dtype), x, out=self.mixed)
+        if isinstance(weights, np.ndarray):
+            return np.matmul(weights.astype(x.dtype), x, out=self.mixed)
+        self.mixed[:] = weights.astype(x.dtype) @ x
+        return self.mixed
+
+    def mix_others(self, factor: float, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """What agents weigh themselves with, and the others' part of ``factor * mixing @ x``."""
+        if isinstance(self.mixing, np.ndarray):
+            own = np.diagonal(self.mixing)
+            return own, self.mix(factor * (self.mixing - np.diag(own)), x)
+        own = self.mixing.diagonal()
+        return own, self.mix(factor * _without_diagonal(self.mixing), x)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -265,7 +276,7 @@ class DecentralizedSGD(Iterative):
 
     def check(self, problem, network) -> None:
         """What problem and network have to be like."""
-        smallest = float(np.diagonal(network.mixing, axis1=-2, axis2=-1).min())
+        smallest = float(network.own_weights.min())
         require(
             self.negative_weights or smallest >= -1e-12,
             "network.scale",
@@ -301,7 +312,7 @@ class DecentralizedSGD(Iterative):
             room = np.empty((3, agents, dim), state.x.dtype)
             for run in range(begin, end):
                 here = Round(
-                    network.mixing if network.mixing.ndim == 2 else network.mixing[run],
+                    network.mixing_of(run),
                     draw.speeds[run],
                     draw.rows[run],
                     {name: keys[run] for name, keys in draw.keys.items()},
@@ -340,6 +351,12 @@ class DecentralizedSGD(Iterative):
 def at(value: Any, s: int) -> Any:
     """The value of a field for setting s."""
     return value[s] if isinstance(value, np.ndarray) and value.ndim else value
+
+
+def _without_diagonal(matrix):
+    from scipy.sparse import diags_array
+
+    return matrix - diags_array(matrix.diagonal())
 
 
 def keys_of(streams, name: str) -> np.ndarray:

@@ -29,9 +29,12 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from ..errors import require
-from ..networks import laplacian
+from ..networks import SparseNetwork, laplacian
 from .base import DRAW, NoiseSite, column
-from .muffliato_gd import ClippedDescent
+from .muffliato_gd import ClippedDescent, normals_of_links
+
+SPARE = 1e-6
+"""Share of a computed connectivity that nothing is built on."""
 
 
 class State(NamedTuple):
@@ -44,8 +47,9 @@ class Draw(NamedTuple):
     r"""Unit draws of a round.
 
     ``noise`` is what agents draw themselves [runs, agents, dim] and one draw a pair [runs, agents,
-    agents, dim], of which those above the diagonal are used; or white noise z [runs, agents, dim]
-    that makes a round's noise :math:`\Sigma^{1/2} z`, where it was recovered from messages.
+    agents, dim], of which those above the diagonal are used (on a sparse network one a link, [runs,
+    links, dim] or the links of one run after the other); or white noise z [runs, agents, dim] that
+    makes a round's noise :math:`\Sigma^{1/2} z`, where it was recovered from messages.
     """
 
     noise: Any
@@ -75,6 +79,9 @@ class DECOR(ClippedDescent):
         r""":math:`s_{pair}/s_{ind}`, as it broadcasts against [settings, runs, agents, dim]."""
         if self.ratio is not None:
             return column(self.ratio)
+        if isinstance(network, SparseNetwork):
+            found = np.sqrt(max(network.n_agents - 2, 0) / network.algebraic_connectivity)
+            return float(found) if network.shared else np.reshape(found, (-1, 1, 1))
         graphs = network.adjacency.reshape(-1, *network.adjacency.shape[-2:])
         found = np.reshape(
             [_automatic(graph.tobytes(), len(graph)) for graph in graphs], (-1, 1, 1)
@@ -89,10 +96,20 @@ class DECOR(ClippedDescent):
         return np.eye(network.n_agents) + weights * laplacian(graph)
 
     def losses(self, problem, network, horizon):
-        """Of the agent that loses most."""
+        r"""Of the agent that loses most; on a sparse network at most
+        :math:`1/N + (1-1/N)/(1+r^2a)`, since :math:`\Sigma/s_{ind}^2` has the eigenvalue 1 at the
+        constant vector and at least :math:`1+r^2a` elsewhere."""
+        if isinstance(network, SparseNetwork):
+            most = float(np.sqrt(self._most_of_the_inverse(network)))
+            return np.full(horizon, self.change(problem) * most * (1 + 1e-12))
         inverse = np.linalg.inv(self.covariance(network))
         most = np.sqrt(np.diagonal(inverse, axis1=-2, axis2=-1).max())
         return np.full(horizon, self.change(problem) * most * (1 + 1e-12))
+
+    def _most_of_the_inverse(self, network: SparseNetwork) -> float:
+        share, least = np.reshape(self.share(network), -1), 1.0 / network.n_agents
+        connectivity = np.reshape(network.algebraic_connectivity, -1) * (1 - SPARE)
+        return float((least + (1 - least) / (1 + share**2 * connectivity)).max())
 
     def attained(self, problem):
         """Where one agent's gradient moves, all agents' noise explains it: nothing is lost."""
@@ -113,6 +130,19 @@ class DECOR(ClippedDescent):
         for own in streams.sequence("noise", "normal", shape):
             yield Draw((own, next(pairs)))
 
+    def draws_on(self, problem, network, streams) -> Iterator[Draw]:
+        """One draw a link, not one a pair of agents, where links are few."""
+        if not isinstance(network, SparseNetwork):
+            return self.draws(problem, streams)
+        shape = (problem.n_agents, problem.dim)
+        own = streams.sequence("noise", "normal", shape)
+        counts = np.broadcast_to(np.sum(network.degrees, -1) // 2, len(streams.runs))
+        generators = streams.generators("noise", "links")
+        return (
+            Draw((v, normals_of_links(generators, counts, problem.dim, network.shared)))
+            for v in own
+        )
+
     def step(self, state, problem, network, draw, t):
         z = network.mix(state.x)
         total = self.total_noise(network, draw.noise)
@@ -123,6 +153,10 @@ class DECOR(ClippedDescent):
         if not isinstance(noise, tuple):
             return np.linalg.cholesky(self.covariance(network)) @ noise
         own, pairs = noise
+        if isinstance(network, SparseNetwork):
+            number, sign = network.pairs_of_links
+            signed = sign[:, None] * pairs[..., number, :]
+            return own + self.share(network) * network.sum_at_links(signed)
         links = np.triu(network.adjacency)[..., None]
         used = links * pairs
         return own + self.share(network) * (used.sum(-2) - used.sum(-3))

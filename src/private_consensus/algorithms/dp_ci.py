@@ -24,7 +24,7 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 
 from ..errors import require
-from ..networks import laplacian
+from ..networks import SparseNetwork, laplacian
 from ..privacy import Relation, Release
 from .base import FOR_CALIBRATION, Iterative, NoiseSite, column
 
@@ -254,8 +254,7 @@ class DPCI(Iterative):
         before = t - 1
         measured = problem.data(before, draw.observation)
         innovation = np.einsum("imk,...im->...ik", problem.matrices(before), measured)
-        flat = state.sent.reshape(*state.sent.shape[:2], -1)
-        pulled = _rows_times(flat, coupling(problem, network, before)).reshape(state.sent.shape)
+        pulled = coupled(problem, network, before, state.sent)
         x = state.sent + column(self.step_size(before)) * (innovation - pulled)
         return State(x, x + column(self.noise_scale(problem, t)) * draw.noise)
 
@@ -286,6 +285,17 @@ def _dominating(losses: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     first = ranked[:few, mine].sum()
     own[order] = np.concatenate([[first], np.zeros(few - 1), ranked[few:, mine]])
     return largest, np.minimum(own, largest)  # sums of floats may differ in the last digit
+
+
+def coupled(problem, network, t: float, x: np.ndarray) -> np.ndarray:
+    """:func:`coupling` times ``x`` [settings, runs, agents, n]; of a sparse network its links."""
+    if not isinstance(network, SparseNetwork):
+        flat = x.reshape(*x.shape[:2], -1)
+        return _rows_times(flat, coupling(problem, network, t)).reshape(x.shape)
+    H = problem.matrices(t)
+    observed = (H * x[..., None, :]).sum(-1)
+    apart = network.degrees[..., None] * x - network.neighbour_sum(x)
+    return apart + (H * observed[..., None]).sum(-2)
 
 
 def coupling(problem, network, t: float) -> np.ndarray:

@@ -25,6 +25,9 @@ from ..errors import require
 from ..networks import laplacian
 from .dp_ci import DPCI, coupling
 
+LARGEST = 4096
+"""Estimates of all agents together, of which covariances are a matrix."""
+
 DEVIATIONS = 2.0
 """Half the width of the band ``expected_low`` to ``expected_high``, in standard deviations."""
 
@@ -44,13 +47,15 @@ class DPCIMoments(DPCI):
 
     def start(self, problem, network, streams, settings):
         require(
-            network.adjacency.ndim == 2,
+            network.shared,
             "network.name",
             "one graph a run",
             "one graph for all runs: moments are those of one network",
         )
+        size = problem.n_agents * problem.dim
+        expected = f"at most {LARGEST} numbers of agents together: moments are of each two of them"
+        require(size <= LARGEST, "network.agents", problem.n_agents, expected)
         error = (problem.initial - problem.theta).ravel()
-        size = len(error)
         return Moments(np.tile(error, (settings, 1)), np.zeros((settings, size, size)))
 
     def draws(self, problem, streams):

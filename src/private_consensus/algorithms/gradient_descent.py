@@ -20,7 +20,6 @@ import numpy as np
 from scipy.optimize import brentq
 
 from ..errors import require
-from ..networks import second_eigenvalue
 from ..privacy import Relation, Release, gaussian_mu, zcdp_rho
 from .base import FOR_CALIBRATION, Iterative, NoiseSite, column
 
@@ -191,7 +190,7 @@ class GradientDescent(Iterative):
         """
         inverse_kappa = np.atleast_1d(self.noise)[:, None] ** 2 / (2.0 * np.sqrt(T))
         distance = (problem.target**2).sum(-1)
-        rate = second_eigenvalue(network.mixing)
+        rate = network.consensus_rate
         bound = theorem_2_bound(
             T,
             inverse_kappa,

@@ -20,6 +20,7 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
+from ..networks import SparseNetwork
 from .dgd import GradientSteps, uniform_mean
 from .noise import RandomlyWeighted, add_losses, losses_of, no_losses
 
@@ -111,6 +112,8 @@ ALGORITHM = LocallyPrivateGradientDescent
 def widest_pair(x: np.ndarray, network) -> np.ndarray:
     r""":math:`x_a - x_b` of the two members of each neighbourhood that are farthest apart in l1."""
     members = network.closed_neighbourhoods
+    if isinstance(network, SparseNetwork):
+        return _widest_of(network.gather(x, members))
     first, second = np.triu_indices(members.shape[-1], 1)
     # A coordinate at a time: all at once, the differences would not fit into the cache.
     columns = np.moveaxis(x, -1, 0)
@@ -123,6 +126,19 @@ def widest_pair(x: np.ndarray, network) -> np.ndarray:
         return np.take_along_axis(x, np.take_along_axis(agents, widest, -1), -2)
 
     return end(first) - end(second)
+
+
+def _widest_of(x: np.ndarray) -> np.ndarray:
+    """The difference of largest l1 norm among the values (..., members, d) of each agent; the first
+    pair of those that are equally far apart."""
+    first, second = np.triu_indices(x.shape[-2], 1)
+    widest, most = np.zeros((*x.shape[:-2], x.shape[-1])), np.full(x.shape[:-2], -1.0)
+    for one, other in zip(first, second, strict=True):
+        apart = x[..., one, :] - x[..., other, :]
+        distance = np.abs(apart).sum(-1)
+        farther = distance > most
+        widest[farther], most[farther] = apart[farther], distance[farther]
+    return widest
 
 
 def _pairs(distance: np.ndarray, one: np.ndarray, other: np.ndarray) -> np.ndarray:

@@ -26,8 +26,9 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from ..errors import require
+from ..networks import SparseNetwork
 from ..privacy.observers.changes import Cyclic
-from ..privacy.observers.temporal import cyclic_factor, error_gram
+from ..privacy.observers.temporal import cyclic_factor, error_gram, gram_of_powers
 from .base import DRAW, NoiseSite
 from .muffliato_gd import ClippedDescent
 
@@ -73,24 +74,27 @@ class MAFALDASGD(ClippedDescent):
         require(whole, "algorithm.batches", self.batches, "a whole number >= 1")
 
     def calibrate(self, budget, problem, network, horizon):
-        fixed = network.mixing.ndim == 2
-        require(fixed, "network", network.mixing.shape, "one fixed graph for all runs")
+        require(network.shared, "network", "one graph a run", "one fixed graph for all runs")
         _require_batches(problem, int(self.batches))
         if not budget.private:
             return replace(self, noise=0.0)
-        factor = self._factor(network.mixing, horizon)
+        factor = self._factor(network, horizon)
         rows = tuple(tuple(map(float, row)) for row in np.tril(np.linalg.inv(factor)))
         return super(MAFALDASGD, replace(self, filter=rows)).calibrate(
             budget, problem, network, horizon
         )
 
-    def _factor(self, mixing: np.ndarray, horizon: int) -> np.ndarray:
+    def _factor(self, network, horizon: int) -> np.ndarray:
         """C, [T, T]."""
         if self.correlation == "independent":
             return np.eye(horizon)
         if self.correlation == "anti_pgd":
             return np.tril(np.ones((horizon, horizon)))
-        return cyclic_factor(error_gram(mixing, horizon), int(self.batches))
+        if isinstance(network, SparseNetwork):  # nearly optimal; what it costs is C's own affair
+            gram = gram_of_powers(network.traces_of_powers(2 * horizon), horizon)
+        else:
+            gram = error_gram(network.mixing, horizon)
+        return cyclic_factor(gram, int(self.batches))
 
     def change(self, problem):
         """Of a batch's gradient."""

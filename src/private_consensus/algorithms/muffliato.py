@@ -110,13 +110,17 @@ def gossip(network, state, first, acceleration: str) -> np.ndarray:
     mixed = network.mix(state.x)
     if acceleration == "none":
         return mixed
-    weight = chebyshev_weight(network.mixing)
+    weight = _weight_of(network.consensus_rate)
     return np.where(first, mixed, weight * mixed + (1 - weight) * state.before)
 
 
 def chebyshev_weight(mixing: np.ndarray) -> np.ndarray:
     r""":math:`\gamma` of a mixing matrix, [1, 1], or of one a run, [runs, 1, 1]."""
-    gap = np.reshape(1.0 - second_eigenvalue(mixing), (*np.shape(mixing)[:-2], 1, 1))
+    return _weight_of(second_eigenvalue(mixing))
+
+
+def _weight_of(rate) -> np.ndarray:
+    gap = np.reshape(1.0 - rate, (*np.shape(rate), 1, 1))
     return 2.0 * (1.0 - np.sqrt(gap * (1.0 - gap / 4.0))) / (1.0 - gap / 2.0) ** 2
 
 

@@ -159,3 +159,9 @@ class MuffliatoGD(ClippedDescent):
 
 
 ALGORITHM = MuffliatoGD
+
+
+def normals_of_links(generators, counts: np.ndarray, dim: int, shared: bool) -> np.ndarray:
+    """Unit normals [runs, links, dim], or of graphs of different size one after the other."""
+    drawn = [g.standard_normal((n, dim)) for g, n in zip(generators, counts, strict=True)]
+    return np.stack(drawn) if shared else np.concatenate(drawn)

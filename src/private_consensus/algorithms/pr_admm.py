@@ -19,6 +19,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from ..errors import require
+from ..networks import SparseNetwork
 from .base import FOR_CALIBRATION, column
 from .noise import LAWS
 from .p_admm import OutputPerturbation
@@ -31,7 +32,8 @@ SUMS = ("direct", "printed")
 
 class State(NamedTuple):
     """As of the skeleton, with the distance to each neighbour so far, [settings, runs, agents,
-    agents], and the share of links whose values are replaced."""
+    agents] or, on a sparse network, [settings, [runs,] links]; the share of links whose values are
+    replaced."""
 
     x: np.ndarray
     dual: np.ndarray
@@ -116,14 +118,19 @@ class PeriodicallyReducedADMM(OutputPerturbation):
         state = super().start(problem, network, streams, settings)
         if self.threshold == "none":
             return state
-        none = np.zeros((*state.x.shape[:-1], problem.n_agents))
-        heard = self.hear(State(*state, none, none[..., 0, 0]), network)
+        if isinstance(network, SparseNetwork):
+            none = np.zeros(network.own_ends(state.x).shape[:-1])
+        else:
+            none = np.zeros((*state.x.shape[:-1], problem.n_agents))
+        heard = self.hear(State(*state, none, state.x[..., 0, 0]), network)
         return heard._replace(heard=state.heard)
 
     def hear(self, state, network):
         """Own value in place of one that is replaced."""
         if not isinstance(state, State):
             return super().hear(state, network)
+        if isinstance(network, SparseNetwork):
+            return self._hear_links(state, network)
         accepted, distance = self._accepted(network, state.x, state.distance)
         used = accepted.astype(float)
         own = network.degrees[..., None] - used.sum(-1, keepdims=True)
@@ -135,12 +142,25 @@ class PeriodicallyReducedADMM(OutputPerturbation):
     def _accepted(self, network, x, distance) -> tuple[np.ndarray, np.ndarray]:
         """Links whose values are used, and distances with those counted that count."""
         apart = np.linalg.norm(x[..., :, None, :] - x[..., None, :, :], axis=-1)
+        near, total = self._near(distance, apart, column(self.U))
+        return near & network.adjacency, total
+
+    def _hear_links(self, state, network: SparseNetwork):
+        """The same from the ends of links alone."""
+        own, other = network.own_ends(state.x), network.other_ends(state.x)
+        limit = np.reshape(self.U, (-1, *(1,) * (state.distance.ndim - 1)))
+        apart = np.linalg.norm(own - other, axis=-1)
+        near, distance = self._near(state.distance, apart, limit)
+        used = network.sum_at_links(near[..., None].astype(float))
+        heard = network.sum_at_links(np.where(near[..., None], other, 0.0))
+        heard += (network.degrees[..., None] - used) * state.x
+        replaced = 1.0 - used.sum((-1, -2)) / network.degrees.sum(-1)
+        return state._replace(heard=heard, distance=distance, replaced=replaced)
+
+    def _near(self, distance, apart, limit) -> tuple[np.ndarray, np.ndarray]:
         total = distance + apart
-        limit = column(self.U)
-        accepted = (total <= limit) & network.adjacency
-        if self.threshold == "consistent":
-            total = np.where(total <= limit, total, distance)
-        return accepted, total
+        near = total <= limit
+        return near, np.where(near, total, distance) if self.threshold == "consistent" else total
 
     def disagreement(self, network, x, heard):
         if self.threshold == "literal":

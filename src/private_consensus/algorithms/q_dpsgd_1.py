@@ -128,8 +128,7 @@ class QDPSGD(DecentralizedSGD):
 
     def descend(self, x, base, e: float, a: float, gradient, scale, here: Round) -> None:
         """The update, given the messages; ``base`` is what an agent takes for its own model."""
-        own = np.diagonal(here.mixing)
-        mixed = here.mix(e * (here.mixing - np.diag(own)), here.message)
+        own, mixed = here.mix_others(e, here.message)
         keep = 1.0 - e + e * own
         key, counter = here.keys["noise"], here.counter
         descend(x, base, mixed, gradient, keep, a * e, scale, key, counter)

@@ -98,7 +98,7 @@ class QDPSGD2(QDPSGD):
         if self.own == "broadcast":
             return self.sampled(problem, horizon).releases(self.sigma, int(horizon))
         e = float(self.steps(float(horizon))[1])
-        own = np.diagonal(network.mixing, axis1=-2, axis2=-1)
+        own = network.own_weights
         keep = min(float(np.abs(1.0 - e + e * own).max()), 1.0)
         message = self._message(problem, horizon)
         return reused_state_releases(self.sigma, int(horizon), keep=keep, **message)

@@ -23,16 +23,18 @@ the cube of the rounds, and is infinite for gradients of which nothing bounds th
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import ClassVar, NamedTuple
 
 import numpy as np
 
 from ..errors import require
+from ..networks import SparseNetwork
 from ..privacy import Release
 from .base import NoiseSite
-from .muffliato_gd import ClippedDescent
+from .muffliato_gd import ClippedDescent, normals_of_links
 
 
 class State(NamedTuple):
@@ -43,6 +45,14 @@ class State(NamedTuple):
     x: np.ndarray
     sent: np.ndarray
     mean: np.ndarray
+
+
+class OnLinks(NamedTuple):
+    """Unit normals of agents for themselves [runs, agents, dim] and for their links [[runs,] links,
+    dim]."""
+
+    own: np.ndarray
+    links: np.ndarray
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,7 +75,10 @@ class ZipDL(ClippedDescent):
         return float(problem.record_change("l2")) if smooth <= 2.0 else float("inf")
 
     def losses(self, problem, network, horizon):
-        energy = max(map(hiding_energy, _graphs(network.mixing)))
+        if isinstance(network, SparseNetwork):
+            energy = max(map(_sparse_energy, network.weights))
+        else:
+            energy = max(map(hiding_energy, _graphs(network.mixing)))
         times = np.arange(1, horizon + 1)
         return self.change_of_step(problem) * np.sqrt(energy) * times
 
@@ -79,6 +92,8 @@ class ZipDL(ClippedDescent):
 
     def start(self, problem, network, streams, settings):
         zero = np.zeros((settings, len(streams.runs), problem.n_agents, problem.dim))
+        if isinstance(network, SparseNetwork):
+            return State(zero, np.zeros_like(network.own_ends(zero)), zero)
         links = np.zeros((*zero.shape[:3], problem.n_agents, problem.dim))
         return State(zero, links, zero)
 
@@ -86,10 +101,24 @@ class ZipDL(ClippedDescent):
         shape = (problem.n_agents, problem.n_agents, problem.dim)
         return streams.sequence("noise", "normal", shape)
 
+    def draws_on(self, problem, network, streams):
+        """Pairs without a link have no draw where links are few."""
+        if isinstance(network, SparseNetwork):
+            return self._drawn_on_links(problem, network, streams)
+        return self.draws(problem, streams)
+
+    def _drawn_on_links(self, problem, network, streams) -> Iterator[OnLinks]:
+        own = streams.sequence("noise", "normal", (problem.n_agents, problem.dim), "own")
+        counts = np.broadcast_to(np.sum(network.degrees, -1), len(streams.runs))
+        generators = streams.generators("noise", "links")
+        for of_agents in own:
+            of_links = normals_of_links(generators, counts, problem.dim, network.shared)
+            yield OnLinks(of_agents, of_links)
+
     def noise_sites(self, problem, network, horizon):
         """What others hear of an agent's noise, made white: a coordinate less for each agent than
-        neighbours and itself; none where the graph differs by run."""
-        if self.noise == 0 or np.ndim(network.mixing) != 2:
+        neighbours and itself; none where the graph differs by run, or is one of very many."""
+        if self.noise == 0 or isinstance(network, SparseNetwork) or not network.shared:
             return []
         scale = np.full((horizon, 1, 1), float(self.eta) * float(self.noise))
         moved = self.losses(problem, network, horizon) / float(self.noise)
@@ -121,6 +150,8 @@ class ZipDL(ClippedDescent):
         return found.reshape(*found.shape[:-2], -1)
 
     def step(self, state, problem, network, draw, t):
+        if isinstance(network, SparseNetwork):
+            return self._step_on_links(self.descent(problem, state.x), network, draw)
         x, scale = self.descent(problem, state.x), np.asarray(self.message_scale)[..., None]
         weights = np.asarray(network.mixing)[..., None]
         messages = (weights > 0) * (x[..., None, :] + scale * cancelling(network.mixing, draw))
@@ -130,6 +161,18 @@ class ZipDL(ClippedDescent):
         kept = (weights * itself).sum(-2)
         mean = (weights * sent).sum(-2) / (1.0 - kept)
         return State(np.concatenate(heard, axis=-2) + own, sent, mean)
+
+    def _step_on_links(self, x, network: SparseNetwork, draw: OnLinks) -> State:
+        """The same; messages are [settings, [runs,] links, dim]."""
+        scale = np.broadcast_to(self.message_scale, x.shape)
+        weights, kept = network.link_weights[:, None], network.own_weights[..., None]
+        own, links = scale * draw.own, network.own_ends(scale) * draw.links
+        sums = kept * own + network.sum_at_links(weights * links)
+        share = sums / (network.degrees[..., None] + 1)
+        sent = network.own_ends(x) + links - network.own_ends(share) / weights
+        heard = network.sum_at_links(weights * sent[..., network.reversed_links, :])
+        mean = network.sum_at_links(weights * sent) / (1.0 - kept)
+        return State(heard + kept * (x + own - share / kept), sent, mean)
 
     def seen(self, state, problem, t) -> Mapping[str, np.ndarray]:
         """``released`` is one vector an agent: the mean of its messages; ``links`` are all of
@@ -158,7 +201,10 @@ def hiding_energy(mixing: np.ndarray) -> float:
 
 
 def _energy(mixing: np.ndarray, u: int) -> float:
-    covariance = _covariance(mixing, u)
+    return _energy_of(_covariance(mixing, u))
+
+
+def _energy_of(covariance: np.ndarray) -> float:
     if not len(covariance):
         return 0.0
     ones = np.ones(len(covariance))
@@ -168,10 +214,28 @@ def _energy(mixing: np.ndarray, u: int) -> float:
 def _covariance(mixing: np.ndarray, u: int) -> np.ndarray:
     """Of u's noise towards its neighbours, over that of a draw, [neighbours, neighbours]."""
     members = np.flatnonzero(mixing[u])
-    weights = mixing[u, members]
-    shaped = np.eye(len(members)) - weights / (len(members) * weights[:, None])
-    others = shaped[members != u]
+    return _covariance_of(mixing[u, members], members != u)
+
+
+def _covariance_of(weights: np.ndarray, are_others: np.ndarray) -> np.ndarray:
+    shaped = np.eye(len(weights)) - weights / (len(weights) * weights[:, None])
+    others = shaped[are_others]
     return others @ others.T
+
+
+def _sparse_energy(mixing) -> float:
+    """:func:`hiding_energy` of a sparse matrix; rows with the same weights count once."""
+    require(bool((mixing.diagonal() > 0).all()), "network.weights", "w_ii = 0", "w_ii > 0")
+    require(bool((mixing.data >= 0).all()), "network.weights", "a negative weight", "weights >= 0")
+    found = {}
+    for u, (begin, end) in enumerate(pairwise(mixing.indptr)):
+        weights, others = mixing.data[begin:end], mixing.indices[begin:end] != u
+        kept = weights > 0
+        rest = np.sort(weights[kept & others])
+        same = (weights[~others].tobytes(), rest.tobytes())
+        if same not in found:
+            found[same] = _energy_of(_covariance_of(weights[kept], others[kept]))
+    return max(found.values())
 
 
 def _graphs(mixing: np.ndarray) -> np.ndarray:

@@ -258,9 +258,7 @@ def _(problem: Problem, network: Network, change, *, nearby) -> Iterator[Attack]
 
 def one_graph(network: Network) -> Network:
     """The graph of the first run, where each run has its own."""
-    if network.adjacency.ndim == 2:
-        return network
-    return Network(network.adjacency[0], network.mixing[0])
+    return network.of_run(0)
 
 
 def around(network: Network) -> Network:
@@ -268,8 +266,7 @@ def around(network: Network) -> Network:
 
     Fewest, because a penalty grows with their number and hides a record.
     """
-    adjacency = one_graph(network).adjacency
-    agent = int(adjacency.sum(-1).argmin())
-    members = [agent, *np.flatnonzero(adjacency[agent])]
-    inner = adjacency[np.ix_(members, members)]
+    graph = one_graph(network)
+    agent = int(graph.degrees.argmin())
+    inner = graph.links_among([agent, *graph.neighbours_of(agent)])
     return Network(inner, metropolis_mixing(inner))

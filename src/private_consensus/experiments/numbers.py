@@ -247,7 +247,7 @@ def graph_points(network: Mapping[str, Any], seed: int) -> pl.DataFrame:
     its own graph, that of run 0.
     """
     built = networks.build(Streams(seed, (0,)), **network)
-    adjacency = built.adjacency.reshape(-1, built.n_agents, built.n_agents)[0]
+    adjacency = built.of_run(0).adjacency
     angle = 2.0 * np.pi * np.arange(built.n_agents) / built.n_agents
     x, y = np.sin(angle).round(12), np.cos(angle).round(12)
     nodes = [{"kind": "node", "node": i + 1, "x": x[i], "y": y[i]} for i in range(built.n_agents)]

@@ -118,8 +118,7 @@ def observed_system(algorithm: Any, problem: Any, network: Network, horizon: int
     InvalidInput
         For a graph that changes from run to run; for noise 0.
     """
-    fixed = network.mixing.ndim == 2
-    require(fixed, "network", network.mixing.shape, "one fixed graph for all runs")
+    require(network.shared, "network", "one graph a run", "one fixed graph for all runs")
     name = registry_name(algorithm)
     if name not in MAPPED:
         reason = NOT_LINEAR.get(name, "not worked out")

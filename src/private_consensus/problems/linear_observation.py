@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import ClassVar
 
@@ -23,6 +23,9 @@ import numpy as np
 from ..errors import require
 from ..randomness import Streams
 from .base import Problem, consensus_error
+
+AT_ONCE = 2**20
+"""Entries of matrices of several times that are computed together."""
 
 
 @dataclass(frozen=True)
@@ -104,23 +107,35 @@ class LinearObservation(Problem):
 
     def row_norms(self, times: np.ndarray) -> np.ndarray:
         """:meth:`row_norm` of many times, shape (times, agents)."""
-        t = np.asarray(times, float)[:, None, None, None]
-        H = self.constant + self.sine * np.sin(t) + self.cosine * np.cos(t)
-        return np.abs(H).sum(-1).max(-1)
+        found = np.empty((len(times), self.n_agents))
+        together = max(1, AT_ONCE // self.constant.size)
+        for first in range(0, len(times), together):
+            t = np.asarray(times[first : first + together], float)[:, None, None, None]
+            H = self.constant + self.sine * np.sin(t) + self.cosine * np.cos(t)
+            found[first : first + together] = np.abs(H).sum(-1).max(-1)
+        return found
 
     @cached_property
     def largest_row_norm(self) -> float:
         r""":math:`H_{\max}`, the supremum of :meth:`row_norm` over agents and real t.
 
         Each entry is :math:`a + r\sin(t + \varphi)` with bends where it changes sign; the supremum
-        is searched for on a grid of t and about its best point.
+        is searched for on a grid of t and about its best point. Agents with the same matrices are
+        looked at once.
         """
+        parts = np.stack([self.constant, self.sine, self.cosine], axis=1)
+        _, one_of_each = np.unique(parts.reshape(len(parts), -1), axis=0, return_index=True)
+        kinds = replace(
+            self,
+            **{key: getattr(self, key)[one_of_each] for key in ("constant", "sine", "cosine")},
+            initial=self.initial[one_of_each],
+        )
         grid = np.linspace(0.0, 2.0 * np.pi, 4096, endpoint=False)
         for _ in range(4):
-            best = grid[int(self.row_norms(grid).max(-1).argmax())]
+            best = grid[int(kinds.row_norms(grid).max(-1).argmax())]
             step = grid[1] - grid[0]
             grid = np.linspace(best - step, best + step, 65)
-        return float(self.row_norm(best).max())
+        return float(kinds.row_norm(best).max())
 
     def gradient(self, x: np.ndarray) -> np.ndarray:
         r"""Of :math:`\tfrac12 E\|y_i - H_i x_i\|^2` in the average over time."""

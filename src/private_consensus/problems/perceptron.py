@@ -152,6 +152,8 @@ class Perceptron(Problem):
         """
         out = np.empty_like(x) if out is None else out
         taken = np.arange(rows.shape[-1]) < sizes[:, None]
+        if len(x) > MANY:
+            return self._gradient_of_many(x, rows, taken, clip, out)
         flat = rows[taken]
         W1, b1, W2, b2 = self.layers(x)
         a = self.features[flat]
@@ -168,6 +170,24 @@ class Perceptron(Problem):
         G1, g1, G2, g2 = self.layers(out)
         _outer_products(a, back1, sizes, G1, g1)
         _outer_products(h, back2, sizes, G2, g2)
+        return out
+
+    def _gradient_of_many(self, x, rows, taken, clip, out) -> np.ndarray:
+        """The same with samples filled up, whose further records weigh nothing."""
+        W1, b1, W2, b2 = self.layers(x)
+        a = self.features[rows]
+        h = sigmoid(a @ W1 + b1)
+        back2 = self._slopes(h @ W2 + b2, self.labels[rows])
+        back1 = (back2 @ W2.swapaxes(-1, -2)) * (h * (1 - h))
+        squares = self._lengths[rows] * _squared(back1) + (_squared(h) + 1) * _squared(back2)
+        sizes = np.maximum(taken.sum(-1, keepdims=True), 1)
+        weights = taken / (sizes * np.maximum(1.0, np.sqrt(squares) / clip))
+        weights = weights.astype(x.dtype)[..., None]
+        G1, g1, G2, g2 = self.layers(out)
+        for v, slopes, G, g in ((a, back1, G1, g1), (h, back2, G2, g2)):
+            weighted = slopes * weights
+            np.matmul(v.swapaxes(-1, -2), weighted, out=G)
+            np.sum(weighted, axis=-2, keepdims=True, out=g)
         return out
 
     def gradient(self, x: np.ndarray) -> np.ndarray:
@@ -246,6 +266,9 @@ def sigmoid(v: np.ndarray) -> np.ndarray:
     v *= 0.5
     return v
 
+
+MANY = 256
+"""Agents above which samples are filled up; so many calls as agents would cost more there."""
 
 # Batches differ in size: filled up to the largest, as stacked products want them, they would cost
 # up to twice as much. So all agents' records lie below each other; only products go one by one.

@@ -35,7 +35,11 @@ def error_gram(mixing: np.ndarray, horizon: int) -> np.ndarray:
     symmetric = bool(np.allclose(mixing, mixing.T, rtol=0, atol=1e-12))
     require(symmetric, "mixing", "not symmetric", "symmetric weights")
     squares = np.linalg.eigvalsh(mixing)[:, None] ** np.arange(2 * horizon + 1)
-    powers = squares.sum(0)
+    return gram_of_powers(squares.sum(0), horizon)
+
+
+def gram_of_powers(powers: np.ndarray, horizon: int) -> np.ndarray:
+    """The same from the traces of the matrix's powers 0, ..., 2 T."""
     s, t, r = np.ogrid[:horizon, :horizon, :horizon]
     later = r >= np.maximum(s, t)
     return np.where(later, powers[np.where(later, 2 * r - s - t + 2, 0)], 0.0).sum(-1)

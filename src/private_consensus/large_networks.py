@@ -1,0 +1,391 @@
+r"""Networks of many agents: time and memory linear in agents and links.
+
+A :class:`SparseNetwork` does what a :class:`private_consensus.networks.Network` does, and beside
+that shows values at the ends of links, from which follows what is no product with a matrix.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .errors import require
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
+
+LARGEST_DENSE = 4096
+"""Agents up to which matrices of all pairs are made for who asks for them."""
+
+PROBES = 64
+"""Vectors of an estimated trace; of powers of one matrix all with the same error."""
+
+_TOLERANCE = 1e-10
+"""Residual of an eigenvector over its eigenvalue; the eigenvalue is right to its square over a
+gap."""
+
+_RESTARTS = 2000
+_BASIS = 40
+
+_FACTORED = 2e8
+"""Agents times the squared width of a band up to which a matrix is factorised."""
+
+
+@dataclass(frozen=True, eq=False)
+class SparseNetwork:
+    """One graph for all runs, or one a run, as sparse matrices.
+
+    Parameters
+    ----------
+    graphs : tuple of csr_array, (n, n)
+        Adjacency, 0 and 1, without self-loops, connected.
+    weights : tuple of csr_array, (n, n)
+        Mixing matrices: symmetric and doubly stochastic.
+    shared : bool
+        Whether the only graph serves all runs.
+    """
+
+    graphs: tuple[csr_array, ...]
+    weights: tuple[csr_array, ...]
+    shared: bool
+
+    def __post_init__(self):
+        from scipy.sparse.csgraph import connected_components
+
+        for graph in self.graphs:
+            whole = connected_components(graph, directed=False)[0] == 1
+            require(whole, "network", "disconnected graph", "a connected graph")
+
+    @property
+    def n_agents(self) -> int:
+        return self.graphs[0].shape[0]
+
+    def of_runs(self, first: int, last: int) -> SparseNetwork:
+        """The graphs of runs first to last - 1; the same network where one serves all runs."""
+        if self.shared:
+            return self
+        return SparseNetwork(self.graphs[first:last], self.weights[first:last], False)
+
+    def of_run(self, run: int) -> SparseNetwork:
+        """The graph of one run, as one for all runs."""
+        if self.shared:
+            return self
+        return SparseNetwork(self.graphs[run : run + 1], self.weights[run : run + 1], True)
+
+    @property
+    def adjacency(self) -> np.ndarray:
+        """The matrix of all pairs, ([R,] n, n), where there are few enough."""
+        return self._dense(self.graphs).astype(bool)
+
+    @property
+    def mixing(self) -> np.ndarray:
+        """The mixing matrix of all pairs, ([R,] n, n), where there are few enough."""
+        return self._dense(self.weights)
+
+    def _dense(self, matrices) -> np.ndarray:
+        expected = f"at most {LARGEST_DENSE} for what needs a matrix of all pairs of agents"
+        require(self.n_agents <= LARGEST_DENSE, "network.agents", self.n_agents, expected)
+        dense = np.stack([matrix.toarray() for matrix in matrices])
+        return dense[0] if self.shared else dense
+
+    def mixing_of(self, run: int) -> csr_array:
+        """The mixing matrix of one run, sparse."""
+        return self.weights[0 if self.shared else run]
+
+    @cached_property
+    def identity(self) -> bytes:
+        """Equal for equal graphs with equal weights."""
+        digest = hashlib.sha256()
+        for matrix in (*self.graphs, *self.weights):
+            for part in (matrix.indptr, matrix.indices, matrix.data):
+                digest.update(np.ascontiguousarray(part).tobytes())
+        return digest.digest()
+
+    @cached_property
+    def degrees(self) -> np.ndarray:
+        """Number of neighbours, without the agent itself; shape ([R,] n)."""
+        return self._by_run(np.diff(graph.indptr).astype(np.int64) for graph in self.graphs)
+
+    @cached_property
+    def own_weights(self) -> np.ndarray:
+        """With which agents weigh their own values in mixing; shape ([R,] n)."""
+        return self._by_run(matrix.diagonal() for matrix in self.weights)
+
+    @cached_property
+    def consensus_rate(self) -> np.ndarray:
+        """Largest absolute eigenvalue of the mixing matrix apart from the first; shape ([R])."""
+        return self._by_run(np.asarray(second_eigenvalue(matrix)) for matrix in self.weights)
+
+    @cached_property
+    def algebraic_connectivity(self) -> np.ndarray:
+        """Least eigenvalue of the Laplacian apart from 0; shape ([R])."""
+        return self._by_run(np.asarray(algebraic_connectivity(graph)) for graph in self.graphs)
+
+    def traces_of_powers(self, highest: int) -> np.ndarray:
+        """Of the powers 0, ..., ``highest`` of the first mixing matrix, by Hutchinson's estimator
+        with ``PROBES`` vectors of signs, the same each time."""
+        matrix, n = self.weights[0], self.n_agents
+        now = np.random.default_rng(0).integers(0, 2, (n, PROBES)) * 2.0 - 1.0
+        traces = []
+        while len(traces) <= highest:
+            after = matrix @ now
+            traces += [(now * now).sum() / PROBES, (now * after).sum() / PROBES]
+            now = after
+        return np.array(traces[: highest + 1])
+
+    def _by_run(self, values) -> np.ndarray:
+        stacked = np.stack(list(values))
+        return stacked[0] if self.shared else stacked
+
+    @cached_property
+    def closed_neighbourhoods(self) -> np.ndarray:
+        """Each agent and its neighbours, ([R,] n, 1 + largest degree), padded with the agent."""
+        from scipy.sparse import eye_array
+
+        eye = eye_array(self.n_agents, format="csr")
+        own = np.arange(self.n_agents)
+        return self._by_run(_padded([(graph + eye).tocsr() for graph in self.graphs], own))
+
+    @cached_property
+    def open_neighbourhoods(self) -> np.ndarray:
+        """Each agent's neighbours, ([R,] n, largest degree), padded with one of them."""
+        return self._by_run(_padded(self.graphs, None))
+
+    def gather(self, x: np.ndarray, neighbourhoods: np.ndarray) -> np.ndarray:
+        """Values of the members: (S, R, n, d) to (S, R, n, members, d)."""
+        if self.shared:
+            return x[..., neighbourhoods, :]
+        runs = np.arange(len(neighbourhoods))[:, None, None]
+        return x[:, runs, neighbourhoods]
+
+    def neighbours_of(self, agent: int) -> np.ndarray:
+        """Neighbours of an agent of the first graph, ascending."""
+        return _row(self.graphs[0], agent)
+
+    def links_among(self, agents) -> np.ndarray:
+        """Links between some agents of the first graph, [agents, agents] of bool."""
+        return self.graphs[0][agents][:, agents].toarray().astype(bool)
+
+    # Products. A run's values are never added to another's, and a row's terms always in the same
+    # order, so that a run's result does not depend on those beside it.
+
+    def mix(self, x: np.ndarray) -> np.ndarray:
+        r""":math:`\sum_j w_{ij} x_j` for ``x`` of shape (..., n, d)."""
+        return self._times(self.weights, x)
+
+    def neighbour_sum(self, x: np.ndarray) -> np.ndarray:
+        r""":math:`\sum_{j \in N_i} x_j` without the agent itself; ``x`` is (..., n, d)."""
+        return self._times(self.graphs, x)
+
+    def _times(self, matrices, x: np.ndarray) -> np.ndarray:
+        if self.shared:
+            return product(matrices[0], x)
+        return np.stack([product(m, x[..., run, :, :]) for run, m in enumerate(matrices)], axis=-3)
+
+    # Links, each in both directions: those of agent 0, of agent 1, ..., run after run.
+
+    @cached_property
+    def _ends(self) -> tuple[np.ndarray, np.ndarray]:
+        agents = np.arange(len(self.graphs) * self.n_agents)
+        own = np.repeat(agents, np.reshape(self.degrees, -1))
+        other = [g.indices + np.int64(run * self.n_agents) for run, g in enumerate(self.graphs)]
+        return own, np.concatenate(other)
+
+    @cached_property
+    def _first_links(self) -> np.ndarray:
+        """Where the links of an agent begin."""
+        counts = np.reshape(self.degrees, -1)
+        return np.concatenate([[0], counts.cumsum()[:-1]])
+
+    def own_ends(self, x: np.ndarray) -> np.ndarray:
+        """Values (..., [R,] n, d) of the agent that a link belongs to, (..., links, d)."""
+        return self._flat(x)[..., self._ends[0], :]
+
+    def other_ends(self, x: np.ndarray) -> np.ndarray:
+        """Values (..., [R,] n, d) of the neighbour that a link leads to, (..., links, d)."""
+        return self._flat(x)[..., self._ends[1], :]
+
+    def _flat(self, x: np.ndarray) -> np.ndarray:
+        return x if self.shared else x.reshape(*x.shape[:-3], -1, x.shape[-1])
+
+    def sum_at_links(self, values: np.ndarray) -> np.ndarray:
+        """Sum over the links of each agent, from (..., links, d) to (..., [R,] n, d)."""
+        summed = np.add.reduceat(values, self._first_links, axis=-2)
+        if self.shared:
+            return summed
+        return summed.reshape(*values.shape[:-2], -1, self.n_agents, values.shape[-1])
+
+    @cached_property
+    def reversed_links(self) -> np.ndarray:
+        """For each link the place of the same one in the other direction."""
+        own, other = self._ends
+        return np.lexsort((own, other))
+
+    @cached_property
+    def link_weights(self) -> np.ndarray:
+        """Of the neighbour in mixing, one number a link."""
+        weights = []
+        for graph, matrix in zip(self.graphs, self.weights, strict=True):
+            own = np.repeat(np.arange(self.n_agents), np.diff(graph.indptr))
+            weights.append(np.asarray(matrix[own, graph.indices]).ravel())
+        return np.concatenate(weights)
+
+    @cached_property
+    def pairs_of_links(self) -> tuple[np.ndarray, np.ndarray]:
+        """For each link the number of its pair of agents, counted over pairs i < j of all runs, and
+        1 for the end with the lower number, -1 for the other."""
+        own, other = self._ends
+        low, high = np.minimum(own, other), np.maximum(own, other)
+        _, number = np.unique(low * (high.max() + 1) + high, return_inverse=True)
+        return number, np.where(own < other, 1.0, -1.0)
+
+
+def build(
+    graphs: list[csr_array], shared: bool, weights: str, parameters: dict[str, Any]
+) -> SparseNetwork:
+    """The network of some graphs with the weights that a configuration names."""
+    require(weights in WEIGHTS, "network.weights", weights, f"one of {', '.join(WEIGHTS)}")
+    mixing = tuple(WEIGHTS[weights](graph, **parameters) for graph in graphs)
+    return SparseNetwork(tuple(graphs), mixing, shared)
+
+
+def product(matrix: csr_array, x: np.ndarray) -> np.ndarray:
+    """A sparse matrix times ``x`` (..., n, d) in its rows."""
+    n, d = x.shape[-2:]
+    columns = np.moveaxis(x, -2, 0).reshape(n, -1)
+    found = (matrix @ columns).reshape(n, *x.shape[:-2], d)
+    return np.ascontiguousarray(np.moveaxis(found, 0, -2))
+
+
+def _padded(matrices, filler: np.ndarray | None) -> list[np.ndarray]:
+    """Members of each row, ascending, then ``filler`` or the first of them."""
+    most = max(int(np.diff(matrix.indptr).max()) for matrix in matrices)
+    found = []
+    for matrix in matrices:
+        counts, begin = np.diff(matrix.indptr), matrix.indptr[:-1]
+        place = np.minimum(np.arange(most), counts[:, None] - 1)
+        members = matrix.indices[begin[:, None] + place].astype(np.int64)
+        rest = members[:, 0] if filler is None else filler
+        found.append(np.where(np.arange(most) < counts[:, None], members, rest[:, None]))
+    return found
+
+
+def _row(matrix: csr_array, i: int) -> np.ndarray:
+    return matrix.indices[matrix.indptr[i] : matrix.indptr[i + 1]].astype(np.int64)
+
+
+# --- Weights --------------------------------------------------------------------------------------
+
+
+def sparse_laplacian(graph: csr_array) -> csr_array:
+    """Degree matrix minus adjacency."""
+    from scipy.sparse import diags_array
+
+    return (diags_array(graph.sum(1)) - graph).tocsr()
+
+
+def laplacian_weights(graph: csr_array, *, scale: float = 1.5) -> csr_array:
+    """As :func:`private_consensus.networks.laplacian_mixing`."""
+    require(scale > 0.5, "network.scale", scale, "a number > 0.5")
+    lap = sparse_laplacian(graph)
+    return _one_minus(lap / (scale * largest_eigenvalue(lap)))
+
+
+def metropolis_weights(graph: csr_array) -> csr_array:
+    """As :func:`private_consensus.networks.metropolis_mixing`."""
+    from scipy.sparse import diags_array
+
+    degrees, weights = graph.sum(1), graph.copy()
+    own = np.repeat(degrees, np.diff(graph.indptr))
+    weights.data = 1.0 / (1.0 + np.maximum(own, degrees[graph.indices]))
+    return (weights + diags_array(1.0 - weights.sum(1))).tocsr()
+
+
+def max_degree_weights(graph: csr_array) -> csr_array:
+    """As :func:`private_consensus.networks.max_degree_mixing`."""
+    return _one_minus(sparse_laplacian(graph) / (1.0 + graph.sum(1).max()))
+
+
+def _one_minus(matrix) -> csr_array:
+    from scipy.sparse import eye_array
+
+    return (eye_array(matrix.shape[0]) - matrix).tocsr()
+
+
+WEIGHTS: dict[str, Callable[..., Any]] = {
+    "laplacian": laplacian_weights,
+    "metropolis": metropolis_weights,
+    "max_degree": max_degree_weights,
+}
+
+
+# --- Spectra --------------------------------------------------------------------------------------
+# By Lanczos, but where links run along a narrow band, as on a ring or a grid: there the ends of a
+# spectrum crowd, and a factorisation is cheap.
+
+
+def largest_eigenvalue(lap: csr_array) -> float:
+    """Of a Laplacian."""
+    if narrow(lap):
+        return float(_nearest(lap, 2.0 * float(lap.diagonal().max()) * (1 + 1e-6), 1)[0])
+    return _lanczos(lap.dot, lap.shape[0], "LA")
+
+
+def algebraic_connectivity(graph: csr_array) -> float:
+    """Least eigenvalue of the Laplacian apart from that of the constant vector."""
+    lap = sparse_laplacian(graph)
+    bound = 2.0 * float(lap.diagonal().max())
+    if narrow(lap):
+        return float(max(_nearest(lap, -1e-9 * bound, 2)))
+    return bound - _lanczos(lambda x: bound * _centred(x) - lap.dot(_centred(x)), lap.shape[0])
+
+
+def second_eigenvalue(mixing: csr_array) -> float:
+    """Largest absolute eigenvalue of a mixing matrix apart from the first."""
+    if narrow(mixing):
+        highest, lowest = _nearest(mixing, 1 + 1e-9, 2), _nearest(mixing, -1 - 1e-6, 1)
+        return float(max(highest.min(), abs(lowest[0])))
+    return abs(_lanczos(lambda x: mixing.dot(_centred(x)), mixing.shape[0]))
+
+
+def narrow(matrix: csr_array) -> bool:
+    """Whether rows can be put into an order in which its entries are near the diagonal."""
+    from scipy.sparse.csgraph import reverse_cuthill_mckee
+
+    n = matrix.shape[0]
+    place = np.empty(n, np.int64)
+    place[reverse_cuthill_mckee(matrix, symmetric_mode=True)] = np.arange(n)
+    own = np.repeat(np.arange(n), np.diff(matrix.indptr))
+    width = int(np.abs(place[own] - place[matrix.indices]).max())
+    return n * width**2 <= _FACTORED
+
+
+def _centred(x: np.ndarray) -> np.ndarray:
+    return x - x.mean()
+
+
+def _lanczos(product_with, n: int, which: str = "LM") -> float:
+    from scipy.sparse.linalg import LinearOperator, eigsh
+
+    operator = LinearOperator((n, n), matvec=product_with, dtype=float)
+    options = {"ncv": min(n - 1, _BASIS), "maxiter": _RESTARTS, "tol": _TOLERANCE}
+    found = eigsh(operator, 1, which=which, v0=_start(n), return_eigenvectors=False, **options)
+    return float(found[0])
+
+
+def _start(n: int) -> np.ndarray:
+    """The same vector each time, and like no eigenvector."""
+    return np.cos(np.arange(n) * (1.0 + np.sqrt(5.0)))
+
+
+def _nearest(matrix: csr_array, shift: float, count: int) -> np.ndarray:
+    """Eigenvalues nearest to a number that is none."""
+    from scipy.sparse.linalg import eigsh
+
+    start = _start(matrix.shape[0])
+    return eigsh(matrix.tocsc(), count, sigma=shift, v0=start, return_eigenvectors=False)

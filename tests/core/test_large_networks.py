@@ -1,0 +1,345 @@
+"""Networks of many agents: the same numbers as from matrices of all pairs, in memory that grows
+with agents and links."""
+
+import tracemalloc
+import warnings
+from collections import Counter
+from dataclasses import replace
+
+import networkx as nx
+import numpy as np
+import pytest
+from benchmarks.worlds import INAPPLICABLE, RANDOM_REGULAR, WORLDS, network, world
+from scipy.sparse import csr_array
+
+from private_consensus import algorithms, large_graphs, large_networks, networks
+from private_consensus.algorithms.base import stack
+from private_consensus.algorithms.decor import Draw
+from private_consensus.algorithms.zip_dl import OnLinks, hiding_energy
+from private_consensus.errors import InvalidInput, OutsideRange
+from private_consensus.networks import SparseNetwork
+from private_consensus.privacy.observers.temporal import error_gram, gram_of_powers
+from private_consensus.randomness import Streams
+
+AGENTS, RUNS, HORIZON = 12, 3, 3
+STREAMS = Streams(3, tuple(range(RUNS)))
+GRID = {"name": "grid", "rows": 3, "weights": "metropolis"}
+EDGES = {"name": "random_edges", "edges": 20, "weights": "metropolis"}
+
+
+def sparse(dense):
+    """The same network by its links."""
+    matrices = (
+        tuple(csr_array(m.astype(float)) for m in np.reshape(whole, (-1, *whole.shape[-2:])))
+        for whole in (dense.adjacency, dense.mixing)
+    )
+    return SparseNetwork(*matrices, dense.shared)
+
+
+@pytest.fixture(params=[GRID, EDGES], ids=["shared", "of runs"])
+def pair(request):
+    dense = networks.build(STREAMS, agents=AGENTS, **request.param)
+    return dense, sparse(dense)
+
+
+def shown(algorithm, problem, net, streams=STREAMS, horizon=HORIZON):
+    seen = {}
+
+    def observe(t, active, found):
+        seen.update({(t, name): np.array(values) for name, values in found.items()})
+
+    stack([algorithm]).run(problem, net, streams, np.array([horizon]), observe)
+    return seen
+
+
+# --- The same numbers -----------------------------------------------------------------------------
+
+
+def test_a_sparse_network_does_what_a_dense_one_does(pair):
+    dense, links = pair
+    x = np.random.default_rng(0).normal(size=(2, RUNS, AGENTS, 4))
+    assert np.allclose(links.mix(x), dense.mix(x), rtol=0, atol=1e-14)
+    assert np.allclose(links.neighbour_sum(x), dense.neighbour_sum(x), rtol=0, atol=1e-13)
+    assert np.array_equal(links.degrees, dense.degrees)
+    assert np.array_equal(links.own_weights, dense.own_weights)
+    assert np.array_equal(links.adjacency, dense.adjacency)
+    assert np.array_equal(links.mixing, dense.mixing)
+    assert np.allclose(links.consensus_rate, dense.consensus_rate, rtol=1e-12)
+    for name in ("closed_neighbourhoods", "open_neighbourhoods"):
+        ours, theirs = getattr(links, name), getattr(dense, name)
+        assert np.array_equal(ours, theirs)
+        assert np.array_equal(links.gather(x, ours), dense.gather(x, theirs))
+    assert np.array_equal(links.of_run(1).mixing, dense.of_run(1).mixing)
+    assert np.array_equal(links.of_runs(1, 3).adjacency, dense.of_runs(1, 3).adjacency)
+    assert np.array_equal(links.neighbours_of(4), dense.neighbours_of(4))
+    assert np.array_equal(links.links_among([1, 4, 5]), dense.links_among([1, 4, 5]))
+
+
+def test_what_stands_at_links_adds_up_to_the_sum_over_neighbours(pair):
+    links = pair[1]
+    x = np.random.default_rng(0).normal(size=(2, RUNS, AGENTS, 4))
+    assert np.allclose(links.sum_at_links(links.other_ends(x)), links.neighbour_sum(x))
+    assert np.allclose(links.sum_at_links(links.own_ends(x)), links.degrees[..., None] * x)
+    turned = links.own_ends(x)[..., links.reversed_links, :]
+    assert np.array_equal(turned, links.other_ends(x))
+    mixed = links.sum_at_links(links.link_weights[:, None] * links.other_ends(x))
+    assert np.allclose(mixed + links.own_weights[..., None] * x, links.mix(x))
+    number, sign = links.pairs_of_links
+    assert np.array_equal(number[links.reversed_links], number)
+    assert np.array_equal(sign[links.reversed_links], -sign)
+    assert sorted(Counter(number).values()) == [2] * (len(number) // 2)
+
+
+REDRAWN = {"decor", "zip_dl"}
+"""Noise of links, which are not drawn for pairs without one."""
+APPROXIMATE = {"mafalda_sgd"}
+
+
+@pytest.mark.parametrize("name", sorted(set(WORLDS) - REDRAWN - APPROXIMATE))
+def test_every_algorithm_does_the_same_on_a_sparse_network(name, pair):
+    made = world(name, AGENTS, dim=5, records=8, runs=RUNS)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", OutsideRange)
+        ours, theirs = (
+            shown(
+                made.algorithm.calibrate(made.budget, made.problem, net, HORIZON), made.problem, net
+            )
+            for net in pair
+        )
+    assert ours.keys() == theirs.keys()
+    for key, values in ours.items():
+        scale = np.abs(values[np.isfinite(values)]).max(initial=1e-12)
+        assert np.allclose(values, theirs[key], rtol=0, atol=1e-12 * scale, equal_nan=True), key
+
+
+def test_a_replaced_neighbour_is_replaced_on_a_sparse_network_too(pair):
+    made = world("pr_admm", AGENTS, dim=5, records=8, runs=RUNS)
+    for threshold in ("literal", "consistent"):
+        rough = replace(made.algorithm, U=5.5, noise=0.3, threshold=threshold)
+        ours, theirs = (shown(rough, made.problem, net, horizon=6) for net in pair)
+        replaced = ours[6, "replaced"]
+        assert 0 < replaced.mean() < 1
+        for key, values in ours.items():
+            assert np.allclose(values, theirs[key], rtol=1e-12, atol=1e-12), key
+
+
+def test_pairwise_noise_of_links_is_that_of_pairs(pair):
+    dense, links = pair
+    made = world("decor", AGENTS, dim=5, records=8, runs=RUNS)
+    algorithm = stack([replace(made.algorithm, noise=0.7)])
+    draw = next(algorithm.draws_on(made.problem, links, STREAMS))
+    own, of_links = draw.noise
+    pairs = np.zeros((RUNS, AGENTS, AGENTS, 5))
+    numbers = links.pairs_of_links[0]
+    for run in range(RUNS):
+        i, j = np.nonzero(np.triu(dense.of_run(run).adjacency))
+        mine = of_links[run] if links.shared else of_links[_pairs_of_run(links, numbers, run)]
+        pairs[run, i, j] = mine
+    state = algorithm.start(made.problem, links, STREAMS, 1)
+    ours = algorithm.step(state, made.problem, links, draw, 1)
+    theirs = algorithm.step(state, made.problem, dense, Draw((own, pairs)), 1)
+    assert np.allclose(ours.x, theirs.x, rtol=1e-12)
+    assert np.allclose(ours.x.sum(-2), 0.1 * (0.7 * own).sum(-2) - 0.1 * _slopes(made, dense))
+
+
+def _pairs_of_run(links, numbers, run):
+    begin = int(np.reshape(links.degrees, (RUNS, -1))[:run].sum())
+    end = int(np.reshape(links.degrees, (RUNS, -1))[: run + 1].sum())
+    return np.unique(numbers[begin:end])
+
+
+def _slopes(made, dense):
+    return made.problem.gradient(np.zeros((1, RUNS, AGENTS, 5))).sum(-2)
+
+
+def test_what_pairwise_noise_costs_is_never_less_than_exactly(pair):
+    for ratio in (None, 0.3, 2.0):
+        made = world("decor", AGENTS, dim=5, records=8)
+        algorithm = replace(made.algorithm, ratio=ratio)
+        bound, exact = (algorithm.losses(made.problem, net.of_run(0), 2)[0] for net in pair[::-1])
+        assert exact <= bound <= 2 * exact
+
+
+def test_cancelling_noise_of_links_is_that_of_pairs(pair):
+    dense, links = pair
+    made = world("zip_dl", AGENTS, dim=5, records=8, runs=RUNS)
+    algorithm = stack([replace(made.algorithm, noise=0.7)])
+    draw = next(algorithm.draws_on(made.problem, links, STREAMS))
+    pairs = np.zeros((RUNS, AGENTS, AGENTS, 5))
+    flat = np.broadcast_to(draw.links, (RUNS, *draw.links.shape[-2:])) if links.shared else None
+    begin = 0
+    for run in range(RUNS):
+        i, j = np.nonzero(dense.of_run(run).adjacency)
+        pairs[run, i, j] = flat[run] if links.shared else draw.links[begin : begin + len(i)]
+        pairs[run, range(AGENTS), range(AGENTS)] = draw.own[run]
+        begin += len(i)
+    ours = theirs = None
+    for t in (1, 2):
+        first = t == 1
+        before = algorithm.start(made.problem, links, STREAMS, 1) if first else ours
+        ours = algorithm.step(before, made.problem, links, draw, t)
+        before = algorithm.start(made.problem, dense, STREAMS, 1) if first else theirs
+        theirs = algorithm.step(before, made.problem, dense, pairs, t)
+    assert np.allclose(ours.x, theirs.x, rtol=1e-11, atol=1e-13)
+    assert np.allclose(ours.mean, theirs.mean, rtol=1e-11, atol=1e-13)
+    assert isinstance(draw, OnLinks)
+    energy = max(hiding_energy(dense.of_run(run).mixing) for run in range(RUNS))
+    losses = [algorithm.losses(made.problem, net, 1)[0] for net in pair]
+    assert np.isclose(losses[0], losses[1], rtol=1e-12)
+    assert np.isclose(losses[0], algorithm.change_of_step(made.problem) * np.sqrt(energy))
+
+
+def test_traces_of_powers_are_near_the_exact_ones_and_make_a_filter():
+    net = networks.build(STREAMS, "grid", 400, rows=20, weights="metropolis")
+    exact = (np.linalg.eigvalsh(net.mixing)[:, None] ** np.arange(13)).sum(0)
+    found = net.traces_of_powers(12)
+    assert np.allclose(found, exact, rtol=0.05)
+    assert np.isclose(found[0], 400)
+    gram = gram_of_powers(found, 6)
+    assert np.linalg.eigvalsh(gram).min() > 0
+    assert np.allclose(gram, error_gram(net.mixing, 6), rtol=0.05)
+
+
+# --- Families -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("name", "graph"),
+    [
+        ({"name": "ring"}, nx.cycle_graph(300)),
+        ({"name": "path"}, nx.path_graph(300)),
+        ({"name": "star"}, nx.star_graph(299)),
+        ({"name": "grid", "rows": 15}, nx.convert_node_labels_to_integers(nx.grid_graph((20, 15)))),
+        ({"name": "edges", "edges": [[i, i + 1] for i in range(1, 300)]}, nx.path_graph(300)),
+    ],
+)
+@pytest.mark.parametrize("weights", sorted(networks.MIXINGS))
+def test_large_families_are_those_of_networkx_with_the_weights_of_small_ones(name, graph, weights):
+    built = networks.build(STREAMS, agents=300, weights=weights, **name)
+    assert isinstance(built, SparseNetwork)
+    adjacency = nx.to_numpy_array(graph, nodelist=range(300), dtype=bool)
+    assert np.array_equal(built.adjacency, adjacency)
+    assert np.allclose(built.mixing, networks.MIXINGS[weights](adjacency), rtol=0, atol=1e-12)
+
+
+def test_a_large_graph_with_many_links_stays_a_matrix():
+    assert isinstance(networks.build(STREAMS, "complete", 300), networks.Network)
+    few = networks.build(STREAMS, "erdos_renyi", 300, probability=0.05)
+    assert isinstance(few, SparseNetwork) and not few.shared and len(few.graphs) == RUNS
+    many = networks.build(STREAMS, "erdos_renyi", 300, probability=0.4)
+    assert isinstance(many, networks.Network) and many.adjacency.shape == (RUNS, 300, 300)
+
+
+def test_pairs_are_numbered_once():
+    numbers = np.arange(50 * 49 // 2)
+    i, j = large_graphs._pairs(numbers).T
+    assert (i < j).all() and (i >= 0).all() and j.max() == 49
+    assert len({*zip(i.tolist(), j.tolist(), strict=True)}) == len(numbers)
+    last = np.array([100_000 * 99_999 // 2 - 1, 99_999 * 99_998 // 2, 99_999 * 99_998 // 2 - 1])
+    assert large_graphs._pairs(last).tolist() == [[99_998, 99_999], [0, 99_999], [99_997, 99_998]]
+
+
+def test_large_random_graphs_have_the_law_of_their_family():
+    generator = np.random.default_rng(1)
+    counts = [len(large_graphs.erdos_renyi(generator, 30, 0.2)) for _ in range(2000)]
+    pairs = 30 * 29 / 2
+    assert abs(np.mean(counts) - 0.2 * pairs) < 4 * np.sqrt(0.16 * pairs / 2000)
+    assert 0.85 < np.var(counts) / (0.16 * pairs) < 1.15
+    links = np.concatenate([large_graphs.random_edges(generator, 6, 5) for _ in range(3000)])
+    of_pair = np.bincount(links[:, 0] * 6 + links[:, 1], minlength=36)
+    seen = of_pair[np.flatnonzero(np.triu(np.ones((6, 6)), 1).ravel())]
+    assert (np.abs(seen - 1000) < 4 * np.sqrt(3000 * 2 / 9)).all()
+
+
+def test_random_regular_graphs_are_regular_connected_and_near_uniform(streams):
+    small = networks.build(streams, "random_regular", 10, degree=3)
+    assert (small.degrees == 3).all() and small.adjacency.shape == (12, 10, 10)
+    large = network(1000, RANDOM_REGULAR)
+    assert (large.degrees == 6).all()
+    # Of the 70 cubic graphs of six agents 10 are bipartite, the others prisms.
+    generator = np.random.default_rng(2)
+    bipartite = 0
+    for _ in range(700):
+        graph = nx.Graph(large_graphs.random_regular(generator, 6, 3).tolist())
+        bipartite += nx.is_bipartite(graph)
+    assert 60 < bipartite < 140
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (dict(name="random_regular", agents=9, degree=3), "network.degree: found 3"),
+        (dict(name="random_regular", agents=9, degree=9), "network.degree: found 9"),
+        (dict(name="random_regular", agents=8, degree=1), "network.degree: found 1"),
+        (dict(name="grid", agents=10, rows=3), "network.rows: found 3.*divisor of 10"),
+        (dict(name="erdos_renyi", agents=300, probability=0.001), "can be connected"),
+        (dict(name="edges", agents=300, edges=[(1, 2)]), "disconnected graph"),
+    ],
+)
+def test_graphs_that_do_not_exist_are_refused(streams, call, message):
+    with pytest.raises(InvalidInput, match=message):
+        networks.build(streams, **call)
+
+
+# --- Spectra --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("agents", [300, 2000])
+def test_spectra_of_rings_and_grids_have_their_closed_forms(agents):
+    ring = network(agents, {"name": "ring", "weights": "metropolis"})
+    angle = 2 * np.pi / agents
+    assert np.isclose(ring.consensus_rate, (1 + 2 * np.cos(angle)) / 3, rtol=0, atol=1e-12)
+    slowest = 2 - 2 * np.cos(angle)
+    assert np.isclose(ring.algebraic_connectivity, slowest, rtol=1e-6)
+    lap = large_networks.sparse_laplacian(ring.graphs[0])
+    assert np.isclose(large_networks.largest_eigenvalue(lap), 4, rtol=1e-12)
+    grid = network(agents, {"name": "grid", "rows": 10})
+    longest = 2 - 2 * np.cos(np.pi / (agents // 10))
+    assert np.isclose(grid.algebraic_connectivity, longest, rtol=1e-6)
+    ends = sum(2 + 2 * np.cos(np.pi / side) for side in (10, agents // 10))
+    lap = large_networks.sparse_laplacian(grid.graphs[0])
+    assert np.isclose(large_networks.largest_eigenvalue(lap), ends, rtol=1e-12)
+
+
+def test_spectra_of_a_random_graph_are_those_of_its_matrix():
+    net = network(600, RANDOM_REGULAR)
+    assert np.isclose(net.consensus_rate, networks.second_eigenvalue(net.mixing), rtol=1e-12)
+    eigenvalues = np.linalg.eigvalsh(networks.laplacian(net.adjacency))
+    assert np.isclose(net.algebraic_connectivity, eigenvalues[1], rtol=1e-10)
+    lap = large_networks.sparse_laplacian(net.graphs[0])
+    assert np.isclose(large_networks.largest_eigenvalue(lap), eigenvalues[-1], rtol=1e-12)
+
+
+def test_matrices_of_all_pairs_of_very_many_agents_are_refused():
+    net = network(5000, {"name": "ring", "weights": "metropolis"})
+    with pytest.raises(InvalidInput, match=r"network.agents: found 5000.*at most 4096"):
+        _ = net.mixing
+
+
+# --- Memory ---------------------------------------------------------------------------------------
+
+
+def test_every_algorithm_has_a_world_or_a_reason():
+    assert sorted([*WORLDS, *INAPPLICABLE]) == algorithms.names()
+
+
+@pytest.mark.parametrize("name", sorted(WORLDS))
+def test_memory_is_linear_in_agents(name):
+    """The most that is held at any time, of building the network and of all that follows."""
+    few, many = (_peak(name, agents) for agents in (400, 1600))
+    assert np.log(many / few) / np.log(4) < 1.15
+
+
+def _peak(name: str, agents: int) -> int:
+    tracemalloc.start()
+    try:
+        net = network(agents, RANDOM_REGULAR)
+        made = world(name, agents, dim=5, records=8)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", OutsideRange)
+            algorithm = made.algorithm.calibrate(made.budget, made.problem, net, HORIZON)
+            algorithm.releases(made.problem, net, HORIZON)
+            shown(algorithm, made.problem, net, Streams(1, (0,)))
+        return tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
