@@ -249,6 +249,8 @@ def test_machine_code_is_kept_where_one_may_write(monkeypatch, tmp_path):
 def test_number_of_threads_can_be_set(monkeypatch, given, expected):
     monkeypatch.setenv("PRIVATE_CONSENSUS_THREADS", given)
     assert compiling.threads() == expected if expected else compiling.threads() >= 1
+    with compiling.limited_threads(3):
+        assert compiling.threads() == 3
 
 
 FRESH = """

@@ -10,7 +10,7 @@ import numpy as np
 
 from ..algorithms.base import Algorithm, stack
 from ..errors import require
-from ..fast.compiling import one_thread
+from ..fast.compiling import limited_threads
 from ..networks import Network
 from .recording import RecordingNetwork
 from .streams import AuditStreams
@@ -73,7 +73,7 @@ def execute(
     """
     recording = RecordingNetwork.on(network)
     heard = _Heard(recording, len(streams.runs))
-    with one_thread():
+    with limited_threads(1):
         batch = stack([algorithm])
         batch.run(
             problem.repeated(len(streams.runs)), recording, streams, np.array([horizon]), heard

@@ -138,9 +138,10 @@ def _kept_in(path: Path) -> Iterator[None]:
 
 
 @contextmanager
-def one_thread() -> Iterator[None]:
-    """Within it, parts are computed one after the other, in order."""
-    before = _LIMIT.set(1)
+def limited_threads(count: int) -> Iterator[None]:
+    """Within it so many threads are used: what a job was given, whatever else its node has. With
+    one, parts are computed one after the other, in order."""
+    before = _LIMIT.set(count)
     try:
         yield
     finally:
@@ -148,7 +149,8 @@ def one_thread() -> Iterator[None]:
 
 
 def threads() -> int:
-    """Threads to use: ``PRIVATE_CONSENSUS_THREADS``, else the processors this process may use."""
+    """Threads to use: what :func:`limited_threads` says, else ``PRIVATE_CONSENSUS_THREADS``, else
+    the processors that this process may use."""
     if _LIMIT.get():
         return _LIMIT.get()
     given = os.environ.get("PRIVATE_CONSENSUS_THREADS", "")
