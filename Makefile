@@ -52,6 +52,7 @@ release: $(READY)
 
 benchmark: $(READY)
 	$(BIN)/python -m pytest benchmarks --benchmark-enable --benchmark-columns=min,median,rounds
+	PYTHONPATH=. $(BIN)/python -m benchmarks.growth all docs/performance.md
 
 lint: $(READY)
 	$(BIN)/ruff check .

@@ -537,9 +537,11 @@ def _compare(options) -> int:
 
 
 def _profile(options) -> None:
-    from .publishing import profile_table
+    from .publishing import beyond_limits, profile_table
 
     print(profile_table(options.run, options.before, options.count), end="")
+    for sentence in beyond_limits(options.run):
+        print(sentence)
 
 
 def _card(row: Mapping[str, Any]) -> list[tuple[str, str]]:

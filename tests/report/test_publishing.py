@@ -14,7 +14,13 @@ from scipy.stats import t
 from private_consensus import cli
 from private_consensus.errors import InvalidInput
 from private_consensus.experiments.numbers import INTERVAL, QUARTILES, RANGE, SPREAD
-from private_consensus.publishing import compare, profile_table, publish, require_aggregates
+from private_consensus.publishing import (
+    beyond_limits,
+    compare,
+    profile_table,
+    publish,
+    require_aggregates,
+)
 from private_consensus.publishing.comparison import moved, paired, quantile
 from private_consensus.publishing.reference import small_svg
 
@@ -229,6 +235,20 @@ def test_the_heaviest_jobs_come_first(tmp_path):
     lines = profile_table(tmp_path, count=2).splitlines()
     assert [line.split(" | ")[0] for line in lines[2:]] == ["| heavy", "| light", "| all 3"]
     assert lines[-1] == "| all 3 | 13.2 | 8.7 | 100 |"
+
+
+def test_jobs_and_cells_above_a_limit_are_named(tmp_path):
+    folder, cells = tmp_path / "timings", tmp_path / "runs" / "fig"
+    folder.mkdir()
+    cells.mkdir(parents=True)
+    for name, memory, cpu in (("fig.long", 100, 60.5), ("fig.short", 1500, 60.0),
+                              ("claims.ding", 1501, 99.0)):  # fmt: skip
+        (folder / f"{name}.tsv").write_text(f"s\tmax_rss\tcpu_time\n9.0\t{memory}\t{cpu}\n")
+    for algorithm in ("long", "short"):
+        (cells / f"{algorithm}.parquet").touch()
+    assert beyond_limits(tmp_path) == [
+        "claims.ding held 1501 MB, above 1500", "fig.long took 60.5 CPU-s, above 60",
+    ]  # fmt: skip
 
 
 def test_two_runs_stand_side_by_side_and_a_job_of_one_alone_is_there(tmp_path):

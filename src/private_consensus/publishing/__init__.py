@@ -7,11 +7,12 @@ it, ``comparison`` finds the numbers of a later run that moved, ``profile`` the 
 from .aggregates import require_aggregates
 from .comparison import Comparison, compare
 from .manifest import manifest
-from .profile import heaviest, profile_table
+from .profile import beyond_limits, heaviest, profile_table
 from .reference import publish
 
 __all__ = [
     "Comparison",
+    "beyond_limits",
     "compare",
     "heaviest",
     "manifest",

@@ -10,6 +10,10 @@ from typing import Any
 from ..errors import InvalidInput
 
 TITLES = ("job", "wall s", "CPU s", "memory MB")
+MOST_MEMORY = 1500
+"""MB that a job asks a cluster for."""
+LONGEST_CELL = 60.0
+"""CPU-seconds above which a cell makes the longest chain of a run longer."""
 
 
 def jobs(folder: str | Path) -> list[dict[str, Any]]:
@@ -33,6 +37,22 @@ def profile_table(after: str | Path, before: str | Path | None = None, count: in
     rows = jobs(after)
     lines = [_line(row[title] for title in TITLES) for row in [*rows[:count], _total(rows)]]
     return _table(TITLES, lines)
+
+
+def beyond_limits(folder: str | Path) -> list[str]:
+    """A sentence for each job above `MOST_MEMORY` and for each cell above `LONGEST_CELL`."""
+    told = []
+    for row in jobs(folder):
+        if row["memory MB"] > MOST_MEMORY:
+            told.append(f"{row['job']} held {row['memory MB']} MB, above {MOST_MEMORY}")
+        if _is_cell(row["job"], folder) and row["CPU s"] > LONGEST_CELL:
+            told.append(f"{row['job']} took {row['CPU s']} CPU-s, above {LONGEST_CELL:g}")
+    return told
+
+
+def _is_cell(job: str, folder: str | Path) -> bool:
+    experiment, _, algorithm = job.partition(".")
+    return Path(folder, "runs", experiment, f"{algorithm}.parquet").is_file()
 
 
 def _two_runs(before: list[dict[str, Any]], after: list[dict[str, Any]], count: int) -> str:
