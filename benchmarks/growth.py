@@ -3,6 +3,7 @@
     python -m benchmarks.growth one dp_ci --agents 10000      one measurement, a line of JSON
     python -m benchmarks.growth table 10000                   a line an algorithm, at one size
     python -m benchmarks.growth exponents                     by what each size enters
+    python -m benchmarks.growth all docs/performance.md       all of these, between the file's marks
 
 Each measurement is a process of its own: seconds of the processor from an empty process with its
 libraries loaded to the last measured number, and the most memory that the process ever had.
@@ -11,14 +12,17 @@ libraries loaded to the last measured number, and the most memory that the proce
 from __future__ import annotations
 
 import argparse
+import datetime
 import json
 import os
+import platform
 import resource
 import subprocess
 import sys
 import time
 import warnings
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -83,6 +87,10 @@ def measured(name: str, **sizes: int) -> dict[str, float]:
     return json.loads(done.stdout.splitlines()[-1])
 
 
+LARGEST = ("muffliato", "gradient_descent", "dp_ci")
+"""Measured with 100,000 agents too."""
+MARKS = "<!-- growth -->\n", "<!-- end of growth -->\n"
+
 SINGLE = {"OPENBLAS_NUM_THREADS": "1", "NUMBA_NUM_THREADS": "1"}
 
 
@@ -115,6 +123,36 @@ def exponents(names: list[str]) -> Iterator[str]:
         yield f"| {name} | " + " | ".join(cells) + " |"
 
 
+def pages() -> Iterator[str]:
+    """All tables, with the machine and the day."""
+    yield f"{datetime.date.today()}, {_processor()}, one core."
+    yield "\nWith 10,000 agents:\n"
+    yield from table(10_000, list(WORLDS))
+    for name, why in INAPPLICABLE.items():
+        yield f"| {name} | does not apply: {why} | | | | |"
+    yield "\nWith 100,000:\n"
+    yield from table(100_000, list(LARGEST))
+    yield "\nExponents of time and of memory:\n"
+    yield from exponents(list(WORLDS))
+
+
+def _processor() -> str:
+    lines = (
+        Path("/proc/cpuinfo").read_text().splitlines() if os.path.exists("/proc/cpuinfo") else []
+    )
+    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+    return names[0] if names else platform.processor() or "a processor without a name"
+
+
+def replaced(text: str, page: str) -> str:
+    """A text with another page between its marks."""
+    before, _, rest = text.partition(MARKS[0])
+    _, mark, after = rest.partition(MARKS[1])
+    if not mark:
+        raise SystemExit(f"no {MARKS[0].strip()} ... {MARKS[1].strip()} in the file")
+    return before + MARKS[0] + page + MARKS[1] + after
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     commands = parser.add_subparsers(dest="command", required=True)
@@ -126,7 +164,12 @@ def main() -> None:
     at_one_size.add_argument("agents", type=int)
     for command in (at_one_size, commands.add_parser("exponents")):
         command.add_argument("names", nargs="*", default=[])
+    commands.add_parser("all").add_argument("file", type=Path)
     given = parser.parse_args()
+    if given.command == "all":
+        page = "\n".join(pages()) + "\n"
+        given.file.write_text(replaced(given.file.read_text(encoding="utf-8"), page), "utf-8")
+        return
     if given.command == "one":
         sizes = {key: getattr(given, key) for key in SIZES}
         print(json.dumps(one(given.name, sizes)))

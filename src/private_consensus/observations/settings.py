@@ -135,9 +135,7 @@ def calibrated(
     Of graphs that are drawn anew for each run, that of the first.
     """
     given = dict(network)
-    built = networks.build(streams, given.pop("name"), given.pop("agents"), **given)
-    if built.mixing.ndim > 2:
-        built = networks.Network(built.adjacency[0], built.mixing[0])
+    built = networks.build(streams, given.pop("name"), given.pop("agents"), **given).of_run(0)
     given = dict(problem)
     world = problems.load(given.pop("name")).build(streams, built.n_agents, **given)
     given = dict(algorithm)
