@@ -93,6 +93,7 @@ WORLDS: dict[str, tuple[Callable[..., Any], Budget, str, dict[str, Any]]] = {
     "dp_ci": _of(observed, PURE),
     "dgd": _of(classified, NONE),
     "ldp_gradient_descent": _of(classified, PURE),
+    "ldp_subgradient": _of(classified, PURE),
     "pdop": _of(classified, PURE),
     "muffliato_gd": _of(classified, APPROXIMATE, rounds=2),
     "mafalda_sgd": _of(classified, APPROXIMATE),
@@ -111,6 +112,7 @@ WORLDS: dict[str, tuple[Callable[..., Any], Budget, str, dict[str, Any]]] = {
     "ldp_admm": _of(classified, PURE, "local", minimisation="exact"),
     "pr_admm": _of(classified, APPROXIMATE, "local", calibration="accountant"),
     "pp_admm": _of(classified, APPROXIMATE, "local", perturbed="output"),
+    "pp_admm_renyi": _of(classified, APPROXIMATE, "local"),
     "ipp_admm": _of(
         classified, APPROXIMATE, "local", perturbed="output", c=3, tested="noised",
         threshold_noise="once", threshold_scale="standard", alpha=-1.0,
