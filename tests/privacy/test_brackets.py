@@ -1,6 +1,7 @@
 """Lower bounds: closed forms, brute force, dp_accounting, and never above the accountant."""
 
 import math
+import tracemalloc
 from dataclasses import replace
 
 import numpy as np
@@ -248,3 +249,17 @@ def test_less_noise_than_any_table_of_normals_knows_is_no_limit():
     noise = noisy_mean(fixed_batches(4), 1000)
     least, less = (lower_bound(noise.releases(sigma, 10), 1e-5).epsilon for sigma in (0.02, 0.005))
     assert 100 < least < less < np.inf  # the curves of the accountant are infinite at some orders
+
+
+def test_losses_far_beyond_epsilon_take_no_memory():
+    """A rare and huge loss makes the grid no longer; the bound is that of the losses near it."""
+    rare = Release(
+        "gaussian", 1e5, 1.0, attained=1.0, sampling=Sampling("poisson", 1e-6), log_tolerance=0.0
+    )
+    near = Release("laplace", 1.0, 1.0, attained=1.0)
+    tracemalloc.start()
+    both, one = (lower_bound(releases, 1e-5).epsilon for releases in ([rare, near], [near]))
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 300e6
+    assert one * 0.98 < both <= account([rare, near], 1e-5).epsilon

@@ -299,7 +299,11 @@ def _moments(part: _Part) -> tuple[float, float]:
 
 
 def _rounded_down(part: _Part, step: float) -> tuple[int, np.ndarray]:
-    """Law of one loss, rounded down to multiples of ``step``: the lowest multiple, and masses."""
+    """Law of one loss, rounded down to multiples of ``step``: the lowest multiple, and masses.
+
+    A sum is looked at up to :data:`LONGEST` steps: longer losses count as that many, and what lies
+    as far below 0 as if it never happened.
+    """
     if part.kind == "gaussian":
         law = _mixture_losses(((1.0, 1.0, part.loss),))
     elif part.kind == "laplace":
@@ -312,6 +316,8 @@ def _rounded_down(part: _Part, step: float) -> tuple[int, np.ndarray]:
         law = _mixture_losses(part.mixture)
     losses, masses = law
     places = np.floor(losses / step - MARGIN).astype(np.int64)
+    near = places >= -LONGEST
+    places, masses = np.minimum(places[near], LONGEST), masses[near]
     lowest = int(places.min())
     return lowest, np.bincount(places - lowest, masses)
 
