@@ -16,6 +16,7 @@ import numpy as np
 
 from private_consensus.algorithms.base import stack
 from private_consensus.privacy import Release, account
+from private_consensus.privacy.objective_perturbation import PerturbedObjective
 from private_consensus.randomness import Streams
 
 NOISES = (
@@ -105,9 +106,12 @@ def _taken_sometimes(release: Release, rate: float, delta: float) -> float:
 
 
 def mu_of_all(release: Release) -> float:
-    """Sensitivity over deviation of a noised batch of expected size, record included."""
+    """Sensitivity over deviation of a noised batch of expected size, record included, or of the
+    noise in an objective."""
     if release.curves is None:
         return float(np.max(release.losses()))
+    if isinstance(release.curves, PerturbedObjective):
+        return float(release.curves.mu)
     noise = release.curves.noise
     return float(np.min(noise.losses)) / release.curves.sigma
 

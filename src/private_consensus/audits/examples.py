@@ -147,9 +147,11 @@ _EXAMPLES: dict[str, Maker] = {
     "p_admm": _on(logistic_regression, APPROXIMATE),
     "ldp_admm": _on(logistic_regression, PURE),
     "ldp_gradient_descent": _on(logistic_regression, PURE),
+    "ldp_subgradient": _on(logistic_regression, PURE),
     "pdop": _on(logistic_regression, PURE),
     "pr_admm": _on(logistic_regression, APPROXIMATE, calibration="accountant"),
     "pp_admm": _on(logistic_regression, APPROXIMATE, perturbed="output"),
+    "pp_admm_renyi": _on(logistic_regression, APPROXIMATE),
     "ipp_admm": _on(
         logistic_regression, APPROXIMATE, perturbed="output", c=3, tested="noised",
         threshold_noise="once", threshold_scale="standard", alpha=-1.0,
