@@ -1,4 +1,4 @@
-"""What made a result: hashes of code and settings, and writes that are whole or absent.
+"""Provenance of results: hashes of code and settings, and atomic writes.
 
 Snakemake compares files, not the modules a script imports. The hash of their abstract syntax closes
 that gap: comments and layout do not change it, meaning does.

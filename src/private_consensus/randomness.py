@@ -1,4 +1,4 @@
-"""The one place that turns names into random numbers.
+"""Random streams by name: generators from a root seed, a purpose, a group and a run.
 
 A stream's key is ``(root, purpose, group, run, name)``. What is not in the key cannot change the
 numbers: neither the privacy budget, nor the number of runs, cores or iterations. Settings scale the

@@ -1,4 +1,4 @@
-"""The driver: settings of one algorithm, calibrated once, in blocks of runs, to records.
+"""Monte-Carlo simulation of the settings of one algorithm: calibrated once, run in blocks.
 
 A setting's noise is set before any run: from what the problem states for all data sets, and from
 the graph, which is public; where graphs are random, from that of each run. So the noise of a run

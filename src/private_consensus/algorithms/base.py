@@ -1,4 +1,4 @@
-"""What an algorithm is, and the loop that most of them share.
+"""The interface of algorithms, and the iteration loop that most of them share.
 
 An algorithm is a frozen dataclass of hyperparameters in the symbols of its paper. Its fields are
 scalars, or arrays that broadcast to (runs, agents, dim); ``stack`` joins settings that differ in

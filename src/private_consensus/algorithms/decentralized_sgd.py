@@ -83,7 +83,7 @@ class Draw(NamedTuple):
 
 @dataclass(frozen=True)
 class Round:
-    """What one run has for one round: its graph, its draws, and room to compute in.
+    """One round of one run: its graph, its draws and its workspace arrays.
 
     ``counter`` is the first number of this round in every stream of counters.
     """

@@ -1,4 +1,4 @@
-"""How long we wait for hosts that do not answer: one purse for all of them.
+"""Connection timeouts: one budget of seconds for all hosts that do not answer.
 
 What was spent is noted beside the cache for a minute, so that five data sets acquired one after
 the other by five processes still wait once, not five times.
@@ -39,7 +39,7 @@ class Unavailable(Exception):
 
 
 class Patience:
-    """A purse of seconds for unreachable hosts.
+    """A budget of seconds for unreachable hosts.
 
     Parameters
     ----------
@@ -78,7 +78,7 @@ class Patience:
             raise
 
     def sleep(self, seconds: float) -> None:
-        """Wait before another try, out of the same purse."""
+        """Wait before another try, out of the same budget."""
         seconds = min(seconds, self.left)
         time.sleep(seconds)
         self.charge(seconds)

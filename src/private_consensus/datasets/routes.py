@@ -1,4 +1,4 @@
-"""What the module of a data set offers, and what it is given to do its work."""
+"""The interface of data set modules: routes to a publisher, and the access that they get."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Raw = pl.DataFrame | Mapping[str, np.ndarray]
 
 @dataclass(frozen=True, kw_only=True)
 class Access:
-    """Means to reach a publisher: a purse of seconds and a folder for downloads."""
+    """Means to reach a publisher: a budget of seconds and a folder for downloads."""
 
     patience: Patience
     downloads: Downloads

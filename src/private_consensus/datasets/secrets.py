@@ -1,4 +1,4 @@
-"""What must never be said: keys of publishers, and credentials in the URL of a mirror.
+"""Redaction of secrets: keys of publishers, and credentials in the URL of a mirror.
 
 Both are taken from the environment only, where no file of a reproduction repeats them.
 """

@@ -1,4 +1,4 @@
-"""What a table of records looks like: numbers, categories in a fixed order, one binary label."""
+"""Schemas of tables of records: numbers, categories in a fixed order, one binary label."""
 
 from __future__ import annotations
 

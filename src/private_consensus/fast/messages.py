@@ -1,4 +1,4 @@
-r"""What agents do to a model of many parameters before and after they send it, a pass each.
+r"""Quantisation, descent and sparsification of models of many parameters, a pass each.
 
 Stochastic rounding to a grid, discrete Gaussian noise on that grid, a noisy descent step and a
 randomly sparsified one. Row i of ``x[agents, p]`` draws from counter ``counter + i`` of a key, and

@@ -1,23 +1,23 @@
-r"""Privacy: what is promised, what is let out, what it costs, and whether outcomes contradict it.
+r"""Differential privacy: budgets, releases, accounting, calibration, and statistical audits.
 
 Conventions
 -----------
 Relation
     Whose change is hidden: one record of one agent or all that an agent holds, by replacement or by
     adding and removing (:class:`Relation`). A sensitivity is the largest change of an answer over
-    all pairs of neighbours of *that* relation, given everything let out earlier. The accountants
+    all pairs of neighbours of *that* relation, given everything released earlier. The accountants
     see ratios only; a list of releases is for one relation, and so is the epsilon that comes out.
     Replacing costs up to twice as much as adding or removing.
 Norms
     l2 for ``gaussian``, ``discrete_gaussian`` and ``gamma_norm``, l1 for ``laplace``; over all
-    coordinates that are let out together.
+    coordinates that are released together.
 Scale
     ``gaussian``: standard deviation of each coordinate. ``laplace``: b of the density
     :math:`e^{-|y|/b}/(2b)`, whose standard deviation is :math:`\sqrt2\,b`. ``gamma_norm``:
     :math:`1/\zeta` of the density proportional to :math:`e^{-\zeta\|b\|_2}`; the norm is on average
     d times the scale. ``discrete_gaussian``: :math:`\sigma` on the integers.
 Budget
-    (epsilon, delta) for everything that one agent lets out. Agents hold disjoint data, so that the
+    (epsilon, delta) for everything that one agent releases. Agents hold disjoint data, so that the
     network's guarantee is that of its weakest agent (:func:`network_guarantee`).
 Proven
     A :class:`Guarantee` is ``proven`` if every release's sensitivity is; composition and conversion

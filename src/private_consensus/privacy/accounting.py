@@ -1,4 +1,4 @@
-r"""From what was let out to the guarantee that can be proven for it.
+r"""Privacy accounting: the guarantee that can be proven for a list of releases.
 
 Composition is adaptive throughout: a release may be chosen by the earlier ones, as long as its
 sensitivity and scale hold whatever those were.
@@ -87,7 +87,7 @@ class Guarantee:
     epsilon, delta : float
         ``epsilon`` is ``inf`` where nothing can be promised.
     method : str
-        Which of :data:`METHODS` gave it, or ``none`` where nothing private was let out.
+        Which of :data:`METHODS` gave it, or ``none`` where nothing private was released.
     proven : bool
         Whether every release's sensitivity is proven; the composition itself always is.
     note : str
@@ -111,7 +111,7 @@ def account(releases: Iterable[Release], delta: float) -> Guarantee:
     Parameters
     ----------
     releases : iterable of Release
-        All that one agent lets out, sensitivities for one and the same relation.
+        All that one agent releases, sensitivities for one and the same relation.
     delta : float
         In [0, 1).
 
@@ -203,7 +203,7 @@ def dp_events(releases: Iterable[Release]):
     Parameters
     ----------
     releases : iterable of Release
-        All that one agent lets out, sensitivities for one and the same relation.
+        All that one agent releases, sensitivities for one and the same relation.
 
     Returns
     -------
@@ -223,7 +223,7 @@ def network_guarantee(guarantees: Iterable[Guarantee]) -> Guarantee:
     """The guarantee of a network whose agents hold disjoint data: that of its weakest agent.
 
     A change of one record, or of one agent, touches the data of one agent only, and what the others
-    let out is a function of what that agent let out.
+    released is a function of what that agent released.
     """
     guarantees = tuple(guarantees)
     require(bool(guarantees), "guarantees", guarantees, "at least one agent")

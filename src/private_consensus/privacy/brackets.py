@@ -5,7 +5,7 @@ known, because a share of every stated sensitivity is attained (``Release.attain
 list of releases has no such pair is left out. That can only lower the bound: given all outcomes so
 far, an observer can turn each outcome into one of the pair that is followed, or into nothing
 (Blackwell). Together the two are a bracket about the true epsilon of what an algorithm declares
-that it lets out.
+that it releases.
 
 * Gaussians whose sensitivities are attained, at each step whatever happened before, are one
   Gaussian with :math:`\mu^2 = \sum_t (s_t\Delta_t/\sigma_t)^2`: exact (Dong, Roth, Su, "Gaussian
@@ -101,7 +101,7 @@ def lower_bound(releases: Iterable[Release], delta: float) -> LowerBound:
     Parameters
     ----------
     releases : iterable of Release
-        All that one agent lets out, sensitivities for one and the same relation.
+        All that one agent releases, sensitivities for one and the same relation.
     delta : float
         In [0, 1).
 

@@ -14,7 +14,7 @@ CHANGES = ("replace", "add_remove")
 
 @dataclass(frozen=True)
 class Budget:
-    """An (epsilon, delta) budget for everything that one agent lets out.
+    """An (epsilon, delta) budget for everything that one agent releases.
 
     Parameters
     ----------

@@ -133,7 +133,7 @@ def calibrate(
     Returns
     -------
     float
-        0 where the budget is infinite or nothing private is let out.
+        0 where the budget is infinite or nothing private is released.
 
     Raises
     ------

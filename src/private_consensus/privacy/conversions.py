@@ -1,9 +1,9 @@
 r"""From one measure of privacy to another, in closed form or to machine precision.
 
-Three currencies: pure epsilon; rho of zero-concentrated differential privacy (zCDP); mu of Gaussian
-differential privacy (GDP), where a mechanism is mu-GDP if telling two neighbours apart is never
-easier than telling N(0, 1) from N(mu, 1). All functions take floats or arrays and broadcast them.
-Where rounding matters it goes to the safe side: an epsilon up, a mu or rho down.
+Three privacy measures: pure epsilon; rho of zero-concentrated differential privacy (zCDP); mu of
+Gaussian differential privacy (GDP), where a mechanism is mu-GDP if telling two neighbours apart is
+never easier than telling N(0, 1) from N(mu, 1). All functions take floats or arrays and broadcast
+them. Where rounding matters it goes to the safe side: an epsilon up, a mu or rho down.
 
 References
 ----------
@@ -154,6 +154,25 @@ def gaussian_mu(epsilon: Any, delta: Any) -> Any:
 def zcdp_epsilon(rho: Any, delta: Any, *, conversion: str = "cks") -> Any:
     r"""Epsilon of a rho-zCDP mechanism at ``delta``.
 
+    Parameters
+    ----------
+    rho, delta : float or array_like
+        At least 0; delta below 1. Broadcast together.
+    conversion : {"cks", "safe", "shortcut"}
+        As below.
+
+    Returns
+    -------
+    float or ndarray
+        Infinite where delta is 0 and rho is not.
+
+    Raises
+    ------
+    InvalidInput
+        For a negative rho, a delta out of range, and an unknown conversion.
+
+    Notes
+    -----
     ``shortcut``
         :math:`2\sqrt{\rho\ln(1/\delta)}`. Drops a term: NOT sufficient, only there to reproduce
         papers that use it.

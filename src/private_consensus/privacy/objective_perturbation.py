@@ -54,8 +54,8 @@ from .releases import RENYI_ORDERS
 class PerturbedObjective:
     r"""An exact minimiser with Gaussian noise in its objective: :class:`~.releases.Curves`.
 
-    For the replacement of one record; nothing but the minimiser is let out, and no projection comes
-    between it and the noise.
+    For the replacement of one record; nothing but the minimiser is released, and no projection
+    comes between it and the noise.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""What an observer sees of the private data, described so that an accountant can price it."""
+"""Releases: mechanism, sensitivity, noise scale and count, as an accountant takes them."""
 
 from __future__ import annotations
 
@@ -140,7 +140,7 @@ class Release:
         steps of the grid; l2.
         ``pure``: a mechanism known only by its pure ``epsilon``.
         ``curves``: known by its :class:`Curves`, in which its sampling is credited already.
-        ``exact``: a value let out without noise; sensitivity 0 says that it is independent of the
+        ``exact``: a value released without noise; sensitivity 0 says that it is independent of the
         private data, none given that it is not.
     sensitivity, scale : float or 1-D array
         One value an iteration where an array; the two are broadcast together.
@@ -245,7 +245,7 @@ class Release:
 
         Sensitivity over scale: mu of a Gaussian, the pure epsilon of ``laplace``, ``gamma_norm``
         and ``pure``, the divergence at the smallest order of ``curves``, infinity where something
-        data-dependent is let out without noise.
+        data-dependent is released without noise.
 
         Returns
         -------
@@ -285,7 +285,7 @@ def pure(epsilon: Any, *, count: int = 1, **options: Any) -> Release:
 
 
 def exact(sensitivity: Any = None, **options: Any) -> Release:
-    """A value let out as it is; it depends on private data unless ``sensitivity`` is 0."""
+    """A value released as it is; it depends on private data unless ``sensitivity`` is 0."""
     return Release("exact", sensitivity, **options)
 
 

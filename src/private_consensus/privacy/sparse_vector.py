@@ -1,4 +1,4 @@
-r"""The sparse vector technique: many questions, paid for only where the answer is "above".
+r"""The sparse vector technique: noisy threshold tests, charged where the answer is "above".
 
 References
 ----------
@@ -144,7 +144,7 @@ def _loss(sensitivity: float, scale: float) -> float:
 
 @dataclass(frozen=True)
 class Answers:
-    """What the sparse vector technique lets out.
+    """Answers of the sparse vector technique.
 
     Parameters
     ----------
@@ -178,7 +178,7 @@ class SparseVector:
     count : int
         At least 1.
     epsilon_threshold, epsilon_queries, epsilon_numbers : float
-        The third is 0 where only "above" or "below" is let out.
+        The third is 0 where only "above" or "below" is released.
     monotonic : bool
         From one neighbour to the other all queries move in one direction.
 
@@ -240,13 +240,13 @@ class SparseVector:
 
     @property
     def number_scale(self) -> float:
-        """Laplace scale of the numbers let out; infinite where none is paid for."""
+        """Laplace scale of the numbers released; infinite where none is paid for."""
         if self.epsilon_numbers == 0:
             return np.inf
         return self.count * self.sensitivity / self.epsilon_numbers
 
     def release(self, **options: Any) -> Release:
-        """What an accountant is told."""
+        """The technique as a release for the accountant."""
         return pure(self.epsilon, **options)
 
     def above(self, query: Any, noisy_threshold: Any, unit: Any) -> Any:

@@ -1,6 +1,6 @@
-r"""Noise on the mean of a random batch: what the sampling is worth, by formula and by numbers.
+r"""Noised means of random batches: amplification by subsampling, by formula and numerically.
 
-An agent with m records takes a batch S, clips each gradient to l2 norm K, and lets out the mean
+An agent with m records takes a batch S, clips each gradient to l2 norm K, and releases the mean
 with noise. The size of the batch may itself be random, :math:`|S| = \lfloor V T_d\rfloor`, but it
 does not depend on the data; the numerical accountant gives it away to the observer, so that a
 release is the pair (size, noised mean) and its Renyi divergence is the *mixture's*,
@@ -302,7 +302,7 @@ def reused_state_releases(
     dim: int,
     clip: float,
 ) -> list[Release]:
-    r"""What Q-DPSGD-2 lets out as it is printed, (28) of 004: the exact model is used again.
+    r"""Releases of Q-DPSGD-2 as printed, (28) of 004: the exact model is used again.
 
     One record in one batch shifts the model for good: by the next message
     :math:`c = 1-\varepsilon+\varepsilon w_{ii}` (``keep``) of the shift is left, and all later
