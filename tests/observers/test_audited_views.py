@@ -5,7 +5,7 @@ import pytest
 
 from private_consensus import algorithms, networks
 from private_consensus.audits.audit import audit
-from private_consensus.audits.partial import seen_rows
+from private_consensus.audits.partial import seen_links, seen_rows
 from private_consensus.errors import InvalidInput
 from private_consensus.privacy import Budget, gaussian_epsilon
 from private_consensus.privacy.observers import (
@@ -91,9 +91,36 @@ def test_who_cannot_observe_is_told_so(observer, key):
     assert error.value.key == key
 
 
-def test_messages_of_single_links_are_not_audited():
-    with pytest.raises(InvalidInput, match="broadcast"):
-        audited("zip_dl", agent(1), eta=0.05, runs=40)
+@pytest.mark.parametrize("observer", [Eavesdropper(), agent(1), secure_agent(1), Coalition((1, 2))])
+def test_what_is_told_on_links_stays_within_the_formula(observer):
+    """Noise that cancels at its sender, another message a neighbour."""
+    found = audited("zip_dl", observer, RING, runs=1500, eta=0.05)
+    assert not found.flagged
+    assert found.lower <= found.claimed == pytest.approx(found.declared, rel=1e-6)
+
+
+def test_a_quarter_of_the_noise_on_links_is_found_by_a_neighbour():
+    parent = algorithms.load("zip_dl")
+
+    class Hasty(parent):
+        @property
+        def message_scale(self):
+            return parent.message_scale.fget(self) / 4
+
+    Hasty.__module__ = parent.__module__  # as if its file said so
+    world = Hasty(eta=0.05), means(8), RING, BUDGET, 3
+    found = audit(*world, runs=2000, confidence=0.99, delta=1e-2, observer=agent(1))
+    assert found.contradicted
+
+
+def test_links_of_a_view_by_hand():
+    links, weights = PATH.adjacency, PATH.mixing
+    assert len(seen_links(Eavesdropper(), links, weights)) == 4
+    told = seen_links(agent(0), links, weights)
+    assert sorted(zip(*np.nonzero(told)[1:], strict=True)) == [(0, 1), (1, 0)]
+    *own, summed = seen_links(SecureSums((1,)), links, weights)
+    assert len(own) == 2 and summed[[0, 2], 1] == pytest.approx(1 / 3)
+    assert np.count_nonzero(summed) == 2
 
 
 def test_sums_of_what_is_not_linear_are_not_audited():

@@ -9,18 +9,20 @@ direction in which the records differ; coordinates of broadcasts do not mix.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 
 from ..algorithms.base import Algorithm
 from ..errors import require
+from ..networks import Network
 from ..observations import Observation, epsilon_for, observation
 from ..observations.linear import broadcasts
 from ..privacy.audit.families import claim_p_value
 from ..privacy.audit.sequential import detectable_epsilon
 from ..privacy.audit.statistics import audit_statistics, best_bound
 from ..privacy.observers import Coalition, Eavesdropper, Observer, SecureSums
-from .execution import execute
+from .execution import Execution, execute
 from .neighbours import Attack
 from .result import CONTRADICTED, AuditResult, Finding
 from .streams import AuditStreams
@@ -50,14 +52,14 @@ def audit_view(
     ------
     InvalidInput
         For an observer of another kind, one that is not in the graph or has the victim as a member,
-        one who is sent nothing, and an algorithm with a message for each neighbour.
+        and one who is sent nothing.
     """
     problem, network = attack.pair[0], attack.network
-    _check(noisy, network, observer, attack.agent)
+    _check(network, observer, attack.agent)
     seen = observation(noisy, problem, network, horizon)
     found = epsilon_for(seen, observer, attack.agent, delta)
-    rows = seen_rows(observer, network.adjacency, _weights(seen, observer))
-    views = [_views(noisy, attack, horizon, rows, runs, world, seed) for world in (0, 1)]
+    look = _look(noisy, network, observer, seen)
+    views = [_views(noisy, attack, horizon, look, runs, world, seed) for world in (0, 1)]
     require(views[0].shape[1] > 0, "observer", observer, "an observer who is sent something")
     bounds = audit_statistics(
         *views, statistics={}, delta=delta, confidence=confidence, seed=seed,
@@ -83,15 +85,13 @@ def audit_view(
     )  # fmt: skip
 
 
-def _check(noisy, network, observer: Observer, victim: int) -> None:
+def _check(network, observer: Observer, victim: int) -> None:
     kind = isinstance(observer, Eavesdropper | Coalition)
     plain = kind and not getattr(observer, "last_states", False)
     require(plain, "observer", observer, "an eavesdropper, agents, or sums that they see")
     observer.check(network.n_agents)
     outside = victim not in observer.members
     require(outside, "observer.members", observer.members, f"agents without the victim, {victim}")
-    expected = "an algorithm whose messages are broadcast"
-    require(broadcasts(noisy), "algorithm", type(noisy).__name__, expected)
 
 
 def _weights(seen: Observation, observer: Observer) -> np.ndarray | None:
@@ -104,12 +104,23 @@ def _weights(seen: Observation, observer: Observer) -> np.ndarray | None:
     return uses[:, :: uses.shape[1] // len(uses)]  # of several coordinates the first
 
 
-def _views(noisy, attack: Attack, horizon, rows, runs: int, world: int, seed: int) -> np.ndarray:
+Look = Callable[[Execution, np.ndarray], np.ndarray]
+"""From all runs and a direction to what the observer has along it, [runs, rounds, numbers]."""
+
+
+def _look(noisy: Algorithm, network: Network, observer: Observer, seen: Observation) -> Look:
+    if broadcasts(noisy):
+        rows = seen_rows(observer, network.adjacency, _weights(seen, observer))
+        return lambda one, along: one.sent @ along @ rows.T
+    rows = seen_links(observer, network.adjacency, network.mixing)
+    return lambda one, along: np.einsum("rtav,kav->rtk", one.links @ along, rows)
+
+
+def _views(noisy, attack: Attack, horizon, look: Look, runs: int, world: int, seed: int):
     """What the observer has of each run on one data set, [runs, numbers]."""
     streams = AuditStreams.labelled(f"view of world {world}", runs, seed)
     one = execute(noisy, attack.pair[world], attack.network, streams, horizon)
-    along = one.sent @ attack.direction / np.linalg.norm(attack.direction)
-    return (along @ rows.T).reshape(len(along), -1)
+    return look(one, attack.direction / np.linalg.norm(attack.direction)).reshape(runs, -1)
 
 
 def seen_rows(
@@ -125,3 +136,26 @@ def seen_rows(
         return np.vstack([eye[members], weights[members] * others])
     heard = adjacency[members].any(0) & (others > 0)
     return np.vstack([eye[members], eye[heard]])
+
+
+def seen_links(observer: Observer, adjacency: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """The same of messages that differ by receiver, [rows, agents, receivers]: those of all links,
+    or those that members send and receive; of a sum what a member's ``weights`` make of what it
+    receives."""
+    linked = np.asarray(adjacency) > 0
+    member = np.isin(np.arange(len(linked)), list(observer.members))
+    if isinstance(observer, Eavesdropper):
+        return _single(linked)
+    sent, received = linked & member[:, None], linked & member & ~member[:, None]
+    if not isinstance(observer, SecureSums):
+        return _single(sent | received)
+    sums = [np.where(received & (np.arange(len(linked)) == m), weights.T, 0.0)
+            for m in observer.members]  # fmt: skip
+    return np.concatenate([_single(sent), np.stack(sums)])
+
+
+def _single(links: np.ndarray) -> np.ndarray:
+    """One row for each link, [links, agents, receivers]."""
+    found = np.zeros((np.count_nonzero(links), *links.shape))
+    found[np.arange(len(found)), *np.nonzero(links)] = 1.0
+    return found
