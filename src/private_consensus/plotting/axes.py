@@ -74,7 +74,11 @@ class Extent:
         keyed = {_key(value): name for value, name in names.items()}
         looked_up = f"{json.dumps(keyed, ensure_ascii=False)}[format(datum.value, '.6e')]"
         # Of more values than ticks that are asked for, every other one would be left out.
-        return alt.Axis(values=list(names), labelExpr=looked_up, tickCount=len(names))
+        # What a strip is for is always said; of other labels none stands in another's place.
+        overlap = False if said != ("", "") else "greedy"
+        return alt.Axis(
+            values=list(names), labelExpr=looked_up, tickCount=len(names), labelOverlap=overlap
+        )
 
 
 def extent(values: Iterable[float], *, log: bool, ends: Sequence[float] | None = None) -> Extent:

@@ -8,8 +8,10 @@ from typing import Any
 import altair as alt
 import polars as pl
 
+from .axes import Extent, common, extent
 from .captions import facts
 from .looks import OKABE_ITO
+from .symbols import typeset
 from .theme import GREY, INK, WIDTH, finish
 
 ZOOM = (-3.0, 3.0)
@@ -62,9 +64,11 @@ wang_fig3 = wang_fig2
 
 def wang_extra_mse(numbers: pl.DataFrame, figure: Spec, styles: Spec) -> alt.Chart:
     """Mean square errors, exact as lines and measured as points, with the theorem's slope."""
+    parts = [numbers.filter(pl.col("panel") == panel["title"]) for panel in figure["panels"]]
+    ends = common([extent([*part["low"], *_guide(part)["y"]], log=True) for part in parts])
     panels = [
-        _errors(numbers.filter(pl.col("panel") == panel["title"]), panel)
-        for panel in figure["panels"]
+        _errors(part, panel, y)
+        for part, panel, y in zip(parts, figure["panels"], ends, strict=True)
     ]
     chart = alt.concat(*panels, columns=2, spacing={"row": 24, "column": 36})
     return finish(chart, figure["title"], numbers["source"][0], facts(numbers, figure))
@@ -79,10 +83,10 @@ def _trajectories(points: pl.DataFrame, panel: Spec) -> alt.VConcatChart | alt.L
     lines = points.filter(pl.col("series").str.starts_with("agent"))
     limit = _view(_within(points), "linear", ZOOM, panel["y_title"], 230)
     if lines["y"].abs().max() <= ZOOM[1]:
-        return limit.properties(title=panel["title"])
+        return limit.properties(title=typeset(panel["title"]))
     early = points.filter(pl.col("x") <= EARLY)
     whole = _view(early, "symlog", None, f"{panel['y_title']}, whole range", 170)
-    return alt.vconcat(whole.properties(title=panel["title"]), limit, spacing=8)
+    return alt.vconcat(whole.properties(title=typeset(panel["title"])), limit, spacing=8)
 
 
 def _within(points: pl.DataFrame) -> pl.DataFrame:
@@ -130,12 +134,13 @@ def _chart(points: pl.DataFrame) -> alt.Chart:
 # --- Error curves ---------------------------------------------------------------------------------
 
 
-def _errors(points: pl.DataFrame, panel: Spec) -> alt.LayerChart:
+def _errors(points: pl.DataFrame, panel: Spec, ends: Extent) -> alt.LayerChart:
     names = points.sort("epsilon")["series"].unique(maintain_order=True).to_list()
-    x_scale = alt.Scale(type="log", domain=[1, float(points["x"].max())], nice=False)
-    x = alt.X("x:Q").title(panel["x_title"]).scale(x_scale).axis(format="~e")
-    y_scale = alt.Scale(type="log")
-    y = alt.Y("y:Q").title(panel["y_title"]).scale(y_scale).axis(format="~e")
+    along = extent(points["x"], log=True)
+    x = alt.X("x:Q").title(panel["x_title"]).scale(along.scale())
+    x = x.axis(along.axis(points["x"].to_list()))
+    y_scale = ends.scale()
+    y = alt.Y("y:Q").title(panel["y_title"]).scale(y_scale).axis(ends.axis())
     colour = (
         alt.Color("series:N")
         .scale(domain=names, range=list(EPSILONS[: len(names)]))
@@ -150,7 +155,7 @@ def _errors(points: pl.DataFrame, panel: Spec) -> alt.LayerChart:
         exact.mark_line(strokeWidth=1.5).encode(tooltip=tooltip),
         measured.mark_rule(strokeWidth=1.2).encode(alt.Y("low:Q").scale(y_scale), alt.Y2("high:Q")),
         measured.mark_point(filled=True, size=18, opacity=1.0).encode(tooltip=tooltip),
-    ).properties(width=WIDTH, height=230, title=panel["title"])
+    ).properties(width=WIDTH, height=230, title=typeset(panel["title"]))
 
 
 def _guide(points: pl.DataFrame) -> pl.DataFrame:
