@@ -75,7 +75,10 @@ def finish(chart: alt.Chart, title: str, source: str, *notes: str) -> alt.Chart:
     note, colour = source_note(source)
     heading = alt.TitleParams(
         typeset(title),
-        subtitle=[note, *(typeset(line) for text in notes for line in wrap(text, LINE))],
+        subtitle=[
+            *wrap(note, LINE),
+            *(typeset(line) for text in notes for line in wrap(text, LINE)),
+        ],
         subtitleColor=colour,
         fontSize=13,
         fontWeight="bold",
