@@ -38,6 +38,7 @@ SETTINGS = {
     "p_admm": LAWS[1:],
     "ldp_admm": [*LAWS, {"weights": "fixed"}],
     "ldp_gradient_descent": [{}, {"weights": "fixed"}],
+    "ldp_subgradient": [{}, {"weights": "fixed"}],
     "pdop": LAWS[:1],
     "pr_admm": [{"schedule": "iteration"}, FORMULA, {**FORMULA, "sensitivity": "sharp"}],
     "pp_admm": [
@@ -46,6 +47,7 @@ SETTINGS = {
         for beta in (1e-6, 1e-2)
         for how in ("formula", "accountant")
     ],
+    "pp_admm_renyi": [{"beta": beta} for beta in (1e-6, 1e-2)],
     "ipp_admm": [
         {},
         {"decision": "coin"},

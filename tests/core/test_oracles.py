@@ -24,10 +24,14 @@ CONFIG = Path(__file__).parents[2] / "config"
 
 
 class Watched:
-    """A problem that notes what it is asked for."""
+    """A problem that notes what it is asked for; it passes for one of the problem's own class."""
 
     def __init__(self, problem):
         self.problem, self.asked = problem, set()
+
+    @property
+    def __class__(self):
+        return type(self.problem)
 
     def __getattr__(self, name):
         self.asked.add(name)

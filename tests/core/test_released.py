@@ -334,10 +334,16 @@ def test_curves_of_what_is_not_released_are_no_headline(plan):
     assert seen > 0
 
 
+OF_STATES = {"observers_c06"}
+"""Claims that are no utility: an identity of the models themselves, which nobody is sent."""
+
+
 def test_claims_are_judged_by_what_is_released(plan):
     wrong, seen = [], 0
     for paper in plan.papers.values():
         for name, claim in paper.claims.items():
+            if name in OF_STATES:
+                continue
             for variant, tests in claim.variants.items():
                 sides = [s for test in tests for s in (test.series, test.against) if s]
                 if not any(
