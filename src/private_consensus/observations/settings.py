@@ -135,7 +135,7 @@ def calibrated(
     Of graphs that are drawn anew for each run, that of the first.
     """
     given = dict(network)
-    built = networks.build(streams, given.pop("name"), given.pop("agents"), **given).of_run(0)
+    built: Any = networks.build(streams, given.pop("name"), given.pop("agents"), **given).of_run(0)
     given = dict(problem)
     world = problems.load(given.pop("name")).build(streams, built.n_agents, **given)
     given = dict(algorithm)
