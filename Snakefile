@@ -23,6 +23,7 @@ from private_consensus.datasets import Acquisition
 from private_consensus.errors import InvalidInput
 from private_consensus.experiments.plan import load
 from private_consensus.experiments.schema import read_yaml
+from private_consensus.report.closing import closing_lines
 
 if not Path("config", "config.yaml").is_file():
     sys.exit(
@@ -57,6 +58,10 @@ except InvalidInput as error:
 
 CONFIG = PLAN.config
 SCALE = CONFIG.scale
+
+
+onsuccess:
+    print(*closing_lines(Path("results", SCALE)), sep="\n", file=sys.stderr)
 
 
 wildcard_constraints:

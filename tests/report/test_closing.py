@@ -1,0 +1,28 @@
+"""What a run says when it ends."""
+
+import json
+
+from private_consensus.datasets.origin import Provenance
+from private_consensus.report.closing import FOR_REAL_DATA, closing_lines
+
+
+def kept(folder, dataset, source, because):
+    folder.mkdir(parents=True, exist_ok=True)
+    one = Provenance(
+        dataset=dataset, source=source, where="generated here", version="1", checksum="0" * 64,
+        because=because, licence="CC0",
+    )  # fmt: skip
+    (folder / f"{dataset}.provenance.json").write_text(json.dumps(one.to_dict()))
+
+
+def test_a_run_ends_with_its_report_and_with_what_is_no_real_data(tmp_path):
+    assert closing_lines(tmp_path) == []
+    kept(tmp_path / "raw", "adult", "mirror", "a mirror is named")
+    (tmp_path / "report").mkdir()
+    (tmp_path / "report" / "index.html").write_text("<html>")
+    (report,) = closing_lines(tmp_path)
+    assert str(tmp_path / "report" / "index.html") in report
+    kept(tmp_path / "raw", "brazil", "surrogate", "no key was given")
+    assert closing_lines(tmp_path) == [
+        report, "brazil is a SURROGATE: no key was given", FOR_REAL_DATA,
+    ]  # fmt: skip
