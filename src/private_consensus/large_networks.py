@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
 LARGEST_DENSE = 4096
-"""Agents up to which matrices of all pairs are made for who asks for them."""
+"""Agents up to which matrices of all pairs are made on request."""
 
 PROBES = 64
 """Vectors of an estimated trace; of powers of one matrix all with the same error."""

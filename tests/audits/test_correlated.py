@@ -17,6 +17,7 @@ from private_consensus.audits.probing import strongest
 from private_consensus.audits.streams import AuditStreams
 from private_consensus.privacy import Budget
 from private_consensus.problems.logistic_regression import LogisticRegression
+from private_consensus.problems.mean_estimation import MeanEstimation
 from private_consensus.randomness import Streams
 
 RUNS, HORIZON = 2000, 5
@@ -109,3 +110,14 @@ def test_the_links_are_what_passed_to_each_receiver_and_their_mean_is_released()
     others = network.mixing * ~np.eye(4, dtype=bool)
     means = np.einsum("av,rtavd->rtad", others, found.links) / others.sum(1)[:, None]
     assert means == pytest.approx(found.sent)
+
+
+def test_what_each_of_many_receivers_hears_is_among_the_messages_that_are_looked_at():
+    network = networks.build(Streams(0, (0,)), "ring", 8)
+    problem = MeanEstimation(np.zeros((1, 8, 2)), 10, 1.0)
+    algorithm = algorithms.load("zip_dl")(noise=1.0, eta=0.05)
+    found = execute(algorithm, problem, network, AuditStreams.labelled("links", 3), 2)
+    for t in range(2):
+        for receiver in range(8):
+            heard = found.links[:, t, :, receiver]
+            assert (found.unannounced == heard[:, None]).all((0, 2, 3)).any(), receiver

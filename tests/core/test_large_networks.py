@@ -18,6 +18,7 @@ from private_consensus.algorithms.decor import Draw
 from private_consensus.algorithms.zip_dl import OnLinks, hiding_energy
 from private_consensus.errors import InvalidInput, OutsideRange
 from private_consensus.networks import SparseNetwork
+from private_consensus.privacy import account
 from private_consensus.privacy.observers.temporal import error_gram, gram_of_powers
 from private_consensus.problems.perceptron import Perceptron
 from private_consensus.randomness import Streams
@@ -162,6 +163,14 @@ def test_what_pairwise_noise_costs_is_never_less_than_exactly(pair):
         algorithm = replace(made.algorithm, ratio=ratio)
         bound, exact = (algorithm.losses(made.problem, net.of_run(0), 2)[0] for net in pair[::-1])
         assert exact <= bound <= 2 * exact
+
+
+def test_an_account_on_a_connectivity_without_certificate_is_not_called_proven(pair):
+    made = world("decor", AGENTS, dim=5, records=8)
+    for net, proven in zip(pair, (True, False), strict=True):
+        one = net.of_run(0)
+        noisy = made.algorithm.calibrate(made.budget, made.problem, one, 2)
+        assert account(noisy.releases(made.problem, one, 2), 1e-3).proven is proven
 
 
 def test_cancelling_noise_of_links_is_that_of_pairs(pair):

@@ -22,7 +22,7 @@ leaves :math:`s_{ind}` alone.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any, ClassVar, NamedTuple
 
@@ -110,6 +110,14 @@ class DECOR(ClippedDescent):
         share, least = np.reshape(self.share(network), -1), 1.0 / network.n_agents
         connectivity = np.reshape(network.algebraic_connectivity, -1) * (1 - SPARE)
         return float((least + (1 - least) / (1 + share**2 * connectivity)).max())
+
+    def releases(self, problem, network, horizon):
+        """On a sparse network not proven: no certificate says that the connectivity which was
+        found is the least one."""
+        made = super().releases(problem, network, horizon)
+        if not isinstance(network, SparseNetwork):
+            return made
+        return [replace(one, proven=False, note="connectivity without certificate") for one in made]
 
     def attained(self, problem):
         """Where one agent's gradient moves, all agents' noise explains it: nothing is lost."""

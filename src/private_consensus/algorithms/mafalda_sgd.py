@@ -20,7 +20,6 @@ may learn more than from independent noise of the same account.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import singledispatch
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -151,14 +150,9 @@ ALGORITHM = MAFALDASGD
 def _require_batches(problem: Any, batches: int) -> None:
     if batches == 1:
         return
-    known = hasattr(problem, "features") and _outcomes(problem) is not None
-    require(known, "problem.name", type(problem).__name__, "a problem with records, for batches")
-    fine = problem.records % batches == 0 and problem.features.shape[-2] == problem.records
+    problem.part(slice(0, None, batches))
+    fine = problem.records % batches == 0
     require(fine, "algorithm.batches", batches, f"a divisor of {problem.records}, the records")
-
-
-def _outcomes(problem: Any) -> str | None:
-    return next((name for name in ("labels", "responses") if hasattr(problem, name)), None)
 
 
 def batch_of(problem: Any, t: int, batches: Any):
@@ -168,13 +162,4 @@ def batch_of(problem: Any, t: int, batches: Any):
     b = int(counts[0])
     if b == 1:
         return problem
-    part = records_of(problem, slice((t - 1) % b, None, b))
-    return replace(part, weight=problem.weight * b)
-
-
-@singledispatch
-def records_of(problem: Any, taken: slice) -> Any:
-    """The problem of some of each agent's records, by their place."""
-    name = _outcomes(problem)
-    parts = {"features": problem.features[..., taken, :], name: getattr(problem, name)[..., taken]}
-    return replace(problem, **parts)
+    return replace(problem.part(slice((t - 1) % b, None, b)), weight=problem.weight * b)

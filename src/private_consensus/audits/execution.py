@@ -18,7 +18,8 @@ from .streams import AuditStreams
 LINKS = "links"
 """What an algorithm calls messages that differ by receiver, among what it shows."""
 EXCHANGES = 4
-"""Exchanges an iteration that are kept; further ones repeat a consensus over what is known."""
+"""Exchanges an iteration that are kept, beside those of links; further ones repeat a consensus over
+what is known."""
 
 
 @dataclass(frozen=True)
@@ -99,11 +100,13 @@ class _Heard:
                 kept[t] = np.array(seen[name][0])
         exchanged = _of_runs(self.network.exchanged, self.runs)
         self.network.exchanged.clear()
+        most = EXCHANGES
         if LINKS in seen:
             links = _by_receiver(exchanged, seen[LINKS][0])
             if links is not None:
                 self.links[t] = links
-        exchanged = exchanged[:EXCHANGES]
+                most += links.shape[-2]
+        exchanged = exchanged[:most]
         if exchanged and t not in self.sent:
             self.sent[t] = exchanged.pop(0)  # nothing is announced: what is exchanged is released
         self._listen(exchanged)

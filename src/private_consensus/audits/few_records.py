@@ -18,7 +18,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import expit
 
-from ..algorithms.mafalda_sgd import records_of
 from ..problems.logistic_regression import LogisticRegression
 
 STEPS, HALVINGS = 60, 40
@@ -36,6 +35,13 @@ class FewRecords(LogisticRegression):
     @property
     def records(self) -> int:
         return self.total
+
+    def part(self, taken: slice) -> FewRecords:
+        """The first record is in the first place, all others have the same, or are empty."""
+        places = np.arange(self.total)[taken]
+        first = float((places == 0).any())
+        counts = np.array([first, len(places) - first])[: len(self.counts)]
+        return replace(self, counts=counts, total=len(places))
 
     def _margins(self, x: np.ndarray) -> np.ndarray:
         return np.matvec(self._signed, x)
@@ -106,15 +112,6 @@ class FewRecords(LogisticRegression):
                 break
             length = np.where(worse, length / 2, length)
         return s - length[..., None] * ahead
-
-
-@records_of.register
-def _(problem: FewRecords, taken: slice) -> FewRecords:
-    """The first record is in the first place, all others have the same, or are empty."""
-    places = np.arange(problem.total)[taken]
-    first = float((places == 0).any())
-    counts = np.array([first, len(places) - first])[: len(problem.counts)]
-    return replace(problem, counts=counts, total=len(places))
 
 
 def _times(gram: np.ndarray, s: np.ndarray) -> np.ndarray:

@@ -11,8 +11,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..algorithms.mafalda_sgd import records_of
-
 NEAR = 1e-8
 """Of a gradient, relative to the parts that it is the sum of: what a solver may leave, twice."""
 
@@ -66,9 +64,3 @@ class KnownMinimisers:
                 self._next = place + 1
                 return np.broadcast_to(x, np.shape(pull)).copy()
         return None
-
-
-@records_of.register
-def _(problem: KnownMinimisers, taken: slice) -> Any:
-    """A part of the records has other minimisers, none of which is known."""
-    return records_of(problem._problem, taken)

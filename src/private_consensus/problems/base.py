@@ -149,6 +149,17 @@ class Problem(ABC):
         of weight 1, when a record is replaced."""
         raise InvalidInput("problem.name", type(self).__name__, "a problem with clipped losses")
 
+    def part(self, taken: slice) -> Problem:
+        """The problem of those of each agent's records that are in some places, each with the
+        weight that it has among all.
+
+        Raises
+        ------
+        InvalidInput
+            For a problem whose records are not kept one by one.
+        """
+        raise InvalidInput("problem.name", type(self).__name__, "a problem with records, for parts")
+
     def repeated(self, runs: int) -> Problem:
         """The data of the first run in each of ``runs``, for a problem that keeps those of each."""
         return self

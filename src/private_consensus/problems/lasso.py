@@ -14,7 +14,7 @@ Assumption 3 of the paper, which squared loss does not meet. :math:`\beta^c` rem
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import ClassVar
 
@@ -161,6 +161,10 @@ class Lasso(Problem):
         residuals = (self.features @ x[..., None])[..., 0] - self.responses
         slopes = np.clip(2.0 * residuals, -self.gradient_bound, self.gradient_bound)
         return self.weight * (slopes[..., None, :] @ self.features)[..., 0, :]
+
+    def part(self, taken: slice) -> Lasso:
+        rows, responses = self.features[..., taken, :], self.responses[..., taken]
+        return replace(self, features=rows, responses=responses)
 
     def gradient(self, x: np.ndarray) -> np.ndarray:
         """A subgradient: of the penalty the sign, 0 at 0."""

@@ -11,7 +11,7 @@ record labelled 0 then has a constant loss and teaches nothing.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -183,6 +183,10 @@ class LogisticRegression(Problem):
     @cached_property
     def _signed(self) -> np.ndarray:
         return self.features * self.labels[..., None]
+
+    def part(self, taken: slice) -> LogisticRegression:
+        rows, labels = self.features[..., taken, :], self.labels[..., taken]
+        return replace(self, features=rows, labels=labels)
 
     def gradient(self, x: np.ndarray) -> np.ndarray:
         margins = _per_agent(x, np.swapaxes(self._signed, -1, -2))
