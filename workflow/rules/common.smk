@@ -95,7 +95,7 @@ def code_of_observers(wildcards):
 
 
 def code_of_views(wildcards):
-    return code_of("see.py", *algorithms.modules(), *problems.modules())
+    return code_of("compute_views.py", *algorithms.modules(), *problems.modules())
 
 
 def code_of_repairs(wildcards):
@@ -157,8 +157,8 @@ def made_of_deal(name, scale):
 def made_of_views(name, scale):
     return (
         views_of(name, scale),
-        rules.see.params.views(SimpleNamespace(figure=name)),
-        rules.see.params.code(None),
+        rules.compute_views.params.views(SimpleNamespace(figure=name)),
+        rules.compute_views.params.code(None),
         [],
     )
 

@@ -32,13 +32,13 @@ rule deal:
         "../scripts/deal.py"
 
 
-rule see:
+rule compute_views:
     output:
         views="results/{scale}/views/{figure}.parquet",
     log:
-        "results/{scale}/logs/see.{figure}.log",
+        "results/{scale}/logs/compute_views.{figure}.log",
     benchmark:
-        "results/{scale}/timings/see.{figure}.tsv"
+        "results/{scale}/timings/compute_views.{figure}.tsv"
     wildcard_constraints:
         figure="|".join(name for name in PLAN.figures if PLAN.views(name)) or "none",
     conda:
@@ -53,7 +53,7 @@ rule see:
     message:
         "what observers learn, for {wildcards.figure}"
     script:
-        "../scripts/see.py"
+        "../scripts/compute_views.py"
 
 
 rule draw_figure:

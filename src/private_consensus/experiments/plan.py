@@ -36,9 +36,9 @@ from .shorthand import read_paper
 PREPARED = "problem.prepared"
 RESERVED = "reference"
 RULES = (
-    "acquire", "acquire_images", "audit", "audit_settings", "compare_repairs", "deal",
-    "draw_figure", "everything", "gather", "judge_claims", "make_table", "no_table", "observers",
-    "prepare", "publish", "publish_partial", "run_cell", "see", "theorems", "write_plan",
+    "acquire", "acquire_images", "audit", "audit_settings", "compare_repairs", "compute_views",
+    "deal", "draw_figure", "everything", "gather", "judge_claims", "make_table", "no_table",
+    "observers", "prepare", "publish", "publish_partial", "run_cell", "theorems", "write_plan",
     "write_report",
 )  # fmt: skip
 """Names of the workflow's rules, which are those of targets."""

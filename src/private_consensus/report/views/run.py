@@ -53,4 +53,4 @@ def _jobs(name: str, spec: Mapping[str, Any]) -> set[str]:
         for block in spec.get("blocks", ())
         for method in block["methods"]
     }
-    return cells | {f"{job}.{name}" for job in ("figure", "table", "deal", "see")}
+    return cells | {f"{job}.{name}" for job in ("figure", "table", "deal", "compute_views")}
