@@ -1,0 +1,312 @@
+"""``config/comparison.yaml``: the cells of the comparison, and who takes part.
+
+One base cell a problem; every other axis is varied alone about it, each at every budget; and a
+space-filling sample of further cells for interactions (a scrambled Sobol sequence over all axes),
+which follows from its seed alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+import numpy as np
+from pydantic import Field, model_validator
+
+from ..errors import require
+from ..experiments.schema import Open, Strict, validate
+from ..networks import require_buildable
+from ..privacy import Relation
+from .schema import OBSERVERS
+
+BASE, SAMPLE = "base", "sample"
+MOST_SAMPLED = 60
+"""Cells that the sample may have."""
+
+
+@dataclass(frozen=True)
+class Environment:
+    """Where methods are compared: all of a cell but its budget."""
+
+    problem: str
+    agents: int
+    graph: str
+    partition: str
+    missing: float
+    links: float
+
+
+@dataclass(frozen=True)
+class Cell:
+    """An environment and a budget.
+
+    Parameters
+    ----------
+    axis : str
+        ``base``, the axis that is varied about it, or ``sample``.
+    """
+
+    environment: Environment
+    epsilon: float
+    axis: str
+
+    def row(self) -> dict[str, Any]:
+        """As a flat mapping."""
+        return {**asdict(self.environment), "epsilon": self.epsilon, "axis": self.axis}
+
+
+class Axes(Strict):
+    """Values of each axis; the first is that of the base cell."""
+
+    agents: list[int] = Field(min_length=1)
+    graph: list[str] = Field(min_length=1)
+    partition: list[str] = Field(min_length=1)
+    missing: list[float] = Field(min_length=1, description="probability that an agent is away")
+    links: list[float] = Field(min_length=1, description="probability that a link fails")
+
+
+class Titled(Open):
+    """What a page calls it, and its parameters."""
+
+    title: str = Field(min_length=1)
+
+
+class Problem(Titled):
+    """A problem of the comparison."""
+
+    records: int = Field(ge=1, description="of all agents together")
+    horizon: int = Field(ge=1, description="iterations unless a method is tuned otherwise")
+
+
+class Method(Strict):
+    """Who takes part."""
+
+    title: str = Field(min_length=1)
+    observer: str = Field(default="eavesdropper", description="who must not learn a record")
+    algorithm: dict[str, Any]
+    horizon: int | None = Field(default=None, ge=1, description="instead of the problem's")
+    problems: list[str] | None = Field(default=None, description="where it has a meaning; all")
+    because: str = Field(default="", description="which version it is, and what it is not for")
+
+
+class Sample(Strict):
+    """The space-filling sample."""
+
+    cells: int = Field(ge=0, le=MOST_SAMPLED)
+    seed: int = Field(ge=0)
+
+
+class Tuning(Strict):
+    """The trials that each method may make on each problem."""
+
+    trials: int = Field(ge=1)
+    seed: int = Field(ge=0)
+
+
+class Unit(Strict):
+    """The neighbouring relation."""
+
+    unit: str
+    change: str
+
+
+class Reduced(Strict):
+    """A smaller scale."""
+
+    problems: list[str] = Field(min_length=1)
+    epsilons: list[float] = Field(min_length=1)
+    runs: int = Field(ge=1)
+    sample: int = Field(ge=0)
+    trials: int = Field(ge=1)
+    axes: Axes
+
+
+class Comparison(Strict):
+    """``config/comparison.yaml``."""
+
+    delta: float = Field(gt=0, lt=1)
+    relation: Unit
+    seed: int = Field(ge=0)
+    runs: int = Field(ge=1)
+    epsilons: list[float] = Field(min_length=1)
+    axes: Axes
+    sample: Sample
+    graphs: dict[str, Titled]
+    partitions: dict[str, Titled]
+    problems: dict[str, Problem]
+    tuning: Tuning
+    methods: dict[str, Method]
+    scales: dict[str, Reduced] = Field(default_factory=dict)
+
+    @model_validator(mode="after")
+    def _refers_to_what_is_there(self) -> Comparison:
+        Relation(self.relation.unit, self.relation.change)
+        for epsilon in self.epsilons:
+            require(0 < epsilon < np.inf, "epsilons", epsilon, "numbers above 0")
+        _require_axes("axes", self.axes, self)
+        for name, method in self.methods.items():
+            known = method.observer in OBSERVERS
+            expected = f"one of {', '.join(OBSERVERS)}"
+            require(known, f"methods.{name}.observer", method.observer, expected)
+            _require_known(f"methods.{name}.problems", method.problems or [], self.problems)
+        for scale, reduced in self.scales.items():
+            _require_known(f"scales.{scale}.problems", reduced.problems, self.problems)
+            _require_axes(f"scales.{scale}.axes", reduced.axes, self)
+        for graph in self.graphs:
+            for agents in self.axes.agents:
+                name, parameters = network_of(self.graphs[graph], graph, agents)
+                require_buildable(name, agents, **parameters)
+        return self
+
+    def at(self, scale: str) -> Comparison:
+        """The design at a scale: this one, unless something smaller is declared for it."""
+        reduced = self.scales.get(scale)
+        if reduced is None:
+            return self
+        return self.model_copy(
+            update={
+                "problems": {name: self.problems[name] for name in reduced.problems},
+                "epsilons": reduced.epsilons,
+                "runs": reduced.runs,
+                "axes": reduced.axes,
+                "sample": self.sample.model_copy(update={"cells": reduced.sample}),
+                "tuning": self.tuning.model_copy(update={"trials": reduced.trials}),
+            }
+        )
+
+
+def _require_axes(key: str, axes: Axes, design: Comparison) -> None:
+    _require_known(f"{key}.graph", axes.graph, design.graphs)
+    _require_known(f"{key}.partition", axes.partition, design.partitions)
+    for name in ("missing", "links"):
+        for value in getattr(axes, name):
+            require(0 <= value < 1, f"{key}.{name}", value, "probabilities below 1")
+
+
+def _require_known(key: str, names: list[str], known: Mapping[str, Any]) -> None:
+    for name in names:
+        require(name in known, key, name, f"one of {', '.join(known)}")
+
+
+def read_comparison(raw: Mapping[str, Any]) -> Comparison:
+    """The checked configuration of the comparison.
+
+    Raises
+    ------
+    ConfigurationError
+        With a line for each key that is wrong.
+    """
+    return validate(Comparison, raw)
+
+
+def network_of(declared: Titled, name: str, agents: int) -> tuple[str, dict[str, Any]]:
+    """Name and parameters of a graph of so many agents; a parameter may be a number for each."""
+    parameters = dict(declared.model_extra or {})
+    chosen = {
+        key: value[agents] if isinstance(value, dict) else value
+        for key, value in parameters.items()
+    }
+    return name, {"weights": "metropolis", **chosen}
+
+
+def cells(design: Comparison) -> list[Cell]:
+    """All cells of a design, each once: the base, each axis varied alone, the sample."""
+    found = {(cell.environment, cell.epsilon): cell for cell in _star(design)}
+    for cell in _sample(design, {(cell.environment, cell.epsilon) for cell in found.values()}):
+        found[cell.environment, cell.epsilon] = cell
+    return list(found.values())
+
+
+def _star(design: Comparison) -> Iterator[Cell]:
+    """The base cells and their neighbours along each axis."""
+    axes = {name: getattr(design.axes, name) for name in Axes.model_fields}
+    for problem in design.problems:
+        base = Environment(problem, **{name: values[0] for name, values in axes.items()})
+        around = [(BASE, base)]
+        around += [
+            (name, replace(base, **{name: value}))
+            for name, values in axes.items()
+            for value in values[1:]
+        ]
+        for axis, environment in around:
+            for epsilon in design.epsilons:
+                yield Cell(environment, epsilon, axis)
+
+
+def _sample(design: Comparison, taken: set[tuple[Environment, float]]) -> Iterator[Cell]:
+    """Further cells from a scrambled Sobol sequence, those that are there already passed over."""
+    from scipy.stats import qmc  # slow to import
+
+    axes: dict[str, list] = {"problem": list(design.problems)}
+    axes |= {name: getattr(design.axes, name) for name in Axes.model_fields}
+    axes["epsilon"] = design.epsilons
+    sequence = qmc.Sobol(len(axes), rng=np.random.default_rng(design.sample.seed))
+    all_of_them = int(np.prod([len(values) for values in axes.values()]))
+    wanted = min(len(taken) + design.sample.cells, all_of_them)
+    taken = set(taken)
+    while len(taken) < wanted:
+        (point,) = sequence.random(1)
+        values = {
+            name: choices[int(share * len(choices))]
+            for (name, choices), share in zip(axes.items(), point, strict=True)
+        }
+        epsilon = values.pop("epsilon")
+        environment = Environment(**values)
+        if (environment, epsilon) not in taken:
+            taken.add((environment, epsilon))
+            yield Cell(environment, epsilon, SAMPLE)
+
+
+def nearest(wanted: Environment, epsilon: float, among: list[Cell]) -> Cell:
+    """The cell of the same problem that differs in the fewest axes, then in the budget least."""
+    same = [cell for cell in among if cell.environment.problem == wanted.problem]
+    require(bool(same), "problem", wanted.problem, "a problem of the design")
+
+    def apart(cell: Cell) -> tuple[int, float]:
+        pairs = zip(asdict(cell.environment).values(), asdict(wanted).values(), strict=True)
+        return sum(a != b for a, b in pairs), abs(np.log(cell.epsilon / epsilon))
+
+    return min(same, key=apart)
+
+
+def described(design: Comparison, absent: list[dict[str, Any]]) -> dict[str, Any]:
+    """The contents of ``cells.json``.
+
+    Parameters
+    ----------
+    absent : list of dict
+        ``method``, ``because`` and those keys of an environment that it is about.
+
+    Returns
+    -------
+    dict
+        ``delta``, ``relation``, ``runs``, ``epsilons``, ``axes`` (values, base first), ``titles``
+        (of problems, graphs, partitions), ``methods`` (name, title, observer, because), ``cells``
+        (rows of :meth:`Cell.row`), ``absent``.
+    """
+    return {
+        "delta": design.delta,
+        "relation": str(Relation(design.relation.unit, design.relation.change)),
+        "runs": design.runs,
+        "trials": design.tuning.trials,
+        "epsilons": design.epsilons,
+        "axes": design.axes.model_dump(),
+        "titles": {
+            "problem": {name: one.title for name, one in design.problems.items()},
+            "graph": {name: one.title for name, one in design.graphs.items()},
+            "partition": {name: one.title for name, one in design.partitions.items()},
+        },
+        "methods": [
+            {
+                "name": name,
+                "title": method.title,
+                "observer": method.observer,
+                "algorithm": method.algorithm["name"],
+                "because": method.because,
+            }
+            for name, method in design.methods.items()
+        ],
+        "cells": [cell.row() for cell in cells(design)],
+        "absent": absent,
+    }

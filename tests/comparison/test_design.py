@@ -1,0 +1,108 @@
+"""The design is expanded as the issue asks, and results are refused that break its terms."""
+
+import json
+from dataclasses import asdict, replace
+
+import polars as pl
+import pytest
+from synthetic import ROOT, rows, smoke, write
+
+from private_consensus import yamls
+from private_consensus.comparison.design import BASE, SAMPLE, Axes, cells, nearest, read_comparison
+from private_consensus.comparison.schema import COLUMNS, checked, read_results
+from private_consensus.errors import InvalidInput
+
+RAW = yamls.read(ROOT / "config" / "comparison.yaml")
+DESIGN = read_comparison(RAW)
+CELLS = cells(DESIGN)
+
+
+def test_one_base_environment_a_problem_at_every_budget():
+    base = [cell for cell in CELLS if cell.axis == BASE]
+    assert len(base) == len(DESIGN.problems) * len(DESIGN.epsilons)
+    for cell in base:
+        of_axes = {key: value[0] for key, value in DESIGN.axes.model_dump().items()}
+        assert asdict(cell.environment) == {"problem": cell.environment.problem, **of_axes}
+
+
+def test_an_axis_is_varied_alone_at_every_budget():
+    bases = {cell.environment.problem: cell.environment for cell in CELLS if cell.axis == BASE}
+    for axis in Axes.model_fields:
+        varied = [cell for cell in CELLS if cell.axis == axis]
+        values = getattr(DESIGN.axes, axis)[1:]
+        assert len(varied) == len(DESIGN.problems) * len(values) * len(DESIGN.epsilons)
+        for cell in varied:
+            base = bases[cell.environment.problem]
+            value = getattr(cell.environment, axis)
+            assert value != getattr(base, axis)
+            assert replace(base, **{axis: value}) == cell.environment
+
+
+def test_the_sample_is_of_other_cells_and_follows_from_its_seed():
+    sampled = [cell for cell in CELLS if cell.axis == SAMPLE]
+    assert 0 < len(sampled) == DESIGN.sample.cells <= 60
+    assert len({(cell.environment, cell.epsilon) for cell in CELLS}) == len(CELLS)
+    assert cells(DESIGN) == CELLS
+    other = DESIGN.model_copy(update={"sample": DESIGN.sample.model_copy(update={"seed": 1})})
+    assert [cell for cell in cells(other) if cell.axis == SAMPLE] != sampled
+    # a sequence of low discrepancy reaches every value of every axis
+    for axis in Axes.model_fields:
+        assert {getattr(c.environment, axis) for c in sampled} == {*getattr(DESIGN.axes, axis)}
+
+
+def test_a_sample_of_more_cells_than_there_are_takes_them_all():
+    axes = {"agents": [10, 5], "graph": ["ring"], "partition": ["iid"], "missing": [0.0]}
+    small = read_comparison(
+        {**RAW, "axes": {**axes, "links": [0.0, 0.2]}, "epsilons": [1.0], "scales": {}}
+    )
+    assert len(cells(small)) == len(DESIGN.problems) * 4
+
+
+def test_the_nearest_cell_differs_in_the_fewest_axes():
+    base = CELLS[0]
+    wanted = replace(base.environment, agents=50, links=0.2)
+    found = nearest(wanted, 0.9, CELLS)
+    different = [k for k, v in asdict(found.environment).items() if v != asdict(wanted)[k]]
+    assert len(different) <= 1 and found.epsilon == 1.0
+    assert nearest(base.environment, base.epsilon, CELLS) == base
+
+
+@pytest.mark.parametrize(
+    ("change", "key"),
+    [
+        ({"epsilons": [0.0]}, "epsilons"),
+        ({"axes": {**RAW["axes"], "graph": ["moebius"]}}, "axes.graph"),
+        ({"axes": {**RAW["axes"], "links": [1.0]}}, "axes.links"),
+        ({"graphs": {**RAW["graphs"], "grid": {"title": "grid", "rows": 3}}}, "network.rows"),
+        ({"sample": {"cells": 61, "seed": 0}}, "sample.cells"),
+        ({"relation": {"unit": "house", "change": "replace"}}, "relation.unit"),
+    ],
+)
+def test_a_wrong_design_is_named_by_its_key(change, key):
+    with pytest.raises(InvalidInput, match=key):
+        read_comparison({**RAW, **change})
+
+
+def test_what_is_written_is_what_is_read(tmp_path):
+    design = smoke()
+    write(tmp_path, design)
+    found = read_results(tmp_path / "results.parquet")
+    assert dict(found.schema) == COLUMNS
+    described = json.loads((tmp_path / "cells.json").read_text())
+    keys = ["problem", "agents", "graph", "partition", "missing", "links", "epsilon"]
+    written = {tuple(cell[key] for key in keys) for cell in described["cells"]}
+    assert {*found.select(keys).unique().iter_rows()} == written
+    assert {m["name"] for m in described["methods"]} == set(found["method"])
+
+
+def test_results_that_break_the_terms_are_refused():
+    good = rows(smoke(), runs=1)
+    assert checked(good).height == good.height
+    private = good.filter(pl.col("proven")).head(1)
+    above = private.with_columns(epsilon_accountant=pl.col("epsilon") * 1.001)
+    unknown = private.with_columns(measure=pl.lit("charm"))
+    for bad in (above, pl.concat([private, private]), unknown, private.drop("run")):
+        with pytest.raises(InvalidInput):
+            checked(bad)
+    # what is not proven may say any epsilon: it is not ranked
+    assert checked(above.with_columns(proven=pl.lit(False))).height == 1
