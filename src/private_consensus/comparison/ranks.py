@@ -1,0 +1,154 @@
+r"""Mean ranks of methods over cells, and by how much they have to differ.
+
+Each cell of the design ranks the methods that ran in it, 1 the best, ties by their mean rank.
+Friedman's test asks whether k methods have equal mean ranks over n cells; after Nemenyi two of them
+differ at level :math:`\alpha` where their mean ranks differ by more than
+
+.. math:: \mathrm{CD} = q_{\alpha,k} \sqrt{\frac{k(k+1)}{6n}}
+
+with q the quantile of the studentized range over :math:`\sqrt 2` (Demsar, JMLR 7, 2006, section
+3.2.2). Cells of one design share problems and are no random sample of problems: the test speaks of
+this design.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..multiplicity import ALPHA
+
+DIGITS = 9
+"""Significant digits to which values are compared: rounding is no difference."""
+
+
+@dataclass(frozen=True)
+class Ranking:
+    """Mean ranks of methods over the cells in which all of them ran.
+
+    Attributes
+    ----------
+    methods : tuple of str
+        By mean rank, the best first.
+    mean_ranks : ndarray, shape (methods,)
+    cells, of : int
+        Number of cells that count, and of all in which any method ran.
+    statistic, p : float
+        Friedman's; not numbers for fewer than three methods or two cells.
+    critical_difference : float
+        Nemenyi's; infinite without a cell.
+    left_out : dict
+        Methods that ran in too few cells, with their number.
+    """
+
+    methods: tuple[str, ...]
+    mean_ranks: np.ndarray
+    cells: int
+    of: int
+    statistic: float
+    p: float
+    critical_difference: float
+    left_out: dict[str, int]
+
+    def alike(self) -> list[tuple[str, ...]]:
+        """Largest sets of neighbours in the order that do not differ, those of a diagram's bars."""
+        ranks, found = self.mean_ranks, []
+        for first in range(len(ranks)):
+            inside = np.flatnonzero(ranks - ranks[first] <= self.critical_difference)
+            last = int(inside[-1])
+            if last > first and (not found or last > found[-1][1]):
+                found.append((first, last))
+        return [self.methods[first : last + 1] for first, last in found]
+
+
+def rank(methods: Sequence[str], values: np.ndarray, alpha: float = ALPHA) -> Ranking:
+    """Mean ranks over cells.
+
+    Parameters
+    ----------
+    methods : sequence of str
+    values : ndarray, shape (cells, methods)
+        Lower is better; not a number where a method did not run, infinite where it diverged.
+
+    Returns
+    -------
+    Ranking
+        Of the methods and cells that :func:`complete_part` keeps.
+    """
+    values = np.asarray(values, float)
+    some = ~np.isnan(values).all(1)
+    rows, columns = complete_part(methods, ~np.isnan(values))
+    kept = significant(values[np.ix_(rows, columns)])
+    mean = mean_ranks(kept)
+    statistic, p = friedman(kept)
+    order = np.lexsort(([methods[i] for i in columns], mean))
+    counts = dict(zip(methods, (~np.isnan(values)).sum(0).tolist(), strict=True))
+    return Ranking(
+        tuple(methods[columns[i]] for i in order),
+        mean[order],
+        len(rows),
+        int(some.sum()),
+        statistic,
+        p,
+        critical_difference(len(columns), len(rows), alpha),
+        {name: counts[name] for i, name in enumerate(methods) if i not in set(columns)},
+    )
+
+
+def complete_part(methods: Sequence[str], ran: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Cells and methods that are compared, such that every method ran in every cell.
+
+    Methods are dropped one after the other, first who ran in the fewest cells, of several the last
+    by name; of all these steps the one counts that leaves most pairs of cell and method.
+    """
+    order = sorted(range(len(methods)), key=lambda i: (-ran[:, i].sum(), methods[i]))
+    steps = range(1, len(order) + 1)
+    complete = [ran[:, order[:size]].all(1) for size in steps]
+    pairs = [size * int(cells.sum()) for size, cells in zip(steps, complete, strict=True)]
+    if not any(pairs):
+        return np.array([], int), np.array([], int)
+    best = max(range(len(pairs)), key=lambda i: (pairs[i], i))
+    return np.flatnonzero(complete[best]), np.sort(order[: best + 1])
+
+
+def significant(values: np.ndarray) -> np.ndarray:
+    """Values to :data:`DIGITS` significant digits."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        scale = 10.0 ** (np.floor(np.log10(np.abs(values))) - DIGITS + 1)
+        rounded = np.round(values / scale) * scale
+    return np.where(np.isfinite(rounded), rounded, values)
+
+
+def mean_ranks(values: np.ndarray) -> np.ndarray:
+    """Mean over cells of ranks from 1, ties by their mean; [methods] from [cells, methods]."""
+    from scipy.stats import rankdata
+
+    if not values.size:
+        return np.full(values.shape[1], np.nan)
+    return rankdata(values, axis=1).mean(0)
+
+
+def friedman(values: np.ndarray) -> tuple[float, float]:
+    """Friedman's statistic, corrected for ties, and its p."""
+    from scipy.stats import friedmanchisquare, rankdata
+
+    cells, methods = values.shape
+    if methods < 3 or cells < 2:
+        return np.nan, np.nan
+    ranks = rankdata(values, axis=1)
+    if (ranks == ranks[:, :1]).all():
+        return 0.0, 1.0
+    found = friedmanchisquare(*ranks.T)
+    return float(found.statistic), float(found.pvalue)
+
+
+def critical_difference(methods: int, cells: int, alpha: float = ALPHA) -> float:
+    """Nemenyi's critical difference of mean ranks."""
+    from scipy.stats import studentized_range
+
+    if methods < 2 or cells < 1:
+        return np.inf
+    q = studentized_range.isf(alpha, methods, np.inf) / np.sqrt(2)
+    return float(q * np.sqrt(methods * (methods + 1) / (6 * cells)))

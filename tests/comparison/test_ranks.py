@@ -1,0 +1,217 @@
+"""Mean ranks, critical differences, who may be best, Pareto fronts, gaps and budgets."""
+
+from itertools import combinations
+
+import numpy as np
+import pytest
+from handmade import rows, table
+
+from private_consensus.comparison.gap import closed
+from private_consensus.comparison.goals import budget_needed, crossing
+from private_consensus.comparison.leaders import places
+from private_consensus.comparison.pareto import front, fronts
+from private_consensus.comparison.ranks import complete_part, critical_difference, friedman, rank
+from private_consensus.comparison.tables import compared, matrix, runs_of_cell
+from private_consensus.randomness import generator
+
+# Areas under the curve of four classifiers on fourteen data sets (Demsar 2006, Table 6). In the
+# last row but one the table prints .975 twice and ranks the third before the fourth.
+DEMSAR = np.array([
+    [0.763, 0.768, 0.771, 0.798], [0.599, 0.591, 0.590, 0.569], [0.954, 0.971, 0.968, 0.967],
+    [0.628, 0.661, 0.654, 0.657], [0.882, 0.888, 0.886, 0.898], [0.936, 0.931, 0.916, 0.931],
+    [0.661, 0.668, 0.609, 0.685], [0.583, 0.583, 0.563, 0.625], [0.775, 0.838, 0.866, 0.875],
+    [1.000, 1.000, 1.000, 1.000], [0.940, 0.962, 0.965, 0.962], [0.619, 0.666, 0.614, 0.669],
+    [0.972, 0.981, 0.9751, 0.975], [0.957, 0.978, 0.946, 0.970],
+])  # fmt: skip
+
+
+def test_mean_ranks_and_the_critical_difference_of_a_published_example():
+    """Demsar prints mean ranks 3.143, 2.000, 2.893, 1.964 and CD 1.25 for k = 4, n = 14."""
+    found = rank(["plain", "m", "cf", "both"], -DEMSAR)
+    assert found.methods == ("both", "m", "cf", "plain")
+    np.testing.assert_allclose(found.mean_ranks, [1.964, 2.0, 2.893, 3.143], atol=5e-4)
+    assert found.critical_difference == pytest.approx(1.25, abs=5e-3)
+    assert (found.cells, found.of) == (14, 14)
+    assert found.alike() == [("both", "m", "cf", "plain")]
+    looser = rank(["plain", "m", "cf", "both"], -DEMSAR, alpha=0.1)
+    assert looser.critical_difference == pytest.approx(1.12, abs=5e-3)
+    assert looser.alike() == [("both", "m", "cf"), ("cf", "plain")]
+
+
+def test_friedmans_statistic_of_a_table_worked_by_hand():
+    """Ranks 1 2 3 in three of four cells and 2 1 3 in one: means 5/4, 7/4, 3;
+    12 * 4 / (3 * 4) * (sum of squares - 3 * 16 / 4) = 4 * (25/16 + 49/16 + 9 - 12) = 6.5."""
+    values = np.array([[1, 2, 3], [10, 20, 30], [0.1, 0.2, 0.3], [2, 1, 3]])
+    statistic, p = friedman(values)
+    assert statistic == pytest.approx(6.5)
+    assert p == pytest.approx(np.exp(-6.5 / 2))  # chi-squared with two degrees of freedom
+
+
+def test_nemenyis_quantiles_are_those_of_the_table():
+    """Demsar 2006, Table 5(a), at level 0.05."""
+    for methods, q in {2: 1.960, 3: 2.343, 5: 2.728, 10: 3.164}.items():
+        scale = np.sqrt(methods * (methods + 1) / (6 * 20))
+        assert critical_difference(methods, 20) / scale == pytest.approx(q, abs=1e-3)
+
+
+def test_ranks_without_an_order_say_so():
+    same = np.ones((5, 3))
+    assert friedman(same) == (0.0, 1.0)
+    found = rank(["a", "b", "c"], same)
+    assert set(found.mean_ranks) == {2.0} and found.alike() == [("a", "b", "c")]
+    assert np.isnan(rank(["a", "b"], np.array([[1.0, 2.0]])).p)
+    assert rank(["a"], np.full((0, 1), np.nan)).methods == ()
+
+
+def test_rounding_is_no_difference_and_divergence_is_the_last_rank():
+    found = rank(["a", "b", "c"], np.array([[0.1 + 0.2, 0.3, np.inf], [1.0, 1.0, np.inf]]))
+    assert dict(zip(found.methods, found.mean_ranks, strict=True)) == {"a": 1.5, "b": 1.5, "c": 3}
+
+
+def test_only_cells_in_which_all_compared_methods_ran_count():
+    nan = np.nan
+    values = np.array([[1, 2, nan, 9.0], [1, 2, nan, nan], [2, 1, nan, 9.0], [nan, nan, 5, nan]])
+    found = rank(["a", "b", "seldom", "half"], values)
+    # Three cells of two methods, or two of three: as many pairs, and more methods.
+    assert set(found.methods) == {"a", "b", "half"}
+    assert (found.cells, found.of) == (2, 4)
+    assert found.left_out == {"seldom": 1}
+
+
+def test_the_part_that_is_compared_is_complete_and_no_step_leaves_more():
+    generated = generator(3, "ran").uniform(size=(12, 6))
+    ran = generated < np.linspace(0.95, 0.4, 6)
+    names = list("abcdef")
+    cells, methods = complete_part(names, ran)
+    assert ran[np.ix_(cells, methods)].all()
+    assert not any(ran[i, methods].all() for i in set(range(12)) - set(cells.tolist()))
+    often = sorted(range(6), key=lambda i: (-ran[:, i].sum(), names[i]))
+    most = max(size * ran[:, often[:size]].all(1).sum() for size in range(1, 7))
+    assert len(cells) * len(methods) == most
+
+
+def test_who_is_clearly_worse_is_not_among_those_who_may_be_best():
+    random = generator(1, "runs")
+    shared = random.normal(size=10)
+    runs = {
+        "good": 1 + shared + 0.01 * random.normal(size=10),
+        "as good": 1 + shared + 0.01 * random.normal(size=10),
+        "worse": 2 + shared + 0.01 * random.normal(size=10),
+        "diverged": np.full(10, np.inf),
+    }
+    found = {place.method: place for place in places(runs)}
+    assert {name for name, place in found.items() if place.may_be_best} == {"as good", "good"}
+    # Paired: the spread of the runs themselves, 1, does not blur a difference of 1.
+    assert 0.9 < found["worse"].behind_low < 1 < found["worse"].behind_high < 1.1
+    assert found["diverged"].behind_low == np.inf
+    assert list(found)[-1] == "diverged"
+
+
+def test_the_best_is_among_those_who_may_be_as_often_as_promised():
+    """Of five equal methods each is the best; normal differences, where Student's t is exact."""
+    random = generator(2, "coverage")
+    kept = [
+        next(p for p in places(dict(zip("abcde", values, strict=True))) if p.method == "a")
+        for values in random.normal(size=(400, 5, 10))
+    ]
+    share = np.mean([place.may_be_best for place in kept])
+    assert 0.95 <= share < 1.0
+
+
+def test_few_runs_exclude_nobody():
+    found = places({"a": np.array([1.0, 1.1]), "b": np.array([2.0, 2.3])})
+    assert all(place.may_be_best for place in found)
+    assert found[0].method == "a" and found[1].behind_low == -np.inf
+
+
+def test_a_front_is_that_of_brute_force():
+    points = generator(5, "points").integers(0, 6, (40, 3)).astype(float)
+    on = front(points)
+    for i, point in enumerate(points):
+        dominated = any((p <= point).all() and (p < point).any() for p in points)
+        assert on[i] == (not dominated)
+
+
+def test_a_front_has_no_method_that_diverged_or_has_no_cost():
+    means = {
+        "cheap": {"loss": 2.0, "bits": 1.0},
+        "good": {"loss": 1.0, "bits": 5.0},
+        "dear": {"loss": 1.0, "bits": 6.0},
+        "free but useless": {"loss": np.inf, "bits": 0.0},
+        "unknown": {"loss": 0.0},
+    }
+    assert fronts(means, "loss", ("bits",)) == {"bits": ["cheap", "good"]}
+
+
+def test_the_share_of_a_gap_in_closed_form():
+    random = generator(7, "gap")
+    shared = random.normal(size=12)
+    local, central = 5 + shared, 1 + shared
+    for share in (-0.5, 0.0, 0.25, 1.0, 1.2):
+        found = closed(local - share * 4, local, central)
+        assert (found.value, found.low, found.high) == pytest.approx((share,) * 3, abs=1e-12)
+    noisy = closed(local - 2 + 0.1 * random.normal(size=12), local, central)
+    assert noisy.low < 0.5 < noisy.high and noisy.high - noisy.low < 0.1
+
+
+def test_no_gap_no_share():
+    local = generator(8, "gap").normal(size=10)
+    central = local + np.resize([1.0, -1.0], 10)
+    assert not closed(local, local, central).known
+    assert not closed(local, local, local + 1).known
+    assert not closed(local, local, np.full(10, np.inf)).known
+    assert closed(np.full(10, np.inf), central + 9, central).value == -np.inf
+
+
+def test_the_budget_for_a_goal_is_that_of_the_line_through_the_means():
+    epsilons = [0.1, 1.0, 10.0]
+    losses = 3.0 - 2.0 * np.log10(epsilons)  # 5, 3, 1
+    assert crossing(epsilons, losses, 2.0) == pytest.approx(np.sqrt(10.0))
+    assert crossing(epsilons, losses, 3.0) == pytest.approx(1.0)
+    assert crossing(epsilons, losses, 6.0) == 0.0
+    assert crossing(epsilons, losses, 0.5) == np.inf
+    assert crossing(epsilons, [np.inf, 3.0, 1.0], 4.0) == 1.0
+    # Not monotone: the regression pools 2 and 4.
+    assert crossing(epsilons, [5.0, 2.0, 4.0], 3.0) == pytest.approx(1.0)
+
+
+def test_the_interval_of_a_budget_contains_it_and_is_censored_at_the_ends():
+    random = generator(9, "goals")
+    epsilons = [0.1, 1.0, 10.0]
+    values = np.array([[5.0], [3.0], [1.0]]) + 0.3 * random.normal(size=(3, 10))
+    found = budget_needed(epsilons, values, 2.0)
+    assert 1.0 < found.low < found.value < found.high < 10.0
+    never = budget_needed(epsilons, values, 0.0)
+    assert never.value == np.inf and never.high == np.inf
+    assert budget_needed(epsilons, values[:, :2], 2.0).high == np.inf  # two runs bound nothing
+
+
+def test_the_table_as_a_matrix():
+    made = table(
+        rows("a", [1.0, 3.0]), rows("b", [4.0]), rows("a", [7.0], epsilon=3.0),
+        rows("a", [9.0], tuning="tuned"), rows("a", [0.5], measure="accuracy_mean"),
+        rows("unproven", [0.0], proven=False), rows("weak", [0.0], observer="sums"),
+    )  # fmt: skip
+    ranked = compared(made, "eavesdropper")
+    found = matrix(ranked, "excess_loss_mean")
+    assert found.methods == ["a", "b"]
+    assert [cell[-1] for cell in found.cells] == [1.0, 3.0]
+    np.testing.assert_array_equal(found.values, [[2.0, 4.0], [7.0, np.nan]])
+    assert matrix(ranked, "accuracy_mean").values.tolist() == [[-0.5]]
+    assert matrix(ranked, "excess_loss_mean", "tuned").values.tolist() == [[9.0]]
+    assert compared(made, "sums")["method"].to_list() == ["weak"]
+    assert compared(made, "eavesdropper", apart=["a"])["method"].unique().to_list() == ["b"]
+
+
+def test_runs_are_paired():
+    made = table(rows("a", [1.0, 2.0, 3.0]), rows("b", [5.0, 6.0]))
+    found = runs_of_cell(made, "excess_loss_mean")
+    assert {name: list(values) for name, values in found.items()} == {
+        "a": [1.0, 2.0], "b": [5.0, 6.0]
+    }  # fmt: skip
+
+
+def test_every_pair_of_a_front_is_incomparable():
+    points = generator(6, "pairs").uniform(size=(30, 2))
+    for i, j in combinations(np.flatnonzero(front(points)), 2):
+        assert (points[i] < points[j]).any() and (points[j] < points[i]).any()
