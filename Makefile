@@ -61,10 +61,12 @@ lint: $(READY)
 	$(BIN)/snakefmt --check Snakefile workflow/rules
 	$(BIN)/snakemake --lint
 
+LOCK = $(BIN)/uv pip compile --quiet --universal --generate-hashes --fork-strategy fewest --python-version 3.11 \
+  --no-header --no-annotate pyproject.toml
 lock: $(READY)
 	$(BIN)/python -m pip install --quiet uv
-	$(BIN)/uv pip compile --quiet --universal --generate-hashes --fork-strategy fewest --extra dev \
-	  --python-version 3.11 --no-header --no-annotate pyproject.toml -o requirements.txt
+	$(LOCK) --extra dev -o requirements.txt
+	$(LOCK) --extra docs --constraint requirements.txt -o requirements-docs.txt
 
 clean:
 	rm -rf results/paper results/smoke .snakemake

@@ -6,7 +6,8 @@ Algorithms, problems and networks are modules: ``algorithms.load(name)``, ``prob
 ``networks.build(streams, name, agents)``. A :class:`Budget` is what an algorithm may spend under
 its :class:`Relation`; :func:`simulate` runs it, :func:`account` says what a list of
 :class:`Release` costs, :func:`calibrate` what noise a budget needs, and :func:`audit` executes an
-algorithm and believes nothing that it says.
+algorithm and believes nothing that it says. ``observers`` is for those who see a part only. Types
+of all names are in ``__init__.pyi``.
 """
 
 from importlib import import_module
@@ -14,7 +15,13 @@ from typing import Any
 
 __version__ = "0.1.0"
 
-_MODULES = ("algorithms", "networks", "privacy", "problems")
+_MODULES = {
+    "algorithms": "algorithms",
+    "networks": "networks",
+    "observers": "privacy.observers",
+    "privacy": "privacy",
+    "problems": "problems",
+}
 _PLACES = {
     "Algorithm": "algorithms.base",
     "Budget": "privacy",
@@ -37,7 +44,7 @@ __all__ = sorted([*_MODULES, *_PLACES])
 
 def __getattr__(name: str) -> Any:
     if name in _MODULES:
-        return import_module(f".{name}", __name__)
+        return import_module(f".{_MODULES[name]}", __name__)
     if name in _PLACES:
         return getattr(import_module(f".{_PLACES[name]}", __name__), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

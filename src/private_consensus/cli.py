@@ -24,6 +24,7 @@ from .errors import Diverged, InvalidInput, Refused, require
 from .experiments.cells import environment_of, run_cell, setting_of
 from .experiments.checks import MOST, require_settings, whole, wrong_horizon
 from .experiments.quantities import quantities_of
+from .extras import how_to_install
 
 OUT = Console()
 
@@ -38,6 +39,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return options.command(options) or 0
     except (InvalidInput, Diverged) as error:
         print(f"private-consensus: {'; '.join(str(error).splitlines())}", file=sys.stderr)
+        return 2
+    except ModuleNotFoundError as error:
+        if (line := how_to_install(error)) is None:
+            raise
+        print(f"private-consensus: {line}", file=sys.stderr)
         return 2
     except MemoryError as error:
         print(f"private-consensus: not enough memory: {error}", file=sys.stderr)

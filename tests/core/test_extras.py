@@ -1,0 +1,129 @@
+"""What computes needs no extra; what an extra brings is named where it is missing."""
+
+import ast
+import re
+import subprocess
+import sys
+import tomllib
+from functools import cache
+from importlib.metadata import packages_distributions
+from pathlib import Path
+
+import private_consensus
+from private_consensus import cli, extras
+from private_consensus.datasets import acquisition
+
+ROOT = Path(__file__).parents[2]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+SOURCE = Path(private_consensus.__file__).parent
+BROUGHT = {
+    "llvmlite": "numba",
+    "markupsafe": "jinja2",
+    "requests": "pooch",
+    "urllib3": "pooch",
+}
+"""What is imported and comes with a package that is depended on."""
+MOST = 12
+"""Direct dependencies of what is installed without an extra."""
+
+WITHOUT = f"""
+import sys
+
+class Absent:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in {sorted(extras.EXTRA_OF)}:
+            raise ModuleNotFoundError(f"No module named {{name!r}}", name=name)
+
+sys.meta_path.insert(0, Absent())
+
+import numpy as np
+import private_consensus as pc
+from private_consensus import cli
+
+for name in pc.__all__:
+    getattr(pc, name)
+for room in (pc.algorithms, pc.problems):
+    for name in room.names():
+        room.load(name)
+streams = pc.Streams(0, (0,))
+problem = pc.problems.class_of("mean_estimation")(np.ones((1, 4, 2)) / 9, records=50, box=1.0)
+network = pc.networks.build(streams, "ring", 4)
+algorithm = pc.algorithms.load("gradient_descent")(calibration="gaussian_dp")
+budget = pc.Budget(1.0, 1e-5)
+done = pc.simulate(algorithm, problem, network, budget, 2, runs=2)
+releases = done.algorithm.releases(problem, network, 2)
+print(pc.account(releases, 1e-5).epsilon)
+audited = pc.audit(algorithm, problem, network, budget, 2, runs=40, confidence=0.99, delta=1e-5)
+print(audited.flagged)
+print(cli.main(["list"]), cli.main(["describe", "dp_ci"]), cli.main(["privacy", "--scale", "2"]))
+"""
+
+
+@cache
+def distributions_of_modules() -> dict[str, set[str]]:
+    return {name: {one.lower() for one in of} for name, of in packages_distributions().items()}
+
+
+def named(requirements) -> set[str]:
+    return {re.match(r"[\w.-]+", text)[0].lower() for text in requirements}
+
+
+def test_simulation_account_audit_and_command_line_need_no_extra():
+    done = subprocess.run([sys.executable, "-c", WITHOUT], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    lines = done.stdout.splitlines()
+    assert 0 < float(lines[0]) <= 1.0 and lines[1] == "False" and lines[-1] == "0 0 0"
+
+
+def test_the_core_has_few_dependencies_and_each_is_imported():
+    core = named(PROJECT["dependencies"])
+    assert len(core) <= MOST
+    owners = distributions_of_modules()
+    found = set().union(*(owners.get(name, set()) for name in imported()))
+    assert core <= found
+
+
+@cache
+def imported() -> frozenset[str]:
+    """First names of all that the library imports from elsewhere, at the top or in a function."""
+    text = "\n".join(file.read_text() for file in SOURCE.rglob("*.py"))
+    found = set(re.findall(r"^ *(?:import|from) (\w+)(?:[. ].*)?$", text, re.MULTILINE))
+    found |= set(re.findall(r"import_module\(\"(\w+)", text))
+    return frozenset(found & set(distributions_of_modules()))
+
+
+def test_every_package_that_is_no_dependency_of_the_core_is_brought_by_the_extra_that_is_named():
+    owners = distributions_of_modules()
+    direct = {name: named(texts) for name, texts in PROJECT["optional-dependencies"].items()}
+    core = named(PROJECT["dependencies"])
+    outside = {name for name in imported() - {"private_consensus"} if not owners[name] & core}
+    assert outside - set(BROUGHT) == set(extras.EXTRA_OF) - set(BROUGHT) - {"snakemake"}
+    for name in outside - set(BROUGHT):
+        assert owners[name] & direct[extras.EXTRA_OF[name]], name
+
+
+def test_a_package_that_is_missing_is_named_with_its_extra(monkeypatch, capsys):
+    def missing():
+        raise ModuleNotFoundError("No module named 'pooch'", name="pooch")
+
+    monkeypatch.setattr(acquisition, "default_cache", missing)
+    monkeypatch.setattr(cli, "_data", lambda options: acquisition.default_cache())
+    assert cli.main(["data"]) == 2
+    said = capsys.readouterr().err
+    assert said == (
+        "private-consensus: pooch is not installed: pip install 'private-consensus[data]'\n"
+    )
+
+
+def test_the_stub_tells_type_checkers_of_every_name_and_its_true_place():
+    tree = ast.parse((SOURCE / "__init__.pyi").read_text())
+    told = {
+        alias.asname: (node.module or "", alias.name)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ImportFrom)
+        for alias in node.names
+    }
+    assert set(told) == set(private_consensus.__all__)
+    for name, (module, attribute) in told.items():
+        found = __import__(f"private_consensus.{module}".rstrip("."), fromlist=[attribute])
+        assert getattr(found, attribute, None) is getattr(private_consensus, name)
