@@ -11,7 +11,7 @@ from private_consensus.comparison.goals import budget_needed, crossing
 from private_consensus.comparison.leaders import places
 from private_consensus.comparison.pareto import front, fronts
 from private_consensus.comparison.ranks import complete_part, critical_difference, friedman, rank
-from private_consensus.comparison.tables import compared, matrix, runs_of_cell
+from private_consensus.comparison.tables import compared, cube
 from private_consensus.randomness import generator
 
 # Areas under the curve of four classifiers on fourteen data sets (Demsar 2006, Table 6). In the
@@ -193,19 +193,19 @@ def test_the_table_as_a_matrix():
         rows("unproven", [0.0], proven=False), rows("weak", [0.0], observer="sums"),
     )  # fmt: skip
     ranked = compared(made, "eavesdropper")
-    found = matrix(ranked, "excess_loss_mean")
+    found = cube(ranked, "excess_loss_mean")
     assert found.methods == ["a", "b"]
     assert [cell[-1] for cell in found.cells] == [1.0, 3.0]
-    np.testing.assert_array_equal(found.values, [[2.0, 4.0], [7.0, np.nan]])
-    assert matrix(ranked, "accuracy_mean").values.tolist() == [[-0.5]]
-    assert matrix(ranked, "excess_loss_mean", "tuned").values.tolist() == [[9.0]]
+    np.testing.assert_array_equal(found.means, [[2.0, 4.0], [7.0, np.nan]])
+    assert cube(ranked, "accuracy_mean").means.tolist() == [[-0.5]]
+    assert cube(ranked, "excess_loss_mean", "tuned").means.tolist() == [[9.0]]
     assert compared(made, "sums")["method"].to_list() == ["weak"]
     assert compared(made, "eavesdropper", apart=["a"])["method"].unique().to_list() == ["b"]
 
 
 def test_runs_are_paired():
-    made = table(rows("a", [1.0, 2.0, 3.0]), rows("b", [5.0, 6.0]))
-    found = runs_of_cell(made, "excess_loss_mean")
+    made = table(rows("a", [1.0, 2.0, 3.0]), rows("b", [5.0, 6.0]), rows("c", [0.0], epsilon=3.0))
+    found = cube(made, "excess_loss_mean").of_cell(0)
     assert {name: list(values) for name, values in found.items()} == {
         "a": [1.0, 2.0], "b": [5.0, 6.0]
     }  # fmt: skip

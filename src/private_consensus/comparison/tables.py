@@ -1,8 +1,8 @@
-"""The table of the comparison as matrices: cells by methods, and the runs of one cell."""
+"""The table of the comparison as arrays: cells by methods by runs."""
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from typing import NamedTuple
 
 import numpy as np
@@ -13,8 +13,8 @@ from .schema import CELL
 LARGER_IS_BETTER = ("accuracy_mean", "accuracy_worst")
 
 
-class Matrix(NamedTuple):
-    """Means over runs [cells, methods], not a number where a method did not run; lower is better.
+class Cube(NamedTuple):
+    """Values [cells, methods, runs], not a number where a method did not run; lower is better.
 
     ``cells`` are rows of :data:`.schema.CELL`.
     """
@@ -23,39 +23,37 @@ class Matrix(NamedTuple):
     methods: list[str]
     values: np.ndarray
 
+    @property
+    def means(self) -> np.ndarray:
+        """Means over the runs that there are; [cells, methods]."""
+        counts = (~np.isnan(self.values)).sum(-1)
+        return np.where(counts > 0, np.nansum(self.values, -1) / np.maximum(counts, 1), np.nan)
+
+    def of_cell(self, cell: int) -> dict[str, np.ndarray]:
+        """Values [runs] of the methods that ran in a cell, in the runs that all of them have, so
+        that they can be compared in pairs."""
+        values = self.values[cell]
+        ran = ~np.isnan(values).all(-1)
+        common = ~np.isnan(values[ran]).any(0)
+        return {name: values[i, common] for i, name in enumerate(self.methods) if ran[i]}
+
 
 def signed(measure: str) -> int:
     """-1 for a measure of which more is better, else 1."""
     return -1 if measure in LARGER_IS_BETTER else 1
 
 
-def matrix(table: pl.DataFrame, measure: str, tuning: str = "default") -> Matrix:
-    """Means of a measure by cell and method, of what ran with one kind of tuning."""
+def cube(table: pl.DataFrame, measure: str, tuning: str = "default") -> Cube:
+    """Values of a measure of what ran with one kind of tuning."""
     chosen = table.filter((pl.col("measure") == measure) & (pl.col("tuning") == tuning))
-    means = chosen.group_by([*CELL, "method"]).agg(pl.col("value").mean())
-    methods = sorted(means["method"].unique())
-    cells = sorted(means.select(*CELL).unique().rows())
-    values = np.full((len(cells), len(methods)), np.nan)
-    row, column = ({key: i for i, key in enumerate(keys)} for keys in (cells, methods))
-    for *cell, method, value in means.select(*CELL, "method", "value").iter_rows():
-        values[row[tuple(cell)], column[method]] = signed(measure) * value
-    return Matrix(cells, methods, values)
-
-
-def runs_of_cell(
-    table: pl.DataFrame, measure: str, tuning: str = "default"
-) -> dict[str, np.ndarray]:
-    """Values [runs] of each method in the rows of one cell, in the order of runs; lower is better.
-
-    Methods are given in the runs that all of them have, so that they can be compared in pairs.
-    """
-    chosen = table.filter((pl.col("measure") == measure) & (pl.col("tuning") == tuning))
-    wide = chosen.pivot(on="method", index="run", values="value").sort("run").drop_nulls()
-    return {
-        name: signed(measure) * wide[name].to_numpy().astype(float)
-        for name in wide.columns
-        if name != "run"
-    }
+    cells = sorted(chosen.select(*CELL).unique().rows())
+    methods = sorted(chosen["method"].unique())
+    runs = sorted(chosen["run"].unique())
+    place = [{key: i for i, key in enumerate(keys)} for keys in (cells, methods, runs)]
+    values = np.full((len(cells), len(methods), len(runs)), np.nan)
+    for *cell, method, run, value in chosen.select(*CELL, "method", "run", "value").iter_rows():
+        values[place[0][tuple(cell)], place[1][method], place[2][run]] = value
+    return Cube(cells, methods, signed(measure) * values)
 
 
 def compared(table: pl.DataFrame, observer: str, apart: Collection[str] = ()) -> pl.DataFrame:
@@ -66,3 +64,8 @@ def compared(table: pl.DataFrame, observer: str, apart: Collection[str] = ()) ->
     return table.filter(
         (pl.col("observer") == observer) & pl.col("proven") & ~pl.col("method").is_in(list(apart))
     )
+
+
+def of_methods(table: pl.DataFrame, methods: Iterable[str]) -> pl.DataFrame:
+    """Rows of some methods, whoever their observer is."""
+    return table.filter(pl.col("method").is_in(list(methods)))

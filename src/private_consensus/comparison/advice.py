@@ -1,0 +1,284 @@
+"""Advice: sentences about the comparison, each a claim with a test, written before any result.
+
+A sentence of ``config/advice.yaml`` says which method has the smaller mean in which cells; it is
+judged as the claims of papers are (:mod:`..claims.judging`), by differences of means over the same
+runs, and all sentences together by Holm's method. What does not hold stays, and says so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+import polars as pl
+from pydantic import Field
+
+from .. import yamls
+from ..claims.judging import Verdict, judge
+from ..claims.schema import Series, Test
+from ..claims.statements import Estimates, estimated
+from ..claims.words import CONFIRMED, CONTRADICTED, TIED, UNDECIDED, UNTESTABLE
+from ..errors import require
+from ..experiments.schema import Strict, validate
+from ..multiplicity import ALPHA, holm
+from .schema import CELL, MEASURES
+from .tables import Cube, compared, cube
+
+OTHERS, EACH = "others", "each"
+"""In place of a method: every other one that is ranked for the sentence's observer; every one of
+them, against itself."""
+
+Cells = Literal["base", "agents", "graph", "partition", "missing", "links", "sample", "all"]
+
+
+class Side(Strict):
+    """Whose losses: a method, with which tuning, and in which cells if not those of the test."""
+
+    method: str = Field(description="a method of the design, `others` or `each`")
+    tuning: Literal["default", "tuned", "tuned_paid"] = "default"
+    where: dict[str, Any] = Field(default_factory=dict, description="instead of the cell's own")
+
+
+class Pairwise(Strict):
+    """The mean of one side is smaller than that of the other, in each of some cells.
+
+    ``quantifier`` says of how many pairs of cell and method that is said: each, ``universal`` (one
+    point contradicts), most, some; with ``part: problem``, of each problem's.
+    """
+
+    smaller: Side
+    than: Side
+    measure: str = "excess_loss_mean"
+    cells: Cells = "base"
+    where: dict[str, list[Any]] = Field(default_factory=dict)
+    quantifier: Literal["each", "universal", "most", "some"] = "universal"
+    part: Literal["", "problem"] = ""
+
+
+class Sentence(Strict):
+    """A sentence of advice and how it is put to the test."""
+
+    advice: str = Field(min_length=1)
+    because: str = Field(min_length=1, description="why this test is what the sentence says")
+    observer: str = "eavesdropper"
+    tests: list[Pairwise] = Field(min_length=1)
+
+
+class Advice(Strict):
+    """``config/advice.yaml``."""
+
+    sentences: dict[str, Sentence]
+
+
+def read_advice(path: str | Path, methods: Sequence[str]) -> dict[str, Sentence]:
+    """Sentences of a file.
+
+    Raises
+    ------
+    InvalidInput
+        For what is no such file, and for methods, measures and axes that the design does not have.
+    """
+    found = validate(Advice, yamls.read(path)).sentences
+    for name, sentence in found.items():
+        for test in sentence.tests:
+            for key in ("smaller", "than"):
+                side, at = getattr(test, key), f"sentences.{name}.{key}"
+                known = (*methods, OTHERS, EACH)
+                expected = f"one of {', '.join(known)}"
+                require(side.method in known, f"{at}.method", side.method, expected)
+                _require_axes(f"{at}.where", side.where)
+            both = {test.smaller.method, test.than.method}
+            alike = both == {EACH} or not both & {EACH}
+            require(alike, f"sentences.{name}", EACH, "on both sides or on neither")
+            _require_axes(f"sentences.{name}.where", test.where)
+            known = ", ".join(MEASURES)
+            key = f"sentences.{name}.measure"
+            require(test.measure in MEASURES, key, test.measure, f"one of {known}")
+    return found
+
+
+def _require_axes(key: str, where: Mapping[str, Any]) -> None:
+    for axis in where:
+        require(axis in CELL, key, axis, f"one of {', '.join(CELL)}")
+
+
+class Sides(NamedTuple):
+    """One pair of a test: a cell and a method on either side, with their runs."""
+
+    name: str
+    problem: str
+    smaller: np.ndarray
+    than: np.ndarray
+
+
+def judged(
+    sentences: Mapping[str, Sentence], table: pl.DataFrame, cells: Sequence[Mapping[str, Any]]
+) -> list[dict[str, Any]]:
+    """A row a sentence: verdict, by itself and among all of them, with the pair nearest to failing.
+
+    Parameters
+    ----------
+    table : DataFrame
+        As :mod:`.schema` has it.
+    cells : sequence of mappings
+        Rows of ``cells.json``: the design, with the ``axis`` of each cell.
+    """
+    axis = {tuple(cell[key] for key in CELL): cell["axis"] for cell in cells}
+    cubes = _Cubes(table)
+    found = {
+        name: _verdict(sentence, cubes.of(sentence.observer), axis)
+        for name, sentence in sentences.items()
+    }
+    p, _ = holm([verdict.p if verdict else 1.0 for verdict in found.values()])
+    return [
+        _row(name, sentences[name], verdict, float(after))
+        for (name, verdict), after in zip(found.items(), p, strict=True)
+    ]
+
+
+class _Cubes:
+    """Cubes of one table, each made once."""
+
+    def __init__(self, table: pl.DataFrame) -> None:
+        self.table, self.made = table, {}
+
+    def of(self, observer: str) -> _Observed:
+        ranked = compared(self.table, observer)["method"].unique().sort().to_list()
+        return _Observed(self, ranked)
+
+    def cube(self, measure: str, tuning: str) -> Cube:
+        if (measure, tuning) not in self.made:
+            proven = self.table.filter(pl.col("proven") | (pl.col("observer") == "none"))
+            self.made[measure, tuning] = cube(proven, measure, tuning)
+        return self.made[measure, tuning]
+
+
+class _Observed(NamedTuple):
+    """Cubes, and the methods that are ranked for one observer."""
+
+    cubes: _Cubes
+    ranked: list[str]
+
+
+def _verdict(sentence: Sentence, observed: _Observed, axis: Mapping[tuple, str]) -> Verdict | None:
+    parts = [part for test in sentence.tests for part in _estimates(test, observed, axis)]
+    return judge(parts) if parts else None
+
+
+def _estimates(
+    test: Pairwise, observed: _Observed, axis: Mapping[tuple, str]
+) -> Iterator[Estimates]:
+    """Estimates of a test, of each of its parts apart."""
+    pairs = list(_pairs(test, observed, axis))
+    parts = dict.fromkeys(pair.problem for pair in pairs) if test.part else {"": None}
+    for part in parts:
+        own = [pair for pair in pairs if part in ("", pair.problem)]
+        if own:
+            yield _of_pairs(test, part, own)
+
+
+def _of_pairs(test: Pairwise, part: str, pairs: Sequence[Sides]) -> Estimates:
+    runs = min(len(pair.smaller) for pair in pairs)
+    one, other = (
+        np.array([getattr(pair, key)[:runs] for pair in pairs]) for key in ("smaller", "than")
+    )
+    stated = Test(
+        kind="difference", at_most=0.0, x="pair", quantifier=test.quantifier, part=part,
+        series=_series(test.smaller), against=_series(test.than),
+    )  # fmt: skip
+    # Losses of problems differ in their units; a difference is judged in units of the larger.
+    size = np.maximum(np.abs(one), np.abs(other)).max(1, keepdims=True)
+    unit = np.where((size > 0) & np.isfinite(size), size, 1.0)
+    points = [np.arange(len(pairs), dtype=float)]
+    found = estimated(stated, [""], np.concatenate([one / unit, other / unit]), points)
+    return replace(found, names=[pair.name for pair in pairs])
+
+
+def _series(side: Side) -> Series:
+    return Series(experiment="comparison", algorithm=side.method, run=side.tuning)
+
+
+def _pairs(test: Pairwise, observed: _Observed, axis: Mapping[tuple, str]) -> Iterator[Sides]:
+    """Every pair of cell and methods of which the test speaks, as far as both have run."""
+    one, other = (
+        observed.cubes.cube(test.measure, side.tuning) for side in (test.smaller, test.than)
+    )
+    rows = {cell: i for i, cell in enumerate(one.cells)}
+    others = {cell: i for i, cell in enumerate(other.cells)}
+    for cell, kind in axis.items():
+        if test.cells not in ("all", kind) or not _within(cell, test.where):
+            continue
+        here, there = _moved(cell, test.smaller.where), _moved(cell, test.than.where)
+        if here not in rows or there not in others:
+            continue
+        for a, b in _methods(test, observed.ranked):
+            values = _paired(_runs(one, rows[here], a), _runs(other, others[there], b))
+            if values.size:
+                yield Sides(f"{a} against {b}, {_said(cell)}", str(cell[0]), *values)
+
+
+def _runs(made: Cube, cell: int, method: str) -> np.ndarray:
+    found = [i for i, name in enumerate(made.methods) if name == method]
+    return made.values[cell, found].reshape(-1)
+
+
+def _paired(one: np.ndarray, other: np.ndarray) -> np.ndarray:
+    """Both sides in the runs that both have; [2, runs]."""
+    common = min(len(one), len(other))
+    both = np.array([one[:common], other[:common]])
+    return both[:, ~np.isnan(both).any(0)]
+
+
+def _within(cell: tuple, where: Mapping[str, Sequence[Any]]) -> bool:
+    return all(cell[list(CELL).index(key)] in values for key, values in where.items())
+
+
+def _moved(cell: tuple, where: Mapping[str, Any]) -> tuple:
+    return tuple(where.get(key, value) for key, value in zip(CELL, cell, strict=True))
+
+
+def _methods(test: Pairwise, ranked: Sequence[str]) -> list[tuple[str, str]]:
+    """Pairs of methods that stand on either side; `each` is the same on both."""
+    one, other = test.smaller.method, test.than.method
+    if one == EACH:
+        return [(name, name) for name in ranked]
+    firsts = [name for name in ranked if name != other] if one == OTHERS else [one]
+    seconds = [name for name in ranked if name != one] if other == OTHERS else [other]
+    return [(a, b) for a in firsts for b in seconds]
+
+
+def _said(cell: tuple) -> str:
+    problem, agents, graph, partition, missing, links, epsilon = cell
+    faults = f", {missing:g} missing" * bool(missing) + f", {links:g} of links" * bool(links)
+    return f"{problem}, N = {agents}, {graph}, {partition}{faults}, epsilon = {epsilon:g}"
+
+
+def _row(name: str, sentence: Sentence, verdict: Verdict | None, p: float) -> dict[str, Any]:
+    alone = verdict.verdict if verdict else UNTESTABLE
+    states = [element.state for element in verdict.elements] if verdict else []
+    return {
+        "id": name,
+        "advice": sentence.advice,
+        "because": sentence.because,
+        "observer": sentence.observer,
+        "verdict": UNDECIDED if p > ALPHA and verdict else alone,
+        "verdict_alone": alone,
+        "p": verdict.p if verdict else 1.0,
+        "p_holm": p,
+        "pairs": len(states),
+        "confirmed": states.count(CONFIRMED),
+        "contradicted": states.count(CONTRADICTED) + states.count(TIED),
+        "nearest": verdict.statistic if verdict else "",
+        "value": _number(verdict and verdict.value),
+        "low": _number(verdict and verdict.low),
+        "high": _number(verdict and verdict.high),
+        "runs": verdict.runs if verdict else 0,
+    }
+
+
+def _number(value: float | None) -> float | None:
+    """What JSON can say."""
+    return None if value is None or not np.isfinite(value) else float(value)

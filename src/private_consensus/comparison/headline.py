@@ -1,0 +1,93 @@
+"""Below which budget it is best to train alone, problem by problem: the headline.
+
+Of each base cell it is asked whether local training is the only method that may be best
+(:mod:`.leaders`), at a level that all base cells share (Bonferroni).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import polars as pl
+
+from ..multiplicity import ALPHA
+from .gap import LOCAL
+from .leaders import places
+from .schema import CELL
+from .tables import compared, cube
+
+WINS, OPEN, BEATEN = "wins", "open", "beaten"
+"""Local training alone may be best; it may be among others; some method is better."""
+
+
+class Alone(NamedTuple):
+    """Of one problem, the outcome at each budget, smallest first."""
+
+    problem: str
+    outcomes: list[tuple[float, str]]
+
+    def until(self, *words: str) -> float | None:
+        """The largest budget up to which every outcome is one of some words; None without any."""
+        found = None
+        for epsilon, outcome in self.outcomes:
+            if outcome not in words:
+                break
+            found = epsilon
+        return found
+
+
+def alone(
+    table: pl.DataFrame,
+    cells: Iterable[Mapping[str, Any]],
+    tuning: str = "default",
+    observer: str = "eavesdropper",
+    measure: str = "excess_loss_mean",
+) -> list[Alone]:
+    """Whether training alone wins, by problem and budget of the base cells."""
+    base = {tuple(cell[key] for key in CELL) for cell in cells if cell["axis"] == "base"}
+    made = cube(compared(table, observer), measure, tuning)
+    rows = [i for i, cell in enumerate(made.cells) if cell in base]
+    found: dict[str, list[tuple[float, str]]] = {}
+    for row in rows:
+        ranked = places(made.of_cell(row), ALPHA / len(rows))
+        outcomes = found.setdefault(made.cells[row][0], [])
+        outcomes.append(
+            (made.cells[row][-1], _outcome([p.method for p in ranked if p.may_be_best]))
+        )
+    return [Alone(problem, sorted(outcomes)) for problem, outcomes in found.items()]
+
+
+def _outcome(best: Sequence[str]) -> str:
+    if LOCAL not in best:
+        return BEATEN
+    return WINS if len(best) == 1 else OPEN
+
+
+def sentences(found: Sequence[Alone], titles: Mapping[str, str]) -> list[str]:
+    """The headline, and what stands beneath it."""
+    if not found:
+        return ["Nothing has been compared."]
+    wins = [(one, one.until(WINS)) for one in found]
+    some = [(titles.get(one.problem, one.problem), e) for one, e in wins if e is not None]
+    if some:
+        listed = ", ".join(f"{title} (ε ≤ {epsilon:g})" for title, epsilon in some)
+        whole = "on every problem" if len(some) == len(found) else f"on {len(some)} of {len(found)}"
+        said = [f"Below some ε it is best to train alone {whole}: {listed}."]
+    else:
+        said = ["At no ε of the base cells is it shown that training alone is best."]
+    unbeaten = [
+        f"{titles.get(one.problem, one.problem)} (ε ≤ {end:g})"
+        for one, start in wins
+        if (end := one.until(WINS, OPEN)) is not None and end != start
+    ]
+    if unbeaten:
+        said.append(f"No method is shown to beat it either on {', '.join(unbeaten)}.")
+    beaten = [
+        titles.get(one.problem, one.problem)
+        for one in found
+        if one.outcomes and one.outcomes[0][1] == BEATEN
+    ]
+    if beaten:
+        said.append(f"Talking pays at every ε from the smallest on: {', '.join(beaten)}.")
+    return said
