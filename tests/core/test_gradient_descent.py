@@ -74,6 +74,27 @@ def test_expected_error_agrees_with_the_closed_form_and_a_tenth_more_noise_does_
     assert abs(z_score(1.1 * noise)) > 3.3
 
 
+@pytest.mark.parametrize("switches", [{}, {"stage_two": "literal"}, {"shift": 2.0, "decay": 1.0}])
+def test_the_expected_error_is_the_mean_of_the_runs_where_no_box_is_in_the_way(streams, switches):
+    """z-scores of errors less what each is expected to be; a fifth more noise is found."""
+    many = Streams(streams.root, tuple(range(400)), streams.groups)
+    problem = mean_estimation.build(many, AGENTS, records=40, dim=DIM, box=5.0)
+    problem = replace(problem, box=1e6)
+    network = networks.build(many, "ring", AGENTS)
+    algorithm = GradientDescent(noise=np.array([50.0, 100.0]), **switches)
+    last: dict = {}
+    keep = lambda t, active, seen: last.update(seen)  # noqa: E731
+    algorithm.run(problem, network, many, np.array([25, 25]), keep)
+    error = problem.measure("normalised_error", last["consensus"])
+    for noise, z in ((1.0, 3.3), (1.2, None)):
+        expected = replace(algorithm, noise=noise * algorithm.noise).expected_error(problem, 25)
+        assert expected.shape == error.shape == (2, 400)
+        miss = error - expected
+        score = np.abs(miss.mean(-1)) / (miss.std(-1, ddof=1) / np.sqrt(400))
+        assert np.all(score < z) if z else np.all(score > 3.3)
+    assert np.array_equal(last["expected"], algorithm.expected_error(problem, 25))
+
+
 def test_first_step_lands_on_the_agents_own_mean(problem, network, streams):
     """eta_1 = 1/N_i: hence the printed error is exactly zero at T = 1, whatever the noise."""
     first = run(GradientDescent(noise=3.0), problem, network, streams, 1)[1]

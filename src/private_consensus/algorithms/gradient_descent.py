@@ -180,7 +180,42 @@ class GradientDescent(Iterative):
         ended = {"consensus": consensus_limit(network, broadcast), "reconstruction": miss}
         if hasattr(problem, "target"):
             ended["bound"] = self._theorem_2(problem, network, t)
+            ended["expected"] = self.expected_error(problem, t)
         return ended
+
+    def expected_error(self, problem, T: int) -> np.ndarray:
+        r"""Normalised error that Stage II is expected to end with on means, were there no box.
+
+        A step lands on :math:`\eta_t N_i = 1/(t+s)` of the way to the local mean, and mixing keeps
+        the mean of all agents, so that their mean misses :math:`\bar d` by
+
+        .. math::
+            \bar y(T) - \bar d = -\frac{s}{T+s}\,\bar d
+                + \sum_{t \le T} \frac{t+s}{T+s}\,\bar n(t), \qquad
+            E\|\bar n(t)\|_2^2 = \frac{p M_t^2}{N}
+
+        where s is ``shift``. Literally, Stage II starts before the last noise.
+
+        Parameters
+        ----------
+        problem : MeanEstimation
+            p coordinates, N agents; its data are given.
+        T : int
+            Steps, at least 1.
+
+        Returns
+        -------
+        ndarray, shape (settings, runs)
+            In units of :math:`\|\bar d\|_2^2`.
+        """
+        t = np.arange(1, T + 1)
+        noise, decay, shift = (
+            np.atleast_1d(value)[:, None] for value in (self.noise, self.decay, self.shift)
+        )
+        weighted = (t + shift) / (T + shift) * noise * first_step(problem) * t**-decay
+        paid = weighted if self.stage_two == "repaired" else weighted[:, :-1]
+        spread = problem.dim / problem.n_agents * (paid**2).sum(-1, keepdims=True)
+        return (shift / (T + shift)) ** 2 + spread / (problem.target**2).sum(-1)
 
     def _theorem_2(self, problem, network, T: int) -> np.ndarray:
         """Theorem 2's bound at the noise used, in the unit of the normalised error; [settings,

@@ -50,7 +50,7 @@ SHOWN: dict[str, tuple[str, ...]] = {
     "dvp": (*ITERATES, *PAID),
     "exact_admm": ("released", "total_printed", "total_exact"),
     "fair_classification": (*ITERATES, *MINIMUM),
-    "gradient_descent": (*ITERATES, "consensus", "reconstruction", "bound"),
+    "gradient_descent": (*ITERATES, "consensus", "reconstruction", "bound", "expected"),
     "ipp_admm": (*ITERATES, *PAID, "messages"),
     "ldp_admm": (*ITERATES, *PAID, *LOSSES),
     "ldp_gradient_descent": ("released", *PAID, *LOSSES),

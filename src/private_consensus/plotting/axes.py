@@ -19,6 +19,8 @@ STRIP = 0.11
 """Share of an axis' length kept for what has no place on it: infinity, and zero on a logarithm."""
 SHORT = (1e-2, 1e4)
 """Numbers in between are short without a power."""
+APART = 4
+"""Pixels between two labels, at least."""
 ALIKE = 0.4
 """Share of a common axis that each of its panels has to fill, to have it in common."""
 
@@ -77,7 +79,11 @@ class Extent:
         # What a strip is for is always said; of other labels none stands in another's place.
         overlap = False if said != ("", "") else "greedy"
         return alt.Axis(
-            values=list(names), labelExpr=looked_up, tickCount=len(names), labelOverlap=overlap
+            values=list(names),
+            labelExpr=looked_up,
+            tickCount=len(names),
+            labelOverlap=overlap,
+            labelSeparation=APART,
         )
 
 
