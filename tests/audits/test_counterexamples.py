@@ -1,10 +1,12 @@
 """Every erratum has a computation; what is written down of it is what that finds."""
 
 import math
+import re
 from pathlib import Path
 
 import pytest
 import yaml
+from scipy.stats import norm
 
 from private_consensus.audits.counterexamples import COMPUTATIONS, compute
 from private_consensus.audits.errata import read_errata
@@ -61,6 +63,25 @@ KNOWN = {
 def test_the_numbers_are_those_of_closed_forms(number):
     found = compute(number)
     assert (found.claimed, found.found) == pytest.approx(KNOWN[number], rel=2e-3)
+
+
+def test_the_ratios_at_which_theorem_20_breaks_are_those_that_are_written_down(errata):
+    """A pair in w_s alone, of change 2, sqrt(2) and 1.98, by the normal law's own distribution."""
+    found = re.findall(r"(\d+) eps_n where", " ".join(compute("E4.9c").lines))
+    whole, spent = math.sqrt(13**2 / 16 + 9 * 13), 1 - (1 - 1e-5) ** 2
+    for ratio, change in zip(map(int, found), (2.0, math.sqrt(2), 1.98), strict=True):
+        assert f"{ratio} times" in errata["E4.9c"].why
+
+        def needed(times, change=change):
+            eps_s = 0.01 * times
+            root = math.sqrt(2 * math.log(math.sqrt(2 / math.pi) / 1e-5))
+            mu = change / whole / ((root + math.sqrt(root**2 + 2 * eps_s)) / (2 * eps_s))
+            claimed = eps_s / 13 + 0.01 * 12 / 13
+            return norm.cdf(mu / 2 - claimed / mu) - math.exp(claimed) * norm.cdf(
+                -mu / 2 - claimed / mu
+            )
+
+        assert needed(0.95 * ratio) < spent < needed(1.05 * ratio)
 
 
 def test_a_broken_guarantee_says_why_what_repairs_it_and_what_that_does(errata):
