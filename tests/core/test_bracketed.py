@@ -67,6 +67,8 @@ SETTINGS = {
     "mafalda_sgd": [{"correlation": how} for how in ("optimal", "independent", "anti_pgd")],
     "decor": [{"ratio": 0.0}, {"clip": 0.05}],
     "zip_dl": [{}, {"clip": 0.05}],
+    "secure_aggregation": [{}, {"clip": 0.05}],
+    "local_training": [{}, {"clip": 0.05}],
     "fair_classification": [
         {"mechanism": law, "sens": sens, "fair": fair, "alpha": alpha}
         for law in ("laplace", "gaussian")

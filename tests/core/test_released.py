@@ -108,6 +108,8 @@ WITH_DRAWS = LOGISTIC | {
     "mafalda_sgd": (classified, BUDGET, {}),
     "decor": (classified, BUDGET, {"clip": 0.1}),
     "zip_dl": (classified, BUDGET, {"clip": 0.1}),
+    "secure_aggregation": (classified, BUDGET, {}),
+    "local_training": (classified, BUDGET, {}),
 }
 NOISED_FIRST = {"muffliato": 1}
 """Iterations of algorithms that use data and noise in the first ones alone."""

@@ -345,6 +345,8 @@ SCALED = {
     "r_admm": (classified, PERTURBED, 2.0),
     "release_audit": (bounded, {"mechanism": "gaussian", "noise": 0.7, "confidence": 0.9}, 2.0),
     "zip_dl": (classified, PERTURBED, 2.0),
+    "secure_aggregation": (classified, PERTURBED, 2.0),
+    "local_training": (classified, PERTURBED, 2.0),
 }  # fmt: skip
 """Problem, algorithm at some noise, and how much its losses grow with twice the weight."""
 

@@ -76,6 +76,19 @@ def test_a_part_of_the_noise_is_found_by_a_neighbour(name, share, network, budge
     assert found.contradicted
 
 
+@pytest.mark.parametrize("observer", [Eavesdropper(), agent(1), Coalition((1, 2))])
+def test_the_noised_sum_is_all_that_anybody_has_of_another(observer):
+    """Its own terms are not in the messages: two agents of three know two shares of the noise."""
+    found = audited("secure_aggregation", observer, eta=0.05)
+    assert not found.flagged and found.lower <= found.claimed
+    assert found.lower > BUDGET.epsilon / 3
+
+
+def test_who_is_sent_nothing_observes_nothing():
+    with pytest.raises(InvalidInput, match="sent something"):
+        audited("local_training", agent(1), eta=0.05, runs=40)
+
+
 def test_rows_of_a_view_by_hand():
     links, weights = PATH.adjacency, PATH.mixing
     assert seen_rows(Eavesdropper(), links).tolist() == np.eye(3).tolist()

@@ -17,7 +17,14 @@ from private_consensus.errors import InvalidInput
 from private_consensus.networks import second_eigenvalue
 from private_consensus.observations import epsilon_for, observation, observed_system
 from private_consensus.privacy import Budget, account, gaussian_epsilon, gaussian_mu
-from private_consensus.privacy.observers import Coalition, Eavesdropper, FinalModels, mu
+from private_consensus.privacy.observers import (
+    Coalition,
+    Eavesdropper,
+    FinalModels,
+    SecureSums,
+    agent,
+    mu,
+)
 from private_consensus.privacy.observers.temporal import (
     cyclic_factor,
     error_gram,
@@ -30,7 +37,7 @@ from private_consensus.randomness import Streams
 
 STREAMS = Streams(3, (0,))
 BUDGET = Budget(2.0, 1e-5)
-NAMES = ("muffliato", "muffliato_gd", "mafalda_sgd", "decor", "zip_dl")
+NAMES = ("muffliato", "muffliato_gd", "mafalda_sgd", "decor", "zip_dl", "secure_aggregation")
 
 
 def network(name: str = "ring", agents: int = 8):
@@ -78,7 +85,7 @@ def test_without_noise_the_mean_is_found(name):
         assert np.abs(last - problem.target).max() < 1e-3
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", [*NAMES, "local_training"])
 def test_a_budget_is_spent_and_not_overspent(name):
     """Both sides: at the noise that is set the accountant finds the budget, at a little less more;
     no budget, no noise; and no delta, no Gaussian noise."""
@@ -249,3 +256,81 @@ def test_the_factor_of_a_cycle():
         else:
             assert np.trace(inverse.T @ gram @ inverse) < 0.95 * independent
     assert noise_energy(gram, optimal_factor(gram)) < noise_energy(gram, np.eye(8))
+
+
+def test_secure_sums_are_central_descent():
+    """One model at all agents, of the mean of clipped gradients; the noise of the sum has the
+    variance that is declared, and no more."""
+    graph, problem = network("path", 4), classified()
+    quiet = algorithms.load("secure_aggregation")(eta=0.5, clip=0.05)
+    found, x = states(quiet, problem, graph, 4), np.zeros((1, 1, 4, 2))
+    for state in found:
+        gradient = problem.gradient(x)
+        gradient /= np.maximum(1, np.linalg.norm(gradient, axis=-1, keepdims=True) / 0.05)
+        x = x - 0.5 * gradient.mean(-2, keepdims=True)
+        assert state.x == pytest.approx(x, rel=1e-12)
+    noisy, many = replace(quiet, noise=3.0), Streams(5, tuple(range(4000)))
+    batch = stack([noisy])
+    state = batch.start(problem, graph, many, 1)
+    draw = next(batch.draws(problem, many))
+    told = batch.step(state, problem, graph, draw, 1).x - found[0].x
+    assert np.array_equal(told, np.broadcast_to(told[..., :1, :], told.shape))
+    unit = told[0, :, 0] / (0.5 * 3.0 / 4)
+    assert unit.var() == pytest.approx(1.0, abs=5 * np.sqrt(2 / unit.size))
+
+
+@pytest.mark.parametrize("clip", [None, 0.3])
+def test_who_knows_shares_of_a_sums_noise_is_told_more(clip):
+    """k agents of N: N/(N - k) times the mu^2 of the eavesdropper, whose account is T (D/s)^2; what
+    a single record does, with any loss."""
+    graph, problem = network("path", 5), means(5)
+    algorithm = algorithms.load("secure_aggregation")(eta=0.05, clip=clip)
+    noisy = algorithm.calibrate(BUDGET, problem, graph, 4)
+    observed = observed_system(noisy, problem, graph, 4)
+    alone = 4 * (noisy.change(problem) / noisy.noise) ** 2
+    assert np.sqrt(alone) == pytest.approx(gaussian_mu(2.0, 1e-5), rel=1e-9)
+    views = {
+        Eavesdropper(): 0, agent(0): 1, SecureSums((2,)): 1, Coalition((0, 2)): 2,
+        Coalition((0, 1, 3)): 3, Eavesdropper((0, 1)): 2,
+    }  # fmt: skip
+    seen = observation(noisy, problem, graph, 4)
+    for view, known in views.items():
+        found = mu(observed.channels[0], view, 4, observed.changes)
+        assert found.upper**2 == pytest.approx(alone * 5 / (5 - known), rel=1e-9)
+        stated = epsilon_for(seen, view, 4, BUDGET.delta)
+        expected = gaussian_epsilon(found.upper, BUDGET.delta)
+        assert stated.guarantee == pytest.approx(expected, rel=1e-9)
+        assert stated.rule == ("exact" if clip is None else "adaptive")
+    last = epsilon_for(seen, FinalModels(), 4, BUDGET.delta)
+    assert last.guarantee <= BUDGET.epsilon * (1 + 1e-6)
+
+
+def test_nobody_learns_of_training_alone_before_the_model_is_released():
+    """Then everybody learns the same, and at most what is charged: of means exactly what the last
+    model says, (sum of what is left of each step)^2 over the noise that is left."""
+    graph, problem, kept = network("path", 4), means(4), 1 - 0.05 * 5
+    noisy = algorithms.load("local_training")(eta=0.05).calibrate(BUDGET, problem, graph, 6)
+    seen = observation(noisy, problem, graph, 6)
+    with pytest.raises(InvalidInput, match="sent something"):
+        epsilon_for(seen, agent(0), 3, BUDGET.delta)
+    powers = kept ** np.arange(6)
+    ratio = noisy.change(problem) / noisy.noise * powers.sum() / np.sqrt((powers**2).sum())
+    expected = gaussian_epsilon(ratio, BUDGET.delta)
+    for view in (Coalition((0,), last_states=True), FinalModels(), FinalModels(of=(3,))):
+        assert epsilon_for(seen, view, 3, BUDGET.delta).guarantee == pytest.approx(
+            expected, rel=1e-9
+        )
+    assert epsilon_for(seen, FinalModels(of=(0, 1)), 3, BUDGET.delta).formula == 0
+    everything = epsilon_for(seen, Eavesdropper(), 3, BUDGET.delta).guarantee
+    assert expected < everything == pytest.approx(BUDGET.epsilon, rel=1e-6)
+    clipped = replace(noisy, clip=0.3).calibrate(BUDGET, problem, graph, 6)
+    bound = epsilon_for(observation(clipped, problem, graph, 6), FinalModels(), 3, BUDGET.delta)
+    assert bound.guarantee == pytest.approx(BUDGET.epsilon, rel=1e-6) and bound.label == "F0"
+
+
+def test_training_alone_finds_the_own_optimum():
+    """Of a mean the own mean, which is not that of all: what is not talked about is not found."""
+    graph, problem = network("ring", 5), means(5)
+    last = states(algorithms.load("local_training")(eta=0.05), problem, graph, 80)[-1].x[0, 0]
+    assert last == pytest.approx(problem.means[0], abs=1e-8)
+    assert np.abs(last - problem.target).max() > 0.1

@@ -11,6 +11,7 @@ import pytest
 from private_consensus import algorithms, networks
 from private_consensus.algorithms.base import DENSITIES, stack
 from private_consensus.algorithms.muffliato import ACCELERATIONS
+from private_consensus.algorithms.secure_aggregation import SecureAggregation
 from private_consensus.audits.examples import example_names, examples
 from private_consensus.errors import InvalidInput
 from private_consensus.observations import (
@@ -97,6 +98,8 @@ CASES = {
     "mafalda_sgd": [({"noise": 0.7, "filter": FILTER}, kind) for kind in ("means", "given")],
     "decor": [({"noise": 0.7, "ratio": 1.3}, kind) for kind in ("means", "given")],
     "zip_dl": [({"noise": 0.7}, kind) for kind in ("means", "given")],
+    "secure_aggregation": [({"noise": 0.7}, kind) for kind in ("means", "given")],
+    "local_training": [({"noise": 0.7}, kind) for kind in ("means", "given")],
 }  # fmt: skip
 ALL = [(name, *case) for name, cases in CASES.items() for case in cases]
 NETWORK = networks.build(Streams(0, (0,)), "path", 4, weights="metropolis")
@@ -146,6 +149,8 @@ def all_sent(algorithm, state, problem, t: int) -> np.ndarray:
     if hasattr(state, "mean"):
         return state.sent[0][:, NETWORK.adjacency].reshape(len(state.sent[0]), -1)
     released = algorithm.seen(state, problem, t)["released"][0]
+    if isinstance(algorithm, SecureAggregation):
+        released = released[:, :1]  # one message, to everybody
     return released.reshape(len(released), -1)
 
 

@@ -168,6 +168,8 @@ _EXAMPLES: dict[str, Maker] = {
     "mafalda_sgd": _on(logistic_regression, APPROXIMATE),
     "decor": _on(logistic_regression, APPROXIMATE),
     "zip_dl": _on(logistic_regression, APPROXIMATE),
+    "secure_aggregation": _on(logistic_regression, APPROXIMATE),
+    "local_training": _on(logistic_regression, APPROXIMATE),
     "fair_classification": _on(census, PURE, horizon=1, sens="tight"),
     "pflr": _on(census, PURE, horizon=1, sens="tight"),
 }  # fmt: skip

@@ -109,6 +109,8 @@ Look = Callable[[Execution, np.ndarray], np.ndarray]
 
 
 def _look(noisy: Algorithm, network: Network, observer: Observer, seen: Observation) -> Look:
+    if seen.system is not None and seen.system.channels[0].one_model:
+        return lambda one, along: (one.sent @ along)[..., :1]
     if broadcasts(noisy):
         rows = seen_rows(observer, network.adjacency, _weights(seen, observer))
         return lambda one, along: one.sent @ along @ rows.T

@@ -55,6 +55,7 @@ SHOWN: dict[str, tuple[str, ...]] = {
     "ldp_admm": (*ITERATES, *PAID, *LOSSES),
     "ldp_gradient_descent": ("released", *PAID, *LOSSES),
     "ldp_subgradient": ("released", "averaged", *PAID, *LOSSES),
+    "local_training": ("released",),
     "logistic": ("released",),
     "m_admm": (*ITERATES, *PAID),
     "mafalda_sgd": ("released",),
@@ -72,6 +73,7 @@ SHOWN: dict[str, tuple[str, ...]] = {
     "random_aggregation": ("exact", "bound", "excess", "limit", "sampled", "worst", "released"),
     "release_audit": OF_A_RELEASE,
     "sdm_dsgd": (*ITERATES, *ROUND),
+    "secure_aggregation": ("released",),
     "zip_dl": (*ITERATES, "links"),
 }
 """Of each algorithm of this package, with any of its switches."""

@@ -31,10 +31,10 @@ NO_VIEWS = {
     "logistic", "pflr", "random_aggregation", "release_audit",
 }  # fmt: skip
 """Algorithms of which no agent's view is worth a statement: without noise, or without messages."""
-WHOLE_RUN = {"dp_admm", "q_dpsgd_1", "q_dpsgd_2"}
+WHOLE_RUN = {"dp_admm", "q_dpsgd_1", "q_dpsgd_2", "secure_aggregation"}
 """Algorithms with a server, through which everybody hears of everybody at once, and those whose
 every round depends on how many there are: distance says nothing of them."""
-SHARED_NOISE = {"decor"}
+SHARED_NOISE = {"decor", "secure_aggregation"}
 """Algorithms whose account counts on noise that other agents know."""
 
 

@@ -1,4 +1,4 @@
-r"""Muffliato, Muffliato-GD, MAFALDA-SGD, DECOR and Zip-DL as linear systems.
+r"""Muffliato, Muffliato-GD, MAFALDA-SGD, DECOR, Zip-DL, secure sums and training alone as systems.
 
 ``kept`` is what a gradient step leaves of the point at which it is taken: 1 where gradients are
 inputs as given, :math:`1 - \\eta N_i` for means, whose curvature is public.
@@ -14,6 +14,7 @@ from ..algorithms.muffliato import chebyshev_weight
 from ..networks import Network
 from ..privacy.observers import (
     LinearSystem,
+    Round,
     chebyshev_gossip,
     decor,
     gossip,
@@ -84,3 +85,26 @@ def cancelling_noise(algorithm: Any, network: Network, horizon: int, kept: float
     """Noise that cancels at its sender."""
     eta, noise = float(algorithm.eta), float(algorithm.eta * algorithm.noise)
     return zip_dl(network.mixing, horizon, gain=eta, noise=noise, kept=kept)
+
+
+def summed(algorithm: Any, network: Network, horizon: int, kept: float) -> LinearSystem:
+    """One model, moved by sums of which nobody sees a term; each agent knows its share of noise."""
+    n = network.n_agents
+    everybody = np.ones((1, n))
+    eta, share = float(algorithm.eta) / n, float(algorithm.eta * algorithm.noise) / n / np.sqrt(n)
+    told = (np.full((1, 1), kept), eta * everybody, share * everybody)
+    round_ = Round(
+        *(*told, *told),
+        senders=np.array([-1]),
+        receives=np.ones((n, 1), dtype=bool),
+        uses=np.ones((n, 1)),
+        owners=np.eye(n, dtype=bool),
+    )
+    return LinearSystem([round_] * horizon, n, np.ones((n, 1)), noised_state=True, one_model=True)
+
+
+def alone(algorithm: Any, network: Network, horizon: int, kept: float) -> LinearSystem:
+    """Nothing is sent to anybody; the eavesdropper is shown every model, as all are paid for."""
+    eta, noise = float(algorithm.eta), float(algorithm.eta * algorithm.noise)
+    own = np.eye(network.n_agents)
+    return noised_descent(own, horizon, gain=eta, noise=noise, transition=kept * own)

@@ -87,7 +87,7 @@ class ObservedSystem:
     inputs : Inputs
     law : {"gaussian", "laplace"}
     last_states : bool
-        Whether rounds without noise follow, of any number.
+        Whether rounds without noise follow, of any number, or all models are released in the end.
     """
 
     channels: tuple[LinearSystem, ...]
@@ -262,7 +262,7 @@ def _muffliato(algorithm: Any, problem: Any, network: Network, horizon: int) -> 
 
 
 def _clipped_descent(
-    system_of: Callable[..., LinearSystem],
+    system_of: Callable[..., LinearSystem], *, last_states: bool = False
 ) -> Callable[..., ObservedSystem]:
     """Methods of full-batch gradients and Gaussian noise, by what makes their rounds.
 
@@ -277,9 +277,11 @@ def _clipped_descent(
         change = algorithm.change(problem)
         period = int(getattr(algorithm, "batches", 1))
         if loop:
-            return ObservedSystem((system,), Constant(change), Inputs(react=False))
-        changes = Free(change) if period == 1 else Cyclic(change, period=period)
-        return ObservedSystem((system,), changes, Inputs())
+            own, inputs = Constant(change), Inputs(react=False)
+        else:
+            own = Free(change) if period == 1 else Cyclic(change, period=period)
+            inputs = Inputs()
+        return ObservedSystem((system,), own, inputs, last_states=last_states)
 
     return mapped
 
@@ -300,5 +302,7 @@ MAPPED: dict[str, Callable[..., ObservedSystem]] = {
     "mafalda_sgd": _clipped_descent(gossiping.filtered),
     "decor": _clipped_descent(gossiping.pairwise_noise),
     "zip_dl": _clipped_descent(gossiping.cancelling_noise),
+    "secure_aggregation": _clipped_descent(gossiping.summed),
+    "local_training": _clipped_descent(gossiping.alone, last_states=True),
 }
 """By name, an algorithm's rounds from the calibrated algorithm, problem, network and horizon."""

@@ -10,10 +10,10 @@ the formula says 0.63. So a number comes with the rule by which it holds.
     Inputs react to nothing (averages, DP-CI), or linearly with public curvature, which is then part
     of the system's transition. The formula, for every observer.
 ``adaptive``
-    The observer hears the whole noised state of everybody it is not: inputs of all agents are
-    functions of what it has seen, and the formula holds for every loss (column-echelon argument of
-    Denisov, McMahan, Rush, Smith, Thakurta, NeurIPS 2022, with the Gaussian filter of Smith,
-    Thakurta, 2022).
+    The observer hears the whole noised state of everybody it is not, or all go on from one model
+    that everybody is told: inputs of all agents are functions of what it has seen, and the formula
+    holds for every loss (column-echelon argument of Denisov, McMahan, Rush, Smith, Thakurta,
+    NeurIPS 2022, with the Gaussian filter of Smith, Thakurta, 2022).
 ``contraction`` (F1)
     Every local map expands distances by at most a known factor: 1 for gradient steps of convex
     L-smooth losses with :math:`\eta \le 2/L`; clipping whole gradients destroys it. A predictable

@@ -180,7 +180,8 @@ def information_of(
 
 
 def hears_everybody(system: LinearSystem, observer: Observer) -> bool:
-    """Whether each round's message of every agent that is no member is seen by itself.
+    """Whether each round's message of every agent that is no member is seen by itself, or the one
+    model from which all of them go on.
 
     Parameters
     ----------
@@ -191,8 +192,10 @@ def hears_everybody(system: LinearSystem, observer: Observer) -> bool:
     Returns
     -------
     bool
-        Of secure sums and of last models False.
+        Of last models False, and of secure sums of single messages.
     """
+    if system.one_model:
+        return not isinstance(observer, FinalModels)
     if isinstance(observer, SecureSums | FinalModels):
         return False
     if isinstance(observer, Eavesdropper):

@@ -40,6 +40,7 @@ class Round:
     message_transition, message_inputs, message_noise : ndarray or csr_array, [messages, ...]
         H, J and L, what is sent from the state *before* the round and from its inputs and noise.
     senders : ndarray of int, [messages]
+        -1: nobody; a sum over agents whose terms nobody sees.
     receives : ndarray of bool, [N, messages]
         Who is sent which message.
     uses : ndarray, [N, messages]
@@ -80,6 +81,9 @@ class LinearSystem:
     noised_state : bool
         Whether an agent sends all of its state, fresh noise on it included: nobody's later
         behaviour then depends on anything that an eavesdropper did not see.
+    one_model : bool
+        Whether each round everybody is told the one state from which all go on: whoever hears that
+        knows all that inputs react to.
     """
 
     rounds: Sequence[Round]
@@ -87,6 +91,7 @@ class LinearSystem:
     output: np.ndarray | None = None
     filter: np.ndarray | None = None
     noised_state: bool = False
+    one_model: bool = False
 
     def __post_init__(self) -> None:
         require(len(self.rounds) > 0, "horizon", len(self.rounds), "at least one round")

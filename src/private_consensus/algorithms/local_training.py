@@ -1,0 +1,52 @@
+r"""Training alone: each agent descends on its own records, with its own noise; nothing is sent.
+
+.. math:: x_i^{t+1} = x_i^t - \eta\bigl(\mathrm{clip}_C(\nabla f_i(x_i^t)) + N(0, \sigma^2 I)\bigr)
+
+After the last step an agent releases its model. Until then others learn nothing of it, whoever they
+are; afterwards everybody learns the same. Charged are all T steps,
+
+.. math:: \mu^2 = T\,\Delta^2/\sigma^2,
+
+so that any of the models on the way may be the one that is released. Without a budget there is no
+noise: what an agent can do alone. An algorithm that does worse gains nothing from talking.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, NamedTuple
+
+import numpy as np
+
+from .muffliato_gd import ClippedDescent
+
+
+class State(NamedTuple):
+    """Models [settings, runs, agents, dim]."""
+
+    x: np.ndarray
+
+
+@dataclass(frozen=True, kw_only=True)
+class LocalTraining(ClippedDescent):
+    r"""Noised descent of every agent for itself; ``noise`` is :math:`\sigma`.
+
+    The graph has no part in it.
+    """
+
+    source: ClassVar[str] = "Noisy gradient descent (Bassily, Smith, Thakurta, FOCS 2014), alone"
+
+    def graph_statistics(self, network):
+        """Nothing."""
+
+    def losses(self, problem, network, horizon):
+        return np.full(horizon, self.change(problem))
+
+    def start(self, problem, network, streams, settings):
+        return State(np.zeros((settings, len(streams.runs), problem.n_agents, problem.dim)))
+
+    def step(self, state, problem, network, draw, t):
+        return State(self.descent(problem, state.x) + self.message_scale * draw)
+
+
+ALGORITHM = LocalTraining

@@ -1,0 +1,69 @@
+r"""Descent with secure aggregation: what everybody is told is the noised sum, and nothing else.
+
+.. math::
+    x^{t+1} = x^t - \frac{\eta}{N}\sum_{i=1}^N
+        \Bigl(\mathrm{clip}_C(\nabla f_i(x^t)) + N\bigl(0, \tfrac{\sigma^2}{N} I\bigr)\Bigr)
+
+The sum is formed by a protocol that shows nobody its terms (Bonawitz et al., CCS 2017), so that
+:math:`N(0, \sigma^2 I)` hides a term as if a server added it: the central bound of methods without
+a server. A replaced record moves one term, by :math:`\Delta`. All agents hold one model, a function
+of the sums so far; to the eavesdropper T rounds are T Gaussian mechanisms,
+
+.. math:: \mu^2 = T\,\Delta^2/\sigma^2,
+
+also where gradients are taken at what was told before. Who drew k of the shares of noise knows
+them: to k agents together it is :math:`N/(N-k)` times that.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, NamedTuple
+
+import numpy as np
+
+from .base import DRAW
+from .muffliato_gd import ClippedDescent
+
+
+class State(NamedTuple):
+    """The one model, at every agent [settings, runs, agents, dim]."""
+
+    x: np.ndarray
+
+
+@dataclass(frozen=True, kw_only=True)
+class SecureAggregation(ClippedDescent):
+    r"""Descent along sums that nobody sees the terms of; ``noise`` is :math:`\sigma`, of the sum.
+
+    The graph has no part in it.
+    """
+
+    source: ClassVar[str] = "Bonawitz et al., CCS 2017, for the sum; noise as in central descent"
+
+    def graph_statistics(self, network):
+        """Nothing."""
+
+    def losses(self, problem, network, horizon):
+        return np.full(horizon, self.change(problem))
+
+    def start(self, problem, network, streams, settings):
+        return State(np.zeros((settings, len(streams.runs), problem.n_agents, problem.dim)))
+
+    def step(self, state, problem, network, draw, t):
+        share = self.message_scale / np.sqrt(problem.n_agents)
+        told = self.descent(problem, state.x) + share * draw
+        return State(np.broadcast_to(told.mean(-2, keepdims=True), told.shape))
+
+    def residual(self, scale, state, problem, network, draw, shown, t):
+        """The noise of the sum: its shares do not show."""
+        bare = self.step(state, problem, network, np.zeros_like(draw), t).x[0]
+        unit = np.reshape(self.message_scale, -1)[0] / problem.n_agents
+        return {DRAW: ((shown.sent - bare) / unit).mean(-2, keepdims=True)}
+
+    def with_residual(self, draw, found):
+        """Shares of equal size that add up to it."""
+        return np.broadcast_to(found[DRAW] / np.sqrt(draw.shape[-2]), draw.shape)
+
+
+ALGORITHM = SecureAggregation
