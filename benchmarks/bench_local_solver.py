@@ -64,7 +64,7 @@ def scene(request):
 
 
 def in_lanes(problem, asked):
-    return problem.proximal_in_lanes(*asked, TOLERANCE)
+    return problem.proximal_simd(*asked, TOLERANCE)
 
 
 def one_at_a_time(method):

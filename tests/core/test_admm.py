@@ -71,7 +71,7 @@ def test_without_noise_every_agent_finds_the_pooled_optimum_on_any_graph(streams
     network = networks.build(streams, graph, AGENTS, **GRAPHS[graph])
     best = np.stack([pooled_optimum(problem, run_) for run_ in range(12)])
     for algorithm in (
-        ADMM(eta=0.3, spread=1.0),
+        ADMM(eta=0.3, init_std=1.0),
         LocallyPrivateADMM(),
         LocallyPrivateADMM(minimisation="exact"),
         LocallyPrivateADMM(weights="fixed"),
@@ -92,13 +92,13 @@ def test_the_printed_sign_of_the_dual_update_diverges(problem, network, streams)
 
 def test_versions_without_noise_are_plain_admm(problem, network, streams):
     """DVP = M-ADMM with a constant penalty = output perturbation = exact Algorithm 1 with w 1/2."""
-    plain = run(ADMM(eta=0.4, spread=1.0), problem, network, streams, 30)
+    plain = run(ADMM(eta=0.4, init_std=1.0), problem, network, streams, 30)
     for version in (DualVariablePerturbation, PenaltyPerturbation, OutputPerturbation):
-        found = run(version(eta=0.4, spread=1.0), problem, network, streams, 30)
+        found = run(version(eta=0.4, init_std=1.0), problem, network, streams, 30)
         for t in (1, 7, 30):
             assert np.allclose(found[t]["released"], plain[t]["released"], atol=1e-8)
     exact = LocallyPrivateADMM(D=6.0, zeta=0.4, weights="fixed", minimisation="exact")
-    same = ADMM(D=6.0, zeta=0.4, spread=1.0)
+    same = ADMM(D=6.0, zeta=0.4, init_std=1.0)
     one, other = (run(a, problem, network, streams, 30)[30]["released"] for a in (exact, same))
     assert np.allclose(one, other, atol=1e-8)
 
@@ -106,7 +106,7 @@ def test_versions_without_noise_are_plain_admm(problem, network, streams):
 def test_the_skeleton_is_the_textbook_algorithm(problem, network, streams):
     """lambda form: grad f + 2 lambda + 2 eta v x = eta (v x_i + sum_j x_j), step eta / 2."""
     eta = 0.4
-    at = run(ADMM(eta=eta, spread=1.0), problem, network, streams, 6)
+    at = run(ADMM(eta=eta, init_std=1.0), problem, network, streams, 6)
     degrees, adjacency = network.degrees[..., None], network.adjacency.astype(float)
     x = streams.draw("data", "normal", (AGENTS, DIM), "start")
     dual = np.zeros_like(x)
@@ -173,7 +173,7 @@ def test_the_scale_of_the_noise_is_right_both_ways(streams, version, law):
     many = Streams(streams.root, tuple(range(150)), streams.groups)
     problem = build_problem(many)
     network = networks.build(many, "ring", AGENTS)
-    options = {} if version is LocallyPrivateADMM else {"spread": 1.0, "D": 10.0, "zeta": 0.5}
+    options = {} if version is LocallyPrivateADMM else {"init_std": 1.0, "D": 10.0, "zeta": 0.5}
     algorithm = version(noise=2.0, growth=1.25, law=law, **options)
     drawn = effective_noise(algorithm, problem, network, many)
     scale = 2.0 / 1.25

@@ -254,8 +254,8 @@ def test_a_message_that_depends_on_a_test_by_numerical_integration(tested, inner
     network = networks.build(Streams(1, (0,), {"graph": "t"}), "path", agents=2)
     algorithm = ImprovedPlausiblyPrivateADMM(
         perturbed="objective" if inner else "output", calibration="given", noise=inner,
-        fuzz=outer, ridge=0.1, beta=1e-12, c=1, eta=0.5,
-        alpha=alpha, tested=tested, threshold_noise="once", line_noise=lines,
+        output_noise=outer, ridge=0.1, beta=1e-12, c=1, eta=0.5,
+        alpha=alpha, tested=tested, threshold_drawn="once", threshold_noise=lines,
         query_noise=queries, svt_epsilon=1.0,
     )  # fmt: skip
     h = 0.1 + float(algorithm.penalty(network, 1).min())
@@ -299,7 +299,7 @@ def test_ipp_admm_is_bracketed_whatever_decides():
     problem = logistic(np.eye(DIM)[0], 1.0, weight=0.05, ridge=0.01, agents=3)
     bounds = {}
     for key, options in {
-        "coin": {"decision": "coin"}, "once": {"threshold_noise": "once"},
+        "coin": {"decision": "coin"}, "once": {"threshold_drawn": "once"},
         "literal": {"svt_sensitivity": "printed"}, "coarse": {"beta": 0.5, "decision": "coin"},
     }.items():  # fmt: skip
         algorithm = ImprovedPlausiblyPrivateADMM(

@@ -51,7 +51,7 @@ SETTINGS = {
     "ipp_admm": [
         {},
         {"decision": "coin"},
-        *({**TESTED, "threshold_noise": how} for how in ("each", "after_release", "once")),
+        *({**TESTED, "threshold_drawn": how} for how in ("each", "after_release", "once")),
         {**TESTED, "decision": "coin"},
         {**TESTED, "svt_sensitivity": "printed", "threshold_scale": "printed"},
     ],

@@ -156,7 +156,7 @@ def test_objective_perturbation_splits_its_budget_evenly(problem, network):
         PR(threshold="consistent", U=0.5, schedule="iteration"),
         Recycled(),
         PP(beta=1e-3),
-        IPP(c=4, threshold_noise="after_release"),
+        IPP(c=4, threshold_drawn="after_release"),
     ],
     ids=lambda a: type(a).__name__,
 )
@@ -572,7 +572,7 @@ def test_the_tolerance_is_met_in_the_units_of_the_objective(problem, network, st
         after = algorithm.step(state, problem, network, draw, t)
         linear = state.dual + algorithm.noise * draw.noise[0]
         left = pull_towards(
-            problem, network, after.minimiser, linear, state.x, state.heard,
+            problem, network, after.minimiser, linear, state.x, state.received_sum,
             max(algorithm.ridge - problem.ridge, 0.0),
         )  # fmt: skip
         most = max(most, np.linalg.norm(left, axis=-1).max())
@@ -581,7 +581,7 @@ def test_the_tolerance_is_met_in_the_units_of_the_objective(problem, network, st
 
 
 def test_a_tolerance_out_of_reach_is_an_error(problem, network, streams):
-    algorithm = PP(eta=ETA, beta=1e-18, noise=0.1, fuzz=0.1)
+    algorithm = PP(eta=ETA, beta=1e-18, noise=0.1, output_noise=0.1)
     with pytest.raises(Unsolved, match="gradient norm"):
         run(algorithm, problem, network, streams, 2)
 
@@ -601,14 +601,14 @@ def test_the_noises_are_as_printed(problem, network):
             needed = max(needed - 4 * ETA, problem.ridge)
         assert algorithm.noise == pytest.approx(sigma_1, rel=1e-9)
         assert algorithm.ridge == pytest.approx(needed, rel=1e-9)
-        assert algorithm.fuzz == pytest.approx(10**-3.5 / np.sqrt(2 * rho_2), rel=1e-9)
+        assert algorithm.output_noise == pytest.approx(10**-3.5 / np.sqrt(2 * rho_2), rel=1e-9)
         assert algorithm.jacobian(problem, network) <= (1 - e3) * e1 * (1 + 1e-9)
 
 
 def test_both_noises_have_their_scale(streams):
     many = Streams(streams.root, tuple(range(120)), streams.groups)
     problem, network = build(many), networks.build(many, "ring", AGENTS)
-    algorithm = PP(eta=ETA, beta=1e-9, noise=0.4, fuzz=0.9, ridge=0.5)
+    algorithm = PP(eta=ETA, beta=1e-9, noise=0.4, output_noise=0.9, ridge=0.5)
     seen = run(algorithm, problem, network, many, 1)[1]
     zero = np.zeros_like(seen["internal"])
     added = 0.5 - problem.ridge
@@ -626,7 +626,7 @@ def test_approximate_minimisers_are_told_twice_the_printed_distance(problem, net
     """Each is within beta / m of its own exact one (errata E4.4); the rest is not proven."""
     done = PP(eta=ETA).calibrate(BUDGET, problem, network, 30)
     *perturbed, fuzzed = done.releases(problem, network, 30)
-    printed = done.beta / done.fuzz
+    printed = done.beta / done.output_noise
     assert fuzzed.losses() == pytest.approx(2 * printed) and fuzzed.count == 30
     assert not any(release.proven for release in perturbed)
     assert not account([*perturbed, fuzzed], 1e-4).proven
@@ -645,7 +645,7 @@ def test_noise_of_the_output_alone_pays_for_the_data_and_the_approximation(probl
     assert (done.noise, release.proven) == (0.0, True)
     moved = problem.record_change("l2") + 2 * 0.01
     least = moved * gaussian_noise_multiplier(BUDGET, 30)
-    assert done.fuzz == pytest.approx(least, rel=1e-3)
+    assert done.output_noise == pytest.approx(least, rel=1e-3)
     assert done.ridge == problem.strong_convexity
     assert account([release], BUDGET.delta).epsilon <= BUDGET.epsilon
 
@@ -684,7 +684,7 @@ def test_the_repair_adds_its_noise_to_what_is_sent_and_nowhere_else(streams):
     draw = next(draws)
     after = done.step(state, problem, network, draw, 1)
     curvature = done.ridge + done.penalty(network, 1)
-    noise = (after.x - after.minimiser) * curvature / done.fuzz
+    noise = (after.x - after.minimiser) * curvature / done.output_noise
     assert noise_test(noise[0][:, None], 1.0, law="gaussian", confidence=0.999).passes
     silent = done.step(state, problem, network, draw._replace(noise=tuple(
         0 * unit for unit in draw.noise)), 1)  # fmt: skip
@@ -692,7 +692,7 @@ def test_the_repair_adds_its_noise_to_what_is_sent_and_nowhere_else(streams):
 
 
 def test_the_repair_of_both_is_proven_and_charges_what_it_says(problem, network, streams):
-    once = {"tested": "noised", "threshold_noise": "once", "threshold_scale": "standard"}
+    once = {"tested": "noised", "threshold_drawn": "once", "threshold_scale": "standard"}
     done = repaired(IPP, c=3, **once).calibrate(BUDGET, problem, network, 6)
     found = done.releases(problem, network, 6)
     assert all(release.proven for release in found)
@@ -715,11 +715,11 @@ def test_the_scales_of_the_tests_are_as_printed(problem, network, sensitivity):
     first = total / (1 + (2 * c) ** (2 / 3))
     unit = 2.0 if sensitivity == "printed" else 2.0 / RECORDS
     assert done.query_noise == pytest.approx(4 * c * unit / (total - first), rel=1e-12)
-    assert done.line_noise == pytest.approx(2 * c * unit / first, rel=1e-12)
+    assert done.threshold_noise == pytest.approx(2 * c * unit / first, rel=1e-12)
     standard = replace(done, threshold_scale="standard").calibrate(BUDGET, problem, network, 30)
-    assert standard.line_noise == pytest.approx(2 * unit / first, rel=1e-12)
+    assert standard.threshold_noise == pytest.approx(2 * unit / first, rel=1e-12)
     messages = PP(eta=ETA, rho_conversion="shortcut").for_one(0.9 * rho / c, problem, network)
-    assert (done.noise, done.fuzz) == pytest.approx((messages.noise, messages.fuzz))
+    assert (done.noise, done.output_noise) == pytest.approx((messages.noise, messages.output_noise))
 
 
 def decisions(algorithm, problem, network, streams, horizon):
@@ -736,8 +736,8 @@ def decisions(algorithm, problem, network, streams, horizon):
 @pytest.mark.parametrize("redraw", ["each", "after_release", "once"])
 def test_messages_are_sent_exactly_where_the_test_says(problem, uneven, streams, redraw):
     """Algorithm 3 agent by agent; who is silent keeps the last message and moves its dual."""
-    algorithm = IPP(eta=ETA, c=5, threshold_noise=redraw, noise=0.1, fuzz=0.2, ridge=0.1,
-                    query_noise=0.02, line_noise=0.05, alpha=0.01, C_loss=0.8)  # fmt: skip
+    algorithm = IPP(eta=ETA, c=5, threshold_drawn=redraw, noise=0.1, output_noise=0.2, ridge=0.1,
+                    query_noise=0.02, threshold_noise=0.05, alpha=0.01, C_loss=0.8)  # fmt: skip
     links, unit = uneven.adjacency.astype(float), None
     again = np.ones((12, AGENTS), bool)
     sent, dual = np.zeros((12, AGENTS)), 0.0
@@ -752,8 +752,8 @@ def test_messages_are_sent_exactly_where_the_test_says(problem, uneven, streams,
         sends = (gain >= 0.01 + 0.05 * unit) & (sent < 5)
         again = {"each": np.ones_like(sends), "after_release": sends, "once": 0 * sends > 0}[redraw]
         sent = sent + sends
-        fuzz = 0.2 / (0.1 + 2 * ETA * uneven.degrees[..., None]) * draw.noise[1]
-        x = np.where(sends[..., None], after.minimiser[0] + fuzz, before.x[0])
+        output_noise = 0.2 / (0.1 + 2 * ETA * uneven.degrees[..., None]) * draw.noise[1]
+        x = np.where(sends[..., None], after.minimiser[0] + output_noise, before.x[0])
         assert np.allclose(after.x[0], x, atol=1e-12) and np.array_equal(after.sent[0], sent)
         dual = dual + ETA * (uneven.degrees[..., None] * x - links @ x)
         assert np.allclose(after.dual[0], dual, atol=1e-10)
@@ -762,7 +762,7 @@ def test_messages_are_sent_exactly_where_the_test_says(problem, uneven, streams,
 
 
 def test_after_c_messages_an_agent_is_silent_but_its_dual_moves(problem, network, streams):
-    algorithm = IPP(eta=ETA, c=2, alpha=1e-12, decision="coin", noise=0.1, fuzz=0.1)
+    algorithm = IPP(eta=ETA, c=2, alpha=1e-12, decision="coin", noise=0.1, output_noise=0.1)
     steps = list(decisions(algorithm, problem, network, streams, 40))
     assert (steps[-1][2].sent == 2).all()
     before, _, after = steps[-1]
@@ -793,7 +793,7 @@ def test_with_the_printed_scales_the_test_is_a_coin(streams):
 
 def test_a_test_on_what_is_private_already_is_charged_for_all(problem, network, streams):
     horizon = 12
-    kept = IPP(eta=ETA, c=3, tested="noised", threshold_noise="once", threshold_scale="standard")
+    kept = IPP(eta=ETA, c=3, tested="noised", threshold_drawn="once", threshold_scale="standard")
     done = kept.calibrate(Budget(10.0, 1e-4), problem, network, horizon)
     rho = zcdp_rho(10.0, 1e-4, conversion="shortcut")
     assert done.rho_by_formula(problem, network, horizon) == pytest.approx(rho)
@@ -818,7 +818,7 @@ def test_an_accountant_is_told_what_the_tests_cost_at_their_scales(
     options = {"threshold_scale": scale, "svt_sensitivity": sensitivity, "tested": tested}
     told = {}
     for redrawn in ("once", "after_release", "each"):
-        made = IPP(eta=ETA, c=c, perturbed="output", threshold_noise=redrawn, **options)
+        made = IPP(eta=ETA, c=c, perturbed="output", threshold_drawn=redrawn, **options)
         done = made.calibrate(BUDGET, problem, network, horizon)
         told[redrawn] = done.releases(problem, network, horizon)[-1]
         assert told[redrawn].proven
@@ -835,8 +835,8 @@ def test_an_accountant_is_told_what_the_tests_cost_at_their_scales(
 
 
 def test_tests_with_given_noise_are_paid_for_too(problem, network):
-    given = {"calibration": "given", "perturbed": "output", "fuzz": 1.0, "tested": "noised"}
-    done = IPP(eta=ETA, c=3, query_noise=0.5, line_noise=0.25, threshold_noise="once", **given)
+    given = {"calibration": "given", "perturbed": "output", "output_noise": 1.0, "tested": "noised"}
+    done = IPP(eta=ETA, c=3, query_noise=0.5, threshold_noise=0.25, threshold_drawn="once", **given)
     (_, tests) = done.calibrate(BUDGET, problem, network, 9).releases(problem, network, 9)
     moved = 2 * C_LOSS / RECORDS
     assert tests.epsilon == pytest.approx(moved / 0.25 + 2 * 3 * moved / 0.5)
@@ -873,13 +873,13 @@ def test_the_charge_of_a_run_is_at_most_the_formula(problem, network, streams):
         (lambda: PP(e3=1.0), "algorithm.e3: found 1.0, expected .*epsilon_i3 < epsilon_i1"),
         (lambda: PP(beta=0.0), "algorithm.beta: found 0.0"),
         (lambda: PP(splits=1.0), "algorithm.splits: found 1.0"),
-        (lambda: PP(noise=1.0), "algorithm.fuzz: found 0.0"),
+        (lambda: PP(noise=1.0), "algorithm.output_noise: found 0.0"),
         (lambda: PP(lam_rule="loose"), "algorithm.lam_rule: found 'loose'"),
         (lambda: PP(rho_conversion=None), "algorithm.rho_conversion: found None"),
         (lambda: IPP(c=0), "algorithm.c: found 0"),
         (lambda: IPP(C_loss=0.0), "algorithm.C_loss: found 0.0"),
         (lambda: IPP(share=1.0), "algorithm.share: found 1.0"),
-        (lambda: IPP(threshold_noise="never"), "algorithm.threshold_noise: found 'never'"),
+        (lambda: IPP(threshold_drawn="never"), "algorithm.threshold_drawn: found 'never'"),
         (lambda: IPP(decision="dice"), "algorithm.decision: found 'dice'"),
     ],
 )

@@ -52,13 +52,19 @@ def solve(records, bound, curvature, linear, start, tolerance=1e-10):
 @pytest.mark.parametrize("count", [1, logistic.CHUNK, logistic.CHUNK + 1, RECORDS])
 def test_shares_are_summed_over_rows_and_columns_of_every_chunk(records, count):
     signed, x = records[:count], np.random.default_rng(5).normal(size=(DIM, logistic.LANES))
-    room = logistic._room(DIM)
-    room.walk.x[:] = x.ravel()
-    given = logistic.records(signed), room.walk.x, room.walk.room, room.squares, room.shares
+    scratch = logistic._scratch(DIM)
+    scratch.walk.x[:] = x.ravel()
+    given = (
+        logistic.records(signed),
+        scratch.walk.x,
+        scratch.walk.scratch,
+        scratch.squares,
+        scratch.shares,
+    )
     logistic._sum_shares(*given)
     shares = expit(-signed @ x)
-    assert room.walk.room == pytest.approx((signed.T @ shares).ravel(), rel=1e-12, abs=1e-14)
-    assert room.squares == pytest.approx(np.r_[shares.sum(0), (shares**2).sum(0)], rel=1e-13)
+    assert scratch.walk.scratch == pytest.approx((signed.T @ shares).ravel(), rel=1e-12, abs=1e-14)
+    assert scratch.squares == pytest.approx(np.r_[shares.sum(0), (shares**2).sum(0)], rel=1e-13)
 
 
 @pytest.mark.parametrize("scale", [0.1, 30.0, 3000.0])

@@ -368,8 +368,8 @@ def test_the_compiled_and_the_plain_proximal_solve_agree(streams, partition):
         partition=partition,
     )
     given = proximal_inputs(problem)
-    fast, plain = problem.proximal_in_lanes(*given), problem.proximal_plainly(*given)
+    fast, plain = problem.proximal_simd(*given), problem.proximal_plainly(*given)
     assert np.allclose(fast, plain, rtol=0, atol=1e-10)
     tolerance = np.array([1e-2, 1e-6])[:, None, None]
-    slope = remaining_slope(problem, problem.proximal_in_lanes(*given, tolerance), *given[:3])
+    slope = remaining_slope(problem, problem.proximal_simd(*given, tolerance), *given[:3])
     assert (slope <= tolerance * (1 + 1e-9)).all() and slope[0].max() > 1e-6

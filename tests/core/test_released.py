@@ -100,7 +100,7 @@ WITH_DRAWS = LOGISTIC | {
     "pp_admm": (classified, BUDGET, {"beta": 1e-11}),
     "pp_admm_renyi": (classified, BUDGET, {"beta": 1e-11}),
     "ipp_admm": (classified, BUDGET, {"beta": 1e-11, "c": HORIZON, "alpha": -9.0}),
-    "coordinate_descent": (classified, BUDGET, {"spread": 0.0}),
+    "coordinate_descent": (classified, BUDGET, {"init_std": 0.0}),
     "dp_admm": (regressed, BUDGET, {}),
     "exact_admm": (regressed, BUDGET, {}),
     "muffliato": (averaged, BUDGET, {}),

@@ -329,8 +329,9 @@ SCALED = {
     "decor": (classified, PERTURBED, 2.0),
     "exact_admm": (bounded, PERTURBED, 2.0),
     "gradient_descent": (boxed, PERTURBED, 2.0),
-    "ipp_admm": (classified, {"perturbed": "output", "tested": "noised", "fuzz": 0.7, "beta": 1e-12,
-                              "ridge": 0.05, "c": 2, "query_noise": 1.0, "line_noise": 1.0}, 2.0),
+    "ipp_admm": (classified, {"perturbed": "output", "tested": "noised", "output_noise": 0.7,
+                              "beta": 1e-12, "ridge": 0.05, "c": 2, "query_noise": 1.0,
+                              "threshold_noise": 1.0}, 2.0),
     "ldp_admm": (classified, PERTURBED, 2.0),
     "ldp_gradient_descent": (classified, PERTURBED, 2.0),
     "ldp_subgradient": (classified, PERTURBED, 2.0),
@@ -340,7 +341,7 @@ SCALED = {
     "muffliato_gd": (classified, {"noise": 0.7, "rounds": 2}, 2.0),
     "p_admm": (classified, PERTURBED, 2.0),
     "pdop": (classified, PERTURBED, 2.0),
-    "pp_admm": (classified, {"noise": 0.7, "fuzz": 0.7, "ridge": 0.05}, 2.0),
+    "pp_admm": (classified, {"noise": 0.7, "output_noise": 0.7, "ridge": 0.05}, 2.0),
     "pr_admm": (classified, PERTURBED, 2.0),
     "r_admm": (classified, PERTURBED, 2.0),
     "release_audit": (bounded, {"mechanism": "gaussian", "noise": 0.7, "confidence": 0.9}, 2.0),
@@ -400,5 +401,5 @@ def test_the_sparse_vector_technique_is_told_the_problems_change_of_its_query():
     algorithm = algorithms.load("ipp_admm")(c=count, threshold_scale="standard")
     noisy = algorithm.calibrate(Budget(1.0, 1e-4), problem, graph(), 5)
     change = 2 * problem.clipped_loss_change(algorithm.C_loss)
-    spent = change / noisy.line_noise + 2 * count * change / noisy.query_noise
+    spent = change / noisy.threshold_noise + 2 * count * change / noisy.query_noise
     assert spent == pytest.approx(noisy.svt_epsilon)

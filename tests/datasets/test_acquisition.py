@@ -69,7 +69,7 @@ def test_five_data_sets_on_a_silent_network_wait_once(monkeypatch, tmp_path):
         raise TimeoutError("timed out")
 
     monkeypatch.setattr(socket, "create_connection", hang)
-    monkeypatch.setattr(patience, "LONGEST_KNOCK", 0.5)
+    monkeypatch.setattr(patience, "CONNECTION_TIMEOUT", 0.5)
     start = time.monotonic()
     with pytest.raises(InvalidInput):
         acquire("mnist", Acquisition(cache=tmp_path, patience=1.0, source="official"))

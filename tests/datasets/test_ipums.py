@@ -90,7 +90,7 @@ class Client:
 def access(monkeypatch, tmp_path):
     monkeypatch.setenv(ipums.KEY, "secret")
     monkeypatch.setattr(ipumspy, "IpumsApiClient", Client)
-    monkeypatch.setattr(Patience, "knock", lambda *_: None)
+    monkeypatch.setattr(Patience, "check_reachable", lambda *_: None)
     patience = Patience(1.0)
     return Access(patience=patience, downloads=Downloads(folder=tmp_path, patience=patience))
 

@@ -20,60 +20,60 @@ def silent_network(monkeypatch):
         raise TimeoutError("timed out")
 
     monkeypatch.setattr(socket, "create_connection", hang)
-    monkeypatch.setattr(patience, "LONGEST_KNOCK", 0.2)
+    monkeypatch.setattr(patience, "CONNECTION_TIMEOUT", 0.2)
 
 
-def knock(purse: Patience, *urls: str) -> None:
+def check_reachable(purse: Patience, *urls: str) -> None:
     for url in urls:
         with pytest.raises(Unavailable):
-            purse.knock(url)
+            purse.check_reachable(url)
 
 
 def test_all_hosts_together_cost_the_purse_and_no_more(silent_network):
     purse = Patience(0.5)
     start = time.monotonic()
-    knock(purse, *(f"https://host{i}.example/" for i in range(20)))
+    check_reachable(purse, *(f"https://host{i}.example/" for i in range(20)))
     assert 0.4 < time.monotonic() - start < 0.8
     assert purse.left == 0
 
 
 def test_a_host_that_was_silent_is_not_asked_again(silent_network):
     purse = Patience(10)
-    knock(purse, "https://host.example/a")
+    check_reachable(purse, "https://host.example/a")
     start = time.monotonic()
-    knock(purse, "https://host.example/b")
+    check_reachable(purse, "https://host.example/b")
     assert time.monotonic() - start < 0.1
 
 
 def test_another_process_does_not_wait_again_within_a_minute(silent_network, tmp_path):
-    ledger = tmp_path / "ledger.json"
-    knock(Patience(0.3, ledger), "https://a.example/", "https://b.example/")
+    state_file = tmp_path / "state_file.json"
+    check_reachable(Patience(0.3, state_file), "https://a.example/", "https://b.example/")
     start = time.monotonic()
     with pytest.raises(Unavailable, match="already spent"):
-        Patience(0.3, ledger).knock("https://c.example/")
+        Patience(0.3, state_file).check_reachable("https://c.example/")
     assert time.monotonic() - start < 0.1
 
 
 def test_after_a_minute_all_is_forgotten(tmp_path, monkeypatch):
-    ledger = tmp_path / "ledger.json"
-    Patience(1.0, ledger).charge(1.0)
-    assert Patience(1.0, ledger).left == 0
+    state_file = tmp_path / "state_file.json"
+    Patience(1.0, state_file).charge(1.0)
+    assert Patience(1.0, state_file).left == 0
     later = time.time() + patience.MEMORY + 1
     monkeypatch.setattr(patience.time, "time", lambda: later)
-    assert Patience(1.0, ledger).left == 1.0
+    assert Patience(1.0, state_file).left == 1.0
 
 
 def test_a_broken_ledger_is_an_empty_one(tmp_path):
-    ledger = tmp_path / "ledger.json"
-    ledger.write_text('[[1, "x"')
-    assert Patience(2.0, ledger).left == 2.0
+    state_file = tmp_path / "state_file.json"
+    state_file.write_text('[[1, "x"')
+    assert Patience(2.0, state_file).left == 2.0
 
 
 def test_a_name_service_that_hangs_does_not_hold_us(monkeypatch):
     monkeypatch.setattr(socket, "create_connection", lambda *_: time.sleep(5) or socket.socket())
     start = time.monotonic()
     with pytest.raises(Unavailable, match="no answer within"):
-        Patience(0.2).knock("https://host.example/")
+        Patience(0.2).check_reachable("https://host.example/")
     assert time.monotonic() - start < 1
 
 

@@ -69,7 +69,7 @@ class Repeating:
 def test_a_key_is_in_no_output_of_an_acquisition(monkeypatch, tmp_path, caplog, capsys, around):
     monkeypatch.setenv(ipums.KEY, around.format(KEY))
     monkeypatch.setattr(ipumspy, "IpumsApiClient", Repeating)
-    monkeypatch.setattr(Patience, "knock", lambda *_: None)
+    monkeypatch.setattr(Patience, "check_reachable", lambda *_: None)
     asked = Acquisition(cache=tmp_path / "cache", surrogate_rows=1000)
     with caplog.at_level(logging.DEBUG), journal(tmp_path / "acquire.log"):
         _, provenance = acquire("brazil", asked)

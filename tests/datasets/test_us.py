@@ -194,7 +194,7 @@ def test_with_a_key_ipums_comes_first_and_is_not_publishable(bureau, monkeypatch
 
     monkeypatch.setenv(ipums.KEY, "secret")
     monkeypatch.setattr(ipums, "_submit", submit)
-    monkeypatch.setattr(acquisition.Patience, "knock", lambda *_: None)
+    monkeypatch.setattr(acquisition.Patience, "check_reachable", lambda *_: None)
     raw, provenance = acquire("us", Acquisition(cache=tmp_path, source="official"))
     assert raw.equals(CANONICAL)
     assert provenance.version.startswith("IPUMS USA") and not provenance.publishable
@@ -209,7 +209,7 @@ def test_an_ipums_failure_leads_on_without_the_key_in_the_reason(bureau, monkeyp
 
     monkeypatch.setenv(ipums.KEY, "secret")
     monkeypatch.setattr(ipums, "_submit", submit)
-    monkeypatch.setattr(acquisition.Patience, "knock", lambda *_: None)
+    monkeypatch.setattr(acquisition.Patience, "check_reachable", lambda *_: None)
     _, provenance = acquire("us", Acquisition(cache=tmp_path, source="official"))
     assert provenance.where == "127.0.0.1"
     assert "IPUMS USA: PermissionError" in provenance.because

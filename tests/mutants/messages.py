@@ -29,8 +29,8 @@ class StartsFromData:
         parts = {name: getattr(state, name) for name in SENT if name in state._fields}
         moved = {name: part + own for name, part in parts.items() if part.ndim == own.ndim}
         state = state._replace(**moved)
-        if "heard" in state._fields:
-            state = state._replace(heard=self.hear(state, network).heard)
+        if "received_sum" in state._fields:
+            state = state._replace(received_sum=self.receive(state, network).received_sum)
         return state
 
 

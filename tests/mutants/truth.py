@@ -20,8 +20,8 @@ from private_consensus.privacy.objective_perturbation import PerturbedObjective
 from private_consensus.randomness import Streams
 
 NOISES = (
-    "noise", "sigma", "noise_selected", "noise_rest", "noise_objective", "noise_fairness", "fuzz",
-    "query_noise", "line_noise",
+    "noise", "sigma", "noise_selected", "noise_rest", "noise_objective", "noise_fairness",
+    "output_noise", "query_noise", "threshold_noise",
 )  # fmt: skip
 """Fields that hold the scale of a noise."""
 
@@ -58,7 +58,7 @@ def run_on(fault, case, delta) -> float:
 def started(fault, case, delta) -> float:
     """A first iterate is sent as it is, but where it is drawn at random that hides what it has of
     the data."""
-    return 1.0 if getattr(case.algorithm, "spread", 0.0) else math.inf
+    return 1.0 if getattr(case.algorithm, "init_std", 0.0) else math.inf
 
 
 def taken_back(fault, case, delta) -> float:

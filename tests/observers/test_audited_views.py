@@ -128,4 +128,4 @@ def test_links_of_a_view_by_hand():
 
 def test_sums_of_what_is_not_linear_are_not_audited():
     with pytest.raises(InvalidInput, match="random"):
-        audited("ldp_admm", secure_agent(1), D=40.0, spread=0.0, runs=40)
+        audited("ldp_admm", secure_agent(1), D=40.0, init_std=0.0, runs=40)

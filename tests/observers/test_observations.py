@@ -72,7 +72,7 @@ def measured(matrices=((1.0, 0.5),)) -> LinearObservation:
     return LinearObservation(np.zeros(2), constant, none, none, np.zeros((4, 2)), 0.0)
 
 
-GAUSSIAN = {"law": "gaussian", "noise": 0.7, "growth": 1.1, "spread": 0.0}
+GAUSSIAN = {"law": "gaussian", "noise": 0.7, "growth": 1.1, "init_std": 0.0}
 FILTER = ((1.0, 0.0, 0.0), (-0.5, 0.9, 0.0), (0.2, 0.1, 1.2))
 CASES = {
     "gradient_descent": [({"noise": 0.7}, "means"), ({"noise": 0.7}, "given")],
@@ -276,7 +276,7 @@ def test_rounds_that_can_arrive():
 def test_what_cannot_arrive_in_execution_is_not_paid_for():
     """ADMM with random weights: a change of agent 3 reaches agent 0's messages when the rounds say
     so, and not before; the bound is what those rounds release."""
-    algorithm = algorithms.load("ldp_admm")(noise=1.0, spread=0.0)
+    algorithm = algorithms.load("ldp_admm")(noise=1.0, init_std=0.0)
     seen = observation(algorithm, means(), NETWORK, 3)
     assert seen.system is None and "random" in seen.reason
     streams = Streams(5, (0,), dict.fromkeys(("data", "graph", "noise", "sampling"), "x"))

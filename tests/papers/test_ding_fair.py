@@ -26,7 +26,12 @@ from private_consensus.privacy import (
     extended_gaussian_scale,
     gaussian_delta,
 )
-from private_consensus.privacy.functional import Sensitivity, covariance_l1, printed, weights
+from private_consensus.privacy.functional import (
+    Sensitivity,
+    covariance_l1,
+    paper_sensitivity,
+    weights,
+)
 from private_consensus.problems import fair_classification as fair
 from private_consensus.randomness import Streams
 
@@ -335,8 +340,8 @@ def test_no_replaced_record_moves_more_than_the_tight_sensitivities(
     assert change.sum() <= tight.l1 + 1e-12
     assert np.linalg.norm(change) <= tight.l2 + 1e-12
     if coefficients == "ordered":
-        assert tight.l1 <= printed("l1", DIM, fair=kind != "off") + 1e-12
-        assert tight.l2 <= printed("l2", DIM, fair=kind != "off") + 1e-12
+        assert tight.l1 <= paper_sensitivity("l1", DIM, fair=kind != "off") + 1e-12
+        assert tight.l2 <= paper_sensitivity("l2", DIM, fair=kind != "off") + 1e-12
     for selected in ({0}, {1, 2}):
         inside = np.array([bool(c & selected) for c in columns])
         part, rest = change[inside].sum(), change[~inside].sum()
@@ -411,12 +416,12 @@ def test_a_mean_that_is_computed_counts_too(x, other, pick, seed):
 
 
 def test_the_printed_sensitivities_are_those_of_the_lemmas():
-    assert printed("l1", 13, fair=False) == 13**2 / 4 + 13
-    assert printed("l1", 13, fair=True) == 13**2 / 4 + 39
-    assert printed("l2", 13, fair=False) == np.sqrt(13**2 / 16 + 13)
-    assert printed("l2", 13, fair=True) == np.sqrt(13**2 / 16 + 117)
+    assert paper_sensitivity("l1", 13, fair=False) == 13**2 / 4 + 13
+    assert paper_sensitivity("l1", 13, fair=True) == 13**2 / 4 + 39
+    assert paper_sensitivity("l2", 13, fair=False) == np.sqrt(13**2 / 16 + 13)
+    assert paper_sensitivity("l2", 13, fair=True) == np.sqrt(13**2 / 16 + 117)
     blocks = 13 + 2 * 13 + 13**2 / 4  # b, g and M of PFLR* and of the three-block release
-    assert blocks == printed("l1", 13, fair=True)
+    assert blocks == paper_sensitivity("l1", 13, fair=True)
 
 
 # --- Theorems 18 and 20 ------------------------------------------------------------------------
@@ -436,7 +441,9 @@ def test_the_average_of_theorem_18_holds_for_the_printed_sensitivity(rows, pick,
     two, _ = coefficients_of(np.array(rows[1]), chosen[1], "ordered")
     change, inside = np.abs(one - two), np.array([0 in c for c in columns])
     average = split / DIM + (DIM - 1) / DIM
-    loss = (split * change[inside].sum() + change[~inside].sum()) / printed("l1", DIM, fair=True)
+    loss = (split * change[inside].sum() + change[~inside].sum()) / paper_sensitivity(
+        "l1", DIM, fair=True
+    )
     assert loss <= average
 
 

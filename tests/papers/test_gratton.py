@@ -11,7 +11,7 @@ from scipy.optimize import brentq
 from observed import simulated
 from private_consensus import networks
 from private_consensus.algorithms.base import stack
-from private_consensus.algorithms.d_zoa import DZOA, spread, total_epsilon
+from private_consensus.algorithms.d_zoa import DZOA, step_sum, total_epsilon
 from private_consensus.algorithms.dp_admm import DPADMM
 from private_consensus.algorithms.exact_admm import ExactADMM
 from private_consensus.algorithms.release_audit import ReleaseAudit, neighbours
@@ -159,7 +159,7 @@ def test_27_and_its_solution_for_the_step_are_inverse(streams, network):
     calibrated = DZOA().calibrate(BUDGET, problem, network, 1)
     length = calibrated.step_length(problem, network)
     alpha_R = length * calibrated.L * np.sqrt(10 * np.log(20))
-    S = spread(100, 10)
+    S = step_sum(100, 10)
     bracket = 0.5 * alpha_R**2 / np.log(20) * S - 4 * problem.optimum_norm[:, None] ** 2 / 100
     sizes = network.degrees + 1
     level = np.sqrt(2.1 * 30 * 10 * np.log(1.25 / BUDGET.delta))

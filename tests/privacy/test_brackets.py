@@ -185,8 +185,8 @@ def test_noise_known_by_its_norm_by_numerical_integration(dim, loss):
 
 def test_a_batch_that_is_sent_in_part_tells_less():
     (whole,) = noisy_mean(fixed_batches(20), 1000).releases(0.1, 100)
-    part = SentInPart(whole.curves.noise, 0.1, share=0.25, missed=1e-12)
-    attacked = replace(whole, attack=replace(whole, curves=part))
+    part = SentInPart(whole.profile.noise, 0.1, share=0.25, missed=1e-12)
+    attacked = replace(whole, attack=replace(whole, profile=part))
     half = noisy_mean(fixed_batches(20), 1000).releases(0.2, 100)
     found = lower_bound([attacked], 1e-5).epsilon
     assert found == pytest.approx(lower_bound(half, 1e-5).epsilon, rel=1e-3)
@@ -203,7 +203,7 @@ def test_what_an_attack_attains_is_near_what_the_accountant_allows(sigma, rounds
 def test_gaussians_whose_number_is_random_are_their_mixture():
     """At the bound the mixture's delta is at least the one asked for, a little beyond it less."""
     seen = RandomCount(0.7, (0.2, 0.3, 0.1, 0.4))
-    release = Release("pure", epsilon=9.0, attack=Release("curves", curves=seen, attained=1.0))
+    release = Release("pure", epsilon=9.0, attack=Release("profile", profile=seen, attained=1.0))
 
     def delta_of(epsilon):
         mus = [0.7 * math.sqrt(k) for k in (1, 2, 3)]
@@ -216,7 +216,7 @@ def test_gaussians_whose_number_is_random_are_their_mixture():
         assert delta_of(found) >= delta * (1 - 1e-6)
         assert delta_of(1.01 * found) < delta
     assert lower_bound([release], 0.0).epsilon == math.inf
-    never = Release("curves", curves=RandomCount(0.7, (1.0, 0.0)), attained=1.0)
+    never = Release("profile", profile=RandomCount(0.7, (1.0, 0.0)), attained=1.0)
     assert lower_bound([replace(release, attack=never)], 0.0).epsilon == 0.0
 
 

@@ -30,9 +30,9 @@ RATES = (0.005, 0.02)
 
 
 def batch(rate, sigma):
-    """A Poisson-sampled Gaussian known by its curves: fixed divisor, noise on the sum."""
+    """A Poisson-sampled Gaussian known by its privacy profile: fixed divisor, noise on the sum."""
     noise = noisy_sum(fixed_batches(round(1000 * rate)), 1000, sampling="poisson")
-    return Release("curves", curves=noise.releases(float(sigma), 1)[0].curves)
+    return Release("profile", profile=noise.releases(float(sigma), 1)[0].profile)
 
 
 def plain(mechanism):
@@ -62,7 +62,7 @@ def laplace_loss(rate, loss):
     )
 
 
-SAMPLED = ("sampled gaussian", "sampled laplace", "curves")
+SAMPLED = ("sampled gaussian", "sampled laplace", "profile")
 # How each kind is declared, and the distribution of the losses of a mechanism that is no worse.
 KINDS = {
     "gaussian": (plain("gaussian"), lambda rate, loss: gaussian_loss(1.0, loss)),
@@ -71,7 +71,7 @@ KINDS = {
     "pure": (lambda rate, loss: pure(loss), lambda rate, loss: response(loss)),
     "sampled gaussian": (sampled("gaussian"), gaussian_loss),
     "sampled laplace": (sampled("laplace"), laplace_loss),
-    "curves": (lambda rate, loss: batch(rate, 1 / loss), gaussian_loss),
+    "profile": (lambda rate, loss: batch(rate, 1 / loss), gaussian_loss),
 }
 # What is sampled less is noised less.
 LARGEST = {1.0: 0.3, 0.02: 1.0, 0.005: 3.0}
@@ -100,7 +100,7 @@ def composed(parts):
     [
         (("gaussian", "laplace", "gamma_norm", "pure", "sampled laplace"), 4 * LEVELS),
         (("laplace", "pure"), 4 * LEVELS),
-        (("curves", "laplace"), LEVELS + 6),
+        (("profile", "laplace"), LEVELS + 6),
         (tuple(KINDS), 12),
     ],
 )
@@ -116,7 +116,7 @@ def test_no_mixture_costs_less_than_its_parts_one_by_one(kinds, size):
 def test_curves_do_not_stand_for_others_that_cost_less_at_one_order():
     rare = [batch(0.002, sigma) for sigma in np.linspace(0.25, 0.2501, LEVELS - 1)]
     often = [batch(0.2, _sigma_of(0.2, 1.000001 * release.losses()[0])) for release in rare]
-    both = gaussian_loss(0.002, 1 / 0.2501).compose(gaussian_loss(0.2, 1 / often[-1].curves.sigma))
+    both = gaussian_loss(0.002, 1 / 0.2501).compose(gaussian_loss(0.2, 1 / often[-1].profile.sigma))
     truth = both.self_compose(LEVELS - 1)
     for delta in DELTAS:
         found = account([*rare, *often], delta).epsilon
@@ -159,15 +159,15 @@ def test_sampling_and_laplace_are_credited_in_the_company_of_curves():
     noise = noisy_message(
         fixed_batches(10), 1000, step=0.1, resolution=0.01, dim=4, clip=1.0, sampling="poisson"
     )
-    (curves,) = noise.releases(2.0, 1)
+    (sampled,) = noise.releases(2.0, 1)
     alone = epsilon(company, 1e-5, "rdp")
-    assert alone <= epsilon([*company, curves], 1e-5, "rdp") < 1.05 * alone
+    assert alone <= epsilon([*company, sampled], 1e-5, "rdp") < 1.05 * alone
     assert epsilon(company, 1e-5, "zcdp") > 1.5 * alone
 
 
 @dataclass(frozen=True)
 class Damaged:
-    """Curves of a Gaussian of which the smallest orders are lost to floating point."""
+    """PrivacyProfile of a Gaussian of which the smallest orders are lost to floating point."""
 
     mu: float
     left: float
@@ -176,7 +176,7 @@ class Damaged:
         found = np.asarray(RENYI_ORDERS) * self.mu**2 / 2
         return tuple(np.where(np.asarray(RENYI_ORDERS) < 4, self.left, found).tolist())
 
-    def profiles(self, epsilon):
+    def deltas(self, epsilon):
         return ()
 
     def largest(self):
@@ -185,7 +185,7 @@ class Damaged:
 
 @pytest.mark.parametrize("left", [0.0, math.nan])
 def test_curves_that_are_lost_at_some_orders_still_cost_at_the_others(left):
-    releases = [Release("curves", curves=Damaged(1.0, left), count=9)]
+    releases = [Release("profile", profile=Damaged(1.0, left), count=9)]
     assert gaussian_epsilon(3.0, 1e-5) < epsilon(releases, 1e-5, "rdp") < math.inf
 
 

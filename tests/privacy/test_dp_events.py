@@ -70,10 +70,10 @@ def test_renyi_accountants_agree(releases):
 
 
 def test_what_has_no_event_is_refused_and_what_has_no_noise_is_not_private():
-    curves = noisy_mean(fixed_batches(5), 50).releases(1.0, 3)
+    profiled = noisy_mean(fixed_batches(5), 50).releases(1.0, 3)
     for accountant in (PLDAccountant(), RdpAccountant()):
         with pytest.raises(dp.UnsupportedEventError):
-            accountant.compose(dp_events([*curves, Release("laplace", 1.0, 2.0)]))
+            accountant.compose(dp_events([*profiled, Release("laplace", 1.0, 2.0)]))
         noisy = Release("gaussian", 1.0, 5.0)
         assert theirs(accountant, [noisy, exact()]) == math.inf
     assert theirs(RdpAccountant(), [exact(0), Release("laplace", 0.0, 1.0)]) == 0

@@ -131,13 +131,13 @@ def test_pp_admm_tells_the_accountant_of_the_minimiser_and_of_the_approximation(
         problem = logistic_regression.build(
             streams, 4, prepared=prepared, records=50, ridge=0.1, weight=weight
         )
-        algorithm = RenyiAccountedPPADMM(noise=0.5, fuzz=0.5, ridge=0.2)
-        curves, approximation = algorithm.releases(problem, network, 5)
-        found.append(curves.curves)
-        assert (curves.count, approximation.count) == (5, 5)
-        assert curves.proven and approximation.proven
-        assert curves.curves.mu == pytest.approx(2 * weight / 0.5)
-        assert curves.curves.kappa == pytest.approx(weight / 4 / (0.2 + 2 * 0.5 * 2))
+        algorithm = RenyiAccountedPPADMM(noise=0.5, output_noise=0.5, ridge=0.2)
+        profiled, approximation = algorithm.releases(problem, network, 5)
+        found.append(profiled.profile)
+        assert (profiled.count, approximation.count) == (5, 5)
+        assert profiled.proven and approximation.proven
+        assert profiled.profile.mu == pytest.approx(2 * weight / 0.5)
+        assert profiled.profile.kappa == pytest.approx(weight / 4 / (0.2 + 2 * 0.5 * 2))
     assert found[1].mu == pytest.approx(2 * found[0].mu)
     assert found[1].kappa == pytest.approx(2 * found[0].kappa)
     budget = Budget(1.0, 1e-4)

@@ -344,8 +344,8 @@ def test_refusals():
         theorem11_sigma(Budget(1.0, 0.0), 1000, 10)
     with pytest.raises(InvalidInput, match="keep"):
         reused_state_releases(1.0, 10, keep=1.2, **MESSAGE)
-    with pytest.raises(InvalidInput, match="curves"):
-        Release("curves")
+    with pytest.raises(InvalidInput, match="profile"):
+        Release("profile")
     assert account(noisy_mean(fixed_batches(20), 1000).releases(0.0, 5), DELTA).epsilon == math.inf
 
 

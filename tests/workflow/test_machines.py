@@ -165,9 +165,9 @@ def test_a_clock_that_was_moved_costs_no_patience(tmp_path, monkeypatch):
     ledger = tmp_path / "unreachable.json"
     clock = time.time
     monkeypatch.setattr(time, "time", lambda: clock() + 86_400)
-    Patience(10.0, ledger=ledger).charge(10.0)
+    Patience(10.0, state_file=ledger).charge(10.0)
     monkeypatch.setattr(time, "time", clock)
-    assert Patience(10.0, ledger=ledger).left > 0
+    assert Patience(10.0, state_file=ledger).left > 0
 
 
 @pytest.mark.parametrize("version", ["3.12", "3.13"])

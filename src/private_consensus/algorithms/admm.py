@@ -13,7 +13,7 @@ where :math:`x_i` is what agent i sends. :math:`w_i = 1/2`, :math:`D_i = 2\eta|N
 :math:`\min f_i + 2\lambda_i^Tx + \eta\sum_j\|x - \frac{x_i+x_j}2\|^2`. A version states what it
 changes: where its noise enters (:attr:`ADMM.where`: ``dual`` adds to :math:`a_i` in the
 minimisation, ``centre`` to :math:`c_i`, ``output`` to :math:`\hat x_i`), its law, the centre, the
-penalty, the minimisation, the message or what is heard of neighbours.
+penalty, the minimisation, the message or what is received from neighbours.
 """
 
 from __future__ import annotations
@@ -38,13 +38,13 @@ NOISES = (1e-15, 1e20)
 
 
 class State(NamedTuple):
-    """Messages x, duals a, minimisers (where the next solve starts), sums of what was heard from
+    """Messages x, duals a, minimisers (where the next solve starts), sums of what was received from
     neighbours, each [settings, runs, agents, dim]; loss so far [settings, runs, agents]."""
 
     x: np.ndarray
     dual: np.ndarray
     minimiser: np.ndarray
-    heard: np.ndarray
+    received_sum: np.ndarray
     spent: np.ndarray
 
 
@@ -70,7 +70,7 @@ class ADMM(PaidByIteration):
         Step of the dual; :math:`\eta` where none is given.
     penalty_growth : float
         Penalties are multiplied by it in every iteration.
-    spread : float
+    init_std : float
         Standard deviation of the coordinates of :math:`x_i^0`; 0 starts at the origin.
     rho_conversion : {"shortcut", "safe", "cks"}, optional
         Where given, the formula is paper 004's: the run's total in zero-concentrated differential
@@ -81,7 +81,7 @@ class ADMM(PaidByIteration):
     D: float | None = None
     zeta: float | None = None
     penalty_growth: float = 1.0
-    spread: float = 0.0
+    init_std: float = 0.0
     rho_conversion: str | None = field(default=None, metadata=FOR_CALIBRATION)
 
     relation: ClassVar[Relation] = Relation("record", "replace")
@@ -114,7 +114,7 @@ class ADMM(PaidByIteration):
 
     def centre(self, state, network, draw: Draw) -> np.ndarray:
         """:math:`c_i`."""
-        return (state.x + state.heard / network.degrees[..., None]) / 2
+        return (state.x + state.received_sum / network.degrees[..., None]) / 2
 
     def noises(self, unit: np.ndarray, network, t: int) -> Noises:
         """Noise where this version has it."""
@@ -130,20 +130,20 @@ class ADMM(PaidByIteration):
         """What is sent, and what else of the state changes by that."""
         return minimiser + noise, {}
 
-    def hear(self, state, network):
+    def receive(self, state, network):
         """The state with the sum of what agents take their neighbours' new values to be."""
-        return state._replace(heard=network.neighbour_sum(state.x))
+        return state._replace(received_sum=network.neighbour_sum(state.x))
 
-    def disagreement(self, network, x: np.ndarray, heard: np.ndarray) -> np.ndarray:
+    def disagreement(self, network, x: np.ndarray, received: np.ndarray) -> np.ndarray:
         r""":math:`\sum_{j\in N_i}(x_i - x_j)`, by which the dual moves."""
-        return network.degrees[..., None] * x - heard
+        return network.degrees[..., None] * x - received
 
     # The loop.
 
     def start(self, problem, network, streams, settings):
-        x = initial(problem, streams, settings, self.spread)
+        x = initial(problem, streams, settings, self.init_std)
         zero = np.zeros_like(x)
-        return self.hear(State(x, zero, x, zero, zero[..., 0]), network)
+        return self.receive(State(x, zero, x, zero, zero[..., 0]), network)
 
     def draws(self, problem, streams) -> Iterator[Draw]:
         for noise in self.units(problem, streams):
@@ -158,8 +158,8 @@ class ADMM(PaidByIteration):
         x, changed = self.message(problem, state, minimiser, noises.output, draw)
         spent = self.spend(state, problem, network, t)
         after = state._replace(x=x, minimiser=minimiser, spent=spent, **changed)
-        after = self.hear(after, network)
-        apart = self.disagreement(network, x, after.heard)
+        after = self.receive(after, network)
+        apart = self.disagreement(network, x, after.received_sum)
         return after._replace(dual=state.dual + self.dual_step * apart)
 
     def seen(self, state, problem, t) -> Mapping[str, np.ndarray]:
@@ -384,7 +384,7 @@ class ObjectivePerturbed(ADMM):
             return [Release("pure", epsilon=moved / scales + paid, attack=attack)]
         note = "the Jacobian term of Gaussian objective perturbation depends on the noise"
         jacobian = Release("pure", epsilon=paid, proven=False, note=note)
-        return [*self.spread_of_noise(moved, scales, **known), jacobian]
+        return [*self.noise_releases(moved, scales, **known), jacobian]
 
     def known_of_gradient(self, problem, count: int) -> dict[str, Any]:
         r"""What is known of :math:`\hat x_i` beside its bound: the law of the noise, moved.

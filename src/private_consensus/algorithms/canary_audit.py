@@ -100,22 +100,22 @@ class CanaryAudit(QDPSGD1):
         canaries = self._canaries(problem, streams)
         scores = np.zeros((len(VIEWS), settings, len(canaries), problem.records))
         pending = np.full(scores.shape[1:], np.nan)
-        room = np.empty((3, problem.n_agents, problem.dim), x.dtype)
+        workspace = np.empty((3, problem.n_agents, problem.dim), x.dtype)
         draws = algorithm.draws(problem, streams)
         for t in range(rounds):
             draw = next(draws)
             for run, mine in enumerate(canaries):
-                here = Round(
+                round_ = Round(
                     network.mixing_of(run),
                     draw.speeds[run],
                     draw.rows[run],
                     {name: keys[run] for name, keys in draw.keys.items()},
                     t * problem.n_agents,
-                    *room,
+                    *workspace,
                 )
                 for s in range(settings):
                     part = scores[:, s, run], pending[s, run]
-                    algorithm._advance(s, x[s, run], problem, here, mine, *part)
+                    algorithm._advance(s, x[s, run], problem, round_, mine, *part)
         observe(rounds, np.arange(settings), self._judged(scores, canaries, problem, rounds))
 
     def _canaries(self, problem, streams) -> list[Canaries]:
@@ -128,22 +128,22 @@ class CanaryAudit(QDPSGD1):
             found.append(Canaries(signs, axes, number))
         return found
 
-    def _advance(self, s, x, problem, here: Round, mine: Canaries, scores, pending) -> None:
+    def _advance(self, s, x, problem, round_: Round, mine: Canaries, scores, pending) -> None:
         """One round of Algorithm 4, and what it adds to the scores of both views."""
         a, e, grid = self.of(s)
         K = float(at(self.K, s))
-        grid.quantize(x, here.keys["rounding"], here.counter, here.message)
-        gradient, sizes = self.sampled_gradient(s, x, problem, here, K)
-        taken = mine.number[here.rows[0, : sizes[0]]]
+        grid.quantize(x, round_.keys["rounding"], round_.counter, round_.message)
+        gradient, sizes = self.sampled_gradient(s, x, problem, round_, K)
+        taken = mine.number[round_.rows[0, : sizes[0]]]
         gradient[0] = 0.0
         gradient[0, mine.axes[taken]] = K * mine.signs[taken] / sizes[0]
-        before, sent = x[0, mine.axes], here.message[0, mine.axes].astype(float)
-        self.descend(x, x, e, a, gradient, self.noise_scale(s, sizes), here)
-        keep = 1.0 - e + e * here.mixing[0, 0]
-        heard = here.mixed[0, mine.axes].astype(float)
-        scores[0] += (keep * before + heard - x[0, mine.axes]) / (a * e)
+        before, sent = x[0, mine.axes], round_.message[0, mine.axes].astype(float)
+        self.descend(x, x, e, a, gradient, self.noise_scale(s, sizes), round_)
+        keep = 1.0 - e + e * round_.mixing[0, 0]
+        received = round_.mixed[0, mine.axes].astype(float)
+        scores[0] += (keep * before + received - x[0, mine.axes]) / (a * e)
         scores[1] += np.nan_to_num(pending - sent) / (a * e)
-        pending[:] = keep * sent + heard
+        pending[:] = keep * sent + received
 
     def _judged(self, scores, canaries, problem, rounds: int) -> dict[str, np.ndarray]:
         found = {name: np.empty(scores.shape[1:3]) for name in _quantities()}

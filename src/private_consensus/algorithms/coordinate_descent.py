@@ -47,7 +47,7 @@ class CoordinateDescent(Perturbed):
 
     Parameters
     ----------
-    spread : float
+    init_std : float
         Standard deviation of the coordinates of :math:`x^0`, projected to the domain.
     excess : float
         a, by how much the busiest coordinate may be chosen more often than on average; the paper's
@@ -55,7 +55,7 @@ class CoordinateDescent(Perturbed):
     """
 
     law: str = "gaussian"
-    spread: float = 1.0
+    init_std: float = 1.0
     excess: float = 1.0
 
     relation: ClassVar[Relation] = Relation("record", "replace")
@@ -63,7 +63,7 @@ class CoordinateDescent(Perturbed):
     source: ClassVar[str] = "Paper 001, Appendix K, eqs. (72)-(74)"
 
     def start(self, problem, network, streams, settings):
-        x = problem.project(initial(problem, streams, settings, self.spread))
+        x = problem.project(initial(problem, streams, settings, self.init_std))
         gap = problem.objective(x) - problem.objective(problem.own_optimum)
         return State(x, gap, np.zeros_like(gap))
 
@@ -111,7 +111,7 @@ class CoordinateDescent(Perturbed):
     def releases(self, problem, network, horizon):
         """One coordinate an iteration, chosen independently of the data."""
         moved = problem.record_change("linf") / problem.smoothness
-        return self.spread_of_noise(np.full(horizon, moved), self.scales(horizon))
+        return self.noise_releases(np.full(horizon, moved), self.scales(horizon))
 
 
 ALGORITHM = CoordinateDescent

@@ -111,11 +111,11 @@ class ConsensusADMM(Iterative):
 
     def step(self, state, problem, network, draw, t):
         sizes = neighbourhood_sizes(network)[..., None]
-        own, heard = sizes * state.b, state.b + network.neighbour_sum(state.b)
+        own, received = sizes * state.b, state.b + network.neighbour_sum(state.b)
         rho = column(self.rho)
-        dual = state.dual + rho * (own - heard)
+        dual = state.dual + rho * (own - received)
         curvature = 2.0 * rho * sizes
-        centre = (own + heard) / (2.0 * sizes)
+        centre = (own + received) / (2.0 * sizes)
         return State(self.primal(problem, network, curvature, dual, centre, draw, t), dual)
 
     @abstractmethod
@@ -187,7 +187,7 @@ class DZOA(ConsensusADMM):
     def _assumed_noise(self, problem, network) -> float:
         r"""Least :math:`\sigma_k|N_k|` of any run and agent that :math:`\alpha_0R` stands for."""
         bracket = (
-            self.alpha_R**2 * self.c * spread(self.T, problem.dim) / np.log(2 * problem.dim)
+            self.alpha_R**2 * self.c * step_sum(self.T, problem.dim) / np.log(2 * problem.dim)
             - 4.0 * problem.optimum_norm**2 / self.T
         ).min()
         require(
@@ -241,7 +241,7 @@ class DZOA(ConsensusADMM):
         T, J, L, c = (_column3(getattr(self, name)) for name in ("T", "J", "L", "c"))
         noise = _column3(self.noise) / neighbourhood_sizes(network)
         reach = J * dim * noise**2 + 4.0 * problem.optimum_norm[:, None] ** 2 / T
-        alpha_R = np.sqrt(np.log(2 * dim) / (c * spread(T, dim)) * reach)
+        alpha_R = np.sqrt(np.log(2 * dim) / (c * step_sum(T, dim)) * reach)
         if self.alpha_R is not None:
             alpha_R = _column3(self.alpha_R)
         return alpha_R / (L * np.sqrt(dim * np.log(2 * dim)))
@@ -279,7 +279,7 @@ def total_epsilon(epsilon: float, delta: float, iterations: int) -> float:
     return float(epsilon * np.sqrt(iterations * ratio))
 
 
-def spread(T, dim: int):
+def step_sum(T, dim: int):
     r""":math:`S = s_1(1+\ln P) + s_2`, with :math:`s_1=\sum 1/t` and :math:`s_2=\sum t^{-1.5}`."""
     t = np.arange(1, int(np.max(T)) + 1)
     s1, s2 = np.cumsum(1.0 / t), np.cumsum(t**-1.5)

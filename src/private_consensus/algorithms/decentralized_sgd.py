@@ -98,7 +98,7 @@ class Round:
     message: np.ndarray
 
     def mix(self, weights: np.ndarray, x: np.ndarray) -> np.ndarray:
-        """``weights @ x`` into the room for it."""
+        """``weights @ x`` into its workspace."""
         if isinstance(weights, np.ndarray):
             return np.matmul(weights.astype(x.dtype), x, out=self.mixed)
         self.mixed[:] = weights.astype(x.dtype) @ x
@@ -262,7 +262,7 @@ class DecentralizedSGD(Iterative):
         """Bits that an agent broadcasts in a round; a number a setting."""
 
     @abstractmethod
-    def advance(self, s: int, x: np.ndarray, problem, here: Round) -> float:
+    def advance(self, s: int, x: np.ndarray, problem, round_: Round) -> float:
         """One round of setting s and one run, ``x[agents, p]`` in place; the share cut."""
 
     def start(self, problem, network, streams, settings):
@@ -309,20 +309,20 @@ class DecentralizedSGD(Iterative):
         saturated = np.empty((settings, runs))
 
         def part(begin, end):
-            room = np.empty((3, agents, dim), state.x.dtype)
+            workspace = np.empty((3, agents, dim), state.x.dtype)
             for run in range(begin, end):
-                here = Round(
+                round_ = Round(
                     network.mixing_of(run),
                     draw.speeds[run],
                     draw.rows[run],
                     {name: keys[run] for name, keys in draw.keys.items()},
                     (t - 1) * agents,
-                    *room,
+                    *workspace,
                 )
                 for s in range(settings):
                     if self.noised_messages:
-                        here = replace(here, message=state.message[s, run])
-                    saturated[s, run] = self.advance(s, state.x[s, run], problem, here)
+                        round_ = replace(round_, message=state.message[s, run])
+                    saturated[s, run] = self.advance(s, state.x[s, run], problem, round_)
 
         share_out(part, runs)
         seconds = state.seconds + self.seconds(draw.speeds)
@@ -338,10 +338,10 @@ class DecentralizedSGD(Iterative):
             "saturated": state.saturated,
         }
 
-    def sampled_gradient(self, s: int, x: np.ndarray, problem, here: Round, clip: float):
+    def sampled_gradient(self, s: int, x: np.ndarray, problem, round_: Round, clip: float):
         """Clipped means of this round's batches at ``x``, and the batches' sizes."""
-        sizes = self.sizes(s, here.speeds)
-        return problem.clipped_gradient(x, here.rows, sizes, clip, here.gradient), sizes
+        sizes = self.sizes(s, round_.speeds)
+        return problem.clipped_gradient(x, round_.rows, sizes, clip, round_.gradient), sizes
 
     def waiting(self, speeds: np.ndarray) -> np.ndarray:
         """Seconds until the slowest agent has computed B gradients, [settings or 1, runs]."""

@@ -39,13 +39,13 @@ class GradientSteps(PaidByIteration):
     ----------
     eta, decay : float
         :math:`\eta_t = \text{eta}\cdot\text{decay}^t`.
-    spread : float
+    init_std : float
         Standard deviation of the coordinates of :math:`x_i^0`.
     """
 
     eta: float = 1.0
     decay: float = 0.9
-    spread: float = 1.0
+    init_std: float = 1.0
 
     relation: ClassVar[Relation] = Relation("record", "replace")
     private: ClassVar[bool] = True
@@ -64,7 +64,7 @@ class GradientSteps(PaidByIteration):
         return column(self.eta) * column(self.decay) ** t
 
     def start(self, problem, network, streams, settings):
-        x = initial(problem, streams, settings, self.spread)
+        x = initial(problem, streams, settings, self.init_std)
         return State(x, np.zeros(x.shape[:-1]))
 
     def draws(self, problem, streams):
@@ -93,7 +93,7 @@ class GradientSteps(PaidByIteration):
         moved = problem.record_change(LAWS[self.law].norm)
         steps = self.eta * self.decay ** np.arange(1, horizon + 1)
         known = self.known(problem, horizon)
-        return self.spread_of_noise(moved * steps, self.scales(horizon), **known)
+        return self.noise_releases(moved * steps, self.scales(horizon), **known)
 
     def known(self, problem, horizon: int) -> dict[str, Any]:
         """What of the sensitivities is known to be attained and reached.

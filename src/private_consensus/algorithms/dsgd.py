@@ -63,12 +63,12 @@ class DSGD(DecentralizedSGD):
     def bits(self, dim):
         return float(FULL_BITS * dim)
 
-    def advance(self, s, x, problem, here):
+    def advance(self, s, x, problem, round_):
         clip = np.inf if self.gradients == "plain" else float(at(self.K, s))
-        gradient, sizes = self.sampled_gradient(s, x, problem, here, clip)
+        gradient, sizes = self.sampled_gradient(s, x, problem, round_, clip)
         scale = self.noise_scale(s, sizes) if self.gradients == "private" else np.zeros(len(x))
-        mixed, nothing = here.mix(here.mixing, x), np.zeros(len(x))
-        alpha, key, counter = float(at(self.alpha, s)), here.keys["noise"], here.counter
+        mixed, nothing = round_.mix(round_.mixing, x), np.zeros(len(x))
+        alpha, key, counter = float(at(self.alpha, s)), round_.keys["noise"], round_.counter
         descend(x, x, mixed, gradient, nothing, alpha, scale, key, counter)
         return 0.0
 

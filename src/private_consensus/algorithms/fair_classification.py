@@ -29,7 +29,7 @@ from ..privacy import (
     extended_gaussian_scale,
     laplace_scale,
 )
-from ..privacy.functional import printed
+from ..privacy.functional import paper_sensitivity
 from .base import FOR_CALIBRATION
 from .functional_mechanism import FunctionalMechanism, Scales, by_columns
 
@@ -150,7 +150,7 @@ class FairClassification(FunctionalMechanism):
         norm = "l1" if self.mechanism == "laplace" else "l2"
         if self.sens == "tight":
             return getattr(self.sensitivity(problem, self.fair), norm)
-        return printed(norm, problem.dim, fair=self.fair != "off")
+        return paper_sensitivity(norm, problem.dim, fair=self.fair != "off")
 
     def _scale(self, budget: Budget, problem) -> float:
         if self.mechanism == "laplace":
@@ -192,7 +192,7 @@ class FairClassification(FunctionalMechanism):
             return float("inf")
         columns, fair = self._columns(problem), self.fair != "off"
         norm = "l1" if self.mechanism == "laplace" else "l2"
-        assumed = printed(norm, problem.dim, fair=fair)
+        assumed = paper_sensitivity(norm, problem.dim, fair=fair)
         parts = [assumed / noise for noise in (self.noise_selected, self.noise_rest)]
         if self.mechanism == "gaussian":
             each = -np.expm1(0.5 * np.log1p(-delta)) if columns else delta

@@ -65,7 +65,7 @@ class State(NamedTuple):
     x: np.ndarray
     dual: np.ndarray
     minimiser: np.ndarray
-    heard: np.ndarray
+    received_sum: np.ndarray
     spent: np.ndarray
     threshold: np.ndarray
     stale: np.ndarray
@@ -88,7 +88,7 @@ class ImprovedPlausiblyPrivateADMM(PlausiblyPrivateADMM):
         Of the budget, for the tests.
     svt_sensitivity : {"printed", "per_sample"}
         :math:`2C_{loss}`, or :math:`2C_{loss}/|D_i|`.
-    threshold_noise : {"each", "after_release", "once"}
+    threshold_drawn : {"each", "after_release", "once"}
         When it is drawn: at every test (line 9), after every message, or never again.
     threshold_scale : {"printed", "standard"}
         c times that of a single draw, or that of a single draw.
@@ -98,7 +98,7 @@ class ImprovedPlausiblyPrivateADMM(PlausiblyPrivateADMM):
         What the test looks at: :math:`\hat x_i`, which is not private before it is sent and is
         charged c times only; or :math:`\hat x_i + b_{i2}` with all T of them charged, so that the
         test looks at what is private already, and saves nothing (a repair of E4.6).
-    query_noise, line_noise : float
+    query_noise, threshold_noise : float
         Laplace scales of query and threshold.
     svt_epsilon : float
         :math:`\epsilon_1 + \epsilon_2`.
@@ -109,12 +109,12 @@ class ImprovedPlausiblyPrivateADMM(PlausiblyPrivateADMM):
     alpha: float = 1e-3
     share: float = 0.1
     svt_sensitivity: str = "per_sample"
-    threshold_noise: str = "each"
+    threshold_drawn: str = "each"
     threshold_scale: str = "printed"
     decision: str = "sparse_vector"
     tested: str = "minimiser"
     query_noise: float = 0.0
-    line_noise: float = 0.0
+    threshold_noise: float = 0.0
     svt_epsilon: float = 0.0
 
     source: ClassVar[str] = "Paper 004, section 3.5, Algorithm 3, Theorem 10"
@@ -122,7 +122,7 @@ class ImprovedPlausiblyPrivateADMM(PlausiblyPrivateADMM):
     def __post_init__(self):
         super().__post_init__()
         self.require_known("svt_sensitivity", SENSITIVITIES)
-        self.require_known("threshold_noise", REDRAWS)
+        self.require_known("threshold_drawn", REDRAWS)
         self.require_known("threshold_scale", THRESHOLD_SCALES)
         self.require_known("decision", DECISIONS)
         self.require_known("tested", TESTED)
@@ -131,7 +131,7 @@ class ImprovedPlausiblyPrivateADMM(PlausiblyPrivateADMM):
         whole = bool(np.all((most >= 1) & (most == np.floor(most))))
         require(whole, "algorithm.c", self.c, "a whole number >= 1")
         require(bool(np.all(np.asarray(self.C_loss) > 0)), "algorithm.C_loss", self.C_loss, "> 0")
-        for key in ("query_noise", "line_noise", "svt_epsilon"):
+        for key in ("query_noise", "threshold_noise", "svt_epsilon"):
             value = getattr(self, key)
             require(bool(np.all(np.asarray(value) >= 0)), f"algorithm.{key}", value, "0 or more")
 
@@ -157,14 +157,14 @@ class ImprovedPlausiblyPrivateADMM(PlausiblyPrivateADMM):
         else:
             seen = minimiser + noise if self.tested == "noised" else minimiser
             wanted = self._progress(problem, state.x, seen, draw.query) >= (
-                _each(self.alpha) + _each(self.line_noise) * unit
+                _each(self.alpha) + _each(self.threshold_noise) * unit
             )
         sends = wanted & (state.sent < _each(self.c))
         x = np.where(sends[..., None], minimiser + noise, state.x)
         again = {"each": np.ones_like(sends), "after_release": sends, "once": np.zeros_like(sends)}
         return x, {
             "threshold": unit,
-            "stale": again[self.threshold_noise],
+            "stale": again[self.threshold_drawn],
             "sent": state.sent + sends,
         }
 
@@ -216,7 +216,7 @@ class ImprovedPlausiblyPrivateADMM(PlausiblyPrivateADMM):
         if self.calibration == "given":
             return calibrated
         if not budget.private:
-            return replace(calibrated, query_noise=0.0, line_noise=0.0, svt_epsilon=0.0)
+            return replace(calibrated, query_noise=0.0, threshold_noise=0.0, svt_epsilon=0.0)
         return calibrated
 
     def for_all(self, rho: float, problem, network, horizon: int):
@@ -231,7 +231,7 @@ class ImprovedPlausiblyPrivateADMM(PlausiblyPrivateADMM):
         return replace(
             self.for_one((1.0 - self.share) * rho / self.charged(horizon), problem, network),
             query_noise=tests.query_scale,
-            line_noise=times * tests.threshold_scale,
+            threshold_noise=times * tests.threshold_scale,
             svt_epsilon=tests.epsilon,
         )
 
@@ -260,11 +260,11 @@ class ImprovedPlausiblyPrivateADMM(PlausiblyPrivateADMM):
         """Tests of queries that move by ``change`` at most."""
         return sparse_vector_release(
             change,
-            self.line_noise,
+            self.threshold_noise,
             self.query_noise,
             count=int(self.c),
             tests=horizon,
-            redrawn=self.threshold_noise,
+            redrawn=self.threshold_drawn,
         )
 
     def _attack_in_part(self, problem, network, horizon: int) -> Release | None:
@@ -282,14 +282,14 @@ class ImprovedPlausiblyPrivateADMM(PlausiblyPrivateADMM):
         if self.decision == "coin":
             law, log_tolerance = capped_binomial(0.5, most, horizon), 0.0
         else:
-            scales = float(self.line_noise), float(self.query_noise)
-            known = {"count": most, "tests": horizon, "redrawn": self.threshold_noise}
+            scales = float(self.threshold_noise), float(self.query_noise)
+            known = {"count": most, "tests": horizon, "redrawn": self.threshold_drawn}
             law = least_answers(float(self.alpha), *scales, **known)
             tests = self._tests(problem.clipped_loss_change(self.C_loss), horizon)
             log_tolerance = tests.count * tests.epsilon
         seen = RandomCount(ratio, tuple(law.tolist()))
         return Release(
-            "curves", curves=seen, attained=1.0, log_tolerance=log_tolerance, note=COARSE_SOLVER
+            "profile", profile=seen, attained=1.0, log_tolerance=log_tolerance, note=COARSE_SOLVER
         )
 
     def query_change(self, problem) -> Any:

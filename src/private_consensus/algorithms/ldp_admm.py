@@ -40,7 +40,7 @@ class State(NamedTuple):
     x: np.ndarray
     dual: np.ndarray
     minimiser: np.ndarray
-    heard: np.ndarray
+    received_sum: np.ndarray
     spent: np.ndarray
     realised: np.ndarray
     realised_all: np.ndarray
@@ -65,7 +65,7 @@ class LocallyPrivateADMM(RandomlyWeighted, ADMM):
 
     D: float | None = 10.0
     zeta: float | None = 0.5
-    spread: float = 1.0
+    init_std: float = 1.0
     minimisation: str = "first_order"
     dual: str = "resolved"
     exchange: str = "plain"
@@ -86,14 +86,14 @@ class LocallyPrivateADMM(RandomlyWeighted, ADMM):
     def centre(self, state, network, draw):
         if draw.weights is None:
             return super().centre(state, network, draw)
-        mean = state.heard / network.degrees[..., None]
+        mean = state.received_sum / network.degrees[..., None]
         return mean + draw.weights * (state.x - mean)
 
-    def hear(self, state, network):
+    def receive(self, state, network):
         if self.exchange == "plain":
-            return super().hear(state, network)
+            return super().receive(state, network)
         others = SecretSharing().outcome(state.x)[..., None, :] - state.x
-        return state._replace(heard=others)
+        return state._replace(received_sum=others)
 
     def check(self, problem, network):
         if self.exchange == "secret_sharing":
@@ -113,7 +113,7 @@ class LocallyPrivateADMM(RandomlyWeighted, ADMM):
         after = super().step(state, problem, network, draw, t)
         if not self.has_losses:
             return after
-        mean = state.heard / network.degrees[..., None]
+        mean = state.received_sum / network.degrees[..., None]
         output = self.centre(state, network, draw) + self.scale(t) * draw.noise
         losses = add_losses(
             losses_of(state),
@@ -154,7 +154,7 @@ class LocallyPrivateADMM(RandomlyWeighted, ADMM):
             known = {"attained": attained, "reached": self.reached(problem, horizon, first)}
         if self.weights == "random":  # of the mixture the tails alone are known
             known["attained"] = None
-        return self.spread_of_noise(moved, self.scales(horizon), **known)
+        return self.noise_releases(moved, self.scales(horizon), **known)
 
     def convergent(self, problem, network):
         r"""For the first-order step of identical quadratics of curvature h on a regular graph:

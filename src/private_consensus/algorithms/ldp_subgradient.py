@@ -94,7 +94,7 @@ class LocallyPrivateSubgradient(LocallyPrivateGradientDescent):
         steps = self.eta / np.sqrt(np.arange(1, horizon + 1))
         moved = problem.record_change(LAWS[self.law].norm)
         known = self.known(problem, horizon)
-        return self.spread_of_noise(moved * steps, self.scales(horizon), **known)
+        return self.noise_releases(moved * steps, self.scales(horizon), **known)
 
 
 ALGORITHM = LocallyPrivateSubgradient

@@ -136,7 +136,7 @@ class Perturbed(Iterative):
         scales = self.scales(horizon)[:, None, None]
         return [NoiseSite("message", self.law, scales, LAWS[self.law].norm, moved)]
 
-    def spread_of_noise(self, sensitivity: Any, scales: np.ndarray, **known: Any) -> list[Release]:
+    def noise_releases(self, sensitivity: Any, scales: np.ndarray, **known: Any) -> list[Release]:
         """One release an iteration; exact ones without noise. ``known`` is what is known to be
         attained."""
         if not self.noisy:
@@ -189,11 +189,11 @@ def printed_change(problem) -> float:
     return getattr(problem, "weight", None) or problem.record_change("linf")
 
 
-def initial(problem, streams, settings: int, spread: Any) -> np.ndarray:
-    """Starting points: ``spread`` times standard normal draws, the same for all algorithms."""
+def initial(problem, streams, settings: int, std: Any) -> np.ndarray:
+    """Starting points: Standard normal draws times ``std``, the same for all algorithms."""
     unit = streams.draw("data", "normal", (problem.n_agents, problem.dim), "start")
     shape = (settings, *unit.shape)
-    return np.broadcast_to(column(spread) * unit, shape).copy()
+    return np.broadcast_to(column(std) * unit, shape).copy()
 
 
 class Draw(NamedTuple):

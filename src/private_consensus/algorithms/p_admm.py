@@ -33,7 +33,7 @@ class OutputPerturbation(ADMM):
         penalties = self.least_penalties(network, horizon)
         moved = problem.minimiser_change(norm, penalties)
         known = self.known(problem, penalties)
-        return self.spread_of_noise(moved, self.scales(horizon), **known)
+        return self.noise_releases(moved, self.scales(horizon), **known)
 
 
 ALGORITHM = OutputPerturbation

@@ -24,7 +24,7 @@ import numpy as np
 
 from ..errors import require
 from ..privacy import Relation, Release
-from ..privacy.functional import covariance_l1, pair_l1, printed
+from ..privacy.functional import covariance_l1, pair_l1, paper_sensitivity
 from .base import FOR_CALIBRATION
 from .functional_mechanism import FunctionalMechanism, Scales, by_columns
 
@@ -84,7 +84,7 @@ class Pflr(FunctionalMechanism):
         r""":math:`\Delta_f` and :math:`\Delta_g`; printed are :math:`d^2/4 + d` and 2d."""
         if self.sens == "tight":
             return self._tight(problem)
-        return printed("l1", problem.dim, fair=False), 2.0 * problem.dim
+        return paper_sensitivity("l1", problem.dim, fair=False), 2.0 * problem.dim
 
     def _tight(self, problem) -> tuple[float, float]:
         public = self.zbar == "public"
@@ -129,7 +129,7 @@ class Pflr(FunctionalMechanism):
         if self.noise_objective == 0:
             return float("inf")
         d = problem.dim
-        found = printed("l1", d, fair=False) / self.noise_objective
+        found = paper_sensitivity("l1", d, fair=False) / self.noise_objective
         return float(found + (2.0 * d / self.noise_fairness if self.noise_fairness else 0.0))
 
     def scales(self, problem):

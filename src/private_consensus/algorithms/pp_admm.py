@@ -66,7 +66,7 @@ class PlausiblyPrivateADMM(ADMM):
         What hides the data: both noises as printed, or the output's alone.
     ridge : float
         :math:`\hat\lambda/N`; what the problem has already is not added again.
-    fuzz : float
+    output_noise : float
         :math:`\sigma_2` times the curvature, :math:`\beta/\sqrt{2\rho_2}`.
     """
 
@@ -81,7 +81,7 @@ class PlausiblyPrivateADMM(ADMM):
     step_conversion: str = "safe"
     perturbed: str = "objective"
     ridge: float = 0.0
-    fuzz: float = 0.0
+    output_noise: float = 0.0
 
     source: ClassVar[str] = "Paper 004, section 3.4, Algorithm 2, Theorem 6"
     where: ClassVar[str] = "dual"
@@ -101,16 +101,16 @@ class PlausiblyPrivateADMM(ADMM):
         for key in ("growth", "penalty_growth"):
             value = getattr(self, key)
             require(bool(np.all(np.asarray(value) == 1.0)), f"algorithm.{key}", value, "1")
-        for key in ("ridge", "fuzz"):
+        for key in ("ridge", "output_noise"):
             value = getattr(self, key)
             require(bool(np.all(np.asarray(value) >= 0)), f"algorithm.{key}", value, "0 or more")
         if self.perturbed == "output":
             quiet = bool(np.all(np.asarray(self.noise) == 0))
             require(quiet, "algorithm.noise", self.noise, "0 where the output alone is perturbed")
         else:
-            both = bool(np.all((np.asarray(self.noise) > 0) == (np.asarray(self.fuzz) > 0)))
+            both = bool(np.all((np.asarray(self.noise) > 0) == (np.asarray(self.output_noise) > 0)))
             expected = "above 0 where there is noise, and only there"
-            require(both, "algorithm.fuzz", self.fuzz, expected)
+            require(both, "algorithm.output_noise", self.output_noise, expected)
 
     def _require_between(self, key: str, expected: str = "above 0 and below 1") -> None:
         value = np.asarray(getattr(self, key))
@@ -119,7 +119,7 @@ class PlausiblyPrivateADMM(ADMM):
 
     @property
     def noisy(self) -> bool:
-        return bool(np.all(np.asarray(self.fuzz) > 0))
+        return bool(np.all(np.asarray(self.output_noise) > 0))
 
     # Algorithm 2.
 
@@ -131,7 +131,7 @@ class PlausiblyPrivateADMM(ADMM):
 
     def noises(self, unit, network, t):
         curvature = column(self.ridge) + self.penalty(network, t)
-        return Noises(self.scale(t) * unit[0], 0.0, column(self.fuzz) / curvature * unit[1])
+        return Noises(self.scale(t) * unit[0], 0.0, column(self.output_noise) / curvature * unit[1])
 
     def minimise(self, problem, state, linear, penalty, centre, t):
         """The added ridge joins the penalty: their sum has its centre nearer to the origin."""
@@ -149,7 +149,7 @@ class PlausiblyPrivateADMM(ADMM):
         curvature = np.reshape(self.ridge + self.penalty(network, 1), (1, -1, 1))
         curvatures = np.broadcast_to(curvature, (horizon, *curvature.shape[1:]))
         last = self._output_release(problem, network, horizon)
-        output = NoiseSite("message", "gaussian", self.fuzz / curvatures, "l2", last)
+        output = NoiseSite("message", "gaussian", self.output_noise / curvatures, "l2", last)
         if self.perturbed == "output":
             return [output]
         scale = np.broadcast_to(np.reshape(self.noise, (1, 1, 1)), (horizon, 1, 1))
@@ -195,17 +195,21 @@ class PlausiblyPrivateADMM(ADMM):
         if self.calibration == "given":
             return self
         if not budget.private:
-            return replace(self, noise=0.0, fuzz=0.0, ridge=0.0)
+            return replace(self, noise=0.0, output_noise=0.0, ridge=0.0)
         printed = self.for_all(self.rho_of(budget), problem, network, horizon)
         if self.perturbed == "objective":
             printed.jacobian(problem, network)
         if self.calibration == "formula":
             return printed
 
-        def louder(factor: float) -> PlausiblyPrivateADMM:
-            return replace(printed, noise=factor * printed.noise, fuzz=factor * printed.fuzz)
+        def scaled_noise(factor: float) -> PlausiblyPrivateADMM:
+            return replace(
+                printed, noise=factor * printed.noise, output_noise=factor * printed.output_noise
+            )
 
-        return louder(calibrate(lambda k: louder(k).releases(problem, network, horizon), budget))
+        return scaled_noise(
+            calibrate(lambda k: scaled_noise(k).releases(problem, network, horizon), budget)
+        )
 
     def for_all(self, rho: float, problem, network, horizon: int):
         """A copy with its noise set such that the whole run costs rho."""
@@ -216,14 +220,16 @@ class PlausiblyPrivateADMM(ADMM):
         if self.perturbed == "output":
             moved = self._moved_gradient(problem)
             ridge = problem.least_convexity
-            return replace(self, noise=0.0, fuzz=float(moved / np.sqrt(2.0 * rho)), ridge=ridge)
+            return replace(
+                self, noise=0.0, output_noise=float(moved / np.sqrt(2.0 * rho)), ridge=ridge
+            )
         rho_1, rho_2 = (1.0 - self.splits) * rho, self.splits * rho
         epsilon_1 = zcdp_epsilon(rho_1, self.delta_1, conversion=self.step_conversion)
         epsilon_3 = self.e3 * epsilon_1
         return replace(
             self,
             noise=float(problem.record_change("l2") * self._tail / epsilon_3),
-            fuzz=float(self.beta / np.sqrt(2.0 * rho_2)),
+            output_noise=float(self.beta / np.sqrt(2.0 * rho_2)),
             ridge=self._ridge(epsilon_1 - epsilon_3, problem, network),
         )
 
@@ -259,7 +265,7 @@ class PlausiblyPrivateADMM(ADMM):
         shift = self._attained_shift(problem, network)
         if shift is None:
             return None
-        return float(shift / np.hypot(self.noise, self.fuzz))
+        return float(shift / np.hypot(self.noise, self.output_noise))
 
     @property
     def _tail(self) -> Any:
@@ -280,11 +286,11 @@ class PlausiblyPrivateADMM(ADMM):
     def step_rhos(self, problem) -> tuple[Any, Any]:
         r""":math:`\rho_1` and :math:`\rho_2` at the noise that is set, as they broadcast."""
         if self.perturbed == "output":
-            return 0.0, (self._moved_gradient(problem) / column(self.fuzz)) ** 2 / 2
+            return 0.0, (self._moved_gradient(problem) / column(self.output_noise)) ** 2 / 2
         epsilon_3 = problem.record_change("l2") * self._tail / column(self.noise)
         epsilon_1 = epsilon_3 / column(self.e3)
         rho_1 = zcdp_rho(epsilon_1, column(self.delta_1), conversion=self.step_conversion)
-        return rho_1, (column(self.beta) / column(self.fuzz)) ** 2 / 2
+        return rho_1, (column(self.beta) / column(self.output_noise)) ** 2 / 2
 
     def loss_by_formula(self, problem, network, t):
         r""":math:`\rho_1 + \rho_2`, in zCDP."""
@@ -301,7 +307,7 @@ class PlausiblyPrivateADMM(ADMM):
             moved = self._moved_gradient(problem)
             shift = self._attained_shift(problem, network)
             attained = None if shift is None else shift / moved
-            return [Release("gaussian", moved, self.fuzz, count=horizon, attained=attained)]
+            return [Release("gaussian", moved, self.output_noise, count=horizon, attained=attained)]
         paid = self.jacobian(problem, network)
         moved = problem.record_change(LAWS[self.law].norm)
         many = {"count": horizon, "proven": False, "note": UNPROVEN}
@@ -314,7 +320,7 @@ class PlausiblyPrivateADMM(ADMM):
                 **many,
             ),
             Release("pure", epsilon=paid, **many),
-            Release("gaussian", 2.0 * self.beta, self.fuzz, count=horizon),
+            Release("gaussian", 2.0 * self.beta, self.output_noise, count=horizon),
         ]
 
 

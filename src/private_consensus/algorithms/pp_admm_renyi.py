@@ -60,7 +60,7 @@ class RenyiAccountedPPADMM(PlausiblyPrivateADMM):
             one_sign=True,
         )
         attack = shift.attack
-        return [Release("curves", curves=minimiser, count=horizon, attack=attack), approximation]
+        return [Release("profile", profile=minimiser, count=horizon, attack=attack), approximation]
 
 
 ALGORITHM = RenyiAccountedPPADMM

@@ -38,7 +38,7 @@ class State(NamedTuple):
     x: np.ndarray
     dual: np.ndarray
     minimiser: np.ndarray
-    heard: np.ndarray
+    received_sum: np.ndarray
     spent: np.ndarray
     distance: np.ndarray
     replaced: np.ndarray
@@ -122,21 +122,21 @@ class PeriodicallyReducedADMM(OutputPerturbation):
             none = np.zeros(network.own_ends(state.x).shape[:-1])
         else:
             none = np.zeros((*state.x.shape[:-1], problem.n_agents))
-        heard = self.hear(State(*state, none, state.x[..., 0, 0]), network)
-        return heard._replace(heard=state.heard)
+        start = self.receive(State(*state, none, state.x[..., 0, 0]), network)
+        return start._replace(received_sum=state.received_sum)
 
-    def hear(self, state, network):
+    def receive(self, state, network):
         """Own value in place of one that is replaced."""
         if not isinstance(state, State):
-            return super().hear(state, network)
+            return super().receive(state, network)
         if isinstance(network, SparseNetwork):
-            return self._hear_links(state, network)
+            return self._receive_links(state, network)
         accepted, distance = self._accepted(network, state.x, state.distance)
         used = accepted.astype(float)
         own = network.degrees[..., None] - used.sum(-1, keepdims=True)
         replaced = 1.0 - accepted.sum((-1, -2)) / network.adjacency.sum((-1, -2))
         return state._replace(
-            heard=used @ state.x + own * state.x, distance=distance, replaced=replaced
+            received_sum=used @ state.x + own * state.x, distance=distance, replaced=replaced
         )
 
     def _accepted(self, network, x, distance) -> tuple[np.ndarray, np.ndarray]:
@@ -145,27 +145,27 @@ class PeriodicallyReducedADMM(OutputPerturbation):
         near, total = self._near(distance, apart, column(self.U))
         return near & network.adjacency, total
 
-    def _hear_links(self, state, network: SparseNetwork):
+    def _receive_links(self, state, network: SparseNetwork):
         """The same from the ends of links alone."""
         own, other = network.own_ends(state.x), network.other_ends(state.x)
         limit = np.reshape(self.U, (-1, *(1,) * (state.distance.ndim - 1)))
         apart = np.linalg.norm(own - other, axis=-1)
         near, distance = self._near(state.distance, apart, limit)
         used = network.sum_at_links(near[..., None].astype(float))
-        heard = network.sum_at_links(np.where(near[..., None], other, 0.0))
-        heard += (network.degrees[..., None] - used) * state.x
+        received = network.sum_at_links(np.where(near[..., None], other, 0.0))
+        received += (network.degrees[..., None] - used) * state.x
         replaced = 1.0 - used.sum((-1, -2)) / network.degrees.sum(-1)
-        return state._replace(heard=heard, distance=distance, replaced=replaced)
+        return state._replace(received_sum=received, distance=distance, replaced=replaced)
 
     def _near(self, distance, apart, limit) -> tuple[np.ndarray, np.ndarray]:
         total = distance + apart
         near = total <= limit
         return near, np.where(near, total, distance) if self.threshold == "consistent" else total
 
-    def disagreement(self, network, x, heard):
+    def disagreement(self, network, x, received):
         if self.threshold == "literal":
-            heard = network.neighbour_sum(x)
-        return super().disagreement(network, x, heard)
+            received = network.neighbour_sum(x)
+        return super().disagreement(network, x, received)
 
     def seen(self, state, problem, t):
         seen = dict(super().seen(state, problem, t))

@@ -126,11 +126,11 @@ class QDPSGD(DecentralizedSGD):
         a, e = (float(at(part, s)) for part in self.steps(self.T))
         return a, e, Grid(float(at(self.eta, s)), at(self.s, s), self.grid == "clipped")
 
-    def descend(self, x, base, e: float, a: float, gradient, scale, here: Round) -> None:
+    def descend(self, x, base, e: float, a: float, gradient, scale, round_: Round) -> None:
         """The update, given the messages; ``base`` is what an agent takes for its own model."""
-        own, mixed = here.mix_others(e, here.message)
+        own, mixed = round_.mix_others(e, round_.message)
         keep = 1.0 - e + e * own
-        key, counter = here.keys["noise"], here.counter
+        key, counter = round_.keys["noise"], round_.counter
         descend(x, base, mixed, gradient, keep, a * e, scale, key, counter)
 
 
@@ -140,11 +140,11 @@ class QDPSGD1(QDPSGD):
 
     source: ClassVar[str] = "Dissertation 4.4.1, Algorithm 4, eqs. (26), (27), Theorem 11, Remark 6"
 
-    def advance(self, s, x, problem, here):
+    def advance(self, s, x, problem, round_):
         a, e, grid = self.of(s)
-        cut = grid.quantize(x, here.keys["rounding"], here.counter, here.message)
-        gradient, sizes = self.sampled_gradient(s, x, problem, here, float(at(self.K, s)))
-        self.descend(x, x, e, a, gradient, self.noise_scale(s, sizes), here)
+        cut = grid.quantize(x, round_.keys["rounding"], round_.counter, round_.message)
+        gradient, sizes = self.sampled_gradient(s, x, problem, round_, float(at(self.K, s)))
+        self.descend(x, x, e, a, gradient, self.noise_scale(s, sizes), round_)
         return cut / x.size
 
 

@@ -142,15 +142,15 @@ class QDPSGD2(QDPSGD):
             yield {"message": (sent[:, t] - rounded + part) / sites[0].scale[t]}
             x = np.ascontiguousarray(execution.internal[:, t], dtype=x.dtype)
 
-    def advance(self, s, x, problem, here):
+    def advance(self, s, x, problem, round_):
         a, e, grid = self.of(s)
-        cut = grid.quantize(x, here.keys["rounding"], here.counter, here.message)
+        cut = grid.quantize(x, round_.keys["rounding"], round_.counter, round_.message)
         deviation = float(at(self.sigma, s) * at(self.K, s))
-        key = here.keys["discrete"]
-        cut += grid.add_noise(here.message, deviation, key, here.counter)
-        base = x if self.own == "exact" else here.message
-        gradient, sizes = self.sampled_gradient(s, base, problem, here, float(at(self.K, s)))
-        self.descend(x, base, e, a, gradient, np.zeros(len(sizes)), here)
+        key = round_.keys["discrete"]
+        cut += grid.add_noise(round_.message, deviation, key, round_.counter)
+        base = x if self.own == "exact" else round_.message
+        gradient, sizes = self.sampled_gradient(s, base, problem, round_, float(at(self.K, s)))
+        self.descend(x, base, e, a, gradient, np.zeros(len(sizes)), round_)
         return min(cut / x.size, 1.0)
 
 

@@ -28,7 +28,7 @@ class State(NamedTuple):
     x: np.ndarray
     dual: np.ndarray
     minimiser: np.ndarray
-    heard: np.ndarray
+    received_sum: np.ndarray
     spent: np.ndarray
     recycled: np.ndarray
 

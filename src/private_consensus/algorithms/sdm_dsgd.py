@@ -83,19 +83,19 @@ class SDMDSGD(DecentralizedSGD):
         """Coordinates that are not sent do not move."""
         return np.where(moved(reached, before), unit, np.nan)
 
-    def advance(self, s, x, problem, here):
-        gradient, sizes = self.sampled_gradient(s, x, problem, here, float(at(self.K, s)))
+    def advance(self, s, x, problem, round_):
+        gradient, sizes = self.sampled_gradient(s, x, problem, round_, float(at(self.K, s)))
         sparsify(
             x,
-            here.mix(here.mixing, x),
+            round_.mix(round_.mixing, x),
             gradient,
             float(at(self.theta, s)),
             float(at(self.alpha, s)),
             self.noise_scale(s, sizes),
             float(at(self.c, s)),
-            here.keys["noise"],
-            here.keys["mask"],
-            here.counter,
+            round_.keys["noise"],
+            round_.keys["mask"],
+            round_.counter,
         )
         return 0.0
 
@@ -104,6 +104,6 @@ ALGORITHM = SDMDSGD
 
 
 def _in_part(release: Release, share: float) -> Release:
-    batch = release.curves
+    batch = release.profile
     sent = SentInPart(batch.noise, batch.sigma, share, MISSED)
-    return replace(release, curves=sent)
+    return replace(release, profile=sent)

@@ -145,8 +145,8 @@ class ZipDL(ClippedDescent):
         found = np.full((*noise.shape[:-2], degrees.max(), noise.shape[-1]), np.nan)
         for u, degree in enumerate(degrees):
             root = np.linalg.cholesky(_covariance(weights, u))
-            heard = noise[..., u, others[u] > 0, :] / (float(self.eta) * float(self.noise))
-            found[..., u, :degree, :] = np.linalg.solve(root, heard)
+            received = noise[..., u, others[u] > 0, :] / (float(self.eta) * float(self.noise))
+            found[..., u, :degree, :] = np.linalg.solve(root, received)
         return found.reshape(*found.shape[:-2], -1)
 
     def step(self, state, problem, network, draw, t):
@@ -157,10 +157,10 @@ class ZipDL(ClippedDescent):
         messages = (weights > 0) * (x[..., None, :] + scale * cancelling(network.mixing, draw))
         itself = np.eye(x.shape[-2], dtype=bool)[..., None]
         sent, own = messages * ~itself, (weights * itself * messages).sum(-2)
-        heard = [network.mixing[..., v : v + 1, :] @ sent[..., v, :] for v in range(x.shape[-2])]
+        received = [network.mixing[..., v : v + 1, :] @ sent[..., v, :] for v in range(x.shape[-2])]
         kept = (weights * itself).sum(-2)
         mean = (weights * sent).sum(-2) / (1.0 - kept)
-        return State(np.concatenate(heard, axis=-2) + own, sent, mean)
+        return State(np.concatenate(received, axis=-2) + own, sent, mean)
 
     def _step_on_links(self, x, network: SparseNetwork, draw: OnLinks) -> State:
         """The same; messages are [settings, [runs,] links, dim]."""
@@ -170,9 +170,9 @@ class ZipDL(ClippedDescent):
         sums = kept * own + network.sum_at_links(weights * links)
         share = sums / (network.degrees[..., None] + 1)
         sent = network.own_ends(x) + links - network.own_ends(share) / weights
-        heard = network.sum_at_links(weights * sent[..., network.reversed_links, :])
+        received = network.sum_at_links(weights * sent[..., network.reversed_links, :])
         mean = network.sum_at_links(weights * sent) / (1.0 - kept)
-        return State(heard + kept * (x + own - share / kept), sent, mean)
+        return State(received + kept * (x + own - share / kept), sent, mean)
 
     def seen(self, state, problem, t) -> Mapping[str, np.ndarray]:
         """``released`` is one vector an agent: the mean of its messages; ``links`` are all of

@@ -154,7 +154,7 @@ _EXAMPLES: dict[str, Maker] = {
     "pp_admm_renyi": _on(logistic_regression, APPROXIMATE),
     "ipp_admm": _on(
         logistic_regression, APPROXIMATE, perturbed="output", c=3, tested="noised",
-        threshold_noise="once", threshold_scale="standard", alpha=-1.0,
+        threshold_drawn="once", threshold_scale="standard", alpha=-1.0,
     ),
     "dp_admm": _on(huber_regression, TWO_POINT),
     "exact_admm": _on(huber_regression, TWO_POINT, calibration="gaussian_dp"),

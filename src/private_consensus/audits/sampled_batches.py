@@ -111,8 +111,8 @@ def sampled_record_change(
 def _mu_if_sampled(release: Release) -> float:
     """How many deviations of its noise a record in the batch moves a sampled release, as declared;
     0 where nothing is sampled."""
-    if release.mechanism == "curves":
-        return release.curves.mu_if_sampled()
+    if release.mechanism == "profile":
+        return release.profile.mu_if_sampled()
     if release.mechanism == "gaussian" and release.sampling is not None:
         return float(np.max(release.losses()))
     return 0.0

@@ -153,7 +153,7 @@ def acquire(dataset: str, acquisition: Acquisition, *, seed: int = 0) -> tuple[R
     if acquisition.source == "surrogate":
         return _surrogate(about, acquisition, seed, "data.source is surrogate")
     tried: list[str] = []
-    for attempt in _ways(about, acquisition):
+    for attempt in _sources(about, acquisition):
         try:
             raw, provenance = attempt(tried)
         except Unavailable as reason:
@@ -173,11 +173,11 @@ def acquire(dataset: str, acquisition: Acquisition, *, seed: int = 0) -> tuple[R
     return _surrogate(about, acquisition, seed, because)
 
 
-def _ways(about: Entry, acquisition: Acquisition) -> Iterator[Any]:
+def _sources(about: Entry, acquisition: Acquisition) -> Iterator[Any]:
     """Attempts in order; each takes the reasons so far and returns or raises ``Unavailable``."""
     access = _access(acquisition)
     if acquisition.mirror is None:
-        yield _closed("no mirror is named")
+        yield _unavailable("no mirror is named")
     else:
         mirror = Mirror(
             location=acquisition.mirror, files=about.mirror.files, downloads=access.downloads
@@ -188,7 +188,7 @@ def _ways(about: Entry, acquisition: Acquisition) -> Iterator[Any]:
         yield lambda tried: _from_mirror(about, mirror)
     for route in module_of(about.name).routes(about):
         if not route.has_key:
-            yield _closed(f"{route.publisher.name} needs a key in {route.key}")
+            yield _unavailable(f"{route.publisher.name} needs a key in {route.key}")
             continue
         yield lambda tried, route=route: _from_publisher(about, route, access, acquisition, tried)
 
@@ -201,7 +201,7 @@ def _access(acquisition: Acquisition) -> Access:
     )
 
 
-def _closed(reason: str) -> Any:
+def _unavailable(reason: str) -> Any:
     def attempt(tried: list[str]):
         raise Unavailable(reason)
 

@@ -149,7 +149,7 @@ fetch_ucirepo(id=2).data.original.to_csv(sys.argv[1], index=False)
 
 def _from_ucimlrepo(access: Access, publisher: Publisher) -> pl.DataFrame:
     # It knows neither timeout nor cache, hence a process of its own that can be ended.
-    access.patience.knock(publisher.urls[0])
+    access.patience.check_reachable(publisher.urls[0])
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "adult.csv"
         command = [sys.executable, "-c", _FETCH, str(path)]

@@ -92,7 +92,7 @@ class Downloads:
 
         pooch.get_logger().setLevel("WARNING")
         if not (self.folder / name).exists():
-            self.patience.knock(url)
+            self.patience.check_reachable(url)
         try:
             path = pooch.retrieve(
                 url,

@@ -35,7 +35,7 @@ def extract(access: Access, publisher: Publisher) -> pl.DataFrame:
         ``columns`` to read (detailed codes come with their general variable), the cases to
         ``select`` and how long to ``wait`` in seconds.
     """
-    access.patience.knock(publisher.urls[0])
+    access.patience.check_reachable(publisher.urls[0])
     options = publisher.options
     try:
         with tempfile.TemporaryDirectory() as folder:

@@ -24,7 +24,7 @@ from .secrets import redacted
 MEMORY = 60.0
 """Seconds after which time spent on a silent host is forgotten."""
 
-LONGEST_KNOCK = 3.0
+CONNECTION_TIMEOUT = 3.0
 """Seconds that one host may take to accept a connection."""
 
 
@@ -45,14 +45,14 @@ class Patience:
     ----------
     seconds : float
         What there is to spend, over all hosts.
-    ledger : path, optional
+    state_file : path, optional
         File that remembers what other processes spent in the last minute.
     """
 
-    def __init__(self, seconds: float, ledger: Path | None = None):
+    def __init__(self, seconds: float, state_file: Path | None = None):
         require(seconds >= 0, "data.patience", seconds, "a number of seconds >= 0")
-        self.seconds, self.ledger = seconds, ledger
-        self._spent = _read(ledger)
+        self.seconds, self.state_file = seconds, state_file
+        self._spent = _read(state_file)
         self._silent: set[tuple[str, int]] = set()
 
     @property
@@ -64,8 +64,8 @@ class Patience:
     def charge(self, seconds: float) -> None:
         """Note seconds spent in vain."""
         self._spent.append((time.time(), seconds))
-        if self.ledger is not None:
-            write_json(self.ledger, self._spent)
+        if self.state_file is not None:
+            write_json(self.state_file, self._spent)
 
     @contextmanager
     def charged_on_failure(self) -> Iterator[None]:
@@ -83,7 +83,7 @@ class Patience:
         time.sleep(seconds)
         self.charge(seconds)
 
-    def knock(self, url: str) -> None:
+    def check_reachable(self, url: str) -> None:
         """Raise :class:`Unavailable` unless the host of ``url`` accepts a connection in time."""
         address = address_of(url)
         if address in self._silent:
@@ -92,7 +92,7 @@ class Patience:
             raise Unavailable(f"{self.seconds:g} s were already spent on hosts that do not answer")
         try:
             with self.charged_on_failure():
-                _connect(address, min(self.left, LONGEST_KNOCK))
+                _connect(address, min(self.left, CONNECTION_TIMEOUT))
         except OSError as error:
             self._silent.add(address)
             raise Unavailable(f"{address[0]} cannot be reached ({_reason(error)})") from None
@@ -132,8 +132,10 @@ def _reason(error: OSError) -> str:
     return error.strerror or str(error) or type(error).__name__
 
 
-def _read(ledger: Path | None) -> list[tuple[float, float]]:
+def _read(state_file: Path | None) -> list[tuple[float, float]]:
     try:
-        return [(float(at), float(s)) for at, s in json.loads(ledger.read_text(encoding="utf-8"))]
+        return [
+            (float(at), float(s)) for at, s in json.loads(state_file.read_text(encoding="utf-8"))
+        ]
     except (AttributeError, OSError, ValueError, TypeError):
         return []

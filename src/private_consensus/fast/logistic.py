@@ -92,7 +92,7 @@ class Bound(NamedTuple):
 
 class _Walk(NamedTuple):
     """In lanes: where each problem is, its gradient, the same at the step's beginning, the step,
-    linear terms, room; D, length of the step, slope at its beginning."""
+    linear terms, scratch; D, length of the step, slope at its beginning."""
 
     x: np.ndarray
     gradient: np.ndarray
@@ -100,14 +100,14 @@ class _Walk(NamedTuple):
     gradient_before: np.ndarray
     step: np.ndarray
     linear: np.ndarray
-    room: np.ndarray
+    scratch: np.ndarray
     curvature: np.ndarray
     length: np.ndarray
     slope: np.ndarray
 
 
 class _Memory(NamedTuple):
-    """In lanes: moves and changes of the gradient [MEMORY, d], one over their product; room."""
+    """In lanes: moves and changes of the gradient [MEMORY, d], one over their product; scratch."""
 
     moved: np.ndarray
     changed: np.ndarray
@@ -157,11 +157,11 @@ def minimise(
     found = np.empty(start.shape)
     taken = np.zeros(len(start), np.int64)
     given = (np.ascontiguousarray(a, float) for a in (curvature, linear, start, tolerance))
-    _minimise(records, float(weight), bound, *given, found, taken, _room(start.shape[1]))
+    _minimise(records, float(weight), bound, *given, found, taken, _scratch(start.shape[1]))
     return found, taken
 
 
-class _Room(NamedTuple):
+class _Scratch(NamedTuple):
     """What a call works in."""
 
     walk: _Walk
@@ -176,12 +176,12 @@ class _Room(NamedTuple):
     share: np.ndarray
 
 
-def _room(dim: int) -> _Room:
+def _scratch(dim: int) -> _Scratch:
     size = dim * LANES
     walk = [aligned(count, float) for count in (*[size] * 7, *[LANES] * 3)]
     memory = [aligned(MEMORY * count, float) for count in (size, size, LANES, LANES)]
     others = [aligned(n, float) for n in (CHUNK * LANES, size, 2 * LANES, *[LANES] * 5)]
-    return _Room(_Walk(*walk), _Memory(*memory), *others)
+    return _Scratch(_Walk(*walk), _Memory(*memory), *others)
 
 
 @inlined
@@ -283,10 +283,10 @@ def _inner(out, a, at_a, b, at_b):
 
 @compiled
 def _gradients(walk, weight):
-    """From the sum over the records in ``room``."""
+    """From the sum over the records in ``scratch``."""
     for k in range(0, walk.x.size, LANES):
         value = load(walk.linear, k) + load(walk.curvature, 0) * load(walk.x, k)
-        store(walk.gradient, k, value - load(walk.room, k) * weight)
+        store(walk.gradient, k, value - load(walk.scratch, k) * weight)
 
 
 @compiled
@@ -341,37 +341,37 @@ def _remember(walk, memory, place, kept, known, product):
 
 @compiled
 def _precondition(walk, bound, share, turned):
-    r"""``room`` times :math:`V(\theta\Lambda + D)^{-1}V^T`."""
-    _add_columns(turned, bound.vectors, walk.room)
+    r"""``scratch`` times :math:`V(\theta\Lambda + D)^{-1}V^T`."""
+    _add_columns(turned, bound.vectors, walk.scratch)
     for k in range(bound.eigenvalues.size):
         stretch = load(share, 0) * bound.eigenvalues[k] + load(walk.curvature, 0)
         store(turned, k * LANES, load(turned, k * LANES) / stretch)
-    _add_columns(walk.room, bound.transposed, turned)
+    _add_columns(walk.scratch, bound.transposed, turned)
 
 
 @compiled
 def _descend(walk, memory, bound, place, share, turned, product):
-    """Minus the direction, in ``room``: the recursion of two loops over what is remembered."""
+    """Minus the direction, in ``scratch``: the recursion of two loops over what is remembered."""
     size = walk.x.size
-    walk.room[:] = walk.gradient
+    walk.scratch[:] = walk.gradient
     for back in range(MEMORY):
         j = (place - back) % MEMORY
-        _inner(product, memory.moved, j * size, walk.room, 0)
+        _inner(product, memory.moved, j * size, walk.scratch, 0)
         for lane in range(LANES):
             product[lane] *= memory.inverse[j * LANES + lane]
             memory.weight[j * LANES + lane] = product[lane]
             product[lane] = -product[lane]
         for k in range(0, size, LANES):
-            _add_product(walk.room, k, product, 0, memory.changed, j * size + k)
+            _add_product(walk.scratch, k, product, 0, memory.changed, j * size + k)
     _precondition(walk, bound, share, turned)
     for ahead in range(1, MEMORY + 1):
         j = (place + ahead) % MEMORY
-        _inner(product, memory.changed, j * size, walk.room, 0)
+        _inner(product, memory.changed, j * size, walk.scratch, 0)
         for lane in range(LANES):
             at = j * LANES + lane
             product[lane] = memory.weight[at] - memory.inverse[at] * product[lane]
         for k in range(0, size, LANES):
-            _add_product(walk.room, k, product, 0, memory.moved, j * size + k)
+            _add_product(walk.scratch, k, product, 0, memory.moved, j * size + k)
 
 
 @compiled
@@ -379,23 +379,23 @@ def _move(walk, kept, product):
     """New steps where the last was kept; all lanes go to the ends of theirs."""
     size = walk.x.size
     for k in range(0, size, LANES):
-        store(walk.room, k, -load(walk.room, k))
-    _inner(product, walk.gradient, 0, walk.room, 0)
+        store(walk.scratch, k, -load(walk.scratch, k))
+    _inner(product, walk.gradient, 0, walk.scratch, 0)
     for lane in range(LANES):
         if kept[lane] > 0.0:
             walk.slope[lane] = product[lane]
             walk.length[lane] = 1.0
     for k in range(0, size, LANES):
-        step = where_positive(load(kept, 0), load(walk.room, k), load(walk.step, k))
+        step = where_positive(load(kept, 0), load(walk.scratch, k), load(walk.step, k))
         store(walk.step, k, step)
         store(walk.x, k, load(walk.x_before, k) + load(walk.length, 0) * step)
 
 
 @compiled
-def _minimise(records, weight, bound, curvature, linear, start, tolerance, found, taken, room):
+def _minimise(records, weight, bound, curvature, linear, start, tolerance, found, taken, scratch):
     problems = len(start)
     count = records.rows.begin.size - 1
-    walk, memory, shares, turned, squares, steepness, ahead, kept, known, share = room
+    walk, memory, shares, turned, squares, steepness, ahead, kept, known, share = scratch
     walk.curvature[:] = 1.0
     inhabitant, gradients = np.full(LANES, -1), np.zeros(LANES, np.int64)
     waiting = active = 0
@@ -406,7 +406,7 @@ def _minimise(records, weight, bound, curvature, linear, start, tolerance, found
         active += 1
     iteration = 0
     while active > 0:
-        _sum_shares(records, walk.x, walk.room, squares, shares)
+        _sum_shares(records, walk.x, walk.scratch, squares, shares)
         _gradients(walk, weight)
         _inner(steepness, walk.gradient, 0, walk.gradient, 0)
         _inner(ahead, walk.gradient, 0, walk.step, 0)

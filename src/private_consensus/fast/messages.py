@@ -262,7 +262,7 @@ def quantize(x, resolution, lowest, highest, key, counter, out) -> int:
         return quantize_plainly(x, resolution, lowest, highest, key, counter, out)
     ends = np.float32(lowest), np.float32(highest)
     words = key[0], key[1], np.uint32(counter)
-    return _quantize(x, np.float32(resolution), *ends, *words, *_room(2), out)
+    return _quantize(x, np.float32(resolution), *ends, *words, *_scratch(2), out)
 
 
 def descend(x, base, mixed, gradient, keep, step, scale, key, counter) -> None:
@@ -285,7 +285,7 @@ def descend(x, base, mixed, gradient, keep, step, scale, key, counter) -> None:
         return descend_plainly(x, base, mixed, gradient, keep, step, scale, key, counter)
     _descend(
         x, base, mixed, gradient, _single(keep), np.float32(step), _single(scale),
-        key[0], key[1], np.uint32(counter), *_room(2),
+        key[0], key[1], np.uint32(counter), *_scratch(2),
     )  # fmt: skip
 
 
@@ -306,7 +306,7 @@ def sparsify(x, mixed, gradient, theta, step, scale, share, key, mask, counter) 
         return sparsify_plainly(x, mixed, gradient, theta, step, scale, share, key, mask, counter)
     _sparsify(
         x, mixed, gradient, np.float32(theta), np.float32(step), _single(scale),
-        np.float32(share), key, mask, np.uint32(counter), *_room(4),
+        np.float32(share), key, mask, np.uint32(counter), *_scratch(4),
     )  # fmt: skip
 
 
@@ -319,8 +319,8 @@ def add_discrete(z, resolution, lowest, highest, table: Table, key, counter) -> 
         return add_discrete_plainly(z, resolution, lowest, highest, table, key, counter)
     ends = np.float32(lowest), np.float32(highest)
     words = key[0], key[1], np.uint32(counter)
-    room = *_room(2, np.uint32), *_room(1)
-    return _add_discrete(z, np.float32(resolution), *ends, table, *words, *room)
+    scratch = *_scratch(2, np.uint32), *_scratch(1)
+    return _add_discrete(z, np.float32(resolution), *ends, table, *words, *scratch)
 
 
 def compiled_for(x: np.ndarray) -> bool:
@@ -332,7 +332,7 @@ def _single(values) -> np.ndarray:
     return np.ascontiguousarray(values, np.float32)
 
 
-def _room(arrays: int, kind=np.float32) -> tuple[np.ndarray, ...]:
+def _scratch(arrays: int, kind=np.float32) -> tuple[np.ndarray, ...]:
     return tuple(np.zeros(CHUNK, kind) for _ in range(arrays))
 
 

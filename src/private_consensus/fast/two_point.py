@@ -118,7 +118,7 @@ def _solve_alike(
     )  # fmt: skip
 
     def part(begin, end):
-        _solve_runs(begin, end, *given, _room(len(out), dim, samples))
+        _solve_runs(begin, end, *given, _scratch(len(out), dim, samples))
 
     share_out(part, out.shape[1], workers)
     return out
@@ -143,7 +143,7 @@ def _filled(array: np.ndarray) -> np.ndarray:
     return filled
 
 
-class _Room(NamedTuple):
+class _Scratch(NamedTuple):
     """What a thread works in, flat; directions and coordinates are filled up to whole vectors."""
 
     places: np.ndarray  # [P, J]; uint32
@@ -162,13 +162,13 @@ class _Room(NamedTuple):
     b: np.ndarray  # [S, P]; float64
 
 
-def _room(settings: int, dim: int, samples: int) -> _Room:
+def _scratch(settings: int, dim: int, samples: int) -> _Scratch:
     lanes, columns = _up(samples, WIDE), _up(dim, LANES)
     where = aligned(dim * lanes, np.uint32)
     where[:] = places(dim, lanes).ravel()
     used = aligned(lanes)
     used[:samples] = 1.0
-    return _Room(
+    return _Scratch(
         where,
         used,
         *(aligned(columns * lanes) for _ in range(4)),
@@ -199,10 +199,10 @@ def _solve_runs(
     samples,
     u1,
     out,
-    room,
+    scratch,
 ):
     settings, agents, dim = out.shape[0], out.shape[2], out.shape[3]
-    b, columns = room.b, linear.shape[3]
+    b, columns = scratch.b, linear.shape[3]
     for run in range(begin, end):
         for agent in range(agents):
             G = gram[run if gram.shape[0] > 1 else 0, agent].ravel()
@@ -210,128 +210,130 @@ def _solve_runs(
             for t in range(1, loops.max() + 1):
                 inverse = np.float32((dim * t) * (dim * t)) / u1
                 counter = np.uint32(first + agent * most + t - 1)
-                _draw(room, keys[run, 0], keys[run, 1], counter, u1 / np.float32(t), inverse, dim)
-                _bend(room, G, dim, columns)
-                _lay_in_rows(room, columns)
+                _draw(
+                    scratch, keys[run, 0], keys[run, 1], counter, u1 / np.float32(t), inverse, dim
+                )
+                _bend(scratch, G, dim, columns)
+                _lay_in_rows(scratch, columns)
                 # One thing for all settings, then the next: what one waits for, others do not.
                 for s in range(settings):
-                    _round(room, s, inverse, columns)
-                    _slopes(room, s, G, linear[s, run, agent], curvature[s, run, agent], dim)
+                    _round(scratch, s, inverse, columns)
+                    _slopes(scratch, s, G, linear[s, run, agent], curvature[s, run, agent], dim)
                 for s in range(settings):
-                    _quotients(room, s, curvature[s, run, agent], penalty[s], dim, columns)
+                    _quotients(scratch, s, curvature[s, run, agent], penalty[s], dim, columns)
                 for s in range(settings):
                     if t <= loops[s]:
                         a = step[s, run, agent] / (samples * np.sqrt(t))
-                        _descend(room, s, a, columns)
+                        _descend(scratch, s, a, columns)
             for s in range(settings):
                 for i in range(dim):
                     out[s, run, agent, i] = b[s * columns + i]
 
 
 @inlined
-def _draw(room, k0, k1, counter, u, inverse, dim):
+def _draw(scratch, k0, k1, counter, u, inverse, dim):
     """Directions, and what of the quotient is theirs alone."""
-    lanes = room.own.size
+    lanes = scratch.own.size
     half, scale = _HALF / inverse, u * inverse
     for j in range(0, lanes, WIDE):
         own = everywhere_wide(_ZERO)
         size = everywhere_wide(_ZERO)
         for i in range(j, dim * lanes, lanes):
-            n, m = normal_pairs(k0, k1, everywhere_wide(counter), load_wide(room.places, i))
+            n, m = normal_pairs(k0, k1, everywhere_wide(counter), load_wide(scratch.places, i))
             sign = words(m) & _SIGN
             middle = n * u + m * half
             own = own + m * middle
             size = size + singles(words(m) ^ sign)
-            store(room.middle, i, middle)
-            store(room.m, i, m)
-            store(room.turned, i, singles(words(n * scale) ^ sign))
-        store(room.own, j, own)
-        store(room.sizes, j, size)
+            store(scratch.middle, i, middle)
+            store(scratch.m, i, m)
+            store(scratch.turned, i, singles(words(n * scale) ^ sign))
+        store(scratch.own, j, own)
+        store(scratch.sizes, j, size)
 
 
 @inlined
-def _bend(room, G, dim, columns):
+def _bend(scratch, G, dim, columns):
     """``m' G middle`` of each direction."""
-    lanes = room.bent.size
+    lanes = scratch.bent.size
     for j in range(0, lanes, WIDE):
         value = everywhere_wide(_ZERO)
         for i in range(dim):
             image = everywhere_wide(_ZERO)
             for k in range(dim):
-                image = image + load_wide(room.middle, k * lanes + j) * G[i * columns + k]
-            value = value + load_wide(room.m, i * lanes + j) * image
-        store(room.bent, j, value)
+                image = image + load_wide(scratch.middle, k * lanes + j) * G[i * columns + k]
+            value = value + load_wide(scratch.m, i * lanes + j) * image
+        store(scratch.bent, j, value)
 
 
 @inlined
-def _lay_in_rows(room, columns):
+def _lay_in_rows(scratch, columns):
     """Direction after direction, so that sums over directions are sums of vectors."""
-    lanes = room.own.size
+    lanes = scratch.own.size
     for j in range(0, lanes, LANES):
         for c in range(0, columns, LANES):
-            turn(room.rows, j * columns + c, columns, room.m, c * lanes + j, lanes)
+            turn(scratch.rows, j * columns + c, columns, scratch.m, c * lanes + j, lanes)
 
 
 @inlined
-def _round(room, s, inverse, columns):
+def _round(scratch, s, inverse, columns):
     """b of a setting in float32, and b/v."""
     for c in range(s * columns, (s + 1) * columns, LANES):
-        single = narrowed(load(room.b, c), load(room.b, c + DOUBLE_LANES))
-        store(room.single, c, single)
-        store(room.shift, c, single * inverse)
+        single = narrowed(load(scratch.b, c), load(scratch.b, c + DOUBLE_LANES))
+        store(scratch.single, c, single)
+        store(scratch.shift, c, single * inverse)
 
 
 @inlined
-def _slopes(room, s, G, q, h, dim):
+def _slopes(scratch, s, G, q, h, dim):
     """The gradient of the quadratic part at b."""
     columns = q.size
     begin = s * columns
     for c in range(0, columns, LANES):
-        value = load(room.single, begin + c) * h + load(q, c)
+        value = load(scratch.single, begin + c) * h + load(q, c)
         for k in range(dim):
-            value = value + load(G, k * columns + c) * room.single[begin + k]
-        store(room.slope, begin + c, value)
+            value = value + load(G, k * columns + c) * scratch.single[begin + k]
+        store(scratch.slope, begin + c, value)
 
 
 @inlined
-def _quotients(room, s, h, penalty, dim, columns):
+def _quotients(scratch, s, h, penalty, dim, columns):
     r"""The quotient of each direction.
 
     With s the sign of m, :math:`|x+m|-|x| = |m| + 2\max\{\min\{sx, 0\}, -|m|\}`.
     """
-    lanes = room.own.size
+    lanes = scratch.own.size
     for j in range(0, lanes, LANES):
-        smooth = load(room.bent, j) + load(room.own, j) * h + load(room.sizes, j) * penalty
+        smooth = load(scratch.bent, j) + load(scratch.own, j) * h + load(scratch.sizes, j) * penalty
         kinks = everywhere(_ZERO)
         for k in range(dim):
-            direction = load(room.m, k * lanes + j)
+            direction = load(scratch.m, k * lanes + j)
             m = words(direction)
-            shift = singles(words(everywhere(room.shift[s * columns + k])) ^ (m & _SIGN))
-            x = load(room.turned, k * lanes + j) + shift
+            shift = singles(words(everywhere(scratch.shift[s * columns + k])) ^ (m & _SIGN))
+            x = load(scratch.turned, k * lanes + j) + shift
             kinks = kinks + greatest(least(x, _ZERO), singles(m | _SIGN))
-            smooth = smooth + direction * room.slope[s * columns + k]
-        quotient = (smooth + kinks * (penalty + penalty)) * load(room.used, j)
-        store(room.quotient, s * lanes + j, quotient)
+            smooth = smooth + direction * scratch.slope[s * columns + k]
+        quotient = (smooth + kinks * (penalty + penalty)) * load(scratch.used, j)
+        store(scratch.quotient, s * lanes + j, quotient)
 
 
 @inlined
-def _descend(room, s, step, columns):
+def _descend(scratch, s, step, columns):
     """b minus step times the sum over the directions of the quotient times m."""
-    lanes = room.own.size
+    lanes = scratch.own.size
     for c in range(0, columns, LANES):
         # Four sums at once: each addition waits for the one before.
         first, second = everywhere(_ZERO), everywhere(_ZERO)
         third, fourth = everywhere(_ZERO), everywhere(_ZERO)
         for j in range(0, lanes, 4):
             row, now = j * columns + c, s * lanes + j
-            first = first + load(room.rows, row) * room.quotient[now]
-            second = second + load(room.rows, row + columns) * room.quotient[now + 1]
-            third = third + load(room.rows, row + 2 * columns) * room.quotient[now + 2]
-            fourth = fourth + load(room.rows, row + 3 * columns) * room.quotient[now + 3]
+            first = first + load(scratch.rows, row) * scratch.quotient[now]
+            second = second + load(scratch.rows, row + columns) * scratch.quotient[now + 1]
+            third = third + load(scratch.rows, row + 2 * columns) * scratch.quotient[now + 2]
+            fourth = fourth + load(scratch.rows, row + 3 * columns) * scratch.quotient[now + 3]
         lower, upper = widened((first + second) + (third + fourth))
         at = s * columns + c
-        store(room.b, at, load(room.b, at) - lower * step)
-        store(room.b, at + DOUBLE_LANES, load(room.b, at + DOUBLE_LANES) - upper * step)
+        store(scratch.b, at, load(scratch.b, at) - lower * step)
+        store(scratch.b, at + DOUBLE_LANES, load(scratch.b, at + DOUBLE_LANES) - upper * step)
 
 
 # --- Plain ----------------------------------------------------------------------------------------

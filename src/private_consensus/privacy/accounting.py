@@ -19,8 +19,9 @@ Why one shift in one dimension stands for each mechanism:
   by Poisson sampling for adding or removing a record and by fixed-size sampling for replacing one
   (Balle, Barthe, Gaboardi, "Privacy amplification by subsampling", 2018). For Gaussians the
   numerical accountants are used; where none applies, sampling is not credited, which is safe.
-* A mechanism known by its curves composes by its Renyi divergences, and by the loss distribution of
-  its dominating pair where it has one; :mod:`private_consensus.privacy.subsampling` makes some.
+* A mechanism known by its privacy profile composes by its Renyi divergences, and by the loss
+  distribution of its dominating pair where it has one;
+  :mod:`private_consensus.privacy.subsampling` makes some.
 
 Why each merging of releases is an upper bound:
 
@@ -34,7 +35,8 @@ Why each merging of releases is an upper bound:
 * A loss is rounded up to the largest of its level: it is a sensitivity over a scale, or a pure
   epsilon, and what has a sensitivity (is epsilon-DP) has every larger one as well. This holds for
   every mechanism, with one and the same sampling before it.
-* Curves are not ordered by any one number: none stands for another, each is composed on its own.
+* Privacy profiles are not ordered by any one number: none stands for another, each is composed on
+  its own.
 """
 
 from __future__ import annotations
@@ -56,7 +58,7 @@ from private_consensus.privacy.conversions import (
     pure_rho,
     zcdp_epsilon,
 )
-from private_consensus.privacy.releases import RENYI_ORDERS, Curves, Release, Sampling
+from private_consensus.privacy.releases import RENYI_ORDERS, PrivacyProfile, Release, Sampling
 
 METHODS = ("pure", "gaussian", "gaussian+pure", "zcdp", "rdp", "pld")
 
@@ -193,7 +195,7 @@ def dp_events(releases: Iterable[Release]):
     ``discrete_gaussian`` ``ZCDpEvent`` of :math:`\mu^2/2`
     ``pure``              ``ZCDpEvent`` of :math:`\epsilon\tanh(\epsilon/2)`, sampling credited to
                           epsilon
-    ``curves``            ``UnsupportedDpEvent``: there is none for a mechanism known by its curves
+    ``profile``           ``UnsupportedDpEvent``: there is none for a mechanism known by its profile
     without noise         ``NonPrivateDpEvent`` for all
     ===================== =========================================================================
 
@@ -240,11 +242,11 @@ def network_guarantee(guarantees: Iterable[Guarantee]) -> Guarantee:
 
 @dataclass(frozen=True)
 class _Group:
-    kind: str  # gaussian, concentrated, laplace, pure or curves
+    kind: str  # gaussian, concentrated, laplace, pure or profile
     loss: float
     count: int
     sampling: Sampling | None
-    curves: Curves | None = None
+    profile: PrivacyProfile | None = None
 
     @property
     def pure(self) -> float:
@@ -262,7 +264,7 @@ _KINDS = {
     "laplace": "laplace",
     "gamma_norm": "laplace",
     "pure": "pure",
-    "curves": "curves",
+    "profile": "profile",
 }
 
 
@@ -279,13 +281,13 @@ def _groups(releases: Iterable[Release]) -> tuple[_Group, ...] | None:
         if np.isinf(losses).any():
             return None
         for loss, often in zip(losses.tolist(), times.tolist(), strict=True):
-            # one order of curves may underflow to 0 where others do not
-            if loss > 0 or release.curves is not None:
+            # one order of a profile may underflow to 0 where others do not
+            if loss > 0 or release.profile is not None:
                 kind = _KINDS[release.mechanism]
-                counts[kind, loss, sampling, release.curves] += often * release.count
+                counts[kind, loss, sampling, release.profile] += often * release.count
     groups = tuple(
-        _Group(kind, loss, count, sampling, curves)
-        for (kind, loss, sampling, curves), count in counts.items()
+        _Group(kind, loss, count, sampling, profile)
+        for (kind, loss, sampling, profile), count in counts.items()
     )
     _check_samplings(groups)
     return groups
@@ -312,7 +314,7 @@ def _applicable(groups: Sequence[_Group], delta: float) -> list[str]:
 
 
 def _levelled(groups: Sequence[_Group]) -> list[_Group]:
-    """Groups whose losses are rounded up to few levels; curves are left as they are."""
+    """Groups whose losses are rounded up to few levels; privacy profiles are left as they are."""
     if len(groups) <= LEVELS:
         return list(groups)
     by_kind: dict[tuple, list[_Group]] = defaultdict(list)
@@ -320,7 +322,7 @@ def _levelled(groups: Sequence[_Group]) -> list[_Group]:
         by_kind[group.kind, group.sampling].append(group)
     levels: list[_Group] = []
     for (kind, _), alike in by_kind.items():
-        levels += alike if kind == "curves" else _levels_of(alike)
+        levels += alike if kind == "profile" else _levels_of(alike)
     return levels
 
 
@@ -376,7 +378,7 @@ def _rho_of(group: _Group) -> float:
         return gaussian_rho(group.loss)
     if group.kind == "laplace" and group.sampling is None:
         return laplace_rho(group.loss)
-    if group.kind == "curves":
+    if group.kind == "profile":
         return math.inf
     return pure_rho(group.pure)
 
@@ -394,23 +396,23 @@ def _rdp(groups: tuple[_Group, ...], delta: float) -> float:
     from dp_accounting import rdp  # slow to import
 
     orders = np.asarray(_orders(groups))
-    total = _renyi([group for group in groups if group.kind != "curves"], orders)
+    total = _renyi([group for group in groups if group.kind != "profile"], orders)
     for group in groups:
-        if group.kind == "curves":
-            total = total + group.count * _divergences(group.curves)
+        if group.kind == "profile":
+            total = total + group.count * _divergences(group.profile)
     return float(rdp.compute_epsilon(orders, total, delta)[0])
 
 
-def _divergences(curves: Curves) -> np.ndarray:
+def _divergences(profile: PrivacyProfile) -> np.ndarray:
     """Renyi divergence at each order; one that underflowed to 0 is bounded by that of the next, one
     that is not a number by nothing."""
-    found = np.nan_to_num(curves.renyi(), nan=math.inf, posinf=math.inf)
+    found = np.nan_to_num(profile.renyi(), nan=math.inf, posinf=math.inf)
     return np.maximum(found, found.min(where=found > 0, initial=math.inf) if found.any() else 0.0)
 
 
 def _orders(groups: Sequence[_Group]) -> tuple[float, ...]:
     """Orders at which every group gives its divergence."""
-    if any(group.kind == "curves" for group in groups):
+    if any(group.kind == "profile" for group in groups):
         return RENYI_ORDERS
     sampled = any(group.kind == "gaussian" and group.sampling for group in groups)
     # a sampled Gaussian costs a sum of as many terms as the order; others cost nothing
@@ -418,7 +420,7 @@ def _orders(groups: Sequence[_Group]) -> tuple[float, ...]:
 
 
 def _renyi(groups: Sequence[_Group], orders: np.ndarray) -> np.ndarray:
-    """Renyi divergence of the composition of all that is not known by curves, at each order."""
+    """Renyi divergence at each order of the composition of all that has no privacy profile."""
     import dp_accounting  # slow to import
 
     relation = dp_accounting.NeighboringRelation.ADD_OR_REMOVE_ONE
@@ -444,7 +446,7 @@ def _event(group: _Group):
     """One release as ``dp_accounting`` describes it, see :func:`dp_events`."""
     import dp_accounting as dp
 
-    if group.kind == "curves":
+    if group.kind == "profile":
         return dp.UnsupportedDpEvent()
     if group.kind == "pure":
         return dp.ZCDpEvent(_rho_of(group))
@@ -507,7 +509,7 @@ def _fixed_gaussian(group: _Group) -> bool:
 
 
 def _without_pair(group: _Group) -> bool:
-    return group.curves is not None and not group.curves.profiles(np.zeros(1))
+    return group.profile is not None and not group.profile.deltas(np.zeros(1))
 
 
 def _poisson(group: _Group) -> bool:
@@ -519,8 +521,8 @@ def _loss_distribution(group: _Group, step: float):
 
     rate = group.sampling.rate if _poisson(group) else 1.0
     options = {"value_discretization_interval": step, "sampling_prob": rate}
-    if group.kind == "curves":
-        one = _from_profiles(group.curves, step)
+    if group.kind == "profile":
+        one = _from_profile(group.profile, step)
     elif group.kind == "gaussian":
         one = pld.from_gaussian_mechanism(1 / group.loss, **options)
     elif group.kind == "laplace" and (group.sampling is None or _poisson(group)):
@@ -531,12 +533,12 @@ def _loss_distribution(group: _Group, step: float):
     return one.self_compose(group.count) if group.count > 1 else one
 
 
-def _from_profiles(curves: Curves, step: float):
+def _from_profile(profile: PrivacyProfile, step: float):
     """Loss distribution of a dominating pair known by its profile, by connecting the dots."""
     from dp_accounting.pld import pld_pmf, privacy_loss_distribution
 
-    most = math.ceil(curves.largest() / step) + 1
-    profiles = curves.profiles(np.arange(-most, most + 1) * step)
+    most = math.ceil(profile.largest() / step) + 1
+    profiles = profile.deltas(np.arange(-most, most + 1) * step)
     dots = pld_pmf.create_pmf_pessimistic_connect_dots_fixed_gap
     masses = [dots(step, -most, most, np.clip(deltas, 0, 1)) for deltas in profiles]
     return privacy_loss_distribution.PrivacyLossDistribution(*masses)

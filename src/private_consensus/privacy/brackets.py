@@ -159,7 +159,7 @@ def _shortfall(delta: float):
         if release.mechanism == "pure" and delta > 0:
             return "of a pure mechanism the law is not known"
         shares = _shares(release, delta)
-        if release.mechanism == "curves" and not release.curves.attained():
+        if release.mechanism == "profile" and not release.profile.attained():
             shares = np.zeros(1)
         if not np.any(shares):
             return _unknown(release)
@@ -189,8 +189,8 @@ def _unknown(release: Release) -> str:
 
 def _certain(release: Release) -> bool:
     """Whether a pair is told apart with certainty: different values without noise, or a change
-    without bound. Curves that overflow say nothing of that."""
-    if release.mechanism == "curves":
+    without bound. PrivacyProfile that overflow say nothing of that."""
+    if release.mechanism == "profile":
         return False
     return bool(np.any(np.isinf(release.losses()) & (_shares(release, 1.0) > 0)))
 
@@ -198,7 +198,7 @@ def _certain(release: Release) -> bool:
 def _largest_loss(release: Release) -> float:
     """Supremum of the loss of a series, at delta 0."""
     losses = _attained_losses(release, 0.0)
-    if release.mechanism in ("gaussian", "discrete_gaussian", "curves"):
+    if release.mechanism in ("gaussian", "discrete_gaussian", "profile"):
         return math.inf if np.any(losses > 0) else 0.0
     if release.sampling is not None:
         losses = np.log1p(release.sampling.rate * np.expm1(losses))
@@ -211,9 +211,9 @@ def _parts(releases: Sequence[Release]) -> tuple[_Part, ...]:
     for release in releases:
         losses = _attained_losses(release, 1.0)
         rate = 1.0 if release.sampling is None else release.sampling.rate
-        if release.mechanism == "curves":
-            if release.attained and release.curves.attained():
-                counts["mixture", 1.0, 1.0, release.curves.attained(), 1] += release.count
+        if release.mechanism == "profile":
+            if release.attained and release.profile.attained():
+                counts["mixture", 1.0, 1.0, release.profile.attained(), 1] += release.count
         elif release.mechanism == "gaussian" and rate == 1:
             square += release.count * math.fsum(losses**2)
         elif release.mechanism in ("gaussian", "laplace"):

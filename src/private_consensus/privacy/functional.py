@@ -23,7 +23,7 @@ FAIRNESS = ("off", "perrec", "plus", "penal")
 COEFFICIENTS = ("ordered", "unique")
 
 
-def printed(norm: str, dim: int, *, fair: bool) -> float:
+def paper_sensitivity(norm: str, dim: int, *, fair: bool) -> float:
     r"""Lemmas 21 and 22 (l1): :math:`d^2/4 + d`, :math:`d^2/4 + 3d`; 23 and 24 (l2):
     :math:`\sqrt{d^2/16 + d}`, :math:`\sqrt{d^2/16 + 9d}`."""
     if norm == "l1":

@@ -52,7 +52,7 @@ from .releases import RENYI_ORDERS
 
 @dataclass(frozen=True)
 class PerturbedObjective:
-    r"""An exact minimiser with Gaussian noise in its objective: :class:`~.releases.Curves`.
+    r"""An exact minimiser with Gaussian noise in its objective: :class:`~.releases.PrivacyProfile`.
 
     For the replacement of one record; nothing but the minimiser is released, and no projection
     comes between it and the noise.
@@ -109,7 +109,7 @@ class PerturbedObjective:
         found = excess * self.mu**2 / 2 + (excess * self.mu / 2) ** 2 * (1 + 1 / known)
         return np.where(left > 0, found - np.log(known) / 4, np.inf)
 
-    def profiles(self, epsilon: np.ndarray) -> tuple[np.ndarray, ...]:
+    def deltas(self, epsilon: np.ndarray) -> tuple[np.ndarray, ...]:
         """None: no dominating pair is known."""
         return ()
 

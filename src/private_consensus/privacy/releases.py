@@ -16,10 +16,10 @@ NORMS = {
     "gamma_norm": "l2",
     "discrete_gaussian": "l2",
     "pure": None,
-    "curves": None,
+    "profile": None,
     "exact": None,
 }
-# Orders at which a mechanism known by its curves gives its Renyi divergence.
+# Orders at which a mechanism known by its privacy profile gives its Renyi divergence.
 RENYI_ORDERS = (
     *(1.25, 1.5, 1.75, 2.0, 2.5, 3.0, 3.5),
     *map(float, range(4, 11)),
@@ -64,13 +64,13 @@ class Sampling:
         return "add_remove" if self.kind == "poisson" else "replace"
 
 
-class Curves(Protocol):
+class PrivacyProfile(Protocol):
     """A mechanism known by what bounds it for every pair of neighbours; hashable."""
 
     def renyi(self) -> tuple[float, ...]:
         """Renyi divergence at each of :data:`RENYI_ORDERS`, of either direction."""
 
-    def profiles(self, epsilon: np.ndarray) -> tuple[np.ndarray, ...]:
+    def deltas(self, epsilon: np.ndarray) -> tuple[np.ndarray, ...]:
         """delta at each (also negative) epsilon of a dominating pair: one profile if it serves
         both directions, two if not, none if no pair is known."""
 
@@ -90,7 +90,7 @@ class Curves(Protocol):
 @dataclass(frozen=True)
 class RandomCount:
     r"""Gaussian releases of one :math:`\mu` whose number K is random and seen, and independent of
-    the data. A :class:`Curves` for attacks alone: it bounds nothing from above.
+    the data. A :class:`PrivacyProfile` for attacks alone: it bounds nothing from above.
 
     Parameters
     ----------
@@ -107,7 +107,7 @@ class RandomCount:
         something = self.mu > 0 and any(self.probabilities[1:])
         return (np.inf if something else 0.0,) * len(RENYI_ORDERS)
 
-    def profiles(self, epsilon: np.ndarray) -> tuple[np.ndarray, ...]:
+    def deltas(self, epsilon: np.ndarray) -> tuple[np.ndarray, ...]:
         """None."""
         return ()
 
@@ -139,7 +139,7 @@ class Release:
         ``discrete_gaussian``: scale is the parameter sigma on the integers, sensitivity counted in
         steps of the grid; l2.
         ``pure``: a mechanism known only by its pure ``epsilon``.
-        ``curves``: known by its :class:`Curves`, in which its sampling is credited already.
+        ``profile``: known by its :class:`PrivacyProfile`, which credits its sampling already.
         ``exact``: a value released without noise; sensitivity 0 says that it is independent of the
         private data, none given that it is not.
     sensitivity, scale : float or 1-D array
@@ -156,16 +156,16 @@ class Release:
         Why not, or what is assumed.
     epsilon : float or 1-D array
         Only of ``pure``.
-    curves : Curves
-        Only of ``curves``.
+    profile : PrivacyProfile
+        Only of ``profile``.
     dim : int, optional
         Of ``gamma_norm``: how many coordinates the noise has. Lower bounds alone ask for it.
     attained : float or 1-D array, optional
         Share of the stated sensitivity that ONE pair of neighbours attains at EVERY release of the
         series, whatever happened before (a limit of pairs counts as one); of ``laplace`` by a
         change of a single coordinate, of ``discrete_gaussian`` by whole steps of one coordinate.
-        None where no such share is known. Of ``exact`` and ``curves``: 1 if a pair has different
-        values, or attains :meth:`Curves.attained`. Lower bounds are made of it, see
+        None where no such share is known. Of ``exact`` and ``profile``: 1 if a pair has different
+        values, or attains :meth:`PrivacyProfile.attained`. Lower bounds are made of it, see
         :mod:`private_consensus.privacy.brackets`; no accountant reads it.
     reached : float or 1-D array, optional
         Share that one pair comes arbitrarily near to along SOME course of the series, all of whose
@@ -192,7 +192,7 @@ class Release:
     proven: bool = True
     note: str = ""
     epsilon: Any = None
-    curves: Curves | None = None
+    profile: PrivacyProfile | None = None
     dim: int | None = None
     attained: Any = None
     reached: Any = None
@@ -236,15 +236,15 @@ class Release:
         return shares
 
     def _check_curves(self):
-        wanted = self.mechanism == "curves"
-        expected = f"{'curves' if wanted else 'nothing'} for {self.mechanism}"
-        require((self.curves is not None) == wanted, "release.curves", self.curves, expected)
+        wanted = self.mechanism == "profile"
+        expected = f"{'a profile' if wanted else 'nothing'} for {self.mechanism}"
+        require((self.profile is not None) == wanted, "release.profile", self.profile, expected)
 
     def losses(self) -> np.ndarray:
         """Loss parameter of each release of the series, before sampling and ``count``.
 
         Sensitivity over scale: mu of a Gaussian, the pure epsilon of ``laplace``, ``gamma_norm``
-        and ``pure``, the divergence at the smallest order of ``curves``, infinity where something
+        and ``pure``, the divergence at the smallest order of ``profile``, infinity where something
         data-dependent is released without noise.
 
         Returns
@@ -253,8 +253,8 @@ class Release:
         """
         if self.mechanism == "pure":
             return np.atleast_1d(self.epsilon)
-        if self.curves is not None:
-            return np.array([self.curves.renyi()[0]])
+        if self.profile is not None:
+            return np.array([self.profile.renyi()[0]])
         if self.mechanism == "exact":
             return np.where(np.atleast_1d(self.sensitivity) > 0, np.inf, 0.0)
         try:
@@ -274,7 +274,7 @@ _NEEDED = {
     "gamma_norm": ("sensitivity", "scale"),
     "discrete_gaussian": ("sensitivity", "scale"),
     "pure": ("epsilon",),
-    "curves": (),
+    "profile": (),
     "exact": ("sensitivity",),
 }
 

@@ -138,8 +138,8 @@ class SampledNoise:
         sampling = Sampling(self.sampling, self.batches.mean / self.records)
         return [
             Release(
-                "curves",
-                curves=NoisedBatch(self, float(sigma)),
+                "profile",
+                profile=NoisedBatch(self, float(sigma)),
                 count=count,
                 sampling=sampling,
                 attained=1.0 if self.gaussian else None,
@@ -162,7 +162,7 @@ class NoisedBatch:
         """Renyi divergence at each of ``RENYI_ORDERS``."""
         return renyi_curve(self.noise, self.sigma)
 
-    def profiles(self, epsilon: np.ndarray) -> tuple[np.ndarray, ...]:
+    def deltas(self, epsilon: np.ndarray) -> tuple[np.ndarray, ...]:
         """delta(epsilon) of the dominating pair, or of the pairs for removing and adding."""
         if not self.noise.gaussian:
             return ()

@@ -190,7 +190,7 @@ class LogisticRegression(Problem):
 
     def gradient(self, x: np.ndarray) -> np.ndarray:
         margins = _per_agent(x, np.swapaxes(self._signed, -1, -2))
-        return -self.weight * _per_agent(_falling(margins), self._signed) + self.ridge * x
+        return -self.weight * _per_agent(_sigmoid_neg(margins), self._signed) + self.ridge * x
 
     def objective(self, x: np.ndarray) -> np.ndarray:
         r""":math:`f_i(x_i)`; shape (..., agents)."""
@@ -216,7 +216,7 @@ class LogisticRegression(Problem):
     def hessian(self, x: np.ndarray) -> np.ndarray:
         r""":math:`\nabla^2 f_i(x_i)`; shape (..., agents, dim, dim)."""
         margins = _per_agent(x, np.swapaxes(self._signed, -1, -2))
-        share = _falling(margins)
+        share = _sigmoid_neg(margins)
         curvature = self.weight * share * (1.0 - share)
         weighted = np.swapaxes(self._signed, -1, -2) * curvature[..., None, :]
         return weighted @ self._signed + self.ridge * np.eye(self.dim)
@@ -234,10 +234,10 @@ class LogisticRegression(Problem):
         """
         require(np.isinf(self.box), "problem.box", self.box, "no box for a proximal solve")
         many = self.records * self.dim > FEW
-        solve = self.proximal_in_lanes if many and AVAILABLE else self.proximal_plainly
+        solve = self.proximal_simd if many and AVAILABLE else self.proximal_plainly
         return solve(linear, penalty, centre, start, tolerance)
 
-    def proximal_in_lanes(self, linear, penalty, centre, start, tolerance=None):
+    def proximal_simd(self, linear, penalty, centre, start, tolerance=None):
         """All settings (and runs, where they share the records) of an agent side by side."""
         everyone = start.shape[:-1]
         pull = np.broadcast_to(linear - penalty * centre, start.shape)
@@ -429,7 +429,7 @@ def _majority(labels: np.ndarray, axes: int, x: np.ndarray) -> np.ndarray:
     return np.broadcast_to(np.maximum(positive, 1.0 - positive), x.shape[:-2])
 
 
-def _falling(margins: np.ndarray) -> np.ndarray:
+def _sigmoid_neg(margins: np.ndarray) -> np.ndarray:
     r""":math:`1/(1+e^m)`, without overflow; twice as fast as the general function."""
     return 1.0 / (1.0 + np.exp(np.minimum(margins, LARGEST_EXPONENT)))
 

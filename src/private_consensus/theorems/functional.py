@@ -8,7 +8,7 @@ from itertools import product
 import numpy as np
 
 from ..privacy import Budget, extended_gaussian_scale, gaussian_delta, gaussian_epsilon
-from ..privacy.functional import printed
+from ..privacy.functional import paper_sensitivity
 from .base import Finding, bound, found
 
 
@@ -44,7 +44,7 @@ def _changes(
                 attribute = z[:, chosen]
                 weights = weights + np.abs(attribute - attribute.mean(1, keepdims=True))
             sums.append(_coefficients(x[:, chosen], weights).sum(1))
-        stated.append(printed("l1" if norm == 1 else "l2", dim, fair=fair))
+        stated.append(paper_sensitivity("l1" if norm == 1 else "l2", dim, fair=fair))
         measured.append(np.linalg.norm(sums[0] - sums[1], ord=norm, axis=-1).max())
     return stated, measured
 
@@ -81,7 +81,7 @@ def theorem_18(scale: float = 1.0) -> Finding:
     """The largest loss with two levels of Laplace noise at the printed sensitivity."""
     stated, measured = [], []
     for dim, split in product((2, 5, 13, 41), (0.01, 0.1, 1.0, 10.0, 100.0)):
-        whole = printed("l1", dim, fair=True)
+        whole = paper_sensitivity("l1", dim, fair=True)
         # From no features to all: 2 a linear coefficient, and the mean's move of the others' 1.
         share = (3 + (2 * dim - 1) / 8) / whole
         rest = (3 * (dim - 1) + (dim - 1) ** 2 / 8) / whole
@@ -116,7 +116,7 @@ def theorem_20(scale: float = 1.0) -> Finding:
     """delta that a pair of records needs with two levels of Gaussian noise, against delta."""
     stated, measured, delta = [], [], 1e-5
     for dim, split in product((5, 13), (1.0, 10.0, 200.0)):
-        whole, epsilon_n = printed("l2", dim, fair=True), 0.05
+        whole, epsilon_n = paper_sensitivity("l2", dim, fair=True), 0.05
         epsilon_s = split * epsilon_n
         sigma_s, sigma_n = (whole * extended_gaussian_scale(Budget(e, delta))
                             for e in (epsilon_s, epsilon_n))  # fmt: skip

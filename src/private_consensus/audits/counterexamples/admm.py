@@ -88,8 +88,8 @@ def _by_renyi_bound(epsilon: float, share: float, horizon: int) -> float:
     rho = zcdp_rho(epsilon, DELTA, conversion="safe") / horizon
     first = zcdp_epsilon(rho, DELTA, conversion="safe")
     mu = share * first / math.sqrt(2 * math.log(1.25 / DELTA))
-    curves = PerturbedObjective(mu, (1 - share) * first / 2.8, one_sign=True)
-    return float(account([Release("curves", curves=curves, count=horizon)], DELTA).epsilon)
+    profile = PerturbedObjective(mu, (1 - share) * first / 2.8, one_sign=True)
+    return float(account([Release("profile", profile=profile, count=horizon)], DELTA).epsilon)
 
 
 def two_radii(beta: float = 1e-3, curvature: float = 2.0) -> Finding:

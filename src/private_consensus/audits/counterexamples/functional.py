@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from ...privacy import Budget, extended_gaussian_scale, gaussian_delta, gaussian_epsilon
-from ...privacy.functional import Sensitivity, printed
+from ...privacy.functional import Sensitivity, paper_sensitivity
 from .base import Finding, finding
 
 DIM, MEAN = 13, 0.4
@@ -21,7 +21,7 @@ def average_share(split: float = 10.0) -> Finding:
     change = 2.0
     claimed = split / DIM + (DIM - 1) / DIM
     tight = split * change / Sensitivity(DIM, "penal", MEAN).l1
-    slack = split * change / printed("l1", DIM, fair=True)
+    slack = split * change / paper_sensitivity("l1", DIM, fair=True)
     return finding(
         "epsilon (eps_n = 1)",
         claimed,
@@ -29,8 +29,8 @@ def average_share(split: float = 10.0) -> Finding:
         tight > claimed >= slack,
         f"d = {DIM}, eps_s = {split:g}, eps_n = 1; one record with a single feature changes by "
         f"{change:g}, all of it in w_s.",
-        f"Loss {slack:.2f} with the printed Delta_1 = {printed('l1', DIM, fair=True):g} (claimed "
-        f"{claimed:.2f}): holds by slack.",
+        f"Loss {slack:.2f} with the printed Delta_1 = "
+        f"{paper_sensitivity('l1', DIM, fair=True):g} (claimed {claimed:.2f}): holds by slack.",
         f"With the tight Delta_1 = {Sensitivity(DIM, 'penal', MEAN).l1:.2f}: {tight:.2f}.",
         partly=True,
     )
@@ -49,18 +49,19 @@ def moving_mean(records: int = 10) -> Finding:
         "l1 change of the covariance",
         constant,
         found,
-        found > constant and found <= printed("l1", DIM, fair=True),
+        found > constant and found <= paper_sensitivity("l1", DIM, fair=True),
         f"{records} records, d = {DIM}; the replaced one has no features: with a constant mean "
         "nothing changes,",
         f"with the mean of the data the coefficients move by {found:g} = d(n-1)/n.",
-        f"The whole printed Delta_1 = {printed('l1', DIM, fair=True):g} is wide enough for it.",
+        f"The whole printed Delta_1 = {paper_sensitivity('l1', DIM, fair=True):g} is wide enough "
+        "for it.",
         partly=True,
     )
 
 
 def l2_share(split: float = 50.0) -> Finding:
     """E4.9c: the block of w_s carries more than 1/d of Delta_2."""
-    box, whole = math.sqrt(9 + (2 * DIM - 1) / 16), printed("l2", DIM, fair=True)
+    box, whole = math.sqrt(9 + (2 * DIM - 1) / 16), paper_sensitivity("l2", DIM, fair=True)
     tight = Sensitivity(DIM, "penal", MEAN).l2
     change = math.sqrt(2.0)  # of the pair of E4.9a, all of it in w_s
     claimed = split / DIM + (DIM - 1) / DIM
