@@ -77,8 +77,12 @@ def trained(agents: int, dim: int, records: int, runs: int) -> Perceptron:
     """``dim`` inputs and one hidden unit: dim + 21 parameters."""
     rows = agents * records
     features = generator(5, "images").uniform(0.2, 1.0, (rows + 5, dim)).astype(np.float32)
-    dealt = np.broadcast_to(np.arange(rows).reshape(1, agents, records), (runs, agents, records))
-    return Perceptron(features, np.arange(len(features)) % 2, dealt, np.arange(rows, rows + 5), 1)
+    agent_rows = np.broadcast_to(
+        np.arange(rows).reshape(1, agents, records), (runs, agents, records)
+    )
+    return Perceptron(
+        features, np.arange(len(features)) % 2, agent_rows, np.arange(rows, rows + 5), 1
+    )
 
 
 def _of(make, budget: Budget, kind: str = "linear", **options) -> tuple:

@@ -10,9 +10,11 @@ import ast
 import errno
 import gc
 import hashlib
+import importlib.metadata
 import importlib.util
 import json
 import os
+import platform
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -22,11 +24,21 @@ from typing import Any, NamedTuple
 
 PACKAGE = __package__
 
+WATCHED = ("numpy", "scipy", "polars", "altair", "snakemake", "dp-accounting")
+
 
 def settings_hash(settings: Any) -> str:
     """Hexadecimal digest of a JSON-like value, independent of the order of its keys."""
     canonical = json.dumps(settings, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
     return hashlib.sha256(canonical.encode()).hexdigest()[:16]
+
+
+def versions() -> dict[str, str]:
+    """Versions of Python and of the libraries that numbers depend on."""
+    return {
+        "python": platform.python_version(),
+        **{name: importlib.metadata.version(name) for name in WATCHED},
+    }
 
 
 def files_hash(paths: Iterable[str | Path]) -> str:

@@ -19,7 +19,7 @@ from private_consensus.randomness import Streams
 
 AGENTS, DIM, RECORDS, HORIZON = 12, 5, 8, 3
 BLOCK, OTHERS, PLACE = (4, 5, 6, 7), (9, 0, 6, 1), 2
-OF_RUNS = ("means", "features", "responses", "dealt")
+OF_RUNS = ("means", "features", "responses", "agent_rows")
 """Fields of problems whose first axis is of runs, in worlds that differ by run."""
 GRAPHS = {
     "dense": {"name": "grid", "rows": 3},

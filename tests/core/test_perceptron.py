@@ -130,8 +130,8 @@ def test_loss_and_accuracy_are_those_of_the_average_model_on_all_records(loss):
     x = np.stack([point(problem), point(problem, 3)])[None]
     for r in range(2):
         average = x[0, r].mean(0)
-        dealt = problem.rows_of(r).ravel()
-        expected = np.mean([loss_of(problem, average, row) for row in dealt])
+        agent_rows = problem.rows_of(r).ravel()
+        expected = np.mean([loss_of(problem, average, row) for row in agent_rows])
         assert problem.measure("training_loss", x)[0, r] == pytest.approx(expected, rel=1e-12)
         expected = np.mean([loss_of(problem, average, row) for row in problem.test])
         assert problem.measure("test_loss", x)[0, r] == pytest.approx(expected, rel=1e-12)
@@ -145,21 +145,21 @@ def test_a_network_that_says_one_class_is_right_as_often_as_it_occurs():
     x[..., -CLASSES + 4] = 1.0
     share = (problem.labels[problem.test] == 4).mean()
     assert problem.measure("test_accuracy", x) == pytest.approx(np.full((1, 2), share))
-    mine = problem.labels[problem.dealt.reshape(2, -1)]
+    mine = problem.labels[problem.agent_rows.reshape(2, -1)]
     expected = (mine == 4).mean(1)[None]
     assert problem.measure("training_accuracy", x) == pytest.approx(expected)
 
 
 def test_records_are_dealt_equally_once_and_from_the_training_set():
     problem = small(agents=3, records=32)
-    assert problem.dealt.shape == (2, 3, 10)
-    for run in problem.dealt:
+    assert problem.agent_rows.shape == (2, 3, 10)
+    for run in problem.agent_rows:
         assert len(np.unique(run)) == 30
         assert run.max() < 70
-    assert (problem.dealt[0] != problem.dealt[1]).any()
-    np.testing.assert_array_equal(small(runs=(0, 1, 2)).dealt[:2], problem.dealt)
+    assert (problem.agent_rows[0] != problem.agent_rows[1]).any()
+    np.testing.assert_array_equal(small(runs=(0, 1, 2)).agent_rows[:2], problem.agent_rows)
     shared = small(partition="shared")
-    assert shared.dealt.shape == (1, 3, 10)
+    assert shared.agent_rows.shape == (1, 3, 10)
     assert perceptron.shared_by_runs({"partition": "shared"})
     assert not perceptron.shared_by_runs({})
 

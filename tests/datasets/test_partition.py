@@ -26,7 +26,7 @@ def generators(runs: int, seed: int = 0) -> list[np.random.Generator]:
     return [np.random.default_rng([seed, run]) for run in range(runs)]
 
 
-def deal(kind: str, runs: int = 3, seed: int = 0) -> np.ndarray:
+def drawn(kind: str, runs: int = 3, seed: int = 0) -> np.ndarray:
     if kind == "iid":
         return partition_iid(LABELS, [100, 50, 7], generators(runs, seed))
     if kind == "unequal":
@@ -39,7 +39,7 @@ KINDS = ("iid", "unequal", "dirichlet")
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_no_record_is_dealt_twice(kind):
-    for run in deal(kind):
+    for run in drawn(kind):
         held = run[run != UNUSED]
         assert len(np.unique(held)) == len(held)
         assert held.min() >= 0 and held.max() < len(LABELS)
@@ -47,12 +47,12 @@ def test_no_record_is_dealt_twice(kind):
 
 @pytest.mark.parametrize("kind", ["iid", "dirichlet"])
 def test_sizes_are_those_asked_for(kind):
-    assert sizes_of(deal(kind)).tolist() == [[100, 50, 7]] * 3
+    assert sizes_of(drawn(kind)).tolist() == [[100, 50, 7]] * 3
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_more_runs_do_not_change_the_earlier_ones(kind):
-    few, many = deal(kind, 2), deal(kind, 6)
+    few, many = drawn(kind, 2), drawn(kind, 6)
     width = min(few.shape[2], many.shape[2])
     assert (few[..., :width] == many[:2, :, :width]).all()
     assert (many[:2, :, width:] == UNUSED).all()
@@ -60,28 +60,28 @@ def test_more_runs_do_not_change_the_earlier_ones(kind):
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_runs_and_seeds_differ(kind):
-    a, b = deal(kind, 2, seed=0), deal(kind, 2, seed=1)
+    a, b = drawn(kind, 2, seed=0), drawn(kind, 2, seed=1)
     assert a.shape != b.shape or not (a == b).all()
     assert not (a[0] == a[1]).all()
 
 
 def test_the_rest_is_what_is_left():
-    dealt = deal("iid")
-    for run, free in zip(dealt, rest(LABELS, dealt), strict=True):
+    agent_rows = drawn("iid")
+    for run, free in zip(agent_rows, rest(LABELS, agent_rows), strict=True):
         both = np.concatenate([run[run != UNUSED], free])
         assert sorted(both) == list(range(len(LABELS)))
 
 
 def test_iid_is_uniform_over_records():
-    dealt = partition_iid(np.zeros(40), [10, 10], generators(2000))
-    counts = np.bincount(dealt.ravel(), minlength=40)
+    agent_rows = partition_iid(np.zeros(40), [10, 10], generators(2000))
+    counts = np.bincount(agent_rows.ravel(), minlength=40)
     # 1000 expected with variance 500: six standard deviations.
     assert np.abs(counts - 1000).max() < 6 * np.sqrt(500)
 
 
 def test_all_records_can_be_dealt():
-    dealt = partition_dirichlet(LABELS, [250] * 4, generators(2), concentration=0.05)
-    assert sorted(dealt[0].ravel()) == list(range(1000))
+    agent_rows = partition_dirichlet(LABELS, [250] * 4, generators(2), concentration=0.05)
+    assert sorted(agent_rows[0].ravel()) == list(range(1000))
 
 
 def test_skew_grows_as_the_concentration_falls():
@@ -117,8 +117,8 @@ def test_unequal_sizes_add_up_and_spread():
 
 
 def test_shares_are_those_of_the_records():
-    dealt = np.array([[[0, 1, 2, UNUSED], [3, 7, UNUSED, UNUSED]]])
-    assert label_shares(LABELS, dealt).tolist() == [[[1.0, 0.0], [0.0, 1.0]]]
+    agent_rows = np.array([[[0, 1, 2, UNUSED], [3, 7, UNUSED, UNUSED]]])
+    assert label_shares(LABELS, agent_rows).tolist() == [[[1.0, 0.0], [0.0, 1.0]]]
 
 
 @pytest.mark.parametrize(
@@ -151,9 +151,9 @@ def test_more_agents_than_records_names_both():
 )
 def test_dirichlet_always_deals_exact_sizes(sizes, concentration, seed):
     labels = np.random.default_rng(seed).integers(0, 4, sum(sizes) + 5)
-    dealt = partition.partition_dirichlet(
+    agent_rows = partition.partition_dirichlet(
         labels, sizes, generators(1, seed), concentration=concentration
     )
-    assert sizes_of(dealt)[0].tolist() == sizes
-    held = dealt[dealt != UNUSED]
+    assert sizes_of(agent_rows)[0].tolist() == sizes
+    held = agent_rows[agent_rows != UNUSED]
     assert len(np.unique(held)) == len(held)

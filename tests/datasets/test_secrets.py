@@ -16,11 +16,11 @@ import requests
 from private_consensus.datasets import Acquisition, acquire, ipums, summary, write_provenance
 from private_consensus.datasets.catalogue import entry
 from private_consensus.datasets.downloads import Downloads
-from private_consensus.datasets.journal import journal
 from private_consensus.datasets.mirror import Mirror
 from private_consensus.datasets.patience import Patience
-from private_consensus.datasets.secrets import MIRROR_VARIABLE, key_in, redacted
 from private_consensus.errors import InvalidInput
+from private_consensus.job_logging import job_logging
+from private_consensus.secrets import MIRROR_VARIABLE, key_in, redacted
 
 KEY = "59cba10d8a5da536fc06b59d"
 PASSWORD = "p@ss/w:rd%21"
@@ -71,7 +71,7 @@ def test_a_key_is_in_no_output_of_an_acquisition(monkeypatch, tmp_path, caplog, 
     monkeypatch.setattr(ipumspy, "IpumsApiClient", Repeating)
     monkeypatch.setattr(Patience, "check_reachable", lambda *_: None)
     asked = Acquisition(cache=tmp_path / "cache", surrogate_rows=1000)
-    with caplog.at_level(logging.DEBUG), journal(tmp_path / "acquire.log"):
+    with caplog.at_level(logging.DEBUG), job_logging(tmp_path / "acquire.log"):
         _, provenance = acquire("brazil", asked)
         write_provenance(tmp_path / "brazil.provenance.json", provenance)
     assert "InvalidHeader: Invalid header value" in provenance.because
@@ -81,7 +81,7 @@ def test_a_key_is_in_no_output_of_an_acquisition(monkeypatch, tmp_path, caplog, 
 
 def test_a_job_that_fails_says_its_trace_without_the_key(monkeypatch, tmp_path):
     monkeypatch.setenv(ipums.KEY, f"{KEY}\r\n")
-    with pytest.raises(SystemExit) as stopped, journal(tmp_path / "job.log"):
+    with pytest.raises(SystemExit) as stopped, job_logging(tmp_path / "job.log"):
         raise RuntimeError(f"sent {KEY}\r\n")
     assert "RuntimeError: sent ***" in stopped.value.code
     assert KEY not in stopped.value.code + (tmp_path / "job.log").read_text()
@@ -109,7 +109,7 @@ def test_credentials_of_a_mirror_are_in_no_output(guarded, tmp_path, caplog, fau
     with (
         caplog.at_level(logging.DEBUG, logger="private_consensus"),
         pytest.raises(SystemExit) as stopped,
-        journal(tmp_path / "log"),
+        job_logging(tmp_path / "log"),
     ):
         # As a job does, from the plain values that the workflow hands on.
         acquire("adult", Acquisition(**asked.to_dict()))

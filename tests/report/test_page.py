@@ -294,10 +294,10 @@ def test_claims_of_no_paper_are_shown_and_called_by_their_title(results):
 
 def test_figures_of_no_paper_stand_under_their_own_title(results):
     found = paper("data", "", 1)
-    deal = {"title": "equal", "experiment": "", "deal": {"kind": "iid"}, "curves": []}
+    partition = {"title": "equal", "experiment": "", "partition": {"kind": "iid"}, "curves": []}
     found["paper"] |= {"authors": [], "title": "What agents hold"}
     found |= {"experiments": {}, "claims": {}}
-    found["figures"]["data_fig1"] |= {"panels": [deal], "added": True}
+    found["figures"]["data_fig1"] |= {"panels": [partition], "added": True}
     papers = {"first": results.papers["first"], "data": found}
     mixed = results_of(papers, claims=results.claims[:1], privacy=results.privacy[:1])
     front, text = page(mixed), pages(mixed)["papers/data.html"]

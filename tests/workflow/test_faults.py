@@ -69,7 +69,7 @@ UNLOCK = ("--unlock",)
 def pristine(tmp_path_factory) -> Path:
     folder = copy_to(tmp_path_factory.mktemp("pristine"))
     script = folder / "workflow/scripts/run_cell.py"
-    head, logged, body = script.read_text().partition("\nwith logged")
+    head, logged, body = script.read_text().partition("\nwith job_logging")
     assert PROGRESS in body
     script.write_text(head + HOLD + logged + body.replace(PROGRESS, "held"))
     return folder

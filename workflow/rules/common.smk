@@ -59,8 +59,8 @@ def cell_files(kind, cells, scale):
     ]
 
 
-def deals_of(figure, scale):
-    return [f"results/{scale}/deals/{figure}.parquet"] if PLAN.deals(figure) else []
+def partitions_of(figure, scale):
+    return [f"results/{scale}/partitions/{figure}.parquet"] if PLAN.partitions(figure) else []
 
 
 def views_of(figure, scale):
@@ -80,7 +80,7 @@ def expected_of(figure):
         made.append(made_of_table(figure, SCALE))
     else:
         made.append(made_of_figure(figure, SCALE))
-        made += [made_of_deal(figure, SCALE)] if PLAN.deals(figure) else []
+        made += [made_of_partition(figure, SCALE)] if PLAN.partitions(figure) else []
         made += [made_of_views(figure, SCALE)] if PLAN.views(figure) else []
     return pages.expected_stamps(made)
 
@@ -145,12 +145,12 @@ def made_of_figure(name, scale):
     )
 
 
-def made_of_deal(name, scale):
+def made_of_partition(name, scale):
     return (
-        deals_of(name, scale),
-        rules.deal.params.deals(SimpleNamespace(figure=name)),
-        rules.deal.params.code(None),
-        prepared_files(PLAN.preparations_of_deals(name), scale),
+        partitions_of(name, scale),
+        rules.summarize_partition.params.partitions(SimpleNamespace(figure=name)),
+        rules.summarize_partition.params.code(None),
+        prepared_files(PLAN.preparations_of_partitions(name), scale),
     )
 
 

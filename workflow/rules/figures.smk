@@ -4,19 +4,19 @@ Needs: runs and privacy of their cells, or what agents hold, or what they learn.
 """
 
 
-rule deal:
+rule summarize_partition:
     input:
         prepared=lambda w: expand(
             "results/{scale}/prepared/{preparation}.npz",
             scale=w.scale,
-            preparation=PLAN.preparations_of_deals(w.figure),
+            preparation=PLAN.preparations_of_partitions(w.figure),
         ),
     output:
-        deals="results/{scale}/deals/{figure}.parquet",
+        partitions="results/{scale}/partitions/{figure}.parquet",
     log:
-        "results/{scale}/logs/deal.{figure}.log",
+        "results/{scale}/logs/summarize_partition.{figure}.log",
     benchmark:
-        "results/{scale}/timings/deal.{figure}.tsv"
+        "results/{scale}/timings/summarize_partition.{figure}.tsv"
     conda:
         "../../environment.yml"
     threads: 1
@@ -24,12 +24,12 @@ rule deal:
         mem_mb=800,
         runtime=5,
     params:
-        deals=lambda w: PLAN.deals(w.figure),
-        code=lambda w: code_of("deal.py"),
+        partitions=lambda w: PLAN.partitions(w.figure),
+        code=lambda w: code_of("summarize_partition.py"),
     message:
         "records of agents for {wildcards.figure}"
     script:
-        "../scripts/deal.py"
+        "../scripts/summarize_partition.py"
 
 
 rule compute_views:
@@ -60,7 +60,7 @@ rule draw_figure:
     input:
         runs=lambda w: cell_files("runs", PLAN.cells_of(w.figure), w.scale),
         privacy=lambda w: cell_files("privacy", PLAN.cells_of(w.figure), w.scale),
-        deals=lambda w: deals_of(w.figure, w.scale),
+        partitions=lambda w: partitions_of(w.figure, w.scale),
         views=lambda w: views_of(w.figure, w.scale),
     output:
         numbers="results/{scale}/data/{figure}.parquet",

@@ -6,7 +6,7 @@ from private_consensus import report as pages
 
 PREPARATIONS_USED = PLAN.preparations_in_use()
 DATASETS_USED = sorted({PREPARATIONS[name].dataset for name in PREPARATIONS_USED})
-DEALS = [name for name in PLAN.figures if PLAN.deals(name)]
+PARTITIONS = [name for name in PLAN.figures if PLAN.partitions(name)]
 VIEWS = [name for name in PLAN.figures if PLAN.views(name)]
 
 CURRENT = lambda scale: [
@@ -46,7 +46,7 @@ CURRENT = lambda scale: [
         [],
     ),
     *(made_of_figure(name, scale) for name in PLAN.figures),
-    *(made_of_deal(name, scale) for name in DEALS),
+    *(made_of_partition(name, scale) for name in PARTITIONS),
     *(made_of_views(name, scale) for name in VIEWS),
     *(made_of_table(name, scale) for name in PLAN.tables),
     *(
@@ -80,7 +80,7 @@ TIMINGS = [
     *(f"acquire.{dataset}" for dataset in DATASETS_USED),
     *(f"prepare.{name}" for name in PREPARATIONS_USED),
     *(".".join(pair) for pair in PLAN.cells()),
-    *(f"deal.{name}" for name in DEALS),
+    *(f"summarize_partition.{name}" for name in PARTITIONS),
     *(f"see.{name}" for name in VIEWS),
     *(f"figure.{name}" for name in PLAN.figures),
     *(f"table.{name}" for name in PLAN.tables),

@@ -3,9 +3,9 @@
 import logging
 
 from private_consensus.datasets import Acquisition, acquire, write_provenance, write_raw
-from private_consensus.datasets.journal import journal
+from private_consensus.job_logging import job_logging
 
-with journal(snakemake.log[0]):
+with job_logging(snakemake.log[0]):
     raw, provenance = acquire(
         snakemake.wildcards.dataset,
         Acquisition(**snakemake.params.acquisition),

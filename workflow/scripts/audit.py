@@ -6,10 +6,11 @@ from private_consensus import yamls
 from private_consensus.audits.errata import computed, read_errata
 from private_consensus.audits.experiments import of_experiments
 from private_consensus.audits.settings import audit_examples, decided
-from private_consensus.experiments.results import DRAWN, logged, read_all, rows_of, stamp, write
+from private_consensus.experiments.results import DRAWN, read_all, rows_of, stamp, write
+from private_consensus.job_logging import job_logging
 
 asked = snakemake.params.asked
-with logged(snakemake.log[0], asked):
+with job_logging(snakemake.log[0], asked):
     errata = read_errata(yamls.read(snakemake.input.errata))
     mark = stamp(asked, snakemake.params.code, DRAWN)
     write(computed(errata), snakemake.output.errata, mark)

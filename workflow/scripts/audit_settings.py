@@ -4,10 +4,11 @@ import polars as pl
 
 from private_consensus.audits.settings import SCHEMA, audit_cell
 from private_consensus.datasets import Prepared
-from private_consensus.experiments.results import logged, source_of, stamp, write
+from private_consensus.experiments.results import source_of, stamp, write
+from private_consensus.job_logging import job_logging
 
 asked = snakemake.params.asked
-with logged(snakemake.log[0], asked):
+with job_logging(snakemake.log[0], asked):
     loaded = [Prepared.load(path) for path in snakemake.input.prepared]
     prepared = {data.name: data for data in loaded}
     rows = [

@@ -3,15 +3,8 @@
 import polars as pl
 
 from private_consensus.audits.repairs import compared
-from private_consensus.experiments.results import (
-    DRAWN,
-    logged,
-    read_all,
-    rows_of,
-    sources,
-    stamp,
-    write,
-)
+from private_consensus.experiments.results import DRAWN, read_all, rows_of, sources, stamp, write
+from private_consensus.job_logging import job_logging
 from private_consensus.plotting.repairs import draw
 from private_consensus.plotting.theme import save
 
@@ -23,7 +16,7 @@ SCHEMA = {
 }  # fmt: skip
 
 pairs = snakemake.params.pairs
-with logged(snakemake.log[0], pairs):
+with job_logging(snakemake.log[0], pairs):
     files = snakemake.input.runs
     rows = compared(pairs, read_all(files), rows_of(snakemake.input.privacy)) if files else []
     source = sources(files) or DRAWN

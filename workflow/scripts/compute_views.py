@@ -2,11 +2,12 @@
 
 import polars as pl
 
-from private_consensus.experiments.results import logged, stamp, write
+from private_consensus.experiments.results import stamp, write
+from private_consensus.job_logging import job_logging
 from private_consensus.observations.drawn import COMPUTED, view_points
 
 views = snakemake.params.views
-with logged(snakemake.log[0], views):
+with job_logging(snakemake.log[0], views):
     points = [
         view_points(one, views["seed"]).with_columns(panel=pl.lit(title))
         for title, one in views["panels"].items()

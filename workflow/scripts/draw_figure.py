@@ -2,25 +2,18 @@
 
 from private_consensus import plotting
 from private_consensus.experiments.numbers import figure_numbers
-from private_consensus.experiments.results import (
-    DRAWN,
-    logged,
-    read,
-    read_all,
-    sources,
-    stamp,
-    write,
-)
+from private_consensus.experiments.results import DRAWN, read, read_all, sources, stamp, write
+from private_consensus.job_logging import job_logging
 from private_consensus.plotting.theme import save
 
 name, figure = snakemake.wildcards.figure, snakemake.params.figure
-with logged(snakemake.log[0], figure):
+with job_logging(snakemake.log[0], figure):
     files = zip(snakemake.input.runs, snakemake.input.privacy, strict=True)
     pairs = [(read(runs), read(privacy)) for runs, privacy in files]
     cells = {
         (runs["experiment"][0], runs["algorithm"][0]): (runs, privacy) for runs, privacy in pairs
     }
-    made = [*snakemake.input.deals, *snakemake.input.views]
+    made = [*snakemake.input.partitions, *snakemake.input.views]
     source = sources([*snakemake.input.runs, *made]) or DRAWN
     others = read_all(made) if made else None
     numbers = figure_numbers(figure["panels"], cells, source=source, others=others)

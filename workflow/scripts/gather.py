@@ -5,9 +5,10 @@ import polars as pl
 from private_consensus import yamls
 from private_consensus.audits.errata import read_errata
 from private_consensus.audits.table import judged
-from private_consensus.experiments.results import logged, read_all, rows_of, sources, stamp, write
+from private_consensus.experiments.results import read_all, rows_of, sources, stamp, write
+from private_consensus.job_logging import job_logging
 
-with logged(snakemake.log[0], {}):
+with job_logging(snakemake.log[0], {}):
     for kind in ("claims", "privacy"):
         files = snakemake.input[kind]
         mark = stamp(snakemake.params.errata, snakemake.params.code, sources(files))

@@ -2,9 +2,10 @@
 
 from private_consensus import algorithms
 from private_consensus.claims import Claim, judge_all
-from private_consensus.experiments.results import logged, read_all, sources, stamp, write
+from private_consensus.experiments.results import read_all, sources, stamp, write
+from private_consensus.job_logging import job_logging
 
-with logged(snakemake.log[0], snakemake.params.claims):
+with job_logging(snakemake.log[0], snakemake.params.claims):
     claims = {name: Claim(**claim) for name, claim in snakemake.params.claims.items()}
     source = sources(snakemake.input.runs)
     runs = read_all(snakemake.input.runs)

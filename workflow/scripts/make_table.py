@@ -1,12 +1,13 @@
 """Numbers of a table, and the table in three formats."""
 
 from private_consensus.experiments import tables
-from private_consensus.experiments.results import logged, read, sources, stamp, write
+from private_consensus.experiments.results import read, sources, stamp, write
+from private_consensus.job_logging import job_logging
 from private_consensus.provenance import write_text
 from private_consensus.spreadsheets import csv
 
 table, out = snakemake.params.table, snakemake.output
-with logged(snakemake.log[0], table):
+with job_logging(snakemake.log[0], table):
     read_runs = [read(path) for path in snakemake.input.runs]
     cells = {(runs["experiment"][0], runs["algorithm"][0]): runs for runs in read_runs}
     numbers = tables.table_numbers(table, cells)

@@ -2,7 +2,8 @@
 
 import polars as pl
 
-from private_consensus.experiments.results import DRAWN, logged, stamp, write
+from private_consensus.experiments.results import DRAWN, stamp, write
+from private_consensus.job_logging import job_logging
 from private_consensus.observations.settings import pair_rows, summary
 from private_consensus.provenance import write_text
 from private_consensus.spreadsheets import csv
@@ -15,7 +16,7 @@ SCHEMA = {
 }  # fmt: skip
 
 asked, out = snakemake.params.asked, snakemake.output
-with logged(snakemake.log[0], asked):
+with job_logging(snakemake.log[0], asked):
     rows = pair_rows(asked)
     write_text(out.table, csv(pl.DataFrame(summary(rows), infer_schema_length=None)))
     mark = stamp(asked, snakemake.params.code, DRAWN)

@@ -3,10 +3,10 @@
 import logging
 
 from private_consensus.datasets import prepare, read_acquired
-from private_consensus.datasets.journal import journal
+from private_consensus.job_logging import job_logging
 from private_consensus.provenance import files_hash, write_json
 
-with journal(snakemake.log[0]):
+with job_logging(snakemake.log[0]):
     prepared = prepare(
         snakemake.wildcards.preparation,
         *read_acquired(snakemake.input.raw, snakemake.input.provenance),

@@ -2,14 +2,14 @@
 
 from pathlib import Path
 
-from private_consensus.experiments.results import logged
+from private_consensus.job_logging import job_logging
 from private_consensus.publishing import publish
 from private_consensus.readable import read_json
 from private_consensus.report import read_results, require_current
 
 params, files = snakemake.params, snakemake.input
 plan = read_json(files.plan)
-with logged(snakemake.log[0], plan["config"]):
+with job_logging(snakemake.log[0], plan["config"]):
     require_current(plan["expected"], scale=params.scale)
     results = read_results(
         scale=params.scale,

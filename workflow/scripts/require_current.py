@@ -1,9 +1,9 @@
 """Refuse results that the code and the settings of now would not have made."""
 
-from private_consensus.experiments.results import logged
+from private_consensus.job_logging import job_logging
 from private_consensus.report import require_current, require_whole
 
-with logged(snakemake.log[0], {}):
+with job_logging(snakemake.log[0], {}):
     scale = snakemake.params.scale
     require_current(snakemake.params.expected, scale=scale)
     for listed in snakemake.params.get("lists", []):

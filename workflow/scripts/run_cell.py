@@ -4,10 +4,11 @@ import logging
 
 from private_consensus.datasets import Prepared
 from private_consensus.experiments.cells import run_cell
-from private_consensus.experiments.results import logged, read_all, source_of, stamp, write
+from private_consensus.experiments.results import read_all, source_of, stamp, write
 from private_consensus.fast.compiling import limited_threads
+from private_consensus.job_logging import job_logging
 
-with logged(snakemake.log[0], snakemake.params.cell), limited_threads(snakemake.threads):
+with job_logging(snakemake.log[0], snakemake.params.cell), limited_threads(snakemake.threads):
     loaded = [Prepared.load(path) for path in snakemake.input.prepared]
     prepared = {data.name: data for data in loaded}
     runs, privacy = run_cell(

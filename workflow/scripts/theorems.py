@@ -1,12 +1,13 @@
 """Every numbered statement of the papers, each with what its computation finds."""
 
 from private_consensus import yamls
-from private_consensus.experiments.results import DRAWN, logged, stamp, write
+from private_consensus.experiments.results import DRAWN, stamp, write
+from private_consensus.job_logging import job_logging
 from private_consensus.provenance import write_text
 from private_consensus.spreadsheets import csv
 from private_consensus.theorems.table import computed, read_theorems
 
-with logged(snakemake.log[0], snakemake.params.theorems):
+with job_logging(snakemake.log[0], snakemake.params.theorems):
     errata = yamls.read(snakemake.input.errata)
     found = computed(read_theorems(yamls.read(snakemake.input.theorems), errata))
     write_text(snakemake.output.csv, csv(found))

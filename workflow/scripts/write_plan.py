@@ -2,9 +2,9 @@
 
 import json
 
-from private_consensus.experiments.results import logged
+from private_consensus.job_logging import job_logging
 from private_consensus.provenance import write_text
 
 plan = snakemake.params.plan
-with logged(snakemake.log[0], plan["config"]):
+with job_logging(snakemake.log[0], plan["config"]):
     write_text(snakemake.output.plan, json.dumps(plan, indent=1))

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from private_consensus.experiments.results import logged
+from private_consensus.job_logging import job_logging
 from private_consensus.readable import read_json
 from private_consensus.report import read_results, require_current, write_site
 
@@ -12,7 +12,7 @@ bench = Path("results", scale, "audit", "mutants.parquet")
 # Made by `make faults`.
 tried = Path("results", "reference", "faults.json")
 plan = read_json(snakemake.input.plan)
-with logged(snakemake.log[0], plan["config"]):
+with job_logging(snakemake.log[0], plan["config"]):
     require_current(plan["expected"], scale=scale)
     results = read_results(
         scale=scale,

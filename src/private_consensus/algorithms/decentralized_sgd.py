@@ -293,10 +293,10 @@ class DecentralizedSGD(Iterative):
         speeds = streams.sequence("sampling", "uniform", (n,), "speeds")
         order = streams.sequence("sampling", "uniform", (n, m), "records")
         keys = {name: keys_of(streams, name) for name in KEYS}
-        dealt = np.stack([problem.rows_of(run) for run in range(len(streams.runs))])
+        agent_rows = np.stack([problem.rows_of(run) for run in range(len(streams.runs))])
         for unit, uniform in zip(speeds, order, strict=True):
             first = _smallest(uniform, widest)
-            rows = np.take_along_axis(dealt, first, -1)
+            rows = np.take_along_axis(agent_rows, first, -1)
             yield Draw(SLOWEST + (FASTEST - SLOWEST) * unit, rows, keys)
 
     def run(self, problem, network, streams, horizon, observe):

@@ -93,8 +93,8 @@ def perceptron(records: int = 10) -> Perceptron:
     """Two inputs, one hidden unit."""
     features = generator(4, "images").uniform(0.2, 1.0, (AGENTS * records + 5, 2))
     labels = np.arange(len(features)) % 3
-    dealt = np.arange(AGENTS * records).reshape(1, AGENTS, records)
-    return Perceptron(features, labels, dealt, np.arange(AGENTS * records, len(features)), 1)
+    agent_rows = np.arange(AGENTS * records).reshape(1, AGENTS, records)
+    return Perceptron(features, labels, agent_rows, np.arange(AGENTS * records, len(features)), 1)
 
 
 def census() -> FairClassification:

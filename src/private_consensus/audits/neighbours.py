@@ -243,8 +243,8 @@ def _(problem: Perceptron, network: Network, change, *, nearby) -> Iterator[Atta
     def shown(label: int) -> Perceptron:
         features, labels = problem.features.copy(), problem.labels.copy()
         features[row], labels[row] = 1.0, label
-        shares = problem.dealt[:1]
-        return replace(problem, features=features, labels=labels, dealt=shares, _evaluated={})
+        shares = problem.agent_rows[:1]
+        return replace(problem, features=features, labels=labels, agent_rows=shares, _evaluated={})
 
     direction = np.zeros(problem.dim)
     direction[-CLASSES], direction[-1] = 1.0, -1.0

@@ -1,4 +1,4 @@
-"""Data sets: acquired (cache, mirror, publisher, surrogate), prepared, dealt to agents.
+"""Data sets: acquired (cache, mirror, publisher, surrogate), prepared, partitioned to agents.
 
 Conventions: labels of tables are -1 and +1, of images 0 to 9; protected attributes are 0/1; the
 first axis of everything is the record. Real data are checked by the checksum of their contents.

@@ -18,6 +18,7 @@ import polars as pl
 from private_consensus.errors import InvalidInput, require
 from private_consensus.provenance import atomic_write, settings_hash, write_json
 from private_consensus.readable import DAMAGED, EXPECTED, arrays_of, read_json, readable
+from private_consensus.secrets import KEYS, key_in, mirror_location, redacted
 
 from . import checksums
 from .catalogue import DATA_SETS, Entry, entry, module_of
@@ -26,7 +27,6 @@ from .mirror import Mirror, check_location
 from .origin import Provenance
 from .patience import Patience, Unavailable
 from .routes import Access, Raw, Route
-from .secrets import KEYS, key_in, mirror_location, redacted
 
 log = logging.getLogger(__name__)
 

@@ -14,8 +14,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from private_consensus.secrets import redacted
+
 from .patience import Patience, Unavailable
-from .secrets import redacted
 
 log = logging.getLogger(__name__)
 

@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import polars as pl
 
+from private_consensus.secrets import key_in
+
 from .catalogue import Publisher
 from .patience import Unavailable
 from .routes import Access
-from .secrets import key_in
 
 if TYPE_CHECKING:
     from ipumspy import MicrodataExtract

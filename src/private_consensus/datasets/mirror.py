@@ -12,11 +12,11 @@ from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 from private_consensus.errors import InvalidInput
+from private_consensus.secrets import redacted
 
 from . import checksums
 from .downloads import Downloads
 from .patience import Unavailable
-from .secrets import redacted
 
 KEY = "data.mirror"
 

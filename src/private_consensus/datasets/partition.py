@@ -1,8 +1,8 @@
-"""Dealing records to agents, once a run.
+"""Partitions of records to agents, one a run.
 
 Every function takes one generator a run and returns indices ``[runs, agents, size]`` (equal sizes)
 or, where sizes differ, indices padded with ``UNUSED`` and the counts. A run depends on its own
-generator only, so adding runs changes none of the earlier ones. Records that are not dealt are
+generator only, so adding runs changes none of the earlier ones. Records that no agent has are
 unused; :func:`rest` names them, for tests.
 """
 
@@ -21,7 +21,7 @@ UNUSED = -1
 def partition_iid(
     labels: np.ndarray, sizes: int | Sequence[int], generators: Sequence[np.random.Generator]
 ) -> np.ndarray:
-    """Deal a uniformly drawn part of the records, the remainder unused.
+    """Give agents a uniformly drawn part of the records, the remainder unused.
 
     Parameters
     ----------
@@ -38,11 +38,11 @@ def partition_iid(
         Rows of each agent, padded with ``UNUSED``.
     """
     sizes = _checked(sizes, len(labels))
-    dealt = np.full((len(generators), len(sizes), sizes.max()), UNUSED)
+    agent_rows = np.full((len(generators), len(sizes), sizes.max()), UNUSED)
     filled = np.arange(sizes.max()) < sizes[:, None]
     for run, generator in enumerate(generators):
-        dealt[run, filled] = generator.permutation(len(labels))[: sizes.sum()]
-    return dealt
+        agent_rows[run, filled] = generator.permutation(len(labels))[: sizes.sum()]
+    return agent_rows
 
 
 def partition_unequal(
@@ -54,7 +54,7 @@ def partition_unequal(
     concentration: float = 1.0,
     smallest: int = 1,
 ) -> np.ndarray:
-    """Deal ``total`` records i.i.d. to agents whose sizes are Dirichlet distributed.
+    """Give ``total`` records i.i.d. to agents whose sizes are Dirichlet distributed.
 
     Parameters
     ----------
@@ -93,7 +93,7 @@ def partition_dirichlet(
     *,
     concentration: float,
 ) -> np.ndarray:
-    """Deal records with skewed labels: each agent has its own Dirichlet mixture of classes.
+    """Give agents records with skewed labels: each agent has its own Dirichlet mixture of classes.
 
     An agent asks for classes in proportion to its mixture, scaled by how frequent a class is; what
     has run out by then is replaced by records of the classes that are left. Sizes are kept exactly.
@@ -125,28 +125,28 @@ def partition_dirichlet(
     return _padded(runs)
 
 
-def rest(labels: np.ndarray, dealt: np.ndarray) -> np.ndarray:
-    """Rows that no agent has, ``[runs, rows - dealt]``, in order."""
+def rest(labels: np.ndarray, agent_rows: np.ndarray) -> np.ndarray:
+    """Rows that no agent has, ``[runs, rows - assigned]``, in order."""
     runs = []
-    for rows in dealt.reshape(len(dealt), -1):
+    for rows in agent_rows.reshape(len(agent_rows), -1):
         free = np.ones(len(labels), bool)
         free[rows[rows != UNUSED]] = False
         runs.append(np.flatnonzero(free))
     return np.stack(runs)
 
 
-def sizes_of(dealt: np.ndarray) -> np.ndarray:
+def sizes_of(agent_rows: np.ndarray) -> np.ndarray:
     """Records of each agent, ``[runs, agents]``."""
-    return (dealt != UNUSED).sum(axis=-1)
+    return (agent_rows != UNUSED).sum(axis=-1)
 
 
-def label_shares(labels: np.ndarray, dealt: np.ndarray) -> np.ndarray:
+def label_shares(labels: np.ndarray, agent_rows: np.ndarray) -> np.ndarray:
     """What a partition looks like: share of each class, ``[runs, agents, classes]``."""
     classes = np.unique(labels)
-    held = np.where(dealt == UNUSED, len(labels), dealt)
+    held = np.where(agent_rows == UNUSED, len(labels), agent_rows)
     padded = np.append(np.searchsorted(classes, labels), -1)
     counts = (padded[held][..., None] == np.arange(len(classes))).sum(axis=-2)
-    return counts / sizes_of(dealt)[..., None]
+    return counts / sizes_of(agent_rows)[..., None]
 
 
 def _skewed(
@@ -186,11 +186,11 @@ def _whole(shares: np.ndarray, total: int) -> np.ndarray:
 
 def _padded(runs: list[list[np.ndarray]]) -> np.ndarray:
     longest = max(len(rows) for run in runs for rows in run)
-    dealt = np.full((len(runs), len(runs[0]), longest), UNUSED)
+    agent_rows = np.full((len(runs), len(runs[0]), longest), UNUSED)
     for r, run in enumerate(runs):
         for a, rows in enumerate(run):
-            dealt[r, a, : len(rows)] = rows
-    return dealt
+            agent_rows[r, a, : len(rows)] = rows
+    return agent_rows
 
 
 def _checked(sizes: int | Sequence[int], records: int) -> np.ndarray:

@@ -18,8 +18,7 @@ from urllib.request import getproxies, proxy_bypass
 
 from private_consensus.errors import require
 from private_consensus.provenance import write_json
-
-from .secrets import redacted
+from private_consensus.secrets import redacted
 
 MEMORY = 60.0
 """Seconds after which time spent on a silent host is forgotten."""

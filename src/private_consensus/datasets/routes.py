@@ -8,10 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
+from private_consensus.secrets import key_in
+
 from .catalogue import Publisher
 from .downloads import Downloads
 from .patience import Patience
-from .secrets import key_in
 
 Raw = pl.DataFrame | Mapping[str, np.ndarray]
 """A table in its canonical schema, or named arrays of images and labels."""

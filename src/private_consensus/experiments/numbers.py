@@ -81,7 +81,7 @@ def figure_numbers(
         if panel["graph"]:
             points = graph_points(panel["network"], panel["seed"])
             parts.append(points.with_columns(panel=pl.lit(panel["title"])))
-        if panel["deal"] or panel.get("views"):
+        if panel["partition"] or panel.get("views"):
             parts.append(others.filter(pl.col("panel") == panel["title"]))
     numbers = pl.concat(parts, how="diagonal_relaxed").with_columns(source=pl.lit(source))
     if "guarantee" not in numbers.columns:

@@ -37,9 +37,9 @@ PREPARED = "problem.prepared"
 RESERVED = "reference"
 RULES = (
     "acquire", "acquire_images", "audit", "audit_settings", "compare_repairs", "compute_views",
-    "deal", "draw_figure", "everything", "gather", "judge_claims", "make_table", "no_table",
-    "observers", "prepare", "publish", "publish_partial", "run_cell", "theorems", "write_plan",
-    "write_report",
+    "draw_figure", "everything", "gather", "judge_claims", "make_table", "no_table",
+    "observers", "prepare", "publish", "publish_partial", "run_cell", "summarize_partition",
+    "theorems", "write_plan", "write_report",
 )  # fmt: skip
 """Names of the workflow's rules, which are those of targets."""
 
@@ -140,12 +140,12 @@ class Plan:
                 del panel["views"]
         return found
 
-    def deals(self, figure: str) -> dict[str, Any]:
-        """What a figure shows of prepared data dealt to agents, as plain JSON; empty if nothing."""
+    def partitions(self, figure: str) -> dict[str, Any]:
+        """Partitions of prepared data that a figure shows, as plain JSON; empty if none."""
         panels = {
-            panel.title: panel.deal.model_dump(mode="json")
+            panel.title: panel.partition.model_dump(mode="json")
             for panel in self.figures[figure].panels
-            if panel.deal
+            if panel.partition
         }
         return {"seed": self.config.seed, "panels": panels} if panels else {}
 
@@ -156,15 +156,15 @@ class Plan:
         }
         return {"seed": self.config.seed, "panels": panels} if panels else {}
 
-    def preparations_of_deals(self, figure: str) -> list[str]:
-        """Prepared data sets that a figure shows dealt to agents."""
-        panels = self.deals(figure).get("panels", {})
-        return sorted({deal["prepared"] for deal in panels.values()})
+    def preparations_of_partitions(self, figure: str) -> list[str]:
+        """Prepared data sets of whose partitions a figure shows something."""
+        panels = self.partitions(figure).get("panels", {})
+        return sorted({partition["prepared"] for partition in panels.values()})
 
     def preparations_in_use(self) -> list[str]:
         """Prepared data sets that anything reads."""
         found = [self.preparations(name) for name in self.experiments]
-        found += [self.preparations_of_deals(name) for name in self.figures]
+        found += [self.preparations_of_partitions(name) for name in self.figures]
         return sorted({name for names in found for name in names})
 
     def tunings(self, experiment: str, algorithm: str) -> list[tuple[str, str]]:
@@ -392,7 +392,7 @@ def _inconsistencies(key: str, paper: Paper) -> Iterator[str]:
                 yield f"{key}.experiments.{name}.scales.{scale}.axes.{axis}: unknown axis"
     for name, figure in paper.figures.items():
         for panel in figure.panels:
-            if panel.deal or panel.views:
+            if panel.partition or panel.views:
                 continue
             if panel.experiment not in paper.experiments:
                 yield expected(f"{key}.figures.{name}", panel.experiment, paper.experiments)

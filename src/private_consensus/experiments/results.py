@@ -3,27 +3,19 @@
 from __future__ import annotations
 
 import hashlib
-import importlib.metadata
 import json
-import logging
-import platform
-import sys
-import time
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
-from ..errors import Diverged, InvalidInput, require
+from ..errors import InvalidInput, require
 from ..provenance import atomic_write, changed, checksums, files_hash, settings_hash
 from ..readable import DAMAGED, EXPECTED, read_json, readable
 
 DRAWN = "drawn as the paper describes"
 """Source of experiments that need no data set."""
-
-WATCHED = ("numpy", "scipy", "polars", "altair", "snakemake", "dp-accounting")
 
 
 def stamp(
@@ -126,40 +118,3 @@ def sources(paths: Iterable[str | Path]) -> str:
     found = [mark_of(path)["source"] for path in paths]
     parts = dict.fromkeys(part for source in found for part in source.split("; "))
     return "; ".join(parts)
-
-
-@contextmanager
-def logged(path: str | Path, settings: Any) -> Iterator[None]:
-    """Log to a file: settings and versions first, wall time last, an error in full.
-
-    What the user can mend ends the process with one sentence.
-    """
-    Path(path).parent.mkdir(parents=True, exist_ok=True)
-    logging.basicConfig(
-        filename=path,
-        filemode="w",
-        encoding="utf-8",
-        level=logging.INFO,
-        force=True,
-        format="%(asctime)s %(levelname)s %(message)s",
-    )
-    logging.info("settings %s", json.dumps(settings, sort_keys=True, default=str))
-    logging.info("versions %s", versions())
-    begin = time.perf_counter()
-    try:
-        yield
-    except (InvalidInput, Diverged) as error:
-        logging.error("%s", error)
-        sys.exit(str(error))
-    except Exception:
-        logging.exception("failed")
-        raise
-    logging.info("done in %.2f s", time.perf_counter() - begin)
-
-
-def versions() -> dict[str, str]:
-    """Versions of Python and of the libraries that numbers depend on."""
-    return {
-        "python": platform.python_version(),
-        **{name: importlib.metadata.version(name) for name in WATCHED},
-    }

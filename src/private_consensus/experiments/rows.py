@@ -45,8 +45,8 @@ DEALT = {
     "logistic_regression": lambda card, agents: (card["rows"] - 1, agents),
     "perceptron": lambda card, agents: (card["splits"].get("train", card["rows"]), 1),
 }
-"""By problem, rows of a card that agents may have, and how often ``records`` of them are dealt, as
-its ``build`` has it. Logistic regression tests on what is left, one row at least, whatever the
+"""By problem, rows of a card that agents may have, and how often ``records`` of them are assigned,
+as its ``build`` has it. Logistic regression tests on what is left, one row at least, whatever the
 splits; the perceptron is given the records of all agents together, and tests on a split."""
 
 

@@ -20,11 +20,11 @@ from pydantic import (
 from .. import algorithms, problems, yamls
 from ..claims import Claim
 from ..datasets import PREPARATIONS
-from ..datasets.secrets import redacted
 from ..errors import Refused as ConfigurationError
 from ..errors import require
 from ..fields import Flag, Number, Whole
 from ..networks import GRAPHS, MIXINGS
+from ..secrets import redacted
 
 Reading = Literal["resolved", "literal", "ablation"]
 Slug = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*$")]
@@ -231,8 +231,8 @@ class Curve(Strict):
     )
 
 
-class Deal(Strict):
-    """How prepared data are dealt to agents."""
+class Partition(Strict):
+    """A partition of prepared data to agents."""
 
     prepared: Annotated[str, AfterValidator(one_of(tuple(PREPARATIONS)))]
     kind: Literal["iid", "dirichlet", "unequal"]
@@ -292,7 +292,9 @@ class Panel(Strict):
     title: str
     experiment: str = ""
     graph: Flag = Field(default=False, description="nodes and edges instead of curves")
-    deal: Deal | None = Field(default=None, description="records of agents instead of curves")
+    partition: Partition | None = Field(
+        default=None, description="records of agents instead of curves"
+    )
     views: Views | None = Field(default=None, description="what observers learn, not curves")
     where: dict[str, Any] = Field(default_factory=dict, description="for all of its curves")
     x: str = Field(
@@ -315,10 +317,10 @@ class Panel(Strict):
 
     @model_validator(mode="after")
     def _one_of_four(self):
-        alone = (self.deal is not None) + (self.views is not None)
+        alone = (self.partition is not None) + (self.views is not None)
         drawn = self.graph + alone
         if drawn > 1 or bool(drawn) == bool(self.curves) or bool(drawn) == bool(self.x):
-            kinds = "graph: true, or deal, or views"
+            kinds = "graph: true, or partition, or views"
             raise ValueError(f"expected either x and at least one curve, or {kinds}")
         if bool(self.experiment) == bool(alone):
             raise ValueError("expected an experiment for curves and graphs, and none for others")

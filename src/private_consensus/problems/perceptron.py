@@ -25,6 +25,7 @@ from typing import Any
 
 import numpy as np
 
+from ..datasets.partition import partition_iid
 from ..errors import require
 from ..randomness import Streams
 from .base import Problem, consensus_error
@@ -46,7 +47,7 @@ class Perceptron(Problem):
     features : ndarray, shape (rows, inputs)
         Of all records there are; its precision is the precision of everything.
     labels : ndarray of int, shape (rows,)
-    dealt : ndarray of int, shape (runs or 1, agents, m)
+    agent_rows : ndarray of int, shape (runs or 1, agents, m)
         Rows of each agent.
     test : ndarray of int
         Rows of the test set.
@@ -56,7 +57,7 @@ class Perceptron(Problem):
 
     features: np.ndarray
     labels: np.ndarray
-    dealt: np.ndarray
+    agent_rows: np.ndarray
     test: np.ndarray
     hidden: int
     loss: str = "softmax"
@@ -64,12 +65,12 @@ class Perceptron(Problem):
 
     @property
     def n_agents(self) -> int:
-        return self.dealt.shape[1]
+        return self.agent_rows.shape[1]
 
     @property
     def records(self) -> int:
         """m, of each agent."""
-        return self.dealt.shape[2]
+        return self.agent_rows.shape[2]
 
     @property
     def inputs(self) -> int:
@@ -91,7 +92,7 @@ class Perceptron(Problem):
 
     def rows_of(self, run: int) -> np.ndarray:
         """Rows of the agents of a run, (agents, m)."""
-        return self.dealt[run if len(self.dealt) > 1 else 0]
+        return self.agent_rows[run if len(self.agent_rows) > 1 else 0]
 
     def layers(self, x: np.ndarray) -> tuple[np.ndarray, ...]:
         """Views W1 (..., inputs, hidden), b1 (..., 1, hidden), W2, b2 of parameters (..., p)."""
@@ -330,7 +331,7 @@ def build(
     records : int
         Of all agents together; each has ``records // agents``.
     partition : {"per_run", "shared"}
-        Whether every run draws and deals records afresh, "in each simulation".
+        Whether every run draws and assigns records afresh, "in each simulation".
     test_rows : int, optional
         At most so many of the test set.
     precision : {"single", "double"}
@@ -353,7 +354,7 @@ def build(
     require(coded, "problem.prepared", (labels.min(), labels.max()), "labels from 0 to 9")
     each = records // agents
     generators = [streams.shared("data")] if partition == "shared" else streams.generators("data")
-    dealt = np.stack([train[g.permutation(len(train))[: each * agents]] for g in generators])
+    agent_rows = train[partition_iid(train, [each] * agents, generators)]
     features = np.asarray(prepared.features, PRECISIONS[precision])
     test = np.asarray(prepared.splits["test"])[:test_rows]
-    return Perceptron(features, labels, dealt.reshape(-1, agents, each), test, hidden, loss)
+    return Perceptron(features, labels, agent_rows, test, hidden, loss)

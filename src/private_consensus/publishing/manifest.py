@@ -11,7 +11,7 @@ from typing import Any
 
 from threadpoolctl import threadpool_info
 
-from ..experiments.results import versions
+from ..provenance import versions
 
 CARD = ("dataset", "preparation", "source", "host", "version", "checksum", "licence", "citation")
 """What of a data card is kept: where data came from, nothing of what is in them."""

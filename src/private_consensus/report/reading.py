@@ -12,7 +12,8 @@ from typing import Any
 import polars as pl
 
 from .. import yamls
-from ..experiments.results import mark_of, rows_of, versions
+from ..experiments.results import mark_of, rows_of
+from ..provenance import versions
 from ..readable import read_json
 
 Row = Mapping[str, Any]

@@ -84,8 +84,8 @@ class _Panels:
     def _panel(self, panel: dict[str, Any]) -> dict[str, Any]:
         if panel.get("graph"):
             return chosen(panel, ("title", "experiment", "graph"))
-        if "deal" in panel:
-            return chosen(panel, ("title", "x_title", "y_title", "deal"))
+        if "partition" in panel:
+            return chosen(panel, ("title", "x_title", "y_title", "partition"))
         if "views" in panel:
             return chosen(panel, ("title", "x_title", "y_title", "views"))
         panel = {**self.default, **panel}

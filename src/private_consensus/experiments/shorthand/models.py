@@ -9,7 +9,7 @@ from pydantic import AfterValidator, Field, field_validator, model_validator
 from ... import algorithms
 from ...claims import Kind, Quantifier
 from ...fields import Flag, Number, Whole
-from ..schema import Deal, Name, Open, PaperInfo, Reading, Slug, one_of
+from ..schema import Name, Open, PaperInfo, Partition, Reading, Slug, one_of
 from ..schema import Strict as Exact
 
 Measure = Annotated[str, Field(pattern=r"^[a-z]\w*(\.[a-z]\w*)?$")]
@@ -206,7 +206,7 @@ class Panel(PanelKeys):
 
     title: str = Field(default="", description="may contain {axis} of the grid")
     graph: Flag | None = None
-    deal: Deal | None = None
+    partition: Partition | None = None
     views: dict[str, Any] | None = Field(
         default=None, description="what observers learn; what the figure says of it is for all"
     )

@@ -88,7 +88,7 @@ def _panel_text(panel: Mapping[str, Any], labels: Mapping[str, str]) -> str:
     if panel.get("graph"):
         return "The communication graph: agents and their links."
     title = f"{panel['title']}: " if panel["title"] else ""
-    if panel.get("deal"):
+    if panel.get("partition"):
         return f"{title}records that each agent holds, by label, as bars."
     if views := panel.get("views"):
         return title + VIEWS[views["show"]]

@@ -42,6 +42,10 @@ def seconds_of_figures(
     return found
 
 
+OF_FIGURES = ("figure", "table", "summarize_partition", "compute_views")
+"""Jobs that are named by the figure or table that they are for."""
+
+
 def _jobs(name: str, spec: Mapping[str, Any]) -> set[str]:
     """The jobs behind a figure or table: cells, and its own drawing."""
     cells = {
@@ -53,4 +57,4 @@ def _jobs(name: str, spec: Mapping[str, Any]) -> set[str]:
         for block in spec.get("blocks", ())
         for method in block["methods"]
     }
-    return cells | {f"{job}.{name}" for job in ("figure", "table", "deal", "compute_views")}
+    return cells | {f"{job}.{name}" for job in OF_FIGURES}

@@ -9,21 +9,21 @@ import pytest
 from pydantic import ValidationError
 
 from private_consensus import plotting
-from private_consensus.experiments.deals import deal_points
 from private_consensus.experiments.numbers import figure_numbers
-from private_consensus.experiments.schema import Deal, Panel
+from private_consensus.experiments.partitions import partition_summary
+from private_consensus.experiments.schema import Panel, Partition
 
 DATA = SimpleNamespace(labels=np.where(np.arange(4000) % 4 == 0, 1, -1).astype(np.int8))
-DEAL = {"prepared": "adult-onehot104", "kind": "iid", "agents": 8, "records": 100}
+PARTITION = {"prepared": "adult-onehot104", "kind": "iid", "agents": 8, "records": 100}
 KINDS = {
-    "iid": DEAL,
-    "dirichlet": {**DEAL, "kind": "dirichlet", "concentration": 0.3},
-    "unequal": {**DEAL, "kind": "unequal", "concentration": 1.0},
+    "iid": PARTITION,
+    "dirichlet": {**PARTITION, "kind": "dirichlet", "concentration": 0.3},
+    "unequal": {**PARTITION, "kind": "unequal", "concentration": 1.0},
 }
 
 
 def points(kind: str, **changes) -> pl.DataFrame:
-    return deal_points(DATA, Deal(**{**KINDS[kind], **changes}).model_dump(), seed=7)
+    return partition_summary(DATA, Partition(**{**KINDS[kind], **changes}).model_dump(), seed=7)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -46,7 +46,9 @@ def test_each_kind_is_unequal_in_its_own_way():
 
 def test_classes_of_images_are_told_apart():
     images = SimpleNamespace(labels=np.arange(500) % 10)
-    found = deal_points(images, Deal(**{**DEAL, "records": 20}).model_dump(), seed=7)
+    found = partition_summary(
+        images, Partition(**{**PARTITION, "records": 20}).model_dump(), seed=7
+    )
     assert found["series"].n_unique() == 10
     assert "class 3" in found["series"]
 
@@ -56,11 +58,16 @@ def test_classes_of_images_are_told_apart():
 )
 def test_a_deal_that_makes_no_sense_is_refused(changes):
     with pytest.raises(ValidationError):
-        Deal(**{**DEAL, **changes})
+        Partition(**{**PARTITION, **changes})
 
 
 @pytest.mark.parametrize(
-    "panel", [{"experiment": "e", "deal": DEAL}, {"graph": True, "deal": DEAL}, {"experiment": "e"}]
+    "panel",
+    [
+        {"experiment": "e", "partition": PARTITION},
+        {"graph": True, "partition": PARTITION},
+        {"experiment": "e"},
+    ],
 )
 def test_a_panel_shows_one_thing(panel):
     with pytest.raises(ValidationError):
@@ -69,11 +76,13 @@ def test_a_panel_shows_one_thing(panel):
 
 def test_the_figure_names_its_source_and_says_a_surrogate_is_one():
     panels = [
-        Panel(title=kind, deal=Deal(**deal), x_title="agent", y_title="records").model_dump()
-        for kind, deal in KINDS.items()
+        Panel(
+            title=kind, partition=Partition(**partition), x_title="agent", y_title="records"
+        ).model_dump()
+        for kind, partition in KINDS.items()
     ]
-    deals = pl.concat(points(kind).with_columns(panel=pl.lit(kind)) for kind in KINDS)
-    numbers = figure_numbers(panels, {}, source="adult (surrogate)", others=deals)
+    partitions = pl.concat(points(kind).with_columns(panel=pl.lit(kind)) for kind in KINDS)
+    numbers = figure_numbers(panels, {}, source="adult (surrogate)", others=partitions)
     assert set(numbers["panel"]) == set(KINDS)
     assert set(numbers["source"]) == {"adult (surrogate)"}
     figure = {"title": "Shares", "panels": panels}

@@ -8,19 +8,20 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from ..datasets import Prepared, partition
+from ..datasets import Prepared
+from ..datasets import partition as partitioning
 from ..randomness import Streams
 
 
-def deal_points(prepared: Prepared, deal: Mapping[str, Any], seed: int) -> pl.DataFrame:
-    """Records that each agent holds when prepared data are dealt once, as in run 0.
+def partition_summary(prepared: Prepared, partition: Mapping[str, Any], seed: int) -> pl.DataFrame:
+    """Records that each agent holds in run 0.
 
     Parameters
     ----------
     prepared : Prepared
-        What is dealt.
-    deal : mapping
-        As :class:`private_consensus.experiments.schema.Deal` dumps it.
+        The records.
+    partition : mapping
+        As :class:`private_consensus.experiments.schema.Partition` dumps it.
     seed : int
         The seed of the reproduction.
 
@@ -30,9 +31,9 @@ def deal_points(prepared: Prepared, deal: Mapping[str, Any], seed: int) -> pl.Da
         A row an agent and label: ``x`` the agent, from 1, ``y`` its records with that label,
         ``size`` all of its records, ``share`` the quotient.
     """
-    dealt = _dealt(prepared.labels, deal, Streams(seed, (0,)).generators("data"))
-    sizes = partition.sizes_of(dealt)[0]
-    shares = partition.label_shares(prepared.labels, dealt)[0]
+    rows_of_agents = _agent_rows(prepared.labels, partition, Streams(seed, (0,)).generators("data"))
+    sizes = partitioning.sizes_of(rows_of_agents)[0]
+    shares = partitioning.label_shares(prepared.labels, rows_of_agents)[0]
     rows = [
         {"agent": agent + 1, "label": int(label), "size": int(size), "share": float(share),
          "x": float(agent + 1), "y": float(round(share * size)), "series": f"label {label:+d}"
@@ -42,18 +43,20 @@ def deal_points(prepared: Prepared, deal: Mapping[str, Any], seed: int) -> pl.Da
     ]  # fmt: skip
     empty = pl.lit(None, pl.Float64)
     return pl.DataFrame(rows).with_columns(
-        algorithm=pl.lit(""), variant=pl.lit(deal["kind"]), reading=pl.lit("resolved"),
+        algorithm=pl.lit(""), variant=pl.lit(partition["kind"]), reading=pl.lit("resolved"),
         low=empty, high=empty, runs=pl.lit(1), interval=pl.lit(""),
     )  # fmt: skip
 
 
-def _dealt(labels: np.ndarray, deal: Mapping[str, Any], generators) -> np.ndarray:
-    agents, records, concentration = deal["agents"], deal["records"], deal["concentration"]
-    if deal["kind"] == "unequal":
-        return partition.partition_unequal(
+def _agent_rows(labels: np.ndarray, partition: Mapping[str, Any], generators) -> np.ndarray:
+    agents, records, concentration = map(partition.get, ("agents", "records", "concentration"))
+    if partition["kind"] == "unequal":
+        return partitioning.partition_unequal(
             labels, agents, agents * records, generators, concentration=concentration
         )
     sizes = [records] * agents
-    if deal["kind"] == "dirichlet":
-        return partition.partition_dirichlet(labels, sizes, generators, concentration=concentration)
-    return partition.partition_iid(labels, sizes, generators)
+    if partition["kind"] == "dirichlet":
+        return partitioning.partition_dirichlet(
+            labels, sizes, generators, concentration=concentration
+        )
+    return partitioning.partition_iid(labels, sizes, generators)

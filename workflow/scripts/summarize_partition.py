@@ -1,0 +1,22 @@
+"""What agents hold of prepared data."""
+
+import polars as pl
+
+from private_consensus.datasets import Prepared
+from private_consensus.experiments.partitions import partition_summary
+from private_consensus.experiments.results import source_of, stamp, write
+from private_consensus.job_logging import job_logging
+
+partitions = snakemake.params.partitions
+with job_logging(snakemake.log[0], partitions):
+    loaded = {data.name: data for data in map(Prepared.load, snakemake.input.prepared)}
+    points = [
+        partition_summary(loaded[drawn["prepared"]], drawn, partitions["seed"]).with_columns(
+            panel=pl.lit(title)
+        )
+        for title, drawn in partitions["panels"].items()
+    ]
+    mark = stamp(
+        partitions, snakemake.params.code, source_of(loaded.values()), snakemake.input.prepared
+    )
+    write(pl.concat(points), snakemake.output.partitions, mark)
