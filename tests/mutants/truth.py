@@ -108,12 +108,12 @@ def _taken_sometimes(release: Release, rate: float, delta: float) -> float:
 def mu_of_all(release: Release) -> float:
     """Sensitivity over deviation of a noised batch of expected size, record included, or of the
     noise in an objective."""
-    if release.curves is None:
+    if release.profile is None:
         return float(np.max(release.losses()))
-    if isinstance(release.curves, PerturbedObjective):
-        return float(release.curves.mu)
-    noise = release.curves.noise
-    return float(np.min(noise.losses)) / release.curves.sigma
+    if isinstance(release.profile, PerturbedObjective):
+        return float(release.profile.mu)
+    noise = release.profile.noise
+    return float(np.min(noise.losses)) / release.profile.sigma
 
 
 def attained(fault, case, delta) -> float:
@@ -133,7 +133,7 @@ def first_release(case) -> Release:
     if release.mechanism == "pure":
         moved, scales, _ = case.calibrated.losses(case.problem, case.network, case.horizon)
         return Release("laplace", moved, scales[0])
-    if release.curves is not None:
+    if release.profile is not None:
         return Release("gaussian", mu_of_all(release), 1.0)
     sensitivity, scale = np.broadcast_arrays(release.sensitivity, release.scale)
     return Release(release.mechanism, np.ravel(sensitivity)[0], np.ravel(scale)[0])
