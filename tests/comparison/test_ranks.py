@@ -200,7 +200,7 @@ def test_the_table_as_a_matrix():
     assert cube(ranked, "accuracy_mean").means.tolist() == [[-0.5]]
     assert cube(ranked, "excess_loss_mean", "tuned").means.tolist() == [[9.0]]
     assert compared(made, "sums")["method"].to_list() == ["weak"]
-    assert compared(made, "eavesdropper", apart=["a"])["method"].unique().to_list() == ["b"]
+    assert set(compared(made, "sums", ["b"])["method"]) == {"weak", "b"}
 
 
 def test_runs_are_paired():

@@ -2,5 +2,6 @@
 
 :mod:`.design` expands ``config/comparison.yaml`` to cells, :mod:`.schema` is what results look
 like. From these :mod:`.ranks` (mean ranks, critical differences), :mod:`.leaders` (who may be best
-in a cell), :mod:`.pareto`, :mod:`.gap` and :mod:`.goals` make the answers.
+in a cell), :mod:`.pareto`, :mod:`.gap`, :mod:`.goals` and :mod:`.gains` make :mod:`.answers`;
+:mod:`.advice` and :mod:`.headline` put them into sentences that are tested.
 """

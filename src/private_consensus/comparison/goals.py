@@ -44,11 +44,7 @@ def budget_needed(
         The interval has the budgets at which the goal is within the mean's interval at level
         1 - alpha: the test of "the mean is the goal", inverted.
     """
-    means, lows, highs = (
-        np.array(side) for side in zip(*(interval(row, alpha) for row in values), strict=True)
-    )
-    reached = (crossing(epsilons, curve, goal) for curve in (means, lows, highs))
-    return Needed(*reached)
+    return Needed(*(crossing(epsilons, curve, goal) for curve in interval(values, alpha)))
 
 
 def crossing(epsilons: Sequence[float], losses: np.ndarray, goal: float) -> float:

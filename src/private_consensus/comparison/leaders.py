@@ -48,45 +48,41 @@ def places(runs: Mapping[str, np.ndarray], alpha: float = ALPHA) -> list[Place]:
     runs : mapping of str to ndarray, shape (runs,)
         Values in the same runs; lower is better.
     """
-    if not runs:
+    names = sorted(runs)
+    values = np.array([runs[name] for name in names], float)
+    if not values.size:
         return []
-    names = sorted(runs, key=lambda name: (_mean(runs[name]), name))
-    first = names[0]
+    with np.errstate(invalid="ignore"):  # two that diverged differ by nothing
+        apart = values[:, None] - values[None]
+    order = sorted(range(len(names)), key=lambda i: (values[i].mean(), names[i]))
     each = alpha / max(1, len(names) - 1)
-    found = []
-    for name in names:
-        mean, low, high = interval(runs[name], alpha)
-        behind, behind_low, behind_high = difference(runs[name], runs[first], alpha)
-        beaten = any(
-            difference(runs[name], runs[other], 2 * each)[1] > 0 for other in names if other != name
-        )
-        found.append(Place(name, mean, low, high, behind, behind_low, behind_high, not beaten))
-    return found
+    beaten = (interval(apart, 2 * each)[1] > 0).any(1)
+    own, behind = interval(values, alpha), interval(apart[:, order[0]], alpha)
+    return [
+        Place(names[i], *(float(end[i]) for end in (*own, *behind)), not beaten[i]) for i in order
+    ]
 
 
-def difference(one: np.ndarray, other: np.ndarray, alpha: float) -> tuple[float, float, float]:
-    """Mean of ``one - other`` with its two-sided interval; of infinite values as they stand."""
-    if np.isinf(one).any() or np.isinf(other).any():
-        both = np.isinf(one).any() and np.isinf(other).any()
-        apart = 0.0 if both else float(np.inf if np.isinf(one).any() else -np.inf)
-        return apart, apart, apart
-    return interval(one - other, alpha)
+def interval(values: np.ndarray, alpha: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Means over the last axis, of runs, with two-sided intervals (:mod:`..claims.intervals`).
 
-
-def interval(values: np.ndarray, alpha: float) -> tuple[float, float, float]:
-    """Mean of runs with its interval, see :mod:`..claims.intervals`; of infinite ones infinite."""
-    if np.isinf(values).any():
-        return np.inf, np.inf, np.inf
-    mean, runs = values.mean(), len(values)
-    centred = values - mean
+    Infinite values in any run make the mean what they are, without an interval; where they cancel
+    each other (not a number) it is 0.
+    """
+    values = np.asarray(values, float)
+    wild = ~np.isfinite(values)
+    tame = np.where(wild, 0.0, values)
+    mean, runs = tame.mean(-1), values.shape[-1]
+    centred = tame - mean[..., None]
+    deviation = centred.std(-1)
     # Rounding of equal numbers is no spread.
-    deviation = centred.std()
-    if deviation <= 1e-13 * max(abs(mean), 1e-300):
-        return float(mean), float(mean), float(mean)
-    skewness = (centred**3).mean() / deviation**3
-    low, high = limits(mean, deviation / np.sqrt(max(1, runs - 1)), skewness, runs, alpha)
-    return float(mean), float(low), float(high)
-
-
-def _mean(values: np.ndarray) -> float:
-    return float(values.mean())
+    deviation = np.where(deviation <= 1e-13 * np.abs(mean), 0.0, deviation)
+    unit = centred / np.where(deviation > 0, deviation, 1.0)[..., None]
+    error = deviation / np.sqrt(max(1, runs - 1))
+    low, high = limits(mean, error, (unit**3).mean(-1), runs, alpha)
+    with np.errstate(invalid="ignore"):
+        ends = np.nan_to_num(
+            np.where(wild, values, 0.0).sum(-1), nan=0.0, posinf=np.inf, neginf=-np.inf
+        )
+    some = wild.any(-1)
+    return tuple(np.where(some, ends, found) for found in (mean, low, high))

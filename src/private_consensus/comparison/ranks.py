@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 
@@ -146,9 +147,14 @@ def friedman(values: np.ndarray) -> tuple[float, float]:
 
 def critical_difference(methods: int, cells: int, alpha: float = ALPHA) -> float:
     """Nemenyi's critical difference of mean ranks."""
-    from scipy.stats import studentized_range
-
     if methods < 2 or cells < 1:
         return np.inf
-    q = studentized_range.isf(alpha, methods, np.inf) / np.sqrt(2)
-    return float(q * np.sqrt(methods * (methods + 1) / (6 * cells)))
+    return float(_quantile(methods, alpha) * np.sqrt(methods * (methods + 1) / (6 * cells)))
+
+
+@cache
+def _quantile(methods: int, alpha: float) -> float:
+    r"""Upper quantile of the studentized range over :math:`\sqrt 2`."""
+    from scipy.stats import studentized_range
+
+    return float(studentized_range.isf(alpha, methods, np.inf) / np.sqrt(2))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection
 from typing import NamedTuple
 
 import numpy as np
@@ -48,24 +48,26 @@ def cube(table: pl.DataFrame, measure: str, tuning: str = "default") -> Cube:
     chosen = table.filter((pl.col("measure") == measure) & (pl.col("tuning") == tuning))
     cells = sorted(chosen.select(*CELL).unique().rows())
     methods = sorted(chosen["method"].unique())
-    runs = sorted(chosen["run"].unique())
-    place = [{key: i for i, key in enumerate(keys)} for keys in (cells, methods, runs)]
-    values = np.full((len(cells), len(methods), len(runs)), np.nan)
-    for *cell, method, run, value in chosen.select(*CELL, "method", "run", "value").iter_rows():
-        values[place[0][tuple(cell)], place[1][method], place[2][run]] = value
+    if not cells:
+        return Cube([], [], np.empty((0, 0, 0)))
+    wide = chosen.pivot(on="run", index=[*CELL, "method"], values="value", sort_columns=True).sort(
+        *CELL, "method"
+    )
+    row, column = ({key: i for i, key in enumerate(keys)} for keys in (cells, methods))
+    runs = wide.drop(*CELL, "method").cast(pl.Float64).fill_null(np.nan).to_numpy()
+    values = np.full((len(cells), len(methods), runs.shape[1]), np.nan)
+    places = [
+        (row[tuple(cell)], column[name]) for *cell, name in wide.select(*CELL, "method").rows()
+    ]
+    values[tuple(np.transpose(places))] = runs
     return Cube(cells, methods, signed(measure) * values)
 
 
-def compared(table: pl.DataFrame, observer: str, apart: Collection[str] = ()) -> pl.DataFrame:
+def compared(table: pl.DataFrame, observer: str, yardsticks: Collection[str] = ()) -> pl.DataFrame:
     """Rows of methods that are ranked for an observer: those that are proven, cell by cell.
 
-    ``apart`` are methods that serve as ends of the scale and are not ranked.
+    ``yardsticks`` are methods whose guarantee is for an observer who sees more: they are ranked
+    here too.
     """
-    return table.filter(
-        (pl.col("observer") == observer) & pl.col("proven") & ~pl.col("method").is_in(list(apart))
-    )
-
-
-def of_methods(table: pl.DataFrame, methods: Iterable[str]) -> pl.DataFrame:
-    """Rows of some methods, whoever their observer is."""
-    return table.filter(pl.col("method").is_in(list(methods)))
+    here = (pl.col("observer") == observer) | pl.col("method").is_in(list(yardsticks))
+    return table.filter(here & pl.col("proven") & (pl.col("observer") != "none"))

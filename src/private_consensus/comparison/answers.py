@@ -1,0 +1,299 @@
+"""All that the comparison answers, from its table: what the page shows, as JSON.
+
+``headline`` and ``advice``; by observer and tuning the mean ``ranks``; by problem the ``cells``
+with who is best in each, by how much and how sure; the ``budgets`` that goals need; the ``gains``
+of tuning; methods without a proof apart.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from .gains import gain
+from .gap import CENTRAL, LOCAL, closed
+from .goals import budget_needed
+from .headline import alone, sentences
+from .leaders import places
+from .pareto import COSTS, front
+from .ranks import Ranking, rank
+from .schema import CELL, OBSERVERS, TUNINGS
+from .tables import Cube, compared, cube
+
+LOSS = "excess_loss_mean"
+STRONGEST = OBSERVERS[0]
+KEPT = (
+    "delta", "relation", "runs", "trials", "epsilons", "axes", "titles", "methods", "absent",
+)  # fmt: skip
+"""What the design says and a reader needs."""
+BESIDE = ("excess_loss_worst", "accuracy_mean", "consensus_error")
+"""Measures that stand beside the loss in a cell."""
+PLACE = (
+    "method", "mean", "low", "high", "behind_low", "may_be_best", "share", "share_low",
+    "share_high", *BESIDE, "front",
+)  # fmt: skip
+"""What a row of a cell has; ``front`` has a bit for each of the costs on whose front it is."""
+UNPROVEN = ("method", "mean", "epsilon_lower", "epsilon_accountant")
+
+INFINITE = 1e300
+"""Stands for infinity in JSON."""
+
+Row = list[float | int | None]
+
+
+def answers(
+    table: pl.DataFrame, design: Mapping[str, Any], advice: Sequence[Mapping[str, Any]]
+) -> dict[str, Any]:
+    """All answers.
+
+    Parameters
+    ----------
+    table : DataFrame
+        As :mod:`.schema` has it.
+    design : mapping
+        As ``cells.json`` has it.
+    advice : sequence of mappings
+        Rows of :func:`.advice.judged`.
+    """
+    names = [method["name"] for method in design["methods"]]
+    problems = design["titles"]["problem"]
+    seen = set(table["observer"]) - {"none"}
+    # Whoever is private for the eavesdropper is so for who sees less.
+    tables = {
+        name: compared(table, name, () if name == STRONGEST else [LOCAL])
+        for name in OBSERVERS
+        if name in seen
+    }
+    strongest = tables.get(STRONGEST, table.clear())
+    return {
+        **{key: design[key] for key in KEPT},
+        "headline": sentences(alone(table, design["cells"]), problems),
+        "advice": list(advice),
+        "observers": list(tables),
+        "place": PLACE,
+        "unproven": UNPROVEN,
+        "costs": [*COSTS, "seconds"],
+        "ranks": {
+            name: {tuning: _ranks(own, tuning, problems) for tuning in TUNINGS}
+            for name, own in tables.items()
+        },
+        "problems": {problem: _problem(problem, table, tables, names) for problem in problems},
+        "budgets": {problem: _budgets(table, strongest, problem, design) for problem in problems},
+        "gains": {name: _gains(own, design) for name, own in tables.items()},
+    }
+
+
+def _ranks(table: pl.DataFrame, tuning: str, problems: Iterable[str]) -> dict[str, Any]:
+    """Mean ranks over all cells, and over those of each problem."""
+    made = cube(table, LOSS, tuning)
+    of = np.array([cell[0] for cell in made.cells])
+    return {
+        "all": _ranking(rank(made.methods, made.means)),
+        **{
+            problem: _ranking(rank(made.methods, made.means[of == problem])) for problem in problems
+        },
+    }
+
+
+def _ranking(found: Ranking) -> dict[str, Any]:
+    return {
+        "methods": found.methods,
+        "mean_ranks": [_short(value) for value in found.mean_ranks],
+        "cells": found.cells,
+        "of": found.of,
+        "p": _short(found.p),
+        "critical_difference": _short(found.critical_difference),
+        "alike": found.alike(),
+        "left_out": found.left_out,
+    }
+
+
+def _problem(
+    problem: str, table: pl.DataFrame, tables: Mapping[str, pl.DataFrame], names: Sequence[str]
+) -> list[dict[str, Any]]:
+    """The cells of a problem: their keys, and by tuning and observer the places of methods."""
+    here = pl.col("problem") == problem
+    whole = table.filter(here)
+    found: dict[tuple, dict[str, Any]] = {}
+    for tuning in TUNINGS:
+        ends = _ends(whole, tuning)
+        for observer, own in tables.items():
+            for cell, rows in _places(own.filter(here), tuning, ends, names).items():
+                found.setdefault(cell, {}).setdefault(tuning, {})[observer] = rows
+        for cell, rows in _unproven(whole, tuning, names).items():
+            found.setdefault(cell, {}).setdefault(tuning, {})["unproven"] = rows
+        for cell, rows in _costs(whole, tuning, names).items():
+            found.setdefault(cell, {}).setdefault(tuning, {})["costs"] = rows
+    return [{"cell": list(cell), **by_tuning} for cell, by_tuning in sorted(found.items())]
+
+
+def _ends(table: pl.DataFrame, tuning: str) -> dict[tuple, dict[str, np.ndarray]]:
+    """Runs of local training and of central noise in each cell."""
+    made = cube(table.filter(pl.col("method").is_in([LOCAL, CENTRAL])), LOSS, tuning)
+    return {cell: made.of_cell(i) for i, cell in enumerate(made.cells)}
+
+
+def _places(
+    table: pl.DataFrame, tuning: str, ends: Mapping[tuple, Any], names: Sequence[str]
+) -> dict[tuple, list[Row]]:
+    """By cell, the ranked methods, the best first."""
+    made = cube(table, LOSS, tuning)
+    beside = [_means(table, measure, tuning) for measure in BESIDE]
+    costs = [_means(table, measure, tuning) for measure in COSTS]
+    found = {}
+    for i, cell in enumerate(made.cells):
+        runs = made.of_cell(i)
+        fronts = _fronts(runs, cell, costs)
+        found[cell] = [
+            [
+                names.index(place.method),
+                *map(_short, (place.mean, place.low, place.high, place.behind_low)),
+                int(place.may_be_best),
+                *_share(runs[place.method], ends.get(cell, {})),
+                *(_short(abs(measure.get((cell, place.method), np.nan))) for measure in beside),
+                fronts.get(place.method, 0),
+            ]
+            for place in places(runs)
+        ]
+    return found
+
+
+def _means(table: pl.DataFrame, measure: str, tuning: str) -> dict[tuple, float]:
+    made = cube(table, measure, tuning)
+    return {
+        (cell, method): float(value)
+        for cell, row in zip(made.cells, made.means, strict=True)
+        for method, value in zip(made.methods, row, strict=True)
+    }
+
+
+def _share(runs: np.ndarray, ends: Mapping[str, np.ndarray]) -> list[float | None]:
+    """Share of the gap that a method closes, in the runs that all three have."""
+    if not {LOCAL, CENTRAL} <= ends.keys():
+        return [None] * 3
+    common = min(len(runs), *(len(ends[name]) for name in (LOCAL, CENTRAL)))
+    found = closed(runs[:common], ends[LOCAL][:common], ends[CENTRAL][:common])
+    return [_short(value) for value in (found.value, found.low, found.high)]
+
+
+def _fronts(
+    runs: Mapping[str, np.ndarray], cell: tuple, costs: Sequence[Mapping]
+) -> dict[str, int]:
+    """Bits of the costs on whose Pareto front against the loss a method is."""
+    names = list(runs)
+    found = dict.fromkeys(names, 0)
+    for bit, cost in enumerate(costs):
+        points = [(runs[name].mean(), cost.get((cell, name), np.nan)) for name in names]
+        on = front(np.reshape(points, (-1, 2)))
+        found = {name: found[name] | int(on[i]) << bit for i, name in enumerate(names)}
+    return found
+
+
+def _unproven(table: pl.DataFrame, tuning: str, names: Sequence[str]) -> dict[tuple, list[Row]]:
+    """By cell, methods without a proof, each with its bracket; and who is not private at all."""
+    rows = table.filter(
+        (pl.col("measure") == LOSS)
+        & (pl.col("tuning") == tuning)
+        & (~pl.col("proven") | (pl.col("observer") == "none"))
+    )
+    means = rows.group_by([*CELL, "method"], maintain_order=True).agg(
+        pl.col("value").mean(), pl.col("epsilon_lower").max(), pl.col("epsilon_accountant").max()
+    )
+    found: dict[tuple, list[Row]] = {}
+    for *cell, method, mean, lower, upper in means.iter_rows():
+        row = [names.index(method), *map(_short, (mean, lower, upper))]
+        found.setdefault(tuple(cell), []).append(row)
+    return {cell: sorted(rows, key=lambda row: row[0] or 0) for cell, rows in found.items()}
+
+
+def _costs(table: pl.DataFrame, tuning: str, names: Sequence[str]) -> dict[tuple, list[Row]]:
+    """By cell, what each method costs, in the order of :data:`.pareto.COSTS`, and its seconds."""
+    found: dict[tuple, list[Row]] = {}
+    means = [_means(table, measure, tuning) for measure in (*COSTS, "seconds")]
+    for cell, method in means[0]:
+        values = [_short(measure.get((cell, method), np.nan)) for measure in means]
+        if values[0] is not None:
+            found.setdefault(cell, []).append([names.index(method), *values])
+    return found
+
+
+def _budgets(
+    table: pl.DataFrame, ranked: pl.DataFrame, problem: str, design: Mapping[str, Any]
+) -> list[dict[str, Any]]:
+    """By goal, the budgets that methods need in the base cells of a problem.
+
+    Goals are what local training and central noise reach at the budget in the middle of the design.
+    """
+    base = {tuple(c[key] for key in CELL) for c in design["cells"] if c["axis"] == "base"}
+    ends = _base_curves(cube(table.filter(pl.col("problem") == problem), LOSS), base)
+    curves = _base_curves(cube(ranked.filter(pl.col("problem") == problem), LOSS), base)
+    epsilons = sorted(design["epsilons"])
+    middle = epsilons[len(epsilons) // 2]
+    found = []
+    for end in (LOCAL, CENTRAL):
+        values = ends.get(end, {}).get(middle)
+        if values is None or not np.isfinite(values).all():
+            continue
+        goal = float(values.mean())
+        needed = {method: _needed(own, goal) for method, own in curves.items()}
+        found.append({"end": end, "epsilon": middle, "goal": _short(goal), "needed": needed})
+    return found
+
+
+def _needed(curve: Mapping[float, np.ndarray], goal: float) -> list[float | None]:
+    """The budget for a goal with its interval; 0 is at or below the smallest that was run."""
+    epsilons = sorted(curve)
+    found = budget_needed(epsilons, np.array([curve[epsilon] for epsilon in epsilons]), goal)
+    return [_short(end) for end in (found.value, found.low, found.high)]
+
+
+def _base_curves(made: Cube, base: Iterable[tuple]) -> dict[str, dict[float, np.ndarray]]:
+    """By method and epsilon, runs in the base cells."""
+    base, found = set(base), {}
+    for i, cell in enumerate(made.cells):
+        if cell in base:
+            for method, runs in made.of_cell(i).items():
+                found.setdefault(method, {})[cell[-1]] = runs
+    return found
+
+
+def _gains(table: pl.DataFrame, design: Mapping[str, Any]) -> dict[str, dict[str, Row]]:
+    """By method and kind of tuning, its loss over that with default parameters, in base cells."""
+    base = {tuple(c[key] for key in CELL) for c in design["cells"] if c["axis"] == "base"}
+    made = {tuning: cube(table, LOSS, tuning) for tuning in TUNINGS}
+    found: dict[str, dict[str, Row]] = {}
+    for tuning in TUNINGS[1:]:
+        for method in made[tuning].methods:
+            both = _both(made[tuning], made[TUNINGS[0]], method, base)
+            if both is not None:
+                *numbers, cells = gain(*both)
+                found.setdefault(method, {})[tuning] = [*map(_short, numbers), cells]
+    return found
+
+
+def _both(one: Cube, other: Cube, method: str, base: set[tuple]) -> np.ndarray | None:
+    """Runs [2, cells, runs] of a method in the base cells that both cubes have whole."""
+    if method not in other.methods:
+        return None
+    runs = min(one.values.shape[-1], other.values.shape[-1])
+    pairs = []
+    for i, cell in enumerate(one.cells):
+        if cell in base and cell in other.cells:
+            first = one.values[i, one.methods.index(method), :runs]
+            second = other.values[other.cells.index(cell), other.methods.index(method), :runs]
+            if not np.isnan([first, second]).any():
+                pairs.append([first, second])
+    return np.moveaxis(np.array(pairs), 0, 1) if pairs else None
+
+
+def _short(value: float) -> float | None:
+    """Three significant digits; nothing for what is no number, and :data:`INFINITE`, since JSON
+    knows no infinity."""
+    if np.isnan(value):
+        return None
+    if np.isinf(value):
+        return INFINITE if value > 0 else -INFINITE
+    return float(f"{value:.3g}")

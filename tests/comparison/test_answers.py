@@ -1,0 +1,126 @@
+"""What the page is given: who is best in each cell, by how much, how sure; what stands apart."""
+
+import json
+
+import numpy as np
+import pytest
+from handmade import BASE, rows, table
+
+from private_consensus.comparison.answers import INFINITE, PLACE, UNPROVEN, answers
+from private_consensus.comparison.gains import gain
+from private_consensus.comparison.schema import CELL
+from private_consensus.randomness import generator
+
+SHARED = generator(1, "shared").normal(size=10)
+OWN = generator(2, "own").normal(size=(4, 10)) / 50
+METHODS = ["local_training", "secure_aggregation", "talks", "hopes", "no_privacy"]
+
+
+def made(epsilon, scale):
+    """Losses 8 alone, 4 with central noise, 5 by talking, times a scale."""
+    levels = {"local_training": 8.0, "talks": 5.0}
+    at = {"epsilon": epsilon}
+    parts = [
+        *(rows(name, scale * (level + SHARED / 5 + OWN[i]), **at)
+          for i, (name, level) in enumerate(levels.items())),
+        rows("secure_aggregation", scale * (4 + SHARED / 5 + OWN[2]), observer="sums", **at),
+        rows("hopes", scale * (1 + OWN[3]), proven=False, epsilon_lower=2 * epsilon,
+             epsilon_accountant=np.inf, **at),
+        rows("no_privacy", [0.0] * 10, observer="none", **at),
+    ]  # fmt: skip
+    for cost, values in {
+        "messages": (0, 90),
+        "bits": (0, 900),
+        "gradient_evaluations": (7, 5),
+    }.items():
+        parts += [
+            rows(name, [value] * 10, measure=cost, **at)
+            for name, value in zip(levels, values, strict=True)
+        ]
+    return [row for part in parts for row in part]
+
+
+DESIGN = {
+    "delta": 1e-5, "relation": "replace one record", "runs": 10, "trials": 8,
+    "epsilons": [0.3, 1.0, 3.0], "axes": {},
+    "titles": {"problem": {"mean_estimation": "means"}, "graph": {}, "partition": {}},
+    "methods": [{"name": name, "title": name, "observer": "", "because": ""} for name in METHODS],
+    "cells": [{**BASE, "epsilon": e, "axis": "base"} for e in (0.3, 1.0, 3.0)], "absent": [],
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def found():
+    results = table(made(0.3, 3.0), made(1.0, 1.0), made(3.0, 0.3))
+    return json.loads(json.dumps(answers(results, DESIGN, []), allow_nan=False))
+
+
+def places(found, observer, epsilon=1.0):
+    (cell,) = [c for c in found["problems"]["mean_estimation"] if c["cell"][-1] == epsilon]
+    named = [dict(zip(PLACE, row, strict=True)) for row in cell["default"][observer]]
+    return {METHODS[row["method"]]: row for row in named}
+
+
+def test_a_cell_says_who_is_best_by_how_much_and_how_sure(found):
+    cell = places(found, "eavesdropper")
+    assert list(cell) == ["talks", "local_training"]
+    assert [row["may_be_best"] for row in cell.values()] == [1, 0]
+    assert cell["local_training"]["behind_low"] == pytest.approx(3.0, abs=0.1)
+    talks = cell["talks"]
+    assert talks["low"] < talks["mean"] < talks["high"]
+    # A quarter of the gap of 4 is left.
+    assert talks["share_low"] < talks["share"] < talks["share_high"]
+    assert talks["share"] == pytest.approx(0.75, abs=0.02)
+    assert cell["local_training"]["share"] == 0.0
+
+
+def test_fronts_are_told_by_bits_in_the_order_of_the_costs(found):
+    cell = places(found, "eavesdropper")
+    # Alone is cheaper in messages and bits; talking needs fewer gradients and has the less loss.
+    assert (cell["talks"]["front"], cell["local_training"]["front"]) == (0b111, 0b011)
+
+
+def test_who_is_private_for_an_eavesdropper_is_a_yardstick_for_weaker_observers(found):
+    assert list(places(found, "sums")) == ["secure_aggregation", "local_training"]
+    assert found["observers"] == ["eavesdropper", "sums"]
+
+
+def test_what_is_not_proven_stands_apart_with_its_bracket(found):
+    (cell,) = [c for c in found["problems"]["mean_estimation"] if c["cell"][-1] == 1.0]
+    apart = [dict(zip(UNPROVEN, row, strict=True)) for row in cell["default"]["unproven"]]
+    assert [METHODS[row["method"]] for row in apart] == ["hopes", "no_privacy"]
+    assert (apart[0]["epsilon_lower"], apart[0]["epsilon_accountant"]) == (2.0, INFINITE)
+    assert "hopes" not in found["ranks"]["eavesdropper"]["default"]["all"]["methods"]
+
+
+def test_the_budgets_that_goals_need(found):
+    alone, central = found["budgets"]["mean_estimation"]
+    assert (alone["end"], central["end"]) == ("local_training", "secure_aggregation")
+    # The losses fall by 3 and by .3 between the budgets; 8 is between 15 and 5 of who talks.
+    share = (15 - 8) / (15 - 5)
+    value, low, high = alone["needed"]["talks"]
+    assert low < value < high
+    assert np.log(value / 0.3) == pytest.approx(share * np.log(1 / 0.3), rel=0.1)
+    assert alone["needed"]["local_training"][0] == pytest.approx(1.0)
+
+
+def test_cells_are_those_of_the_design_and_headline_and_ranks_agree(found):
+    cells = found["problems"]["mean_estimation"]
+    assert [len(cell["cell"]) for cell in cells] == [len(CELL)] * 3
+    whole = found["ranks"]["eavesdropper"]["default"]
+    assert whole["all"] == whole["mean_estimation"]
+    assert (whole["all"]["methods"], whole["all"]["mean_ranks"]) == (
+        ["talks", "local_training"],
+        [1, 2],
+    )
+    assert "Talking pays at every ε" in found["headline"][1]
+
+
+def test_the_gain_of_tuning_is_the_geometric_mean_of_ratios():
+    default = np.array([[1.0] * 8, [10.0] * 8]) * np.exp(SHARED[:8] / 10)
+    exact = gain(default * [[0.5], [0.125]], default)
+    assert exact[:3] == pytest.approx((0.25,) * 3)
+    assert exact.cells == 2
+    one = gain(np.vstack([default[0] / 2, default[1] - 100]), default)
+    assert (one.ratio, one.cells) == (pytest.approx(0.5), 1)
+    assert gain(-default, default).cells == 0
