@@ -9,12 +9,15 @@ import os
 import sys
 from pathlib import Path
 
-SOURCE = Path(workflow.basedir, "src").as_posix()
-sys.path.insert(0, SOURCE)
-# Jobs import the library from here too, whether or not it is installed. Linear algebra has one thread: sums then do not
-# depend on the number of cores, and jobs side by side do not wait for each other.
+# Of this file, whichever imports it as a module: rules, scripts, and the configuration that is shipped.
+HOME = Path(workflow.current_basedir.get_path_or_uri(secret_free=True))
+SOURCES = [folder.as_posix() for folder in [HOME / "src"] if folder.is_dir()]
+sys.path[:0] = SOURCES
+# Jobs import the library from here too, whether or not it is installed; beside a package that is installed there is no
+# source. Linear algebra has one thread: sums then do not depend on the number of cores, and jobs side by side do not wait
+# for each other.
 os.environ.update(
-    PYTHONPATH=os.pathsep.join(filter(None, [SOURCE, os.getenv("PYTHONPATH")])),
+    PYTHONPATH=os.pathsep.join(filter(None, [*SOURCES, os.getenv("PYTHONPATH")])),
     OPENBLAS_NUM_THREADS="1",
     MKL_NUM_THREADS="1",
 )
@@ -26,11 +29,15 @@ from private_consensus.experiments.schema import read_yaml
 
 if not Path("config", "config.yaml").is_file():
     sys.exit(
-        f"The workflow runs in its own folder, not in {Path.cwd()}: cd {workflow.basedir}"
+        f"The workflow runs in its own folder or a study's, not in {Path.cwd()}: cd {workflow.basedir}"
     )
 
 
 configfile: "config/config.yaml"
+
+
+# A study in a folder of its own comes first, and may use what is shipped.
+CONFIGURED = list(dict.fromkeys([Path("config").resolve(), HOME.resolve() / "config"]))
 
 
 onstart:
@@ -44,7 +51,7 @@ try:
     # Snakemake keeps the last of two keys that are the same.
     for file in map(Path, workflow.configfiles):
         read_yaml(file)
-    PLAN = load(config, Path(workflow.basedir, "config"))
+    PLAN = load(config, *CONFIGURED)
     ACQUISITION = Acquisition(**PLAN.config.data.model_dump())
     ACQUISITION.check()
     # Jobs are given what was found; who only reads the rules replaces no data.

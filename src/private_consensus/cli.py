@@ -25,6 +25,7 @@ from .experiments.cells import environment_of, run_cell, setting_of
 from .experiments.checks import MOST, require_settings, whole, wrong_horizon
 from .experiments.quantities import quantities_of
 from .extras import how_to_install
+from .studies.commands import add_commands
 
 OUT = Console()
 
@@ -135,6 +136,8 @@ def _parser() -> argparse.ArgumentParser:
     profiling.add_argument("--before", help="an older run to compare with")
     profiling.add_argument("--count", type=int, default=10)
     profiling.set_defaults(command=_profile)
+
+    add_commands(commands)
     return parser
 
 

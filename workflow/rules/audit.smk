@@ -8,7 +8,7 @@ from private_consensus.audits.repairs import cells_of
 MADE_BY_AUDIT = ("audits", "errata")
 AUDIT_KINDS = (*MADE_BY_AUDIT, "repairs", "observers")
 
-AUDITS = read_audits(yamls.read(Path(workflow.basedir, "config", "audits.yaml")))
+AUDITS = read_audits(yamls.read(configured("audits.yaml")))
 AUDITED = validate_audit_entries(AUDITS.entries(), PLAN.experiments)
 AUDITED_BY_EXPERIMENT = {
     name: [entry for entry in AUDITED if entry["experiment"] == name]
@@ -19,9 +19,9 @@ AUDITED_ALGORITHMS = {
     for name, entries in AUDITED_BY_EXPERIMENT.items()
 }
 
-ERRATA = Path(workflow.basedir, "config", "errata.yaml")
+ERRATA = Path(HOME, "config", "errata.yaml")
 ERRATA_HASH = settings_hash(ERRATA.read_text(encoding="utf-8"))
-REPAIRS = Path(workflow.basedir, "config", "repairs.yaml")
+REPAIRS = Path(HOME, "config", "repairs.yaml")
 PAIRS = yamls.read(REPAIRS)
 REPAIRED = cells_of(PAIRS)
 

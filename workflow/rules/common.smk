@@ -1,4 +1,4 @@
-"""What rules look up.  Needs: PLAN, CONFIG, SCALE."""
+"""What rules look up.  Needs: HOME, CONFIGURED, PLAN, CONFIG, SCALE."""
 
 from functools import cache
 from types import SimpleNamespace
@@ -8,8 +8,19 @@ from private_consensus.experiments.rows import require_rows
 from private_consensus.provenance import code_hash, settings_hash
 
 preparations_of = cache(PLAN.preparations)
-SCRIPTS = Path(workflow.basedir, "workflow", "scripts")
+SCRIPTS = HOME / "workflow" / "scripts"
 FIGURE_KINDS = ("svg", "png", "pdf", "json")
+
+
+def configured(name):
+    """A file of the configuration: the study's own, or the one that is shipped."""
+    return next(folder / name for folder in CONFIGURED if (folder / name).is_file())
+
+
+def at_home(name):
+    """A file that is shipped, by its short name where that leads to it."""
+    file = HOME / name
+    return name if Path(name).resolve() == file.resolve() else file.as_posix()
 
 
 def code_of(script, *modules):
@@ -60,7 +71,11 @@ def cell_files(kind, cells, scale):
 
 
 def partitions_of(figure, scale):
-    return [f"results/{scale}/partitions/{figure}.parquet"] if PLAN.partitions(figure) else []
+    return (
+        [f"results/{scale}/partitions/{figure}.parquet"]
+        if PLAN.partitions(figure)
+        else []
+    )
 
 
 def views_of(figure, scale):

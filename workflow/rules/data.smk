@@ -6,10 +6,10 @@ done, and why, in the .provenance.json beside every raw file and on every card.
 
 from pathlib import Path
 
-from private_consensus.datasets import PREPARATIONS, fingerprint
+from private_consensus.datasets import DATA_SETS, PREPARATIONS, fingerprint
 from private_consensus.provenance import code_hash
 
-DATA_SCRIPTS = Path(workflow.basedir) / "workflow" / "scripts"
+DATA_SCRIPTS = HOME / "workflow" / "scripts"
 TABLES, IMAGES = (
     sorted({p.dataset for p in PREPARATIONS.values() if p.raw_file.endswith(suffix)})
     for suffix in (".parquet", ".npz")

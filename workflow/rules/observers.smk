@@ -2,9 +2,7 @@
 
 from private_consensus.observations.settings import read_observed
 
-OBSERVED = read_observed(
-    yamls.read(Path(workflow.basedir, "config", "observers.yaml"))
-).at(SCALE)
+OBSERVED = read_observed(yamls.read(Path(HOME, "config", "observers.yaml"))).at(SCALE)
 
 
 rule observers:

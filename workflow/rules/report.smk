@@ -91,8 +91,7 @@ TIMINGS = [
 
 # Pages for readers; those that a copy of the repository lacks are left out.
 DOCUMENTS = sorted(
-    file.relative_to(workflow.basedir).as_posix()
-    for file in Path(workflow.basedir, "docs").glob("*.md")
+    at_home(f"docs/{file.name}") for file in Path(HOME, "docs").glob("*.md")
 )
 
 
@@ -145,7 +144,7 @@ rule write_report:
         theorems="results/{scale}/theorems.parquet",
         repairs=expand("results/{{scale}}/audit/repairs.{kind}", kind=FIGURE_KINDS),
         cards=expand("results/{{scale}}/cards/{name}.json", name=PREPARATIONS_USED),
-        faults="docs/faults.yaml",
+        faults=at_home("docs/faults.yaml"),
         documents=DOCUMENTS,
     output:
         page="results/{scale}/report/index.html",
@@ -164,7 +163,7 @@ rule write_report:
         mem_mb=800,
         runtime=5,
     params:
-        commit=lambda w: pages.described_commit(workflow.basedir),
+        commit=lambda w: pages.described_commit(HOME),
         looks=pages.assets_hash(),
         code=lambda w: code_of("write_report.py"),
     message:
@@ -200,10 +199,9 @@ for name in ("publish", "publish_partial"):
             scale=SCALE,
             partial=name == "publish_partial",
             known=sorted(
-                file.stem
-                for file in Path(workflow.basedir, "config", "papers").glob("*.yaml")
+                file.stem for file in Path(HOME, "config", "papers").glob("*.yaml")
             ),
-            commit=lambda w: pages.described_commit(workflow.basedir),
+            commit=lambda w: pages.described_commit(HOME),
         message:
             "The reference: results/reference"
         script:

@@ -47,3 +47,65 @@ for name in PLAN.tables:
             f"The table: results/{SCALE}/tables/{name}.md"
         script:
             "../scripts/require_current.py"
+
+
+# A data set by its name: fetched, prepared in each way that anything asks for, with its cards.
+for name in DATA_SETS:
+
+    rule:
+        name:
+            name
+        input:
+            cards=expand(
+                f"results/{SCALE}/cards/{{preparation}}.json",
+                preparation=[
+                    p.name for p in PREPARATIONS.values() if p.dataset == name
+                ],
+            ),
+        localrule: True
+        message:
+            f"The data set: results/{SCALE}/prepared"
+
+
+# All that the papers of the configuration ask for, without pages: what a study in a folder of its own wants.
+rule study:
+    input:
+        figures=expand(
+            f"results/{SCALE}/figures/{{figure}}.{{kind}}",
+            figure=PLAN.figures,
+            kind=FIGURE_KINDS,
+        ),
+        tables=expand(
+            f"results/{SCALE}/tables/{{table}}.{{kind}}",
+            table=PLAN.tables,
+            kind=TABLE_KINDS,
+        ),
+        claims=expand(f"results/{SCALE}/claims/{{paper}}.parquet", paper=JUDGED),
+        privacy=cell_files("privacy", PLAN.cells(), SCALE),
+        audits=expand(
+            f"results/{SCALE}/audit/settings/{{experiment}}.parquet",
+            experiment=AUDITED_BY_EXPERIMENT,
+        ),
+    output:
+        summary=f"results/{SCALE}/summary.md",
+    log:
+        f"results/{SCALE}/logs/study.log",
+    localrule: True
+    conda:
+        "../../environment.yml"
+    params:
+        scale=SCALE,
+        expected=lambda w: pages.expected_stamps(
+            [
+                *(made_of_cell(*pair, SCALE) for pair in PLAN.cells()),
+                *(made_of_figure(name, SCALE) for name in PLAN.figures),
+                *(made_of_partition(name, SCALE) for name in PARTITIONS),
+                *(made_of_views(name, SCALE) for name in VIEWS),
+                *(made_of_table(name, SCALE) for name in PLAN.tables),
+            ]
+        ),
+        code=lambda w: code_of("summarise.py"),
+    message:
+        f"The study: results/{SCALE}/summary.md"
+    script:
+        "../scripts/summarise.py"

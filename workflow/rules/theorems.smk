@@ -1,6 +1,6 @@
 """Every numbered statement of the papers.  Needs: theorems, errata.  Makes: theorems.parquet and theorems.csv."""
 
-THEOREMS = Path(workflow.basedir, "config", "theorems.yaml")
+THEOREMS = Path(HOME, "config", "theorems.yaml")
 
 
 rule theorems:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from .. import algorithms, problems
-from ..datasets import PREPARATIONS
+from ..datasets import DATA_SETS, PREPARATIONS
 from ..errors import InvalidInput, require
 from .checks import too_many, wrong_horizon, wrong_settings
 from .references import PARTS, expected, wrong_references
@@ -38,8 +38,8 @@ RESERVED = "reference"
 RULES = (
     "acquire", "acquire_images", "audit", "audit_settings", "compare_repairs", "compute_views",
     "draw_figure", "everything", "gather", "judge_claims", "make_table", "no_table",
-    "observers", "prepare", "publish", "publish_partial", "run_cell", "summarize_partition",
-    "theorems", "write_plan", "write_report",
+    "observers", "prepare", "publish", "publish_partial", "run_cell", "study",
+    "summarize_partition", "theorems", "write_plan", "write_report", *DATA_SETS,
 )  # fmt: skip
 """Names of the workflow's rules, which are those of targets."""
 
@@ -189,15 +189,16 @@ class Plan:
         return sorted(found - {None})
 
 
-def load(config: Mapping[str, Any], folder: Path) -> Plan:
+def load(config: Mapping[str, Any], *folders: Path) -> Plan:
     """Validate a configuration and the papers it names.
 
     Parameters
     ----------
     config : mapping
         The contents of ``config.yaml`` with what was overridden.
-    folder : Path
-        Where ``papers/*.yaml`` and ``styles.yaml`` are.
+    *folders : Path
+        Where ``papers/*.yaml`` and ``styles.yaml`` are; of what has the same name in several, the
+        first is taken.
 
     Raises
     ------
@@ -207,9 +208,10 @@ def load(config: Mapping[str, Any], folder: Path) -> Plan:
     checked = validate(Config, config)
     papers, lines = {}, []
     for key in checked.papers:
-        file = folder / "papers" / f"{key}.yaml"
-        if not file.exists():
-            known = sorted(path.stem for path in (folder / "papers").glob("*.yaml"))
+        places = [folder / "papers" / f"{key}.yaml" for folder in folders]
+        file = next(filter(Path.exists, places), None)
+        if file is None:
+            known = sorted({path.stem for place in places for path in place.parent.glob("*.yaml")})
             lines.append(f"papers: found {key!r}, expected one of {', '.join(known)}")
             continue
         try:
@@ -221,9 +223,11 @@ def load(config: Mapping[str, Any], folder: Path) -> Plan:
             )
         except ConfigurationError as error:
             lines += error.lines
+    files = [folder / "styles.yaml" for folder in reversed(folders)]
     styles = {
         name: validate(Style, style, where=f"styles.{name}")
-        for name, style in read_yaml(folder / "styles.yaml").items()
+        for file in filter(Path.exists, files)
+        for name, style in read_yaml(file).items()
     }
     lines += list(_wrong_scales(checked.scale, papers))
     lines += list(_taken_names(papers))

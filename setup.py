@@ -1,0 +1,39 @@
+"""The wheel brings the workflow: what a clone has beside ``src`` stands beside the modules."""
+
+import shutil
+from pathlib import Path
+
+from setuptools import setup
+from setuptools.command.build_py import build_py
+
+PARTS = (
+    "Snakefile",
+    "workflow",
+    "config",
+    "profiles",
+    "docs",
+    "environment.yml",
+    "requirements.txt",
+)
+UNWANTED = shutil.ignore_patterns("__pycache__", "_build", "*.svg")
+
+
+class WithWorkflow(build_py):
+    """Modules and data, then the workflow; an editable installation uses the clone's."""
+
+    def run(self):
+        super().run()
+        if self.editable_mode:
+            return
+        target = Path(self.build_lib, "private_consensus", "_workflow")
+        shutil.rmtree(target, ignore_errors=True)
+        for part in map(Path, PARTS):
+            (target / part).parent.mkdir(parents=True, exist_ok=True)
+            if part.is_dir():
+                shutil.copytree(part, target / part, ignore=UNWANTED)
+            else:
+                shutil.copy(part, target / part)
+
+
+if __name__ == "__main__":
+    setup(cmdclass={"build_py": WithWorkflow})

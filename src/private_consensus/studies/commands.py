@@ -1,0 +1,39 @@
+"""``init`` and ``reproduce`` of the command line."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from pathlib import Path
+
+from .reproduction import reproduce
+from .writing import write_study
+
+
+def add_commands(commands: argparse._SubParsersAction) -> None:
+    """The two commands, with their arguments."""
+    beginning = commands.add_parser("init", help="write a study of one's own to a new folder")
+    beginning.add_argument("study", metavar="STUDY", help="a new folder; its name is the study's")
+    beginning.set_defaults(command=_init)
+
+    making = commands.add_parser("reproduce", help="figures, claims, privacy, audits of a study")
+    making.add_argument("study", metavar="STUDY", nargs="?", default=".", help="its folder")
+    making.add_argument("--scale", help="smoke for the small one (default: the configuration's)")
+    making.add_argument("--cores", type=int, default=os.cpu_count() or 1)
+    making.set_defaults(command=_reproduce)
+
+
+def _init(options: argparse.Namespace) -> None:
+    for path in write_study(options.study):
+        print(os.path.relpath(path))
+    print(f"Next: private-consensus reproduce {options.study} --scale smoke")
+
+
+def _reproduce(options: argparse.Namespace) -> int:
+    from ..report.closing import closing_lines
+
+    code = reproduce(options.study, options.scale, options.cores)
+    made = Path(options.study, "results").glob("*/summary.md")
+    if not code and (newest := max(made, key=os.path.getmtime, default=None)):
+        print(f"What was found: {newest}", *closing_lines(newest.parent), sep="\n")
+    return code

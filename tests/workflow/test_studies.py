@@ -1,0 +1,144 @@
+"""A study in a folder of one's own, by a package that is installed."""
+
+import json
+import os
+import re
+import runpy
+from pathlib import Path
+
+import pytest
+from scratch import call, said
+from setuptools import Distribution
+
+from private_consensus import cli
+from private_consensus.errors import InvalidInput
+from private_consensus.studies import places, reproduction, write_study
+from private_consensus.studies.summary import summary
+
+ROOT = Path(__file__).parents[2]
+NAME = "a_first_study"
+
+
+PROGRAM = """
+import json, runpy, sys
+from pathlib import Path
+import yaml
+sys.path[:0] = {paths}
+from private_consensus.experiments import plan
+from private_consensus.experiments.cells import run_cell
+from private_consensus.studies.places import HOME
+
+name, folder = {name!r}, Path({folder!r})
+config = yaml.safe_load((folder / "config/config.yaml").read_text())
+config |= {{"scale": "smoke", "papers": [name, "showkatbakhsh"]}}
+asked = plan.load(config, folder / "config", HOME / "config")
+rows, privacy = run_cell(asked.cell(f"{{name}}_fig1", name), {{}})
+tests = [
+    found
+    for key, found in runpy.run_path(str(folder / f"tests/test_{{name}}.py")).items()
+    if key.startswith("test_")
+]
+for test in tests:
+    test()
+print(json.dumps({{
+    "figures": list(asked.figures),
+    "label": asked.looks(f"{{name}}_fig1")[f"{{name}}.released"]["label"],
+    "runs": rows["run"].n_unique(),
+    "epsilon": privacy["epsilon_accountant"].to_list(),
+    "verdicts": privacy["verdict"].to_list(),
+    "tests": len(tests),
+}}))
+"""
+"""In a process of its own: which algorithms there are is looked up when the library is imported."""
+SNAKEMAKE = """
+import os, sys
+sys.path[:0] = {paths}
+os.environ["PYTHONPATH"] = os.pathsep.join(sys.path[:3])
+from snakemake.cli import main
+sys.argv = ["snakemake", *{arguments}, "--dry-run"]
+main()
+"""
+
+
+@pytest.fixture
+def study(tmp_path):
+    folder = tmp_path / NAME
+    write_study(folder)
+    return folder
+
+
+def paths(study: Path) -> list[str]:
+    """As ``reproduce`` has the study's package found, and the library of this test."""
+    own = reproduction.environment(study)["PYTHONPATH"].split(os.pathsep)[:2]
+    return [*own, str(ROOT / "src")]
+
+
+def test_what_is_written_runs_meets_its_budget_and_passes_its_own_tests(study):
+    program = PROGRAM.format(paths=paths(study), name=NAME, folder=str(study))
+    done = call(study, ["python", program])
+    assert done.returncode == 0, said(done)
+    found = json.loads(done.stdout.splitlines()[-1])
+    assert {f"{NAME}_fig1", "showkatbakhsh_fig1"} <= set(found["figures"])
+    assert found["label"] == NAME
+    assert (found["runs"], found["tests"]) == (5, 3)
+    assert found["epsilon"] == pytest.approx([0.5, 1.0, 2.0])
+    assert found["verdicts"] == ["holds"] * 3
+
+
+@pytest.mark.workflow
+def test_a_study_is_planned_by_the_workflow_as_a_module(study):
+    arguments = reproduction.command(study, "smoke", 1)[3:]
+    program = SNAKEMAKE.format(paths=paths(study), arguments=arguments)
+    done = call(study, ["python", program])
+    assert done.returncode == 0, said(done)
+    for job in ("run_cell", "draw_figure", "judge_claims", "audit_settings", "study"):
+        assert re.search(rf"^{job} +\d+$", said(done), re.MULTILINE)
+
+
+@pytest.mark.parametrize("name", ["numpy", "xiao", "dp_ci", "lasso", "class", "Mine", "a-b"])
+def test_a_name_that_is_taken_or_no_package_can_have_is_refused(tmp_path, name):
+    with pytest.raises(InvalidInput, match=f"STUDY: found '{name}', expected a "):
+        write_study(tmp_path / name)
+    assert not (tmp_path / name).exists()
+
+
+def test_a_folder_with_something_in_it_is_left_alone(tmp_path, capsys):
+    folder = tmp_path / NAME
+    folder.mkdir()
+    (folder / "thesis.tex").write_text("years of work")
+    assert cli.main(["init", str(folder)]) == 2
+    assert "a folder that is not there or is empty" in capsys.readouterr().err
+    assert [path.name for path in folder.iterdir()] == ["thesis.tex"]
+
+
+def test_a_folder_without_a_study_is_refused(tmp_path, capsys):
+    assert cli.main(["reproduce", str(tmp_path)]) == 2
+    assert "a folder with a Snakefile" in capsys.readouterr().err
+
+
+def test_a_summary_has_a_section_for_each_thing_that_there_is():
+    files = ["results/smoke/figures/mine_fig1.svg", "results/smoke/figures/mine_fig1.pdf"]
+    text = summary(figures=files, tables=[], claims=[], privacy=[], audits=[])
+    assert text == "## Figures and tables\n\n- `results/smoke/figures/mine_fig1` (.svg, .pdf)\n"
+
+
+def test_the_wheel_brings_the_workflow_its_configuration_and_the_template(tmp_path, monkeypatch):
+    """What is built is what a wheel is packed from."""
+    monkeypatch.chdir(ROOT)
+    built = Distribution({"script_name": "setup.py"})
+    built.parse_config_files()
+    own = runpy.run_path("setup.py", run_name="looked at")["WithWorkflow"]
+    packing = own(built)
+    packing.build_lib = str(tmp_path)
+    packing.ensure_finalized()
+    packing.run()
+    package = tmp_path / "private_consensus"
+    shipped = package / "_workflow"
+    for name in ("Snakefile", "config/papers/xiao.yaml", "profiles/default/config.yaml"):
+        assert (shipped / name).read_bytes() == (ROOT / name).read_bytes()
+    for folder, pattern in (("workflow", "**/*.smk"), ("workflow", "**/*.py")):
+        files = {path.relative_to(ROOT) for path in (ROOT / folder).glob(pattern)}
+        assert files == {path.relative_to(shipped) for path in (shipped / folder).glob(pattern)}
+    templates = sorted(places.HOME.glob("src/private_consensus/studies/template/**/*.in"))
+    assert len(templates) == len(list((package / "studies/template").rglob("*.in"))) > 8
+    assert (package / "py.typed").exists() and (package / "__init__.pyi").exists()
