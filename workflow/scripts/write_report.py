@@ -11,6 +11,8 @@ scale = snakemake.wildcards.scale
 bench = Path("results", scale, "audit", "mutants.parquet")
 # Made by `make faults`.
 tried = Path("results", "reference", "faults.json")
+# Made by `make comparison`.
+compared = Path("results", scale, "comparison", "answers.json")
 plan = read_json(snakemake.input.plan)
 with job_logging(snakemake.log[0], plan["config"]):
     require_current(plan["expected"], scale=scale)
@@ -30,6 +32,7 @@ with job_logging(snakemake.log[0], plan["config"]):
         tried=tried if tried.is_file() else None,
         audit=[*snakemake.input.audit, *([bench] if bench.is_file() else [])],
         theorems=snakemake.input.theorems,
+        comparison=compared if compared.is_file() else None,
         documents=snakemake.input.documents,
         seed=plan["config"]["seed"],
     )

@@ -16,6 +16,7 @@ from .reading import Results
 from .views import algorithms, documents, figures, privacy, run, scorecard, tables, verdicts
 
 EXTRA = {
+    "comparison": "Which algorithm?",
     "privacy": "Privacy audit",
     "observers": "Who learns what about whom",
     "theorems": "Theorems of the papers",

@@ -44,6 +44,9 @@ class Results:
         ``audits``, ``errata`` and ``repairs``: rows of the privacy audit.
     theorems : list of rows
         As ``theorems.parquet`` holds them.
+    comparison : mapping
+        As :func:`private_consensus.comparison.answers.answers` gives it; empty if nothing was
+        compared.
     labels : mapping
         ``algorithm.variant`` to the name of its curve.
     documents : mapping
@@ -64,6 +67,7 @@ class Results:
     faults: Sequence[Row] = field(default_factory=list)
     audit: Mapping[str, Sequence[Row]] = field(default_factory=dict)
     theorems: Sequence[Row] = field(default_factory=list)
+    comparison: Mapping[str, Any] = field(default_factory=dict)
     labels: Mapping[str, str] = field(default_factory=dict)
     documents: Mapping[str, str] = field(default_factory=dict)
     seed: int | None = None
@@ -89,6 +93,7 @@ def read_results(
     tried: str | Path | None = None,
     audit: Iterable[str] = (),
     theorems: str | None = None,
+    comparison: str | Path | None = None,
     documents: Iterable[str] = (),
     seed: int | None = None,
 ) -> Results:
@@ -104,6 +109,8 @@ def read_results(
         A YAML file with what the workflow survives.
     tried : path, optional
         JSON of what came of it, by ``fault``.
+    comparison : path, optional
+        JSON of what was compared, ``comparison/answers.json`` of this scale.
     """
     sizes = {Path(path).stem: svg_size(Path(path).read_text(encoding="utf-8")) for path in images}
     facts = {Path(path).stem: figure_facts(path) for path in numbers}
@@ -125,6 +132,7 @@ def read_results(
         else [],
         audit={Path(path).stem: rows_of(path).to_dicts() for path in audit},
         theorems=rows_of(theorems).to_dicts() if theorems else [],
+        comparison=read_json(comparison) if comparison else {},
         timings=[
             timing(path.stem, path.read_text(encoding="utf-8"))
             for path in map(Path, timings)

@@ -16,13 +16,13 @@ from ..spreadsheets import csv
 from .page import findable, page, pages, scored
 from .pdf import write_pdf
 from .reading import Results
-from .views import observers, scorecard
+from .views import comparison, observers, scorecard
 from .views.tables import LINKS as TABLE_LINKS
 
-ASSETS = ("report.css", "report.js", "observers.js", "search.js", "learned.js", "vega.js")
+WRITTEN = ("report.css", "report.js", "observers.js", "comparison.js")
+ASSETS = (*WRITTEN, "search.js", "learned.js", "vega.js")
 """Files of ``report/assets``: style, scripts, what can be found, what observers learn, the Vega
-runtime."""
-WRITTEN = ASSETS[:3]
+runtime; and what was compared, where something was."""
 
 CHECKSUMS = "checksums.json"
 """Of all files of the report."""
@@ -51,6 +51,8 @@ def write_site(results: Results, made: str | Path, folder: str | Path) -> None:
     write_text(folder / "assets" / "search.js", f"searchable({json.dumps(findable(results))});\n")
     pairs = json.dumps(observers.learned(results.audit.get("observers", [])), allow_nan=False)
     write_text(folder / "assets" / "learned.js", f"learned({pairs});\n")
+    for name, text in comparison.scripts(results.comparison).items():
+        write_text(folder / "assets" / name, text)
     write_downloads(results.facts, made, folder / "figures")
     for name in results.tables:
         for kind, _ in TABLE_LINKS:

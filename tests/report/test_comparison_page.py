@@ -1,0 +1,189 @@
+"""Which algorithm: tables of the comparison, and its data for the script that shows a cell."""
+
+import json
+import re
+from dataclasses import replace
+
+import pytest
+
+from private_consensus.comparison.answers import INFINITE, PLACE, UNPROVEN
+from private_consensus.report import page as front
+from private_consensus.report import write_site
+from private_consensus.report.page import pages
+from private_consensus.report.views.comparison import scripts
+
+from . import chromium
+
+COSTS = ["messages", "bits", "gradient_evaluations", "seconds"]
+METHODS = ["local_training", "talks", "hopes"]
+
+
+def place(method, mean, best, share=None):
+    values = {
+        "method": method, "mean": mean, "low": 0.9 * mean, "high": 1.1 * mean,
+        "behind_low": 0.0 if best else 0.25, "may_be_best": best, "share": share,
+        "share_low": share, "share_high": share, "excess_loss_worst": 2 * mean,
+        "accuracy_mean": None, "consensus_error": 0.0, "front": 3,
+    }  # fmt: skip
+    return [values[key] for key in PLACE]
+
+
+def cell(epsilon, *rows, **changes):
+    keys = {"problem": "lasso", "agents": 10, "graph": "ring", "partition": "iid", "missing": 0.0,
+            "links": 0.0, "epsilon": epsilon, **changes}  # fmt: skip
+    unproven = dict(zip(UNPROVEN, (2, 0.001, 7.5, INFINITE), strict=True))
+    return {
+        "cell": list(keys.values()),
+        "default": {
+            "eavesdropper": list(rows), "unproven": [[unproven[key] for key in UNPROVEN]],
+            "costs": [[1, 90, 900, 3000, 0.1]],
+        },
+    }  # fmt: skip
+
+
+ALONE = place(0, 8.0, 0, share=0.0), place(0, 8.0, 1, share=0.0)
+RANKING = {
+    "methods": ["talks"], "mean_ranks": [1.0], "cells": 2, "of": 3, "p": None,
+    "critical_difference": INFINITE, "alike": [["local_training", "talks"]],
+    "left_out": {"local_training": 1},
+}  # fmt: skip
+FOUND = {
+    "headline": ["Below some ε it is best to train alone: lasso (ε ≤ 0.1).", "Else talk."],
+    "advice": [{
+        "id": "talk", "advice": "Talk & be <brief>.", "because": "why", "observer": "eavesdropper",
+        "verdict": "undecided", "verdict_alone": "held", "p": 0.01, "p_holm": 0.2, "pairs": 4,
+        "confirmed": 4, "contradicted": 0, "nearest": "a against b", "value": -0.2, "low": -0.3,
+        "high": -0.1, "runs": 10,
+    }],
+    "methods": [{"name": name, "title": name.replace("_", " "), "observer": "eavesdropper",
+                 "because": ""} for name in METHODS],
+    "delta": 1e-5, "relation": "replace one record", "runs": 10, "trials": 8,
+    "epsilons": [0.1, 1.0],
+    "axes": {"agents": [10, 5], "graph": ["ring", "grid"], "partition": ["iid"], "missing": [0.0],
+             "links": [0.0, 0.2]},
+    "titles": {"problem": {"lasso": "the lasso"}, "graph": {"ring": "a ring", "grid": "a grid"},
+               "partition": {"iid": "i.i.d."}},
+    "absent": [{"method": "hopes", "because": "It needs every agent.", "missing": 0.2}],
+    "observers": ["eavesdropper"], "place": list(PLACE), "unproven": list(UNPROVEN), "costs": COSTS,
+    "ranks": {"eavesdropper": {"default": {"all": RANKING, "lasso": RANKING}}},
+    "problems": {"lasso": [
+        cell(0.1, ALONE[1], place(1, 9.0, 0, share=-0.25)),
+        cell(1.0, place(1, 2.0, 1, share=0.75), ALONE[0]),
+        cell(1.0, place(1, 1.0, 1), links=0.2),
+    ]},
+    "budgets": {"lasso": [{"end": "local_training", "epsilon": 1.0, "goal": 8.0,
+                           "needed": {"talks": [0.3, 0.0, INFINITE]}}]},
+    "gains": {"eavesdropper": {"talks": {"tuned": [0.8, 0.7, 0.9, 5],
+                                         "tuned_paid": [1.2, 1.1, 1.3, 5]}}},
+}  # fmt: skip
+
+
+@pytest.fixture
+def compared(results):
+    return replace(results, comparison=FOUND)
+
+
+@pytest.fixture
+def text(compared):
+    return pages(compared)["comparison.html"]
+
+
+def rows_after(text, heading):
+    """Cells of the rows of the first table after a heading."""
+    table = text.split(f'id="{heading}"')[1].split("</table>")[0]
+    body = table.split("<tbody>")[1]
+    return [re.findall(r"<t[hd][^>]*>([^<]*)<", row) for row in body.split("</tr>")[:-1]]
+
+
+def test_the_headline_and_the_advice_come_first(text, compared):
+    assert text.index("Below some ε it is best to train alone") < text.index("Talk &amp; be")
+    assert "&lt;brief&gt;" in text and "<brief>" not in text
+    assert "by itself: held" in text and "undecided" in text
+    assert "Which algorithm?" in front(compared)
+
+
+def test_mean_ranks_say_over_how_many_cells_and_who_is_not_compared(text):
+    found = rows_after(text, "ranks-1")
+    assert found[0] == ["talks", "1", "1"]
+    assert found[1] == ["local training", "in 1", "in 1"]
+    assert found[2:] == [
+        ["critical difference", "∞", "∞"], ["cells, of all", "2 of 3", "2 of 3"],
+        ["Friedman's p", "–", "–"],
+    ]  # fmt: skip
+
+
+def test_the_share_of_the_gap_stands_by_budget_with_its_interval(text):
+    found = dict((name, shares) for name, *shares in rows_after(text, "gap"))
+    assert found["talks"] == ["−25 % [−25 %, −25 %]", "75 % [75 %, 75 %]"]
+    assert found["local training"] == ["0 % [0 %, 0 %]"] * 2
+
+
+def test_a_budget_beyond_what_was_run_is_said_to_be(text):
+    assert rows_after(text, "budgets") == [["talks", "0.3", "≤ 0.1", "&gt; 1"]]
+
+
+def test_tuning_that_is_paid_for_stands_beside_what_is_free(text):
+    ((name, free, paid),) = rows_after(text, "gains")
+    assert name == "talks" and free.startswith("0.8") and paid.startswith("1.2")
+
+
+def test_what_is_not_proven_stands_apart_with_its_bracket(text):
+    assert rows_after(text, "apart")[0] == ["hopes", "the lasso", "0.1", "[7.5, ∞]", "0.001"]
+    assert rows_after(text, "absent") == [["hopes", "missing 0.2", "It needs every agent."]]
+
+
+def test_without_a_comparison_the_page_says_how_to_make_one(results):
+    text = pages(results)["comparison.html"]
+    assert "make comparison" in text and "<script" not in text
+    assert scripts(results.comparison) == {}
+
+
+def test_the_data_for_the_script_are_split_by_problem(compared, made, tmp_path):
+    write_site(compared, made, tmp_path / "report")
+    assets = tmp_path / "report" / "assets"
+    index = re.fullmatch(r"comparison\((.*)\);\n", (assets / "compared.js").read_text())
+    cells = re.fullmatch(
+        r'compared\("lasso", (.*)\);\n', (assets / "compared-lasso.js").read_text()
+    )
+    assert json.loads(index[1])["methods"] == FOUND["methods"]
+    assert "problems" not in json.loads(index[1])
+    assert json.loads(cells[1]) == FOUND["problems"]["lasso"]
+
+
+PICK = """(name, value) => {
+  const select = document.getElementById('pick-' + name);
+  select.value = value;
+  select.dispatchEvent(new Event('change'));
+  return document.getElementById('compared-says').innerText;
+}"""
+
+
+@pytest.mark.browser
+@pytest.mark.skipif(chromium.find() is None, reason="no browser is installed")
+def test_a_reader_picks_a_cell_and_is_told_the_nearest_where_it_was_not_run(
+    compared, made, tmp_path
+):
+    write_site(compared, made, tmp_path / "report")
+    with chromium.browser(tmp_path / "profile") as tab:
+        for width in (1280, 390):
+            tab.look(width, 812, "light")
+            tab.open(tmp_path / "report" / "comparison.html")
+            tab.until("document.querySelectorAll('#compared-ranking tbody tr').length === 2")
+            says = "document.getElementById('compared-says').innerText"
+            assert "talks is best" in tab.value(says) and "75 %" in tab.value(says)
+            assert "worse by at least 0.25" in tab.value(says)
+            hidden = "document.getElementById('compared-nearest').hidden"
+            assert tab.value(hidden) is True
+            assert "local training is best" in tab.value(f"({PICK})('epsilon', '0.1')")
+            nearest = "document.getElementById('compared-nearest').innerText"
+            tab.value(f"({PICK})('graph', 'grid')")
+            assert "was not run" in tab.value(nearest) and "a ring, i.i.d., ε = 0.1" in tab.value(
+                nearest
+            )
+            # Of two cells that each differ in one axis the nearer budget decides: none has fewer.
+            tab.value(f"({PICK})('graph', 'ring')")
+            assert "links down 0.2, ε = 1" in tab.value(f"({PICK})('links', '0.2')")
+            assert "hopes" in tab.value("document.getElementById('compared-apart').innerText")
+            assert tab.value(f"({PICK})('tuning', 'tuned')").startswith("Nothing was run")
+            assert tab.value("document.documentElement.scrollWidth") <= width
+        assert tab.complaints() == []
