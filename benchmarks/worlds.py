@@ -105,6 +105,7 @@ WORLDS: dict[str, tuple[Callable[..., Any], Budget, str, dict[str, Any]]] = {
     "zip_dl": _of(classified, APPROXIMATE),
     "secure_aggregation": _of(classified, APPROXIMATE),
     "local_training": _of(classified, APPROXIMATE),
+    "one_shot_averaging": _of(classified, APPROXIMATE),
     "coordinate_descent": _of(classified, APPROXIMATE),
     "dsgd": _of(trained, APPROXIMATE, gradients="private", **_TRAINED),
     "q_dpsgd_1": _of(trained, APPROXIMATE, **_TRAINED, **_ROUNDS),

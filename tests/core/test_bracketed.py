@@ -69,6 +69,7 @@ SETTINGS = {
     "zip_dl": [{}, {"clip": 0.05}],
     "secure_aggregation": [{}, {"clip": 0.05}],
     "local_training": [{}, {"clip": 0.05}],
+    "one_shot_averaging": [{}, {"D": 0.5}],
     "fair_classification": [
         {"mechanism": law, "sens": sens, "fair": fair, "alpha": alpha}
         for law in ("laplace", "gaussian")

@@ -110,8 +110,9 @@ WITH_DRAWS = LOGISTIC | {
     "zip_dl": (classified, BUDGET, {"clip": 0.1}),
     "secure_aggregation": (classified, BUDGET, {}),
     "local_training": (classified, BUDGET, {}),
+    "one_shot_averaging": (classified, BUDGET, {"D": 0.5}),
 }
-NOISED_FIRST = {"muffliato": 1}
+NOISED_FIRST = {"muffliato": 1, "one_shot_averaging": 1}
 """Iterations of algorithms that use data and noise in the first ones alone."""
 ROUNDS = {"B": 5, "K": 1.0, "sigma_rule": "accountant"}
 QUANTISED = {**ROUNDS, "a0": 1.0, "e0": 1.0, "eta": 1e-3, "grid": "open"}

@@ -348,6 +348,7 @@ SCALED = {
     "zip_dl": (classified, PERTURBED, 2.0),
     "secure_aggregation": (classified, PERTURBED, 2.0),
     "local_training": (classified, PERTURBED, 2.0),
+    "one_shot_averaging": (classified, PERTURBED, 2.0),
 }  # fmt: skip
 """Problem, algorithm at some noise, and how much its losses grow with twice the weight."""
 

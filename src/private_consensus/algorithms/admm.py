@@ -28,7 +28,7 @@ from scipy.optimize import brentq
 
 from ..errors import OutsideRange, require
 from ..privacy import CONVERSIONS, Relation, Release, calibrate, zcdp_epsilon, zcdp_rho
-from .base import FOR_CALIBRATION, NoiseSite, column
+from .base import CURVATURE, FOR_CALIBRATION, NoiseSite, Range, column
 from .noise import LAWS, Draw, PaidByIteration, initial, printed_change, shown_losses
 
 JACOBIANS = ("paper", "tight")
@@ -87,6 +87,7 @@ class ADMM(PaidByIteration):
     relation: ClassVar[Relation] = Relation("record", "replace")
     source: ClassVar[str] = "Shi, Ling, Yuan, Wu, Yin, IEEE TSP 2014; paper 004, eqs. (12)-(13)"
     where: ClassVar[str] = ""
+    ranges: ClassVar = {"eta": Range(0.03, 3.0, 0.3, CURVATURE), "horizon": Range(2, 15, 8)}
 
     def __post_init__(self):
         super().__post_init__()

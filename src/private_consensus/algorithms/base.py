@@ -26,6 +26,31 @@ FOR_CALIBRATION = {"calibration only": True}
 """Metadata of fields that decide how the noise is set and mean nothing to the running algorithm."""
 
 
+STEP, CURVATURE, GRADIENT, PLAIN = "step", "curvature", "gradient", ""
+"""Units of a range: 1/L, L and G of an agent's objective, or none."""
+
+
+class Range(NamedTuple):
+    """Where a parameter is looked for when an algorithm is tuned, on a logarithmic scale.
+
+    Parameters
+    ----------
+    low, high : float
+        In ``unit``.
+    default : float
+        Where nothing is tuned.
+    unit : {"step", "curvature", "gradient", ""}
+        1/L, L or G: what a step, a penalty or a clip is measured by, so that one range serves all
+        problems. L is the curvature of an agent's objective and G the size of its gradients, as
+        they are public.
+    """
+
+    low: float
+    high: float
+    default: float
+    unit: str = PLAIN
+
+
 class NoiseSite(NamedTuple):
     """A place where an algorithm says that it adds noise.
 
@@ -83,6 +108,8 @@ class Algorithm(ABC):
         problem computes from data (:attr:`.Problem.from_data`) are oracles too.
     deterministic : bool
         Whether nothing is drawn at random, so that one run says all.
+    ranges : mapping
+        Parameters that are tuned, and ``horizon``; those that are None are not used and stay so.
     """
 
     relation: ClassVar[Relation] = Relation("record", "replace")
@@ -90,6 +117,7 @@ class Algorithm(ABC):
     oracles: ClassVar[tuple[str, ...]] = ()
     uses: ClassVar[tuple[str, ...]] = ()
     deterministic: ClassVar[bool] = False
+    ranges: ClassVar[Mapping[str, Range]] = {}
 
     def calibrate(self, budget: Budget, problem: Problem, network: Network, horizon: int) -> Self:
         """A copy with its noise set such that the whole run spends ``budget``."""

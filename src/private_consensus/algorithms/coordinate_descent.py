@@ -21,7 +21,7 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 
 from ..privacy import Relation
-from .base import filled, moved
+from .base import Range, filled, moved
 from .noise import Perturbed, initial
 
 
@@ -61,6 +61,7 @@ class CoordinateDescent(Perturbed):
     relation: ClassVar[Relation] = Relation("record", "replace")
     uses: ClassVar[tuple[str, ...]] = ("strong_convexity", "smoothness")
     source: ClassVar[str] = "Paper 001, Appendix K, eqs. (72)-(74)"
+    ranges: ClassVar = {"horizon": Range(3, 40, 20)}
 
     def start(self, problem, network, streams, settings):
         x = problem.project(initial(problem, streams, settings, self.init_std))

@@ -35,7 +35,7 @@ import numpy as np
 from ..errors import OutsideRange, require
 from ..fast.two_point import solve, solve_plainly
 from ..privacy import Relation, Release
-from .base import Iterative, column
+from .base import CURVATURE, Iterative, Range, column
 
 ENGINES = ("compiled", "plain")
 ENOUGH_SAMPLES = 30
@@ -76,6 +76,7 @@ class ConsensusADMM(Iterative):
     delta: float = 0.0
 
     relation: ClassVar[Relation] = Relation("record", "replace")
+    ranges: ClassVar = {"rho": Range(0.1, 10.0, 1.0, CURVATURE), "horizon": Range(2, 15, 8)}
 
     def __post_init__(self):
         for key in ("rho", "c1"):

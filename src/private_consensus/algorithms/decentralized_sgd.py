@@ -50,7 +50,7 @@ from ..privacy.subsampling import (
     theorem11_epsilon,
 )
 from ..problems.perceptron import INITS
-from .base import FOR_CALIBRATION, Iterative, NoiseSite, stack
+from .base import FOR_CALIBRATION, GRADIENT, Iterative, NoiseSite, Range, stack
 
 SLOWEST, FASTEST = 10.0, 90.0
 """Gradients that an agent computes in a second."""
@@ -146,6 +146,7 @@ class DecentralizedSGD(Iterative):
     noise_on: str = "mean"
     negative_weights: bool = False
 
+    ranges: ClassVar = {"K": Range(0.1, 3.0, 1.0, GRADIENT), "horizon": Range(10, 60, 30)}
     noised_messages: ClassVar[bool] = False
     """Whether noise is on the messages and not in the model."""
 

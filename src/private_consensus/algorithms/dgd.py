@@ -18,7 +18,7 @@ import numpy as np
 
 from ..errors import require
 from ..privacy import Relation, Release
-from .base import column
+from .base import STEP, Range, column
 from .noise import LAWS, PaidByIteration, initial, printed_change, shown_losses
 
 MIXTURES = ("network", "uniform")
@@ -49,6 +49,11 @@ class GradientSteps(PaidByIteration):
 
     relation: ClassVar[Relation] = Relation("record", "replace")
     private: ClassVar[bool] = True
+    ranges: ClassVar = {
+        "eta": Range(0.05, 4.0, 1.0, STEP),
+        "decay": Range(0.85, 1.0, 0.95),
+        "horizon": Range(3, 40, 20),
+    }
 
     def __post_init__(self):
         super().__post_init__()

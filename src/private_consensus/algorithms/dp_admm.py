@@ -25,7 +25,7 @@ import numpy as np
 
 from ..errors import require
 from ..privacy import Relation
-from .base import Iterative, NoiseSite, column
+from .base import CURVATURE, STEP, Iterative, NoiseSite, Range, column
 from .d_zoa import assumed_release, check_budget, gaussian_release, total_epsilon
 
 
@@ -63,6 +63,11 @@ class DPADMM(Iterative):
 
     relation: ClassVar[Relation] = Relation("record", "replace")
     source: ClassVar[str] = "Huang et al., IEEE TIFS 2020; paper 002, section VI"
+    ranges: ClassVar = {
+        "rho": Range(0.1, 10.0, 1.0, CURVATURE),
+        "eta_0": Range(0.05, 4.0, 0.5, STEP),
+        "horizon": Range(3, 40, 20),
+    }
 
     def __post_init__(self):
         for key in ("rho", "eta_0", "c1"):

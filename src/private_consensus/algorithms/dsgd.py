@@ -18,7 +18,7 @@ import numpy as np
 from ..errors import require
 from ..fast.messages import descend
 from ..privacy import Release
-from .base import Algorithm
+from .base import Algorithm, Range
 from .decentralized_sgd import FULL_BITS, DecentralizedSGD, at
 
 GRADIENTS = ("plain", "clipped", "private")
@@ -39,6 +39,7 @@ class DSGD(DecentralizedSGD):
     gradients: str = "plain"
 
     source: ClassVar[str] = "Dissertation 4.5, Decentralized SGD"
+    ranges: ClassVar = {**DecentralizedSGD.ranges, "alpha": Range(0.05, 2.0, 0.3)}
 
     def __post_init__(self):
         super().__post_init__()

@@ -21,7 +21,7 @@ from scipy.optimize import brentq
 
 from ..errors import require
 from ..privacy import Relation, Release, gaussian_mu, zcdp_rho
-from .base import FOR_CALIBRATION, Iterative, NoiseSite, column
+from .base import FOR_CALIBRATION, Iterative, NoiseSite, Range, column
 
 STAGE_TWO = ("repaired", "literal")
 CALIBRATIONS = ("theorem_1", "gaussian_dp", "advanced_composition", "zcdp")
@@ -78,6 +78,7 @@ class GradientDescent(Iterative):
     relation: ClassVar[Relation] = Relation("record", "replace")
     uses: ClassVar[tuple[str, ...]] = ("strong_convexity", "smoothness", "lipschitz")
     source: ClassVar[str] = "Paper 000, Algorithm 1, eqs. (8)-(12), Theorems 1 and 2"
+    ranges: ClassVar = {"decay": Range(0.5, 0.95, 0.75), "horizon": Range(3, 40, 20)}
 
     def __post_init__(self):
         for key, allowed in (

@@ -20,6 +20,7 @@ import numpy as np
 
 from ..exchange import SecretSharing, require_complete
 from .admm import ADMM
+from .base import CURVATURE, Range
 from .noise import (
     LAWS,
     RandomlyWeighted,
@@ -72,6 +73,11 @@ class LocallyPrivateADMM(RandomlyWeighted, ADMM):
 
     source: ClassVar[str] = "Paper 001, Algorithm 1, eqs. (6), (12), (13)"
     where: ClassVar[str] = "output"
+    ranges: ClassVar = {
+        "D": Range(0.3, 30.0, 3.0, CURVATURE),
+        "zeta": Range(0.01, 1.0, 0.1, CURVATURE),
+        "horizon": Range(2, 15, 8),
+    }
 
     def __post_init__(self):
         super().__post_init__()

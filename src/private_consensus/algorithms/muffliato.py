@@ -23,7 +23,7 @@ import numpy as np
 from ..errors import require
 from ..networks import second_eigenvalue
 from ..privacy import Release, gaussian_epsilon, gaussian_mu
-from .base import Iterative, NoiseSite, column
+from .base import Iterative, NoiseSite, Range, column
 
 ACCELERATIONS = ("none", "chebyshev")
 
@@ -50,6 +50,7 @@ class Muffliato(Iterative):
     acceleration: str = "none"
 
     source: ClassVar[str] = "Cyffers, Even, Bellet, Massoulie, NeurIPS 2022, Algorithm 1"
+    ranges: ClassVar = {"horizon": Range(3, 40, 20)}
 
     def __post_init__(self):
         require_acceleration(self.acceleration)

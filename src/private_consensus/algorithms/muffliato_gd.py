@@ -24,7 +24,7 @@ import numpy as np
 
 from ..errors import require
 from ..privacy import Release
-from .base import Iterative, NoiseSite, column
+from .base import GRADIENT, STEP, Iterative, NoiseSite, Range, column
 from .muffliato import State, gossip, mu_of, require_acceleration
 
 
@@ -45,6 +45,12 @@ class ClippedDescent(Iterative):
     eta: float = 0.1
     clip: float | None = None
     noise: float = 0.0
+
+    ranges: ClassVar = {
+        "eta": Range(0.05, 4.0, 1.0, STEP),
+        "clip": Range(0.1, 3.0, 1.0, GRADIENT),
+        "horizon": Range(3, 40, 20),
+    }
 
     def __post_init__(self):
         for key in ("eta", "clip"):

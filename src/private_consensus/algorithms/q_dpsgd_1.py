@@ -25,6 +25,7 @@ from ..errors import OutsideRange, require
 from ..fast.messages import descend
 from ..privacy.subsampling import Batches, deadline_batches
 from ..quantization import Grid
+from .base import Range
 from .decentralized_sgd import FASTEST, FULL_BITS, SLOWEST, DecentralizedSGD, Round, at
 
 GRIDS = ("clipped", "open")
@@ -58,6 +59,13 @@ class QDPSGD(DecentralizedSGD):
     s: int = 3
     grid: str = "clipped"
     T: float = 0.0
+
+    ranges: ClassVar = {
+        **DecentralizedSGD.ranges,
+        "a0": Range(0.1, 3.0, 1.0),
+        "e0": Range(0.5, 3.0, 2.0),
+        "eta": Range(0.003, 0.3, 0.03),
+    }
 
     def __post_init__(self):
         super().__post_init__()

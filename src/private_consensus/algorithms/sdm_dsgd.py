@@ -24,7 +24,7 @@ from ..errors import require
 from ..fast.messages import sparsify
 from ..privacy import Release
 from ..privacy.subsampling import SentInPart
-from .base import moved
+from .base import Range, moved
 from .decentralized_sgd import FULL_BITS, DecentralizedSGD, at
 
 MISSED = 1e-12
@@ -50,6 +50,7 @@ class SDMDSGD(DecentralizedSGD):
     c: float = 0.3
 
     source: ClassVar[str] = "SDM-DSGD (MobiHoc 2020) as described in dissertation 4.5"
+    ranges: ClassVar = {**DecentralizedSGD.ranges, "alpha": Range(0.05, 2.0, 0.3)}
 
     def __post_init__(self):
         super().__post_init__()

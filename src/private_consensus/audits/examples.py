@@ -170,6 +170,7 @@ _EXAMPLES: dict[str, Maker] = {
     "zip_dl": _on(logistic_regression, APPROXIMATE),
     "secure_aggregation": _on(logistic_regression, APPROXIMATE),
     "local_training": _on(logistic_regression, APPROXIMATE),
+    "one_shot_averaging": _on(logistic_regression, APPROXIMATE, horizon=2),
     "fair_classification": _on(census, PURE, horizon=1, sens="tight"),
     "pflr": _on(census, PURE, horizon=1, sens="tight"),
 }  # fmt: skip

@@ -61,6 +61,7 @@ SHOWN: dict[str, tuple[str, ...]] = {
     "mafalda_sgd": ("released",),
     "muffliato": ("released",),
     "muffliato_gd": ("released",),
+    "one_shot_averaging": ("released",),
     "p_admm": (*ITERATES, *PAID),
     "pdop": ("released", *PAID),
     "pflr": (*ITERATES, *MINIMUM),

@@ -52,6 +52,7 @@ NOT_LINEAR = {
     "ipp_admm": "whether a message is sent depends on private data",
     "ldp_subgradient": "Algorithm 2 with other lengths of steps, which is mapped itself",
     "logistic": "no noise is added, so that nothing is hidden",
+    "one_shot_averaging": "noise once, and then gossip as in Muffliato, which is mapped itself",
     "pflr": "one agent with one output: there are no partial views",
     "pp_admm": "a solver may stop anywhere within its tolerance",
     "pp_admm_renyi": "a solver may stop anywhere within its tolerance",

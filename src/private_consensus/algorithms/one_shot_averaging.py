@@ -1,0 +1,144 @@
+r"""One-shot averaging: each agent's regularised minimum, noised once, then gossip.
+
+.. math::
+    \hat x_i &= \arg\min_x f_i(x) + b_i^T x + \tfrac D2\|x\|_2^2, \\
+    x_i^0 &= \hat x_i + n_i, \qquad x^{t+1} = W x^t
+
+with noise on the output, :math:`b_i = 0,\ n_i \sim N(0, \sigma^2 I)`, or in the objective,
+:math:`b_i \sim N(0, \sigma^2 I),\ n_i = 0` (Chaudhuri, Monteleoni, Sarwate, JMLR 2011, with
+Gaussian noise: Kifer, Smith, Thakurta, COLT 2012). Iteration t = 1, 2, ... sends
+:math:`x^{t-1}`; data are used once, and all later messages are functions of the first ones.
+
+A replaced record moves the minimum by at most :math:`\Delta_2/(\mu + D)`, which noise on the
+output hides as one Gaussian mechanism. Noise in the objective: where records do not move the
+Hessian, a replaced record shifts the :math:`b_i` that leads to a given minimum by what it moves the
+gradient, whatever the minimum, which is one Gaussian mechanism of :math:`\mu = \Delta_2/\sigma`;
+generalised linear models are accounted for by
+:mod:`private_consensus.privacy.objective_perturbation`. Of other problems nothing is proven, and
+they are refused.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import ClassVar, NamedTuple
+
+import numpy as np
+
+from ..errors import require
+from ..privacy import Release, calibrate
+from ..privacy.objective_perturbation import PerturbedObjective
+from ..problems.logistic_regression import LogisticRegression
+from .base import CURVATURE, Iterative, NoiseSite, Range, column
+
+PERTURBED = ("output", "objective")
+
+
+class State(NamedTuple):
+    """Messages [settings, runs, agents, dim]."""
+
+    x: np.ndarray
+
+
+@dataclass(frozen=True, kw_only=True)
+class OneShotAveraging(Iterative):
+    r"""Noised minima and their averages.
+
+    Parameters
+    ----------
+    D : float
+        :math:`D`, curvature that is added to every agent's objective.
+    noise : float
+        :math:`\sigma`, standard deviation of each coordinate, of the output or in the objective.
+    perturbed : {"output", "objective"}
+    """
+
+    D: float = 0.05
+    noise: float = 0.0
+    perturbed: str = "output"
+
+    source: ClassVar[str] = "Chaudhuri, Monteleoni, Sarwate, JMLR 12, 2011, Algorithms 1 and 2"
+    ranges: ClassVar = {"D": Range(0.01, 3.0, 0.2, CURVATURE), "horizon": Range(3, 30, 15)}
+
+    def __post_init__(self):
+        known = f"one of {', '.join(PERTURBED)}"
+        require(self.perturbed in PERTURBED, "algorithm.perturbed", self.perturbed, known)
+        require(bool(np.all(np.asarray(self.D) > 0)), "algorithm.D", self.D, "a number above 0")
+        fine = bool(np.all(np.asarray(self.noise) >= 0))
+        require(fine, "algorithm.noise", self.noise, "a number >= 0")
+
+    def graph_statistics(self, network):
+        """Nothing."""
+
+    def calibrate(self, budget, problem, network, horizon):
+        require(horizon >= 1, "horizon", horizon, "a whole number >= 1")
+        self.check(problem)
+        if not budget.private:
+            return replace(self, noise=0.0)
+
+        def made(noise):
+            return replace(self, noise=noise).releases(problem, network, horizon)
+
+        return replace(self, noise=calibrate(made, budget))
+
+    def check(self, problem) -> None:
+        """Noise in the objective needs a problem of which something is proven."""
+        if self.perturbed == "output" or problem.record_curvature == 0:
+            return
+        free = isinstance(problem, LogisticRegression) and np.isinf(problem.box)
+        expected = "quadratic, or logistic_regression without a box, for noise in the objective"
+        require(bool(free), "problem.name", type(problem).__name__, expected)
+
+    def change(self, problem) -> float:
+        """Largest l2 change of what the noise is added to."""
+        if self.perturbed == "output":
+            return float(np.max(problem.minimiser_change("l2", self.D)))
+        return float(problem.record_change("l2"))
+
+    def releases(self, problem, network, horizon):
+        if self.noise == 0:
+            return [Release("exact", sensitivity=self.change(problem), scale=0.0)]
+        if self.perturbed == "objective" and problem.record_curvature > 0:
+            return [Release("curves", curves=self._perturbed_objective(problem))]
+        attained = (
+            problem.attained_minimiser_share("l2", self.D)
+            if self.perturbed == "output"
+            else problem.attained_gradient_share("l2")
+        )
+        attained = None if attained is None else float(np.max(attained))
+        return [Release("gaussian", self.change(problem), self.noise, attained=attained)]
+
+    def _perturbed_objective(self, problem) -> PerturbedObjective:
+        r""":math:`\mu = 2w/\sigma` for rows of norm 1, of a loss whose derivative has one sign."""
+        curvature = problem.least_convexity + float(self.D)
+        mu = 2.0 * problem.weight / float(self.noise)
+        return PerturbedObjective(mu, float(problem.record_curvature / curvature), one_sign=True)
+
+    def noise_sites(self, problem, network, horizon):
+        if self.noise == 0 or self.perturbed == "objective":
+            return []
+        first = np.arange(horizon) == 0
+        scale = np.where(first, self.noise, np.nan)[:, None, None]
+        moved = first * self.change(problem) / self.noise
+        return [NoiseSite("message", "gaussian", scale, "l2", moved)]
+
+    def start(self, problem, network, streams, settings):
+        return State(np.zeros((settings, len(streams.runs), problem.n_agents, problem.dim)))
+
+    def draws(self, problem, streams):
+        return streams.sequence("noise", "normal", (problem.n_agents, problem.dim))
+
+    def step(self, state, problem, network, draw, t):
+        if t > 1:
+            return State(network.mix(state.x))
+        noise = column(self.noise) * draw + np.zeros_like(state.x)
+        within = noise if self.perturbed == "objective" else np.zeros_like(noise)
+        penalty = column(self.D) * np.ones((1, 1, 1, 1))
+        minimum = problem.proximal(within, penalty, np.zeros_like(state.x), state.x)
+        return State(minimum if self.perturbed == "objective" else minimum + noise)
+
+    def seen(self, state, problem, t):
+        return {"released": state.x}
+
+
+ALGORITHM = OneShotAveraging
