@@ -99,7 +99,7 @@ class OneShotAveraging(Iterative):
         if self.noise == 0:
             return [Release("exact", sensitivity=self.change(problem), scale=0.0)]
         if self.perturbed == "objective" and problem.record_curvature > 0:
-            return [Release("curves", curves=self._perturbed_objective(problem))]
+            return [Release("profile", profile=self._perturbed_objective(problem))]
         attained = (
             problem.attained_minimiser_share("l2", self.D)
             if self.perturbed == "output"
