@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
-
 import numpy as np
 
 from private_consensus import algorithms
-from private_consensus.algorithms.base import Algorithm
 from private_consensus.audits import examples as made
-from private_consensus.networks import Network
+from private_consensus.audits.conformance import World, world_of
 from private_consensus.privacy import Budget
 
 NOT_PRIVATE = Budget(np.inf)
@@ -38,22 +35,12 @@ MORE = {
 """Of algorithms that have no example for audits, or one that is slow to calibrate."""
 
 
-class World(NamedTuple):
-    """A calibrated algorithm and where it runs."""
-
-    algorithm: Algorithm
-    problem: Any
-    network: Network
-    horizon: int
-
-
 def world(name: str) -> World:
     """Of an algorithm by its name."""
-    if name in MORE:
-        build, budget, horizon, options = MORE[name]
-        algorithm, problem = algorithms.load(name)(**options), build()
-        network = made.complete(problem.n_agents)
-    else:
-        algorithm, problem, network, budget, horizon = made.examples(name)[0].world
-    noisy = algorithm.calibrate(budget, problem, network, horizon)
-    return World(noisy, problem, network, horizon)
+    if name not in MORE:
+        return world_of(name)
+    build, budget, horizon, options = MORE[name]
+    problem = build()
+    network = made.complete(problem.n_agents)
+    algorithm = algorithms.load(name)(**options).calibrate(budget, problem, network, horizon)
+    return World(algorithm, problem, network, horizon)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -47,16 +48,29 @@ class Example:
 
 
 def examples(*names: str) -> list[Example]:
-    """Those of the names, or all.
+    """Those of the names, or all of this package.
+
+    An algorithm that is new here, or somebody else's, names one of :data:`PROBLEMS` in ``EXAMPLE``
+    of its module.
 
     Raises
     ------
     InvalidInput
-        For an algorithm without one: it is not private, claims nothing, or is somebody else's.
+        For an algorithm without one: it is not private, claims nothing, or names no problem.
     """
-    for name in names:
-        require(name in _EXAMPLES, "NAME", name, f"one of {', '.join(sorted(_EXAMPLES))}")
-    return [_EXAMPLES[name](name) for name in names or _EXAMPLES]
+    return [_maker(name)(name) for name in names or _EXAMPLES]
+
+
+def _maker(name: str) -> Maker:
+    if name in _EXAMPLES:
+        return _EXAMPLES[name]
+    found = algorithms.names()
+    module = import_module(algorithms.module_of(name)) if name in found else None
+    problem = getattr(module, "EXAMPLE", None)
+    known = ", ".join(sorted(_EXAMPLES))
+    own = f"a module whose EXAMPLE is one of {', '.join(PROBLEMS)}"
+    require(problem in PROBLEMS, "NAME", name, f"one of {known}, or {own}")
+    return _on(PROBLEMS[problem], APPROXIMATE)
 
 
 def example_names() -> tuple[str, ...]:
@@ -135,6 +149,14 @@ def _trained(**options) -> Maker:
     options = {"B": 5, "K": 0.05, "sigma_rule": "accountant", **options}
     return _on(perceptron, APPROXIMATE, **options)
 
+
+PROBLEMS: dict[str, Callable[[], Any]] = {
+    "mean_estimation": mean_estimation,
+    "logistic_regression": logistic_regression,
+    "huber_regression": huber_regression,
+    "perceptron": perceptron,
+}
+"""Small problems with made data."""
 
 _EXAMPLES: dict[str, Maker] = {
     "gradient_descent": _on(

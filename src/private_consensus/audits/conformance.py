@@ -1,0 +1,133 @@
+"""What every algorithm keeps, tested on a small example of it.
+
+A batch of settings equals its settings one by one, a run is the same among more runs, and seeds are
+all the randomness there is. Who enters an algorithm runs :func:`check` on it; the tests of this
+package do so for every algorithm of the registry.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import fields, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..algorithms.base import Algorithm, stack
+from ..errors import InvalidInput
+from ..networks import Network
+from ..randomness import Streams
+from .examples import examples
+
+RUNS = 3
+ROOT = 11
+ALIKE = {"rtol": 1e-9, "atol": 1e-11}
+"""Sums of arrays of other shapes are rounded in another order."""
+
+Shown = dict[tuple[int, int, str], np.ndarray]
+"""By setting, iteration and quantity, the values of all runs."""
+
+
+class World(NamedTuple):
+    """A calibrated algorithm and where it runs."""
+
+    algorithm: Algorithm
+    problem: Any
+    network: Network
+    horizon: int
+
+
+def world_of(name: str) -> World:
+    """The small example of an algorithm, calibrated."""
+    algorithm, problem, network, budget, horizon = examples(name)[0].world
+    calibrated = algorithm.calibrate(budget, problem, network, horizon)
+    return World(calibrated, problem, network, horizon)
+
+
+def check(name: str) -> None:
+    """Every check of this module, on the example of an algorithm of the registry.
+
+    Raises
+    ------
+    AssertionError
+        Says what differs.
+    InvalidInput
+        For an algorithm without an example.
+    """
+    one = world_of(name)
+    for test in CHECKS:
+        test(one)
+
+
+def batch_equals_its_settings(
+    one: World, *, other: Algorithm | None = None, exact: bool = False
+) -> None:
+    """A batch of settings, with other numbers and, where there are iterations, of other lengths,
+    equals the settings one by one."""
+    second = varied(one.algorithm) if other is None else other
+    settings = [one.algorithm, second, one.algorithm]
+    horizons = [max(1, one.horizon - 1), one.horizon, one.horizon]
+    together = shown(one, settings, horizons, RUNS)
+    for index, (setting, horizon) in enumerate(zip(settings, horizons, strict=True)):
+        alone = shown(one, [setting], [horizon], RUNS)
+        own = {key[1:] for key in together if key[0] == index}
+        assert own == {key[1:] for key in alone}, f"setting {index} shows other quantities alone"
+        for (_, t, quantity), values in alone.items():
+            batched = together[index, t, quantity]
+            np.testing.assert_allclose(batched, values, **ALIKE, err_msg=f"{quantity} at {t}")
+            assert not exact or np.array_equal(batched, values), f"{quantity} at {t}"
+
+
+def more_runs_change_nothing(one: World) -> None:
+    """Runs are what they were when there are more of them."""
+    few, many = (shown(one, [one.algorithm], [one.horizon], runs) for runs in (RUNS, RUNS + 2))
+    assert few.keys() == many.keys(), "more runs show other quantities"
+    for key, values in few.items():
+        if len(values) == RUNS:
+            np.testing.assert_allclose(many[key][:RUNS], values, **ALIKE, err_msg=str(key))
+
+
+def seeds_are_all_randomness(one: World, *, noisy: bool = True) -> None:
+    """The same bytes again; with another seed other messages, if there is any noise."""
+    first, again, other = (
+        shown(one, [one.algorithm], [one.horizon], RUNS, root) for root in (ROOT, ROOT, ROOT + 1)
+    )
+    bytes_of = [{key: values.tobytes() for key, values in each.items()} for each in (first, again)]
+    assert bytes_of[0] == bytes_of[1], "the same seed gives other numbers"
+    differ = any(first[key].tobytes() != other[key].tobytes() for key in first)
+    assert differ or not noisy, "another seed gives the same numbers"
+    assert not (differ and one.algorithm.deterministic), "it draws, and says that it does not"
+
+
+CHECKS: tuple[Callable[[World], None], ...] = (
+    batch_equals_its_settings, more_runs_change_nothing, seeds_are_all_randomness,
+)  # fmt: skip
+
+
+def shown(
+    one: World, settings: list[Algorithm], horizons: list[int], runs: int, root: int = ROOT
+) -> Shown:
+    """What settings show in some runs."""
+    found: Shown = {}
+
+    def keep(t: int, active: np.ndarray, seen: dict[str, Any]) -> None:
+        for place, setting in enumerate(active):
+            for quantity, values in seen.items():
+                found[int(setting), t, quantity] = np.array(values[place])
+
+    streams = Streams(root, tuple(range(runs)))
+    problem = one.problem.repeated(runs)
+    stack(settings).run(problem, one.network, streams, np.array(horizons), keep)
+    return found
+
+
+def varied(algorithm: Algorithm) -> Algorithm:
+    """Every number that may be a tenth smaller, is."""
+    for field in fields(algorithm):
+        value = getattr(algorithm, field.name)
+        if isinstance(value, float) and np.isfinite(value) and value:
+            try:
+                algorithm = replace(algorithm, **{field.name: 0.9 * value})
+            except InvalidInput:
+                continue
+    return algorithm

@@ -1,0 +1,85 @@
+"""The checks that an entered algorithm has to pass find what is wrong, and examples are found."""
+
+import sys
+from dataclasses import dataclass, replace
+from types import ModuleType
+
+import numpy as np
+import pytest
+
+from private_consensus import algorithms
+from private_consensus.algorithms.local_training import LocalTraining, State
+from private_consensus.audits import conformance
+from private_consensus.audits.examples import PROBLEMS, examples
+from private_consensus.errors import InvalidInput
+
+OWN = np.random.default_rng(0)
+
+
+@dataclass(frozen=True, kw_only=True)
+class OwnNoise(LocalTraining):
+    """Its noise is of a generator of its own."""
+
+    def step(self, state, problem, network, draw, t):
+        return super().step(state, problem, network, OWN.standard_normal(draw.shape), t)
+
+
+@dataclass(frozen=True, kw_only=True)
+class MeanOverRuns(LocalTraining):
+    """Runs hear each other."""
+
+    def step(self, state, problem, network, draw, t):
+        after = super().step(state, problem, network, draw, t)
+        return State(after.x + 0.01 * after.x.mean(1, keepdims=True))
+
+
+@dataclass(frozen=True, kw_only=True)
+class FirstOfBatch(LocalTraining):
+    """All settings take the step of the first."""
+
+    def step(self, state, problem, network, draw, t):
+        eta = np.full_like(self.eta, np.ravel(self.eta)[0])
+        return LocalTraining.step(replace(self, eta=eta), state, problem, network, draw, t)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Silent(LocalTraining):
+    """It declares noise and adds none."""
+
+    def step(self, state, problem, network, draw, t):
+        return super().step(state, problem, network, 0.0 * draw, t)
+
+
+def world(kind):
+    one = conformance.world_of("local_training")
+    values = {key: getattr(one.algorithm, key) for key in ("eta", "clip", "noise")}
+    return one._replace(algorithm=kind(**values))
+
+
+@pytest.mark.parametrize(
+    ("kind", "check"),
+    [
+        (OwnNoise, conformance.seeds_are_all_randomness),
+        (MeanOverRuns, conformance.more_runs_change_nothing),
+        (FirstOfBatch, conformance.batch_equals_its_settings),
+        (Silent, conformance.seeds_are_all_randomness),
+    ],
+)
+def test_a_fault_is_found_by_the_check_that_is_for_it(kind, check):
+    check(world(LocalTraining))
+    with pytest.raises(AssertionError):
+        check(world(kind))
+
+
+def test_a_new_algorithm_names_the_problem_on_which_it_is_tested(monkeypatch):
+    module = ModuleType("newcomer")
+    module.ALGORITHM, module.EXAMPLE = LocalTraining, "mean_estimation"
+    monkeypatch.setitem(sys.modules, "newcomer", module)
+    monkeypatch.setattr(algorithms, "_elsewhere", lambda: {"newcomer": "newcomer"})
+    (example,) = examples("newcomer")
+    assert type(example.problem) is type(PROBLEMS["mean_estimation"]())
+    conformance.check("newcomer")
+    module.EXAMPLE = "nothing"
+    for name in ("newcomer", "nobody"):
+        with pytest.raises(InvalidInput, match="EXAMPLE is one of mean_estimation"):
+            examples(name)
