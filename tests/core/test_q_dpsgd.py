@@ -8,6 +8,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from scipy import stats
+from scipy.optimize import minimize
 from threadpoolctl import threadpool_limits
 
 from observed import simulated
@@ -20,7 +21,7 @@ from private_consensus.errors import InvalidInput, OutsideRange
 from private_consensus.fast import compiling, messages
 from private_consensus.privacy import Budget, account
 from private_consensus.privacy.discrete import discrete_gaussian, discrete_gaussian_pmf
-from private_consensus.problems import perceptron
+from private_consensus.problems import logistic_regression, perceptron
 from private_consensus.quantization import Grid
 from private_consensus.randomness import Streams
 from private_consensus.simulation import Setting, Watch
@@ -616,3 +617,90 @@ def sigma_of_scaled(algorithm):
 def test_negative_weights_are_allowed_by_name():
     at = watched(QDPSGD1(negative_weights=True, e0=1.0), 2, agents=6, scale=0.51)[0]
     assert np.isfinite(at[2]["internal"]).all()
+
+
+# --- Strongly convex objectives (Theorems 12 and 16) ----------------------------------------------
+
+
+def classified(copies, agents=3, dim=4, runs=2, ridge=0.5, scale=1.0):
+    """Ridge logistic regression whose agents hold ``copies`` of one record, or 12 of their own."""
+    rng = np.random.default_rng(1)
+    distinct = 1 if copies else 12
+    rows = rng.normal(size=(runs, agents, distinct, dim))
+    rows /= 1.1 * np.linalg.norm(rows, axis=-1, keepdims=True)
+    labels = rng.choice([-1.0, 1.0], size=(runs, agents, distinct))
+    if copies:
+        rows, labels = np.repeat(rows, copies, axis=2), np.repeat(labels, copies, axis=2)
+    records = rows.shape[2]
+    return logistic_regression.LogisticRegression(
+        rows, labels, rows[0, 0], labels[0, 0], scale / records, ridge
+    )
+
+
+def test_a_sampled_gradient_is_the_clipped_mean_over_the_sample_and_the_ridge():
+    problem = classified(0, scale=1.7)
+    x = np.random.default_rng(2).normal(size=(3, 4))
+    everything = np.full(3, 12)
+    for run in (0, 1):
+        rows = problem.rows_of(run)
+        exact = problem.gradient(np.broadcast_to(x, (1, 2, 3, 4)))[0, run]
+        found = problem.clipped_gradient(x, rows, everything)
+        np.testing.assert_allclose(found, exact, rtol=1e-12)
+    sizes, clip = np.array([5, 12, 0]), 0.4
+    found = problem.clipped_gradient(x, problem.rows_of(1), sizes, clip)
+    for agent, size in enumerate(sizes[:2]):
+        total = np.zeros(4)
+        for row, label in zip(problem.features[1, agent, :size],
+                              problem.labels[1, agent, :size], strict=True):  # fmt: skip
+            slope = -1.7 * label * row / (1 + np.exp(label * row @ x[agent]))
+            total += slope * min(1.0, clip / np.linalg.norm(slope))
+        np.testing.assert_allclose(found[agent], total / size + 0.5 * x[agent], rtol=1e-12)
+    assert not found[2].any()
+
+
+@pytest.mark.parametrize(("make", "a0"), [(QDPSGD1, 2.0), (QDPSGD2, 1.0)])
+def test_on_a_convex_objective_the_models_end_at_the_penalised_minimiser(make, a0):
+    """Of which scipy finds the least of sum_i f_i + x^T (I - W) x / (2 alpha): where each agent's
+    records are alike any batch has its gradient, so that nothing is random but rounding."""
+    problem = classified(40, ridge=2.0)
+    streams = Streams(3, (0, 1))
+    network = networks.build(streams, "ring", 3, weights="laplacian", scale=1.0)
+    algorithm = make(a0=a0, e0=1.0, rate=0.3, K=2.0, init="zero", **FINE)
+    ended = {}
+
+    def observe(t, active, seen):
+        ended.update({name: np.array(value) for name, value in seen.items()})
+
+    algorithm.run(problem, network, streams, np.array([230]), observe)
+    alpha = a0 / 230**0.15
+    for run in (0, 1):
+
+        def penalised(flat, run=run):
+            x = flat.reshape(3, 4)
+            everyone = np.broadcast_to(x, (1, 2, 3, 4))
+            apart = x - network.mixing_of(run) @ x
+            value = problem.objective(everyone)[0, run].sum() + (x * apart).sum() / (2 * alpha)
+            return value, (problem.gradient(everyone)[0, run] + apart / alpha).ravel()
+
+        best = minimize(penalised, np.zeros(12), jac=True, options={"gtol": 1e-10}).x
+        assert np.abs(ended["internal"][0, run].ravel() - best).max() < 1e-6
+    apart = ((ended["internal"] - problem.optimum[:, None, :]) ** 2).sum(-1).mean(-1)
+    assert problem.measure("squared_distance", ended["internal"]) == pytest.approx(apart)
+
+
+def test_the_steps_for_convex_objectives_are_those_of_the_theorems():
+    a, e = QDPSGD1(a0=2.0, e0=1.0, rate=0.4).steps(1000.0)
+    assert (a, e) == pytest.approx((2 * 1000**-0.2, 1000**-0.6))
+    with pytest.raises(InvalidInput, match=r"algorithm\.rate"):
+        QDPSGD1(rate=0.5)
+
+
+def test_noise_that_is_given_stays_and_costs_what_theorem_11_finds():
+    problem = classified(40)
+    network = networks.build(Streams(3, (0, 1)), "ring", 3, weights="laplacian", scale=1.0)
+    algorithm = QDPSGD1(sigma=0.7, sigma_rule="given", init="zero")
+    budget = Budget(math.inf, 1e-5)
+    assert algorithm.calibrate(budget, problem, network, 100).sigma == 0.7
+    [(_, claimed)] = algorithm.statements(budget, problem, network, 100)
+    asked = QDPSGD1(init="zero").calibrate(Budget(claimed, 1e-5), problem, network, 100)
+    assert asked.sigma == pytest.approx(0.7, rel=1e-6)

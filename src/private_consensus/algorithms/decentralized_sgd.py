@@ -59,6 +59,7 @@ FULL_BITS = 16
 """Bits of a number that is not compressed."""
 
 NOISE_ON = ("mean", "sum")
+GIVEN = "given"
 KEYS = ("noise", "rounding", "discrete", "mask")
 
 
@@ -129,9 +130,10 @@ class DecentralizedSGD(Iterative):
         Common starting point; 0 is as printed, and there all hidden units stay equal until noise
         tells them apart.
     sigma : float
-        Noise multiplier :math:`\sigma`; set by :meth:`calibrate`.
-    sigma_rule : {"thm11", "proof11", "accountant"}
-        Theorem 11 with Remark 6, its proof's version, or the numerical accountant.
+        Noise multiplier :math:`\sigma`; set by :meth:`calibrate`, but where it is given.
+    sigma_rule : {"thm11", "proof11", "accountant", "given"}
+        Theorem 11 with Remark 6, its proof's version, the numerical accountant, or ``sigma`` as it
+        is, whatever the budget.
     noise_on : {"mean", "sum"}
     negative_weights : bool
         Whether W may have a negative diagonal, against Assumption 1.
@@ -156,7 +158,7 @@ class DecentralizedSGD(Iterative):
             require(bool(np.all(np.asarray(value) > 0)), f"algorithm.{key}", value, "a number > 0")
         for key, known in {
             "init": INITS,
-            "sigma_rule": SIGMA_RULES,
+            "sigma_rule": (*SIGMA_RULES, GIVEN),
             "noise_on": NOISE_ON,
         }.items():
             value = getattr(self, key)
@@ -178,8 +180,17 @@ class DecentralizedSGD(Iterative):
 
     def calibrate(self, budget, problem, network, horizon):
         self.check(problem, network)
+        if self.sigma_rule == GIVEN:
+            return self
         sigma = self.sigma_for(budget, problem, int(horizon)) if budget.private else 0.0
         return replace(self, sigma=float(sigma))
+
+    def statements(self, budget, problem, network, horizon):
+        """Of noise that is given, the epsilon that the theorem finds for it."""
+        if self.sigma_rule != GIVEN:
+            return super().statements(budget, problem, network, horizon)
+        claimed = self.epsilon_by_formula(budget.delta, problem, network, horizon)
+        return [(self, claimed)]
 
     def sigma_for(self, budget, problem, horizon: int) -> float:
         """Sigma of the rule; the formulas know noise on the mean, a sum has B times as much."""

@@ -4,7 +4,9 @@ r"""Q-DPSGD-1: noised gradients, quantised models, a deadline (dissertation 4.4.
     x_i \leftarrow (1-e+e w_{ii})x_i + e\sum_{j\ne i} w_{ij} z_j - a e\,(g_i + \zeta_i), \qquad
     \zeta_i \sim N(0, \sigma^2K^2 I)
 
-with :math:`a = a_0/T^{1/6}` and :math:`e = e_0/T^{1/2}` constant through a run of T rounds. Until
+with :math:`a = a_0/T^{1/6}` and :math:`e = e_0/T^{1/2}` constant through a run of T rounds
+(Theorem 13), or for strongly convex objectives :math:`a = a_0/T^{\tilde\delta/2}` and
+:math:`e = e_0/T^{3\tilde\delta/2}` (Theorem 12: a_0 = 2, e_0 = 1). Until
 the deadline :math:`T_d = B/50` an agent gets :math:`|S| = \lfloor V T_d\rfloor` gradients, 4 to 35
 for B = 20; a round takes :math:`T_d + T_c s/16` seconds. Noise enters the state, so that all later
 messages are functions of what has been released.
@@ -40,6 +42,8 @@ class QDPSGD(DecentralizedSGD):
     ----------
     a0, e0 : float
         Constants of the steps :math:`a` and :math:`e`.
+    rate : float, optional
+        :math:`\tilde\delta` in (0, 1/2), of the steps for strongly convex objectives.
     cap_e : bool
         Whether e is cut at 1.
     eta : float
@@ -54,6 +58,7 @@ class QDPSGD(DecentralizedSGD):
 
     a0: float = 0.3
     e0: float = 11.0
+    rate: float | None = None
     cap_e: bool = False
     eta: float = 0.1
     s: int = 3
@@ -72,6 +77,9 @@ class QDPSGD(DecentralizedSGD):
         for key in ("a0", "e0"):
             value = getattr(self, key)
             require(bool(np.all(np.asarray(value) > 0)), f"algorithm.{key}", value, "a number > 0")
+        rate = np.asarray(0.25 if self.rate is None else self.rate)
+        within = bool(np.all((rate > 0) & (rate < 0.5)))
+        require(within, "algorithm.rate", self.rate, "in (0, 1/2), or none")
         require(self.grid in GRIDS, "algorithm.grid", self.grid, f"one of {', '.join(GRIDS)}")
         for eta, s in np.broadcast(self.eta, self.s):
             Grid(float(eta), s)
@@ -99,8 +107,11 @@ class QDPSGD(DecentralizedSGD):
 
     def steps(self, T):
         """:math:`a` and :math:`e` of a run of T rounds."""
-        e = self.e0 / np.sqrt(T)
-        return self.a0 / np.power(T, 1 / 6), np.minimum(e, 1.0) if self.cap_e else e
+        slow, root = 1 / 6, np.sqrt(T)
+        if self.rate is not None:
+            slow, root = self.rate / 2, np.power(T, 1.5 * self.rate)
+        e = self.e0 / root
+        return self.a0 / np.power(T, slow), np.minimum(e, 1.0) if self.cap_e else e
 
     def for_horizon(self, T: np.ndarray):
         """The batch of settings with the steps of their numbers of rounds."""

@@ -10,6 +10,7 @@ record labelled 0 then has a constant loss and teaches nothing.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -29,6 +30,7 @@ from .base import Problem, consensus_error
 
 CODINGS = ("signed", "zero_one")
 PARTITIONS = ("shared", "per_run")
+INITS = ("zero", "random")
 SOLVER_ERROR = 1e-9
 LARGEST_EXPONENT = 700.0
 TOGETHER = 8192
@@ -191,6 +193,55 @@ class LogisticRegression(Problem):
     def gradient(self, x: np.ndarray) -> np.ndarray:
         margins = _per_agent(x, np.swapaxes(self._signed, -1, -2))
         return -self.weight * _per_agent(_sigmoid_neg(margins), self._signed) + self.ridge * x
+
+    def rows_of(self, run: int) -> np.ndarray:
+        """Places of the agents' records of a run among those of all runs, (agents, records)."""
+        shape = self.features.shape[-3:-1]
+        first = run * math.prod(shape) if self.features.ndim == 4 else 0
+        return first + np.arange(math.prod(shape)).reshape(shape)
+
+    def initial(self, init: str, streams: Streams) -> np.ndarray:
+        """The common starting point of all agents of a run, ``zero`` or ``random`` (normal, of
+        norm one on average); shape (runs, 1, dim)."""
+        require(init in INITS, "algorithm.init", init, f"one of {', '.join(INITS)}")
+        if init == "zero":
+            return np.zeros((len(streams.runs), 1, self.dim))
+        return streams.draw("data", "normal", (1, self.dim), "initial") / np.sqrt(self.dim)
+
+    def clipped_gradient(
+        self,
+        x: np.ndarray,
+        rows: np.ndarray,
+        sizes: np.ndarray,
+        clip: float = np.inf,
+        out: np.ndarray | None = None,
+    ) -> np.ndarray:
+        r"""Mean of clipped gradients of sampled records, and the gradient of the regulariser, which
+        is no record's: :math:`\frac1{|S|}\sum_S \frac{wN_i\nabla\ell}
+        {\max(1, \|wN_i\nabla\ell\|/K)} + \lambda x`.
+
+        Parameters
+        ----------
+        x : ndarray, shape (agents, dim)
+        rows : ndarray of int, shape (agents, widest)
+            Places of :meth:`rows_of`; an agent's sample is the first of its rows.
+        sizes : ndarray of int, shape (agents,)
+            :math:`|S|`; an empty sample has gradient 0.
+        clip : float
+            K; infinite for none.
+        out : ndarray, shape (agents, dim), optional
+
+        Returns
+        -------
+        ndarray, shape (agents, dim)
+        """
+        signed = self._signed.reshape(-1, self.dim)[rows]
+        slopes = self.weight * self.records * _falling(np.matvec(signed, x))
+        lengths = slopes * np.sqrt(np.vecdot(signed, signed))
+        taken = np.arange(rows.shape[-1]) < sizes[:, None]
+        weights = taken * slopes / (np.maximum(sizes, 1)[:, None] * np.maximum(1.0, lengths / clip))
+        regular = np.where(sizes[:, None] > 0, self.ridge * x, 0.0)
+        return np.subtract(regular, np.vecmat(weights, signed), out=out)
 
     def objective(self, x: np.ndarray) -> np.ndarray:
         r""":math:`f_i(x_i)`; shape (..., agents)."""
@@ -377,6 +428,10 @@ class LogisticRegression(Problem):
         distance = np.linalg.norm(x - self.optimum[..., None, :], axis=-1)
         return np.log(np.maximum(distance, SOLVER_ERROR) / self.dim).mean(-1)
 
+    def squared_distance(self, x: np.ndarray) -> np.ndarray:
+        r""":math:`\frac1N\sum_i\|x_i - x^*\|_2^2` (paper 004, Theorems 12 and 16)."""
+        return ((x - self.optimum[..., None, :]) ** 2).sum(-1).mean(-1)
+
     def own_loss(self, x: np.ndarray) -> np.ndarray:
         """Mean over agents of :math:`\\frac1{|D_i|}\\sum\\ln(1+e^{-m})`: no weight, no ridge."""
         return self.clipped_loss(x, np.inf).mean(-1)
@@ -411,6 +466,7 @@ class LogisticRegression(Problem):
         "majority_test_error": lambda problem, x: 1.0 - _majority(problem.test_labels, 1, x),
         "log_distance": lambda problem, x: problem.log_distance(x),
         "origin_log_distance": lambda problem, x: problem.log_distance(np.zeros_like(x)),
+        "squared_distance": lambda problem, x: problem.squared_distance(x),
         "test_error": lambda problem, x: problem.misclassified(x.mean(-2)),
         "excess_loss": lambda problem, x: problem.excess(x.mean(-2)),
         "consensus_error": consensus_error,
