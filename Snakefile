@@ -6,6 +6,8 @@ snakemake --cores 2 --configfile config/smoke.yaml
 """
 
 import os
+import shlex
+import subprocess
 import sys
 from pathlib import Path
 
@@ -40,11 +42,33 @@ configfile: "config/config.yaml"
 CONFIGURED = list(dict.fromkeys([Path("config").resolve(), HOME.resolve() / "config"]))
 
 
+def start_forkserver():
+    """Start the process that jobs are forks of, and that ends with this one; returns what runs a script in a fork."""
+    programs = Path(workflow.basedir, "workflow")
+    socket = Path(".snakemake", f"forkserver.{os.getpid()}")
+    # Kept, since its standard input is open as long as somebody holds it.
+    workflow.forkserver = subprocess.Popen(
+        [
+            sys.executable,
+            programs / "forkserver.py",
+            socket,
+            *sorted(SCRIPTS.glob("*.py")),
+        ],
+        stdin=subprocess.PIPE,
+    )
+    return shlex.join(
+        [sys.executable, "-IS", str(programs / "run_in_fork.py"), str(socket)]
+    )
+
+
 onstart:
     # Snakemake 9 looks for work again a second after every look as long as there is a limit of jobs a second, and every job
     # that ends begins one more such chain: after two hundred jobs they take half a core. Here nothing has to be limited.
     if workflow.local_exec:
         workflow.scheduler.job_rate_limiter = None
+        # Where a process cannot be waited for like a file, each job imports what it needs.
+        if hasattr(os, "pidfd_open"):
+            shell.prefix(f"set -euo pipefail; {start_forkserver()} ")
 
 
 try:

@@ -1,0 +1,112 @@
+"""A script in a fork does what it does in a process of its own; neither outlives its caller."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from scratch import ROOT
+
+PROGRAMS = ROOT / "workflow"
+PRELOADED = "private_consensus.algorithms.dp_ci"
+PATIENCE = 60
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("server")
+    scripts = folder / "imports.py"
+    scripts.write_text("import colorsys\nraise SystemExit('only what it imports is run')\n")
+    process = subprocess.Popen(
+        [sys.executable, PROGRAMS / "forkserver.py", "socket", scripts], cwd=folder,
+        env={**os.environ, "PYTHONPATH": str(ROOT / "src")}, stdin=subprocess.PIPE,
+    )  # fmt: skip
+    wait_for((folder / "socket").exists)
+    yield folder / "socket"
+    process.stdin.close()
+    assert process.wait(PATIENCE) == 0
+    assert not (folder / "socket").exists()
+
+
+def wait_for(happened) -> None:
+    end = time.monotonic() + PATIENCE
+    while not happened():
+        assert time.monotonic() < end
+        time.sleep(0.01)
+
+
+def asked(socket: Path, script: Path) -> list[str]:
+    return [sys.executable, "-IS", str(PROGRAMS / "run_in_fork.py"), socket, sys.executable, script]
+
+
+def forked(socket: Path, folder: Path, text: str, **options) -> subprocess.CompletedProcess:
+    script = folder / "script.py"
+    script.write_text(text)
+    # The name of a socket is short, as the workflow's is, which is relative to its folder.
+    path = os.path.relpath(socket, folder)
+    command = asked(path, script)
+    return subprocess.run(
+        command, cwd=folder, capture_output=True, text=True, timeout=PATIENCE, **options
+    )
+
+
+def test_a_fork_has_imports_and_all_else_of_its_caller(server, tmp_path):
+    text = (
+        "import os, sys\n"
+        f"print(sys.modules.keys() >= {{'{PRELOADED}', 'colorsys', 'snakemake.script'}})\n"
+        "print(os.getcwd(), os.environ['MINE'], 'PATH' in os.environ, sys.argv, sys.path[0])\n"
+        "print(__name__, sys.stdin.read(), os.getpgrp())\n"
+        "print('said', file=sys.stderr)\n"
+    )
+    done = forked(server, tmp_path, text, env={"MINE": "a=b"}, input="heard")
+    folder, script = str(tmp_path), str(tmp_path / "script.py")
+    assert done.stdout.splitlines() == [
+        "True", f"{folder} a=b False {[script]} {folder}", f"__main__ heard {os.getpgrp()}",
+    ]  # fmt: skip
+    assert (done.stderr, done.returncode) == ("said\n", 0)
+
+
+def test_forks_know_nothing_of_each_other(server, tmp_path):
+    text = "import colorsys\nprint(hasattr(colorsys, 'changed'))\ncolorsys.changed = 1\n"
+    assert [forked(server, tmp_path, text).stdout for _ in range(2)] == ["False\n"] * 2
+
+
+@pytest.mark.parametrize(
+    "text, code, said",
+    [
+        ("raise SystemExit(3)", 3, ""),
+        ("import sys; sys.exit('epsilon: found -1')", 1, "epsilon: found -1\n"),
+        ("import os; os.kill(os.getpid(), 9)", 137, ""),
+    ],
+)
+def test_a_fork_ends_like_a_process(server, tmp_path, text, code, said):
+    done = forked(server, tmp_path, text)
+    assert (done.returncode, done.stderr) == (code, said)
+
+
+def test_an_error_is_told_in_full(server, tmp_path):
+    done = forked(server, tmp_path, "def broken():\n    return 1 / 0\nbroken()")
+    assert done.returncode == 1
+    assert "in broken" in done.stderr
+    assert done.stderr.endswith("ZeroDivisionError: division by zero\n")
+
+
+def test_who_kills_the_caller_kills_the_job(server, tmp_path):
+    script = tmp_path / "script.py"
+    script.write_text("import os, time\nprint(os.getpid(), flush=True)\ntime.sleep(600)\n")
+    path = os.path.relpath(server, tmp_path)
+    with subprocess.Popen(asked(path, script), cwd=tmp_path, stdout=subprocess.PIPE) as caller:
+        job = int(caller.stdout.readline())
+        os.kill(job, 0)
+        caller.send_signal(signal.SIGKILL)
+    wait_for(lambda: not Path("/proc", str(job)).exists())
+
+
+def test_without_a_server_the_script_has_a_process_of_its_own(tmp_path):
+    text = f"import sys\nprint('{PRELOADED}' in sys.modules)\nsys.exit(4)"
+    done = forked(tmp_path / "nobody", tmp_path, text)
+    assert (done.stdout, done.returncode) == ("False\n", 4)

@@ -1,0 +1,114 @@
+"""Jobs as forks of one process that has imported what they need.
+
+    python workflow/forkserver.py SOCKET SCRIPTS
+
+To import libraries takes longer than most small jobs. A fork has them already, and is otherwise a
+process like one that was started for its job: folder, variables, open files and exit code are those
+of the caller (`run_in_fork.py`), and whoever kills the caller kills the job. The server ends when
+its standard input does, that is, with the process that has started it.
+"""
+
+import ast
+import gc
+import importlib
+import os
+import runpy
+import select
+import signal
+import socket
+import sys
+from pathlib import Path
+
+STANDARD = (0, 1, 2)
+IMPORTED_IN_FUNCTIONS = (
+    "dp_accounting",
+    "scipy.signal",
+    "scipy.sparse.linalg",
+    "scipy.stats",
+    "snakemake.script",
+    "vl_convert",
+)
+"""What the library imports where few callers get, and Snakemake at the head of a script."""
+KILLED = 128
+"""A shell adds it to the number of the signal that ended a process."""
+
+
+def serve(path, scripts):
+    """Answer callers; returns what to run, in each fork that was made for a job."""
+    listener = socket.socket(socket.AF_UNIX)
+    listener.bind(path)
+    listener.listen(1024)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    preload(scripts)
+    # Nobody waits for those who wait for a job.
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+    while True:
+        ready, _, _ = select.select([listener, sys.stdin], [], [])
+        if sys.stdin in ready:
+            os.unlink(path)
+            sys.exit()
+        caller, _ = listener.accept()
+        if os.fork() == 0:
+            listener.close()
+            return attend(caller)
+        caller.close()
+
+
+def preload(scripts):
+    """Import what scripts import, and what they find by name."""
+    for script in scripts:
+        tree = ast.parse(Path(script).read_bytes())
+        imports = [node for node in tree.body if isinstance(node, ast.Import | ast.ImportFrom)]
+        exec(compile(ast.Module(imports, []), script, "exec"), {})
+    from private_consensus import algorithms, problems
+
+    for module in (*IMPORTED_IN_FUNCTIONS, *algorithms.modules(), *problems.modules()):
+        importlib.import_module(module)
+    # What is there now is never garbage; looking for some would copy these pages in each fork.
+    gc.collect()
+    gc.freeze()
+
+
+def attend(caller):
+    """Answer one caller with the exit code of a fork; returns what to run, in that fork."""
+    head, files, _, _ = socket.recv_fds(caller, 4, len(STANDARD))
+    with caller.makefile("rb") as stream:
+        content = os.fsdecode(stream.read(int.from_bytes(head, "big")))
+    folder, script, *variables = content.split("\0")
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    job = os.fork()
+    if job == 0:
+        caller.close()
+        become(folder, variables, files)
+        return script
+    answer(caller, job)
+    os._exit(0)
+
+
+def become(folder, variables, files):
+    """Take the place of the caller."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    for given, place in zip(files, STANDARD, strict=True):
+        os.dup2(given, place)
+        os.close(given)
+    os.chdir(folder)
+    os.environ.clear()
+    os.environ.update(variable.split("=", 1) for variable in variables)
+
+
+def answer(caller, job):
+    """Wait for a job, or for the end of its caller, which is the job's too."""
+    ended = os.pidfd_open(job)
+    ready, _, _ = select.select([caller, ended], [], [])
+    if ended not in ready:
+        os.kill(job, signal.SIGKILL)
+    code = os.waitstatus_to_exitcode(os.waitpid(job, 0)[1])
+    if ended in ready:
+        caller.send(bytes([code if code >= 0 else KILLED - code]))
+
+
+if __name__ == "__main__":
+    script = serve(sys.argv[1], sys.argv[2:])
+    sys.argv = [script]
+    sys.path[0] = os.path.dirname(script)
+    runpy.run_path(script, run_name="__main__")
