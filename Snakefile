@@ -41,10 +41,12 @@ configfile: "config/config.yaml"
 # A study in a folder of its own comes first, and may use what is shipped.
 CONFIGURED = list(dict.fromkeys([Path("config").resolve(), HOME.resolve() / "config"]))
 
+FEW_JOBS = 8
+
 
 def start_forkserver():
     """Start the process that jobs are forks of, and that ends with this one; returns what runs a script in a fork."""
-    programs = Path(workflow.basedir, "workflow")
+    programs = HOME / "workflow"
     socket = Path(".snakemake", f"forkserver.{os.getpid()}")
     # Kept, since its standard input is open as long as somebody holds it.
     workflow.forkserver = subprocess.Popen(
@@ -66,8 +68,11 @@ onstart:
     # that ends begins one more such chain: after two hundred jobs they take half a core. Here nothing has to be limited.
     if workflow.local_exec:
         workflow.scheduler.job_rate_limiter = None
-        # Where a process cannot be waited for like a file, each job imports what it needs.
-        if hasattr(os, "pidfd_open"):
+        # Of a few jobs each imports what it needs, and all do where a process cannot be waited for like a file.
+        if (
+            hasattr(os, "pidfd_open")
+            and len([*workflow.dag.needrun_jobs()]) > FEW_JOBS
+        ):
             shell.prefix(f"set -euo pipefail; {start_forkserver()} ")
 
 

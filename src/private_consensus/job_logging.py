@@ -15,10 +15,13 @@ from typing import Any
 from .errors import Diverged, InvalidInput
 from .provenance import versions
 from .secrets import Discreet, redacted
+from .usage import measured
 
 
 @contextmanager
-def job_logging(path: str | Path, settings: Any = None) -> Iterator[None]:
+def job_logging(
+    path: str | Path, settings: Any = None, usage: str | Path | None = None
+) -> Iterator[None]:
     """Log to ``path``; what the user can mend ends the process with one sentence, not a trace.
 
     Whatever is logged, or printed when the process ends, is free of secrets.
@@ -28,6 +31,8 @@ def job_logging(path: str | Path, settings: Any = None) -> Iterator[None]:
     path : path
     settings : object, optional
         What the job computes, written to the log as JSON.
+    usage : path, optional
+        Where :func:`.usage.measured` writes what a job took that ended well.
 
     Raises
     ------
@@ -43,7 +48,8 @@ def job_logging(path: str | Path, settings: Any = None) -> Iterator[None]:
     logging.info("versions %s", versions())
     begin = time.perf_counter()
     try:
-        yield
+        with measured(usage):
+            yield
     except (InvalidInput, Diverged) as error:
         logging.error("%s", error)
         sys.exit(redacted(str(error)))

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from private_consensus.errors import InvalidInput
 from private_consensus.report import (
     ASSETS,
     CHECKSUMS,
@@ -102,7 +103,7 @@ def test_read_results_gathers_what_figures_say_of_themselves(made, results, tmp_
 
     pl.DataFrame(results.claims).write_parquet(tmp_path / "claims.parquet")
     pl.DataFrame(results.privacy).write_parquet(tmp_path / "privacy.parquet")
-    (tmp_path / "job.tsv").write_text("s\tmax_rss\n1.5\t100.0\n")
+    (tmp_path / "job.tsv").write_text("s\tcpu_time\tmax_rss\n1.5\t1.0\t100.0\n")
     (tmp_path / "faults.yaml").write_text("- fault: a cut\n  what to do: nothing\n")
     read = read_results(
         scale="smoke", papers=results.papers, labels={}, commit="c",
@@ -121,9 +122,11 @@ def test_read_results_gathers_what_figures_say_of_themselves(made, results, tmp_
     assert read.timings == [{"job": "job", "seconds": 1.5, "memory": 100.0}]
 
 
-def test_a_job_too_short_to_be_measured_has_no_memory():
-    assert timing("x", "s\tmax_rss\n0.1\tNA\n") == {"job": "x", "seconds": 0.1, "memory": 0.0}
-    assert timing("x", "") == {"job": "x", "seconds": 0.0, "memory": 0.0}
+def test_a_damaged_timing_is_named(tmp_path):
+    for content in ("", "s\tcpu_time\tmax_rss\n0.1\tNA\tNA\n", "s\n0.1\n"):
+        (tmp_path / "x.tsv").write_text(content)
+        with pytest.raises(InvalidInput, match=r"x\.tsv"):
+            timing(tmp_path / "x.tsv")
 
 
 def test_an_svg_without_a_size_has_none():

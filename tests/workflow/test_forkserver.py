@@ -8,7 +8,6 @@ import time
 from pathlib import Path
 
 import pytest
-
 from scratch import ROOT
 
 PROGRAMS = ROOT / "workflow"

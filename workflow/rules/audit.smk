@@ -33,8 +33,7 @@ rule audit_settings:
         rows="results/{scale}/audit/settings/{experiment}.parquet",
     log:
         "results/{scale}/logs/audit.{experiment}.log",
-    benchmark:
-        "results/{scale}/timings/audit.{experiment}.tsv"
+        usage="results/{scale}/timings/audit.{experiment}.tsv",
     conda:
         "../../environment.yml"
     threads: 1
@@ -75,8 +74,7 @@ rule audit:
         errata="results/{scale}/audit/errata.parquet",
     log:
         "results/{scale}/logs/audit.log",
-    benchmark:
-        "results/{scale}/timings/audit.tsv"
+        usage="results/{scale}/timings/audit.tsv",
     conda:
         "../../environment.yml"
     threads: 1
@@ -112,8 +110,7 @@ rule compare_repairs:
         repairs="results/{scale}/audit/repairs.parquet",
     log:
         "results/{scale}/logs/repairs.log",
-    benchmark:
-        "results/{scale}/timings/repairs.tsv"
+        usage="results/{scale}/timings/repairs.tsv",
     conda:
         "../../environment.yml"
     threads: 1

@@ -11,8 +11,7 @@ rule judge_claims:
         claims="results/{scale}/claims/{paper}.parquet",
     log:
         "results/{scale}/logs/claims.{paper}.log",
-    benchmark:
-        "results/{scale}/timings/claims.{paper}.tsv"
+        usage="results/{scale}/timings/claims.{paper}.tsv",
     conda:
         "../../environment.yml"
     threads: 1
@@ -42,8 +41,7 @@ rule gather:
         privacy="results/{scale}/privacy.parquet",
     log:
         "results/{scale}/logs/gather.log",
-    benchmark:
-        "results/{scale}/timings/gather.tsv"
+        usage="results/{scale}/timings/gather.tsv",
     localrule: True
     conda:
         "../../environment.yml"

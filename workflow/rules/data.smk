@@ -22,8 +22,7 @@ rule acquire:
         provenance="results/{scale}/raw/{dataset}.provenance.json",
     log:
         "results/{scale}/logs/acquire.{dataset}.log",
-    benchmark:
-        "results/{scale}/timings/acquire.{dataset}.tsv"
+        usage="results/{scale}/timings/acquire.{dataset}.tsv",
     wildcard_constraints:
         dataset="|".join(TABLES),
     # Nodes of a cluster often reach no publisher, or not the mirror.
@@ -70,8 +69,7 @@ rule prepare:
         card="results/{scale}/cards/{preparation}.json",
     log:
         "results/{scale}/logs/prepare.{preparation}.log",
-    benchmark:
-        "results/{scale}/timings/prepare.{preparation}.tsv"
+        usage="results/{scale}/timings/prepare.{preparation}.tsv",
     wildcard_constraints:
         preparation="|".join(PREPARATIONS),
     conda:

@@ -15,8 +15,7 @@ rule summarize_partition:
         partitions="results/{scale}/partitions/{figure}.parquet",
     log:
         "results/{scale}/logs/summarize_partition.{figure}.log",
-    benchmark:
-        "results/{scale}/timings/summarize_partition.{figure}.tsv"
+        usage="results/{scale}/timings/summarize_partition.{figure}.tsv",
     conda:
         "../../environment.yml"
     threads: 1
@@ -37,8 +36,7 @@ rule compute_views:
         views="results/{scale}/views/{figure}.parquet",
     log:
         "results/{scale}/logs/compute_views.{figure}.log",
-    benchmark:
-        "results/{scale}/timings/compute_views.{figure}.tsv"
+        usage="results/{scale}/timings/compute_views.{figure}.tsv",
     wildcard_constraints:
         figure="|".join(name for name in PLAN.figures if PLAN.views(name)) or "none",
     conda:
@@ -74,8 +72,7 @@ rule draw_figure:
         pdf="results/{scale}/figures/{figure}.pdf",
     log:
         "results/{scale}/logs/figure.{figure}.log",
-    benchmark:
-        "results/{scale}/timings/figure.{figure}.tsv"
+        usage="results/{scale}/timings/figure.{figure}.tsv",
     wildcard_constraints:
         figure="|".join(PLAN.figures),
     conda:

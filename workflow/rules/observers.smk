@@ -11,8 +11,7 @@ rule observers:
         table="results/{scale}/audit/observers.csv",
     log:
         "results/{scale}/logs/observers.log",
-    benchmark:
-        "results/{scale}/timings/observers.tsv"
+        usage="results/{scale}/timings/observers.tsv",
     conda:
         "../../environment.yml"
     threads: 1

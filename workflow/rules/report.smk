@@ -81,10 +81,13 @@ TIMINGS = [
     *(f"prepare.{name}" for name in PREPARATIONS_USED),
     *(".".join(pair) for pair in PLAN.cells()),
     *(f"summarize_partition.{name}" for name in PARTITIONS),
-    *(f"see.{name}" for name in VIEWS),
+    *(f"compute_views.{name}" for name in VIEWS),
     *(f"figure.{name}" for name in PLAN.figures),
     *(f"table.{name}" for name in PLAN.tables),
     *(f"claims.{paper}" for paper in JUDGED),
+    *(f"audit.{name}" for name in AUDITED_BY_EXPERIMENT),
+    "audit",
+    "repairs",
     "theorems",
     "observers",
 ]
@@ -153,8 +156,7 @@ rule write_report:
         scorecard=expand("results/{{scale}}/report/{file}", file=pages.FILES),
     log:
         "results/{scale}/logs/report.log",
-    benchmark:
-        "results/{scale}/timings/report.tsv"
+        usage="results/{scale}/timings/report.tsv",
     localrule: True
     conda:
         "../../environment.yml"

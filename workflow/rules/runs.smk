@@ -10,8 +10,7 @@ rule run_cell:
         privacy="results/{scale}/privacy/{experiment}/{algorithm}.parquet",
     log:
         "results/{scale}/logs/{experiment}.{algorithm}.log",
-    benchmark:
-        "results/{scale}/timings/{experiment}.{algorithm}.tsv"
+        usage="results/{scale}/timings/{experiment}.{algorithm}.tsv",
     conda:
         "../../environment.yml"
     threads: 1

@@ -22,8 +22,7 @@ rule make_table:
         tex="results/{scale}/tables/{table}.tex",
     log:
         "results/{scale}/logs/table.{table}.log",
-    benchmark:
-        "results/{scale}/timings/table.{table}.tsv"
+        usage="results/{scale}/timings/table.{table}.tsv",
     wildcard_constraints:
         table="|".join(PLAN.tables) or "no_table",
     conda:

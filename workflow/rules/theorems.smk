@@ -12,8 +12,7 @@ rule theorems:
         csv="results/{scale}/theorems.csv",
     log:
         "results/{scale}/logs/theorems.log",
-    benchmark:
-        "results/{scale}/timings/theorems.tsv"
+        usage="results/{scale}/timings/theorems.tsv",
     conda:
         "../../environment.yml"
     threads: 1

@@ -5,7 +5,7 @@ import logging
 from private_consensus.datasets import Acquisition, acquire, write_provenance, write_raw
 from private_consensus.job_logging import job_logging
 
-with job_logging(snakemake.log[0]):
+with job_logging(snakemake.log[0], usage=snakemake.log.usage):
     raw, provenance = acquire(
         snakemake.wildcards.dataset,
         Acquisition(**snakemake.params.acquisition),

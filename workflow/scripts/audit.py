@@ -10,7 +10,7 @@ from private_consensus.experiments.results import DRAWN, read_all, rows_of, stam
 from private_consensus.job_logging import job_logging
 
 asked = snakemake.params.asked
-with job_logging(snakemake.log[0], asked):
+with job_logging(snakemake.log[0], asked, snakemake.log.usage):
     errata = read_errata(yamls.read(snakemake.input.errata))
     mark = stamp(asked, snakemake.params.code, DRAWN)
     write(computed(errata), snakemake.output.errata, mark)

@@ -8,7 +8,7 @@ from private_consensus.experiments.results import source_of, stamp, write
 from private_consensus.job_logging import job_logging
 
 asked = snakemake.params.asked
-with job_logging(snakemake.log[0], asked):
+with job_logging(snakemake.log[0], asked, snakemake.log.usage):
     loaded = [Prepared.load(path) for path in snakemake.input.prepared]
     prepared = {data.name: data for data in loaded}
     rows = [

@@ -16,7 +16,7 @@ SCHEMA = {
 }  # fmt: skip
 
 pairs = snakemake.params.pairs
-with job_logging(snakemake.log[0], pairs):
+with job_logging(snakemake.log[0], pairs, snakemake.log.usage):
     files = snakemake.input.runs
     rows = compared(pairs, read_all(files), rows_of(snakemake.input.privacy)) if files else []
     source = sources(files) or DRAWN

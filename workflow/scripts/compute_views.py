@@ -7,7 +7,7 @@ from private_consensus.job_logging import job_logging
 from private_consensus.observations.drawn import COMPUTED, view_points
 
 views = snakemake.params.views
-with job_logging(snakemake.log[0], views):
+with job_logging(snakemake.log[0], views, snakemake.log.usage):
     points = [
         view_points(one, views["seed"]).with_columns(panel=pl.lit(title))
         for title, one in views["panels"].items()

@@ -7,7 +7,7 @@ from private_consensus.job_logging import job_logging
 from private_consensus.plotting.theme import save
 
 name, figure = snakemake.wildcards.figure, snakemake.params.figure
-with job_logging(snakemake.log[0], figure):
+with job_logging(snakemake.log[0], figure, snakemake.log.usage):
     files = zip(snakemake.input.runs, snakemake.input.privacy, strict=True)
     pairs = [(read(runs), read(privacy)) for runs, privacy in files]
     cells = {

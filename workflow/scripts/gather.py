@@ -8,7 +8,7 @@ from private_consensus.audits.table import judged
 from private_consensus.experiments.results import read_all, rows_of, sources, stamp, write
 from private_consensus.job_logging import job_logging
 
-with job_logging(snakemake.log[0], {}):
+with job_logging(snakemake.log[0], {}, snakemake.log.usage):
     for kind in ("claims", "privacy"):
         files = snakemake.input[kind]
         mark = stamp(snakemake.params.errata, snakemake.params.code, sources(files))

@@ -5,7 +5,7 @@ from private_consensus.claims import Claim, judge_all
 from private_consensus.experiments.results import read_all, sources, stamp, write
 from private_consensus.job_logging import job_logging
 
-with job_logging(snakemake.log[0], snakemake.params.claims):
+with job_logging(snakemake.log[0], snakemake.params.claims, snakemake.log.usage):
     claims = {name: Claim(**claim) for name, claim in snakemake.params.claims.items()}
     source = sources(snakemake.input.runs)
     runs = read_all(snakemake.input.runs)

@@ -7,7 +7,7 @@ from private_consensus.provenance import write_text
 from private_consensus.spreadsheets import csv
 
 table, out = snakemake.params.table, snakemake.output
-with job_logging(snakemake.log[0], table):
+with job_logging(snakemake.log[0], table, snakemake.log.usage):
     read_runs = [read(path) for path in snakemake.input.runs]
     cells = {(runs["experiment"][0], runs["algorithm"][0]): runs for runs in read_runs}
     numbers = tables.table_numbers(table, cells)

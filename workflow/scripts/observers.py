@@ -16,7 +16,7 @@ SCHEMA = {
 }  # fmt: skip
 
 asked, out = snakemake.params.asked, snakemake.output
-with job_logging(snakemake.log[0], asked):
+with job_logging(snakemake.log[0], asked, snakemake.log.usage):
     rows = pair_rows(asked)
     write_text(out.table, csv(pl.DataFrame(summary(rows), infer_schema_length=None)))
     mark = stamp(asked, snakemake.params.code, DRAWN)

@@ -6,7 +6,7 @@ from private_consensus.datasets import prepare, read_acquired
 from private_consensus.job_logging import job_logging
 from private_consensus.provenance import files_hash, write_json
 
-with job_logging(snakemake.log[0]):
+with job_logging(snakemake.log[0], usage=snakemake.log.usage):
     prepared = prepare(
         snakemake.wildcards.preparation,
         *read_acquired(snakemake.input.raw, snakemake.input.provenance),

@@ -8,7 +8,8 @@ from private_consensus.experiments.results import read_all, source_of, stamp, wr
 from private_consensus.fast.compiling import limited_threads
 from private_consensus.job_logging import job_logging
 
-with job_logging(snakemake.log[0], snakemake.params.cell), limited_threads(snakemake.threads):
+log = snakemake.log
+with job_logging(log[0], snakemake.params.cell, log.usage), limited_threads(snakemake.threads):
     loaded = [Prepared.load(path) for path in snakemake.input.prepared]
     prepared = {data.name: data for data in loaded}
     runs, privacy = run_cell(

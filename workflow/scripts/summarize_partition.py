@@ -8,7 +8,7 @@ from private_consensus.experiments.results import source_of, stamp, write
 from private_consensus.job_logging import job_logging
 
 partitions = snakemake.params.partitions
-with job_logging(snakemake.log[0], partitions):
+with job_logging(snakemake.log[0], partitions, snakemake.log.usage):
     loaded = {data.name: data for data in map(Prepared.load, snakemake.input.prepared)}
     points = [
         partition_summary(loaded[drawn["prepared"]], drawn, partitions["seed"]).with_columns(

@@ -7,7 +7,7 @@ from private_consensus.provenance import write_text
 from private_consensus.spreadsheets import csv
 from private_consensus.theorems.table import computed, read_theorems
 
-with job_logging(snakemake.log[0], snakemake.params.theorems):
+with job_logging(snakemake.log[0], snakemake.params.theorems, snakemake.log.usage):
     errata = yamls.read(snakemake.input.errata)
     found = computed(read_theorems(yamls.read(snakemake.input.theorems), errata))
     write_text(snakemake.output.csv, csv(found))

@@ -14,7 +14,7 @@ tried = Path("results", "reference", "faults.json")
 # Made by `make comparison`.
 compared = Path("results", scale, "comparison", "answers.json")
 plan = read_json(snakemake.input.plan)
-with job_logging(snakemake.log[0], plan["config"]):
+with job_logging(snakemake.log[0], plan["config"], snakemake.log.usage):
     require_current(plan["expected"], scale=scale)
     results = read_results(
         scale=scale,

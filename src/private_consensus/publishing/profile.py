@@ -1,13 +1,13 @@
-"""The heaviest jobs of a run, from Snakemake's benchmark files."""
+"""The heaviest jobs of a run, from what each has counted of itself."""
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 from ..errors import InvalidInput
+from ..usage import read_usage
 
 TITLES = ("job", "wall s", "CPU s", "memory MB")
 MOST_MEMORY = 1500
@@ -77,23 +77,13 @@ def _table(titles: Iterable[str], lines: Iterable[str]) -> str:
 
 
 def _job(file: Path) -> dict[str, Any]:
-    rows = list(csv.DictReader(file.read_text(encoding="utf-8").splitlines(), delimiter="\t"))
-    most = lambda key: max((_number(row.get(key)) for row in rows), default=0.0)  # noqa: E731
-    # A job too short to be sampled has no CPU time; its wall time bounds it.
-    wall = most("s")
+    used = read_usage(file)
     return {
         "job": file.stem,
-        "wall s": round(wall, 1),
-        "CPU s": round(most("cpu_time") or wall, 1),
-        "memory MB": round(most("max_rss")),
+        "wall s": round(used["s"], 1),
+        "CPU s": round(used["cpu_time"], 1),
+        "memory MB": round(used["max_rss"]),
     }
-
-
-def _number(text: str | None) -> float:
-    try:
-        return float(text or "")
-    except ValueError:
-        return 0.0
 
 
 def _total(rows: Iterable[Mapping[str, Any]]) -> dict[str, Any]:

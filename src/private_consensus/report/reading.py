@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -15,6 +14,7 @@ from .. import yamls
 from ..experiments.results import mark_of, rows_of
 from ..provenance import versions
 from ..readable import read_json
+from ..usage import read_usage
 
 Row = Mapping[str, Any]
 SIZE = re.compile(r'<svg[^>]*?\bwidth="([\d.]+)"[^>]*?\bheight="([\d.]+)"', re.S)
@@ -104,7 +104,7 @@ def read_results(
     numbers, images, tables : iterable of str
         The Parquet and the SVG of each figure, the Parquet of each table, named by it.
     timings : iterable of str
-        Snakemake's benchmark files; those that are missing are left out.
+        What jobs took, as :func:`.usage.measured` writes it; those that are missing are left out.
     faults : str, optional
         A YAML file with what the workflow survives.
     tried : path, optional
@@ -133,11 +133,7 @@ def read_results(
         audit={Path(path).stem: rows_of(path).to_dicts() for path in audit},
         theorems=rows_of(theorems).to_dicts() if theorems else [],
         comparison=read_json(comparison) if comparison else {},
-        timings=[
-            timing(path.stem, path.read_text(encoding="utf-8"))
-            for path in map(Path, timings)
-            if path.exists()
-        ],
+        timings=[timing(path) for path in map(Path, timings) if path.exists()],
     )
 
 
@@ -170,19 +166,7 @@ def svg_size(text: str) -> dict[str, float]:
     )
 
 
-def timing(job: str, text: str) -> dict[str, Any]:
-    """Seconds and peak memory (MB) of a job, from Snakemake's benchmark file."""
-    rows = list(csv.DictReader(text.splitlines(), delimiter="\t"))
-    return {
-        "job": job,
-        "seconds": max((_figure(row.get("s")) or 0.0 for row in rows), default=0.0),
-        "memory": max((_figure(row.get("max_rss")) or 0.0 for row in rows), default=0.0),
-    }
-
-
-def _figure(text: str | None) -> float | None:
-    """A number of a benchmark file; jobs too short to be measured have "NA" or "-"."""
-    try:
-        return float(text or "")
-    except ValueError:
-        return None
+def timing(path: Path) -> dict[str, Any]:
+    """Seconds and peak memory (MB) of a job, from what it has counted of itself."""
+    used = read_usage(path)
+    return {"job": path.stem, "seconds": used["s"], "memory": used["max_rss"]}

@@ -1,0 +1,54 @@
+"""What a process took, written when its work has ended."""
+
+from __future__ import annotations
+
+import resource
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from .provenance import write_text
+from .readable import readable
+
+TITLES = ("s", "cpu_time", "max_rss")
+"""Wall seconds, CPU seconds, MB."""
+_BYTES = 1 if sys.platform == "darwin" else 1024
+"""In the unit of memory that the operating system counts in."""
+
+
+@contextmanager
+def measured(path: str | Path | None) -> Iterator[None]:
+    """Write what the process took so far when the work in the context has ended well.
+
+    CPU seconds, of all cores, and memory are what the operating system counted for the process
+    since it began, imports included, and for the processes that it has waited for: nothing is
+    sampled. Wall seconds are those of the context.
+
+    Parameters
+    ----------
+    path : path, optional
+        A table of one row under `TITLES`; nothing is written without.
+    """
+    begin = time.perf_counter()
+    yield
+    if path is not None:
+        row = (time.perf_counter() - begin, *used())
+        lines = ("\t".join(TITLES), "\t".join(f"{number:.2f}" for number in row))
+        write_text(path, "\n".join(lines) + "\n")
+
+
+def used() -> tuple[float, float]:
+    """CPU seconds and the largest memory in MB of this process and of those it has waited for."""
+    counted = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    seconds = sum(one.ru_utime + one.ru_stime for one in counted)
+    return seconds, max(one.ru_maxrss for one in counted) * _BYTES / 2**20
+
+
+def read_usage(path: str | Path) -> dict[str, float]:
+    """What :func:`measured` wrote, by `TITLES`; raises as :func:`.readable`."""
+    with readable(path):
+        titles, row = Path(path).read_text(encoding="utf-8").splitlines()
+        found = dict(zip(titles.split("\t"), map(float, row.split("\t")), strict=True))
+        return {title: found[title] for title in TITLES}

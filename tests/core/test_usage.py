@@ -1,0 +1,38 @@
+"""What a job took is counted, not sampled."""
+
+import subprocess
+import sys
+import time
+
+import pytest
+
+from private_consensus.usage import TITLES, measured, read_usage, used
+
+
+def test_cpu_seconds_of_a_short_job_are_counted_and_waiting_costs_none(tmp_path):
+    before, _ = used()
+    with measured(tmp_path / "job.tsv"):
+        time.sleep(0.2)
+        end = time.process_time() + 0.1
+        while time.process_time() < end:
+            pass
+    found = read_usage(tmp_path / "job.tsv")
+    assert list(found) == list(TITLES)
+    assert found["s"] >= 0.3 - 0.01
+    # Two decimals, and what writing takes.
+    assert found["cpu_time"] - before == pytest.approx(0.1, abs=0.05)
+
+
+def test_memory_and_seconds_of_a_process_that_was_waited_for_count():
+    before, _ = used()
+    work = "import time; x = b'1' * 300_000_000\nwhile time.process_time() < 0.3: pass"
+    subprocess.run([sys.executable, "-c", work], check=True)
+    seconds, memory = used()
+    assert seconds - before >= 0.3
+    assert memory >= 286  # 300 million bytes in MB of 2^20
+
+
+def test_what_fails_is_not_counted(tmp_path):
+    with pytest.raises(ZeroDivisionError), measured(tmp_path / "job.tsv"):
+        _ = 1 / 0
+    assert not (tmp_path / "job.tsv").exists()
