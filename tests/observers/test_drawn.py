@@ -98,6 +98,43 @@ def test_over_rounds_nobody_forgets_and_one_sees_no_more_than_everything():
     assert by["eavesdropper", 4] == pytest.approx(4.0, rel=1e-6)
 
 
+def test_rounds_have_the_slope_of_a_server_and_a_mark_where_noise_ends():
+    fresh, once = (points("rounds", **one, rounds=[1, 2, 4]) for one in (DESCENT, ONCE))
+    guide = fresh.filter(pl.col("series").str.starts_with("a server's sum")).sort("x")
+    mu = gaussian_mu(guide["y"].to_numpy(), DELTA)
+    np.testing.assert_allclose(mu, gaussian_mu(4.0, DELTA) * np.sqrt([1, 2, 4]) / 4, rtol=1e-6)
+    assert fresh.filter(pl.col("kind") == "mark").is_empty()
+    assert once.filter(pl.col("kind") == "mark")["x"].to_list() == [2.0]
+    assert once.filter(pl.col("series").str.starts_with("a server's sum")).is_empty()
+
+
+def test_secrets_of_an_agent_add_to_what_an_eavesdropper_knows_where_noise_is_shared():
+    found = points("rounds", algorithm={"name": "decor", "eta": 0.02}, rounds=[4])
+    by = dict(found.filter(pl.col("x") == 4).select("series", "y").rows())
+    assert by["eavesdropper with an agent's secrets"] > 1.1 * by["eavesdropper"]
+    assert by["coalition of 2"] <= by["coalition of 3"] * (1 + 1e-6)
+
+
+@pytest.mark.parametrize("algorithm", ["muffliato_gd", "secure_aggregation", "decor"])
+def test_who_joins_a_coalition_takes_nothing_away(algorithm):
+    """Whoever joins first; all others together know the same in every order. Of a secure sum the
+    noise of those who are left is all there is."""
+    found = points("coalitions", algorithm={"name": algorithm, "eta": 0.02}, watcher=2)
+    lines = found.filter(pl.col("kind") == "line").sort("series", "x")
+    ends = []
+    for _, line in lines.group_by("series"):
+        values = line["y"].fill_null(0.0).to_numpy()
+        assert len(values) == N - 1 and (np.diff(values) >= -1e-6 * values[1:]).all()
+        ends.append(values[-1])
+    np.testing.assert_allclose(ends, ends[0], rtol=1e-6)
+    assert found.filter(pl.col("kind") == "mark")["x"].to_list() == [2.0]
+    if algorithm == "secure_aggregation":
+        near = lines.filter(pl.col("series") == "nearest to it")["y"].to_numpy()
+        shares = np.sqrt(N / (N - np.arange(1, N)))
+        expected = gaussian_epsilon(gaussian_mu(4.0, DELTA) * shares, DELTA)
+        np.testing.assert_allclose(near, expected, rtol=1e-6)
+
+
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
@@ -130,6 +167,7 @@ FIGURES = {
     "map": [("learned", "graph", DESCENT), ("pairs", "map", DESCENT)],
     "distance": [("fresh", "distance", DESCENT), ("once", "distance", ONCE)],
     "rounds": [("fresh", "rounds", {**DESCENT, "rounds": [1, 4]})],
+    "coalitions": [("together", "coalitions", DESCENT)],
 }
 
 

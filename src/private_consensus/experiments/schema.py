@@ -256,7 +256,7 @@ class AlgorithmConfig(Open):
 class Views(Strict):
     """What observers learn of each other, at noise that is set for an eavesdropper's account."""
 
-    show: Literal["graph", "map", "distance", "rounds"]
+    show: Literal["graph", "map", "distance", "rounds", "coalitions"]
     problem: ProblemConfig
     network: NetworkConfig
     algorithm: AlgorithmConfig
@@ -265,7 +265,9 @@ class Views(Strict):
     observer: Literal["agent", "secure sums"] = Field(
         default="agent", description="of graph, map and distance: what an agent sees of messages"
     )
-    watcher: Whole = Field(default=1, ge=1, description="of graph: who watches, from 1")
+    watcher: Whole = Field(
+        default=1, ge=1, description="of graph: who watches, from 1; of coalitions: who is watched"
+    )
     rounds: list[Whole] = Field(default_factory=list, description="of rounds: where they are shown")
 
     @model_validator(mode="after")

@@ -5,6 +5,7 @@ map        every ordered pair
 distance   pairs by distance; beside them what is guaranteed of other losses, and the sum of single
            messages' losses, which bounds nothing
 rounds     kinds of observers after T rounds, at the noise that is set for the last T
+coalitions what so many agents together learn of one: those nearest to it, any, those farthest
 """
 
 from __future__ import annotations
@@ -19,31 +20,42 @@ from ..errors import require
 from ..privacy import account, gaussian_epsilon, gaussian_mu
 from ..privacy.observers import (
     Coalition,
+    Eavesdropper,
     Free,
+    Observer,
     SecureSums,
     contraction_bound,
     light_cone_bound,
     noised_descent,
 )
+from ..privacy.observers.linear_view import dense
 from ..privacy.observers.single_losses import descent_sum, gossip_sum
-from ..randomness import Streams
+from ..randomness import Streams, generator
 from .causal import Observation, observation, registry_name
 from .epsilon import epsilons
 from .settings import calibrated
-from .table import kinds
+from .table import kinds, nearest
 
 VIEWS = {"agent": Coalition, "secure sums": SecureSums}
 COMPUTED = "none, all is computed"
 """What a figure says of its data."""
 SHOWN = {
     "eavesdropper": ("worst",),
+    "eavesdropper with an agent's secrets": ("worst",),
+    "coalition of 2": ("worst",),
     "coalition of 3": ("worst",),
+    "coalition of 5": ("worst",),
     "agent": ("worst", "median"),
     "secure sums": ("worst", "median"),
     "last models": ("worst",),
     "mean of last models": ("worst",),
 }
 """Kinds of observers that are shown over the rounds, and of which pairs."""
+SIZES = (2, 5)
+"""Of coalitions that are shown over the rounds, beside those of the table."""
+GUIDE = "a server's sum: mu as the root of T"
+DRAWN = 20
+"""Random orders in which agents join a coalition."""
 Row = dict[str, Any]
 
 
@@ -60,8 +72,8 @@ def view_points(views: Mapping[str, Any], seed: int) -> pl.DataFrame:
     Returns
     -------
     DataFrame
-        ``kind`` (node, edge, pair, line), ``x`` and ``y`` of what is drawn, ``epsilon`` that is
-        guaranteed, null where nothing arrives or nothing is promised; for pairs ``observer`` and
+        ``kind`` (node, edge, pair, line, mark), ``x`` and ``y`` of what is drawn, ``epsilon`` that
+        is guaranteed, null where nothing arrives or nothing is promised; for pairs ``observer`` and
         ``victim``, from 1, ``distance``, ``formula`` and ``label``.
     """
     budget = views["budget"]
@@ -178,7 +190,7 @@ def _over_rounds(seen: Observation, views: Mapping[str, Any]) -> Iterator[Row]:
     require(fine, "views.rounds", views["rounds"], expected)
     for t in views["rounds"]:
         now = observation(seen.algorithm, seen.problem, seen.network, t)
-        for kind, observers in kinds(now):
+        for kind, observers in _watching(now):
             values = sorted(
                 found.guarantee
                 for one in observers
@@ -188,6 +200,71 @@ def _over_rounds(seen: Observation, views: Mapping[str, Any]) -> Iterator[Row]:
             for pair in SHOWN[kind]:
                 several = len(SHOWN[kind]) > 1
                 yield _point(f"{kind}, {pair} pair" if several else kind, t, chosen[pair])
+    yield from _guide(seen, views)
+    yield from _last_noise(seen)
+
+
+def _watching(seen: Observation) -> Iterator[tuple[str, list[Observer]]]:
+    """Kinds of the table; an eavesdropper with the secrets of an agent, and coalitions of agents
+    that are near to each other."""
+    yield from kinds(seen)
+    n, more = seen.network.n_agents, {"last_states": seen.last_states}
+    yield "eavesdropper with an agent's secrets", [Eavesdropper((v,)) for v in range(n)]
+    for size in SIZES:
+        if n > size:
+            together = sorted({tuple(sorted(nearest(seen, v, size))) for v in range(n)})
+            yield f"coalition of {size}", [Coalition(members, **more) for members in together]
+
+
+def _guide(seen: Observation, views: Mapping[str, Any]) -> Iterator[Row]:
+    """The slope of mu that grows as the root of the rounds, where all have the same noise: through
+    what a server's sum would tell an agent in the end."""
+    if seen.system is None or any(not scales.any() for scales in _noise(seen)):
+        return
+    delta = views["budget"]["delta"]
+    releases = seen.algorithm.releases(seen.problem, seen.network, seen.horizon)
+    mu = gaussian_mu(float(account(releases, delta).epsilon), delta)
+    last = float(mu) / np.sqrt(seen.network.n_agents - 1)
+    for t in views["rounds"]:
+        yield _point(GUIDE, t, float(gaussian_epsilon(last * np.sqrt(t / seen.horizon), delta)))
+
+
+def _last_noise(seen: Observation) -> Iterator[Row]:
+    """A mark at the first of the rounds that have no noise to the end, if there are any."""
+    if seen.system is None:
+        return
+    noisy = [t for t, scales in enumerate(_noise(seen), 1) if scales.any()]
+    if noisy[-1] < seen.horizon:
+        yield {"kind": "mark", "series": "no fresh noise from here on", "x": noisy[-1] + 1.0}
+
+
+def _noise(seen: Observation) -> list[np.ndarray]:
+    return [dense(round_.noise) for round_ in seen.system.channels[0].rounds]
+
+
+def _together(seen: Observation, views: Mapping[str, Any]) -> Iterator[Row]:
+    """Of one agent's data, by the size of a coalition; the mark is where it may be all neighbours,
+    who cut the agent off."""
+    n, victim = seen.network.n_agents, views["watcher"] - 1
+    near = [u for u in nearest(seen, victim, n) if u != victim]
+    random = generator(0, "coalitions")
+    orders = [random.permutation(near) for _ in range(DRAWN)]
+
+    def learned(members: Any) -> float:
+        view = Coalition(tuple(map(int, members)), last_states=seen.last_states)
+        return epsilons(seen, view, views["budget"]["delta"], [victim])[victim].guarantee
+
+    for k in range(1, n):
+        yield _point(NEAREST, k, learned(near[:k]))
+        yield _point(FARTHEST, k, learned(near[-k:]))
+        some = [learned(order[:k]) for order in orders]
+        low, middle, high = np.quantile(some, (0.1, 0.5, 0.9), method="nearest")
+        yield _point(ANYBODY, k, middle, low=low, high=high)
+    neighbours = float(seen.network.adjacency[victim].sum())
+    yield {"kind": "mark", "series": "all of its neighbours", "x": neighbours}
+
+
+NEAREST, ANYBODY, FARTHEST = "nearest to it", "random, the median", "farthest from it"
 
 
 def _point(series: str, x: float, y: float, **band: float) -> Row:
@@ -196,4 +273,5 @@ def _point(series: str, x: float, y: float, **band: float) -> Row:
             **{end: float(found) or None for end, found in band.items()}}  # fmt: skip
 
 
-_SHOWS = {"graph": _on_circle, "map": _pairs, "distance": _by_distance, "rounds": _over_rounds}
+_SHOWS = {"graph": _on_circle, "map": _pairs, "distance": _by_distance, "rounds": _over_rounds,
+          "coalitions": _together}  # fmt: skip

@@ -54,7 +54,7 @@ def kinds(seen: Observation) -> Iterator[tuple[str, list[Observer]]]:
     yield "eavesdropper", [Eavesdropper()]
     yield "agent", [Coalition((v,), **more) for v in range(n)]
     if n > SIZE:
-        together = {tuple(sorted(_nearest(seen, v))) for v in range(n)}
+        together = {tuple(sorted(nearest(seen, v, SIZE))) for v in range(n)}
         yield f"coalition of {SIZE}", [Coalition(members, **more) for members in sorted(together)]
     yield "secure sums", [SecureSums((v,), **more) for v in range(n)]
     if seen.system is not None and all(one.output is not None for one in seen.system.channels):
@@ -62,5 +62,6 @@ def kinds(seen: Observation) -> Iterator[tuple[str, list[Observer]]]:
         yield "mean of last models", [FinalModels(mean=True)]
 
 
-def _nearest(seen: Observation, v: int) -> list[int]:
-    return sorted(range(seen.network.n_agents), key=lambda u: (seen.distances[u, v], u))[:SIZE]
+def nearest(seen: Observation, v: int, size: int) -> list[int]:
+    """An agent and those nearest to it, ``size`` together."""
+    return sorted(range(seen.network.n_agents), key=lambda u: (seen.distances[u, v], u))[:size]

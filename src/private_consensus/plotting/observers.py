@@ -1,4 +1,5 @@
-"""Drawings of what observers learn: maps beside the graph, pairs by distance, kinds by rounds."""
+"""Drawings of what observers learn: maps beside the graph, pairs by distance, kinds by rounds,
+coalitions by size."""
 
 from __future__ import annotations
 
@@ -28,16 +29,29 @@ COLOURS = {
     "any loss (F0)": OKABE_ITO[5],
     NO_BOUND: GREY,
 }
-KINDS = (
-    "eavesdropper",
-    "coalition of 3",
-    "agent, worst pair",
-    "agent, median pair",
-    "secure sums, worst pair",
-    "secure sums, median pair",
-    "last models",
-    "mean of last models",
-)
+KINDS = {
+    "eavesdropper": OKABE_ITO[0],
+    "eavesdropper with an agent's secrets": "#882255",
+    "coalition of 5": "#44AA99",
+    "coalition of 3": OKABE_ITO[1],
+    "coalition of 2": "#999933",
+    "agent, worst pair": OKABE_ITO[2],
+    "agent, median pair": OKABE_ITO[3],
+    "secure sums, worst pair": OKABE_ITO[4],
+    "secure sums, median pair": OKABE_ITO[5],
+    "last models": OKABE_ITO[6],
+    "mean of last models": OKABE_ITO[7],
+    "a server's sum: mu as the root of T": GREY,
+}
+DASHES = {
+    "eavesdropper with an agent's secrets": [6, 3],
+    "a server's sum: mu as the root of T": [2, 3],
+}
+TOGETHER = {
+    "nearest to it": OKABE_ITO[5],
+    "random, the median": OKABE_ITO[0],
+    "farthest from it": OKABE_ITO[2],
+}
 
 
 def observers_extra_map(numbers: pl.DataFrame, figure: Spec, styles: Spec) -> alt.Chart:
@@ -66,6 +80,13 @@ def observers_extra_distance(numbers: pl.DataFrame, figure: Spec, styles: Spec) 
 def observers_extra_rounds(numbers: pl.DataFrame, figure: Spec, styles: Spec) -> alt.Chart:
     """A line for each kind of observer."""
     panels = [_rounds(_points(numbers, panel), panel) for panel in figure["panels"]]
+    chart = alt.concat(*panels, columns=figure["columns"] or 2, spacing=28)
+    return finish(chart, figure["title"], numbers["source"][0])
+
+
+def observers_extra_coalitions(numbers: pl.DataFrame, figure: Spec, styles: Spec) -> alt.Chart:
+    """A line for each way to choose so many agents."""
+    panels = [_together(_points(numbers, panel), panel) for panel in figure["panels"]]
     chart = alt.concat(*panels, columns=figure["columns"] or 2, spacing=28)
     return finish(chart, figure["title"], numbers["source"][0])
 
@@ -172,16 +193,54 @@ def _distances(points: pl.DataFrame, panel: Spec) -> alt.LayerChart:
 def _rounds(points: pl.DataFrame, panel: Spec) -> alt.LayerChart:
     shown = points.filter(pl.col("y").is_finite() & (pl.col("y") > 0)).select("x", "y", "series")
     names = [name for name in KINDS if name in set(shown["series"])]
-    colours = dict(zip(KINDS, OKABE_ITO, strict=True))
-    colour = alt.Color("series:N").scale(domain=names, range=[colours[name] for name in names])
+    colour = alt.Color("series:N").scale(domain=names, range=[KINDS[name] for name in names])
+    dashes = [DASHES.get(name, [1, 0]) for name in names]
+    dash = alt.StrokeDash("series:N").scale(domain=names, range=dashes)
     scale = alt.Scale(type="log", domain=[10 * FLOOR, 1.2 * _largest(points)], clamp=True)
     x = alt.X("x:Q").title(typeset(panel["x_title"])).scale(type="log", nice=False).axis(format="d")
     y = alt.Y("y:Q").title(typeset(panel["y_title"])).scale(scale).axis(format="~g")
     line = alt.Chart(shown).mark_line(strokeWidth=1.8, point={"size": 22}).encode(
-        x, y, color=colour.legend(columns=2),
+        x, y, color=colour.legend(columns=2), strokeDash=dash,
         tooltip=["series:N", "x:Q", alt.Tooltip("y:Q", title="ε", format=".3~g")],
     )  # fmt: skip
-    return alt.layer(line).properties(title=typeset(panel["title"]), width=SIDE + 60, height=HEIGHT)
+    layers = alt.layer(line, *_mark(points, x))
+    return layers.properties(title=typeset(panel["title"]), width=SIDE + 60, height=HEIGHT)
+
+
+def _mark(points: pl.DataFrame, x: alt.X) -> list[alt.Chart]:
+    """A vertical line with what it says, where there is one."""
+    marks = points.filter(pl.col("kind") == "mark").select("x", "series")
+    if marks.is_empty():
+        return []
+    rule = alt.Chart(marks).mark_rule(color=GREY, strokeDash=[3, 3]).encode(x)
+    text = alt.Chart(marks).mark_text(align="left", dx=4, dy=-9, color=GREY).encode(
+        x, y=alt.value(HEIGHT), text="series:N"
+    )  # fmt: skip
+    return [rule, text]
+
+
+def _together(points: pl.DataFrame, panel: Spec) -> alt.LayerChart:
+    lines = points.filter((pl.col("kind") == "line") & pl.col("y").is_finite()).select(
+        "x", "y", "low", "high", "series"
+    )
+    most = int(lines["x"].max())
+    domain = alt.Scale(domain=[0.7, most + 0.3], nice=False)
+    scale = alt.Scale(type="log", domain=[10 * FLOOR, 1.2 * _largest(points)], clamp=True)
+    axis = alt.Axis(values=list(range(1, most + 1)), format="d")
+    x = alt.X("x:Q").title(typeset(panel["x_title"])).scale(domain).axis(axis)
+    y = alt.Y("y:Q").title(typeset(panel["y_title"])).scale(scale).axis(format="~g")
+    names = list(TOGETHER)
+    colour = alt.Color("series:N").scale(domain=names, range=list(TOGETHER.values()))
+    base = alt.Chart(lines)
+    band = base.transform_filter(alt.FieldOneOfPredicate("series", names[1:2])).mark_area(
+        opacity=0.15
+    ).encode(x, alt.Y("low:Q").scale(scale), alt.Y2("high:Q"), color=colour)  # fmt: skip
+    line = base.mark_line(strokeWidth=1.8, point={"size": 22}).encode(
+        x, y, color=colour,
+        tooltip=["series:N", "x:Q", alt.Tooltip("y:Q", title="ε", format=".3~g")],
+    )  # fmt: skip
+    layers = alt.layer(band, line, *_mark(points, x))
+    return layers.properties(title=typeset(panel["title"]), width=SIDE + 60, height=HEIGHT)
 
 
 def _largest(points: pl.DataFrame) -> float:
