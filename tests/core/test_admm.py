@@ -15,9 +15,9 @@ from private_consensus import networks
 from private_consensus.algorithms import load
 from private_consensus.algorithms.admm import ADMM
 from private_consensus.algorithms.dvp import DualVariablePerturbation
+from private_consensus.algorithms.families.perturbed import LAWS
 from private_consensus.algorithms.ldp_admm import LocallyPrivateADMM
 from private_consensus.algorithms.m_admm import PenaltyPerturbation
-from private_consensus.algorithms.noise import LAWS
 from private_consensus.algorithms.p_admm import OutputPerturbation
 from private_consensus.errors import InvalidInput, OutsideRange
 from private_consensus.privacy import Budget, Release, account, pure

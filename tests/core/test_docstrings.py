@@ -19,7 +19,7 @@ EXPORTED = {
 
 SOURCE = Path(private_consensus.__file__).parent
 ANNOTATED = (
-    "aggregation.py", "audits", "claims", "cli.py", "experiments/shorthand", "library.py",
+    "privacy/aggregation.py", "audits", "claims", "cli.py", "experiments/shorthand", "library.py",
     "multiplicity.py", "observations", "privacy/audit", "privacy/observers", "publishing", "report",
     "spreadsheets.py", "theorems",
 )  # fmt: skip

@@ -17,7 +17,7 @@ import pytest
 
 from private_consensus import algorithms, networks
 from private_consensus.algorithms.base import stack
-from private_consensus.algorithms.decentralized_sgd import KEYS
+from private_consensus.algorithms.families.decentralized_sgd import KEYS
 from private_consensus.audits.repairs import QUANTITIES
 from private_consensus.errors import InvalidInput
 from private_consensus.experiments import plan as planning

@@ -9,12 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from private_consensus.algorithms.admm import ADMM
 from private_consensus.algorithms.base import Algorithm, Iterative
 from private_consensus.algorithms.coordinate_descent import CoordinateDescent
-from private_consensus.algorithms.d_zoa import ConsensusADMM
-from private_consensus.algorithms.decentralized_sgd import DecentralizedSGD
-from private_consensus.algorithms.functional_mechanism import FunctionalMechanism
+from private_consensus.algorithms.families.admm import ADMMFamily
+from private_consensus.algorithms.families.consensus_admm import ConsensusADMM
+from private_consensus.algorithms.families.decentralized_sgd import DecentralizedSGD
+from private_consensus.algorithms.families.functional_mechanism import FunctionalMechanism
 from private_consensus.algorithms.muffliato import Muffliato
 from private_consensus.algorithms.p_admm import OutputPerturbation
 from private_consensus.algorithms.pp_admm import PlausiblyPrivateADMM
@@ -88,7 +88,7 @@ def takes_batches(case: Case) -> bool:
 
 def takes_gradients(case: Case) -> bool:
     """Of all records of an agent."""
-    made = (ADMM, ConsensusADMM, FunctionalMechanism, Muffliato)
+    made = (ADMMFamily, ConsensusADMM, FunctionalMechanism, Muffliato)
     first_order = getattr(case.algorithm, "minimisation", "") == "first_order"
     plain = not isinstance(case.algorithm, made) or first_order
     return plain and np.isfinite(case.problem.record_gradient_change)
@@ -97,7 +97,7 @@ def takes_gradients(case: Case) -> bool:
 def minimises(case: Case) -> bool:
     """Asks the problem for a minimiser."""
     exact = getattr(case.algorithm, "minimisation", "exact") == "exact"
-    return isinstance(case.algorithm, ADMM | ConsensusADMM) and exact
+    return isinstance(case.algorithm, ADMMFamily | ConsensusADMM) and exact
 
 
 def samples(case: Case) -> bool:

@@ -10,12 +10,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import kstest, laplace, norm
 
-from private_consensus import networks, quadratics
+from private_consensus import networks
 from private_consensus.algorithms.base import stack
 from private_consensus.algorithms.fair_classification import (
     FairClassification,
     extended_gaussian_epsilon,
 )
+from private_consensus.algorithms.families.functional_mechanism import paper_sensitivity
 from private_consensus.algorithms.logistic import Logistic
 from private_consensus.algorithms.pflr import Pflr
 from private_consensus.errors import InvalidInput
@@ -26,14 +27,10 @@ from private_consensus.privacy import (
     extended_gaussian_scale,
     gaussian_delta,
 )
-from private_consensus.privacy.functional import (
-    Sensitivity,
-    covariance_l1,
-    paper_sensitivity,
-    weights,
-)
+from private_consensus.privacy.functional import Sensitivity, covariance_l1, weights
 from private_consensus.problems import fair_classification as fair
 from private_consensus.randomness import Streams
+from private_consensus.solvers import quadratics
 
 DIM, ROWS, DELTA = 6, 400, 1e-3
 NAMES = ("age", "work=a", "work=b", "race", "hours", "gain")

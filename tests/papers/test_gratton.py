@@ -11,9 +11,10 @@ from scipy.optimize import brentq
 from observed import simulated
 from private_consensus import networks
 from private_consensus.algorithms.base import stack
-from private_consensus.algorithms.d_zoa import DZOA, step_sum, total_epsilon
+from private_consensus.algorithms.d_zoa import DZOA, step_sum
 from private_consensus.algorithms.dp_admm import DPADMM
 from private_consensus.algorithms.exact_admm import ExactADMM
+from private_consensus.algorithms.families.consensus_admm import total_epsilon
 from private_consensus.algorithms.release_audit import ReleaseAudit, neighbours
 from private_consensus.errors import InvalidInput, OutsideRange
 from private_consensus.privacy import Budget, account, gaussian_epsilon

@@ -12,7 +12,7 @@ from scipy.integrate import quad
 from scipy.stats import kstest, laplace, norm
 
 from observed import logistic_rows, run
-from private_consensus import aggregation, networks
+from private_consensus import networks
 from private_consensus.algorithms import load
 from private_consensus.algorithms.coordinate_descent import CoordinateDescent
 from private_consensus.algorithms.dgd import DecentralizedGradientDescent
@@ -29,7 +29,7 @@ from private_consensus.errors import InvalidInput
 from private_consensus.experiments import plan as planning
 from private_consensus.experiments.cells import run_cell
 from private_consensus.experiments.schema import read_yaml
-from private_consensus.privacy import Budget, account
+from private_consensus.privacy import Budget, account, aggregation
 from private_consensus.problems import logistic_regression, mean_estimation
 from private_consensus.randomness import Streams
 

@@ -10,6 +10,13 @@ from scipy.integrate import quad
 from scipy.special import ndtr
 from scipy.stats import norm
 
+from private_consensus.algorithms.families.sgd_theorems import (
+    reused_state_releases,
+    sgd_sigma,
+    theorem11_epsilon,
+    theorem11_sigma,
+    theorem15_factor,
+)
 from private_consensus.errors import InvalidInput
 from private_consensus.privacy import (
     Budget,
@@ -21,11 +28,6 @@ from private_consensus.privacy import (
     noisy_mean,
     noisy_message,
     noisy_sum,
-    reused_state_releases,
-    sgd_sigma,
-    theorem11_epsilon,
-    theorem11_sigma,
-    theorem15_factor,
 )
 from private_consensus.privacy.releases import RENYI_ORDERS
 from private_consensus.privacy.subsampling import (

@@ -15,13 +15,13 @@ from importlib.metadata import entry_points
 from ..errors import InvalidInput
 
 GROUP = "private_consensus.algorithms"
-HELPERS = {"base", "decentralized_sgd", "functional_mechanism", "noise"}
-"""Modules of this package that algorithms share and that are none themselves."""
+SHARED = {"base", "families"}
+"""What algorithms share, and what is none itself."""
 
 
 def names() -> list[str]:
     """Names of all algorithms that can be loaded, alphabetically."""
-    own = {module.name for module in pkgutil.iter_modules(__path__)} - HELPERS
+    own = {module.name for module in pkgutil.iter_modules(__path__)} - SHARED
     return sorted(own | set(_elsewhere()))
 
 

@@ -26,7 +26,7 @@ import numpy as np
 from ..errors import require
 from ..privacy import account
 from ..privacy.one_run import one_run_epsilon, one_run_pvalue
-from .decentralized_sgd import Round, at
+from .families.decentralized_sgd import Round, at
 from .q_dpsgd_1 import QDPSGD1
 
 VIEWS = ("gradients", "messages")

@@ -22,7 +22,7 @@ import numpy as np
 
 from ..privacy import Relation
 from .base import Range, filled, moved
-from .noise import Perturbed, initial
+from .families.perturbed import Perturbed, initial
 
 
 class State(NamedTuple):

@@ -19,7 +19,7 @@ import numpy as np
 from ..errors import require
 from ..privacy import Relation, Release
 from .base import STEP, Range, column
-from .noise import LAWS, PaidByIteration, initial, printed_change, shown_losses
+from .families.perturbed import LAWS, PaidByIteration, initial, printed_change, shown_losses
 
 MIXTURES = ("network", "uniform")
 

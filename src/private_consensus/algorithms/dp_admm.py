@@ -26,7 +26,7 @@ import numpy as np
 from ..errors import require
 from ..privacy import Relation
 from .base import CURVATURE, STEP, Iterative, NoiseSite, Range, column
-from .d_zoa import assumed_release, check_budget, gaussian_release, total_epsilon
+from .families.consensus_admm import assumed_release, check_budget, gaussian_release, total_epsilon
 
 
 class State(NamedTuple):

@@ -19,7 +19,7 @@ from ..errors import require
 from ..fast.messages import descend
 from ..privacy import Release
 from .base import Algorithm, Range
-from .decentralized_sgd import FULL_BITS, DecentralizedSGD, at
+from .families.decentralized_sgd import FULL_BITS, DecentralizedSGD, at
 
 GRADIENTS = ("plain", "clipped", "private")
 

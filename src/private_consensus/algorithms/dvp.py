@@ -12,8 +12,9 @@ from typing import ClassVar
 import numpy as np
 
 from ..errors import require
-from .admm import Noises, ObjectivePerturbed, jacobian_loss
 from .base import FOR_CALIBRATION
+from .families.admm import Noises
+from .families.objective_perturbation import ObjectivePerturbed, jacobian_loss
 
 UNITS = ("dual", "x")
 

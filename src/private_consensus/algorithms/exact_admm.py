@@ -21,7 +21,7 @@ import numpy as np
 from ..errors import require
 from ..privacy import Release, gaussian_epsilon, gaussian_mu
 from .base import FOR_CALIBRATION, NoiseSite, column
-from .d_zoa import (
+from .families.consensus_admm import (
     ConsensusADMM,
     assumed_release,
     check_budget,

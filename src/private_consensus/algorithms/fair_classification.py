@@ -29,9 +29,13 @@ from ..privacy import (
     extended_gaussian_scale,
     laplace_scale,
 )
-from ..privacy.functional import paper_sensitivity
 from .base import FOR_CALIBRATION
-from .functional_mechanism import FunctionalMechanism, Scales, by_columns
+from .families.functional_mechanism import (
+    FunctionalMechanism,
+    Scales,
+    by_columns,
+    paper_sensitivity,
+)
 
 CHARGES = ("average", "max")
 GAUSSIANS = {"extended": extended_gaussian_scale, "analytic": analytic_gaussian_scale}

@@ -19,9 +19,9 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 
 from ..exchange import SecretSharing, require_complete
-from .admm import ADMM
 from .base import CURVATURE, Range
-from .noise import (
+from .families.admm import ADMMFamily
+from .families.perturbed import (
     LAWS,
     RandomlyWeighted,
     add_losses,
@@ -50,7 +50,7 @@ class State(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True)
-class LocallyPrivateADMM(RandomlyWeighted, ADMM):
+class LocallyPrivateADMM(RandomlyWeighted, ADMMFamily):
     r"""Algorithm 1, its exact version (12), and both with fixed weights.
 
     Parameters

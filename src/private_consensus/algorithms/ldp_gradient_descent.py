@@ -22,7 +22,7 @@ import numpy as np
 
 from ..networks import SparseNetwork
 from .dgd import GradientSteps, uniform_mean
-from .noise import RandomlyWeighted, add_losses, losses_of, no_losses
+from .families.perturbed import RandomlyWeighted, add_losses, losses_of, no_losses
 
 AGGREGATORS = ("pair", "range")
 

@@ -18,8 +18,8 @@ import numpy as np
 from ..errors import require
 from ..exchange import SecretSharing, require_complete
 from .base import column
+from .families.perturbed import LAWS
 from .ldp_gradient_descent import Aggregate, LocallyPrivateGradientDescent
-from .noise import LAWS
 
 EXCHANGES = ("plain", "secret_sharing")
 

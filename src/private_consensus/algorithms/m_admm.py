@@ -11,8 +11,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from .admm import ObjectivePerturbed
 from .base import column
+from .families.objective_perturbation import ObjectivePerturbed
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -8,12 +8,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from .admm import ADMM
-from .noise import LAWS, printed_change
+from .families.admm import ADMMFamily
+from .families.perturbed import LAWS, printed_change
 
 
 @dataclass(frozen=True, kw_only=True)
-class OutputPerturbation(ADMM):
+class OutputPerturbation(ADMMFamily):
     r"""P-ADMM; the paper's variance :math:`R^t\sigma_1^2` is ``growth`` :math:`= R^{-1/2}`.
 
     A replaced record moves the minimiser by at most :math:`\Delta_2/(\mu + D_i)`.

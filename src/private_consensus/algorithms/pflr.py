@@ -24,9 +24,14 @@ import numpy as np
 
 from ..errors import require
 from ..privacy import Relation, Release
-from ..privacy.functional import covariance_l1, pair_l1, paper_sensitivity
+from ..privacy.functional import covariance_l1, pair_l1
 from .base import FOR_CALIBRATION
-from .functional_mechanism import FunctionalMechanism, Scales, by_columns
+from .families.functional_mechanism import (
+    FunctionalMechanism,
+    Scales,
+    by_columns,
+    paper_sensitivity,
+)
 
 SHIFTS = ("noised", "raw")
 

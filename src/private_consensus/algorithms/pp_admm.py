@@ -32,9 +32,10 @@ import numpy as np
 
 from ..errors import require
 from ..privacy import CONVERSIONS, Release, calibrate, zcdp_epsilon, zcdp_rho
-from .admm import ADMM, Noises, jacobian_loss, noiseless_slope
 from .base import NoiseSite, column, filled, without_noise
-from .noise import LAWS, Draw
+from .families.admm import ADMMFamily, Noises
+from .families.objective_perturbation import jacobian_loss, noiseless_slope
+from .families.perturbed import LAWS, Draw
 
 RULES = ("literal", "sharp")
 PERTURBED = ("objective", "output")
@@ -43,7 +44,7 @@ UNPROVEN = "the shift of objective perturbation depends on the output (E4.3), ta
 
 
 @dataclass(frozen=True, kw_only=True)
-class PlausiblyPrivateADMM(ADMM):
+class PlausiblyPrivateADMM(ADMMFamily):
     r"""PP-ADMM; ``noise`` is :math:`\sigma_1`.
 
     Parameters

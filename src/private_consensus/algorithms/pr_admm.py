@@ -21,7 +21,7 @@ import numpy as np
 from ..errors import require
 from ..networks import SparseNetwork
 from .base import FOR_CALIBRATION, column
-from .noise import LAWS
+from .families.perturbed import LAWS
 from .p_admm import OutputPerturbation
 
 SCHEDULES = ("periodic", "iteration")

@@ -28,7 +28,7 @@ from ..fast.messages import descend
 from ..privacy.subsampling import Batches, deadline_batches
 from ..quantization import Grid
 from .base import Range
-from .decentralized_sgd import FASTEST, FULL_BITS, SLOWEST, DecentralizedSGD, Round, at
+from .families.decentralized_sgd import FASTEST, FULL_BITS, SLOWEST, DecentralizedSGD, Round, at
 
 GRIDS = ("clipped", "open")
 MEAN_SPEED = (SLOWEST + FASTEST) / 2

@@ -25,13 +25,15 @@ import numpy as np
 from ..errors import InvalidInput, require
 from ..privacy.subsampling import (
     noisy_message,
+)
+from .base import FOR_CALIBRATION, NoiseSite
+from .families.decentralized_sgd import at
+from .families.sgd_theorems import (
     reused_state_releases,
     theorem11_epsilon,
     theorem11_sigma,
     theorem15_factor,
 )
-from .base import FOR_CALIBRATION, NoiseSite
-from .decentralized_sgd import at
 from .q_dpsgd_1 import QDPSGD
 
 SIGMA2 = ("full", "drop_eta", "as_q1")

@@ -17,9 +17,10 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 
 from ..errors import require
-from .admm import Noises, ObjectivePerturbed
 from .base import column
-from .noise import LAWS
+from .families.admm import Noises
+from .families.objective_perturbation import ObjectivePerturbed
+from .families.perturbed import LAWS
 
 
 class State(NamedTuple):

@@ -12,9 +12,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from .. import aggregation
 from ..errors import require
-from ..privacy import Relation, Release
+from ..privacy import Relation, Release, aggregation
 from .base import Algorithm, column
 
 

@@ -23,7 +23,8 @@ import numpy as np
 from ..errors import require
 from ..fast.two_point import solve
 from ..problems.lasso import lasso
-from .d_zoa import DZOA, assumed_release, gaussian_release, neighbourhood_sizes, per_setting
+from .d_zoa import DZOA, per_setting
+from .families.consensus_admm import assumed_release, gaussian_release, neighbourhood_sizes
 
 MECHANISMS = ("d_zoa", "gaussian")
 TINY = 1e-300

@@ -25,7 +25,7 @@ from ..fast.messages import sparsify
 from ..privacy import Release
 from ..privacy.subsampling import SentInPart
 from .base import Range, moved
-from .decentralized_sgd import FULL_BITS, DecentralizedSGD, at
+from .families.decentralized_sgd import FULL_BITS, DecentralizedSGD, at
 
 MISSED = 1e-12
 """Probability that a round sends fewer coordinates than are counted on."""

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..algorithms.d_zoa import ConsensusADMM, neighbourhood_sizes
+from ..algorithms.families.consensus_admm import ConsensusADMM, neighbourhood_sizes
 from ..networks import Network, laplacian
 from ..privacy.observers import LinearSystem
 from ..privacy.observers.systems import Broadcast

@@ -18,8 +18,8 @@ from typing import Any
 import numpy as np
 
 from ..algorithms.dp_ci import coupling
+from ..algorithms.families.perturbed import LAWS
 from ..algorithms.gradient_descent import first_step
-from ..algorithms.noise import LAWS
 from ..errors import InvalidInput, require
 from ..networks import Network
 from ..privacy.observers import (

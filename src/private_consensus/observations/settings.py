@@ -145,8 +145,8 @@ def calibrated(
 
 def _calibrated(made: Any, epsilon: float, delta: float, world: tuple[Any, Any, int]) -> Any:
     """The algorithm with the noise at which its own account of the whole run is epsilon."""
-    from ..algorithms.d_zoa import ConsensusADMM
     from ..algorithms.dp_ci import ALGORITHM as DPCI
+    from ..algorithms.families.consensus_admm import ConsensusADMM
 
     pure = isinstance(made, DPCI) or getattr(made, "law", "") == "laplace"
     if not isinstance(made, ConsensusADMM):

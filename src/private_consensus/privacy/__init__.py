@@ -73,7 +73,6 @@ from private_consensus.privacy.mechanisms import gamma_norm_noise, gaussian_nois
 from private_consensus.privacy.releases import Release, Sampling, exact, pure
 from private_consensus.privacy.sparse_vector import Answers, SparseVector, sparse_vector_release
 from private_consensus.privacy.subsampling import (
-    SIGMA_RULES,
     Batches,
     SampledNoise,
     deadline_batches,
@@ -81,11 +80,6 @@ from private_consensus.privacy.subsampling import (
     noisy_mean,
     noisy_message,
     noisy_sum,
-    reused_state_releases,
-    sgd_sigma,
-    theorem11_epsilon,
-    theorem11_sigma,
-    theorem15_factor,
 )
 from private_consensus.privacy.verdicts import (
     HOLDS,
@@ -105,7 +99,6 @@ __all__ = [
     "METHODS",
     "NOT_PRIVATE",
     "NOT_PROVEN",
-    "SIGMA_RULES",
     "VERDICTS",
     "VIOLATED",
     "Answers",
@@ -148,12 +141,7 @@ __all__ = [
     "noisy_sum",
     "pure",
     "pure_rho",
-    "reused_state_releases",
-    "sgd_sigma",
     "sparse_vector_release",
-    "theorem11_epsilon",
-    "theorem11_sigma",
-    "theorem15_factor",
     "verdict",
     "verdict_of",
     "zcdp",

@@ -23,14 +23,6 @@ FAIRNESS = ("off", "perrec", "plus", "penal")
 COEFFICIENTS = ("ordered", "unique")
 
 
-def paper_sensitivity(norm: str, dim: int, *, fair: bool) -> float:
-    r"""Lemmas 21 and 22 (l1): :math:`d^2/4 + d`, :math:`d^2/4 + 3d`; 23 and 24 (l2):
-    :math:`\sqrt{d^2/16 + d}`, :math:`\sqrt{d^2/16 + 9d}`."""
-    if norm == "l1":
-        return dim**2 / 4 + (3 if fair else 1) * dim
-    return math.sqrt(dim**2 / 16 + (9 if fair else 1) * dim)
-
-
 @dataclass(frozen=True)
 class Sensitivity:
     r"""Tight sensitivities of the coefficients of one record.

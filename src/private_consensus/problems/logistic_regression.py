@@ -236,7 +236,7 @@ class LogisticRegression(Problem):
         ndarray, shape (agents, dim)
         """
         signed = self._signed.reshape(-1, self.dim)[rows]
-        slopes = self.weight * self.records * _falling(np.matvec(signed, x))
+        slopes = self.weight * self.records * _sigmoid_neg(np.matvec(signed, x))
         lengths = slopes * np.sqrt(np.vecdot(signed, signed))
         taken = np.arange(rows.shape[-1]) < sizes[:, None]
         weights = taken * slopes / (np.maximum(sizes, 1)[:, None] * np.maximum(1.0, lengths / clip))

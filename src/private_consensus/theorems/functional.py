@@ -7,8 +7,8 @@ from itertools import product
 
 import numpy as np
 
+from ..algorithms.families.functional_mechanism import paper_sensitivity
 from ..privacy import Budget, extended_gaussian_scale, gaussian_delta, gaussian_epsilon
-from ..privacy.functional import paper_sensitivity
 from .base import Finding, bound, found
 
 

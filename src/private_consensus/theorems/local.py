@@ -12,8 +12,7 @@ import numpy as np
 from scipy.special import expit, ndtr
 from scipy.stats import binom
 
-from .. import aggregation
-from ..privacy import Budget, gaussian_noise_multiplier
+from ..privacy import Budget, aggregation, gaussian_noise_multiplier
 from .base import Finding, Part, bound, equal, falls_as, found, geometric, grows_as, open_question
 
 

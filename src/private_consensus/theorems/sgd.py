@@ -6,7 +6,14 @@ import math
 
 import numpy as np
 
-from ..privacy import Budget, deadline_batches, noisy_mean, theorem11_sigma
+from ..algorithms.families.sgd_theorems import (
+    theorem11_sigma,
+)
+from ..privacy import (
+    Budget,
+    deadline_batches,
+    noisy_mean,
+)
 from ..privacy.brackets import lower_bound
 from .base import Finding, bound, falls_as, found
 

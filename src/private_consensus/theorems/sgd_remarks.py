@@ -11,7 +11,14 @@ from collections.abc import Callable, Iterable
 
 import numpy as np
 
-from ..privacy import Budget, fixed_batches, noisy_mean, theorem11_sigma
+from ..algorithms.families.sgd_theorems import (
+    theorem11_sigma,
+)
+from ..privacy import (
+    Budget,
+    fixed_batches,
+    noisy_mean,
+)
 from ..privacy.brackets import lower_bound
 from .base import Finding, bound, falls_as, found, grows_as
 from .sgd import HORIZONS, mean_square_error

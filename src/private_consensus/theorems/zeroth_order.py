@@ -9,7 +9,7 @@ from itertools import product
 
 import numpy as np
 
-from ..algorithms.d_zoa import total_epsilon
+from ..algorithms.families.consensus_admm import total_epsilon
 from ..privacy import gaussian_epsilon
 from .base import Finding, bound, found
 

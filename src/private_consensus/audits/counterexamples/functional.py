@@ -6,8 +6,9 @@ import math
 
 import numpy as np
 
+from ...algorithms.families.functional_mechanism import paper_sensitivity
 from ...privacy import Budget, extended_gaussian_scale, gaussian_delta, gaussian_epsilon
-from ...privacy.functional import Sensitivity, paper_sensitivity
+from ...privacy.functional import Sensitivity
 from .base import Finding, finding
 
 DIM, MEAN = 13, 0.4

@@ -7,7 +7,7 @@ import math
 import numpy as np
 from scipy.special import expit
 
-from ...aggregation import exact_average, log_mass, realised_loss, share_inside
+from ...privacy.aggregation import exact_average, log_mass, realised_loss, share_inside
 from .base import Finding, finding
 
 

@@ -5,6 +5,9 @@ from __future__ import annotations
 import numpy as np
 from scipy.special import logsumexp
 
+from ...algorithms.families.sgd_theorems import (
+    theorem11_sigma,
+)
 from ...privacy import (
     Batches,
     Budget,
@@ -13,7 +16,6 @@ from ...privacy import (
     discrete_gaussian_pmf,
     fixed_batches,
     noisy_mean,
-    theorem11_sigma,
 )
 from ...privacy.brackets import lower_bound
 from .base import Finding, finding

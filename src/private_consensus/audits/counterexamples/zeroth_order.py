@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from ...algorithms.d_zoa import total_epsilon
+from ...algorithms.families.consensus_admm import total_epsilon
 from ...privacy import gaussian_epsilon
 from ...theorems.zeroth_order import deviation_of_the_output, noise_of_theorem_1
 from .base import Finding, finding

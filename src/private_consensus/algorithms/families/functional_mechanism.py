@@ -6,16 +6,17 @@ comes out, which costs no more privacy. Everything is released at once, at t = 1
 
 from __future__ import annotations
 
+import math
 from abc import abstractmethod
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
 
-from .. import quadratics
-from ..errors import require
-from ..privacy.functional import COEFFICIENTS, FAIRNESS, Sensitivity
-from .base import FOR_CALIBRATION, Algorithm, NoiseSite
+from ...errors import require
+from ...privacy.functional import COEFFICIENTS, FAIRNESS, Sensitivity
+from ...solvers import quadratics
+from ..base import FOR_CALIBRATION, Algorithm, NoiseSite
 
 MEANS = ("public", "data")
 SENSITIVITIES = ("paper", "tight")
@@ -51,8 +52,8 @@ class FunctionalMechanism(Algorithm):
         leaves the fairness term out and keeps its noise, which makes a control.
     solver : {"ridge", "trim", "ball", "literal"}
         What is done where the noisy quadratic has no minimum, see
-        :func:`private_consensus.quadratics.minimise`; ``ridge`` adds four standard deviations of
-        the noise on each diagonal coefficient.
+        :func:`private_consensus.solvers.quadratics.minimise`; ``ridge`` adds four standard
+        deviations of the noise on each diagonal coefficient.
     radius : float
         R of ``ball``.
     coeffs : {"ordered", "unique"}
@@ -209,3 +210,11 @@ def _symmetric(unit: np.ndarray, coefficients: str) -> np.ndarray:
         return (unit + np.swapaxes(unit, -1, -2)) / 2
     upper = np.triu(unit)
     return (upper + np.swapaxes(upper, -1, -2)) / 2
+
+
+def paper_sensitivity(norm: str, dim: int, *, fair: bool) -> float:
+    r"""Lemmas 21 and 22 (l1): :math:`d^2/4 + d`, :math:`d^2/4 + 3d`; 23 and 24 (l2):
+    :math:`\sqrt{d^2/16 + d}`, :math:`\sqrt{d^2/16 + 9d}`."""
+    if norm == "l1":
+        return dim**2 / 4 + (3 if fair else 1) * dim
+    return math.sqrt(dim**2 / 16 + (9 if fair else 1) * dim)

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .errors import require
+from ..errors import require
 
 REPAIRS = ("ridge", "trim", "ball", "literal")
 BISECTIONS = 60

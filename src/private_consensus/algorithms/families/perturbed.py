@@ -13,10 +13,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .. import aggregation
-from ..errors import require
-from ..privacy import Release, calibrate, gamma_norm_noise
-from .base import FOR_CALIBRATION, Iterative, NoiseSite, column, stack, without_noise
+from ...errors import require
+from ...privacy import Release, aggregation, calibrate, gamma_norm_noise
+from ..base import FOR_CALIBRATION, Iterative, NoiseSite, column, stack, without_noise
 
 
 def _gamma_norm_unit(generator: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:
@@ -292,8 +291,9 @@ class RandomlyWeighted(PaidByIteration):
         return self.weights == "random"
 
     def log_likelihood(self, problem, network, streams, execution):
-        r"""With random weights, of uniform plus Laplace: :func:`..aggregation.log_mass` of the
-        distance from the middle of the interval between the messages with weight 0 and with 1."""
+        r"""With random weights, of uniform plus Laplace: :func:`...privacy.aggregation.log_mass`
+        of the distance from the middle of the interval between the messages with weights 0 and
+        1."""
         if not self.has_losses:
             return super().log_likelihood(problem, network, streams, execution)
         fixed = stack([replace(self, weights="fixed")])

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from .errors import require
+from ..errors import require
 
 NODES = 48
 """Gauss-Legendre nodes on each smooth part of the quadrature."""

@@ -37,20 +37,22 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from ..errors import require
-from ..fast.compiling import share_out
-from ..privacy.subsampling import (
-    SIGMA_RULES,
+from ...errors import require
+from ...fast.compiling import share_out
+from ...privacy.subsampling import (
     Batches,
     SampledNoise,
     fixed_batches,
     noisy_mean,
     noisy_sum,
+)
+from ...problems.perceptron import INITS
+from ..base import FOR_CALIBRATION, GRADIENT, Iterative, NoiseSite, Range, stack
+from .sgd_theorems import (
+    SIGMA_RULES,
     sgd_sigma,
     theorem11_epsilon,
 )
-from ..problems.perceptron import INITS
-from .base import FOR_CALIBRATION, GRADIENT, Iterative, NoiseSite, Range, stack
 
 SLOWEST, FASTEST = 10.0, 90.0
 """Gradients that an agent computes in a second."""

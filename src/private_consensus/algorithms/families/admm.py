@@ -1,0 +1,244 @@
+r"""The skeleton of decentralized ADMM, on which its private versions are built.
+
+With the dual in the form :math:`a_i = 2\lambda_i` (papers 004, DVP, M-ADMM) or
+:math:`a_i = -\lambda_i` (paper 001), every version repeats
+
+.. math::
+    c_i &= w_i x_i + (1-w_i)\,\bar x_i \qquad \bar x_i = \tfrac1{|N_i|}\sum_{j\in N_i} x_j \\
+    \hat x_i &= \arg\min_x f_i(x) + a_i^T x + \tfrac{D_i}2\|x - c_i\|_2^2 \\
+    a_i &\leftarrow a_i + \zeta \sum_{j\in N_i} (x_i - x_j) \qquad\text{with the new } x
+
+where :math:`x_i` is what agent i sends. :math:`w_i = 1/2`, :math:`D_i = 2\eta|N_i|` and
+:math:`\zeta = \eta` make it the textbook algorithm
+:math:`\min f_i + 2\lambda_i^Tx + \eta\sum_j\|x - \frac{x_i+x_j}2\|^2`. A version states what it
+changes: where its noise enters (:attr:`ADMMFamily.where`: ``dual`` adds to :math:`a_i` in the
+minimisation, ``centre`` to :math:`c_i`, ``output`` to :math:`\hat x_i`), its law, the centre, the
+penalty, the minimisation, the message or what is received from neighbours.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+from scipy.optimize import brentq
+
+from ...errors import OutsideRange, require
+from ...privacy import CONVERSIONS, Relation, Release, zcdp_epsilon, zcdp_rho
+from ..base import CURVATURE, FOR_CALIBRATION, Range, column
+from .perturbed import LAWS, Draw, PaidByIteration, initial, shown_losses
+
+NOISES = (1e-15, 1e20)
+"""Scales of noise between which a budget in zCDP is looked for."""
+
+
+class State(NamedTuple):
+    """Messages x, duals a, minimisers (where the next solve starts), sums of what was received from
+    neighbours, each [settings, runs, agents, dim]; loss so far [settings, runs, agents]."""
+
+    x: np.ndarray
+    dual: np.ndarray
+    minimiser: np.ndarray
+    received_sum: np.ndarray
+    spent: np.ndarray
+
+
+class Noises(NamedTuple):
+    """What an iteration adds to dual, centre and output."""
+
+    dual: Any = 0.0
+    centre: Any = 0.0
+    output: Any = 0.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class ADMMFamily(PaidByIteration):
+    r"""Decentralized ADMM; a version says what it does differently.
+
+    Parameters
+    ----------
+    eta : float
+        Penalty of a link: :math:`D_i = 2\eta|N_i|`.
+    D : float, optional
+        The same penalty for all agents instead.
+    zeta : float, optional
+        Step of the dual; :math:`\eta` where none is given.
+    penalty_growth : float
+        Penalties are multiplied by it in every iteration.
+    init_std : float
+        Standard deviation of the coordinates of :math:`x_i^0`; 0 starts at the origin.
+    rho_conversion : {"shortcut", "safe", "cks"}, optional
+        Where given, the formula is paper 004's: the run's total in zero-concentrated differential
+        privacy (:meth:`rho_by_formula`), converted so, for every version alike.
+    """
+
+    eta: float = 0.5
+    D: float | None = None
+    zeta: float | None = None
+    penalty_growth: float = 1.0
+    init_std: float = 0.0
+    rho_conversion: str | None = field(default=None, metadata=FOR_CALIBRATION)
+
+    relation: ClassVar[Relation] = Relation("record", "replace")
+    where: ClassVar[str] = ""
+    ranges: ClassVar = {"eta": Range(0.03, 3.0, 0.3, CURVATURE), "horizon": Range(2, 15, 8)}
+
+    def __post_init__(self):
+        super().__post_init__()
+        for key in ("eta", "D", "zeta", "penalty_growth"):
+            value = getattr(self, key)
+            fine = value is None or bool(np.all(np.asarray(value) > 0))
+            require(fine, f"algorithm.{key}", value, "a number above 0")
+        if self.rho_conversion is not None:
+            self.require_known("rho_conversion", CONVERSIONS)
+
+    # What a version may state.
+
+    def penalty(self, network, t: int) -> np.ndarray:
+        """:math:`D_i` in iteration t, broadcastable to [settings, runs, agents, 1]."""
+        if self.D is not None:
+            base = column(self.D) * np.ones((1, 1, 1, 1))
+        else:
+            base = 2.0 * column(self.eta) * network.degrees[..., None]
+        return base * column(self.penalty_growth) ** t
+
+    @property
+    def dual_step(self) -> Any:
+        r""":math:`\zeta`, as it broadcasts; negative where the sign is reversed."""
+        return column(self.eta if self.zeta is None else self.zeta)
+
+    def centre(self, state, network, draw: Draw) -> np.ndarray:
+        """:math:`c_i`."""
+        return (state.x + state.received_sum / network.degrees[..., None]) / 2
+
+    def noises(self, unit: np.ndarray, network, t: int) -> Noises:
+        """Noise where this version has it."""
+        if not self.where:
+            return Noises()
+        return Noises(**{self.where: self.scale(t) * unit})
+
+    def minimise(self, problem, state, linear, penalty, centre, t: int) -> np.ndarray:
+        r""":math:`\hat x_i`."""
+        return problem.proximal(linear, penalty, centre, state.minimiser)
+
+    def message(self, problem, state, minimiser, noise, draw) -> tuple[np.ndarray, dict[str, Any]]:
+        """What is sent, and what else of the state changes by that."""
+        return minimiser + noise, {}
+
+    def receive(self, state, network):
+        """The state with the sum of what agents take their neighbours' new values to be."""
+        return state._replace(received_sum=network.neighbour_sum(state.x))
+
+    def disagreement(self, network, x: np.ndarray, received: np.ndarray) -> np.ndarray:
+        r""":math:`\sum_{j\in N_i}(x_i - x_j)`, by which the dual moves."""
+        return network.degrees[..., None] * x - received
+
+    # The loop.
+
+    def start(self, problem, network, streams, settings):
+        x = initial(problem, streams, settings, self.init_std)
+        zero = np.zeros_like(x)
+        return self.receive(State(x, zero, x, zero, zero[..., 0]), network)
+
+    def draws(self, problem, streams) -> Iterator[Draw]:
+        for noise in self.units(problem, streams):
+            yield Draw(noise)
+
+    def step(self, state, problem, network, draw, t):
+        penalty = self.penalty(network, t)
+        noises = self.noises(draw.noise, network, t)
+        centre = self.centre(state, network, draw) + noises.centre
+        linear = state.dual + noises.dual
+        minimiser = self.minimise(problem, state, linear, penalty, centre, t)
+        x, changed = self.message(problem, state, minimiser, noises.output, draw)
+        spent = self.spend(state, problem, network, t)
+        after = state._replace(x=x, minimiser=minimiser, spent=spent, **changed)
+        after = self.receive(after, network)
+        apart = self.disagreement(network, x, after.received_sum)
+        return after._replace(dual=state.dual + self.dual_step * apart)
+
+    def seen(self, state, problem, t) -> Mapping[str, np.ndarray]:
+        seen = {"internal": state.minimiser, "released": state.x}
+        return seen | shown_losses(None, state.spent) if self.noisy else seen
+
+    # Privacy.
+
+    def graph_statistics(self, network):
+        """Degrees, of which the smallest and the largest decide."""
+        return int(network.degrees.min()), int(network.degrees.max())
+
+    def calibrate(self, budget, problem, network, horizon):
+        if not self.where and budget.private and self.calibration != "given":
+            require(False, "budget.epsilon", budget.epsilon, "inf: this algorithm is not private")
+        return super().calibrate(budget, problem, network, horizon)
+
+    def releases(self, problem, network, horizon):
+        return [Release("exact", sensitivity=problem.record_change("l2"), scale=0.0)]
+
+    def known(self, problem, penalties: np.ndarray) -> dict[str, Any]:
+        r"""What a pair of records attains and reaches of the change of :math:`\hat x_i`.
+
+        At points far out the minimiser moves by the change of the gradient over the curvature.
+        """
+        attained = problem.attained_minimiser_share(LAWS[self.law].norm, penalties)
+        first = problem.attained_minimiser_share("l2", penalties[:1])
+        return {"attained": attained, "reached": self.reached(problem, len(penalties), first)}
+
+    def loss_by_formula(self, problem, network, t):
+        return np.full((1, 1, 1, 1), np.inf)
+
+    def rho_by_formula(self, problem, network, horizon: int) -> float:
+        """Total in zero-concentrated differential privacy, of the agent that loses most."""
+        return float("inf")
+
+    def epsilon_by_formula(self, delta, problem, network, horizon):
+        if self.rho_conversion is None or not self.noisy:
+            return super().epsilon_by_formula(delta, problem, network, horizon)
+        rho = self.rho_by_formula(problem, network, horizon)
+        return zcdp_epsilon(rho, delta, conversion=self.rho_conversion)
+
+    def _by_formula(self, budget, problem, network, horizon):
+        if self.rho_conversion is None:
+            return super()._by_formula(budget, problem, network, horizon)
+        rho = self.rho_of(budget)
+
+        def excess(log_noise):
+            noisy = replace(self, noise=float(np.exp(log_noise)))
+            return np.log(noisy.rho_by_formula(problem, network, horizon) / rho)
+
+        least, most = np.log(NOISES)
+        expected = "a budget that some noise meets"
+        require(excess(most) < 0 < excess(least), "budget.epsilon", budget.epsilon, expected)
+        return float(np.exp(brentq(excess, least, most, xtol=1e-13)))
+
+    def rho_of(self, budget) -> float:
+        """The budget in zero-concentrated differential privacy, by ``rho_conversion``."""
+        require(budget.delta > 0, "budget.delta", budget.delta, "above 0 for a budget in zCDP")
+        return zcdp_rho(budget.epsilon, budget.delta, conversion=self.rho_conversion)
+
+    def least_penalties(self, network, horizon: int) -> np.ndarray:
+        """Smallest penalty of any agent in each iteration, of a single setting; [horizon]."""
+        return np.array([np.min(self.penalty(network, t)) for t in range(1, horizon + 1)])
+
+    def convergent(self, problem, network) -> tuple[bool, str]:
+        r"""Whether the mean iteration contracts, and the condition.
+
+        For identical quadratic objectives of curvature h on a regular graph, every mode of the
+        iteration with :math:`w_i = 1/2` is stable if and only if
+        :math:`\zeta|N_i| < D_i + h`, at the mode with Laplacian eigenvalue :math:`2|N_i|`.
+        """
+        links = np.abs(self.dual_step) * network.degrees[..., None]
+        fine = np.all(links < self.penalty(network, 1) + problem.strong_convexity)
+        return bool(fine), "zeta * degree < D + mu for every agent"
+
+    def check(self, problem, network):
+        fine, condition = self.convergent(problem, network)
+        if not fine:
+            warnings.warn(
+                f"{type(self).__name__}: outside the convergent range, {condition} does not hold",
+                OutsideRange,
+                stacklevel=4,
+            )
