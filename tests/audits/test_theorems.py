@@ -46,7 +46,7 @@ NUMBERED = {
         "Remark": 3,
         "Sentence": 3,
     },
-    "xiao": {"Theorem": 9, "Lemma": 1, "Equation": 1, "Footnote": 1},
+    "xiao": {"Theorem": 9, "Lemma": 1, "Equation": 3, "Footnote": 1},
     "gratton": {"Theorem": 3, "Lemma": 3, "Corollary": 1, "Equation": 1},
     "wang": {"Theorem": 6, "Lemma": 4},
     "observers": {
@@ -119,6 +119,8 @@ KNOWN = {
     "schedules.scales_of_noise": IN_PART,  # the term is minimal, the error is not
     "schedules.remark_1": IN_PART,  # not of a single step
     "local.theorem_2_1": HELD,
+    "constrained.equation_12": HELD,
+    "constrained.equation_13": HELD,
     "local.footnote_1": UNDECIDED,
     "objectives.remark_1": IN_PART,  # not at a fixed budget
     "objectives.gaussian_against_gamma": IN_PART,

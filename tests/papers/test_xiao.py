@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.integrate import quad
+from scipy.optimize import minimize
 from scipy.stats import kstest, laplace, norm
 
 from observed import logistic_rows, run
@@ -32,6 +33,7 @@ from private_consensus.experiments.schema import read_yaml
 from private_consensus.privacy import Budget, account, aggregation
 from private_consensus.problems import logistic_regression, mean_estimation
 from private_consensus.randomness import Streams
+from private_consensus.theorems import constrained
 
 AGENTS, DIM = 6, 5
 CONFIG = Path(__file__).parents[2] / "config"
@@ -507,3 +509,56 @@ def test_a_claim_about_figure_1_is_held_and_its_opposite_is_not(plan):
 
 def test_mean_estimation_has_no_jacobian(streams):
     assert mean_estimation.build(streams, 3, records=2, dim=2, box=1.0).record_curvature == 0
+
+
+# --- Problem (1) with sum A_i x_i = c -------------------------------------------------------------
+
+
+@pytest.mark.parametrize("first_order", [False, True])
+def test_admm_under_a_constraint_ends_where_another_solver_does(first_order):
+    """Sequential quadratic programming knows nothing of (33)."""
+    task = constrained.drawn(3)
+    shape = task.A.shape[0], task.A.shape[2]
+    found = minimize(
+        lambda v: (task.objective(v.reshape(shape)), task.gradient(v.reshape(shape)).ravel()),
+        np.zeros(np.prod(shape)),
+        jac=True,
+        method="SLSQP",
+        constraints={"type": "eq", "fun": lambda v: task.residual(v.reshape(shape))},
+        options={"ftol": 1e-14, "maxiter": 500},
+    )
+    points, _ = constrained.run(task, first_order, 200, spread=1.0)
+    assert found.success
+    assert np.abs(points[-1] - found.x.reshape(shape)).max() < 1e-6
+    assert np.ptp(points[-1], axis=0).min() > 0.01  # agents do not agree: no consensus problem
+
+
+def test_steps_under_a_constraint_are_12_and_13_as_printed():
+    task = constrained.drawn(1)
+    agents, rows, dim = task.A.shape
+    rng = np.random.default_rng(0)
+    x, multiplier, D, zeta = np.zeros((agents, dim)), np.zeros(rows), 6.0, 0.5
+    for k in range(3):
+        penalties = 0.5 * (1 + rng.uniform(-1, 1, size=(agents, rows)))
+        closed, exact = np.empty_like(x), np.empty_like(x)
+        for i in range(agents):
+            others = sum(task.A[j] @ x[j] for j in range(agents) if j != i) - task.c
+            rho = np.diag(penalties[i])
+            Gamma = D * np.eye(dim) - task.A[i].T @ rho @ task.A[i]
+            own = task.gradient(x)[i]
+            closed[i] = (task.A[i].T @ (multiplier - rho @ others) + Gamma @ x[i] - own) / D
+
+            def augmented(v, i=i, others=others, rho=rho, Gamma=Gamma, x=x, multiplier=multiplier):
+                alone = np.logaddexp(0, task.b[i] @ v).sum() + task.m / 2 * v @ v
+                joined = task.A[i] @ v + others
+                moved = v - x[i]
+                penalty = (joined @ rho @ joined + moved @ Gamma @ moved) / 2
+                return alone - multiplier @ joined + penalty
+
+            exact[i] = minimize(augmented, x[i], options={"gtol": 1e-9}).x
+        for first_order, expected in ((True, closed), (False, exact)):
+            reached, _ = constrained.run(task, first_order, k + 1, spread=1.0)
+            if first_order or k == 0:
+                assert reached[k] == pytest.approx(expected, abs=1e-5)
+        x = closed
+        multiplier = multiplier - zeta * task.residual(x)
