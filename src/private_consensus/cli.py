@@ -561,6 +561,7 @@ def _card(row: Mapping[str, Any]) -> list[tuple[str, str]]:
         ("rows, columns", f"{row['rows']:,}, {row['columns']:,}"),
         ("label", f"{row['label']}: {row['label_rate']:.1%}"),
         ("licence", row["licence"]),
+        ("needs", row["needs"]),
         ("SHA-256", row["checksum"]),
         ("prepared as", ", ".join(row["preparations"])),
         ("found in", f"{row['seconds']:.1f} s"),

@@ -41,13 +41,14 @@ class MirrorCopy:
 
 @dataclass(frozen=True, kw_only=True)
 class Entry:
-    """A data set's row of the table of sources."""
+    """A data set's row of the table of sources; ``needs`` is what it asks of a reader."""
 
     name: str
     title: str
     citation: str
     mirror: MirrorCopy
     publishers: tuple[Publisher, ...]
+    needs: str = ""
 
 
 def entry(dataset: str) -> Entry:

@@ -16,7 +16,8 @@ from .tables import Schema
 
 
 def summary(acquisition: Acquisition, *, seed: int = 0) -> list[dict[str, Any]]:
-    """One row a data set: size, label rate, source, reason, checksum, licence, seconds.
+    """One row a data set: size, label rate, source, reason, checksum, licence, needs,
+    seconds.
 
     Parameters
     ----------
@@ -41,6 +42,7 @@ def _row(name: str, acquisition: Acquisition, seed: int) -> dict[str, Any]:
         "because": provenance.because,
         "checksum": provenance.checksum,
         "licence": provenance.licence,
+        "needs": entry(name).needs,
         "preparations": [p.name for p in PREPARATIONS.values() if p.dataset == name],
         "seconds": round(time.monotonic() - start, 2),
     }

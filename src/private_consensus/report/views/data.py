@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from itertools import pairwise
 from typing import Any
 
+from ...datasets.catalogue import DATA_SETS, entry
 from ..formats import number, share, words
 from ..pictures import data_uri
 from ..reading import Results
@@ -24,6 +25,7 @@ def card(found: Mapping[str, Any]) -> dict[str, Any]:
     return {
         **found,
         "surrogate": found["source"] == "surrogate",
+        "needs": entry(found["dataset"]).needs if found["dataset"] in DATA_SETS else "",
         "label_rate": share(found["label_rate"]),
         "rows": number(found["rows"]),
         "splits": ", ".join(f"{name} {number(rows)}" for name, rows in found["splits"].items()),

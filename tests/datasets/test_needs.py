@@ -1,0 +1,52 @@
+"""What a reader is told that a data set needs is what its ways to the publishers ask for."""
+
+import re
+
+import pytest
+
+from private_consensus.datasets import DATA_SETS
+from private_consensus.datasets.catalogue import entry, module_of
+from private_consensus.report.views import data
+
+ALONE = ("us", "brazil", "cifar10")
+"""Of these the reference has an edition that no publisher gives."""
+
+
+@pytest.mark.parametrize("name", DATA_SETS)
+def test_a_key_is_asked_for_where_no_way_does_without(name):
+    about = entry(name)
+    ways = module_of(name).routes(about)
+    keys = {route.key for route in ways}
+    assert about.needs.startswith("Nothing") == (None in keys)
+    for key in keys - {None}:
+        assert key in about.needs
+
+
+@pytest.mark.parametrize("name", DATA_SETS)
+def test_checked_by_checksum_is_said_of_what_is(name):
+    about = entry(name)
+    pinned = {bool(p.checksum or p.options.get("archive")) for p in about.publishers}
+    assert len(pinned) == 1
+    assert ("by checksum" in about.needs) == pinned.pop()
+    without = re.search(r"(no|Neither has a) checksum that is published", about.needs)
+    assert bool(without) == ("by checksum" not in about.needs)
+
+
+@pytest.mark.parametrize("name", DATA_SETS)
+def test_numbers_are_said_to_need_the_mirrors_edition_where_publishers_have_another(name):
+    about = entry(name)
+    same = all(p.checksum == about.mirror.checksum for p in about.publishers)
+    assert same == (name not in ALONE) == ("alone" not in about.needs)
+
+
+def test_a_card_says_what_its_data_set_needs():
+    card = {
+        "source": "mirror",
+        "label_rate": 0.2,
+        "rows": 3,
+        "splits": {},
+        "marginals": {},
+        "pictures": {},
+    }
+    assert data.card({**card, "dataset": "brazil"})["needs"] == entry("brazil").needs
+    assert data.card({**card, "dataset": "coins"})["needs"] == ""
