@@ -92,11 +92,11 @@ def test_claims_can_be_filtered(tab, site):
     assert tab.value(shown) == len(VERDICTS)
     tab.value(f"({choose})('verdict', 'held')")
     assert tab.value(shown) == 1
-    found = tab.value("document.getElementById('found').textContent")
+    found = tab.value("document.querySelector('#filters output').textContent")
     assert found == f"1 of {2 * len(VERDICTS)} claims"
     tab.value(f"({choose})('words', 'no such words')")
-    assert tab.value("!document.getElementById('nothing').hidden")
-    tab.value("document.getElementById('reset').click()")
+    assert tab.value("!document.getElementById('claims-table-nothing').hidden")
+    tab.value("document.querySelector('[data-reset]').click()")
     assert tab.value(shown) == 2 * len(VERDICTS)
     tab.value("document.querySelector('.counts a[data-verdict=not]').click()")
     assert tab.value(shown) == 2
@@ -181,10 +181,65 @@ def test_an_old_link_to_a_claim_on_the_front_page_goes_on_to_its_paper(tab, site
 
 
 @pytest.mark.parametrize("width", [375, 1300])
-@pytest.mark.parametrize("name", ["privacy.html", "errata.html", "data.html"])
-def test_pages_without_contents_have_the_whole_width(tab, site, name, width):
+@pytest.mark.parametrize(
+    "name", ["privacy.html", "errata.html", "data.html", "settings/first.html"]
+)
+def test_every_page_has_contents_and_search_and_is_no_wider_than_the_window(tab, site, name, width):
     tab.look(width, 900, "light")
     tab.open(site.parents[1] / name)
     taken = tab.value("document.querySelector('main').getBoundingClientRect().width")
-    assert taken >= min(900, 0.9 * width)
+    assert taken >= min(800, 0.9 * width)
     assert tab.value("document.documentElement.scrollWidth") <= width
+    assert not tab.value("document.getElementById('search').hidden")
+    assert tab.value("document.querySelectorAll('.contents a').length") > 4
+    assert tab.value("document.querySelectorAll('.contents [aria-current=page]').length") == (
+        0 if name.startswith("settings") else 1
+    )
+    assert tab.complaints() == []
+
+
+def test_settings_are_filtered_like_claims(tab, site):
+    tab.look(1280, 900, "light")
+    tab.open(site.parents[1] / "privacy.html")
+    shown = (
+        "[...document.querySelectorAll('#settings-table tbody tr')].filter(r => !r.hidden).length"
+    )
+    every = tab.value(shown)
+    tab.value("""(() => {
+        const form = document.querySelector('[data-of=settings-table]');
+        form.elements.paper.value = 'second';
+        form.dispatchEvent(new Event('input'));
+    })()""")
+    assert 0 < tab.value(shown) < every
+
+
+def key(tab, name):
+    for kind in ("keyDown", "keyUp"):
+        text = {"text": name} if len(name) == 1 else {}
+        tab("Input.dispatchKeyEvent", type=kind, key=name, **(text if kind == "keyDown" else {}))
+
+
+def test_the_search_is_used_by_keyboard_alone(tab, site):
+    tab.look(1280, 900, "light")
+    tab.open(front(site))
+    focus = "document.activeElement"
+    key(tab, "/")
+    assert tab.value(f"{focus}.name") == "for"
+    tab("Input.insertText", text="second c0")
+    tab.until("document.querySelectorAll('#hits a').length > 1")
+    key(tab, "ArrowDown")
+    key(tab, "ArrowDown")
+    assert tab.value(f"{focus} === document.querySelectorAll('#hits a')[1]")
+    key(tab, "ArrowUp")
+    assert tab.value(f"{focus} === document.querySelectorAll('#hits a')[0]")
+    key(tab, "Escape")
+    assert tab.value(f"{focus}.name") == "for"
+    assert tab.value("document.getElementById('hits').hidden")
+
+
+def test_a_chart_is_dark_in_the_dark(tab, site):
+    for scheme, filtered in (("light", False), ("dark", True)):
+        tab.look(1280, 900, scheme)
+        tab.open(site)
+        style = tab.value("getComputedStyle(document.querySelector('.card')).filter")
+        assert ("invert" in style) == filtered

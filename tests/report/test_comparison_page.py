@@ -134,7 +134,7 @@ def test_what_is_not_proven_stands_apart_with_its_bracket(text):
 
 def test_without_a_comparison_the_page_says_how_to_make_one(results):
     text = pages(results)["comparison.html"]
-    assert "make comparison" in text and "<script" not in text
+    assert "make comparison" in text and "comparison.js" not in text
     assert scripts(results.comparison) == {}
 
 

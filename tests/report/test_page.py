@@ -266,8 +266,8 @@ def test_the_worst_setting_speaks_for_a_variant():
 
 def test_what_is_not_proven_says_so():
     rows = [privacy_row("first", "v", 1.0, 0.5, proven=False)]
-    text = pages(results_of({"first": paper("first", "000")}, privacy=rows))["papers/first.html"]
-    assert "not proven" in text
+    text = pages(results_of({"first": paper("first", "000")}, privacy=rows))["settings/first.html"]
+    assert "<strong>not proven</strong>" in text
 
 
 @pytest.mark.parametrize("figures", [12])
@@ -287,7 +287,7 @@ def test_claims_of_no_paper_are_shown_and_called_by_their_title(results):
     mixed = results_of({"first": beside}, claims=results.claims[:1], privacy=results.privacy[:1])
     front, text = page(mixed), pages(mixed)["papers/first.html"]
     assert '<option value="first">Methods beside</option>' in front
-    assert '<a href="papers/first.html">first</a> Methods beside' in front
+    assert '<a href="papers/first.html">Methods beside</a>' in front
     assert not [part for part in ("Paper ,", "Paper <", "paper </a>") if part in front + text]
     assert mixed.claims[0]["id"] in text
 

@@ -1,25 +1,74 @@
 """The page of privacy: the lower bound beside a claim."""
 
+import math
+from dataclasses import replace
+
+import pytest
+
+from private_consensus.report.page import pages
 from private_consensus.report.views.errata import audits as audit_table
 from private_consensus.report.views.mutants import bench
-from private_consensus.report.views.privacy import _audited, _furthest, _with_audits
+from private_consensus.report.views.privacy import (
+    MOST_SETTINGS,
+    _bounded,
+    _furthest,
+    _with_audits,
+    of_experiments,
+    settings_table,
+)
+
+from .conftest import privacy_row
 
 
-def row(bound, claimed, audit="transcript"):
-    return {"epsilon_empirical": bound, "epsilon_claimed": claimed, "audit": audit}
+def row(bound, claimed, how="transcript", computed=None):
+    return {
+        "epsilon_empirical": bound, "epsilon_claimed": claimed, "audit": how,
+        "epsilon_lower": computed, "lower_by": "an attack",
+    }  # fmt: skip
 
 
 def test_the_bound_that_is_furthest_above_its_claim_is_shown():
-    found = _audited([row(5.0, 10.0, "weak"), row(3.0, 1.0, "strong"), row(None, 2.0)])
-    assert found["empirical"] == "3"
-    assert found["audit"] == "strong; 2 of 3 settings"
-    assert _audited([row(3.0, 1.0, "strong")])["audit"] == "strong"
+    found = _bounded([row(5.0, 10.0, "weak"), row(3.0, 1.0, "strong"), row(None, 2.0)])
+    assert (found["bound"], found["how"]) == ("3 of 1", "strong")
+    found = _bounded([row(0.0, 1.0), row(0.0, 0.318, computed=2.29)])
+    assert (found["bound"], found["how"]) == ("2.29 of 0.318", "an attack")
 
 
-def test_what_was_not_audited_is_said_and_never_shown_instead_of_a_bound():
-    silent, heard = _audited([row(None, 1.0)]), _audited([row(0.0, 1.0)])
-    assert (silent["empirical"], silent["audit"]) == ("", "not audited")
+@pytest.mark.parametrize("rows", [[row(0.0, 1.0)], [row(None, 1.0)], [row(None, math.inf)]])
+def test_a_bound_that_says_nothing_is_not_shown(rows):
+    assert _bounded(rows) == {"bound": "", "how": "", "above": 0.0}
+
+
+def test_of_the_bounds_of_several_variants_the_one_that_says_most_is_shown():
+    silent, heard = _bounded([row(None, 1.0)]), _bounded([row(0.5, 1.0)])
     assert _furthest([silent, heard]) is heard
+
+
+def test_where_a_claim_is_violated_a_bound_above_it_stands_on_the_page(results):
+    violated = privacy_row(
+        "first",
+        "broken",
+        0.318,
+        2.4,
+        verdict="violated",
+        epsilon_lower=2.29,
+        lower_by="largest loss",
+        epsilon_empirical=0.0,
+        audit="transcript",
+    )
+    found = replace(results, privacy=[*results.privacy, violated])
+    text = pages(found)["privacy.html"]
+    assert "at least 2.29 of 0.318" in text
+    assert "at least 0 of" not in text
+
+
+def test_all_settings_are_in_a_file_whatever_the_page_shows(results):
+    many = [privacy_row("first", "v", 1.0, 0.5, delta_power=-i) for i in range(MOST_SETTINGS + 1)]
+    shown, *_ = of_experiments(many, results.papers["first"]["experiments"])
+    assert (shown["settings"], shown["count"]) == ([], MOST_SETTINGS + 1)
+    table = settings_table(many, results.papers["first"]["experiments"])
+    assert table.height == MOST_SETTINGS + 1
+    assert {"variant", "delta_power", "epsilon_claimed", "lower", "verdict"} <= set(table.columns)
 
 
 def audit(algorithm, level, bound):
@@ -30,18 +79,20 @@ def audit(algorithm, level, bound):
 
 
 def test_where_no_setting_was_audited_a_part_or_a_small_setting_is_shown():
-    rows = [{"algorithm": name, "verdicts": [{"empirical": ""}]} for name in ("d zoa", "dgd", "m")]
+    rows = [{"name": name, "verdicts": [{"bound": ""}]} for name in ("d_zoa", "dgd", "m", "n")]
     audits = [
         audit("release_audit", "release of d_zoa", 1.0),
         audit("release_audit", "release of d_zoa", 2.0),
         audit("m", "transcript", 0.25),
         audit("m", "noise of the message", 1.0),
+        audit("n", "transcript", 0.0),
     ]
     shown = [row["audit"] for row in _with_audits(rows, audits)]
     assert shown == [
-        "2 of 0.5, release of d zoa at delta 0.001",
+        "at least 2 of 0.5, release of d zoa at δ = 0.001",
         "not audited",
-        "0.25 of 0.5, a small setting at delta 0.001; noise as claimed where it is added",
+        "at least 0.25 of 0.5, a small setting at δ = 0.001; noise as claimed where it is added",
+        "audited on a small setting: nothing found; noise not recovered",
     ]
 
 

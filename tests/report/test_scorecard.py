@@ -16,9 +16,11 @@ from scipy.stats import t
 from private_consensus import algorithms as registry
 from private_consensus import spreadsheets
 from private_consensus.report import write_site
-from private_consensus.report.page import context, page, pages, privacy_in_names, scored
-from private_consensus.report.views import algorithms, documents, run, scorecard
+from private_consensus.report.page import context, page, pages, scored
+from private_consensus.report.views import algorithms, delivered, documents, run, scorecard
 
+from . import conftest
+from .conftest import privacy_row
 from .html_tree import Tree
 
 
@@ -86,14 +88,16 @@ def test_words_on_a_paper_follow_the_verdicts(results):
     assert "Claim 3" not in held
 
 
-def test_the_front_page_names_algorithms_by_what_they_deliver(results):
-    found = privacy_in_names(context(results)["promises"])
-    assert [row["name"] for row in found["held"]] == ["descent", "descent"]
-    front = page(results).partition('id="scorecard"')[0]
-    assert "all deliver" in front
+def test_the_first_screen_has_claims_with_titles_a_chart_of_what_is_delivered_and_one_command(
+    results,
+):
+    front = page(results).partition('id="by-paper"')[0]
+    assert front.count("snakemake --cores 2 --configfile config/smoke.yaml") == 1
     for row in results.claims:
         assert f"papers/{row['paper']}.html#{row['id']}" in front
-    assert "One figure again" in front
+    chart = front.partition('id="delivered"')[2]
+    assert chart.count('class="bar"') == 2
+    assert "at most 0.8" in chart
 
 
 @pytest.mark.parametrize("name", registry.names())
@@ -157,25 +161,46 @@ def test_a_number_that_is_missing_is_not_adjusted(results):
 
 
 @pytest.mark.parametrize(
-    "looks, group",
-    [(["held", "held"], "held"), (["held", "open"], "open"), (["held", "part"], "part"),
-     (["open", "part", "not"], "not")],
+    "rows, look, shown, kept",
+    [
+        ([("a", "resolved", 0.8, "holds")], "held", "at most 0.8", 1),
+        ([("a", "resolved", 0.8, "holds"), ("b", "literal", 9.0, "violated")],
+         "held", "at most 0.8", 1),
+        ([("a", "resolved", 0.8, "holds"), ("b", "resolved", 2.0, "not proven")],
+         "part", "at most 2", 1),
+        ([("a", "literal", math.inf, "violated"), ("a", "literal", 3.0, "violated")],
+         "not", "∞", 0),
+    ],
 )  # fmt: skip
-def test_an_algorithm_stands_under_the_worst_of_its_resolved_variants(looks, group):
-    rows = [
-        {"algorithm": "a", "paper": "p", "number": "1", "reading": "resolved", "look": look}
-        for look in looks
-    ]
-    found = privacy_in_names(rows)
-    assert [row["name"] for row in found.pop(group)] == ["a"]
-    assert not any(found.values())
+def test_an_algorithm_is_judged_by_the_worst_of_its_resolved_settings(rows, look, shown, kept):
+    made = [
+        privacy_row("first", variant, 1.0, found, reading=reading, verdict=verdict,
+                    epsilon_lower=found if found == math.inf else None)
+        for variant, reading, found, verdict in rows
+    ]  # fmt: skip
+    papers = {"first": conftest.paper("first", "000")}
+    [row] = delivered.rows(made, {"first_fig1": "first"}, papers)
+    assert (row["look"], row["shown"], row["kept"]) == (look, shown, kept)
 
 
-def test_an_audit_is_no_algorithm_that_could_deliver(results):
-    promised = context(results)["promises"]
-    named = privacy_in_names([*promised, {**promised[0], "algorithm": "canary audit"}])
-    assert "canary audit" not in str(named)
-    assert len(named["held"]) == 2
+def test_audits_and_what_claims_nothing_are_no_algorithms_that_could_deliver():
+    papers = {"first": conftest.paper("first", "000")}
+    silent = privacy_row("first", "a", math.inf, 1.0)
+    audit = privacy_row("first", "a", 1.0, 1.0, algorithm="canary_audit")
+    assert delivered.rows([silent, audit], {"first_fig1": "first"}, papers) == []
+
+
+@pytest.mark.parametrize(
+    "ends, shown",
+    [((0.5, 1.0), "0.5 to 1"), ((0.0, 1.0), "at most 1"), ((2.0, math.inf), "at least 2"),
+     ((0.0, math.inf), "not known"), ((math.inf, math.inf), "∞"), ((1.0, 1.0), "1")],
+)  # fmt: skip
+def test_a_bound_that_says_nothing_is_not_written(ends, shown):
+    assert delivered.in_words(*ends) == shown
+
+
+def test_what_is_claimed_stands_in_the_middle_of_the_bars():
+    assert delivered.AS_CLAIMED == 50.0
 
 
 NASTY = "=HYPERLINK(1) | <script>x</script> [a](javascript:1) `b`\n| c | *d*"

@@ -43,7 +43,7 @@ def test_folder_is_whole(site, results):
         *FILES,
         *(f"{name}.html" for name in extra_pages()),
     }
-    settings = {f"settings/{key}.html" for key in results.papers}
+    settings = {f"settings/{key}.{kind}" for key in results.papers for kind in ("html", "csv")}
     papers = {f"papers/{key}.html" for key in results.papers}
     assert files == {*others, *settings, *papers, *(f"assets/{name}" for name in ASSETS), *figures}
 

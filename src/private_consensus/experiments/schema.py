@@ -391,6 +391,7 @@ class PaperInfo(Strict):
     authors: list[str]
     where: str
     summary: str = ""
+    short: str = Field(default="", description="what it is called in two to five words")
 
 
 class Paper(Strict):

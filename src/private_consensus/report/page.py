@@ -10,10 +10,22 @@ from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
+from ..plotting.symbols import typeset
 from .commands import command
 from .formats import code, words
+from .names import called, short_title
 from .reading import Results
-from .views import algorithms, documents, figures, privacy, run, scorecard, tables, verdicts
+from .views import (
+    algorithms,
+    delivered,
+    documents,
+    figures,
+    privacy,
+    run,
+    scorecard,
+    tables,
+    verdicts,
+)
 
 EXTRA = {
     "comparison": "Which algorithm?",
@@ -25,49 +37,45 @@ EXTRA = {
 }
 """Pages of the first level that the report has as soon as somebody provides them."""
 
+WORST_FIRST = ("not", "part", "held", "open", "never")
+"""Looks of verdicts as the front page lists claims: what a reader may not expect comes first."""
+
 
 def page(results: Results) -> str:
     """The HTML of the front page: counts, promises, scorecard, this run."""
-    shown = {**navigation(results), "root": "", "home": "", **context(results)}
+    shown = {**navigation(results), "here": "", "root": "", "home": "", **context(results)}
     return environment().get_template("index.html.j2").render(shown)
 
 
 def pages(results: Results) -> dict[str, str]:
     """The other pages of the report: one a paper, an algorithm, a document."""
-    shared = {"scale": results.scale, "root": "../"}
-    around = {**shared, "home": "../index.html", **navigation(results)}
-    made = {
-        f"papers/{key}.html": _other("paper_page", around, paper=paper_view(key, results))
-        for key in results.papers
-    }
-    made |= {
-        f"algorithms/{view['name']}.html": _other("algorithm", shared, algorithm=view)
-        for view in algorithms.pages(algorithms_used(results))
-    }
-    made |= {
-        f"settings/{view['key']}.html": _other("settings", shared, paper=view)
-        for view in (paper_view(key, results) for key in private_papers(results))
-    }
-    made |= {
-        f"{name}.html": _other(
-            f"{name}_page", {**shared, "root": ""}, title=title, **view(name).page(results)
-        )
-        for name, title in extra_pages().items()
-    }
-    documented = documents.titles(results.documents)
-    made |= {
-        f"docs/{name}.html": _other(
-            "document", shared, title=documented[name], content=documents.html(text)
-        )
-        for name, text in results.documents.items()
-    }
+    around = {"scale": results.scale, **navigation(results)}
+    papers = {key: paper_view(key, results) for key in results.papers}
+    made = {f"papers/{key}.html": _other("paper_page", around, f"papers/{key}.html", paper=view)
+            for key, view in papers.items()}  # fmt: skip
+    for shown in algorithms.pages(algorithms_used(results), results):
+        name = f"algorithms/{shown['name']}.html"
+        made[name] = _other("algorithm", around, name, algorithm=shown)
+    for key in private_papers(results):
+        name = f"settings/{key}.html"
+        made[name] = _other("settings", around, name, paper=papers[key])
+    for extra, title in extra_pages().items():
+        name = f"{extra}.html"
+        made[name] = _other(f"{extra}_page", around, name, title=title, **view(extra).page(results))
+    for document, title in documents.titles(results.documents).items():
+        name = f"docs/{document}.html"
+        content = documents.html(results.documents[document])
+        made[name] = _other("document", around, name, title=title, content=content)
     return made
 
 
 def navigation(results: Results) -> dict[str, Any]:
-    """What the contents name, the same on every page that has them."""
+    """What the contents name, the same on every page."""
     return {
-        "contents": [paper_view(key, results) for key in results.papers],
+        "contents": [
+            {"key": key, "number": paper["paper"]["number"], "short": short_title(paper["paper"])}
+            for key, paper in results.papers.items()
+        ],
         "algorithms": algorithms_used(results),
         "documents": documents.titles(results.documents),
         "extra": extra_pages(),
@@ -78,14 +86,15 @@ def navigation(results: Results) -> dict[str, Any]:
 def findable(results: Results) -> list[dict[str, str]]:
     """What the search finds: its address from the front page, its words, and its name."""
     rows = []
-    for paper in navigation(results)["contents"]:
+    for paper in (paper_view(key, results) for key in results.papers):
         page = f"papers/{paper['key']}.html"
-        rows.append({"href": page, "text": paper["title"], "more": paper["key"]})
+        more = f"{paper['key']} {paper['number']} {short_title(paper)}"
+        rows.append({"href": page, "text": paper["title"], "more": more})
         for shown in (*paper["figures"], *paper["tables"]):
             rows.append(_found(page, shown["name"], shown["title"]))
             rows += [_found(page, claim["id"], claim["claim"]) for claim in shown["claims"]]
     rows += [
-        {"href": f"algorithms/{name}.html", "text": words(name), "more": name}
+        {"href": f"algorithms/{name}.html", "text": called(name), "more": words(name)}
         for name in algorithms_used(results)
     ]
     named = {f"docs/{name}": title for name, title in documents.titles(results.documents).items()}
@@ -124,8 +133,11 @@ def view(name: str) -> Any:
     return import_module(module) if find_spec(module) else None
 
 
-def _other(template: str, shared: dict[str, Any], **values: Any) -> str:
-    return environment().get_template(f"{template}.html.j2").render(**shared, **values)
+def _other(template: str, around: dict[str, Any], name: str, **values: Any) -> str:
+    """A page besides the front page, by its place in the folder."""
+    root = "../" * name.count("/")
+    place = {"here": name, "root": root, "home": f"{root}index.html"}
+    return environment().get_template(f"{template}.html.j2").render(**around, **place, **values)
 
 
 def algorithms_used(results: Results) -> list[str]:
@@ -157,6 +169,8 @@ def environment() -> Environment:
     )
     made.filters["words"] = words
     made.filters["code"] = code
+    made.filters["called"] = called
+    made.filters["typeset"] = typeset
     # Jinja declares the types of its own globals only.
     made.globals["headings"] = verdicts.HEADINGS  # ty: ignore[invalid-assignment]
     made.filters["paper_of"] = lambda name: name.partition("_")[0]
@@ -174,11 +188,14 @@ def context(results: Results) -> dict[str, Any]:
         "scale": results.scale,
         "command": command("", results.scale),
         "one_figure": command(first, results.scale),
-        "counts": verdicts.counts(results.claims),
+        "counts": (counted := verdicts.counts(results.claims)),
+        "worst_first": sorted(counted, key=lambda item: WORST_FIRST.index(item["look"])),
         "scorecard": shown,
         "standing": scorecard.counts(shown),
-        "delivery": privacy_in_names(promised),
         "promises": promised,
+        "claims": scorecard.in_words(results.claims, papers),
+        "delivered": delivered.rows(results.privacy, paper_of, papers),
+        "as_claimed": delivered.AS_CLAIMED,
         "kept": privacy.kept(promised),
         "papers": [paper_view(key, results) for key in papers],
         "surrogates": surrogates(results),
@@ -201,6 +218,7 @@ def paper_view(key: str, results: Results) -> dict[str, Any]:
         }
         for name in paper["figures"]
     ]
+    _once(shown)
     tabled = [
         {
             **tables.table(name, paper, results.tables[name], results.scale),
@@ -211,8 +229,9 @@ def paper_view(key: str, results: Results) -> dict[str, Any]:
     return {
         "key": key,
         **paper["paper"],
+        "short": short_title(paper["paper"]),
         "counts": verdicts.counts(claims),
-        "outcome": scorecard.in_words(claims),
+        "outcome": scorecard.in_words(claims, results.papers),
         "figures": shown,
         "tables": tabled,
         "choices": figures.choices(paper),
@@ -220,30 +239,17 @@ def paper_view(key: str, results: Results) -> dict[str, Any]:
     }
 
 
+def _once(shown: list[dict[str, Any]]) -> None:
+    """An experiment that several figures show is described at the first, which the others name."""
+    first: dict[str, dict[str, str]] = {}
+    for figure in shown:
+        for experiment in figure["experiments"]:
+            place = {"name": figure["name"], "heading": figure["heading"]}
+            experiment["told"] = first.setdefault(experiment["name"], place)
+
+
 def surrogates(results: Results) -> list[str]:
     """Sources that are not the real data, each once."""
     found = [fact["source"] for fact in results.facts.values()]
     parts = [part for source in found for part in source.split("; ") if "surrogate" in part]
     return list(dict.fromkeys(parts))
-
-
-def privacy_in_names(promised: list[dict[str, Any]]) -> dict[str, list[dict[str, Any]]]:
-    """Algorithms by whether all their resolved variants deliver, the others by the worst of theirs.
-
-    Literal readings are what a text says, not what an algorithm can do; one that has no other
-    reading is judged by it. Audits attack what others release, and promise nothing.
-    """
-    groups: dict[tuple[str, str], list[dict[str, Any]]] = {}
-    for row in promised:
-        if not row["algorithm"].endswith("audit"):
-            groups.setdefault((row["algorithm"], row["paper"]), []).append(row)
-    found: dict[str, list[dict[str, Any]]] = {look: [] for look in ("held", "not", "part", "open")}
-    for (name, paper), rows in groups.items():
-        resolved = [row for row in rows if row["reading"] == "resolved"] or rows
-        looks = {row["look"] for row in resolved}
-        worst = next(look for look in privacy.LOOKS.values() if look in looks)
-        found[worst].append({
-            "name": name, "paper": paper, "number": rows[0]["number"],
-            "kept": sum(row["look"] == "held" for row in resolved), "of": len(resolved),
-        })  # fmt: skip
-    return found

@@ -13,10 +13,10 @@ import polars as pl
 
 from ..provenance import atomic_write, checksums, settings_hash, write_json, write_text
 from ..spreadsheets import csv
-from .page import findable, page, pages, scored
+from .page import findable, page, pages, private_papers, scored
 from .pdf import write_pdf
 from .reading import Results
-from .views import comparison, observers, scorecard
+from .views import comparison, observers, privacy, scorecard
 from .views.tables import LINKS as TABLE_LINKS
 
 WRITTEN = ("report.css", "report.js", "observers.js", "comparison.js")
@@ -57,6 +57,10 @@ def write_site(results: Results, made: str | Path, folder: str | Path) -> None:
     for name in results.tables:
         for kind, _ in TABLE_LINKS:
             _copy(made / "tables" / f"{name}.{kind}", folder / "tables" / f"{name}.{kind}")
+    for key in private_papers(results):
+        own = results.papers[key]["experiments"]
+        numbers = privacy.settings_table(results.privacy, own)
+        write_text(folder / "settings" / f"{key}.csv", csv(numbers))
     for name, text in {**pages(results), **scorecard.files(scored(results))}.items():
         write_text(folder / name, text)
     for kind in (*COPIED,) if results.audit.get("repairs") is not None else ():

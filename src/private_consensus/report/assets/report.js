@@ -125,10 +125,11 @@
     }
   }
 
-  function watchFilters() {
-    const form = document.getElementById("filters");
-    if (!form) return;
-    const rows = [...document.querySelectorAll(".scorecard tbody tr")];
+  // A form over a table: its rows say which paper and verdict they are of, and hold the words.
+  function watchFilter(form) {
+    const rows = [...document.querySelectorAll(`#${form.dataset.of} tbody tr`)];
+    const found = form.querySelector("output");
+    const nothing = document.getElementById(`${form.dataset.of}-nothing`);
     const fits = (row) => {
       const { paper, verdict, words } = Object.fromEntries(new FormData(form));
       const text = row.textContent.toLowerCase();
@@ -139,20 +140,28 @@
     const apply = () => {
       for (const row of rows) row.hidden = !fits(row);
       const shown = rows.filter((row) => !row.hidden).length;
-      document.getElementById("found").textContent = `${shown} of ${rows.length} claims`;
-      document.getElementById("nothing").hidden = shown > 0;
+      found.textContent = `${shown} of ${rows.length} ${found.dataset.unit}`;
+      nothing.hidden = shown > 0;
     };
     form.addEventListener("input", apply);
     form.addEventListener("submit", (event) => event.preventDefault());
-    document.getElementById("reset").addEventListener("click", () => { form.reset(); apply(); });
-    for (const link of document.querySelectorAll(".counts a")) {
-      link.addEventListener("click", () => {
-        form.elements.verdict.value = link.dataset.verdict;
-        apply();
-      });
-    }
+    nothing.querySelector("button").addEventListener("click", () => { form.reset(); apply(); });
     form.hidden = false;
     apply();
+    return apply;
+  }
+
+  function watchFilters() {
+    for (const form of document.querySelectorAll("form.filters")) {
+      const apply = watchFilter(form);
+      if (form.id !== "filters") continue;
+      for (const link of document.querySelectorAll(".counts a")) {
+        link.addEventListener("click", () => {
+          form.elements.verdict.value = link.dataset.verdict;
+          apply();
+        });
+      }
+    }
   }
 
   function watchPrint() {
@@ -197,7 +206,20 @@
     };
     field.addEventListener("input", apply);
     hits.addEventListener("click", () => { hits.hidden = true; });
-    form.addEventListener("keydown", (event) => { if (event.key === "Escape") { field.value = ""; apply(); } });
+    form.addEventListener("keydown", (event) => {
+      if (event.key === "Escape") { field.value = ""; field.focus(); apply(); }
+      const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+      const stops = [field, ...hits.querySelectorAll("a")];
+      if (!step || stops.length < 2) return;
+      event.preventDefault();
+      stops[(stops.indexOf(document.activeElement) + step + stops.length) % stops.length].focus();
+    });
+    // A slash leads to the search from anywhere but another field.
+    document.addEventListener("keydown", (event) => {
+      if (event.key !== "/" || event.target.closest("input, select, textarea")) return;
+      event.preventDefault();
+      field.focus();
+    });
     form.addEventListener("submit", (event) => {
       event.preventDefault();
       hits.querySelector("a")?.click();

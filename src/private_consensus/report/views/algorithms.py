@@ -6,7 +6,7 @@ import dataclasses
 import inspect
 import re
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from html import escape
 from typing import Any
 
@@ -14,8 +14,13 @@ from latex2mathml.converter import convert
 from markupsafe import Markup
 
 from ... import algorithms
-from ..formats import words
+from ..names import called
+from ..reading import Results
+from .figures import short
+from .privacy import of_algorithm
 
+ARG = re.compile(r"\\arg(?![a-z])")
+"""Which the converter does not know."""
 MATH = re.compile(r":math:`([^`]+)`", re.S)
 CODE = re.compile(r"``([^`]+)``")
 ROLE = re.compile(r":\w+:`~?([^`]+)`")
@@ -27,7 +32,7 @@ def algorithm(name: str) -> dict[str, Any]:
     module = sys.modules[built.__module__]
     return {
         "name": name,
-        "title": words(name),
+        "title": called(name),
         "intro": prose(inspect.getdoc(module) or ""),
         "about": prose(_own_doc(built)),
         "source": getattr(built, "source", ""),
@@ -45,10 +50,28 @@ def known() -> list[str]:
     return algorithms.names()
 
 
-def pages(used: Iterable[str]) -> list[dict[str, Any]]:
-    """Pages of algorithms, alphabetically."""
+def pages(used: Iterable[str], results: Results) -> list[dict[str, Any]]:
+    """Pages of algorithms, alphabetically, with what they deliver and the figures that show it."""
     known = set(algorithms.names())
-    return [algorithm(name) for name in sorted(set(used) & known)]
+    return [
+        {
+            **algorithm(name),
+            "promises": of_algorithm(name, results.privacy, results.papers),
+            "figures": figures_with(name, results.papers),
+        }
+        for name in sorted(set(used) & known)
+    ]
+
+
+def figures_with(name: str, papers: Mapping[str, Mapping[str, Any]]) -> list[dict[str, str]]:
+    """Figures with a curve of an algorithm."""
+    return [
+        {"paper": key, "name": figure, "title": short(spec["title"], paper["paper"]["number"]),
+         "number": paper["paper"]["number"]}
+        for key, paper in papers.items()
+        for figure, spec in paper["figures"].items()
+        if any(curve["algorithm"] == name for panel in spec["panels"] for curve in panel["curves"])
+    ]  # fmt: skip
 
 
 def _own_doc(built: type) -> str:
@@ -124,7 +147,7 @@ def inline(text: str) -> str:
 def formula(latex: str, display: str = "inline") -> str:
     """MathML, which browsers typeset themselves; LaTeX as written where it cannot be made."""
     try:
-        return convert(" ".join(latex.split()), display=display)
+        return convert(ARG.sub(r"\\mathrm{arg}", " ".join(latex.split())), display=display)
     except Exception:  # the converter names no errors of its own for every input
         return f"<code>{escape(latex)}</code>"
 

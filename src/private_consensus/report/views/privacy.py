@@ -7,8 +7,11 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+import polars as pl
+
 from ...privacy import NOT_PRIVATE, VERDICTS, VIOLATED
 from ..formats import number, spread, words
+from ..names import called, short_title
 from ..reading import Results
 from . import brackets, errata, mutants
 
@@ -22,8 +25,17 @@ FIXED = (
 )  # fmt: skip
 """Columns that every privacy table has; the others are axes of grids."""
 
+SAID = ("experiment", "algorithm", "variant", "reading")
+NUMBERS = ("delta", "epsilon_claimed", "epsilon_formula", "epsilon_accountant", "proven", "verdict")
+"""Columns of the file with all settings, before and after the axes of grids."""
+MOST_SETTINGS = 60
+"""Of an experiment, in a table to be read; of more there is a file."""
+
 LOOKS = dict(zip(VERDICTS, ("not", "part", "open", "held", "held"), strict=True))
 """By verdict, the worst first: it speaks for a group."""
+
+CLAIMS = {"not": "is violated", "part": "is not proven", "held": "holds", "open": "is not made"}
+"""What becomes of a claim, in a word for each look."""
 
 WORDS = {VIOLATED: "is violated", NOT_PRIVATE: "no privacy is claimed"}
 
@@ -48,11 +60,13 @@ def page(results: Results) -> dict[str, Any]:
     paper_of = {name: key for key, paper in papers.items() for name in paper["experiments"]}
     experiments = {k: v for paper in papers.values() for k, v in paper["experiments"].items()}
     return {
-        "algorithms": _with_audits(
+        "promised": _with_audits(
             algorithms(promises(results.privacy, paper_of, papers)),
             results.audit.get("audits", []),
         ),
-        "experiments": of_experiments(results.privacy, experiments),
+        "rows": variants(results.privacy, experiments, paper_of),
+        "shown": [(key, _titled(papers[key]["paper"])) for key in dict.fromkeys(paper_of.values())],
+        "claims": CLAIMS,
         "closeness": brackets.CLOSENESS,
         "brackets": brackets.table(results.privacy),
         "repairs": [repair(row) for row in results.audit.get("repairs", [])],
@@ -61,16 +75,43 @@ def page(results: Results) -> dict[str, Any]:
     }
 
 
+def _titled(paper: Mapping[str, Any]) -> str:
+    return f"{paper['number']} {short_title(paper)}".strip()
+
+
+def variants(
+    privacy: Iterable[Row], experiments: Mapping[str, Mapping[str, Any]],
+    paper_of: Mapping[str, str],
+) -> list[dict[str, Any]]:  # fmt: skip
+    """One line an experiment and variant."""
+    found = _grouped(privacy, lambda row: row["experiment"])
+    return [
+        {**group, "experiment": name, "title": experiments[name]["title"], "paper": paper_of[name]}
+        for name in experiments if name in found
+        for group in _by_variant(found[name])
+    ]  # fmt: skip
+
+
+def of_algorithm(
+    name: str, privacy: Iterable[Row], papers: Mapping[str, Mapping[str, Any]]
+) -> list[dict[str, Any]]:
+    """What one algorithm promises and delivers: a line an experiment and variant."""
+    paper_of = {key: paper for paper, found in papers.items() for key in found["experiments"]}
+    experiments = {k: v for paper in papers.values() for k, v in paper["experiments"].items()}
+    own = [row for row in privacy if row["algorithm"] == name]
+    return variants(own, experiments, paper_of)
+
+
 def _with_audits(rows: list[dict[str, Any]], audits: Iterable[Row]) -> list[dict[str, Any]]:
     """Algorithms with what was found of the noise and, where none of the settings that figures show
     was audited, the bound of a small one."""
     correct = [row for row in audits if row["copy"] == "correct"]
-    small = {words(row["algorithm"]): row for row in correct if row["level"] == "transcript"}
+    small = {row["algorithm"]: row for row in correct if row["level"] == "transcript"}
     for row in rows:
-        name = row["algorithm"]
+        name = row["name"]
         noise = _noise(name, correct) if name in small else ""
-        bounded = any(item["empirical"] for item in row["verdicts"])
-        parts = [audit for audit in correct if words(audit["level"]).endswith(f" of {name}")]
+        bounded = any(item["bound"] for item in row["verdicts"])
+        parts = [audit for audit in correct if audit["level"].endswith(f" of {name}")]
         bound = "" if bounded else _elsewhere(small.get(name), parts)
         row["audit"] = "; ".join(filter(None, (bound, noise)))
     return rows
@@ -82,15 +123,17 @@ def _elsewhere(small: Row | None, parts: list[Row]) -> str:
         return "not audited"
     found = small or max(parts, key=lambda row: row["bound"] / row["claimed"])
     what = "a small setting" if small else words(found["level"])
+    if not found["bound"] > 0:
+        return f"audited on {what}: nothing found"
     bound, claimed, delta = (number(found[key]) for key in ("bound", "claimed", "delta"))
-    return f"{bound} of {claimed}, {what} at delta {delta}"
+    return f"at least {bound} of {claimed}, {what} at δ = {delta}"
 
 
 def _noise(algorithm: str, correct: list[Row]) -> str:
     """What was found of the noise where it is added."""
     flags = [
         row["flagged"] for row in correct
-        if words(row["algorithm"]) == algorithm and row["level"].startswith("noise")
+        if row["algorithm"] == algorithm and row["level"].startswith("noise")
     ]  # fmt: skip
     if not flags:
         return "noise not recovered"
@@ -100,7 +143,7 @@ def _noise(algorithm: str, correct: list[Row]) -> str:
 def repair(row: Row) -> dict[str, str]:
     """One setting as printed and as repaired."""
     return {
-        "algorithm": words(row["algorithm"]), "experiment": words(row["experiment"]),
+        "algorithm": called(row["algorithm"]), "experiment": words(row["experiment"]),
         "measure": f"{words(row['quantity'])}, {words(row['metric'])}",
         "claimed": number(row["epsilon_claimed"]),
         "printed": words(row["printed"]), "repaired": words(row["repaired"]),
@@ -115,17 +158,18 @@ def algorithms(promised: Sequence[Row]) -> list[dict[str, Any]]:
     """One row a paper and algorithm: which of its variants deliver what they promise."""
     groups: dict[tuple[str, str], list[Mapping[str, Any]]] = {}
     for row in promised:
-        groups.setdefault((row["paper"], row["algorithm"]), []).append(row)
+        groups.setdefault((row["paper"], row["name"]), []).append(row)
     return [
         {
-            "algorithm": name,
+            "name": name,
+            "algorithm": called(name),
             "paper": paper,
             "number": rows[0]["number"],
             "verdicts": [
                 {"verdict": verdict, "look": found[0]["look"],
                  "variants": [row["variant"] for row in found],
                  "excess": _times(row["ratio"] for row in found),
-                 **{key: _furthest(found)[key] for key in ("empirical", "audit")}}
+                 **{key: _furthest(found)[key] for key in ("bound", "how")}}
                 for verdict in dict.fromkeys(row["verdict"] for row in rows)
                 if (found := [row for row in rows if row["verdict"] == verdict])
             ],
@@ -136,8 +180,8 @@ def algorithms(promised: Sequence[Row]) -> list[dict[str, Any]]:
 
 
 def _furthest(rows: list[Mapping[str, Any]]) -> Mapping[str, Any]:
-    """The variant whose lower bound is largest beside its claim, or one that is not audited."""
-    return max(rows, key=lambda row: (bool(row["empirical"]), row["above"]))
+    """The variant whose lower bound is largest beside its claim."""
+    return max(rows, key=lambda row: row["above"])
 
 
 def _times(ratios: Iterable[float | None]) -> str:
@@ -154,20 +198,24 @@ def _errata(rows: list[Row]) -> list[str]:
     return _unique(number for row in rows for number in (row.get("errata") or "").split())
 
 
-def _audited(rows: list[Row]) -> dict[str, Any]:
-    """The lower bound that is largest beside what is claimed, and how it was found."""
-    found = [row for row in rows if row.get("epsilon_empirical") is not None]
-    if not found:
-        return {"empirical": "", "audit": "not audited", "above": 0.0}
-    best = max(found, key=_above)
-    audit = best["audit"]
-    if len(found) < len(rows):
-        audit += f"; {len(found)} of {len(rows)} settings"
-    return {"empirical": number(best["epsilon_empirical"]), "audit": audit, "above": _above(best)}
+def _bounded(rows: list[Row]) -> dict[str, Any]:
+    """The lower bound that says most beside its claim, and how it was found; nothing where none
+    says anything."""
+    claims = [row for row in rows if 0 < row["epsilon_claimed"] < math.inf]
+    best = max(claims, key=_above, default=None)
+    if best is None or _above(best) == 0:
+        return {"bound": "", "how": "", "above": 0.0}
+    low = brackets.lower(best)
+    audited = best["audit"] if best.get("epsilon_empirical") == low else ""
+    return {
+        "bound": f"{number(low)} of {number(best['epsilon_claimed'])}",
+        "how": audited or best.get("lower_by") or "",
+        "above": _above(best),
+    }
 
 
 def _above(row: Row) -> float:
-    return row["epsilon_empirical"] / row["epsilon_claimed"]
+    return brackets.lower(row) / row["epsilon_claimed"]
 
 
 def kept(promised: Sequence[Row]) -> dict[str, int]:
@@ -181,24 +229,37 @@ def kept(promised: Sequence[Row]) -> dict[str, int]:
 def of_experiments(
     privacy: Iterable[Row], experiments: Mapping[str, Mapping[str, Any]]
 ) -> list[dict[str, Any]]:
-    """Per experiment a row a variant, and all settings in full."""
+    """Per experiment a row a variant, and all settings in full where they are not too many to be
+    read."""
     found = _grouped(privacy, lambda row: row["experiment"])
     return [
         {
             "experiment": name,
             "title": experiments[name]["title"],
-            "groups": [
-                _summary(rows)
-                for rows in _grouped(
-                    found[name], lambda row: (row["algorithm"], row["variant"])
-                ).values()
-            ],
+            "groups": _by_variant(found[name]),
             "axes": (axes := _axes(found[name])),
-            "settings": [_setting(row, axes) for row in found[name]],
+            "count": len(found[name]),
+            "settings": [_setting(row, axes) for row in found[name]]
+            if len(found[name]) <= MOST_SETTINGS else [],
         }
         for name in experiments
         if name in found
-    ]
+    ]  # fmt: skip
+
+
+def _by_variant(rows: Iterable[Row]) -> list[dict[str, Any]]:
+    grouped = _grouped(rows, lambda row: (row["algorithm"], row["variant"]))
+    return [_summary(found) for found in grouped.values()]
+
+
+def settings_table(privacy: Iterable[Row], experiments: Iterable[str]) -> pl.DataFrame:
+    """All settings of some experiments as numbers, without the texts that they share."""
+    rows = [row for row in privacy if row["experiment"] in set(experiments)]
+    kept = [*SAID, *_axes(rows), *NUMBERS] if rows else []
+    frame = pl.DataFrame(
+        {key: [row.get(key) for row in rows] for key in dict.fromkeys(kept)}, strict=False
+    )
+    return frame.with_columns(pl.Series("lower", [brackets.lower(row) for row in rows], float))
 
 
 def _grouped(rows: Iterable[Row], key) -> dict[Any, list[Row]]:
@@ -212,7 +273,8 @@ def _summary(rows: list[Row]) -> dict[str, Any]:
     verdicts = Counter(row["verdict"] for row in rows)
     worst = next((v for v in LOOKS if v in verdicts), rows[0]["verdict"])
     return {
-        "algorithm": words(rows[0]["algorithm"]),
+        "name": rows[0]["algorithm"],
+        "algorithm": called(rows[0]["algorithm"]),
         "variant": words(rows[0]["variant"]),
         "reading": rows[0]["reading"],
         "delta": spread(row["delta"] for row in rows),
@@ -229,7 +291,7 @@ def _summary(rows: list[Row]) -> dict[str, Any]:
         "notes": _each(row.get("notes") or "" for row in rows),
         "verdict": WORDS.get(worst, worst),
         "look": LOOKS.get(worst, "open"),
-        **_audited(rows),
+        **_bounded(rows),
         "errata": _errata(rows),
         "count": verdicts[worst],
         "settings": len(rows),

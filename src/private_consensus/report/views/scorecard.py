@@ -16,7 +16,7 @@ from ...spreadsheets import code, csv
 from ...spreadsheets import markdown as cell
 from ..commands import command
 from ..formats import NONE, duration, exponential, interval, number
-from .verdicts import LOOKS, judged, scorecard
+from .verdicts import LOOKS, scorecard
 
 Row = Mapping[str, Any]
 
@@ -190,7 +190,9 @@ def _after_holm(row: Row) -> str:
     return f"{'stands' if row['stands'] else row['verdict_holm']}, {row['interval_holm']}"
 
 
-def in_words(claims: Iterable[Row]) -> dict[str, list[dict[str, Any]]]:
-    """Headline claims of a paper by what came of them: what holds, what does not, what is open."""
-    headline = [judged(row) for row in claims if row["headline"]]
+def in_words(
+    claims: Iterable[Row], papers: Mapping[str, Mapping[str, Any]]
+) -> dict[str, list[dict[str, Any]]]:
+    """Headline claims by what came of them: what holds, what does not, what is open."""
+    headline = scorecard(claims, papers)
     return {look: [row for row in headline if row["look"] == look] for look in LOOKS.values()}

@@ -1,0 +1,84 @@
+"""Claimed against delivered epsilon: an algorithm a row, its worst setting a bar."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from ..formats import number
+from ..names import called
+from . import brackets
+from .privacy import LOOKS
+
+Row = Mapping[str, Any]
+
+ENDS = (0.05, 20.0)
+"""Multiples of the claimed epsilon that the axis of the bars spans."""
+ORDER = ("not", "part", "open", "held")
+
+
+def rows(
+    privacy: Iterable[Row], paper_of: Mapping[str, str], papers: Mapping[str, Mapping[str, Any]]
+) -> list[dict[str, Any]]:
+    """What each algorithm of each paper delivers, what breaks its promise first.
+
+    Literal readings are what a text says, not what an algorithm can do; one that has no other
+    reading is judged by it. Audits attack what others release, and promise nothing.
+    """
+    groups: dict[tuple[str, str], list[Row]] = {}
+    for row in privacy:
+        claims = math.isfinite(row["epsilon_claimed"]) and row["epsilon_claimed"] > 0
+        if claims and not row["algorithm"].endswith("audit"):
+            groups.setdefault((paper_of[row["experiment"]], row["algorithm"]), []).append(row)
+    found = [
+        {"paper": paper, "number": papers[paper]["paper"]["number"], **_delivered(name, settings)}
+        for (paper, name), settings in groups.items()
+    ]
+    return sorted(found, key=lambda row: (ORDER.index(row["look"]), -row["high"], -row["low"]))
+
+
+def _delivered(name: str, settings: list[Row]) -> dict[str, Any]:
+    resolved = [row for row in settings if row["reading"] == "resolved"] or settings
+    verdicts = {row["verdict"] for row in resolved}
+    worst = next((verdict for verdict in LOOKS if verdict in verdicts), "")
+    low, high = max(
+        (_multiples(row) for row in resolved if row["verdict"] == worst or not worst),
+        key=lambda ends: ends[::-1],
+    )
+    variants = {row["variant"] for row in resolved}
+    broken = {row["variant"] for row in resolved if LOOKS.get(row["verdict"]) != "held"}
+    return {
+        "name": name, "called": called(name), "look": LOOKS.get(worst, "open"), "verdict": worst,
+        "low": low, "high": high, "shown": in_words(low, high),
+        "start": _place(low), "end": _place(high),
+        "kept": len(variants - broken), "of": len(variants),
+    }  # fmt: skip
+
+
+def _multiples(row: Row) -> tuple[float, float]:
+    """Lower and upper bound of the true epsilon in units of the claimed one."""
+    claimed = row["epsilon_claimed"]
+    return brackets.lower(row) / claimed, brackets.upper(row) / claimed
+
+
+def in_words(low: float, high: float) -> str:
+    """A bracket in multiples of what is claimed; a bound that says nothing is not written."""
+    if low == math.inf:
+        return "∞"
+    if high == math.inf:
+        return f"at least {number(low, 2)}" if low > 0 else "not known"
+    if low == 0:
+        return f"at most {number(high, 2)}"
+    ends = number(low, 2), number(high, 2)
+    return ends[0] if ends[0] == ends[1] else f"{ends[0]} to {ends[1]}"
+
+
+def _place(multiple: float) -> float:
+    """Where a multiple stands on the axis, in per cent of its length."""
+    low, high = (math.log(end) for end in ENDS)
+    at = math.log(min(max(multiple, ENDS[0]), ENDS[1]))
+    return round(100 * (at - low) / (high - low), 1)
+
+
+AS_CLAIMED = _place(1.0)
