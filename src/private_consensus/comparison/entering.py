@@ -1,0 +1,199 @@
+"""A new algorithm: its file, its test and its entry, in the repository or in a package of one's
+own. What is written runs as it is; ``step`` is where the idea goes."""
+
+from __future__ import annotations
+
+import keyword
+import re
+from pathlib import Path
+from string import Template
+
+from .. import algorithms, yamls
+from ..errors import require
+from ..provenance import write_text
+
+DESIGN = "config/comparison.yaml"
+NAME = re.compile(r"[a-z][a-z0-9_]*")
+
+ALGORITHM = Template('''r"""$title: say here what it does, with its formula.
+
+.. math:: x_i^{t+1} = \\sum_j w_{ij} x_j^t
+    - \\eta\\bigl(\\mathrm{clip}_C(\\nabla f_i(\\cdot)) + N(0, \\sigma^2 I)\\bigr)
+
+Each message is a noised step from what was sent before: for whoever hears all messages, T Gaussian
+mechanisms. Replacing a record moves a gradient by ``change`` at most (l2).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, NamedTuple
+
+import numpy as np
+
+from ${package}muffliato_gd import ClippedDescent
+
+EXAMPLE = "logistic_regression"
+"""The small problem on which it is tested and audited."""
+
+
+class State(NamedTuple):
+    """Messages [settings, runs, agents, dim]."""
+
+    x: np.ndarray
+
+
+@dataclass(frozen=True, kw_only=True)
+class $kind(ClippedDescent):
+    """$title; ``eta``, ``clip`` and ``noise`` are those of its base."""
+
+    source: ClassVar[str] = "say where it comes from: paper, section, equation"
+
+    def losses(self, problem, network, horizon):
+        return np.full(horizon, self.change(problem))
+
+    def start(self, problem, network, streams, settings):
+        return State(np.zeros((settings, len(streams.runs), problem.n_agents, problem.dim)))
+
+    def step(self, state, problem, network, draw, t):
+        mixed = network.mix(state.x)
+        return State(self.descent(problem, mixed) + self.message_scale * draw)
+
+
+ALGORITHM = $kind
+''')
+
+TEST = Template('''"""$title keeps what every algorithm keeps; an audit does not contradict it."""
+
+import numpy as np
+
+from private_consensus import Budget, audit, simulate
+from private_consensus.audits.conformance import check, world_of
+from private_consensus.audits.examples import examples
+
+NAME = "$name"
+
+
+def test_it_keeps_what_every_algorithm_keeps():
+    check(NAME)
+
+
+def test_an_audit_does_not_contradict_it():
+    (example,) = examples(NAME)
+    found = audit(*example.world, runs=200, confidence=0.99, delta=example.budget.delta)
+    assert not found.flagged, found.lines()
+
+
+def test_without_noise_more_steps_come_nearer_to_the_optimum():
+    one = world_of(NAME)
+    found = simulate(one.algorithm, one.problem, one.network, Budget(np.inf), 50, runs=1)
+    values = found.measurements.sort("t")["value"]
+    assert values[-1] < values[0]
+''')
+
+PROJECT = Template("""[build-system]
+requires = ["setuptools>=77"]
+build-backend = "setuptools.build_meta"
+
+[project]
+name = "$project"
+version = "0.1.0"
+dependencies = ["private-consensus"]
+
+[project.entry-points."private_consensus.algorithms"]
+$name = "$name"
+
+[tool.setuptools]
+py-modules = ["$name"]
+""")
+
+
+def new_algorithm(name: str, folder: str | Path = ".", *, package: bool = False) -> list[Path]:
+    """Write the files of a new algorithm.
+
+    Parameters
+    ----------
+    name : str
+        Of the algorithm, as the registry will know it.
+    folder : path
+        The repository's folder; or, for a ``package``, one that will hold it.
+    package : bool
+        Whether it becomes a package of its own, which an entry point makes known once it is
+        installed.
+
+    Returns
+    -------
+    list of paths
+        The files, as written: algorithm, test, and the file with the entry.
+
+    Raises
+    ------
+    InvalidInput
+        For a name that is taken or none, a folder that is no repository, or a file that is there.
+        Nothing has been written then.
+    """
+    fine = bool(NAME.fullmatch(name)) and not keyword.iskeyword(name)
+    require(fine, "NAME", name, "small letters, digits and underscores, a letter first")
+    taken = {*algorithms.names(), *algorithms.SHARED}
+    require(name not in taken, "NAME", name, "a name that no algorithm has")
+    folder = Path(folder)
+    files = _package(name, folder) if package else _repository(name, folder)
+    for path in files:
+        entry = not package and path == folder / DESIGN
+        require(entry or not path.exists(), "NAME", name, f"no file {path} yet")
+    for path, text in files.items():
+        write_text(path, text)
+    return list(files)
+
+
+def _words(name: str) -> dict[str, str]:
+    parts = [part for part in name.split("_") if part]
+    return {
+        "name": name,
+        "title": " ".join(parts).capitalize(),
+        "kind": "".join(part.capitalize() for part in parts),
+        "project": name.replace("_", "-").strip("-"),
+    }
+
+
+def _repository(name: str, folder: Path) -> dict[Path, str]:
+    design, room = folder / DESIGN, folder / "src" / "private_consensus" / "algorithms"
+    there = design.is_file() and room.is_dir()
+    require(there, "folder", str(folder), f"a repository with {DESIGN}; or --package FOLDER")
+    words = _words(name)
+    return {
+        room / f"{name}.py": ALGORITHM.substitute(words, package="."),
+        folder / "tests" / "core" / f"test_{name}.py": TEST.substitute(words),
+        design: with_method(design.read_text(encoding="utf-8"), name, words["title"]),
+    }
+
+
+def _package(name: str, folder: Path) -> dict[Path, str]:
+    words = _words(name)
+    outside = "private_consensus.algorithms."
+    return {
+        folder / f"{name}.py": ALGORITHM.substitute(words, package=outside),
+        folder / f"test_{name}.py": TEST.substitute(words),
+        folder / "pyproject.toml": PROJECT.substitute(words),
+    }
+
+
+def with_method(text: str, name: str, title: str) -> str:
+    """The design's file with one more method, last of all; nothing else of it moves.
+
+    Raises
+    ------
+    InvalidInput
+        Where there is no list of methods, or one with this name.
+    """
+    lines = text.splitlines(keepends=True)
+    starts = [i for i, line in enumerate(lines) if line.rstrip() == "methods:"]
+    require(len(starts) == 1, DESIGN, len(starts), "one key methods with a block below it")
+    after = range(starts[0] + 1, len(lines))
+    # Comments at the margin belong to the key that follows.
+    end = next((i for i in after if re.match(r"\S", lines[i])), len(lines))
+    entry = f"  {name}: {{title: {title}, algorithm: {{name: {name}}}}}\n"
+    made = "".join([*lines[:end], entry, *lines[end:]])
+    # Refuses a name that is there already.
+    yamls.parse(made, DESIGN)
+    return made
