@@ -140,6 +140,7 @@ def calibrate(
 
 def calibrated(setting: Setting, problem: Problem, network: Network) -> Algorithm:
     """The setting's algorithm with the noise that its budget asks for on one network."""
+    setting.algorithm.check_needs(problem)
     return setting.algorithm.calibrate(setting.budget, problem, network, setting.horizon)
 
 

@@ -6,13 +6,15 @@ from functools import cache
 
 import pytest
 
-from private_consensus import algorithms
+from private_consensus import algorithms, problems
+from private_consensus.algorithms.base import AUDIT
 from private_consensus.audits import conformance
+from private_consensus.errors import InvalidInput
 from worlds import MORE, World, world
 
-AUDITS = {"canary_audit", "release_audit"}
-"""They judge what another algorithm says, and run nothing of their own."""
-NAMES = sorted(set(algorithms.names()) - AUDITS)
+NAMES = [name for name in algorithms.names() if algorithms.load(name).kind != AUDIT]
+"""Audits judge what another algorithm says, and run nothing of their own."""
+PROBLEMS = [problems.class_of(name) for name in problems.names()]
 ONE_LENGTH = {"d_zoa"}
 """Draws of its inner loops are numbered by the longest of a batch."""
 EXACT = {"gradient_descent", "dp_ci"}
@@ -39,3 +41,17 @@ def test_more_runs_change_nothing_of_the_earlier_ones(name):
 @pytest.mark.parametrize("name", NAMES)
 def test_a_seed_is_all_the_randomness_there_is(name):
     conformance.seeds_are_all_randomness(prepared(name), noisy=name not in MORE)
+
+
+@pytest.mark.parametrize("name", sorted(algorithms.names()))
+def test_a_problem_that_lacks_what_is_needed_is_refused_before_anything_is_computed(name):
+    chosen = algorithms.load(name)
+    algorithm = object.__new__(chosen)
+    assert all(any(one.offers(need) for one in PROBLEMS) for need in chosen.needs)
+    for one in PROBLEMS:
+        lacking = [need for need in chosen.needs if not one.offers(need)]
+        if lacking:
+            with pytest.raises(InvalidInput, match=f"problem.name.*{lacking[0]}"):
+                algorithm.check_needs(object.__new__(one))
+        else:
+            algorithm.check_needs(object.__new__(one))

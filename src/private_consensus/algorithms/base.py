@@ -16,7 +16,7 @@ from typing import Any, ClassVar, NamedTuple, Protocol, Self
 
 import numpy as np
 
-from ..errors import InvalidInput
+from ..errors import InvalidInput, require
 from ..networks import Network
 from ..privacy import Budget, Relation, Release
 from ..problems import Problem
@@ -49,6 +49,10 @@ class Range(NamedTuple):
     high: float
     default: float
     unit: str = PLAIN
+
+
+METHOD, AUDIT, ANALYSIS = "method", "audit", "analysis"
+"""Kinds of what a cell runs."""
 
 
 class NoiseSite(NamedTuple):
@@ -106,6 +110,11 @@ class Algorithm(ABC):
     uses : tuple of str
         Quantities of the problem by which it sets noise, steps or coefficients; those that the
         problem computes from data (:attr:`.Problem.from_data`) are oracles too.
+    needs : tuple of str
+        Of what not every problem has, what the algorithm asks the problem for.
+    kind : {"method", "audit", "analysis"}
+        What a cell with it is: a run of a method, an attack on what a method releases, or a
+        computation about a method.
     deterministic : bool
         Whether nothing is drawn at random, so that one run says all.
     ranges : mapping
@@ -116,6 +125,8 @@ class Algorithm(ABC):
     source: ClassVar[str] = ""
     oracles: ClassVar[tuple[str, ...]] = ()
     uses: ClassVar[tuple[str, ...]] = ()
+    needs: ClassVar[tuple[str, ...]] = ()
+    kind: ClassVar[str] = METHOD
     deterministic: ClassVar[bool] = False
     ranges: ClassVar[Mapping[str, Range]] = {}
 
@@ -126,6 +137,18 @@ class Algorithm(ABC):
                 "budget.epsilon", budget.epsilon, "inf: this algorithm is not private"
             )
         return self
+
+    def check_needs(self, problem: Problem) -> None:
+        """Refuse a problem that lacks something of :attr:`needs`.
+
+        Raises
+        ------
+        InvalidInput
+            With key ``problem.name``; what is missing stands in it.
+        """
+        missing = [name for name in self.needs if not problem.offers(name)]
+        expected = f"a problem with {', '.join(missing)}"
+        require(not missing, "problem.name", type(problem).__name__, expected)
 
     def graph_statistics(self, network: Network) -> Hashable:
         """What of a graph the noise and the statements of privacy depend on: graphs with equal

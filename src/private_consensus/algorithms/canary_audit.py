@@ -19,13 +19,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
 from ..errors import require
 from ..privacy import account
 from ..privacy.one_run import one_run_epsilon, one_run_pvalue
+from .base import AUDIT
 from .families.decentralized_sgd import Round, at
 from .q_dpsgd_1 import QDPSGD1
 
@@ -66,6 +67,8 @@ class CanaryAudit(QDPSGD1):
     delta: float = math.nan
     accountant: float = 0.0
     formula: float = 0.0
+
+    kind: ClassVar[str] = AUDIT
 
     def __post_init__(self):
         super().__post_init__()

@@ -60,6 +60,7 @@ class CoordinateDescent(Perturbed):
 
     relation: ClassVar[Relation] = Relation("record", "replace")
     uses: ClassVar[tuple[str, ...]] = ("strong_convexity", "smoothness")
+    needs: ClassVar[tuple[str, ...]] = ("objective", "own_optimum", "slope_bound")
     source: ClassVar[str] = "Paper 001, Appendix K, eqs. (72)-(74)"
     ranges: ClassVar = {"horizon": Range(3, 40, 20)}
 

@@ -68,6 +68,7 @@ class DZOA(ConsensusADMM):
     alpha_R: float | None = None
     engine: str = "compiled"
 
+    needs: ClassVar[tuple[str, ...]] = ("gram", "pull", "penalty")
     source: ClassVar[str] = "Paper 002, Algorithm 1, eqs. (7)-(13), (20), (25), (27), (29)"
     oracles: ClassVar[tuple[str, ...]] = (
         "the step length is computed from the norm of the non-private optimum (27)",

@@ -93,6 +93,7 @@ class DPCI(Iterative):
     unit: str = field(default="measurement", metadata=FOR_CALIBRATION)
     calibration: str = field(default="budget", metadata=FOR_CALIBRATION)
 
+    needs: ClassVar[tuple[str, ...]] = ("observation_noise", "data", "gram", "largest_row_norm")
     source: ClassVar[str] = "Paper 003, eqs. (1)-(4), Theorems 4.5, 4.11-4.17"
 
     def __post_init__(self):
@@ -162,9 +163,7 @@ class DPCI(Iterative):
         Theorem 4.17, :math:`\tfrac1\kappa\,p/(p-q)`.
         """
         require(horizon >= 1, "horizon", horizon, "a whole number >= 1")
-        streaming = hasattr(problem, "observation_noise")
-        expected = "a problem whose data arrive over time, linear_observation"
-        require(streaming, "problem.name", type(problem).__name__, expected)
+        self.check_needs(problem)
         if np.isinf(budget.epsilon):
             return replace(self, noise=0.0)
         if self.calibration == "theorem":

@@ -23,6 +23,7 @@ import numpy as np
 
 from ..errors import require
 from ..networks import laplacian
+from .base import ANALYSIS
 from .dp_ci import DPCI, coupling
 
 LARGEST = 4096
@@ -44,6 +45,8 @@ class DPCIMoments(DPCI):
     """DP-CI's moments at the noise that DP-CI uses; parameters and privacy are those of DP-CI."""
 
     deterministic: ClassVar[bool] = True
+
+    kind: ClassVar[str] = ANALYSIS
 
     def start(self, problem, network, streams, settings):
         require(

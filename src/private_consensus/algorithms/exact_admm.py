@@ -48,6 +48,7 @@ class ExactADMM(ConsensusADMM):
 
     calibration: str = field(default="paper", metadata=FOR_CALIBRATION)
 
+    needs: ClassVar[tuple[str, ...]] = ("proximal",)
     source: ClassVar[str] = "Paper 002, eqs. (15), (17)-(20), (24), (25)"
 
     def __post_init__(self):

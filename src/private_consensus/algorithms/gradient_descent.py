@@ -179,7 +179,7 @@ class GradientDescent(Iterative):
         truth = state.z - first_step(problem) * problem.gradient(state.z)
         miss = np.sqrt(((found - truth) ** 2).sum(-1) / (truth**2).sum(-1)).mean(-1)
         ended = {"consensus": consensus_limit(network, broadcast), "reconstruction": miss}
-        if hasattr(problem, "target"):
+        if problem.offers("target"):
             ended["bound"] = self._theorem_2(problem, network, t)
             ended["expected"] = self.expected_error(problem, t)
         return ended

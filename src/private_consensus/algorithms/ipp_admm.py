@@ -117,6 +117,7 @@ class ImprovedPlausiblyPrivateADMM(PlausiblyPrivateADMM):
     threshold_noise: float = 0.0
     svt_epsilon: float = 0.0
 
+    needs: ClassVar[tuple[str, ...]] = ("proximal", "clipped_loss", "clipped_loss_change")
     source: ClassVar[str] = "Paper 004, section 3.5, Algorithm 3, Theorem 10"
 
     def __post_init__(self):

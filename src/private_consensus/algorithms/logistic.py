@@ -39,6 +39,8 @@ class Logistic(Algorithm):
 
     source: ClassVar[str] = "Paper 004, eq. (97) and section 6.3.1"
 
+    needs: ClassVar[tuple[str, ...]] = ("features", "labels", "in_training")
+
     def __post_init__(self):
         require(np.all(np.asarray(self.ridge) > 0), "algorithm.ridge", self.ridge, "above 0")
 

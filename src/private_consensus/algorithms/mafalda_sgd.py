@@ -61,6 +61,7 @@ class MAFALDASGD(ClippedDescent):
     correlation: str = "optimal"
     filter: tuple[tuple[float, ...], ...] | None = None
 
+    needs: ClassVar[tuple[str, ...]] = ("part",)
     source: ClassVar[str] = "Bellet et al., ICLR 2026, arXiv 2510.17480, Algorithm 1"
 
     def __post_init__(self):

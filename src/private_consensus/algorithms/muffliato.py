@@ -49,6 +49,7 @@ class Muffliato(Iterative):
     noise: float = 0.0
     acceleration: str = "none"
 
+    needs: ClassVar[tuple[str, ...]] = ("means",)
     source: ClassVar[str] = "Cyffers, Even, Bellet, Massoulie, NeurIPS 2022, Algorithm 1"
     ranges: ClassVar = {"horizon": Range(3, 40, 20)}
 
@@ -58,7 +59,7 @@ class Muffliato(Iterative):
 
     def calibrate(self, budget, problem, network, horizon):
         require(horizon >= 1, "horizon", horizon, "a whole number >= 1")
-        require_means(problem)
+        self.check_needs(problem)
         if not budget.private:
             return replace(self, noise=0.0)
         return replace(self, noise=_change(problem) / mu_of(budget))
@@ -136,12 +137,6 @@ def require_acceleration(value: str) -> None:
     """Refuse a switch that does not exist."""
     known = f"one of {', '.join(ACCELERATIONS)}"
     require(value in ACCELERATIONS, "algorithm.acceleration", value, known)
-
-
-def require_means(problem) -> None:
-    """Refuse a problem whose agents hold no means."""
-    known = hasattr(problem, "means")
-    require(known, "problem.name", type(problem).__name__, "a problem of means, mean_estimation")
 
 
 def mu_of(budget) -> float:

@@ -16,13 +16,14 @@ does what the paper assumes, the exact minimiser plus :math:`N(0,\sigma_k^2I)`.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
 from ..errors import require
 from ..fast.two_point import solve
 from ..problems.lasso import lasso
+from .base import AUDIT
 from .d_zoa import DZOA, per_setting
 from .families.consensus_admm import assumed_release, gaussian_release, neighbourhood_sizes
 
@@ -55,6 +56,9 @@ class ReleaseAudit(DZOA):
     mechanism: str = "d_zoa"
     replicates: int = 20_000
     confidence: float
+
+    needs: ClassVar[tuple[str, ...]] = ("features", "responses", "gram", "pull", "penalty")
+    kind: ClassVar[str] = AUDIT
 
     def __post_init__(self):
         super().__post_init__()

@@ -75,6 +75,14 @@ class Problem(ABC):
     record_curvature: float = np.inf
     least_convexity: float = 0.0
 
+    @classmethod
+    def offers(cls, name: str) -> bool:
+        """Whether it has an attribute that not every problem has, or a method that is refused
+        unless a problem overrides it."""
+        if name in getattr(cls, "__dataclass_fields__", {}):
+            return True
+        return getattr(cls, name, None) is not getattr(Problem, name, None)
+
     @abstractmethod
     def gradient(self, x: np.ndarray) -> np.ndarray:
         r""":math:`\nabla f_i(x_i)` for every agent; shape of ``x``."""

@@ -82,6 +82,7 @@ class ADMMFamily(PaidByIteration):
     init_std: float = 0.0
     rho_conversion: str | None = field(default=None, metadata=FOR_CALIBRATION)
 
+    needs: ClassVar[tuple[str, ...]] = ("proximal",)
     relation: ClassVar[Relation] = Relation("record", "replace")
     where: ClassVar[str] = ""
     ranges: ClassVar = {"eta": Range(0.03, 3.0, 0.3, CURVATURE), "horizon": Range(2, 15, 8)}

@@ -151,6 +151,7 @@ class DecentralizedSGD(Iterative):
     negative_weights: bool = False
 
     ranges: ClassVar = {"K": Range(0.1, 3.0, 1.0, GRADIENT), "horizon": Range(10, 60, 30)}
+    needs: ClassVar[tuple[str, ...]] = ("clipped_gradient", "rows_of", "initial", "records")
     noised_messages: ClassVar[bool] = False
     """Whether noise is on the messages and not in the model."""
 

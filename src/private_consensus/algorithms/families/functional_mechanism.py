@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
@@ -77,6 +77,8 @@ class FunctionalMechanism(Algorithm):
     sens: str = field(default="paper", metadata=FOR_CALIBRATION)
     zbar: str = field(default="public", metadata=FOR_CALIBRATION)
     emulated: float = field(default=0.0, metadata=FOR_CALIBRATION)
+
+    needs: ClassVar[tuple[str, ...]] = ("coefficients", "coefficient_change")
 
     def __post_init__(self):
         self.require_known("mechanism", LAWS)

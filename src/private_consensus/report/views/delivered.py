@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
+from functools import cache
 from typing import Any
 
+from ... import algorithms
+from ...algorithms.base import AUDIT
 from ..formats import number
 from ..names import called
 from . import brackets
@@ -16,6 +19,12 @@ Row = Mapping[str, Any]
 ENDS = (0.05, 20.0)
 """Multiples of the claimed epsilon that the axis of the bars spans."""
 ORDER = ("not", "part", "open", "held")
+
+
+@cache
+def audits() -> frozenset[str]:
+    """Names of what attacks others."""
+    return frozenset(name for name in algorithms.names() if algorithms.load(name).kind == AUDIT)
 
 
 def rows(
@@ -29,7 +38,7 @@ def rows(
     groups: dict[tuple[str, str], list[Row]] = {}
     for row in privacy:
         claims = math.isfinite(row["epsilon_claimed"]) and row["epsilon_claimed"] > 0
-        if claims and not row["algorithm"].endswith("audit"):
+        if claims and row["algorithm"] not in audits():
             groups.setdefault((paper_of[row["experiment"]], row["algorithm"]), []).append(row)
     found = [
         {"paper": paper, "number": papers[paper]["paper"]["number"], **_delivered(name, settings)}
