@@ -6,6 +6,8 @@ from dense_views import complete, floats, lopsided, metropolis, path, ring, star
 from scipy.stats import norm
 
 from private_consensus.errors import InvalidInput
+from private_consensus.privacy.audit.families import claim_p_value
+from private_consensus.privacy.audit.statistics import audit_statistics
 from private_consensus.privacy.observers import (
     Constant,
     Cyclic,
@@ -55,18 +57,68 @@ def test_clipped_gradients_break_the_formula_and_respect_the_light_cone():
     assert found.mu == pytest.approx(2.0, rel=1e-6)
 
 
-def sign_example():
+def sign_example(step=np.sign, noise: float = 1.0) -> float:
     """mu at which Gaussian total variation equals that of the view of the path's end.
 
     Given the first message of the middle agent (0 here: it is symmetric), z has mean +-1/3 and
-    standard deviation 1/3; what is seen is z + sign(z) + N(0, 1).
+    standard deviation ``noise``/3; what is seen is z + step(z) + N(0, noise^2).
     """
-    z = np.linspace(-2.5, 2.5, 1000)
+    z = np.linspace(-2.5, 2.5, 1001)
     out = np.linspace(-8, 8, 501)
-    kernel = norm.pdf(out[:, None] - (z + np.sign(z)))
-    densities = [kernel @ norm.pdf(z, centre, 1 / 3) * (z[1] - z[0]) for centre in (1 / 3, -1 / 3)]
+    kernel = norm.pdf(out[:, None] - (z + step(z)), scale=noise)
+    densities = [
+        kernel @ norm.pdf(z, centre, noise / 3) * (z[1] - z[0]) for centre in (1 / 3, -1 / 3)
+    ]
     distance = np.abs(densities[0] - densities[1]).sum() * (out[1] - out[0]) / 2
     return 2 * norm.ppf((1 + distance) / 2)
+
+
+@pytest.mark.parametrize(
+    ("step", "noise", "truth"),
+    [(lambda z: np.clip(5 * z, -1, 1), 1.0, 1.564), (np.sign, 0.5, 3.84)],
+    ids=["steep", "less noise"],
+)
+def test_other_clipped_gradients_break_it_too(step, noise, truth):
+    """Formula 0.632 over the noise, the victim's own releases 2 over it."""
+    found = statement(noised_descent(PATH, 2, noise=noise), agent(2), 0, Free(2.0), Inputs())
+    assert found.open_loop.upper == pytest.approx(2 / np.sqrt(10) / noise, rel=1e-9)
+    assert sign_example(step, noise) == pytest.approx(truth, rel=3e-3)
+    assert found.open_loop.upper < truth < found.mu
+
+
+def path_views(step, runs: int, noise: float = 1.0):
+    """What the end of the path is sent by the middle in two rounds, of either gradient, [runs, 2]:
+    the agents' own loop."""
+    for sign, seed in ((1.0, 11), (-1.0, 12)):
+        random = np.random.default_rng(seed)
+        drawn = noise * random.standard_normal((2, runs, 3))
+        first = drawn[0] + [sign, 0.0, 0.0]
+        mixed = first @ PATH.T
+        second = mixed[:, 1] + step(mixed[:, 1]) + drawn[1][:, 1]
+        # What the end sent itself, it takes off again.
+        yield np.stack([first[:, 1], second - first[:, 2] / 3], axis=1)
+
+
+def audited(views, **claims) -> float:
+    """p-value of a claim, by the library's audit of two samples."""
+    bounds = audit_statistics(
+        *views, statistics={}, delta=1e-2, confidence=0.99, seed=3, orderings=("mu",)
+    )
+    return claim_p_value(bounds, claims)
+
+
+def test_an_audit_contradicts_the_formula_and_not_what_is_guaranteed():
+    """Simulated: gradients that jump need more than the formula and no more than the light cone;
+    those that contract, z - clip(z), no more than the contraction bound."""
+    system = noised_descent(PATH, 2)
+    found = statement(system, agent(2), 0, Free(2.0), Inputs())
+    jumps = list(path_views(np.sign, 6000))
+    assert audited(jumps, mu=found.open_loop.upper) < 1e-3
+    assert audited(jumps, mu=found.mu) > 0.05
+    convex = statement(system, agent(2), 0, Free(2.0), Inputs(expansion=1.0))
+    assert convex.rule == "contraction"
+    smooth = list(path_views(lambda z: -np.clip(z, -1, 1), 6000))
+    assert audited(smooth, mu=convex.mu) > 0.05
 
 
 def test_convex_curvature_breaks_the_formula_and_respects_contraction():

@@ -1,0 +1,372 @@
+"""Identities, other algorithms for the same number, limits and worked examples of partial views."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from itertools import pairwise
+
+import networkx as nx
+import numpy as np
+import pytest
+from dense_views import floats, lopsided, metropolis, path, ring, star
+
+from private_consensus.privacy.observers import (
+    Coalition,
+    Constant,
+    Eavesdropper,
+    Free,
+    agent,
+    all_victims,
+    contraction_bound,
+    gossip,
+    light_cone_bound,
+    mu,
+    noised_descent,
+    secure_agent,
+    zip_dl,
+)
+from private_consensus.privacy.observers.guarantees import information_of
+from private_consensus.privacy.observers.linear_view import linear_view, noise_matrix
+from private_consensus.privacy.observers.sampling import sampled_views
+from private_consensus.privacy.observers.single_losses import descent_sum
+
+GRAPHS = {"ring": ring(7), "lopsided": lopsided(), "star": star(6)}
+
+
+def weights(graph) -> np.ndarray:
+    return floats(metropolis(graph))
+
+
+def squares(system, observer, changes=None) -> dict[int, float]:
+    found = all_victims(system, observer, changes or Constant())
+    assert all(one.gap <= 1e-6 for one in found.values())
+    return {u: one.upper**2 for u, one in found.items()}
+
+
+def random_graphs(count: int, agents: int, degree: float, seed: int = 1):
+    """Connected ones."""
+    random = np.random.default_rng(seed)
+    made = 0
+    while made < count:
+        drawn = nx.gnp_random_graph(agents, degree / (agents - 1), seed=int(random.integers(1e9)))
+        if nx.is_connected(drawn):
+            made += 1
+            yield nx.to_numpy_array(drawn, dtype=float) > 0
+
+
+# --- Identities -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", GRAPHS)
+@pytest.mark.parametrize("sums", [False, True], ids=["messages", "sums"])
+def test_traces_of_information_add_up_to_the_rank_of_what_is_seen(name, sums):
+    """With gain = noise in every round, whatever that is: as many independent numbers as arrive."""
+    graph, horizon = GRAPHS[name], 5
+    scales = np.array([1.0, 2.0, 0.5, 1.0, 3.0])
+    system = noised_descent(weights(graph), horizon, gain=scales, noise=scales)
+    observer = secure_agent(0) if sums else agent(0)
+    others = range(1, len(graph))
+    found = information_of(system, observer, np.eye(horizon), others)
+    seen = horizon * (1 if sums else int(graph[0].sum()))
+    assert np.trace(found.matrix, axis1=1, axis2=2).sum() == pytest.approx(seen, rel=1e-9)
+    largest = np.linalg.eigvalsh(found.matrix).max()
+    assert largest <= 1 + 1e-9  # nobody knows more of a round than the eavesdropper
+
+
+@pytest.mark.parametrize("name", GRAPHS)
+def test_noise_once_tells_as_many_numbers_as_the_span_of_what_is_heard(name):
+    """Sum over victims: the dimension of span{W^t e_j} and of what the agent drew, less its own."""
+    graph = GRAPHS[name]
+    W = metropolis(graph)
+    for rounds in (1, 2, 3):
+        rows, power = [[Fraction(int(i == 0)) for i in range(len(graph))]], np.array(W)
+        heard = [list(row) for row in np.eye(len(graph), dtype=int)[np.flatnonzero(graph[0])]]
+        now = np.array([[Fraction(int(x)) for x in row] for row in heard])
+        for _ in range(rounds):
+            rows += [list(row) for row in now]
+            now = now.dot(power)
+        total = sum(squares(gossip(weights(graph), rounds), agent(0)).values())
+        assert total == pytest.approx(rank(rows) - 1, rel=1e-9)
+
+
+def rank(rows) -> int:
+    """Of rows of fractions."""
+    rows, found = [list(row) for row in rows], 0
+    for column in range(len(rows[0])):
+        pivot = next((r for r in range(found, len(rows)) if rows[r][column]), None)
+        if pivot is None:
+            continue
+        rows[found], rows[pivot] = rows[pivot], rows[found]
+        for r in range(found + 1, len(rows)):
+            share = rows[r][column] / rows[found][column]
+            rows[r] = [x - share * y for x, y in zip(rows[r], rows[found], strict=True)]
+        found += 1
+    return found
+
+
+# --- Other ways to the same number ----------------------------------------------------------------
+
+
+def innovations(W, horizon, observer_rows, known, gains, noises) -> np.ndarray:
+    """mu^2 of all victims after each round, [horizon, agents], by a Kalman filter."""
+    n = len(W)
+    unknown = np.diag((~np.isin(np.arange(n), known)).astype(float))
+    P, D, total, found = np.zeros((n, n)), np.zeros((n, n)), np.zeros(n), []
+    for gain, noise in zip(gains, noises, strict=True):
+        P = W @ P @ W.T + noise**2 * unknown
+        D = W @ D + gain * np.eye(n)
+        S = observer_rows
+        R = S @ P @ S.T
+        K, E = np.linalg.solve(R, S @ P).T, S @ D
+        total = total + (E * np.linalg.solve(R, E)).sum(0)
+        found.append(total)
+        P, D = P - K @ S @ P, D - K @ E
+        P = (P + P.T) / 2
+    return np.array(found)
+
+
+@pytest.mark.parametrize("agents", [6, 16])
+@pytest.mark.parametrize("sums", [False, True], ids=["messages", "sums"])
+def test_a_kalman_filter_says_the_same(agents, sums):
+    """Written without the library: covariance of what is unknown given the past of the view."""
+    (graph,) = random_graphs(1, agents, 3.0)
+    W, horizon = weights(graph), 20
+    gains, noises = 1 / np.arange(1, 21), np.arange(1, 21) ** -0.4
+    S = np.eye(agents)[np.flatnonzero(graph[0])]
+    if sums:
+        S = (W[0] * graph[0])[None]
+    filtered = innovations(W, horizon, S, [0], gains, noises)
+    for t in (1, 7, 20):
+        system = noised_descent(W, t, gain=gains[:t], noise=noises[:t])
+        found = squares(system, secure_agent(0) if sums else agent(0))
+        for u in range(1, agents):
+            assert found[u] == pytest.approx(filtered[t - 1, u], rel=1e-7, abs=1e-14)
+
+
+@pytest.mark.parametrize("name", GRAPHS)
+def test_the_least_shifts_of_hidden_states_say_the_same(name):
+    """Least squares over deviations of states that are 0 where the observer looks."""
+    graph, horizon = GRAPHS[name], 5
+    W, n = weights(graph), len(graph)
+    hidden = [i for i in range(1, n) if not graph[0, i]]
+    found = squares(noised_descent(W, horizon), agent(0))
+    for victim in range(1, n):
+        rows, size = np.zeros((horizon * n, horizon * len(hidden))), len(hidden)
+        moved = np.zeros(horizon * n)
+        for t in range(horizon):
+            block = slice(t * n, (t + 1) * n)
+            rows[block, t * size : (t + 1) * size] = -np.eye(n)[:, hidden]
+            if t:
+                rows[block, (t - 1) * size : t * size] = W[:, hidden]
+            moved[t * n + victim] = 1.0
+        kept = np.tile(np.arange(n) != 0, horizon)
+        rest = moved[kept]
+        if size:
+            rest = rest - rows[kept] @ np.linalg.lstsq(rows[kept], rest, rcond=None)[0]
+        assert found[victim] == pytest.approx(rest @ rest, rel=1e-9, abs=1e-14)
+
+
+def test_every_weighing_is_below_and_every_shift_above():
+    """(l'a)^2/|B'l|^2 of random l, and |d|^2 of random d with B d = a."""
+    system, observer = noised_descent(weights(lopsided()), 4), agent(0)
+    random = np.random.default_rng(4)
+    B = noise_matrix(system, observer)
+    for victim in (3, 5):
+        a = linear_view(system, observer, np.ones((4, 1)), [victim]).response[:, 0, 0]
+        found = mu(system, observer, victim, Constant())
+        weighed = random.normal(size=(50, len(a)))
+        below = (weighed @ a) ** 2 / ((weighed @ B) ** 2).sum(1)
+        assert below.max() <= found.lower**2 * (1 + 1e-9)
+        least = np.linalg.lstsq(B, a, rcond=None)[0]
+        null = np.eye(B.shape[1]) - np.linalg.pinv(B) @ B
+        shifts = least + random.normal(size=(50, B.shape[1])) @ null
+        assert ((shifts**2).sum(1) >= found.upper**2 * (1 - 1e-9)).all()
+        assert least @ least == pytest.approx(found.upper**2, rel=1e-9)
+
+
+def test_the_likelihood_ratio_of_drawn_views_has_the_distance_mu():
+    """Mean difference over standard deviation of (B B')^+ a, with its standard error."""
+    system, observer, runs = noised_descent(weights(lopsided()), 3), agent(0), 20_000
+    view = linear_view(system, observer, np.ones((3, 1)), [3])
+    direction = np.linalg.solve(view.covariance, view.response[:, 0, 0])
+    expected = mu(system, observer, 3, Constant()).upper
+    drawn = sampled_views(system, observer, 3, np.ones(3), runs, np.random.default_rng(2))
+    one, other = (views @ direction for views in drawn)
+    found = abs(other.mean() - one.mean()) / np.sqrt((one.var() + other.var()) / 2)
+    assert found == pytest.approx(expected, abs=4 * np.sqrt(2 / runs + expected**2 / (4 * runs)))
+
+
+# --- Long runs, far pairs -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", GRAPHS)
+def test_in_long_runs_each_round_tells_the_share_of_a_projection(name):
+    """mu^2/T tends to |P e_u|^2, P on the all-ones row and differences of rows of
+    (I - W + 11'/N)^-1 among those who are heard; of sums, to 1/(N - 1) on any graph."""
+    graph = GRAPHS[name]
+    W, n = weights(graph), len(graph)
+    Z = np.linalg.inv(np.eye(n) - W + np.ones((n, n)) / n)
+    heard = np.flatnonzero(graph[0])
+    rows = np.vstack([np.ones((1, n)), Z[heard[1:]] - Z[heard[0]]])[:, 1:]
+    basis = np.linalg.qr(rows.T)[0]
+    limits = (basis**2).sum(1)
+    T = (250, 300)
+    for observer, expected in ((agent(0), limits), (secure_agent(0), np.full(n - 1, 1 / (n - 1)))):
+        before, after = (squares(noised_descent(W, t), observer) for t in T)
+        slopes = np.array([(after[u] - before[u]) / (T[1] - T[0]) for u in range(1, n)])
+        assert slopes == pytest.approx(expected, rel=1e-6, abs=1e-9)
+
+
+def test_on_a_ring_what_is_learned_falls_by_the_same_share_a_hop():
+    """About 0.4 of mu^2, at T = 20."""
+    found = squares(noised_descent(weights(ring(16)), 20), agent(0))
+    for near, far in pairwise([found[d] for d in range(1, 6)]):
+        assert 0.3 < far / near < 0.5
+
+
+def test_beyond_neighbours_constant_changes_are_nearly_the_worst():
+    """At most 2 % of mu^2 below free directions, on random graphs."""
+    largest = 0.0
+    for graph in random_graphs(4, 9, 3.0):
+        system = noised_descent(weights(graph), 8)
+        near = set(np.flatnonzero(graph[0]))
+        far = [u for u in range(1, 9) if u not in near]
+        free, constant = (all_victims(system, agent(0), kind, far) for kind in (Free(), Constant()))
+        largest = max([largest, *((free[u].upper / constant[u].upper) ** 2 for u in far)])
+    assert 1 <= largest <= 1.02
+
+
+def test_noise_that_cancels_at_its_sender_costs_more_with_every_round():
+    """A state without noise is told of again and again: faster than linear, for both."""
+    W = weights(ring(6))
+    for observer in (agent(0), Eavesdropper()):
+        found = [mu(zip_dl(W, t), observer, 1, Constant()).lower ** 2 for t in (1, 2, 3, 4)]
+        steps = np.diff([0.0, *found])
+        assert (np.diff(steps) > 0).all()
+
+
+# --- Worked examples ------------------------------------------------------------------------------
+
+
+def test_the_far_end_of_a_path_of_forty_knows_the_other_end():
+    """A pseudo-inverse in floating point says 5e-11 of what is 1."""
+    assert squares(gossip(weights(path(40)), 39), agent(0))[39] == pytest.approx(1, rel=1e-9)
+
+
+class Forgetful(Coalition):
+    """Does not count its own noise as known: wrong on purpose."""
+
+    def unknown(self, round_):
+        return np.ones(len(round_.owners), dtype=bool)
+
+
+def test_who_forgets_its_own_noise_thinks_to_know_less():
+    """Ring of eight, two rounds of gossip, two hops: 0.67 instead of 1."""
+    system = gossip(weights(ring(8)), 2)
+    assert squares(system, agent(0))[2] == pytest.approx(1, rel=1e-9)
+    assert squares(system, Forgetful((0,)))[2] == pytest.approx(2 / 3, rel=1e-9)
+
+
+def test_hidden_agents_that_amplify_tell_what_no_formula_says():
+    """Path of five, eight rounds, distance 4, steps of -5 times the state: 4.15 against 0.093."""
+    W = weights(path(5))
+    steep = np.diag([1.0, 6.0, 6.0, 6.0, 1.0])
+    closed = noised_descent(W, 8, transition=steep @ W)
+    assert squares(noised_descent(W, 8), agent(0))[4] == pytest.approx(0.093, abs=5e-4)
+    truth = squares(closed, agent(0))[4]
+    assert truth == pytest.approx(4.15, abs=5e-3)
+    assert truth <= light_cone_bound(noised_descent(W, 8), agent(0), 4, Constant()) ** 2
+
+
+def test_curvature_that_hides_less_on_a_star():
+    """Leaf to leaf, six agents, eight rounds: 1.40 where the formula says 0.88."""
+    W, horizon = weights(star(6)), 8
+    system = noised_descent(W, horizon)
+    assert squares(system, agent(1))[2] == pytest.approx(0.88, abs=5e-3)
+    kept = np.array([1.0, 1, 0, -1, -1, -1])  # 1 - step times curvature, which is 0 to 2
+    found = squares(noised_descent(W, horizon, transition=np.diag(kept) @ W), agent(1))[2]
+    assert found == pytest.approx(1.40, abs=5e-3)
+    assert found <= contraction_bound(system, agent(1), 2, Constant(), 1.0) ** 2
+
+
+def test_one_round_without_noise_tells_nearly_all():
+    """Path of five, three rounds of mean estimation by paper 000, two hops: a twentieth of the
+    three rounds' 3; with one round of bare mixing more than four fifths."""
+    degrees = np.diag(path(5).sum(1))
+    W = np.eye(5) - (degrees - path(5)) / 5
+    steps = 1 / np.arange(1, 4)
+    before = noised_descent(
+        W, 3, gain=steps, noise=steps, transition=(1 - steps)[:, None, None] * W
+    )
+    bare = np.append(steps, 0.0)
+    moves = np.append(1 - steps, 1.0)[:, None, None] * W
+    after = noised_descent(W, 4, gain=bare, noise=bare, transition=moves)
+    assert squares(before, Eavesdropper())[2] == pytest.approx(3, rel=1e-9)
+    assert squares(before, agent(0))[2] < 3 / 20
+    assert squares(after, agent(0))[2] > 3 * 4 / 5
+
+
+def test_rounds_without_noise_widen_the_light_cone():
+    """T noised rounds and K without: those up to T + K - distance + 1 arrive, T at most."""
+    W, T = weights(path(8)), 4
+    for K in (0, 2, 5):
+        quiet = np.repeat([1.0, 0.0], [T, K])
+        system = noised_descent(W, T + K, gain=quiet, noise=quiet)
+        for distance in range(1, 8):
+            arrive = max(0, min(T, T + K - distance + 1))
+            found = light_cone_bound(system, agent(0), distance, Constant())
+            assert found**2 == pytest.approx(arrive, rel=1e-6, abs=1e-12)
+
+
+MARGINS = {
+    "path": (path(8), 1.0, 1.13),
+    "ring": (ring(8), 1.0, 1.13),
+    "hypercube": (nx.to_numpy_array(nx.hypercube_graph(3)) > 0, 1.0, 1.13),
+    "star": (star(6), 1.6, 2.1),
+}
+
+
+@pytest.mark.parametrize("name", MARGINS)
+def test_what_convex_losses_cost_beyond_the_formula(name):
+    """A few per cent of mu^2 beyond neighbours, up to twice between the leaves of a star; of
+    neighbours nothing is gained: F1 = F0 = all that is sent."""
+    graph, least, most = MARGINS[name]
+    system, horizon = noised_descent(weights(graph), 8), 8
+    near = np.flatnonzero(graph[1])
+    formula = squares(system, agent(1))
+    for u in range(len(graph)):
+        if u == 1:
+            continue
+        found = contraction_bound(system, agent(1), u, Constant(), 1.0) ** 2
+        cone = light_cone_bound(system, agent(1), u, Constant()) ** 2
+        if u in near:
+            assert found == pytest.approx(horizon, rel=1e-6)
+            assert cone == pytest.approx(horizon, rel=1e-6)
+        else:
+            assert least <= found / formula[u] <= most
+
+
+def test_families_of_florence():
+    """Ten rounds, rows of W equal over a neighbourhood, observer 0: the bound of absolute values
+    is above 10, which the victim's own noise hides, for neighbours, and exact values are far below
+    the sum of single messages beyond them."""
+    graph = nx.to_numpy_array(nx.florentine_families_graph(), weight=None)
+    W = (graph + np.eye(15)) / (graph + np.eye(15)).sum(1, keepdims=True)
+    system, horizon = noised_descent(W, 10), 10
+    (near,) = np.flatnonzero(graph[0])
+    found = information_of(system, agent(0), np.eye(horizon), range(1, 15))
+    absolute = np.abs(found.matrix).sum((1, 2))
+    free = squares(system, agent(0), Free())
+    assert absolute[near - 1] > horizon
+    assert free[near] <= horizon * (1 + 1e-9)
+    for u in range(1, 15):
+        assert free[u] <= min(absolute[u - 1], horizon) * (1 + 1e-6)
+    assert (absolute[np.arange(1, 15) != near] < horizon).all()
+
+
+def test_the_sum_of_single_messages_is_up_to_a_hundred_times_too_large_with_fresh_noise():
+    W = weights(ring(16))
+    exact, summed = squares(noised_descent(W, 20), agent(0)), descent_sum(W, 20, 0)
+    ratios = [summed[d] / exact[d] for d in range(1, 8)]
+    assert ratios[0] < 2.5 and max(ratios) > 100
+    assert min(ratios) >= 1
