@@ -283,7 +283,7 @@ def test_curvature_that_hides_less_on_a_star():
     W, horizon = weights(star(6)), 8
     system = noised_descent(W, horizon)
     assert squares(system, agent(1))[2] == pytest.approx(0.88, abs=5e-3)
-    kept = np.array([1.0, 1, 0, -1, -1, -1])  # 1 - step times curvature, which is 0 to 2
+    kept = np.array([1.0, 1, 1, 0, -1, -1])  # 1 - step times curvature, which is 0 to 2
     found = squares(noised_descent(W, horizon, transition=np.diag(kept) @ W), agent(1))[2]
     assert found == pytest.approx(1.40, abs=5e-3)
     assert found <= contraction_bound(system, agent(1), 2, Constant(), 1.0) ** 2
