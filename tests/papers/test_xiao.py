@@ -13,7 +13,7 @@ from scipy.optimize import minimize
 from scipy.stats import kstest, laplace, norm
 
 from observed import logistic_rows, run
-from private_consensus import networks
+from private_consensus import networks, plotting
 from private_consensus.algorithms import load
 from private_consensus.algorithms.coordinate_descent import CoordinateDescent
 from private_consensus.algorithms.dgd import DecentralizedGradientDescent
@@ -29,7 +29,9 @@ from private_consensus.claims import HELD, NOT_HELD, Claim, evaluate
 from private_consensus.errors import InvalidInput
 from private_consensus.experiments import plan as planning
 from private_consensus.experiments.cells import run_cell
+from private_consensus.experiments.numbers import figure_numbers
 from private_consensus.experiments.schema import read_yaml
+from private_consensus.plotting import xiao as drawings
 from private_consensus.privacy import Budget, account, aggregation
 from private_consensus.problems import logistic_regression, mean_estimation
 from private_consensus.randomness import Streams
@@ -481,7 +483,7 @@ def plan():
 
 
 def test_figures_of_the_paper_are_all_there(plan):
-    printed = {f"xiao_fig{name}" for name in ("1", "2a", "2b", "B", "C", "D1", "D2")}
+    printed = {f"xiao_fig{name}" for name in ("1", "2a", "2b", "A", "B", "C", "D1", "D2")}
     assert printed == {name for name, f in plan.figures.items() if not f.added}
     variants = {c.variant for p in plan.figures["xiao_fig2b"].panels for c in p.curves}
     assert {"realised", "worst_case"} <= variants
@@ -562,3 +564,33 @@ def test_steps_under_a_constraint_are_12_and_13_as_printed():
                 assert reached[k] == pytest.approx(expected, abs=1e-5)
         x = closed
         multiplier = multiplier - zeta * task.residual(x)
+
+
+# --- Figure A -------------------------------------------------------------------------------------
+
+
+def test_the_drawing_of_secret_sharing_delivers_each_share_once_and_relays_to_its_receiver():
+    plan = planning.load(read_yaml(CONFIG / "config.yaml"), CONFIG)
+    figure = plan.drawing("xiao_figA")
+    numbers = figure_numbers(figure["panels"], {}, source="drawn")
+    chart = plotting.draw("xiao_figA", "xiao", numbers, figure, {}).to_dict()
+    assert [panel["title"] for panel in chart["hconcat"]] == [
+        panel["title"] for panel in figure["panels"]
+    ]
+    nodes = numbers.filter(pl.col("panel") == figure["panels"][0]["title"], kind="node")
+    agents = nodes["node"].to_list()
+    shares = [f"s{i}{j}" for i in agents for j in agents if i != j]
+    _, arrows, said = drawings._exchanged(nodes)
+    assert sorted(arrow["text"] for arrow in arrows) == sorted(shares)
+    assert {"x1 = s11 + s12 + s13", "v1 broadcasts ŝ1 = s11 + s21 + s31"} <= {
+        line["text"] for line in said
+    }
+    circles, arrows, _ = drawings._relayed(nodes)
+    x = {int(circle["node"][1:]): circle["x"] for circle in circles}
+    for share in shares:
+        sender, receiver = int(share[1]), int(share[2])
+        way = [arrow for arrow in arrows if f"ε({share})" in arrow["text"].split(", ")]
+        way.sort(key=lambda arrow: abs(arrow["x"] - x[sender]))
+        assert len(way) == abs(sender - receiver)
+        ends = [min(x, key=lambda i, arrow=arrow: abs(x[i] - arrow["x_end"])) for arrow in way]
+        assert ends[-1] == receiver

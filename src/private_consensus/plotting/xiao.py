@@ -1,17 +1,28 @@
-"""Drawings of paper 001: Figure 1 as heat maps."""
+"""Drawings of paper 001: Figure 1 as heat maps, Figure A as the messages of Algorithm 3."""
 
 from __future__ import annotations
 
+import math
+import re
 from collections.abc import Mapping
+from itertools import pairwise
 from typing import Any
 
 import altair as alt
 import polars as pl
 
+from .looks import OKABE_ITO
 from .symbols import typeset
-from .theme import GREY, finish
+from .theme import GREY, INK, finish
 
 SIDE = (250, 230)
+PROTOCOL = (350, 330)
+"""Width and height of a panel that shows messages."""
+REACH = 1.75
+"""Of a panel of messages, from its centre to its sides."""
+BESIDE = 0.07
+"""How far an arrow lies from the line between its agents, so that there is room for one back."""
+SUBSCRIPTS = str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉")
 SHARES = "format(datum.value, '.1f')"
 THOUSANDTHS = "datum.value == 0 ? '0' : format(1000 * datum.value, '.0f') + '×10⁻³'"
 """How the numbers of a colour's legend are written."""
@@ -35,6 +46,111 @@ def xiao_fig1(
             )
     chart = alt.hconcat(*maps, spacing=24).resolve_scale(color="independent")
     return finish(chart, figure["title"], numbers["source"][0])
+
+
+def xiao_figA(
+    numbers: pl.DataFrame, figure: Mapping[str, Any], styles: Mapping[str, Mapping[str, Any]]
+) -> alt.Chart:
+    """The shares that agents exchange and the sums that they broadcast; the same passed on."""
+    titles = [panel["title"] for panel in figure["panels"]]
+    nodes = [numbers.filter(pl.col("panel") == title, pl.col("kind") == "node") for title in titles]
+    panels = [
+        _protocol(title, *part)
+        for title, part in zip(titles, (_exchanged(nodes[0]), _relayed(nodes[1])), strict=True)
+    ]
+    return finish(alt.hconcat(*panels, spacing=36), figure["title"], numbers["source"][0])
+
+
+def _exchanged(nodes: pl.DataFrame) -> tuple[list[dict], list[dict], list[dict]]:
+    """Agents at their places, an arrow for each share, and what each splits and sums."""
+    at = {row["node"]: (row["x"], row["y"]) for row in nodes.to_dicts()}
+    arrows = [_arrow(at[i], at[j], f"s{i}{j}") for i in at for j in at if i != j]
+    said = [
+        {"x": 1.12 * x, "y": y + (0.42 if y > 0 else -0.42),
+         "text": f"x{i} = {' + '.join(f's{i}{j}' for j in at)}"}
+        for i, (x, y) in at.items()
+    ]  # fmt: skip
+    sums = " + ".join(f"ŝ{i}" for i in at)
+    values = " + ".join(f"x{i}" for i in at)
+    said += [
+        {"x": 0.0, "y": -1.3, "text": f"v1 broadcasts ŝ1 = {' + '.join(f's{j}1' for j in at)}"},
+        {"x": 0.0, "y": -1.55, "text": f"{sums} = {values} (mod p)"},
+    ]
+    return [{"x": x, "y": y, "node": f"v{i}"} for i, (x, y) in at.items()], arrows, said
+
+
+def _relayed(nodes: pl.DataFrame) -> tuple[list[dict], list[dict], list[dict]]:
+    """Agents in a row, each of which passes on what is not for itself."""
+    names = nodes["node"].to_list()
+    at = {i: (1.35 * (2 * place / (len(names) - 1) - 1), 0.35) for place, i in enumerate(names)}
+    arrows = []
+    for one, other in pairwise(names):
+        for here, there in ((one, other), (other, one)):
+            behind = [i for i in names if (i <= here if here < there else i >= here)]
+            ahead = [j for j in names if j not in behind]
+            passed = ", ".join(f"ε(s{i}{j})" for i in behind for j in ahead)
+            arrows.append(_arrow(at[here], at[there], passed))
+    said = [
+        {"x": 0.0, "y": -0.75, "text": "ε(sij): the share of vi for vj, by their common key"},
+        {"x": 0.0, "y": -1.0, "text": "who passes one on cannot read it"},
+    ]
+    return [{"x": x, "y": y, "node": f"v{i}"} for i, (x, y) in at.items()], arrows, said
+
+
+def _arrow(begin: tuple[float, float], end: tuple[float, float], text: str) -> dict[str, Any]:
+    """From agent to agent, on its left side, with its label beside it."""
+    (x, y), (x_end, y_end) = begin, end
+    length = math.hypot(x_end - x, y_end - y)
+    along = (x_end - x) / length, (y_end - y) / length
+    left = -along[1], along[0]
+
+    def place(share: float, aside: float) -> tuple[float, float]:
+        return x + share * along[0] + aside * left[0], y + share * along[1] + aside * left[1]
+
+    tail, head = place(0.24, BESIDE), place(length - 0.27, BESIDE)
+    label = place(length / 2, BESIDE + (0.2 if along[1] else 0.16))
+    return {"x": tail[0], "y": tail[1], "x_end": head[0], "y_end": head[1], "text": text,
+            "angle": math.degrees(math.atan2(along[0], along[1])),
+            "label_x": label[0], "label_y": label[1]}  # fmt: skip
+
+
+def _protocol(title: str, nodes: list[dict], arrows: list[dict], said: list[dict]) -> alt.Chart:
+    """Circles, arrows and lines of text, with digits after a letter below the line."""
+
+    def rows(found: list[dict]) -> Any:
+        return pl.DataFrame(
+            [
+                {key: _indexed(v) if isinstance(v, str) else v for key, v in row.items()}
+                for row in found
+            ]
+        ).to_pandas()
+
+    def axes(x: str = "x", y: str = "y") -> dict[str, Any]:
+        scale = alt.Scale(domain=[-REACH, REACH], nice=False)
+        return {"x": alt.X(f"{x}:Q").axis(None).scale(scale),
+                "y": alt.Y(f"{y}:Q").axis(None).scale(scale)}  # fmt: skip
+
+    circles, messages = alt.Chart(rows(nodes)), alt.Chart(rows(arrows))
+    return alt.layer(
+        messages.mark_rule(color=GREY, strokeWidth=1.5).encode(**axes(), x2="x_end", y2="y_end"),
+        messages.mark_point(shape="triangle", filled=True, size=70, color=GREY, opacity=1.0).encode(
+            **axes("x_end", "y_end"), angle=alt.Angle("angle:Q").scale(None)
+        ),
+        messages.mark_text(fontSize=12, color=INK).encode(
+            **axes("label_x", "label_y"), text="text:N"
+        ),
+        circles.mark_circle(size=900, color=OKABE_ITO[0], opacity=1.0).encode(**axes()),
+        circles.mark_text(color="white", fontSize=14, fontWeight="bold").encode(
+            **axes(), text="node:N"
+        ),
+        alt.Chart(rows(said)).mark_text(fontSize=12, color=INK).encode(**axes(), text="text:N"),
+    ).properties(width=PROTOCOL[0], height=PROTOCOL[1], title=typeset(title))
+
+
+def _indexed(text: str) -> str:
+    """Letters with their indices below the line: s12 as s₁₂, sij as sᵢⱼ."""
+    lowered = re.sub(r"(?<=[a-zŝ])\d+", lambda found: found[0].translate(SUBSCRIPTS), text)
+    return lowered.replace("sij", "sᵢⱼ").replace("vi ", "vᵢ ").replace("vj", "vⱼ")
 
 
 def _heat_map(points: pl.DataFrame, panel, scale: alt.Scale, label: str) -> alt.Chart:
