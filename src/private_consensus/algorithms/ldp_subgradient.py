@@ -17,7 +17,7 @@ import numpy as np
 
 from ..errors import require
 from ..exchange import SecretSharing, require_complete
-from .base import column
+from .base import STEP, Range, column
 from .families.perturbed import LAWS
 from .ldp_gradient_descent import Aggregate, LocallyPrivateGradientDescent
 
@@ -51,6 +51,7 @@ class LocallyPrivateSubgradient(LocallyPrivateGradientDescent):
     exchange: str = "plain"
 
     source: ClassVar[str] = "Paper 001, Algorithm 2, Theorem 3.4; Appendix J, Algorithm 3"
+    ranges: ClassVar = {"eta": Range(0.05, 4.0, 1.0, STEP), "horizon": Range(3, 40, 20)}
 
     def __post_init__(self):
         super().__post_init__()

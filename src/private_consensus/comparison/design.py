@@ -85,7 +85,14 @@ class Method(Strict):
     title: str = Field(min_length=1)
     observer: str = Field(default="eavesdropper", description="who must not learn a record")
     algorithm: dict[str, Any]
-    horizon: int | None = Field(default=None, ge=1, description="instead of the problem's")
+    per_problem: dict[str, dict[str, Any]] = Field(
+        default_factory=dict, description="further parameters on a problem"
+    )
+    horizon: int | None = Field(default=None, ge=1, description="instead of the algorithm's")
+    tuned: bool = Field(default=True, description="whether it has parameters to tune")
+    proven: bool = Field(
+        default=True, description="not: no guarantee; shown apart at the noise of its paper"
+    )
     problems: list[str] | None = Field(default=None, description="where it has a meaning; all")
     because: str = Field(default="", description="which version it is, and what it is not for")
 
@@ -149,7 +156,11 @@ class Comparison(Strict):
             known = method.observer in OBSERVERS
             expected = f"one of {', '.join(OBSERVERS)}"
             require(known, f"methods.{name}.observer", method.observer, expected)
-            _require_known(f"methods.{name}.problems", method.problems or [], self.problems)
+            for key, chosen in (
+                ("problems", method.problems or []),
+                ("per_problem", [*method.per_problem]),
+            ):
+                _require_known(f"methods.{name}.{key}", chosen, self.problems)
         for scale, reduced in self.scales.items():
             _require_known(f"scales.{scale}.problems", reduced.problems, self.problems)
             _require_axes(f"scales.{scale}.axes", reduced.axes, self)
@@ -164,9 +175,15 @@ class Comparison(Strict):
         reduced = self.scales.get(scale)
         if reduced is None:
             return self
+        kept = {
+            name: method
+            for name, method in self.methods.items()
+            if method.problems is None or {*method.problems} & {*reduced.problems}
+        }
         return self.model_copy(
             update={
                 "problems": {name: self.problems[name] for name in reduced.problems},
+                "methods": kept,
                 "epsilons": reduced.epsilons,
                 "runs": reduced.runs,
                 "axes": reduced.axes,

@@ -40,6 +40,7 @@ from ..problems.mean_estimation import MeanEstimation
 from ..problems.perceptron import Perceptron
 from ..randomness import Streams
 from .design import Comparison
+from .tuning import Scales
 
 GROUP = "comparison"
 CLASSES = 5
@@ -60,7 +61,7 @@ class Pool(ABC):
         """Classes by which records are skewed; [records]."""
 
     @abstractmethod
-    def dealt(self, rows: np.ndarray) -> Problem:
+    def problem(self, rows: np.ndarray) -> Problem:
         """Agents' problem, for rows [runs, agents, most] filled up with ``UNUSED``."""
 
     @abstractmethod
@@ -71,6 +72,10 @@ class Pool(ABC):
     @abstractmethod
     def least(self) -> float:
         """The minimum of F, or 0 where it is not known."""
+
+    @abstractmethod
+    def scales(self, agents: int) -> Scales:
+        """Curvature and size of gradients of an agent's objective, as they are public."""
 
     def accuracies(self, x: np.ndarray) -> np.ndarray | None:
         """Share of test records that are classified rightly; None without classes."""
@@ -98,7 +103,11 @@ class Means(Pool):
     def labels(self):
         return quantile_classes(self.records[:, 0])
 
-    def dealt(self, rows):
+    def scales(self, agents):
+        each = len(self.records) / agents
+        return Scales(each, each * self.box)
+
+    def problem(self, rows):
         """An agent's sum of records over M/N stands for its mean: with unequal sizes the minimiser
         of the sum of objectives is the mean of all records nevertheless."""
         agents = rows.shape[1]
@@ -132,7 +141,10 @@ class Classified(Pool):
     def labels(self):
         return self.classes
 
-    def dealt(self, rows):
+    def scales(self, agents):
+        return Scales(0.25 + self.ridge, 1.0)
+
+    def problem(self, rows):
         agents = rows.shape[1]
         labels = np.where(rows == UNUSED, 1.0, self.classes[rows])
         tests = self.test_features, self.test_classes
@@ -177,7 +189,11 @@ class Regressed(Pool):
     def labels(self):
         return quantile_classes(self.responses)
 
-    def dealt(self, rows):
+    def scales(self, agents):
+        """Rows have norm 1 and no direction of their own."""
+        return Scales(2.0 / self.features.shape[1], self.gradient_bound)
+
+    def problem(self, rows):
         agents = rows.shape[1]
         responses = np.where(rows == UNUSED, 0.0, self.responses[rows])
         weight = agents / len(self.responses)
@@ -223,7 +239,10 @@ class Images(Pool):
     def labels(self):
         return self.classes[self.train]
 
-    def dealt(self, rows):
+    def scales(self, agents):
+        return Scales(1.0, 1.0)
+
+    def problem(self, rows):
         equal = "equal sizes: samples are drawn from as many records in every agent"
         require(bool((rows != UNUSED).all()), "partition", "unequal sizes", equal)
         return self._perceptron(self.train[rows])

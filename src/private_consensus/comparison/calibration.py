@@ -1,0 +1,230 @@
+r"""Any algorithm at a true budget, by the one accountant.
+
+A paper's calibration means different things by epsilon. Here an algorithm is calibrated to a
+nominal budget b such that *the accountant's* epsilon of all that it releases is the target, at one
+delta and for one relation. Where noise is one number, it is scaled from where a nominal budget sets
+it, which also serves where a paper's theorem ends at some b; else b itself is looked for. Either is
+done by bracketing and TOMS 748 on a logarithm, with which the accountant's epsilon grows.
+
+Whatever was found is verified: never above the target, and within :data:`SLACK` of it. A lower
+bound never serves as a budget. What is not proven is not calibrated to a true budget: it runs at
+the noise that its paper prescribes, and its bracket says what is known.
+
+Tuning that is paid for releases every trial: ``copies`` of the releases are composed by the same
+accountant, and the best of so many trials is a function of what they released.
+"""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+from scipy.optimize import toms748
+
+from ..algorithms.base import Algorithm
+from ..errors import InvalidInput, OutsideRange, require
+from ..privacy import Budget, Relation, account, gaussian_epsilon, gaussian_mu
+from ..privacy.brackets import lower_bound
+
+RELATION = Relation("record", "replace")
+SLACK = 0.01
+"""Share of the target that may stay unspent."""
+AIM = -0.003
+"""Logarithm of the share of the target that is looked for."""
+WIDTH = 5e-4
+"""Of the logarithm of a nominal budget at which a search ends."""
+FACTOR, ATTEMPTS = 4.0, 30
+FARTHEST = 40.0
+"""Logarithm of a factor of noise that is not looked beyond."""
+
+
+@dataclass(frozen=True)
+class Calibrated:
+    """An algorithm at its noise, and the bracket of what that noise costs.
+
+    Parameters
+    ----------
+    algorithm : Algorithm
+    epsilon : float
+        The accountant's, of all copies of all releases.
+    lower : float
+        Below which no guarantee lies.
+    proven : bool
+    """
+
+    algorithm: Algorithm
+    epsilon: float
+    lower: float
+    proven: bool
+
+
+def calibrate_to(
+    algorithm: Algorithm, target: Budget, problem: Any, network: Any, horizon: int, copies: int = 1
+) -> Calibrated:
+    """The algorithm at the noise for which the accountant's epsilon is the target's.
+
+    Parameters
+    ----------
+    target : Budget
+        Of all copies together, replacing one record.
+    copies : int
+        How often all that is released is released.
+
+    Raises
+    ------
+    InvalidInput
+        For another relation, a budget that no noise meets, or an algorithm that is not private.
+    """
+    found = str(algorithm.relation)
+    require(algorithm.relation == RELATION, "algorithm.relation", found, str(RELATION))
+    require(target.private and target.delta > 0, "budget", str(target), "epsilon and delta above 0")
+    search = _Search(algorithm, target, problem, network, horizon, copies)
+    share = target.epsilon
+    if copies > 1:
+        mu = gaussian_mu(target.epsilon, target.delta) / math.sqrt(copies)
+        share = gaussian_epsilon(mu, target.delta)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", OutsideRange)
+        return search.found(share)
+
+
+class _Search:
+    """Nominal budgets that were tried, and what they cost."""
+
+    def __init__(self, algorithm, target, problem, network, horizon, copies):
+        self.algorithm, self.target, self.copies = algorithm, target, copies
+        self.world = problem, network, horizon
+        self.refusal: InvalidInput | None = None
+
+    def at(self, nominal: float) -> Algorithm | None:
+        """Calibrated as the paper does; None where it refuses such a budget."""
+        try:
+            return self.algorithm.calibrate(Budget(nominal, self.target.delta), *self.world)
+        except InvalidInput as error:
+            self.refusal = error
+            return None
+
+    def judged(self, algorithm: Algorithm) -> Calibrated:
+        releases = list(algorithm.releases(*self.world)) * self.copies
+        guarantee = account(releases, self.target.delta)
+        lower = lower_bound(releases, self.target.delta).epsilon
+        return Calibrated(algorithm, guarantee.epsilon, float(lower), guarantee.proven)
+
+    def excess(self, algorithm: Algorithm) -> float:
+        """Logarithm of the epsilon over the target."""
+        releases = list(algorithm.releases(*self.world)) * self.copies
+        found = account(releases, self.target.delta).epsilon
+        return math.log(found / self.target.epsilon) if found > 0 else -math.inf
+
+    def found(self, first: float) -> Calibrated:
+        start = self.at(first)
+        if start is not None:
+            judged = self.judged(start)
+            if not judged.proven or _met(judged.epsilon, self.target):
+                return judged
+        made = self._scaled(start) if _one_number(start) else self._nominal(first)
+        judged = self.judged(made)
+        expected = f"noise at which the accountant finds {self.target.epsilon:g}"
+        met = _met(judged.epsilon, self.target)
+        require(met, "budget.epsilon", judged.epsilon, expected)
+        return judged
+
+    def _nominal(self, first: float) -> Algorithm:
+        """The algorithm at the nominal budget that is looked for."""
+        low, high = self._ends(first)
+        if low is None:
+            raise self.refusal or InvalidInput(
+                "budget.epsilon", self.target.epsilon, "a budget that some noise meets"
+            )
+        if high is None:
+            made = self.at(low)
+            expected = "a budget that the paper's calibration reaches, or noise that is one number"
+            require(_one_number(made), "budget.epsilon", self.target.epsilon, expected)
+            return self._scaled(made)
+        return self.at(math.exp(_root(self._excess_of, math.log(low), math.log(high))))
+
+    def _excess_of(self, log_nominal: float) -> float:
+        made = self.at(math.exp(log_nominal))
+        return math.inf if made is None else self.excess(made) - AIM
+
+    def _ends(self, first: float) -> tuple[float | None, float | None]:
+        """Nominal budgets that spend too little and too much; None where there are none."""
+        low = high = None
+        nominal = first
+        for _ in range(ATTEMPTS):
+            made = self.at(nominal)
+            refused = made is None
+            if refused and (low is not None or high is not None):
+                break  # too large for the paper's theorem, or too small for any noise
+            if refused or self.excess(made) > AIM:
+                high = high if refused else nominal
+                step = 1 / FACTOR
+            else:
+                low, step = nominal, FACTOR
+            if low is not None and high is not None:
+                break
+            nominal *= step
+        return low, high
+
+    def _scaled(self, algorithm: Algorithm) -> Algorithm:
+        """More noise, or less, than a nominal budget asks for, where noise is one number."""
+
+        def at(log_scale: float) -> Algorithm:
+            return replace(algorithm, noise=algorithm.noise * math.exp(-log_scale))
+
+        def excess(log_scale: float) -> float:
+            return self.excess(at(log_scale)) - AIM
+
+        low = high = 0.0
+        width = 0.25
+        while excess(low) > 0:
+            high, low, width = low, low - width, 2 * width
+            require(low > -FARTHEST, "budget", str(self.target), "one that some noise meets")
+        while high <= low or excess(high) <= 0:
+            low, high, width = high, high + width, 2 * width
+            require(high < FARTHEST, "budget", str(self.target), "one that asks for noise")
+        return at(_root(excess, low, high))
+
+
+def _one_number(algorithm: Algorithm | None) -> bool:
+    """Whether an algorithm's noise is one number, its ``noise``."""
+    noise = getattr(algorithm, "noise", 0.0)
+    single = not any(getattr(algorithm, other, 0.0) for other in ("fuzz", "output_noise"))
+    return single and isinstance(noise, int | float) and noise > 0
+
+
+def _root(excess: Callable[[float], float], low: float, high: float) -> float:
+    """Where a growing function crosses 0; at most :data:`WIDTH` below."""
+    at_low, at_high = excess(low), excess(high)
+    if at_low >= 0 or not math.isfinite(at_high) or at_high <= 0:
+        return _bisected(excess, low, high)
+    return float(toms748(excess, low, high, xtol=WIDTH))
+
+
+def _bisected(excess: Callable[[float], float], low: float, high: float) -> float:
+    """The same where a search may meet budgets that are refused."""
+    while high - low > WIDTH:
+        middle = (low + high) / 2
+        if excess(middle) <= 0:
+            low = middle
+        else:
+            high = middle
+    return low
+
+
+def _met(epsilon: float, target: Budget) -> bool:
+    return (1 - SLACK) * target.epsilon <= epsilon <= target.epsilon
+
+
+def prescribed(
+    algorithm: Algorithm, target: Budget, problem: Any, network: Any, horizon: int
+) -> Calibrated:
+    """The algorithm at the noise that its paper prescribes for a budget, with its bracket."""
+    search = _Search(algorithm, target, problem, network, horizon, 1)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", OutsideRange)
+        made = algorithm.calibrate(target, problem, network, horizon)
+        return search.judged(made)

@@ -1,0 +1,345 @@
+"""Runs the cells of a design and measures what is released.
+
+The graph of a cell is drawn once and is the same for all methods and runs, so that a method's noise
+is for the graph that it runs on. A method's budgets and tunings are one batch: settings that differ
+in numbers only advance together.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+import polars as pl
+
+from .. import networks
+from ..algorithms.base import stack, structure
+from ..errors import InvalidInput, require
+from ..networks import Network
+from ..privacy import Budget
+from ..problems.base import consensus_error
+from ..randomness import PURPOSES, Streams
+from .calibration import Calibrated, calibrate_to, prescribed
+from .costs import bits_of, gradients_of, messages_of
+from .design import BASE, Cell, Comparison, Environment, cells, network_of
+from .faults import SILENT, UnreliableNetwork, require_faults
+from .problems import Pool, shared_out
+from .schema import COLUMNS, TUNINGS
+from .tuning import Candidate, best, candidate, trials
+
+TUNING_RUNS = 3
+"""Runs of a trial, on seeds of their own."""
+SEEN = ("bits",)
+DEFAULT, TUNED, PAID = TUNINGS
+
+
+class Setting(NamedTuple):
+    """A calibrated candidate, and what it is for."""
+
+    epsilon: float
+    tuning: str
+    calibrated: Calibrated
+    horizon: int
+
+
+@dataclass(frozen=True, eq=False)
+class World:
+    """A problem and a network of a cell, for some runs."""
+
+    environment: Environment
+    problem: Any
+    network: Network
+    streams: Streams
+
+
+@dataclass
+class Engine:
+    """Methods of a design on one problem.
+
+    Parameters
+    ----------
+    design : Comparison
+    problem : str
+    pool : Pool
+    methods : sequence of str
+    """
+
+    design: Comparison
+    problem: str
+    pool: Pool
+    methods: list[str]
+    chosen: dict[tuple[str, float, str], Candidate] = field(default_factory=dict)
+    copies: dict[str, int] = field(default_factory=dict)
+    known: dict[tuple, Calibrated | InvalidInput] = field(default_factory=dict)
+    absent: list[dict[str, Any]] = field(default_factory=list)
+
+    # --- Worlds ---------------------------------------------------------------------------------
+
+    def world(self, environment: Environment, root: int, runs: int) -> World:
+        """Data of the runs, and the one graph of the environment."""
+        groups = {purpose: self._group(purpose, environment) for purpose in PURPOSES}
+        streams = Streams(root, tuple(range(runs)), groups)
+        parameters = dict(self.design.partitions[environment.partition].model_extra or {})
+        rows = shared_out(self.pool, parameters, environment.agents, streams)
+        name, given = network_of(
+            self.design.graphs[environment.graph], environment.graph, environment.agents
+        )
+        first = Streams(self.design.seed, (0,), groups)
+        network = networks.build(first, name, environment.agents, **given).of_run(0)
+        return World(environment, self.pool.problem(rows), network, streams)
+
+    def _group(self, purpose: str, environment: Environment) -> str:
+        """Noise is paired in all cells of a problem, data by who holds them, graphs by law."""
+        own = {
+            "data": (self.problem, environment.agents, environment.partition),
+            "graph": (environment.graph, environment.agents),
+        }
+        return " ".join(map(str, ("comparison", *own.get(purpose, (self.problem,)))))
+
+    # --- Calibration ----------------------------------------------------------------------------
+
+    def calibrated(
+        self, name: str, made: Candidate, epsilon: float, copies: int, world: World
+    ) -> Calibrated:
+        """The candidate at its noise; the answer is kept for graphs and problems that are alike.
+
+        Raises
+        ------
+        InvalidInput
+            Where no noise meets the budget.
+        """
+        method = self.design.methods[name]
+        algorithm, horizon = made
+        statistics = algorithm.graph_statistics(world.network)
+        problem = world.environment.agents, getattr(world.problem, "records", 0)
+        key = (name, algorithm, horizon, epsilon, copies, statistics, problem)
+        if key not in self.known:
+            target = Budget(epsilon, self.design.delta)
+            given = world.problem, world.network, horizon
+            try:
+                if method.observer == "none":
+                    plain = algorithm.calibrate(Budget(np.inf, 0.0), *given)
+                    found = Calibrated(plain, np.inf, np.inf, proven=False)
+                elif method.proven:
+                    found = calibrate_to(algorithm, target, *given, copies)
+                else:
+                    found = prescribed(algorithm, target, *given)
+            except InvalidInput as error:
+                found = error
+            self.known[key] = found
+        found = self.known[key]
+        if isinstance(found, InvalidInput):
+            raise found
+        if method.proven and method.observer != "none":
+            expected = "a guarantee that is proven, or proven: false"
+            require(found.proven, f"methods.{name}.proven", True, expected)
+        return found
+
+    # --- Tuning ---------------------------------------------------------------------------------
+
+    def tune(self, name: str, base: Environment, epsilons: Iterable[float], scales: Any) -> None:
+        """Choose a method's parameters at each budget: defaults, tuned, and tuned and paid for."""
+        method = self.design.methods[name]
+        default = candidate(self.design, name, self.problem, scales)
+        for epsilon in epsilons:
+            self.chosen[name, epsilon, DEFAULT] = default
+        if not (method.proven and method.tuned):
+            return
+        world = self.world(base, self.design.tuning.seed, TUNING_RUNS)
+        tried = trials(self.design, name, self.problem, scales)
+        self.copies[name] = len(tried)
+        settings, of_trial = [], []
+        for epsilon in epsilons:
+            for tuning, copies in ((TUNED, 1), (PAID, len(tried))):
+                for index, one in enumerate(tried):
+                    try:
+                        found = self.calibrated(name, one, epsilon, copies, world)
+                    except InvalidInput:
+                        continue
+                    settings.append(Setting(epsilon, tuning, found, one.horizon))
+                    of_trial.append(index)
+        losses: dict[tuple[float, str], dict[int, float]] = defaultdict(dict)
+        measured = self.measured(name, settings, world)
+        for setting, index, values in zip(settings, of_trial, measured, strict=True):
+            mean = float(np.mean(values["excess_loss_mean"]))
+            losses[setting.epsilon, setting.tuning][index] = mean
+        for (epsilon, tuning), found in losses.items():
+            self.chosen[name, epsilon, tuning] = tried[best(found)]
+
+    # --- Runs -----------------------------------------------------------------------------------
+
+    def measured(
+        self, name: str, settings: list[Setting], world: World
+    ) -> list[dict[str, np.ndarray]]:
+        """Measures of each setting, each [runs]."""
+        groups: dict[Any, list[int]] = defaultdict(list)
+        for index, setting in enumerate(settings):
+            groups[structure(setting.calibrated.algorithm), setting.horizon].append(index)
+        found: list[dict[str, np.ndarray]] = [{} for _ in settings]
+        for members in groups.values():
+            batch = [settings[index] for index in members]
+            for index, values in zip(members, self._run(name, batch, world), strict=True):
+                found[index] = values
+        return found
+
+    def _run(self, name: str, batch: list[Setting], world: World) -> list[dict[str, np.ndarray]]:
+        """A batch of settings of one structure and horizon."""
+        environment, horizon = world.environment, batch[0].horizon
+        network: Any = world.network
+        faulty = bool(environment.missing or environment.links)
+        kind = self.design.methods[name].algorithm["name"]
+        if faulty and kind not in SILENT:
+            network = UnreliableNetwork(
+                network, environment.missing, environment.links, world.streams
+            )
+        shown: dict[str, np.ndarray] = {}
+
+        def keep(t: int, active: np.ndarray, seen: Mapping[str, np.ndarray]) -> None:
+            if t == horizon and "released" in seen:
+                shown.update(
+                    {key: np.array(seen[key]) for key in ("released", *SEEN) if key in seen}
+                )
+
+        algorithm = stack([setting.calibrated.algorithm for setting in batch])
+        begin = time.perf_counter()
+        with np.errstate(all="ignore"):
+            horizons = np.full(len(batch), horizon)
+            algorithm.run(world.problem, network, world.streams, horizons, keep)
+            seconds = (time.perf_counter() - begin) / (len(batch) * len(world.streams.runs))
+            values = self._values(shown["released"])
+        messages = np.full(len(world.streams.runs), messages_of(kind, world.network, horizon))
+        if isinstance(network, UnreliableNetwork):
+            messages = np.sum(network.sent, axis=0).astype(float)
+        values["messages"] = np.broadcast_to(messages, shown["released"].shape[:2])
+        values["bits"] = bits_of(values["messages"], world.problem, shown, world.network)
+        single = batch[0].calibrated.algorithm
+        gradients = gradients_of(
+            kind, single, world.problem, self.design.problems[self.problem].records, horizon
+        )
+        for key, value in {"gradient_evaluations": gradients, "seconds": seconds}.items():
+            values[key] = np.full(shown["released"].shape[:2], value)
+        return [{key: value[s] for key, value in values.items()} for s in range(len(batch))]
+
+    def _values(self, released: np.ndarray) -> dict[str, np.ndarray]:
+        """Measures of models [settings, runs, agents, dim]; what is not finite is infinite."""
+        excess = _or(self.pool.excess(released), np.inf)
+        found = {"excess_loss_mean": excess.mean(-1), "excess_loss_worst": excess.max(-1)}
+        accuracy = self.pool.accuracy(released)
+        if accuracy is not None:
+            found["accuracy_mean"] = accuracy.mean(-1)
+            found["accuracy_worst"] = accuracy.min(-1)
+        found["consensus_error"] = _or(consensus_error(None, released), np.inf)
+        return found
+
+    # --- Cells ----------------------------------------------------------------------------------
+
+    def rows(self) -> pl.DataFrame:
+        """All rows of the problem's cells; what is not entered is in :attr:`absent`."""
+        own = [cell for cell in cells(self.design) if cell.environment.problem == self.problem]
+        base = next(cell.environment for cell in own if cell.axis == BASE)
+        scales = self.pool.scales(base.agents)
+        for name in self.methods:
+            logging.info("%s: trials of %s", self.problem, name)
+            try:
+                self.tune(name, base, self.design.epsilons, scales)
+            except InvalidInput as error:
+                self._leave_out(name, str(error), problem=self.problem)
+        entered = [name for name in self.methods if (name, own[0].epsilon, DEFAULT) in self.chosen]
+        parts = []
+        for environment, here in _by_environment(own):
+            try:
+                world = self.world(environment, self.design.seed, self.design.runs)
+            except InvalidInput as error:
+                for name in entered:
+                    self._leave_out(name, str(error), **asdict(environment))
+                continue
+            for name in entered:
+                logging.info("%s: %s", environment, name)
+                parts += self._of_method(name, world, here)
+        return pl.concat(parts) if parts else pl.DataFrame(schema=COLUMNS)
+
+    def _leave_out(self, name: str, because: str, **where: Any) -> None:
+        self.absent.append({"method": name, "because": because, **where})
+
+    def _of_method(self, name: str, world: World, here: list[Cell]) -> Iterator[pl.DataFrame]:
+        """Rows of a method in the cells of one environment."""
+        method, where = self.design.methods[name], asdict(world.environment)
+        if not method.proven and here[0].axis != BASE:
+            self._leave_out(name, "not proven: shown in the base cells alone", **where)
+            return
+        try:
+            if world.environment.missing or world.environment.links:
+                require_faults(method.algorithm["name"])
+            settings = self._settings(name, world, [cell.epsilon for cell in here])
+            measured = self.measured(name, settings, world) if settings else []
+        except InvalidInput as error:
+            self._leave_out(name, str(error), **where)
+            return
+        for setting, values in zip(settings, measured, strict=True):
+            yield self._frame(name, setting, values, where)
+
+    def _settings(self, name: str, world: World, epsilons: list[float]) -> list[Setting]:
+        """Settings of a method whose budget some noise meets."""
+        method, found = self.design.methods[name], []
+        for epsilon in epsilons:
+            for tuning in TUNINGS:
+                made = self.chosen.get((name, epsilon, tuning))
+                if made is None:
+                    continue
+                copies = self.copies.get(name, 1) if tuning == PAID else 1
+                try:
+                    calibrated = self.calibrated(name, made, epsilon, copies, world)
+                except InvalidInput as error:
+                    where = {**asdict(world.environment), "epsilon": epsilon, "tuning": tuning}
+                    self._leave_out(name, str(error), **where)
+                    continue
+                found.append(Setting(epsilon, tuning, calibrated, made.horizon))
+        if not method.tuned and found:
+            same = [one._replace(tuning=tuning) for one in found for tuning in (TUNED, PAID)]
+            found += same if method.observer == "none" else []
+        return found
+
+    def _frame(
+        self, name: str, setting: Setting, values: dict[str, np.ndarray], where: dict[str, Any]
+    ) -> pl.DataFrame:
+        """The rows of one setting; measures that do not apply are left out."""
+        method = self.design.methods[name]
+        kept = {key: value for key, value in values.items() if not np.isnan(value).any()}
+        runs = len(next(iter(kept.values())))
+        labels = {
+            **where,
+            "epsilon": setting.epsilon,
+            "delta": self.design.delta,
+            "observer": method.observer,
+            "method": name,
+            "label": method.title,
+            "tuning": setting.tuning,
+            "proven": setting.calibrated.proven,
+            "epsilon_accountant": float(setting.calibrated.epsilon),
+            "epsilon_lower": float(setting.calibrated.lower),
+        }
+        columns = {
+            "run": np.tile(np.arange(runs), len(kept)),
+            "measure": np.repeat(list(kept), runs),
+            "value": np.concatenate([np.asarray(value, float) for value in kept.values()]),
+        }
+        frame = pl.DataFrame(columns).with_columns(
+            **{key: pl.lit(value, dtype=COLUMNS[key]) for key, value in labels.items()}
+        )
+        return frame.cast({"run": pl.Int64}).select(list(COLUMNS))
+
+
+def _or(values: np.ndarray, instead: float) -> np.ndarray:
+    return np.where(np.isfinite(values), values, instead)
+
+
+def _by_environment(own: list[Cell]) -> list[tuple[Environment, list[Cell]]]:
+    groups: dict[Environment, list[Cell]] = defaultdict(list)
+    for cell in own:
+        groups[cell.environment].append(cell)
+    return list(groups.items())
