@@ -22,10 +22,10 @@ def run(algorithm, problem, network, streams, horizon: int) -> dict[int, dict]:
     return at
 
 
-def simulated(settings, problem, network, *, watch, divergence="raise", **options):
+def simulated(settings, problem, network, *, watch, simulation=None, divergence="raise", **options):
     """Measurements of settings that are calibrated for their own runs; see ``calibrate``."""
     calibration = calibrate(settings, Environment(problem, network), **options)
-    return simulate(calibration, watch=watch, divergence=divergence).values
+    return simulate(calibration, watch=watch, divergence=divergence, **(simulation or {})).values
 
 
 def logistic_rows(count: int, dim: int, seed: int = 0) -> SimpleNamespace:

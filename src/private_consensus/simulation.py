@@ -20,6 +20,7 @@ import numpy as np
 
 from .algorithms.base import Algorithm, join_runs, stack, structure
 from .errors import Diverged, require
+from .fast.forks import map_in_forks
 from .networks import Network
 from .privacy import Budget
 from .problems import Problem
@@ -207,6 +208,7 @@ def simulate(
     watch: Watch,
     divergence: str = "raise",
     progress: Callable[[int, int], None] = lambda done, of: None,
+    processes: int = 1,
 ) -> Records:
     """Run every setting as often as it was calibrated for, and measure.
 
@@ -219,6 +221,8 @@ def simulate(
         finite numbers is an outcome to be counted.
     progress : callable
         Told after each block how many runs are done.
+    processes : int
+        Blocks that are computed side by side, each in a fork; no number depends on it.
 
     Raises
     ------
@@ -228,13 +232,18 @@ def simulate(
     """
     require(divergence in DIVERGENCES, "divergence", divergence, f"one of {DIVERGENCES}")
     runs, block = calibration.runs, calibration.block
+    beginnings = range(0, runs, block)
+
+    def compute(first: int) -> list[dict]:
+        if divergence == "raise":
+            return _run_block(calibration, first, watch, _Recorder)
+        with np.errstate(over="ignore", invalid="ignore"):
+            return _run_block(calibration, first, watch, _Counter)
+
     parts: list[list[dict]] = []
-    for first in range(0, runs, block):
-        if divergence == "record":
-            with np.errstate(over="ignore", invalid="ignore"):
-                parts.append(_run_block(calibration, first, watch, _Counter))
-        else:
-            parts.append(_run_block(calibration, first, watch, _Recorder))
+    computed = map_in_forks(compute, beginnings, processes)
+    for first, part in zip(beginnings, computed, strict=True):
+        parts.append(part)
         progress(min(first + block, runs), runs)
     joined = []
     for index in range(len(calibration.settings)):

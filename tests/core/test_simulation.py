@@ -51,6 +51,17 @@ def test_adding_runs_changes_no_byte_of_the_earlier_ones():
             assert len(setting_many[key]) == 11
 
 
+def test_no_byte_depends_on_the_processes_that_blocks_are_computed_by():
+    for processes in (2, 5):
+        told = []
+        options = {"processes": processes, "progress": lambda *now, told=told: told.append(now)}
+        found = records_of(11, simulation=options)
+        assert told == [(4, 11), (8, 11), (11, 11)]
+        for alone, forked in zip(records_of(11), found, strict=True):
+            assert list(alone) == list(forked)
+            assert all(alone[key].tobytes() == forked[key].tobytes() for key in alone)
+
+
 def test_settings_do_not_change_each_other():
     """The same unit draws serve every setting, whichever others share its batch."""
     alone = simulated(
@@ -135,14 +146,18 @@ class Doubling(Explosive):
         return Position(state.x * np.reshape(self.factor, (-1, 1)))
 
 
-def test_a_non_finite_iterate_stops_the_run_and_is_named():
+@pytest.mark.parametrize("processes", [1, 2])
+def test_a_non_finite_iterate_stops_the_run_and_is_named(processes):
     pair = [
         Setting(Explosive(factor=1.5), FREE, 40, "calm"),
         Setting(Explosive(factor=1e40), FREE, 40, "wild"),
     ]
     watch = Watch((("internal", "node_error"),))
     with np.errstate(over="ignore", invalid="ignore"), pytest.raises(Diverged) as caught:
-        simulated(pair, *environment, root=1, groups={}, runs=8, watch=watch, block=4)
+        simulated(
+            pair, *environment, root=1, groups={}, runs=8, watch=watch, block=4,
+            simulation={"processes": processes},
+        )  # fmt: skip
     error = caught.value
     assert (error.algorithm, error.setting, error.iteration, error.run) == (
         "Explosive",
@@ -186,6 +201,12 @@ def test_leaving_the_finite_numbers_can_be_a_measurement():
     watch = Watch((("internal", "node_error"),))
     options = {"root": 1, "groups": {}, "runs": 8, "watch": watch, "block": 4}
     tame, wild = simulated(pair, *environment, divergence="record", **options)
+    forked = simulated(
+        pair, *environment, divergence="record", simulation={"processes": 2}, **options
+    )
+    assert forked[1][40, "internal", "node_error"].tobytes() == (
+        wild[40, "internal", "node_error"].tobytes()
+    )
     assert np.isfinite(tame[40, "internal", "node_error"]).all()
     assert np.isinf(wild[40, "internal", "node_error"]).any()
     with pytest.raises(InvalidInput, match="divergence"):

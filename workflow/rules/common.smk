@@ -34,6 +34,13 @@ def code_of_cell(wildcards):
     )
 
 
+def processes_of_cell(wildcards):
+    """One for each block of runs, but at most a quarter of this machine's cores; a profile says it for a cluster."""
+    cell = PLAN.cell(wildcards.experiment, wildcards.algorithm)
+    blocks = -(-cell["runs"] // cell["block"])
+    return max(1, min(blocks, (workflow.resource_settings.cores or 1) // 4))
+
+
 def code_of_figure(wildcards):
     own = plotting.module_of(PLAN.paper_of(wildcards.figure))
     return code_of("draw_figure.py", *filter(None, [own]))

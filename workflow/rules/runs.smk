@@ -13,9 +13,9 @@ rule run_cell:
         usage="results/{scale}/timings/{experiment}.{algorithm}.tsv",
     conda:
         "../../environment.yml"
-    threads: 1
+    threads: processes_of_cell
     resources:
-        mem_mb=1500,
+        mem_mb=lambda wildcards, threads: 1000 + 500 * threads,
         runtime=20,
     params:
         cell=lambda wildcards: PLAN.cell(wildcards.experiment, wildcards.algorithm),

@@ -17,6 +17,7 @@ with job_logging(log[0], snakemake.params.cell, log.usage), limited_threads(snak
         prepared,
         lambda done, of: logging.info("%d of %d runs", done, of),
         read_all(snakemake.input.grids) if snakemake.input.grids else None,
+        processes=snakemake.threads,
     )
     mark = stamp(
         snakemake.params.cell, snakemake.params.code, source_of(loaded), snakemake.input.prepared

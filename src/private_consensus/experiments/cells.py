@@ -37,9 +37,11 @@ def run_cell(
     prepared: Prepared,
     progress: Callable[[int, int], None] = lambda done, of: None,
     grids: pl.DataFrame | None = None,
+    processes: int = 1,
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Measurements (a row a setting, run, iteration and measure) and privacy (a row a setting and
-    neighbouring relation). ``grids`` are the runs that tuned settings are decided by."""
+    neighbouring relation). ``grids`` are the runs that tuned settings are decided by; blocks of
+    runs are computed by so many ``processes``, on which no number depends."""
     cell = {**cell, "settings": [with_tuned(spec, grids) for spec in cell["settings"]]}
     watch = Watch(
         tuple(map(tuple, cell["measures"])),
@@ -55,6 +57,7 @@ def run_cell(
             watch=watch,
             divergence=cell.get("divergence", "raise"),
             progress=progress,
+            processes=processes,
         )
         shown = f"quantities that {cell['algorithm']} shows"
         require(any(records.values), "measures", cell["measures"], shown)

@@ -1,0 +1,52 @@
+"""Independent parts of a computation side by side, each in a fork of the process."""
+
+from __future__ import annotations
+
+import multiprocessing
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from typing import Any
+
+
+def map_in_forks(
+    function: Callable[[Any], Any], items: Sequence[Any], processes: int
+) -> Iterator[Any]:
+    """``map(function, items)``, in order, by so many forks, which have what the function refers to.
+
+    A fork uses one thread: those of a pool that was begun before it are not in it. With one
+    process nothing is forked.
+
+    Parameters
+    ----------
+    function : callable
+        Whatever it returns or raises can be pickled; itself it need not be.
+
+    Raises
+    ------
+    Exception
+        That of the first item that raised one; what has not begun then never will.
+    """
+    processes = min(processes, len(items))
+    if processes <= 1:
+        yield from map(function, items)
+        return
+    from .compiling import limited_threads  # slow to import, and whoever reads a plan is here
+
+    context = multiprocessing.get_context("fork")
+    with limited_threads(1), ProcessPoolExecutor(processes, context, _keep, (function,)) as pool:
+        try:
+            yield from pool.map(_apply, items)
+        finally:
+            pool.shutdown(cancel_futures=True)
+
+
+_FUNCTION: list[Callable[[Any], Any]] = []
+"""What a fork was made for. A queue would have to pickle it; a fork has it."""
+
+
+def _keep(function: Callable[[Any], Any]) -> None:
+    _FUNCTION[:] = [function]
+
+
+def _apply(item: Any) -> Any:
+    return _FUNCTION[0](item)
