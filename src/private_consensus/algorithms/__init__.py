@@ -15,7 +15,7 @@ from importlib.metadata import entry_points
 from ..errors import InvalidInput
 
 GROUP = "private_consensus.algorithms"
-SHARED = {"base", "families"}
+SHARED = {"base", "families", "parameters"}
 """What algorithms share, and what is none itself."""
 
 

@@ -21,10 +21,7 @@ from ..networks import Network
 from ..privacy import Budget, Relation, Release
 from ..problems import Problem
 from ..randomness import Streams
-
-FOR_CALIBRATION = {"calibration only": True}
-"""Metadata of fields that decide how the noise is set and mean nothing to the running algorithm."""
-
+from .parameters import FOR_CALIBRATION, check_parameters
 
 STEP, CURVATURE, GRADIENT, PLAIN = "step", "curvature", "gradient", ""
 """Units of a range: 1/L, L and G of an agent's objective, or none."""
@@ -129,6 +126,9 @@ class Algorithm(ABC):
     kind: ClassVar[str] = METHOD
     deterministic: ClassVar[bool] = False
     ranges: ClassVar[Mapping[str, Range]] = {}
+
+    def __post_init__(self):
+        check_parameters(self)
 
     def calibrate(self, budget: Budget, problem: Problem, network: Network, horizon: int) -> Self:
         """A copy with its noise set such that the whole run spends ``budget``."""
@@ -434,7 +434,7 @@ def column(value: Any) -> Any:
 
 def structure(algorithm: Algorithm) -> tuple:
     """What settings of one batch have in common: all but numbers and switches of calibration."""
-    running = (f for f in fields(algorithm) if f.metadata != FOR_CALIBRATION)
+    running = (f for f in fields(algorithm) if not FOR_CALIBRATION.keys() & f.metadata.keys())
     values = ((f.name, getattr(algorithm, f.name)) for f in running)
     return (type(algorithm), *((name, value) for name, value in values if not _is_number(value)))
 

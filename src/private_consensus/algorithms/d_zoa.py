@@ -33,6 +33,7 @@ from .families.consensus_admm import (
     check_budget,
     neighbourhood_sizes,
 )
+from .parameters import one_of, positive
 
 ENGINES = ("compiled", "plain")
 ENOUGH_SAMPLES = 30
@@ -60,13 +61,13 @@ class DZOA(ConsensusADMM):
         float32 machine code, or NumPy in float64 on the same draws.
     """
 
-    L: float = 1.0
-    c: float = 0.5
-    T: int = 100
-    J: int = 30
-    u1: float = 1.0
+    L: float = positive(1.0)
+    c: float = positive(0.5)
+    T: int = positive(100)
+    J: int = positive(30)
+    u1: float = positive(1.0)
     alpha_R: float | None = None
-    engine: str = "compiled"
+    engine: str = one_of("compiled", ENGINES)
 
     needs: ClassVar[tuple[str, ...]] = ("gram", "pull", "penalty")
     source: ClassVar[str] = "Paper 002, Algorithm 1, eqs. (7)-(13), (20), (25), (27), (29)"
@@ -76,10 +77,6 @@ class DZOA(ConsensusADMM):
 
     def __post_init__(self):
         super().__post_init__()
-        for key in ("L", "c", "T", "J", "u1"):
-            value = getattr(self, key)
-            require(bool(np.all(np.asarray(value) > 0)), f"algorithm.{key}", value, "a number > 0")
-        require(self.engine in ENGINES, "algorithm.engine", self.engine, f"one of {ENGINES}")
         if np.any(np.asarray(self.J) < ENOUGH_SAMPLES):
             warnings.warn(
                 f"J = {np.min(self.J)}: the paper takes the mean of J differences for Gaussian by "

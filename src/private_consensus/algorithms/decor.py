@@ -28,10 +28,10 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from ..errors import require
 from ..networks import SparseNetwork, laplacian
 from .base import DRAW, NoiseSite, column
 from .muffliato_gd import ClippedDescent, normals_of_links
+from .parameters import nonnegative
 
 SPARE = 1e-6
 """Share of a computed connectivity that nothing is built on."""
@@ -66,14 +66,9 @@ class DECOR(ClippedDescent):
         which costs at most twice the :math:`\mu^2` of a server's noise.
     """
 
-    ratio: float | None = None
+    ratio: float | None = nonnegative(None)
 
     source: ClassVar[str] = "Allouah et al., ICML 2024, Algorithm 1"
-
-    def __post_init__(self):
-        super().__post_init__()
-        fine = self.ratio is None or bool(np.all(np.asarray(self.ratio) >= 0))
-        require(fine, "algorithm.ratio", self.ratio, "a number >= 0")
 
     def share(self, network) -> Any:
         r""":math:`s_{pair}/s_{ind}`, as it broadcasts against [settings, runs, agents, dim]."""

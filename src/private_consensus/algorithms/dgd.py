@@ -20,6 +20,7 @@ from ..errors import require
 from ..privacy import Relation, Release
 from .base import STEP, Range, column
 from .families.perturbed import LAWS, PaidByIteration, initial, printed_change, shown_losses
+from .parameters import one_of, positive, up_to_one
 
 MIXTURES = ("network", "uniform")
 
@@ -43,8 +44,8 @@ class GradientSteps(PaidByIteration):
         Standard deviation of the coordinates of :math:`x_i^0`.
     """
 
-    eta: float = 1.0
-    decay: float = 0.9
+    eta: float = positive(1.0)
+    decay: float = up_to_one(0.9)
     init_std: float = 1.0
 
     relation: ClassVar[Relation] = Relation("record", "replace")
@@ -54,15 +55,6 @@ class GradientSteps(PaidByIteration):
         "decay": Range(0.85, 1.0, 0.95),
         "horizon": Range(3, 40, 20),
     }
-
-    def __post_init__(self):
-        super().__post_init__()
-        fine = np.all(np.asarray(self.eta) > 0)
-        require(bool(fine), "algorithm.eta", self.eta, "a number above 0")
-        decay = np.asarray(self.decay)
-        require(
-            bool(np.all((decay > 0) & (decay <= 1))), "algorithm.decay", self.decay, "in (0, 1]"
-        )
 
     def step_size(self, t: int) -> Any:
         r""":math:`\eta_t`, as it broadcasts."""
@@ -122,13 +114,9 @@ class DecentralizedGradientDescent(GradientSteps):
         The network's doubly stochastic weights, or the plain mean over agent and neighbours.
     """
 
-    mixture: str = "network"
+    mixture: str = one_of("network", MIXTURES)
 
     source: ClassVar[str] = "Nedic, Ozdaglar, IEEE TAC 54(1), 2009; paper 001, eq. (3)"
-
-    def __post_init__(self):
-        super().__post_init__()
-        self.require_known("mixture", MIXTURES)
 
     def calibrate(self, budget, problem, network, horizon):
         expected = "inf: this algorithm is not private"

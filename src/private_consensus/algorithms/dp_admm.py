@@ -23,10 +23,10 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from ..errors import require
 from ..privacy import Relation
 from .base import CURVATURE, STEP, Iterative, NoiseSite, Range, column
 from .families.consensus_admm import assumed_release, check_budget, gaussian_release, total_epsilon
+from .parameters import positive
 
 
 class State(NamedTuple):
@@ -56,9 +56,9 @@ class DPADMM(Iterative):
         :math:`s_t(\rho + 1/\eta_t)`; set by :meth:`calibrate`.
     """
 
-    rho: float = 4.0
-    eta_0: float = 0.1
-    c1: float = 1.0
+    rho: float = positive(4.0)
+    eta_0: float = positive(0.1)
+    c1: float = positive(1.0)
     noise: float = 0.0
 
     relation: ClassVar[Relation] = Relation("record", "replace")
@@ -68,11 +68,6 @@ class DPADMM(Iterative):
         "eta_0": Range(0.05, 4.0, 0.5, STEP),
         "horizon": Range(3, 40, 20),
     }
-
-    def __post_init__(self):
-        for key in ("rho", "eta_0", "c1"):
-            value = getattr(self, key)
-            require(bool(np.all(np.asarray(value) > 0)), f"algorithm.{key}", value, "a number > 0")
 
     def calibrate(self, budget, problem, network, horizon):
         check_budget(budget)

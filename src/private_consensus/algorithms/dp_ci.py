@@ -17,7 +17,7 @@ measurement (Definition 3.1), or all of the agent's stream. Sensitivities are l1
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import ClassVar, NamedTuple
 
@@ -26,7 +26,8 @@ import numpy as np
 from ..errors import require
 from ..networks import SparseNetwork, laplacian
 from ..privacy import Relation, Release
-from .base import FOR_CALIBRATION, Iterative, NoiseSite, column
+from .base import Iterative, NoiseSite, column
+from .parameters import nonnegative, one_of, positive
 
 SCHEDULES = ("power", "exponential")
 BOUNDS = ("constant", "time_varying")
@@ -80,34 +81,24 @@ class DPCI(Iterative):
         ``theorem`` takes :math:`\kappa = 1` as Theorem 4.16 prints it, whatever the budget.
     """
 
-    schedule: str = "power"
-    c: float = 1.0
+    schedule: str = one_of("power", SCHEDULES)
+    c: float = positive(1.0)
     gamma: float = 1.0
-    shift: float = 1.0
+    shift: float = positive(1.0)
     q: float = 0.4
     p: float = 0.8
-    noise: float = 0.0
-    delta: float = 0.2
-    hmax: str = "constant"
+    noise: float = nonnegative(0.0)
+    delta: float = positive(0.2)
+    hmax: str = one_of("constant", BOUNDS)
     initial_noise: bool = False
-    unit: str = field(default="measurement", metadata=FOR_CALIBRATION)
-    calibration: str = field(default="budget", metadata=FOR_CALIBRATION)
+    unit: str = one_of("measurement", UNITS, calibration=True)
+    calibration: str = one_of("budget", CALIBRATIONS, calibration=True)
 
     needs: ClassVar[tuple[str, ...]] = ("observation_noise", "data", "gram", "largest_row_norm")
     source: ClassVar[str] = "Paper 003, eqs. (1)-(4), Theorems 4.5, 4.11-4.17"
 
     def __post_init__(self):
-        for key, allowed in (
-            ("schedule", SCHEDULES),
-            ("hmax", BOUNDS),
-            ("unit", UNITS),
-            ("calibration", CALIBRATIONS),
-        ):
-            value = getattr(self, key)
-            require(value in allowed, f"algorithm.{key}", value, f"one of {', '.join(allowed)}")
-        for key in ("c", "delta", "shift"):
-            self._require(key, lambda v: v > 0, "a number > 0")
-        self._require("noise", lambda v: v >= 0, "a number >= 0")
+        super().__post_init__()
         if self.schedule == "exponential":
             self._require("q", lambda v: (v > 0) & (v < 1), "a number in (0, 1)")
             self._require("p", lambda v: (v > self.q) & (v < 1), "a number in (q, 1)")

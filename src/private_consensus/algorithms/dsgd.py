@@ -15,11 +15,11 @@ from typing import ClassVar
 
 import numpy as np
 
-from ..errors import require
 from ..fast.messages import descend
 from ..privacy import Release
 from .base import Algorithm, Range
 from .families.decentralized_sgd import FULL_BITS, DecentralizedSGD, at
+from .parameters import one_of, positive
 
 GRADIENTS = ("plain", "clipped", "private")
 
@@ -35,17 +35,11 @@ class DSGD(DecentralizedSGD):
     gradients : {"plain", "clipped", "private"}
     """
 
-    alpha: float = 0.2
-    gradients: str = "plain"
+    alpha: float = positive(0.2)
+    gradients: str = one_of("plain", GRADIENTS)
 
     source: ClassVar[str] = "Dissertation 4.5, Decentralized SGD"
     ranges: ClassVar = {**DecentralizedSGD.ranges, "alpha": Range(0.05, 2.0, 0.3)}
-
-    def __post_init__(self):
-        super().__post_init__()
-        require(bool(np.all(np.asarray(self.alpha) > 0)), "algorithm.alpha", self.alpha, "above 0")
-        known = f"one of {GRADIENTS}"
-        require(self.gradients in GRADIENTS, "algorithm.gradients", self.gradients, known)
 
     def calibrate(self, budget, problem, network, horizon):
         if self.gradients == "private":

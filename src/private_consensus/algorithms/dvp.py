@@ -15,6 +15,7 @@ from ..errors import require
 from .base import FOR_CALIBRATION
 from .families.admm import Noises
 from .families.objective_perturbation import ObjectivePerturbed, jacobian_loss
+from .parameters import one_of
 
 UNITS = ("dual", "x")
 
@@ -35,7 +36,7 @@ class DualVariablePerturbation(ObjectivePerturbed):
         the one that goes apart, of which one only counts against us.
     """
 
-    unit: str = "dual"
+    unit: str = one_of("dual", UNITS)
     jacobian_terms: int = field(default=1, metadata=FOR_CALIBRATION)
 
     source: ClassVar[str] = "Zhang, Zhu, IEEE TIFS 12(1), 2017, Algorithm 2 (DVP)"
@@ -43,7 +44,6 @@ class DualVariablePerturbation(ObjectivePerturbed):
 
     def __post_init__(self):
         super().__post_init__()
-        self.require_known("unit", UNITS)
         once_or_twice = bool(np.isin(self.jacobian_terms, (1, 2)).all())
         require(once_or_twice, "algorithm.jacobian_terms", self.jacobian_terms, "1 or 2")
 

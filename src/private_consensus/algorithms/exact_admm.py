@@ -13,14 +13,14 @@ guaranteed.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 
 from ..errors import require
 from ..privacy import Release, gaussian_epsilon, gaussian_mu
-from .base import FOR_CALIBRATION, NoiseSite, column
+from .base import NoiseSite, column
 from .families.consensus_admm import (
     ConsensusADMM,
     assumed_release,
@@ -29,6 +29,7 @@ from .families.consensus_admm import (
     neighbourhood_sizes,
     total_epsilon,
 )
+from .parameters import one_of
 
 CALIBRATIONS = ("paper", "gaussian_dp", "none")
 
@@ -46,17 +47,10 @@ class ExactADMM(ConsensusADMM):
         Gaussian DP; refused where the problem states no bound on a record's gradient.
     """
 
-    calibration: str = field(default="paper", metadata=FOR_CALIBRATION)
+    calibration: str = one_of("paper", CALIBRATIONS, calibration=True)
 
     needs: ClassVar[tuple[str, ...]] = ("proximal",)
     source: ClassVar[str] = "Paper 002, eqs. (15), (17)-(20), (24), (25)"
-
-    def __post_init__(self):
-        super().__post_init__()
-        expected = f"one of {', '.join(CALIBRATIONS)}"
-        require(
-            self.calibration in CALIBRATIONS, "algorithm.calibration", self.calibration, expected
-        )
 
     def calibrate(self, budget, problem, network, horizon):
         if self.calibration == "paper":

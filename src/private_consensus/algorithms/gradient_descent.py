@@ -12,7 +12,7 @@ Neighbouring data sets replace one record of one agent; sensitivities are l2.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import ClassVar, NamedTuple
 
@@ -21,7 +21,8 @@ from scipy.optimize import brentq
 
 from ..errors import require
 from ..privacy import Relation, Release, gaussian_mu, zcdp_rho
-from .base import FOR_CALIBRATION, Iterative, NoiseSite, Range, column
+from .base import Iterative, NoiseSite, Range, column
+from .parameters import one_of
 
 STAGE_TWO = ("repaired", "literal")
 CALIBRATIONS = ("theorem_1", "gaussian_dp", "advanced_composition", "zcdp")
@@ -70,25 +71,15 @@ class GradientDescent(Iterative):
     noise: float = 0.0
     decay: float = 0.75
     shift: float = 0.0
-    stage_two: str = "repaired"
-    calibration: str = field(default="theorem_1", metadata=FOR_CALIBRATION)
-    sensitivity: str = field(default="record", metadata=FOR_CALIBRATION)
-    spending: str = field(default="theorem_2", metadata=FOR_CALIBRATION)
+    stage_two: str = one_of("repaired", STAGE_TWO)
+    calibration: str = one_of("theorem_1", CALIBRATIONS, calibration=True)
+    sensitivity: str = one_of("record", SENSITIVITIES, calibration=True)
+    spending: str = one_of("theorem_2", SPENDINGS, calibration=True)
 
     relation: ClassVar[Relation] = Relation("record", "replace")
     uses: ClassVar[tuple[str, ...]] = ("strong_convexity", "smoothness", "lipschitz")
     source: ClassVar[str] = "Paper 000, Algorithm 1, eqs. (8)-(12), Theorems 1 and 2"
     ranges: ClassVar = {"decay": Range(0.5, 0.95, 0.75), "horizon": Range(3, 40, 20)}
-
-    def __post_init__(self):
-        for key, allowed in (
-            ("stage_two", STAGE_TWO),
-            ("calibration", CALIBRATIONS),
-            ("sensitivity", SENSITIVITIES),
-            ("spending", SPENDINGS),
-        ):
-            value = getattr(self, key)
-            require(value in allowed, f"algorithm.{key}", value, f"one of {', '.join(allowed)}")
 
     def calibrate(self, budget, problem, network, horizon):
         require(horizon >= 1, "horizon", horizon, "a whole number >= 1")

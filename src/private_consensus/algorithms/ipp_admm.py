@@ -40,6 +40,7 @@ from ..privacy import Release, SparseVector, sparse_vector_release
 from ..privacy.releases import RandomCount
 from ..privacy.sparse_vector import REDRAWS, capped_binomial, least_answers
 from .base import column, moved
+from .parameters import fraction, nonnegative, one_of, positive, whole
 from .pp_admm import COARSE_SOLVER, PlausiblyPrivateADMM
 
 SENSITIVITIES = ("printed", "per_sample")
@@ -104,37 +105,21 @@ class ImprovedPlausiblyPrivateADMM(PlausiblyPrivateADMM):
         :math:`\epsilon_1 + \epsilon_2`.
     """
 
-    c: int = 15
-    C_loss: float = 2.0
+    c: int = whole(15)
+    C_loss: float = positive(2.0)
     alpha: float = 1e-3
-    share: float = 0.1
-    svt_sensitivity: str = "per_sample"
-    threshold_drawn: str = "each"
-    threshold_scale: str = "printed"
-    decision: str = "sparse_vector"
-    tested: str = "minimiser"
-    query_noise: float = 0.0
-    threshold_noise: float = 0.0
-    svt_epsilon: float = 0.0
+    share: float = fraction(0.1)
+    svt_sensitivity: str = one_of("per_sample", SENSITIVITIES)
+    threshold_drawn: str = one_of("each", REDRAWS)
+    threshold_scale: str = one_of("printed", THRESHOLD_SCALES)
+    decision: str = one_of("sparse_vector", DECISIONS)
+    tested: str = one_of("minimiser", TESTED)
+    query_noise: float = nonnegative(0.0)
+    threshold_noise: float = nonnegative(0.0)
+    svt_epsilon: float = nonnegative(0.0)
 
     needs: ClassVar[tuple[str, ...]] = ("proximal", "clipped_loss", "clipped_loss_change")
     source: ClassVar[str] = "Paper 004, section 3.5, Algorithm 3, Theorem 10"
-
-    def __post_init__(self):
-        super().__post_init__()
-        self.require_known("svt_sensitivity", SENSITIVITIES)
-        self.require_known("threshold_drawn", REDRAWS)
-        self.require_known("threshold_scale", THRESHOLD_SCALES)
-        self.require_known("decision", DECISIONS)
-        self.require_known("tested", TESTED)
-        self._require_between("share")
-        most = np.asarray(self.c)
-        whole = bool(np.all((most >= 1) & (most == np.floor(most))))
-        require(whole, "algorithm.c", self.c, "a whole number >= 1")
-        require(bool(np.all(np.asarray(self.C_loss) > 0)), "algorithm.C_loss", self.C_loss, "> 0")
-        for key in ("query_noise", "threshold_noise", "svt_epsilon"):
-            value = getattr(self, key)
-            require(bool(np.all(np.asarray(value) >= 0)), f"algorithm.{key}", value, "0 or more")
 
     # Algorithm 3.
 

@@ -15,10 +15,10 @@ from typing import ClassVar
 import numpy as np
 from scipy.special import expit
 
-from ..errors import require
 from ..privacy import Release
 from ..solvers import minimise
 from .base import Algorithm
+from .parameters import positive
 
 FULL_STEPS = 10
 CHUNK = 4096
@@ -35,14 +35,11 @@ class Logistic(Algorithm):
         :math:`\lambda > 0`.
     """
 
-    ridge: float = 1e-2
+    ridge: float = positive(1e-2)
 
     source: ClassVar[str] = "Paper 004, eq. (97) and section 6.3.1"
 
     needs: ClassVar[tuple[str, ...]] = ("features", "labels", "in_training")
-
-    def __post_init__(self):
-        require(np.all(np.asarray(self.ridge) > 0), "algorithm.ridge", self.ridge, "above 0")
 
     def releases(self, problem, network, horizon):
         return [Release("exact", scale=0.0)]

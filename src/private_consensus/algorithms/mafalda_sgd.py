@@ -30,6 +30,7 @@ from ..privacy.observers.changes import Cyclic
 from ..privacy.observers.temporal import cyclic_factor, error_gram, gram_of_powers
 from .base import DRAW, NoiseSite
 from .muffliato_gd import ClippedDescent
+from .parameters import one_of, whole
 
 CORRELATIONS = ("optimal", "independent", "anti_pgd")
 
@@ -57,21 +58,12 @@ class MAFALDASGD(ClippedDescent):
         :math:`C^{-1}`; set by :meth:`calibrate` for horizon and graph.
     """
 
-    batches: int = 1
-    correlation: str = "optimal"
+    batches: int = whole(1)
+    correlation: str = one_of("optimal", CORRELATIONS)
     filter: tuple[tuple[float, ...], ...] | None = None
 
     needs: ClassVar[tuple[str, ...]] = ("part",)
     source: ClassVar[str] = "Bellet et al., ICLR 2026, arXiv 2510.17480, Algorithm 1"
-
-    def __post_init__(self):
-        super().__post_init__()
-        known = f"one of {', '.join(CORRELATIONS)}"
-        fine = self.correlation in CORRELATIONS
-        require(fine, "algorithm.correlation", self.correlation, known)
-        batches = np.asarray(self.batches)
-        whole = bool(np.all((batches >= 1) & (batches == np.floor(batches))))
-        require(whole, "algorithm.batches", self.batches, "a whole number >= 1")
 
     def calibrate(self, budget, problem, network, horizon):
         require(network.shared, "network", "one graph a run", "one fixed graph for all runs")

@@ -24,6 +24,7 @@ from ..errors import require
 from ..networks import second_eigenvalue
 from ..privacy import Release, gaussian_epsilon, gaussian_mu
 from .base import Iterative, NoiseSite, Range, column
+from .parameters import nonnegative, one_of
 
 ACCELERATIONS = ("none", "chebyshev")
 
@@ -46,16 +47,12 @@ class Muffliato(Iterative):
     acceleration : {"none", "chebyshev"}
     """
 
-    noise: float = 0.0
-    acceleration: str = "none"
+    noise: float = nonnegative(0.0)
+    acceleration: str = one_of("none", ACCELERATIONS)
 
     needs: ClassVar[tuple[str, ...]] = ("means",)
     source: ClassVar[str] = "Cyffers, Even, Bellet, Massoulie, NeurIPS 2022, Algorithm 1"
     ranges: ClassVar = {"horizon": Range(3, 40, 20)}
-
-    def __post_init__(self):
-        require_acceleration(self.acceleration)
-        require(np.all(np.asarray(self.noise) >= 0), "algorithm.noise", self.noise, "a number >= 0")
 
     def calibrate(self, budget, problem, network, horizon):
         require(horizon >= 1, "horizon", horizon, "a whole number >= 1")
@@ -131,12 +128,6 @@ def rounds_needed(mixing: np.ndarray, spread: float, noise: float) -> int:
     which gossip adds no more error than the noise; s is the ``spread`` of squared values."""
     gap = float(1.0 - second_eigenvalue(mixing))
     return int(np.ceil(np.log(len(mixing) * max(noise**2, spread) / noise**2) / np.sqrt(gap)))
-
-
-def require_acceleration(value: str) -> None:
-    """Refuse a switch that does not exist."""
-    known = f"one of {', '.join(ACCELERATIONS)}"
-    require(value in ACCELERATIONS, "algorithm.acceleration", value, known)
 
 
 def mu_of(budget) -> float:

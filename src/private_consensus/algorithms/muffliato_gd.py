@@ -25,7 +25,8 @@ import numpy as np
 from ..errors import require
 from ..privacy import Release
 from .base import GRADIENT, STEP, Iterative, NoiseSite, Range, column
-from .muffliato import State, gossip, mu_of, require_acceleration
+from .muffliato import ACCELERATIONS, State, gossip, mu_of
+from .parameters import nonnegative, one_of, positive, whole
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,22 +43,15 @@ class ClippedDescent(Iterative):
         :math:`\sigma`, in the unit of the gradient.
     """
 
-    eta: float = 0.1
-    clip: float | None = None
-    noise: float = 0.0
+    eta: float = positive(0.1)
+    clip: float | None = positive(None)
+    noise: float = nonnegative(0.0)
 
     ranges: ClassVar = {
         "eta": Range(0.05, 4.0, 1.0, STEP),
         "clip": Range(0.1, 3.0, 1.0, GRADIENT),
         "horizon": Range(3, 40, 20),
     }
-
-    def __post_init__(self):
-        for key in ("eta", "clip"):
-            value = getattr(self, key)
-            fine = value is None or bool(np.all(np.asarray(value) > 0))
-            require(fine, f"algorithm.{key}", value, "a number above 0")
-        require(np.all(np.asarray(self.noise) >= 0), "algorithm.noise", self.noise, "a number >= 0")
 
     def change(self, problem) -> float:
         r"""Largest l2 change of an agent's gradient at one point: by what a replaced record moves
@@ -120,17 +114,10 @@ class MuffliatoGD(ClippedDescent):
     acceleration : {"none", "chebyshev"}
     """
 
-    rounds: int = 1
-    acceleration: str = "none"
+    rounds: int = whole(1)
+    acceleration: str = one_of("none", ACCELERATIONS)
 
     source: ClassVar[str] = "Cyffers, Even, Bellet, Massoulie, NeurIPS 2022, Algorithm 3"
-
-    def __post_init__(self):
-        super().__post_init__()
-        require_acceleration(self.acceleration)
-        rounds = np.asarray(self.rounds)
-        whole = bool(np.all((rounds >= 1) & (rounds == np.floor(rounds))))
-        require(whole, "algorithm.rounds", self.rounds, "a whole number >= 1")
 
     def graph_statistics(self, network):
         """Nothing."""

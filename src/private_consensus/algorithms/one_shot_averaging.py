@@ -30,6 +30,7 @@ from ..privacy import Release, calibrate
 from ..privacy.objective_perturbation import PerturbedObjective
 from ..problems.logistic_regression import LogisticRegression
 from .base import CURVATURE, Iterative, NoiseSite, Range, column
+from .parameters import nonnegative, one_of, positive
 
 PERTURBED = ("output", "objective")
 
@@ -53,19 +54,12 @@ class OneShotAveraging(Iterative):
     perturbed : {"output", "objective"}
     """
 
-    D: float = 0.05
-    noise: float = 0.0
-    perturbed: str = "output"
+    D: float = positive(0.05)
+    noise: float = nonnegative(0.0)
+    perturbed: str = one_of("output", PERTURBED)
 
     source: ClassVar[str] = "Chaudhuri, Monteleoni, Sarwate, JMLR 12, 2011, Algorithms 1 and 2"
     ranges: ClassVar = {"D": Range(0.01, 3.0, 0.2, CURVATURE), "horizon": Range(3, 30, 15)}
-
-    def __post_init__(self):
-        known = f"one of {', '.join(PERTURBED)}"
-        require(self.perturbed in PERTURBED, "algorithm.perturbed", self.perturbed, known)
-        require(bool(np.all(np.asarray(self.D) > 0)), "algorithm.D", self.D, "a number above 0")
-        fine = bool(np.all(np.asarray(self.noise) >= 0))
-        require(fine, "algorithm.noise", self.noise, "a number >= 0")
 
     def graph_statistics(self, network):
         """Nothing."""

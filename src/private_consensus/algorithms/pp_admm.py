@@ -36,6 +36,7 @@ from .base import NoiseSite, column, filled, without_noise
 from .families.admm import ADMMFamily, Noises
 from .families.objective_perturbation import jacobian_loss, noiseless_slope
 from .families.perturbed import LAWS, Draw
+from .parameters import fraction, nonnegative, one_of, only, positive
 
 RULES = ("literal", "sharp")
 PERTURBED = ("objective", "output")
@@ -71,40 +72,28 @@ class PlausiblyPrivateADMM(ADMMFamily):
         :math:`\sigma_2` times the curvature, :math:`\beta/\sqrt{2\rho_2}`.
     """
 
-    law: str = "gaussian"
+    law: str = one_of("gaussian", ("gaussian",))
+    growth: float = only(1.0)
+    penalty_growth: float = only(1.0)
     calibration: str = "formula"
     rho_conversion: str | None = "shortcut"
-    beta: float = 10.0**-3.5
-    splits: float = 0.001
-    e3: float = 0.99
-    lam_rule: str = "sharp"
-    delta_1: float = 1e-4
-    step_conversion: str = "safe"
-    perturbed: str = "objective"
-    ridge: float = 0.0
-    output_noise: float = 0.0
+    beta: float = positive(10.0**-3.5)
+    splits: float = fraction(0.001)
+    e3: float = fraction(0.99, expected="above 0 and below 1: epsilon_i3 < epsilon_i1")
+    lam_rule: str = one_of("sharp", RULES)
+    delta_1: float = fraction(1e-4)
+    step_conversion: str = one_of("safe", CONVERSIONS[:2])
+    perturbed: str = one_of("objective", PERTURBED)
+    ridge: float = nonnegative(0.0)
+    output_noise: float = nonnegative(0.0)
 
     source: ClassVar[str] = "Paper 004, section 3.4, Algorithm 2, Theorem 6"
     where: ClassVar[str] = "dual"
 
     def __post_init__(self):
         super().__post_init__()
-        self.require_known("law", ("gaussian",))
-        self.require_known("lam_rule", RULES)
-        self.require_known("step_conversion", CONVERSIONS[:2])
-        self.require_known("perturbed", PERTURBED)
         given = self.rho_conversion is not None
         require(given, "algorithm.rho_conversion", None, f"one of {', '.join(CONVERSIONS)}")
-        self._require_between("splits")
-        self._require_between("delta_1")
-        self._require_between("e3", "above 0 and below 1: epsilon_i3 < epsilon_i1")
-        require(bool(np.all(np.asarray(self.beta) > 0)), "algorithm.beta", self.beta, "above 0")
-        for key in ("growth", "penalty_growth"):
-            value = getattr(self, key)
-            require(bool(np.all(np.asarray(value) == 1.0)), f"algorithm.{key}", value, "1")
-        for key in ("ridge", "output_noise"):
-            value = getattr(self, key)
-            require(bool(np.all(np.asarray(value) >= 0)), f"algorithm.{key}", value, "0 or more")
         if self.perturbed == "output":
             quiet = bool(np.all(np.asarray(self.noise) == 0))
             require(quiet, "algorithm.noise", self.noise, "0 where the output alone is perturbed")
@@ -112,11 +101,6 @@ class PlausiblyPrivateADMM(ADMMFamily):
             both = bool(np.all((np.asarray(self.noise) > 0) == (np.asarray(self.output_noise) > 0)))
             expected = "above 0 where there is noise, and only there"
             require(both, "algorithm.output_noise", self.output_noise, expected)
-
-    def _require_between(self, key: str, expected: str = "above 0 and below 1") -> None:
-        value = np.asarray(getattr(self, key))
-        fine = bool(np.all((value > 0) & (value < 1)))
-        require(fine, f"algorithm.{key}", getattr(self, key), expected)
 
     @property
     def noisy(self) -> bool:

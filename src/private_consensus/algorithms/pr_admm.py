@@ -13,16 +13,17 @@ Where the printed iteration scheme divides by zero, at t = 0, Theorem 3's sum sa
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
 from ..errors import require
 from ..networks import SparseNetwork
-from .base import FOR_CALIBRATION, column
+from .base import column
 from .families.perturbed import LAWS
 from .p_admm import OutputPerturbation
+from .parameters import one_of, only, positive, up_to_one, whole
 
 SCHEDULES = ("periodic", "iteration")
 THRESHOLDS = ("literal", "consistent", "none")
@@ -69,34 +70,20 @@ class PeriodicallyReducedADMM(OutputPerturbation):
         Theorem 2 prints one message too few (errata E4.2); Theorem 3 is right.
     """
 
-    schedule: str = "periodic"
-    T_p: int = 1
-    R_P: float = 0.925
-    R_T: float = 0.015
-    threshold: str = "literal"
-    U: float = 0.1
-    sensitivity: str = "per_sample"
-    sums: str = field(default="direct", metadata=FOR_CALIBRATION)
+    law: str = one_of("gaussian", ("gaussian",))
+    growth: float = only(1.0, "the schedule says how noise decays")
+    schedule: str = one_of("periodic", SCHEDULES)
+    T_p: int = whole(1)
+    R_P: float = up_to_one(0.925)
+    R_T: float = positive(0.015)
+    threshold: str = one_of("literal", THRESHOLDS)
+    U: float = positive(0.1, expected="above 0")
+    sensitivity: str = one_of("per_sample", SENSITIVITIES)
+    sums: str = one_of("direct", SUMS, calibration=True)
     rho_conversion: str | None = "safe"
 
     source: ClassVar[str] = "Paper 004, section 3.3, Theorems 2 and 3"
     V: ClassVar[float] = 1.0
-
-    def __post_init__(self):
-        super().__post_init__()
-        self.require_known("schedule", SCHEDULES)
-        self.require_known("threshold", THRESHOLDS)
-        self.require_known("sensitivity", SENSITIVITIES)
-        self.require_known("sums", SUMS)
-        self.require_known("law", ("gaussian",))
-        period, decay = np.asarray(self.T_p), np.asarray(self.R_P)
-        whole = bool(np.all((period >= 1) & (period == np.floor(period))))
-        require(whole, "algorithm.T_p", self.T_p, "a whole number >= 1")
-        require(bool(np.all((decay > 0) & (decay <= 1))), "algorithm.R_P", self.R_P, "in (0, 1]")
-        require(bool(np.all(np.asarray(self.R_T) > 0)), "algorithm.R_T", self.R_T, "above 0")
-        require(bool(np.all(np.asarray(self.U) > 0)), "algorithm.U", self.U, "above 0")
-        one = bool(np.all(np.asarray(self.growth) == 1.0))
-        require(one, "algorithm.growth", self.growth, "1: the schedule says how noise decays")
 
     # Noise.
 

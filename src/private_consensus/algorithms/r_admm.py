@@ -16,11 +16,11 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from ..errors import require
 from .base import column
 from .families.admm import Noises
 from .families.objective_perturbation import ObjectivePerturbed
 from .families.perturbed import LAWS
+from .parameters import nonnegative, one_of
 
 
 class State(NamedTuple):
@@ -44,18 +44,12 @@ class RecycledADMM(ObjectivePerturbed):
         :math:`\gamma`: how far an even iteration trusts the recycled gradient.
     """
 
-    law: str = "gamma_norm"
+    law: str = one_of("gamma_norm", ("gamma_norm", "laplace"))
     rho_conversion: str | None = "safe"
-    gamma: float = 0.5
+    gamma: float = nonnegative(0.5)
 
     source: ClassVar[str] = "Zhang, Khalili, Liu, arXiv 1810.03197"
     where: ClassVar[str] = "dual"
-
-    def __post_init__(self):
-        super().__post_init__()
-        self.require_known("law", ("gamma_norm", "laplace"))
-        fine = bool(np.all(np.asarray(self.gamma) >= 0))
-        require(fine, "algorithm.gamma", self.gamma, "a number >= 0")
 
     def linear_scale(self, penalty, scale):
         return scale + 0 * penalty

@@ -20,12 +20,12 @@ from typing import ClassVar
 
 import numpy as np
 
-from ..errors import require
 from ..fast.messages import sparsify
 from ..privacy import Release
 from ..privacy.subsampling import SentInPart
 from .base import Range, moved
 from .families.decentralized_sgd import FULL_BITS, DecentralizedSGD, at
+from .parameters import positive, up_to_one
 
 MISSED = 1e-12
 """Probability that a round sends fewer coordinates than are counted on."""
@@ -45,20 +45,12 @@ class SDMDSGD(DecentralizedSGD):
         Probability with which a coordinate is sent. ``bits`` counts values, not their places.
     """
 
-    alpha: float = 0.2
-    theta: float = 0.6
-    c: float = 0.3
+    alpha: float = positive(0.2)
+    theta: float = up_to_one(0.6)
+    c: float = up_to_one(0.3)
 
     source: ClassVar[str] = "SDM-DSGD (MobiHoc 2020) as described in dissertation 4.5"
     ranges: ClassVar = {**DecentralizedSGD.ranges, "alpha": Range(0.05, 2.0, 0.3)}
-
-    def __post_init__(self):
-        super().__post_init__()
-        require(bool(np.all(np.asarray(self.alpha) > 0)), "algorithm.alpha", self.alpha, "above 0")
-        for key in ("theta", "c"):
-            value = np.asarray(getattr(self, key))
-            within = bool(np.all((value > 0) & (value <= 1)))
-            require(within, f"algorithm.{key}", getattr(self, key), "in (0, 1]")
 
     def releases(self, problem, network, horizon):
         """The whole noised batch; known to be seen are the coordinates that are sent."""

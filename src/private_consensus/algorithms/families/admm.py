@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -28,7 +28,8 @@ from scipy.optimize import brentq
 
 from ...errors import OutsideRange, require
 from ...privacy import CONVERSIONS, Relation, Release, zcdp_epsilon, zcdp_rho
-from ..base import CURVATURE, FOR_CALIBRATION, Range, column
+from ..base import CURVATURE, Range, column
+from ..parameters import one_of, positive
 from .perturbed import LAWS, Draw, PaidByIteration, initial, shown_losses
 
 NOISES = (1e-15, 1e20)
@@ -75,26 +76,17 @@ class ADMMFamily(PaidByIteration):
         privacy (:meth:`rho_by_formula`), converted so, for every version alike.
     """
 
-    eta: float = 0.5
-    D: float | None = None
-    zeta: float | None = None
-    penalty_growth: float = 1.0
+    eta: float = positive(0.5)
+    D: float | None = positive(None)
+    zeta: float | None = positive(None)
+    penalty_growth: float = positive(1.0)
     init_std: float = 0.0
-    rho_conversion: str | None = field(default=None, metadata=FOR_CALIBRATION)
+    rho_conversion: str | None = one_of(None, CONVERSIONS, calibration=True)
 
     needs: ClassVar[tuple[str, ...]] = ("proximal",)
     relation: ClassVar[Relation] = Relation("record", "replace")
     where: ClassVar[str] = ""
     ranges: ClassVar = {"eta": Range(0.03, 3.0, 0.3, CURVATURE), "horizon": Range(2, 15, 8)}
-
-    def __post_init__(self):
-        super().__post_init__()
-        for key in ("eta", "D", "zeta", "penalty_growth"):
-            value = getattr(self, key)
-            fine = value is None or bool(np.all(np.asarray(value) > 0))
-            require(fine, f"algorithm.{key}", value, "a number above 0")
-        if self.rho_conversion is not None:
-            self.require_known("rho_conversion", CONVERSIONS)
 
     # What a version may state.
 

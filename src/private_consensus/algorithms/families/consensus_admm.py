@@ -23,6 +23,7 @@ import numpy as np
 from ...errors import require
 from ...privacy import Relation, Release
 from ..base import CURVATURE, Iterative, Range, column
+from ..parameters import positive
 
 UNBOUNDED = "the problem states no bound on a record's gradient"
 ASSUMED = "no record's gradient is longer than c1 (assumed)"
@@ -52,19 +53,14 @@ class ConsensusADMM(Iterative):
         What is claimed of ONE outer iteration; set by :meth:`calibrate`.
     """
 
-    rho: float = 4.0
-    c1: float = 1.0
+    rho: float = positive(4.0)
+    c1: float = positive(1.0)
     noise: float = 0.0
     epsilon: float = 0.0
     delta: float = 0.0
 
     relation: ClassVar[Relation] = Relation("record", "replace")
     ranges: ClassVar = {"rho": Range(0.1, 10.0, 1.0, CURVATURE), "horizon": Range(2, 15, 8)}
-
-    def __post_init__(self):
-        for key in ("rho", "c1"):
-            value = getattr(self, key)
-            require(bool(np.all(np.asarray(value) > 0)), f"algorithm.{key}", value, "a number > 0")
 
     def calibrate(self, budget, problem, network, horizon):
         """Noise of (25) for the budget of ONE outer iteration."""

@@ -31,7 +31,7 @@ is shown has to copy it. Threads share out runs; linear algebra has one.
 from __future__ import annotations
 
 from abc import abstractmethod
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -47,7 +47,8 @@ from ...privacy.subsampling import (
     noisy_sum,
 )
 from ...problems.perceptron import INITS
-from ..base import FOR_CALIBRATION, GRADIENT, Iterative, NoiseSite, Range, stack
+from ..base import GRADIENT, Iterative, NoiseSite, Range, stack
+from ..parameters import nonnegative, one_of, positive
 from .sgd_theorems import (
     SIGMA_RULES,
     sgd_sigma,
@@ -141,34 +142,19 @@ class DecentralizedSGD(Iterative):
         Whether W may have a negative diagonal, against Assumption 1.
     """
 
-    B: int = 20
-    T_c: float = 3.0
-    K: float = 0.5
-    init: str = "random"
-    sigma: float = 0.0
-    sigma_rule: str = field(default="thm11", metadata=FOR_CALIBRATION)
-    noise_on: str = "mean"
+    B: int = positive(20)
+    T_c: float = positive(3.0)
+    K: float = positive(0.5)
+    init: str = one_of("random", INITS)
+    sigma: float = nonnegative(0.0)
+    sigma_rule: str = one_of("thm11", (*SIGMA_RULES, GIVEN), calibration=True)
+    noise_on: str = one_of("mean", NOISE_ON)
     negative_weights: bool = False
 
     ranges: ClassVar = {"K": Range(0.1, 3.0, 1.0, GRADIENT), "horizon": Range(10, 60, 30)}
     needs: ClassVar[tuple[str, ...]] = ("clipped_gradient", "rows_of", "initial", "records")
     noised_messages: ClassVar[bool] = False
     """Whether noise is on the messages and not in the model."""
-
-    def __post_init__(self):
-        for key in ("B", "T_c", "K"):
-            value = getattr(self, key)
-            require(bool(np.all(np.asarray(value) > 0)), f"algorithm.{key}", value, "a number > 0")
-        for key, known in {
-            "init": INITS,
-            "sigma_rule": (*SIGMA_RULES, GIVEN),
-            "noise_on": NOISE_ON,
-        }.items():
-            value = getattr(self, key)
-            require(value in known, f"algorithm.{key}", value, f"one of {', '.join(known)}")
-        require(
-            bool(np.all(np.asarray(self.sigma) >= 0)), "algorithm.sigma", self.sigma, "0 or more"
-        )
 
     # --- Privacy ----------------------------------------------------------------------------------
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
 import numpy as np
@@ -16,7 +16,8 @@ import numpy as np
 from ...errors import require
 from ...privacy.functional import COEFFICIENTS, FAIRNESS, Sensitivity
 from ...solvers import quadratics
-from ..base import FOR_CALIBRATION, Algorithm, NoiseSite
+from ..base import Algorithm, NoiseSite
+from ..parameters import nonnegative, one_of, positive
 
 MEANS = ("public", "data")
 SENSITIVITIES = ("paper", "tight")
@@ -68,30 +69,17 @@ class FunctionalMechanism(Algorithm):
         number, and nothing is claimed for our n. 0 for none.
     """
 
-    mechanism: str = "laplace"
-    fair: str = "penal"
-    alpha: float = 1.0
-    solver: str = "ridge"
-    radius: float = 20.0
-    coeffs: str = "ordered"
-    sens: str = field(default="paper", metadata=FOR_CALIBRATION)
-    zbar: str = field(default="public", metadata=FOR_CALIBRATION)
-    emulated: float = field(default=0.0, metadata=FOR_CALIBRATION)
+    mechanism: str = one_of("laplace", LAWS)
+    fair: str = one_of("penal", FAIRNESS)
+    alpha: float = nonnegative(1.0)
+    solver: str = one_of("ridge", quadratics.REPAIRS)
+    radius: float = positive(20.0)
+    coeffs: str = one_of("ordered", COEFFICIENTS)
+    sens: str = one_of("paper", SENSITIVITIES, calibration=True)
+    zbar: str = one_of("public", MEANS, calibration=True)
+    emulated: float = nonnegative(0.0, calibration=True)
 
     needs: ClassVar[tuple[str, ...]] = ("coefficients", "coefficient_change")
-
-    def __post_init__(self):
-        self.require_known("mechanism", LAWS)
-        self.require_known("fair", FAIRNESS)
-        self.require_known("solver", quadratics.REPAIRS)
-        self.require_known("coeffs", COEFFICIENTS)
-        self.require_known("sens", SENSITIVITIES)
-        self.require_known("zbar", MEANS)
-        radius = np.asarray(self.radius)
-        require(bool(np.all(radius > 0)), "algorithm.radius", self.radius, "above 0")
-        for key in ("alpha", "emulated"):
-            value = getattr(self, key)
-            require(bool(np.all(np.asarray(value) >= 0)), f"algorithm.{key}", value, ">= 0")
 
     @property
     def uses(self) -> tuple[str, ...]:

@@ -7,14 +7,15 @@ for the Jacobian of the map from the noise to the minimiser.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from ...errors import require
 from ...privacy import Release, calibrate
-from ..base import FOR_CALIBRATION, NoiseSite, column
+from ..base import NoiseSite, column
+from ..parameters import nonnegative, one_of
 from .admm import ADMMFamily
 from .perturbed import LAWS, Draw, printed_change
 
@@ -51,16 +52,9 @@ class ObjectivePerturbed(ADMMFamily):
     Phi : float
     """
 
-    jacobian: str = field(default="paper", metadata=FOR_CALIBRATION)
-    curvature: str = field(default="none", metadata=FOR_CALIBRATION)
-    Phi: float = 0.0
-
-    def __post_init__(self):
-        super().__post_init__()
-        self.require_known("jacobian", JACOBIANS)
-        self.require_known("curvature", CURVATURES)
-        fine = bool(np.all(np.asarray(self.Phi) >= 0))
-        require(fine, "algorithm.Phi", self.Phi, "a number >= 0")
+    jacobian: str = one_of("paper", JACOBIANS, calibration=True)
+    curvature: str = one_of("none", CURVATURES, calibration=True)
+    Phi: float = nonnegative(0.0)
 
     def minimise(self, problem, state, linear, penalty, centre, t):
         if not np.any(self.Phi):

@@ -8,14 +8,15 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from ...errors import require
 from ...privacy import Release, aggregation, calibrate, gamma_norm_noise
-from ..base import FOR_CALIBRATION, Iterative, NoiseSite, column, stack, without_noise
+from ..base import Iterative, NoiseSite, column, stack, without_noise
+from ..parameters import nonnegative, one_of, positive
 
 
 def _gamma_norm_unit(generator: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:
@@ -54,16 +55,10 @@ class Perturbed(Iterative):
         as in experiments that fix it.
     """
 
-    law: str = "laplace"
-    noise: float = 0.0
-    growth: float = 1.0
-    calibration: str = field(default="accountant", metadata=FOR_CALIBRATION)
-
-    def __post_init__(self):
-        self.require_known("law", LAWS)
-        self.require_known("calibration", CALIBRATIONS)
-        require(np.all(np.asarray(self.noise) >= 0), "algorithm.noise", self.noise, "a number >= 0")
-        require(np.all(np.asarray(self.growth) > 0), "algorithm.growth", self.growth, "above 0")
+    law: str = one_of("laplace", LAWS)
+    noise: float = nonnegative(0.0)
+    growth: float = positive(1.0)
+    calibration: str = one_of("accountant", CALIBRATIONS, calibration=True)
 
     def require_known(self, key: str, allowed) -> None:
         """Refuse a switch that does not exist."""
@@ -273,11 +268,7 @@ class RandomlyWeighted(PaidByIteration):
         Fresh and uniform on (0, 1) for every agent, coordinate and iteration, or their mean 1/2.
     """
 
-    weights: str = "random"
-
-    def __post_init__(self):
-        super().__post_init__()
-        self.require_known("weights", WEIGHTS)
+    weights: str = one_of("random", WEIGHTS)
 
     def draws(self, problem, streams) -> Iterator[Draw]:
         shape = (problem.n_agents, problem.dim)

@@ -1,0 +1,83 @@
+"""Rules of fields: what they take and refuse, in subclasses and for a batch."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+
+from private_consensus import algorithms
+from private_consensus.algorithms.parameters import (
+    check_parameters,
+    fraction,
+    nonnegative,
+    one_of,
+    only,
+    positive,
+    rules,
+    up_to_one,
+    whole,
+)
+from private_consensus.errors import InvalidInput
+
+TAKEN = [
+    (positive(1.0), (1e-300, np.array([1.0, 2.0])), (0.0, np.nan, np.array([1.0, 0.0]))),
+    (nonnegative(1.0), (0.0, 3), (-1e-300, np.nan)),
+    (fraction(0.5), (0.5,), (0.0, 1.0, np.nan)),
+    (up_to_one(0.5), (0.5, 1.0), (0.0, 1.0 + 1e-9)),
+    (whole(1), (1, 3.0), (0, 1.5, np.array([1, 2.5]))),
+    (only(1.0), (1.0, np.ones(3)), (1.0 + 1e-9, np.array([1.0, 2.0]))),
+    (one_of("a", ("a", "b")), ("a", "b"), ("c", None)),
+]
+
+
+@pytest.mark.parametrize(("made", "taken", "refused"), TAKEN)
+def test_a_rule_takes_its_values_and_refuses_all_others_by_name(made, taken, refused):
+    @dataclass(frozen=True, kw_only=True)
+    class Ruled:
+        x: object = made
+
+        def __post_init__(self):
+            check_parameters(self)
+
+    for value in taken:
+        Ruled(x=value)
+    for value in refused:
+        with pytest.raises(InvalidInput, match=r"algorithm\.x: found .*, expected .+"):
+            Ruled(x=value)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Parent:
+    rate: float = positive(1.0)
+    clip: float | None = positive(None)
+
+    def __post_init__(self):
+        check_parameters(self)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Child(Parent):
+    rate: float = 2.0
+    clip: float | None = 3.0
+
+
+def test_another_default_keeps_the_rule_and_none_is_a_value_where_it_was_the_default():
+    assert rules(Child).keys() == {"rate", "clip"}
+    Child(clip=None)
+    with pytest.raises(InvalidInput, match=r"algorithm\.rate"):
+        Child(rate=-1.0)
+    with pytest.raises(InvalidInput, match=r"algorithm\.rate"):
+        Parent(rate=None)
+
+
+@pytest.mark.parametrize("name", algorithms.names())
+def test_what_an_algorithm_is_by_default_meets_its_rules(name):
+    known = rules(algorithms.load(name))
+    defaults = {
+        own.name: own.default
+        for own in algorithms.load(name).__dataclass_fields__.values()
+        if own.name in known
+    }
+    for key, (rule, optional) in known.items():
+        assert rule.expected
+        assert (optional and defaults[key] is None) or rule.holds(defaults[key])
