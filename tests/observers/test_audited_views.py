@@ -4,8 +4,10 @@ import numpy as np
 import pytest
 
 from private_consensus import algorithms, networks
+from private_consensus.algorithms.decor import Draw
 from private_consensus.audits.audit import audit
-from private_consensus.audits.partial import seen_links, seen_rows
+from private_consensus.audits.neighbours import attacks
+from private_consensus.audits.partial import drawn_by, seen_links, seen_rows
 from private_consensus.errors import InvalidInput
 from private_consensus.privacy import Budget, gaussian_epsilon
 from private_consensus.privacy.observers import (
@@ -76,6 +78,47 @@ def test_a_part_of_the_noise_is_found_by_a_neighbour(name, share, network, budge
     assert found.contradicted
 
 
+EVERYBODY = [
+    Eavesdropper(), Eavesdropper((1,)), agent(1), agent(2), secure_agent(1), Coalition((1, 2)),
+    FinalModels(), FinalModels(mean=True), FinalModels((2,), of=(2,)),
+    Coalition((2,), last_states=True),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("observer", EVERYBODY, ids=str)
+@pytest.mark.parametrize("name", ["decor", "mafalda_sgd"])
+def test_correlated_noise_hides_from_each_observer_what_its_formula_says(name, observer):
+    """Both directions, for every observer there is: between a third of the value and the value."""
+    found = audited(name, observer, runs=2000, eta=0.05)
+    assert not found.flagged
+    assert found.lower <= found.claimed == pytest.approx(found.declared, rel=1e-6)
+    if found.claimed > 1:
+        assert found.lower > found.claimed / 3
+
+
+def test_secrets_of_a_neighbour_are_in_its_view():
+    """The end of a path shares all of its pair noise with its neighbour, whose view is beyond the
+    eavesdropper's account, and within what is said of it."""
+    path = networks.build(Streams(0, (0,)), "path", 8, weights="metropolis")
+    algorithm = algorithms.load("decor")(eta=0.05, ratio=30.0)
+    world = algorithm, means(8), path, Budget(2.0, 1e-2), 3
+    candidates = attacks(means(8), path, None, nearby=False)
+    at_the_end = next(one for one in candidates if one.agent == 0)
+    found = audit(
+        *world, runs=2000, confidence=0.99, delta=1e-2, observer=agent(1), attack=at_the_end
+    )
+    assert 2.0 * (1 + 1e-3) < found.lower <= found.claimed
+
+
+def test_what_members_drew_by_hand():
+    own, pairs = np.arange(3.0)[None, :, None], np.arange(9.0).reshape(1, 3, 3, 1)
+    drawn = drawn_by(agent(0), Draw((own, pairs)), PATH)
+    assert [part.ravel().tolist() for part in drawn] == [[0.0], [1.0]]
+    drawn = drawn_by(agent(1), Draw((own, pairs)), PATH)
+    assert [part.ravel().tolist() for part in drawn] == [[1.0], [1.0, 5.0]]
+    assert [part.ravel().tolist() for part in drawn_by(agent(2), own, PATH)] == [[2.0]]
+
+
 @pytest.mark.parametrize("observer", [Eavesdropper(), agent(1), Coalition((1, 2))])
 def test_the_noised_sum_is_all_that_anybody_has_of_another(observer):
     """Its own terms are not in the messages: two agents of three know two shares of the noise."""
@@ -100,7 +143,7 @@ def test_rows_of_a_view_by_hand():
 
 @pytest.mark.parametrize(
     ("observer", "key"),
-    [(agent(0), "observer.members"), (agent(9), "observer.members"), (FinalModels(), "observer")],
+    [(agent(0), "observer.members"), (agent(9), "observer.members"), ("everybody", "observer")],
 )
 def test_who_cannot_observe_is_told_so(observer, key):
     with pytest.raises(InvalidInput) as error:

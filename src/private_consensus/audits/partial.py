@@ -2,26 +2,31 @@
 
 The algorithm is executed by its own steps and draws; nothing of the formula for its views is used
 to look at them. Members of an observer have their own messages as well: what they drew themselves
-follows from these, since their states are functions of what they hold. A view is projected to the
-direction in which the records differ; coordinates of broadcasts do not mix.
+follows from these, since their states are functions of what they hold. Where agents share noise, or
+a member sees models alone, it does not, and a member has what it drew. Models after the last round
+are what was sent in it, of algorithms whose agents send all of their state. A view is projected to
+the direction in which the records differ; coordinates of broadcasts do not mix.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from itertools import islice
+from typing import Any
 
 import numpy as np
 
-from ..algorithms.base import Algorithm
+from ..algorithms.base import Algorithm, stack
 from ..errors import require
 from ..networks import Network
 from ..observations import Observation, epsilon_for, observation
-from ..observations.linear import broadcasts
+from ..observations.causal import SHARED_NOISE
+from ..observations.linear import broadcasts, registry_name
 from ..privacy.audit.families import claim_p_value
 from ..privacy.audit.sequential import detectable_epsilon
 from ..privacy.audit.statistics import audit_statistics, best_bound
-from ..privacy.observers import Coalition, Eavesdropper, Observer, SecureSums
+from ..privacy.observers import Coalition, Eavesdropper, FinalModels, Observer, SecureSums
 from .execution import Execution, execute
 from .neighbours import Attack
 from .result import CONTRADICTED, AuditResult, Finding
@@ -40,7 +45,7 @@ def audit_view(
         With its noise set.
     attack : Attack
         Neighbouring data sets that differ in a record of ``attack.agent``.
-    observer : Eavesdropper, Coalition or SecureSums
+    observer : Eavesdropper, Coalition, SecureSums or FinalModels
 
     Returns
     -------
@@ -59,7 +64,7 @@ def audit_view(
     seen = observation(noisy, problem, network, horizon)
     found = epsilon_for(seen, observer, attack.agent, delta)
     look = _look(noisy, network, observer, seen)
-    views = [_views(noisy, attack, horizon, look, runs, world, seed) for world in (0, 1)]
+    views = [_views(noisy, attack, horizon, observer, look, runs, w, seed) for w in (0, 1)]
     require(views[0].shape[1] > 0, "observer", observer, "an observer who is sent something")
     bounds = audit_statistics(
         *views, statistics={}, delta=delta, confidence=confidence, seed=seed,
@@ -86,9 +91,8 @@ def audit_view(
 
 
 def _check(network, observer: Observer, victim: int) -> None:
-    kind = isinstance(observer, Eavesdropper | Coalition)
-    plain = kind and not getattr(observer, "last_states", False)
-    require(plain, "observer", observer, "an eavesdropper, agents, or sums that they see")
+    kind = isinstance(observer, Eavesdropper | Coalition | FinalModels)
+    require(kind, "observer", observer, "an eavesdropper, agents, sums that they see, last models")
     observer.check(network.n_agents)
     outside = victim not in observer.members
     require(outside, "observer.members", observer.members, f"agents without the victim, {victim}")
@@ -105,10 +109,34 @@ def _weights(seen: Observation, observer: Observer) -> np.ndarray | None:
 
 
 Look = Callable[[Execution, np.ndarray], np.ndarray]
-"""From all runs and a direction to what the observer has along it, [runs, rounds, numbers]."""
+"""From all runs and a direction to what the observer has along it, [runs, ...]."""
 
 
 def _look(noisy: Algorithm, network: Network, observer: Observer, seen: Observation) -> Look:
+    """What is seen of messages, and of models after the last round."""
+    models = _models(observer, seen)
+    if isinstance(observer, FinalModels):
+        return models
+    messages = _messages(noisy, network, observer, seen)
+    if not getattr(observer, "last_states", False):
+        return messages
+    return lambda one, along: np.concatenate(
+        [_flat(messages(one, along)), _flat(models(one, along))], axis=1
+    )
+
+
+def _models(observer: Observer, seen: Observation) -> Look:
+    whole = seen.system is not None and seen.system.channels[0].noised_state
+    asked = isinstance(observer, FinalModels) or getattr(observer, "last_states", False)
+    expected = "messages: agents do not send all of their state, and their models are not recorded"
+    require(whole or not asked, "observer", observer, expected)
+    if not asked:
+        return lambda one, along: np.zeros((len(one.sent), 0))
+    rows = observer.final_rows(seen.system.channels[0])
+    return lambda one, along: one.sent[:, -1] @ along @ rows.T
+
+
+def _messages(noisy: Algorithm, network: Network, observer: Observer, seen: Observation) -> Look:
     if seen.system is not None and seen.system.channels[0].one_model:
         return lambda one, along: (one.sent @ along)[..., :1]
     if broadcasts(noisy):
@@ -118,11 +146,34 @@ def _look(noisy: Algorithm, network: Network, observer: Observer, seen: Observat
     return lambda one, along: np.einsum("rtav,kav->rtk", one.links @ along, rows)
 
 
-def _views(noisy, attack: Attack, horizon, look: Look, runs: int, world: int, seed: int):
+def _views(
+    noisy, attack: Attack, horizon, observer: Observer, look: Look, runs: int, world: int, seed: int
+):
     """What the observer has of each run on one data set, [runs, numbers]."""
     streams = AuditStreams.labelled(f"view of world {world}", runs, seed)
     one = execute(noisy, attack.pair[world], attack.network, streams, horizon)
-    return look(one, attack.direction / np.linalg.norm(attack.direction)).reshape(runs, -1)
+    along = attack.direction / np.linalg.norm(attack.direction)
+    found = [_flat(look(one, along))]
+    hidden = isinstance(observer, FinalModels) or registry_name(noisy) in SHARED_NOISE
+    if observer.members and hidden:
+        world_ = attack.pair[world].repeated(runs), attack.network, streams
+        draws = islice(stack([noisy]).draws_on(*world_), horizon)
+        found += [own @ along for draw in draws for own in drawn_by(observer, draw, attack.network)]
+    return np.concatenate(found, axis=1)
+
+
+def drawn_by(observer: Observer, draw: Any, network: Network) -> list[np.ndarray]:
+    """What members know of a round's noise, [runs, numbers, dim] each: what they drew themselves,
+    and what a link draws that ends at one of them."""
+    noise, members = getattr(draw, "noise", draw), list(observer.members)
+    ends = np.isin(np.arange(network.n_agents), members)
+    linked = np.triu(network.adjacency & (ends[:, None] | ends))
+    parts = noise if isinstance(noise, tuple) else (noise,)
+    return [part[:, linked] if part.ndim == 4 else part[:, members] for part in parts]
+
+
+def _flat(values: np.ndarray) -> np.ndarray:
+    return values.reshape(len(values), -1)
 
 
 def seen_rows(
