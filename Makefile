@@ -8,7 +8,7 @@ READY := $(VENV)/.ready
 SNAKEMAKE := $(BIN)/snakemake --cores $(CORES) $(if $(DATA),--config 'data={source: $(DATA)}')
 export PRIVATE_CONSENSUS_MIRROR := $(or $(MIRROR),$(PRIVATE_CONSENSUS_MIRROR))
 
-.PHONY: reproduce smoke publish print compare test mutants lint benchmark lock fuzz faults release clean
+.PHONY: reproduce smoke publish print comparison compare test mutants lint benchmark lock fuzz faults release clean
 
 reproduce: $(READY)
 	$(SNAKEMAKE)
@@ -25,6 +25,10 @@ publish: $(READY)
 # Figures for a paper of one's own, as PDF without heading, 3.3 and 6.8 inches wide, to results/paper/print; FIGURE=name for one.
 print: $(READY)
 	$(BIN)/python -m private_consensus.plotting.printing results/paper/figures results/paper/print $(FIGURE)
+
+# Every private algorithm on equal terms: config/comparison.yaml, docs/comparison.md; SCALE=smoke for a small one.
+comparison: $(READY)
+	$(SNAKEMAKE) $(if $(SCALE),--configfile config/$(SCALE).yaml) -- comparison
 
 # What of a later run moved beyond its Monte-Carlo error; fails if anything did.
 compare: $(READY)

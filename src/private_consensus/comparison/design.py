@@ -143,6 +143,7 @@ class Comparison(Strict):
     partitions: dict[str, Titled]
     problems: dict[str, Problem]
     tuning: Tuning
+    parts: int = Field(default=3, ge=1, description="jobs that a problem's methods are shared by")
     methods: dict[str, Method]
     scales: dict[str, Reduced] = Field(default_factory=dict)
 
@@ -174,7 +175,7 @@ class Comparison(Strict):
         """The design at a scale: this one, unless something smaller is declared for it."""
         reduced = self.scales.get(scale)
         if reduced is None:
-            return self
+            return self.model_copy(update={"scales": {}})
         kept = {
             name: method
             for name, method in self.methods.items()
@@ -184,6 +185,8 @@ class Comparison(Strict):
             update={
                 "problems": {name: self.problems[name] for name in reduced.problems},
                 "methods": kept,
+                "parts": 1,
+                "scales": {},
                 "epsilons": reduced.epsilons,
                 "runs": reduced.runs,
                 "axes": reduced.axes,
@@ -191,6 +194,30 @@ class Comparison(Strict):
                 "tuning": self.tuning.model_copy(update={"trials": reduced.trials}),
             }
         )
+
+    def methods_of(self, problem: str) -> list[str]:
+        """Methods that have a meaning on a problem."""
+        return [
+            name
+            for name, method in self.methods.items()
+            if method.problems is None or problem in method.problems
+        ]
+
+    def prepared(self, problem: str) -> list[str]:
+        """Prepared data that a problem reads."""
+        found = (self.problems[problem].model_extra or {}).get("prepared")
+        return [found] if found else []
+
+    def asked(self, problem: str, part: int) -> dict[str, Any]:
+        """The design of one job, as plain values: every ``parts``-th method of a problem."""
+        chosen = self.methods_of(problem)[part :: self.parts]
+        methods = {name: self.methods[name] for name in chosen}
+        return self.model_copy(update={"methods": methods}).model_dump(mode="json")
+
+    def algorithms_of(self, problem: str, part: int) -> list[str]:
+        """Names of the algorithms of one job."""
+        methods = self.asked(problem, part)["methods"].values()
+        return sorted({method["algorithm"]["name"] for method in methods})
 
 
 def _require_axes(key: str, axes: Axes, design: Comparison) -> None:

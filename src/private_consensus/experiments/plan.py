@@ -36,8 +36,9 @@ from .shorthand import read_paper
 PREPARED = "problem.prepared"
 RESERVED = "reference"
 RULES = (
-    "acquire", "acquire_images", "audit", "audit_settings", "compare_repairs", "compute_views",
-    "draw_figure", "everything", "gather", "judge_claims", "make_table", "no_table",
+    "acquire", "acquire_images", "answer_comparison", "audit", "audit_settings", "compare_methods",
+    "compare_repairs", "comparison", "compute_views", "draw_figure", "everything", "gather",
+    "gather_comparison", "judge_claims", "make_table", "no_table",
     "observers", "prepare", "publish", "publish_partial", "run_cell", "study",
     "summarize_partition", "theorems", "write_plan", "write_report", *DATA_SETS,
 )  # fmt: skip

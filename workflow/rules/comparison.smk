@@ -1,0 +1,108 @@
+"""Every private algorithm on equal terms.  Needs: config/comparison.yaml, prepared data.  Makes: results, cells, answers.
+
+Not a part of `everything`: snakemake --cores 8 comparison. A job has some of the methods on one problem, all cells of it.
+"""
+
+from private_consensus.comparison.design import read_comparison
+
+COMPARISON = read_comparison(yamls.read(Path(HOME, "config", "comparison.yaml"))).at(
+    SCALE
+)
+
+
+rule compare_methods:
+    input:
+        prepared=lambda w: prepared_files(COMPARISON.prepared(w.problem), w.scale),
+    output:
+        rows="results/{scale}/comparison/parts/{problem}.{part}.parquet",
+        absent="results/{scale}/comparison/parts/{problem}.{part}.json",
+    log:
+        "results/{scale}/logs/comparison.{problem}.{part}.log",
+        usage="results/{scale}/timings/comparison.{problem}.{part}.tsv",
+    wildcard_constraints:
+        problem="[a-z_]+",
+        part="[0-9]+",
+    conda:
+        "../../environment.yml"
+    threads: 1
+    resources:
+        mem_mb=1500,
+        runtime=30,
+    params:
+        asked=lambda w: COMPARISON.asked(w.problem, int(w.part)),
+        code=lambda w: code_of(
+            "compare_methods.py",
+            *map(
+                algorithms.module_of, COMPARISON.algorithms_of(w.problem, int(w.part))
+            ),
+        ),
+    message:
+        "Comparison on {wildcards.problem}, part {wildcards.part}"
+    script:
+        "../scripts/compare_methods.py"
+
+
+rule gather_comparison:
+    input:
+        rows=[
+            f"results/{{scale}}/comparison/parts/{problem}.{part}.parquet"
+            for problem in COMPARISON.problems
+            for part in range(COMPARISON.parts)
+        ],
+        absent=[
+            f"results/{{scale}}/comparison/parts/{problem}.{part}.json"
+            for problem in COMPARISON.problems
+            for part in range(COMPARISON.parts)
+        ],
+    output:
+        results="results/{scale}/comparison/results.parquet",
+        cells="results/{scale}/comparison/cells.json",
+    log:
+        "results/{scale}/logs/comparison.log",
+        usage="results/{scale}/timings/comparison.tsv",
+    conda:
+        "../../environment.yml"
+    threads: 1
+    resources:
+        mem_mb=1000,
+        runtime=5,
+    params:
+        asked=COMPARISON.model_dump(mode="json"),
+        code=lambda w: code_of("gather_comparison.py"),
+    message:
+        "All that was compared"
+    script:
+        "../scripts/gather_comparison.py"
+
+
+rule answer_comparison:
+    input:
+        results="results/{scale}/comparison/results.parquet",
+        cells="results/{scale}/comparison/cells.json",
+        advice=Path(HOME, "config", "advice.yaml").as_posix(),
+    output:
+        answers="results/{scale}/comparison/answers.json",
+    log:
+        "results/{scale}/logs/answers.log",
+        usage="results/{scale}/timings/answers.tsv",
+    conda:
+        "../../environment.yml"
+    threads: 1
+    resources:
+        mem_mb=1500,
+        runtime=10,
+    params:
+        advice=yamls.read(Path(HOME, "config", "advice.yaml")),
+        code=lambda w: code_of("answer_comparison.py"),
+    message:
+        "What the comparison answers"
+    script:
+        "../scripts/answer_comparison.py"
+
+
+rule comparison:
+    input:
+        f"results/{SCALE}/comparison/answers.json",
+    localrule: True
+    message:
+        f"The comparison: results/{SCALE}/comparison/results.parquet"

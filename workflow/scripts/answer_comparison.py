@@ -1,0 +1,19 @@
+"""What the comparison answers, with verdicts on its advice."""
+
+import json
+
+from private_consensus.comparison.advice import judged, read_advice
+from private_consensus.comparison.answers import answers
+from private_consensus.comparison.schema import read_results
+from private_consensus.job_logging import job_logging
+from private_consensus.provenance import write_text
+from private_consensus.readable import read_json
+
+with job_logging(snakemake.log[0], snakemake.params.advice, snakemake.log.usage):
+    table = read_results(snakemake.input.results)
+    design = read_json(snakemake.input.cells)
+    methods = [method["name"] for method in design["methods"]]
+    sentences = read_advice(snakemake.input.advice, methods)
+    found = answers(table, design, judged(sentences, table, design["cells"]))
+    compact = json.dumps(found, separators=(",", ":"), allow_nan=False)
+    write_text(snakemake.output.answers, compact + "\n")

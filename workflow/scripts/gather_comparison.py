@@ -1,0 +1,22 @@
+"""All that was compared, in one table, and the design that it was compared by."""
+
+import json
+
+import polars as pl
+
+from private_consensus.comparison.design import Comparison, described
+from private_consensus.comparison.schema import KEYS, checked
+from private_consensus.experiments.results import rows_of, sources, stamp, write
+from private_consensus.job_logging import job_logging
+from private_consensus.provenance import write_text
+from private_consensus.readable import read_json
+
+asked, out = snakemake.params.asked, snakemake.output
+with job_logging(snakemake.log[0], asked, snakemake.log.usage):
+    parts = list(snakemake.input.rows)
+    rows = checked(pl.concat([rows_of(path) for path in parts])).sort(KEYS)
+    absent = [row for path in snakemake.input.absent for row in read_json(path)]
+    design = described(Comparison.model_validate(asked), absent)
+    write_text(out.cells, json.dumps(design, indent=1) + "\n")
+    mark = stamp(asked, snakemake.params.code, sources(parts))
+    write(rows, out.results, mark, [out.cells])
