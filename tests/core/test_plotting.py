@@ -17,6 +17,7 @@ from private_consensus.plotting.curves import MOST_POINTS, arranged
 from private_consensus.plotting.printing import measured, sized
 from private_consensus.plotting.repairs import draw as draw_repairs
 from private_consensus.plotting.theme import ALARM, save
+from private_consensus.plotting.vectors import rounded, without_groups
 
 STYLES = {
     "a.one": {"label": "first", "colour": "#0072B2", "dash": []},
@@ -135,6 +136,30 @@ def test_figures_are_the_same_bytes_when_repeated(tmp_path):
         )
     assert made[0] == made[1]
     assert all(made[0])
+
+
+def test_a_transparent_mark_is_no_group_of_its_own_and_an_opaque_one_says_nothing():
+    svg = '<g opacity="0.5"><path d="M0,0" fill="red" opacity="0.4"/><line opacity="1"/></g>'
+    assert without_groups(svg) == (
+        '<g opacity="0.5"><path d="M0,0" fill="red" fill-opacity="0.4" stroke-opacity="0.4"/>'
+        "<line/></g>"
+    )
+
+
+def test_what_is_drawn_has_six_digits_and_what_is_counted_all():
+    row = {"x": 0.123456789, "runs": 123456789, "curve": "0.123456789", "y": None}
+    made = rounded({"datasets": {"a": [row]}, "width": 1.23456789})
+    assert made == {"datasets": {"a": [{**row, "x": 0.123457}]}, "width": 1.23456789}
+
+
+def test_a_band_costs_a_pdf_less_than_a_kilobyte_a_point(tmp_path):
+    frame = pl.concat([numbers([1.0 + i for i in range(40)]), numbers([2.0] * 40, "two")])
+    chart = plotting.draw("none", "nobody", frame, {"title": "A", "panels": [panel()]}, STYLES)
+    files = {kind: tmp_path / f"a.{kind}" for kind in ("svg", "png", "pdf")}
+    save(chart, json_path=tmp_path / "a.json", **files)
+    assert b"/Group" not in files["pdf"].read_bytes().split(b"/Type /Page\n")[0]
+    assert 'opacity="1"' not in files["svg"].read_text()
+    assert files["pdf"].stat().st_size < 80_000
 
 
 @pytest.mark.parametrize(("count", "dotted"), [(40, True), (41, False)])

@@ -14,6 +14,7 @@ from scipy.stats import t
 from private_consensus import cli
 from private_consensus.errors import InvalidInput
 from private_consensus.experiments.numbers import INTERVAL, QUARTILES, RANGE, SPREAD
+from private_consensus.plotting.vectors import small_svg
 from private_consensus.publishing import (
     beyond_limits,
     compare,
@@ -22,7 +23,6 @@ from private_consensus.publishing import (
     require_aggregates,
 )
 from private_consensus.publishing.comparison import moved, paired, quantile
-from private_consensus.publishing.reference import small_svg
 
 from .conftest import MADE_UP
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 SHARED = {
     "axes", "captions", "coinciding", "curves", "looks", "printing", "rasters", "repairs",
-    "symbols", "theme",
+    "symbols", "theme", "vectors",
 }  # fmt: skip
 """Modules of all papers."""
 

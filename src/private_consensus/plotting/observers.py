@@ -9,6 +9,7 @@ from typing import Any
 import altair as alt
 import polars as pl
 
+from .axes import Extent, extent
 from .looks import OKABE_ITO
 from .symbols import typeset
 from .theme import GREY, HEIGHT, INK, finish
@@ -74,21 +75,24 @@ def observers_extra_distance(numbers: pl.DataFrame, figure: Spec, styles: Spec) 
     """Pairs as dots, their median with the middle eighty per cent, and what they compare with."""
     panels = [_distances(_points(numbers, panel), panel) for panel in figure["panels"]]
     chart = alt.concat(*panels, columns=figure["columns"] or 2, spacing=28)
-    return finish(chart, figure["title"], numbers["source"][0])
+    note = f"below {FLOOR:g} nothing is drawn"
+    return finish(chart, figure["title"], numbers["source"][0], note)
 
 
 def observers_extra_rounds(numbers: pl.DataFrame, figure: Spec, styles: Spec) -> alt.Chart:
     """A line for each kind of observer."""
     panels = [_rounds(_points(numbers, panel), panel) for panel in figure["panels"]]
     chart = alt.concat(*panels, columns=figure["columns"] or 2, spacing=28)
-    return finish(chart, figure["title"], numbers["source"][0])
+    note = f"below {10 * FLOOR:g} nothing is drawn"
+    return finish(chart, figure["title"], numbers["source"][0], note)
 
 
 def observers_extra_coalitions(numbers: pl.DataFrame, figure: Spec, styles: Spec) -> alt.Chart:
     """A line for each way to choose so many agents."""
     panels = [_together(_points(numbers, panel), panel) for panel in figure["panels"]]
     chart = alt.concat(*panels, columns=figure["columns"] or 2, spacing=28)
-    return finish(chart, figure["title"], numbers["source"][0])
+    note = f"below {10 * FLOOR:g} nothing is drawn"
+    return finish(chart, figure["title"], numbers["source"][0], note)
 
 
 def _budget(figure: Spec) -> float:
@@ -161,13 +165,14 @@ def _circle(points: pl.DataFrame, panel: Spec, colour: alt.Color) -> alt.LayerCh
 
 def _distances(points: pl.DataFrame, panel: Spec) -> alt.LayerChart:
     top = 1.2 * _largest(points)
-    scale = alt.Scale(type="log", domain=[FLOOR, top], clamp=True, nice=False)
+    ends = Extent(low=FLOOR, high=top, log=True)
+    scale = ends.scale()
     farthest = int(points["x"].max())
     apart = alt.Scale(domain=[0.7, farthest + 0.3], nice=False)
     axis = alt.Axis(values=list(range(1, farthest + 1)), format="d")
     x = alt.X("x:Q").title(typeset(panel["x_title"])).scale(apart).axis(axis)
-    y = alt.Y("y:Q").title(typeset(panel["y_title"])).scale(scale).axis(format="~g")
-    shown = points.filter(pl.col("y").is_finite() & (pl.col("y") > 0))
+    y = alt.Y("y:Q").title(typeset(panel["y_title"])).scale(scale).axis(ends.axis())
+    shown = points.filter(pl.col("y").is_finite() & (pl.col("y") >= FLOOR))
     pairs = shown.filter(pl.col("kind") == "pair").select("x", "y", "series", "observer", "victim")
     lines = shown.filter(pl.col("kind") == "line").select("x", "y", "low", "high", "series")
     names = [name for name in COLOURS if name in set(shown["series"])]
@@ -191,14 +196,17 @@ def _distances(points: pl.DataFrame, panel: Spec) -> alt.LayerChart:
 
 
 def _rounds(points: pl.DataFrame, panel: Spec) -> alt.LayerChart:
-    shown = points.filter(pl.col("y").is_finite() & (pl.col("y") > 0)).select("x", "y", "series")
+    seen = pl.col("y").is_finite() & (pl.col("y") >= 10 * FLOOR)
+    shown = points.filter(seen).select("x", "y", "series")
     names = [name for name in KINDS if name in set(shown["series"])]
     colour = alt.Color("series:N").scale(domain=names, range=[KINDS[name] for name in names])
     dashes = [DASHES.get(name, [1, 0]) for name in names]
     dash = alt.StrokeDash("series:N").scale(domain=names, range=dashes)
-    scale = alt.Scale(type="log", domain=[10 * FLOOR, 1.2 * _largest(points)], clamp=True)
-    x = alt.X("x:Q").title(typeset(panel["x_title"])).scale(type="log", nice=False).axis(format="d")
-    y = alt.Y("y:Q").title(typeset(panel["y_title"])).scale(scale).axis(format="~g")
+    ends = Extent(low=10 * FLOOR, high=1.2 * _largest(points), log=True)
+    along = extent(shown["x"].cast(float), log=True)
+    x = alt.X("x:Q").title(typeset(panel["x_title"])).scale(along.scale())
+    x = x.axis(along.axis(sorted(set(shown["x"].to_list()))))
+    y = alt.Y("y:Q").title(typeset(panel["y_title"])).scale(ends.scale()).axis(ends.axis())
     line = alt.Chart(shown).mark_line(strokeWidth=1.8, point={"size": 22}).encode(
         x, y, color=colour.legend(columns=2), strokeDash=dash,
         tooltip=["series:N", "x:Q", alt.Tooltip("y:Q", title="ε", format=".3~g")],

@@ -19,6 +19,8 @@ _NAME = re.compile(rf"(?<![A-Za-z])({'|'.join(sorted(GREEK, key=len, reverse=Tru
 _SCIENTIFIC = re.compile(r"(?<![\w.])(\d+(?:\.\d+)?)e([+-]?\d+)(?!\w)")
 _POWER = re.compile(r"\^(?:\(([^()]*)\)|(-?[\w.]*\w))")
 _INDEX = re.compile(r"(?<=[A-Za-zα-ω])_(\w+)")
+_ROOT = re.compile(r"\bsqrt\((\w+)\)")
+_MINUS = re.compile(r"(?<![\w)²³])-(?=\d)|(?<=\s)-(?=\s)")
 _WHOLE = re.compile(r"(?<== )(-?\d+)\.0(?!\d)")
 
 
@@ -28,7 +30,8 @@ def typeset(text: str) -> str:
     text = _POWER.sub(_raised, text)
     text = _NAME.sub(lambda found: GREEK[found[1]], text)
     text = _INDEX.sub(_lowered, text)
-    return _WHOLE.sub(r"\1", text).replace("+-", "±")
+    text = _ROOT.sub(r"√\1", text)
+    return _MINUS.sub("−", _WHOLE.sub(r"\1", text).replace("+-", "±"))
 
 
 def power_of_ten(mantissa: str, exponent: int) -> str:

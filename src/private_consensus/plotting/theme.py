@@ -13,6 +13,7 @@ from ..provenance import atomic_write
 from .captions import data_of
 from .rasters import compact
 from .symbols import typeset
+from .vectors import rounded, small_svg, without_groups
 
 INK, GREY, ALARM = "#222222", "#666666", "#B00020"
 FONT = "DejaVu Sans, Verdana, Arial, sans-serif"
@@ -94,11 +95,11 @@ def save(
     unit of the drawing."""
     import vl_convert as vlc
 
-    specification = chart.to_dict()
+    specification = rounded(chart.to_dict())
     text = json.dumps(specification, indent=None, sort_keys=True, separators=(",", ":"))
-    drawing = _numbered_anew(vlc.vegalite_to_svg(text))
+    drawing = without_groups(_numbered_anew(vlc.vegalite_to_svg(text)))
     _write(json_path, text.encode())
-    _write(svg, drawing.encode())
+    _write(svg, small_svg(drawing).encode())
     width = float(_WIDTH.search(drawing)[1])
     # A picture to be looked at has so many pixels at least; a smaller scale is one for tests.
     scale = png_scale if png_scale < LEAST_SCALE else max(LEAST_SCALE, PIXELS / width)

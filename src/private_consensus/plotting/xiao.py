@@ -178,7 +178,7 @@ def _heat_map(points: pl.DataFrame, panel, scale: alt.Scale, label: str) -> alt.
                 labelExpr=label,
                 gradientLength=SIDE[0],
                 labelColor=GREY,
-                tickCount=5,
+                tickCount=3,
             ),
             tooltip=[
                 alt.Tooltip("x:Q", title="omega"),

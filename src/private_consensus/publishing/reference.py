@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import re
 import shutil
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -12,6 +11,7 @@ from typing import Any
 from ..errors import InvalidInput
 from ..experiments.results import rows_of
 from ..plotting.rasters import compact
+from ..plotting.vectors import small_svg
 from ..provenance import atomic_write, write_json, write_text
 from ..report.freshness import found_stamp
 from ..report.page import scored
@@ -30,9 +30,6 @@ FAULTS = "faults.json"
 """What came of the tests of faults; `make faults` writes it."""
 WIDTH = 1600.0
 """Pixels across a published PNG, enough for a slide; with a palette a hundred kilobytes or two."""
-PLACES = re.compile(r' (?:d|transform)="[^"]*"')
-LONG = re.compile(r"-?\d+\.\d{2,}")
-SPOKEN = re.compile(r' aria-(?:label|roledescription)="[^"]*"')
 TABLES = ("csv", "md", "tex")
 
 
@@ -164,15 +161,6 @@ def _keep_bench(old: Path, new: Path) -> None:
         kept, place = (folder / "audit" / f"mutants.{kind}" for folder in (old, new))
         if kept.is_file() and not place.exists():
             _copy(kept, place)
-
-
-def small_svg(svg: str) -> str:
-    """The figure with places to a tenth of a pixel, and without a spoken label for each mark."""
-    shorter = lambda number: f"{float(number[0]):.1f}"  # noqa: E731
-    placed = PLACES.sub(
-        lambda part: part[0] if "scale" in part[0] else LONG.sub(shorter, part[0]), svg
-    )
-    return SPOKEN.sub("", placed)
 
 
 def small_png(svg: str) -> bytes:

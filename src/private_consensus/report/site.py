@@ -30,10 +30,12 @@ CHECKSUMS = "checksums.json"
 REPAIRS = "repairs"
 """The summary figure of repairs, which belongs to no paper."""
 
-COPIED = ("svg", "png", "pdf", "json")
+COPIED = ("svg", "png", "pdf")
 DOWNLOADS = (*COPIED, "parquet", "csv", "js")
 """Kinds of files of ``report/figures``; ``js`` is the specification as a script: a page that was
-opened from a disk may load scripts, but not JSON."""
+opened from a disk may load scripts, but not JSON, and one copy is enough."""
+DIGITS = 9
+"""Significant digits of numbers as CSV; Parquet has them all."""
 
 
 def write_site(results: Results, made: str | Path, folder: str | Path) -> None:
@@ -88,7 +90,8 @@ def write_downloads(figures: Iterable[str], made: Path, folder: Path) -> None:
             _copy(made / "figures" / f"{name}.{kind}", folder / f"{name}.{kind}")
         numbers = made / "data" / f"{name}.parquet"
         _copy(numbers, folder / numbers.name)
-        write_text(folder / f"{name}.csv", csv(pl.read_parquet(numbers)))
+        shown = pl.read_parquet(numbers).with_columns(pl.col(pl.Float64).round_sig_figs(DIGITS))
+        write_text(folder / f"{name}.csv", csv(shown))
         specification = (made / "figures" / f"{name}.json").read_text(encoding="utf-8")
         write_text(folder / f"{name}.js", f"figure({json.dumps(name)}, {specification});\n")
 

@@ -9,12 +9,12 @@ from ..commands import command
 from ..formats import number, words
 
 LINKS = (
-    ("csv", "numbers as CSV"),
+    ("csv", "numbers as CSV, nine digits"),
     ("parquet", "numbers as Parquet"),
     ("svg", "SVG"),
     ("png", "PNG"),
     ("pdf", "PDF"),
-    ("json", "Vega-Lite specification"),
+    ("js", "Vega-Lite specification, handed over by a script"),
 )
 
 
