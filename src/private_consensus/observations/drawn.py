@@ -219,7 +219,7 @@ def _watching(seen: Observation) -> Iterator[tuple[str, list[Observer]]]:
 def _guide(seen: Observation, views: Mapping[str, Any]) -> Iterator[Row]:
     """The slope of mu that grows as the root of the rounds, where all have the same noise: through
     what a server's sum would tell an agent in the end."""
-    if seen.system is None or any(not scales.any() for scales in _noise(seen)):
+    if len(_noisy_rounds(seen)) < seen.horizon:
         return
     delta = views["budget"]["delta"]
     releases = seen.algorithm.releases(seen.problem, seen.network, seen.horizon)
@@ -231,15 +231,15 @@ def _guide(seen: Observation, views: Mapping[str, Any]) -> Iterator[Row]:
 
 def _last_noise(seen: Observation) -> Iterator[Row]:
     """A mark at the first of the rounds that have no noise to the end, if there are any."""
-    if seen.system is None:
-        return
-    noisy = [t for t, scales in enumerate(_noise(seen), 1) if scales.any()]
-    if noisy[-1] < seen.horizon:
+    noisy = _noisy_rounds(seen)
+    if noisy and noisy[-1] < seen.horizon:
         yield {"kind": "mark", "series": "no fresh noise from here on", "x": noisy[-1] + 1.0}
 
 
-def _noise(seen: Observation) -> list[np.ndarray]:
-    return [dense(round_.noise) for round_ in seen.system.channels[0].rounds]
+def _noisy_rounds(seen: Observation) -> list[int]:
+    """Rounds with fresh noise, from 1; none of an algorithm that is not linear."""
+    rounds = [] if seen.system is None else seen.system.channels[0].rounds
+    return [t for t, round_ in enumerate(rounds, 1) if dense(round_.noise).any()]
 
 
 def _together(seen: Observation, views: Mapping[str, Any]) -> Iterator[Row]:
