@@ -1,39 +1,26 @@
-r"""Regularised logistic regression on records shared out to agents.
-
-.. math:: f_i(x) = w \sum_{j} \ln\bigl(1 + e^{-y_{ij}\, x^T z_{ij}}\bigr) +
-\tfrac{\lambda}{2}\|x\|_2^2
-
-with labels in {-1, +1} and rows :math:`\|z\|_2 \le 1`. ``w = 1`` makes it a sum over the records
-(paper 000), ``w = C / N_i`` a scaled mean (papers 001, 004). Paper 001 prints labels in {0, 1}: a
-record labelled 0 then has a constant loss and teaches nothing.
-"""
+r"""The objective of logistic regression, and what one record can change of it."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
-from scipy.optimize import minimize
 from scipy.special import expit
 
-from ..errors import InvalidInput, require
-from ..fast import logistic as fast
-from ..fast.compiling import AVAILABLE, share_out
-from ..randomness import Streams
-from ..solvers import ROUNDING, TOLERANCE, Unsolved
-from ..solvers import minimise as minimise_batch
-from .base import Problem, consensus_error
+from ...errors import require
+from ...fast import logistic as fast
+from ...fast.compiling import AVAILABLE, share_out
+from ...randomness import Streams
+from ...solvers import ROUNDING, TOLERANCE, Unsolved
+from ...solvers import minimise as minimise_batch
+from ..base import Problem
+from . import metrics, optimum
+from .loss import losses_of, per_agent, sigmoid_neg
 
-CODINGS = ("signed", "zero_one")
-PARTITIONS = ("shared", "per_run")
 INITS = ("zero", "random")
-SOLVER_ERROR = 1e-9
-LARGEST_EXPONENT = 700.0
-TOGETHER = 8192
 FEW = 20_000
 """Numbers in an agent's records below which one operation on all agents beats a call an agent."""
 
@@ -191,8 +178,8 @@ class LogisticRegression(Problem):
         return replace(self, features=rows, labels=labels)
 
     def gradient(self, x: np.ndarray) -> np.ndarray:
-        margins = _per_agent(x, np.swapaxes(self._signed, -1, -2))
-        return -self.weight * _per_agent(_sigmoid_neg(margins), self._signed) + self.ridge * x
+        margins = per_agent(x, np.swapaxes(self._signed, -1, -2))
+        return -self.weight * per_agent(sigmoid_neg(margins), self._signed) + self.ridge * x
 
     def rows_of(self, run: int) -> np.ndarray:
         """Places of the agents' records of a run among those of all runs, (agents, records)."""
@@ -236,7 +223,7 @@ class LogisticRegression(Problem):
         ndarray, shape (agents, dim)
         """
         signed = self._signed.reshape(-1, self.dim)[rows]
-        slopes = self.weight * self.records * _sigmoid_neg(np.matvec(signed, x))
+        slopes = self.weight * self.records * sigmoid_neg(np.matvec(signed, x))
         lengths = slopes * np.sqrt(np.vecdot(signed, signed))
         taken = np.arange(rows.shape[-1]) < sizes[:, None]
         weights = taken * slopes / (np.maximum(sizes, 1)[:, None] * np.maximum(1.0, lengths / clip))
@@ -245,8 +232,8 @@ class LogisticRegression(Problem):
 
     def objective(self, x: np.ndarray) -> np.ndarray:
         r""":math:`f_i(x_i)`; shape (..., agents)."""
-        margins = _per_agent(x, np.swapaxes(self._signed, -1, -2))
-        return self.weight * _losses(margins).sum(-1) + self.ridge / 2 * (x**2).sum(-1)
+        margins = per_agent(x, np.swapaxes(self._signed, -1, -2))
+        return self.weight * losses_of(margins).sum(-1) + self.ridge / 2 * (x**2).sum(-1)
 
     def clipped_loss(self, x: np.ndarray, bound: Any) -> np.ndarray:
         r"""Mean over an agent's records of :math:`\min(\ln(1+e^{-m}), C_{loss})`, weight 1.
@@ -257,8 +244,8 @@ class LogisticRegression(Problem):
         bound : float or ndarray
             Broadcast against (..., agents, records).
         """
-        margins = _per_agent(x, np.swapaxes(self._signed, -1, -2))
-        return np.minimum(_losses(margins), bound).mean(-1)
+        margins = per_agent(x, np.swapaxes(self._signed, -1, -2))
+        return np.minimum(losses_of(margins), bound).mean(-1)
 
     def clipped_loss_change(self, bound: Any) -> Any:
         r""":math:`C_{loss}/N_i`: one of :math:`N_i` losses moves within :math:`[0, C_{loss}]`."""
@@ -266,8 +253,8 @@ class LogisticRegression(Problem):
 
     def hessian(self, x: np.ndarray) -> np.ndarray:
         r""":math:`\nabla^2 f_i(x_i)`; shape (..., agents, dim, dim)."""
-        margins = _per_agent(x, np.swapaxes(self._signed, -1, -2))
-        share = _sigmoid_neg(margins)
+        margins = per_agent(x, np.swapaxes(self._signed, -1, -2))
+        share = sigmoid_neg(margins)
         curvature = self.weight * share * (1.0 - share)
         weighted = np.swapaxes(self._signed, -1, -2) * curvature[..., None, :]
         return weighted @ self._signed + self.ridge * np.eye(self.dim)
@@ -352,257 +339,29 @@ class LogisticRegression(Problem):
             tolerance=TOLERANCE if tolerance is None else tolerance,
         )
 
+    @cached_property
+    def own_optimum(self) -> np.ndarray:
+        """Minimiser of each agent's own objective; shape ([runs,] agents, dim)."""
+        return optimum.own_minimisers(self)
+
     def project(self, x: np.ndarray) -> np.ndarray:
         return x if np.isinf(self.box) else np.clip(x, -self.box, self.box)
 
     @cached_property
     def optimum(self) -> np.ndarray:
         r""":math:`x^*`, the minimiser of :math:`\sum_i f_i`; shape ([runs,] dim)."""
-        return self._optimum_in_box() if self.features.ndim == 3 else self._optima_of_runs()
-
-    def _optima_of_runs(self) -> np.ndarray:
-        require(np.isinf(self.box), "problem.box", self.box, "no box where runs have own data")
-
-        def everywhere(point):
-            return np.broadcast_to(point[:, None, :], self.features.shape[:2] + point.shape[-1:])
-
-        return minimise_batch(
-            lambda point: self.gradient(everywhere(point)).sum(-2),
-            lambda point: self.hessian(everywhere(point)).sum(-3),
-            np.zeros((len(self.features), self.dim)),
-            magnitude=self.n_agents * self.weight * self.records,
+        return (
+            optimum.minimiser_in_box(self)
+            if self.features.ndim == 3
+            else optimum.minimisers_of_runs(self)
         )
-
-    @cached_property
-    def own_optimum(self) -> np.ndarray:
-        """Minimiser of each agent's own objective; shape ([runs,] agents, dim)."""
-        found = minimise_batch(
-            self.gradient,
-            self.hessian,
-            np.zeros((*self.features.shape[:-2], self.dim)),
-            magnitude=self.weight * self.records,
-        )
-        expected = "a box that holds every agent's minimiser"
-        require(bool((np.abs(found) <= self.box).all()), "problem.box", self.box, expected)
-        return found
 
     @property
     def slope_bound(self) -> float:
         r""":math:`C_1 \ge \|\nabla f_i\|_1` over the box."""
         return self.weight * self.records * np.sqrt(self.dim) + self.ridge * self.box * self.dim
 
-    def _optimum_in_box(self) -> np.ndarray:
-        def total(point):
-            x = np.broadcast_to(point, (self.n_agents, self.dim))
-            return self.objective(x).sum(), self.gradient(x).sum(0)
-
-        bounds = None if np.isinf(self.box) else [(-self.box, self.box)] * self.dim
-        options = {"maxiter": 5000, "ftol": 1e-15, "gtol": 1e-9 * self.weight, "maxcor": 30}
-        return minimize(
-            total, np.zeros(self.dim), jac=True, method="L-BFGS-B", bounds=bounds, options=options
-        ).x
-
-    def excess(self, estimate: np.ndarray) -> np.ndarray:
-        r""":math:`(f(\hat x) - f(x^*)) / N`, a record's share; estimates (..., dim)."""
-        everywhere = np.broadcast_to(
-            estimate[..., None, :], (*estimate.shape[:-1], self.n_agents, self.dim)
-        )
-        star = self.optimum[..., None, :]
-        best = self.objective(
-            np.broadcast_to(star, (*star.shape[:-2], self.n_agents, self.dim))
-        ).sum(-1)
-        return (self.objective(everywhere).sum(-1) - best) / (
-            self.n_agents * self.records * self.weight
-        )
-
-    def misclassified(self, estimate: np.ndarray) -> np.ndarray:
-        """Share of test rows on the wrong side; margin 0 predicts the negative class."""
-        if self.test_features.ndim == 2:
-            positive = estimate @ self.test_features.T > 0
-        else:
-            positive = np.matvec(self.test_features, estimate) > 0
-        return (positive != (self.test_labels > 0)).mean(-1)
-
-    def log_distance(self, x: np.ndarray) -> np.ndarray:
-        r"""Mean over agents of :math:`\ln(\|x_i - x^*\|_2 / d)` (paper 001, Appendix E)."""
-        distance = np.linalg.norm(x - self.optimum[..., None, :], axis=-1)
-        return np.log(np.maximum(distance, SOLVER_ERROR) / self.dim).mean(-1)
-
-    def squared_distance(self, x: np.ndarray) -> np.ndarray:
-        r""":math:`\frac1N\sum_i\|x_i - x^*\|_2^2` (paper 004, Theorems 12 and 16)."""
-        return ((x - self.optimum[..., None, :]) ** 2).sum(-1).mean(-1)
-
-    def own_loss(self, x: np.ndarray) -> np.ndarray:
-        """Mean over agents of :math:`\\frac1{|D_i|}\\sum\\ln(1+e^{-m})`: no weight, no ridge."""
-        return self.clipped_loss(x, np.inf).mean(-1)
-
-    def own_error(self, x: np.ndarray) -> np.ndarray:
-        """Mean over agents of the share of its own records that its own model gets wrong."""
-        margins = _per_agent(x, np.swapaxes(self.features, -1, -2))
-        return ((margins > 0) != (self.labels > 0)).mean((-1, -2))
-
-    def own_test_error(self, x: np.ndarray) -> np.ndarray:
-        """Mean over agents of the share of test rows that an agent's own model gets wrong."""
-        rows = np.swapaxes(self.test_features, -1, -2)
-        if rows.ndim == 2:
-            margins = x @ rows
-        else:  # all settings and agents of a run at once
-            runs = np.moveaxis(x, -3, 0)
-            margins = runs.reshape(len(runs), -1, self.dim) @ rows
-            margins = np.moveaxis(margins.reshape(*runs.shape[:-1], -1), 0, -3)
-        positive = self.test_labels > 0
-        return ((margins > 0) != (positive[..., None, :] if positive.ndim > 1 else positive)).mean(
-            (-1, -2)
-        )
-
-    metrics = {  # noqa: RUF012
-        "own_loss": lambda problem, x: problem.own_loss(x),
-        "own_train_error": lambda problem, x: problem.own_error(x),
-        "own_train_accuracy": lambda problem, x: 1.0 - problem.own_error(x),
-        "own_test_error": lambda problem, x: problem.own_test_error(x),
-        "own_test_accuracy": lambda problem, x: 1.0 - problem.own_test_error(x),
-        "majority_train_accuracy": lambda problem, x: _majority(problem.labels, 2, x),
-        "majority_test_accuracy": lambda problem, x: _majority(problem.test_labels, 1, x),
-        "majority_test_error": lambda problem, x: 1.0 - _majority(problem.test_labels, 1, x),
-        "log_distance": lambda problem, x: problem.log_distance(x),
-        "origin_log_distance": lambda problem, x: problem.log_distance(np.zeros_like(x)),
-        "squared_distance": lambda problem, x: problem.squared_distance(x),
-        "test_error": lambda problem, x: problem.misclassified(x.mean(-2)),
-        "excess_loss": lambda problem, x: problem.excess(x.mean(-2)),
-        "consensus_error": consensus_error,
-    }
-
-    @cached_property
-    def majority_error(self) -> float:
-        """Error of always predicting the more frequent class of the test set."""
-        positive = float((self.test_labels > 0).mean())
-        return min(positive, 1 - positive)
-
-
-def _majority(labels: np.ndarray, axes: int, x: np.ndarray) -> np.ndarray:
-    """Share of the more frequent label, whatever the model x [..., agents, dim]; shape [...]."""
-    positive = (labels > 0).mean(tuple(range(-axes, 0)))
-    return np.broadcast_to(np.maximum(positive, 1.0 - positive), x.shape[:-2])
-
-
-def _sigmoid_neg(margins: np.ndarray) -> np.ndarray:
-    r""":math:`1/(1+e^m)`, without overflow; twice as fast as the general function."""
-    return 1.0 / (1.0 + np.exp(np.minimum(margins, LARGEST_EXPONENT)))
-
-
-def _losses(margins: np.ndarray) -> np.ndarray:
-    r""":math:`\ln(1+e^{-m})` to rounding of 1; some at a time stay in the innermost cache."""
-    every = np.ravel(margins)
-    losses = np.empty(every.shape)
-    for first in range(0, every.size, TOGETHER):
-        own = every[first : first + TOGETHER]
-        losses[first : first + TOGETHER] = np.log(1.0 + np.exp(-np.abs(own))) - np.minimum(own, 0.0)
-    return losses.reshape(margins.shape)
-
-
-def _per_agent(x: np.ndarray, matrices: np.ndarray) -> np.ndarray:
-    """``x[..., agents, k] @ matrices[([runs,] agents, k, m]``, as one product an agent."""
-    if matrices.ndim > 3:
-        # [..., runs, agents, k] with all that stands before the runs as rows of one product.
-        ahead = int(np.prod(x.shape[:-3]))
-        rows = np.moveaxis(x.reshape(ahead, *x.shape[-3:]), 0, -2)
-        return np.moveaxis(rows @ matrices, -2, 0).reshape(*x.shape[:-1], matrices.shape[-1])
-    rows = np.moveaxis(x, -2, 0).reshape(x.shape[-2], -1, x.shape[-1])
-    product = rows @ matrices
-    shape = (x.shape[-2], *x.shape[:-2], matrices.shape[-1])
-    return np.moveaxis(product.reshape(shape), 0, -2)
-
-
-def shared_by_runs(parameters: Mapping[str, Any]) -> bool:
-    """Whether all runs have one partition, so that it is made once."""
-    return parameters.get("partition", "shared") == "shared"
-
-
-METRICS = LogisticRegression.metrics
-EXAMPLE = {"prepared": "adult-onehot104", "records": 1000, "ridge": 0.001, "box": 5.0}
-
-
-def build(
-    streams: Streams,
-    agents: int,
-    *,
-    prepared,
-    records: int,
-    ridge: float,
-    box: float = np.inf,
-    weight: float | str = 1.0,
-    loss_scale: float = 1.0,
-    test_rows: int | None = None,
-    partition: str = "shared",
-    coding: str = "signed",
-) -> LogisticRegression:
-    """Share out prepared rows to agents at random; what is left over is the test set.
-
-    Parameters
-    ----------
-    prepared : object
-        With ``features`` (rows of norm <= 1) and ``labels`` in {-1, +1}.
-    records : int
-        Records an agent.
-    ridge : float
-        :math:`\\lambda` a record: the agent's regulariser is ``records * weight * ridge``.
-    weight : float or "mean"
-        Weight of one record's loss; "mean" is ``loss_scale`` / records.
-    loss_scale : float
-        C of paper 004's predecessors, which multiply the mean loss, and with it the ridge.
-    test_rows : int, optional
-        At most so many of the rows left over.
-    partition : {"shared", "per_run"}
-        One for all runs, or a fresh one for each run.
-    coding : {"signed", "zero_one"}
-        Labels as prepared, or 1 for the negative and 0 for the positive class (paper 001).
-
-    Raises
-    ------
-    InvalidInput
-        Where there are not enough rows, a row is longer than 1, or labels are coded otherwise.
-    """
-    rows = len(prepared.labels)
-    require(
-        records >= 1 and agents * records < rows,
-        "problem.records",
-        records,
-        f"fewer than {rows / agents:g} records for each of {agents} agents ({rows} rows)",
-    )
-    require(coding in CODINGS, "problem.coding", coding, f"one of {', '.join(CODINGS)}")
-    require(
-        partition in PARTITIONS, "problem.partition", partition, f"one of {', '.join(PARTITIONS)}"
-    )
-    longest = float(np.sqrt((prepared.features**2).sum(1).max()))
-    if longest > 1 + 1e-9:
-        raise InvalidInput("problem.prepared", f"row norm {longest:g}", "rows of l2 norm <= 1")
-    labels = prepared.labels.astype(float)
-    labels = labels if coding == "signed" else (labels < 0).astype(float)
-    order = _order(streams, rows, partition)
-    training, rest = order[..., : agents * records], order[..., agents * records :]
-    rest = rest[..., :test_rows]
-    require(loss_scale > 0, "problem.loss_scale", loss_scale, "above 0")
-    require(
-        weight == "mean" or loss_scale == 1.0,
-        "problem.loss_scale",
-        loss_scale,
-        "1 where the weight is not the mean",
-    )
-    weight = loss_scale / records if weight == "mean" else float(weight)
-    shape = (*order.shape[:-1], agents, records)
-    return LogisticRegression(
-        prepared.features[training].reshape(*shape, -1),
-        labels[training].reshape(shape),
-        prepared.features[rest],
-        labels[rest],
-        weight,
-        ridge * records * weight,
-        box,
-    )
-
-
-def _order(streams: Streams, rows: int, partition: str) -> np.ndarray:
-    """Rows in random order, ``[rows]`` or ``[runs, rows]``."""
-    if partition == "shared":
-        return streams.shared("data").permutation(rows)
-    return np.stack([generator.permutation(rows) for generator in streams.generators("data")])
+    excess = metrics.excess
+    misclassified = metrics.misclassified
+    log_distance = metrics.log_distance
+    metrics = metrics.METRICS

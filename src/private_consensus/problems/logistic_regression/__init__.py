@@ -1,0 +1,25 @@
+r"""Regularised logistic regression on records shared out to agents.
+
+.. math:: f_i(x) = w \sum_{j} \ln\bigl(1 + e^{-y_{ij}\, x^T z_{ij}}\bigr) +
+\tfrac{\lambda}{2}\|x\|_2^2
+
+with labels in {-1, +1} and rows :math:`\|z\|_2 \le 1`. ``w = 1`` makes it a sum over the records
+(paper 000), ``w = C / N_i`` a scaled mean (papers 001, 004). Paper 001 prints labels in {0, 1}: a
+record labelled 0 then has a constant loss and teaches nothing.
+"""
+
+from .builder import CODINGS, PARTITIONS, build, shared_by_runs
+from .metrics import METRICS
+from .objective import LogisticRegression
+
+__all__ = [
+    "CODINGS",
+    "EXAMPLE",
+    "METRICS",
+    "PARTITIONS",
+    "LogisticRegression",
+    "build",
+    "shared_by_runs",
+]
+
+EXAMPLE = {"prepared": "adult-onehot104", "records": 1000, "ridge": 0.001, "box": 5.0}

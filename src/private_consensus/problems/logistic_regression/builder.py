@@ -1,0 +1,106 @@
+"""Prepared rows shared out to agents; what is left over is the test set."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from ...errors import InvalidInput, require
+from ...randomness import Streams
+from .objective import LogisticRegression
+
+CODINGS = ("signed", "zero_one")
+PARTITIONS = ("shared", "per_run")
+
+
+def shared_by_runs(parameters: Mapping[str, Any]) -> bool:
+    """Whether all runs have one partition, so that it is made once."""
+    return parameters.get("partition", "shared") == "shared"
+
+
+def build(
+    streams: Streams,
+    agents: int,
+    *,
+    prepared,
+    records: int,
+    ridge: float,
+    box: float = np.inf,
+    weight: float | str = 1.0,
+    loss_scale: float = 1.0,
+    test_rows: int | None = None,
+    partition: str = "shared",
+    coding: str = "signed",
+) -> LogisticRegression:
+    """Share out prepared rows to agents at random; what is left over is the test set.
+
+    Parameters
+    ----------
+    prepared : object
+        With ``features`` (rows of norm <= 1) and ``labels`` in {-1, +1}.
+    records : int
+        Records an agent.
+    ridge : float
+        :math:`\\lambda` a record: the agent's regulariser is ``records * weight * ridge``.
+    weight : float or "mean"
+        Weight of one record's loss; "mean" is ``loss_scale`` / records.
+    loss_scale : float
+        C of paper 004's predecessors, which multiply the mean loss, and with it the ridge.
+    test_rows : int, optional
+        At most so many of the rows left over.
+    partition : {"shared", "per_run"}
+        One for all runs, or a fresh one for each run.
+    coding : {"signed", "zero_one"}
+        Labels as prepared, or 1 for the negative and 0 for the positive class (paper 001).
+
+    Raises
+    ------
+    InvalidInput
+        Where there are not enough rows, a row is longer than 1, or labels are coded otherwise.
+    """
+    rows = len(prepared.labels)
+    require(
+        records >= 1 and agents * records < rows,
+        "problem.records",
+        records,
+        f"fewer than {rows / agents:g} records for each of {agents} agents ({rows} rows)",
+    )
+    require(coding in CODINGS, "problem.coding", coding, f"one of {', '.join(CODINGS)}")
+    require(
+        partition in PARTITIONS, "problem.partition", partition, f"one of {', '.join(PARTITIONS)}"
+    )
+    longest = float(np.sqrt((prepared.features**2).sum(1).max()))
+    if longest > 1 + 1e-9:
+        raise InvalidInput("problem.prepared", f"row norm {longest:g}", "rows of l2 norm <= 1")
+    labels = prepared.labels.astype(float)
+    labels = labels if coding == "signed" else (labels < 0).astype(float)
+    order = _order(streams, rows, partition)
+    training, rest = order[..., : agents * records], order[..., agents * records :]
+    rest = rest[..., :test_rows]
+    require(loss_scale > 0, "problem.loss_scale", loss_scale, "above 0")
+    require(
+        weight == "mean" or loss_scale == 1.0,
+        "problem.loss_scale",
+        loss_scale,
+        "1 where the weight is not the mean",
+    )
+    weight = loss_scale / records if weight == "mean" else float(weight)
+    shape = (*order.shape[:-1], agents, records)
+    return LogisticRegression(
+        prepared.features[training].reshape(*shape, -1),
+        labels[training].reshape(shape),
+        prepared.features[rest],
+        labels[rest],
+        weight,
+        ridge * records * weight,
+        box,
+    )
+
+
+def _order(streams: Streams, rows: int, partition: str) -> np.ndarray:
+    """Rows in random order, ``[rows]`` or ``[runs, rows]``."""
+    if partition == "shared":
+        return streams.shared("data").permutation(rows)
+    return np.stack([generator.permutation(rows) for generator in streams.generators("data")])
