@@ -22,6 +22,7 @@ from pathlib import Path
 STANDARD = (0, 1, 2)
 IMPORTED_IN_FUNCTIONS = (
     "dp_accounting",
+    "pandas",
     "scipy.signal",
     "scipy.sparse.linalg",
     "scipy.stats",

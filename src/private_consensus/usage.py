@@ -52,3 +52,8 @@ def read_usage(path: str | Path) -> dict[str, float]:
         titles, row = Path(path).read_text(encoding="utf-8").splitlines()
         found = dict(zip(titles.split("\t"), map(float, row.split("\t")), strict=True))
         return {title: found[title] for title in TITLES}
+
+
+def was_measured(path: Path) -> bool:
+    """Whether the job has ended well: of one that has not, Snakemake leaves an empty file."""
+    return path.is_file() and path.stat().st_size > 0

@@ -232,6 +232,7 @@ def test_the_heaviest_jobs_come_first(tmp_path):
     folder.mkdir()
     for name, wall, cpu in (("light", 9.0, 1.0), ("heavy", 4.0, 7.5), ("short", 0.2, 0.1)):
         (folder / f"{name}.tsv").write_text(f"s\tmax_rss\tcpu_time\n{wall}\t100\t{cpu}\n")
+    (folder / "failed.tsv").touch()
     lines = profile_table(tmp_path, count=2).splitlines()
     assert [line.split(" | ")[0] for line in lines[2:]] == ["| heavy", "| light", "| all 3"]
     assert lines[-1] == "| all 3 | 13.2 | 8.6 | 100 |"

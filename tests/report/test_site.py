@@ -123,7 +123,7 @@ def test_read_results_gathers_what_figures_say_of_themselves(made, results, tmp_
 
 
 def test_a_damaged_timing_is_named(tmp_path):
-    for content in ("", "s\tcpu_time\tmax_rss\n0.1\tNA\tNA\n", "s\n0.1\n"):
+    for content in ("s\tcpu_time\tmax_rss\n0.1\tNA\tNA\n", "s\n0.1\n", "\n"):
         (tmp_path / "x.tsv").write_text(content)
         with pytest.raises(InvalidInput, match=r"x\.tsv"):
             timing(tmp_path / "x.tsv")

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import InvalidInput
-from ..usage import read_usage
+from ..usage import read_usage, was_measured
 
 TITLES = ("job", "wall s", "CPU s", "memory MB")
 MOST_MEMORY = 1500
@@ -18,7 +18,7 @@ LONGEST_CELL = 60.0
 
 def jobs(folder: str | Path) -> list[dict[str, Any]]:
     """Every job with its wall and CPU time, those first that take most of the latter."""
-    files = sorted(Path(folder, "timings").glob("*.tsv"))
+    files = sorted(filter(was_measured, Path(folder, "timings").glob("*.tsv")))
     if not files:
         raise InvalidInput("run", str(folder), "a folder of results with timings")
     found = [_job(file) for file in files]

@@ -14,7 +14,7 @@ from .. import yamls
 from ..experiments.results import mark_of, rows_of
 from ..provenance import versions
 from ..readable import read_json
-from ..usage import read_usage
+from ..usage import read_usage, was_measured
 
 Row = Mapping[str, Any]
 SIZE = re.compile(r'<svg[^>]*?\bwidth="([\d.]+)"[^>]*?\bheight="([\d.]+)"', re.S)
@@ -133,7 +133,7 @@ def read_results(
         audit={Path(path).stem: rows_of(path).to_dicts() for path in audit},
         theorems=rows_of(theorems).to_dicts() if theorems else [],
         comparison=read_json(comparison) if comparison else {},
-        timings=[timing(path) for path in map(Path, timings) if path.exists()],
+        timings=[timing(path) for path in map(Path, timings) if was_measured(path)],
     )
 
 
