@@ -8,7 +8,7 @@ READY := $(VENV)/.ready
 SNAKEMAKE := $(BIN)/snakemake --cores $(CORES) $(if $(DATA),--config 'data={source: $(DATA)}')
 export PRIVATE_CONSENSUS_MIRROR := $(or $(MIRROR),$(PRIVATE_CONSENSUS_MIRROR))
 
-.PHONY: reproduce smoke publish print comparison compare test mutants lint benchmark lock fuzz faults release clean
+.PHONY: reproduce smoke publish print comparison compare test mutants lint docs benchmark lock fuzz faults release clean
 
 reproduce: $(READY)
 	$(SNAKEMAKE)
@@ -57,6 +57,16 @@ release: $(READY)
 benchmark: $(READY)
 	$(BIN)/python -m pytest benchmarks --benchmark-enable --benchmark-columns=min,median,rounds
 	PYTHONPATH=. $(BIN)/python -m benchmarks.growth all docs/performance.md
+
+# Of the library: results/docs/index.html. Tutorials are run; what Sphinx needs is installed once, beside the rest.
+DOCS_READY := $(VENV)/.docs
+docs: $(DOCS_READY)
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m sphinx -q --fail-on-warning --keep-going -b html docs results/docs
+	@echo "The documentation: results/docs/index.html"
+
+$(DOCS_READY): $(READY) requirements-docs.txt
+	$(BIN)/python -m pip install --quiet --require-hashes --no-deps -r requirements-docs.txt
+	@touch $@
 
 lint: $(READY)
 	$(BIN)/ruff check .

@@ -30,10 +30,10 @@ def _init(options: argparse.Namespace) -> None:
 
 
 def _reproduce(options: argparse.Namespace) -> int:
-    from ..report.closing import closing_lines
-
     code = reproduce(options.study, options.scale, options.cores)
     made = Path(options.study, "results").glob("*/summary.md")
+    from ..report.closing import closing_lines  # with packages of an extra
+
     if not code and (newest := max(made, key=os.path.getmtime, default=None)):
         print(f"What was found: {newest}", *closing_lines(newest.parent), sep="\n")
     return code

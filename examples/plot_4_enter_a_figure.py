@@ -1,0 +1,77 @@
+r"""
+Enter a figure
+==============
+
+A figure is configuration, not code: an experiment says what is run, a figure which of its curves
+are drawn. Here it is planned, run and drawn in one process; in a study of one's own
+``private-consensus reproduce`` does the same, and keeps what is current.
+"""
+
+# %%
+# The configuration, as it would stand in ``config/papers/mine.yaml``.
+
+import tempfile
+from pathlib import Path
+
+import altair as alt
+
+from private_consensus.experiments import plan
+from private_consensus.experiments.cells import run_cell
+from private_consensus.experiments.numbers import figure_numbers
+from private_consensus.plotting import draw
+from private_consensus.studies import HOME
+
+MINE = """
+paper: {key: mine, number: mine, title: A first figure, authors: [], where: this tutorial}
+experiments:
+  mine_fig1:
+    title: Error against epsilon
+    place: this tutorial
+    problem: {name: mean_estimation, records: 100, dim: 5, box: 5.0}
+    network: {name: ring, agents: 10, weights: metropolis}
+    budget: {epsilon: 1.0, delta: 1.0e-5}
+    horizon: 20
+    runs: 20
+    axes:
+      epsilon: {set: budget.epsilon, values: [0.5, 1.0, 2.0, 4.0], because: a first look}
+    algorithms:
+      gradient_descent:
+        literal: {because: as printed, set: {algorithm.calibration: theorem_1}}
+        exact: {because: exact Gaussian DP, set: {algorithm.calibration: gaussian_dp}}
+    measures: [released.normalised_error]
+figures:
+  mine_fig1:
+    title: Error against epsilon
+    caption: Mean over runs with standard error.
+    measure: released.normalised_error
+    x: epsilon
+    y_title: normalised squared error
+    curves: [gradient_descent.literal, gradient_descent.exact]
+"""
+
+folder = Path(tempfile.mkdtemp())
+(folder / "papers").mkdir()
+(folder / "papers" / "mine.yaml").write_text(MINE)
+
+# %%
+# Everything is checked before anything runs; what is wrong is named by its key.
+
+config = {"scale": "paper", "seed": 1, "papers": ["mine"], "data": {}}
+asked = plan.load(config, folder, HOME / "config")
+print(asked.cells())
+
+# %%
+# A cell is one algorithm in one experiment, with all of its settings.
+
+name, pair = "mine_fig1", ("mine_fig1", "gradient_descent")
+runs, privacy = run_cell(asked.cell(*pair), {})
+print(
+    privacy.select("variant", "epsilon_claimed", "epsilon_formula", "epsilon_accountant", "verdict")
+)
+
+# %%
+# And the figure, by the same code as those of the papers.
+
+drawing = asked.drawing(name)
+numbers = figure_numbers(drawing["panels"], {pair: (runs, privacy)}, source="drawn here")
+chart: alt.Chart = draw(name, "mine", numbers, drawing, asked.looks(name))

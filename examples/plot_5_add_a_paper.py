@@ -1,0 +1,84 @@
+r"""
+Add a paper
+===========
+
+A paper is a file with what it claims, and a test for each claim that can fail. A study in a folder
+of one's own is such a paper with an algorithm, and it is written for you.
+"""
+
+# %%
+# ``private-consensus init`` from the command line; here by its function.
+
+import tempfile
+from pathlib import Path
+
+import polars as pl
+
+from private_consensus.claims import Claim, judge_all
+from private_consensus.experiments import plan
+from private_consensus.experiments.cells import run_cell
+from private_consensus.experiments.results import DRAWN
+from private_consensus.studies import HOME, write_study
+
+folder = Path(tempfile.mkdtemp(), "a_paper_of_mine")
+for path in write_study(folder):
+    print(path.relative_to(folder))
+
+# %%
+# This tutorial runs a published algorithm, so that nothing has to be installed: the claim is that
+# exact accounting has a smaller error than the printed calibration at the same claimed epsilon.
+
+file = folder / "config" / "papers" / "mine.yaml"
+file.write_text("""
+paper: {key: mine, number: mine, title: Which calibration, authors: [], where: this tutorial}
+experiments:
+  mine_fig1:
+    title: Error against epsilon
+    place: this tutorial
+    problem: {name: mean_estimation, records: 100, dim: 5, box: 5.0}
+    network: {name: ring, agents: 10, weights: metropolis}
+    budget: {epsilon: 1.0, delta: 1.0e-5}
+    horizon: 20
+    runs: 40
+    axes:
+      epsilon: {set: budget.epsilon, values: [0.5, 1.0, 2.0], because: a first look}
+    algorithms:
+      gradient_descent:
+        literal: {because: as printed, set: {algorithm.calibration: theorem_1}}
+        exact: {because: exact Gaussian DP, set: {algorithm.calibration: gaussian_dp}}
+    measures: [released.normalised_error]
+figures:
+  mine_fig1:
+    title: Error against epsilon
+    caption: Mean over runs with standard error.
+    measure: released.normalised_error
+    x: epsilon
+    y_title: normalised squared error
+    curves: [gradient_descent.literal, gradient_descent.exact]
+claims:
+  mine_c01:
+    claim: Exact accounting has the smaller error.
+    place: this tutorial
+    figure: mine_fig1
+    headline: exact
+    because: an ordering; no tolerance
+    test: {kind: below, x: epsilon, measure: released.normalised_error}
+    series: {of: gradient_descent.exact}
+    against: gradient_descent.literal
+""")
+
+config = {"scale": "paper", "seed": 1, "papers": ["mine"], "data": {}}
+asked = plan.load(config, folder / "config", HOME / "config")
+measured = run_cell(asked.cell("mine_fig1", "gradient_descent"), {})
+runs, privacy = (rows.with_columns(source=pl.lit(DRAWN)) for rows in measured)
+
+# %%
+# The judge sees runs and privacy, not words: a verdict comes with its statistic, an interval that
+# all elements share by Holm's method, and the tolerance at which it would be another.
+
+claims = {
+    key: Claim(**claim.model_dump(mode="json"))
+    for key, claim in asked.papers["mine"].claims.items()
+}
+table = judge_all(claims, runs, privacy, paper="mine", deterministic=set(), reduced=False)
+print(table.select("claim", "verdict", "value", "low", "high", "runs"))
