@@ -1,0 +1,80 @@
+"""The floors of docs/design.md are those of the imports."""
+
+import ast
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PACKAGE = ROOT / "src" / "private_consensus"
+DESIGN = (ROOT / "docs" / "design.md").read_text()
+FAMILIES = PACKAGE / "algorithms" / "families"
+
+
+def floors() -> dict[str, int]:
+    """Floor by room, of the table's rows; what is in brackets explains."""
+    table = DESIGN.partition("## Floors")[2].partition("An algorithm is made of parts")[0]
+    found: dict[str, int] = {}
+    for floor, rooms in re.findall(r"^\| (\d+) \| (.+) \|$", table, re.MULTILINE):
+        alone = re.sub(r"\([^()]*\)|:[^`]*`.*", "", rooms)
+        for room in re.findall(r"`(\w+)`", alone):
+            assert room not in found, room
+            found[room] = int(floor)
+    return found
+
+
+def imported(file: Path, package: Path = PACKAGE) -> set[tuple[str, ...]]:
+    """What a file imports of the package, as parts of dotted names below it."""
+    here = ("private_consensus", *file.relative_to(PACKAGE).parts[:-1])
+    found = set()
+    for node in ast.walk(ast.parse(file.read_text())):
+        if isinstance(node, ast.ImportFrom):
+            base = here[: len(here) - node.level + 1] if node.level else ()
+            base += tuple(node.module.split(".")) if node.module else ()
+            found |= {(*base, alias.name) for alias in node.names}
+        elif isinstance(node, ast.Import):
+            found |= {tuple(alias.name.split(".")) for alias in node.names}
+    return {name[1:] for name in found if name[0] == "private_consensus" and len(name) > 1}
+
+
+def room_of(file: Path) -> str:
+    return file.relative_to(PACKAGE).parts[0].removesuffix(".py")
+
+
+ROOMS = sorted({room_of(file) for file in PACKAGE.rglob("*.py")} - {"__init__"})
+
+
+def test_every_room_is_on_one_floor():
+    assert sorted(floors()) == ROOMS
+
+
+@pytest.mark.parametrize("room", ROOMS)
+def test_a_room_imports_from_floors_below_only(room):
+    known = floors()
+    files = [file for file in PACKAGE.rglob("*.py") if room_of(file) == room]
+    others = {name[0] for file in files for name in imported(file)} & set(known) - {room}
+    assert {other for other in others if known[other] >= known[room]} == set()
+
+
+def test_an_import_upwards_would_be_found():
+    assert ("privacy", "Release") in imported(PACKAGE / "algorithms" / "base.py")
+    assert ("algorithms", "base", "column") in imported(FAMILIES / "admm.py")
+    assert floors()["privacy"] < floors()["algorithms"]
+
+
+def test_families_know_no_algorithm():
+    for file in FAMILIES.glob("*.py"):
+        own = {name[1] for name in imported(file) if name[0] == "algorithms"}
+        assert own <= {"base", "parameters", "families"}, file.name
+
+
+def test_methods_of_paper_002_do_not_import_each_other():
+    for name in ("dp_admm", "exact_admm"):
+        found = imported(PACKAGE / "algorithms" / f"{name}.py")
+        assert ("algorithms", "d_zoa") not in {parts[:2] for parts in found}
+
+
+def test_the_design_names_each_family():
+    known = {file.stem for file in FAMILIES.glob("*.py")} - {"__init__"}
+    assert known == set(re.findall(r"families/(\w+)", DESIGN))
