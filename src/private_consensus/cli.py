@@ -120,6 +120,24 @@ def _parser() -> argparse.ArgumentParser:
     fetching.add_argument("--source", choices=("auto", "official", "surrogate"), default="auto")
     fetching.set_defaults(command=_data)
 
+    entering = commands.add_parser(
+        "new-algorithm", help="write an algorithm's file, its test and its entry"
+    )
+    entering.add_argument("name")
+    entering.add_argument("--package", metavar="FOLDER", help="as a package of one's own, there")
+    entering.set_defaults(command=_new_algorithm)
+
+    ranking = commands.add_parser(
+        "rank", help="an algorithm among all others, run here or handed in as results"
+    )
+    ranking.add_argument("given", nargs="+", metavar="NAME|FILE.parquet")
+    ranking.add_argument("--scale", default="smoke", help="of the design (default smoke)")
+    ranking.add_argument("--design", default="config/comparison.yaml")
+    ranking.add_argument("--against", metavar="FILE", help="results of the others, not run again")
+    ranking.add_argument("--out", metavar="FILE.parquet", help="results of NAME, to hand in")
+    ranking.add_argument("--mirror", help="folder or URL with the publishers' files")
+    ranking.set_defaults(command=_rank, seed=0)
+
     comparing = commands.add_parser("compare", help="which numbers of a run moved")
     comparing.add_argument("run", nargs="?", default="results/paper")
     comparing.add_argument("--reference", default="results/reference")
@@ -443,16 +461,24 @@ def _cell(options) -> dict[str, Any]:
 
 def _prepared(cell, options) -> dict[str, Any]:
     name = cell["settings"][0]["problem"].get("prepared")
-    if name is None:
+    return _prepared_data([] if name is None else [name], options)
+
+
+def _prepared_data(names: Sequence[str], options) -> dict[str, Any]:
+    """Prepared data sets by name, from where a user said, or the publishers."""
+    if not names:
         return {}
     from .datasets import PREPARATIONS, Acquisition, acquire, prepare
 
-    require(name in PREPARATIONS, "problem.prepared", name, f"one of {', '.join(PREPARATIONS)}")
-    raw, provenance = acquire(
-        PREPARATIONS[name].dataset, Acquisition(mirror=options.mirror), seed=options.seed
-    )
-    OUT.print(f"data: {provenance.dataset} ({provenance.source})")
-    return {name: prepare(name, raw, provenance)}
+    found = {}
+    for name in names:
+        require(name in PREPARATIONS, "problem.prepared", name, f"one of {', '.join(PREPARATIONS)}")
+        raw, provenance = acquire(
+            PREPARATIONS[name].dataset, Acquisition(mirror=options.mirror), seed=options.seed
+        )
+        OUT.print(f"data: {provenance.dataset} ({provenance.source})")
+        found[name] = prepare(name, raw, provenance)
+    return found
 
 
 MOST_RELEASES = {"gaussian": 10_000_000, "laplace": 100_000}
@@ -529,6 +555,35 @@ def _data(options) -> None:
     asked.check()
     for row in summary(asked):
         _print_table([row["dataset"], row["title"]], _card(row))
+
+
+def _new_algorithm(options) -> None:
+    from .comparison.entering import new_algorithm
+
+    folder = options.package or "."
+    files = new_algorithm(options.name, folder, package=options.package is not None)
+    for path in files:
+        print(path)
+    if options.package is not None:
+        print(f"next: python -m pip install -e {folder}")
+    print(f"next: python -m pytest {files[1]}")
+    print(f"next: private-consensus rank {options.name} --scale smoke")
+
+
+def _rank(options) -> None:
+    from .comparison.ranking import ranked
+
+    with Progress(console=OUT, transient=True) as bar:
+        task = bar.add_task("", total=None)
+        found = ranked(
+            options.given, options.design, options.scale,
+            against=options.against, out=options.out,
+            prepared=lambda names: _prepared_data(names, options),
+            progress=lambda problem: bar.update(task, description=problem),
+        )  # fmt: skip
+    for line in found.absent:
+        OUT.print(f"not entered: {line}", highlight=False, markup=False)
+    _print_table(found.heads, found.rows, caption=found.caption)
 
 
 def _compare(options) -> int:

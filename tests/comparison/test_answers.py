@@ -116,6 +116,19 @@ def test_cells_are_those_of_the_design_and_headline_and_ranks_agree(found):
     assert "Talking pays at every ε" in found["headline"][1]
 
 
+def test_a_reason_for_not_being_entered_stands_once_with_what_its_cells_share():
+    at = [{**BASE, "missing": 0.2, "graph": graph, "epsilon": 1.0} for graph in ("ring", "grid")]
+    absent = [{"method": "hopes", "because": "It waits.", **cell} for cell in at]
+    other = {"method": "hopes", "because": "It diverges.", "problem": "lasso"}
+    design = {**DESIGN, "absent": [*absent, other]}
+    waits, diverges = answers(table(made(1.0, 1.0)), design, [])["absent"]
+    assert waits["times"] == 2 and "graph" not in waits["where"]
+    assert waits["where"]["missing"] == 0.2 and "links" not in waits["where"]
+    assert diverges == {
+        "method": "hopes", "because": "It diverges.", "where": {"problem": "lasso"}, "times": 1
+    }  # fmt: skip
+
+
 def test_the_gain_of_tuning_is_the_geometric_mean_of_ratios():
     default = np.array([[1.0] * 8, [10.0] * 8]) * np.exp(SHARED[:8] / 10)
     exact = gain(default * [[0.5], [0.125]], default)

@@ -17,7 +17,7 @@ from private_consensus.comparison.submissions import (
 from private_consensus.errors import InvalidInput
 
 DESIGN = smoke()
-TABLE = rows(DESIGN).filter(pl.col("method").is_in(["one_shot", "secure_aggregation"]))
+TABLE = rows(DESIGN).filter(pl.col("method").is_in(["one_shot_averaging", "secure_aggregation"]))
 
 
 @pytest.fixture
@@ -42,7 +42,7 @@ def rewritten(path, **changes):
 def test_what_is_handed_in_is_what_is_ranked(file):
     assert handed_in(file, DESIGN).equals(TABLE.select(handed_in(file, DESIGN).columns))
     stated = json.loads(manifest_of(file).read_text())
-    assert stated["methods"] == {"one_shot": "eavesdropper", "secure_aggregation": "sums"}
+    assert stated["methods"] == {"one_shot_averaging": "eavesdropper", "secure_aggregation": "sums"}
     assert set(stated["rules"]) == set(RULES)
 
 
@@ -80,9 +80,11 @@ def test_a_manifest_that_is_none_missing_or_of_another_time_is_refused(file):
 
 
 def test_an_observer_that_the_rows_do_not_name_is_refused(file):
-    said = rewritten(file, methods={"one_shot": "sums", "secure_aggregation": "sums"})
-    assert "methods.one_shot: found 'sums', expected 'eavesdropper'" in said
-    assert "methods.one_shot: found None" in rewritten(file, methods={"secure_aggregation": "sums"})
+    said = rewritten(file, methods={"one_shot_averaging": "sums", "secure_aggregation": "sums"})
+    assert "methods.one_shot_averaging: found 'sums', expected 'eavesdropper'" in said
+    assert "methods.one_shot_averaging: found None" in rewritten(
+        file, methods={"secure_aggregation": "sums"}
+    )
 
 
 @pytest.mark.parametrize(
@@ -109,7 +111,7 @@ def test_a_guarantee_beyond_the_budget_cannot_be_handed_in(tmp_path):
 
 def test_a_method_is_in_one_file():
     first, second = (
-        TABLE.filter(pl.col("method") == m) for m in ("one_shot", "secure_aggregation")
+        TABLE.filter(pl.col("method") == m) for m in ("one_shot_averaging", "secure_aggregation")
     )
     assert together([first, second]).height == TABLE.height
     with pytest.raises(InvalidInput, match="each method in one file"):

@@ -63,7 +63,8 @@ FOUND = {
              "links": [0.0, 0.2]},
     "titles": {"problem": {"lasso": "the lasso"}, "graph": {"ring": "a ring", "grid": "a grid"},
                "partition": {"iid": "i.i.d."}},
-    "absent": [{"method": "hopes", "because": "It needs every agent.", "missing": 0.2}],
+    "absent": [{"method": "hopes", "because": "It needs every agent.", "where": {"missing": 0.2},
+                "times": 3}],
     "observers": ["eavesdropper"], "place": list(PLACE), "unproven": list(UNPROVEN), "costs": COSTS,
     "ranks": {"eavesdropper": {"default": {"all": RANKING, "lasso": RANKING}}},
     "problems": {"lasso": [
@@ -129,7 +130,9 @@ def test_tuning_that_is_paid_for_stands_beside_what_is_free(text):
 
 def test_what_is_not_proven_stands_apart_with_its_bracket(text):
     assert rows_after(text, "apart")[0] == ["hopes", "the lasso", "0.1", "[7.5, ∞]", "0.001"]
-    assert rows_after(text, "absent") == [["hopes", "missing 0.2", "It needs every agent."]]
+    assert rows_after(text, "absent") == [
+        ["hopes", "missing 0.2, 3 times", "It needs every agent."]
+    ]
 
 
 def test_without_a_comparison_the_page_says_how_to_make_one(results):

@@ -3,6 +3,7 @@
 from types import SimpleNamespace
 
 from private_consensus import report as pages
+from private_consensus.provenance import files_hash
 
 PREPARATIONS_USED = PLAN.preparations_in_use()
 DATASETS_USED = sorted({PREPARATIONS[name].dataset for name in PREPARATIONS_USED})
@@ -167,6 +168,11 @@ rule write_report:
     params:
         commit=lambda w: pages.described_commit(HOME),
         looks=pages.assets_hash(),
+        compared=lambda w: files_hash(
+            file
+            for file in [Path(f"results/{w.scale}/comparison/answers.json")]
+            if file.is_file()
+        ),
         code=lambda w: code_of("write_report.py"),
     message:
         "report"

@@ -25,9 +25,7 @@ from .tables import Cube, compared, cube
 
 LOSS = "excess_loss_mean"
 STRONGEST = OBSERVERS[0]
-KEPT = (
-    "delta", "relation", "runs", "trials", "epsilons", "axes", "titles", "methods", "absent",
-)  # fmt: skip
+KEPT = ("delta", "relation", "runs", "trials", "epsilons", "axes", "titles", "methods")
 """What the design says and a reader needs."""
 BESIDE = ("excess_loss_worst", "accuracy_mean", "consensus_error")
 """Measures that stand beside the loss in a cell."""
@@ -70,6 +68,7 @@ def answers(
     strongest = tables.get(STRONGEST, table.clear())
     return {
         **{key: design[key] for key in KEPT},
+        "absent": _absent(design["absent"]),
         "headline": sentences(alone(table, design["cells"]), problems),
         "advice": list(advice),
         "observers": list(tables),
@@ -287,6 +286,22 @@ def _both(one: Cube, other: Cube, method: str, base: set[tuple]) -> np.ndarray |
             if not np.isnan([first, second]).any():
                 pairs.append([first, second])
     return np.moveaxis(np.array(pairs), 0, 1) if pairs else None
+
+
+def _absent(rows: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Who is not entered and why, once a reason, with what its cells have in common."""
+    groups: dict[tuple[str, str], list[Mapping[str, Any]]] = {}
+    for row in rows:
+        groups.setdefault((row["method"], row["because"]), []).append(row)
+    found = []
+    for (method, because), own in groups.items():
+        keys = [key for key in own[0] if key not in ("method", "because")]
+        values = {key: sorted({row[key] for row in own if key in row}) for key in keys}
+        where = {key: alike[0] for key, alike in values.items() if len(alike) == 1}
+        # Where everything is as in the base cell nothing has to be said.
+        told = {key: value for key, value in where.items() if value != 0}
+        found.append({"method": method, "because": because, "where": told, "times": len(own)})
+    return found
 
 
 def _short(value: float) -> float | None:

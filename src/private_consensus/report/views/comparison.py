@@ -221,6 +221,6 @@ def _apart(found: Answers, titles: Mapping[str, str]) -> list[dict[str, Any]]:
 
 
 def _where(row: Mapping[str, Any]) -> str:
-    """In which cells a method is not entered."""
-    keys = [key for key in row if key not in ("method", "because")]
-    return ", ".join(f"{key} {row[key]}" for key in keys) or "every cell"
+    """In which cells a method is not entered, and how often."""
+    said = [f"{key} {value}" for key, value in row["where"].items()]
+    return ", ".join([*said, f"{row['times']} times"]) if row["times"] > 1 else ", ".join(said)

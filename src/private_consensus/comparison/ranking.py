@@ -1,0 +1,243 @@
+"""An algorithm among all others, from the command line: run on the design, or handed in."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import polars as pl
+
+from .. import algorithms, yamls
+from ..claims.intervals import MIN_RUNS
+from ..errors import InvalidInput, require
+from .answers import LOSS, STRONGEST
+from .design import Comparison, Method, read_comparison
+from .gap import LOCAL
+from .leaders import places
+from .ranks import Ranking, rank
+from .schema import read_results
+from .submissions import hand_in, handed_in, together
+from .tables import compared, cube
+
+SUFFIX = ".parquet"
+
+
+HEADS = ("method", "mean rank", "may be best in", "better than training alone in", "cells")
+
+Prepared = Callable[[Sequence[str]], Mapping[str, Any]]
+"""From names of prepared data to the data."""
+
+
+class Ranked(NamedTuple):
+    """What a user is shown: a table, and why an algorithm is not entered somewhere."""
+
+    heads: tuple[str, ...]
+    rows: list[tuple[str, ...]]
+    caption: str
+    absent: list[str]
+
+
+class Standing(NamedTuple):
+    """A method among those that are ranked for an observer.
+
+    Parameters
+    ----------
+    mean_rank : float, optional
+        Over the cells in which all compared methods ran; none if it is not among those.
+    best, alone, cells : int
+        In how many cells it may be best, in how many training alone is shown to be worse, of how
+        many in which it ran.
+    """
+
+    method: str
+    mean_rank: float | None
+    best: int
+    alone: int
+    cells: int
+
+
+def ranked(
+    given: Sequence[str],
+    design: str | Path,
+    scale: str,
+    *,
+    against: str | Path | None,
+    out: str | Path | None,
+    prepared: Prepared,
+    progress: Callable[[str], None],
+) -> Ranked:
+    """Algorithms by name, which are run, and files of results, among all others.
+
+    Parameters
+    ----------
+    given : sequence of str
+        Names of the registry, and files of :mod:`.submissions`.
+    design, scale
+        See :func:`design_of`.
+    against : path, optional
+        Results of the others; none: they are run too.
+    out : path, optional
+        Where the results of the names go, to be handed in.
+
+    Raises
+    ------
+    InvalidInput
+        Before anything runs, for a name, design, scale or file that cannot be used.
+    """
+    names = [text for text in given if not text.endswith(SUFFIX)]
+    files = [text for text in given if text.endswith(SUFFIX)]
+    require(out is None or bool(names), "--out", out, "a NAME that is run")
+    rules = design_of(design, scale, names)
+    handed = [handed_in(file, rules) for file in files]
+    others = [] if against is None else [_others(against, names)]
+    entered = [*names, *(name for table in handed for name in _methods(table))]
+    known = {name for table in (*handed, *others) for name in _methods(table)}
+    seen = {rules.methods[name].observer for name in names}
+    seen |= {observer for table in handed for observer in table["observer"].unique()}
+    wanted = names if others else [*names, *_rivals(rules, {*names, *known}, seen)]
+    own, absent = run(rules, wanted, prepared(sorted(prepared_for(rules))), progress)
+    if out is not None:
+        hand_in(own.filter(pl.col("method").is_in(names)), rules, out)
+    table = together([*handed, *others, own])
+    found, rows = standings(table, observer_of(table, entered))
+    few = f"; {rules.runs} runs tell nobody apart in a cell" if rules.runs < MIN_RUNS else ""
+    return Ranked(
+        HEADS,
+        [_shown(row, entered) for row in rows],
+        f"{found.cells} of {found.of} cells in which all compared methods ran; two differ if "
+        f"their mean ranks do by more than {found.critical_difference:.2f}; "
+        f"Friedman's p = {found.p:.2g}{few}",
+        list(
+            dict.fromkeys(f"{r['method']}: {r['because']}" for r in absent if r["method"] in names)
+        ),
+    )
+
+
+def _others(path: str | Path, names: Sequence[str]) -> pl.DataFrame:
+    return read_results(path).filter(~pl.col("method").is_in(list(names)))
+
+
+def _methods(table: pl.DataFrame) -> list[str]:
+    return table["method"].unique().sort().to_list()
+
+
+def _rivals(design: Comparison, known: set[str], observers: set[str]) -> list[str]:
+    """Who is compared with what is known: all who are ranked for those observers, and who trains
+    alone."""
+    return [
+        name
+        for name, method in design.methods.items()
+        if name not in known and method.proven and (method.observer in observers or name == LOCAL)
+    ]
+
+
+def _shown(row: Standing, entered: Sequence[str]) -> tuple[str, ...]:
+    return (
+        f"> {row.method}" if row.method in entered else row.method,
+        "-" if row.mean_rank is None else f"{row.mean_rank:.2f}",
+        *map(str, (row.best, row.alone, row.cells)),
+    )
+
+
+def design_of(path: str | Path, scale: str, names: Iterable[str] = ()) -> Comparison:
+    """The design of a file at a scale, with algorithms of the registry entered that are not yet.
+
+    Raises
+    ------
+    InvalidInput
+        For a file that is no design, a scale that it does not have, an unknown algorithm.
+    """
+    path = Path(path)
+    expected = "the file of a design; call in the repository's folder, or say --design FILE"
+    require(path.is_file(), "--design", str(path), expected)
+    design = read_comparison(yamls.read(path))
+    known = ("paper", *design.scales)
+    require(scale in known, "--scale", scale, f"one of {', '.join(known)}")
+    methods = dict(design.methods)
+    for name in names:
+        require(name in algorithms.names(), "NAME", name, f"one of {', '.join(algorithms.names())}")
+        if name not in methods:
+            methods[name] = Method(title=name.replace("_", " "), algorithm={"name": name})
+    return design.model_copy(update={"methods": methods}).at(scale)
+
+
+def prepared_for(design: Comparison) -> set[str]:
+    """Names of the prepared data that the problems of a design need."""
+    found = ((problem.model_extra or {}).get("prepared") for problem in design.problems.values())
+    return {name for name in found if name}
+
+
+def run(
+    design: Comparison,
+    methods: Sequence[str],
+    prepared: Mapping[str, Any],
+    progress: Callable[[str], None] = lambda problem: None,
+) -> tuple[pl.DataFrame, list[dict[str, Any]]]:
+    """Rows of methods in all cells of a design, and where they are not entered, and why.
+
+    Parameters
+    ----------
+    prepared : mapping
+        Prepared data sets by name.
+    progress : callable
+        Told each problem before it is begun.
+    """
+    from .engine import Engine
+    from .problems import pool_of
+
+    tables, absent = [], []
+    for problem in design.problems:
+        progress(problem)
+        own = [
+            name
+            for name in methods
+            if (entered := design.methods[name].problems) is None or problem in entered
+        ]
+        engine = Engine(design, problem, pool_of(design, problem, prepared), own)
+        tables.append(engine.rows())
+        absent += engine.absent
+    return pl.concat(tables), absent
+
+
+def observer_of(table: pl.DataFrame, methods: Sequence[str]) -> str:
+    """The observer for whom some methods are ranked.
+
+    Raises
+    ------
+    InvalidInput
+        Where they have none, or not the same one.
+    """
+    found = table.filter(pl.col("method").is_in(list(methods)) & pl.col("proven"))["observer"]
+    observers = sorted(found.unique())
+    expected = "methods that are proven for one observer, and ran in some cell"
+    require(len(observers) == 1, "NAME", ", ".join(observers) or None, expected)
+    return observers[0]
+
+
+def standings(table: pl.DataFrame, observer: str) -> tuple[Ranking, list[Standing]]:
+    """Mean ranks for an observer with default parameters, and how each method stands."""
+    made = cube(compared(table, observer, () if observer == STRONGEST else [LOCAL]), LOSS)
+    if not made.cells:
+        raise InvalidInput("NAME", observer, "a method that ran in some cell for this observer")
+    found = rank(made.methods, made.means)
+    best, alone, ran = ({name: 0 for name in made.methods} for _ in range(3))
+    for cell in range(len(made.cells)):
+        runs = made.of_cell(cell)
+        for place in places(runs):
+            best[place.method] += place.may_be_best
+            ran[place.method] += 1
+            alone[place.method] += _better(runs, place.method, LOCAL)
+    means = dict(zip(found.methods, found.mean_ranks.tolist(), strict=True))
+    order = [*found.methods, *sorted(found.left_out)]
+    return found, [
+        Standing(name, means.get(name), best[name], alone[name], ran[name]) for name in order
+    ]
+
+
+def _better(runs: Mapping[str, Any], one: str, other: str) -> bool:
+    """Whether one method is shown to be better than another in a cell, at 95 %."""
+    if other not in runs or one == other:
+        return False
+    behind = {place.method: place for place in places({name: runs[name] for name in (one, other)})}
+    return not behind[other].may_be_best

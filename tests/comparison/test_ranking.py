@@ -1,0 +1,104 @@
+"""From the command line: a toy is written, run among others, ranked, handed in, ranked again."""
+
+import re
+import sys
+from pathlib import Path
+
+import polars as pl
+import pytest
+import yaml
+
+from private_consensus import algorithms, cli, yamls
+from private_consensus.cli import main
+
+RAW = yamls.read(Path(__file__).parents[2] / "config" / "comparison.yaml")
+SMALL = {
+    "problems": ["mean_estimation"], "epsilons": [0.3, 1.0], "runs": 5, "sample": 0, "trials": 1,
+    "axes": {"agents": [5], "graph": ["ring"], "partition": ["iid"], "missing": [0.0],
+             "links": [0.0]},
+}  # fmt: skip
+RIVALS = ("local_training", "one_shot_averaging", "secure_aggregation")
+
+
+@pytest.fixture
+def design(tmp_path):
+    """One problem, two cells, three rivals."""
+    methods = {name: RAW["methods"][name] for name in RIVALS}
+    reduced = {**RAW, "methods": methods, "scales": {"smoke": SMALL}}
+    path = tmp_path / "comparison.yaml"
+    path.write_text(yaml.safe_dump(reduced))
+    return path
+
+
+@pytest.fixture
+def toy(tmp_path, monkeypatch, capsys):
+    folder = tmp_path / "package"
+    assert main(["new-algorithm", "toy_descent", "--package", str(folder)]) == 0
+    assert "rank toy_descent --scale smoke" in capsys.readouterr().out
+    monkeypatch.syspath_prepend(folder)
+    monkeypatch.setattr(algorithms, "_elsewhere", lambda: {"toy_descent": "toy_descent"})
+    yield "toy_descent"
+    sys.modules.pop("toy_descent", None)
+
+
+@pytest.fixture
+def rank(design, capsys, monkeypatch):
+    monkeypatch.setattr(cli.OUT, "_width", 200)
+
+    def called(*arguments):
+        code = main(["rank", *map(str, arguments), "--design", str(design)])
+        out, err = capsys.readouterr()
+        rows = re.findall(r"│ (> )?(\w+) +│ ([\d.-]+) +│ (\d+) +│ (\d+) +│ (\d+) +│", out)
+        return code, {row[1]: row for row in rows}, out, err
+
+    return called
+
+
+def test_a_toy_is_ranked_handed_in_and_ranked_again(toy, rank, tmp_path):
+    file = tmp_path / "toy.parquet"
+    code, rows, out, _ = rank(toy, "--out", file)
+    assert code == 0
+    assert set(rows) == {"toy_descent", "local_training", "one_shot_averaging"}
+    assert rows["toy_descent"][0] == "> " and rows["toy_descent"][5] == "2"
+    assert sum(float(row[2]) for row in rows.values()) == pytest.approx(6)
+    assert "2 of 2 cells" in out
+    assert set(pl.read_parquet(file)["method"]) == {"toy_descent"}
+    code, again, _, _ = rank(file)
+    assert (code, again) == (0, rows)
+
+
+def test_others_that_were_run_are_not_run_again(toy, rank, tmp_path, monkeypatch):
+    others, mine = tmp_path / "others.parquet", tmp_path / "mine.parquet"
+    _, rows, _, _ = rank("local_training", "one_shot_averaging", "--out", others)
+    assert set(rows) == {"local_training", "one_shot_averaging"}
+    _, rows, _, _ = rank(toy, "--against", others, "--out", mine)
+    assert set(rows) == {"toy_descent", "local_training", "one_shot_averaging"}
+    changed = pl.read_parquet(mine).with_columns(pl.col("value") * 0)
+    changed.write_parquet(mine)
+    code, _, _, err = rank(mine)
+    assert code == 2 and "sha256.mine.parquet" in err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["nobody"], "NAME: found 'nobody', expected one of"),
+        (["local_training", "--scale", "huge"], "--scale: found 'huge', expected one of paper, "),
+        (["missing.parquet"], "missing.json: found 'nothing'"),
+        (
+            ["secure.parquet", "--out", "mine.parquet"],
+            "--out: found 'mine.parquet', expected a NAME",
+        ),
+    ],
+)
+def test_what_cannot_be_ranked_is_one_line_before_work_begins(rank, arguments, said):
+    code, _, _, err = rank(*arguments)
+    assert code == 2 and said in err and len(err.splitlines()) == 1
+
+
+def test_outside_of_a_repository_the_design_has_to_be_said(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    assert main(["rank", "local_training"]) == 2
+    assert "say --design FILE" in capsys.readouterr().err
+    assert main(["new-algorithm", "mine"]) == 2
+    assert "--package FOLDER" in capsys.readouterr().err
