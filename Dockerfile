@@ -8,7 +8,7 @@ RUN apt-get update \
 
 USER researcher
 WORKDIR /home/researcher/private-consensus
-COPY --chown=researcher requirements.txt pyproject.toml Makefile README.md LICENSE ./
+COPY --chown=researcher requirements.txt pyproject.toml setup.py Makefile README.md LICENSE ./
 COPY --chown=researcher src src
 RUN make .venv/.ready
 COPY --chown=researcher . .

@@ -50,9 +50,16 @@ fuzz: $(READY)
 faults: $(READY)
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m tests.faults --cores $(CORES)
 
-# What a release is made of, in dist: its packages with their checksums and licences.
+# A release, in dist: wheel, source, what they are made of with checksums and licences, and an archive of the reference results
+# that a repository of research data takes as it is (RO-Crate).
 release: $(READY)
+	rm -rf build dist
+	$(BIN)/python -m pip wheel --quiet --no-deps --no-build-isolation --wheel-dir dist .
+	$(BIN)/python -c 'from setuptools.build_meta import build_sdist; build_sdist("dist")' >/dev/null
+	rm -rf build
 	$(BIN)/python -m private_consensus.publishing.components dist
+	$(BIN)/python -m private_consensus.publishing.crate results/reference dist/private-consensus-reference.zip
+	@ls -1 dist
 
 benchmark: $(READY)
 	$(BIN)/python -m pytest benchmarks --benchmark-enable --benchmark-columns=min,median,rounds

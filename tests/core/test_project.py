@@ -9,6 +9,7 @@ import pytest
 import yaml
 
 import private_consensus
+from private_consensus import yamls
 
 ROOT = Path(__file__).parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
@@ -72,6 +73,57 @@ def test_the_container_copies_what_exists_and_makes_what_the_makefile_makes():
     developing = json.loads((ROOT / ".devcontainer/devcontainer.json").read_text())
     built = (ROOT / ".devcontainer" / developing["build"]["dockerfile"]).resolve()
     assert built == ROOT / "Dockerfile"
+
+
+def test_every_yaml_file_of_the_project_is_read_and_no_key_is_said_twice():
+    files = [*ROOT.glob("*.y*ml"), *ROOT.glob(".*.y*ml"), *ROOT.glob("*.cff")]
+    files += [
+        path for folder in (".github", "profiles") for path in (ROOT / folder).rglob("*.y*ml")
+    ]
+    assert len(files) >= 9
+    for file in files:
+        assert isinstance(yamls.read(file), dict), file
+
+
+def floors(requirements) -> dict[str, str]:
+    found = (re.match(r"([\w.-]+)>=([\w.]+)$", text) for text in requirements)
+    return {match[1].lower(): match[2] for match in found if match}
+
+
+def test_the_conda_environment_has_what_the_workflow_needs_and_no_more():
+    extras = PROJECT["optional-dependencies"]
+    needed = floors(
+        [
+            *PROJECT["dependencies"],
+            *(text for name in ("data", "report", "workflow") for text in extras[name]),
+        ]
+    )
+    listed = yamls.read(ROOT / "environment.yml")["dependencies"]
+    by_conda = floors(text for text in listed if isinstance(text, str))
+    (by_pip,) = (floors(entry["pip"]) for entry in listed if isinstance(entry, dict))
+    by_conda["snakemake"] = by_conda.pop("snakemake-minimal")
+    assert {**by_conda, **by_pip} == needed and not set(by_conda) & set(by_pip)
+    assert len(by_conda) > 2 * len(by_pip)
+    assert f"python{PROJECT['requires-python']},<3.{LATEST_TESTED + 1}" in listed
+
+
+def test_the_layout_is_that_of_the_workflow_catalog():
+    for name in ("workflow/Snakefile", "config/config.yaml", "config/README.md", "LICENSE"):
+        assert (ROOT / name).is_file()
+    assert 'include: "../Snakefile"' in (ROOT / "workflow/Snakefile").read_text()
+    assert set(yamls.read(ROOT / ".snakemake-workflow-catalog.yml")) == {"usage"}
+
+
+def test_what_the_makefile_calls_exists():
+    text = (ROOT / "Makefile").read_text()
+    for module in set(
+        re.findall(r"-m (private_consensus[\w.]+|tests[\w.]*|benchmarks[\w.]+)", text)
+    ):
+        path = ROOT.joinpath(*module.split("."))
+        sources = [path, ROOT / "src" / path.relative_to(ROOT)]
+        assert any(p.with_suffix(".py").is_file() or (p / "__main__.py").is_file() for p in sources)
+    phony = re.search(r"^\.PHONY: (.*)$", text, re.MULTILINE)[1].split()
+    assert set(phony) == targets()
 
 
 @pytest.mark.parametrize("name", ["README.md", "CONTRIBUTING.md"])

@@ -1,0 +1,81 @@
+"""The archive for a repository: every file with its checksum, and the same bytes each time."""
+
+import hashlib
+import json
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from private_consensus.errors import InvalidInput
+from private_consensus.publishing.crate import METADATA, write
+
+ROOT = Path(__file__).parents[2]
+BESIDE = {name: ROOT / name for name in ("CITATION.cff", "LICENSE")}
+DATA = {
+    "dataset": "adult", "checksum": "ab" * 32, "version": "1996", "citation": "Becker",
+    "licence": "CC BY 4.0",
+}  # fmt: skip
+
+
+@pytest.fixture
+def reference(tmp_path):
+    folder = tmp_path / "reference"
+    (folder / "figures").mkdir(parents=True)
+    (folder / "figures/one.svg").write_text("<svg/>")
+    (folder / "claims.csv").write_text("id,verdict\n")
+    hashes = {
+        name: hashlib.sha256((folder / name).read_bytes()).hexdigest()
+        for name in ("figures/one.svg", "claims.csv")
+    }
+    made = {
+        "scale": "paper", "seed": 7, "commit": "c0ffee", "sha256": hashes,
+        "versions": {"numpy": "2.4"}, "data": [DATA, {**DATA, "preparation": "another"}],
+    }  # fmt: skip
+    (folder / "manifest.json").write_text(json.dumps(made))
+    return folder
+
+
+def test_every_file_is_described_and_packed_as_it_is(reference, tmp_path):
+    write(reference, tmp_path / "a.zip", BESIDE)
+    with zipfile.ZipFile(tmp_path / "a.zip") as packed:
+        graph = {e["@id"]: e for e in json.loads(packed.read(METADATA))["@graph"]}
+        names = set(packed.namelist())
+        contents = {name: packed.read(name) for name in names}
+    files = {name: e for name, e in graph.items() if e["@type"] == "File"}
+    assert names == {*files, METADATA, *BESIDE}
+    for name, entity in files.items():
+        assert entity["sha256"] == hashlib.sha256(contents[name]).hexdigest()
+        assert entity["contentSize"] == str(len(contents[name]))
+    assert graph[METADATA]["about"] == {"@id": "./"}
+    assert graph[METADATA]["conformsTo"]["@id"].endswith("/ro/crate/1.1")
+
+
+def test_every_reference_within_the_crate_leads_somewhere(reference, tmp_path):
+    write(reference, tmp_path / "a.zip", BESIDE)
+    with zipfile.ZipFile(tmp_path / "a.zip") as packed:
+        graph = json.loads(packed.read(METADATA))["@graph"]
+    known = {entity["@id"] for entity in graph}
+    assert len(known) == len(graph)
+    for entity in graph:
+        for key, value in entity.items():
+            if key == "conformsTo":  # leads to the specification
+                continue
+            found = value if isinstance(value, list) else [value]
+            assert {one["@id"] for one in found if isinstance(one, dict)} <= known
+    root = next(entity for entity in graph if entity["@id"] == "./")
+    assert {"name", "description", "datePublished", "license"} <= set(root)
+    assert sum(entity["@type"] == "Dataset" for entity in graph) == 2  # itself, and Adult once
+
+
+def test_two_archives_of_one_folder_are_the_same_bytes(reference, tmp_path):
+    for name in ("a.zip", "b.zip"):
+        write(reference, tmp_path / name, BESIDE)
+    assert (tmp_path / "a.zip").read_bytes() == (tmp_path / "b.zip").read_bytes()
+
+
+def test_a_file_that_is_not_what_the_manifest_says_is_refused(reference, tmp_path):
+    (reference / "claims.csv").write_text("id,verdict\nx,held\n")
+    with pytest.raises(InvalidInput, match=r"claims\.csv"):
+        write(reference, tmp_path / "a.zip", BESIDE)
+    assert not (tmp_path / "a.zip").exists()
