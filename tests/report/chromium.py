@@ -106,6 +106,11 @@ class Tab:
         for kind in ("mousePressed", "mouseReleased"):
             self("Input.dispatchMouseEvent", type=kind, button="left", clickCount=1, **place)
 
+    def press(self, key: str) -> None:
+        """Press and release a key on what has the focus."""
+        for kind in ("keyDown", "keyUp"):
+            self("Input.dispatchKeyEvent", type=kind, key=key, code=key)
+
     def picture(self, path: Path, *, whole: bool = True) -> None:
         """Screenshot, of the whole page or of what is in view."""
         found = self("Page.captureScreenshot", format="png", captureBeyondViewport=whole)

@@ -9,6 +9,7 @@ import pytest
 from private_consensus.observations import NOT_LINEAR
 from private_consensus.report import page as front
 from private_consensus.report import write_site
+from private_consensus.report.names import called
 from private_consensus.report.page import pages
 from private_consensus.report.views.observers import learned, sentence
 
@@ -38,8 +39,11 @@ def watched(results):
 
 def test_the_worst_pair_by_distance_stands_in_the_table(watched):
     text = pages(watched)["observers.html"]
-    cells = re.findall(r"<td class=\"n\">([^<]*)</td>", text)
-    assert cells == ["4", "3.9", "0.61", "–", "0.5", "–", "∞"]
+    cells = re.findall(r'<td class="n" data-label="([^"]*)">([^<]*)</td>', text)
+    assert cells == [
+        ("eavesdropper", "4"), ("neighbour", "3.9"), ("2 hops", "0.61"), ("coalition of 3", "–"),
+        ("secure sums", "0.5"), ("last models", "–"), ("mean of last models", "∞"),
+    ]  # fmt: skip
     assert "2 hops" in text and "exact" in text
     assert "Who learns what about whom" in front(watched)
 
@@ -49,13 +53,14 @@ def test_a_sentence_says_what_an_agent_two_hops_away_learns(watched):
     assert "An agent two hops away learns ε = 0.61, where who hears every message learns 4" in text
     assert "; a neighbour, 3.9." in text
     for name, reason in NOT_LINEAR.items():
-        assert reason.replace("'", "&#39;") in text and name.replace("_", " ") in text
+        assert reason.replace("'", "&#39;") in text and called(name) in text
 
 
 @pytest.mark.parametrize(
     ("value", "label", "said"),
     [
         (3.99, "exact", "learns ε = 3.99, as much as who hears every message"),
+        (4.32, "exact", "learns ε = 4.32, more than who hears every message, 4; a neighbour"),
         (2.0, "F0", "is proven to learn no more than ε = 2, where"),
         (float("inf"), "refused", "Nothing is proven"),
     ],
@@ -97,13 +102,20 @@ def test_scripts_are_files_and_no_others_are_allowed(watched):
         assert f'<select id="pick-{name}">' in text
 
 
+CUT = (
+    "[...document.querySelectorAll('.scroll')].filter(e => e.scrollWidth > e.clientWidth)"
+    ".map(e => e.getAttribute('aria-label'))"
+)
+"""Tables that are wider than their boxes."""
+
+
 @pytest.mark.browser
 @pytest.mark.skipif(chromium.find() is None, reason="no browser is installed")
 def test_the_map_in_a_window(watched, made, tmp_path):
     write_site(watched, made, tmp_path / "report")
     says = "document.getElementById('learned-says').innerText"
     with chromium.browser(tmp_path / "profile") as tab:
-        for width in (1280, 375):
+        for width in (1280, 390, 375):
             tab.look(width, 812, "light")
             tab.open(tmp_path / "report" / "observers.html")
             tab.until("document.querySelectorAll('#learned-graph circle').length === 3")
@@ -112,4 +124,9 @@ def test_the_map_in_a_window(watched, made, tmp_path):
                       "s.dispatchEvent(new Event('change')); 1")  # fmt: skip
             assert "hops" not in tab.value(says)
             assert tab.value("document.documentElement.scrollWidth") <= width
+            assert tab.value(CUT) == []
+            tab.value("document.querySelector('[data-agent=\"2\"]').focus(); 1")
+            tab.press("Enter")
+            assert tab.value("document.getElementById('pick-agent').value") == "2"
+            assert tab.value("document.activeElement.dataset.agent") == "2"
         assert tab.complaints() == []

@@ -16,6 +16,13 @@
     return value >= 0.01 || value === 0 ? String(Number(value.toPrecision(3))) : value.toExponential(1);
   };
 
+  // Two digits fit a column of a phone.
+  const brief = (value) => {
+    if (value === null || value === undefined || value < 0) return shown(value);
+    if (value > 0 && value < 0.001) return value.toExponential(0);
+    return String(Number(value.toPrecision(2)));
+  };
+
   // Share of the budget on a logarithmic scale: 1 at the budget and above, 0 at a hundredth of it.
   function share(value, budget) {
     if (value === null) return 0;
@@ -63,22 +70,31 @@
   function drawGraph(graph, cells, budget, agent) {
     const box = document.getElementById("learned-graph");
     const at = places(graph);
-    const drawing = element("svg", { viewBox: `0 0 ${SIDE} ${SIDE}`, role: "img", "aria-labelledby": "learned-says" });
+    const drawing = element("svg", { viewBox: `0 0 ${SIDE} ${SIDE}`, role: "group", "aria-labelledby": "learned-says" });
+    const again = box.contains(document.activeElement) ? document.activeElement.dataset.agent : undefined;
     for (const [a, b] of graph.links) {
       drawing.append(element("line", { x1: at[a][0], y1: at[a][1], x2: at[b][0], y2: at[b][1], class: "link" }));
     }
     at.forEach(([x, y], u) => {
       const { ground, ink } = u === agent ? { ground: "var(--link)", ink: "#ffffff" } : paint(share(cells.guarantee[agent][u], budget));
-      const node = element("g", { class: "agent" });
+      const told = u === agent ? `agent ${u}, who watches` : `of agent ${u}: ε ${shown(cells.guarantee[agent][u])}`;
+      const node = element("g", { class: "agent", tabindex: 0, role: "button", "aria-label": told, "data-agent": u });
       const circle = element("circle", { cx: x, cy: y, r: NODE });
       circle.style.fill = ground;
       const label = element("text", { x, y: y + 4, "text-anchor": "middle" }, u === agent ? `v${u}` : shown(cells.guarantee[agent][u]));
       label.style.fill = ink;
-      node.append(circle, label, element("title", {}, u === agent ? `agent ${u}, who watches` : `of agent ${u}: ${shown(cells.guarantee[agent][u])}`));
-      node.addEventListener("click", () => { pick("agent").value = u; draw(); });
+      node.append(circle, label, element("title", {}, told));
+      const watch = () => { pick("agent").value = u; draw(); };
+      node.addEventListener("click", watch);
+      node.addEventListener("keydown", (event) => {
+        if (event.key !== "Enter" && event.key !== " ") return;
+        event.preventDefault();
+        watch();
+      });
       drawing.append(node);
     });
     box.replaceChildren(drawing);
+    if (again !== undefined) box.querySelector(`[data-agent="${again}"]`)?.focus();
   }
 
   function drawMap(graph, cells, budget, agent) {
@@ -91,16 +107,16 @@
       return made;
     };
     const agents = [...Array(graph.agents).keys()];
-    const head = row(cell("th", "of", "col"), ...agents.map((v) => cell("th", `to ${v}`, "col")));
+    const head = row(cell("th", "of", "col"), ...agents.map((v) => cell("th", String(v), "col")));
     head.children[agent + 1].classList.add("chosen");
     const body = agents.map((u) => row(cell("th", String(u), "row"), ...agents.map((v) => {
       if (u === v) return cell("td", "");
       const value = cells.guarantee[v][u];
-      const made = cell("td", shown(value));
+      const made = cell("td", brief(value));
       const { ground, ink } = paint(share(value, budget));
       made.style.background = ground;
       made.style.color = ink;
-      made.title = `formula ${shown(cells.formula[v][u])}, ${cells.labels[v][u]}`;
+      made.title = `of ${u} to ${v}: ${shown(value)}; formula ${shown(cells.formula[v][u])}, ${cells.labels[v][u]}`;
       return made;
     })));
     const top = document.createElement("thead"), rest = document.createElement("tbody");
@@ -133,7 +149,7 @@
 
   function draw() {
     const graph = graphs[pick("graph").value];
-    fill(pick("algorithm"), Object.keys(graph.of), (name) => name.replaceAll("_", " "));
+    fill(pick("algorithm"), Object.keys(graph.of), (name) => graph.names[name]);
     const budgets = graph.of[pick("algorithm").value];
     fill(pick("epsilon"), Object.keys(budgets));
     fill(pick("agent"), [...Array(graph.agents).keys()]);
@@ -147,7 +163,7 @@
   document.addEventListener("DOMContentLoaded", () => {
     const names = Object.keys(graphs);
     if (!names.length) return;
-    fill(pick("graph"), names);
+    fill(pick("graph"), names, (name) => graphs[name].title);
     for (const name of ["graph", "algorithm", "epsilon", "view", "agent"]) pick(name).addEventListener("change", draw);
     fill(pick("algorithm"), Object.keys(graphs[names[0]].of));
     fill(pick("epsilon"), Object.keys(graphs[names[0]].of[pick("algorithm").value]));

@@ -8,7 +8,8 @@ from typing import Any
 
 from ...observations import NOT_LINEAR
 from ...observations.causal import NO_VIEWS, WHOLE_RUN
-from ..formats import number
+from ..formats import number, words
+from ..names import called
 from ..reading import Results
 
 Row = Mapping[str, Any]
@@ -16,6 +17,13 @@ Row = Mapping[str, Any]
 VIEWS = {"agent": "what is sent one by one", "secure sums": "secure sums"}
 """Kinds of observers that are single agents, in words."""
 OTHERS = ("coalition of 3", "secure sums", "last models", "mean of last models")
+NAMES = {
+    "descent": "Descent, fresh noise in every round",
+    "clipped": "Descent, clipped gradients",
+    "muffliato_gd": "Muffliato-GD, four rounds a step",
+}
+"""Entries of the configuration that are more than an algorithm's name."""
+GRAPHS = {"chords": "ring with three chords"}
 SHOWN_BUDGET = 4.0
 """Budget of the tables; where it was not computed, the largest there is."""
 
@@ -56,7 +64,17 @@ def sentence(name: str, rows: Iterable[Row]) -> dict[str, str]:
     worst = {d: _largest(own, d) for d in (1, FAR)}
     labels = {r["label"] for r in own if r["kind"] == "agent" and r["distance"] == FAR}
     learns = "learns" if labels == {"exact"} else "is proven to learn no more than"
-    return {"name": name, "words": _said(learns, worst, everything)}
+    return {"name": title(name), "words": _said(learns, worst, everything)}
+
+
+def title(name: str) -> str:
+    """What an entry of the configuration is called."""
+    return NAMES.get(name) or called(name)
+
+
+def graph_title(name: str) -> str:
+    """What a graph of the configuration is called."""
+    return GRAPHS.get(name) or words(name)
 
 
 def _largest(rows: list[Row], distance: int) -> float:
@@ -70,10 +88,12 @@ def _said(learns: str, worst: Mapping[int, float], everything: float) -> str:
         return "No graph here has two agents who are two hops apart."
     if not math.isfinite(far):
         return "Nothing is proven of what an agent two hops away learns."
-    if far >= NEARLY * everything:
+    shares = epsilon_in_words(everything)
+    if far > everything / NEARLY:
+        compared = f"{epsilon_in_words(far)}, more than who hears every message, {shares}"
+    elif far >= NEARLY * everything:
         compared = f"{epsilon_in_words(far)}, as much as who hears every message"
     else:
-        shares = epsilon_in_words(everything)
         compared = f"{epsilon_in_words(far)}, where who hears every message learns {shares}"
     return f"An agent two hops away {learns} ε = {compared}; a neighbour, {epsilon_in_words(near)}."
 
@@ -108,6 +128,7 @@ def _graph(name: str, rows: list[Row]) -> dict[str, Any]:
     distances = sorted({row["distance"] for row in own if row["kind"] == "agent"})
     return {
         "name": name,
+        "title": graph_title(name),
         "distances": distances,
         "rows": [
             _algorithm(algorithm, [row for row in own if row["algorithm"] == algorithm], distances)
@@ -119,7 +140,7 @@ def _graph(name: str, rows: list[Row]) -> dict[str, Any]:
 def _algorithm(name: str, rows: list[Row], distances: list[int]) -> dict[str, Any]:
     agents = [row for row in rows if row["kind"] == "agent"]
     return {
-        "name": name,
+        "name": title(name),
         "everything": _worst(row for row in rows if row["kind"] == "eavesdropper"),
         "by_distance": [_worst(row for row in agents if row["distance"] == d) for d in distances],
         "others": [_worst(row for row in rows if row["kind"] == kind) for kind in OTHERS],
@@ -139,8 +160,9 @@ def epsilon_in_words(value: float) -> str:
 
 
 def learned(rows: Iterable[Row]) -> dict[str, Any]:
-    """What the script draws: links of graphs, and for each algorithm, budget and kind of view the
-    guarantee and the formula of every ordered pair, [observer][victim].
+    """What the script draws: links of graphs, what they and algorithms are called, and for each
+    algorithm, budget and kind of view the guarantee and the formula of every ordered pair,
+    [observer][victim].
 
     Cells are ``null`` on the diagonal, where there is no formula, and for infinity the guarantee is
     -1: JSON knows no infinity.
@@ -149,11 +171,14 @@ def learned(rows: Iterable[Row]) -> dict[str, Any]:
     for row in rows:
         if row["kind"] not in VIEWS:
             continue
-        graph = graphs.setdefault(row["graph"], {"links": [], "of": {}})
+        name = row["algorithm"]
+        empty = {"title": graph_title(row["graph"]), "links": [], "names": {}, "of": {}}
+        graph = graphs.setdefault(row["graph"], empty)
+        graph["names"][name] = title(name)
         v, u = int(row["members"]), row["victim"]
         if row["distance"] == 1 and u < v and [u, v] not in graph["links"]:
             graph["links"].append([u, v])
-        views = graph["of"].setdefault(row["algorithm"], {}).setdefault(f"{row['epsilon']:g}", {})
+        views = graph["of"].setdefault(name, {}).setdefault(f"{row['epsilon']:g}", {})
         cells = views.setdefault(row["kind"], {})
         for key, value in (("guarantee", row["guarantee"]), ("formula", row["formula"])):
             cells.setdefault(key, {}).setdefault(v, {})[u] = _cell(value)
