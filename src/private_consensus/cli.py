@@ -364,6 +364,10 @@ def _observers(options) -> None:
 
     algorithm, problem, network, budget, horizon = _audited_world(options)
     network = network.of_run(0)
+    somebody = "2 or more: somebody has to watch"
+    require(network.n_agents >= 2, "network.agents", network.n_agents, somebody)
+    hidden = "a finite budget: without noise nothing is hidden"
+    require(budget.private, "budget.epsilon", budget.epsilon, hidden)
     algorithm = algorithm.calibrate(budget, problem, network, horizon)
     with _combined(options):
         seen = observation(algorithm, problem, network, horizon)

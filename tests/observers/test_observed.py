@@ -170,6 +170,38 @@ def test_the_command_line_shows_every_agent_by_distance(capsys):
     assert "agents 0 to 3" in capsys.readouterr().err
 
 
+SMALL = ["--network", "path", "--agents", "4", "--horizon", "3"]
+DIVIDED = "network.edges=[[1, 2], [3, 4]]"
+REFUSED = {
+    "beyond": (["gradient_descent", *SMALL, "--observer", "4"], "found (4,), expected agents 0"),
+    "negative": (["gradient_descent", *SMALL, "--observer", "-1"], "found (-1,), expected agents"),
+    "alone": (["muffliato", *SMALL, "--agents", "1", "--network", "single"], "somebody has to"),
+    "no noise": (["gradient_descent", *SMALL, "--epsilon", "inf"], "without noise nothing is"),
+    "none to see": (["dgd", *SMALL, "--epsilon", "inf"], "without noise nothing is hidden"),
+    "no views": (["coordinate_descent", *SMALL], "agents do not communicate"),
+    "no round": (["gradient_descent", *SMALL, "--horizon", "0"], "horizon: found 0"),
+    "in two": (["muffliato", *SMALL, "--network", "edges", "--set", DIVIDED], "a connected graph"),
+    "no such graph": (["muffliato", *SMALL, "--network", "moebius"], "moebius"),
+    "no delta": (["muffliato", *SMALL, "--delta", "0"], "delta"),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_the_command_line_refuses_in_one_line(name, capsys):
+    asked, said = REFUSED[name]
+    assert main(["observers", *asked]) == 2
+    told = capsys.readouterr()
+    assert told.out == ""
+    (line,) = told.err.splitlines()
+    assert said in line
+
+
+def test_the_command_line_takes_the_first_of_graphs_that_change(capsys):
+    random = ["--network", "random_regular", "--set", "network.degree=2", "--agents", "5"]
+    assert main(["observers", "muffliato", *random, "--horizon", "3", "--observer", "1"]) == 0
+    assert "exact" in capsys.readouterr().out
+
+
 def test_laplace_messages_that_arrive_are_composed_by_the_accountant(streams):
     """A neighbour hears all of them: no more than the eavesdropper, at any delta."""
     network = networks.build(streams, "path", 4)
