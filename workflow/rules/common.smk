@@ -10,6 +10,8 @@ from private_consensus.provenance import code_hash, settings_hash
 preparations_of = cache(PLAN.preparations)
 SCRIPTS = HOME / "workflow" / "scripts"
 FIGURE_KINDS = ("svg", "png", "pdf", "json")
+# Found by name, which the hash of a script cannot follow.
+FOUND_BY_NAME = [*algorithms.modules(), *problems.modules()]
 
 
 def configured(name):
@@ -23,6 +25,8 @@ def at_home(name):
     return name if Path(name).resolve() == file.resolve() else file.as_posix()
 
 
+# Asked by a job and again by the report, which is told what is current.
+@cache
 def code_of(script, *modules):
     """Hash of a script and of the modules that it or its names reach."""
     return code_hash(*modules, files=[SCRIPTS / script])
@@ -107,17 +111,16 @@ def expected_of(figure):
     return pages.expected_stamps(made)
 
 
-# Algorithms and problems are found by name, which the hash of a script cannot follow.
 def code_of_audits(wildcards):
-    return code_of("audit.py", *algorithms.modules(), *problems.modules())
+    return code_of("audit.py", *FOUND_BY_NAME)
 
 
 def code_of_observers(wildcards):
-    return code_of("observers.py", *algorithms.modules(), *problems.modules())
+    return code_of("observers.py", *FOUND_BY_NAME)
 
 
 def code_of_views(wildcards):
-    return code_of("compute_views.py", *algorithms.modules(), *problems.modules())
+    return code_of("compute_views.py", *FOUND_BY_NAME)
 
 
 def code_of_repairs(wildcards):

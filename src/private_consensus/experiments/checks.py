@@ -18,6 +18,8 @@ from ..errors import InvalidInput, Refused, require
 from ..privacy import Budget
 from ..randomness import Streams
 
+_load = cache(algorithms.load)
+"""The registry looks into the folder of algorithms each time."""
 MOST = {
     "settings": 100_000,
     "horizon": 10_000_000,
@@ -59,7 +61,7 @@ def wrong_settings(cell: Mapping[str, Any]) -> Iterator[str]:
     """A line for each thing that a cell's settings cannot be run with, each once."""
     yield from whole("seed", cell["seed"], 0)
     yield from whole("runs", cell["runs"], 1, MOST["runs"])
-    wrong = list(_wrong_parts(algorithms.load(cell["algorithm"]), cell["settings"]))
+    wrong = list(_wrong_parts(_load(cell["algorithm"]), cell["settings"]))
     yield from wrong
     if not wrong:
         yield from _wrong_data(cell["settings"])

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -32,6 +33,9 @@ from .schema import (
     validate,
 )
 from .shorthand import read_paper
+
+# The registry looks into the folder of algorithms each time; a plan asks it hundreds of times.
+_module_of = cache(algorithms.module_of)
 
 PREPARED = "problem.prepared"
 RESERVED = "reference"
@@ -86,7 +90,7 @@ class Plan:
         """Modules that an experiment's cells are made by and find by name: those of the chosen
         algorithms and of the problem."""
         problem = self.experiments[experiment].problem.name
-        return [*map(algorithms.module_of, chosen), problems.module_of(problem)]
+        return [*map(_module_of, chosen), problems.module_of(problem)]
 
     def paper_of(self, figure: str) -> str:
         """Key of the paper that a figure, table or experiment belongs to."""
