@@ -25,7 +25,9 @@ from .experiments.cells import environment_of, run_cell, setting_of
 from .experiments.checks import MOST, require_settings, whole, wrong_horizon
 from .experiments.quantities import quantities_of
 from .extras import how_to_install
+from .spelling import meant
 from .studies.commands import add_commands
+from .terminal import first_sentence, rendered
 
 OUT = Console()
 
@@ -39,7 +41,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         return options.command(options) or 0
     except (InvalidInput, Diverged) as error:
-        print(f"private-consensus: {'; '.join(str(error).splitlines())}", file=sys.stderr)
+        lines = [*str(error).splitlines(), meant(error)]
+        print(f"private-consensus: {'; '.join(filter(None, lines))}", file=sys.stderr)
         return 2
     except ModuleNotFoundError as error:
         if (line := how_to_install(error)) is None:
@@ -231,8 +234,11 @@ def _list(_) -> None:
     from .datasets import PREPARATIONS
 
     for title, rows in {
-        "algorithm": [(name, _first_line(algorithms.load(name))) for name in algorithms.names()],
-        "problem": [(name, _first_line(problems.load(name))) for name in problems.names()],
+        "algorithm": [
+            (name, _about(sys.modules[algorithms.load(name).__module__]))
+            for name in algorithms.names()
+        ],
+        "problem": [(name, _about(problems.load(name))) for name in problems.names()],
         "prepared data": [(name, p.because) for name, p in PREPARATIONS.items()],
     }.items():
         _print_table([title, ""], rows)
@@ -248,8 +254,9 @@ def _describe(options) -> None:
     else:
         known = ", ".join(algorithms.names() + problems.names())
         raise InvalidInput("NAME", name, f"one of {known}")
-    OUT.print(inspect.getdoc(module), highlight=False, markup=False)
-    OUT.print("\n" + (inspect.getdoc(built) or ""), highlight=False, markup=False)
+    for documented in (module, built):
+        text = rendered(inspect.getdoc(documented) or "")
+        OUT.print(text + "\n", highlight=False, markup=False, soft_wrap=True)
     _print_oracles(name)
     if inspect.isclass(built):
         fields = dataclasses.fields(built)
@@ -530,7 +537,7 @@ def _counterexample(options) -> None:
     from .audits.counterexamples import COMPUTATIONS, compute
 
     if options.id is None:
-        rows = [(erratum, _first_line(found)) for erratum, found in COMPUTATIONS.items()]
+        rows = [(erratum, _about(found)) for erratum, found in COMPUTATIONS.items()]
         _print_table(["counterexample", "what is computed"], rows)
         return
     found = compute(options.id)
@@ -634,8 +641,8 @@ def _value(text: str) -> Any:
         return text
 
 
-def _first_line(thing: Any) -> str:
-    return (inspect.getdoc(thing) or "").split("\n", 1)[0]
+def _about(thing: Any) -> str:
+    return first_sentence(inspect.getdoc(thing) or "")
 
 
 def _log_spaced(count: int, at_most: int) -> list[int]:

@@ -322,3 +322,28 @@ def test_the_version_is_that_of_the_package(capsys):
         main(["--version"])
     assert ended.value.code == 0
     assert capsys.readouterr().out == f"private-consensus {private_consensus.__version__}\n"
+
+
+@pytest.mark.parametrize(
+    "arguments, nearest",
+    [(["describe", "m_adm"], "m_admm"), (["run", "gradient_desc"], "gradient_descent"),
+     (["run", "m_admm", "--quantity", "releases"], "released"),
+     (["counterexample", "E0.11"], "E0.1"),
+     (["theorem", "gradient_descent.theorem1"], "gradient_descent.theorem_1")],
+)  # fmt: skip
+def test_for_a_name_that_is_none_the_nearest_is_asked_for(call, arguments, nearest):
+    code, _, error = call(*arguments)
+    assert code == 2
+    assert f"did you mean {nearest}" in error
+    assert len(error.strip().splitlines()) == 1
+
+
+def test_what_is_like_no_name_gets_no_guess(call):
+    assert "did you mean" not in call("describe", "zzzzzzzz")[2]
+
+
+def test_the_list_says_what_each_algorithm_is(call):
+    text = " ".join(call("list")[1].split())
+    for mark in (":math:", "``", ":mod:", "\\"):
+        assert mark not in text
+    assert "D-ZOA" in text and "Algorithm 1. │" not in text

@@ -1,0 +1,25 @@
+"""What somebody may have meant who wrote a name that is none."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from difflib import get_close_matches
+
+from .errors import InvalidInput
+
+MOST = 3
+ONE_OF = "one of "
+
+
+def nearest(name: str, known: Iterable[str]) -> str:
+    """A question with the names that are most like it; nothing where none is."""
+    found = get_close_matches(name, list(known), n=MOST)
+    return f"did you mean {' or '.join(found)}?" if found else ""
+
+
+def meant(error: InvalidInput) -> str:
+    """The question for an input that had to be one of some names; nothing for any other."""
+    value, expected = getattr(error, "value", None), getattr(error, "expected", "")
+    if not isinstance(value, str) or not expected.startswith(ONE_OF):
+        return ""
+    return nearest(value, expected.removeprefix(ONE_OF).split(", "))

@@ -1,0 +1,55 @@
+"""Docstrings as a terminal shows them."""
+
+import inspect
+import re
+import sys
+
+import pytest
+
+from private_consensus import algorithms, problems
+from private_consensus.errors import InvalidInput, Refused
+from private_consensus.spelling import meant, nearest
+from private_consensus.terminal import first_sentence, formula, rendered
+
+
+@pytest.mark.parametrize(
+    ("latex", "shown"),
+    [
+        (r"\tfrac12 \sum_{d \in D_i} \|x - d\|_2^2", "1/2 ∑_(d ∈Dᵢ) ‖x - d‖₂²"),
+        (r"\hat x_i = \arg\min f_i(x) + a_i^T x", "x̂ᵢ = arg min fᵢ(x) + aᵢᵀ x"),
+        (r"\frac{a + b}{c\sqrt{2\rho_2}}", "(a + b)/(c√(2ρ₂))"),
+        (r"\varepsilon^2/(4\ln(1/\delta)), \qquad t \le T", "ε²/(4ln(1/δ)), t ≤T"),
+        (r"x &= 1 \\ y &= \mathrm{Proj}(x)", "x = 1\ny = Proj(x)"),
+        (r"\{1, 2\} \in\mathcal{N}", "{1, 2} ∈N"),
+        (r"\theta^{t-t_0}", "θ^(t-t₀)"),
+    ],
+)
+def test_a_formula_is_a_line_of_symbols(latex, shown):
+    assert formula(latex) == shown
+
+
+def test_a_displayed_formula_has_lines_of_its_own():
+    text = "Before\n\n.. math::\n    x &= 1 \\\\\n    y &= 2\n\nafter :math:`\\sigma` and ``name``."
+    assert rendered(text) == "Before\n\n    x = 1\n    y = 2\n\nafter σ and name."
+
+
+@pytest.mark.parametrize("name", [*algorithms.names(), *problems.names()])
+def test_nothing_of_what_is_described_is_left_as_it_is_typed(name):
+    if name in algorithms.names():
+        built = algorithms.load(name)
+        documented = [sys.modules[built.__module__], built]
+    else:
+        documented = [problems.load(name), problems.load(name).build]
+    for thing in documented:
+        text = rendered(inspect.getdoc(thing) or "")
+        assert not re.search(r"\\[a-zA-Z]|``|:\w+:`|\.\. math|\0", text)
+    first = first_sentence(inspect.getdoc(documented[0]))
+    assert len(first) > 25 and "\n" not in first
+
+
+def test_names_are_guessed_only_where_one_of_several_was_expected():
+    assert nearest("ding_fgi5", ["ding_fig5", "wang_fig1"]) == "did you mean ding_fig5?"
+    assert nearest("qqqq", ["ding_fig5"]) == ""
+    assert meant(InvalidInput("name", "rin", "one of ring, path")) == "did you mean ring?"
+    assert meant(InvalidInput("name", "rin", "a graph")) == ""
+    assert meant(Refused(["a line"])) == ""
