@@ -28,6 +28,7 @@ from private_consensus.datasets import Acquisition
 from private_consensus.errors import InvalidInput
 from private_consensus.experiments.plan import load
 from private_consensus.experiments.schema import read_yaml
+from private_consensus.spelling import nearest
 
 if not Path("config", "config.yaml").is_file():
     sys.exit(
@@ -64,6 +65,14 @@ def start_forkserver():
 
 
 onstart:
+    # Imported here: whatever only the run needs delays no start.
+    from private_consensus.report.progress import tell_time_left
+
+    running = workflow.scheduler
+    tell_time_left(
+        lambda: (running.finished_jobs, len(workflow.dag)),
+        lambda line: print(line, file=sys.stderr, flush=True),
+    )
     # Snakemake 9 looks for work again a second after every look as long as there is a limit of jobs a second, and every job
     # that ends begins one more such chain: after two hundred jobs they take half a core. Here nothing has to be limited.
     if workflow.local_exec:
@@ -109,6 +118,7 @@ wildcard_constraints:
     algorithm="[a-z][a-z0-9_]*",
     figure="[A-Za-z][A-Za-z0-9_]*",
     paper="[a-z][a-z0-9_]*",
+    wrong=r"\w+",
 
 
 include: "workflow/rules/common.smk"

@@ -318,10 +318,16 @@ def test_the_reference_is_written_by_publishing_alone(warm, folder):
     assert [f.name for f in (folder / "results").rglob("*") if f.is_file()] == [kept.name]
 
 
-def test_a_cell_that_no_experiment_has_is_told_in_one_line(warm, folder):
-    done = warm.make(folder, "results/smoke/runs/showkatbakhsh_fig1/nope.parquet", "--dry-run")
-    assert done.returncode == 1 and "Traceback" not in said(done)
-    assert "No experiment showkatbakhsh_fig1 of the configuration runs nope" in said(done)
+def test_a_target_that_is_none_is_told_in_one_line(warm, folder):
+    for target, told in (
+        ("results/smoke/runs/showkatbakhsh_fig1/nope.parquet",
+         "No experiment showkatbakhsh_fig1 of the configuration runs nope"),
+        ("showkatbakhsh_fgi1", "showkatbakhsh_fgi1: no figure, table, data set or other target; "
+         "did you mean showkatbakhsh_fig1"),
+    ):  # fmt: skip
+        done = warm.make(folder, target, "--dry-run")
+        assert done.returncode == 1 and "Traceback" not in said(done)
+        assert told in said(done)
 
 
 def test_a_key_that_stands_twice_stops_the_workflow(warm, folder):

@@ -195,3 +195,10 @@ def made_of_table(name, scale):
         rules.make_table.params.code(None),
         [],
     )
+
+
+def ask_for_another(wildcards):
+    """Snakemake says of a target that is none only that no rule makes it."""
+    known = [rule.name for rule in workflow.rules if rule.name != "wrong_target"]
+    meant = nearest(wildcards.wrong, known) or "snakemake --list names them all"
+    sys.exit(f"{wildcards.wrong}: no figure, table, data set or other target; {meant}")

@@ -109,3 +109,20 @@ rule study:
         f"The study: results/{SCALE}/summary.md"
     script:
         "../scripts/summarise.py"
+
+
+# All files have folders or endings: what has neither is a name that was written wrong.
+rule wrong_target:
+    input:
+        ask_for_another,
+    output:
+        "{wrong}",
+    log:
+        "{wrong}.log",
+    localrule: True
+    conda:
+        "../../environment.yml"
+    message:
+        "{wildcards.wrong} is no target"
+    script:
+        "../scripts/require_current.py"
