@@ -1,0 +1,84 @@
+"""A private version of ADMM is one short file and a few lines of configuration, by the page."""
+
+import importlib.util
+import re
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from private_consensus import algorithms, networks
+from private_consensus.algorithms.base import stack
+from private_consensus.audits import conformance
+from private_consensus.audits.audit import audit
+from private_consensus.audits.examples import examples, mean_estimation
+from private_consensus.privacy import Budget, account
+
+ROOT = Path(__file__).parents[2]
+BLOCKS = dict(
+    re.findall(
+        r"^`(\S+)`:\n\n```\w+\n(.*?)^```",
+        (ROOT / "docs" / "adding.md").read_text(),
+        re.MULTILINE | re.DOTALL,
+    )
+)
+FILE = "src/private_consensus/algorithms/relaxed_admm.py"
+CONFIGURATION = "config/papers/mine/admm.yaml"
+BUDGET = Budget(2.0, 1e-5)
+
+
+@pytest.fixture
+def relaxed(tmp_path, monkeypatch):
+    """The page's algorithm, found by the registry as if it lay there."""
+    module = "private_consensus.algorithms.relaxed_admm"
+    path = tmp_path / "relaxed_admm.py"
+    path.write_text(BLOCKS[FILE])
+    spec = importlib.util.spec_from_file_location(module, path)
+    monkeypatch.setitem(sys.modules, module, importlib.util.module_from_spec(spec))
+    spec.loader.exec_module(sys.modules[module])
+    elsewhere = algorithms._elsewhere()
+    monkeypatch.setattr(algorithms, "_elsewhere", lambda: {**elsewhere, "relaxed_admm": module})
+    return algorithms.load("relaxed_admm")
+
+
+def test_it_takes_forty_lines_and_fifteen_of_configuration():
+    assert len(BLOCKS[FILE].splitlines()) <= 40
+    assert len(BLOCKS[CONFIGURATION].splitlines()) <= 15
+
+
+def test_the_noise_that_a_budget_asks_for_spends_all_of_it(relaxed):
+    _, problem, network, *_ = examples("relaxed_admm")[0].world
+    done = relaxed(theta=0.25).calibrate(BUDGET, problem, network, 6)
+    found = account(done.releases(problem, network, 6), BUDGET.delta)
+    assert found.proven and found.epsilon == pytest.approx(BUDGET.epsilon, rel=1e-6)
+    whole = relaxed(theta=1.0).calibrate(BUDGET, problem, network, 6)
+    assert whole.noise == pytest.approx(4 * done.noise, rel=1e-6)
+
+
+def test_without_noise_it_finds_the_mean_of_all_agents(relaxed, streams):
+    problem = mean_estimation()
+    network = networks.build(streams, "ring", problem.n_agents, weights="metropolis")
+    last = {}
+    stack([relaxed(theta=0.5)]).run(
+        problem, network, streams, np.array([300]), lambda t, active, seen: last.update(seen)
+    )
+    expected = np.broadcast_to(problem.target[..., None, :], last["released"].shape)
+    assert last["released"] == pytest.approx(expected, abs=1e-8)
+
+
+def test_it_keeps_what_every_algorithm_keeps(relaxed):
+    conformance.check("relaxed_admm")
+
+
+def test_an_audit_finds_nothing_of_it_and_half_of_its_noise_in_a_copy(relaxed):
+    class Hasty(relaxed):
+        def noises(self, unit, network, t):
+            return super().noises(unit / 2, network, t)
+
+    world = examples("relaxed_admm")[0].world
+    found = [
+        audit(made(), *world[1:], runs=100, confidence=0.99, delta=1e-2).verdict
+        for made in (relaxed, Hasty)
+    ]
+    assert found == ["not contradicted", "differs from its declaration"]
