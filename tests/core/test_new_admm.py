@@ -78,7 +78,7 @@ def test_an_audit_finds_nothing_of_it_and_half_of_its_noise_in_a_copy(relaxed):
 
     world = examples("relaxed_admm")[0].world
     found = [
-        audit(made(), *world[1:], runs=100, confidence=0.99, delta=1e-2).verdict
+        audit(made(), *world[1:4], 2, runs=100, confidence=0.99, delta=1e-2).verdict
         for made in (relaxed, Hasty)
     ]
     assert found == ["not contradicted", "differs from its declaration"]
