@@ -1,8 +1,11 @@
 """docs/adding.md, followed to the letter."""
 
+import importlib
 import json
+import math
 import re
 import shlex
+import sys
 from importlib.metadata import EntryPoint
 
 import numpy as np
@@ -11,8 +14,10 @@ import pytest
 import yaml
 from scratch import COMMAND, ROOT, SNAKEMAKE, call, copy_to, said
 
+import private_consensus as pc
 from private_consensus import algorithms, networks
 from private_consensus.algorithms import gradient_descent
+from private_consensus.problems.mean_estimation import MeanEstimation
 
 pytestmark = pytest.mark.workflow
 
@@ -61,6 +66,44 @@ def test_a_broken_copy_of_the_readers_own_is_caught_as_the_page_says(tmp_path):
         code, verdict = ends[line.split()[1]]
         assert done.returncode == code, said(done)
         assert verdict in done.stdout.split("verdict")[1]
+
+
+@pytest.fixture
+def own_modules(tmp_path, monkeypatch):
+    """The page's algorithms as modules of somebody else's, which import by full names."""
+    package = algorithms.__name__
+    for path, text in re.findall(
+        r"^`src/\S+/(\w+_gossip)\.py`:\n\n```\w+\n(.*?)^```", PAGE, re.M | re.S
+    ):
+        text = re.sub(r"^from \.(\w+_gossip) ", r"from \1 ", text, flags=re.M)
+        text = text.replace("from ..", "from private_consensus.").replace(
+            "from .", f"from {package}."
+        )
+        (tmp_path / f"{path}.py").write_text(text)
+    monkeypatch.syspath_prepend(tmp_path)
+    yield
+    for name in ("noisy_gossip", "chatty_gossip", "hasty_gossip"):
+        sys.modules.pop(name, None)
+
+
+@pytest.mark.parametrize("name", ["noisy_gossip", "chatty_gossip"])
+def test_what_is_easily_forgotten_is_so(own_modules, name, streams):
+    """No noise for an infinite epsilon, which finds the mean; else the budget and no more."""
+    network = networks.build(streams, "ring", 4)
+    means = np.random.default_rng(1).uniform(-0.2, 0.2, (1, 4, 3))
+    problem = MeanEstimation(means, records=50, box=1.0)
+    algorithm = importlib.import_module(name).ALGORITHM()
+    done = pc.simulate(
+        algorithm, problem, network, pc.Budget(math.inf, 0.0), 200, iterations=[200], runs=2
+    )
+    assert done.measurements["value"].max() == pytest.approx(0, abs=1e-20)
+    assert done.algorithm.sigma == 0 and done.guarantee.epsilon == math.inf
+    assert done.algorithm.epsilon_by_formula(1e-5, problem, network, 200) == math.inf
+    done = pc.simulate(algorithm, problem, network, pc.Budget(1.0, 1e-5), 5, runs=40)
+    assert done.guarantee.epsilon == pytest.approx(1.0, rel=1e-6)
+    last = done.measurements.filter(t=5)["value"].mean()
+    first = done.measurements.filter(t=1)["value"].mean()
+    assert (last < first) == (name == "noisy_gossip")  # noise of every round adds up
 
 
 def test_a_topology_is_given_link_by_link_as_the_page_says(streams):
