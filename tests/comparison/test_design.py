@@ -8,7 +8,16 @@ import pytest
 from synthetic import ROOT, rows, smoke, write
 
 from private_consensus import yamls
-from private_consensus.comparison.design import BASE, SAMPLE, Axes, cells, nearest, read_comparison
+from private_consensus.comparison.design import (
+    BASE,
+    SAMPLE,
+    Axes,
+    Comparison,
+    cells,
+    nearest,
+    network_of,
+    read_comparison,
+)
 from private_consensus.comparison.schema import COLUMNS, checked, read_results
 from private_consensus.errors import InvalidInput
 
@@ -81,6 +90,30 @@ def test_the_nearest_cell_differs_in_the_fewest_axes():
 def test_a_wrong_design_is_named_by_its_key(change, key):
     with pytest.raises(InvalidInput, match=key):
         read_comparison({**RAW, **change})
+
+
+@pytest.mark.parametrize("scale", ["paper", "smoke"])
+def test_a_job_is_given_its_part_of_the_design_through_json(scale):
+    design = read_comparison(yamls.read(ROOT / "config" / "comparison.yaml")).at(scale)
+    parts = [
+        Comparison.model_validate(json.loads(json.dumps(design.asked(problem, part))))
+        for problem in design.problems
+        for part in range(design.parts)
+    ]
+    assert {name for part in parts for name in part.methods} == set(design.methods)
+    for part in parts:
+        assert cells(part) == cells(design)
+        for name in part.graphs:
+            for agents in part.axes.agents:
+                built = network_of(part.graphs[name], name, agents)
+                assert built == network_of(design.graphs[name], name, agents)
+
+
+def test_a_graph_without_its_number_for_some_agents_is_named():
+    raw = yamls.read(ROOT / "config" / "comparison.yaml")
+    del raw["graphs"]["grid"]["rows"][5]
+    with pytest.raises(InvalidInput, match="graphs.grid.rows.*5 agents"):
+        read_comparison(raw)
 
 
 def test_what_is_written_is_what_is_read(tmp_path):

@@ -7,7 +7,7 @@ which follows from its seed alone.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
@@ -96,6 +96,12 @@ class Method(Strict):
     problems: list[str] | None = Field(default=None, description="where it has a meaning; all")
     because: str = Field(default="", description="which version it is, and what it is not for")
 
+    def among(self, problems: Collection[str]) -> Method:
+        """The same, of fewer problems."""
+        kept = None if self.problems is None else [one for one in self.problems if one in problems]
+        apart = {name: one for name, one in self.per_problem.items() if name in problems}
+        return self.model_copy(update={"problems": kept, "per_problem": apart})
+
 
 class Sample(Strict):
     """The space-filling sample."""
@@ -177,7 +183,7 @@ class Comparison(Strict):
         if reduced is None:
             return self.model_copy(update={"scales": {}})
         kept = {
-            name: method
+            name: method.among(reduced.problems)
             for name, method in self.methods.items()
             if method.problems is None or {*method.problems} & {*reduced.problems}
         }
@@ -245,13 +251,25 @@ def read_comparison(raw: Mapping[str, Any]) -> Comparison:
 
 
 def network_of(declared: Titled, name: str, agents: int) -> tuple[str, dict[str, Any]]:
-    """Name and parameters of a graph of so many agents; a parameter may be a number for each."""
-    parameters = dict(declared.model_extra or {})
+    """Name and parameters of a graph of so many agents; a parameter may be a number for each.
+
+    Raises
+    ------
+    InvalidInput
+        A parameter that is told by the number of agents lacks this one.
+    """
     chosen = {
-        key: value[agents] if isinstance(value, dict) else value
-        for key, value in parameters.items()
+        key: _by_agents(f"graphs.{name}.{key}", value, agents) if isinstance(value, dict) else value
+        for key, value in (declared.model_extra or {}).items()
     }
     return name, {"weights": "metropolis", **chosen}
+
+
+def _by_agents(key: str, values: Mapping[Any, Any], agents: int) -> Any:
+    # A job gets its design through JSON, whose keys are text.
+    found = {int(number): value for number, value in values.items()}
+    require(agents in found, key, sorted(found), f"a value for {agents} agents too")
+    return found[agents]
 
 
 def cells(design: Comparison) -> list[Cell]:
