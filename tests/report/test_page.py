@@ -37,6 +37,18 @@ def test_scorecard_has_a_row_a_claim_and_each_figure_shows_all_variants(results)
     assert [row["variant"] for row in first[0]["variants"]] == ["released", "printed"]
 
 
+def test_the_librarys_documentation_is_linked_from_every_page_where_it_was_made(results):
+    made = {"index.html": page(results), **pages(results)}
+    assert not any("The library" in text for text in made.values())
+    beside = replace(results, library=True)
+    for name, text in {"index.html": page(beside), **pages(beside)}.items():
+        (link,) = re.findall(r'href="([^"]+)">The library<', text)
+        assert (
+            posixpath.normpath(posixpath.join("paper/report", name, "..", link))
+            == "docs/index.html"
+        )
+
+
 def test_a_table_is_shown_with_its_claims():
     found = paper("first", "000")
     method = {"label": "descent <b>", "algorithm": "descent", "run": "repaired"}

@@ -13,6 +13,8 @@ bench = Path("results", scale, "audit", "mutants.parquet")
 tried = Path("results", "reference", "faults.json")
 # Made by `make comparison`.
 compared = Path("results", scale, "comparison", "answers.json")
+# Made by `make docs`.
+library = Path("results", "docs", "index.html")
 plan = read_json(snakemake.input.plan)
 with job_logging(snakemake.log[0], plan["config"], snakemake.log.usage):
     require_current(plan["expected"], scale=scale)
@@ -34,6 +36,7 @@ with job_logging(snakemake.log[0], plan["config"], snakemake.log.usage):
         theorems=snakemake.input.theorems,
         comparison=compared if compared.is_file() else None,
         documents=snakemake.input.documents,
+        library=library.is_file(),
         seed=plan["config"]["seed"],
     )
     folder = Path(snakemake.output.page).parent

@@ -78,6 +78,7 @@ def navigation(results: Results) -> dict[str, Any]:
         ],
         "algorithms": algorithms_used(results),
         "documents": documents.titles(results.documents),
+        "library": results.library,
         "extra": extra_pages(),
         "faults": results.faults,
     }

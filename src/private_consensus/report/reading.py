@@ -51,6 +51,8 @@ class Results:
         ``algorithm.variant`` to the name of its curve.
     documents : mapping
         Name to the Markdown of a page of ``docs``.
+    library : bool
+        Whether the documentation of the library stands beside the results, in ``results/docs``.
     seed : int
         Root of all random numbers.
     commit, versions, timings
@@ -70,6 +72,7 @@ class Results:
     comparison: Mapping[str, Any] = field(default_factory=dict)
     labels: Mapping[str, str] = field(default_factory=dict)
     documents: Mapping[str, str] = field(default_factory=dict)
+    library: bool = False
     seed: int | None = None
     commit: str = "unknown"
     versions: Mapping[str, str] = field(default_factory=dict)
@@ -95,6 +98,7 @@ def read_results(
     theorems: str | None = None,
     comparison: str | Path | None = None,
     documents: Iterable[str] = (),
+    library: bool = False,
     seed: int | None = None,
 ) -> Results:
     """Results from the files that the workflow has made.
@@ -121,6 +125,7 @@ def read_results(
         commit=commit,
         versions=versions(),
         documents={Path(path).stem: Path(path).read_text(encoding="utf-8") for path in documents},
+        library=library,
         seed=seed,
         claims=rows_of(claims).to_dicts(),
         privacy=rows_of(privacy).to_dicts(),
