@@ -1,0 +1,47 @@
+"""How long a run takes on so many cores: cases whose answer is known."""
+
+import itertools
+
+import pytest
+from benchmarks.makespan import BEFORE_BLOCKS, Job, _split, makespan
+
+
+def test_a_chain_takes_its_sum_on_any_number_of_cores_and_waits_before_each_job():
+    chain = {"a": Job(3.0), "b": Job(4.0, ["a"]), "c": Job(5.0, ["b", "there already"])}
+    assert [makespan(chain, cores) for cores in (1, 8)] == [12.0, 12.0]
+    assert makespan(chain, 8, queue=25.0) == 12.0 + 3 * 25.0
+
+
+def test_equal_jobs_are_shared_out():
+    jobs = {str(i): Job(2.0) for i in range(10)}
+    assert [makespan(jobs, cores) for cores in (1, 4, 10, 64)] == [20.0, 6.0, 2.0, 2.0]
+    assert makespan(jobs, 4, queue=1.0) == 7.0
+
+
+def test_on_one_core_the_order_does_not_matter_and_no_schedule_beats_its_bounds():
+    sizes = (7.0, 1.0, 3.0, 5.0, 2.0)
+    for order in itertools.permutations(range(5), 3):
+        jobs = {str(i): Job(size) for i, size in enumerate(sizes)}
+        for early, late in itertools.pairwise(order):
+            jobs[str(late)] = Job(sizes[late], [str(early)])
+        assert makespan(jobs, 1) == sum(sizes)
+        chain = max(sum(sizes[i] for i in order), max(sizes))
+        # Graham: list scheduling takes at most (2 - 1/m) of the best.
+        for cores in (2, 3):
+            best = max(chain, sum(sizes) / cores)
+            assert best <= makespan(jobs, cores) <= (2 - 1 / cores) * best
+
+
+def test_a_job_of_several_cores_waits_until_they_are_free():
+    jobs = {"long": Job(5.0), "short": Job(1.0), "wide": Job(2.0, cores=2)}
+    assert makespan(jobs, 2) == 7.0
+    assert makespan(jobs, 4) == 5.0
+    # More cores than there are: all of them.
+    assert makespan({"wide": Job(2.0, cores=9), "other": Job(1.0)}, 2) == 3.0
+
+
+@pytest.mark.parametrize("cores, processes, rounds", [(2, 1, 10), (16, 4, 3), (64, 10, 1)])
+def test_a_cell_is_split_by_its_blocks(cores, processes, rounds):
+    split = _split(Job(200.0), {"runs": 95, "block": 10}, cores)
+    assert split.cores == processes
+    assert split.seconds == pytest.approx(200 * (BEFORE_BLOCKS + (1 - BEFORE_BLOCKS) * rounds / 10))
