@@ -112,7 +112,7 @@ def test_a_job_is_given_its_part_of_the_design_through_json(scale):
 def test_a_graph_without_its_number_for_some_agents_is_named():
     raw = yamls.read(ROOT / "config" / "comparison.yaml")
     del raw["graphs"]["grid"]["rows"][5]
-    with pytest.raises(InvalidInput, match="graphs.grid.rows.*5 agents"):
+    with pytest.raises(InvalidInput, match=r"graphs\.grid\.rows.*5 agents"):
         read_comparison(raw)
 
 
