@@ -27,7 +27,7 @@ from .checks import (
     sensitivity_reached,
     sites_and_releases,
 )
-from .evidence import observed
+from .evidence import Evidence, observed
 from .judging import ORDERINGS, against_accountant, declaration, judge
 from .neighbours import Attack, attacks, one_graph
 from .partial import audit_view
@@ -117,7 +117,8 @@ def audit(
     declared = declaration(noisy.releases(problem, network, horizon), delta)
     level = (1.0 - confidence) / 2
     looks = planned_looks(runs, first=max(FEWEST, runs // EARLY))
-    worlds, done = None, 0
+    worlds: list[Evidence] = []
+    done = 0
     for look in looks:
         more = look.runs - done
         parts = [observed(noisy, chosen, horizon, done, more, world, seed) for world in (0, 1)]

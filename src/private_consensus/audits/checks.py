@@ -171,9 +171,10 @@ def sensitivity_reached(
     (site,) = sites
     by_round = not np.isnan(site.moved).all()
     if by_round:
-        share, most = _reached(site, [world.moved for world in worlds])
+        share, most = _reached(site, [world.moved for world in worlds if world.moved is not None])
     else:
-        share, most = math.nan, reduce(longer, (world.together for world in worlds))
+        together = (world.together for world in worlds if world.together is not None)
+        share, most = math.nan, reduce(longer, together)
     texts = []
     if share > 1.0 + SLACK:
         texts.append(

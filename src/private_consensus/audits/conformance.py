@@ -7,7 +7,7 @@ package do so for every algorithm of the registry.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import fields, replace
 from typing import Any, NamedTuple
 
@@ -21,7 +21,7 @@ from .examples import examples
 
 RUNS = 3
 ROOT = 11
-ALIKE = {"rtol": 1e-9, "atol": 1e-11}
+RTOL, ATOL = 1e-9, 1e-11
 """Sums of arrays of other shapes are rounded in another order."""
 
 Shown = dict[tuple[int, int, str], np.ndarray]
@@ -74,8 +74,9 @@ def batch_equals_its_settings(
         assert own == {key[1:] for key in alone}, f"setting {index} shows other quantities alone"
         for (_, t, quantity), values in alone.items():
             batched = together[index, t, quantity]
-            np.testing.assert_allclose(batched, values, **ALIKE, err_msg=f"{quantity} at {t}")
-            assert not exact or np.array_equal(batched, values), f"{quantity} at {t}"
+            text = f"{quantity} at {t}"
+            np.testing.assert_allclose(batched, values, rtol=RTOL, atol=ATOL, err_msg=text)
+            assert not exact or np.array_equal(batched, values), text
 
 
 def more_runs_change_nothing(one: World) -> None:
@@ -84,7 +85,8 @@ def more_runs_change_nothing(one: World) -> None:
     assert few.keys() == many.keys(), "more runs show other quantities"
     for key, values in few.items():
         if len(values) == RUNS:
-            np.testing.assert_allclose(many[key][:RUNS], values, **ALIKE, err_msg=str(key))
+            again = many[key][:RUNS]
+            np.testing.assert_allclose(again, values, rtol=RTOL, atol=ATOL, err_msg=str(key))
 
 
 def seeds_are_all_randomness(one: World, *, noisy: bool = True) -> None:
@@ -110,7 +112,7 @@ def shown(
     """What settings show in some runs."""
     found: Shown = {}
 
-    def keep(t: int, active: np.ndarray, seen: dict[str, Any]) -> None:
+    def keep(t: int, active: np.ndarray, seen: Mapping[str, Any]) -> None:
         for place, setting in enumerate(active):
             for quantity, values in seen.items():
                 found[int(setting), t, quantity] = np.array(values[place])

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -66,16 +68,23 @@ class Evidence:
             key: np.concatenate([self.scalars[key], later.scalars[key]]) for key in self.scalars
         }
         return Evidence(
-            None if self.ratio is None else np.concatenate([self.ratio, later.ratio]),
+            _if_both(lambda *parts: np.concatenate(parts), self.ratio, later.ratio),
             np.concatenate([self.projected, later.projected]),
             np.concatenate([self.whole, later.whole]),
             both,
             self.noise,
-            None if self.moved is None else np.maximum(self.moved, later.moved),
-            None if self.together is None else longer(self.together, later.together),
+            _if_both(np.maximum, self.moved, later.moved),
+            _if_both(longer, self.together, later.together),
             self.messages,
             max(self.iterations, later.iterations),
         )
+
+
+def _if_both(
+    join: Callable[..., np.ndarray], one: np.ndarray | None, other: np.ndarray | None
+) -> np.ndarray | None:
+    """What two parts have together; None where it is not known."""
+    return None if one is None or other is None else join(one, other)
 
 
 def observed(
@@ -87,15 +96,14 @@ def observed(
     """
     problem, network = attack.pair[world], attack.network
     most = max(8, NUMBERS // (horizon * problem.n_agents * problem.dim))
-    found: Evidence | None = None
+    parts: list[Evidence] = []
     for begin in range(first, first + runs, most):
         count = min(most, first + runs - begin)
         streams = AuditStreams.labelled(f"world {world}, from run {begin}", count, seed)
         one = execute(algorithm, problem, network, streams, horizon)
         noise = recovered(algorithm, problem, network, streams, one) if begin == 0 else {}
-        part = _looked_at(algorithm, attack, streams, one, noise)
-        found = found.joined(part) if found else part
-    return found
+        parts.append(_looked_at(algorithm, attack, streams, one, noise))
+    return reduce(Evidence.joined, parts)
 
 
 def _looked_at(algorithm, attack: Attack, streams, one: Execution, noise) -> Evidence:
@@ -125,7 +133,7 @@ def recovered(
     each = int(np.prod(one.sent.shape[1:]))
     count = min(len(one.sent), max(50, NOISE_NUMBERS // each))
     one = one.first(count)
-    known = KnownMinimisers(problem.repeated(count), one.sent)
+    known: Any = KnownMinimisers(problem.repeated(count), one.sent)
     found: dict[str, list[np.ndarray]] = {}
     for units in algorithm.residuals(known, network, streams.first(count), one):
         for site, unit in units.items():
@@ -144,7 +152,9 @@ def likelihood_ratio(
     known, public = streams.without("noise"), one.public()
     if algorithm.hidden_sampling:
         known = known.without("sampling")
-    data = [KnownMinimisers(problem.repeated(len(one.sent)), one.sent) for problem in attack.pair]
+    data: list[Any] = [
+        KnownMinimisers(problem.repeated(len(one.sent)), one.sent) for problem in attack.pair
+    ]
     worlds = [(problem, attack.network, known, public) for problem in data]
     both = [algorithm.log_likelihood(*world) for world in worlds]
     if both[0] is not None:

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from importlib import import_module
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
 from .. import algorithms, networks
 from ..algorithms.base import Algorithm
-from ..errors import require
+from ..errors import InvalidInput
 from ..networks import Network
 from ..privacy import Budget
 from ..problems.fair_classification import FairClassification
@@ -66,11 +66,12 @@ def _maker(name: str) -> Maker:
         return _EXAMPLES[name]
     found = algorithms.names()
     module = import_module(algorithms.module_of(name)) if name in found else None
-    problem = getattr(module, "EXAMPLE", None)
+    problem = PROBLEMS.get(getattr(module, "EXAMPLE", ""))
     known = ", ".join(sorted(_EXAMPLES))
     own = f"a module whose EXAMPLE is one of {', '.join(PROBLEMS)}"
-    require(problem in PROBLEMS, "NAME", name, f"one of {known}, or {own}")
-    return _on(PROBLEMS[problem], APPROXIMATE)
+    if problem is None:
+        raise InvalidInput("NAME", name, f"one of {known}, or {own}")
+    return _on(problem, APPROXIMATE)
 
 
 def example_names() -> tuple[str, ...]:
@@ -121,7 +122,8 @@ def census() -> FairClassification:
 
 def observations() -> LinearObservation:
     """What the example of linear observation measures."""
-    return linear_observation(Streams(0, (0,)), AGENTS, **OBSERVED)
+    measured: dict[str, Any] = OBSERVED
+    return linear_observation(Streams(0, (0,)), AGENTS, **measured)
 
 
 def _none(*names: str) -> np.ndarray:
@@ -130,7 +132,8 @@ def _none(*names: str) -> np.ndarray:
 
 def complete(agents: int) -> Network:
     """Everybody linked to everybody; one agent alone is linked to nobody."""
-    return networks.build(Streams(0, (0,)), "single" if agents == 1 else "complete", agents)
+    built = networks.build(Streams(0, (0,)), "single" if agents == 1 else "complete", agents)
+    return cast(Network, built)  # few agents: never sparse
 
 
 Maker = Callable[[str], Example]
@@ -146,8 +149,8 @@ def _on(problem: Callable[[], Any], budget: Budget, horizon: int = HORIZON, **op
 
 
 def _trained(**options) -> Maker:
-    options = {"B": 5, "K": 0.05, "sigma_rule": "accountant", **options}
-    return _on(perceptron, APPROXIMATE, **options)
+    trained: dict[str, Any] = {"B": 5, "K": 0.05, "sigma_rule": "accountant", **options}
+    return _on(perceptron, APPROXIMATE, **trained)
 
 
 PROBLEMS: dict[str, Callable[[], Any]] = {

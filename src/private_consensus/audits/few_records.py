@@ -74,7 +74,7 @@ class FewRecords(LogisticRegression):
         penalty: ArrayLike,
         centre: np.ndarray,
         start: np.ndarray,
-        tolerance: float | None = None,
+        tolerance: np.ndarray | float | None = None,
     ) -> np.ndarray:
         """Newton's method in the coefficients s, each step halved until the objective falls."""
         curvature = np.asarray(penalty) + self.ridge

@@ -109,16 +109,18 @@ def _features(one: Evidence, other: Evidence) -> tuple[np.ndarray, np.ndarray]:
         here, there = getattr(one, name), getattr(other, name)
         width = min(here.shape[1], there.shape[1])
         blocks.append((here[:, :width], there[:, :width]))
-    return tuple(np.concatenate(parts, axis=1) for parts in zip(*blocks, strict=True))
+    own, others = (np.concatenate(parts, axis=1) for parts in zip(*blocks, strict=True))
+    return own, others
 
 
 def _scalars(one: Evidence, other: Evidence) -> dict[str, tuple[np.ndarray, np.ndarray]]:
     shared = one.scalars.keys() & other.scalars.keys()
     found = {name: (one.scalars[name], other.scalars[name]) for name in sorted(shared)}
     if one.messages != other.messages:
-        found["number of messages"] = tuple(
+        own, others = (
             np.full(len(world.projected), float(world.messages)) for world in (one, other)
         )
-    if one.ratio is not None:
+        found["number of messages"] = own, others
+    if one.ratio is not None and other.ratio is not None:
         found[RATIO] = one.ratio, other.ratio
     return found

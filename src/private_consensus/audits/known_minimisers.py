@@ -44,7 +44,8 @@ class KnownMinimisers:
     ) -> np.ndarray:
         """As the problem's own; the last answer is kept for an equal call."""
         asked = (linear, penalty, centre)
-        if self._asked is not None and all(map(np.array_equal, asked, self._asked)):
+        asked_before = self._asked is not None and all(map(np.array_equal, asked, self._asked))
+        if asked_before and self._answer is not None:
             return self._answer
         found = self._sent_minimum(*asked)
         if found is None:

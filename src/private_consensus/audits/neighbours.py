@@ -111,7 +111,8 @@ def _replaced(problem: LogisticRegression, records) -> tuple[Any, Any]:
             problem, features=rows, labels=signs, test_features=tests, test_labels=answers
         )
 
-    return tuple(holding(*record) for record in records)
+    one, other = (holding(*record) for record in records)
+    return one, other
 
 
 def _few(problem: LogisticRegression, agents: int, records, push) -> tuple[Any, Any]:
@@ -133,7 +134,8 @@ def _few(problem: LogisticRegression, agents: int, records, push) -> tuple[Any, 
             counts=np.array(counts), total=problem.records,
         )  # fmt: skip
 
-    return tuple(holding(*record) for record in records)
+    one, other = (holding(*record) for record in records)
+    return one, other
 
 
 @attacks.register
@@ -181,7 +183,7 @@ class Measured(LinearObservation):
     at: int = 0
     moved: float = 0.0
 
-    def data(self, t: int, unit: np.ndarray) -> np.ndarray:
+    def data(self, t: float, unit: np.ndarray) -> np.ndarray:
         found = np.array(super().data(t, 0.0 * unit))
         if t == self.at:
             found[..., self.agent, self.row] += self.moved
@@ -198,13 +200,13 @@ def _(problem: LinearObservation, network: Network, change, *, nearby) -> Iterat
     for at in range(3):
         rows = np.abs(problem.matrices(at)).sum(-1)
         agent, row = map(int, np.unravel_index(rows.argmax(), rows.shape))
-        pair = tuple(
+        one, other = (
             Measured(**parts, agent=agent, row=row, at=at, moved=moved)
             for moved in (0.0, float(change))
         )
         direction = problem.matrices(at)[agent, row]
         direction = direction / np.linalg.norm(direction)
-        yield Attack(pair, network, direction, agent, f"measurement at {at}")
+        yield Attack((one, other), network, direction, agent, f"measurement at {at}")
 
 
 @attacks.register

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from ..algorithms.base import Algorithm, stack
-from ..errors import require
+from ..errors import InvalidInput, require
 from ..networks import Network
 from ..observations import Observation, epsilon_for, observation
 from ..observations.causal import SHARED_NOISE
@@ -103,7 +103,8 @@ def _weights(seen: Observation, observer: Observer) -> np.ndarray | None:
     if not isinstance(observer, SecureSums):
         return None
     expected = f"single messages: what is summed is not known ({seen.reason})"
-    require(seen.system is not None, "observer", observer, expected)
+    if seen.system is None:
+        raise InvalidInput("observer", observer, expected)
     uses = seen.system.channels[0].rounds[-1].uses
     return uses[:, :: uses.shape[1] // len(uses)]  # of several coordinates the first
 
@@ -126,13 +127,14 @@ def _look(noisy: Algorithm, network: Network, observer: Observer, seen: Observat
 
 
 def _models(observer: Observer, seen: Observation) -> Look:
-    whole = seen.system is not None and seen.system.channels[0].noised_state
+    channels = () if seen.system is None else seen.system.channels
+    whole = bool(channels) and channels[0].noised_state
     asked = isinstance(observer, FinalModels) or getattr(observer, "last_states", False)
     expected = "messages: agents do not send all of their state, and their models are not recorded"
     require(whole or not asked, "observer", observer, expected)
     if not asked:
         return lambda one, along: np.zeros((len(one.sent), 0))
-    rows = observer.final_rows(seen.system.channels[0])
+    rows = observer.final_rows(channels[0])
     return lambda one, along: one.sent[:, -1] @ along @ rows.T
 
 
@@ -157,7 +159,8 @@ def _views(
     hidden = isinstance(observer, FinalModels) or registry_name(noisy) in SHARED_NOISE
     if observer.members and hidden:
         world_ = attack.pair[world].repeated(runs), attack.network, streams
-        draws = islice(stack([noisy]).draws_on(*world_), horizon)
+        batch: Any = stack([noisy])
+        draws = islice(batch.draws_on(*world_), horizon)
         found += [own @ along for draw in draws for own in drawn_by(observer, draw, attack.network)]
     return np.concatenate(found, axis=1)
 
@@ -186,6 +189,8 @@ def seen_rows(
         return eye
     others = np.where(np.isin(np.arange(len(eye)), members), 0.0, 1.0)
     if isinstance(observer, SecureSums):
+        if weights is None:
+            raise InvalidInput("observer", observer, "the weights of its sums")
         return np.vstack([eye[members], weights[members] * others])
     heard = adjacency[members].any(0) & (others > 0)
     return np.vstack([eye[members], eye[heard]])

@@ -46,17 +46,20 @@ class RecordingMatrix(np.ndarray):
         return self._like(result) if elementwise else result
 
     def __array_function__(
-        self, function: Callable[..., Any], types: Any, arguments: Any, options: Any
+        self, func: Callable[..., Any], types: Any, args: Any, kwargs: Any
     ) -> Any:
-        if function in CONTRACTIONS:
-            self._record(arguments)
-        return function(*_plainly(arguments), **{k: _plainly(v) for k, v in options.items()})
+        if func in CONTRACTIONS:
+            self._record(args)
+        return func(*_plainly(args), **{k: _plainly(v) for k, v in kwargs.items()})
 
     def _like(self, result: Any) -> Any:
         square = isinstance(result, np.ndarray) and result.shape[-2:] == self.shape[-2:]
-        return RecordingMatrix.of(result, self.exchanged) if square else result
+        known = square and self.exchanged is not None
+        return RecordingMatrix.of(result, self.exchanged) if known else result
 
     def _record(self, operands: Iterable[Any]) -> None:
+        if self.exchanged is None:
+            return
         agents = self.shape[-1]
         for operand in operands:
             values = isinstance(operand, np.ndarray) and not isinstance(operand, RecordingMatrix)

@@ -95,7 +95,7 @@ def _last(frame: pl.DataFrame, measure, axes: list[str]) -> dict[tuple, float]:
     kept = frame.filter(pl.col("quantity") == measure[0], pl.col("metric") == measure[1])
     groups = kept.group_by(axes, maintain_order=True) if axes else [((), kept)]
     return {
-        tuple(key): float(part.filter(pl.col("t") == part["t"].max())["value"].mean())
+        tuple(key): part.filter(pl.col("t") == part["t"].max()).select(pl.mean("value")).item()
         for key, part in groups
     }
 

@@ -111,7 +111,7 @@ def sampled_record_change(
 def _mu_if_sampled(release: Release) -> float:
     """How many deviations of its noise a record in the batch moves a sampled release, as declared;
     0 where nothing is sampled."""
-    if release.mechanism == "profile":
+    if release.profile is not None:
         return release.profile.mu_if_sampled()
     if release.mechanism == "gaussian" and release.sampling is not None:
         return float(np.max(release.losses()))

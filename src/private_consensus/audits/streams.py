@@ -36,6 +36,10 @@ class AuditStreams(Streams):
         """The same streams; all numbers of one purpose are 0."""
         return replace(self, known=tuple(name for name in self.known if name != purpose))
 
+    def with_groups(self, **groups: str) -> AuditStreams:
+        """The same runs with other pairing groups."""
+        return replace(self, groups={**self.groups, **groups})
+
     def first(self, runs: int) -> AuditStreams:
         """The numbers of the first runs, as all runs together draw them."""
         return replace(self, runs=self.runs[:runs], drawn=self.drawn or len(self.runs))

@@ -15,7 +15,7 @@ DELTA = 1e-4
 
 def shortcut() -> Finding:
     """E4.0: the shortcut from zCDP fails at large epsilon, even for Gaussian noise."""
-    rows = []
+    rows: list[tuple[float, ...]] = []
     for nominal in (1.0, 2.0, 5.0, 10.0):
         rho = zcdp_rho(nominal, DELTA, conversion="shortcut")
         converted = [float(zcdp_epsilon(rho, DELTA, conversion=c)) for c in ("safe", "cks")]

@@ -44,7 +44,7 @@ def geometric_sum(q: float = 0.4, p: float = 0.8) -> Finding:
         "epsilon of a stream, kappa = 1",
         claimed,
         total,
-        np.isclose(total, q / (p - q)) and total < claimed,
+        bool(np.isclose(total, q / (p - q))) and total < claimed,
         f"q = {q:g}, p = {p:g}: p/(p-q) = {claimed:g} counts t = 0, which "
         f"carries no data; the rest "
         f"is {total:g}, and {q / p:g} for one measurement.",

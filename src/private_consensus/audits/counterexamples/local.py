@@ -65,9 +65,10 @@ def label_coding(far: float = 20.0) -> Finding:
 
 def average_loss(length: float = 0.5, beta: float = 6.0, change: float = 1e-4) -> Finding:
     """E1.4: the mean loss of a random aggregate is lower; the worst is what it was."""
-    mean = float(exact_average(np.array(length), np.array(beta), np.array(change)))
-    worst = float(realised_loss(np.array(2.0), length, beta, change)) / (beta * change)
-    outside = 1 - float(share_inside(np.array(length), beta))
+    given = np.array(length), np.array(beta), np.array(change)
+    mean = float(exact_average(*given))
+    worst = float(realised_loss(np.array(2.0), *given)) / (beta * change)
+    outside = 1 - float(share_inside(*given[:2]))
     exceeded = _share_above_the_footnote(50, 0.5, 4.0, 0.1, delta=0.01)
     return finding(
         "loss over alpha beta B",

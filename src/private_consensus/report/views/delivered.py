@@ -8,7 +8,7 @@ from functools import cache
 from typing import Any
 
 from ... import algorithms
-from ...algorithms.base import AUDIT
+from ...algorithms.base import AUDIT, METHOD
 from ..formats import number
 from ..names import called
 from . import brackets
@@ -24,7 +24,8 @@ ORDER = ("not", "part", "open", "held")
 @cache
 def audits() -> frozenset[str]:
     """Names of what attacks others."""
-    return frozenset(name for name in algorithms.names() if algorithms.load(name).kind == AUDIT)
+    kinds = {name: getattr(algorithms.load(name), "kind", METHOD) for name in algorithms.names()}
+    return frozenset(name for name, kind in kinds.items() if kind == AUDIT)
 
 
 def rows(

@@ -259,7 +259,7 @@ def settings_table(privacy: Iterable[Row], experiments: Iterable[str]) -> pl.Dat
     frame = pl.DataFrame(
         {key: [row.get(key) for row in rows] for key in dict.fromkeys(kept)}, strict=False
     )
-    return frame.with_columns(pl.Series("lower", [brackets.lower(row) for row in rows], float))
+    return frame.with_columns(pl.Series("lower", [brackets.lower(row) for row in rows], pl.Float64))
 
 
 def _grouped(rows: Iterable[Row], key) -> dict[Any, list[Row]]:
