@@ -9,6 +9,7 @@ its standard input does, that is, with the process that has started it.
 """
 
 import ast
+import atexit
 import gc
 import importlib
 import os
@@ -17,6 +18,7 @@ import select
 import signal
 import socket
 import sys
+import threading
 from pathlib import Path
 
 STANDARD = (0, 1, 2)
@@ -108,8 +110,22 @@ def answer(caller, job):
         caller.send(bytes([code if code >= 0 else KILLED - code]))
 
 
-if __name__ == "__main__":
-    script = serve(sys.argv[1], sys.argv[2:])
+def run(script):
+    """Run a script as the interpreter would, and leave without taking apart what was imported.
+
+    That takes longer than a small job, since it copies all pages that the fork shares with the
+    server. A script that fails, or says how it ends, is left to the interpreter.
+    """
     sys.argv = [script]
     sys.path[0] = os.path.dirname(script)
     runpy.run_path(script, run_name="__main__")
+    # As multiprocessing ends its forks.
+    threading._shutdown()
+    atexit._run_exitfuncs()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(0)
+
+
+if __name__ == "__main__":
+    run(serve(sys.argv[1], sys.argv[2:]))

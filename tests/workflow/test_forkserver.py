@@ -87,6 +87,18 @@ def test_a_fork_ends_like_a_process(server, tmp_path, text, code, said):
     assert (done.returncode, done.stderr) == (code, said)
 
 
+def test_what_is_to_be_done_at_the_end_is_done(server, tmp_path):
+    text = (
+        "import atexit, sys, threading, time\n"
+        "atexit.register(print, 'last', end='')\n"
+        "threading.Thread(target=lambda: (time.sleep(0.1), print('waited for'))).start()\n"
+        "print('first')\n"
+        "sys.stderr.write('said')\n"
+    )
+    done = forked(server, tmp_path, text)
+    assert (done.stdout, done.stderr, done.returncode) == ("first\nwaited for\nlast", "said", 0)
+
+
 def test_an_error_is_told_in_full(server, tmp_path):
     done = forked(server, tmp_path, "def broken():\n    return 1 / 0\nbroken()")
     assert done.returncode == 1

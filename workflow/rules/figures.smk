@@ -86,7 +86,7 @@ rule draw_figure:
         styles=lambda w: PLAN.looks(w.figure),
         paper=lambda w: PLAN.paper_of(w.figure),
         # Of eighty small figures, pixels would be a fifth of the time.
-        png_scale=1 if SCALE == "smoke" else 2,
+        png_scale=0.5 if SCALE == "smoke" else 2,
         code=code_of_figure,
     message:
         "figure {wildcards.figure}"
