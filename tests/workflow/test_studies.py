@@ -11,6 +11,7 @@ from scratch import call, said
 from setuptools import Distribution
 
 from private_consensus import cli
+from private_consensus.datasets import PREPARATIONS
 from private_consensus.errors import InvalidInput
 from private_consensus.studies import places, reproduction, write_study
 from private_consensus.studies.summary import summary
@@ -55,7 +56,7 @@ import os, sys
 sys.path[:0] = {paths}
 os.environ["PYTHONPATH"] = os.pathsep.join(sys.path[:3])
 from snakemake.cli import main
-sys.argv = ["snakemake", *{arguments}, "--dry-run"]
+sys.argv = ["snakemake", "--dry-run", *{arguments}]
 main()
 """
 
@@ -88,11 +89,14 @@ def test_what_is_written_runs_meets_its_budget_and_passes_its_own_tests(study):
 @pytest.mark.workflow
 def test_a_study_is_planned_by_the_workflow_as_a_module(study):
     arguments = reproduction.command(study, "smoke", 1)[3:]
+    arguments += ["--", "of_this_study", "adult"]
     program = SNAKEMAKE.format(paths=paths(study), arguments=arguments)
     done = call(study, ["python", program])
     assert done.returncode == 0, said(done)
-    for job in ("run_cell", "draw_figure", "judge_claims", "audit_settings", "study"):
+    for job in ("run_cell", "draw_figure", "judge_claims", "audit_settings", "study", "acquire"):
         assert re.search(rf"^{job} +\d+$", said(done), re.MULTILINE)
+    prepared = sum(known.dataset == "adult" for known in PREPARATIONS.values())
+    assert re.search(rf"^prepare +{prepared}$", said(done), re.MULTILINE)
 
 
 @pytest.mark.parametrize("name", ["numpy", "xiao", "dp_ci", "lasso", "class", "Mine", "a-b"])
