@@ -8,7 +8,7 @@ READY := $(VENV)/.ready
 SNAKEMAKE := $(BIN)/snakemake --cores $(CORES) $(if $(DATA),--config 'data={source: $(DATA)}')
 export PRIVATE_CONSENSUS_MIRROR := $(or $(MIRROR),$(PRIVATE_CONSENSUS_MIRROR))
 
-.PHONY: reproduce smoke publish print comparison compare test mutants lint docs benchmark lock fuzz faults release clean
+.PHONY: reproduce smoke publish print check-report comparison compare test mutants lint docs benchmark lock fuzz faults release clean
 
 reproduce: $(READY)
 	$(SNAKEMAKE)
@@ -29,6 +29,10 @@ print: $(READY)
 # Every private algorithm on equal terms: config/comparison.yaml, docs/comparison.md; SCALE=smoke for a small one.
 comparison: $(READY)
 	$(SNAKEMAKE) $(if $(SCALE),--configfile config/$(SCALE).yaml) -- comparison
+
+# What is wrong with the report of a run: sizes, rules of accessibility on each page, texts, marks and colours of each figure.
+check-report: $(READY)
+	$(BIN)/python -m tests.report.checking $(or $(RUN),results/paper)
 
 # What of a later run moved beyond its Monte-Carlo error; fails if anything did.
 compare: $(READY)

@@ -21,7 +21,7 @@ LATEST_TESTED = 13
 
 def targets() -> set[str]:
     """Of the Makefile."""
-    return set(re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
+    return set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
 
 
 def steps(workflow: Path) -> list[dict]:

@@ -46,6 +46,7 @@ class Tab:
         while self._read.readline().strip():
             pass
         self._count = 0
+        self._patience = PATIENCE
         self.events: list[dict[str, Any]] = []
         for domain in ("Page", "Runtime", "Log", "Network"):
             self(f"{domain}.enable")
@@ -71,10 +72,21 @@ class Tab:
 
     def until(self, expression: str) -> None:
         """Wait until an expression is true."""
-        end = time.monotonic() + PATIENCE
+        end = time.monotonic() + self._patience
         while not self._now(f"Boolean({expression})"):
-            assert time.monotonic() < end, f"not within {PATIENCE} s: {expression}"
+            assert time.monotonic() < end, f"not within {self._patience} s: {expression}"
             time.sleep(0.05)
+
+    @contextmanager
+    def patient(self, seconds: float) -> Iterator[None]:
+        """Wait so long for an answer meanwhile."""
+        self._socket.settimeout(seconds)
+        self._patience = seconds
+        try:
+            yield
+        finally:
+            self._socket.settimeout(PATIENCE)
+            self._patience = PATIENCE
 
     def _now(self, expression: str) -> bool:
         """Whether an expression is true; not while the page is being left for another."""
