@@ -122,7 +122,7 @@ WORLDS: dict[str, tuple[Callable[..., Any], Budget, str, dict[str, Any]]] = {
     "pp_admm_renyi": _of(classified, APPROXIMATE, "local"),
     "ipp_admm": _of(
         classified, APPROXIMATE, "local", perturbed="output", c=3, tested="noised",
-        threshold_noise="once", threshold_scale="standard", alpha=-1.0,
+        threshold_drawn="once", threshold_scale="standard", alpha=-1.0,
     ),
     "dp_admm": _of(regressed, TWO_POINT, "local"),
     "exact_admm": _of(regressed, TWO_POINT, "local", calibration="gaussian_dp"),
