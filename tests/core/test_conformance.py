@@ -10,6 +10,7 @@ from private_consensus import algorithms, problems
 from private_consensus.algorithms.base import AUDIT
 from private_consensus.audits import conformance
 from private_consensus.errors import InvalidInput
+from private_consensus.experiments.checks import wrong_settings
 from worlds import MORE, World, world
 
 NAMES = [name for name in algorithms.names() if algorithms.load(name).kind != AUDIT]
@@ -55,3 +56,19 @@ def test_a_problem_that_lacks_what_is_needed_is_refused_before_anything_is_compu
                 algorithm.check_needs(object.__new__(one))
         else:
             algorithm.check_needs(object.__new__(one))
+
+
+def test_a_plan_with_a_problem_that_lacks_what_is_needed_is_refused():
+    setting = {
+        "problem": {"name": "mean_estimation", "records": 100, "dim": 2, "box": 1.0},
+        "network": {"name": "ring", "agents": 4, "weights": "metropolis"},
+        "budget": {"epsilon": 1.0, "delta": 1e-5}, "horizon": 20, "algorithm": {},
+    }  # fmt: skip
+    cell = {
+        "algorithm": "ipp_admm", "seed": 0, "runs": 1, "iterations": [],
+        "measures": [["released", "normalised_error"]], "settings": [setting],
+    }  # fmt: skip
+    found = list(wrong_settings(cell))
+    expected = "expected a problem with clipped_loss, clipped_loss_change"
+    assert found == [f"problem.name: found 'mean_estimation', {expected}"]
+    assert not list(wrong_settings({**cell, "algorithm": "p_admm"}))

@@ -61,7 +61,8 @@ def wrong_settings(cell: Mapping[str, Any]) -> Iterator[str]:
     """A line for each thing that a cell's settings cannot be run with, each once."""
     yield from whole("seed", cell["seed"], 0)
     yield from whole("runs", cell["runs"], 1, MOST["runs"])
-    wrong = list(_wrong_parts(_load(cell["algorithm"]), cell["settings"]))
+    built = _load(cell["algorithm"])
+    wrong = [*_wrong_parts(built, cell["settings"]), *_wrong_problems(built, cell["settings"])]
     yield from wrong
     if not wrong:
         yield from _wrong_data(cell["settings"])
@@ -69,6 +70,15 @@ def wrong_settings(cell: Mapping[str, Any]) -> Iterator[str]:
         "settings": len(cell["settings"]), "runs": cell["runs"],
         "iterations": len(cell["iterations"]) + 1, "measures": len(cell["measures"]),
     })  # fmt: skip
+
+
+def _wrong_problems(built: type, settings: Iterable[Mapping[str, Any]]) -> Iterator[str]:
+    """A line for each problem that lacks what the algorithm needs of it."""
+    for name in dict.fromkeys(setting["problem"]["name"] for setting in settings):
+        offers = problems.class_of(name).offers
+        lacking = [need for need in getattr(built, "needs", ()) if not offers(need)]
+        if lacking:
+            yield f"problem.name: found {name!r}, expected a problem with {', '.join(lacking)}"
 
 
 def _wrong_parts(built: type, settings: Iterable[Mapping[str, Any]]) -> Iterator[str]:

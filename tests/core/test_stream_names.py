@@ -1,0 +1,90 @@
+"""Names that key random streams. Another name is another draw: every published number would move,
+whatever a concept is called by now."""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+import pytest
+
+from private_consensus import algorithms
+from private_consensus.algorithms.base import stack
+from private_consensus.randomness import Streams, generator
+from worlds import world
+
+START, NOISE = "data start", "noise "
+ROUNDS = {
+    "data initial", "noise discrete", "noise mask", "noise noise", "noise rounding",
+    "sampling records", "sampling speeds",
+}  # fmt: skip
+POLYNOMIAL = {"noise fairness", "noise linear", "noise quadratic"}
+NAMES = {
+    "admm": {START, NOISE},
+    "canary_audit": ROUNDS | {"data canaries"},
+    "coordinate_descent": {START, NOISE, "sampling coordinate"},
+    "d_zoa": {NOISE},
+    "decor": {NOISE, "noise pairs"},
+    "dgd": {START, NOISE},
+    "dp_admm": {NOISE},
+    "dp_ci": {NOISE, "noise initial message", "data observations"},
+    "dp_ci_moments": set(),
+    "dsgd": ROUNDS,
+    "dvp": {START, NOISE},
+    "exact_admm": {NOISE},
+    "fair_classification": POLYNOMIAL,
+    "gradient_descent": {NOISE},
+    "ipp_admm": {
+        START, NOISE, "noise output", "noise query", "noise threshold", "sampling coin",
+    },
+    "ldp_admm": {START, NOISE, "sampling weights"},
+    "ldp_gradient_descent": {START, NOISE, "sampling weights"},
+    "ldp_subgradient": {START, NOISE, "sampling weights"},
+    "local_training": {NOISE},
+    "logistic": set(),
+    "m_admm": {START, NOISE},
+    "mafalda_sgd": {NOISE},
+    "muffliato": {NOISE},
+    "muffliato_gd": {NOISE},
+    "one_shot_averaging": {NOISE},
+    "p_admm": {START, NOISE},
+    "pdop": {START, NOISE},
+    "pflr": POLYNOMIAL,
+    "pp_admm": {START, NOISE, "noise output"},
+    "pp_admm_renyi": {START, NOISE, "noise output"},
+    "pr_admm": {START, NOISE},
+    "q_dpsgd_1": ROUNDS,
+    "q_dpsgd_2": ROUNDS,
+    "r_admm": {START, NOISE},
+    "random_aggregation": {NOISE, "sampling weights"},
+    "release_audit": {NOISE},
+    "sdm_dsgd": ROUNDS,
+    "secure_aggregation": {NOISE},
+    "zip_dl": {NOISE},
+}  # fmt: skip
+"""By algorithm, purpose and name of what it draws in a run of its small example."""
+
+
+@dataclass(frozen=True)
+class Recording(Streams):
+    """Streams that keep the names they are asked for."""
+
+    asked: set[str] = field(default_factory=set)
+
+    def generators(self, purpose: str, name: str = "") -> list[np.random.Generator]:
+        self.asked.add(f"{purpose} {name}")
+        return super().generators(purpose, name)
+
+
+@pytest.mark.parametrize("name", algorithms.names())
+def test_an_algorithm_draws_from_the_streams_that_it_always_drew_from(name):
+    algorithm, problem, network, horizon = world(name)
+    streams = Recording(0, (0,))
+    given = problem.repeated(1), network, streams, np.array([horizon])
+    stack([algorithm]).run(*given, lambda t, active, seen: None)
+    assert streams.asked == NAMES[name]
+
+
+def test_a_name_is_part_of_the_key():
+    one, other = (Streams(0, (3,), {"noise": "figure method"}).generators("noise", name)[0]
+                  for name in ("output", "output_noise"))  # fmt: skip
+    assert one.random() == generator(0, "noise", "figure method", 3, "output").random()
+    assert one.random() != other.random()
