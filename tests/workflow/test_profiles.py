@@ -34,6 +34,21 @@ def test_only_rules_that_there_are_get_resources_and_groups(name):
     assert {entry.split("=")[0] for entry in found["group-components"]} == set(groups.values())
 
 
+def test_every_job_on_a_cluster_asks_for_what_was_measured_and_stands_in_the_documentation():
+    text = "".join(file.read_text() for file in (ROOT / "workflow/rules").glob("*.smk"))
+    bodies = {rule: re.search(rf"^rule {rule}:\n(.*?)(?=^\S|\Z)", text, re.S | re.M)[1]
+              for rule in RULES}  # fmt: skip
+    jobs = {rule for rule, body in bodies.items() if "localrule: True" not in body}
+    documented = (ROOT / "docs/cluster.md").read_text()
+    assert jobs <= set(re.findall(r"`(\w+)`", documented))
+    for name in CLUSTERS:
+        asked = profile(name)["set-resources"]
+        assert set(asked) == jobs
+        for rule in jobs & {"audit_settings", "audit", "compare_repairs", "judge_claims"}:
+            memory = int(re.search(r"mem_mb=(\d+)", bodies[rule])[1])
+            assert memory == asked[rule]["mem_mb"]
+
+
 def test_what_needs_the_network_or_all_results_runs_where_snakemake_was_called():
     text = "".join(file.read_text() for file in (ROOT / "workflow/rules").glob("*.smk"))
     for rule in ("acquire", "gather", "write_report"):

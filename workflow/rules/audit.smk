@@ -38,8 +38,8 @@ rule audit_settings:
         "../../environment.yml"
     threads: 1
     resources:
-        mem_mb=1500,
-        runtime=10,
+        mem_mb=3000,
+        runtime=20,
     params:
         asked=lambda w: {
             "entries": AUDITED_BY_EXPERIMENT[w.experiment],
@@ -79,7 +79,7 @@ rule audit:
         "../../environment.yml"
     threads: 1
     resources:
-        mem_mb=1500,
+        mem_mb=1000,
         runtime=10,
     params:
         asked=lambda w: {
@@ -115,7 +115,7 @@ rule compare_repairs:
         "../../environment.yml"
     threads: 1
     resources:
-        mem_mb=1500,
+        mem_mb=2500,
         runtime=5,
     params:
         pairs=PAIRS,
