@@ -22,6 +22,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
 from scipy.optimize import toms748
 
 from ..algorithms.base import Algorithm
@@ -36,7 +37,9 @@ AIM = -0.003
 """Logarithm of the share of the target that is looked for."""
 WIDTH = 5e-4
 """Of the logarithm of a nominal budget at which a search ends."""
-FACTOR, ATTEMPTS = 4.0, 30
+FACTOR, ATTEMPTS, REFUSALS = 4.0, 30, 4
+NOISES = ("noise", "sigma", "output_noise", "query_noise", "threshold_noise")
+"""Names of fields that hold noise."""
 FARTHEST = 40.0
 """Logarithm of a factor of noise that is not looked beyond."""
 
@@ -125,7 +128,7 @@ class _Search:
             judged = self.judged(start)
             if not judged.proven or _met(judged.epsilon, self.target):
                 return judged
-        made = self._scaled(start) if _one_number(start) else self._nominal(first)
+        made = self._scaled(start) if _noise_of(start) else self._nominal(first)
         judged = self.judged(made)
         expected = f"noise at which the accountant finds {self.target.epsilon:g}"
         met = _met(judged.epsilon, self.target)
@@ -142,7 +145,7 @@ class _Search:
         if high is None:
             made = self.at(low)
             expected = "a budget that the paper's calibration reaches, or noise that is one number"
-            require(_one_number(made), "budget.epsilon", self.target.epsilon, expected)
+            require(bool(_noise_of(made)), "budget.epsilon", self.target.epsilon, expected)
             return self._scaled(made)
         return self.at(math.exp(_root(self._excess_of, math.log(low), math.log(high))))
 
@@ -153,11 +156,12 @@ class _Search:
     def _ends(self, first: float) -> tuple[float | None, float | None]:
         """Nominal budgets that spend too little and too much; None where there are none."""
         low = high = None
-        nominal = first
+        nominal, refusals = first, 0
         for _ in range(ATTEMPTS):
             made = self.at(nominal)
             refused = made is None
-            if refused and (low is not None or high is not None):
+            refusals += refused
+            if refused and (low is not None or high is not None or refusals > REFUSALS):
                 break  # too large for the paper's theorem, or too small for any noise
             if refused or self.excess(made) > AIM:
                 high = high if refused else nominal
@@ -172,8 +176,11 @@ class _Search:
     def _scaled(self, algorithm: Algorithm) -> Algorithm:
         """More noise, or less, than a nominal budget asks for, where noise is one number."""
 
+        key = _noise_of(algorithm)
+        noise = float(getattr(algorithm, key))
+
         def at(log_scale: float) -> Algorithm:
-            return replace(algorithm, noise=algorithm.noise * math.exp(-log_scale))
+            return replace(algorithm, **{key: noise * math.exp(-log_scale)})
 
         def excess(log_scale: float) -> float:
             return self.excess(at(log_scale)) - AIM
@@ -189,11 +196,12 @@ class _Search:
         return at(_root(excess, low, high))
 
 
-def _one_number(algorithm: Algorithm | None) -> bool:
-    """Whether an algorithm's noise is one number, its ``noise``."""
-    noise = getattr(algorithm, "noise", 0.0)
-    single = not any(getattr(algorithm, other, 0.0) for other in ("fuzz", "output_noise"))
-    return single and isinstance(noise, int | float) and noise > 0
+def _noise_of(algorithm: Algorithm | None) -> str:
+    """Name of the one number that is all of an algorithm's noise; empty where there is none."""
+    present = [key for key in NOISES if np.any(np.asarray(getattr(algorithm, key, 0.0)) > 0)]
+    if len(present) != 1 or present[0] not in ("noise", "sigma"):
+        return ""
+    return present[0] if np.ndim(getattr(algorithm, present[0])) == 0 else ""
 
 
 def _root(excess: Callable[[float], float], low: float, high: float) -> float:

@@ -1,4 +1,7 @@
-"""What a run costs: messages, bits, gradients of single records."""
+"""What a run costs: messages, bits, gradients of single records.
+
+Of a second stage that only mixes what was released, to its limit (paper 000), nothing is counted.
+"""
 
 from __future__ import annotations
 

@@ -34,7 +34,9 @@ from .tuning import Candidate, best, candidate, trials
 
 TUNING_RUNS = 3
 """Runs of a trial, on seeds of their own."""
-SEEN = ("bits",)
+SEEN = ("released", "consensus", "bits")
+"""What is asked of an algorithm at its last iteration: what it has released, which a second stage
+may average further to a consensus, and bits that it counts itself."""
 DEFAULT, TUNED, PAID = TUNINGS
 
 
@@ -200,10 +202,11 @@ class Engine:
         shown: dict[str, np.ndarray] = {}
 
         def keep(t: int, active: np.ndarray, seen: Mapping[str, np.ndarray]) -> None:
-            if t == horizon and "released" in seen:
-                shown.update(
-                    {key: np.array(seen[key]) for key in ("released", *SEEN) if key in seen}
-                )
+            if t != horizon:
+                return
+            shown.update({key: np.array(seen[key]) for key in SEEN if key in seen})
+            if "released" in seen and isinstance(network, UnreliableNetwork):
+                shown["messages"] = np.sum(network.sent, axis=0).astype(float)
 
         algorithm = stack([setting.calibrated.algorithm for setting in batch])
         begin = time.perf_counter()
@@ -211,10 +214,9 @@ class Engine:
             horizons = np.full(len(batch), horizon)
             algorithm.run(world.problem, network, world.streams, horizons, keep)
             seconds = (time.perf_counter() - begin) / (len(batch) * len(world.streams.runs))
-            values = self._values(shown["released"])
-        messages = np.full(len(world.streams.runs), messages_of(kind, world.network, horizon))
-        if isinstance(network, UnreliableNetwork):
-            messages = np.sum(network.sent, axis=0).astype(float)
+            values = self._values(shown.get("consensus", shown["released"]))
+        sent = np.full(len(world.streams.runs), messages_of(kind, world.network, horizon))
+        messages = shown.get("messages", sent)
         values["messages"] = np.broadcast_to(messages, shown["released"].shape[:2])
         values["bits"] = bits_of(values["messages"], world.problem, shown, world.network)
         single = batch[0].calibrated.algorithm
@@ -275,17 +277,24 @@ class Engine:
         try:
             if world.environment.missing or world.environment.links:
                 require_faults(method.algorithm["name"])
-            settings = self._settings(name, world, [cell.epsilon for cell in here])
+            epsilons = [cell.epsilon for cell in here]
+            settings = self._settings(name, world, epsilons)
+            free = method.observer == "none"
+            settings = settings[:1] if free else settings
             measured = self.measured(name, settings, world) if settings else []
         except InvalidInput as error:
             self._leave_out(name, str(error), **where)
             return
         for setting, values in zip(settings, measured, strict=True):
-            yield self._frame(name, setting, values, where)
+            # Without privacy a run is the same at every budget, and there is nothing to tune.
+            for epsilon in epsilons if free else [setting.epsilon]:
+                for tuning in TUNINGS if free else [setting.tuning]:
+                    labelled = setting._replace(epsilon=epsilon, tuning=tuning)
+                    yield self._frame(name, labelled, values, where)
 
     def _settings(self, name: str, world: World, epsilons: list[float]) -> list[Setting]:
         """Settings of a method whose budget some noise meets."""
-        method, found = self.design.methods[name], []
+        found = []
         for epsilon in epsilons:
             for tuning in TUNINGS:
                 made = self.chosen.get((name, epsilon, tuning))
@@ -299,9 +308,6 @@ class Engine:
                     self._leave_out(name, str(error), **where)
                     continue
                 found.append(Setting(epsilon, tuning, calibrated, made.horizon))
-        if not method.tuned and found:
-            same = [one._replace(tuning=tuning) for one in found for tuning in (TUNED, PAID)]
-            found += same if method.observer == "none" else []
         return found
 
     def _frame(

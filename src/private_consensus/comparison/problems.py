@@ -47,6 +47,8 @@ CLASSES = 5
 """Into which a number is cut where labels are skewed."""
 AT_ONCE = 2**22
 """Products of models and records that are in memory at the same time."""
+EVALUATED = 500
+"""Training images on which a perceptron's loss is measured."""
 STEPS = 20_000
 """Of the reference solution of the lasso."""
 
@@ -255,7 +257,9 @@ class Images(Pool):
         return self._perceptron(self.train[None, None, :])
 
     def losses(self, x):
-        return np.array([self._model.evaluate(one, self.train)[0] for one in x])
+        """Of the first of the records, as many as are evaluated."""
+        some = self.train[:EVALUATED]
+        return np.array([self._model.evaluate(one, some)[0] for one in x])
 
     least = 0.0
 
@@ -360,7 +364,7 @@ def _regressed(
 
 
 def _images(
-    generator, records: int, *, prepared, hidden: int, side: int, test_rows: int = 1000
+    generator, records: int, *, prepared, hidden: int, side: int, test_rows: int = 500
 ) -> Images:
     """Images shrunk to ``side`` times ``side`` pixels by means over blocks."""
     train, test = (np.asarray(prepared.splits[part]) for part in ("train", "test"))

@@ -1,0 +1,100 @@
+"""Any algorithm is brought to the accountant's epsilon; what is not proven is not."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from private_consensus import algorithms
+from private_consensus.comparison.calibration import calibrate_to, prescribed
+from private_consensus.errors import InvalidInput
+from private_consensus.networks import build
+from private_consensus.privacy import Budget, account, gaussian_epsilon
+from private_consensus.problems.lasso import Lasso
+from private_consensus.problems.logistic_regression import LogisticRegression
+from private_consensus.problems.mean_estimation import MeanEstimation
+from private_consensus.randomness import Streams
+
+AGENTS, RECORDS, HORIZON = 4, 30, 3
+RING = build(Streams(0, (0,)), "ring", AGENTS, weights="metropolis")
+GENERATOR = np.random.default_rng(0)
+ROWS = GENERATOR.normal(size=(AGENTS, RECORDS, 3))
+ROWS /= np.linalg.norm(ROWS, axis=-1, keepdims=True)
+LABELS = np.where(GENERATOR.random((AGENTS, RECORDS)) < 0.5, -1.0, 1.0)
+CLASSES = LogisticRegression(ROWS, LABELS, ROWS[0], LABELS[0], 1 / RECORDS, 0.1)
+MEANS = MeanEstimation(GENERATOR.uniform(-1, 1, (1, AGENTS, 2)), RECORDS, 1.0)
+HUBER = Lasso(ROWS[None], LABELS[None], 1 / RECORDS, 0.01, 1.0, 1.0)
+BY_CODE = [
+    ("muffliato_gd", {}, CLASSES),  # an exact formula
+    ("gradient_descent", {}, MEANS),  # a theorem that wastes a part of the budget
+    ("dp_admm", {}, HUBER),  # a budget for each round, at most 1
+    ("exact_admm", {"calibration": "gaussian_dp"}, HUBER),
+    ("p_admm", {"law": "laplace"}, CLASSES),  # pure losses, converted
+    ("pp_admm", {"perturbed": "output"}, CLASSES),  # the paper's formula in zCDP
+]
+
+
+@pytest.mark.parametrize(("name", "parameters", "problem"), BY_CODE)
+@pytest.mark.parametrize(("epsilon", "copies"), [(0.3, 1), (10.0, 1), (1.0, 8)])
+def test_the_accountant_finds_the_budget_and_nothing_above_it(
+    name, parameters, problem, epsilon, copies
+):
+    target = Budget(epsilon, 1e-5)
+    algorithm = algorithms.load(name)(**parameters)
+    found = calibrate_to(algorithm, target, problem, RING, HORIZON, copies)
+    releases = list(found.algorithm.releases(problem, RING, HORIZON)) * copies
+    spent = account(releases, 1e-5)
+    assert spent.proven and found.proven
+    assert 0.99 * epsilon <= spent.epsilon <= epsilon
+    assert found.epsilon == spent.epsilon
+    assert 0 <= found.lower <= spent.epsilon
+
+
+def test_copies_of_a_gaussian_cost_the_root_of_their_number():
+    target, algorithm = Budget(1.0, 1e-5), algorithms.load("muffliato_gd")()
+    once, eight = (
+        calibrate_to(algorithm, target, CLASSES, RING, HORIZON, copies) for copies in (1, 8)
+    )
+    assert eight.algorithm.noise == pytest.approx(once.algorithm.noise * np.sqrt(8), rel=0.01)
+
+
+def test_what_is_not_proven_runs_at_the_noise_of_its_paper():
+    """PP-ADMM as printed: its account is none, and its bracket stands beside it."""
+    target = Budget(1.0, 1e-5)
+    algorithm = algorithms.load("pp_admm")()
+    found = prescribed(algorithm, target, CLASSES, RING, HORIZON)
+    assert not found.proven
+    assert found.lower <= found.epsilon
+    expected = algorithm.calibrate(target, CLASSES, RING, HORIZON)
+    assert found.algorithm == expected
+
+
+def test_a_lower_bound_is_no_budget():
+    """Where only the lower end of a bracket is at the budget, what is said is the upper one."""
+    target = Budget(1.0, 1e-5)
+    found = calibrate_to(algorithms.load("pp_admm")(), target, CLASSES, RING, HORIZON)
+    assert not found.proven  # and so no row of it is ranked
+    with pytest.raises(InvalidInput, match="not private"):
+        calibrate_to(algorithms.load("admm")(), target, CLASSES, RING, HORIZON)
+
+
+def test_a_budget_that_no_noise_meets_is_one_line():
+    """Squared loss has gradients without a bound."""
+    squared = replace(HUBER, gradient_bound=np.inf)
+    with pytest.raises(InvalidInput, match="a clip") as caught:
+        calibrate_to(algorithms.load("muffliato_gd")(), Budget(0.1, 1e-5), squared, RING, HORIZON)
+    assert "\n" not in str(caught.value)
+
+
+def test_another_relation_is_refused():
+    algorithm = algorithms.load("dp_ci")(unit="stream")
+    with pytest.raises(InvalidInput, match="relation"):
+        calibrate_to(algorithm, Budget(1.0, 1e-5), MEANS, RING, HORIZON)
+
+
+def test_the_exact_formula_is_left_as_it_is():
+    found = calibrate_to(
+        algorithms.load("muffliato_gd")(), Budget(2.0, 1e-5), CLASSES, RING, HORIZON
+    )
+    mu = np.sqrt(HORIZON) * CLASSES.record_change("l2") / found.algorithm.noise
+    assert gaussian_epsilon(mu, 1e-5) == pytest.approx(2.0, rel=1e-6)
