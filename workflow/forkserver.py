@@ -19,6 +19,7 @@ import signal
 import socket
 import sys
 import threading
+import warnings
 from pathlib import Path
 
 STANDARD = (0, 1, 2)
@@ -43,6 +44,8 @@ def serve(path, scripts):
     listener.listen(1024)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     preload(scripts)
+    # Threads of polars free memory, and begin anew in a fork; Python 3.12 warns of any thread.
+    warnings.filterwarnings("ignore", "This process .* is multi-threaded", DeprecationWarning)
     # Nobody waits for those who wait for a job.
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     while True:
