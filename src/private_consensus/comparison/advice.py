@@ -132,7 +132,7 @@ def judged(
         name: _verdict(sentence, cubes.of(sentence.observer), axis)
         for name, sentence in sentences.items()
     }
-    p, _ = holm([verdict.p if verdict else 1.0 for verdict in found.values()])
+    p, _ = holm([verdict.p for verdict in found.values()])
     return [
         _row(name, sentences[name], verdict, float(after))
         for (name, verdict), after in zip(found.items(), p, strict=True)
@@ -163,9 +163,8 @@ class _Observed(NamedTuple):
     ranked: list[str]
 
 
-def _verdict(sentence: Sentence, observed: _Observed, axis: Mapping[tuple, str]) -> Verdict | None:
-    parts = [part for test in sentence.tests for part in _estimates(test, observed, axis)]
-    return judge(parts) if parts else None
+def _verdict(sentence: Sentence, observed: _Observed, axis: Mapping[tuple, str]) -> Verdict:
+    return judge([part for test in sentence.tests for part in _estimates(test, observed, axis)])
 
 
 def _estimates(
@@ -256,29 +255,29 @@ def _said(cell: tuple) -> str:
     return f"{problem}, N = {agents}, {graph}, {partition}{faults}, epsilon = {epsilon:g}"
 
 
-def _row(name: str, sentence: Sentence, verdict: Verdict | None, p: float) -> dict[str, Any]:
-    alone = verdict.verdict if verdict else UNTESTABLE
-    states = [element.state for element in verdict.elements] if verdict else []
+def _row(name: str, sentence: Sentence, verdict: Verdict, p: float) -> dict[str, Any]:
+    states = [element.state for element in verdict.elements]
+    stands = p <= ALPHA or verdict.verdict == UNTESTABLE
     return {
         "id": name,
         "advice": sentence.advice,
         "because": sentence.because,
         "observer": sentence.observer,
-        "verdict": UNDECIDED if p > ALPHA and verdict else alone,
-        "verdict_alone": alone,
-        "p": verdict.p if verdict else 1.0,
+        "verdict": verdict.verdict if stands else UNDECIDED,
+        "verdict_alone": verdict.verdict,
+        "p": verdict.p,
         "p_holm": p,
         "pairs": len(states),
         "confirmed": states.count(CONFIRMED),
         "contradicted": states.count(CONTRADICTED) + states.count(TIED),
-        "nearest": verdict.statistic if verdict else "",
-        "value": _number(verdict and verdict.value),
-        "low": _number(verdict and verdict.low),
-        "high": _number(verdict and verdict.high),
-        "runs": verdict.runs if verdict else 0,
+        "nearest": verdict.statistic,
+        "value": _number(verdict.value),
+        "low": _number(verdict.low),
+        "high": _number(verdict.high),
+        "runs": verdict.runs,
     }
 
 
-def _number(value: float | None) -> float | None:
+def _number(value: float) -> float | None:
     """What JSON can say."""
-    return None if value is None or not np.isfinite(value) else float(value)
+    return float(value) if np.isfinite(value) else None

@@ -304,11 +304,12 @@ def _absent(rows: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
     return found
 
 
-def _short(value: float) -> float | None:
+def _short(value: float) -> float | int | None:
     """Three significant digits; nothing for what is no number, and :data:`INFINITE`, since JSON
     knows no infinity."""
     if np.isnan(value):
         return None
     if np.isinf(value):
         return INFINITE if value > 0 else -INFINITE
-    return float(f"{value:.3g}")
+    rounded = float(f"{value:.3g}")
+    return int(rounded) if rounded.is_integer() and abs(rounded) < 1e6 else rounded

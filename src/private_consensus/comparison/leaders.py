@@ -56,7 +56,7 @@ def places(runs: Mapping[str, np.ndarray], alpha: float = ALPHA) -> list[Place]:
         apart = values[:, None] - values[None]
     order = sorted(range(len(names)), key=lambda i: (values[i].mean(), names[i]))
     each = alpha / max(1, len(names) - 1)
-    beaten = (interval(apart, 2 * each)[1] > 0).any(1)
+    beaten = np.any(interval(apart, 2 * each)[1] > 0, axis=1)
     own, behind = interval(values, alpha), interval(apart[:, order[0]], alpha)
     return [
         Place(names[i], *(float(end[i]) for end in (*own, *behind)), not beaten[i]) for i in order
@@ -85,4 +85,5 @@ def interval(values: np.ndarray, alpha: float) -> tuple[np.ndarray, np.ndarray, 
             np.where(wild, values, 0.0).sum(-1), nan=0.0, posinf=np.inf, neginf=-np.inf
         )
     some = wild.any(-1)
-    return tuple(np.where(some, ends, found) for found in (mean, low, high))
+    mean, low, high = (np.where(some, ends, found) for found in (mean, low, high))
+    return mean, low, high

@@ -19,7 +19,7 @@ def front(points: np.ndarray) -> np.ndarray:
     no_worse = (points[:, None] <= points[None]).all(-1)
     better = (points[:, None] < points[None]).any(-1)
     finite = np.isfinite(points).all(-1)
-    return finite & ~(no_worse & better).any(0)
+    return np.asarray(finite & ~(no_worse & better).any(0))
 
 
 def fronts(
