@@ -141,16 +141,18 @@ def test_without_a_comparison_the_page_says_how_to_make_one(results):
     assert scripts(results.comparison) == {}
 
 
-def test_the_data_for_the_script_are_split_by_problem(compared, made, tmp_path):
+def test_the_data_for_the_script_are_split_by_problem_and_parameters(compared, made, tmp_path):
     write_site(compared, made, tmp_path / "report")
     assets = tmp_path / "report" / "assets"
     index = re.fullmatch(r"comparison\((.*)\);\n", (assets / "compared.js").read_text())
-    cells = re.fullmatch(
-        r'compared\("lasso", (.*)\);\n', (assets / "compared-lasso.js").read_text()
-    )
     assert json.loads(index[1])["methods"] == FOUND["methods"]
     assert "problems" not in json.loads(index[1])
-    assert json.loads(cells[1]) == FOUND["problems"]["lasso"]
+    for tuning, count in {"default": 3, "tuned": 0, "tuned_paid": 0}.items():
+        name = f"lasso-{tuning}"
+        text = (assets / f"compared-{name}.js").read_text()
+        cells = json.loads(re.fullmatch(rf'compared\("{name}", (.*)\);\n', text)[1])
+        whole = FOUND["problems"]["lasso"]
+        assert cells == [{"cell": c["cell"], **c["default"]} for c in whole][:count]
 
 
 PICK = """(name, value) => {
@@ -187,6 +189,7 @@ def test_a_reader_picks_a_cell_and_is_told_the_nearest_where_it_was_not_run(
             tab.value(f"({PICK})('graph', 'ring')")
             assert "links down 0.2, ε = 1" in tab.value(f"({PICK})('links', '0.2')")
             assert "hopes" in tab.value("document.getElementById('compared-apart').innerText")
-            assert tab.value(f"({PICK})('tuning', 'tuned')").startswith("Nothing was run")
+            tab.value(f"({PICK})('tuning', 'tuned')")
+            tab.until(f"{says}.startsWith('Nothing was run')")
             assert tab.value("document.documentElement.scrollWidth") <= width
         assert tab.complaints() == []

@@ -9,7 +9,7 @@
   const known = {};
   let front = null;
   window.comparison = (found) => { front = found; };
-  window.compared = (problem, cells) => { known[problem] = cells; draw(); };
+  window.compared = (name, cells) => { known[name] = cells; draw(); };
 
   const at = (name) => document.getElementById(`pick-${name}`);
   const shown = (value) => {
@@ -120,16 +120,15 @@
 
   function draw() {
     if (!front) return;
-    const problem = at("problem").value, cells = known[problem];
-    if (!cells) {
+    const name = `${at("problem").value}-${at("tuning").value}`, ran = known[name];
+    if (!ran) {
       const script = document.createElement("script");
-      script.src = `assets/compared-${problem}.js`;
+      script.src = `assets/compared-${name}.js`;
       document.head.append(script);
       return;
     }
     const wanted = AXES.map((axis) => { const text = at(axis).value; return Number.isNaN(Number(text)) ? text : Number(text); });
-    const epsilon = Number(at("epsilon").value), tuning = at("tuning").value, observer = at("observer").value;
-    const ran = cells.filter((cell) => cell[tuning]);
+    const epsilon = Number(at("epsilon").value), observer = at("observer").value;
     const status = document.getElementById("compared-says"), mark = document.getElementById("compared-nearest");
     document.getElementById("compared").hidden = false;
     if (!ran.length) {
@@ -142,10 +141,10 @@
     const found = nearest(ran, wanted, epsilon);
     mark.hidden = found.cell[6] === epsilon && AXES.every((_, i) => found.cell[i + 1] === wanted[i]);
     mark.textContent = `This cell was not run. Shown is the nearest one that was: ${said(found.cell)}.`;
-    const rows = (found[tuning][observer] ?? []).map((row) => named(row, front.place));
+    const rows = (found[observer] ?? []).map((row) => named(row, front.place));
     status.textContent = `${said(found.cell)}: ${answer(rows)}`;
-    drawRanking(rows, found[tuning].costs ?? []);
-    drawApart((found[tuning].unproven ?? []).map((row) => named(row, front.unproven)));
+    drawRanking(rows, found.costs ?? []);
+    drawApart((found.unproven ?? []).map((row) => named(row, front.unproven)));
   }
 
   document.addEventListener("DOMContentLoaded", () => {

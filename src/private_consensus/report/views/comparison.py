@@ -60,17 +60,24 @@ def page(results: Results) -> dict[str, Any]:
 
 
 def scripts(found: Answers) -> dict[str, str]:
-    """Files for the script by their names: what there is to pick, and the cells of each problem."""
+    """Files for the script by their names: what there is to pick, and for each problem and kind of
+    parameters the cells. A page loads those that a reader asks for."""
     if not found:
         return {}
     index = {**{key: found[key] for key in INDEX}, "tunings": TUNINGS, "seen": SEEN}
     return {
         "compared.js": f"comparison({_compact(index)});\n",
         **{
-            f"compared-{problem}.js": f"compared({json.dumps(problem)}, {_compact(cells)});\n"
+            f"compared-{problem}-{tuning}.js": _call(f"{problem}-{tuning}", cells, tuning)
             for problem, cells in found["problems"].items()
+            for tuning in TUNINGS
         },
     }
+
+
+def _call(name: str, cells: Iterable[Mapping[str, Any]], tuning: str) -> str:
+    own = [{"cell": cell["cell"], **cell[tuning]} for cell in cells if tuning in cell]
+    return f"compared({json.dumps(name)}, {_compact(own)});\n"
 
 
 def _compact(value: Any) -> str:
