@@ -26,7 +26,8 @@ PLAIN = {
 """Kinds of tests that say in the field's words what they test."""
 GIVEN_UP = re.compile(
     r"\blet(s|ting)? out\b|\bpurse\b|\bcurrenc(y|ies)\b|\bnobody's business\b|\bwho asks\b|"
-    r"\boverheard\b|\bturned round\b|\blouder\b|\bknock|\bthe honest option\b|\bis a hope\b"
+    r"\boverheard\b|\bturned round\b|\blouder\b|\bknock|\bthe honest option\b|\bis a hope\b|"
+    r"\bdealt\b|\bledger\b"
 )
 """What pages, help and descriptions said before they said it in the field's words."""
 

@@ -50,7 +50,7 @@ class MAFALDASGD(ClippedDescent):
     Parameters
     ----------
     batches : int
-        b; an agent's records are dealt to b batches in turn, and round t uses batch t mod b,
+        b; an agent's records are divided into b batches in turn, and round t uses batch t mod b,
         times b so that a batch's gradient is that of all records on average.
     correlation : {"optimal", "independent", "anti_pgd"}
         C for the least error; the unit matrix; or :math:`n_t - n_{t-1}` in round t.
