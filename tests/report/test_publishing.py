@@ -94,6 +94,28 @@ def test_the_bench_of_an_older_reference_is_kept_until_it_is_made_again(run, tmp
     (made / "audit" / "mutants.parquet").unlink()
 
 
+def test_what_was_compared_is_kept_until_it_is_compared_again(run, tmp_path, monkeypatch):
+    results, made = run
+    folder = tmp_path / "reference"
+
+    def kept():
+        publish(results, made=made, folder=folder, config=CONFIG, known=CONFIG["papers"])
+        return {path.name: path.read_text() for path in (folder / "comparison").glob("*")}
+
+    assert kept() == {}
+    parts = ("answers.json", "cells.json", "results.parquet")
+    (made / "comparison").mkdir()
+    for name in parts:
+        (made / "comparison" / name).write_text(f"first {name}")
+    assert kept() == {name: f"first {name}" for name in parts}
+    for name in parts:
+        (made / "comparison" / name).unlink()
+    assert kept() == {name: f"first {name}" for name in parts}
+    monkeypatch.setattr("private_consensus.publishing.reference.ROOMY", 0.0)
+    assert kept() == {name: f"first {name}" for name in parts[:2]}
+    (made / "comparison").rmdir()
+
+
 def test_another_type_of_processor_is_said_before_numbers_are_compared(reference, run):
     path = reference / "manifest.json"
     manifest = json.loads(path.read_text())

@@ -23,6 +23,10 @@ from .aggregates import require_aggregates
 from .manifest import manifest
 
 BIGGEST = 25_000_000
+COMPARED = "comparison"
+"""`make comparison` makes it."""
+ROOMY = 0.95
+"""Share of the biggest size up to which rows of single runs are kept."""
 LONG_TABLES = ("privacy", "audit/observers")
 """Thousands of rows: a hundred kilobytes as Parquet, megabytes as text. As text a run's own summary
 is kept, where it has one."""
@@ -78,6 +82,7 @@ def publish(
     try:
         _write(results, made, new)
         _keep_bench(folder, new)
+        _keep_comparison(made, folder, new)
         stamps = {str(path): found_stamp(path) for path in stamped}
         content = manifest(
             scale=results.scale, commit=results.commit, config=config, missing=missing,
@@ -86,8 +91,7 @@ def publish(
                     for path, s in stamps.items()},
         )  # fmt: skip
         write_json(new / "manifest.json", content)
-        size = sum(path.stat().st_size for path in new.rglob("*") if path.is_file())
-        if size > BIGGEST:
+        if (size := _size(new)) > BIGGEST:
             raise InvalidInput("reference", f"{size} bytes", f"at most {BIGGEST} to be kept")
         shutil.rmtree(folder, ignore_errors=True)
         new.replace(folder)
@@ -161,6 +165,24 @@ def _keep_bench(old: Path, new: Path) -> None:
         kept, place = (folder / "audit" / f"mutants.{kind}" for folder in (old, new))
         if kept.is_file() and not place.exists():
             _copy(kept, place)
+
+
+def _keep_comparison(made: Path, old: Path, new: Path) -> None:
+    """What was compared, of this run, or of the older reference where it was not run again; the
+    rows of single runs where there is room for them."""
+    found = next((f for f in (made, old) if (f / COMPARED / "answers.json").is_file()), None)
+    if found is None:
+        return
+    for name in ("answers.json", "cells.json"):
+        _copy(found / COMPARED / name, new / COMPARED / name)
+    rows = found / COMPARED / "results.parquet"
+    if rows.is_file() and _size(new) + rows.stat().st_size <= ROOMY * BIGGEST:
+        _copy(rows, new / COMPARED / rows.name)
+
+
+def _size(folder: Path) -> int:
+    """Bytes of all files of a folder."""
+    return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
 
 
 def small_png(svg: str) -> bytes:
