@@ -6,8 +6,6 @@ snakemake --cores 2 --configfile config/smoke.yaml
 """
 
 import os
-import shlex
-import subprocess
 import sys
 from pathlib import Path
 
@@ -43,25 +41,6 @@ configfile: "config/config.yaml"
 CONFIGURED = list(dict.fromkeys([Path("config").resolve(), HOME.resolve() / "config"]))
 
 FEW_JOBS = 8
-
-
-def start_forkserver():
-    """Start the process that jobs are forks of, and that ends with this one; returns what runs a script in a fork."""
-    programs = HOME / "workflow"
-    socket = Path(".snakemake", f"forkserver.{os.getpid()}")
-    # Kept, since its standard input is open as long as somebody holds it.
-    workflow.forkserver = subprocess.Popen(
-        [
-            sys.executable,
-            programs / "forkserver.py",
-            socket,
-            *sorted(SCRIPTS.glob("*.py")),
-        ],
-        stdin=subprocess.PIPE,
-    )
-    return shlex.join(
-        [sys.executable, "-IS", str(programs / "run_in_fork.py"), str(socket)]
-    )
 
 
 onstart:
