@@ -34,7 +34,7 @@ COPIED = ("svg", "png", "pdf")
 DOWNLOADS = (*COPIED, "parquet", "csv", "js")
 """Kinds of files of ``report/figures``; ``js`` is the specification as a script: a page that was
 opened from a disk may load scripts, but not JSON, and one copy is enough."""
-DIGITS = 9
+DIGITS = 6
 """Significant digits of numbers as CSV; Parquet has them all."""
 
 
@@ -62,7 +62,7 @@ def write_site(results: Results, made: str | Path, folder: str | Path) -> None:
     for key in private_papers(results):
         own = results.papers[key]["experiments"]
         numbers = privacy.settings_table(results.privacy, own)
-        write_text(folder / "settings" / f"{key}.csv", csv(numbers))
+        write_text(folder / "settings" / f"{key}.csv", csv(in_short(numbers)))
     for name, text in {**pages(results), **scorecard.files(scored(results))}.items():
         write_text(folder / name, text)
     for kind in (*COPIED,) if results.audit.get("repairs") is not None else ():
@@ -90,10 +90,14 @@ def write_downloads(figures: Iterable[str], made: Path, folder: Path) -> None:
             _copy(made / "figures" / f"{name}.{kind}", folder / f"{name}.{kind}")
         numbers = made / "data" / f"{name}.parquet"
         _copy(numbers, folder / numbers.name)
-        shown = pl.read_parquet(numbers).with_columns(pl.col(pl.Float64).round_sig_figs(DIGITS))
-        write_text(folder / f"{name}.csv", csv(shown))
+        write_text(folder / f"{name}.csv", csv(in_short(pl.read_parquet(numbers))))
         specification = (made / "figures" / f"{name}.json").read_text(encoding="utf-8")
         write_text(folder / f"{name}.js", f"figure({json.dumps(name)}, {specification});\n")
+
+
+def in_short(numbers: pl.DataFrame) -> pl.DataFrame:
+    """Numbers as a page or a spreadsheet needs them."""
+    return numbers.with_columns(pl.col(pl.Float64).round_sig_figs(DIGITS))
 
 
 @cache

@@ -9,7 +9,7 @@ from ..commands import command
 from ..formats import number, words
 
 LINKS = (
-    ("csv", "numbers as CSV, nine digits"),
+    ("csv", "numbers as CSV, six digits"),
     ("parquet", "numbers as Parquet"),
     ("svg", "SVG"),
     ("png", "PNG"),
