@@ -40,8 +40,6 @@ configfile: "config/config.yaml"
 # A study in a folder of its own comes first, and may use what is shipped.
 CONFIGURED = list(dict.fromkeys([Path("config").resolve(), HOME.resolve() / "config"]))
 
-FEW_JOBS = 8
-
 
 onstart:
     # Imported here: whatever only the run needs delays no start.
@@ -57,10 +55,7 @@ onstart:
     if workflow.local_exec:
         workflow.scheduler.job_rate_limiter = None
         # Of a few jobs each imports what it needs, and all do where a process cannot be waited for like a file.
-        if (
-            hasattr(os, "pidfd_open")
-            and len([*workflow.dag.needrun_jobs()]) > FEW_JOBS
-        ):
+        if len([*workflow.dag.needrun_jobs()]) > FEW_JOBS and can_watch_processes():
             shell.prefix(f"set -euo pipefail; {start_forkserver()} ")
 
 
@@ -101,6 +96,7 @@ wildcard_constraints:
 
 
 include: "workflow/rules/common.smk"
+include: "workflow/rules/forks.smk"
 include: "workflow/rules/data.smk"
 include: "workflow/rules/runs.smk"
 include: "workflow/rules/figures.smk"

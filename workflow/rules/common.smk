@@ -1,7 +1,5 @@
 """What rules look up.  Needs: HOME, CONFIGURED, PLAN, CONFIG, SCALE."""
 
-import shlex
-import subprocess
 from functools import cache
 from types import SimpleNamespace
 
@@ -14,25 +12,6 @@ SCRIPTS = HOME / "workflow" / "scripts"
 FIGURE_KINDS = ("svg", "png", "pdf", "json")
 # Found by name, which the hash of a script cannot follow.
 FOUND_BY_NAME = [*algorithms.modules(), *problems.modules()]
-
-
-def start_forkserver():
-    """Start the process that jobs are forks of, and that ends with this one; returns what runs a script in a fork."""
-    programs = HOME / "workflow"
-    socket = Path(".snakemake", f"forkserver.{os.getpid()}")
-    # Kept, since its standard input is open as long as somebody holds it.
-    workflow.forkserver = subprocess.Popen(
-        [
-            sys.executable,
-            programs / "forkserver.py",
-            socket,
-            *sorted(SCRIPTS.glob("*.py")),
-        ],
-        stdin=subprocess.PIPE,
-    )
-    return shlex.join(
-        [sys.executable, "-IS", str(programs / "run_in_fork.py"), str(socket)]
-    )
 
 
 def configured(name):
