@@ -16,6 +16,7 @@ from private_consensus.algorithms.families.consensus_admm import ConsensusADMM
 from private_consensus.algorithms.families.decentralized_sgd import DecentralizedSGD
 from private_consensus.algorithms.families.functional_mechanism import FunctionalMechanism
 from private_consensus.algorithms.muffliato import Muffliato
+from private_consensus.algorithms.one_shot_averaging import OneShotAveraging
 from private_consensus.algorithms.p_admm import OutputPerturbation
 from private_consensus.algorithms.pp_admm import PlausiblyPrivateADMM
 from private_consensus.algorithms.q_dpsgd_1 import QDPSGD
@@ -88,7 +89,7 @@ def takes_batches(case: Case) -> bool:
 
 def takes_gradients(case: Case) -> bool:
     """Of all records of an agent."""
-    made = (ADMMFamily, ConsensusADMM, FunctionalMechanism, Muffliato)
+    made = (ADMMFamily, ConsensusADMM, FunctionalMechanism, Muffliato, OneShotAveraging)
     first_order = getattr(case.algorithm, "minimisation", "") == "first_order"
     plain = not isinstance(case.algorithm, made) or first_order
     return plain and np.isfinite(case.problem.record_gradient_change)
@@ -97,7 +98,7 @@ def takes_gradients(case: Case) -> bool:
 def minimises(case: Case) -> bool:
     """Asks the problem for a minimiser."""
     exact = getattr(case.algorithm, "minimisation", "exact") == "exact"
-    return isinstance(case.algorithm, ADMMFamily | ConsensusADMM) and exact
+    return isinstance(case.algorithm, ADMMFamily | ConsensusADMM | OneShotAveraging) and exact
 
 
 def samples(case: Case) -> bool:
