@@ -62,7 +62,6 @@ class MAFALDASGD(ClippedDescent):
     correlation: str = one_of("optimal", CORRELATIONS)
     filter: tuple[tuple[float, ...], ...] | None = None
 
-    needs: ClassVar[tuple[str, ...]] = ("part",)
     source: ClassVar[str] = "Bellet et al., ICLR 2026, arXiv 2510.17480, Algorithm 1"
 
     def calibrate(self, budget, problem, network, horizon):
