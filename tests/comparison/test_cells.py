@@ -109,6 +109,26 @@ def test_a_job_is_given_its_part_of_the_design_through_json(scale):
                 assert built == network_of(design.graphs[name], name, agents)
 
 
+def test_a_group_stands_for_its_problems():
+    method = {"title": "x", "algorithm": {"name": "admm"}}
+    named = {**method, "problems": "two", "per_problem": {"two": {"eta": 1.0}}}
+    listed = {
+        **method,
+        "problems": ["lasso", "mean_estimation"],
+        "per_problem": {name: {"eta": 1.0} for name in ("lasso", "mean_estimation")},
+    }
+    groups = {"two": ["lasso", "mean_estimation"]}
+    built = [
+        read_comparison({**RAW, "groups": groups, "methods": {"one": one}})
+        for one in (named, listed)
+    ]
+    assert built[0].methods == built[1].methods
+    with pytest.raises(InvalidInput, match=r"methods\.one\.problems"):
+        read_comparison({**RAW, "groups": {}, "methods": {"one": named}})
+    with pytest.raises(InvalidInput, match=r"groups\.two"):
+        read_comparison({**RAW, "groups": {"two": ["mars"]}, "methods": {"one": listed}})
+
+
 def test_a_graph_without_its_number_for_some_agents_is_named():
     raw = yamls.read(ROOT / "config" / "comparison.yaml")
     del raw["graphs"]["grid"]["rows"][5]

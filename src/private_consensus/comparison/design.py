@@ -86,14 +86,16 @@ class Method(Strict):
     observer: str = Field(default="eavesdropper", description="who must not learn a record")
     algorithm: dict[str, Any]
     per_problem: dict[str, dict[str, Any]] = Field(
-        default_factory=dict, description="further parameters on a problem"
+        default_factory=dict, description="further parameters on a problem, or on each of a group"
     )
     horizon: int | None = Field(default=None, ge=1, description="instead of the algorithm's")
     tuned: bool = Field(default=True, description="whether it has parameters to tune")
     proven: bool = Field(
         default=True, description="not: no guarantee; shown apart at the noise of its paper"
     )
-    problems: list[str] | None = Field(default=None, description="where it has a meaning; all")
+    problems: list[str] | None = Field(
+        default=None, description="where it has a meaning, or the name of a group; all"
+    )
     because: str = Field(default="", description="which version it is, and what it is not for")
 
     def among(self, problems: Collection[str]) -> Method:
@@ -148,10 +150,21 @@ class Comparison(Strict):
     graphs: dict[str, Titled]
     partitions: dict[str, Titled]
     problems: dict[str, Problem]
+    groups: dict[str, list[str]] = Field(
+        default_factory=dict, description="names for several problems"
+    )
     tuning: Tuning
     parts: int = Field(default=3, ge=1, description="jobs that a problem's methods are shared by")
     methods: dict[str, Method]
     scales: dict[str, Reduced] = Field(default_factory=dict)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _groups_are_their_problems(cls, raw: Any) -> Any:
+        if not (isinstance(raw, dict) and isinstance(raw.get("methods"), dict)):
+            return raw
+        groups = raw.get("groups") or {}
+        return {**raw, "methods": {k: _ungrouped(k, v, groups) for k, v in raw["methods"].items()}}
 
     @model_validator(mode="after")
     def _refers_to_what_is_there(self) -> Comparison:
@@ -159,6 +172,8 @@ class Comparison(Strict):
         for epsilon in self.epsilons:
             require(0 < epsilon < np.inf, "epsilons", epsilon, "numbers above 0")
         _require_axes("axes", self.axes, self)
+        for name, group in self.groups.items():
+            _require_known(f"groups.{name}", group, self.problems)
         for name, method in self.methods.items():
             known = method.observer in OBSERVERS
             expected = f"one of {', '.join(OBSERVERS)}"
@@ -190,6 +205,7 @@ class Comparison(Strict):
         return self.model_copy(
             update={
                 "problems": {name: self.problems[name] for name in reduced.problems},
+                "groups": {},
                 "methods": kept,
                 "parts": 1,
                 "scales": {},
@@ -224,6 +240,22 @@ class Comparison(Strict):
         """Names of the algorithms of one job."""
         methods = self.asked(problem, part)["methods"].values()
         return sorted({method["algorithm"]["name"] for method in methods})
+
+
+def _ungrouped(name: str, method: Any, groups: Mapping[str, list[str]]) -> Any:
+    if not isinstance(method, dict):
+        return method
+    changed = dict(method)
+    if isinstance(method.get("problems"), str):
+        _require_known(f"methods.{name}.problems", [method["problems"]], groups)
+        changed["problems"] = groups[method["problems"]]
+    if isinstance(method.get("per_problem"), dict):
+        changed["per_problem"] = {
+            problem: values
+            for key, values in method["per_problem"].items()
+            for problem in groups.get(key, [key])
+        }
+    return changed
 
 
 def _require_axes(key: str, axes: Axes, design: Comparison) -> None:
