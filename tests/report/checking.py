@@ -2,7 +2,7 @@
 can be read.
 
 ``python -m tests.report.checking results/paper`` says what is wrong, and fails if anything is;
-``--some`` looks at a page of each kind and every eighth figure.
+``--some`` looks at a page of each kind and a figure of each paper.
 """
 
 from __future__ import annotations
@@ -27,7 +27,6 @@ SMALLEST_TEXT = 9.0
 TOUCH = 1.5
 """Pixels by which the boxes of two texts may overlap: they are higher than their letters."""
 LOOKS = ((1280, 900, "light"), (1280, 900, "dark"), (390, 844, "light"))
-EVERY = 8
 MARK = " †"
 
 PATIENCE = 300.0
@@ -140,7 +139,8 @@ def check(results: Path, *, some: bool = False) -> list[str]:
         # The shortest of each kind.
         smallest = sorted(pages, key=lambda page: -page.stat().st_size)
         pages = [*{page.parent: page for page in smallest}.values(), report / "index.html"]
-        figures, looks = figures[::EVERY], LOOKS[1:2]
+        first = {file.stem.partition("_")[0]: file for file in reversed(figures)}
+        figures, looks = list(first.values()), LOOKS[1:2]
     found = list(sizes(report))
     if chromium.find() is None:
         print("no browser is installed: pages and figures are not looked at", file=sys.stderr)
@@ -168,7 +168,7 @@ def check(results: Path, *, some: bool = False) -> list[str]:
 def main() -> int:
     parser = argparse.ArgumentParser(description="What is wrong with a report.")
     parser.add_argument("results", type=Path, help="folder of a scale, such as results/paper")
-    parser.add_argument("--some", action="store_true", help="a page of each kind, some figures")
+    parser.add_argument("--some", action="store_true", help="a page of each kind, a figure of each paper")
     options = parser.parse_args()
     found = check(options.results, some=options.some)
     print(*found, f"{len(found)} findings", sep="\n")
