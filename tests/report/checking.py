@@ -168,7 +168,7 @@ def check(results: Path, *, some: bool = False) -> list[str]:
 def main() -> int:
     parser = argparse.ArgumentParser(description="What is wrong with a report.")
     parser.add_argument("results", type=Path, help="folder of a scale, such as results/paper")
-    parser.add_argument("--some", action="store_true", help="a page of each kind, a figure of each paper")
+    parser.add_argument("--some", action="store_true", help="a page of each kind, a figure a paper")
     options = parser.parse_args()
     found = check(options.results, some=options.some)
     print(*found, f"{len(found)} findings", sep="\n")
