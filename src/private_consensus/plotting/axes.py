@@ -21,6 +21,8 @@ SHORT = (1e-2, 1e4)
 """Numbers in between are short without a power."""
 APART = 4
 """Pixels between two labels, at least."""
+LETTER = 0.025
+"""Share of an axis' length that a letter of a label takes."""
 ALIKE = 0.4
 """Share of a common axis that each of its panels has to fill, to have it in common."""
 
@@ -71,13 +73,16 @@ class Extent:
         ticks = sorted(set(values)) if few else []
         ticks = ticks or (log_ticks if self.log else linear_ticks)(self.low, self.high)
         names = dict(zip(ticks, labels(ticks, log=self.log), strict=True))
-        names |= {self.at(1 + STRIP / 2): said[0]} if self.above else {}
-        names |= {self.at(-STRIP / 2): said[1]} if self.below else {}
+        names = self._spaced(names) if few else names
+        upper = {self.at(1 + STRIP / 2): said[0]} if self.above else {}
+        lower = {self.at(-STRIP / 2): said[1]} if self.below else {}
+        # Of two labels in one place the one that comes first stays.
+        names = {**upper, **dict(reversed(names.items())), **lower} if upper else {**lower, **names}
         keyed = {_key(value): name for value, name in names.items()}
         looked_up = f"{json.dumps(keyed, ensure_ascii=False)}[format(datum.value, '.6e')]"
         # Of more values than ticks that are asked for, every other one would be left out.
         # What a strip is for is always said; of other labels none stands in another's place.
-        overlap = False if said != ("", "") else "greedy"
+        overlap = False if upper and lower else "greedy"
         return alt.Axis(
             values=list(names),
             labelExpr=looked_up,
@@ -85,6 +90,21 @@ class Extent:
             labelOverlap=overlap,
             labelSeparation=APART,
         )
+
+    def place(self, value: float) -> float:
+        """The share of the axis' length at which a value is."""
+        scale = log10 if self.log else float
+        return (scale(value) - scale(self.low)) / (scale(self.high) - scale(self.low))
+
+    def _spaced(self, names: dict[float, str]) -> dict[float, str]:
+        """Along a line, labels for which there is no room beside the one before are left out."""
+        spaced, end = {}, -1.0
+        for value, name in names.items():
+            place, half = self.place(value), LETTER * len(name) / 2
+            fits = place - half >= end
+            spaced[value] = name if fits else ""
+            end = place + half if fits else end
+        return spaced
 
 
 def extent(values: Iterable[float], *, log: bool, ends: Sequence[float] | None = None) -> Extent:

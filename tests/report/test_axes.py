@@ -1,0 +1,47 @@
+"""Axes: places are shares of the length, labels do not lie on each other, strips are said."""
+
+import json
+from itertools import pairwise
+
+import pytest
+
+from private_consensus.plotting.axes import LETTER, STRIP, Extent
+
+
+def names_of(axis):
+    """Labels by value, in the order in which they are asked for."""
+    said = axis.to_dict()
+    keyed = json.loads(said["labelExpr"].rpartition("[")[0])
+    return dict(zip(said["values"], keyed.values(), strict=True))
+
+
+@pytest.mark.parametrize("log", [True, False])
+def test_a_place_is_the_share_of_the_length(log):
+    extent = Extent(low=1e-3, high=20.0, log=log)
+    for share in (-STRIP, 0.0, 0.3, 1.0):
+        assert extent.place(extent.at(share)) == pytest.approx(share, abs=1e-12)
+
+
+def test_values_that_were_run_keep_their_ticks_and_no_two_labels_meet():
+    extent = Extent(low=8e-5, high=1.1, log=True)
+    names = names_of(extent.axis([1e-4, 1e-3, 1e-2, 0.1, 0.5, 0.9]))
+    assert len(names) == 6 and names[0.5] and not names[0.9]
+    said = [(extent.place(value), LETTER * len(name) / 2) for value, name in names.items() if name]
+    assert all(one + half <= other - more for (one, half), (other, more) in pairwise(said))
+
+
+def test_with_room_every_value_has_its_label():
+    assert all(names_of(Extent(low=0.8, high=110.0, log=True).axis([1, 10, 100])).values())
+
+
+@pytest.mark.parametrize(
+    ("strip", "said"), [({"above": True}, ("infinite", "")), ({"below": True}, ("", "zero"))]
+)
+def test_a_strip_comes_first_so_that_its_label_stays(strip, said):
+    extent = Extent(low=0.1, high=10.0, log=True, **strip)
+    axis = extent.axis(said=said)
+    names = names_of(axis)
+    beyond, *ticks = names
+    assert names[beyond] in said and not 0 <= extent.place(beyond) <= 1
+    assert ticks == sorted(ticks, reverse="above" in strip)
+    assert axis.to_dict()["labelOverlap"] == "greedy"
