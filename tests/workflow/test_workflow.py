@@ -253,10 +253,14 @@ class Files(dict):
     __getattr__ = dict.__getitem__
 
 
+class Log(list):
+    usage = str(out / "usage.tsv")
+
+
 def run(script, params, **files):
     given = Files(errata="config/errata.yaml", **files["input"])
     made = Files({name: str(out / f"{name}.parquet") for name in files["output"]})
-    given_to = SimpleNamespace(input=given, output=made, params=params, log=[str(out / "log")])
+    given_to = SimpleNamespace(input=given, output=made, params=params, log=Log([str(out / "log")]))
     exec(Path("workflow/scripts", script).read_text(), {"snakemake": given_to})
 
 

@@ -44,7 +44,7 @@ RULES = (
     "compare_repairs", "comparison", "compute_views", "draw_figure", "everything", "gather",
     "gather_comparison", "judge_claims", "make_table", "no_table",
     "observers", "prepare", "publish", "publish_partial", "run_cell", "study",
-    "summarize_partition", "theorems", "write_plan", "write_report", *DATA_SETS,
+    "summarize_partition", "theorems", "write_plan", "write_report", "wrong_target", *DATA_SETS,
 )  # fmt: skip
 """Names of the workflow's rules, which are those of targets."""
 
