@@ -3,14 +3,17 @@
 import json
 import re
 from dataclasses import replace
+from typing import get_args
 
 import pytest
 
+from private_consensus.experiments.schema import Views
 from private_consensus.observations import NOT_LINEAR
 from private_consensus.report import page as front
 from private_consensus.report import write_site
 from private_consensus.report.names import called
 from private_consensus.report.page import pages
+from private_consensus.report.views.figures import VIEWS
 from private_consensus.report.views.observers import learned, sentence
 
 from . import chromium
@@ -130,3 +133,7 @@ def test_the_map_in_a_window(watched, made, tmp_path):
             assert tab.value("document.getElementById('pick-agent').value") == "2"
             assert tab.value("document.activeElement.dataset.agent") == "2"
         assert tab.complaints() == []
+
+
+def test_what_a_panel_shows_is_said_of_every_kind():
+    assert set(VIEWS) == set(get_args(Views.model_fields["show"].annotation))

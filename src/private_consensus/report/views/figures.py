@@ -80,6 +80,7 @@ VIEWS = {
     "map": "a map of the epsilon of each agent to each other one.",
     "distance": "epsilon of pairs of agents against the links between them, as dots and lines.",
     "rounds": "epsilon of kinds of observers against the rounds, as lines.",
+    "coalitions": "epsilon of what so many agents together learn of one, against their number.",
 }
 """What panels of what observers learn show, in words."""
 
