@@ -157,7 +157,7 @@ def _displayed(latex: str) -> str:
     if "\\begin" in latex:
         lines = [latex]
     return "".join(
-        f'<div class="formula" tabindex="0" role="region" aria-label="formula">'
+        f'<div class="formula" tabindex="0" role="group" aria-label="formula">'
         f"{formula(line, 'block')}</div>"
         for line in lines
         if line.strip()
