@@ -4,7 +4,9 @@ The first trial is the defaults; the others are Sobol points, the same for all m
 parameters, on logarithmic scales. Each is run at the base cell of its problem, at every budget, on
 seeds of its own; the best by mean excess loss is reused in all other cells. Paid for, all trials
 together have the budget: each is run at the noise at which the accountant composes so many copies
-of it to the target, and the best of them is a function of what they released.
+of it to the target. The account is of what the trials release and not of the choice among them: the
+excess loss is that on the agents' records, an oracle. So what tuning costs is at least what is
+shown, and a guarantee of the chosen model needs a score that is public, or private itself.
 """
 
 from __future__ import annotations
