@@ -1,5 +1,8 @@
 """A small design from end to end, and the problems that all of its cells share."""
 
+from dataclasses import replace
+from types import SimpleNamespace
+
 import numpy as np
 import polars as pl
 import pytest
@@ -9,7 +12,15 @@ from synthetic import ROOT
 from private_consensus import yamls
 from private_consensus.comparison.design import BASE, Axes, cells, read_comparison
 from private_consensus.comparison.engine import Engine
-from private_consensus.comparison.problems import Classified, Means, Regressed, pool_of, shared_out
+from private_consensus.comparison.problems import (
+    Classified,
+    Means,
+    Regressed,
+    _classified,
+    _images,
+    pool_of,
+    shared_out,
+)
 from private_consensus.comparison.schema import ENVIRONMENT, MEASURES, TUNINGS, checked
 from private_consensus.comparison.tuning import Scales, best, candidate, trials, tuned_parameters
 from private_consensus.errors import InvalidInput
@@ -106,10 +117,57 @@ def pools():
     rows = records / 2
     classes = np.where(records[:, 0] > 0, 1.0, -1.0)
     return {
-        "means": Means(records, 1.0),
-        "classified": Classified(rows, classes, rows, classes, 0.1),
-        "regressed": Regressed(rows, 3 * records[:, 1], 0.05, 1.0),
+        "means": Means(records, records, 1.0),
+        "classified": Classified(*3 * (rows, classes), 0.1),
+        "regressed": Regressed(*2 * (rows, 3 * records[:, 1]), 0.05, 1.0),
     }
+
+
+@pytest.mark.parametrize("name", pools())
+def test_a_score_is_the_loss_on_the_public_records_alone(name):
+    """Here they are the agents' own, so that both agree until those are turned."""
+    pool = pools()[name]
+    x = GENERATOR.normal(size=(2, 3, 4, 2))
+    np.testing.assert_allclose(pool.score(x), pool.losses(x.reshape(-1, 2)).reshape(2, 3, 4))
+    own = {"means": "records", "classified": "classes", "regressed": "responses"}[name]
+    turned = replace(pool, **{own: -getattr(pool, own)})
+    np.testing.assert_array_equal(turned.score(x), pool.score(x))
+    assert not np.allclose(turned.losses(x.reshape(-1, 2)), pool.losses(x.reshape(-1, 2)))
+
+
+@pytest.mark.parametrize("name", ["logistic", "perceptron"])
+def test_public_records_are_nobody_s(name):
+    """A record's number is its only feature."""
+    numbered = np.arange(200.0)[:, None]
+    labels = np.ones(200)
+    if name == "logistic":
+        prepared = SimpleNamespace(features=numbered, labels=labels)
+        pool = _classified(GENERATOR, 100, 40, prepared=prepared, ridge=0.1, test_rows=60)
+        parts = pool.features, pool.test_features, pool.public_features
+    else:
+        splits = {"train": np.arange(150), "test": np.arange(150, 200)}
+        prepared = SimpleNamespace(features=numbered, labels=labels, splits=splits)
+        given = {"prepared": prepared, "hidden": 1, "side": 1, "test_rows": 50}
+        pool = _images(GENERATOR, 100, 50, **given)
+        parts = [pool.features[rows] for rows in (pool.train, pool.test, pool.public)]
+    numbers = np.concatenate(parts).ravel()
+    assert [len(part) for part in parts] == ([100, 60, 40] if name == "logistic" else [100, 50, 50])
+    assert len(set(numbers.tolist())) == 200
+
+
+def test_trials_are_chosen_without_a_look_at_what_agents_lose(design):
+    """Whose losses cannot be asked for."""
+
+    class Closed(Means):
+        def losses(self, x):
+            raise AssertionError("the agents' own records were scored")
+
+    given = pool_of(design, "mean_estimation", {})
+    closed = Closed(given.records, given.public, given.box)
+    engine = Engine(design, "mean_estimation", closed, ["dp_gd"])
+    base = next(cell.environment for cell in cells(design) if cell.axis == BASE)
+    engine.tune("dp_gd", base, [1.0], closed.scales(base.agents))
+    assert {tuning for _, _, tuning in engine.chosen} == set(TUNINGS)
 
 
 @pytest.mark.parametrize("name", pools())
@@ -143,7 +201,7 @@ def test_a_record_moves_no_gradient_by_more_than_is_stated_with_unequal_sizes():
     rows = shared_out(pool, {"concentration": 1.0, "of": "sizes"}, 4, STREAMS)
     problem = pool.problem(rows)
     x = GENERATOR.normal(size=(1, 2, 4, 2))
-    turned = Classified(pool.features, -pool.classes, pool.features, pool.classes, pool.ridge)
+    turned = replace(pool, classes=-pool.classes)
     sizes = (rows >= 0).sum(-1)
     moved = np.linalg.norm(turned.problem(rows).gradient(x) - problem.gradient(x), axis=-1)
     assert (moved <= sizes * problem.record_change("l2")).all()

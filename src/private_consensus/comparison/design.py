@@ -117,6 +117,7 @@ class Tuning(Strict):
 
     trials: int = Field(ge=1)
     seed: int = Field(ge=0)
+    public_records: int = Field(ge=1)
 
 
 class Unit(Strict):

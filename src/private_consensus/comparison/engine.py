@@ -10,7 +10,7 @@ from __future__ import annotations
 import logging
 import time
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any, NamedTuple
 
@@ -38,6 +38,10 @@ SEEN = ("released", "consensus", "bits")
 """What is asked of an algorithm at its last iteration: what it has released, which a second stage
 may average further to a consensus, and bits that it counts itself."""
 DEFAULT, TUNED, PAID = TUNINGS
+
+
+Measures = Callable[[np.ndarray], dict[str, np.ndarray]]
+"""From models [settings, runs, agents, dim] to measures [settings, runs]."""
 
 
 class Setting(NamedTuple):
@@ -166,30 +170,32 @@ class Engine:
                     settings.append(Setting(epsilon, tuning, found, one.horizon))
                     of_trial.append(index)
         losses: dict[tuple[float, str], dict[int, float]] = defaultdict(dict)
-        measured = self.measured(name, settings, world)
-        for setting, index, values in zip(settings, of_trial, measured, strict=True):
-            mean = float(np.mean(values["excess_loss_mean"]))
-            losses[setting.epsilon, setting.tuning][index] = mean
+        scored = self.measured(name, settings, world, self._score)
+        for setting, index, values in zip(settings, of_trial, scored, strict=True):
+            losses[setting.epsilon, setting.tuning][index] = float(np.mean(values["score"]))
         for (epsilon, tuning), found in losses.items():
             self.chosen[name, epsilon, tuning] = tried[best(found)]
 
     # --- Runs -----------------------------------------------------------------------------------
 
     def measured(
-        self, name: str, settings: list[Setting], world: World
+        self, name: str, settings: list[Setting], world: World, measures: Measures | None = None
     ) -> list[dict[str, np.ndarray]]:
-        """Measures of each setting, each [runs]."""
+        """Measures of each setting, each [runs]; those of the results, or others."""
+        measures = measures or self._values
         groups: dict[Any, list[int]] = defaultdict(list)
         for index, setting in enumerate(settings):
             groups[structure(setting.calibrated.algorithm), setting.horizon].append(index)
         found: list[dict[str, np.ndarray]] = [{} for _ in settings]
         for members in groups.values():
             batch = [settings[index] for index in members]
-            for index, values in zip(members, self._run(name, batch, world), strict=True):
+            for index, values in zip(members, self._run(name, batch, world, measures), strict=True):
                 found[index] = values
         return found
 
-    def _run(self, name: str, batch: list[Setting], world: World) -> list[dict[str, np.ndarray]]:
+    def _run(
+        self, name: str, batch: list[Setting], world: World, measures: Measures
+    ) -> list[dict[str, np.ndarray]]:
         """A batch of settings of one structure and horizon."""
         environment, horizon = world.environment, batch[0].horizon
         network: Any = world.network
@@ -214,7 +220,7 @@ class Engine:
             horizons = np.full(len(batch), horizon)
             algorithm.run(world.problem, network, world.streams, horizons, keep)
             seconds = (time.perf_counter() - begin) / (len(batch) * len(world.streams.runs))
-            values = self._values(shown.get("consensus", shown["released"]))
+            values = measures(shown.get("consensus", shown["released"]))
         sent = np.full(len(world.streams.runs), messages_of(kind, world.network, horizon))
         messages = shown.get("messages", sent)
         values["messages"] = np.broadcast_to(messages, shown["released"].shape[:2])
@@ -226,6 +232,10 @@ class Engine:
         for key, value in {"gradient_evaluations": gradients, "seconds": seconds}.items():
             values[key] = np.full(shown["released"].shape[:2], value)
         return [{key: value[s] for key, value in values.items()} for s in range(len(batch))]
+
+    def _score(self, released: np.ndarray) -> dict[str, np.ndarray]:
+        """Loss on public records, by which a trial is chosen."""
+        return {"score": _or(self.pool.score(released), np.inf).mean(-1)}
 
     def _values(self, released: np.ndarray) -> dict[str, np.ndarray]:
         """Measures of models [settings, runs, agents, dim]; what is not finite is infinite."""

@@ -20,6 +20,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -70,6 +71,10 @@ class Pool(ABC):
     def losses(self, x: np.ndarray) -> np.ndarray:
         """:math:`F(x)` of models [models, dim]; [models]."""
 
+    @abstractmethod
+    def scores(self, x: np.ndarray) -> np.ndarray:
+        """Loss of models [models, dim] on public records that no agent holds; [models]."""
+
     @property
     @abstractmethod
     def least(self) -> float:
@@ -88,6 +93,10 @@ class Pool(ABC):
         flat = x.reshape(-1, x.shape[-1])
         return (self.losses(flat) - self.least).reshape(x.shape[:-1])
 
+    def score(self, x: np.ndarray) -> np.ndarray:
+        """Loss of models [..., dim] on public records."""
+        return self.scores(x.reshape(-1, x.shape[-1])).reshape(x.shape[:-1])
+
     def accuracy(self, x: np.ndarray) -> np.ndarray | None:
         """Test accuracy of models [..., dim]."""
         found = self.accuracies(x.reshape(-1, x.shape[-1]))
@@ -99,6 +108,7 @@ class Means(Pool):
     """Mean estimation: :math:`F(x) = \\frac1{2M}\\sum\\|x - d\\|_2^2`."""
 
     records: np.ndarray
+    public: np.ndarray
     box: float
 
     @property
@@ -117,16 +127,14 @@ class Means(Pool):
         return MeanEstimation(_held(self.records, rows).sum(-2) / each, each, self.box)
 
     def losses(self, x):
-        centre = self.records.mean(0)
-        return ((x - centre) ** 2).sum(-1) / 2 + self._around
+        return _squares(x, self.records)
+
+    def scores(self, x):
+        return _squares(x, self.public)
 
     @cached_property
-    def _around(self) -> float:
-        return float(((self.records - self.records.mean(0)) ** 2).sum(-1).mean() / 2)
-
-    @property
     def least(self):
-        return self._around
+        return float(_squares(self.records.mean(0), self.records))
 
 
 @dataclass(frozen=True, eq=False)
@@ -137,6 +145,8 @@ class Classified(Pool):
     classes: np.ndarray
     test_features: np.ndarray
     test_classes: np.ndarray
+    public_features: np.ndarray
+    public_classes: np.ndarray
     ridge: float
 
     @property
@@ -154,7 +164,13 @@ class Classified(Pool):
         return LogisticRegression(_held(self.features, rows), labels, *tests, weight, self.ridge)
 
     def losses(self, x):
-        margins = self.features * self.classes[:, None]
+        return self._losses(x, self.features, self.classes)
+
+    def scores(self, x):
+        return self._losses(x, self.public_features, self.public_classes)
+
+    def _losses(self, x: np.ndarray, features: np.ndarray, classes: np.ndarray) -> np.ndarray:
+        margins = features * classes[:, None]
         found = np.empty(len(x))
         for part in _parts(len(x), len(margins)):
             found[part] = np.logaddexp(0.0, -(x[part] @ margins.T)).mean(-1)
@@ -184,6 +200,8 @@ class Regressed(Pool):
 
     features: np.ndarray
     responses: np.ndarray
+    public_features: np.ndarray
+    public_responses: np.ndarray
     penalty: float
     gradient_bound: float
 
@@ -203,10 +221,16 @@ class Regressed(Pool):
         return Lasso(held, responses, weight, self.penalty, self.gradient_bound, 1.0)
 
     def losses(self, x):
+        return self._losses(x, self.features, self.responses)
+
+    def scores(self, x):
+        return self._losses(x, self.public_features, self.public_responses)
+
+    def _losses(self, x: np.ndarray, features: np.ndarray, responses: np.ndarray) -> np.ndarray:
         found = np.empty(len(x))
         c = self.gradient_bound
-        for part in _parts(len(x), len(self.responses)):
-            residuals = np.abs(x[part] @ self.features.T - self.responses)
+        for part in _parts(len(x), len(responses)):
+            residuals = np.abs(x[part] @ features.T - responses)
             flat = 2 * residuals > c
             found[part] = np.where(flat, c * residuals - c**2 / 4, residuals**2).mean(-1)
         return found + self.penalty * np.abs(x).sum(-1)
@@ -235,6 +259,7 @@ class Images(Pool):
     classes: np.ndarray
     train: np.ndarray
     test: np.ndarray
+    public: np.ndarray
     hidden: int
 
     @property
@@ -258,8 +283,13 @@ class Images(Pool):
 
     def losses(self, x):
         """Of the first of the records, as many as are evaluated."""
-        some = self.train[:EVALUATED]
-        return np.array([self._model.evaluate(one, some)[0] for one in x])
+        return self._losses(x, self.train[:EVALUATED])
+
+    def scores(self, x):
+        return self._losses(x, self.public)
+
+    def _losses(self, x: np.ndarray, rows: np.ndarray) -> np.ndarray:
+        return np.array([self._model.evaluate(one, rows)[0] for one in x])
 
     least = 0.0
 
@@ -271,6 +301,13 @@ def quantile_classes(values: np.ndarray) -> np.ndarray:
     """Numbers cut at their quintiles."""
     cuts = np.quantile(values, np.arange(1, CLASSES) / CLASSES)
     return np.searchsorted(cuts, values)
+
+
+def _squares(x: np.ndarray, records: np.ndarray) -> np.ndarray:
+    """Half the mean squared distance of models [..., dim] from records [records, dim]."""
+    centre = records.mean(0)
+    around = ((records - centre) ** 2).sum(-1).mean()
+    return (((x - centre) ** 2).sum(-1) + around) / 2
 
 
 def _held(records: np.ndarray, rows: np.ndarray) -> np.ndarray:
@@ -331,50 +368,54 @@ def pool_of(design: Comparison, name: str, prepared: Mapping[str, Any]) -> Pool:
     if "prepared" in parameters:
         parameters["prepared"] = prepared[parameters["prepared"]]
     streams = Streams(design.seed, (0,), {"data": f"{GROUP} {name}"})
-    return MAKERS[known](streams.shared("data", "pool"), declared.records, **parameters)
-
-
-def _means(generator, records: int, *, dim: int, box: float) -> Means:
-    """Normal with mean 0.7 R and deviation 1, truncated to the box (paper 000, section V-A)."""
-    lowest, highest = ndtr(np.array([-box, box]) - 0.7 * box)
-    uniform = generator.random((records, dim))
-    drawn = 0.7 * box + ndtri(lowest + (highest - lowest) * uniform)
-    return Means(np.clip(drawn, -box, box), box)
-
-
-def _classified(
-    generator, records: int, *, prepared, ridge: float, test_rows: int = 1000
-) -> Classified:
-    chosen = _chosen(generator, len(prepared.labels), records + test_rows)
-    features = np.asarray(prepared.features, float)[chosen]
-    classes = np.asarray(prepared.labels, float)[chosen]
-    return Classified(
-        features[:records], classes[:records], features[records:], classes[records:], ridge
+    return MAKERS[known](
+        streams.shared("data", "pool"), declared.records, design.tuning.public_records, **parameters
     )
 
 
+def _means(generator, records: int, public: int, *, dim: int, box: float) -> Means:
+    """Normal with mean 0.7 R and deviation 1, truncated to the box (paper 000, section V-A)."""
+    lowest, highest = ndtr(np.array([-box, box]) - 0.7 * box)
+    uniform = generator.random((records + public, dim))
+    drawn = 0.7 * box + ndtri(lowest + (highest - lowest) * uniform)
+    return Means(*np.split(np.clip(drawn, -box, box), [records]), box)
+
+
+def _classified(
+    generator, records: int, public: int, *, prepared, ridge: float, test_rows: int = 1000
+) -> Classified:
+    chosen = _chosen(generator, len(prepared.labels), records + test_rows + public)
+    features = np.asarray(prepared.features, float)[chosen]
+    classes = np.asarray(prepared.labels, float)[chosen]
+    parts = (np.split(rows, [records, records + test_rows]) for rows in (features, classes))
+    return Classified(*chain.from_iterable(zip(*parts, strict=True)), ridge)
+
+
 def _regressed(
-    generator, records: int, *, dim: int, penalty: float, gradient_bound: float = 1.0
+    generator, records: int, public: int, *, dim: int, penalty: float, gradient_bound: float = 1.0
 ) -> Regressed:
     """Standard normal features and coefficients, errors of variance 0.1 (paper 002, section VI)."""
-    features = normalise(generator.standard_normal((1, 1, records, dim)))[0, 0]
     omega = generator.standard_normal(dim)
-    responses = features @ omega + np.sqrt(0.1) * generator.standard_normal(records)
-    return Regressed(features, responses, penalty, gradient_bound)
+
+    def drawn(rows: int) -> tuple[np.ndarray, np.ndarray]:
+        features = normalise(generator.standard_normal((1, 1, rows, dim)))[0, 0]
+        return features, features @ omega + np.sqrt(0.1) * generator.standard_normal(rows)
+
+    return Regressed(*drawn(records), *drawn(public), penalty, gradient_bound)
 
 
 def _images(
-    generator, records: int, *, prepared, hidden: int, side: int, test_rows: int = 500
+    generator, records: int, public: int, *, prepared, hidden: int, side: int, test_rows: int = 500
 ) -> Images:
     """Images shrunk to ``side`` times ``side`` pixels by means over blocks."""
     train, test = (np.asarray(prepared.splits[part]) for part in ("train", "test"))
-    own = train[_chosen(generator, len(train), records)]
+    own = train[_chosen(generator, len(train), records + public)]
     others = test[_chosen(generator, len(test), test_rows)]
     rows = np.concatenate([own, others])
     features = shrunk(np.asarray(prepared.features[rows], np.float32), side)
     classes = np.asarray(prepared.labels)[rows].astype(np.int64)
-    places = np.arange(len(rows))
-    return Images(features, classes, places[:records], places[records:], hidden)
+    held, kept, tested = np.split(np.arange(len(rows)), [records, records + public])
+    return Images(features, classes, held, tested, kept, hidden)
 
 
 def shrunk(features: np.ndarray, side: int) -> np.ndarray:

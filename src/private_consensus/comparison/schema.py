@@ -17,8 +17,7 @@ from ..errors import InvalidInput, require
 from ..readable import readable
 
 TUNINGS = ("default", "tuned", "tuned_paid")
-"""Default parameters; those of the best trial; the same with the trials, but not the score that
-chooses, paid from the budget."""
+"""Default parameters; those of the best trial; the same with all trials paid from the budget."""
 
 OBSERVERS = ("eavesdropper", "sums", "neighbour", "none")
 """Who must not learn a record: who sees all messages; who sees sums of messages alone, as under

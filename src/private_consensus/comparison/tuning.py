@@ -2,11 +2,10 @@
 
 The first trial is the defaults; the others are Sobol points, the same for all methods with as many
 parameters, on logarithmic scales. Each is run at the base cell of its problem, at every budget, on
-seeds of its own; the best by mean excess loss is reused in all other cells. Paid for, all trials
-together have the budget: each is run at the noise at which the accountant composes so many copies
-of it to the target. The account is of what the trials release and not of the choice among them: the
-excess loss is that on the agents' records, an oracle. So what tuning costs is at least what is
-shown, and a guarantee of the chosen model needs a score that is public, or private itself.
+seeds of its own; the best by mean loss on public records is reused in all other cells. Paid for,
+all trials together have the budget: each is run at the noise at which the accountant composes so
+many copies of it to the target. Public records are nobody's among the agents, so that the choice is
+post-processing of what the trials release, and the chosen model has the guarantee of them all.
 """
 
 from __future__ import annotations
