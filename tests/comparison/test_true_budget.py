@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from private_consensus import algorithms
-from private_consensus.comparison.calibration import calibrate_to, prescribed
+from private_consensus.comparison.calibration import WIDTH, _root, calibrate_to, prescribed
 from private_consensus.errors import InvalidInput
 from private_consensus.networks import build
 from private_consensus.privacy import Budget, account, gaussian_epsilon
@@ -98,3 +98,18 @@ def test_the_exact_formula_is_left_as_it_is():
     )
     mu = np.sqrt(HORIZON) * CLASSES.record_change("l2") / found.algorithm.noise
     assert gaussian_epsilon(mu, 1e-5) == pytest.approx(2.0, rel=1e-6)
+
+
+@pytest.mark.parametrize("nothing_below", [-np.inf, -8.0, -0.5])
+@pytest.mark.parametrize("refused_above", [0.5, 1.0, np.inf])
+def test_a_budget_is_found_between_noise_that_spends_nothing_and_what_is_refused(
+    nothing_below, refused_above
+):
+    """Epsilon is 0 where delta covers all, and infinite where nothing is proven."""
+
+    def excess(x):
+        if x < nothing_below:
+            return -np.inf
+        return np.inf if x > refused_above else 2.0 * x
+
+    assert -WIDTH <= _root(excess, -15.75, 2.0) <= 0 + WIDTH

@@ -207,13 +207,13 @@ def _noise_of(algorithm: Algorithm | None) -> str:
 def _root(excess: Callable[[float], float], low: float, high: float) -> float:
     """Where a growing function crosses 0; at most :data:`WIDTH` below."""
     at_low, at_high = excess(low), excess(high)
-    if at_low >= 0 or not math.isfinite(at_high) or at_high <= 0:
+    if not -math.inf < at_low < 0 < at_high < math.inf:
         return _bisected(excess, low, high)
     return float(toms748(excess, low, high, xtol=WIDTH))
 
 
 def _bisected(excess: Callable[[float], float], low: float, high: float) -> float:
-    """The same where a search may meet budgets that are refused."""
+    """The same where a search may meet budgets that are refused, or noise that spends nothing."""
     while high - low > WIDTH:
         middle = (low + high) / 2
         if excess(middle) <= 0:
