@@ -241,3 +241,21 @@ def test_the_graph_of_a_cell_is_one_for_all_methods_and_runs(design):
     first, again = (engine.world(base, root, runs).network for root, runs in ((1, 2), (9, 3)))
     assert first.shared and first.identity == again.identity
     assert first.n_agents == build(Streams(0, (0,)), "ring", 5).n_agents
+
+
+def test_weaker_observers_have_their_budgets_and_faults_their_own_noise(design):
+    """A neighbour's exact formula is for rounds in which all messages arrive."""
+    names = ["decor_near", "zip_dl_near", "local_training_kept"]
+    full = read_comparison(RAW)
+    own = design.model_copy(update={"methods": {name: full.methods[name] for name in names}})
+    engine = Engine(own, "mean_estimation", pool_of(own, "mean_estimation", {}), names)
+    rows = checked(engine.rows())
+    assert {*rows["observer"]} == {"neighbour"} and {*rows["method"]} == {*names}
+    assert rows["proven"].all()
+    spent = pl.col("epsilon_accountant") / pl.col("epsilon")
+    kept = pl.col("method") == "local_training_kept"
+    assert rows.filter(kept)["epsilon_accountant"].max() == 0.0
+    assert rows.filter(~kept).select(spent.min()).item() > 1 - 1e-6
+    loss = rows.filter((pl.col("measure") == "excess_loss_mean") & (pl.col("tuning") == "default"))
+    alone = loss.filter(kept).group_by("run").agg(pl.col("value").n_unique())
+    assert alone["value"].max() == 1  # no noise, at any budget, whoever is missing

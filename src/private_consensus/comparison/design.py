@@ -36,6 +36,11 @@ class Environment:
     missing: float
     links: float
 
+    @property
+    def faulty(self) -> bool:
+        """Whether agents or links may fail."""
+        return bool(self.missing or self.links)
+
 
 @dataclass(frozen=True)
 class Cell:

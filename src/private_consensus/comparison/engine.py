@@ -28,8 +28,9 @@ from .calibration import Calibrated, calibrate_to, prescribed
 from .costs import bits_of, gradients_of, messages_of
 from .design import BASE, Cell, Comparison, Environment, cells, network_of
 from .faults import SILENT, UnreliableNetwork, require_faults
+from .neighbours import Neighbours
 from .problems import Pool, shared_out
-from .schema import COLUMNS, TUNINGS
+from .schema import COLUMNS, NEIGHBOUR, TUNINGS
 from .tuning import Candidate, best, candidate, trials
 
 TUNING_RUNS = 3
@@ -82,6 +83,7 @@ class Engine:
     chosen: dict[tuple[str, float, str], Candidate] = field(default_factory=dict)
     copies: dict[str, int] = field(default_factory=dict)
     known: dict[tuple, Calibrated | InvalidInput] = field(default_factory=dict)
+    neighbours: Neighbours = field(default_factory=Neighbours)
     absent: list[dict[str, Any]] = field(default_factory=list)
 
     # --- Worlds ---------------------------------------------------------------------------------
@@ -121,7 +123,11 @@ class Engine:
         """
         method = self.design.methods[name]
         algorithm, horizon = made
-        statistics = algorithm.graph_statistics(world.network)
+        near, faults = method.observer == NEIGHBOUR, world.environment.faulty
+        # What a neighbour learns depends on all of the graph, and on whether its messages arrive.
+        statistics = (
+            (world.network.identity, faults) if near else algorithm.graph_statistics(world.network)
+        )
         problem = world.environment.agents, getattr(world.problem, "records", 0)
         key = (name, algorithm, horizon, epsilon, copies, statistics, problem)
         if key not in self.known:
@@ -131,6 +137,9 @@ class Engine:
                 if method.observer == "none":
                     plain = algorithm.calibrate(Budget(np.inf, 0.0), *given)
                     found = Calibrated(plain, np.inf, np.inf, proven=False)
+                elif near:
+                    search = self.neighbours.calibrated
+                    found = search(algorithm, target, *given, copies, faults=faults)
                 elif method.proven:
                     found = calibrate_to(algorithm, target, *given, copies)
                 else:
@@ -199,9 +208,8 @@ class Engine:
         """A batch of settings of one structure and horizon."""
         environment, horizon = world.environment, batch[0].horizon
         network: Any = world.network
-        faulty = bool(environment.missing or environment.links)
         kind = self.design.methods[name].algorithm["name"]
-        if faulty and kind not in SILENT:
+        if environment.faulty and kind not in SILENT:
             network = UnreliableNetwork(
                 network, environment.missing, environment.links, world.streams
             )
@@ -285,7 +293,7 @@ class Engine:
             self._leave_out(name, "not proven: shown in the base cells alone", **where)
             return
         try:
-            if world.environment.missing or world.environment.links:
+            if world.environment.faulty:
                 require_faults(method.algorithm["name"])
             epsilons = [cell.epsilon for cell in here]
             settings = self._settings(name, world, epsilons)

@@ -19,9 +19,11 @@ from ..readable import readable
 TUNINGS = ("default", "tuned", "tuned_paid")
 """Default parameters; those of the best trial; the same with all trials paid from the budget."""
 
-OBSERVERS = ("eavesdropper", "sums", "neighbour", "none")
-"""Who must not learn a record: who sees all messages; who sees sums of messages alone, as under
-secure aggregation; an agent that sees what its neighbours send it; nobody (no privacy)."""
+NEIGHBOUR = "neighbour"
+OBSERVERS = ("eavesdropper", "outsider", "sums", NEIGHBOUR, "none")
+"""Who must not learn a record: who sees all messages; who sees them without the secrets that pairs
+of neighbours share; who sees sums of messages alone, as under secure aggregation; an agent, any one
+of them, that sees what its neighbours send it; nobody (no privacy)."""
 
 MEASURES = {
     "excess_loss_mean": "excess loss of what is released, mean over agents",

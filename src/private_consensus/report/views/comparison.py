@@ -23,7 +23,8 @@ TUNINGS = {
 SEEN = {
     "eavesdropper": "who sees every message",
     "sums": "who sees sums of messages alone",
-    "neighbour": "a neighbour",
+    "outsider": "who sees every message, but no secret that two neighbours share",
+    "neighbour": "any single agent, which sees what its neighbours send it",
 }
 ENDS = {
     "local_training": "what training alone reaches",

@@ -1,0 +1,172 @@
+"""Noise against single agents is that of the pair that loses most, and no formula is stretched."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from private_consensus import algorithms
+from private_consensus.comparison.calibration import calibrate_to
+from private_consensus.comparison.neighbours import Neighbours, worst_pair
+from private_consensus.errors import InvalidInput
+from private_consensus.networks import build, laplacian
+from private_consensus.observations import observed_system
+from private_consensus.privacy import Budget, gaussian_epsilon, gaussian_mu
+from private_consensus.privacy.observers import agent, mu
+from private_consensus.problems.logistic_regression import LogisticRegression
+from private_consensus.problems.mean_estimation import MeanEstimation
+from private_consensus.randomness import Streams
+
+AGENTS, RECORDS, HORIZON, DELTA = 6, 20, 3, 1e-5
+STREAMS = Streams(0, (0,))
+RING = build(STREAMS, "ring", AGENTS, weights="metropolis")
+STAR = build(STREAMS, "star", AGENTS, weights="metropolis")
+MEANS = MeanEstimation(np.zeros((1, AGENTS, 2)), RECORDS, 1.0)
+GENERATOR = np.random.default_rng(0)
+ROWS = GENERATOR.normal(size=(AGENTS, RECORDS, 3))
+ROWS /= np.linalg.norm(ROWS, axis=-1, keepdims=True)
+LABELS = np.where(GENERATOR.random((AGENTS, RECORDS)) < 0.5, -1.0, 1.0)
+CLASSES = LogisticRegression(ROWS, LABELS, ROWS[0], LABELS[0], 1 / RECORDS, 0.1)
+
+
+def with_noise(name, noise=1.0, **parameters):
+    return algorithms.load(name)(noise=noise, **parameters)
+
+
+def mu_of_account(algorithm, problem, network, horizon):
+    releases = algorithm.releases(problem, network, horizon)
+    return np.sqrt(sum((release.losses() ** 2).sum() for release in releases))
+
+
+def test_one_round_of_zip_dl_against_a_neighbour_in_closed_form():
+    """Equal weights, d neighbours: mu^2 = (d + 1)/d, where the eavesdropper has d (d + 1)."""
+    algorithm = with_noise("zip_dl", eta=1 / RECORDS)
+    found = worst_pair(algorithm, MEANS, RING, 1)
+    change = MEANS.record_change("l2")
+    assert found.upper == pytest.approx(change * np.sqrt(3 / 2), rel=1e-9)
+    assert mu_of_account(algorithm, MEANS, RING, 1) == pytest.approx(change * np.sqrt(6), rel=1e-6)
+
+
+@pytest.mark.parametrize("network", [RING, STAR], ids=["ring", "star"])
+def test_decor_with_any_gradients_is_what_is_left_without_the_agents_links(network):
+    r""":math:`T\Delta^2[(I + r^2 L_{G-v})^{-1}]_{uu}` of the worst pair, by inversion."""
+    algorithm = with_noise("decor", ratio=2.0)
+    worst = 0.0
+    for v in range(AGENTS):
+        rest = np.delete(np.delete(network.adjacency, v, 0), v, 1)
+        covariance = np.eye(AGENTS - 1) + 4.0 * laplacian(rest)
+        worst = max(worst, np.linalg.inv(covariance).diagonal().max())
+    expected = np.sqrt(HORIZON * worst) * CLASSES.record_change("l2")
+    assert worst_pair(algorithm, CLASSES, network, HORIZON).upper == pytest.approx(expected, 1e-9)
+
+
+def test_a_leaf_of_a_star_has_no_secret_from_the_centre():
+    """DECOR's pair noise is worth nothing there: the agent's own alone is left."""
+    algorithm = with_noise("decor", ratio=5.0)
+    found = worst_pair(algorithm, CLASSES, STAR, HORIZON)
+    assert found.upper == pytest.approx(np.sqrt(HORIZON) * CLASSES.record_change("l2"), rel=1e-9)
+
+
+def test_exact_formulas_of_means_are_below_what_holds_for_any_gradients():
+    for name in ("decor", "zip_dl"):
+        algorithm = with_noise(name, eta=0.5 / RECORDS)
+        exact = worst_pair(algorithm, MEANS, RING, HORIZON)
+        assert exact.lower == pytest.approx(exact.upper, rel=1e-6)
+        with_faults = worst_pair(algorithm, MEANS, RING, HORIZON, faults=True)
+        assert exact.upper < with_faults.upper * (1 - 1e-3)
+
+
+def test_with_faults_zip_dl_has_its_account_for_the_eavesdropper():
+    algorithm = with_noise("zip_dl", eta=0.5 / RECORDS)
+    found = worst_pair(algorithm, MEANS, RING, HORIZON, faults=True)
+    expected = mu_of_account(algorithm, MEANS, RING, HORIZON)
+    assert found.upper == pytest.approx(expected, rel=1e-8)
+
+
+@pytest.mark.parametrize(
+    ("name", "parameters"), [("muffliato", {}), ("muffliato_gd", {"eta": 0.5 / RECORDS})]
+)
+def test_noise_in_the_state_hides_nothing_from_a_neighbour_that_the_account_does_not(
+    name, parameters
+):
+    """What is charged is the eavesdropper's account, which some neighbour comes near to."""
+    algorithm = with_noise(name, **parameters)
+    found = worst_pair(algorithm, MEANS, RING, HORIZON).upper
+    assert found == pytest.approx(mu_of_account(algorithm, MEANS, RING, HORIZON), rel=1e-8)
+    observed = observed_system(algorithm, MEANS, RING, HORIZON)
+    exact = mu(observed.channels[0], agent(0), 1, observed.changes)
+    assert 0.9 * found < exact.lower <= exact.upper <= found
+
+
+@pytest.mark.parametrize(("name", "copies"), [("decor", 1), ("decor", 8), ("zip_dl", 1)])
+@pytest.mark.parametrize("problem", [MEANS, CLASSES], ids=["means", "classes"])
+@pytest.mark.parametrize("epsilon", [0.1, 10.0])
+def test_the_worst_pair_has_the_budget_and_nothing_above_it(name, copies, problem, epsilon):
+    target, algorithm = Budget(epsilon, DELTA), algorithms.load(name)(eta=0.5 / RECORDS)
+    search = Neighbours()
+    found = search.calibrated(algorithm, target, problem, RING, HORIZON, copies)
+    assert found.proven and (1 - 1e-6) * epsilon <= found.epsilon <= epsilon
+    assert found.lower <= found.epsilon
+    again = worst_pair(found.algorithm, problem, RING, HORIZON).upper * np.sqrt(copies)
+    assert gaussian_epsilon(again, DELTA) <= epsilon
+    assert again == pytest.approx(gaussian_mu(epsilon, DELTA), rel=1e-7)
+
+
+def test_bounds_are_computed_once_for_all_budgets():
+    search, algorithm = Neighbours(), algorithms.load("decor")(eta=0.5 / RECORDS)
+    for epsilon in (0.1, 1.0, 10.0):
+        for copies in (1, 8):
+            search.calibrated(algorithm, Budget(epsilon, DELTA), MEANS, RING, HORIZON, copies)
+    assert len(search.known) == 1
+    search.calibrated(algorithm, Budget(1.0, DELTA), MEANS, STAR, HORIZON)
+    search.calibrated(algorithm, Budget(1.0, DELTA), MEANS, RING, HORIZON, faults=True)
+    assert len(search.known) == 3
+
+
+def test_zip_dl_for_a_neighbour_needs_less_noise_than_for_the_eavesdropper():
+    target, algorithm = Budget(1.0, DELTA), algorithms.load("zip_dl")(eta=0.5 / RECORDS)
+    near = Neighbours().calibrated(algorithm, target, MEANS, RING, HORIZON)
+    far = calibrate_to(algorithm, target, MEANS, RING, HORIZON)
+    assert near.algorithm.noise < far.algorithm.noise / 2
+
+
+def test_who_sends_nothing_needs_no_noise():
+    algorithm = algorithms.load("local_training")()
+    found = Neighbours().calibrated(algorithm, Budget(0.1, DELTA), CLASSES, RING, HORIZON)
+    assert (found.algorithm.noise, found.epsilon, found.proven) == (0.0, 0.0, True)
+
+
+def test_secure_sums_tell_an_agent_more_than_the_eavesdropper():
+    """It knows its own share of the noise: N/(N - 1) times the mu^2."""
+    algorithm = with_noise("secure_aggregation")
+    found = worst_pair(algorithm, CLASSES, RING, HORIZON).upper
+    expected = mu_of_account(algorithm, CLASSES, RING, HORIZON) * np.sqrt(AGENTS / (AGENTS - 1))
+    assert found == pytest.approx(expected, rel=1e-8)
+
+
+@pytest.mark.parametrize("name", ["one_shot_averaging", "dp_admm", "ldp_gradient_descent"])
+def test_what_no_proof_covers_is_refused_in_one_line(name):
+    algorithm = algorithms.load(name)(**({"law": "gaussian"} if name.startswith("ldp") else {}))
+    with pytest.raises(InvalidInput, match="partial views") as caught:
+        Neighbours().calibrated(algorithm, Budget(0.5, DELTA), MEANS, RING, HORIZON)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_class_that_inherits_is_not_taken_for_what_it_inherits_from():
+    class Other(algorithms.load("muffliato_gd")):
+        """Sends anything."""
+
+    with pytest.raises(InvalidInput, match="partial views"):
+        worst_pair(Other(noise=1.0), MEANS, RING, HORIZON)
+
+
+def test_bounds_are_proportional_to_one_over_the_noise():
+    for name in ("decor", "zip_dl", "muffliato_gd", "mafalda_sgd"):
+        algorithm = algorithms.load(name)(eta=0.5 / RECORDS).calibrate(
+            Budget(1.0, DELTA), MEANS, RING, HORIZON
+        )
+        one, three = (
+            worst_pair(replace(algorithm, noise=noise), MEANS, RING, HORIZON).upper
+            for noise in (1.0, 3.0)
+        )
+        assert one == pytest.approx(3 * three, rel=1e-9)
