@@ -10,7 +10,7 @@ import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -54,6 +54,9 @@ class SparseNetwork:
     weights: tuple[csr_array, ...]
     shared: bool
 
+    lossless: ClassVar[bool] = True
+    """Whether every message arrives."""
+
     def __post_init__(self):
         from scipy.sparse.csgraph import connected_components
 
@@ -96,6 +99,10 @@ class SparseNetwork:
     def mixing_of(self, run: int) -> csr_array:
         """The mixing matrix of one run, sparse."""
         return self.weights[0 if self.shared else run]
+
+    def exchange(self) -> Callable[[int, int], Any]:
+        """What one round's messages are mixed with, a matrix by setting and run."""
+        return lambda setting, run: self.mixing_of(run)
 
     @cached_property
     def identity(self) -> bytes:

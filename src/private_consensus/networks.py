@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import cached_property, partial
 from inspect import signature
 from itertools import pairwise
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -49,6 +49,9 @@ class Network:
     adjacency: np.ndarray
     mixing: np.ndarray
 
+    lossless: ClassVar[bool] = True
+    """Whether every message arrives."""
+
     def __post_init__(self):
         require(
             self.adjacency.shape == self.mixing.shape,
@@ -82,9 +85,18 @@ class Network:
         """The graph of one run, as one for all runs."""
         return self if self.shared else Network(self.adjacency[run], self.mixing[run])
 
+    @property
+    def graph(self) -> Network:
+        """Links and weights as agents know them before they run, whatever arrives later."""
+        return self
+
     def mixing_of(self, run: int) -> np.ndarray:
         """The mixing matrix of one run."""
         return self.mixing if self.shared else self.mixing[run]
+
+    def exchange(self) -> Callable[[int, int], Any]:
+        """What one round's messages are mixed with, a matrix by setting and run."""
+        return lambda setting, run: self.mixing_of(run)
 
     @property
     def identity(self) -> tuple[bytes, bytes]:
@@ -142,6 +154,12 @@ class Network:
     def neighbour_sum(self, x: np.ndarray) -> np.ndarray:
         r""":math:`\sum_{j \in N_i} x_j` without the agent itself; ``x`` is (..., n, d)."""
         return self._links @ x
+
+    def mix_links(self, sent: np.ndarray) -> np.ndarray:
+        r""":math:`\sum_j w_{ij} m_{j\to i}` of messages (..., senders, receivers, d)."""
+        agents = range(self.n_agents)
+        received = [self.mixing[..., v : v + 1, :] @ sent[..., v, :] for v in agents]
+        return np.concatenate(received, axis=-2)
 
 
 def _padded(membership: np.ndarray) -> np.ndarray:

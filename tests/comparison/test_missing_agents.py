@@ -1,5 +1,7 @@
 """Messages that do not arrive are replaced by the last that did; without faults nothing changes."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -9,12 +11,14 @@ from private_consensus.comparison.faults import BROKEN, SILENT, UnreliableNetwor
 from private_consensus.errors import InvalidInput
 from private_consensus.networks import build
 from private_consensus.problems.mean_estimation import MeanEstimation
+from private_consensus.problems.perceptron import Perceptron
 from private_consensus.randomness import Streams
 
 AGENTS, RUNS = 6, 3
 STREAMS = Streams(5, tuple(range(RUNS)))
 NETWORK = build(STREAMS, "ring", AGENTS, weights="metropolis")
 X = np.random.default_rng(0).normal(size=(2, RUNS, AGENTS, 4))
+GENERATOR = np.random.default_rng(3)
 
 
 def unreliable(missing: float, links: float, streams: Streams = STREAMS) -> UnreliableNetwork:
@@ -68,8 +72,12 @@ def test_two_kinds_of_exchange_or_values_at_links_are_refused():
     network.mix(X)
     with pytest.raises(InvalidInput, match="one kind"):
         network.neighbour_sum(X)
-    with pytest.raises(InvalidInput, match="faults"):
+    with pytest.raises(InvalidInput, match="one kind"):
         network.gather(X, NETWORK.open_neighbourhoods)
+    with pytest.raises(InvalidInput, match="one kind"):
+        network.exchange()
+    with pytest.raises(InvalidInput, match="faults"):
+        _ = network.adjacency
 
 
 def means(runs: int) -> MeanEstimation:
@@ -80,7 +88,10 @@ def means(runs: int) -> MeanEstimation:
 ENTERED = {
     "muffliato": {}, "muffliato_gd": {"eta": 0.05}, "pdop": {"eta": 0.05, "init_std": 0.0},
     "gradient_descent": {}, "p_admm": {"eta": 4.0}, "one_shot_averaging": {},
-    "exact_admm": {"rho": 8.0},
+    "exact_admm": {"rho": 8.0}, "pr_admm": {"threshold": "none", "eta": 4.0},
+    "decor": {"eta": 0.05}, "mafalda_sgd": {"eta": 0.05}, "zip_dl": {"eta": 0.05},
+    "ldp_gradient_descent": {"eta": 0.05, "init_std": 0.0, "law": "gaussian", "noise": 0.1},
+    "ldp_subgradient": {"eta": 0.05, "init_std": 0.0, "law": "gaussian", "noise": 0.1},
 }  # fmt: skip
 
 
@@ -101,6 +112,127 @@ def test_an_algorithm_that_takes_part_exchanges_once_a_round(name):
         stack([algorithm]).run(problem, network, STREAMS, np.array([horizon]), keep)
     np.testing.assert_allclose(found[0], found[1], rtol=1e-9, atol=1e-12)
     assert abs(exchanges[-1] - horizon) <= 1
+
+
+def test_each_neighbour_has_heard_its_own_last_value():
+    """A gathered neighbourhood is the agent and, link by link, the last values that arrived."""
+    network, members = unreliable(0.4, 0.3), NETWORK.closed_neighbourhoods
+    generators = STREAMS.generators("graph", "faults")
+    last = np.broadcast_to(X[..., :, None, :], (2, RUNS, AGENTS, AGENTS, 4)).copy()
+    for step in range(4):
+        x = X + step
+        found = network.gather(x, members)
+        for run, generator in enumerate(generators):
+            units = generator.random((1 + AGENTS, AGENTS))
+            for i in range(AGENTS):
+                for place, j in enumerate(members[i]):
+                    link = units[1 + min(i, j), max(i, j)]
+                    if j == i or (units[0, j] >= 0.4 and link >= 0.3):
+                        last[:, run, i, j] = x[:, run, j]
+                    np.testing.assert_array_equal(found[:, run, i, place], last[:, run, i, j])
+
+
+def test_messages_of_links_are_kept_link_by_link():
+    """Before any arrives, an agent uses what it sends on that link itself."""
+    network = unreliable(0.4, 0.3)
+    generators = STREAMS.generators("graph", "faults")
+    sent = np.random.default_rng(2).normal(size=(2, RUNS, AGENTS, AGENTS, 4))
+    last = sent.copy()  # [.., receiver, sender]: as nothing has arrived, the receiver's own
+    for step in range(4):
+        messages = sent + step
+        found = network.mix_links(messages)
+        for run, generator in enumerate(generators):
+            units = generator.random((1 + AGENTS, AGENTS))
+            expected = np.zeros_like(found[:, run])
+            for i in range(AGENTS):
+                for j in NETWORK.neighbours_of(i):
+                    link = units[1 + min(i, j), max(i, j)]
+                    if units[0, j] >= 0.4 and link >= 0.3:
+                        last[:, run, i, j] = messages[:, run, j, i]
+                    elif step == 0:
+                        last[:, run, i, j] = messages[:, run, i, j]
+                    expected[:, i] += NETWORK.mixing[i, j] * last[:, run, i, j]
+            np.testing.assert_allclose(found[:, run], expected, rtol=1e-9, atol=1e-12)
+
+
+def test_a_run_of_a_setting_mixes_as_the_whole_batch_does():
+    """Sampled-gradient methods work on one model after the other."""
+    whole, one_by_one = unreliable(0.4, 0.3), unreliable(0.4, 0.3)
+    for step in range(4):
+        x = X + step
+        mixing_of, expected = one_by_one.exchange(), whole.mix(x)
+        for s in range(len(X)):
+            for run in range(RUNS):
+                mixing = mixing_of(s, run)
+                if step % 2:
+                    own, others = mixing.diagonal(), 3.0 * mixing.without_diagonal()
+                    found = own[:, None] * x[s, run] + others @ x[s, run] / 3.0
+                else:
+                    found = mixing @ x[s, run]
+                np.testing.assert_allclose(found, expected[s, run], rtol=1e-12)
+
+
+SAMPLED = {
+    "dsgd": {"gradients": "private"}, "q_dpsgd_1": {"e0": 1.0},
+    "q_dpsgd_2": {"e0": 1.0, "own": "broadcast"},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", SAMPLED)
+def test_sampled_gradients_are_as_on_a_network_that_loses_nothing(name):
+    features = GENERATOR.normal(size=(60, 4)).astype(np.float32)
+    labels = GENERATOR.integers(0, 10, 60)
+    dealt = np.tile(np.arange(48).reshape(1, AGENTS, 8), (RUNS, 1, 1))
+    problem = Perceptron(features, labels, dealt, np.arange(48, 60), 3)
+    made = replace(algorithms.load(name)(B=2, sigma_rule="given", **SAMPLED[name]), sigma=0.5)
+    found = {}
+    for faults in (None, (0.0, 0.0), (0.3, 0.3)):
+        network = NETWORK if faults is None else unreliable(*faults)
+
+        def keep(t, active, seen, faults=faults):
+            if t == 4 and "released" in seen:
+                found[faults] = np.array(seen["released"])
+
+        stack([made]).run(problem, network, STREAMS, np.array([4]), keep)
+    np.testing.assert_allclose(found[None], found[0.0, 0.0], rtol=1e-3, atol=1e-5)
+    assert np.isfinite(found[0.3, 0.3]).all()
+    assert not np.allclose(found[None], found[0.3, 0.3], rtol=1e-3, atol=1e-5)
+
+
+def test_what_hides_a_difference_from_everybody_hides_it_with_faults_too():
+    """Zip-DL: messages of u shifted by -D, and that to itself by D (1 - w) / w, leave all that is
+    sent as it was and the same difference D in u's model, whichever messages arrive."""
+    x = GENERATOR.normal(size=(1, RUNS, AGENTS, 2))
+    u, moved = 2, np.array([0.7, -0.2])
+    weights = NETWORK.mixing
+    other = x.copy()
+    other[..., u, :] += moved
+    networks = [unreliable(0.5, 0.5) for _ in range(2)]
+    for _ in range(3):
+        noise = GENERATOR.normal(size=(1, RUNS, AGENTS, AGENTS, 2))
+        shifted = noise.copy()
+        shifted[..., u, :, :] -= moved
+        shifted[..., u, u, :] = noise[..., u, u, :] + moved * (1 - weights[u, u]) / weights[u, u]
+        states = []
+        for state, z, network in ((x, noise, networks[0]), (other, shifted, networks[1])):
+            messages = state[..., None, :] + z
+            own = np.einsum("i,...iid->...id", weights.diagonal(), messages)
+            states.append((network.mix_links(messages) + own, messages))
+        (x, sent), (other, sent_too) = states
+        off = ~np.eye(AGENTS, dtype=bool)
+        np.testing.assert_allclose(sent[..., off, :], sent_too[..., off, :], atol=1e-12)
+        difference = np.zeros_like(x)
+        difference[..., u, :] = moved
+        np.testing.assert_allclose(other - x, difference, atol=1e-12)
+
+
+def test_a_threshold_on_what_arrives_is_refused():
+    """PR-ADMM compares with earlier messages of the same neighbour."""
+    made = algorithms.load("pr_admm")(threshold="literal", noise=0.1)
+    with pytest.raises(InvalidInput, match="faults"):
+        stack([made]).run(
+            means(RUNS), unreliable(0.1, 0.0), STREAMS, np.array([2]), lambda *shown: None
+        )
 
 
 def test_every_algorithm_that_is_left_out_says_why():

@@ -77,7 +77,8 @@ class DECOR(ClippedDescent):
         if isinstance(network, SparseNetwork):
             found = np.sqrt(max(network.n_agents - 2, 0) / network.algebraic_connectivity)
             return float(found) if network.shared else np.reshape(found, (-1, 1, 1))
-        graphs = network.adjacency.reshape(-1, *network.adjacency.shape[-2:])
+        links = network.graph.adjacency
+        graphs = links.reshape(-1, *links.shape[-2:])
         found = np.reshape(
             [_automatic(graph.tobytes(), len(graph)) for graph in graphs], (-1, 1, 1)
         )
@@ -160,7 +161,7 @@ class DECOR(ClippedDescent):
             number, sign = network.pairs_of_links
             signed = sign[:, None] * pairs[..., number, :]
             return own + self.share(network) * network.sum_at_links(signed)
-        links = np.triu(network.adjacency)[..., None]
+        links = np.triu(network.graph.adjacency)[..., None]
         used = links * pairs
         return own + self.share(network) * (used.sum(-2) - used.sum(-3))
 

@@ -82,6 +82,8 @@ class LocallyPrivateGradientDescent(RandomlyWeighted, GradientSteps):
             kind = network.closed_neighbourhoods if self.own_value else network.open_neighbourhoods
             members = network.gather(x, kind)
             return Aggregate(members.min(-2), members.max(-2), x)
+        if not network.lossless:
+            return _of_heard(x, network)
         mean = uniform_mean(network, x)
         reach = np.abs(widest_pair(x, network)) / (network.degrees[..., None] + 1.0)
         return Aggregate(mean - reach, mean + reach, mean)
@@ -107,6 +109,17 @@ class LocallyPrivateGradientDescent(RandomlyWeighted, GradientSteps):
 
 
 ALGORITHM = LocallyPrivateGradientDescent
+
+
+def _of_heard(x: np.ndarray, network) -> Aggregate:
+    """The same of what each agent heard last, which is another value of a neighbour for each of its
+    neighbours; repetitions of the agent itself, with which neighbourhoods are filled up, leave the
+    mean."""
+    members = network.gather(x, network.closed_neighbourhoods)
+    sizes = network.degrees[..., None] + 1.0
+    mean = (members.sum(-2) - (members.shape[-2] - sizes) * x) / sizes
+    reach = np.abs(_widest_of(members)) / sizes
+    return Aggregate(mean - reach, mean + reach, mean)
 
 
 def widest_pair(x: np.ndarray, network) -> np.ndarray:

@@ -153,14 +153,14 @@ class ZipDL(ClippedDescent):
         if isinstance(network, SparseNetwork):
             return self._step_on_links(self.descent(problem, state.x), network, draw)
         x, scale = self.descent(problem, state.x), np.asarray(self.message_scale)[..., None]
-        weights = np.asarray(network.mixing)[..., None]
-        messages = (weights > 0) * (x[..., None, :] + scale * cancelling(network.mixing, draw))
+        agreed = network.graph.mixing
+        weights = np.asarray(agreed)[..., None]
+        messages = (weights > 0) * (x[..., None, :] + scale * cancelling(agreed, draw))
         itself = np.eye(x.shape[-2], dtype=bool)[..., None]
         sent, own = messages * ~itself, (weights * itself * messages).sum(-2)
-        received = [network.mixing[..., v : v + 1, :] @ sent[..., v, :] for v in range(x.shape[-2])]
         kept = (weights * itself).sum(-2)
         mean = (weights * sent).sum(-2) / (1.0 - kept)
-        return State(np.concatenate(received, axis=-2) + own, sent, mean)
+        return State(network.mix_links(sent) + own, sent, mean)
 
     def _step_on_links(self, x, network: SparseNetwork, draw: OnLinks) -> State:
         """The same; messages are [settings, [runs,] links, dim]."""

@@ -33,10 +33,10 @@ def messages_of(name: str, network: Any, horizon: int) -> float:
     return float(horizon * each)
 
 
-def bits_of(messages: Any, problem: Any, shown: dict[str, np.ndarray], network: Any) -> Any:
-    """Bits of all messages; where an algorithm counts its own, those, to every neighbour."""
+def bits_of(messages: Any, problem: Any, shown: dict[str, np.ndarray], horizon: int) -> Any:
+    """Bits of all messages; where an algorithm counts its own, those, in as many rounds."""
     if "bits" in shown:
-        return shown["bits"] * float(network.degrees.sum())
+        return shown["bits"] * (messages / horizon)
     return messages * problem.dim * BITS
 
 

@@ -232,7 +232,7 @@ class Engine:
         sent = np.full(len(world.streams.runs), messages_of(kind, world.network, horizon))
         messages = shown.get("messages", sent)
         values["messages"] = np.broadcast_to(messages, shown["released"].shape[:2])
-        values["bits"] = bits_of(values["messages"], world.problem, shown, world.network)
+        values["bits"] = bits_of(values["messages"], world.problem, shown, horizon)
         single = batch[0].calibrated.algorithm
         gradients = gradients_of(
             kind, single, world.problem, self.design.problems[self.problem].records, horizon

@@ -3,7 +3,7 @@ r"""Agents that miss a round, and links that fail, without touching any algorith
 In every exchange each agent is missing with one probability and each link fails with another, all
 independently, of the data too. A missing agent sends nothing; it hears, and goes on with what it
 has. A message that does not arrive is replaced by the last one that did on that link, and before
-there was any by the receiver's own value.
+there was any by the receiver's own, which it sends on that link.
 
 Why the account of all rounds still holds: think of the run in which every agent sends every message
 to somebody who only listens. The steps of that run use what arrived, which is a function of those
@@ -11,12 +11,16 @@ messages and of masks that do not depend on data, so that each release has the s
 that the accountant was told of, given all earlier ones. What an eavesdropper sees of the run with
 faults is a part of it: a function of that run and the masks.
 
-An algorithm takes part if it hears of others by one exchange a round, a mixing or a sum over
-neighbours. What reads values at the ends of links, or needs noise of others to arrive, does not.
+Noise that cancels (DECOR, Zip-DL) does so only where messages arrive: what is lost is accuracy, not
+privacy. An algorithm takes part if it hears of others by one exchange a round: a mixing, a sum or
+the values of neighbours, or a message a link. What is sent as a difference, or summed by a server,
+has no last value to go on with.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -29,23 +33,52 @@ SILENT = {"coordinate_descent", "local_training"}
 """Algorithms that send nothing on the way: faults change nothing."""
 
 BROKEN = {
-    "decor": "its noise cancels between neighbours only where both messages arrive",
     "dp_admm": "a server averages what all agents send, and has no neighbours",
-    "dsgd": "its round mixes models in place, without keeping messages",
-    "ldp_gradient_descent": "it compares neighbours' values of one round with each other",
-    "ldp_subgradient": "it compares neighbours' values of one round with each other",
-    "mafalda_sgd": "its noise is correlated over rounds for messages that all arrive",
-    "pr_admm": "agents compare messages with earlier ones of the same neighbour",
-    "q_dpsgd_1": "its round mixes models in place, without keeping messages",
-    "q_dpsgd_2": "its round mixes models in place, without keeping messages",
-    "sdm_dsgd": "its round mixes models in place, without keeping messages",
+    "sdm_dsgd": "differences are sent: after one that is lost, copies are wrong for good",
     "secure_aggregation": "the sum lacks the share of noise of an agent that is missing",
-    "zip_dl": "its noise cancels at its sender only where all of its messages arrive",
 }
 """Why an algorithm's guarantee or update has no meaning with faults."""
 
-KEPT = ("n_agents", "degrees", "own_weights", "consensus_rate", "shared", "identity")
+KEPT = (
+    "n_agents", "degrees", "own_weights", "consensus_rate", "shared", "identity", "graph",
+    "closed_neighbourhoods", "open_neighbourhoods",
+)  # fmt: skip
 """What of a network does not depend on which messages arrive."""
+
+
+@dataclass(frozen=True)
+class LastHeard:
+    r"""In place of a mixing matrix: :math:`w_{ii}x_i + \sum_j w_{ij}\hat x_j` of a setting and run.
+
+    Parameters
+    ----------
+    own : ndarray, shape (agents,)
+    weights : ndarray, shape (agents, links)
+    hear : callable
+        From values [agents, dim] to what was last heard on each link, [links, dim].
+    """
+
+    own: np.ndarray
+    weights: np.ndarray
+    hear: Callable[[np.ndarray], np.ndarray]
+
+    def astype(self, kind: Any) -> LastHeard:
+        """In another precision."""
+        return replace(self, own=self.own.astype(kind), weights=self.weights.astype(kind))
+
+    def diagonal(self) -> np.ndarray:
+        """With which agents weigh their own values."""
+        return self.own
+
+    def without_diagonal(self) -> LastHeard:
+        """Others' part alone."""
+        return replace(self, own=np.zeros_like(self.own))
+
+    def __rmul__(self, factor: float) -> LastHeard:
+        return replace(self, own=factor * self.own, weights=factor * self.weights)
+
+    def __matmul__(self, x: np.ndarray) -> np.ndarray:
+        return self.own[:, None] * x + self.weights @ self.hear(x)
 
 
 class UnreliableNetwork:
@@ -66,6 +99,8 @@ class UnreliableNetwork:
         Messages sent in each exchange, one a neighbour.
     """
 
+    lossless = False
+
     def __init__(self, network: Network, missing: float, links: float, streams: Streams):
         require(network.shared, "network", "one graph a run", "one graph for all runs")
         for key, value in {"missing": missing, "links": links}.items():
@@ -76,38 +111,68 @@ class UnreliableNetwork:
         self._weights = _gathering(self._to, network.mixing[self._to, self._from], network)
         self._ones = _gathering(self._to, np.ones(len(self._to)), network)
         self._heard: np.ndarray | None = None
+        self._heard_in: dict[tuple[int, int], np.ndarray] = {}
         self._kind = ""
         self.sent: list[np.ndarray] = []
 
     def __getattr__(self, name: str) -> Any:
         if name not in KEPT:
-            expected = "an algorithm that hears of others by one mixing or one sum a round"
+            expected = "an algorithm that hears of others by one exchange a round"
             raise InvalidInput("faults", name, expected)
         return getattr(self._network, name)
 
     def mix(self, x: np.ndarray) -> np.ndarray:
         r""":math:`w_{ii}x_i + \sum_j w_{ij}\hat x_j` with what was last heard of neighbours."""
-        heard = self._hear("mix", x)
+        heard = self._hear("mix", x[..., self._from, :], x[..., self._to, :])
         return self._network.own_weights[:, None] * x + self._weights @ heard
 
     def neighbour_sum(self, x: np.ndarray) -> np.ndarray:
         r""":math:`\sum_{j\in N_i}\hat x_j` with what was last heard of neighbours."""
-        return self._ones @ self._hear("neighbour_sum", x)
+        heard = self._hear("neighbour_sum", x[..., self._from, :], x[..., self._to, :])
+        return self._ones @ heard
 
-    def _hear(self, kind: str, x: np.ndarray) -> np.ndarray:
+    def mix_links(self, sent: np.ndarray) -> np.ndarray:
+        r""":math:`\sum_j w_{ij}\hat m_{j\to i}` of messages [..., senders, receivers, dim]."""
+        own = sent[..., self._to, self._from, :]
+        return self._weights @ self._hear("mix_links", sent[..., self._from, self._to, :], own)
+
+    def gather(self, x: np.ndarray, neighbourhoods: np.ndarray) -> np.ndarray:
+        """Values of members as each agent last heard them, [..., agents, members, dim]."""
+        heard = self._hear("gather", x[..., self._from, :], x[..., self._to, :])
+        numbers = np.zeros((self._network.n_agents,) * 2, dtype=int)
+        numbers[self._to, self._from] = np.arange(len(self._to))
+        itself = np.arange(len(numbers))[:, None]
+        others = heard[..., numbers[itself, neighbourhoods], :]
+        return np.where((neighbourhoods == itself)[..., None], x[..., :, None, :], others)
+
+    def exchange(self) -> Callable[[int, int], LastHeard]:
+        """What one round's messages are mixed with, by setting and run."""
+        arrived = self._arrived("exchange")
+        own = np.asarray(self._network.own_weights)
+
+        def heard_in(setting: int, run: int) -> LastHeard:
+            def hear(x: np.ndarray) -> np.ndarray:
+                before = self._heard_in.get((setting, run), x[self._to])
+                heard = np.where(arrived[run][:, None], x[self._from], before)
+                self._heard_in[setting, run] = heard
+                return heard
+
+            return LastHeard(own, self._weights, hear)
+
+        return heard_in
+
+    def _hear(self, kind: str, now: np.ndarray, own: np.ndarray) -> np.ndarray:
         """What was last heard on each link, [settings, runs, links, dim]."""
-        require(
-            self._kind in ("", kind), "faults", kind, f"{self._kind} alone: one kind of exchange"
-        )
-        self._kind = kind
-        arrived = self._arrived()
-        now = x[..., self._from, :]
-        before = x[..., self._to, :] if self._heard is None else self._heard
+        arrived = self._arrived(kind)
+        before = own if self._heard is None else self._heard
         self._heard = np.where(arrived[..., None], now, before)
         return self._heard
 
-    def _arrived(self) -> np.ndarray:
+    def _arrived(self, kind: str) -> np.ndarray:
         """Which messages arrive, [runs, links]; a link fails in both directions."""
+        expected = f"{self._kind} alone: one kind of exchange"
+        require(self._kind in ("", kind), "faults", kind, expected)
+        self._kind = kind
         n = self._network.n_agents
         units = np.stack([g.random((1 + n, n)) for g in self._generators])
         present = units[:, 0] >= self._missing

@@ -89,10 +89,11 @@ class Draw(NamedTuple):
 class Round:
     """One round of one run: its graph, its draws and its workspace arrays.
 
-    ``counter`` is the first number of this round in every stream of counters.
+    ``counter`` is the first number of this round in every stream of counters. ``mixing`` is a
+    matrix, dense or sparse, or where messages may be lost what takes the place of one.
     """
 
-    mixing: np.ndarray
+    mixing: Any
     speeds: np.ndarray
     rows: np.ndarray
     keys: dict[str, np.ndarray]
@@ -308,12 +309,13 @@ class DecentralizedSGD(Iterative):
     def step(self, state, problem, network, draw, t):
         settings, runs, agents, dim = state.x.shape
         saturated = np.empty((settings, runs))
+        mixing_of = network.exchange()
 
         def part(begin, end):
             workspace = np.empty((3, agents, dim), state.x.dtype)
             for run in range(begin, end):
                 round_ = Round(
-                    network.mixing_of(run),
+                    mixing_of(0, run),
                     draw.speeds[run],
                     draw.rows[run],
                     {name: keys[run] for name, keys in draw.keys.items()},
@@ -321,6 +323,7 @@ class DecentralizedSGD(Iterative):
                     *workspace,
                 )
                 for s in range(settings):
+                    round_ = replace(round_, mixing=mixing_of(s, run))
                     if self.noised_messages:
                         round_ = replace(round_, message=state.message[s, run])
                     saturated[s, run] = self.advance(s, state.x[s, run], problem, round_)
@@ -355,8 +358,10 @@ def at(value: Any, s: int) -> Any:
 
 
 def _without_diagonal(matrix):
-    from scipy.sparse import diags_array
+    from scipy.sparse import diags_array, issparse
 
+    if not issparse(matrix):
+        return matrix.without_diagonal()
     return matrix - diags_array(matrix.diagonal())
 
 
