@@ -11,8 +11,12 @@ import pkgutil
 from functools import cache
 from importlib import import_module
 from importlib.metadata import entry_points
+from typing import TYPE_CHECKING
 
 from ..errors import InvalidInput
+
+if TYPE_CHECKING:
+    from .base import Algorithm
 
 GROUP = "private_consensus.algorithms"
 SHARED = {"base", "families", "parameters"}
@@ -39,7 +43,7 @@ def modules() -> list[str]:
     return [module_of(name) for name in names()]
 
 
-def load(name: str) -> type:
+def load(name: str) -> type[Algorithm]:
     """The class of an algorithm."""
     return import_module(module_of(name)).ALGORITHM
 

@@ -110,6 +110,17 @@ class _Search:
             self.refusal = error
             return None
 
+    def _accepted(self, nominal: float) -> Algorithm:
+        made = self.at(nominal)
+        if made is None:
+            raise self.refusal or self._unmet
+        return made
+
+    @property
+    def _unmet(self) -> InvalidInput:
+        expected = "a budget that some noise meets"
+        return InvalidInput("budget.epsilon", self.target.epsilon, expected)
+
     def judged(self, algorithm: Algorithm) -> Calibrated:
         releases = list(algorithm.releases(*self.world)) * self.copies
         guarantee = account(releases, self.target.delta)
@@ -128,7 +139,8 @@ class _Search:
             judged = self.judged(start)
             if not judged.proven or _met(judged.epsilon, self.target):
                 return judged
-        made = self._scaled(start) if _noise_of(start) else self._nominal(first)
+        scaled = start is not None and _noise_of(start)
+        made = self._scaled(start) if scaled else self._nominal(first)
         judged = self.judged(made)
         expected = f"noise at which the accountant finds {self.target.epsilon:g}"
         met = _met(judged.epsilon, self.target)
@@ -139,15 +151,13 @@ class _Search:
         """The algorithm at the nominal budget that is looked for."""
         low, high = self._ends(first)
         if low is None:
-            raise self.refusal or InvalidInput(
-                "budget.epsilon", self.target.epsilon, "a budget that some noise meets"
-            )
+            raise self.refusal or self._unmet
         if high is None:
-            made = self.at(low)
+            made = self._accepted(low)
             expected = "a budget that the paper's calibration reaches, or noise that is one number"
             require(bool(_noise_of(made)), "budget.epsilon", self.target.epsilon, expected)
             return self._scaled(made)
-        return self.at(math.exp(_root(self._excess_of, math.log(low), math.log(high))))
+        return self._accepted(math.exp(_root(self._excess_of, math.log(low), math.log(high))))
 
     def _excess_of(self, log_nominal: float) -> float:
         made = self.at(math.exp(log_nominal))
@@ -196,7 +206,7 @@ class _Search:
         return at(_root(excess, low, high))
 
 
-def _noise_of(algorithm: Algorithm | None) -> str:
+def _noise_of(algorithm: Algorithm) -> str:
     """Name of the one number that is all of an algorithm's noise; empty where there is none."""
     present = [key for key in NOISES if np.any(np.asarray(getattr(algorithm, key, 0.0)) > 0)]
     if len(present) != 1 or present[0] not in ("noise", "sigma"):

@@ -20,7 +20,6 @@ import polars as pl
 from .. import networks
 from ..algorithms.base import stack, structure
 from ..errors import InvalidInput, require
-from ..networks import Network
 from ..privacy import Budget
 from ..problems.base import consensus_error
 from ..randomness import PURPOSES, Streams
@@ -60,7 +59,7 @@ class World:
 
     environment: Environment
     problem: Any
-    network: Network
+    network: Any
     streams: Streams
 
 
@@ -206,13 +205,8 @@ class Engine:
         self, name: str, batch: list[Setting], world: World, measures: Measures
     ) -> list[dict[str, np.ndarray]]:
         """A batch of settings of one structure and horizon."""
-        environment, horizon = world.environment, batch[0].horizon
-        network: Any = world.network
+        horizon, network = batch[0].horizon, self._network(name, world)
         kind = self.design.methods[name].algorithm["name"]
-        if environment.faulty and kind not in SILENT:
-            network = UnreliableNetwork(
-                network, environment.missing, environment.links, world.streams
-            )
         shown: dict[str, np.ndarray] = {}
 
         def keep(t: int, active: np.ndarray, seen: Mapping[str, np.ndarray]) -> None:
@@ -240,6 +234,13 @@ class Engine:
         for key, value in {"gradient_evaluations": gradients, "seconds": seconds}.items():
             values[key] = np.full(shown["released"].shape[:2], value)
         return [{key: value[s] for key, value in values.items()} for s in range(len(batch))]
+
+    def _network(self, name: str, world: World) -> Any:
+        """The graph, on which messages are lost where there are faults."""
+        where = world.environment
+        if not where.faulty or self.design.methods[name].algorithm["name"] in SILENT:
+            return world.network
+        return UnreliableNetwork(world.network, where.missing, where.links, world.streams)
 
     def _score(self, released: np.ndarray) -> dict[str, np.ndarray]:
         """Loss on public records, by which a trial is chosen."""

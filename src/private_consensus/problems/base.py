@@ -204,6 +204,6 @@ class Problem(ABC):
         return self.metrics[metric](self, x)
 
 
-def consensus_error(problem: Problem, x: np.ndarray) -> np.ndarray:
+def consensus_error(problem: Problem | None, x: np.ndarray) -> np.ndarray:
     r""":math:`\frac1n\sum_i \|x_i - \bar x\|_2^2`."""
     return ((x - x.mean(-2, keepdims=True)) ** 2).sum(-1).mean(-1)
