@@ -5,17 +5,8 @@ from __future__ import annotations
 import re
 import textwrap
 
-from .plotting.symbols import GREEK, LOWERED, RAISED
+from .plotting.symbols import LOWERED, RAISED, SIGNS
 
-SIGNS = {
-    "le": "≤", "ge": "≥", "ne": "≠", "approx": "≈", "sim": "~", "in": "∈", "infty": "∞",
-    "nabla": "∇", "sum": "∑", "prod": "∏", "times": "×", "otimes": "⊗", "pm": "±", "to": "→",
-    "leftarrow": "←", "cdot": "·", "top": "ᵀ", "lfloor": "⌊", "rfloor": "⌋", "Delta": "Δ",
-    "Gamma": "Γ", "Sigma": "Σ", "Theta": "Θ", "varepsilon": "ε", "phi": "φ", "mu": "μ", "xi": "ξ",
-    "nu": "ν", "tau": "τ", "pi": "π", "chi": "χ", "psi": "ψ", "ell": "ℓ", "partial": "∂",
-    "dots": "…", "ldots": "…", "cdots": "…", "mid": "|", "langle": "⟨", "rangle": "⟩",
-        **{name: sign for name, sign in GREEK.items() if name not in ("eps", "lam")},
-}  # fmt: skip
 TYPED = {r"\arg\min": r"\text{arg min}", r"\{": "⦃", r"\}": "⦄", r"\|": "‖", "&": ""}
 """Replaced before anything else; braces that are shown are not those of a group."""
 END = "\0"

@@ -7,15 +7,31 @@ from __future__ import annotations
 
 import re
 
-GREEK = {
-    "alpha": "α", "beta": "β", "gamma": "γ", "delta": "δ", "epsilon": "ε", "eps": "ε", "zeta": "ζ",
-    "eta": "η", "theta": "θ", "kappa": "κ", "lambda": "λ", "lam": "λ", "rho": "ρ", "sigma": "σ",
-    "omega": "ω", "Phi": "Φ",
+SIGNS = {
+    "alpha": "α", "beta": "β", "gamma": "γ", "delta": "δ", "epsilon": "ε", "varepsilon": "ε",
+    "zeta": "ζ", "eta": "η", "theta": "θ", "kappa": "κ", "lambda": "λ", "mu": "μ", "nu": "ν",
+    "xi": "ξ", "pi": "π", "rho": "ρ", "sigma": "σ", "tau": "τ", "phi": "φ", "chi": "χ", "psi": "ψ",
+    "omega": "ω", "Gamma": "Γ", "Delta": "Δ", "Theta": "Θ", "Sigma": "Σ", "Phi": "Φ",
+    "le": "≤", "ge": "≥", "ne": "≠", "approx": "≈", "sim": "~", "in": "∈", "infty": "∞",
+    "nabla": "∇", "sum": "∑", "prod": "∏", "times": "×", "otimes": "⊗", "pm": "±", "to": "→",
+    "leftarrow": "←", "cdot": "·", "top": "ᵀ", "lfloor": "⌊", "rfloor": "⌋", "ell": "ℓ",
+    "partial": "∂", "dots": "…", "ldots": "…", "cdots": "…", "mid": "|", "langle": "⟨",
+    "rangle": "⟩",
 }  # fmt: skip
+"""By their names in LaTeX."""
+LETTERS = {
+    **{name: SIGNS[name] for name in (
+        "alpha", "beta", "gamma", "delta", "epsilon", "zeta", "eta", "theta", "kappa", "lambda",
+        "rho", "sigma", "omega", "Phi",
+    )},
+    "eps": SIGNS["epsilon"], "lam": SIGNS["lambda"],
+}  # fmt: skip
+"""What stands for a letter in a configuration, where *Gamma noise* and *to* are words."""
 RAISED = str.maketrans("0123456789+-.tknmT", "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻·ᵗᵏⁿᵐᵀ")
 LOWERED = str.maketrans("0123456789aehijklmnoprstuvx", "₀₁₂₃₄₅₆₇₈₉ₐₑₕᵢⱼₖₗₘₙₒₚᵣₛₜᵤᵥₓ")
 
-_NAME = re.compile(rf"(?<![A-Za-z])({'|'.join(sorted(GREEK, key=len, reverse=True))})(?![A-Za-z])")
+_LONGEST_FIRST = "|".join(sorted(LETTERS, key=len, reverse=True))
+_NAME = re.compile(rf"(?<![A-Za-z])({_LONGEST_FIRST})(?![A-Za-z])")
 _SCIENTIFIC = re.compile(r"(?<![\w.])(\d+(?:\.\d+)?)e([+-]?\d+)(?!\w)")
 _POWER = re.compile(r"\^(?:\(([^()]*)\)|(-?[\w.]*\w))")
 _INDEX = re.compile(r"(?<=[A-Za-zα-ω])_(\w+)")
@@ -28,7 +44,7 @@ def typeset(text: str) -> str:
     """A line of a figure with its symbols set."""
     text = _SCIENTIFIC.sub(lambda found: power_of_ten(found[1], int(found[2])), text)
     text = _POWER.sub(_raised, text)
-    text = _NAME.sub(lambda found: GREEK[found[1]], text)
+    text = _NAME.sub(lambda found: LETTERS[found[1]], text)
     text = _INDEX.sub(_lowered, text)
     text = _ROOT.sub(r"√\1", text)
     return _MINUS.sub("−", _WHOLE.sub(r"\1", text).replace("+-", "±"))

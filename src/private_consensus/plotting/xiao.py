@@ -12,7 +12,7 @@ import altair as alt
 import polars as pl
 
 from .looks import OKABE_ITO
-from .symbols import typeset
+from .symbols import LOWERED, typeset
 from .theme import GREY, INK, finish
 
 SIDE = (250, 230)
@@ -22,7 +22,6 @@ REACH = 1.75
 """Of a panel of messages, from its centre to its sides."""
 BESIDE = 0.07
 """How far an arrow lies from the line between its agents, so that there is room for one back."""
-SUBSCRIPTS = str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉")
 SHARES = "format(datum.value, '.1f')"
 THOUSANDTHS = "datum.value == 0 ? '0' : format(1000 * datum.value, '.0f') + '×10⁻³'"
 """How the numbers of a colour's legend are written."""
@@ -149,7 +148,7 @@ def _protocol(title: str, nodes: list[dict], arrows: list[dict], said: list[dict
 
 def _indexed(text: str) -> str:
     """Letters with their indices below the line: s12 as s₁₂, sij as sᵢⱼ."""
-    lowered = re.sub(r"(?<=[a-zŝ])\d+", lambda found: found[0].translate(SUBSCRIPTS), text)
+    lowered = re.sub(r"(?<=[a-zŝ])\d+", lambda found: found[0].translate(LOWERED), text)
     return lowered.replace("sij", "sᵢⱼ").replace("vi ", "vᵢ ").replace("vj", "vⱼ")
 
 
