@@ -122,6 +122,43 @@ def test_read_results_gathers_what_figures_say_of_themselves(made, results, tmp_
     assert read.timings == [{"job": "job", "seconds": 1.5, "memory": 100.0}]
 
 
+def test_what_is_made_beside_the_workflow_is_shown_where_it_is_there(results, tmp_path):
+    import polars as pl
+
+    pl.DataFrame(results.claims).write_parquet(tmp_path / "claims.parquet")
+    pl.DataFrame(results.privacy).write_parquet(tmp_path / "privacy.parquet")
+    (tmp_path / "faults.yaml").write_text("- fault: a cut\n  what to do: nothing\n")
+
+    def read(folder):
+        return read_results(
+            scale="smoke", papers={}, labels={}, commit="c", claims=tmp_path / "claims.parquet",
+            privacy=tmp_path / "privacy.parquet", numbers=[], images=[], cards=[], timings=[],
+            faults=tmp_path / "faults.yaml", folder=folder,
+        )  # fmt: skip
+
+    for folder in (None, tmp_path / "results"):
+        none = read(folder)
+        assert (none.comparison, none.audit, none.library) == ({}, {}, False)
+        assert none.faults[0]["outcome"] == "not tried"
+    contents = {
+        "smoke/comparison/answers.json": b'{"runs": 3}',
+        "paper/comparison/answers.json": b'{"runs": 10}',
+        "reference/faults.json": b'[{"fault": "a cut", "outcome": "survived"}]',
+        "docs/index.html": b"<html></html>",
+    }
+    for name, content in contents.items():
+        file = tmp_path / "results" / name
+        file.parent.mkdir(parents=True)
+        file.write_bytes(content)
+    bench = tmp_path / "results" / "smoke" / "audit" / "mutants.parquet"
+    bench.parent.mkdir()
+    pl.DataFrame({"fault": ["half the noise"]}).write_parquet(bench)
+    found = read(tmp_path / "results")
+    assert found.comparison == {"runs": 3} and found.library
+    assert found.faults[0]["outcome"] == "survived"
+    assert found.audit["mutants"] == [{"fault": "half the noise"}]
+
+
 def test_a_damaged_timing_is_named(tmp_path):
     for content in ("s\tcpu_time\tmax_rss\n0.1\tNA\tNA\n", "s\n0.1\n", "\n"):
         (tmp_path / "x.tsv").write_text(content)

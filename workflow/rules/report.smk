@@ -168,11 +168,7 @@ rule write_report:
     params:
         commit=lambda w: pages.described_commit(HOME),
         looks=pages.assets_hash(),
-        compared=lambda w: files_hash(
-            file
-            for file in [Path(f"results/{w.scale}/comparison/answers.json")]
-            if file.is_file()
-        ),
+        beside=lambda w: files_hash(pages.made_beside("results", w.scale).values()),
         code=lambda w: code_of("write_report.py"),
     message:
         "report"

@@ -7,14 +7,6 @@ from private_consensus.readable import read_json
 from private_consensus.report import read_results, require_current, write_site
 
 scale = snakemake.wildcards.scale
-# Made by `make mutants` where somebody asked for it.
-bench = Path("results", scale, "audit", "mutants.parquet")
-# Made by `make faults`.
-tried = Path("results", "reference", "faults.json")
-# Made by `make comparison`.
-compared = Path("results", scale, "comparison", "answers.json")
-# Made by `make docs`.
-library = Path("results", "docs", "index.html")
 plan = read_json(snakemake.input.plan)
 with job_logging(snakemake.log[0], plan["config"], snakemake.log.usage):
     require_current(plan["expected"], scale=scale)
@@ -31,12 +23,10 @@ with job_logging(snakemake.log[0], plan["config"], snakemake.log.usage):
         cards=snakemake.input.cards,
         timings=plan["timings"],
         faults=snakemake.input.faults,
-        tried=tried if tried.is_file() else None,
-        audit=[*snakemake.input.audit, *([bench] if bench.is_file() else [])],
+        audit=snakemake.input.audit,
         theorems=snakemake.input.theorems,
-        comparison=compared if compared.is_file() else None,
         documents=snakemake.input.documents,
-        library=library.is_file(),
+        folder="results",
         seed=plan["config"]["seed"],
     )
     folder = Path(snakemake.output.page).parent

@@ -7,7 +7,7 @@ is read for a reader, ``page`` renders it, ``site`` writes the folder.
 from .commands import described_commit
 from .freshness import expected_stamps, require_current, require_whole, stale
 from .page import extra_pages, page
-from .reading import Results, read_results
+from .reading import Results, made_beside, read_results
 from .site import ASSETS, CHECKSUMS, DOWNLOADS, assets_hash, write_site
 from .views.scorecard import FILES
 
@@ -21,6 +21,7 @@ __all__ = [
     "described_commit",
     "expected_stamps",
     "extra_pages",
+    "made_beside",
     "page",
     "read_results",
     "require_current",

@@ -19,6 +19,15 @@ from ..usage import read_usage, was_measured
 Row = Mapping[str, Any]
 SIZE = re.compile(r'<svg[^>]*?\bwidth="([\d.]+)"[^>]*?\bheight="([\d.]+)"', re.S)
 
+BESIDE = {
+    "comparison": "{scale}/comparison/answers.json",
+    "mutants": "{scale}/audit/mutants.parquet",
+    "faults": "reference/faults.json",
+    "docs": "docs/index.html",
+}
+"""What a report shows where somebody has made it: the target of ``make``, and its file among the
+results of all scales."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Results:
@@ -93,12 +102,10 @@ def read_results(
     timings: Iterable[str],
     tables: Iterable[str] = (),
     faults: str | None = None,
-    tried: str | Path | None = None,
     audit: Iterable[str] = (),
     theorems: str | None = None,
-    comparison: str | Path | None = None,
     documents: Iterable[str] = (),
-    library: bool = False,
+    folder: str | Path | None = None,
     seed: int | None = None,
 ) -> Results:
     """Results from the files that the workflow has made.
@@ -111,11 +118,11 @@ def read_results(
         What jobs took, as :func:`.usage.measured` writes it; those that are missing are left out.
     faults : str, optional
         A YAML file with what the workflow survives.
-    tried : path, optional
-        JSON of what came of it, by ``fault``.
-    comparison : path, optional
-        JSON of what was compared, ``comparison/answers.json`` of this scale.
+    folder : path, optional
+        Where the results of all scales are. Of :data:`BESIDE` is shown what is there: nothing where
+        no folder is named.
     """
+    found = made_beside(folder, scale) if folder else {}
     sizes = {Path(path).stem: svg_size(Path(path).read_text(encoding="utf-8")) for path in images}
     facts = {Path(path).stem: figure_facts(path) for path in numbers}
     return Results(
@@ -125,21 +132,32 @@ def read_results(
         commit=commit,
         versions=versions(),
         documents={Path(path).stem: Path(path).read_text(encoding="utf-8") for path in documents},
-        library=library,
+        library="docs" in found,
         seed=seed,
         claims=rows_of(claims).to_dicts(),
         privacy=rows_of(privacy).to_dicts(),
         facts={name: {**fact, **sizes[name]} for name, fact in facts.items()},
         tables={Path(path).stem: rows_of(path) for path in tables},
         cards=[read_json(path) for path in sorted(set(cards))],
-        faults=with_outcomes(yamls.read(faults), read_json(tried) if tried else [])
-        if faults
-        else [],
-        audit={Path(path).stem: rows_of(path).to_dicts() for path in audit},
+        faults=with_outcomes(yamls.read(faults), _json(found.get("faults"))) if faults else [],
+        audit={
+            Path(path).stem: rows_of(path).to_dicts()
+            for path in [*audit, *filter(None, [found.get("mutants")])]
+        },
         theorems=rows_of(theorems).to_dicts() if theorems else [],
-        comparison=read_json(comparison) if comparison else {},
+        comparison=_json(found.get("comparison")) or {},
         timings=[timing(path) for path in map(Path, timings) if was_measured(path)],
     )
+
+
+def made_beside(folder: str | Path, scale: str) -> dict[str, Path]:
+    """Of :data:`BESIDE`, the files that are there."""
+    places = {name: Path(folder, file.format(scale=scale)) for name, file in BESIDE.items()}
+    return {name: path for name, path in places.items() if path.is_file()}
+
+
+def _json(path: Path | None) -> Any:
+    return read_json(path) if path else []
 
 
 def with_outcomes(faults: Iterable[Row], tried: Iterable[Row]) -> list[Row]:
