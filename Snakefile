@@ -3,6 +3,9 @@
 snakemake --cores 8                         everything
 snakemake --cores 2 showkatbakhsh_fig2      one figure
 snakemake --cores 2 --configfile config/smoke.yaml
+snakemake --cores 2 showkatbakhsh_fig2 --configfile config/smoke.yaml
+
+What is made comes before --configfile, to which every word after it is another file.
 """
 
 import os

@@ -1,7 +1,9 @@
 """What surrounds the code says the same as the code: versions, targets, supported Pythons."""
 
+import argparse
 import json
 import re
+import shlex
 import tomllib
 from pathlib import Path
 
@@ -9,7 +11,7 @@ import pytest
 import yaml
 
 import private_consensus
-from private_consensus import yamls
+from private_consensus import cli, yamls
 
 ROOT = Path(__file__).parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
@@ -130,3 +132,49 @@ def test_what_the_makefile_calls_exists():
 def test_targets_that_pages_name_exist(name):
     named = set(re.findall(r"`make ([a-z-]+)", (ROOT / name).read_text()))
     assert named and named <= targets()
+
+
+SHOWN = ["README.md", "Snakefile", "config/README.md", "docs/comparison.md", "docs/data.md",
+         "docs/observers.md", "docs/performance.md", "docs/studies.md"]  # fmt: skip
+"""Pages whose commands are for this repository as it is."""
+
+
+def commands(program: str) -> list[tuple[str, list[str]]]:
+    """Page and words of each command that a block of a page shows."""
+    found = re.compile(rf"^(?:[A-Z_]+=\S+ )?({program} .*)$", re.MULTILINE)
+    return [
+        (page, shlex.split(line.split("   ")[0], comments=True)[1:])
+        for page in SHOWN
+        for line in found.findall((ROOT / page).read_text())
+    ]
+
+
+def test_commands_that_pages_show_are_understood():
+    shown = commands("private-consensus")
+    assert len(shown) > 15
+    for page, words in shown:
+        assert cli._parser().parse_args(words).command, (page, words)
+
+
+def test_what_pages_tell_snakemake_to_make_is_not_taken_for_a_file_of_the_configuration():
+    """Snakemake takes every word after ``--configfile`` for one more file."""
+    rules = "\n".join(path.read_text() for path in (ROOT / "workflow" / "rules").glob("*.smk"))
+    papers = "\n".join(path.read_text() for path in (ROOT / "config" / "papers").rglob("*.yaml"))
+    sources = yamls.read(ROOT / "src/private_consensus/datasets/sources.yaml")
+    known = {*re.findall(r"^rule (\w+):", rules, re.M), *re.findall(r"^  (\w+):", papers, re.M)}
+    shown = commands("snakemake")
+    assert len(shown) > 9 and any("--configfile" in words for _, words in shown)
+    for page, words in shown:
+        parsed = SNAKEMAKE.parse_args(words)
+        assert all((ROOT / file).is_file() for file in parsed.configfile), (page, words)
+        assert all("=" in pair for pair in parsed.config), (page, words)
+        made = {target for target in parsed.targets if "/" not in target}
+        assert made <= known | set(sources), (page, words)
+
+
+SNAKEMAKE = argparse.ArgumentParser()
+"""What of Snakemake's command line the pages show."""
+SNAKEMAKE.add_argument("targets", nargs="*")
+SNAKEMAKE.add_argument("--cores")
+for option in ("--configfile", "--config"):
+    SNAKEMAKE.add_argument(option, nargs="+", default=[])
