@@ -1,11 +1,14 @@
 """Jobs as forks of one process that has imported what they need.
 
-    python workflow/forkserver.py SOCKET SCRIPTS
+    python workflow/forkserver.py SOCKET RENDERERS SCRIPTS
 
 To import libraries takes longer than most small jobs. A fork has them already, and is otherwise a
 process like one that was started for its job: folder, variables, open files and exit code are those
 of the caller (`run_in_fork.py`), and whoever kills the caller kills the job. The server ends when
 its standard input does, that is, with the process that has started it.
+
+A fork has no threads, so that each figure would start Vega's renderer anew: some forks stay, and
+draw for all figures at the socket SOCKET.svg (`plotting/rendering.py`).
 """
 
 import ast
@@ -37,20 +40,25 @@ KILLED = 128
 """A shell adds it to the number of the signal that ended a process."""
 
 
-def serve(path, scripts):
+def serve(path, renderers, scripts):
     """Answer callers; returns what to run, in each fork that was made for a job."""
-    listener = socket.socket(socket.AF_UNIX)
-    listener.bind(path)
-    listener.listen(1024)
+    drawings = f"{path}.svg"
+    asked_to_draw, listener = listening(drawings), listening(path)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     preload(scripts)
     # Threads of polars free memory, and begin anew in a fork; Python 3.12 warns of any thread.
     warnings.filterwarnings("ignore", "This process .* is multi-threaded", DeprecationWarning)
     # Nobody waits for those who wait for a job.
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+    for _ in range(renderers):
+        if os.fork() == 0:
+            listener.close()
+            draw(asked_to_draw)
+    asked_to_draw.close()
     while True:
         ready, _, _ = select.select([listener, sys.stdin], [], [])
         if sys.stdin in ready:
+            os.unlink(drawings)
             os.unlink(path)
             sys.exit()
         caller, _ = listener.accept()
@@ -58,6 +66,23 @@ def serve(path, scripts):
             listener.close()
             return attend(caller)
         caller.close()
+
+
+def listening(path):
+    listener = socket.socket(socket.AF_UNIX)
+    listener.bind(path)
+    listener.listen(1024)
+    return listener
+
+
+def draw(listener):
+    """Render for jobs, until standard input ends as the server's does."""
+    from private_consensus.plotting import rendering
+
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    listener.setblocking(False)
+    rendering.serve(listener, sys.stdin)
+    os._exit(0)
 
 
 def preload(scripts):
@@ -131,4 +156,4 @@ def run(script):
 
 
 if __name__ == "__main__":
-    run(serve(sys.argv[1], sys.argv[2:]))
+    run(serve(sys.argv[1], int(sys.argv[2]), sys.argv[3:]))

@@ -7,8 +7,11 @@ import sys
 import time
 from pathlib import Path
 
+import psutil
 import pytest
 from scratch import ROOT
+
+from private_consensus.plotting.rendering import RENDERER
 
 PROGRAMS = ROOT / "workflow"
 PRELOADED = "private_consensus.algorithms.dp_ci"
@@ -21,14 +24,17 @@ def server(tmp_path_factory):
     scripts = folder / "imports.py"
     scripts.write_text("import colorsys\nraise SystemExit('only what it imports is run')\n")
     process = subprocess.Popen(
-        [sys.executable, PROGRAMS / "forkserver.py", "socket", scripts], cwd=folder,
+        [sys.executable, PROGRAMS / "forkserver.py", "socket", "2", scripts], cwd=folder,
         env={**os.environ, "PYTHONPATH": str(ROOT / "src")}, stdin=subprocess.PIPE,
     )  # fmt: skip
     wait_for((folder / "socket").exists)
     yield folder / "socket"
+    renderers = psutil.Process(process.pid).children()
     process.stdin.close()
     assert process.wait(PATIENCE) == 0
-    assert not (folder / "socket").exists()
+    assert not list(folder.glob("socket*"))
+    assert len(renderers) == 2
+    assert psutil.wait_procs(renderers, timeout=PATIENCE)[1] == []
 
 
 def wait_for(happened) -> None:
@@ -121,3 +127,53 @@ def test_without_a_server_the_script_has_a_process_of_its_own(tmp_path):
     text = f"import sys\nprint('{PRELOADED}' in sys.modules)\nsys.exit(4)"
     done = forked(tmp_path / "nobody", tmp_path, text)
     assert (done.stdout, done.returncode) == ("False\n", 4)
+
+
+FIGURE = """
+from pathlib import Path
+
+import altair as alt
+import vl_convert
+
+from private_consensus.plotting.theme import save
+
+
+def draw(*marks):
+    points = [alt.Chart(alt.Data(values=[{"a": 1, "b": 2}])).encode(x="a:Q", y="b:Q")] * len(marks)
+    layers = [getattr(one, f"mark_{mark}")(clip=True) for one, mark in zip(points, marks)]
+    kinds = {kind: Path(f"{marks[0]}.{kind}") for kind in ("svg", "png", "pdf")}
+    save(alt.layer(*layers), json_path=Path(f"{marks[0]}.json"), **kinds)
+
+
+"""
+OWN = "draw('line', 'bar')\ndraw('point', 'tick')\n"
+SHARED = (
+    "def refused(specification):\n    raise AssertionError('starts a renderer of its own')\n\n\n"
+    f"vl_convert.vegalite_to_svg = refused\n{OWN}"
+)
+
+
+def test_figures_of_forks_are_drawn_by_a_process_that_stays_as_by_their_own(server, tmp_path):
+    folders = [tmp_path / name for name in ("own", "first", "second")]
+    for folder, text in zip(folders, (OWN, SHARED, SHARED), strict=True):
+        folder.mkdir()
+        address = os.path.relpath(f"{server}.svg", folder)
+        named = {} if text is OWN else {RENDERER: address}
+        done = forked(server, folder, FIGURE + text, env=named)
+        assert (done.returncode, done.stderr) == (0, "")
+        (folder / "script.py").unlink()
+    own, *others = [{f.name: f.read_bytes() for f in sorted(x.iterdir())} for x in folders]
+    assert len(own) == 2 * 4
+    assert others == [own, own]
+
+
+def test_a_specification_that_cannot_be_drawn_is_told_by_who_draws(server, tmp_path):
+    text = (
+        "from private_consensus.plotting.rendering import svg_of\n"
+        "try:\n    svg_of('{\"mark\": 3}')\nexcept ValueError as error:\n    print(error)\n"
+    )
+    own = forked(server, tmp_path, text, env={})
+    shared = forked(
+        server, tmp_path, text, env={RENDERER: os.path.relpath(f"{server}.svg", tmp_path)}
+    )
+    assert own.stdout and (own.stdout, own.stderr) == (shared.stdout, shared.stderr)

@@ -3,7 +3,12 @@
 import shlex
 import subprocess
 
-FEW_JOBS = 8
+from private_consensus.plotting.rendering import RENDERER
+
+# What the process imports takes as long as what three jobs import.
+FEW_JOBS = 4
+# Of a figure's time a third is the renderer's, which keeps its memory.
+MOST_RENDERERS = 4
 
 
 def can_watch_processes():
@@ -19,12 +24,14 @@ def start_forkserver():
     """Start the process that jobs are forks of, and that ends with this one; returns what runs a script in a fork."""
     programs = HOME / "workflow"
     socket = Path(".snakemake", f"forkserver.{os.getpid()}")
+    os.environ[RENDERER] = f"{socket}.svg"
     # Kept, since its standard input is open as long as somebody holds it.
     workflow.forkserver = subprocess.Popen(
         [
             sys.executable,
             programs / "forkserver.py",
             socket,
+            str(min(workflow.resource_settings.cores or 1, MOST_RENDERERS)),
             *sorted(SCRIPTS.glob("*.py")),
         ],
         stdin=subprocess.PIPE,

@@ -12,6 +12,7 @@ import altair as alt
 from ..provenance import atomic_write
 from .captions import data_of
 from .rasters import compact
+from .rendering import svg_of
 from .symbols import typeset
 from .vectors import rounded, small_svg, without_groups
 
@@ -97,7 +98,7 @@ def save(
 
     specification = rounded(chart.to_dict())
     text = json.dumps(specification, indent=None, sort_keys=True, separators=(",", ":"))
-    drawing = without_groups(_numbered_anew(vlc.vegalite_to_svg(text)))
+    drawing = without_groups(_numbered_anew(svg_of(text)))
     _write(json_path, text.encode())
     _write(svg, small_svg(drawing).encode())
     width = float(_WIDTH.search(drawing)[1])
