@@ -345,6 +345,13 @@ def _complete(agents: int) -> np.ndarray:
     return np.transpose(np.triu_indices(agents, 1))
 
 
+def drawn(name: str) -> bool:
+    """Whether a graph of this name is drawn from the streams of graphs."""
+    return name in _DRAWN
+
+
+_DRAWN = ("erdos_renyi", "random_edges", "random_regular")
+
 _ALWAYS: dict[str, Callable[[int], Iterable[tuple[int, int]]]] = {
     "ring": lambda agents: ((i, (i + 1) % agents) for i in range(agents)),
     "path": lambda agents: pairwise(range(agents)),

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -99,6 +99,13 @@ class Calibration:
             found.setdefault(kind.graph_statistics(graph), Case(algorithm, graph))
         return list(found.values())
 
+    def only(self, chosen: Sequence[int]) -> Calibration:
+        """The same of some settings."""
+        settings, algorithms = (
+            [every[index] for index in chosen] for every in (self.settings, self.algorithms)
+        )
+        return replace(self, settings=settings, algorithms=algorithms)
+
     def of_block(self, index: int, first: int) -> Algorithm:
         """A setting's algorithm for the block of runs that begins with ``first``."""
         own = self.algorithms[index]
@@ -175,6 +182,20 @@ class Watch:
     iterations: frozenset[int] = frozenset()
     averages: tuple[tuple[str, str], ...] = ()
 
+    def keys(self, horizon: int) -> set[tuple[int, str, str]]:
+        """What is measured of a run of ``horizon`` iterations, if its algorithm shows it."""
+        times = {horizon, *(t for t in self.iterations if t <= horizon)}
+        every = {(t, *measure) for t in times for measure in self.measures}
+        return every | {(horizon, of, averaged(metric)) for of, metric in self.averages}
+
+
+class Asked(NamedTuple):
+    """What is measured besides, of some settings (by their index) and of the first runs only."""
+
+    watch: Watch
+    settings: frozenset[int]
+    runs: int
+
 
 def averaged(metric: str) -> str:
     """Name of a metric's mean over all iterations of a run."""
@@ -183,9 +204,11 @@ def averaged(metric: str) -> str:
 
 @dataclass
 class Records:
-    """Measurements ``values[setting][(t, quantity, metric)]``, each an array ``[runs]``."""
+    """Measurements ``values[setting][(t, quantity, metric)]``, each an array ``[runs]``, and what
+    was asked for besides, of the blocks that have the runs that it was asked of."""
 
     values: list[dict[tuple[int, str, str], np.ndarray]] = field(default_factory=list)
+    besides: list[dict[tuple[int, str, str], np.ndarray]] = field(default_factory=list)
 
     def rows(self) -> dict[str, np.ndarray]:
         """Columns setting, t, quantity, metric, run, value: one row a measurement."""
@@ -209,6 +232,7 @@ def simulate(
     divergence: str = "raise",
     progress: Callable[[int, int], None] = lambda done, of: None,
     processes: int = 1,
+    asked: Sequence[Asked] = (),
 ) -> Records:
     """Run every setting as often as it was calibrated for, and measure.
 
@@ -223,6 +247,8 @@ def simulate(
         Told after each block how many runs are done.
     processes : int
         Blocks that are computed side by side, each in a fork; no number depends on it.
+    asked : sequence of Asked
+        Measured besides; none of it averages over iterations that ``watch`` does not.
 
     Raises
     ------
@@ -235,26 +261,33 @@ def simulate(
     beginnings = range(0, runs, block)
 
     def compute(first: int) -> list[dict]:
+        also = [one for one in asked if first < one.runs]
         if divergence == "raise":
-            return _run_block(calibration, first, watch, _Recorder)
+            return _run_block(calibration, first, watch, also, _Recorder)
         with np.errstate(over="ignore", invalid="ignore"):
-            return _run_block(calibration, first, watch, _Counter)
+            return _run_block(calibration, first, watch, also, _Counter)
 
     parts: list[list[dict]] = []
     computed = map_in_forks(compute, beginnings, processes)
     for first, part in zip(beginnings, computed, strict=True):
         parts.append(part)
         progress(min(first + block, runs), runs)
-    joined = []
-    for index in range(len(calibration.settings)):
-        keys = parts[0][index]
-        joined.append(
-            {key: np.concatenate([part[index][key] for part in parts])[:runs] for key in keys}
-        )
-    return Records(joined)
+    found = Records()
+    for index, setting in enumerate(calibration.settings):
+        own = watch.keys(setting.horizon)
+        joined = {key: _joined(parts, index, key)[:runs] for key in parts[0][index]}
+        found.values.append({key: joined[key] for key in joined if key in own})
+        found.besides.append({key: joined[key] for key in joined if key not in own})
+    return found
 
 
-def _run_block(calibration: Calibration, first: int, watch: Watch, recorder_type) -> list[dict]:
+def _joined(parts: list[list[dict]], index: int, key: tuple[int, str, str]) -> np.ndarray:
+    return np.concatenate([part[index][key] for part in parts if key in part[index]])
+
+
+def _run_block(
+    calibration: Calibration, first: int, watch: Watch, also: Sequence[Asked], recorder_type
+) -> list[dict]:
     last = first + calibration.block
     streams = Streams(calibration.root, tuple(range(first, last)), calibration.groups)
     problem = calibration.environment.problem(streams)
@@ -263,7 +296,11 @@ def _run_block(calibration: Calibration, first: int, watch: Watch, recorder_type
     measured: list[dict] = [{} for _ in settings]
     algorithms = [calibration.of_block(index, first) for index in range(len(settings))]
     for members in _batches(algorithms):
-        recorder = recorder_type(watch, problem, streams, [settings[i] for i in members])
+        here = [
+            (one.watch, np.array([member in one.settings for member in members])) for one in also
+        ]
+        own = [settings[i] for i in members]
+        recorder = recorder_type(watch, problem, streams, own, here)
         horizon = np.array([settings[i].horizon for i in members])
         stack([algorithms[i] for i in members]).run(problem, network, streams, horizon, recorder)
         for index, member in enumerate(members):
@@ -279,10 +316,22 @@ def _batches(algorithms: Sequence[Algorithm]) -> Collection[list[int]]:
 
 
 class _Recorder:
-    """Measures what it is shown, and stops a run that has left the finite numbers."""
+    """Measures what it is shown, and stops a run that has left the finite numbers.
 
-    def __init__(self, watch: Watch, problem: Problem, streams: Streams, settings: list[Setting]):
+    ``also`` has further watches, each with the settings that it is for.
+    """
+
+    def __init__(
+        self,
+        watch: Watch,
+        problem: Problem,
+        streams: Streams,
+        settings: list[Setting],
+        also: Sequence[tuple[Watch, np.ndarray]] = (),
+    ):
         self.watch, self.problem, self.streams, self.settings = watch, problem, streams, settings
+        self.watches = [(watch, np.ones(len(settings), bool)), *also]
+        self.measures = dict.fromkeys(pair for one, _ in self.watches for pair in one.measures)
         self.horizon = np.array([setting.horizon for setting in settings])
         self.measured: list[dict] = [{} for _ in settings]
         self.sums: list[dict] = [defaultdict(float) for _ in settings]
@@ -294,11 +343,17 @@ class _Recorder:
         for quantity, metric in self.watch.averages:
             if quantity in seen:
                 self._add(t, active, quantity, metric, seen[quantity])
-        wanted = np.flatnonzero((self.horizon[active] == t) | (t in self.watch.iterations))
-        if not len(wanted):
-            return
-        for quantity, metric in self.watch.measures:
-            if quantity in seen:
+        ends = self.horizon[active] == t
+        now = [
+            (one.measures, own[active] & (ends | (t in one.iterations)))
+            for one, own in self.watches
+        ]
+        for quantity, metric in self.measures:
+            if quantity not in seen:
+                continue
+            asking = [some for measures, some in now if (quantity, metric) in measures]
+            wanted = np.flatnonzero(np.any(asking, axis=0))
+            if len(wanted):
                 self._measure(t, active[wanted], quantity, metric, seen[quantity][wanted])
 
     def _add(self, t, active, quantity, metric, array) -> None:

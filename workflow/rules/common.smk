@@ -74,6 +74,11 @@ def tunings_of(wildcards):
     return cell_files("runs", pairs, wildcards.scale)
 
 
+def lenders_of(wildcards):
+    pairs = PLAN.lenders(wildcards.experiment, wildcards.algorithm)
+    return cell_files("lent", pairs, wildcards.scale)
+
+
 def cell_files(kind, cells, scale):
     return [
         f"results/{scale}/{kind}/{experiment}/{algorithm}.parquet"

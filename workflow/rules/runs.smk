@@ -1,13 +1,15 @@
-"""Runs of one algorithm in one experiment.  Needs: prepared data, runs that tune.  Makes: measurements and privacy."""
+"""Runs of one algorithm in one experiment.  Needs: prepared data, runs that tune, settings that others compute.  Makes: measurements and privacy, and what others need of it."""
 
 
 rule run_cell:
     input:
         prepared=prepared_of,
         grids=tunings_of,
+        borrowed=lenders_of,
     output:
         runs="results/{scale}/runs/{experiment}/{algorithm}.parquet",
         privacy="results/{scale}/privacy/{experiment}/{algorithm}.parquet",
+        lent="results/{scale}/lent/{experiment}/{algorithm}.parquet",
     log:
         "results/{scale}/logs/{experiment}.{algorithm}.log",
         usage="results/{scale}/timings/{experiment}.{algorithm}.tsv",
@@ -20,6 +22,7 @@ rule run_cell:
     params:
         cell=lambda wildcards: PLAN.cell(wildcards.experiment, wildcards.algorithm),
         code=code_of_cell,
+        asked=lambda wildcards: PLAN.asked(wildcards.experiment, wildcards.algorithm),
     message:
         "{wildcards.experiment}: {wildcards.algorithm}"
     script:

@@ -1,10 +1,12 @@
-"""Run a cell; write its measurements and its privacy."""
+"""Run a cell; write its measurements and its privacy, and measurements that other cells need."""
 
 import logging
 
+import polars as pl
+
 from private_consensus.datasets import Prepared
-from private_consensus.experiments.cells import run_cell
-from private_consensus.experiments.results import read_all, source_of, stamp, write
+from private_consensus.experiments.cells import compute_cell
+from private_consensus.experiments.results import read_all, rows_of, source_of, stamp, write
 from private_consensus.fast.compiling import limited_threads
 from private_consensus.job_logging import job_logging
 
@@ -12,15 +14,19 @@ log = snakemake.log
 with job_logging(log[0], snakemake.params.cell, log.usage), limited_threads(snakemake.threads):
     loaded = [Prepared.load(path) for path in snakemake.input.prepared]
     prepared = {data.name: data for data in loaded}
-    runs, privacy = run_cell(
+    lenders = snakemake.input.borrowed
+    found = compute_cell(
         snakemake.params.cell,
         prepared,
         lambda done, of: logging.info("%d of %d runs", done, of),
         read_all(snakemake.input.grids) if snakemake.input.grids else None,
         processes=snakemake.threads,
+        asked=snakemake.params.asked,
+        borrowed=pl.concat(map(rows_of, lenders)) if lenders else None,
     )
     mark = stamp(
         snakemake.params.cell, snakemake.params.code, source_of(loaded), snakemake.input.prepared
     )
-    write(runs, snakemake.output.runs, mark)
-    write(privacy, snakemake.output.privacy, mark)
+    write(found.runs, snakemake.output.runs, mark)
+    write(found.privacy, snakemake.output.privacy, mark)
+    write(found.lent, snakemake.output.lent, mark)

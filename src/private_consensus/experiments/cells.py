@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
@@ -18,9 +18,11 @@ from ..provenance import settings_hash
 from ..randomness import Streams
 from ..simulation import (
     BLOCK,
+    Asked,
     Calibration,
     Case,
     Environment,
+    Records,
     Setting,
     Watch,
     averaged,
@@ -28,8 +30,23 @@ from ..simulation import (
     simulate,
 )
 from .oracles import oracles_of
+from .sharing import identity
 
 Prepared = Mapping[str, Any]
+
+
+KEYS = {"t": pl.Int64, "quantity": pl.String, "metric": pl.String}
+ROWS = {**KEYS, "run": pl.Int64, "value": pl.Float64}
+LENT = {"identity": pl.String, **ROWS}
+"""Columns of what a cell computes for others: settings are called by their identity."""
+
+
+class Computed(NamedTuple):
+    """Measurements, privacy, and measurements that other cells ask for."""
+
+    runs: pl.DataFrame
+    privacy: pl.DataFrame
+    lent: pl.DataFrame
 
 
 def run_cell(
@@ -42,38 +59,117 @@ def run_cell(
     """Measurements (a row a setting, run, iteration and measure) and privacy (a row a setting and
     neighbouring relation). ``grids`` are the runs that tuned settings are decided by; blocks of
     runs are computed by so many ``processes``, on which no number depends."""
+    return compute_cell(cell, prepared, progress, grids, processes)[:2]
+
+
+def compute_cell(
+    cell: Mapping[str, Any],
+    prepared: Prepared,
+    progress: Callable[[int, int], None] = lambda done, of: None,
+    grids: pl.DataFrame | None = None,
+    processes: int = 1,
+    *,
+    asked: Sequence[Mapping[str, Any]] = (),
+    borrowed: pl.DataFrame | None = None,
+) -> Computed:
+    """A cell as :func:`run_cell` has it, in exchange with others.
+
+    Parameters
+    ----------
+    asked : sequence of mappings
+        Of :func:`.sharing.asked`.
+    borrowed : DataFrame, optional
+        What lenders computed, with the columns of ``LENT``: those settings are not computed again.
+    """
     cell = {**cell, "settings": [with_tuned(spec, grids) for spec in cell["settings"]]}
     watch = Watch(
         tuple(map(tuple, cell["measures"])),
         frozenset(cell["iterations"]),
         tuple(map(tuple, cell.get("averages", ()))),
     )
-    measured, private = [], []
+    given = pl.DataFrame(schema=LENT) if borrowed is None else borrowed
+    exchanged = {*given["identity"], *_names(asked)}
+    measured, private, lent = [], [], []
     for distinct in _by_environment(cell["settings"]):
         specifications = [cell["settings"][members[0]] for members in distinct]
         calibration = calibrated_cell(cell, specifications, prepared)
-        records = simulate(
-            calibration,
-            watch=watch,
-            divergence=cell.get("divergence", "raise"),
-            progress=progress,
-            processes=processes,
-        )
+        names = [identity(cell, spec) if exchanged else "" for spec in specifications]
+        rows, more = _measured(
+            calibration, names, watch, given, asked,
+            divergence=cell.get("divergence", "raise"), progress=progress, processes=processes,
+        )  # fmt: skip
         shown = f"quantities that {cell['algorithm']} shows"
-        require(any(records.values), "measures", cell["measures"], shown)
+        require(len(rows) > 0, "measures", cell["measures"], shown)
         pairs = [(index, member) for index, members in enumerate(distinct) for member in members]
         shared = pl.DataFrame(pairs, schema=["setting", "member"], orient="row")
-        measured.append(pl.DataFrame(records.rows()).join(shared, on="setting").drop("setting"))
-        rows = [privacy_rows(calibration, index) for index in range(len(specifications))]
+        measured.append(rows.join(shared, on="setting").drop("setting"))
+        lent.append(more)
+        own = [privacy_rows(calibration, index) for index in range(len(specifications))]
         for index, member in pairs:
             algorithm, spec = calibration.settings[index].algorithm, cell["settings"][member]
             oracles = "; ".join(oracles_of(algorithm, calibration.problem, spec))
-            private += [{"member": member, **row, "oracles": oracles} for row in rows[index]]
+            private += [{"member": member, **row, "oracles": oracles} for row in own[index]]
     labels = _labels(cell)
     order = ["member", "quantity", "metric", "t", "run"]
     runs = labels.join(pl.concat(measured), on="member").sort(order)
     privacy = labels.join(pl.DataFrame(private), on="member").sort("member", maintain_order=True)
-    return runs.drop("member"), privacy.drop("member")
+    return Computed(runs.drop("member"), privacy.drop("member"), pl.concat(lent))
+
+
+def _measured(
+    calibration: Calibration,
+    names: Sequence[str],
+    watch: Watch,
+    given: pl.DataFrame,
+    asked: Sequence[Mapping[str, Any]],
+    **how: Any,
+) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Rows of all settings, simulated unless they are given, and rows that were asked for."""
+    known = set(given["identity"])
+    own = [index for index, name in enumerate(names) if name not in known]
+    records = Records()
+    if own:
+        wanted = [_asked(one, [names[index] for index in own]) for one in asked]
+        records = simulate(calibration.only(own), watch=watch, asked=wanted, **how)
+    rows = _rows(records.values, own)
+    lent = pl.concat([rows, _rows(records.besides, own)])
+    called = pl.DataFrame({"setting": np.arange(len(names)), "identity": names})
+    lent = lent.join(called.filter(pl.col("identity").is_in(_names(asked))), on="setting")
+    borrowed = [
+        _borrowed(given, name, watch, calibration.settings[index].horizon, calibration.runs).select(
+            pl.lit(index, pl.Int64).alias("setting"), pl.all()
+        )
+        for index, name in enumerate(names)
+        if name in known
+    ]
+    return pl.concat([rows, *borrowed]), lent.select(list(LENT))
+
+
+def _names(asked: Sequence[Mapping[str, Any]]) -> set[str]:
+    return {name for one in asked for name in one["settings"]}
+
+
+def _asked(one: Mapping[str, Any], names: Sequence[str]) -> Asked:
+    watch = Watch(tuple(map(tuple, one["measures"])), frozenset(one["iterations"]))
+    indices = frozenset(index for index, name in enumerate(names) if name in one["settings"])
+    return Asked(watch, indices, one["runs"])
+
+
+def _borrowed(
+    given: pl.DataFrame, name: str, watch: Watch, horizon: int, runs: int
+) -> pl.DataFrame:
+    """Of what lenders computed for all, what one setting is asked for."""
+    keys = pl.DataFrame(sorted(watch.keys(horizon)), schema=KEYS, orient="row")
+    found = given.filter(pl.col("identity") == name, pl.col("run") < runs)
+    return found.join(keys, on=list(KEYS), how="semi").select(list(ROWS))
+
+
+def _rows(values: list[dict], settings: Sequence[int]) -> pl.DataFrame:
+    """A row a measurement of some settings, with the setting that it is of."""
+    if not any(values):
+        return pl.DataFrame(schema={"setting": pl.Int64, **ROWS})
+    found = Records(values).rows()
+    return pl.DataFrame({**found, "setting": np.asarray(settings)[found["setting"]]})
 
 
 def calibrated_cell(

@@ -16,6 +16,7 @@ from typing import Any
 from .. import algorithms, problems
 from ..datasets import DATA_SETS, PREPARATIONS
 from ..errors import InvalidInput, require
+from . import sharing
 from .checks import too_many, wrong_horizon, wrong_settings
 from .references import PARTS, expected, wrong_references
 from .schema import (
@@ -58,6 +59,10 @@ class Plan:
     styles: Mapping[str, Style]
     known: dict[tuple[str, str], dict[str, Any]] = field(default_factory=dict, repr=False)
     """Cells that were asked for."""
+    sources: dict[tuple[str, str], dict[str, tuple[str, str]]] = field(
+        default_factory=dict, repr=False
+    )
+    """Lenders of settings by borrowing cell, once they were asked for."""
 
     @property
     def experiments(self) -> dict[str, Experiment]:
@@ -85,6 +90,21 @@ class Plan:
             found = expand(self.experiments[experiment], experiment, algorithm, self.config)
             self.known[experiment, algorithm] = found
         return self.known[experiment, algorithm]
+
+    def borrowed(self) -> dict[tuple[str, str], dict[str, tuple[str, str]]]:
+        """Of cells whose settings others compute, by the identity of a setting, which cell does."""
+        if not self.sources:
+            self.sources.update(sharing.lenders({pair: self.cell(*pair) for pair in self.cells()}))
+        return self.sources
+
+    def lenders(self, experiment: str, algorithm: str) -> list[tuple[str, str]]:
+        """Cells that compute settings for a cell."""
+        return sorted(set(self.borrowed().get((experiment, algorithm), {}).values()))
+
+    def asked(self, experiment: str, algorithm: str) -> list[dict[str, Any]]:
+        """What a cell computes for others, as plain JSON."""
+        cells = {pair: self.cell(*pair) for pair in self.borrowed()}
+        return sharing.asked(cells, self.borrowed(), (experiment, algorithm))
 
     def modules(self, experiment: str, *chosen: str) -> list[str]:
         """Modules that an experiment's cells are made by and find by name: those of the chosen

@@ -1,0 +1,102 @@
+"""One setting is one computation: of cells that have it with the same streams, one computes it.
+
+Two settings are one where algorithm, problem, network, budget, horizon and seed are, and the groups
+of the streams that are drawn from. What an algorithm's parameters are by default is the same as
+what is written out, and a graph that is drawn from no stream has no group. The cell with the most
+runs lends, then that with the most settings, then the first; so nobody lends in a circle.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import fields
+from typing import Any
+
+from .. import algorithms
+from ..algorithms.base import METHOD
+from ..networks import drawn
+from ..provenance import settings_hash
+
+Pair = tuple[str, str]
+"""Experiment and algorithm."""
+
+PARTS = ("problem", "network", "budget", "horizon")
+
+
+def identity(cell: Mapping[str, Any], setting: Mapping[str, Any]) -> str:
+    """Equal for settings that are the same computation."""
+    groups = dict(cell["groups"])
+    if not drawn(setting["network"]["name"]):
+        del groups["graph"]
+    built = algorithms.load(cell["algorithm"])(**setting["algorithm"])
+    parameters = {f.name: getattr(built, f.name) for f in fields(built)}
+    parts = {part: setting[part] for part in PARTS}
+    how = {key: cell.get(key) for key in ("algorithm", "seed", "divergence", "averages")}
+    return settings_hash(_plain([parameters, parts, groups, how]))
+
+
+def _plain(value: Any) -> Any:
+    """Whole numbers as they are written with a point."""
+    if isinstance(value, Mapping):
+        return {key: _plain(part) for key, part in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(part) for part in value]
+    return float(value) if isinstance(value, int) and not isinstance(value, bool) else value
+
+
+def lenders(cells: Mapping[Pair, Mapping[str, Any]]) -> dict[Pair, dict[str, Pair]]:
+    """Of each cell that need not compute all of its settings, by their identity, which cell does.
+
+    Audits and analyses compute their own, and so do settings that are tuned, which are known only
+    when the runs that decide them are there.
+    """
+    order = sorted(cells, key=lambda pair: (-cells[pair]["runs"], -len(cells[pair]["settings"])))
+    first: dict[str, Pair] = {}
+    found: dict[Pair, dict[str, Pair]] = defaultdict(dict)
+    for pair, setting in _recurring(cells, _alike(cells, order)):
+        name = identity(cells[pair], setting)
+        if first.setdefault(name, pair) != pair:
+            found[pair][name] = first[name]
+    return dict(found)
+
+
+def _alike(cells: Mapping[Pair, Mapping[str, Any]], order: Iterable[Pair]) -> list[list[Pair]]:
+    """Cells in order, those together that have their streams and their algorithm in common."""
+    together: dict[str, list[Pair]] = defaultdict(list)
+    for pair in order:
+        kind = algorithms.load(pair[1])
+        if kind.kind == METHOD and not kind.deterministic:
+            cell = cells[pair]
+            groups = {key: group for key, group in cell["groups"].items() if key != "graph"}
+            together[settings_hash([pair[1], cell["seed"], groups])].append(pair)
+    return [pairs for pairs in together.values() if len(pairs) > 1]
+
+
+def _recurring(
+    cells: Mapping[Pair, Mapping[str, Any]], alike: Iterable[Sequence[Pair]]
+) -> Iterator[tuple[Pair, Mapping[str, Any]]]:
+    """Settings whose parts are written in several cells alike: few, and a name takes its time."""
+    for pairs in alike:
+        places: dict[str, list[tuple[Pair, Mapping[str, Any]]]] = defaultdict(list)
+        for pair in pairs:
+            for setting in cells[pair]["settings"]:
+                if "tuned" not in setting:
+                    places[str(_plain([setting[part] for part in PARTS]))].append((pair, setting))
+        for found in places.values():
+            if len({pair for pair, _ in found}) > 1:
+                yield from found
+
+
+def asked(
+    cells: Mapping[Pair, Mapping[str, Any]], borrowed: Mapping[Pair, Mapping[str, Pair]], pair: Pair
+) -> list[dict[str, Any]]:
+    """What others ask of a cell, as plain JSON: settings by their identity, and what is measured
+    of how many of their runs."""
+    found = []
+    for borrower, sources in borrowed.items():
+        names = sorted(name for name, lender in sources.items() if lender == pair)
+        if names:
+            wanted = {key: cells[borrower][key] for key in ("runs", "measures", "iterations")}
+            found.append({"settings": names, **wanted})
+    return found

@@ -1,0 +1,152 @@
+"""One setting is one computation: a cell reads what another computes, and no number knows it."""
+
+import copy
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from private_consensus.experiments import cells
+from private_consensus.experiments import plan as planning
+from private_consensus.experiments.cells import compute_cell
+from private_consensus.experiments.schema import read_yaml
+from private_consensus.experiments.sharing import asked, identity, lenders
+
+CONFIG = Path(__file__).parents[2] / "config"
+ALGORITHM = "gradient_descent"
+LENDER, BORROWER = ("wide", ALGORITHM), ("narrow", ALGORITHM)
+
+
+@pytest.fixture(scope="module")
+def whole():
+    return planning.load(read_yaml(CONFIG / "config.yaml"), CONFIG)
+
+
+def setting(epsilon: float, **algorithm) -> dict:
+    return {
+        "columns": {"epsilon": epsilon},
+        "variant": "main",
+        "reading": "resolved",
+        "problem": {"name": "mean_estimation", "dim": 2, "records": 3, "box": 5.0},
+        "network": {"name": "ring", "agents": 4, "weights": "metropolis"},
+        "budget": {"epsilon": epsilon, "delta": 1e-4},
+        "horizon": 5,
+        "algorithm": algorithm,
+    }
+
+
+def cell(name: str, epsilons, *, runs: int, iterations, measures, **algorithm) -> dict:
+    groups = dict.fromkeys(("data", "noise", "sampling"), "together") | {"graph": name}
+    return {
+        "experiment": name, "algorithm": ALGORITHM, "seed": 7, "runs": runs, "block": 2,
+        "measures": measures, "iterations": iterations, "groups": groups,
+        "settings": [setting(epsilon, **algorithm) for epsilon in epsilons],
+    }  # fmt: skip
+
+
+INTERNAL = ["internal", "normalised_error"]
+CONSENSUS = ["consensus", "normalised_error"]
+
+
+@pytest.fixture(scope="module")
+def pair():
+    """The lender measures less, at other iterations, of more runs."""
+    return {
+        BORROWER: cell(
+            "narrow", (1.0, 5.0), runs=3, iterations=[1, 2], measures=[CONSENSUS, INTERNAL]
+        ),
+        LENDER: cell("wide", (0.5, 1, 5.0), runs=6, iterations=[2, 4], measures=[INTERNAL]),
+    }
+
+
+def test_what_is_borrowed_is_what_would_be_computed(pair, monkeypatch):
+    sources = lenders(pair)
+    assert set(sources[BORROWER].values()) == {LENDER}
+    assert len(sources[BORROWER]) == len(pair[BORROWER]["settings"])
+    plain = {key: compute_cell(one, {}) for key, one in pair.items()}
+    lent = compute_cell(pair[LENDER], {}, asked=asked(pair, sources, LENDER))
+    assert lent.runs.equals(plain[LENDER].runs)
+    assert lent.privacy.equals(plain[LENDER].privacy)
+    monkeypatch.setattr(cells, "simulate", None)  # nothing is left to compute
+    found = compute_cell(pair[BORROWER], {}, borrowed=lent.lent)
+    assert found.runs.equals(plain[BORROWER].runs)
+    assert found.privacy.equals(plain[BORROWER].privacy)
+
+
+def test_a_cell_computes_what_nobody_lends(pair):
+    wider = copy.deepcopy(pair)
+    wider[BORROWER]["settings"].append(setting(2.0))
+    sources = lenders(wider)
+    lent = compute_cell(wider[LENDER], {}, asked=asked(wider, sources, LENDER)).lent
+    found = compute_cell(wider[BORROWER], {}, borrowed=lent)
+    assert found.runs.equals(compute_cell(wider[BORROWER], {}).runs)
+    assert found.runs["epsilon"].n_unique() == 3
+
+
+def test_only_runs_that_were_asked_for_are_measured_besides(pair):
+    lent = compute_cell(pair[LENDER], {}, asked=asked(pair, lenders(pair), LENDER)).lent
+    besides = lent.filter((pl.col("quantity") == "consensus") | (pl.col("t") == 1))
+    # Runs are computed in blocks of two: three take two blocks.
+    assert set(besides["run"]) == {0, 1, 2, 3}
+    assert set(besides.select("t", "quantity").rows()) == {(1, "internal"), (5, "consensus")}
+    assert set(lent.filter(pl.col("t") == 4)["run"]) == set(range(6))
+
+
+CHANGES = {
+    "data": lambda one: one["groups"].update(data="other"),
+    "noise": lambda one: one["groups"].update(noise="other"),
+    "sampling": lambda one: one["groups"].update(sampling="other"),
+    "seed": lambda one: one.update(seed=8),
+    "divergence": lambda one: one.update(divergence="record"),
+    "averages": lambda one: one.update(averages=[INTERNAL]),
+    "problem": lambda one: one["settings"][0]["problem"].update(records=4),
+    "network": lambda one: one["settings"][0]["network"].update(agents=5),
+    "budget": lambda one: one["settings"][0]["budget"].update(epsilon=1.25),
+    "horizon": lambda one: one["settings"][0].update(horizon=6),
+    "algorithm": lambda one: one["settings"][0]["algorithm"].update(decay=0.8),
+}
+
+
+@pytest.mark.parametrize("part", CHANGES)
+def test_a_setting_with_other_streams_or_parts_is_another(pair, part):
+    changed = copy.deepcopy(pair[BORROWER])
+    CHANGES[part](changed)
+    before, after = (identity(one, one["settings"][0]) for one in (pair[BORROWER], changed))
+    assert before != after
+
+
+def test_defaults_may_be_written_out_and_a_graph_that_is_not_drawn_has_no_group(pair):
+    one = copy.deepcopy(pair[BORROWER])
+    name = identity(one, one["settings"][0])
+    one["settings"][0]["algorithm"] = {"decay": 0.75, "stage_two": "repaired"}
+    one["groups"]["graph"] = "other"
+    assert identity(one, one["settings"][0]) == name
+    for group in ("first", "second"):
+        one["settings"][0]["network"] |= {"name": "random_edges", "edges": 4}
+        one["groups"]["graph"] = group
+        assert identity(one, one["settings"][0]) != name
+        name = identity(one, one["settings"][0])
+
+
+def test_nobody_lends_in_a_circle_and_lenders_have_the_runs(whole):
+    sources = whole.borrowed()
+    for borrower, found in sources.items():
+        for name, lender in found.items():
+            assert name not in sources.get(lender, {})
+            assert whole.cell(*lender)["runs"] >= whole.cell(*borrower)["runs"]
+    left = {pair: whole.lenders(*pair) for pair in sources}
+    while free := [pair for pair, needs in left.items() if not set(needs) & set(left)]:
+        for pair in free:
+            del left[pair]
+    assert not left
+
+
+@pytest.mark.parametrize(
+    ("narrow", "wide"), [("ding_fig4", "ding_fig5"), ("ding_fig12", "ding_fig11")]
+)
+def test_figures_of_paper_004_that_lie_in_others_are_not_computed(whole, narrow, wide):
+    for algorithm in whole.experiments[narrow].algorithms:
+        one = whole.cell(narrow, algorithm)
+        names = {identity(one, setting) for setting in one["settings"]}
+        assert whole.borrowed()[narrow, algorithm].keys() == names
+        assert whole.lenders(narrow, algorithm) == [(wide, algorithm)]
