@@ -8,7 +8,7 @@ are drawn. Here it is planned, run and drawn in one process; in a study of one's
 """
 
 # %%
-# The configuration, as it would stand in ``config/papers/mine.yaml``.
+# The configuration, ``mine.yaml`` beside this tutorial, as it would stand in ``config/papers``.
 
 import tempfile
 from pathlib import Path
@@ -21,33 +21,8 @@ from private_consensus.experiments.numbers import figure_numbers
 from private_consensus.plotting import draw
 from private_consensus.studies import HOME
 
-MINE = """
-paper: {key: mine, number: mine, title: A first figure, authors: [], where: this tutorial}
-experiments:
-  mine_fig1:
-    title: Error against epsilon
-    place: this tutorial
-    problem: {name: mean_estimation, records: 100, dim: 5, box: 5.0}
-    network: {name: ring, agents: 10, weights: metropolis}
-    budget: {epsilon: 1.0, delta: 1.0e-5}
-    horizon: 20
-    runs: 20
-    axes:
-      epsilon: {set: budget.epsilon, values: [0.5, 1.0, 2.0, 4.0], because: a first look}
-    algorithms:
-      gradient_descent:
-        literal: {because: as printed, set: {algorithm.calibration: theorem_1}}
-        exact: {because: exact Gaussian DP, set: {algorithm.calibration: gaussian_dp}}
-    measures: [released.normalised_error]
-figures:
-  mine_fig1:
-    title: Error against epsilon
-    caption: Mean over runs with standard error.
-    measure: released.normalised_error
-    x: epsilon
-    y_title: normalised squared error
-    curves: [gradient_descent.literal, gradient_descent.exact]
-"""
+MINE = Path(__file__).with_name("mine.yaml").read_text()
+print(MINE)
 
 folder = Path(tempfile.mkdtemp())
 (folder / "papers").mkdir()

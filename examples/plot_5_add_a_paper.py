@@ -25,36 +25,11 @@ for path in write_study(folder):
     print(path.relative_to(folder))
 
 # %%
-# This tutorial runs a published algorithm, so that nothing has to be installed: the claim is that
-# exact accounting has a smaller error than the printed calibration at the same claimed epsilon.
+# The paper is the one of the tutorial before, ``mine.yaml``, with a published algorithm, so that
+# nothing has to be installed. Its claim: exact accounting has a smaller error than the printed
+# calibration at the same claimed epsilon.
 
-file = folder / "config" / "papers" / "mine.yaml"
-file.write_text("""
-paper: {key: mine, number: mine, title: Which calibration, authors: [], where: this tutorial}
-experiments:
-  mine_fig1:
-    title: Error against epsilon
-    place: this tutorial
-    problem: {name: mean_estimation, records: 100, dim: 5, box: 5.0}
-    network: {name: ring, agents: 10, weights: metropolis}
-    budget: {epsilon: 1.0, delta: 1.0e-5}
-    horizon: 20
-    runs: 40
-    axes:
-      epsilon: {set: budget.epsilon, values: [0.5, 1.0, 2.0], because: a first look}
-    algorithms:
-      gradient_descent:
-        literal: {because: as printed, set: {algorithm.calibration: theorem_1}}
-        exact: {because: exact Gaussian DP, set: {algorithm.calibration: gaussian_dp}}
-    measures: [released.normalised_error]
-figures:
-  mine_fig1:
-    title: Error against epsilon
-    caption: Mean over runs with standard error.
-    measure: released.normalised_error
-    x: epsilon
-    y_title: normalised squared error
-    curves: [gradient_descent.literal, gradient_descent.exact]
+CLAIMS = """
 claims:
   mine_c01:
     claim: Exact accounting has the smaller error.
@@ -65,7 +40,10 @@ claims:
     test: {kind: below, x: epsilon, measure: released.normalised_error}
     series: {of: gradient_descent.exact}
     against: gradient_descent.literal
-""")
+"""
+
+mine = Path(__file__).with_name("mine.yaml").read_text()
+(folder / "config" / "papers" / "mine.yaml").write_text(mine + CLAIMS)
 
 config = {"scale": "paper", "seed": 1, "papers": ["mine"], "data": {}}
 asked = plan.load(config, folder / "config", HOME / "config")
