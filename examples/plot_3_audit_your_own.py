@@ -55,7 +55,7 @@ class NoisyGossip(pc.Iterative):
     def step(self, state, problem, network, draw, t):
         return State(network.mix(state.y))
 
-    def seen(self, state, problem, t):
+    def observables(self, state, problem, t):
         return {"released": state.y}
 
 

@@ -49,4 +49,4 @@ print(
 
 drawing = asked.drawing(name)
 numbers = figure_numbers(drawing["panels"], {pair: (runs, privacy)}, source="drawn here")
-chart: alt.Chart = draw(name, "mine", numbers, drawing, asked.looks(name))
+chart: alt.Chart = draw(name, "mine", numbers, drawing, asked.figure_styles(name))

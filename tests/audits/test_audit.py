@@ -53,7 +53,7 @@ class Gossip(Iterative):
     def step(self, state, problem, network, draw, t):
         return State(network.mix(state.y))
 
-    def seen(self, state, problem, t):
+    def observables(self, state, problem, t):
         return {"released": state.y}
 
 

@@ -1,6 +1,6 @@
 """Rules of fields: what they take and refuse, in subclasses and for a batch."""
 
-from dataclasses import dataclass
+from dataclasses import MISSING, dataclass
 
 import numpy as np
 import pytest
@@ -23,8 +23,10 @@ TAKEN = [
     (positive(1.0), (1e-300, np.array([1.0, 2.0])), (0.0, np.nan, np.array([1.0, 0.0]))),
     (nonnegative(1.0), (0.0, 3), (-1e-300, np.nan)),
     (fraction(0.5), (0.5,), (0.0, 1.0, np.nan)),
+    (fraction(None, below=0.5), (None, 0.4), (0.5, 0.7)),
     (up_to_one(0.5), (0.5, 1.0), (0.0, 1.0 + 1e-9)),
     (whole(1), (1, 3.0), (0, 1.5, np.array([1, 2.5]))),
+    (whole(1, most=2), (1, np.array([1, 2])), (3, np.array([2, 3]))),
     (only(1.0), (1.0, np.ones(3)), (1.0 + 1e-9, np.array([1.0, 2.0]))),
     (one_of("a", ("a", "b")), ("a", "b"), ("c", None)),
 ]
@@ -61,6 +63,21 @@ class Child(Parent):
     clip: float | None = 3.0
 
 
+def test_what_has_no_default_has_to_be_given_and_keeps_its_rule():
+    @dataclass(frozen=True, kw_only=True)
+    class Demanding:
+        level: float = fraction()
+
+        def __post_init__(self):
+            check_parameters(self)
+
+    Demanding(level=0.9)
+    with pytest.raises(TypeError, match="level"):
+        Demanding()
+    with pytest.raises(InvalidInput, match=r"algorithm\.level"):
+        Demanding(level=None)
+
+
 def test_another_default_keeps_the_rule_and_none_is_a_value_where_it_was_the_default():
     assert rules(Child).keys() == {"rate", "clip"}
     Child(clip=None)
@@ -80,4 +97,5 @@ def test_what_an_algorithm_is_by_default_meets_its_rules(name):
     }
     for key, (rule, optional) in known.items():
         assert rule.expected
-        assert (optional and defaults[key] is None) or rule.holds(defaults[key])
+        given = defaults[key] is not MISSING
+        assert not given or (optional and defaults[key] is None) or rule.holds(defaults[key])

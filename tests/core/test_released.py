@@ -171,7 +171,7 @@ class LastIteration:
         problem = self.make(change)
         draw = self.draw if draw is None else draw
         state = self.algorithm.step(self.state, problem, NETWORK, draw, self.last)
-        seen = self.algorithm.seen(state, problem, self.last)
+        seen = self.algorithm.observables(state, problem, self.last)
         return np.concatenate([np.ravel(seen[quantity]) for quantity in quantities])
 
     def moved_by_noise(self, quantities) -> np.ndarray:
@@ -235,7 +235,7 @@ def last_round(name: str, **options):
     def shown(data, keys):
         own = type(state)(*(np.array(part) for part in state))
         after = algorithm.step(own, data, NETWORK, draw._replace(keys=keys), HORIZON)
-        return algorithm.seen(after, data, HORIZON)
+        return algorithm.observables(after, data, HORIZON)
 
     other = {name: {**draw.keys, name: draw.keys[name] + np.uint32(1)} for name in KEYS}
     return (

@@ -131,7 +131,7 @@ class Explosive(Iterative):
     def step(self, state, problem, network, draw, t):
         return Position(state.x * column(self.factor))
 
-    def seen(self, state, problem, t):
+    def observables(self, state, problem, t):
         return {"internal": state.x}
 
 

@@ -65,7 +65,7 @@ class Descent(Iterative):
         mixed = network.mix(state.y)
         return Message(mixed + self.noised_step(problem, mixed, draw))
 
-    def seen(self, state, problem, t):
+    def observables(self, state, problem, t):
         return {"released": state.y}
 
 

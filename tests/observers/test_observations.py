@@ -148,7 +148,7 @@ def all_sent(algorithm, state, problem, t: int) -> np.ndarray:
     """Messages of a round, [runs, numbers]: broadcasts, or one on each link."""
     if hasattr(state, "mean"):
         return state.sent[0][:, NETWORK.adjacency].reshape(len(state.sent[0]), -1)
-    released = algorithm.seen(state, problem, t)["released"][0]
+    released = algorithm.observables(state, problem, t)["released"][0]
     if isinstance(algorithm, SecureAggregation):
         released = released[:, :1]  # one message, to everybody
     return released.reshape(len(released), -1)

@@ -43,7 +43,7 @@ for test in tests:
     test()
 print(json.dumps({{
     "figures": list(asked.figures),
-    "label": asked.looks(f"{{name}}_fig1")[f"{{name}}.released"]["label"],
+    "label": asked.figure_styles(f"{{name}}_fig1")[f"{{name}}.released"]["label"],
     "runs": rows["run"].n_unique(),
     "epsilon": privacy["epsilon_accountant"].to_list(),
     "verdicts": privacy["verdict"].to_list(),

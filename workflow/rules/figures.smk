@@ -83,7 +83,7 @@ rule draw_figure:
         runtime=5,
     params:
         figure=lambda w: PLAN.drawing(w.figure),
-        styles=lambda w: PLAN.looks(w.figure),
+        styles=lambda w: PLAN.figure_styles(w.figure),
         paper=lambda w: PLAN.paper_of(w.figure),
         # Of eighty small figures, pixels would be a fifth of the time.
         png_scale=0.5 if SCALE == "smoke" else 2,

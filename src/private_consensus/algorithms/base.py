@@ -244,7 +244,7 @@ class Iterative(Algorithm):
         """The state after iteration ``t`` = 1, 2, ..."""
 
     @abstractmethod
-    def seen(self, state: Any, problem: Problem, t: int) -> Mapping[str, np.ndarray]:
+    def observables(self, state: Any, problem: Problem, t: int) -> Mapping[str, np.ndarray]:
         """Quantities of a state: ``internal`` and ``released`` iterates, and what else there is."""
 
     def outcome(
@@ -290,7 +290,7 @@ class Iterative(Algorithm):
         if np.any(unit):
             noise = self.with_residual(draw, {DRAW: unit + np.zeros(np.shape(_noise_of(draw)))})
         after = self.step(state, problem, network, noise, t)
-        return self.seen(after, problem, t)["released"][0]
+        return self.observables(after, problem, t)["released"][0]
 
     def with_residual(self, draw: Any, found: Residuals) -> Any:
         """The draw with which the same step sends what was sent."""
@@ -331,7 +331,7 @@ class Iterative(Algorithm):
         draws = self.draws_on(problem, network, streams)
         for t in range(1, int(horizon.max()) + 1):
             state = algorithm.step(state, problem, network, next(draws), t)
-            observe(t, active, algorithm.seen(state, problem, t))
+            observe(t, active, algorithm.observables(state, problem, t))
             ended = horizon[active] == t
             if not ended.any():
                 continue
@@ -430,6 +430,11 @@ def column(value: Any) -> Any:
     if isinstance(value, np.ndarray) and value.ndim == 1:
         return value[:, None, None, None]
     return value
+
+
+def origin(problem: Problem, streams: Streams, settings: int) -> np.ndarray:
+    """Iterates at 0, [settings, runs, agents, dim]."""
+    return np.zeros((settings, len(streams.runs), problem.n_agents, problem.dim))
 
 
 def structure(algorithm: Algorithm) -> tuple:

@@ -28,6 +28,7 @@ from ..privacy import account
 from ..privacy.one_run import one_run_epsilon, one_run_pvalue
 from .base import AUDIT
 from .families.decentralized_sgd import Round, at
+from .parameters import fraction, positive
 from .q_dpsgd_1 import QDPSGD1
 
 VIEWS = ("gradients", "messages")
@@ -61,21 +62,14 @@ class CanaryAudit(QDPSGD1):
         Epsilon of the run by the accountant and by Theorem 11, at the noise that is used.
     """
 
-    share: float = 1.0
+    share: float = positive(1.0)
     guesses: int = 100
-    confidence: float
+    confidence: float = fraction()
     delta: float = math.nan
     accountant: float = 0.0
     formula: float = 0.0
 
     kind: ClassVar[str] = AUDIT
-
-    def __post_init__(self):
-        super().__post_init__()
-        inside = bool(np.all(np.asarray(self.share) > 0))
-        require(inside, "algorithm.share", self.share, "a number > 0")
-        level = bool(np.all((np.asarray(self.confidence) > 0) & (np.asarray(self.confidence) < 1)))
-        require(level, "algorithm.confidence", self.confidence, "a number in (0, 1)")
 
     def calibrate(self, budget, problem, network, horizon):
         few = self.guesses <= problem.records

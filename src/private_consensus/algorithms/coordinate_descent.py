@@ -20,7 +20,6 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from ..privacy import Relation
 from .base import Range, filled, moved
 from .families.perturbed import Perturbed, initial
 
@@ -58,7 +57,6 @@ class CoordinateDescent(Perturbed):
     init_std: float = 1.0
     excess: float = 1.0
 
-    relation: ClassVar[Relation] = Relation("record", "replace")
     uses: ClassVar[tuple[str, ...]] = ("strong_convexity", "smoothness")
     needs: ClassVar[tuple[str, ...]] = ("objective", "own_optimum", "slope_bound")
     source: ClassVar[str] = "Paper 001, Appendix K, eqs. (72)-(74)"
@@ -79,7 +77,7 @@ class CoordinateDescent(Perturbed):
         moved = -problem.gradient(state.x) / problem.smoothness + self.scale(t) * draw.noise
         return state._replace(x=problem.project(state.x + moved * draw.chosen))
 
-    def seen(self, state, problem, t) -> Mapping[str, np.ndarray]:
+    def observables(self, state, problem, t) -> Mapping[str, np.ndarray]:
         gap = problem.objective(state.x) - problem.objective(problem.own_optimum)
         return {
             "released": state.x,

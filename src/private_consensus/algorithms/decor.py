@@ -30,17 +30,11 @@ import numpy as np
 
 from ..networks import SparseNetwork, laplacian
 from .base import DRAW, NoiseSite, column
-from .muffliato_gd import ClippedDescent, normals_of_links
+from .families.clipped_descent import ClippedDescent, State, normals_of_links
 from .parameters import nonnegative
 
 SPARE = 1e-6
 """Share of a computed connectivity that nothing is built on."""
-
-
-class State(NamedTuple):
-    """Messages y [settings, runs, agents, dim]."""
-
-    x: np.ndarray
 
 
 class Draw(NamedTuple):
@@ -115,18 +109,11 @@ class DECOR(ClippedDescent):
             return made
         return [replace(one, proven=False, note="connectivity without certificate") for one in made]
 
-    def attained(self, problem):
-        """Where one agent's gradient moves, all agents' noise explains it: nothing is lost."""
-        return super().attained(problem)
-
     def noise_sites(self, problem, network, horizon):
         if self.noise == 0:
             return []
         moved = self.losses(problem, network, horizon) / self.noise
         return [NoiseSite(DRAW, "gaussian", np.ones((horizon, 1, 1)), "l2", moved)]
-
-    def start(self, problem, network, streams, settings):
-        return State(np.zeros((settings, len(streams.runs), problem.n_agents, problem.dim)))
 
     def draws(self, problem, streams) -> Iterator[Draw]:
         shape = (problem.n_agents, problem.dim)

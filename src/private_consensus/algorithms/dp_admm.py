@@ -23,8 +23,7 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from ..privacy import Relation
-from .base import CURVATURE, STEP, Iterative, NoiseSite, Range, column
+from .base import CURVATURE, STEP, Iterative, NoiseSite, Range, column, origin
 from .families.consensus_admm import assumed_release, check_budget, gaussian_release, total_epsilon
 from .parameters import positive
 
@@ -61,7 +60,6 @@ class DPADMM(Iterative):
     c1: float = positive(1.0)
     noise: float = 0.0
 
-    relation: ClassVar[Relation] = Relation("record", "replace")
     source: ClassVar[str] = "Huang et al., IEEE TIFS 2020; paper 002, section VI"
     ranges: ClassVar = {
         "rho": Range(0.1, 10.0, 1.0, CURVATURE),
@@ -106,7 +104,7 @@ class DPADMM(Iterative):
         return float(2.0 * np.sqrt(rho * np.log(1.0 / delta)))
 
     def start(self, problem, network, streams, settings):
-        zero = np.zeros((settings, len(streams.runs), problem.n_agents, problem.dim))
+        zero = origin(problem, streams, settings)
         return State(zero, zero, zero, zero[..., :1, :])
 
     def draws(self, problem, streams):
@@ -121,7 +119,7 @@ class DPADMM(Iterative):
         server = noisy.mean(-2, keepdims=True) - state.dual.mean(-2, keepdims=True) / rho
         return State(noisy, exact, state.dual - rho * (noisy - server), server)
 
-    def seen(self, state, problem, t) -> Mapping[str, np.ndarray]:
+    def observables(self, state, problem, t) -> Mapping[str, np.ndarray]:
         return {"internal": state.exact, "released": state.noisy}
 
     def outcome(self, state, problem, network, t):

@@ -248,7 +248,7 @@ class DPCI(Iterative):
         x = state.sent + column(self.step_size(before)) * (innovation - pulled)
         return State(x, x + column(self.noise_scale(problem, t)) * draw.noise)
 
-    def seen(self, state, problem, t) -> Mapping[str, np.ndarray]:
+    def observables(self, state, problem, t) -> Mapping[str, np.ndarray]:
         return {"internal": state.x, "released": state.sent}
 
 

@@ -75,7 +75,7 @@ class DPCIMoments(DPCI):
         mean = (F @ state.mean[..., None])[..., 0]
         return Moments(mean, F @ sent @ F.transpose(0, 2, 1) + observed)
 
-    def seen(self, state, problem, t) -> Mapping[str, np.ndarray]:
+    def observables(self, state, problem, t) -> Mapping[str, np.ndarray]:
         r"""Moments as curves, of the messages :math:`\tilde x_i(t)`: what an agent releases.
 
         ``squared_error`` is :math:`\frac1N\sum_i E\|\tilde x_i-\theta^*\|^2` and ``disagreement``

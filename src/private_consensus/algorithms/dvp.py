@@ -6,16 +6,14 @@ Noise is added to the dual before the minimisation, and the exact minimiser is s
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
 
-from ..errors import require
-from .base import FOR_CALIBRATION
 from .families.admm import Noises
 from .families.objective_perturbation import ObjectivePerturbed, jacobian_loss
-from .parameters import one_of
+from .parameters import one_of, whole
 
 UNITS = ("dual", "x")
 
@@ -37,15 +35,10 @@ class DualVariablePerturbation(ObjectivePerturbed):
     """
 
     unit: str = one_of("dual", UNITS)
-    jacobian_terms: int = field(default=1, metadata=FOR_CALIBRATION)
+    jacobian_terms: int = whole(1, most=2, calibration=True)
 
     source: ClassVar[str] = "Zhang, Zhu, IEEE TIFS 12(1), 2017, Algorithm 2 (DVP)"
     where: ClassVar[str] = "dual"
-
-    def __post_init__(self):
-        super().__post_init__()
-        once_or_twice = bool(np.isin(self.jacobian_terms, (1, 2)).all())
-        require(once_or_twice, "algorithm.jacobian_terms", self.jacobian_terms, "1 or 2")
 
     def linear_scale(self, penalty, scale):
         return penalty * scale if self.unit == "x" else scale + 0 * penalty

@@ -15,7 +15,7 @@ one column, k = 1). The switches make
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
@@ -23,19 +23,18 @@ import numpy as np
 from ..errors import require
 from ..privacy import (
     Budget,
-    Relation,
     Release,
     analytic_gaussian_scale,
     extended_gaussian_scale,
     laplace_scale,
 )
-from .base import FOR_CALIBRATION
 from .families.functional_mechanism import (
     FunctionalMechanism,
     Scales,
     by_columns,
     paper_sensitivity,
 )
+from .parameters import nonnegative, one_of, positive
 
 CHARGES = ("average", "max")
 GAUSSIANS = {"extended": extended_gaussian_scale, "analytic": analytic_gaussian_scale}
@@ -64,26 +63,17 @@ class FairClassification(FunctionalMechanism):
     """
 
     selected: str = ""
-    split: float = field(default=1.0, metadata=FOR_CALIBRATION)
-    epsilon_selected: float | None = field(default=None, metadata=FOR_CALIBRATION)
-    charge: str = field(default="average", metadata=FOR_CALIBRATION)
-    gaussian: str = field(default="extended", metadata=FOR_CALIBRATION)
-    noise_selected: float = 0.0
-    noise_rest: float = 0.0
+    split: float = positive(1.0, calibration=True)
+    epsilon_selected: float | None = positive(None, calibration=True)
+    charge: str = one_of("average", CHARGES, calibration=True)
+    gaussian: str = one_of("extended", GAUSSIANS, calibration=True)
+    noise_selected: float = nonnegative(0.0)
+    noise_rest: float = nonnegative(0.0)
 
-    relation: ClassVar[Relation] = Relation("record", "replace")
     source: ClassVar[str] = "Paper 004, sections 5-6: Algorithms 6-8, Lemmas 21-24, Theorems 18-20"
 
     def __post_init__(self):
         super().__post_init__()
-        self.require_known("charge", CHARGES)
-        self.require_known("gaussian", GAUSSIANS)
-        require(
-            np.all(np.asarray(self.split) > 0),
-            "algorithm.split",
-            self.split,
-            "above 0: both parts of the budget are",
-        )
         require(
             self.fair == "penal" or bool(np.all(np.asarray(self.alpha) == 1)),
             "algorithm.alpha",
@@ -98,7 +88,7 @@ class FairClassification(FunctionalMechanism):
         )
 
     def calibrate(self, budget, problem, network, horizon):
-        require(horizon == 1, "horizon", horizon, "1: everything is let out at once")
+        require(horizon == 1, "horizon", horizon, "1: everything is released at once")
         columns = self._columns(problem)
         if not budget.private:
             return replace(self, noise_selected=0.0, noise_rest=0.0)

@@ -20,8 +20,8 @@ import numpy as np
 from scipy.optimize import brentq
 
 from ..errors import require
-from ..privacy import Relation, Release, gaussian_mu, zcdp_rho
-from .base import Iterative, NoiseSite, Range, column
+from ..privacy import Release, gaussian_mu, zcdp_rho
+from .base import Iterative, NoiseSite, Range, column, origin
 from .parameters import one_of
 
 STAGE_TWO = ("repaired", "literal")
@@ -76,7 +76,6 @@ class GradientDescent(Iterative):
     sensitivity: str = one_of("record", SENSITIVITIES, calibration=True)
     spending: str = one_of("theorem_2", SPENDINGS, calibration=True)
 
-    relation: ClassVar[Relation] = Relation("record", "replace")
     uses: ClassVar[tuple[str, ...]] = ("strong_convexity", "smoothness", "lipschitz")
     source: ClassVar[str] = "Paper 000, Algorithm 1, eqs. (8)-(12), Theorems 1 and 2"
     ranges: ClassVar = {"decay": Range(0.5, 0.95, 0.75), "horizon": Range(3, 40, 20)}
@@ -147,7 +146,7 @@ class GradientDescent(Iterative):
         return theorem_1_epsilon(spent * float((self._steps_to_noise(horizon) ** 2).sum()), delta)
 
     def start(self, problem, network, streams, settings):
-        zero = np.zeros((settings, len(streams.runs), problem.n_agents, problem.dim))
+        zero = origin(problem, streams, settings)
         return State(zero, zero, zero)
 
     def draws(self, problem, streams):
@@ -160,7 +159,7 @@ class GradientDescent(Iterative):
         scale = column(self.noise) * first * t ** -column(self.decay)
         return State(z, x, x + scale * draw)
 
-    def seen(self, state, problem, t) -> Mapping[str, np.ndarray]:
+    def observables(self, state, problem, t) -> Mapping[str, np.ndarray]:
         return {"internal": state.x, "released": state.y}
 
     def outcome(self, state, problem, network, t):

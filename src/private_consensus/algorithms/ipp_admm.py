@@ -170,8 +170,8 @@ class ImprovedPlausiblyPrivateADMM(PlausiblyPrivateADMM):
         made = 1.0 if self.tested == "noised" else after.sent - state.sent
         return after._replace(spent=state.spent + tests + cost * made)
 
-    def seen(self, state, problem, t):
-        return dict(super().seen(state, problem, t)) | {"messages": state.sent.mean(-1)}
+    def observables(self, state, problem, t):
+        return dict(super().observables(state, problem, t)) | {"messages": state.sent.mean(-1)}
 
     # What audits ask for.
 

@@ -29,6 +29,7 @@ from .families.perturbed import (
     no_losses,
     printed_change,
 )
+from .parameters import one_of
 
 STEPS = ("first_order", "exact")
 SIGNS = ("resolved", "literal")
@@ -67,9 +68,9 @@ class LocallyPrivateADMM(RandomlyWeighted, ADMMFamily):
     D: float | None = 10.0
     zeta: float | None = 0.5
     init_std: float = 1.0
-    minimisation: str = "first_order"
-    dual: str = "resolved"
-    exchange: str = "plain"
+    minimisation: str = one_of("first_order", STEPS)
+    dual: str = one_of("resolved", SIGNS)
+    exchange: str = one_of("plain", EXCHANGES)
 
     source: ClassVar[str] = "Paper 001, Algorithm 1, eqs. (6), (12), (13)"
     where: ClassVar[str] = "output"
@@ -78,12 +79,6 @@ class LocallyPrivateADMM(RandomlyWeighted, ADMMFamily):
         "zeta": Range(0.01, 1.0, 0.1, CURVATURE),
         "horizon": Range(2, 15, 8),
     }
-
-    def __post_init__(self):
-        super().__post_init__()
-        self.require_known("minimisation", STEPS)
-        self.require_known("dual", SIGNS)
-        self.require_known("exchange", EXCHANGES)
 
     @property
     def dual_step(self):
@@ -131,9 +126,6 @@ class LocallyPrivateADMM(RandomlyWeighted, ADMMFamily):
             dim=problem.dim,
         )
         return after._replace(**losses._asdict())
-
-    def seen(self, state, problem, t):
-        return {"internal": state.minimiser} | super().seen(state, problem, t)
 
     @property
     def has_losses(self):

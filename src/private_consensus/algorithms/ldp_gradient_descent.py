@@ -21,8 +21,9 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 
 from ..networks import SparseNetwork
-from .dgd import GradientSteps, uniform_mean
+from .families.gradient_steps import GradientSteps, uniform_mean
 from .families.perturbed import RandomlyWeighted, add_losses, losses_of, no_losses
+from .parameters import one_of
 
 AGGREGATORS = ("pair", "range")
 
@@ -58,14 +59,10 @@ class LocallyPrivateGradientDescent(RandomlyWeighted, GradientSteps):
         Whether the agent itself belongs to the set of which Algorithm 2* takes the range.
     """
 
-    aggregator: str = "pair"
+    aggregator: str = one_of("pair", AGGREGATORS)
     own_value: bool = True
 
     source: ClassVar[str] = "Paper 001, Algorithm 2, eq. (7); Algorithm 2*, eq. (28)"
-
-    def __post_init__(self):
-        super().__post_init__()
-        self.require_known("aggregator", AGGREGATORS)
 
     def known(self, problem, horizon):
         """Of a mixture over random weights the tails alone are known, where its loss is largest."""

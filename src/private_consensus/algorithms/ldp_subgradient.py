@@ -20,6 +20,7 @@ from ..exchange import SecretSharing, require_complete
 from .base import STEP, Range, column
 from .families.perturbed import LAWS
 from .ldp_gradient_descent import Aggregate, LocallyPrivateGradientDescent
+from .parameters import one_of, only
 
 EXCHANGES = ("plain", "secret_sharing")
 
@@ -47,19 +48,15 @@ class LocallyPrivateSubgradient(LocallyPrivateGradientDescent):
         their sum only.
     """
 
-    decay: float = 1.0
-    exchange: str = "plain"
+    decay: float = only(1.0, "steps fall as 1/sqrt(k)")
+    aggregator: str = one_of("pair", ("pair",))
+    exchange: str = one_of("plain", EXCHANGES)
 
     source: ClassVar[str] = "Paper 001, Algorithm 2, Theorem 3.4; Appendix J, Algorithm 3"
     ranges: ClassVar = {"eta": Range(0.05, 4.0, 1.0, STEP), "horizon": Range(3, 40, 20)}
 
     def __post_init__(self):
         super().__post_init__()
-        self.require_known("exchange", EXCHANGES)
-        constant = bool(np.all(np.asarray(self.decay) == 1.0))
-        require(constant, "algorithm.decay", self.decay, "1: steps fall as 1/sqrt(k)")
-        pair = self.aggregator == "pair"
-        require(pair, "algorithm.aggregator", self.aggregator, "pair, the aggregate of (7)")
         if self.exchange == "secret_sharing":
             fixed = "fixed: of random ones an agent would need single values"
             require(self.weights == "fixed", "algorithm.weights", self.weights, fixed)
@@ -86,9 +83,9 @@ class LocallyPrivateSubgradient(LocallyPrivateGradientDescent):
         after = super().step(state, problem, network, draw, t)
         return after._replace(total=state.total + state.x.mean(-2, keepdims=True))
 
-    def seen(self, state, problem, t):
+    def observables(self, state, problem, t):
         averaged = np.broadcast_to(state.total / t, state.x.shape)
-        return super().seen(state, problem, t) | {"averaged": averaged}
+        return super().observables(state, problem, t) | {"averaged": averaged}
 
     def releases(self, problem, network, horizon):
         r""":math:`\eta_k\Delta`, as of every gradient at a point that is known."""

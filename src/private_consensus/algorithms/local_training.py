@@ -14,36 +14,16 @@ noise: what an agent can do alone. An algorithm that does worse gains nothing fr
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple
+from typing import ClassVar
 
-import numpy as np
-
-from .muffliato_gd import ClippedDescent
-
-
-class State(NamedTuple):
-    """Models [settings, runs, agents, dim]."""
-
-    x: np.ndarray
+from .families.clipped_descent import State, WithoutNeighbours
 
 
 @dataclass(frozen=True, kw_only=True)
-class LocalTraining(ClippedDescent):
-    r"""Noised descent of every agent for itself; ``noise`` is :math:`\sigma`.
-
-    The graph has no part in it.
-    """
+class LocalTraining(WithoutNeighbours):
+    r"""Noised descent of every agent for itself; ``noise`` is :math:`\sigma`."""
 
     source: ClassVar[str] = "Noisy gradient descent (Bassily, Smith, Thakurta, FOCS 2014), alone"
-
-    def graph_statistics(self, network):
-        """Nothing."""
-
-    def losses(self, problem, network, horizon):
-        return np.full(horizon, self.change(problem))
-
-    def start(self, problem, network, streams, settings):
-        return State(np.zeros((settings, len(streams.runs), problem.n_agents, problem.dim)))
 
     def step(self, state, problem, network, draw, t):
         return State(self.descent(problem, state.x) + self.message_scale * draw)

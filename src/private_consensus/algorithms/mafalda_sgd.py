@@ -28,8 +28,8 @@ from ..errors import require
 from ..networks import SparseNetwork
 from ..privacy.observers.changes import Cyclic
 from ..privacy.observers.temporal import cyclic_factor, error_gram, gram_of_powers
-from .base import DRAW, NoiseSite
-from .muffliato_gd import ClippedDescent
+from .base import DRAW, NoiseSite, origin
+from .families.clipped_descent import ClippedDescent
 from .parameters import one_of, whole
 
 CORRELATIONS = ("optimal", "independent", "anti_pgd")
@@ -124,8 +124,8 @@ class MAFALDASGD(ClippedDescent):
         return [NoiseSite(DRAW, "gaussian", np.ones((horizon, 1, 1)), "l2", moved)]
 
     def start(self, problem, network, streams, settings):
-        shape = (settings, len(streams.runs), problem.n_agents, problem.dim)
-        return State(np.zeros(shape), np.zeros((*shape, 0)))
+        zero = origin(problem, streams, settings)
+        return State(zero, np.zeros((*zero.shape, 0)))
 
     def step(self, state, problem, network, draw, t):
         now = np.broadcast_to(draw, state.x.shape)[..., None]

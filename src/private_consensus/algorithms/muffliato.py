@@ -22,8 +22,9 @@ import numpy as np
 
 from ..errors import require
 from ..networks import second_eigenvalue
-from ..privacy import Release, gaussian_epsilon, gaussian_mu
-from .base import Iterative, NoiseSite, Range, column
+from ..privacy import Release, gaussian_epsilon
+from .base import Iterative, NoiseSite, Range, column, origin
+from .families.clipped_descent import mu_of
 from .parameters import nonnegative, one_of
 
 ACCELERATIONS = ("none", "chebyshev")
@@ -85,7 +86,7 @@ class Muffliato(Iterative):
         ]
 
     def start(self, problem, network, streams, settings):
-        zero = np.zeros((settings, len(streams.runs), problem.n_agents, problem.dim))
+        zero = origin(problem, streams, settings)
         return State(zero, zero)
 
     def draws(self, problem, streams):
@@ -96,7 +97,7 @@ class Muffliato(Iterative):
             return State(problem.means + column(self.noise) * draw, state.x)
         return State(gossip(network, state, t == 2, self.acceleration), state.x)
 
-    def seen(self, state, problem, t):
+    def observables(self, state, problem, t):
         return {"released": state.x}
 
 
@@ -128,12 +129,6 @@ def rounds_needed(mixing: np.ndarray, spread: float, noise: float) -> int:
     which gossip adds no more error than the noise; s is the ``spread`` of squared values."""
     gap = float(1.0 - second_eigenvalue(mixing))
     return int(np.ceil(np.log(len(mixing) * max(noise**2, spread) / noise**2) / np.sqrt(gap)))
-
-
-def mu_of(budget) -> float:
-    """mu of Gaussian differential privacy that a budget allows."""
-    require(budget.delta > 0, "budget.delta", budget.delta, "in (0, 1): Gaussian noise needs it")
-    return float(gaussian_mu(budget.epsilon, budget.delta))
 
 
 def _change(problem) -> float:

@@ -29,7 +29,7 @@ from ..errors import require
 from ..privacy import Release, calibrate
 from ..privacy.objective_perturbation import PerturbedObjective
 from ..problems.logistic_regression import LogisticRegression
-from .base import CURVATURE, Iterative, NoiseSite, Range, column
+from .base import CURVATURE, Iterative, NoiseSite, Range, column, origin
 from .parameters import nonnegative, one_of, positive
 
 PERTURBED = ("output", "objective")
@@ -117,7 +117,7 @@ class OneShotAveraging(Iterative):
         return [NoiseSite("message", "gaussian", scale, "l2", moved)]
 
     def start(self, problem, network, streams, settings):
-        return State(np.zeros((settings, len(streams.runs), problem.n_agents, problem.dim)))
+        return State(origin(problem, streams, settings))
 
     def draws(self, problem, streams):
         return streams.sequence("noise", "normal", (problem.n_agents, problem.dim))
@@ -131,7 +131,7 @@ class OneShotAveraging(Iterative):
         minimum = problem.proximal(within, penalty, np.zeros_like(state.x), state.x)
         return State(minimum if self.perturbed == "objective" else minimum + noise)
 
-    def seen(self, state, problem, t):
+    def observables(self, state, problem, t):
         return {"released": state.x}
 
 

@@ -8,7 +8,7 @@ default keeps its rule. What holds between fields stays in ``__post_init__``.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import field, fields
+from dataclasses import MISSING, field, fields
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -46,10 +46,11 @@ def nonnegative(default: Any, *, calibration: bool = False) -> Any:
 
 
 def fraction(
-    default: Any, *, expected: str = "a number in (0, 1)", calibration: bool = False
+    default: Any = MISSING, *, below: float = 1.0, expected: str = "", calibration: bool = False
 ) -> Any:
-    """A number strictly between 0 and 1."""
-    return _field(default, Rule(_all(lambda v: (v > 0) & (v < 1)), expected), calibration)
+    """A number strictly between 0 and ``below``; without a default it has to be given."""
+    expected = expected or f"a number in (0, {below:g})"
+    return _field(default, Rule(_all(lambda v: (v > 0) & (v < below)), expected), calibration)
 
 
 def up_to_one(default: Any) -> Any:
@@ -57,10 +58,11 @@ def up_to_one(default: Any) -> Any:
     return _field(default, Rule(_all(lambda v: (v > 0) & (v <= 1)), "a number in (0, 1]"), False)
 
 
-def whole(default: Any) -> Any:
-    """A whole number of at least 1."""
-    rule = Rule(_all(lambda v: (v >= 1) & (v == np.floor(v))), "a whole number >= 1")
-    return _field(default, rule, False)
+def whole(default: Any, *, most: float = np.inf, calibration: bool = False) -> Any:
+    """A whole number of at least 1, and at most ``most``."""
+    expected = "a whole number >= 1" + (f" and <= {most}" if np.isfinite(most) else "")
+    holds = _all(lambda v: (v >= 1) & (v <= most) & (v == np.floor(v)))
+    return _field(default, Rule(holds, expected), calibration)
 
 
 def only(default: Any, because: str = "") -> Any:

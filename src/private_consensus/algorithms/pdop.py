@@ -13,15 +13,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from ..privacy import Relation
-from .dgd import GradientSteps
+from .families.gradient_steps import GradientSteps
 
 
 @dataclass(frozen=True, kw_only=True)
 class PrivateDistributedOptimisation(GradientSteps):
     """PDOP; an agent mixes its own NOISY value, as it sends it."""
 
-    relation: ClassVar[Relation] = Relation("record", "replace")
     source: ClassVar[str] = "Huang, Mitra, Vaidya, ICDCN 2015"
 
     def step(self, state, problem, network, draw, t):

@@ -17,21 +17,21 @@ of what is released: with the exact g (``shift: raw``) nothing is private.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
 
 from ..errors import require
-from ..privacy import Relation, Release
-from ..privacy.functional import covariance_l1, pair_l1
-from .base import FOR_CALIBRATION
+from ..privacy import Release
+from ..privacy.functional import FAIRNESS, covariance_l1, pair_l1
 from .families.functional_mechanism import (
     FunctionalMechanism,
     Scales,
     by_columns,
     paper_sensitivity,
 )
+from .parameters import fraction, nonnegative, one_of
 
 SHIFTS = ("noised", "raw")
 
@@ -43,37 +43,24 @@ class Pflr(FunctionalMechanism):
     Parameters
     ----------
     share : float
-        :math:`\epsilon_g/\epsilon`, in (0, 1).
+        :math:`\epsilon_g/\epsilon`; both parts of the budget are above 0.
     shift : {"noised", "raw"}
         Whether the mean of the noise is the noised or the exact covariance.
     noise_objective, noise_fairness : float
         Laplace scales; set by the calibration.
     """
 
-    share: float = field(default=0.1, metadata=FOR_CALIBRATION)
-    shift: str = "noised"
-    noise_objective: float = 0.0
-    noise_fairness: float = 0.0
+    mechanism: str = one_of("laplace", ("laplace",))
+    fair: str = one_of("penal", [term for term in FAIRNESS if term != "off"])
+    share: float = fraction(0.1, calibration=True)
+    shift: str = one_of("noised", SHIFTS)
+    noise_objective: float = nonnegative(0.0)
+    noise_fairness: float = nonnegative(0.0)
 
-    relation: ClassVar[Relation] = Relation("record", "replace")
     source: ClassVar[str] = "Reconstruction of Xu, Yuan and Wu (2019) from paper 004, section 6.3.1"
 
-    def __post_init__(self):
-        super().__post_init__()
-        self.require_known("shift", SHIFTS)
-        require(self.mechanism == "laplace", "algorithm.mechanism", self.mechanism, "laplace")
-        require(
-            self.fair != "off", "algorithm.fair", self.fair, "a fairness term: penal, plus, perrec"
-        )
-        require(
-            np.all((np.asarray(self.share) > 0) & (np.asarray(self.share) < 1)),
-            "algorithm.share",
-            self.share,
-            "in (0, 1): both parts of the budget are above 0",
-        )
-
     def calibrate(self, budget, problem, network, horizon):
-        require(horizon == 1, "horizon", horizon, "1: everything is let out at once")
+        require(horizon == 1, "horizon", horizon, "1: everything is released at once")
         if not budget.private:
             return replace(self, noise_objective=0.0, noise_fairness=0.0)
         objective, fairness = self._assumed(problem)

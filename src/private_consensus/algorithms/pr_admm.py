@@ -154,8 +154,8 @@ class PeriodicallyReducedADMM(OutputPerturbation):
             received = network.neighbour_sum(x)
         return super().disagreement(network, x, received)
 
-    def seen(self, state, problem, t):
-        seen = dict(super().seen(state, problem, t))
+    def observables(self, state, problem, t):
+        seen = dict(super().observables(state, problem, t))
         return seen if self.threshold == "none" else seen | {"replaced": state.replaced}
 
     # Privacy.

@@ -17,24 +17,23 @@ Among the ``saturated`` a coordinate counts whose rounding was cut or whose nois
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 
-from ..errors import InvalidInput, require
-from ..privacy.subsampling import (
-    noisy_message,
-)
-from .base import FOR_CALIBRATION, NoiseSite
+from ..errors import InvalidInput
+from ..privacy.subsampling import noisy_message
+from .base import NoiseSite
 from .families.decentralized_sgd import at
+from .families.q_dpsgd import QDPSGD
 from .families.sgd_theorems import (
     reused_state_releases,
     theorem11_epsilon,
     theorem11_sigma,
     theorem15_factor,
 )
-from .q_dpsgd_1 import QDPSGD
+from .parameters import one_of
 
 SIGMA2 = ("full", "drop_eta", "as_q1")
 OWN = ("exact", "broadcast")
@@ -54,17 +53,12 @@ class QDPSGD2(QDPSGD):
         What an agent takes for its own model.
     """
 
-    sigma2: str = field(default="as_q1", metadata=FOR_CALIBRATION)
-    own: str = "exact"
+    noise_on: str = one_of("mean", ("mean",))
+    sigma2: str = one_of("as_q1", SIGMA2, calibration=True)
+    own: str = one_of("exact", OWN)
 
     noised_messages: ClassVar[bool] = True
     source: ClassVar[str] = "Dissertation 4.4.2, Algorithm 5, eq. (28), Theorem 15, Remark 10"
-
-    def __post_init__(self):
-        super().__post_init__()
-        require(self.sigma2 in SIGMA2, "algorithm.sigma2", self.sigma2, f"one of {SIGMA2}")
-        require(self.own in OWN, "algorithm.own", self.own, f"one of {OWN}")
-        require(self.noise_on == "mean", "algorithm.noise_on", self.noise_on, "mean")
 
     def _message(self, problem, horizon) -> dict[str, float]:
         a, e = self.steps(float(horizon))

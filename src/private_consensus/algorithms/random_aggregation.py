@@ -13,8 +13,9 @@ from typing import ClassVar
 import numpy as np
 
 from ..errors import require
-from ..privacy import Relation, Release, aggregation
+from ..privacy import Release, aggregation
 from .base import Algorithm, column
+from .parameters import positive
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,18 +33,13 @@ class RandomAggregation(Algorithm):
     """
 
     omega: float = 0.5
-    beta: float = 5.0
-    change: float = 0.001
+    beta: float = positive(5.0)
+    change: float = positive(0.001)
 
-    relation: ClassVar[Relation] = Relation("record", "replace")
     source: ClassVar[str] = "Paper 001, Theorems 2.2 and 2.3, eqs. (10) and (11), Figure 1"
 
     def __post_init__(self):
-        for key in ("beta", "change"):
-            value = getattr(self, key)
-            require(
-                bool(np.all(np.asarray(value) > 0)), f"algorithm.{key}", value, "a number above 0"
-            )
+        super().__post_init__()
         wide = bool(np.all(np.asarray(self.omega) > self.change))
         require(wide, "algorithm.omega", self.omega, "more than change (Theorem 2.3)")
 
@@ -71,7 +67,7 @@ class RandomAggregation(Algorithm):
         exact = aggregation.exact_average(*of_settings)
         bound = aggregation.printed_bound(*of_settings)
         everywhere = np.ones((1, len(streams.runs)))
-        seen = {
+        shown = {
             "exact": exact[:, None] * everywhere,
             "bound": bound[:, None] * everywhere,
             "excess": (bound - exact)[:, None] * everywhere,
@@ -80,7 +76,7 @@ class RandomAggregation(Algorithm):
             "worst": sampled.max((-1, -2)),
             "released": outputs,
         }
-        observe(1, np.arange(len(exact)), seen)
+        observe(1, np.arange(len(exact)), shown)
 
 
 ALGORITHM = RandomAggregation

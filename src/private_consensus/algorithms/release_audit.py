@@ -26,12 +26,13 @@ from ..problems.lasso import lasso
 from .base import AUDIT
 from .d_zoa import DZOA, per_setting
 from .families.consensus_admm import assumed_release, gaussian_release, neighbourhood_sizes
+from .parameters import fraction, one_of
 
 MECHANISMS = ("d_zoa", "gaussian")
 TINY = 1e-300
 
 
-class Scene(NamedTuple):
+class AuditCase(NamedTuple):
     """Agent 1 before an outer iteration, on two neighbouring data sets."""
 
     gram: np.ndarray
@@ -53,19 +54,12 @@ class ReleaseAudit(DZOA):
         Of the bounds on epsilon and mu of one release, together.
     """
 
-    mechanism: str = "d_zoa"
+    mechanism: str = one_of("d_zoa", MECHANISMS)
     replicates: int = 20_000
-    confidence: float
+    confidence: float = fraction()
 
     needs: ClassVar[tuple[str, ...]] = ("features", "responses", "gram", "pull", "penalty")
     kind: ClassVar[str] = AUDIT
-
-    def __post_init__(self):
-        super().__post_init__()
-        expected = f"one of {MECHANISMS}"
-        require(self.mechanism in MECHANISMS, "algorithm.mechanism", self.mechanism, expected)
-        level = bool(np.all((np.asarray(self.confidence) > 0) & (np.asarray(self.confidence) < 1)))
-        require(level, "algorithm.confidence", self.confidence, "a number in (0, 1)")
 
     def calibrate(self, budget, problem, network, horizon):
         require(horizon == 1, "horizon", horizon, "1: the audit is of one release")
@@ -103,34 +97,34 @@ class ReleaseAudit(DZOA):
             self._audit_run(problem, network, run, float(sizes[run, 0]), generator, settings)
             for run, generator in enumerate(streams.generators("noise"))
         ]
-        seen = {key: np.stack([one[key] for one in found], axis=1) for key in found[0]}
-        observe(1, np.arange(settings), seen)
+        shown = {key: np.stack([one[key] for one in found], axis=1) for key in found[0]}
+        observe(1, np.arange(settings), shown)
 
     def _audit_run(self, problem, network, run, size, generator, settings) -> dict:
         curvature = 2.0 * float(np.max(self.rho)) * size
-        scene = neighbours(problem, run, curvature, float(np.max(self.c1)))
+        case = neighbours(problem, run, curvature, float(np.max(self.c1)))
         count = int(np.max(self.replicates))
         keys = generator.integers(0, 2**32, size=(2, count, 2), dtype=np.uint32)
         units = generator.standard_normal((2, count, problem.dim))
         sigma = np.broadcast_to(self.noise, settings) / size
         if self.mechanism == "gaussian":
             noise = sigma[:, None, None, None] * units
-            outputs = scene.minimisers[:, None] + noise
+            outputs = case.minimisers[:, None] + noise
         else:
             length = self.step_length(problem, network)
             steps = np.broadcast_to(length, (settings, len(problem.optimum), problem.n_agents))
-            outputs = self._replicated(scene, problem, curvature, steps[:, run, 0], keys)
+            outputs = self._replicated(case, problem, curvature, steps[:, run, 0], keys)
         claims = (self.epsilon, self.delta, self.confidence)
         stated = [np.broadcast_to(value, settings) for value in claims]
-        rows = [measured(*values, scene) for values in zip(outputs, sigma, *stated, strict=True)]
+        rows = [measured(*values, case) for values in zip(outputs, sigma, *stated, strict=True)]
         return {key: np.array([row[key] for row in rows]) for key in rows[0]}
 
-    def _replicated(self, scene, problem, curvature, steps, keys) -> np.ndarray:
+    def _replicated(self, case, problem, curvature, steps, keys) -> np.ndarray:
         """Outputs [settings, 2, replicates, P]."""
         settings, count = len(steps), keys.shape[1]
         drawn = [
             solve(
-                scene.gram[None, None],
+                case.gram[None, None],
                 np.full((1, 1, 1), curvature),
                 np.broadcast_to(linear, (settings, count, 1, problem.dim)),
                 np.full(settings, problem.penalty),
@@ -141,12 +135,12 @@ class ReleaseAudit(DZOA):
                 samples=per_setting(self.J, settings),
                 u1=float(np.ravel(self.u1)[0]),
             )
-            for linear, own in zip(scene.linear, keys, strict=True)
+            for linear, own in zip(case.linear, keys, strict=True)
         ]
         return np.stack([outputs[:, :, 0] for outputs in drawn], axis=1)
 
 
-def neighbours(problem, run: int, curvature: float, c1: float) -> Scene:
+def neighbours(problem, run: int, curvature: float, c1: float) -> AuditCase:
     """Agent 1 of a run at the optimum, with a response moved up and down as far as is allowed."""
     optimum = problem.optimum[run]
     fitted = problem.features[run, 0] @ optimum
@@ -162,7 +156,7 @@ def neighbours(problem, run: int, curvature: float, c1: float) -> Scene:
     gram = 2.0 * problem.weight * X.T @ X
     slope = gram @ optimum - pull.mean(0) + problem.penalty * np.sign(optimum)
     linear = -pull - slope - curvature * optimum
-    return Scene(gram, linear, minimisers(gram, curvature, linear, problem.penalty))
+    return AuditCase(gram, linear, minimisers(gram, curvature, linear, problem.penalty))
 
 
 def minimisers(gram, curvature: float, linear: np.ndarray, penalty: float) -> np.ndarray:
@@ -172,7 +166,7 @@ def minimisers(gram, curvature: float, linear: np.ndarray, penalty: float) -> np
 
 
 def measured(
-    outputs, sigma: float, epsilon: float, delta: float, confidence: float, scene: Scene
+    outputs, sigma: float, epsilon: float, delta: float, confidence: float, case: AuditCase
 ) -> dict:
     """What is said of outputs [2, replicates, P]; not finite ones count as infinitely far out.
 
@@ -183,7 +177,7 @@ def measured(
 
     from ..privacy.audit.statistics import audit_statistics
 
-    shift = scene.minimisers[0] - scene.minimisers[1]
+    shift = case.minimisers[0] - case.minimisers[1]
     direction = shift / np.linalg.norm(shift)
     finite = np.isfinite(outputs).all(-1)
     along = np.where(finite, np.where(finite[..., None], outputs, 0.0) @ direction, np.inf)
@@ -194,7 +188,7 @@ def measured(
     kept = outputs[0][finite[0]]
     deviations = kept.std(0, ddof=1)
     centred = (along[0][finite[0]] - along[0][finite[0]].mean()) / along[0][finite[0]].std(ddof=1)
-    bias = kept.mean(0) - scene.minimisers[0]
+    bias = kept.mean(0) - case.minimisers[0]
     return {
         "epsilon_bound": bound.epsilon,
         "epsilon_ceiling": bound.ceiling,
@@ -207,7 +201,7 @@ def measured(
         "deviation_along": along[0][finite[0]].std(ddof=1) / sigma,
         "anisotropy": deviations.max() / deviations.min(),
         "bias_ratio": np.linalg.norm(bias) / sigma,
-        "bias_relative": np.linalg.norm(bias) / np.linalg.norm(scene.minimisers[0]),
+        "bias_relative": np.linalg.norm(bias) / np.linalg.norm(case.minimisers[0]),
         "kurtosis": float(stats.kurtosis(centred)),
         "distance_to_normal": float(stats.kstest(centred, stats.norm.cdf).statistic),
         "sensitivity_ratio": np.linalg.norm(shift) / sigma,

@@ -18,37 +18,19 @@ them: to k agents together it is :math:`N/(N-k)` times that.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple
+from typing import ClassVar
 
 import numpy as np
 
 from .base import DRAW
-from .muffliato_gd import ClippedDescent
-
-
-class State(NamedTuple):
-    """The one model, at every agent [settings, runs, agents, dim]."""
-
-    x: np.ndarray
+from .families.clipped_descent import State, WithoutNeighbours
 
 
 @dataclass(frozen=True, kw_only=True)
-class SecureAggregation(ClippedDescent):
-    r"""Descent along sums that nobody sees the terms of; ``noise`` is :math:`\sigma`, of the sum.
-
-    The graph has no part in it.
-    """
+class SecureAggregation(WithoutNeighbours):
+    r"""Descent along sums of hidden terms; ``noise`` is :math:`\sigma`, of the sum."""
 
     source: ClassVar[str] = "Bonawitz et al., CCS 2017, for the sum; noise as in central descent"
-
-    def graph_statistics(self, network):
-        """Nothing."""
-
-    def losses(self, problem, network, horizon):
-        return np.full(horizon, self.change(problem))
-
-    def start(self, problem, network, streams, settings):
-        return State(np.zeros((settings, len(streams.runs), problem.n_agents, problem.dim)))
 
     def step(self, state, problem, network, draw, t):
         share = self.message_scale / np.sqrt(problem.n_agents)

@@ -33,8 +33,8 @@ import numpy as np
 from ..errors import require
 from ..networks import SparseNetwork
 from ..privacy import Release
-from .base import NoiseSite
-from .muffliato_gd import ClippedDescent, normals_of_links
+from .base import NoiseSite, origin
+from .families.clipped_descent import ClippedDescent, normals_of_links
 
 
 class State(NamedTuple):
@@ -91,7 +91,7 @@ class ZipDL(ClippedDescent):
         return [Release("gaussian", losses, scale, note=note)]
 
     def start(self, problem, network, streams, settings):
-        zero = np.zeros((settings, len(streams.runs), problem.n_agents, problem.dim))
+        zero = origin(problem, streams, settings)
         if isinstance(network, SparseNetwork):
             return State(zero, np.zeros_like(network.own_ends(zero)), zero)
         links = np.zeros((*zero.shape[:3], problem.n_agents, problem.dim))
@@ -174,7 +174,7 @@ class ZipDL(ClippedDescent):
         mean = network.sum_at_links(weights * sent) / (1.0 - kept)
         return State(received + kept * (x + own - share / kept), sent, mean)
 
-    def seen(self, state, problem, t) -> Mapping[str, np.ndarray]:
+    def observables(self, state, problem, t) -> Mapping[str, np.ndarray]:
         """``released`` is one vector an agent: the mean of its messages; ``links`` are all of
         them."""
         return {"released": state.mean, "internal": state.x, "links": state.sent}

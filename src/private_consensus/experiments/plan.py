@@ -197,7 +197,7 @@ class Plan:
         variants = self.experiments[experiment].algorithms[algorithm].values()
         return sorted({(v.tuned.experiment, algorithm) for v in variants if v.tuned})
 
-    def looks(self, figure: str) -> dict[str, dict[str, Any]]:
+    def figure_styles(self, figure: str) -> dict[str, dict[str, Any]]:
         """Styles of a figure's curves, so that another curve's colour is none of its business."""
         panels = self.figures[figure].panels
         used = {style_key(c.algorithm, c.variant) for panel in panels for c in panel.curves}

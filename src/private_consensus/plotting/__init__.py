@@ -12,8 +12,8 @@ if TYPE_CHECKING:
     import polars as pl
 
 SHARED = {
-    "axes", "captions", "coinciding", "curves", "looks", "printing", "rasters", "rendering",
-    "repairs", "symbols", "theme", "vectors",
+    "axes", "captions", "coinciding", "curves", "figure_styles", "printing", "rasters",
+    "rendering", "repairs", "symbols", "theme", "vectors",
 }  # fmt: skip
 """Modules of all papers."""
 

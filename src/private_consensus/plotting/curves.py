@@ -13,7 +13,7 @@ import polars as pl
 from .axes import STRIP, Extent, common, extent
 from .captions import facts, marks
 from .coinciding import coinciding
-from .looks import Looks, Styles, looks, named
+from .figure_styles import CurveStyles, Styles, curve_styles, named
 from .symbols import typeset
 from .theme import HEIGHT, INK, WIDTH, finish
 
@@ -47,7 +47,7 @@ class Panel:
 
     spec: Spec
     points: pl.DataFrame
-    looks: Looks
+    styles: CurveStyles
     names: list[str]
     x: Extent
     y: Extent
@@ -62,9 +62,9 @@ def curves(numbers: pl.DataFrame, figure: Spec, styles: Styles) -> alt.Chart:
     ]
     panels = _compared(panels, figure.get("columns") or len(panels))
     direct = _own_names(panels)
-    shared = None if direct else looks(shown, styles)
+    shared = None if direct else curve_styles(shown, styles)
     panels = [
-        replace(panel, direct=direct, looks=shared or looks(panel.points, styles))
+        replace(panel, direct=direct, styles=shared or curve_styles(panel.points, styles))
         for panel in panels
     ]
     names = list(shared.colour) if shared else []
@@ -116,7 +116,7 @@ def _panel(points: pl.DataFrame, spec: Spec) -> Panel:
     placed = on_axis(points, y)
     places = set(placed["place"])
     y = replace(y, above=ABOVE in places, below=BELOW in places)
-    return Panel(spec, on_axis(points, y), Looks(), [], x, y, False)
+    return Panel(spec, on_axis(points, y), CurveStyles(), [], x, y, False)
 
 
 ON, ABOVE, BELOW = "on the axis", "above the axis", "below the axis"
@@ -207,7 +207,7 @@ def _own_names(panels: Sequence[Panel]) -> bool:
 def panel_chart(panel: Panel, legend: alt.Legend | None, position: int = 0) -> alt.LayerChart:
     """One panel: strips, bands, lines, points, what is off the axis, and its title."""
     shown, spec = panel.points, panel.spec
-    names, colours, dashes = panel.looks.of(shown["curve"] if panel.direct else panel.names)
+    names, colours, dashes = panel.styles.of(shown["curve"] if panel.direct else panel.names)
     # One selection, which the first panel holds and all panels obey.
     switch = alt.selection_point(name="shown", fields=["curve"], bind="legend", toggle="true")
     visible = alt.when(switch) if legend else None
@@ -321,7 +321,7 @@ def _ends(panel: Panel) -> list[alt.Chart]:
     last = panel.points.filter(pl.col("dot").is_not_null()).sort("x").group_by("curve").last()
     last = last.sort("dot")
     shares = _apart([panel.y.share(replace(panel.y, high=value)) for value in last["dot"]])
-    names, colours, _ = panel.looks.of(last["curve"])
+    names, colours, _ = panel.styles.of(last["curve"])
     data = pl.DataFrame({"curve": last["curve"], "end": [panel.y.at(s) for s in shares]})
     text = alt.Chart(data).mark_text(align="left", dx=6, fontSize=10)
     return [

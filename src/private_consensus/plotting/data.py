@@ -9,7 +9,7 @@ import altair as alt
 import polars as pl
 
 from .captions import facts
-from .looks import OKABE_ITO
+from .figure_styles import OKABE_ITO
 from .theme import HEIGHT, INK, finish
 
 Spec = Mapping[str, Any]

@@ -10,7 +10,7 @@ import altair as alt
 import polars as pl
 
 from .axes import Extent, extent
-from .looks import OKABE_ITO
+from .figure_styles import OKABE_ITO
 from .symbols import typeset
 from .theme import GREY, HEIGHT, INK, finish
 

@@ -10,7 +10,7 @@ import polars as pl
 
 from .axes import Extent, common, extent
 from .captions import facts
-from .looks import OKABE_ITO
+from .figure_styles import OKABE_ITO
 from .symbols import typeset
 from .theme import GREY, INK, WIDTH, finish
 

@@ -11,7 +11,7 @@ from typing import Any
 import altair as alt
 import polars as pl
 
-from .looks import OKABE_ITO
+from .figure_styles import OKABE_ITO
 from .symbols import LOWERED, typeset
 from .theme import GREY, INK, finish
 

@@ -27,10 +27,10 @@ import numpy as np
 from scipy.optimize import brentq
 
 from ...errors import OutsideRange, require
-from ...privacy import CONVERSIONS, Relation, Release, zcdp_epsilon, zcdp_rho
+from ...privacy import CONVERSIONS, Release, zcdp_epsilon, zcdp_rho
 from ..base import CURVATURE, Range, column
 from ..parameters import one_of, positive
-from .perturbed import LAWS, Draw, PaidByIteration, initial, shown_losses
+from .perturbed import LAWS, Draw, PaidByIteration, initial
 
 NOISES = (1e-15, 1e20)
 """Scales of noise between which a budget in zCDP is looked for."""
@@ -84,7 +84,6 @@ class ADMMFamily(PaidByIteration):
     rho_conversion: str | None = one_of(None, CONVERSIONS, calibration=True)
 
     needs: ClassVar[tuple[str, ...]] = ("proximal",)
-    relation: ClassVar[Relation] = Relation("record", "replace")
     where: ClassVar[str] = ""
     ranges: ClassVar = {"eta": Range(0.03, 3.0, 0.3, CURVATURE), "horizon": Range(2, 15, 8)}
 
@@ -153,9 +152,8 @@ class ADMMFamily(PaidByIteration):
         apart = self.disagreement(network, x, after.received_sum)
         return after._replace(dual=state.dual + self.dual_step * apart)
 
-    def seen(self, state, problem, t) -> Mapping[str, np.ndarray]:
-        seen = {"internal": state.minimiser, "released": state.x}
-        return seen | shown_losses(None, state.spent) if self.noisy else seen
+    def observables(self, state, problem, t) -> Mapping[str, np.ndarray]:
+        return {"internal": state.minimiser, **super().observables(state, problem, t)}
 
     # Privacy.
 

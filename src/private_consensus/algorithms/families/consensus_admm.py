@@ -21,8 +21,8 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 
 from ...errors import require
-from ...privacy import Relation, Release
-from ..base import CURVATURE, Iterative, Range, column
+from ...privacy import Release
+from ..base import CURVATURE, Iterative, Range, column, origin
 from ..parameters import positive
 
 UNBOUNDED = "the problem states no bound on a record's gradient"
@@ -59,7 +59,6 @@ class ConsensusADMM(Iterative):
     epsilon: float = 0.0
     delta: float = 0.0
 
-    relation: ClassVar[Relation] = Relation("record", "replace")
     ranges: ClassVar = {"rho": Range(0.1, 10.0, 1.0, CURVATURE), "horizon": Range(2, 15, 8)}
 
     def calibrate(self, budget, problem, network, horizon):
@@ -86,7 +85,7 @@ class ConsensusADMM(Iterative):
         return total_epsilon(once, delta, horizon)
 
     def start(self, problem, network, streams, settings):
-        zero = np.zeros((settings, len(streams.runs), problem.n_agents, problem.dim))
+        zero = origin(problem, streams, settings)
         return State(zero, zero)
 
     def step(self, state, problem, network, draw, t):
@@ -106,7 +105,7 @@ class ConsensusADMM(Iterative):
         mean of :math:`\beta_k` and of the neighbourhood, ``centre``.
         """
 
-    def seen(self, state, problem, t) -> Mapping[str, np.ndarray]:
+    def observables(self, state, problem, t) -> Mapping[str, np.ndarray]:
         return {"released": state.b}
 
 

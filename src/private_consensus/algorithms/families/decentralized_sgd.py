@@ -333,7 +333,7 @@ class DecentralizedSGD(Iterative):
         bits = state.bits + np.reshape(self.bits(dim), (-1, 1))
         return State(state.x, state.message, seconds, bits, saturated)
 
-    def seen(self, state, problem, t):
+    def observables(self, state, problem, t):
         return {
             "internal": state.x,
             "released": state.message if self.noised_messages else state.x,

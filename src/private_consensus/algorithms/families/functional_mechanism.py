@@ -13,7 +13,6 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from ...errors import require
 from ...privacy.functional import COEFFICIENTS, FAIRNESS, Sensitivity
 from ...solvers import quadratics
 from ..base import Algorithm, NoiseSite
@@ -85,11 +84,6 @@ class FunctionalMechanism(Algorithm):
     def uses(self) -> tuple[str, ...]:
         """A mean that is not public has its change counted."""
         return ("mean",) if self.fair != "off" and self.zbar == "public" else ()
-
-    def require_known(self, key: str, allowed) -> None:
-        """Refuse a switch that does not exist."""
-        value = getattr(self, key)
-        require(value in allowed, f"algorithm.{key}", value, f"one of {', '.join(allowed)}")
 
     def sensitivity(self, problem, fair: str) -> Sensitivity:
         """Tight sensitivities of the problem's coefficients."""
@@ -172,13 +166,13 @@ class FunctionalMechanism(Algorithm):
             ridge=RIDGE * LAWS[self.mechanism][1] * diagonal,
             radius=_column(self.radius)[..., 0],
         )
-        seen = {
+        shown = {
             "released": found.w[..., None, :],
             "internal": self.noised_once(matrix, linear, covariance)[..., None, :],
             "repaired": found.repaired,
             "dropped": found.dropped,
         }
-        observe(1, np.arange(len(horizon)), seen)
+        observe(1, np.arange(len(horizon)), shown)
 
 
 def _column(value) -> np.ndarray:

@@ -7,7 +7,7 @@ Noise of iteration t has the scale ``noise / growth**t``: paper 001's
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -59,11 +59,6 @@ class Perturbed(Iterative):
     noise: float = nonnegative(0.0)
     growth: float = positive(1.0)
     calibration: str = one_of("accountant", CALIBRATIONS, calibration=True)
-
-    def require_known(self, key: str, allowed) -> None:
-        """Refuse a switch that does not exist."""
-        value = getattr(self, key)
-        require(value in allowed, f"algorithm.{key}", value, f"one of {', '.join(allowed)}")
 
     def check(self, problem, network) -> None:
         """Warn where a theorem or a known condition does not cover the setting."""
@@ -172,6 +167,14 @@ class PaidByIteration(Perturbed):
         if not self.noisy:
             return state.spent
         return state.spent + np.asarray(self.loss_by_formula(problem, network, t))[..., 0]
+
+    def realised(self, state: Any) -> Losses | None:
+        """Losses of the outputs that were drawn, where those are counted."""
+        return None
+
+    def observables(self, state, problem, t) -> Mapping[str, np.ndarray]:
+        shown = {"released": state.x}
+        return shown | shown_losses(self.realised(state), state.spent) if self.noisy else shown
 
 
 def printed_change(problem) -> float:
@@ -311,11 +314,8 @@ class RandomlyWeighted(PaidByIteration):
         """Theorem 2.2 is about Laplace noise and random weights."""
         return self.noisy and (self.weights, self.law) == ("random", "laplace")
 
-    def seen(self, state, problem, t):
-        seen = {"released": state.x}
-        if not self.noisy:
-            return seen
-        return seen | shown_losses(losses_of(state) if self.has_losses else None, state.spent)
+    def realised(self, state):
+        return losses_of(state) if self.has_losses else None
 
 
 def losses_of(state: Any) -> Losses:

@@ -31,7 +31,7 @@ Styles = Mapping[str, Mapping[str, Any]]
 
 
 @dataclass
-class Looks:
+class CurveStyles:
     """Names of curves in the order of the legend, each with its colour and dash."""
 
     colour: dict[str, str] = field(default_factory=dict)
@@ -64,7 +64,7 @@ def named(points: pl.DataFrame, styles: Styles) -> pl.DataFrame:
     return marked.with_columns(curve=pl.col("name") + mark)
 
 
-def looks(shown: pl.DataFrame, styles: Styles) -> Looks:
+def curve_styles(shown: pl.DataFrame, styles: Styles) -> CurveStyles:
     """How the curves of a figure look; ``shown`` is :func:`named`.
 
     A curve that is called as its style is, or is the only one of it, looks as that says, whatever
@@ -72,7 +72,7 @@ def looks(shown: pl.DataFrame, styles: Styles) -> Looks:
     have its colour and differ in dash. Curves along an axis have the colours of a ramp, from its
     least value to its largest.
     """
-    found = Looks()
+    found = CurveStyles()
     labels = {style: typeset(look["label"]) for style, look in styles.items()}
     pairs = shown.select("style", "name", "curve", "series").unique(maintain_order=True).rows()
     of_style: dict[str, list[str]] = {}

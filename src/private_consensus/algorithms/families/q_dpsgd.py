@@ -1,0 +1,136 @@
+r"""What Q-DPSGD-1 and Q-DPSGD-2 share: steps, deadline and grid (dissertation 4.4).
+
+Not an algorithm. With the printed constants :math:`e > 1` for :math:`T < 121`; the recursion is
+stable all the same as long as :math:`e(1-\lambda_{\min}(W)) < 2`.
+"""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+import numpy as np
+
+from ...errors import OutsideRange
+from ...fast.messages import descend
+from ...privacy.subsampling import Batches, deadline_batches
+from ...quantization import Grid
+from ..base import Range
+from ..parameters import fraction, one_of, positive
+from .decentralized_sgd import FASTEST, FULL_BITS, SLOWEST, DecentralizedSGD, Round, at
+
+GRIDS = ("clipped", "open")
+MEAN_SPEED = (SLOWEST + FASTEST) / 2
+
+
+@dataclass(frozen=True, kw_only=True)
+class QDPSGD(DecentralizedSGD):
+    r"""Both versions.
+
+    Parameters
+    ----------
+    a0, e0 : float
+        Constants of the steps :math:`a` and :math:`e`.
+    rate : float, optional
+        :math:`\tilde\delta` in (0, 1/2), of the steps for strongly convex objectives.
+    cap_e : bool
+        Whether e is cut at 1.
+    eta : float
+        Resolution of the grid; the dissertation names none. 0.1 to 0.2 is what 3 bits can carry.
+    s : int
+        Bits of a coordinate.
+    grid : {"clipped", "open"}
+        Ends where s bits do, or goes on (with an ``eta`` of 0.001 the predecessor's code).
+    T : float
+        Rounds of the run; set by :meth:`run`.
+    """
+
+    a0: float = positive(0.3)
+    e0: float = positive(11.0)
+    rate: float | None = fraction(None, below=0.5)
+    cap_e: bool = False
+    eta: float = 0.1
+    s: int = 3
+    grid: str = one_of("clipped", GRIDS)
+    T: float = 0.0
+
+    ranges: ClassVar = {
+        **DecentralizedSGD.ranges,
+        "a0": Range(0.1, 3.0, 1.0),
+        "e0": Range(0.5, 3.0, 2.0),
+        "eta": Range(0.003, 0.3, 0.03),
+    }
+
+    def __post_init__(self):
+        super().__post_init__()
+        for eta, s in np.broadcast(self.eta, self.s):
+            Grid(float(eta), s)
+
+    def deadline(self):
+        """:math:`T_d`, in seconds."""
+        return self.B / MEAN_SPEED
+
+    def batches(self) -> Batches:
+        return deadline_batches(float(self.deadline()), SLOWEST, FASTEST)
+
+    def widest(self) -> int:
+        return max(deadline_batches(float(np.max(self.deadline())), SLOWEST, FASTEST).sizes)
+
+    def sizes(self, s, speeds):
+        sizes = np.floor(speeds * at(self.deadline(), s)).astype(int)
+        return np.minimum(sizes, self.widest())
+
+    def seconds(self, speeds):
+        spent = np.add(self.deadline(), np.multiply(self.T_c, self.s) / FULL_BITS)
+        return np.reshape(spent, (-1, 1))
+
+    def bits(self, dim):
+        return np.multiply(self.s, float(dim))
+
+    def steps(self, T):
+        """:math:`a` and :math:`e` of a run of T rounds."""
+        slow, root = 1 / 6, np.sqrt(T)
+        if self.rate is not None:
+            slow, root = self.rate / 2, np.power(T, 1.5 * self.rate)
+        e = self.e0 / root
+        return self.a0 / np.power(T, slow), np.minimum(e, 1.0) if self.cap_e else e
+
+    def for_horizon(self, T: np.ndarray):
+        """The batch of settings with the steps of their numbers of rounds."""
+        return replace(self, T=T)
+
+    def ready(self, horizon):
+        return super().ready(horizon).for_horizon(np.array([float(horizon)]))
+
+    def noise_weight(self):
+        a, e, _ = self.of(0)
+        return a * e
+
+    def run(self, problem, network, streams, horizon, observe):
+        T = np.asarray(horizon, float)
+        self._warn(T)
+        ready = self.for_horizon(T)
+        DecentralizedSGD.run(ready, problem, network, streams, horizon, observe)
+
+    def _warn(self, T: np.ndarray) -> None:
+        above = np.broadcast_to(self.steps(T)[1], T.shape) > 1 + 1e-12
+        if above.any():
+            warnings.warn(
+                f"e = e0/sqrt(T) is above 1 for T = {int(T[above].max())}: (1-e)I + eW then weighs "
+                "an agent's own model negatively; with e0 = 11 that needs T >= 121",
+                OutsideRange,
+                stacklevel=3,
+            )
+
+    def of(self, s: int) -> tuple[float, float, Grid]:
+        """a, e and the grid of setting s."""
+        a, e = (float(at(part, s)) for part in self.steps(self.T))
+        return a, e, Grid(float(at(self.eta, s)), at(self.s, s), self.grid == "clipped")
+
+    def descend(self, x, base, e: float, a: float, gradient, scale, round_: Round) -> None:
+        """The update, given the messages; ``base`` is what an agent takes for its own model."""
+        own, mixed = round_.mix_others(e, round_.message)
+        keep = 1.0 - e + e * own
+        key, counter = round_.keys["noise"], round_.counter
+        descend(x, base, mixed, gradient, keep, a * e, scale, key, counter)
