@@ -14,8 +14,9 @@ from private_consensus.algorithms.dp_ci import DPCI
 from private_consensus.algorithms.dvp import DualVariablePerturbation
 from private_consensus.algorithms.exact_admm import ExactADMM
 from private_consensus.algorithms.fair_classification import FairClassification
+from private_consensus.algorithms.families.approximate_minimisers import COARSE_SOLVER
 from private_consensus.algorithms.ipp_admm import ImprovedPlausiblyPrivateADMM
-from private_consensus.algorithms.pp_admm import COARSE_SOLVER, PlausiblyPrivateADMM
+from private_consensus.algorithms.pp_admm import PlausiblyPrivateADMM
 from private_consensus.privacy import Budget, account
 from private_consensus.privacy.brackets import lower_bound
 from private_consensus.privacy.functional import Sensitivity, pair_l1, weights

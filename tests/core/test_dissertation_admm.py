@@ -602,7 +602,8 @@ def test_the_noises_are_as_printed(problem, network):
         assert algorithm.noise == pytest.approx(sigma_1, rel=1e-9)
         assert algorithm.ridge == pytest.approx(needed, rel=1e-9)
         assert algorithm.output_noise == pytest.approx(10**-3.5 / np.sqrt(2 * rho_2), rel=1e-9)
-        assert algorithm.jacobian(problem, network) <= (1 - e3) * e1 * (1 + 1e-9)
+        paid = algorithm.charge(problem, network).jacobian(algorithm.ridge)
+        assert paid <= (1 - e3) * e1 * (1 + 1e-9)
 
 
 def test_both_noises_have_their_scale(streams):
@@ -797,7 +798,7 @@ def test_a_test_on_what_is_private_already_is_charged_for_all(problem, network, 
     done = kept.calibrate(Budget(10.0, 1e-4), problem, network, horizon)
     rho = zcdp_rho(10.0, 1e-4, conversion="shortcut")
     assert done.rho_by_formula(problem, network, horizon) == pytest.approx(rho)
-    assert sum(done.step_rhos(problem)) == pytest.approx((1 - done.share) * rho / horizon)
+    assert sum(done.charge(problem).rhos()) == pytest.approx((1 - done.share) * rho / horizon)
     assert done.svt_epsilon**2 / 2 == pytest.approx(done.share * rho)
     tests = [r for r in done.releases(problem, network, horizon) if r.epsilon is not None][-1]
     assert tests.proven
@@ -846,7 +847,7 @@ def test_the_charge_of_a_run_is_at_most_the_formula(problem, network, streams):
     done = IPP(eta=ETA, c=4).calibrate(BUDGET, problem, network, 12)
     at = run(done, problem, network, streams, 12)
     total = done.rho_by_formula(problem, network, 12)
-    messages = sum(done.step_rhos(problem))
+    messages = sum(done.charge(problem).rhos())
     expected = done.svt_epsilon**2 / 2 + messages * at[12]["messages"]
     assert np.allclose(at[12]["worst_case"], expected)
     assert (at[12]["worst_case"] <= total * (1 + 1e-12)).all()

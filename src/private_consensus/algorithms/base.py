@@ -432,6 +432,12 @@ def column(value: Any) -> Any:
     return value
 
 
+def per_agent(value: Any) -> Any:
+    """A field as it broadcasts against ``[settings, runs, agents]``."""
+    spread = column(value)
+    return spread[..., 0] if isinstance(spread, np.ndarray) else spread
+
+
 def origin(problem: Problem, streams: Streams, settings: int) -> np.ndarray:
     """Iterates at 0, [settings, runs, agents, dim]."""
     return np.zeros((settings, len(streams.runs), problem.n_agents, problem.dim))

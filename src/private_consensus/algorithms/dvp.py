@@ -6,13 +6,11 @@ Noise is added to the dual before the minimisation, and the exact minimiser is s
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import ClassVar
 
-import numpy as np
-
 from .families.admm import Noises
-from .families.objective_perturbation import ObjectivePerturbed, jacobian_loss
+from .families.objective_perturbation import ObjectivePerturbed
 from .parameters import one_of, whole
 
 UNITS = ("dual", "x")
@@ -31,7 +29,9 @@ class DualVariablePerturbation(ObjectivePerturbed):
     jacobian_terms : {1, 2}
         How often the Jacobian term J is charged an iteration. The authors charge
         :math:`2\ln(1+\kappa)`, two with ``jacobian`` tight: they bound the record that comes and
-        the one that goes apart, of which one only counts against us.
+        the one that goes apart, of which one only counts against us. With :math:`2\ln(1+\kappa)`
+        and a share a of the budget an iteration, ``curvature`` deficit adds the authors'
+        :math:`\Phi = w c_1/(e^{a/4} - 1) - \mu - D_i`.
     """
 
     unit: str = one_of("dual", UNITS)
@@ -42,28 +42,6 @@ class DualVariablePerturbation(ObjectivePerturbed):
 
     def linear_scale(self, penalty, scale):
         return penalty * scale if self.unit == "x" else scale + 0 * penalty
-
-    def losses(self, problem, network, horizon):
-        moved, scales, paid = super().losses(problem, network, horizon)
-        return moved, scales, self.jacobian_terms * paid
-
-    def with_curvature(self, budget, problem, network, horizon):
-        r"""A copy with the :math:`\Phi` that ``curvature`` asks for.
-
-        With ``deficit``, :math:`2\ln(1+\kappa)` and a share a of the budget it is the authors'
-        :math:`\Phi = w c_1/(e^{a/4} - 1) - \mu - D_i`.
-        """
-        if self.jacobian_terms == 1 or self.curvature == "none" or self.calibration == "given":
-            return super().with_curvature(budget, problem, network, horizon)
-        share = self.share_of(budget, horizon)
-        least = float(self.least_penalties(network, horizon).min())
-        taken = self.jacobian_terms * jacobian_loss(problem, least, self.jacobian)
-        if taken < (share if self.curvature == "deficit" else share / 2):
-            return self
-        each = share / 2 / self.jacobian_terms
-        kappa = np.expm1(each) if self.jacobian == "tight" else each / 2.8
-        needed = problem.record_curvature / kappa
-        return replace(self, Phi=float(needed - problem.least_convexity - least))
 
     def noises(self, unit, network, t):
         return Noises(dual=self.linear_scale(self.penalty(network, t), self.scale(t)) * unit)

@@ -13,22 +13,14 @@ As printed the scales lack :math:`1/|D_i|`, and every decision is a fair coin (e
 version is private by this charge: the tests look at minimisers that are never released (E4.6), and
 a threshold whose noise is drawn again is paid for again. An accountant is told of all T
 minimisations, and of what the tests cost at the scales that are set, see
-:func:`private_consensus.privacy.sparse_vector_release`. The repair tests what is noised, against a
-threshold that is drawn once, with PP-ADMM's noise of the output alone: T Gaussian mechanisms, and
-the sparse vector technique on queries about their outputs.
-
-A record moves a query by at most :math:`\Delta`, given all that was sent. With
-:math:`C_{loss}/|D_i|` for the change of a mean of clipped losses at a fixed point,
-
-* where noised outputs are tested, :math:`\Delta = 2C_{loss}/|D_i|`: both points are fixed once
-  those outputs are paid for;
-* where minimisers are tested, :math:`\Delta = C_{loss} + C_{loss}/|D_i|`: the second point is
-  hidden and moves with the data, but its mean loss stays within :math:`[0, C_{loss}]`. The bounds
-  on an answer hold for every minimiser there may be, hence beside the message made of it.
+:mod:`.families.progress_tests`. The repair tests what is noised, against a threshold that is drawn
+once, with PP-ADMM's noise of the output alone: T Gaussian mechanisms, and the sparse vector
+technique on queries about their outputs.
 """
 
 from __future__ import annotations
 
+from collections import namedtuple
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, NamedTuple
@@ -36,12 +28,12 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from ..errors import require
-from ..privacy import Release, SparseVector, sparse_vector_release
-from ..privacy.releases import RandomCount
-from ..privacy.sparse_vector import REDRAWS, capped_binomial, least_answers
-from .base import column, moved
+from ..privacy.sparse_vector import REDRAWS
+from .base import column, moved, per_agent
+from .families import admm
+from .families.progress_tests import NO_NOISE, ProgressTests
 from .parameters import fraction, nonnegative, one_of, positive, whole
-from .pp_admm import COARSE_SOLVER, PlausiblyPrivateADMM
+from .pp_admm import PlausiblyPrivateADMM
 
 SENSITIVITIES = ("printed", "per_sample")
 THRESHOLD_SCALES = ("printed", "standard")
@@ -59,18 +51,9 @@ class Draw(NamedTuple):
     coin: np.ndarray
 
 
-class State(NamedTuple):
-    """As of the skeleton, with the unit noise of the threshold, whether it is to be drawn again,
-    and the number of messages so far, each [settings, runs, agents]."""
-
-    x: np.ndarray
-    dual: np.ndarray
-    minimiser: np.ndarray
-    received_sum: np.ndarray
-    spent: np.ndarray
-    threshold: np.ndarray
-    stale: np.ndarray
-    sent: np.ndarray
+State = namedtuple("State", (*admm.State._fields, "threshold", "stale", "sent"))
+"""As of the skeleton, with the unit noise of the threshold, whether it is to be drawn again,
+and the number of messages so far, each [settings, runs, agents]."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -141,11 +124,11 @@ class ImprovedPlausiblyPrivateADMM(PlausiblyPrivateADMM):
         if self.decision == "coin":
             wanted = np.broadcast_to(draw.coin < 0.5, unit.shape)
         else:
-            seen = minimiser + noise if self.tested == "noised" else minimiser
-            wanted = self._progress(problem, state.x, seen, draw.query) >= (
-                _each(self.alpha) + _each(self.threshold_noise) * unit
+            tested = minimiser + noise if self.tested == "noised" else minimiser
+            wanted = self._progress(problem, state.x, tested, draw.query) >= (
+                per_agent(self.alpha) + per_agent(self.threshold_noise) * unit
             )
-        sends = wanted & (state.sent < _each(self.c))
+        sends = wanted & (state.sent < per_agent(self.c))
         x = np.where(sends[..., None], minimiser + noise, state.x)
         again = {"each": np.ones_like(sends), "after_release": sends, "once": np.zeros_like(sends)}
         return x, {
@@ -158,14 +141,14 @@ class ImprovedPlausiblyPrivateADMM(PlausiblyPrivateADMM):
         """The noised query, [settings, runs, agents]."""
         bound = column(self.C_loss)
         gained = problem.clipped_loss(before, bound) - problem.clipped_loss(after, bound)
-        return gained + _each(self.query_noise) * unit
+        return gained + per_agent(self.query_noise) * unit
 
     def step(self, state, problem, network, draw, t):
         after = super().step(state, problem, network, draw, t)
         if not self.noisy:
             return after
-        tests = _each(self.svt_epsilon) ** 2 / 2 if t == 1 else 0.0
-        messages = sum(self.step_rhos(problem))
+        tests = per_agent(self.svt_epsilon) ** 2 / 2 if t == 1 else 0.0
+        messages = sum(self.charge(problem).rhos())
         cost = messages[..., 0] if isinstance(messages, np.ndarray) else messages
         made = 1.0 if self.tested == "noised" else after.sent - state.sent
         return after._replace(spent=state.spent + tests + cost * made)
@@ -198,32 +181,20 @@ class ImprovedPlausiblyPrivateADMM(PlausiblyPrivateADMM):
 
     def calibrate(self, budget, problem, network, horizon):
         require(self.c <= horizon, "algorithm.c", self.c, f"at most the {horizon} iterations")
-        calibrated = super().calibrate(budget, problem, network, horizon)
-        if self.calibration == "given":
-            return calibrated
-        if not budget.private:
-            return replace(calibrated, query_noise=0.0, threshold_noise=0.0, svt_epsilon=0.0)
-        return calibrated
+        return super().calibrate(budget, problem, network, horizon)
 
-    def for_all(self, rho: float, problem, network, horizon: int):
+    def silent(self):
+        return replace(super().silent(), **NO_NOISE._asdict())
+
+    def for_all(self, rho, problem, network, horizon):
         """The share of the tests to those, an equal part of the rest to each message."""
-        sensitivity = 2.0 * self.C_loss
-        if self.svt_sensitivity == "per_sample":
-            sensitivity = 2.0 * problem.clipped_loss_change(self.C_loss)
-        tests = SparseVector.split(
-            float(np.sqrt(2.0 * self.share * rho)), sensitivity=sensitivity, count=int(self.c)
-        )
-        times = self.c if self.threshold_scale == "printed" else 1
-        return replace(
-            self.for_one((1.0 - self.share) * rho / self.charged(horizon), problem, network),
-            query_noise=tests.query_scale,
-            threshold_noise=times * tests.threshold_scale,
-            svt_epsilon=tests.epsilon,
-        )
+        tests = ProgressTests(self, problem).noise_for(self.share * rho)
+        each = (1.0 - self.share) * rho / self.charged(horizon)
+        return replace(self.for_one(each, problem, network), **tests._asdict())
 
     def rho_by_formula(self, problem, network, horizon):
         """Theorem 10."""
-        messages = self.charged(horizon) * sum(self.step_rhos(problem))
+        messages = self.charged(horizon) * sum(self.charge(problem).rhos())
         return float(self.svt_epsilon**2 / 2 + messages)
 
     def charged(self, horizon: int) -> Any:
@@ -233,61 +204,15 @@ class ImprovedPlausiblyPrivateADMM(PlausiblyPrivateADMM):
     def releases(self, problem, network, horizon):
         """With a coin, what is not sent is not seen either."""
         coin = not self.noisy or self.decision == "coin"
-        made = int(self.c) if coin else horizon
-        attack = self._attack_in_part(problem, network, horizon) if self.noisy else None
-        first, *others = (
-            replace(release, attained=None, attack=None)
-            for release in super().releases(problem, network, made)
-        )
-        tests = [] if coin else [self._tests(self.query_change(problem), horizon)]
-        return [replace(first, attack=attack), *others, *tests]
-
-    def _tests(self, change: float, horizon: int) -> Release:
-        """Tests of queries that move by ``change`` at most."""
-        return sparse_vector_release(
-            change,
-            self.threshold_noise,
-            self.query_noise,
-            count=int(self.c),
-            tests=horizon,
-            redrawn=self.threshold_drawn,
-        )
-
-    def _attack_in_part(self, problem, network, horizon: int) -> Release | None:
-        r"""PP-ADMM's attack on the messages that are sent, one record beside zero rows.
-
-        If the record's own clipped loss did not count in the tests, no query would depend on the
-        data: the number of messages would have the law of tests of 0. It moves a query by at most
-        :math:`C_{loss}/|D_i|`, wherever the minimiser is; what tests of such queries cost is the
-        factor by which the law of all that is sent can differ from that.
-        """
-        ratio = self._attained_ratio(problem, network)
-        if ratio is None:
-            return None
-        most = int(self.c)
-        if self.decision == "coin":
-            law, log_tolerance = capped_binomial(0.5, most, horizon), 0.0
-        else:
-            scales = float(self.threshold_noise), float(self.query_noise)
-            known = {"count": most, "tests": horizon, "redrawn": self.threshold_drawn}
-            law = least_answers(float(self.alpha), *scales, **known)
-            tests = self._tests(problem.clipped_loss_change(self.C_loss), horizon)
-            log_tolerance = tests.count * tests.epsilon
-        seen = RandomCount(ratio, tuple(law.tolist()))
-        return Release(
-            "profile", profile=seen, attained=1.0, log_tolerance=log_tolerance, note=COARSE_SOLVER
-        )
-
-    def query_change(self, problem) -> Any:
-        r""":math:`\Delta`, what a record moves a test by, given all that was sent."""
-        of_loss = problem.clipped_loss_change(self.C_loss)
-        return of_loss + (of_loss if self.tested == "noised" else self.C_loss)
-
-
-def _each(value: Any) -> Any:
-    """A field as it broadcasts against [settings, runs, agents]."""
-    spread = column(value)
-    return spread[..., 0] if isinstance(spread, np.ndarray) else spread
+        made = super().releases(problem, network, int(self.c) if coin else horizon)
+        first, *others = (replace(release, attained=None, attack=None) for release in made)
+        if not self.noisy:
+            return [first, *others]
+        tests = ProgressTests(self, problem)
+        ratio = self.charge(problem, network).attained_ratio
+        if ratio is not None:
+            first = replace(first, attack=tests.attack(ratio, horizon))
+        return [first, *others, *([] if coin else [tests.release(tests.change, horizon)])]
 
 
 ALGORITHM = ImprovedPlausiblyPrivateADMM

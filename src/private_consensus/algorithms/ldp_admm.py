@@ -13,16 +13,19 @@ feeds disagreement back to itself; (12) and (13) give the plus.
 
 from __future__ import annotations
 
+from collections import namedtuple
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple
+from typing import ClassVar
 
 import numpy as np
 
 from ..exchange import SecretSharing, require_complete
 from .base import CURVATURE, Range
+from .families import admm
 from .families.admm import ADMMFamily
 from .families.perturbed import (
     LAWS,
+    Losses,
     RandomlyWeighted,
     add_losses,
     losses_of,
@@ -35,19 +38,8 @@ STEPS = ("first_order", "exact")
 SIGNS = ("resolved", "literal")
 EXCHANGES = ("plain", "secret_sharing")
 
-
-class State(NamedTuple):
-    """As of the skeleton, with the losses of what was sent."""
-
-    x: np.ndarray
-    dual: np.ndarray
-    minimiser: np.ndarray
-    received_sum: np.ndarray
-    spent: np.ndarray
-    realised: np.ndarray
-    realised_all: np.ndarray
-    worst_all: np.ndarray
-    unamplified: np.ndarray
+State = namedtuple("State", (*admm.State._fields, *Losses._fields))
+"""As of the skeleton, with the losses of what was sent."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -15,28 +15,22 @@ Algorithm 2*, for every coordinate apart, with lo and hi the least and the large
 
 from __future__ import annotations
 
+from collections import namedtuple
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
 import numpy as np
 
 from ..networks import SparseNetwork
+from .families import gradient_steps
 from .families.gradient_steps import GradientSteps, uniform_mean
-from .families.perturbed import RandomlyWeighted, add_losses, losses_of, no_losses
+from .families.perturbed import Losses, RandomlyWeighted, add_losses, losses_of, no_losses
 from .parameters import one_of
 
 AGGREGATORS = ("pair", "range")
 
-
-class State(NamedTuple):
-    """Messages x [settings, runs, agents, dim], and what they lost."""
-
-    x: np.ndarray
-    spent: np.ndarray
-    realised: np.ndarray
-    realised_all: np.ndarray
-    worst_all: np.ndarray
-    unamplified: np.ndarray
+State = namedtuple("State", (*gradient_steps.State._fields, *Losses._fields))
+"""Messages x [settings, runs, agents, dim], and what they lost."""
 
 
 class Aggregate(NamedTuple):

@@ -10,13 +10,15 @@ complete graph all that an agent needs of the others is their sum, :math:`m_i=\b
 
 from __future__ import annotations
 
+from collections import namedtuple
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 import numpy as np
 
 from ..errors import require
 from ..exchange import SecretSharing, require_complete
+from . import ldp_gradient_descent
 from .base import STEP, Range, column
 from .families.perturbed import LAWS
 from .ldp_gradient_descent import Aggregate, LocallyPrivateGradientDescent
@@ -24,17 +26,8 @@ from .parameters import one_of, only
 
 EXCHANGES = ("plain", "secret_sharing")
 
-
-class State(NamedTuple):
-    """As of Algorithm 2, with the sum of the means so far, [settings, runs, 1, dim]."""
-
-    x: np.ndarray
-    spent: np.ndarray
-    realised: np.ndarray
-    realised_all: np.ndarray
-    worst_all: np.ndarray
-    unamplified: np.ndarray
-    total: np.ndarray
+State = namedtuple("State", (*ldp_gradient_descent.State._fields, "total"))
+"""As of Algorithm 2, with the sum of the means so far, [settings, runs, 1, dim]."""
 
 
 @dataclass(frozen=True, kw_only=True)

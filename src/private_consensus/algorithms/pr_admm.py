@@ -13,15 +13,17 @@ Where the printed iteration scheme divides by zero, at t = 0, Theorem 3's sum sa
 
 from __future__ import annotations
 
+from collections import namedtuple
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 import numpy as np
 
 from ..errors import require
-from ..networks import SparseNetwork
 from .base import column
+from .families import admm
 from .families.perturbed import LAWS
+from .families.received_threshold import no_distance, received_within
 from .p_admm import OutputPerturbation
 from .parameters import one_of, only, positive, up_to_one, whole
 
@@ -30,19 +32,8 @@ THRESHOLDS = ("literal", "consistent", "none")
 SENSITIVITIES = ("lemma10", "per_sample", "sharp")
 SUMS = ("direct", "printed")
 
-
-class State(NamedTuple):
-    """As of the skeleton, with the distance to each neighbour so far, [settings, runs, agents,
-    agents] or, on a sparse network, [settings, [runs,] links]; the share of links whose values are
-    replaced."""
-
-    x: np.ndarray
-    dual: np.ndarray
-    minimiser: np.ndarray
-    received_sum: np.ndarray
-    spent: np.ndarray
-    distance: np.ndarray
-    replaced: np.ndarray
+State = namedtuple("State", (*admm.State._fields, "distance", "replaced"))
+"""As of the skeleton, with the two more of :class:`.families.received_threshold.Received`."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -105,49 +96,17 @@ class PeriodicallyReducedADMM(OutputPerturbation):
         state = super().start(problem, network, streams, settings)
         if self.threshold == "none":
             return state
-        if isinstance(network, SparseNetwork):
-            none = np.zeros(network.own_ends(state.x).shape[:-1])
-        else:
-            none = np.zeros((*state.x.shape[:-1], problem.n_agents))
-        start = self.receive(State(*state, none, state.x[..., 0, 0]), network)
+        nothing = no_distance(network, state.x)
+        start = self.receive(State(*state, nothing, state.x[..., 0, 0]), network)
         return start._replace(received_sum=state.received_sum)
 
     def receive(self, state, network):
         """Own value in place of one that is replaced."""
         if not isinstance(state, State):
             return super().receive(state, network)
-        if isinstance(network, SparseNetwork):
-            return self._receive_links(state, network)
-        accepted, distance = self._accepted(network, state.x, state.distance)
-        used = accepted.astype(float)
-        own = network.degrees[..., None] - used.sum(-1, keepdims=True)
-        replaced = 1.0 - accepted.sum((-1, -2)) / network.adjacency.sum((-1, -2))
-        return state._replace(
-            received_sum=used @ state.x + own * state.x, distance=distance, replaced=replaced
-        )
-
-    def _accepted(self, network, x, distance) -> tuple[np.ndarray, np.ndarray]:
-        """Links whose values are used, and distances with those counted that count."""
-        apart = np.linalg.norm(x[..., :, None, :] - x[..., None, :, :], axis=-1)
-        near, total = self._near(distance, apart, column(self.U))
-        return near & network.adjacency, total
-
-    def _receive_links(self, state, network: SparseNetwork):
-        """The same from the ends of links alone."""
-        own, other = network.own_ends(state.x), network.other_ends(state.x)
-        limit = np.reshape(self.U, (-1, *(1,) * (state.distance.ndim - 1)))
-        apart = np.linalg.norm(own - other, axis=-1)
-        near, distance = self._near(state.distance, apart, limit)
-        used = network.sum_at_links(near[..., None].astype(float))
-        received = network.sum_at_links(np.where(near[..., None], other, 0.0))
-        received += (network.degrees[..., None] - used) * state.x
-        replaced = 1.0 - used.sum((-1, -2)) / network.degrees.sum(-1)
-        return state._replace(received_sum=received, distance=distance, replaced=replaced)
-
-    def _near(self, distance, apart, limit) -> tuple[np.ndarray, np.ndarray]:
-        total = distance + apart
-        near = total <= limit
-        return near, np.where(near, total, distance) if self.threshold == "consistent" else total
+        forgets = self.threshold == "consistent"
+        found = received_within(network, state.x, state.distance, self.U, forgets=forgets)
+        return state._replace(**found._asdict())
 
     def disagreement(self, network, x, received):
         if self.threshold == "literal":

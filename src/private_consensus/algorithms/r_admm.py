@@ -11,27 +11,21 @@ a function of broadcast values only. The even iteration after it puts
 
 from __future__ import annotations
 
+from collections import namedtuple
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple
+from typing import ClassVar
 
 import numpy as np
 
 from .base import column
+from .families import admm
 from .families.admm import Noises
 from .families.objective_perturbation import ObjectivePerturbed
 from .families.perturbed import LAWS
 from .parameters import nonnegative, one_of
 
-
-class State(NamedTuple):
-    """As of the skeleton, with the recycled gradients [settings, runs, agents, dim]."""
-
-    x: np.ndarray
-    dual: np.ndarray
-    minimiser: np.ndarray
-    received_sum: np.ndarray
-    spent: np.ndarray
-    recycled: np.ndarray
+State = namedtuple("State", (*admm.State._fields, "recycled"))
+"""As of the skeleton, with the recycled gradients [settings, runs, agents, dim]."""
 
 
 @dataclass(frozen=True, kw_only=True)

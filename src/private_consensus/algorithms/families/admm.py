@@ -112,9 +112,23 @@ class ADMMFamily(PaidByIteration):
             return Noises()
         return Noises(**{self.where: self.scale(t) * unit})
 
+    def added_curvature(self, problem) -> Any:
+        r""":math:`\Phi_i` of :math:`\frac{\Phi_i}2\|x\|_2^2` in the objective; None for none."""
+        return None
+
+    @property
+    def tolerance(self) -> Any:
+        """Gradient norm at which a minimisation ends; the solver's own where None."""
+        return None
+
     def minimise(self, problem, state, linear, penalty, centre, t: int) -> np.ndarray:
-        r""":math:`\hat x_i`."""
-        return problem.proximal(linear, penalty, centre, state.minimiser)
+        r""":math:`\hat x_i`; added curvature joins the penalty, whose centre comes nearer to 0."""
+        added = self.added_curvature(problem)
+        if added is not None:
+            total = penalty + added
+            penalty, centre = total, penalty * centre / total
+        ends = {} if self.tolerance is None else {"tolerance": self.tolerance}
+        return problem.proximal(linear, penalty, centre, state.minimiser, **ends)
 
     def message(self, problem, state, minimiser, noise, draw) -> tuple[np.ndarray, dict[str, Any]]:
         """What is sent, and what else of the state changes by that."""
@@ -161,10 +175,19 @@ class ADMMFamily(PaidByIteration):
         """Degrees, of which the smallest and the largest decide."""
         return int(network.degrees.min()), int(network.degrees.max())
 
-    def calibrate(self, budget, problem, network, horizon):
-        if not self.where and budget.private and self.calibration != "given":
-            require(False, "budget.epsilon", budget.epsilon, "inf: this algorithm is not private")
-        return super().calibrate(budget, problem, network, horizon)
+    def noise_in_minimisation(self, minimiser, state, problem, network, t: int) -> np.ndarray:
+        r""":math:`-\nabla f_i(\hat x_i) - a_i - D_i(\hat x_i - c_i) - \Phi_i\hat x_i`: the linear
+        term that leads to a minimiser [runs, agents, dim], of a batch of one setting."""
+        centre = self.centre(state, network, Draw(np.zeros_like(minimiser)))[0]
+        penalty = of_agents(self.penalty(network, t))
+        slope = problem.gradient(minimiser) + state.dual[0] + penalty * (minimiser - centre)
+        added = self.added_curvature(problem)
+        return -(slope if added is None else slope + np.max(added) * minimiser)
+
+    def spending(self, budget, problem, network, horizon):
+        expected = "inf: this algorithm is not private"
+        require(bool(self.where), "budget.epsilon", budget.epsilon, expected)
+        return super().spending(budget, problem, network, horizon)
 
     def releases(self, problem, network, horizon):
         return [Release("exact", sensitivity=problem.record_change("l2"), scale=0.0)]
@@ -233,3 +256,8 @@ class ADMMFamily(PaidByIteration):
                 OutsideRange,
                 stacklevel=4,
             )
+
+
+def of_agents(penalty: np.ndarray) -> np.ndarray:
+    """Penalties of one setting, [agents, 1]."""
+    return penalty.reshape(penalty.shape[-2:])

@@ -16,8 +16,8 @@ from ...errors import require
 from ...privacy import Release, calibrate
 from ..base import NoiseSite, column
 from ..parameters import nonnegative, one_of
-from .admm import ADMMFamily
-from .perturbed import LAWS, Draw, printed_change
+from .admm import ADMMFamily, of_agents
+from .perturbed import LAWS, printed_change
 
 JACOBIANS = ("paper", "tight")
 CURVATURES = ("none", "half", "deficit")
@@ -56,29 +56,28 @@ class ObjectivePerturbed(ADMMFamily):
     curvature: str = one_of("none", CURVATURES, calibration=True)
     Phi: float = nonnegative(0.0)
 
-    def minimise(self, problem, state, linear, penalty, centre, t):
-        if not np.any(self.Phi):
-            return super().minimise(problem, state, linear, penalty, centre, t)
-        total = penalty + column(self.Phi)
-        pulled = penalty * centre / total
-        return problem.proximal(linear, total, pulled, state.minimiser)
+    jacobian_terms = 1
+    """How often J is charged an iteration."""
 
-    def calibrate(self, budget, problem, network, horizon):
-        if not budget.private:
-            return super().calibrate(budget, problem, network, horizon)
+    def added_curvature(self, problem):
+        return column(self.Phi) if np.any(self.Phi) else None
+
+    def spending(self, budget, problem, network, horizon):
         curved = self.with_curvature(budget, problem, network, horizon)
-        return super(ObjectivePerturbed, curved).calibrate(budget, problem, network, horizon)
+        return super(ObjectivePerturbed, curved).spending(budget, problem, network, horizon)
 
     def with_curvature(self, budget, problem, network, horizon: int):
         r"""A copy with the :math:`\Phi` that ``curvature`` asks for."""
-        if self.calibration == "given" or self.curvature == "none":
+        if self.curvature == "none":
             return self
-        least = float(self.least_penalties(network, horizon)[self.charged(horizon) - 1].min())
-        share = self.share_of(budget, len(self.charged(horizon)))
-        taken = jacobian_loss(problem, least, self.jacobian)
+        charged = self.charged(horizon)
+        least = float(self.least_penalties(network, horizon)[charged - 1].min())
+        share = self.share_of(budget, len(charged))
+        taken = self.jacobian_terms * jacobian_loss(problem, least, self.jacobian)
         if taken < (share if self.curvature == "deficit" else share / 2):
             return self
-        kappa = np.expm1(share / 2) if self.jacobian == "tight" else share / 2 / 2.8
+        each = share / 2 / self.jacobian_terms
+        kappa = np.expm1(each) if self.jacobian == "tight" else each / 2.8
         needed = problem.record_curvature / kappa
         return replace(self, Phi=float(needed - problem.least_convexity - least))
 
@@ -96,7 +95,7 @@ class ObjectivePerturbed(ADMMFamily):
     def noise_sites(self, problem, network, horizon):
         """The noise in the gradient of what is minimised, in the iterations that have one."""
         times = np.arange(1, horizon + 1)
-        penalties = np.stack([_of_agents(self.penalty(network, t)) for t in times])
+        penalties = np.stack([of_agents(self.penalty(network, t)) for t in times])
         scale = self.linear_scale(penalties, self.scales(horizon)[:, None, None])
         quiet = ~np.isin(times, self.charged(horizon))
         scale = np.where(quiet[:, None, None], np.nan, scale)
@@ -105,15 +104,10 @@ class ObjectivePerturbed(ADMMFamily):
         return [NoiseSite("minimisation", self.law, scale, LAWS[self.law].norm, moved)]
 
     def residual(self, scale, state, problem, network, draw, shown, t):
-        r""":math:`b_i = -\nabla f_i(\hat x_i) - a_i - D_i(\hat x_i - c_i) - \Phi\hat x_i`."""
-        quiet = Draw(np.zeros_like(shown.sent))
-        centre = self.centre(state, network, quiet)[0]
-        slope = noiseless_slope(
-            problem, shown.sent, state.dual[0], self.penalty(network, t), centre
-        )
+        """Minimisers are sent exactly."""
+        noise = self.noise_in_minimisation(shown.sent, state, problem, network, t)
         sign = 1.0 if self.where == "dual" else -1.0  # the centre enters the slope with a minus
-        noise = -sign * (slope + np.max(self.Phi) * shown.sent)
-        return {"minimisation": noise / scale["minimisation"]}
+        return {"minimisation": sign * noise / scale["minimisation"]}
 
     def loss_by_formula(self, problem, network, t):
         r"""Paper 001's reading a coordinate: :math:`\mathcal B_\infty/s + 2.8 w/D_i`."""
@@ -129,7 +123,7 @@ class ObjectivePerturbed(ADMMFamily):
         r""":math:`\Delta`, the scales s and the terms J of the iterations that are charged."""
         charged = self.charged(horizon) - 1
         penalties = self.least_penalties(network, horizon)[charged]
-        paid = jacobian_loss(problem, penalties, self.jacobian, self.Phi)
+        paid = self.jacobian_terms * jacobian_loss(problem, penalties, self.jacobian, self.Phi)
         scales = self.linear_scale(penalties, self.scales(horizon)[charged])
         return problem.record_change(LAWS[self.law].norm), scales, paid
 
@@ -172,16 +166,6 @@ class ObjectivePerturbed(ADMMFamily):
         if attained is None:
             return {}
         return {"attained": attained, "reached": self.reached(problem, count, first)}
-
-
-def noiseless_slope(problem, x, dual, penalty, centre) -> np.ndarray:
-    r""":math:`\nabla f_i(x_i) + a_i + D_i(x_i - c_i)`, all [runs, agents, dim]."""
-    return problem.gradient(x) + dual + _of_agents(penalty) * (x - centre)
-
-
-def _of_agents(penalty: np.ndarray) -> np.ndarray:
-    """Penalties of one setting, [agents, 1]."""
-    return penalty.reshape(penalty.shape[-2:])
 
 
 def jacobian_loss(problem, penalty: Any, form: str, ridge: float = 0.0) -> Any:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
@@ -69,15 +69,22 @@ class Perturbed(Iterative):
         if self.calibration == "given":
             return self
         if not budget.private:
-            return replace(self, noise=0.0)
+            return self.silent()
+        return self.spending(budget, problem, network, horizon)
+
+    def silent(self) -> Self:
+        """A copy without noise."""
+        return replace(self, noise=0.0)
+
+    def spending(self, budget, problem, network, horizon) -> Self:
+        """A copy whose noise spends a budget, by the accountant or by the formula."""
         if self.calibration == "formula":
             return replace(self, noise=self._by_formula(budget, problem, network, horizon))
-        return replace(
-            self,
-            noise=calibrate(
-                lambda noise: replace(self, noise=noise).releases(problem, network, horizon), budget
-            ),
-        )
+
+        def made(noise):
+            return replace(self, noise=noise).releases(problem, network, horizon)
+
+        return replace(self, noise=calibrate(made, budget))
 
     def _by_formula(self, budget, problem, network, horizon) -> float:
         """The formulas have the form a / noise + b."""

@@ -1,0 +1,179 @@
+r"""What a message of PP-ADMM costs, and which noise a price buys. Not an algorithm.
+
+An agent's augmented objective has curvature m, and its solution a gradient of norm at most
+:math:`\beta`. Replacing a record moves the gradient by at most :math:`\Delta_2` (l2).
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ...privacy import Release, zcdp_epsilon, zcdp_rho
+from ..base import column
+from .objective_perturbation import jacobian_loss
+
+COARSE_SOLVER = "what the solver leaves open may outweigh what a record changes (2 beta)"
+UNPROVEN = "the shift of objective perturbation depends on the output (E4.3), taken as Gaussian"
+
+
+class MessageNoise(NamedTuple):
+    r""":math:`\sigma_1`; :math:`\sigma_2` times the curvature m; :math:`\hat\lambda/N`."""
+
+    noise: float
+    output_noise: float
+    ridge: float
+
+
+NO_NOISE = MessageNoise(0.0, 0.0, 0.0)
+
+
+@dataclass(frozen=True)
+class Charge(ABC):
+    """The price of one message of an algorithm on a problem.
+
+    Parameters
+    ----------
+    algorithm : PlausiblyPrivateADMM
+        With the noise that is charged; its fields may carry the settings axis in :meth:`rhos`.
+    problem : Problem
+    network : Network or None
+        Not needed by :meth:`rhos`.
+    """
+
+    algorithm: Any
+    problem: Any
+    network: Any = None
+
+    @abstractmethod
+    def noise_for(self, rho: float) -> MessageNoise:
+        """Noise and ridge of one message that costs rho, in zCDP."""
+
+    @abstractmethod
+    def rhos(self) -> tuple[Any, Any]:
+        r""":math:`\rho_1` and :math:`\rho_2` at the noise that is set, as they broadcast."""
+
+    @abstractmethod
+    def releases(self, count: int) -> list[Release]:
+        """What an observer sees of so many messages."""
+
+    @property
+    def penalty(self) -> Any:
+        """The least of any agent."""
+        return np.min(self.algorithm.penalty(self.network, 1))
+
+    @property
+    def attained_shift(self) -> float | None:
+        r"""By how much some pair of records moves :math:`\hat x_i` in every iteration, times the
+        curvature m: what the exact minimiser does, less :math:`2\beta`."""
+        own = np.min(self.problem.strong_convexity)
+        curvature = self.penalty + max(float(self.algorithm.ridge) - float(own), 0.0)
+        share = self.problem.attained_minimiser_share("l2", curvature)
+        if share is None:
+            return None
+        moved = share * self.problem.record_change("l2")
+        return float(max(moved - 2.0 * self.algorithm.beta, 0.0))
+
+    @property
+    def attained_ratio(self) -> float | None:
+        r"""The pair that moves the minimiser by :math:`g/m` whatever the noise :math:`b_{i1}` is.
+
+        A message is, along the row, :math:`1/m`-Lipschitz in :math:`b_{i1}` and adds
+        :math:`b_{i2}`; by the isoperimetric inequality of Gaussians, a shift by :math:`g/m` is then
+        told at least as well as one of a Gaussian of deviation
+        :math:`\sqrt{\sigma_1^2 + (m\sigma_2)^2}/m`.
+        """
+        shift = self.attained_shift
+        if shift is None:
+            return None
+        return float(shift / np.hypot(self.algorithm.noise, self.algorithm.output_noise))
+
+
+class OutputAlone(Charge):
+    r"""Noise on the output hides data and approximation: two points with gradients of norm at most
+    :math:`\beta` on neighbouring data are at most :math:`(\Delta_2 + 2\beta)/m` apart."""
+
+    @property
+    def moved(self) -> Any:
+        r""":math:`\Delta_2 + 2\beta`."""
+        return self.problem.record_change("l2") + 2.0 * column(self.algorithm.beta)
+
+    def noise_for(self, rho):
+        output_noise = float(self.moved / np.sqrt(2.0 * rho))
+        return MessageNoise(0.0, output_noise, self.problem.least_convexity)
+
+    def rhos(self):
+        return 0.0, (self.moved / column(self.algorithm.output_noise)) ** 2 / 2
+
+    def releases(self, count):
+        moved, shift = self.moved, self.attained_shift
+        attained = None if shift is None else shift / moved
+        noise = self.algorithm.output_noise
+        return [Release("gaussian", moved, noise, count=count, attained=attained)]
+
+
+class BothNoises(Charge):
+    r"""Theorem 6 as printed: :math:`b_{i1}` hides the data, :math:`b_{i2}` the approximation.
+
+    The accountant is told that approximate minimisers are :math:`2\beta/m` apart, not
+    :math:`\beta/m` (E4.4), and that the perturbed objective's loss is not proven (E4.3).
+    """
+
+    def noise_for(self, rho):
+        made = self.algorithm
+        rho_1, rho_2 = (1.0 - made.splits) * rho, made.splits * rho
+        epsilon_1 = zcdp_epsilon(rho_1, made.delta_1, conversion=made.step_conversion)
+        epsilon_3 = made.e3 * epsilon_1
+        ridge = self._ridge(epsilon_1 - epsilon_3)
+        self.jacobian(ridge)  # the condition on kappa
+        return MessageNoise(
+            noise=float(self.problem.record_change("l2") * self._tail / epsilon_3),
+            output_noise=float(made.beta / np.sqrt(2.0 * rho_2)),
+            ridge=ridge,
+        )
+
+    @property
+    def _tail(self) -> Any:
+        return np.sqrt(2.0 * np.log(1.25 / column(self.algorithm.delta_1)))
+
+    def _ridge(self, left: float) -> float:
+        r""":math:`\hat\lambda/N` that :math:`\epsilon_1 - \epsilon_3` asks for."""
+        needed = 2.8 * self.problem.record_curvature / left
+        if self.algorithm.lam_rule == "sharp":
+            needed -= float(self.penalty)
+        return float(max(needed, self.problem.least_convexity))
+
+    def rhos(self):
+        made = self.algorithm
+        epsilon_3 = self.problem.record_change("l2") * self._tail / column(made.noise)
+        epsilon_1 = epsilon_3 / column(made.e3)
+        rho_1 = zcdp_rho(epsilon_1, column(made.delta_1), conversion=made.step_conversion)
+        return rho_1, (column(made.beta) / column(made.output_noise)) ** 2 / 2
+
+    def jacobian(self, ridge: float) -> float:
+        r""":math:`2.8\kappa` with a ridge; :math:`\kappa \le 1/2` is demanded."""
+        more = max(float(ridge) - self.problem.least_convexity, 0.0)
+        return float(jacobian_loss(self.problem, self.penalty, "paper", more))
+
+    def releases(self, count):
+        made, ratio = self.algorithm, self.attained_ratio
+        attack = None if ratio is None else _told_apart(ratio, count)
+        many: dict[str, Any] = {"count": count, "proven": False, "note": UNPROVEN}
+        moved = self.problem.record_change("l2")
+        return [
+            Release("gaussian", moved, made.noise, attack=attack, **many),
+            Release("pure", epsilon=self.jacobian(made.ridge), **many),
+            Release("gaussian", 2.0 * made.beta, made.output_noise, count=count),
+        ]
+
+
+def _told_apart(ratio: float, count: int) -> Release:
+    """Messages, as they are told apart by :attr:`Charge.attained_ratio`."""
+    return Release("gaussian", ratio, 1.0, count=count, attained=1, note=COARSE_SOLVER)
+
+
+CHARGES = {"objective": BothNoises, "output": OutputAlone}
+"""By what is perturbed."""

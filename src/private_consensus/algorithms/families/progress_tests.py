@@ -1,0 +1,105 @@
+r"""Tests of progress by the sparse vector technique (paper 004, section 3.5). Not an algorithm.
+
+A record moves a query by at most :math:`\Delta`, given all that was sent. With
+:math:`C_{loss}/|D_i|` for the change of a mean of clipped losses at a fixed point,
+
+* where noised outputs are tested, :math:`\Delta = 2C_{loss}/|D_i|`: both points are fixed once
+  those outputs are paid for;
+* where minimisers are tested, :math:`\Delta = C_{loss} + C_{loss}/|D_i|`: the second point is
+  hidden and moves with the data, but its mean loss stays within :math:`[0, C_{loss}]`. The bounds
+  on an answer hold for every minimiser there may be, hence beside the message made of it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ...privacy import Release, SparseVector, sparse_vector_release
+from ...privacy.releases import RandomCount
+from ...privacy.sparse_vector import capped_binomial, least_answers
+from .approximate_minimisers import COARSE_SOLVER
+
+
+class SparseVectorNoise(NamedTuple):
+    r"""Laplace scales of query and threshold, and :math:`\epsilon_1 + \epsilon_2`."""
+
+    query_noise: float
+    threshold_noise: float
+    svt_epsilon: float
+
+
+NO_NOISE = SparseVectorNoise(0.0, 0.0, 0.0)
+
+
+@dataclass(frozen=True)
+class ProgressTests:
+    """What the tests of a run cost.
+
+    Parameters
+    ----------
+    algorithm : ImprovedPlausiblyPrivateADMM
+    problem : Problem
+    """
+
+    algorithm: Any
+    problem: Any
+
+    def noise_for(self, rho: float) -> SparseVectorNoise:
+        """Noise with which all tests cost rho, in zCDP, as it is printed."""
+        made, sensitivity = self.algorithm, 2.0 * self.algorithm.C_loss
+        if made.svt_sensitivity == "per_sample":
+            sensitivity = 2.0 * self.problem.clipped_loss_change(made.C_loss)
+        epsilon = float(np.sqrt(2.0 * rho))
+        tests = SparseVector.split(epsilon, sensitivity=sensitivity, count=int(made.c))
+        times = made.c if made.threshold_scale == "printed" else 1
+        return SparseVectorNoise(tests.query_scale, times * tests.threshold_scale, tests.epsilon)
+
+    @property
+    def change(self) -> Any:
+        r""":math:`\Delta`, what a record moves a test by, given all that was sent."""
+        of_loss = self.problem.clipped_loss_change(self.algorithm.C_loss)
+        noised = self.algorithm.tested == "noised"
+        return of_loss + (of_loss if noised else self.algorithm.C_loss)
+
+    def release(self, change: float, horizon: int) -> Release:
+        """Tests of queries that move by ``change`` at most."""
+        made = self.algorithm
+        return sparse_vector_release(
+            change,
+            made.threshold_noise,
+            made.query_noise,
+            count=int(made.c),
+            tests=horizon,
+            redrawn=made.threshold_drawn,
+        )
+
+    def attack(self, ratio: float, horizon: int) -> Release:
+        r"""PP-ADMM's attack on the messages that are sent, one record beside zero rows.
+
+        If the record's own clipped loss did not count in the tests, no query would depend on the
+        data: the number of messages would have the law of tests of 0. It moves a query by at most
+        :math:`C_{loss}/|D_i|`, wherever the minimiser is; what tests of such queries cost is the
+        factor by which the law of all that is sent can differ from that.
+
+        Parameters
+        ----------
+        ratio : float
+            By which one message is told apart, :attr:`.Charge.attained_ratio`.
+        horizon : int
+        """
+        made, most = self.algorithm, int(self.algorithm.c)
+        if made.decision == "coin":
+            law, log_tolerance = capped_binomial(0.5, most, horizon), 0.0
+        else:
+            scales = float(made.threshold_noise), float(made.query_noise)
+            known = {"count": most, "tests": horizon, "redrawn": made.threshold_drawn}
+            law = least_answers(float(made.alpha), *scales, **known)
+            tests = self.release(self.problem.clipped_loss_change(made.C_loss), horizon)
+            log_tolerance = tests.count * tests.epsilon
+        count = RandomCount(ratio, tuple(law.tolist()))
+        return Release(
+            "profile", profile=count, attained=1.0, log_tolerance=log_tolerance, note=COARSE_SOLVER
+        )

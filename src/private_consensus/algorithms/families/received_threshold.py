@@ -1,0 +1,75 @@
+"""A threshold on what neighbours send: paper 004's PR-ADMM. Not an algorithm.
+
+A neighbour's value is used as long as its distance to the agent's own, summed over iterations, is
+at most U; the agent's own value stands in its place afterwards.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ...networks import SparseNetwork
+from ..base import column
+
+
+class Received(NamedTuple):
+    """Sums of used values [settings, runs, agents, dim]; distances so far [settings, runs, agents,
+    agents] or, on a sparse network, [settings, [runs,] links]; the share of links whose values are
+    replaced."""
+
+    received_sum: np.ndarray
+    distance: np.ndarray
+    replaced: np.ndarray
+
+
+def no_distance(network: Any, x: np.ndarray) -> np.ndarray:
+    """Before anything was received."""
+    if isinstance(network, SparseNetwork):
+        return np.zeros(network.own_ends(x).shape[:-1])
+    return np.zeros((*x.shape[:-1], x.shape[-2]))
+
+
+def received_within(
+    network: Any, x: np.ndarray, distance: np.ndarray, limit: Any, *, forgets: bool
+) -> Received:
+    """What agents take their neighbours' new values to be.
+
+    Parameters
+    ----------
+    network : Network or SparseNetwork
+    x : ndarray, shape (settings, runs, agents, dim)
+    distance : ndarray
+        So far.
+    limit : float or ndarray, shape (settings,)
+        U.
+    forgets : bool
+        Whether a value that is replaced adds no distance, so that the next one may be used.
+    """
+    if isinstance(network, SparseNetwork):
+        return _over_links(network, x, distance, limit, forgets)
+    apart = np.linalg.norm(x[..., :, None, :] - x[..., None, :, :], axis=-1)
+    near, total = _near(distance, apart, column(limit), forgets)
+    accepted = near & network.adjacency
+    used = accepted.astype(float)
+    own = network.degrees[..., None] - used.sum(-1, keepdims=True)
+    replaced = 1.0 - accepted.sum((-1, -2)) / network.adjacency.sum((-1, -2))
+    return Received(used @ x + own * x, total, replaced)
+
+
+def _over_links(network: SparseNetwork, x, distance, limit, forgets: bool) -> Received:
+    """The same from the ends of links alone."""
+    own, other = network.own_ends(x), network.other_ends(x)
+    limit = np.reshape(limit, (-1, *(1,) * (distance.ndim - 1)))
+    near, total = _near(distance, np.linalg.norm(own - other, axis=-1), limit, forgets)
+    used = network.sum_at_links(near[..., None].astype(float))
+    received = network.sum_at_links(np.where(near[..., None], other, 0.0))
+    received += (network.degrees[..., None] - used) * x
+    return Received(received, total, 1.0 - used.sum((-1, -2)) / network.degrees.sum(-1))
+
+
+def _near(distance, apart, limit, forgets: bool) -> tuple[np.ndarray, np.ndarray]:
+    total = distance + apart
+    near = total <= limit
+    return near, np.where(near, total, distance) if forgets else total
