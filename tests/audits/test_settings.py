@@ -69,3 +69,19 @@ def test_an_audit_of_a_setting_speaks_of_that_setting_alone():
     found = judged(privacy, {}, [audit])
     assert found["verdict"].to_list() == ["violated", "holds", "holds", "holds"]
     assert found["epsilon_empirical"].to_list() == [1.5, None, None, None]
+
+
+def test_a_smaller_scale_audits_the_first_settings_that_are_named():
+    """And says so in what it asks; a scale without a number audits all, and asks as it did."""
+    columns = [{"epsilon": value} for value in (0.5, 1.0, 2.0)]
+    settings = [{"columns": c, "variant": v} for v in ("main", "other") for c in columns]
+    cell = {"experiment": "a", "algorithm": "dvp", "settings": settings}
+    named = [{"experiment": "a", "algorithm": "dvp", "variant": "other"}]
+    assert selected_settings(cell, named) == settings[3:]
+    assert selected_settings(cell, named, 2) == settings[3:5]
+    raw = yamls.read(ROOT / "config" / "audits.yaml")
+    found = read_audits(raw)
+    assert found.of_settings_at("smoke")["most"] == raw["most"]["smoke"]
+    assert found.of_settings_at("paper") == {"runs": 1000, "confidence": raw["confidence"]}
+    with pytest.raises(InvalidInput, match=r"most\.smoke"):
+        read_audits({**raw, "most": {"smoke": 0}})

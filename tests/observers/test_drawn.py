@@ -1,6 +1,7 @@
 """Figures of what observers learn: rows against the formula, and what drawings make of them."""
 
 import json
+from pathlib import Path
 
 import numpy as np
 import polars as pl
@@ -10,10 +11,13 @@ from pydantic import ValidationError
 from private_consensus import plotting
 from private_consensus.errors import InvalidInput
 from private_consensus.experiments.numbers import figure_numbers
+from private_consensus.experiments.plan import load
 from private_consensus.experiments.schema import Panel, Views
 from private_consensus.observations.drawn import COMPUTED, view_points
 from private_consensus.privacy import gaussian_epsilon, gaussian_mu
 
+ROOT = Path(__file__).parents[2]
+CONFIG = {"scale": "paper", "seed": 1, "papers": ["observers"]}
 N, T, DELTA = 5, 4, 1e-5
 PATH = {
     "problem": {"name": "mean_estimation", "records": 10, "dim": 2, "box": 1.0},
@@ -149,6 +153,61 @@ def test_who_joins_a_coalition_takes_nothing_away(algorithm):
 def test_views_that_make_no_sense_are_refused(changes, said):
     with pytest.raises(ValidationError, match=said):
         Views(**{**PATH, "show": "map", **DESCENT, **changes})
+
+
+SMALL = {"network": {**PATH["network"], "agents": 3}, "horizon": 2}
+
+
+def test_a_smaller_scale_has_what_it_says_and_all_else_of_the_views():
+    whole = Views(**{**PATH, "show": "rounds", "rounds": [1, T], **DESCENT})
+    scales = {"smoke": {**SMALL, "rounds": [2]}}
+    found = Views(**{**whole.asked(), "scales": scales})
+    assert found.at("paper").asked() == found.asked() == whole.asked()
+    assert found.at("smoke").asked() == {**whole.asked(), **SMALL, "rounds": [2]}
+
+
+@pytest.mark.parametrize(
+    ("scales", "said"),
+    [
+        ({"smoke": {"horizon": 0}}, "greater than or equal to 1"),
+        ({"smoke": {"records": 3}}, "records"),
+        ({"smoke": {"horizon": 2}}, "rounds: expected 1 to 2"),
+    ],
+)
+def test_a_smaller_scale_that_makes_no_sense_is_refused(scales, said):
+    views = {**PATH, "show": "rounds", "rounds": [1, T], **DESCENT}
+    with pytest.raises(ValidationError, match=said):
+        Views(**views, scales=scales)
+
+
+def test_a_plan_asks_and_draws_the_views_of_its_scale_which_are_all_less():
+    folder = ROOT / "config"
+    whole, small = (load({**CONFIG, "scale": scale}, folder) for scale in ("paper", "smoke"))
+    shown = [name for name in whole.figures if whole.views(name)]
+    assert len(shown) == 4
+    for name in shown:
+        for plan in (whole, small):
+            drawn = {p["title"]: p["views"]["network"] for p in plan.drawing(name)["panels"]}
+            asked = {t: p["network"] for t, p in plan.views(name)["panels"].items()}
+            assert {t: n["agents"] for t, n in drawn.items()} == {
+                t: n["agents"] for t, n in asked.items()
+            }
+            assert "scales" not in json.dumps([plan.drawing(name), plan.views(name)])
+        both = whole.views(name)["panels"], small.views(name)["panels"]
+        for one, other in ((panels[title] for panels in both) for title in both[0]):
+            assert other["network"]["agents"] < one["network"]["agents"]
+            assert other["horizon"] < one["horizon"]
+
+
+def test_a_scale_of_views_that_is_none_is_named(tmp_path):
+    text = (ROOT / "config/papers/observers.yaml").read_text()
+    at = text.index("      scales:\n        smoke:\n")
+    (tmp_path / "papers").mkdir()
+    (tmp_path / "papers/observers.yaml").write_text(
+        text[:at] + text[at:].replace("smoke:", "smokey:", 1)
+    )
+    with pytest.raises(InvalidInput, match=r"observers_extra_map\.views\.scales: found 'smokey'"):
+        load(CONFIG, tmp_path, ROOT / "config")
 
 
 def test_a_panel_of_views_shows_nothing_else():

@@ -116,11 +116,15 @@ def test_a_smaller_scale_asks_for_a_part_of_what_the_paper_scale_asks_for():
     assert part["algorithms"] == whole["algorithms"]
     assert set(part["epsilons"]) < set(whole["epsilons"])
     assert part["graphs"].items() < whole["graphs"].items()
+    assert part["horizon"] < whole["horizon"]
 
 
-@pytest.mark.parametrize(("key", "value"), [("graphs", ["torus"]), ("epsilons", [3.0])])
-def test_a_smaller_scale_asks_for_nothing_else(key, value):
+@pytest.mark.parametrize(
+    ("key", "value", "found"),
+    [("graphs", ["torus"], "'torus'"), ("epsilons", [3.0], "3.0"), ("horizon", 9, "9")],
+)
+def test_a_smaller_scale_asks_for_nothing_else(key, value, found):
     raw = yamls.read(CONFIG)
     raw["scales"]["smoke"][key] = value
-    with pytest.raises(InvalidInput, match=f"scales.smoke.{key}: found '?{value[0]}"):
+    with pytest.raises(InvalidInput, match=f"scales.smoke.{key}: found {found}"):
         read_observed(raw)

@@ -42,9 +42,8 @@ rule audit_settings:
         runtime=20,
     params:
         asked=lambda w: {
+            **AUDITS.of_settings_at(w.scale),
             "entries": AUDITED_BY_EXPERIMENT[w.experiment],
-            "runs": AUDITS.runs_at(w.scale),
-            "confidence": AUDITS.confidence,
             "cells": [
                 PLAN.cell(w.experiment, algorithm)
                 for algorithm in AUDITED_ALGORITHMS[w.experiment]

@@ -11,10 +11,9 @@ asked = snakemake.params.asked
 with job_logging(snakemake.log[0], asked, snakemake.log.usage):
     loaded = [Prepared.load(path) for path in snakemake.input.prepared]
     prepared = {data.name: data for data in loaded}
+    how = asked["runs"], asked["confidence"], asked.get("most")
     rows = [
-        row
-        for cell in asked["cells"]
-        for row in audit_cell(cell, asked["entries"], prepared, asked["runs"], asked["confidence"])
+        row for cell in asked["cells"] for row in audit_cell(cell, asked["entries"], prepared, *how)
     ]
     mark = stamp(asked, snakemake.params.code, source_of(loaded), snakemake.input.prepared)
     write(pl.DataFrame(rows, schema=SCHEMA), snakemake.output.rows, mark)

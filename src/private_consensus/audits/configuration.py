@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -30,6 +30,9 @@ class Audits(BaseModel):
     level: float = Field(gt=0, lt=1, description="of the whole table")
     confidence: float = Field(gt=0, lt=1, description="of the bounds of each audit")
     runs: dict[str, int] = Field(description="on each of two data sets, by scale")
+    most: dict[str, Annotated[int, Field(ge=1)]] = Field(
+        default_factory=dict, description="settings of a cell that are audited, by scale; else all"
+    )
     settings: list[Entry]
 
     def entries(self) -> list[dict[str, Any]]:
@@ -39,6 +42,11 @@ class Audits(BaseModel):
     def runs_at(self, scale: str) -> int:
         """Runs of a scale; of one that is not named, those of the papers' scale."""
         return self.runs.get(scale, self.runs["paper"])
+
+    def of_settings_at(self, scale: str) -> dict[str, Any]:
+        """What audits of settings are asked for beside the settings."""
+        asked = {"runs": self.runs_at(scale), "confidence": self.confidence}
+        return asked | ({"most": self.most[scale]} if scale in self.most else {})
 
 
 def read_audits(raw: Mapping[str, Any]) -> Audits:
@@ -80,10 +88,11 @@ def validate_audit_entries(
 
 
 def selected_settings(
-    cell: Mapping[str, Any], entries: Iterable[Mapping[str, Any]]
+    cell: Mapping[str, Any], entries: Iterable[Mapping[str, Any]], most: int | None = None
 ) -> list[dict[str, Any]]:
-    """Settings of a cell that any entry names, each once."""
-    return [spec for spec in cell["settings"] if any(_named(spec, cell, e) for e in entries)]
+    """Settings of a cell that any entry names, each once; only the first ``most`` of them."""
+    named = [spec for spec in cell["settings"] if any(_named(spec, cell, e) for e in entries)]
+    return named[:most]
 
 
 def _named(spec: Mapping[str, Any], cell: Mapping[str, Any], entry: Mapping[str, Any]) -> bool:

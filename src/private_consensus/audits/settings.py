@@ -34,11 +34,12 @@ SCHEMA = {
 
 def audit_cell(
     cell: Mapping[str, Any], entries: Iterable[Mapping[str, Any]], prepared: Mapping[str, Any],
-    runs: int, confidence: float,
+    runs: int, confidence: float, most: int | None = None,
 ) -> list[dict[str, Any]]:  # fmt: skip
-    """A row for each setting that is named and claims something, at ``confidence`` each."""
+    """A row for each setting that is named and claims something, at ``confidence`` each; of the
+    first ``most`` of them."""
     rows = []
-    for spec in selected_settings(cell, entries):
+    for spec in selected_settings(cell, entries, most):
         calibration = calibrated_cell(cell, [spec], prepared)
         problem, (setting,) = calibration.problem, calibration.settings
         worst = worst_case(calibration, 0)

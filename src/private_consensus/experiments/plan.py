@@ -156,13 +156,15 @@ class Plan:
         used = dict.fromkeys(p.experiment for p in panels if p.curves)
         used |= dict.fromkeys(c.experiment for p in panels for c in p.curves if c.experiment)
         found["settings"] = [_stated(self.experiments[name]) for name in used]
-        for panel in found["panels"]:
+        for panel, told in zip(found["panels"], panels, strict=True):
             if panel["graph"]:
                 panel["network"] = _network(self.experiments[panel["experiment"]])
                 panel["seed"] = self.config.seed
             # Only where there are any, so that figures made before they existed stay current.
-            if panel["views"] is None:
-                del panel["views"]
+            del panel["views"]
+            if told.views:
+                reduced = told.views.at(self.config.scale)
+                panel["views"] = reduced.model_dump(mode="json", exclude={"scales"})
         return found
 
     def partitions(self, figure: str) -> dict[str, Any]:
@@ -177,7 +179,9 @@ class Plan:
     def views(self, figure: str) -> dict[str, Any]:
         """What a figure shows of what observers learn, as plain JSON; empty if nothing."""
         panels = {
-            panel.title: panel.views.asked() for panel in self.figures[figure].panels if panel.views
+            panel.title: panel.views.at(self.config.scale).asked()
+            for panel in self.figures[figure].panels
+            if panel.views
         }
         return {"seed": self.config.seed, "panels": panels} if panels else {}
 
@@ -463,6 +467,12 @@ def _wrong_scales(chosen: str, papers: Mapping[str, Paper]) -> Iterator[str]:
                 yield expected(where, scale, (SMOKE, *paper.scales))
             for scale in sorted(set(paper.scales) - set(experiment.scales)):
                 yield f"{where}.{scale}: missing, expected what it changes"
+        for name, figure in paper.figures.items():
+            reduced = {
+                scale for panel in figure.panels if panel.views for scale in panel.views.scales
+            }
+            for scale in sorted(reduced - {SMOKE, *paper.scales}):
+                yield expected(f"{key}.figures.{name}.views.scales", scale, (SMOKE, *paper.scales))
 
 
 def _other_preparations(experiment: Experiment) -> set[str]:

@@ -253,6 +253,14 @@ class AlgorithmConfig(Open):
     name: Annotated[str, AfterValidator(one_of(algorithms.names()))]
 
 
+class ReducedViews(Strict):
+    """What a smaller scale puts in the place of parts of views."""
+
+    network: NetworkConfig | None = None
+    horizon: Whole | None = Field(default=None, ge=1)
+    rounds: list[Whole] | None = None
+
+
 class Views(Strict):
     """What observers learn of each other, at noise that is set for an eavesdropper's account."""
 
@@ -269,6 +277,7 @@ class Views(Strict):
         default=1, ge=1, description="of graph: who watches, from 1; of coalitions: who is watched"
     )
     rounds: list[Whole] = Field(default_factory=list, description="of rounds: where they are shown")
+    scales: dict[str, ReducedViews] = Field(default_factory=dict)
 
     @model_validator(mode="after")
     def _within(self):
@@ -280,9 +289,20 @@ class Views(Strict):
             raise ValueError(f"rounds: expected 1 to {self.horizon}, the horizon")
         return self
 
+    @model_validator(mode="after")
+    def _within_at_each_scale(self):
+        for scale in self.scales:
+            self.at(scale)
+        return self
+
+    def at(self, scale: str) -> Views:
+        """The views at a scale, which have no other."""
+        changed = self.scales.get(scale, ReducedViews()).model_dump(exclude_none=True)
+        return Views(**{**self.model_dump(exclude={"scales"}), **changed})
+
     def asked(self) -> dict[str, Any]:
         """Plain JSON, with parameters that are given alone."""
-        found = self.model_dump(mode="json")
+        found = self.model_dump(mode="json", exclude={"scales"})
         for part in ("problem", "network", "algorithm"):
             found[part] = {k: value for k, value in found[part].items() if value is not None}
         return found

@@ -40,10 +40,11 @@ class Method(_Strict):
 
 
 class Reduced(_Strict):
-    """The budgets and graphs of a smaller scale."""
+    """The budgets, graphs and rounds of a smaller scale."""
 
     epsilons: list[float] = Field(min_length=1)
     graphs: list[str] = Field(min_length=1)
+    horizon: int | None = Field(default=None, ge=1, description="where it is shorter")
 
 
 class Observed(_Strict):
@@ -63,6 +64,9 @@ class Observed(_Strict):
             for key, known in (("epsilons", self.epsilons), ("graphs", list(self.graphs))):
                 for value in getattr(reduced, key):
                     require(value in known, f"scales.{scale}.{key}", value, f"one of {known}")
+            rounds = reduced.horizon or self.horizon
+            expected = f"at most {self.horizon}"
+            require(rounds <= self.horizon, f"scales.{scale}.horizon", rounds, expected)
         return self
 
     def at(self, scale: str) -> dict[str, Any]:
@@ -70,6 +74,7 @@ class Observed(_Strict):
         asked = self.model_dump(mode="json", exclude={"scales"})
         if reduced := self.scales.get(scale):
             asked["epsilons"] = reduced.epsilons
+            asked["horizon"] = reduced.horizon or self.horizon
             asked["graphs"] = {name: asked["graphs"][name] for name in reduced.graphs}
         return asked
 
