@@ -3,17 +3,24 @@
 import json
 import re
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
-from private_consensus.comparison.answers import INFINITE, PLACE, UNPROVEN
+from private_consensus import yamls
+from private_consensus.comparison.answers import INFINITE, KEPT, PLACE, UNPROVEN
+from private_consensus.comparison.design import cells, described, read_comparison
+from private_consensus.comparison.schema import OBSERVERS, TUNINGS
 from private_consensus.report import page as front
 from private_consensus.report import write_site
 from private_consensus.report.page import pages
-from private_consensus.report.views.comparison import scripts
+from private_consensus.report.views.comparison import ENDS, scripts
 
 from . import chromium
+from .checking import LARGEST_PAGE
 
+LONG = -0.000123
+"""A number of three digits that is as long as one is."""
 COSTS = ["messages", "bits", "gradient_evaluations", "seconds"]
 METHODS = ["local_training", "talks", "hopes"]
 
@@ -153,6 +160,50 @@ def test_the_data_for_the_script_are_split_by_problem_and_parameters(compared, m
         cells = json.loads(re.fullmatch(rf'compared\("{name}", (.*)\);\n', text)[1])
         whole = FOUND["problems"]["lasso"]
         assert cells == [{"cell": c["cell"], **c["default"]} for c in whole][:count]
+
+
+def whole_design() -> dict:
+    """Answers to the whole design in which every method ran in every cell, and every number is as
+    long as numbers are."""
+    raw = yamls.read(Path(__file__).parents[2] / "config" / "comparison.yaml")
+    design = read_comparison(raw)
+    told = json.loads(json.dumps(described(design, [])))
+    names, observers = list(design.methods), list(OBSERVERS[:-1])
+
+    def rows(columns, chosen=design.methods):
+        return [[names.index(name), *[LONG] * (len(columns) - 1)] for name in chosen]
+
+    shown = {
+        **{o: rows(PLACE, [n for n, m in design.methods.items() if m.observer == o and m.proven])
+           for o in observers},
+        "unproven": rows(UNPROVEN, [n for n, m in design.methods.items() if not m.proven]),
+        "costs": rows(["method", *COSTS]),
+    }  # fmt: skip
+    problems: dict[str, list] = {name: [] for name in design.problems}
+    for one in cells(design):
+        *keys, _ = one.row().values()
+        problems[one.environment.problem].append({"cell": keys, **dict.fromkeys(TUNINGS, shown)})
+    ranking = {**RANKING, "methods": names, "mean_ranks": [LONG] * len(names),
+               "alike": [names] * 3, "left_out": {}}  # fmt: skip
+    goals = [{"end": end, "epsilon": 1.0, "goal": LONG, "needed": dict.fromkeys(names, [LONG] * 3)}
+             for end in ENDS]  # fmt: skip
+    gains = {name: {tuning: [LONG] * 3 + [5] for tuning in TUNINGS[1:]} for name in names}
+    return {
+        **FOUND, **{key: told[key] for key in KEPT}, "observers": observers, "problems": problems,
+        "advice": FOUND["advice"] * 20, "absent": FOUND["absent"] * 100,
+        "ranks": {o: {"default": dict.fromkeys(["all", *problems], ranking)} for o in observers},
+        "budgets": dict.fromkeys(problems, goals), "gains": {"eavesdropper": gains},
+    }  # fmt: skip
+
+
+def test_no_page_or_file_of_a_whole_comparison_is_too_large(results):
+    found = whole_design()
+    assert sum(map(len, found["problems"].values())) >= 420 and len(found["methods"]) >= 31
+    text = pages(replace(results, comparison=found))["comparison.html"]
+    assert text.count("<tr>") > 20 * len(found["methods"])
+    assert len(text.encode()) < LARGEST_PAGE
+    for name, script in scripts(found).items():
+        assert len(script) < LARGEST_PAGE, name
 
 
 PICK = """(name, value) => {

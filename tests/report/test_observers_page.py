@@ -16,7 +16,7 @@ from private_consensus.report.page import pages
 from private_consensus.report.views.figures import VIEWS
 from private_consensus.report.views.observers import learned, sentence
 
-from . import chromium
+from . import checking, chromium
 
 
 def pair(v: int, u: int, value: float, kind: str = "agent", **changes):
@@ -132,6 +132,9 @@ def test_the_map_in_a_window(watched, made, tmp_path):
             tab.press("Enter")
             assert tab.value("document.getElementById('pick-agent').value") == "2"
             assert tab.value("document.activeElement.dataset.agent") == "2"
+        tab.open(tmp_path / "report" / "observers.html")
+        tab.until("document.querySelectorAll('#learned-graph circle').length === 3")
+        assert list(checking.accessible(tab)) == []
         assert tab.complaints() == []
 
 
