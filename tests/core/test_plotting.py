@@ -13,11 +13,11 @@ import vl_convert
 
 from private_consensus import plotting
 from private_consensus.plotting import rasters
-from private_consensus.plotting.curves import MOST_POINTS, arranged
+from private_consensus.plotting.curves import CROWDED, MOST_POINTS, arranged
 from private_consensus.plotting.printing import measured, sized
 from private_consensus.plotting.repairs import draw as draw_repairs
 from private_consensus.plotting.theme import ALARM, save
-from private_consensus.plotting.vectors import rounded, without_groups
+from private_consensus.plotting.vectors import rounded, without_groups, without_hidden
 
 STYLES = {
     "a.one": {"label": "first", "colour": "#0072B2", "dash": []},
@@ -144,6 +144,25 @@ def test_a_transparent_mark_is_no_group_of_its_own_and_an_opaque_one_says_nothin
         '<g opacity="0.5"><path d="M0,0" fill="red" fill-opacity="0.4" stroke-opacity="0.4"/>'
         "<line/></g>"
     )
+
+
+def test_what_nobody_sees_is_not_in_a_picture_and_what_is_seen_stays(tmp_path):
+    svg = (
+        '<g><path d="M0,0" fill="red" opacity="0"/><text x="1" opacity="0">hidden</text>'
+        '<path d="M1,1" opacity="0.5"/><path d="M2,2"/><text opacity="1">seen</text></g>'
+    )
+    assert without_hidden(svg) == (
+        '<g><path d="M1,1" opacity="0.5"/><path d="M2,2"/><text opacity="1">seen</text></g>'
+    )
+    frame = numbers([1.0 + i for i in range(CROWDED + 1)])
+    chart = plotting.draw("none", "nobody", frame, {"title": "A", "panels": [panel()]}, STYLES)
+    files = {kind: tmp_path / f"a.{kind}" for kind in ("svg", "png", "pdf")}
+    save(chart, json_path=tmp_path / "a.json", **files, png_scale=0.5)
+    drawn_ = files["svg"].read_text()
+    assert 'opacity="0"' not in drawn_ and "role=" not in drawn_
+    assert "mark-line" in drawn_ and "mark-area" in drawn_ and ">first<" in drawn_
+    # Points that a pointer finds are in the specification, from which a page draws.
+    assert len(values_of(json.loads((tmp_path / "a.json").read_text()))) == CROWDED + 1
 
 
 def test_what_is_drawn_has_six_digits_and_what_is_counted_all():

@@ -14,7 +14,7 @@ from .captions import data_of
 from .rasters import compact
 from .rendering import svg_of
 from .symbols import typeset
-from .vectors import rounded, small_svg, without_groups
+from .vectors import rounded, small_svg, without_groups, without_hidden
 
 INK, GREY, ALARM = "#222222", "#666666", "#B00020"
 FONT = "DejaVu Sans, Verdana, Arial, sans-serif"
@@ -98,7 +98,7 @@ def save(
 
     specification = rounded(chart.to_dict())
     text = json.dumps(specification, indent=None, sort_keys=True, separators=(",", ":"))
-    drawing = without_groups(_numbered_anew(svg_of(text)))
+    drawing = without_groups(without_hidden(_numbered_anew(svg_of(text))))
     _write(json_path, text.encode())
     _write(svg, small_svg(drawing).encode())
     width = float(_WIDTH.search(drawing)[1])

@@ -9,17 +9,26 @@ DIGITS = 6
 """Significant digits of numbers that are drawn."""
 PLACES = re.compile(r' (?:d|transform)="[^"]*"')
 LONG = re.compile(r"-?\d+\.\d{2,}")
-SPOKEN = re.compile(r' aria-(?:label|roledescription)="[^"]*"')
+MEANT_FOR_OTHERS = re.compile(r' (?:role|aria-[a-z]+|pointer-events)="[^"]*"')
+"""What a screen reader and a pointer are told of each mark; a drawing that is shown as a picture
+has one text instead."""
+HIDDEN = re.compile(r'<(path|rect|line|text|circle)\b[^>]*? opacity="0"[^>]*?(?:/>|>[^<]*</\1>)')
 OPAQUE = re.compile(r'(<(?:path|rect|line|text|circle)\b[^>]*?) opacity="([\d.]+)"')
 
 
 def small_svg(svg: str) -> str:
-    """The figure with places to a tenth of a pixel, and without a spoken label for each mark."""
+    """The figure with places to a tenth of a pixel, and without what marks tell a screen reader."""
     shorter = lambda number: f"{float(number[0]):.1f}"  # noqa: E731
     placed = PLACES.sub(
         lambda part: part[0] if "scale" in part[0] else LONG.sub(shorter, part[0]), svg
     )
-    return SPOKEN.sub("", placed)
+    return MEANT_FOR_OTHERS.sub("", placed)
+
+
+def without_hidden(svg: str) -> str:
+    """The same drawing, without marks that are there for a pointer alone: the points of long curves
+    are two thirds of it, and of its PDF."""
+    return HIDDEN.sub("", svg)
 
 
 def without_groups(svg: str) -> str:
