@@ -16,7 +16,7 @@ from private_consensus.privacy.audit.bounds import (
     mu_bound,
 )
 from private_consensus.privacy.audit.claims import Epsilon, Mu, Profile
-from private_consensus.privacy.audit.families import claim_p_value, family_confidence, holm
+from private_consensus.privacy.audit.families import claim_p_value, holm
 from private_consensus.privacy.audit.sequential import (
     detectable_epsilon,
     planned_looks,
@@ -218,7 +218,6 @@ def test_computed_bounds_spend_nothing_and_are_contradicted_by_themselves():
     found = holm(rows, 0.01)
     assert [row["contradicted"] for row in found] == [True, True, False, True]
     assert [row["adjusted"] for row in found] == pytest.approx([0.008, 0.0, 1.0, 0.008])
-    assert family_confidence(0.01, 378) == pytest.approx(1 - 0.01 / 378)
 
 
 def test_the_p_value_of_an_audit_counts_all_its_bounds():

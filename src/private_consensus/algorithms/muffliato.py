@@ -124,13 +124,6 @@ def _weight_of(rate) -> np.ndarray:
     return 2.0 * (1.0 - np.sqrt(gap * (1.0 - gap / 4.0))) / (1.0 - gap / 2.0) ** 2
 
 
-def rounds_needed(mixing: np.ndarray, spread: float, noise: float) -> int:
-    r""":math:`\lceil\lambda^{-1/2}\ln(N\max(\sigma^2, s)/\sigma^2)\rceil` accelerated rounds, after
-    which gossip adds no more error than the noise; s is the ``spread`` of squared values."""
-    gap = float(1.0 - second_eigenvalue(mixing))
-    return int(np.ceil(np.log(len(mixing) * max(noise**2, spread) / noise**2) / np.sqrt(gap)))
-
-
 def _change(problem) -> float:
     """Largest l2 change of an agent's mean by a replaced record."""
     return float(problem.record_change("l2") / problem.records)

@@ -76,7 +76,6 @@ SCHEMA = Schema(
     },
 )  # fmt: skip
 
-EXCERPTS = ("national2019", "ma2019")
 NOT_APPLICABLE = "N"
 
 

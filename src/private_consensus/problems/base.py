@@ -195,6 +195,34 @@ class Problem(ABC):
         """
         raise InvalidInput("problem.name", type(self).__name__, "a problem with a proximal solve")
 
+    def clipped_gradient(
+        self,
+        x: np.ndarray,
+        rows: np.ndarray,
+        sizes: np.ndarray,
+        clip: float = np.inf,
+        out: np.ndarray | None = None,
+    ) -> np.ndarray:
+        r"""Mean of clipped gradients of sampled records,
+        :math:`\frac1{|S|}\sum_S \nabla\ell/\max(1,\|\nabla\ell\|/K)`, of one run.
+
+        Parameters
+        ----------
+        x : ndarray, shape (agents, dim)
+        rows : ndarray of int, shape (agents, widest)
+            Places of the data; an agent's sample is the first of its rows, the others fill up.
+        sizes : ndarray of int, shape (agents,)
+            :math:`|S|`; an empty sample has gradient 0.
+        clip : float
+            K; infinite for none.
+        out : ndarray, shape (agents, dim), optional
+
+        Returns
+        -------
+        ndarray, shape (agents, dim)
+        """
+        raise InvalidInput("problem.name", type(self).__name__, "a problem with sampled gradients")
+
     def project(self, x: np.ndarray) -> np.ndarray:
         """Euclidean projection to the domain; the whole space unless a problem says otherwise."""
         return x

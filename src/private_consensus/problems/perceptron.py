@@ -126,31 +126,7 @@ class Perceptron(Problem):
             b1[:] = b2[:] = 0.0
         return x.astype(self.features.dtype)
 
-    def clipped_gradient(
-        self,
-        x: np.ndarray,
-        rows: np.ndarray,
-        sizes: np.ndarray,
-        clip: float = np.inf,
-        out: np.ndarray | None = None,
-    ) -> np.ndarray:
-        r"""Mean of clipped gradients, :math:`\frac1{|S|}\sum \nabla\ell/\max(1,\|\nabla\ell\|/K)`.
-
-        Parameters
-        ----------
-        x : ndarray, shape (agents, p)
-        rows : ndarray of int, shape (agents, widest)
-            An agent's sample is the first of its rows; the others only fill up.
-        sizes : ndarray of int, shape (agents,)
-            :math:`|S|`; an empty sample has gradient 0.
-        clip : float
-            K; infinite for none.
-        out : ndarray, shape (agents, p), optional
-
-        Returns
-        -------
-        ndarray, shape (agents, p)
-        """
+    def clipped_gradient(self, x, rows, sizes, clip=np.inf, out=None):
         out = np.empty_like(x) if out is None else out
         taken = np.arange(rows.shape[-1]) < sizes[:, None]
         if len(x) > MANY:

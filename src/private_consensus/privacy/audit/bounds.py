@@ -118,11 +118,6 @@ class Bound:
         """Largest bound on epsilon that so many runs can give; a claim above cannot fail."""
         return self._extreme.epsilon
 
-    @cached_property
-    def mu_ceiling(self) -> float:
-        """Largest bound on mu that so many runs can give."""
-        return self._extreme.mu
-
     @property
     def _extreme(self) -> Bound:
         perfect = Counts(self.counts.runs, self.counts.runs, 0, self.counts.runs_other)

@@ -58,8 +58,3 @@ def holm(rows: Sequence[Mapping[str, Any]], level: float) -> list[dict[str, Any]
         {**row, "adjusted": float(p), "contradicted": bool(p <= level)}
         for row, p in zip(rows, adjusted, strict=True)
     ]
-
-
-def family_confidence(level: float, rows: int) -> float:
-    """Confidence of each of so many bounds that are all right with probability 1 - level."""
-    return 1 - level / max(1, rows)

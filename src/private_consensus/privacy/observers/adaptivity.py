@@ -102,13 +102,6 @@ class Statement:
         """The guarantee, as the accountants take it."""
         return Release("gaussian", sensitivity=self.mu, scale=1.0, note=NOTES[self.rule])
 
-    def open_loop_release(self) -> Release:
-        """The formula's value, which is proven by the first two rules alone."""
-        proven = self.rule in ("exact", "adaptive")
-        note = NOTES[self.rule] if proven else "gradients of hidden agents taken as given"
-        value = self.open_loop.upper
-        return Release("gaussian", sensitivity=value, scale=1.0, proven=proven, note=note)
-
 
 def statement(
     system: LinearSystem, observer: Observer, victim: int, changes: Changes, inputs: Inputs

@@ -195,33 +195,9 @@ class LogisticRegression(Problem):
             return np.zeros((len(streams.runs), 1, self.dim))
         return streams.draw("data", "normal", (1, self.dim), "initial") / np.sqrt(self.dim)
 
-    def clipped_gradient(
-        self,
-        x: np.ndarray,
-        rows: np.ndarray,
-        sizes: np.ndarray,
-        clip: float = np.inf,
-        out: np.ndarray | None = None,
-    ) -> np.ndarray:
-        r"""Mean of clipped gradients of sampled records, and the gradient of the regulariser, which
-        is no record's: :math:`\frac1{|S|}\sum_S \frac{wN_i\nabla\ell}
-        {\max(1, \|wN_i\nabla\ell\|/K)} + \lambda x`.
-
-        Parameters
-        ----------
-        x : ndarray, shape (agents, dim)
-        rows : ndarray of int, shape (agents, widest)
-            Places of :meth:`rows_of`; an agent's sample is the first of its rows.
-        sizes : ndarray of int, shape (agents,)
-            :math:`|S|`; an empty sample has gradient 0.
-        clip : float
-            K; infinite for none.
-        out : ndarray, shape (agents, dim), optional
-
-        Returns
-        -------
-        ndarray, shape (agents, dim)
-        """
+    def clipped_gradient(self, x, rows, sizes, clip=np.inf, out=None):
+        r"""And the gradient of the regulariser, which is no record's: :math:`\frac1{|S|}\sum_S
+        \frac{wN_i\nabla\ell}{\max(1, \|wN_i\nabla\ell\|/K)} + \lambda x`."""
         signed = self._signed.reshape(-1, self.dim)[rows]
         slopes = self.weight * self.records * sigmoid_neg(np.matvec(signed, x))
         lengths = slopes * np.sqrt(np.vecdot(signed, signed))
