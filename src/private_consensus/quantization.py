@@ -61,11 +61,16 @@ class Grid:
         parameter :math:`\sigma^2` on :math:`\eta Z` is :math:`\eta` times the one with
         :math:`\sigma^2/\eta^2` on the integers.
         """
-        variance = (float(deviation) / float(self.resolution)) ** 2
-        if variance < NEVER_MOVES:
+        variance = self.variance(deviation)
+        if variance == 0:
             return 0
         table = messages.discrete_table(variance)
         return messages.add_discrete(z, self.resolution, *self.ends, table, key, counter)
+
+    def variance(self, deviation: float) -> float:
+        """Of noise in squared steps; 0 where it never moves a message."""
+        found = (float(deviation) / float(self.resolution)) ** 2
+        return 0.0 if found < NEVER_MOVES else found
 
 
 NEVER_MOVES = 5e-3

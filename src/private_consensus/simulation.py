@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .algorithms.base import Algorithm, join_runs, stack, structure
+from .algorithms.base import Algorithm, Finite, join_runs, stack, structure
 from .errors import Diverged, require
 from .fast.forks import map_in_forks
 from .networks import Network
@@ -338,8 +338,9 @@ class _Recorder:
 
     def __call__(self, t: int, active: np.ndarray, seen: Mapping[str, np.ndarray]) -> None:
         # What is released is often the iterate itself: one look at it is enough.
-        for array in {id(array): array for array in seen.values()}.values():
-            self._require_finite(t, active, array)
+        if not isinstance(seen, Finite):
+            for array in {id(array): array for array in seen.values()}.values():
+                self._require_finite(t, active, array)
         for quantity, metric in self.watch.averages:
             if quantity in seen:
                 self._add(t, active, quantity, metric, seen[quantity])

@@ -281,7 +281,7 @@ def test_no_agent_round_or_purpose_shares_draws(monkeypatch):
     def listen(x, base, mixed, gradient, keep, step, scale, key, counter):
         used.extend((*key, counter + i) for i in range(len(x)))
 
-    monkeypatch.setattr("private_consensus.algorithms.q_dpsgd_1.descend", listen)
+    monkeypatch.setattr("private_consensus.algorithms.families.q_dpsgd.descend", listen)
     _, problem, _, streams = watched(QDPSGD1(), 5, agents=4, runs=(0, 1))
     assert len(set(used)) == len(used) == 5 * 4 * 2
     draw = next(QDPSGD1().draws(problem, streams))

@@ -48,6 +48,10 @@ class Range(NamedTuple):
     unit: str = PLAIN
 
 
+class Finite(dict):
+    """What is seen after an iteration of which it is known that all numbers are finite."""
+
+
 METHOD, AUDIT, ANALYSIS = "method", "audit", "analysis"
 """Kinds of what a cell runs."""
 

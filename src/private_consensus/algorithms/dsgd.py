@@ -16,9 +16,10 @@ from typing import ClassVar
 import numpy as np
 
 from ..fast.messages import descend
+from ..fast.rounds import keys, mix_and_step, steps_of
 from ..privacy import Release
 from .base import Algorithm, Range
-from .families.decentralized_sgd import FULL_BITS, DecentralizedSGD, at
+from .families.decentralized_sgd import FULL_BITS, DecentralizedSGD, Models, Round, at, in_one_pass
 from .parameters import one_of, positive
 
 GRADIENTS = ("plain", "clipped", "private")
@@ -58,6 +59,24 @@ class DSGD(DecentralizedSGD):
     def bits(self, dim):
         return float(FULL_BITS * dim)
 
+    def _together(self, models: Models, problem, round_: Round):
+        settings, x = range(len(models.first)), models.x
+        plain, private = (self.gradients == kind for kind in ("plain", "private"))
+        clips = [np.inf if plain else float(at(self.K, s)) for s in settings]
+        sizes = self.sampled_gradients(models, problem, round_, False, clips)
+        scales = [self.noise_scale(s, sizes[s]) if private else 0.0 * sizes[s] for s in settings]
+        steps = steps_of(
+            weights=models.mixing,
+            keep=np.zeros(sizes.shape),
+            scale=scales,
+            step=[float(at(self.alpha, s)) for s in settings],
+        )
+        noise = keys(round_.keys["noise"], round_.counter)
+        gradients = models.gradients.reshape(-1, x.shape[1])
+        lost = mix_and_step(x, x, x, gradients, models.first, steps, noise)
+        return 0.0 * lost, lost
+
+    @in_one_pass(_together)
     def advance(self, s, x, problem, round_):
         clip = np.inf if self.gradients == "plain" else float(at(self.K, s))
         gradient, sizes = self.sampled_gradient(s, x, problem, round_, clip)

@@ -17,7 +17,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from .families.decentralized_sgd import at
+import numpy as np
+
+from ..fast.rounds import keys, round_and_step
+from .families.decentralized_sgd import Models, Round, at, in_one_pass
 from .families.q_dpsgd import QDPSGD
 
 
@@ -27,6 +30,20 @@ class QDPSGD1(QDPSGD):
 
     source: ClassVar[str] = "Dissertation 4.4.1, Algorithm 4, eqs. (26), (27), Theorem 11, Remark 6"
 
+    def _together(self, models: Models, problem, round_: Round):
+        settings = range(len(models.first))
+        sizes = self.sampled_gradients(
+            models, problem, round_, False, [float(at(self.K, s)) for s in settings]
+        )
+        parts = self.pass_of(models, np.array([self.noise_scale(s, sizes[s]) for s in settings]))
+        if parts is None:
+            return None
+        drawn = (keys(round_.keys[name], round_.counter) for name in ("rounding", "noise"))
+        gradients = models.gradients.reshape(-1, models.x.shape[1])
+        cut, lost = round_and_step(models.x, gradients, models.first, *parts, *drawn)
+        return cut / models.gradients[0].size, lost
+
+    @in_one_pass(_together)
     def advance(self, s, x, problem, round_):
         a, e, grid = self.of(s)
         cut = grid.quantize(x, round_.keys["rounding"], round_.counter, round_.message)

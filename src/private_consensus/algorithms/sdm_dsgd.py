@@ -21,10 +21,11 @@ from typing import ClassVar
 import numpy as np
 
 from ..fast.messages import sparsify
+from ..fast.rounds import Sparse, keys, mix_and_sparsify, steps_of
 from ..privacy import Release
 from ..privacy.subsampling import SentInPart
 from .base import Range, moved
-from .families.decentralized_sgd import FULL_BITS, DecentralizedSGD, at
+from .families.decentralized_sgd import FULL_BITS, DecentralizedSGD, Models, Round, at, in_one_pass
 from .parameters import positive, up_to_one
 
 MISSED = 1e-12
@@ -76,6 +77,24 @@ class SDMDSGD(DecentralizedSGD):
         """Coordinates that are not sent do not move."""
         return np.where(moved(reached, before), unit, np.nan)
 
+    def _together(self, models: Models, problem, round_: Round):
+        settings, x = range(len(models.first)), models.x
+        clips = [float(at(self.K, s)) for s in settings]
+        sizes = self.sampled_gradients(models, problem, round_, False, clips)
+        steps = steps_of(
+            weights=models.mixing,
+            keep=np.zeros(sizes.shape),
+            scale=[self.noise_scale(s, sizes[s]) for s in settings],
+            step=[float(at(self.alpha, s)) for s in settings],
+        )
+        shares = [[float(at(value, s)) for s in settings] for value in (self.theta, self.c)]
+        drawn = (keys(round_.keys[name], round_.counter) for name in ("noise", "mask"))
+        gradients = models.gradients.reshape(-1, x.shape[1])
+        sparse = Sparse(*np.array(shares, np.float32))
+        lost = mix_and_sparsify(x, gradients, models.first, steps, sparse, *drawn)
+        return 0.0 * lost, lost
+
+    @in_one_pass(_together)
     def advance(self, s, x, problem, round_):
         gradient, sizes = self.sampled_gradient(s, x, problem, round_, float(at(self.K, s)))
         sparsify(

@@ -33,12 +33,12 @@ CHUNK = 1024
 WIDEST = 1e5
 """Largest standard deviation, in steps of the grid, of a table."""
 
-_GUIDE = 14
+GUIDE = 14
 _TIES = np.uint32(1 << 31)
 """Added to a place: where the second 64 bits of a draw come from."""
 
 _EIGHT, _NOTHING, _ONE_STEP = np.uint32(8), np.float32(0.0), np.float32(1.0)
-_UPPER, _BUCKET = np.uint64(32), np.uint64(64 - _GUIDE)
+_UPPER, _BUCKET = np.uint64(32), np.uint64(64 - GUIDE)
 _NEXT = np.uint64(1)
 """Unsigned places: numba asks of each signed one whether it counts from the end."""
 
@@ -85,7 +85,7 @@ def discrete_table(variance: float) -> Table:
     bounds[-1] = 2**128 - 1
     high = np.array([bound >> 64 for bound in bounds], np.uint64)
     low = np.array([bound & (2**64 - 1) for bound in bounds], np.uint64)
-    first = np.arange(2**_GUIDE, dtype=np.uint64) << _BUCKET
+    first = np.arange(2**GUIDE, dtype=np.uint64) << _BUCKET
     return Table(-reach, high, low, np.searchsorted(high, first, side="left").astype(np.int32))
 
 
@@ -93,7 +93,7 @@ def discrete_table(variance: float) -> Table:
 
 
 @compiled
-def _round_row(x, u, resolution, inverse, lowest, highest, out):
+def round_row(x, u, resolution, inverse, lowest, highest, out):
     cut = 0
     for j in range(x.size):
         v = x[j] * inverse
@@ -117,17 +117,17 @@ def _quantize(x, resolution, lowest, highest, k0, k1, counter, first, second, ou
             fill_uniforms(k0, k1, np.uint32(counter + i), np.uint32(start), first, second)
             end, later = start + count, half + start
             last = min(later + count, dim)
-            cut += _round_row(
+            cut += round_row(
                 x[i, start:end], first, resolution, inverse, lowest, highest, out[i, start:end]
             )
-            cut += _round_row(
+            cut += round_row(
                 x[i, later:last], second, resolution, inverse, lowest, highest, out[i, later:last]
             )
     return cut
 
 
 @compiled
-def _descend_row(x, base, mixed, gradient, noise, keep, step, scale):
+def descend_row(x, base, mixed, gradient, noise, keep, step, scale):
     for j in range(x.size):
         x[j] = keep * base[j] + mixed[j] - step * (gradient[j] + scale * noise[j])
 
@@ -142,19 +142,19 @@ def _descend(x, base, mixed, gradient, keep, step, scale, k0, k1, counter, one, 
             if scale[i] > 0:
                 fill_normals(k0, k1, np.uint32(counter + i), np.uint32(start), one, two)
             a, b = start, start + count
-            _descend_row(
+            descend_row(
                 x[i, a:b], base[i, a:b], mixed[i, a:b], gradient[i, a:b], one,
                 keep[i], step, scale[i],
             )  # fmt: skip
             a, b = half + start, min(half + start + count, dim)
-            _descend_row(
+            descend_row(
                 x[i, a:b], base[i, a:b], mixed[i, a:b], gradient[i, a:b], two,
                 keep[i], step, scale[i],
             )  # fmt: skip
 
 
 @compiled
-def _sparse_row(x, mixed, gradient, noise, u, theta, step, scale, share, inverse):
+def sparse_row(x, mixed, gradient, noise, u, theta, step, scale, share, inverse):
     for j in range(x.size):
         change = theta * (mixed[j] - x[j] - step * (gradient[j] + scale * noise[j]))
         x[j] += change * inverse if u[j] < share else _NOTHING
@@ -175,12 +175,12 @@ def _sparsify(
                 fill_normals(key[0], key[1], now, np.uint32(start), one, two)
             fill_uniforms(mask[0], mask[1], now, np.uint32(start), first, second)
             a, b = start, start + count
-            _sparse_row(
+            sparse_row(
                 x[i, a:b], mixed[i, a:b], gradient[i, a:b], one, first,
                 theta, step, scale[i], share, inverse,
             )  # fmt: skip
             a, b = half + start, min(half + start + count, dim)
-            _sparse_row(
+            sparse_row(
                 x[i, a:b], mixed[i, a:b], gradient[i, a:b], two, second,
                 theta, step, scale[i], share, inverse,
             )  # fmt: skip
@@ -202,9 +202,8 @@ def find(word, further, high, low, guide):
 
 
 @compiled
-def _look_up(table, k0, k1, counter, start, first, second, steps):
-    """Discrete Gaussian draws at places start, start + 1, ..."""
-    fill_words(k0, k1, counter, np.uint32(start), first, second)
+def find_steps(table, k0, k1, counter, start, first, second, steps):
+    """Discrete Gaussian draws at places start, start + 1, ... from their pairs of words."""
     for j in range(steps.size):
         word = _joined(first[j], second[j])
         k = np.uint64(table.guide[word >> _BUCKET])
@@ -218,7 +217,7 @@ def _look_up(table, k0, k1, counter, start, first, second, steps):
 
 
 @compiled
-def _add_steps(z, steps, resolution, inverse, lowest, highest):
+def add_steps(z, steps, resolution, inverse, lowest, highest):
     cut = 0
     for j in range(z.size):
         moved = np.rint(z[j] * inverse) + steps[j]
@@ -237,8 +236,10 @@ def _add_discrete(z, resolution, lowest, highest, table, k0, k1, counter, first,
         for start in range(0, dim, CHUNK):
             row = z[i, start : min(start + CHUNK, dim)]
             now = steps[: row.size]
-            _look_up(table, k0, k1, np.uint32(counter + i), start, first, second, now)
-            cut += _add_steps(row, now, resolution, inverse, lowest, highest)
+            here = np.uint32(counter + i)
+            fill_words(k0, k1, here, np.uint32(start), first, second)
+            find_steps(table, k0, k1, here, start, first, second, now)
+            cut += add_steps(row, now, resolution, inverse, lowest, highest)
     return cut
 
 

@@ -23,14 +23,18 @@ function of the noised gradients of all rounds so far. Where it enters the messa
 (Q-DPSGD-2) it is the messages of the round: the update that follows them has a gradient without
 noise in it. ``internal`` is the model after the round, in either case.
 
-A round works on one model after the other, in place: arrays of one run stay in the cache, where
-those of all settings and runs would not, and copying them would be felt. Who keeps what ``observe``
-is shown has to copy it. Threads share out runs; linear algebra has one.
+A round works on models in place: copying them would be felt. Who keeps what ``observe`` is shown
+has to copy it. What follows the gradients goes through the models of all settings of a run in one
+pass (:mod:`.fast.rounds`), or through one after the other where there is no compiler, where numbers
+have 64 bits, and on sparse networks; the bytes are the same. Threads share out runs; linear algebra
+has one.
 """
 
 from __future__ import annotations
 
+import threading
 from abc import abstractmethod
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, NamedTuple
 
@@ -39,6 +43,7 @@ from threadpoolctl import threadpool_limits
 
 from ...errors import require
 from ...fast.compiling import share_out
+from ...fast.messages import compiled_for
 from ...privacy.subsampling import (
     Batches,
     SampledNoise,
@@ -47,7 +52,7 @@ from ...privacy.subsampling import (
     noisy_sum,
 )
 from ...problems.perceptron import INITS
-from ..base import GRADIENT, Iterative, NoiseSite, Range, stack
+from ..base import GRADIENT, Finite, Iterative, NoiseSite, Range, stack
 from ..parameters import nonnegative, one_of, positive
 from .sgd_theorems import (
     SIGMA_RULES,
@@ -68,13 +73,15 @@ KEYS = ("noise", "rounding", "discrete", "mask")
 
 class State(NamedTuple):
     """Models [settings, runs, agents, p]; messages of the same shape where noise is on them, else
-    empty; costs and the share of cut coordinates, [settings, runs]."""
+    empty; costs, the share of cut coordinates, and 0 where a model is known to be finite, else NaN;
+    [settings, runs]."""
 
     x: np.ndarray
     message: np.ndarray
     seconds: np.ndarray
     bits: np.ndarray
     saturated: np.ndarray
+    lost: np.ndarray
 
 
 class Draw(NamedTuple):
@@ -116,6 +123,41 @@ class Round:
             return own, self.mix(factor * (self.mixing - np.diag(own)), x)
         own = self.mixing.diagonal()
         return own, self.mix(factor * _without_diagonal(self.mixing), x)
+
+
+class Models(NamedTuple):
+    """All settings of one run: models and messages of all runs as rows, [rows, p], the first row of
+    each setting, gradients [settings, agents, p], and what messages of each setting are mixed
+    with."""
+
+    x: np.ndarray
+    message: np.ndarray
+    first: np.ndarray
+    gradients: np.ndarray
+    mixing: list[np.ndarray]
+
+    def of(self, s: int) -> tuple[np.ndarray, np.ndarray]:
+        """Model and message of a setting, [agents, p]."""
+        rows = slice(self.first[s], self.first[s] + self.gradients.shape[1])
+        return self.x[rows], self.message[rows]
+
+
+Pass = Callable[[Any, Models, Any, Round], tuple[np.ndarray, np.ndarray] | None]
+"""A round of all settings of a run: from the algorithm, models, problem and round to cut shares,
+and 0 where a model is finite, else NaN; each [settings]; None where it cannot."""
+
+
+def in_one_pass(together: Pass) -> Callable[[Callable], Callable]:
+    """Marks a round of one setting as what ``together`` does for all of them, byte by byte.
+
+    The mark is on the function: an algorithm that puts another in its place has no such pass.
+    """
+
+    def mark(advance: Callable) -> Callable:
+        advance.together = together
+        return advance
+
+    return mark
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -274,7 +316,7 @@ class DecentralizedSGD(Iterative):
         models = np.broadcast_to(x, shape).copy()
         nothing = np.zeros(shape[:2])
         message = np.zeros_like(models if self.noised_messages else models[..., :0, :0])
-        return State(models, message, nothing, nothing, nothing)
+        return State(models, message, nothing, nothing, nothing, nothing)
 
     def check(self, problem, network) -> None:
         """What problem and network have to be like."""
@@ -308,11 +350,11 @@ class DecentralizedSGD(Iterative):
 
     def step(self, state, problem, network, draw, t):
         settings, runs, agents, dim = state.x.shape
-        saturated = np.empty((settings, runs))
+        saturated, lost = np.empty((settings, runs)), np.full((settings, runs), np.nan)
         mixing_of = network.exchange()
 
         def part(begin, end):
-            workspace = np.empty((3, agents, dim), state.x.dtype)
+            workspace = _workspace("a model", (3, agents, dim), state.x.dtype)
             for run in range(begin, end):
                 round_ = Round(
                     mixing_of(0, run),
@@ -322,8 +364,13 @@ class DecentralizedSGD(Iterative):
                     (t - 1) * agents,
                     *workspace,
                 )
+                mixing = [mixing_of(s, run) for s in range(settings)]
+                found = self._in_one_pass(state, run, problem, round_, mixing)
+                if found is not None:
+                    saturated[:, run], lost[:, run] = found
+                    continue
                 for s in range(settings):
-                    round_ = replace(round_, mixing=mixing_of(s, run))
+                    round_ = replace(round_, mixing=mixing[s])
                     if self.noised_messages:
                         round_ = replace(round_, message=state.message[s, run])
                     saturated[s, run] = self.advance(s, state.x[s, run], problem, round_)
@@ -331,16 +378,44 @@ class DecentralizedSGD(Iterative):
         share_out(part, runs)
         seconds = state.seconds + self.seconds(draw.speeds)
         bits = state.bits + np.reshape(self.bits(dim), (-1, 1))
-        return State(state.x, state.message, seconds, bits, saturated)
+        return State(state.x, state.message, seconds, bits, saturated, lost)
+
+    def _in_one_pass(self, state: State, run: int, problem, round_: Round, mixing: list):
+        """A round of all settings of a run, where there is such a pass."""
+        together = getattr(type(self).advance, "together", None)
+        dense = all(type(matrix) is np.ndarray for matrix in mixing)
+        if together is None or not dense or not compiled_for(state.x):
+            return None
+        settings, runs, agents, dim = state.x.shape
+        first = (np.arange(settings) * runs + run) * agents
+        message = state.message.reshape(-1, dim) if self.noised_messages else state.message[0, 0]
+        gradients = _workspace("gradients", (settings, agents, dim), state.x.dtype)
+        models = Models(state.x.reshape(-1, dim), message, first, gradients, mixing)
+        return together(self, models, problem, round_)
+
+    def sampled_gradients(
+        self, models: Models, problem, round_: Round, at_message: bool, clips: Sequence[float]
+    ) -> np.ndarray:
+        """Sampled gradients of all settings, in their place; batch sizes [settings, agents]."""
+        found = []
+        for s, clip in enumerate(clips):
+            where = models.of(s)[1 if at_message else 0]
+            own = replace(round_, gradient=models.gradients[s])
+            gradient, sizes = self.sampled_gradient(s, where, problem, own, clip)
+            if gradient is not own.gradient:
+                own.gradient[:] = gradient
+            found.append(sizes)
+        return np.array(found)
 
     def observables(self, state, problem, t):
-        return {
+        found = {
             "internal": state.x,
             "released": state.message if self.noised_messages else state.x,
             "seconds": state.seconds,
             "bits": state.bits,
             "saturated": state.saturated,
         }
+        return Finite(found) if not state.lost.any() else found
 
     def sampled_gradient(self, s: int, x: np.ndarray, problem, round_: Round, clip: float):
         """Clipped means of this round's batches at ``x``, and the batches' sizes."""
@@ -363,6 +438,19 @@ def _without_diagonal(matrix):
     if not issparse(matrix):
         return matrix.without_diagonal()
     return matrix - diags_array(matrix.diagonal())
+
+
+_LOCAL = threading.local()
+
+
+def _workspace(name: str, shape: tuple[int, ...], kind) -> np.ndarray:
+    """An array of this thread, the same in every round: to have a new one zeroed takes as long as
+    to fill it."""
+    found = getattr(_LOCAL, name, None)
+    if found is None or found.shape != shape or found.dtype != kind:
+        found = np.empty(shape, kind)
+        setattr(_LOCAL, name, found)
+    return found
 
 
 def keys_of(streams, name: str) -> np.ndarray:

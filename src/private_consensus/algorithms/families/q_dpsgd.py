@@ -14,11 +14,12 @@ import numpy as np
 
 from ...errors import OutsideRange
 from ...fast.messages import descend
+from ...fast.rounds import Grids, Steps, steps_of
 from ...privacy.subsampling import Batches, deadline_batches
 from ...quantization import Grid
 from ..base import Range
 from ..parameters import fraction, one_of, positive
-from .decentralized_sgd import FASTEST, FULL_BITS, SLOWEST, DecentralizedSGD, Round, at
+from .decentralized_sgd import FASTEST, FULL_BITS, SLOWEST, DecentralizedSGD, Models, Round, at
 
 GRIDS = ("clipped", "open")
 MEAN_SPEED = (SLOWEST + FASTEST) / 2
@@ -127,6 +128,24 @@ class QDPSGD(DecentralizedSGD):
         """a, e and the grid of setting s."""
         a, e = (float(at(part, s)) for part in self.steps(self.T))
         return a, e, Grid(float(at(self.eta, s)), at(self.s, s), self.grid == "clipped")
+
+    def pass_of(self, models: Models, scales: np.ndarray) -> tuple[Steps, Grids] | None:
+        """Steps and grids of all settings; None where a grid is not rounded to as usual."""
+        parts = [self.of(s) for s in range(len(scales))]
+        if any(type(grid) is not Grid for _, _, grid in parts):
+            return None
+        own = [np.diagonal(matrix) for matrix in models.mixing]
+        steps = steps_of(
+            weights=[
+                e * (matrix - np.diag(weight))
+                for (_, e, _), matrix, weight in zip(parts, models.mixing, own, strict=True)
+            ],
+            keep=[1.0 - e + e * weight for (_, e, _), weight in zip(parts, own, strict=True)],
+            scale=scales,
+            step=[a * e for a, e, _ in parts],
+        )
+        ends = [(grid.resolution, *grid.ends) for _, _, grid in parts]
+        return steps, Grids(*np.array(ends, np.float32).T.copy())
 
     def descend(self, x, base, e: float, a: float, gradient, scale, round_: Round) -> None:
         """The update, given the messages; ``base`` is what an agent takes for its own model."""

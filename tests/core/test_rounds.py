@@ -1,0 +1,136 @@
+"""A round of all settings in one pass gives the bytes of one setting and operation at a time."""
+
+import warnings
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from private_consensus import networks
+from private_consensus.algorithms.base import Finite, stack
+from private_consensus.algorithms.dsgd import DSGD
+from private_consensus.algorithms.families.decentralized_sgd import DecentralizedSGD
+from private_consensus.algorithms.q_dpsgd_1 import QDPSGD1
+from private_consensus.algorithms.q_dpsgd_2 import QDPSGD2
+from private_consensus.algorithms.sdm_dsgd import SDMDSGD
+from private_consensus.errors import Diverged, OutsideRange
+from private_consensus.fast import rounds
+from private_consensus.problems import perceptron
+from private_consensus.quantization import Grid
+from private_consensus.randomness import Streams
+from private_consensus.simulation import Watch, _Recorder
+
+AGENTS, HORIZON = 5, 3
+STREAMS = Streams(0, (0, 1))
+SHAPES = {"several tiles, an odd number": (50, 31), "less than a tile": (20, 3)}
+SIGMAS = (0.0, 2.0, 1.0)
+BATCHES = {
+    "q_dpsgd_1": [QDPSGD1(sigma=s, eta=eta, a0=a)
+                  for s, eta, a in zip(SIGMAS, (0.1, 0.01, 0.2), (0.3, 0.5, 0.3), strict=True)],
+    "q_dpsgd_1, open": [QDPSGD1(sigma=s, eta=0.01, grid="open") for s in SIGMAS],
+    "q_dpsgd_2": [QDPSGD2(sigma=s, eta=eta)
+                  for s, eta in zip(SIGMAS, (0.1, 0.01, 0.2), strict=True)],
+    "q_dpsgd_2, own model": [QDPSGD2(sigma=s, own="exact") for s in SIGMAS],
+    "dsgd": [DSGD(alpha=a) for a in (0.1, 0.2)],
+    "dsgd, private": [DSGD(alpha=0.1, gradients="private", sigma=s) for s in SIGMAS],
+    "sdm_dsgd": [SDMDSGD(alpha=0.1, c=c, sigma=s)
+                 for s, c in zip(SIGMAS, (0.3, 0.9, 1.0), strict=True)],
+}  # fmt: skip
+
+
+def scene(inputs: int, hidden: int):
+    rng = np.random.default_rng(0)
+    prepared = SimpleNamespace(
+        features=rng.random((400, inputs), dtype=np.float32),
+        labels=rng.integers(0, 10, 400),
+        splits={"train": np.arange(350), "test": np.arange(350, 400)},
+    )
+    problem = perceptron.build(STREAMS, AGENTS, prepared=prepared, hidden=hidden, records=350)
+    return problem, networks.build(STREAMS, "erdos_renyi", AGENTS, probability=0.6, scale=1.0)
+
+
+def shown(batch, problem, network):
+    found = []
+
+    def observe(t, active, seen):
+        arrays = {name: np.array(values) for name, values in seen.items()}
+        found.append((t, isinstance(seen, Finite), arrays))
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", OutsideRange)
+        stack(batch).run(problem, network, STREAMS, np.full(len(batch), HORIZON), observe)
+    return found
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("name", BATCHES)
+def test_one_pass_gives_the_bytes_of_one_operation_at_a_time(name, shape, monkeypatch):
+    problem, network = scene(*SHAPES[shape])
+    together = shown(BATCHES[name], problem, network)
+    monkeypatch.setattr(DecentralizedSGD, "_in_one_pass", lambda *given: None)
+    apart = shown(BATCHES[name], problem, network)
+    assert all(finite for _, finite, _ in together[:-1])  # the last is the outcome
+    assert not any(finite for _, finite, _ in apart)
+    for (t, _, one), (_, _, other) in zip(together, apart, strict=True):
+        assert one.keys() == other.keys()
+        for quantity, values in one.items():
+            assert values.tobytes() == other[quantity].tobytes(), (t, quantity)
+
+
+@pytest.mark.parametrize("place", [0, 40, 52])
+def test_a_number_that_is_lost_is_noticed_where_it_is(place):
+    models, gradients = np.zeros((2, 4, 53), np.float32)
+    gradients[3, place] = np.inf
+    steps = rounds.steps_of(
+        weights=[np.eye(2)] * 2, keep=np.zeros((2, 2)), scale=np.zeros((2, 2)), step=[0.1, 0.2]
+    )
+    given = models, models, models, gradients, np.array([0, 2]), steps
+    lost = rounds.mix_and_step(*given, rounds.keys(np.array([1, 2]), 0))
+    assert lost[0] == 0
+    assert np.isnan(lost[1])
+    assert np.isinf(models[3, place])
+
+
+TOO_FAR = [QDPSGD1(a0=1e38, e0=1e38), DSGD(alpha=1e39), SDMDSGD(alpha=1e39)]
+
+
+@pytest.mark.parametrize("algorithm", TOO_FAR, ids=lambda one: type(one).__name__)
+def test_a_run_that_leaves_the_finite_numbers_is_stopped_at_once(algorithm):
+    problem, network = scene(20, 3)
+    setting = SimpleNamespace(horizon=HORIZON, algorithm=algorithm, name="far")
+    recorder = _Recorder(Watch(()), problem, STREAMS, [setting])
+    with warnings.catch_warnings(), pytest.raises(Diverged, match="iteration 1"):
+        warnings.simplefilter("ignore")
+        stack([algorithm]).run(problem, network, STREAMS, np.array([HORIZON]), recorder)
+
+
+class Own(QDPSGD1):
+    """A round of its own, which leaves models as they are."""
+
+    def advance(self, s, x, problem, round_):
+        return 0.25
+
+
+class Nearest(Grid):
+    """A grid of its own, on which everything is 0."""
+
+    def quantize(self, x, key, counter, out):
+        out[:] = 0.0
+        return 0
+
+
+class OnItsGrid(QDPSGD1):
+    def of(self, s):
+        a, e, grid = super().of(s)
+        return a, e, Nearest(grid.resolution, grid.bits, grid.clipped)
+
+
+def test_what_a_version_puts_in_place_of_a_part_is_what_runs():
+    problem, network = scene(20, 3)
+    start = problem.initial("random", STREAMS)
+    for _, _, seen in shown([Own()], problem, network)[:-1]:
+        assert (seen["internal"][0] == start).all()
+        assert (seen["saturated"] == 0.25).all()
+    usual, own = (shown([kind(sigma=0.0)], problem, network)[0][2] for kind in (QDPSGD1, OnItsGrid))
+    assert not np.array_equal(usual["internal"], own["internal"])
+    assert (own["saturated"] == 0).all()
