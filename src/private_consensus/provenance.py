@@ -198,8 +198,15 @@ class _Meaning(NamedTuple):
 def _meaning(path: str) -> _Meaning:
     if not str(path).endswith(".py"):
         return _Meaning(file_hash(path))
+    return meaning_of(Path(path).read_text(encoding="utf-8"))
+
+
+# By the text, which never goes stale: a process that stays knows the meaning of files unchanged.
+@cache
+def meaning_of(text: str) -> _Meaning:
+    """Abstract syntax of a source text without its docstrings, and its imports."""
     with _uncollected():
-        tree = ast.parse(Path(path).read_text(encoding="utf-8"))
+        tree = ast.parse(text)
     imports = [node for node in _statements(tree) if isinstance(node, ast.Import | ast.ImportFrom)]
     return _Meaning(_dumped(_without_docstrings(tree)), tuple(imports))
 

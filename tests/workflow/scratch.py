@@ -155,7 +155,7 @@ class Warm:
     """A process that has imported a copy's library, and forks to answer calls of Snakemake.
 
     For calls in this copy and in those that have the same library: importing it would be half of
-    each.  What their code is, they read from the files.
+    each.  What their code is, they read from the files; what the same text means is known.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -178,9 +178,11 @@ class Warm:
             self._process.kill()
         return subprocess.CompletedProcess(arguments, *self._ends.recv())
 
-    def make(self, folder: Path, *targets: str, runs: int = 2) -> subprocess.CompletedProcess:
+    def make(
+        self, folder: Path, *targets: str, runs: int = 2, cores: int = 1
+    ) -> subprocess.CompletedProcess:
         """As :func:`make`."""
-        return self.call(folder, command(*targets, runs=runs))
+        return self.call(folder, command(*targets, runs=runs, cores=cores))
 
     def planned(self, folder: Path, *targets: str) -> dict[str, int]:
         """As :func:`planned`."""
@@ -195,6 +197,10 @@ def _answering(home: Path, variables: dict, asked: Connection) -> None:
     for file in (home / "Snakefile", *(home / "workflow/rules").glob("*.smk")):
         for name in re.findall(r"^from (private_consensus[\w.]*) import", file.read_text(), re.M):
             importlib.import_module(name)
+    from private_consensus.provenance import meaning_of
+
+    for file in (*(home / "src").rglob("*.py"), *(home / "workflow/scripts").glob("*.py")):
+        meaning_of(file.read_text(encoding="utf-8"))
     with contextlib.suppress(EOFError):
         while True:
             asked.send(_answered(*asked.recv()))

@@ -171,10 +171,10 @@ def test_an_unknown_figure_is_named(made, warm):
     assert "showkatbakhsh_fig99" in done.stderr
 
 
-def test_numbers_do_not_depend_on_cores_or_on_the_number_of_runs(made, tmp_path):
+def test_numbers_do_not_depend_on_cores_or_on_the_number_of_runs(made, warm, tmp_path):
     folder = copy_to(tmp_path)
     files = [f"results/smoke/runs/{name}/gradient_descent.parquet" for name in (FIGURE, OTHER)]
-    done = make(folder, *files, runs=3, cores=2)
+    done = warm.make(folder, *files, runs=3, cores=2)
     assert done.returncode == 0, said(done)
     for file in files:
         first, second = pl.read_parquet(made / file), pl.read_parquet(folder / file)
@@ -200,9 +200,9 @@ def test_kept_results_with_new_times_are_kept(edited, warm):
     assert warm.planned(edited) == {}
 
 
-def test_a_fresh_clone_makes_everything_anew(tmp_path):
+def test_a_fresh_clone_makes_everything_anew(warm, tmp_path):
     folder = copy_to(tmp_path)
-    assert planned(folder) == {"run_cell": 2, "draw_figure": 2}
+    assert warm.planned(folder) == {"run_cell": 2, "draw_figure": 2}
 
 
 def interrupted(folder: Path, *targets: str, runs: int) -> None:
@@ -227,11 +227,11 @@ def results_in(folder: Path) -> dict[str, bytes]:
     return {str(f.relative_to(folder)): f.read_bytes() for f in files}
 
 
-def test_two_reproductions_are_the_same_bytes(made, tmp_path):
+def test_two_reproductions_are_the_same_bytes(made, warm, tmp_path):
     """On 1 and on 2 cores, in another order, after an interruption, with other hash seeds."""
     folder = with_a_small_study(copy_to(tmp_path))
     interrupted(folder, *STUDY[::-1], runs=2)
-    done = make(folder, *STUDY[::-1], runs=2, cores=2)
+    done = warm.make(folder, *STUDY[::-1], runs=2, cores=2)
     assert done.returncode == 0, said(done)
     first, second = results_in(made), results_in(folder)
     assert first.keys() == second.keys()
