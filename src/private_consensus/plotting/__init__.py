@@ -33,8 +33,12 @@ def draw(
 ) -> alt.Chart:
     """The chart of a figure: the paper's own drawing of that name, else curves."""
     # Not sooner: whoever only asks for a module's name need not wait for the drawing library.
+    from altair.utils.schemapi import debug_mode
+
     from .curves import curves
 
     module = module_of(paper)
     own = getattr(import_module(module), name, None) if module else None
-    return (own or curves)(numbers, figure, styles)
+    # The chart is held against the schema when it is saved; each part would be, as it is made.
+    with debug_mode(False):
+        return (own or curves)(numbers, figure, styles)

@@ -226,8 +226,9 @@ def panel_chart(panel: Panel, legend: alt.Legend | None, position: int = 0) -> a
     )
 
     def seen(opacity: float, hidden: float = 0.08):
+        # A channel, no value: of a value altair looks for the channel among a thousand classes.
         if visible is None:
-            return alt.value(opacity)
+            return alt.OpacityValue(opacity)
         return visible.then(alt.value(opacity)).otherwise(alt.value(hidden))
 
     layers = [
@@ -239,7 +240,7 @@ def panel_chart(panel: Panel, legend: alt.Legend | None, position: int = 0) -> a
         base.mark_point(filled=True, size=26).encode(
             alt.Y("dot:Q").scale(y_scale),
             tooltip=_tooltip(spec, shown),
-            opacity=seen(1.0) if _dotted(shown) else alt.value(0.0),
+            opacity=seen(1.0) if _dotted(shown) else alt.OpacityValue(0.0),
         ),
     ]
     if (shown["place"] != ON).any():
@@ -291,7 +292,7 @@ def _strips(panel: Panel) -> list[alt.Chart]:
         .mark_rect(color="#F0F0F0")
         .encode(
             alt.Y("from:Q").scale(y.scale()), alt.Y2("to:Q"),
-            x=alt.value(0), x2=alt.value("width"),
+            x=alt.XValue(0), x2=alt.X2Value("width"),
         )
         for low, high in strips
     ]  # fmt: skip
@@ -313,7 +314,7 @@ def _titles(title: str) -> list[alt.Chart]:
     mark = alt.Chart(pl.DataFrame({"title": [typeset(title)]})).mark_text(
         align="left", baseline="bottom", dy=-8, fontSize=11, color=INK
     )
-    return [mark.encode(text="title:N", x=alt.value(0), y=alt.value(0))]
+    return [mark.encode(text=alt.Text("title:N"), x=alt.XValue(0), y=alt.YValue(0))]
 
 
 def _ends(panel: Panel) -> list[alt.Chart]:
@@ -326,7 +327,7 @@ def _ends(panel: Panel) -> list[alt.Chart]:
     text = alt.Chart(data).mark_text(align="left", dx=6, fontSize=10)
     return [
         text.encode(
-            alt.Y("end:Q").scale(panel.y.scale()), x=alt.value("width"), text="curve:N",
+            alt.Y("end:Q").scale(panel.y.scale()), x=alt.XValue("width"), text=alt.Text("curve:N"),
             color=alt.Color("curve:N", legend=None).scale(domain=names, range=colours),
         )
     ]  # fmt: skip
