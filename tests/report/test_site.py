@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -22,6 +23,7 @@ from private_consensus.report import (
     write_site,
 )
 from private_consensus.report.reading import svg_size, timing
+from private_consensus.report.site import write_zipped
 
 from .html_tree import Tree
 
@@ -91,11 +93,16 @@ def digests(folder: Path) -> dict[str, str]:
             for path in folder.rglob("*") if path.is_file()}  # fmt: skip
 
 
-def test_numbers_can_be_had_as_csv(site):
-    assert (site / "figures" / "first_fig1.csv").read_text().splitlines()[:2] == [
-        "x,y,runs,interval",
-        "1.0,0.5,20,mean +- standard error",
-    ]
+def test_numbers_can_be_had_as_csv(site, tmp_path):
+    file = site / "figures" / "first_fig1.csv.zip"
+    with zipfile.ZipFile(file) as archive:
+        assert archive.namelist() == ["first_fig1.csv"]
+        text = archive.read("first_fig1.csv").decode()
+    assert text.splitlines()[:2] == ["x,y,runs,interval", "1.0,0.5,20,mean +- standard error"]
+    write_zipped(tmp_path / file.name, text)
+    assert (tmp_path / file.name).read_bytes() == file.read_bytes()
+    write_zipped(tmp_path / "long.csv.zip", 1000 * text)
+    assert (tmp_path / "long.csv.zip").stat().st_size < 100 * len(text)
 
 
 def test_read_results_gathers_what_figures_say_of_themselves(made, results, tmp_path):

@@ -9,7 +9,7 @@ from ..commands import command
 from ..formats import number, words
 
 LINKS = (
-    ("csv", "numbers as CSV, six digits"),
+    ("csv.zip", "numbers as CSV, six digits, compressed"),
     ("parquet", "numbers as Parquet"),
     ("svg", "SVG"),
     ("png", "PNG"),
