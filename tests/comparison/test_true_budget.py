@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from private_consensus import algorithms
+from private_consensus.comparison import calibration
 from private_consensus.comparison.calibration import WIDTH, _root, calibrate_to, prescribed
 from private_consensus.errors import InvalidInput
 from private_consensus.networks import build
@@ -113,3 +114,22 @@ def test_a_budget_is_found_between_noise_that_spends_nothing_and_what_is_refused
         return np.inf if x > refused_above else 2.0 * x
 
     assert -WIDTH <= _root(excess, -15.75, 2.0) <= 0 + WIDTH
+
+
+def test_a_search_tries_no_budget_twice_and_bounds_from_below_what_it_keeps(monkeypatch):
+    kind, tried, bounded = algorithms.load("dp_admm"), [], []
+    calibrate, lower_bound = kind.calibrate, calibration.lower_bound
+
+    def counted(self, budget, *world):
+        tried.append(budget.epsilon)
+        return calibrate(self, budget, *world)
+
+    def bound(releases, delta):
+        bounded.append(delta)
+        return lower_bound(releases, delta)
+
+    monkeypatch.setattr(kind, "calibrate", counted)
+    monkeypatch.setattr(calibration, "lower_bound", bound)
+    found = calibrate_to(kind(), Budget(10.0, 1e-5), HUBER, RING, HORIZON)
+    assert found.proven and len(tried) > 2
+    assert len(tried) == len(set(tried)) and len(bounded) == 1

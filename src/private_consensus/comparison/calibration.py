@@ -27,7 +27,15 @@ from scipy.optimize import toms748
 
 from ..algorithms.base import Algorithm
 from ..errors import InvalidInput, OutsideRange, require
-from ..privacy import Budget, Relation, account, gaussian_epsilon, gaussian_mu
+from ..privacy import (
+    Budget,
+    Guarantee,
+    Relation,
+    Release,
+    account,
+    gaussian_epsilon,
+    gaussian_mu,
+)
 from ..privacy.brackets import lower_bound
 
 RELATION = Relation("record", "replace")
@@ -101,14 +109,20 @@ class _Search:
         self.algorithm, self.target, self.copies = algorithm, target, copies
         self.world = problem, network, horizon
         self.refusal: InvalidInput | None = None
+        # Where a search begins and ends it comes by again, and each time is a search by itself.
+        self.tried: dict[float, Algorithm | None] = {}
+        self.accounted: dict[Algorithm, Guarantee] = {}
 
     def at(self, nominal: float) -> Algorithm | None:
         """Calibrated as the paper does; None where it refuses such a budget."""
-        try:
-            return self.algorithm.calibrate(Budget(nominal, self.target.delta), *self.world)
-        except InvalidInput as error:
-            self.refusal = error
-            return None
+        if nominal not in self.tried:
+            budget = Budget(nominal, self.target.delta)
+            try:
+                self.tried[nominal] = self.algorithm.calibrate(budget, *self.world)
+            except InvalidInput as error:
+                self.refusal = error
+                self.tried[nominal] = None
+        return self.tried[nominal]
 
     def _accepted(self, nominal: float) -> Algorithm:
         made = self.at(nominal)
@@ -121,24 +135,34 @@ class _Search:
         expected = "a budget that some noise meets"
         return InvalidInput("budget.epsilon", self.target.epsilon, expected)
 
+    def releases(self, algorithm: Algorithm) -> list[Release]:
+        """All of them, in all copies."""
+        return list(algorithm.releases(*self.world)) * self.copies
+
+    def guarantee(self, algorithm: Algorithm) -> Guarantee:
+        """The accountant's."""
+        if algorithm not in self.accounted:
+            found = account(self.releases(algorithm), self.target.delta)
+            self.accounted[algorithm] = found
+        return self.accounted[algorithm]
+
     def judged(self, algorithm: Algorithm) -> Calibrated:
-        releases = list(algorithm.releases(*self.world)) * self.copies
-        guarantee = account(releases, self.target.delta)
-        lower = lower_bound(releases, self.target.delta).epsilon
+        """With its bracket."""
+        guarantee = self.guarantee(algorithm)
+        lower = lower_bound(self.releases(algorithm), self.target.delta).epsilon
         return Calibrated(algorithm, guarantee.epsilon, float(lower), guarantee.proven)
 
     def excess(self, algorithm: Algorithm) -> float:
         """Logarithm of the epsilon over the target."""
-        releases = list(algorithm.releases(*self.world)) * self.copies
-        found = account(releases, self.target.delta).epsilon
+        found = self.guarantee(algorithm).epsilon
         return math.log(found / self.target.epsilon) if found > 0 else -math.inf
 
     def found(self, first: float) -> Calibrated:
         start = self.at(first)
         if start is not None:
-            judged = self.judged(start)
-            if not judged.proven or _met(judged.epsilon, self.target):
-                return judged
+            guarantee = self.guarantee(start)
+            if not guarantee.proven or _met(guarantee.epsilon, self.target):
+                return self.judged(start)
         scaled = start is not None and _noise_of(start)
         made = self._scaled(start) if scaled else self._nominal(first)
         judged = self.judged(made)
