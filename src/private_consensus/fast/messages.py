@@ -43,6 +43,10 @@ _NEXT = np.uint64(1)
 """Unsigned places: numba asks of each signed one whether it counts from the end."""
 
 
+TABLES = 128
+"""Kept at once: more than a batch has settings, as each of them asks for its own in every round."""
+
+
 class Table(NamedTuple):
     """Cumulative probabilities, 128 bits each, and where to begin looking.
 
@@ -56,7 +60,7 @@ class Table(NamedTuple):
     guide: np.ndarray
 
 
-@lru_cache(maxsize=32)
+@lru_cache(maxsize=TABLES)
 def discrete_table(variance: float) -> Table:
     r"""Of :math:`P(k) \propto e^{-k^2/(2\sigma^2)}` on the integers; ``variance`` in squared steps.
 
