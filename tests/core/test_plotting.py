@@ -236,6 +236,50 @@ def test_a_figure_for_print_is_as_wide_as_asked_and_has_text_of_eight_points(inc
     assert sizes == {8}
 
 
+def named_figure(names, titles, **changes) -> dict:
+    """A curve for each name, in each panel."""
+    frames = [
+        numbers([1.0 + i, 2.0 + i], series=name).with_columns(panel=pl.lit(title))
+        for title in titles
+        for i, name in enumerate(names(title))
+    ]
+    figure = {"title": "A figure", "panels": [panel(title=title) for title in titles], **changes}
+    return plotting.draw("none", "nobody", pl.concat(frames), figure, {}).to_dict()
+
+
+def six_of(title: str) -> list[str]:
+    return [f"method {i} of {title}, literal sum of absolute values" for i in range(6)]
+
+
+@pytest.mark.parametrize("inches", [3.3, 6.8])
+@pytest.mark.parametrize(
+    ("names", "titles"),
+    [
+        pytest.param(lambda title: ["one", "DP consensus GD, step 1/(t+1), before the last noise"],
+                     ["noise for 2 G, G the Lipschitz constant of the sum of an agent", "b"],
+                     id="a long name and a long title"),
+        pytest.param(lambda title: [f"agent {i}" for i in range(1, 6)], [""],
+                     id="as many short names as would stand in a row without the axis"),
+        pytest.param(six_of, ["a", "b", "c"], id="names at the ends of curves"),
+    ],
+)  # fmt: skip
+def test_no_name_or_title_makes_a_figure_for_print_wider(names, titles, inches):
+    made = sized(named_figure(names, titles), inches)
+    assert measured(made) < 72 * inches + 1.0
+    shown = json.dumps(made, ensure_ascii=False)
+    assert all(word in shown for title in titles for name in names(title) for word in name.split())
+
+
+def test_names_at_the_ends_of_curves_are_a_legend_of_each_panel_in_print():
+    screen = named_figure(six_of, "abc")
+    made = sized(screen, 3.3)
+    for before, after in zip(screen["concat"], made["concat"], strict=True):
+        assert encodings(before, "text")[-1]["field"] == "curve"
+        assert [e["field"] for e in encodings(after, "text")] == ["title"]
+        assert not any(e["legend"] for e in encodings(before, "color"))
+        assert all(e["legend"]["orient"] == "bottom" for e in encodings(after, "color"))
+
+
 def test_titles_of_panels_stand_at_one_height_whatever_their_axes_say():
     for chart in two_panels([1000.0, 1500.0, 2000.0]):
         title = next(la for la in chart["layer"] if la["encoding"].get("text", {}).get("field"))

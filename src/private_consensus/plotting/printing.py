@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterator, Sequence
 from copy import deepcopy
 from pathlib import Path
+from textwrap import wrap
 from typing import Any
 
 from .theme import FONT
@@ -17,10 +18,13 @@ TEXT = 8
 """Points."""
 WIDTHS = {"column": 3.3, "page": 6.8}
 """Inches."""
+LINE = 10
+"""Points from a line of text to the next."""
 HEIGHT = 0.62
 """Of a panel, as a share of its width."""
-LETTER, SYMBOL = 5.1, 22
-"""Points of a letter of the legend, and of what stands before a name."""
+LETTER, SYMBOL, AXIS = 4.7, 22, 45
+"""Points of a letter of the legend, of what stands before a name, and left of a panel: a legend
+begins where its panel does."""
 ROUNDS = 5
 """Times that panels are made to fit; each comes closer, since labels keep their size."""
 _WIDTH = re.compile(r'width="([\d.]+)"')
@@ -34,21 +38,24 @@ def sized(specification: dict[str, Any], inches: float) -> dict[str, Any]:
     specification : dict
         As :func:`.theme.save` writes it.
     inches : float
-        Width of the whole drawing; more where the longest name of a legend is wider.
+        Width of the whole drawing.
     """
     target = inches * POINTS_PER_INCH
     spec = deepcopy(specification)
     spec.pop("title", None)
     spec["config"] = _config(spec.get("config", {}))
     columns = _in_columns(spec, inches)
+    _named_below(spec)
     units = list(_units(spec))
     ratios = [unit["height"] / unit["width"] for unit in units]
-    width = target / columns - 45
+    width = target / columns - AXIS
+    _titles(spec, width)
+    room = target - AXIS if _one_legend(spec) else width
     for _ in range(ROUNDS):
         for unit, ratio in zip(units, ratios, strict=True):
             unit["width"] = round(width, 1)
             unit["height"] = round(width * max(min(ratio, 1.0), HEIGHT), 1)
-        _texts(spec, target)
+        _texts(spec, target, room)
         excess = measured(spec) - target
         if abs(excess) < 1.0:
             break
@@ -105,20 +112,75 @@ def _units(view: dict[str, Any]) -> Iterator[dict[str, Any]]:
             yield from _units(inner)
 
 
-def _texts(part: Any, target: float) -> None:
-    """Text of eight points; as many columns of a legend as there is room for."""
+def _named_below(view: dict[str, Any]) -> None:
+    """Names at the ends of curves become a legend below each panel: beside a narrow one there is no
+    room for them."""
+    for panel in view.get("concat", ()):
+        if not any(_field(layer, "text") == "curve" for layer in panel.get("layer", ())):
+            continue
+        panel["layer"] = [one for one in panel["layer"] if _field(one, "text") != "curve"]
+        for layer in panel["layer"]:
+            for channel in ("color", "strokeDash"):
+                if _field(layer, channel) == "curve":
+                    layer["encoding"][channel]["legend"] = {"orient": "bottom"}
+
+
+def _field(layer: dict[str, Any], channel: str) -> str | None:
+    """What a channel of a layer shows."""
+    return layer.get("encoding", {}).get(channel, {}).get("field")
+
+
+def _one_legend(spec: dict[str, Any]) -> bool:
+    """Whether all panels have one legend."""
+    return spec.get("resolve", {}).get("scale", {}).get("color") != "independent"
+
+
+def _texts(part: Any, target: float, room: float) -> None:
+    """Text of eight points; as many columns of a legend as there is room for, its names in lines
+    where one is longer than that."""
     if isinstance(part, list):
         for each in part:
-            _texts(each, target)
+            _texts(each, target, room)
     elif isinstance(part, dict):
         if part.get("type") == "text":
-            part |= {"fontSize": TEXT, "limit": round(target)}
-        if isinstance(part.get("legend"), dict) and "domain" in part.get("scale", {}):
-            names = [str(name) for name in part["scale"]["domain"]]
-            longest = LETTER * max(map(len, names), default=1) + SYMBOL
-            part["legend"]["columns"] = max(1, int(target / longest))
+            part |= {"fontSize": TEXT, "limit": round(target), "lineBreak": "\n"}
+        names = part.get("scale", {}).get("domain", ()) if part.get("type") == "nominal" else ()
+        if names and isinstance(part.get("legend"), dict):
+            lines = {name: _lines(name, room - SYMBOL) for name in names}
+            longest = max(len(line) for found in lines.values() for line in found)
+            columns = max(1, int(room / (LETTER * longest + SYMBOL)))
+            part["legend"] |= {
+                "columns": columns,
+                "labelExpr": f"{json.dumps(lines, ensure_ascii=False)}[datum.label]",
+            }
         for key in set(part) - {"datasets", "data"}:
-            _texts(part[key], target)
+            _texts(part[key], target, room)
+
+
+def _titles(spec: dict[str, Any], room: float) -> None:
+    """Titles of panels in as many lines as they need: marks above a plot, or titles of a view."""
+    for panel in spec.get("concat", ()):
+        for layer in panel.get("layer", ()):
+            if _field(layer, "text") == "title":
+                (row,) = spec["datasets"][layer["data"]["name"]]
+                lines = _lines(row["title"], room)
+                row["title"] = "\n".join(lines)
+                layer["mark"]["dy"] -= LINE * (len(lines) - 1)
+    for view in _titled(spec):
+        view["title"] = _lines(view["title"], room)
+
+
+def _titled(view: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """Views with a title."""
+    if view.get("title"):
+        yield view
+    for several in ("concat", "hconcat", "vconcat"):
+        for inner in view.get(several, ()):
+            yield from _titled(inner)
+
+
+def _lines(text: str, room: float) -> list[str]:
+    return wrap(text, max(int(room / LETTER), 8))
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
