@@ -10,7 +10,7 @@ import pytest
 from private_consensus import plotting
 from private_consensus.experiments import plan as planning
 from private_consensus.experiments.schema import read_yaml
-from private_consensus.plotting.looks import looks, named
+from private_consensus.plotting.looks import RAMP, looks, named
 from private_consensus.plotting.symbols import typeset
 
 CONFIG = Path(__file__).parents[2] / "config"
@@ -69,12 +69,34 @@ def panels_of(frame: pl.DataFrame) -> list[pl.DataFrame]:
 
 
 def test_a_method_has_one_colour_and_dash_in_all_figures_and_panels(plan, points):
+    """As a figure is drawn: with whatever else it shows of the method, at values of an axis or by
+    another name."""
+    own = {typeset(s.label): (s.colour.upper(), tuple(s.dash) or (1, 0))
+           for s in plan.styles.values()}  # fmt: skip
     seen: dict[str, set] = {}
     for name, frame in points.items():
-        for curve, look in look_of(plan, name, frame.filter(pl.col("series") == "")).items():
-            seen.setdefault(curve, set()).add(look)
+        for part in [frame] if names_fit(frame) else panels_of(frame):
+            for curve, look in look_of(plan, name, part).items():
+                if curve in own:
+                    seen.setdefault(curve, set()).add((look, name))
     assert len(seen) > 90
-    assert {curve: found for curve, found in seen.items() if len(found) > 1} == {}
+    others = {curve: [(look, name) for look, name in found if look != own[curve]]
+              for curve, found in seen.items()}  # fmt: skip
+    assert {curve: found for curve, found in others.items() if found} == {}
+
+
+@pytest.mark.parametrize(
+    "values", [("-2", "-1", "0"), ("1e-05", "0.001", "1.0"), ("0.5", "8.0", "16.0")]
+)
+def test_curves_along_an_axis_go_from_dark_to_bright_by_value_however_it_is_written(values):
+    frame = pl.DataFrame({
+        "panel": "", "algorithm": "a", "variant": "one", "guarantee": "", "reading": "",
+        "series": [f"omega = {value}" for value in reversed(values)],
+    })  # fmt: skip
+    styles = {"a.one": {"label": "first", "colour": "#0072B2", "dash": []}}
+    found = looks(named(frame, styles), styles).colour
+    ordered = [found[typeset(f"omega = {value}")] for value in values]
+    assert ordered == [RAMP[0], RAMP[len(RAMP) // 2], RAMP[-1]]
 
 
 def test_no_two_curves_of_a_panel_look_alike(plan, points):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -67,11 +67,13 @@ def named(points: pl.DataFrame, styles: Styles) -> pl.DataFrame:
 def looks(shown: pl.DataFrame, styles: Styles) -> Looks:
     """How the curves of a figure look; ``shown`` is :func:`named`.
 
-    A curve that has a style of its own looks as it says. Two curves of one style (on test and on
-    training data, at two budgets) have its colour and differ in dash. Curves along an axis have
-    the colours of a ramp, from its least value to its largest.
+    A curve that is called as its style is, or is the only one of it, looks as that says, whatever
+    else the figure shows. Two curves of one style (on test and on training data, at two budgets)
+    have its colour and differ in dash. Curves along an axis have the colours of a ramp, from its
+    least value to its largest.
     """
     found = Looks()
+    labels = {style: typeset(look["label"]) for style, look in styles.items()}
     pairs = shown.select("style", "name", "curve", "series").unique(maintain_order=True).rows()
     of_style: dict[str, list[str]] = {}
     for style, name, _, _ in pairs:
@@ -79,17 +81,18 @@ def looks(shown: pl.DataFrame, styles: Styles) -> Looks:
         if name not in of_style[style]:
             of_style[style].append(name)
     unnamed = [style for style in of_style if style not in styles]
-    values = _along(dict.fromkeys(name for _, name, _, series in pairs if series))
+    of_style = {style: _first(labels.get(style), names) for style, names in of_style.items()}
+    values = _along({name: series for _, name, _, series in pairs if series})
     for style, name, curve, _ in pairs:
         base = styles.get(style, {})
         # A curve that only has a name takes the next colour.
         spare = OKABE_ITO[unnamed.index(style) % len(OKABE_ITO)] if style in unnamed else None
         own, siblings = base.get("colour", spare), of_style[style]
-        if name in values:
+        if name == labels.get(style) or (len(siblings) == 1 and name not in values):
+            found.add(curve, own, base.get("dash", ()))
+        elif name in values:
             rank, count, dash = values[name]
             found.add(curve, RAMP[round(rank * (len(RAMP) - 1) / max(count - 1, 1))], dash)
-        elif len(siblings) == 1:
-            found.add(curve, own, base.get("dash", ()))
         elif len(siblings) == 2:
             found.add(curve, own, DASHES[_second(name, siblings)])
         else:
@@ -103,15 +106,23 @@ def looks(shown: pl.DataFrame, styles: Styles) -> Looks:
     return found
 
 
+def _first(own: str | None, names: list[str]) -> list[str]:
+    """Names with one in front, if it is among them."""
+    return sorted(names, key=lambda name: name != own)
+
+
 def _second(name: str, siblings: list[str]) -> int:
     """Of two curves of a style: what is measured on training data is dashed, else the second."""
     training = [sibling.endswith("training") for sibling in siblings]
     return int(name.endswith("training")) if any(training) else siblings.index(name)
 
 
-def _along(names: Iterable[str]) -> dict[str, tuple[int, int, tuple[int, ...]]]:
-    """Of curves along an axis with three values or more: rank of the value, how many, dash."""
-    parts = {name: VALUE.match(name) for name in names}
+def _along(series: Mapping[str, str]) -> dict[str, tuple[int, int, tuple[int, ...]]]:
+    """Of curves along an axis with three values or more: rank of the value, how many, dash.
+
+    By the names as they are typed: a number that is set, ``10⁻³``, is read by nobody.
+    """
+    parts = {name: VALUE.match(typed) for name, typed in series.items()}
     values = sorted({part[2].strip() for part in parts.values() if part}, key=_number)
     if len(values) < 3:
         return {}
