@@ -8,7 +8,7 @@ from ..errors import InvalidInput
 
 INDIVIDUAL = frozenset({"record", "row_id", "index", "run", "person", "feature"})
 """Columns that tell one record, or one run, from another."""
-LARGEST = 50_000
+LARGEST = 100_000
 """Rows of the largest figure's numbers that are taken for aggregates."""
 
 
