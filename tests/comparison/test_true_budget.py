@@ -7,7 +7,7 @@ import pytest
 
 from private_consensus import algorithms
 from private_consensus.comparison import calibration
-from private_consensus.comparison.calibration import WIDTH, _root, calibrate_to, prescribed
+from private_consensus.comparison.calibration import NEAR, WIDTH, _root, calibrate_to, prescribed
 from private_consensus.errors import InvalidInput
 from private_consensus.networks import build
 from private_consensus.privacy import Budget, account, gaussian_epsilon
@@ -113,7 +113,25 @@ def test_a_budget_is_found_between_noise_that_spends_nothing_and_what_is_refused
             return -np.inf
         return np.inf if x > refused_above else 2.0 * x
 
-    assert -WIDTH <= _root(excess, -15.75, 2.0) <= 0 + WIDTH
+    assert abs(excess(_root(excess, -15.75, 2.0))) <= NEAR
+
+
+def test_where_epsilon_leaps_over_the_budget_the_search_ends_below():
+    found = _root(lambda x: -1.0 if x < 0.3 else 1.0, -4.0, 4.0)
+    assert 0.3 - WIDTH <= found < 0.3
+
+
+@pytest.mark.parametrize("power", [0.5, 1.0, 1.8])
+def test_an_epsilon_that_is_a_power_of_the_noise_takes_three_evaluations(power):
+    """Both ends and one secant: each evaluation may be a search by itself."""
+    asked = []
+
+    def excess(x):
+        asked.append(x)
+        return power * (x - 0.7)
+
+    assert abs(excess(_root(excess, 0.0, np.log(4)))) <= NEAR
+    assert len(asked) - 1 == 3
 
 
 def test_a_search_tries_no_budget_twice_and_bounds_from_below_what_it_keeps(monkeypatch):

@@ -4,7 +4,7 @@ A paper's calibration means different things by epsilon. Here an algorithm is ca
 nominal budget b such that *the accountant's* epsilon of all that it releases is the target, at one
 delta and for one relation. Where noise is one number, it is scaled from where a nominal budget sets
 it, which also serves where a paper's theorem ends at some b; else b itself is looked for. Either is
-done by bracketing and TOMS 748 on a logarithm, with which the accountant's epsilon grows.
+done by bracketing and secants on a logarithm, with which the accountant's epsilon grows.
 
 Whatever was found is verified: never above the target, and within :data:`SLACK` of it. A lower
 bound never serves as a budget. What is not proven is not calibrated to a true budget: it runs at
@@ -23,7 +23,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from scipy.optimize import toms748
 
 from ..algorithms.base import Algorithm
 from ..errors import InvalidInput, OutsideRange, require
@@ -43,6 +42,8 @@ SLACK = 0.01
 """Share of the target that may stay unspent."""
 AIM = -0.003
 """Logarithm of the share of the target that is looked for."""
+NEAR = 0.002
+"""What the logarithm of epsilon may be off what is looked for."""
 WIDTH = 5e-4
 """Of the logarithm of a nominal budget at which a search ends."""
 FACTOR, ATTEMPTS, REFUSALS = 4.0, 30, 4
@@ -220,7 +221,7 @@ class _Search:
             return self.excess(at(log_scale)) - AIM
 
         low = high = 0.0
-        width = 0.25
+        width = max(0.25, min(1.1 * abs(excess(low)), 4.0))
         while excess(low) > 0:
             high, low, width = low, low - width, 2 * width
             require(low > -FARTHEST, "budget", str(self.target), "one that some noise meets")
@@ -239,21 +240,26 @@ def _noise_of(algorithm: Algorithm) -> str:
 
 
 def _root(excess: Callable[[float], float], low: float, high: float) -> float:
-    """Where a growing function crosses 0; at most :data:`WIDTH` below."""
+    """Where a growing function is within :data:`NEAR` of 0; where it leaps, at most :data:`WIDTH`
+    below.
+
+    Each evaluation may be a search by itself. A secant needs few of them; each third step halves,
+    so that a leap, or noise that spends nothing and budgets that are refused, end it too.
+    """
     at_low, at_high = excess(low), excess(high)
-    if not -math.inf < at_low < 0 < at_high < math.inf:
-        return _bisected(excess, low, high)
-    return float(toms748(excess, low, high, xtol=WIDTH))
-
-
-def _bisected(excess: Callable[[float], float], low: float, high: float) -> float:
-    """The same where a search may meet budgets that are refused, or noise that spends nothing."""
-    while high - low > WIDTH:
-        middle = (low + high) / 2
-        if excess(middle) <= 0:
-            low = middle
+    steps = 0
+    while high - low > WIDTH and not -NEAR <= at_low <= 0:
+        secant = steps % 3 < 2 and math.isfinite(at_low) and math.isfinite(at_high)
+        share = at_low / (at_low - at_high) if secant else 0.5
+        middle = low + share * (high - low)
+        found = excess(middle)
+        if 0 < found <= NEAR:
+            return middle
+        if found <= 0:
+            low, at_low = middle, found
         else:
-            high = middle
+            high, at_high = middle, found
+        steps += 1
     return low
 
 
