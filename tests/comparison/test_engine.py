@@ -30,6 +30,7 @@ from private_consensus.randomness import Streams
 RAW = yamls.read(ROOT / "config" / "comparison.yaml")
 AXES = Axes(agents=[5], graph=["erdos_renyi"], partition=["iid"], missing=[0.0, 0.2], links=[0.0])
 METHODS = ("no_privacy", "local_training", "secure_aggregation", "dp_gd", "one_shot_averaging")
+EPSILONS = [1.0, 10.0]
 STREAMS = Streams(3, (0, 1), {"data": "engine"})
 GENERATOR = np.random.default_rng(0)
 
@@ -38,7 +39,7 @@ GENERATOR = np.random.default_rng(0)
 def design():
     full = read_comparison(RAW)
     reduced = full.scales["smoke"].model_copy(
-        update={"problems": ["mean_estimation"], "axes": AXES, "sample": 0}
+        update={"problems": ["mean_estimation"], "axes": AXES, "sample": 0, "epsilons": EPSILONS}
     )
     found = full.model_copy(update={"scales": {"smoke": reduced}}).at("smoke")
     return found.model_copy(update={"methods": {name: full.methods[name] for name in METHODS}})
@@ -105,7 +106,7 @@ def test_sums_of_everybody_are_better_than_training_alone(ran):
         (m, e): v
         for m, e, v in loss.group_by("method", "epsilon").agg(pl.col("value").mean()).iter_rows()
     }
-    for epsilon in (1.0, 10.0):
+    for epsilon in EPSILONS:
         order = ["no_privacy", "secure_aggregation", "local_training"]
         losses = [means[name, epsilon] for name in order]
         assert losses == sorted(losses)

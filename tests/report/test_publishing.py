@@ -22,6 +22,7 @@ from private_consensus.publishing import (
     publish,
     require_aggregates,
 )
+from private_consensus.publishing.aggregates import LARGEST
 from private_consensus.publishing.comparison import moved, paired, quantile
 
 from .conftest import MADE_UP
@@ -175,7 +176,7 @@ def test_papers_may_be_missing_if_it_is_said(run, tmp_path):
         pl.DataFrame({"record": [1], "y": [0.5]}),
         pl.DataFrame({"run": [1], "y": [0.5]}),
         pl.DataFrame({"y": [[0.5, 1.0]]}),
-        pl.DataFrame({"y": np.zeros(60_000)}),
+        pl.DataFrame({"y": np.zeros(LARGEST + 1)}),
     ],
 )
 def test_records_are_kept_out(frame):
