@@ -55,7 +55,7 @@ def test_in_the_repository_it_joins_the_design(tmp_path):
         "src/private_consensus/algorithms/toy_descent.py", "tests/core/test_toy_descent.py",
         "config/comparison.yaml",
     ]  # fmt: skip
-    assert "from .muffliato_gd import" in files[0].read_text()
+    assert "from .families.clipped_descent import" in files[0].read_text()
     before, after = (read_comparison(yaml.safe_load(t)) for t in (DESIGN, files[2].read_text()))
     assert list(after.methods) == [*before.methods, "toy_descent"]
     assert after.methods["toy_descent"].algorithm == {"name": "toy_descent"}

@@ -11,7 +11,8 @@ bound never serves as a budget. What is not proven is not calibrated to a true b
 the noise that its paper prescribes, and its bracket says what is known.
 
 Tuning that is paid for releases every trial: ``copies`` of the releases are composed by the same
-accountant. Which of so many trials is chosen is a function of these only where the score is public.
+accountant. Which of the trials is chosen follows from these and from public records (`tuning`), and
+so spends nothing more.
 """
 
 from __future__ import annotations

@@ -31,7 +31,7 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from ${package}muffliato_gd import ClippedDescent
+from ${package}families.clipped_descent import ClippedDescent
 
 EXAMPLE = "logistic_regression"
 """The small problem on which it is tested and audited."""
