@@ -354,7 +354,7 @@ def _tiles(steps: Steps, count: int) -> list[np.ndarray]:
     return [aligned(agents * TILE) for _ in range(count)]
 
 
-@lru_cache(maxsize=32)
+@lru_cache(maxsize=2)  # of wide noise a hundred megabytes, for one batch at a time
 def _joined(variances: tuple[float, ...]) -> tuple[np.ndarray, ...]:
     """Whether a setting has noise; its table's lowest integer, all tables below each other, where
     each begins, and their guides. The same in all rounds of a run."""
