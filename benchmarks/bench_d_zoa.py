@@ -103,6 +103,11 @@ def nanoseconds_a_normal() -> tuple[float, float]:
     return best(fill, 20) / (2 * count) * 1e9, numpy / (2 * count) * 1e9
 
 
+def test_normals_are_many_times_faster_than_those_of_a_library():
+    compiled, numpy = nanoseconds_a_normal()
+    assert numpy > 5 * compiled
+
+
 FIRST = """
 import time
 from bench_d_zoa import scene, solve

@@ -1,28 +1,30 @@
 """Time and memory of every algorithm against its size.
 
     python -m benchmarks.growth one dp_ci --agents 10000      one measurement, a line of JSON
-    python -m benchmarks.growth table 10000                   a line an algorithm, at one size
-    python -m benchmarks.growth exponents                     by what each size enters
-    python -m benchmarks.growth all docs/performance.md       all of these, between the file's marks
+    python -m benchmarks.growth table [name ...]              of 10,000 agents
+    python -m benchmarks.growth largest [name ...]            of 100,000
+    python -m benchmarks.growth exponents [name ...]          against each size
+    python -m benchmarks.growth page                          tables and plot of what was measured
+    python -m benchmarks.growth all                           all of these
 
-Each measurement is a process of its own: seconds of the processor from an empty process with its
-libraries loaded to the last measured number, and the most memory that the process ever had.
+Measurements are kept in ``benchmarks/measured/growth.jsonl``, each in the place of the one before.
+Those of tables are processes of their own: seconds of the processor from an empty process with its
+libraries loaded to the last measured number, and the most memory that the process ever had. Against
+a size, time is that of an iteration and memory what is allocated beyond the libraries.
 """
 
 from __future__ import annotations
 
 import argparse
-import datetime
 import json
 import os
-import platform
 import resource
 import subprocess
 import sys
 import time
+import tracemalloc
 import warnings
-from collections.abc import Iterator
-from pathlib import Path
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -31,15 +33,42 @@ from private_consensus.errors import OutsideRange
 from private_consensus.privacy import Budget
 from private_consensus.simulation import Environment, Setting, Watch, calibrate, simulate
 
+from . import measuring
 from .worlds import INAPPLICABLE, RANDOM_REGULAR, RING, WORLDS, network, world
 
+KEPT = measuring.ROOT / "benchmarks" / "measured" / "growth.jsonl"
+NAMED_BY = ("kind", "name", "size")
+PLOT = measuring.ROOT / "docs" / "images" / "growth.svg"
+SINGLE = {"OPENBLAS_NUM_THREADS": "1", "NUMBA_NUM_THREADS": "1"}
+
 SIZES = {"agents": 1000, "dim": 10, "records": 10, "runs": 1, "settings": 1, "iterations": 100}
-GROWN = {"agents": (1000, 4000), "dim": (10, 40), "records": (10, 160), "runs": (1, 8),
+TABLE, LARGE = 10_000, 100_000
+LARGEST = ("muffliato", "gradient_descent", "dp_ci")
+"""Measured with 100,000 agents too."""
+SECONDS = {"linear": 10.0, "local": 60.0}
+"""What 10,000 agents may take of the processor: without and with a local solve."""
+MEGABYTES = {TABLE: 1000.0, LARGE: 4000.0}
+
+GROWN = {"agents": (1000, 3000, 10_000), "dim": (10, 80), "records": (10, 160), "runs": (1, 8),
          "settings": (1, 8)}  # fmt: skip
-"""Two values of each size, the others as in ``SIZES``; an exponent is the slope between them."""
+"""Values of each size, the others as in ``SIZES``; an exponent is the slope through them."""
+ITERATIONS, FEW, LONG = 30, {"d_zoa": 1}, 0.5
+"""Iterations of those measurements, and seconds after which none is repeated; D-ZOA draws 60,000
+normals in each of an agent's iterations."""
+EXPECTED: dict[str, tuple[Sequence[float], Sequence[float]]] = {
+    "muffliato": ((1, 1, 0, 1, 1), (1, 1, 0, 1, 1)),
+    "gradient_descent": ((1, 1, 0, 1, 1), (1, 1, 0, 1, 1)),
+    "muffliato_gd": ((1, 1, 1, 1, 1), (1, 1, 1, 1, 1)),
+    "dp_ci": ((1, 1, 0, 1, 1), (1, 1, 0, 1, 1)),
+    "p_admm": ((1, 2, 1, 1, 1), (1, 2, 1, 1, 1)),
+}
+"""Highest power of each of ``GROWN`` in an iteration's operations, and in what is held.
+
+What does not grow makes a slope smaller. Means know their records by their mean; a local solve has
+a bound on its Hessian, dim x dim, for each agent."""
 
 
-def simulated(name: str, sizes: dict[str, int], graph: dict[str, Any]) -> dict[str, float]:
+def simulated(name: str, sizes: Mapping[str, int], graph: Mapping[str, Any]) -> dict[str, float]:
     """CPU-seconds of building the network, of setting the noise and of all iterations."""
     agents, runs = sizes["agents"], sizes["runs"]
     marks = [time.process_time()]
@@ -62,10 +91,15 @@ def simulated(name: str, sizes: dict[str, int], graph: dict[str, Any]) -> dict[s
     return {"network": steps[0], "noise": steps[1], "run": steps[2], "value": float(value[0])}
 
 
-def one(name: str, sizes: dict[str, int]) -> dict[str, float]:
-    """One measurement, in this process; machine code is loaded by a small run before."""
+def warmed(name: str) -> None:
+    """Load machine code by a small run; three iterations are what tests before sending ask for."""
     warnings.simplefilter("ignore", OutsideRange)
-    simulated(name, {**SIZES, "agents": 12, "iterations": 2}, RING)
+    simulated(name, {**SIZES, "agents": 12, "iterations": 3}, RING)
+
+
+def one(name: str, sizes: Mapping[str, int]) -> dict[str, float]:
+    """One measurement, in this process."""
+    warmed(name)
     begin, clock = time.process_time(), time.perf_counter()
     found = simulated(name, sizes, RANDOM_REGULAR)
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
@@ -77,110 +111,168 @@ def one(name: str, sizes: dict[str, int]) -> dict[str, float]:
     }
 
 
-def measured(name: str, **sizes: int) -> dict[str, float]:
-    """The same in a process of its own."""
-    given = [f"--{key}={value}" for key, value in {**SIZES, **sizes}.items()]
-    command = [sys.executable, "-m", "benchmarks.growth", "one", name, *given]
+def against(name: str) -> Iterator[dict[str, Any]]:
+    """Seconds an iteration and megabytes for the values of each size, in this process."""
+    warmed(name)
+    base = {**SIZES, "iterations": FEW.get(name, ITERATIONS)}
+    for size, values in GROWN.items():
+        grown = [{**base, size: value} for value in values]
+        yield {
+            "kind": "exponents", "name": name, "size": size, "values": values,
+            "seconds": [_iteration(name, sizes) for sizes in grown],
+            "mb": [_allocated(name, sizes) for sizes in grown],
+        }  # fmt: skip
+
+
+def _iteration(name: str, sizes: Mapping[str, int]) -> float:
+    """The fastest of three, or of one that takes long."""
+    runs: list[float] = []
+    while len(runs) < 3 and sum(runs) < LONG:
+        runs.append(simulated(name, sizes, RANDOM_REGULAR)["run"])
+    return min(runs) / sizes["iterations"]
+
+
+def _allocated(name: str, sizes: Mapping[str, int]) -> float:
+    """Megabytes at the highest; what is held does not depend on how many iterations there are."""
+    tracemalloc.start()
+    try:
+        simulated(name, {**sizes, "iterations": min(sizes["iterations"], 3)}, RANDOM_REGULAR)
+        return tracemalloc.get_traced_memory()[1] / 2**20
+    finally:
+        tracemalloc.stop()
+
+
+def called(*arguments: str) -> list[dict[str, Any]]:
+    """Lines of a call of this module in a process of its own."""
+    command = [sys.executable, "-m", "benchmarks.growth", *arguments]
     done = subprocess.run(command, capture_output=True, text=True, env={**os.environ, **SINGLE})
     if done.returncode:
-        raise RuntimeError(done.stderr[-2000:])
-    return json.loads(done.stdout.splitlines()[-1])
+        raise SystemExit(f"{' '.join(arguments)}: {done.stderr[-2000:]}")
+    return [json.loads(line) for line in done.stdout.splitlines()]
 
 
-LARGEST = ("muffliato", "gradient_descent", "dp_ci")
-"""Measured with 100,000 agents too."""
-MARKS = "<!-- growth -->\n", "<!-- end of growth -->\n"
-
-SINGLE = {"OPENBLAS_NUM_THREADS": "1", "NUMBA_NUM_THREADS": "1"}
-
-
-def table(agents: int, names: list[str]) -> Iterator[str]:
-    """A line of Markdown an algorithm, at one number of agents."""
-    yield "| algorithm | network s | noise s | run s | CPU s in all | memory MB |"
-    yield "|---|---|---|---|---|---|"
+def measure(kind: str, names: Sequence[str]) -> None:
+    """Measure and keep."""
     for name in names:
-        try:
-            f = measured(name, agents=agents)
-        except RuntimeError as error:
-            yield f"| {name} | {str(error).splitlines()[-1][:120]} | | | | |"
-            continue
-        parts = " | ".join(f"{f[key]:.1f}" for key in ("network", "noise", "run", "cpu"))
-        yield f"| {name} | {parts} | {f['mb']:.0f} |"
+        if kind == "exponents":
+            found = called("against", name)
+        else:
+            size = TABLE if kind == "table" else LARGE
+            (line,) = called("one", name, f"--agents={size}")
+            found = [{"kind": kind, "name": name, "size": "agents", "agents": size, **line}]
+        for line in found:
+            measuring.keep(KEPT, {**line, **measuring.here()}, NAMED_BY)
+            print(json.dumps(line), flush=True)
 
 
-def exponents(names: list[str]) -> Iterator[str]:
-    """By what power of a size time and memory grow."""
-    yield (
-        "| algorithm | " + " | ".join(f"{size} {a} to {b}" for size, (a, b) in GROWN.items()) + " |"
-    )
-    yield "|---|" + "---|" * len(GROWN)
-    for name in names:
-        cells = []
-        for size, (low, high) in GROWN.items():
-            few, many = (measured(name, **{size: value}) for value in (low, high))
-            slopes = [np.log(many[key] / few[key]) / np.log(high / low) for key in ("run", "mb")]
-            cells.append(f"{slopes[0]:.1f}, {slopes[1]:.1f}")
-        yield f"| {name} | " + " | ".join(cells) + " |"
+def slope(values: Sequence[float], measured: Sequence[float]) -> float:
+    """Least squares of logarithms."""
+    return float(np.polyfit(np.log(values), np.log(measured), 1)[0])
 
 
-def pages() -> Iterator[str]:
-    """All tables, with the machine and the day."""
-    yield f"{datetime.date.today()}, {_processor()}, one core."
-    yield "\nWith 10,000 agents:\n"
-    yield from table(10_000, list(WORLDS))
-    for name, why in INAPPLICABLE.items():
-        yield f"| {name} | does not apply: {why} | | | | |"
+def pages(lines: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    """All tables of what was measured."""
+    of = {kind: [line for line in lines if line["kind"] == kind] for kind in CHOSEN}
+    days = sorted({line["day"] for line in lines})
+    yield f"{' and '.join(dict.fromkeys((days[0], days[-1])))}, one core of {lines[-1]['machine']}."
+    yield "\nWith 10,000 agents, one run, 100 iterations:\n"
+    yield from measuring.rows(*_table(of["table"], TABLE))
+    yield ""
+    yield beyond(of["table"])
     yield "\nWith 100,000:\n"
-    yield from table(100_000, list(LARGEST))
-    yield "\nExponents of time and of memory:\n"
-    yield from exponents(list(WORLDS))
+    yield from measuring.rows(*_table(of["largest"], LARGE))
+    yield "\nExponents of an iteration's time, beside the expected ones in brackets:\n"
+    yield from measuring.rows(*_exponents(of["exponents"], "seconds", 0))
+    yield "\nExponents of memory beyond the libraries':\n"
+    yield from measuring.rows(*_exponents(of["exponents"], "mb", 1))
+    yield f"\n![Time and memory of an iteration against agents](images/{PLOT.name})"
 
 
-def _processor() -> str:
-    lines = (
-        Path("/proc/cpuinfo").read_text().splitlines() if os.path.exists("/proc/cpuinfo") else []
-    )
-    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
-    return names[0] if names else platform.processor() or "a processor without a name"
+def _table(lines: Sequence[Mapping[str, Any]], size: int) -> Iterator[list[str]]:
+    yield ["algorithm", "network s", "noise s", "run s", "CPU s in all", "limit s", "memory MB"]
+    found = {line["name"]: line for line in lines}
+    limited = size == TABLE
+    for name, (_, _, kind, _) in WORLDS.items():
+        if name in found:
+            line = found[name]
+            parts = [_seconds(line[key]) for key in ("network", "noise", "run", "cpu")]
+            limit = f"{SECONDS[kind]:g}" if limited else ""
+            yield [name, *parts, limit, f"{line['mb']:.0f}"]
+        elif limited:
+            yield [name, "not measured yet", *[""] * 5]
+    for name, why in INAPPLICABLE.items() if limited else ():
+        yield [name, f"does not apply: {why}", *[""] * 5]
 
 
-def replaced(text: str, page: str) -> str:
-    """A text with another page between its marks."""
-    before, _, rest = text.partition(MARKS[0])
-    _, mark, after = rest.partition(MARKS[1])
-    if not mark:
-        raise SystemExit(f"no {MARKS[0].strip()} ... {MARKS[1].strip()} in the file")
-    return before + MARKS[0] + page + MARKS[1] + after
+def _seconds(measured: float | None) -> str:
+    return "not measured" if measured is None else f"{measured:.1f}"
+
+
+def beyond(lines: Sequence[Mapping[str, Any]]) -> str:
+    """Who is beyond a limit."""
+    limits = {line["name"]: SECONDS[WORLDS[line["name"]][2]] for line in lines}
+    slow = [
+        f"{line['name']} ({line['cpu']:.1f} of {limits[line['name']]:.0f} s)"
+        for line in lines if line["cpu"] > limits[line["name"]]
+    ]  # fmt: skip
+    most = MEGABYTES[TABLE]
+    large = [f"{line['name']} ({line['mb']:.0f} MB)" for line in lines if line["mb"] > most]
+    slow, large = (", ".join(names) or "none" for names in (slow, large))
+    return f"Beyond their seconds: {slow}. Beyond {most:,.0f} MB: {large}."
+
+
+def _exponents(lines: Sequence[Mapping[str, Any]], key: str, place: int) -> Iterator[list[str]]:
+    yield ["algorithm", *(f"{size} {values[0]} to {values[-1]}" for size, values in GROWN.items())]
+    found = {(line["name"], line["size"]): line for line in lines}
+    for name, expected in EXPECTED.items():
+        if (name, "agents") in found:
+            measured = (
+                slope(found[name, size]["values"], found[name, size][key]) for size in GROWN
+            )
+            cells = zip(measured, expected[place], strict=True)
+            yield [name, *(f"{ours + 0.0:.2f} ({theirs:g})" for ours, theirs in cells)]
+
+
+CHOSEN = {"table": WORLDS, "largest": LARGEST, "exponents": EXPECTED}
+"""Whom each kind of measurement is made of."""
+
+
+def write_page() -> None:
+    """Tables between the page's marks, and the plot beside it."""
+    from .plots import growth_plot, write
+
+    lines = measuring.read(KEPT)
+    measuring.replace_page("growth", "\n".join(pages(lines)) + "\n")
+    grown = [line for line in lines if line["kind"] == "exponents" and line["size"] == "agents"]
+    write(growth_plot(grown), PLOT)
 
 
 def main() -> None:
+    """Command line."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     commands = parser.add_subparsers(dest="command", required=True)
     single = commands.add_parser("one")
     single.add_argument("name", choices=sorted(WORLDS))
     for key, value in SIZES.items():
         single.add_argument(f"--{key}", type=int, default=value)
-    at_one_size = commands.add_parser("table")
-    at_one_size.add_argument("agents", type=int)
-    for command in (at_one_size, commands.add_parser("exponents")):
-        command.add_argument("names", nargs="*", default=[])
-    commands.add_parser("all").add_argument("file", type=Path)
+    commands.add_parser("against").add_argument("name", choices=sorted(EXPECTED))
+    for kind, names in CHOSEN.items():
+        commands.add_parser(kind).add_argument("names", nargs="*", default=list(names))
+    for command in ("page", "all"):
+        commands.add_parser(command)
     given = parser.parse_args()
-    if given.command == "all":
-        page = "\n".join(pages()) + "\n"
-        given.file.write_text(replaced(given.file.read_text(encoding="utf-8"), page), "utf-8")
-        return
     if given.command == "one":
-        sizes = {key: getattr(given, key) for key in SIZES}
-        print(json.dumps(one(given.name, sizes)))
-        return
-    names = given.names or list(WORLDS)
-    lines = table(given.agents, names) if given.command == "table" else exponents(names)
-    for line in lines:
-        print(line, flush=True)
-    if given.command == "table" and not given.names:
-        for name, why in INAPPLICABLE.items():
-            print(f"| {name} | does not apply: {why} | | | | |")
+        print(json.dumps(one(given.name, {key: getattr(given, key) for key in SIZES})))
+    elif given.command == "against":
+        for line in against(given.name):
+            print(json.dumps(line), flush=True)
+    elif given.command in CHOSEN:
+        measure(given.command, given.names)
+    else:
+        if given.command == "all":
+            for kind, names in CHOSEN.items():
+                measure(kind, list(names))
+        write_page()
 
 
 if __name__ == "__main__":

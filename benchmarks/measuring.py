@@ -1,0 +1,67 @@
+"""What was measured, kept as lines of JSON, and pages that follow from it."""
+
+from __future__ import annotations
+
+import datetime
+import json
+import os
+import platform
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+from private_consensus.provenance import atomic_write
+
+ROOT = Path(__file__).parents[1]
+PAGE = ROOT / "docs" / "performance.md"
+
+
+def here() -> dict[str, str]:
+    """The day and the machine."""
+    return {"day": str(datetime.date.today()), "machine": _processor()}
+
+
+def _processor() -> str:
+    lines = (
+        Path("/proc/cpuinfo").read_text().splitlines() if os.path.exists("/proc/cpuinfo") else []
+    )
+    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+    return names[0] if names else platform.processor() or "a processor without a name"
+
+
+def read(path: Path) -> list[dict[str, Any]]:
+    """All lines of a file, none of one that is not there."""
+    return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+
+
+def keep(path: Path, line: dict[str, Any], named_by: Iterable[str]) -> None:
+    """Put a measurement in the place of the earlier one with the same values of ``named_by``."""
+    named_by = list(named_by)
+    others = [
+        old for old in read(path) if [old[k] for k in named_by] != [line[k] for k in named_by]
+    ]
+    with atomic_write(path) as temporary:
+        temporary.write_text("".join(json.dumps(each) + "\n" for each in [*others, line]), "utf-8")
+
+
+def rows(*table: Iterable[str]) -> Iterator[str]:
+    """A table in Markdown; its first row is the head."""
+    head, *others = (list(row) for row in table)
+    yield from (f"| {' | '.join(row)} |" for row in (head, ["---"] * len(head), *others))
+
+
+def replace_page(name: str, page: str, path: Path = PAGE) -> None:
+    """Put a page between a file's marks of that name."""
+    text = replaced(path.read_text(encoding="utf-8"), name, page)
+    with atomic_write(path) as temporary:
+        temporary.write_text(text, "utf-8")
+
+
+def replaced(text: str, name: str, page: str) -> str:
+    """A text with another page between its marks."""
+    begin, end = f"<!-- {name} -->\n", f"<!-- end of {name} -->\n"
+    before, first, rest = text.partition(begin)
+    _, last, after = rest.partition(end)
+    if not (first and last):
+        raise SystemExit(f"no {begin.strip()} ... {end.strip()} in the file")
+    return before + begin + page + end + after

@@ -1,0 +1,82 @@
+"""Plots of what was measured."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import altair as alt
+import polars as pl
+
+from private_consensus.plotting.rendering import svg_of
+from private_consensus.plotting.theme import CONFIG, GREY
+from private_consensus.plotting.vectors import small_svg
+from private_consensus.provenance import atomic_write
+
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00")
+DASHES = ((1, 0), (5, 3))
+PANELS = {"seconds": "CPU seconds an iteration", "mb": "megabytes beyond the libraries'"}
+
+
+def growth_plot(lines: Sequence[Mapping[str, Any]]) -> alt.HConcatChart:
+    """Time and memory against agents, both logarithmic; dotted: proportional to agents."""
+    return alt.hconcat(*(_grown(lines, key, title) for key, title in PANELS.items())).configure(
+        **CONFIG
+    )
+
+
+def _grown(lines: Sequence[Mapping[str, Any]], key: str, title: str) -> alt.LayerChart:
+    points = pl.DataFrame(
+        [
+            {"algorithm": line["name"], "agents": agents, "y": measured}
+            for line in lines
+            for agents, measured in zip(line["values"], line[key], strict=True)
+        ]
+    )
+    names = list(dict.fromkeys(points["algorithm"]))
+    run = alt.Axis(values=points["agents"].unique().sort().to_list())
+    agents = alt.X("agents:Q", scale=alt.Scale(type="log", nice=False), title="agents N", axis=run)
+    powers = alt.Axis(values=[10.0**power for power in range(-9, 6)], format=".0e")
+    y = alt.Y("y:Q", scale=alt.Scale(type="log"), title=title, axis=powers)
+    looks = {
+        "color": alt.Color(
+            "algorithm:N",
+            scale=alt.Scale(domain=names, range=[COLOURS[i % 5] for i in range(len(names))]),
+            legend=alt.Legend(columns=2),
+        ),
+        "strokeDash": alt.StrokeDash(
+            "algorithm:N",
+            scale=alt.Scale(domain=names, range=[DASHES[i // 5 % 2] for i in range(len(names))]),
+        ),
+    }
+    curves = alt.Chart(points).mark_line(point={"size": 25}).encode(agents, y, **looks)
+    first, last = points["agents"].min(), points["agents"].max()
+    lowest = points.filter(pl.col("agents") == first)["y"].min()
+    slope = pl.DataFrame({"agents": [first, last], "y": [lowest / 2, lowest / 2 * last / first]})
+    linear = alt.Chart(slope).mark_line(color=GREY, strokeDash=[2, 2]).encode(agents, y)
+    return (linear + curves).properties(width=300, height=240)
+
+
+def ratio_plot(lines: Sequence[Mapping[str, Any]]) -> alt.Chart:
+    """How many times as long as ours each peer takes; left of the line it is faster."""
+    points = pl.DataFrame(
+        [
+            {"peer": f"{line['what']}: {line['peer']}", "ratio": line["ratio"]}
+            for line in lines
+            if line.get("ratio")
+        ]
+    )
+    ratio = alt.X("ratio:Q", scale=alt.Scale(type="log"), title="time of the peer over ours")
+    peer = alt.Y("peer:N", sort=None, title=None, axis=alt.Axis(labelLimit=420))
+    dots = alt.Chart(points).mark_point(filled=True, size=60, color=COLOURS[0]).encode(ratio, peer)
+    even = alt.Chart(pl.DataFrame({"ratio": [1.0]})).mark_rule(color=GREY).encode(x="ratio:Q")
+    return (even + dots).properties(width=320, height={"step": 16}).configure(**CONFIG)
+
+
+def write(chart: alt.TopLevelMixin, path: Path) -> None:
+    """As an SVG."""
+    drawing = small_svg(svg_of(json.dumps(chart.to_dict())))
+    with atomic_write(path) as temporary:
+        temporary.write_text(drawing, encoding="utf-8")
