@@ -8,7 +8,7 @@ READY := $(VENV)/.ready
 SNAKEMAKE := $(BIN)/snakemake --cores $(CORES) $(if $(DATA),--config 'data={source: $(DATA)}')
 export PRIVATE_CONSENSUS_MIRROR := $(or $(MIRROR),$(PRIVATE_CONSENSUS_MIRROR))
 
-.PHONY: reproduce smoke publish print check-report comparison compare test mutants lint docs benchmark lock fuzz faults release clean
+.PHONY: reproduce smoke publish print check-report comparison compare test mutants lint docs benchmark peers lock fuzz faults release clean
 
 reproduce: $(READY)
 	$(SNAKEMAKE)
@@ -67,7 +67,13 @@ release: $(READY)
 
 benchmark: $(READY)
 	$(BIN)/python -m pytest benchmarks --benchmark-enable --benchmark-columns=min,median,rounds
-	PYTHONPATH=. $(BIN)/python -m benchmarks.growth all docs/performance.md
+	PYTHONPATH=. $(BIN)/python -m benchmarks.growth all
+
+# What other libraries take for the same results, to docs/performance.md. They are installed in .peers, beside what the project
+# runs with; no other target knows of it. One that cannot be installed is named in the table.
+peers: $(READY)
+	$(BIN)/python -m benchmarks.peers.environment .peers
+	.peers/bin/python -m benchmarks.peers
 
 # Of the library: results/docs/index.html. Tutorials are run; what Sphinx needs is installed once, beside the rest.
 DOCS_READY := $(VENV)/.docs

@@ -84,7 +84,7 @@ def test_what_a_record_moves_is_its_gradients_change_through_the_factor():
     takes_part = np.arange(HORIZON) % 3 == first % 3
     reached = np.linalg.solve(C, one.together) * takes_part
     assert one.together == pytest.approx(np.abs(C @ reached), rel=0.05)
-    bound = algorithm.losses(attack.pair[0], attack.network, HORIZON)[0] / algorithm.noise
+    bound = algorithm.losses(attack.pair[0], attack.network, HORIZON)[0] / algorithm.noise.scale
     assert 0.5 * bound < np.linalg.norm(one.together) <= bound * (1 + 1e-6)
 
 

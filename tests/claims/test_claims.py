@@ -436,6 +436,31 @@ def test_rows_name_headline_reading_and_source():
     assert table["runs"][0] == RUNS
 
 
+@pytest.mark.parametrize("seed", [None, 0])
+def test_a_claim_is_judged_by_its_series_wherever_their_rows_stand(seed):
+    """Rows are found by experiment, algorithm and variant, in blocks as cells write them or not."""
+    one, two = series("one"), series("two")
+    tests = [Test(kind="below", series=one, against=two, x="x")]
+    fields = {"claim": "", "place": "here", "figure": "f", "because": "wording", "headline": "v"}
+    claim = Claim(variants={"v": tests}, **fields)
+    less, more = measurements("one", LEVEL), measurements("two", RISING)
+    strange = [
+        less.with_columns(pl.lit("other").alias(column), value=pl.lit(100.0))
+        for column in ("experiment", "algorithm", "variant")
+    ]
+    frame = pl.concat([less[:50], *strange, more, less[50:]])
+    if seed is not None:
+        frame = frame.sample(fraction=1.0, shuffle=True, seed=seed)
+    [row] = judge_all({"c": claim}, frame, NO_PRIVACY, paper="p").to_dicts()
+    alone = evaluate(tests, pl.concat([less, more]), NO_PRIVACY)
+    assert alone.verdict == IN_PART
+    assert [row[key] for key in ("verdict", "value", "low", "high", "p", "elements")] == [
+        alone.verdict, alone.value, alone.low, alone.high, alone.p, len(X),
+    ]  # fmt: skip
+    with pytest.raises(InvalidInput, match="at least one row of results"):
+        judge_all({"c": claim}, more.clear(), NO_PRIVACY, paper="p")
+
+
 def test_smaller_experiments_decide_nothing_and_show_their_numbers():
     tests = [Test(kind="falls", series=series(), x="x")]
     claim = Claim(

@@ -11,7 +11,7 @@ from synthetic import ROOT
 
 from private_consensus import yamls
 from private_consensus.comparison.design import BASE, Axes, cells, read_comparison
-from private_consensus.comparison.engine import Engine
+from private_consensus.comparison.engine import DEFAULT, Engine, Setting
 from private_consensus.comparison.problems import (
     Classified,
     Means,
@@ -87,6 +87,30 @@ def test_training_alone_sends_nothing_and_is_not_moved_by_faults(ran):
         loss.filter(pl.col("missing") == p).sort("epsilon", "tuning", "run") for p in (0, 0.2)
     ]
     np.testing.assert_array_equal(by_fault[0]["value"], by_fault[1]["value"])
+
+
+def test_what_is_not_noised_runs_once_and_has_its_measures_at_each_budget(monkeypatch):
+    design = read_comparison(RAW).at("smoke")
+    name = "local_training_kept"
+    engine = Engine(design, "mean_estimation", pool_of(design, "mean_estimation", {}), [name])
+    base = next(cell.environment for cell in cells(design) if cell.axis == BASE)
+    world = engine.world(base, 1, 2)
+    default = candidate(design, name, "mean_estimation", engine.pool.scales(base.agents))
+    algorithm = replace(default.algorithm, eta=default.algorithm.eta / 3)
+    slower = default._replace(algorithm=algorithm)
+    settings = [
+        Setting(epsilon, DEFAULT, engine.calibrated(name, one, epsilon, 1, world), one.horizon)
+        for one in (default, slower)
+        for epsilon in EPSILONS
+    ]
+    ran, run = [], engine._run
+    monkeypatch.setattr(engine, "_run", lambda name, batch, *rest: ran.append(len(batch)) or run(
+        name, batch, *rest))  # fmt: skip
+    found = [values["excess_loss_mean"] for values in engine.measured(name, settings, world)]
+    assert ran == [2]
+    np.testing.assert_array_equal(found[0], found[1])
+    np.testing.assert_array_equal(found[2], found[3])
+    assert (found[0] != found[2]).all()
 
 
 def test_missing_agents_send_less(ran):

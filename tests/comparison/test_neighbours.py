@@ -127,13 +127,13 @@ def test_zip_dl_for_a_neighbour_needs_less_noise_than_for_the_eavesdropper():
     target, algorithm = Budget(1.0, DELTA), algorithms.load("zip_dl")(eta=0.5 / RECORDS)
     near = Neighbours().calibrated(algorithm, target, MEANS, RING, HORIZON)
     far = calibrate_to(algorithm, target, MEANS, RING, HORIZON)
-    assert near.algorithm.noise < far.algorithm.noise / 2
+    assert near.algorithm.noise.scale < far.algorithm.noise.scale / 2
 
 
 def test_who_sends_nothing_needs_no_noise():
     algorithm = algorithms.load("local_training")()
     found = Neighbours().calibrated(algorithm, Budget(0.1, DELTA), CLASSES, RING, HORIZON)
-    assert (found.algorithm.noise, found.epsilon, found.proven) == (0.0, 0.0, True)
+    assert (found.algorithm.noise.scale, found.epsilon, found.proven) == (0.0, 0.0, True)
 
 
 def test_secure_sums_tell_an_agent_more_than_the_eavesdropper():

@@ -92,12 +92,13 @@ def test_the_noise_of_a_run_is_for_its_own_graph(name):
         if algorithm.calibration == "accountant":
             spent = account(noisy.releases(*world), budget.delta).epsilon
             assert spent == pytest.approx(budget.epsilon, rel=1e-4)
-        noises.append((noisy.noise, getattr(noisy, "ridge", 0.0)))
+        noises.append((noisy.noise.scale, getattr(noisy, "ridge", 0.0)))
     assert len(set(noises)) > 1 or name == "pp_admm"
     for first in (0, 4):
         block = calibration.of_block(0, first)
         own = [noise for noise, _ in noises[first : first + 4]]
-        assert np.broadcast_to(block.noise, (4, 1, 1)).ravel()[: len(own)] == pytest.approx(own)
+        scales = np.broadcast_to(block.noise.scale, (4, 1, 1)).ravel()
+        assert scales[: len(own)] == pytest.approx(own)
 
 
 @pytest.mark.parametrize("name", ["dvp", "m_admm", "p_admm", "pr_admm", "pp_admm"])
@@ -123,7 +124,7 @@ def test_graphs_that_are_taken_for_alike_are_alike(name):
 def test_numbers_of_runs_join_and_nothing_else_does():
     kind = load("dvp")
     joined = join_runs([kind(noise=n, Phi=2.0) for n in (1.0, 3.0)])
-    assert joined.noise.shape == (2, 1, 1) and joined.Phi == 2.0
+    assert joined.noise.scale.shape == (2, 1, 1) and joined.Phi == 2.0
     assert join_runs([kind(noise=1.0)] * 2) == kind(noise=1.0)
     with pytest.raises(ValueError, match="do not join"):
         join_runs([kind(noise=1.0), kind(noise=1.0, unit="x")])

@@ -107,7 +107,7 @@ def test_pr_with_a_huge_budget_is_admm(problem, network, streams, schedule, cali
     plain = run(ADMM(eta=ETA), problem, network, streams, 25)[25]["released"]
     version = PR(eta=ETA, threshold="none", schedule=schedule, calibration=calibration)
     rich = version.calibrate(Budget(1e9, 1e-4), problem, network, 25)
-    assert rich.noise > 0
+    assert rich.noise
     found = run(rich, problem, network, streams, 25)[25]["released"]
     assert 0 < np.abs(found - plain).max() < 1e-3
 
@@ -146,7 +146,7 @@ def test_objective_perturbation_splits_its_budget_evenly(problem, network):
         done = algorithm.calibrate(Budget(20.0, 1e-4), problem, network, 30)
         rho = zcdp_rho(20.0, 1e-4, conversion="safe")
         left = np.sqrt(2 * rho / charged) - 2.8 * kappa
-        assert done.noise == pytest.approx(2 * problem.weight / left, rel=1e-9)
+        assert done.noise.scale == pytest.approx(2 * problem.weight / left, rel=1e-9)
 
 
 @pytest.mark.parametrize(
@@ -336,7 +336,8 @@ def test_dvp_as_its_authors_account_it(problem, network, epsilon, added):
     (release,) = done.releases(problem, network, T)
     assert np.allclose(release.losses(), a, rtol=1e-9)
     once = perturbed(DualVariablePerturbation, **(authors | {"jacobian_terms": 1}))
-    assert np.all(once.calibrate(budget, problem, network, T).noise < done.noise) or added
+    least = once.calibrate(budget, problem, network, T).noise.scale
+    assert least < done.noise.scale or added
 
 
 def test_the_first_penalty_has_not_grown_or_has(network):
@@ -570,7 +571,7 @@ def test_the_tolerance_is_met_in_the_units_of_the_objective(problem, network, st
     for t in range(1, 7):
         draw = next(draws)
         after = algorithm.step(state, problem, network, draw, t)
-        linear = state.dual + algorithm.noise * draw.noise[0]
+        linear = state.dual + algorithm.noise.scale * draw.noise[0]
         left = pull_towards(
             problem, network, after.minimiser, linear, state.x, state.received_sum,
             max(algorithm.ridge - problem.ridge, 0.0),
@@ -599,9 +600,10 @@ def test_the_noises_are_as_printed(problem, network):
         needed = 2.8 * loss_scale / 4 / ((1 - e3) * e1 * n)
         if rule == "sharp":
             needed = max(needed - 4 * ETA, problem.ridge)
-        assert algorithm.noise == pytest.approx(sigma_1, rel=1e-9)
+        assert algorithm.noise.scale == pytest.approx(sigma_1, rel=1e-9)
         assert algorithm.ridge == pytest.approx(needed, rel=1e-9)
-        assert algorithm.output_noise == pytest.approx(10**-3.5 / np.sqrt(2 * rho_2), rel=1e-9)
+        sigma_2 = 10**-3.5 / np.sqrt(2 * rho_2)
+        assert algorithm.output_noise.scale == pytest.approx(sigma_2, rel=1e-9)
         paid = algorithm.charge(problem, network).jacobian(algorithm.ridge)
         assert paid <= (1 - e3) * e1 * (1 + 1e-9)
 
@@ -627,7 +629,7 @@ def test_approximate_minimisers_are_told_twice_the_printed_distance(problem, net
     """Each is within beta / m of its own exact one (errata E4.4); the rest is not proven."""
     done = PP(eta=ETA).calibrate(BUDGET, problem, network, 30)
     *perturbed, fuzzed = done.releases(problem, network, 30)
-    printed = done.beta / done.output_noise
+    printed = done.beta / done.output_noise.scale
     assert fuzzed.losses() == pytest.approx(2 * printed) and fuzzed.count == 30
     assert not any(release.proven for release in perturbed)
     assert not account([*perturbed, fuzzed], 1e-4).proven
@@ -643,10 +645,10 @@ def test_noise_of_the_output_alone_pays_for_the_data_and_the_approximation(probl
     """A Gaussian mechanism: what exact Gaussian differential privacy asks for, and proven."""
     done = repaired(PP, beta=0.01).calibrate(BUDGET, problem, network, 30)
     (release,) = done.releases(problem, network, 30)
-    assert (done.noise, release.proven) == (0.0, True)
+    assert (done.noise.scale, release.proven) == (0.0, True)
     moved = problem.record_change("l2") + 2 * 0.01
     least = moved * gaussian_noise_multiplier(BUDGET, 30)
-    assert done.output_noise == pytest.approx(least, rel=1e-3)
+    assert done.output_noise.scale == pytest.approx(least, rel=1e-3)
     assert done.ridge == problem.strong_convexity
     assert account([release], BUDGET.delta).epsilon <= BUDGET.epsilon
 
@@ -685,7 +687,7 @@ def test_the_repair_adds_its_noise_to_what_is_sent_and_nowhere_else(streams):
     draw = next(draws)
     after = done.step(state, problem, network, draw, 1)
     curvature = done.ridge + done.penalty(network, 1)
-    noise = (after.x - after.minimiser) * curvature / done.output_noise
+    noise = (after.x - after.minimiser) * curvature / done.output_noise.scale
     assert noise_test(noise[0][:, None], 1.0, law="gaussian", confidence=0.999).passes
     silent = done.step(state, problem, network, draw._replace(noise=tuple(
         0 * unit for unit in draw.noise)), 1)  # fmt: skip
@@ -715,12 +717,13 @@ def test_the_scales_of_the_tests_are_as_printed(problem, network, sensitivity):
     total = np.sqrt(2 * share * rho)
     first = total / (1 + (2 * c) ** (2 / 3))
     unit = 2.0 if sensitivity == "printed" else 2.0 / RECORDS
-    assert done.query_noise == pytest.approx(4 * c * unit / (total - first), rel=1e-12)
-    assert done.threshold_noise == pytest.approx(2 * c * unit / first, rel=1e-12)
+    assert done.query_noise.scale == pytest.approx(4 * c * unit / (total - first), rel=1e-12)
+    assert done.threshold_noise.scale == pytest.approx(2 * c * unit / first, rel=1e-12)
     standard = replace(done, threshold_scale="standard").calibrate(BUDGET, problem, network, 30)
-    assert standard.threshold_noise == pytest.approx(2 * unit / first, rel=1e-12)
+    assert standard.threshold_noise.scale == pytest.approx(2 * unit / first, rel=1e-12)
     messages = PP(eta=ETA, rho_conversion="shortcut").for_one(0.9 * rho / c, problem, network)
-    assert (done.noise, done.output_noise) == pytest.approx((messages.noise, messages.output_noise))
+    for one, other in ((done.noise, messages.noise), (done.output_noise, messages.output_noise)):
+        assert one.scale == pytest.approx(other.scale)
 
 
 def decisions(algorithm, problem, network, streams, horizon):

@@ -22,9 +22,11 @@ from private_consensus.experiments.checks import require_settings
 from private_consensus.experiments.numbers import curve_points, figure_numbers, guarantee_of
 from private_consensus.experiments.rows import require_rows
 from private_consensus.experiments.schema import (
+    Config,
     ConfigurationError,
     Figure,
     Paper,
+    Reduced,
     read_yaml,
     validate,
 )
@@ -39,6 +41,26 @@ FIG1 = "experiments/showkatbakhsh_fig1"
 @pytest.fixture(scope="module")
 def plan():
     return planning.load({**ONE, "scale": "smoke"}, CONFIG)
+
+
+def test_at_smoke_scale_no_run_is_computed_that_nobody_reads():
+    """A last block is filled up: a cell of five runs in blocks of fifty computes fifty."""
+    small = planning.load({**ALL, "scale": "smoke"}, CONFIG)
+    cells = {pair: small.cell(*pair) for pair in small.cells()}
+    assert [pair for pair, cell in cells.items() if cell["runs"] % cell["block"]] == []
+
+
+@pytest.mark.parametrize("scale", ["paper", "smoke"])
+def test_a_scale_changes_the_runs_of_a_block(scale):
+    paper = planning.load(ONE, CONFIG).papers["showkatbakhsh"]
+    experiment = paper.experiments["showkatbakhsh_fig1"].model_copy(
+        update={"scales": {"smoke": Reduced(runs=6, block=3)}}
+    )
+    config = validate(Config, {**ONE, "scale": scale})
+    cell = planning.expand(experiment, "showkatbakhsh_fig1", "gradient_descent", config)
+    assert (cell["runs"], cell["block"]) == {
+        "paper": (experiment.runs, experiment.block), "smoke": (6, 3)
+    }[scale]  # fmt: skip
 
 
 def changed(path: str, value) -> dict:
@@ -381,7 +403,7 @@ def test_all_mistakes_are_told_at_once(spoilt):
 
 def test_cells_spell_out_every_setting(plan):
     cell = plan.cell("showkatbakhsh_fig2", "gradient_descent")
-    epsilons, powers, variants = 5, 3, 4
+    epsilons, powers, variants = 3, 3, 4
     assert len(cell["settings"]) == epsilons * powers * variants
     assert json.loads(json.dumps(cell)) == cell
     one = cell["settings"][0]

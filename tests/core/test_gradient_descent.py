@@ -87,7 +87,8 @@ def test_the_expected_error_is_the_mean_of_the_runs_where_no_box_is_in_the_way(s
     algorithm.run(problem, network, many, np.array([25, 25]), keep)
     error = problem.measure("normalised_error", last["consensus"])
     for noise, z in ((1.0, 3.3), (1.2, None)):
-        expected = replace(algorithm, noise=noise * algorithm.noise).expected_error(problem, 25)
+        louder = replace(algorithm, noise=noise * algorithm.noise.scale)
+        expected = louder.expected_error(problem, 25)
         assert expected.shape == error.shape == (2, 400)
         miss = error - expected
         score = np.abs(miss.mean(-1)) / (miss.std(-1, ddof=1) / np.sqrt(400))
@@ -156,7 +157,7 @@ def test_noise_1_over_t_minimises_the_error_of_the_mean(problem, network):
 
     def error(decay):
         algorithm = GradientDescent(decay=decay, spending="whole")
-        noise = algorithm.calibrate(BUDGET, problem, network, 100).noise
+        noise = algorithm.calibrate(BUDGET, problem, network, 100).noise.scale
         return (t**2 * noise**2 * t ** (-2 * decay)).sum()
 
     assert error(1.0) < min(error(0.75), error(0.95), error(1.05), error(1.25))
@@ -202,7 +203,7 @@ def test_the_batched_algorithm_equals_a_loop_over_runs_and_agents(problem, netwo
     y = np.zeros_like(problem.means)
     for t in range(1, 9):
         unit = next(units)
-        scale = algorithm.noise / problem.records * t**-0.75
+        scale = algorithm.noise.scale / problem.records * t**-0.75
         y = np.stack(
             [
                 reference_step(
@@ -236,7 +237,7 @@ def test_advanced_composition_allows_what_its_theorem_says():
 
 def test_no_budget_means_no_noise(problem, network):
     free = GradientDescent().calibrate(Budget(np.inf, 0.5), problem, network, 10)
-    assert free.noise == 0
+    assert not free.noise
     assert np.isinf(account(free.releases(problem, network, 10), 0.5).epsilon)
 
 

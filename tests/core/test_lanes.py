@@ -29,7 +29,7 @@ def records():
 
 @pytest.fixture(scope="module")
 def bound(records):
-    return logistic.bound(*np.linalg.eigh(WEIGHT / 4 * records.T @ records))
+    return logistic.model(*np.linalg.eigh(WEIGHT / 4 * records.T @ records))
 
 
 def problems(count=21, scale=1.0, seed=4):
@@ -49,19 +49,54 @@ def solve(records, bound, curvature, linear, start, tolerance=1e-10):
     )
 
 
-@pytest.mark.parametrize("count", [1, logistic.CHUNK, logistic.CHUNK + 1, RECORDS])
-def test_shares_are_summed_over_rows_and_columns_of_every_chunk(records, count):
-    signed, x = records[:count], np.random.default_rng(5).normal(size=(DIM, logistic.LANES))
-    scratch = logistic._scratch(DIM)
+def indicators():
+    """Three attributes as indicators and a number, each row over its length, with labels; a row of
+    zeros."""
+    rng = np.random.default_rng(7)
+    attributes = [np.eye(values)[rng.integers(values, size=RECORDS)] for values in (4, 30, 9)]
+    dense = np.hstack([*attributes, rng.random((RECORDS, 1)) * rng.integers(2, size=(RECORDS, 1))])
+    dense[5] = 0.0
+    signs = rng.choice([-1.0, 1.0], (RECORDS, 1))
+    return signs * dense / np.maximum(1.0, np.linalg.norm(dense, axis=1, keepdims=True))
+
+
+def whole(entries, shape):
+    """The matrix of entries."""
+    out = np.zeros(shape)
+    lines = np.repeat(np.arange(shape[0]), np.diff(entries.begin.astype(int)))
+    out[lines, entries.places // logistic.LANES] = entries.values
+    return out
+
+
+@pytest.mark.parametrize("rows", [indicators(), np.random.default_rng(1).random((40, 3))])
+def test_rows_are_their_scale_times_contents_and_the_rest_to_the_last_bit(rows):
+    found = logistic.records(rows)
+    contents = whole(found.contents, (len(found.contents.begin) - 1, rows.shape[1]))
+    parts = contents[found.parts.places.reshape(len(rows), -1) // logistic.LANES].sum(1)
+    assert set(np.unique(parts)) <= {0.0, 1.0}
+    assert np.array_equal(found.scale[:, None] * parts + whole(found.rest, rows.shape), rows)
+
+
+def test_indicators_of_several_attributes_are_one_content():
+    """4 x 30 are within the bound of a stretch, with 9 more they are not."""
+    found = logistic.records(indicators())
+    assert len(found.parts.places) == 2 * RECORDS
+    assert len(found.contents.begin) - 1 <= 2 * logistic.CONTENTS
+    assert len(found.rest.places) < RECORDS
+
+
+@pytest.mark.parametrize("count", [1, RECORDS])
+@pytest.mark.parametrize("kind", ["sparse", "indicators"])
+def test_shares_are_summed_over_rows(records, kind, count):
+    signed = (indicators() if kind == "indicators" else records)[:count]
+    dim = signed.shape[1]
+    x = np.random.default_rng(5).normal(size=(dim, logistic.LANES))
+    found = logistic.records(signed)
+    scratch = logistic._scratch(dim, len(found.contents.begin) - 1)
     scratch.walk.x[:] = x.ravel()
-    given = (
-        logistic.records(signed),
-        scratch.walk.x,
-        scratch.walk.scratch,
-        scratch.squares,
-        scratch.shares,
-    )
-    logistic._sum_shares(*given)
+    sums = scratch.walk.scratch, scratch.squares, scratch.products, scratch.sums
+    for _ in range(2):  # nothing is left of the time before
+        logistic._sum_shares(found, scratch.walk.x, *sums)
     shares = expit(-signed @ x)
     assert scratch.walk.scratch == pytest.approx((signed.T @ shares).ravel(), rel=1e-12, abs=1e-14)
     assert scratch.squares == pytest.approx(np.r_[shares.sum(0), (shares**2).sum(0)], rel=1e-13)
@@ -74,6 +109,25 @@ def test_minimisers_are_stationary_from_near_and_far(records, bound, scale):
     x, taken = solve(records, bound, curvature, linear, start, tolerance)
     assert (taken > 0).all()
     assert np.linalg.norm(gradient(records, x, curvature, linear), axis=1).max() <= tolerance * 1.1
+
+
+def test_the_hessian_near_by_costs_fewer_gradients_than_its_bound(records):
+    """Half of the rows are on the right side by far, which the bound does not know."""
+    rows = records.copy()
+    rows[::2, : DIM // 2] = 0.0
+    rows[1::2, DIM // 2 :] = 0.0
+    rows[::2] = np.abs(rows[::2])
+    rows *= 10.0
+    curvature, linear, start = problems()
+    linear[:, DIM // 2 :] -= 2.0
+    bound = logistic.model(*np.linalg.eigh(WEIGHT / 4 * rows.T @ rows))
+    x, with_bound = solve(rows, bound, curvature, linear, start)
+    share = expit(-rows @ x.mean(0))
+    weights = share * (1.0 - share)
+    near = rows.T @ (weights[:, None] * rows) * WEIGHT / (4.0 * weights.mean())
+    again, taken = solve(rows, logistic.model(*np.linalg.eigh(near)), curvature, linear, start)
+    assert np.allclose(again, x, atol=1e-9)
+    assert taken.sum() < 0.9 * with_bound.sum()
 
 
 def test_a_minimiser_agrees_with_scipy(records, bound):
@@ -148,7 +202,7 @@ def test_the_first_matrix_is_exact_where_curvature_is_that_of_the_bound(bound):
     """Without records the objective is a quadratic, which one step solves."""
     curvature, linear, start = problems()
     nothing = np.zeros((4, DIM))
-    flat = logistic.bound(np.zeros(DIM), np.eye(DIM))
+    flat = logistic.model(np.zeros(DIM), np.eye(DIM))
     x, taken = solve(nothing, flat, curvature, linear, start)
     assert (taken == 2).all()
     assert np.allclose(x, -linear / curvature[:, None], atol=1e-10)

@@ -5,20 +5,26 @@ import tracemalloc
 import warnings
 from collections import Counter
 from dataclasses import replace
+from pathlib import Path
 
 import networkx as nx
 import numpy as np
+import polars as pl
 import pytest
 from benchmarks.worlds import INAPPLICABLE, RANDOM_REGULAR, WORLDS, network, world
 from scipy.sparse import csr_array
+from scipy.stats import chi2, truncnorm
 
 from private_consensus import algorithms, large_graphs, large_networks, networks
 from private_consensus.algorithms.base import stack
 from private_consensus.algorithms.decor import Draw
 from private_consensus.algorithms.zip_dl import OnLinks, hiding_energy
 from private_consensus.errors import InvalidInput, OutsideRange
+from private_consensus.experiments import plan as planning
+from private_consensus.experiments.cells import run_cell
+from private_consensus.experiments.schema import read_yaml
 from private_consensus.networks import SparseNetwork
-from private_consensus.privacy import account
+from private_consensus.privacy import account, gaussian_mu
 from private_consensus.privacy.observers.temporal import error_gram, gram_of_powers
 from private_consensus.problems.perceptron import Perceptron
 from private_consensus.randomness import Streams
@@ -327,6 +333,41 @@ def test_matrices_of_all_pairs_of_very_many_agents_are_refused():
     net = network(5000, {"name": "ring", "weights": "metropolis"})
     with pytest.raises(InvalidInput, match=r"network.agents: found 5000.*at most 4096"):
         _ = net.mixing
+
+
+# --- Many agents ----------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def scaled():
+    """Cells of the experiment with many agents, of a thousand agents alone."""
+    config = Path(__file__).parents[2] / "config"
+    plan = planning.load({**read_yaml(config / "config.yaml"), "papers": ["scale"]}, config)
+    found = {}
+    for _, name in plan.cells():
+        cell = plan.cell("scale_fig1", name)
+        assert {spec["network"]["agents"] for spec in cell["settings"]} >= {10, 1000, 10_000}
+        chosen = [spec for spec in cell["settings"] if spec["network"]["agents"] == 1000]
+        found[name] = {**cell, "settings": chosen}
+    return found
+
+
+def test_gossip_of_a_thousand_agents_ends_at_the_noise_of_their_mean(scaled):
+    """N |n|^2 / sigma^2 of each run has the chi-square law of p degrees where n is the mean of N
+    noises, and an agent is as near as all."""
+    assert len(scaled) == 3
+    rows = run_cell(scaled["muffliato"], {})[0]
+    errors, of_agent = (
+        rows.filter(pl.col("metric") == name)["value"].to_numpy()
+        for name in ("normalised_error", "node_error")
+    )
+    agents, dim, records, box = 1000, 10, 10, 1.0
+    sigma = 2 * box * np.sqrt(dim) / records / gaussian_mu(4.0, 1e-5)
+    centre = truncnorm(-1.7, 0.3, loc=0.7).mean()
+    total = (errors * agents * dim * centre**2 / sigma**2).sum()
+    low, high = chi2(dim * len(errors)).ppf([1e-4, 1 - 1e-4])
+    assert low < total < high
+    assert np.allclose(of_agent, errors, rtol=1e-5)
 
 
 # --- Memory ---------------------------------------------------------------------------------------

@@ -53,7 +53,7 @@ def test_the_noise_that_a_budget_asks_for_spends_all_of_it(relaxed):
     found = account(done.releases(problem, network, 6), BUDGET.delta)
     assert found.proven and found.epsilon == pytest.approx(BUDGET.epsilon, rel=1e-6)
     whole = relaxed(theta=1.0).calibrate(BUDGET, problem, network, 6)
-    assert whole.noise == pytest.approx(4 * done.noise, rel=1e-6)
+    assert whole.noise.scale == pytest.approx(4 * done.noise.scale, rel=1e-6)
 
 
 def test_without_noise_it_finds_the_mean_of_all_agents(relaxed, streams):

@@ -1,14 +1,17 @@
 """Rules of fields: what they take and refuse, in subclasses and for a batch."""
 
-from dataclasses import MISSING, dataclass
+from dataclasses import MISSING, dataclass, replace
 
 import numpy as np
 import pytest
 
 from private_consensus import algorithms
+from private_consensus.algorithms.base import parameters, stack, structure
+from private_consensus.algorithms.noise import Noise
 from private_consensus.algorithms.parameters import (
     check_parameters,
     fraction,
+    noises,
     nonnegative,
     one_of,
     only,
@@ -17,7 +20,9 @@ from private_consensus.algorithms.parameters import (
     up_to_one,
     whole,
 )
+from private_consensus.audits.examples import example_names, examples
 from private_consensus.errors import InvalidInput
+from private_consensus.privacy import account
 
 TAKEN = [
     (positive(1.0), (1e-300, np.array([1.0, 2.0])), (0.0, np.nan, np.array([1.0, 0.0]))),
@@ -99,3 +104,28 @@ def test_what_an_algorithm_is_by_default_meets_its_rules(name):
         assert rule.expected
         given = defaults[key] is not MISSING
         assert not given or (optional and defaults[key] is None) or rule.holds(defaults[key])
+
+
+def test_a_number_given_for_a_noise_is_the_scale_of_an_object_with_its_law_and_place():
+    """Whoever gives it: a configuration, a calibration, a batch."""
+    made = algorithms.load("dvp")(noise=0.5, law="gamma_norm")
+    assert made.noise == Noise(0.5, "gamma_norm", "dual")
+    assert replace(made, law="gaussian").noise == Noise(0.5, "gaussian", "dual")
+    assert replace(made, noise=2 * made.noise.scale).noise.scale == 1.0
+    assert parameters(made)["noise"] == 0.5 and structure(made) == structure(replace(made, noise=1))
+    batch = stack([made, replace(made, noise=0.0)])
+    assert batch.noise.scale.tolist() == [0.5, 0.0] and not batch.noise
+    with pytest.raises(InvalidInput, match=r"algorithm\.noise: found -1"):
+        replace(made, noise=-1.0)
+
+
+@pytest.mark.parametrize("name", [n for n in example_names() if "sgd" not in n or n[:2] == "ma"])
+def test_what_calibration_hides_data_with_are_noises(name):
+    """Each is an object of its own, there is one at least, and without a budget there is none."""
+    _, problem, network, budget, horizon = examples(name)[0].world
+    private = examples(name)[0].algorithm.calibrate(budget, problem, network, horizon)
+    found = [getattr(private, field) for field in noises(type(private))]
+    assert found and all(isinstance(noise, Noise) for noise in found) and any(map(bool, found))
+    bare = replace(private, **dict.fromkeys(noises(type(private)), 0.0))
+    said = bare.releases(problem, network, horizon)
+    assert account(said, budget.delta).epsilon == np.inf

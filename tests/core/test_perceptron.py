@@ -1,5 +1,6 @@
 """The perceptron: clipping against a loop, gradients against differences, data, loss."""
 
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -98,6 +99,32 @@ def test_single_precision_is_double_rounded():
     found = single.clipped_gradient(x.astype(np.float32), sample, sizes, 0.5)
     assert found.dtype == np.float32
     np.testing.assert_allclose(found, exact, atol=2e-6)
+
+
+def test_compiled_products_give_the_gradient_of_the_plain_ones(monkeypatch):
+    problem = perceptron.build(Streams(5, (0,)), 3, prepared=rows(inputs=30), hidden=9, records=32)
+    x, sample = point(problem).astype(np.float32), np.arange(27).reshape(3, 9)
+    sizes = np.array([9, 0, 4])
+    found = problem.clipped_gradient(x, sample, sizes, 0.5)
+    monkeypatch.setattr(perceptron, "compiled_for", lambda x: False)
+    plain = problem.clipped_gradient(x, sample, sizes, 0.5)
+    np.testing.assert_allclose(found, plain, atol=1e-7)
+
+
+def test_a_batch_is_known_again_by_its_records_alone():
+    problem = small()
+    x, sample, sizes = point(problem), np.arange(27).reshape(3, 9), np.array([9, 5, 2])
+    first = problem.clipped_gradient(x, sample, sizes, 0.5)
+    sample += 1
+    moved = problem.clipped_gradient(x, sample, sizes, 0.5)
+    fewer = problem.clipped_gradient(x, sample, sizes - 1, 0.5)
+    fresh = small()
+    np.testing.assert_array_equal(moved, fresh.clipped_gradient(x, sample, sizes, 0.5))
+    np.testing.assert_array_equal(fewer, small().clipped_gradient(x, sample, sizes - 1, 0.5))
+    assert not np.array_equal(first, moved)
+    other = replace(problem, features=problem.features[::-1].copy())
+    again = other.clipped_gradient(x, sample, sizes - 1, 0.5)
+    assert not np.array_equal(again, fewer)
 
 
 def test_replacing_a_record_moves_a_clipped_sum_by_two_norms_at_most():
@@ -245,3 +272,32 @@ def test_gradient_is_that_of_torch(loss):
         functional.binary_cross_entropy_with_logits(o, target, reduction="sum").backward()
     expected = np.concatenate([part.grad.numpy().ravel() for part in (W1, b1, W2, b2)])
     np.testing.assert_allclose(one_record(problem, x, 7), expected, atol=1e-12)
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("at_once", [1, 5, 1000])
+def test_models_are_evaluated_together_as_each_by_itself(loss, at_once, monkeypatch):
+    monkeypatch.setattr(perceptron, "ROWS_AT_ONCE", 7)
+    monkeypatch.setattr(perceptron, "MODELS_AT_ONCE", at_once)
+    problem = small(loss)
+    x = np.random.default_rng(4).normal(size=(2, 3, problem.dim))
+    losses, accuracies = problem.evaluate(x, problem.test)
+    assert losses.shape == accuracies.shape == (2, 3)
+    for where in np.ndindex(2, 3):
+        own = np.mean([loss_of(problem, x[where], row) for row in problem.test])
+        assert losses[where] == pytest.approx(own, rel=1e-12)
+        W1, b1, W2, b2 = problem.layers(x[where])
+        o = expit(problem.features[problem.test] @ W1 + b1) @ W2 + b2
+        right = (o.argmax(-1) == problem.labels[problem.test]).mean()
+        assert accuracies[where] == pytest.approx(right, abs=1e-15)
+
+
+@pytest.mark.parametrize(
+    ("outputs", "said"), [([0.0], 0), ([1.0, 1.0, 3.0, 3.0], 2), ([5.0, 5.0, np.nan], 2)]
+)
+def test_of_equal_outputs_the_first_is_what_a_network_says(outputs, said):
+    problem = small()
+    x = np.zeros(problem.dim)
+    x[len(x) - CLASSES :][: len(outputs)] = outputs
+    _, accuracy = problem.evaluate(x, problem.test)
+    assert accuracy == (problem.labels[problem.test] == said).mean() > 0

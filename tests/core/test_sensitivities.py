@@ -402,5 +402,5 @@ def test_the_sparse_vector_technique_is_told_the_problems_change_of_its_query():
     algorithm = algorithms.load("ipp_admm")(c=count, threshold_scale="standard")
     noisy = algorithm.calibrate(Budget(1.0, 1e-4), problem, graph(), 5)
     change = 2 * problem.clipped_loss_change(algorithm.C_loss)
-    spent = change / noisy.threshold_noise + 2 * count * change / noisy.query_noise
+    spent = change / noisy.threshold_noise.scale + 2 * count * change / noisy.query_noise.scale
     assert spent == pytest.approx(noisy.svt_epsilon)

@@ -180,11 +180,12 @@ def test_settings_stack_only_where_their_switches_agree():
 def test_a_stacked_field_carries_the_settings_axis_in_front():
     per_agent = np.arange(5.0).reshape(1, 5, 1)
     both = stack([GradientDescent(noise=per_agent), GradientDescent(noise=2.0)])
-    assert both.noise.shape == (2, 1, 5, 1)
-    assert np.array_equal(both.noise[1], np.full((1, 5, 1), 2.0))
+    assert both.noise.scale.shape == (2, 1, 5, 1)
+    assert np.array_equal(both.noise.scale[1], np.full((1, 5, 1), 2.0))
     scalars = stack([GradientDescent(noise=1.0), GradientDescent(noise=2.0)])
-    assert column(scalars.noise).shape == (2, 1, 1, 1)
-    assert np.array_equal(both.select(np.array([False, True])).noise, both.noise[1:])
+    assert column(scalars.noise.scale).shape == (2, 1, 1, 1)
+    chosen = both.select(np.array([False, True]))
+    assert np.array_equal(chosen.noise.scale, both.noise.scale[1:])
 
 
 def test_no_runs_are_refused():

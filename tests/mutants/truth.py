@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from private_consensus.algorithms.base import stack
+from private_consensus.algorithms.base import parameters, stack
 from private_consensus.privacy import Release, account
 from private_consensus.privacy.objective_perturbation import PerturbedObjective
 from private_consensus.randomness import Streams
@@ -23,7 +23,7 @@ NOISES = (
     "noise", "sigma", "noise_selected", "noise_rest", "noise_objective", "noise_fairness",
     "output_noise", "query_noise", "threshold_noise",
 )  # fmt: skip
-"""Fields that hold the scale of a noise."""
+"""Fields that are a noise, or hold the scale of one."""
 
 Ratio = Callable[[Any, Any, float], float]
 """From a fault, a case and a delta."""
@@ -34,7 +34,8 @@ def scaled(factor: float) -> Ratio:
 
     def ratio(fault, case, delta):
         algorithm = case.calibrated
-        less = {n: factor * getattr(algorithm, n) for n in NOISES if hasattr(algorithm, n)}
+        scales = parameters(algorithm)
+        less = {name: factor * scales[name] for name in NOISES if name in scales}
         return epsilon(replace(algorithm, **less), case, delta) / epsilon(algorithm, case, delta)
 
     return ratio

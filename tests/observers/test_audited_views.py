@@ -42,7 +42,7 @@ def test_three_rounds_of_gossip_tell_what_no_sum_of_single_losses_says():
     found = audited("muffliato", agent(3), RING, runs=1500)
     assert not found.flagged and found.claimed == pytest.approx(5.0, rel=1e-3)
     once = algorithms.load("muffliato")().calibrate(BUDGET, means(8), RING, 3)
-    sensitivity = means(8).record_change("l2") / 10 / once.noise
+    sensitivity = means(8).record_change("l2") / 10 / once.noise.scale
     said = sensitivity * np.sqrt(gossip_sum(RING.mixing, 3, 3)[0])
     assert found.lower > 2 * gaussian_epsilon(said, 1e-2)
 

@@ -93,10 +93,10 @@ def test_a_budget_is_spent_and_not_overspent(name):
     noisy = algorithm.calibrate(BUDGET, problem, graph, 3)
     spent = account(noisy.releases(problem, graph, 3), BUDGET.delta)
     assert spent.epsilon == pytest.approx(BUDGET.epsilon, rel=1e-4) and spent.proven
-    less = replace(noisy, noise=noisy.noise * 0.99)
+    less = replace(noisy, noise=noisy.noise.scale * 0.99)
     assert account(less.releases(problem, graph, 3), BUDGET.delta).epsilon > BUDGET.epsilon
     bare = algorithm.calibrate(Budget(np.inf, 0.0), problem, graph, 3)
-    assert bare.noise == 0 and account(bare.releases(problem, graph, 3), 0.1).epsilon == np.inf
+    assert not bare.noise and account(bare.releases(problem, graph, 3), 0.1).epsilon == np.inf
     with pytest.raises(InvalidInput, match="delta"):
         algorithm.calibrate(Budget(2.0, 0.0), problem, graph, 3)
 
@@ -150,7 +150,7 @@ def test_who_shares_secrets_is_told_more_than_the_eavesdropper():
     graph, problem = network(agents=5), means(5)
     noisy = algorithms.load("decor")(eta=0.05, clip=0.3).calibrate(BUDGET, problem, graph, 4)
     seen = observation(noisy, problem, graph, 4)
-    alone = 0.6 / noisy.noise * np.sqrt(4)
+    alone = 0.6 / noisy.noise.scale * np.sqrt(4)
     found = epsilon_for(seen, Coalition((1, 4)), 0, BUDGET.delta)
     assert found.formula == pytest.approx(gaussian_epsilon(alone, BUDGET.delta), rel=1e-5)
     assert found.guarantee >= found.formula * (1 - 1e-9) > 1.5 * BUDGET.epsilon
@@ -284,7 +284,7 @@ def test_who_knows_shares_of_a_sums_noise_is_told_more(clip):
     algorithm = algorithms.load("secure_aggregation")(eta=0.05, clip=clip)
     noisy = algorithm.calibrate(BUDGET, problem, graph, 4)
     observed = observed_system(noisy, problem, graph, 4)
-    alone = 4 * (noisy.change(problem) / noisy.noise) ** 2
+    alone = 4 * (noisy.change(problem) / noisy.noise.scale) ** 2
     assert np.sqrt(alone) == pytest.approx(gaussian_mu(2.0, 1e-5), rel=1e-9)
     views = {
         Eavesdropper(): 0, agent(0): 1, SecureSums((2,)): 1, Coalition((0, 2)): 2,
@@ -311,7 +311,7 @@ def test_nobody_learns_of_training_alone_before_the_model_is_released():
     with pytest.raises(InvalidInput, match="sent something"):
         epsilon_for(seen, agent(0), 3, BUDGET.delta)
     powers = kept ** np.arange(6)
-    ratio = noisy.change(problem) / noisy.noise * powers.sum() / np.sqrt((powers**2).sum())
+    ratio = noisy.change(problem) / noisy.noise.scale * powers.sum() / np.sqrt((powers**2).sum())
     expected = gaussian_epsilon(ratio, BUDGET.delta)
     for view in (Coalition((0,), last_states=True), FinalModels(), FinalModels(of=(3,))):
         assert epsilon_for(seen, view, 3, BUDGET.delta).guarantee == pytest.approx(

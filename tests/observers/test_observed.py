@@ -12,9 +12,11 @@ from private_consensus.errors import InvalidInput
 from private_consensus.observations import (
     epsilon_by_observer,
     epsilon_for,
+    epsilons,
     observation,
     observed_system,
 )
+from private_consensus.observations.epsilon import all_epsilons
 from private_consensus.privacy import Budget, account, gaussian_epsilon, gaussian_mu
 from private_consensus.privacy.observers import Coalition, Eavesdropper, SecureSums, agent
 from private_consensus.privacy.observers.linear_view import linear_view, noise_matrix
@@ -99,6 +101,18 @@ def test_rows_are_ordered_and_named(averaging):
         assert median["guarantee"] <= worst["guarantee"]
         assert worst["guarantee"] <= by["eavesdropper", "worst"]["guarantee"] * (1 + 1e-6)
         assert worst["formula"] <= worst["guarantee"] * (1 + 1e-6)
+
+
+def test_observers_together_learn_what_each_learns_alone(averaging):
+    """In their order, members of each left out; the eavesdropper among agents is no other."""
+    seen = observation(*averaging, 3)
+    observers = [agent(2), Eavesdropper(), agent(0)]
+    for one, together in zip(observers, all_epsilons(seen, observers, 1e-5), strict=True):
+        alone = epsilons(seen, one, 1e-5)
+        assert list(together) == list(alone) == [u for u in range(5) if u not in one.members]
+        for victim, found in together.items():
+            assert found.rule == alone[victim].rule
+            assert found.guarantee == pytest.approx(alone[victim].guarantee, rel=1e-12)
 
 
 def test_measurements_far_away_cost_less_the_later_they_come(streams):

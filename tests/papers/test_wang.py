@@ -360,7 +360,7 @@ def test_exponential_steps_cost_less_than_the_formula(problem, network):
     """Of message t with data (q/p)^t times the agent's share of H_max, at most q/(p-q) = 1 in
     all; printed 2."""
     algorithm = DPCI(**DAMPED).calibrate(Budget(2.0), problem, network, 60)
-    assert algorithm.noise == pytest.approx(1.0)
+    assert algorithm.noise.scale == pytest.approx(1.0)
     for horizon in (1, 5, 60):
         found = accounted(algorithm, problem, network, horizon)
         times = np.arange(horizon)

@@ -437,7 +437,7 @@ def test_coordinate_descent_is_calibrated_by_formula_and_by_accountant(boxed, ne
         Budget(2.0, 1e-5), boxed, network, 50
     )
     sigma2 = 2 * (2 * boxed.weight) ** 2 * DIM * 50 / (4 * boxed.smoothness**2 * DIM)
-    assert by_formula.noise == pytest.approx(np.sqrt(sigma2))
+    assert by_formula.noise.scale == pytest.approx(np.sqrt(sigma2))
     exact = CoordinateDescent().calibrate(Budget(2.0, 1e-5), boxed, network, 50)
     assert account(exact.releases(boxed, network, 50), 1e-5).epsilon <= 2.0
 
@@ -450,7 +450,7 @@ def test_a_budget_pays_for_all_coordinates_and_for_no_random_weights(problem, ne
     pure, horizon, noises = Budget(2.0, 0.0), 30, {}
     for weights, growth in (("random", 1.02), ("fixed", 1.02), ("random", 1.0)):
         algorithm = LocallyPrivateADMM(growth=1.02, penalty_growth=growth, weights=weights)
-        noises[weights, growth] = algorithm.calibrate(pure, problem, network, horizon).noise
+        noises[weights, growth] = algorithm.calibrate(pure, problem, network, horizon).noise.scale
     change = problem.record_change("l1")
     alike = horizon * change / (10 * pure.epsilon)
     constant = change * np.sum(1.02 ** np.arange(1, horizon + 1)) / (10 * pure.epsilon)

@@ -200,3 +200,11 @@ def test_wrong_input_is_named():
     ):
         with pytest.raises(InvalidInput):
             call()
+
+
+def test_an_epsilon_is_the_least_number_that_is_enough_alone_and_among_others():
+    mus = np.array([0.01, 0.3, 2.0, 7.0])
+    found = gaussian_epsilon(mus, 1e-5)
+    assert [gaussian_epsilon(mu, 1e-5) for mu in mus] == found.tolist()
+    assert (gaussian_log_delta(mus, found) <= np.log(1e-5)).all()
+    assert (gaussian_log_delta(mus, np.nextafter(found, 0)) > np.log(1e-5)).all()

@@ -26,7 +26,7 @@ rule compare_methods:
         "../../environment.yml"
     threads: 1
     resources:
-        mem_mb=1500,
+        mem_mb=2000,
         runtime=30,
     params:
         asked=lambda w: COMPARISON.asked(w.problem, int(w.part)),
@@ -64,7 +64,7 @@ rule gather_comparison:
         "../../environment.yml"
     threads: 1
     resources:
-        mem_mb=1000,
+        mem_mb=2000,
         runtime=5,
     params:
         asked=COMPARISON.model_dump(mode="json"),
@@ -89,7 +89,7 @@ rule answer_comparison:
         "../../environment.yml"
     threads: 1
     resources:
-        mem_mb=1500,
+        mem_mb=2000,
         runtime=10,
     params:
         advice=yamls.read(Path(HOME, "config", "advice.yaml")),

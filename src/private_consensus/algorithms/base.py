@@ -21,7 +21,8 @@ from ..networks import Network
 from ..privacy import Budget, Relation, Release
 from ..problems import Problem
 from ..randomness import Streams
-from .parameters import FOR_CALIBRATION, check_parameters
+from .noise import Noise, NoiseSite
+from .parameters import FOR_CALIBRATION, check_parameters, set_noises
 
 STEP, CURVATURE, GRADIENT, PLAIN = "step", "curvature", "gradient", ""
 """Units of a range: 1/L, L and G of an agent's objective, or none."""
@@ -54,33 +55,6 @@ class Finite(dict):
 
 METHOD, AUDIT, ANALYSIS = "method", "audit", "analysis"
 """Kinds of what a cell runs."""
-
-
-class NoiseSite(NamedTuple):
-    """A place where an algorithm says that it adds noise.
-
-    Parameters
-    ----------
-    name : str
-        Such as ``message`` or ``minimisation``.
-    law : str
-        ``gaussian``, ``laplace`` or ``gamma_norm``.
-    scale : ndarray, broadcastable to [iterations, agents, dim]
-        Declared, in the unit of what the noise is added to; NaN where none is added.
-    norm : str
-        In which a change of the data is measured there.
-    moved : ndarray, [iterations]
-        Declared bound on that change over the scale; what a release costs is a function of it.
-    selected : bool
-        Whether the noise itself has a part in what of it is sent.
-    """
-
-    name: str
-    law: str
-    scale: np.ndarray
-    norm: str
-    moved: np.ndarray
-    selected: bool = False
 
 
 Residuals = dict[str, np.ndarray]
@@ -133,6 +107,7 @@ class Algorithm(ABC):
 
     def __post_init__(self):
         check_parameters(self)
+        set_noises(self)
 
     def calibrate(self, budget: Budget, problem: Problem, network: Network, horizon: int) -> Self:
         """A copy with its noise set such that the whole run spends ``budget``."""
@@ -349,12 +324,9 @@ class Iterative(Algorithm):
 
     def select(self, chosen: np.ndarray) -> Self:
         """The batch restricted to some of its settings."""
-        changed = {
-            f.name: value[chosen]
-            for f in fields(self)
-            if isinstance(value := getattr(self, f.name), np.ndarray)
-        }
-        return replace(self, **changed)
+        values = parameters(self).items()
+        batched = {name: value[chosen] for name, value in values if isinstance(value, np.ndarray)}
+        return replace(self, **batched)
 
 
 def _log_gaussian(unit: np.ndarray) -> np.ndarray:
@@ -447,10 +419,16 @@ def origin(problem: Problem, streams: Streams, settings: int) -> np.ndarray:
     return np.zeros((settings, len(streams.runs), problem.n_agents, problem.dim))
 
 
+def parameters(algorithm: Algorithm) -> dict[str, Any]:
+    """Values of all fields as a configuration states them: of a noise its scale."""
+    values = {f.name: getattr(algorithm, f.name) for f in fields(algorithm)}
+    return {name: v.scale if isinstance(v, Noise) else v for name, v in values.items()}
+
+
 def structure(algorithm: Algorithm) -> tuple:
     """What settings of one batch have in common: all but numbers and switches of calibration."""
-    running = (f for f in fields(algorithm) if not FOR_CALIBRATION.keys() & f.metadata.keys())
-    values = ((f.name, getattr(algorithm, f.name)) for f in running)
+    calibrating = {f.name for f in fields(algorithm) if FOR_CALIBRATION.keys() & f.metadata.keys()}
+    values = ((n, v) for n, v in parameters(algorithm).items() if n not in calibrating)
     return (type(algorithm), *((name, value) for name, value in values if not _is_number(value)))
 
 
@@ -459,10 +437,11 @@ def stack(settings: Sequence[Algorithm]) -> Algorithm:
     first = settings[0]
     if any(structure(setting) != structure(first) for setting in settings):
         raise ValueError("settings of different structure do not stack")
+    given = [parameters(setting) for setting in settings]
     stacked = {
-        f.name: _stack_values([getattr(setting, f.name) for setting in settings])
-        for f in fields(first)
-        if _is_number(getattr(first, f.name))
+        name: _stack_values([one[name] for one in given])
+        for name, value in given[0].items()
+        if _is_number(value)
     }
     return replace(first, **stacked)
 
@@ -478,14 +457,14 @@ def join_runs(algorithms: Sequence[Algorithm]) -> Algorithm:
     first = algorithms[0]
     if any(structure(one) != structure(first) for one in algorithms):
         raise ValueError("runs of different structure do not join")
-    changed = {}
-    for f in fields(first):
-        values = [getattr(one, f.name) for one in algorithms]
+    changed, given = {}, [parameters(one) for one in algorithms]
+    for name in given[0]:
+        values = [one[name] for one in given]
         if not _is_number(values[0]) or all(np.array_equal(v, values[0]) for v in values):
             continue
         if any(np.ndim(value) for value in values):
-            raise ValueError(f"{f.name}: only scalars of different runs join")
-        changed[f.name] = np.reshape(values, (-1, 1, 1))
+            raise ValueError(f"{name}: only scalars of different runs join")
+        changed[name] = np.reshape(values, (-1, 1, 1))
     return replace(first, **changed) if changed else first
 
 

@@ -98,7 +98,7 @@ class CoordinateDescent(Perturbed):
         """The right side of (74) in its second line, with the sum bounded as in the third."""
         rate = problem.strong_convexity / (problem.dim * problem.smoothness)
         floor = problem.smoothness / problem.strong_convexity * problem.slope_bound
-        return (1 - rate) ** t * first_gap + floor * np.reshape(self.noise, (-1, 1, 1))
+        return (1 - rate) ** t * first_gap + floor * np.reshape(self.noise.scale, (-1, 1, 1))
 
     def epsilon_by_formula(self, delta, problem, network, horizon):
         r""":math:`\epsilon = \mathcal B^c\sqrt{(1+a)K/d}/(\hat M\sigma)`; no delta in it."""
@@ -106,7 +106,7 @@ class CoordinateDescent(Perturbed):
             return float("inf")
         together = problem.record_change("linf") * np.sqrt(problem.dim)
         steps = np.sqrt((1 + self.excess) * horizon / problem.dim)
-        return float(together * steps / (problem.smoothness * self.noise))
+        return float(together * steps / (problem.smoothness * self.noise.scale))
 
     def releases(self, problem, network, horizon):
         """One coordinate an iteration, chosen independently of the data."""

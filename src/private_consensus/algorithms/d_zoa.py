@@ -33,7 +33,8 @@ from .families.consensus_admm import (
     check_budget,
     neighbourhood_sizes,
 )
-from .parameters import one_of, positive
+from .noise import Noise
+from .parameters import noise_field, one_of, positive
 
 ENGINES = ("compiled", "plain")
 ENOUGH_SAMPLES = 30
@@ -67,6 +68,7 @@ class DZOA(ConsensusADMM):
     J: int = positive(30)
     u1: float = positive(1.0)
     alpha_R: float | None = None
+    noise: Noise = noise_field("nothing: it is assumed")
     engine: str = one_of("compiled", ENGINES)
 
     needs: ClassVar[tuple[str, ...]] = ("gram", "pull", "penalty")
@@ -146,7 +148,7 @@ class DZOA(ConsensusADMM):
         r""":math:`\alpha_0R/(L\sqrt{P\ln 2P})`, broadcastable to (settings, runs, agents)."""
         dim = problem.dim
         T, J, L, c = (_column3(getattr(self, name)) for name in ("T", "J", "L", "c"))
-        noise = _column3(self.noise) / neighbourhood_sizes(network)
+        noise = _column3(self.noise.scale) / neighbourhood_sizes(network)
         reach = J * dim * noise**2 + 4.0 * problem.optimum_norm[:, None] ** 2 / T
         alpha_R = np.sqrt(np.log(2 * dim) / (c * step_sum(T, dim)) * reach)
         if self.alpha_R is not None:

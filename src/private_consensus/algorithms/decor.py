@@ -29,7 +29,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from ..networks import SparseNetwork, laplacian
-from .base import DRAW, NoiseSite, column
+from .base import DRAW, column
 from .families.clipped_descent import ClippedDescent, State, normals_of_links
 from .parameters import nonnegative
 
@@ -110,10 +110,10 @@ class DECOR(ClippedDescent):
         return [replace(one, proven=False, note="connectivity without certificate") for one in made]
 
     def noise_sites(self, problem, network, horizon):
-        if self.noise == 0:
+        if not self.noise:
             return []
-        moved = self.losses(problem, network, horizon) / self.noise
-        return [NoiseSite(DRAW, "gaussian", np.ones((horizon, 1, 1)), "l2", moved)]
+        moved = self.losses(problem, network, horizon) / self.noise.scale
+        return [self.noise.site(np.ones((horizon, 1, 1)), moved, DRAW)]
 
     def draws(self, problem, streams) -> Iterator[Draw]:
         shape = (problem.n_agents, problem.dim)

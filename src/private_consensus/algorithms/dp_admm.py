@@ -23,9 +23,10 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from .base import CURVATURE, STEP, Iterative, NoiseSite, Range, column, origin
+from .base import CURVATURE, STEP, Iterative, Range, column, origin
 from .families.consensus_admm import assumed_release, check_budget, gaussian_release, total_epsilon
-from .parameters import positive
+from .noise import Noise
+from .parameters import noise_field, positive
 
 
 class State(NamedTuple):
@@ -58,7 +59,7 @@ class DPADMM(Iterative):
     rho: float = positive(4.0)
     eta_0: float = positive(0.1)
     c1: float = positive(1.0)
-    noise: float = 0.0
+    noise: Noise = noise_field()
 
     source: ClassVar[str] = "Huang et al., IEEE TIFS 2020; paper 002, section VI"
     ranges: ClassVar = {
@@ -79,7 +80,7 @@ class DPADMM(Iterative):
 
     def releases(self, problem, network, horizon):
         attained = problem.attained_gradient_share("l2")
-        return [gaussian_release(problem.record_change("l2"), self.noise, horizon, attained)]
+        return [gaussian_release(problem.record_change("l2"), self.noise.scale, horizon, attained)]
 
     def releases_if_assumed(self, problem, network, horizon):
         """With the bound c1 on every record's gradient."""
@@ -87,20 +88,20 @@ class DPADMM(Iterative):
             return None
         change = problem.assumed_record_change(self.c1)
         attained = problem.assumed_gradient_share(self.c1)
-        return [assumed_release(change, self.noise, horizon, attained)]
+        return [assumed_release(change, self.noise.scale, horizon, attained)]
 
     def noise_sites(self, problem, network, horizon):
         (release,) = self.releases(problem, network, horizon)
         weights = self.rho + np.sqrt(np.arange(1, horizon + 1)) / self.eta_0
         moved = np.broadcast_to(release.losses(), horizon)
-        scale = (self.noise / weights)[:, None, None]
-        return [NoiseSite("message", "gaussian", scale, "l2", moved)] if self.noise else []
+        scale = (self.noise.scale / weights)[:, None, None]
+        return [self.noise.site(scale, moved)] if self.noise else []
 
     def epsilon_by_formula(self, delta, problem, network, horizon):
         r""":math:`2\sqrt{\rho_M\ln(1/\delta)}`, the moments accountant without its first term."""
-        if self.noise == 0:
+        if not self.noise:
             return float("inf")
-        rho = horizon * (2.0 * self.c1 / problem.records / self.noise) ** 2 / 2.0
+        rho = horizon * (2.0 * self.c1 / problem.records / self.noise.scale) ** 2 / 2.0
         return float(2.0 * np.sqrt(rho * np.log(1.0 / delta)))
 
     def start(self, problem, network, streams, settings):
@@ -108,14 +109,14 @@ class DPADMM(Iterative):
         return State(zero, zero, zero, zero[..., :1, :])
 
     def draws(self, problem, streams):
-        return streams.sequence("noise", "normal", (problem.n_agents, problem.dim))
+        return self.noise.units(problem, streams)
 
     def step(self, state, problem, network, draw, t):
         rho, inverse_step = column(self.rho), np.sqrt(t) / column(self.eta_0)
         weight = rho + inverse_step
         pull = rho * state.server + state.dual + inverse_step * state.noisy
         exact = (pull - problem.gradient(state.noisy)) / weight
-        noisy = exact + column(self.noise) / weight * draw
+        noisy = exact + column(self.noise.scale) / weight * draw
         server = noisy.mean(-2, keepdims=True) - state.dual.mean(-2, keepdims=True) / rho
         return State(noisy, exact, state.dual - rho * (noisy - server), server)
 

@@ -26,8 +26,9 @@ import numpy as np
 from ..errors import require
 from ..networks import SparseNetwork, laplacian
 from ..privacy import Relation, Release
-from .base import Iterative, NoiseSite, column
-from .parameters import nonnegative, one_of, positive
+from .base import Iterative, column
+from .noise import Noise
+from .parameters import noise_field, one_of, positive
 
 SCHEDULES = ("power", "exponential")
 BOUNDS = ("constant", "time_varying")
@@ -87,7 +88,7 @@ class DPCI(Iterative):
     shift: float = positive(1.0)
     q: float = 0.4
     p: float = 0.8
-    noise: float = nonnegative(0.0)
+    noise: Noise = noise_field(law="laplace")
     delta: float = positive(0.2)
     hmax: str = one_of("constant", BOUNDS)
     initial_noise: bool = False
@@ -131,8 +132,8 @@ class DPCI(Iterative):
     def noise_scale(self, problem, t: int):
         r""":math:`\sigma_t` of message t; the fields' shape."""
         if t == 0 and not self.initial_noise:
-            return 0.0 * self.noise
-        return self.noise * self.delta * self._row_norm(problem, t - 1) * self._noise_base(t)
+            return 0.0 * self.noise.scale
+        return self.noise.scale * self.delta * self._row_norm(problem, t - 1) * self._noise_base(t)
 
     def _noise_base(self, t: int):
         if self.schedule == "exponential":
@@ -176,7 +177,7 @@ class DPCI(Iterative):
         """
         times = np.arange(1, horizon + 1)
         moved = self._moved(problem, times)
-        if self.noise == 0:
+        if not self.noise:
             return [Release("exact", sensitivity=float(moved.max()), scale=0.0)]
         scale = self._noise_scales(problem, times)
         losses = moved / scale[:, None]
@@ -202,18 +203,18 @@ class DPCI(Iterative):
         if not scale.all():
             return []
         moved = self._moved(problem, times).max(-1) / scale
-        return [NoiseSite("message", "laplace", scale[:, None, None], "l1", moved)]
+        return [self.noise.site(scale[:, None, None], moved)]
 
     def epsilon_by_formula(self, delta, problem, network, horizon):
         r"""Theorem 4.15, :math:`T\varepsilon`, or Theorem 4.17, :math:`p/(p-q)`.
 
         The paper composes over all messages although its neighbours differ at one time.
         """
-        if self.noise == 0:
+        if not self.noise:
             return float("inf")
         if self.schedule == "exponential":
-            return self.p / (self.p - self.q) / self.noise
-        return horizon / self.noise
+            return self.p / (self.p - self.q) / self.noise.scale
+        return horizon / self.noise.scale
 
     def statements(self, budget, problem, network, horizon):
         """One measurement and a whole stream, side by side.
@@ -223,7 +224,7 @@ class DPCI(Iterative):
         """
         total = self.epsilon_by_formula(budget.delta, problem, network, horizon)
         one, all_ = (replace(self, unit=unit) for unit in UNITS)
-        each = total if self.schedule == "exponential" or self.noise == 0 else 1.0 / self.noise
+        each = total if self.schedule == "exponential" or not self.noise else 1.0 / self.noise.scale
         return [(one, each), (all_, total)]
 
     # --- Iterations -----------------------------------------------------------------------------
@@ -235,9 +236,7 @@ class DPCI(Iterative):
         return State(x, x + column(self.noise_scale(problem, 0)) * unit)
 
     def draws(self, problem, streams) -> Iterator[Draw]:
-        shape = (problem.n_agents, problem.dim)
-        noise = streams.sequence("noise", "laplace", shape)
-        return map(Draw, problem.observation_noise(streams), noise)
+        return map(Draw, problem.observation_noise(streams), self.noise.units(problem, streams))
 
     def step(self, state, problem, network, draw, t):
         """From x(t - 1) to x(t): the paper's iteration with its t one less."""

@@ -20,7 +20,7 @@ import numpy as np
 
 from ..errors import require
 from ..privacy import Release, gaussian_epsilon, gaussian_mu
-from .base import NoiseSite, column
+from .base import column
 from .families.consensus_admm import (
     ConsensusADMM,
     assumed_release,
@@ -71,36 +71,38 @@ class ExactADMM(ConsensusADMM):
 
     def statements(self, budget, problem, network, horizon):
         """Without noise nothing is claimed."""
-        if self.noise == 0:
+        if not self.noise:
             return [(self, float("inf"))]
         return super().statements(budget, problem, network, horizon)
 
     def releases(self, problem, network, horizon):
-        if self.noise == 0:
+        if not self.noise:
             return [Release("exact", note="no noise")]
         attained = problem.attained_minimiser_share("l2", 2.0 * self.rho)
-        return [gaussian_release(self._unit_sensitivity(problem), self.noise, horizon, attained)]
+        moved = self._unit_sensitivity(problem)
+        return [gaussian_release(moved, self.noise.scale, horizon, attained)]
 
     def releases_if_assumed(self, problem, network, horizon):
         """With the bound c1 on every record's gradient."""
-        if self.noise == 0 or np.isfinite(problem.record_change("l2")):
+        if not self.noise or np.isfinite(problem.record_change("l2")):
             return None
         change = problem.assumed_record_change(self.c1) / (2.0 * self.rho)
         attained = problem.assumed_minimiser_share(self.c1)
-        return [assumed_release(change, self.noise, horizon, attained)]
+        return [assumed_release(change, self.noise.scale, horizon, attained)]
 
     def noise_sites(self, problem, network, horizon):
-        if self.noise == 0:
+        if not self.noise:
             return []
-        scale = np.reshape(self.noise / neighbourhood_sizes(network), (1, -1, 1))
+        scale = np.reshape(self.noise.scale / neighbourhood_sizes(network), (1, -1, 1))
         moved = np.broadcast_to(self.releases(problem, network, horizon)[0].losses(), horizon)
         scales = np.broadcast_to(scale, (horizon, *scale.shape[1:]))
-        return [NoiseSite("message", "gaussian", scales, "l2", moved)]
+        return [self.noise.site(scales, moved)]
 
     def outcome(self, state, problem, network, t):
         """Total epsilon so far: by (29), and exactly for Gaussian releases of this sensitivity."""
         shape = state.b.shape[:2]
-        values = [np.broadcast_to(v, shape[0]) for v in (self.epsilon, self.delta, self.noise)]
+        set_by = self.epsilon, self.delta, self.noise.scale
+        values = [np.broadcast_to(v, shape[0]) for v in set_by]
         change = np.broadcast_to(self._unit_sensitivity(problem), shape[0])
         printed, exact = np.full((2, shape[0]), np.inf)
         for s, (epsilon, delta, noise) in enumerate(zip(*values, strict=True)):
@@ -111,11 +113,11 @@ class ExactADMM(ConsensusADMM):
         return {name: np.broadcast_to(v[:, None], shape) for name, v in totals.items()}
 
     def draws(self, problem, streams):
-        return streams.sequence("noise", "normal", (problem.n_agents, problem.dim))
+        return self.noise.units(problem, streams)
 
     def primal(self, problem, network, curvature, dual, centre, draw, t):
         exact = problem.proximal(dual, curvature, centre, centre)
-        return exact + column(self.noise) / neighbourhood_sizes(network)[..., None] * draw
+        return exact + column(self.noise.scale) / neighbourhood_sizes(network)[..., None] * draw
 
 
 ALGORITHM = ExactADMM

@@ -34,7 +34,8 @@ from .families.functional_mechanism import (
     by_columns,
     paper_sensitivity,
 )
-from .parameters import nonnegative, one_of, positive
+from .noise import Noise
+from .parameters import noise_field, one_of, positive
 
 CHARGES = ("average", "max")
 GAUSSIANS = {"extended": extended_gaussian_scale, "analytic": analytic_gaussian_scale}
@@ -67,8 +68,8 @@ class FairClassification(FunctionalMechanism):
     epsilon_selected: float | None = positive(None, calibration=True)
     charge: str = one_of("average", CHARGES, calibration=True)
     gaussian: str = one_of("extended", GAUSSIANS, calibration=True)
-    noise_selected: float = nonnegative(0.0)
-    noise_rest: float = nonnegative(0.0)
+    noise_selected: Noise = noise_field("coefficients", law=None)
+    noise_rest: Noise = noise_field("coefficients", law=None)
 
     source: ClassVar[str] = "Paper 004, sections 5-6: Algorithms 6-8, Lemmas 21-24, Theorems 18-20"
 
@@ -153,12 +154,12 @@ class FairClassification(FunctionalMechanism):
 
     def releases(self, problem, network, horizon):
         """One release, scaled so that all of its noise has scale 1."""
-        if self.noise_rest == 0:
+        if not self.noise_rest:
             return [Release("exact", scale=0.0)]
         columns = self._columns(problem)
         tight = self.sensitivity(problem, self.fair)
         loss = tight.laplace_loss if self.mechanism == "laplace" else tight.gaussian_loss
-        noises = self.noise_selected, self.noise_rest, columns
+        noises = self.noise_selected.scale, self.noise_rest.scale, columns
         worst = loss(*noises)
         used = tight if np.all(self.alpha) else self.sensitivity(problem, "off")
         known = self._known(used, noises, worst, problem.dim)
@@ -182,12 +183,12 @@ class FairClassification(FunctionalMechanism):
 
     def epsilon_by_formula(self, delta, problem, network, horizon):
         """Lemma 21 or 22, Theorem 18, 19 or 20, solved for epsilon at the noise that is set."""
-        if self.noise_rest == 0:
+        if not self.noise_rest:
             return float("inf")
         columns, fair = self._columns(problem), self.fair != "off"
         norm = "l1" if self.mechanism == "laplace" else "l2"
         assumed = paper_sensitivity(norm, problem.dim, fair=fair)
-        parts = [assumed / noise for noise in (self.noise_selected, self.noise_rest)]
+        parts = [assumed / noise.scale for noise in (self.noise_selected, self.noise_rest)]
         if self.mechanism == "gaussian":
             each = -np.expm1(0.5 * np.log1p(-delta)) if columns else delta
             parts = [extended_gaussian_epsilon(ratio, each) for ratio in parts]
@@ -196,7 +197,7 @@ class FairClassification(FunctionalMechanism):
 
     def scales(self, problem):
         chosen = np.isin(np.arange(problem.dim), problem.columns_of(self.selected))
-        linear, quadratic = by_columns(self.noise_selected, self.noise_rest, chosen)
+        linear, quadratic = by_columns(self.noise_selected.scale, self.noise_rest.scale, chosen)
         # Without a block of its own the fairness term is part of the linear coefficients.
         return Scales(linear, linear if self.fair == "penal" else 0.0 * linear, quadratic)
 

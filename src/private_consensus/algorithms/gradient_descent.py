@@ -21,8 +21,9 @@ from scipy.optimize import brentq
 
 from ..errors import require
 from ..privacy import Release, gaussian_mu, zcdp_rho
-from .base import Iterative, NoiseSite, Range, column, origin
-from .parameters import one_of
+from .base import Iterative, Range, column, origin
+from .noise import Noise
+from .parameters import noise_field, one_of
 
 STAGE_TWO = ("repaired", "literal")
 CALIBRATIONS = ("theorem_1", "gaussian_dp", "advanced_composition", "zcdp")
@@ -68,7 +69,7 @@ class GradientDescent(Iterative):
         the budget unused; ``whole`` uses the sum itself.
     """
 
-    noise: float = 0.0
+    noise: Noise = noise_field()
     decay: float = 0.75
     shift: float = 0.0
     stage_two: str = one_of("repaired", STAGE_TWO)
@@ -111,12 +112,12 @@ class GradientDescent(Iterative):
         return t**self.decay / (t + self.shift)
 
     def releases(self, problem, network, horizon):
-        if self.noise == 0:
+        if not self.noise:
             return [Release("exact", sensitivity=problem.record_gradient_change, scale=0.0)]
         t = np.arange(1, horizon + 1)
         first = first_step(problem)
         sensitivity = problem.record_gradient_change * first / (t + self.shift)
-        scale = self.noise * first * t**-self.decay
+        scale = self.noise.scale * first * t**-self.decay
         attained = problem.attained_step_share(first / (t + self.shift))
         if self.stage_two == "repaired":
             return [Release("gaussian", sensitivity=sensitivity, scale=scale, attained=attained)]
@@ -131,18 +132,18 @@ class GradientDescent(Iterative):
         return [earlier, last] if horizon > 1 else [last]
 
     def noise_sites(self, problem, network, horizon):
-        if self.noise == 0:
+        if not self.noise:
             return []
         t = np.arange(1, horizon + 1)
         change = problem.record_gradient_change * first_step(problem) / (t + self.shift)
-        scale = self.noise * first_step(problem) * t**-self.decay
-        return [NoiseSite("message", "gaussian", scale[:, None, None], "l2", change / scale)]
+        scale = self.noise.scale * first_step(problem) * t**-self.decay
+        return [self.noise.site(scale[:, None, None], change / scale)]
 
     def epsilon_by_formula(self, delta, problem, network, horizon):
         """Theorem 1 solved for epsilon, with all T messages noised as the theorem has it."""
-        if self.noise == 0:
+        if not self.noise:
             return float("inf")
-        spent = (self._assumed_change(problem) / self.noise) ** 2
+        spent = (self._assumed_change(problem) / self.noise.scale) ** 2
         return theorem_1_epsilon(spent * float((self._steps_to_noise(horizon) ** 2).sum()), delta)
 
     def start(self, problem, network, streams, settings):
@@ -150,13 +151,13 @@ class GradientDescent(Iterative):
         return State(zero, zero, zero)
 
     def draws(self, problem, streams):
-        return streams.sequence("noise", "normal", (problem.n_agents, problem.dim))
+        return self.noise.units(problem, streams)
 
     def step(self, state, problem, network, draw, t):
         first = first_step(problem)
         z = problem.project(network.mix(state.y))
         x = problem.project(z - first / (t + column(self.shift)) * problem.gradient(z))
-        scale = column(self.noise) * first * t ** -column(self.decay)
+        scale = column(self.noise.scale) * first * t ** -column(self.decay)
         return State(z, x, x + scale * draw)
 
     def observables(self, state, problem, t) -> Mapping[str, np.ndarray]:
@@ -201,7 +202,7 @@ class GradientDescent(Iterative):
         """
         t = np.arange(1, T + 1)
         noise, decay, shift = (
-            np.atleast_1d(value)[:, None] for value in (self.noise, self.decay, self.shift)
+            np.atleast_1d(value)[:, None] for value in (self.noise.scale, self.decay, self.shift)
         )
         weighted = (t + shift) / (T + shift) * noise * first_step(problem) * t**-decay
         paid = weighted if self.stage_two == "repaired" else weighted[:, :-1]
@@ -214,7 +215,7 @@ class GradientDescent(Iterative):
 
         It holds for the theorem's own schedule, ``decay`` 3/4 and ``shift`` 0.
         """
-        inverse_kappa = np.atleast_1d(self.noise)[:, None] ** 2 / (2.0 * np.sqrt(T))
+        inverse_kappa = np.atleast_1d(self.noise.scale)[:, None] ** 2 / (2.0 * np.sqrt(T))
         distance = (problem.target**2).sum(-1)
         rate = network.consensus_rate
         bound = theorem_2_bound(

@@ -23,37 +23,21 @@ from __future__ import annotations
 from collections import namedtuple
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, NamedTuple
+from typing import ClassVar
 
 import numpy as np
 
 from ..errors import require
 from ..privacy.sparse_vector import REDRAWS
-from .base import column, moved, per_agent
-from .families import admm
-from .families.progress_tests import NO_NOISE, ProgressTests
-from .parameters import fraction, nonnegative, one_of, positive, whole
+from .base import moved, per_agent
+from .families import admm, progress_tests
+from .families.progress_tests import Draw, ProgressTests, Tested
+from .noise import Noise
+from .parameters import fraction, noise_field, nonnegative, one_of, positive, whole
 from .pp_admm import PlausiblyPrivateADMM
 
-SENSITIVITIES = ("printed", "per_sample")
-THRESHOLD_SCALES = ("printed", "standard")
-DECISIONS = ("sparse_vector", "coin")
-TESTED = ("minimiser", "noised")
-
-
-class Draw(NamedTuple):
-    """Unit draws of an iteration: of the dual and the output [runs, agents, dim] each, of query,
-    threshold (Laplace) and coin (uniform) [runs, agents] each."""
-
-    noise: tuple[np.ndarray, np.ndarray]
-    query: np.ndarray
-    threshold: np.ndarray
-    coin: np.ndarray
-
-
-State = namedtuple("State", (*admm.State._fields, "threshold", "stale", "sent"))
-"""As of the skeleton, with the unit noise of the threshold, whether it is to be drawn again,
-and the number of messages so far, each [settings, runs, agents]."""
+State = namedtuple("State", (*admm.State._fields, *Tested._fields))
+"""As of the skeleton, with what the tests keep."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -92,13 +76,13 @@ class ImprovedPlausiblyPrivateADMM(PlausiblyPrivateADMM):
     C_loss: float = positive(2.0)
     alpha: float = 1e-3
     share: float = fraction(0.1)
-    svt_sensitivity: str = one_of("per_sample", SENSITIVITIES)
+    svt_sensitivity: str = one_of("per_sample", progress_tests.SENSITIVITIES)
     threshold_drawn: str = one_of("each", REDRAWS)
-    threshold_scale: str = one_of("printed", THRESHOLD_SCALES)
-    decision: str = one_of("sparse_vector", DECISIONS)
-    tested: str = one_of("minimiser", TESTED)
-    query_noise: float = nonnegative(0.0)
-    threshold_noise: float = nonnegative(0.0)
+    threshold_scale: str = one_of("printed", progress_tests.THRESHOLD_SCALES)
+    decision: str = one_of("sparse_vector", progress_tests.DECISIONS)
+    tested: str = one_of("minimiser", progress_tests.TESTED)
+    query_noise: Noise = noise_field("query", law="laplace")
+    threshold_noise: Noise = noise_field("threshold", law="laplace")
     svt_epsilon: float = nonnegative(0.0)
 
     needs: ClassVar[tuple[str, ...]] = ("proximal", "clipped_loss", "clipped_loss_change")
@@ -108,50 +92,24 @@ class ImprovedPlausiblyPrivateADMM(PlausiblyPrivateADMM):
 
     def start(self, problem, network, streams, settings):
         state = super().start(problem, network, streams, settings)
-        zero = np.zeros(state.x.shape[:-1])
-        return State(*state, zero, np.ones(zero.shape, bool), zero)
+        return State(*state, *progress_tests.untested(state.x))
 
     def draws(self, problem, streams) -> Iterator[Draw]:
-        shape = (problem.n_agents,)
-        query = streams.sequence("noise", "laplace", shape, "query")
-        threshold = streams.sequence("noise", "laplace", shape, "threshold")
-        coin = streams.sequence("sampling", "uniform", shape, "coin")
-        for draw in super().draws(problem, streams):
-            yield Draw(draw.noise, next(query), next(threshold), next(coin))
+        return progress_tests.draws(super().draws(problem, streams), problem, streams)
 
     def message(self, problem, state, minimiser, noise, draw):
-        unit = np.where(state.stale, draw.threshold, state.threshold)
-        if self.decision == "coin":
-            wanted = np.broadcast_to(draw.coin < 0.5, unit.shape)
-        else:
-            tested = minimiser + noise if self.tested == "noised" else minimiser
-            wanted = self._progress(problem, state.x, tested, draw.query) >= (
-                per_agent(self.alpha) + per_agent(self.threshold_noise) * unit
-            )
-        sends = wanted & (state.sent < per_agent(self.c))
-        x = np.where(sends[..., None], minimiser + noise, state.x)
-        again = {"each": np.ones_like(sends), "after_release": sends, "once": np.zeros_like(sends)}
-        return x, {
-            "threshold": unit,
-            "stale": again[self.threshold_drawn],
-            "sent": state.sent + sends,
-        }
-
-    def _progress(self, problem, before, after, unit) -> np.ndarray:
-        """The noised query, [settings, runs, agents]."""
-        bound = column(self.C_loss)
-        gained = problem.clipped_loss(before, bound) - problem.clipped_loss(after, bound)
-        return gained + per_agent(self.query_noise) * unit
+        kept = ProgressTests(self, problem).test(state, minimiser, minimiser + noise, draw)
+        sends = (kept.sent > state.sent)[..., None]
+        return np.where(sends, minimiser + noise, state.x), kept._asdict()
 
     def step(self, state, problem, network, draw, t):
         after = super().step(state, problem, network, draw, t)
         if not self.noisy:
             return after
-        tests = per_agent(self.svt_epsilon) ** 2 / 2 if t == 1 else 0.0
-        messages = sum(self.charge(problem).rhos())
-        cost = messages[..., 0] if isinstance(messages, np.ndarray) else messages
+        each = per_agent(sum(self.charge(problem).rhos()))
         made = 1.0 if self.tested == "noised" else after.sent - state.sent
-        return after._replace(spent=state.spent + tests + cost * made)
+        tests = per_agent(self.svt_epsilon) ** 2 / 2 if t == 1 else 0.0
+        return after._replace(spent=state.spent + tests + each * made)
 
     def observables(self, state, problem, t):
         return dict(super().observables(state, problem, t)) | {"messages": state.sent.mean(-1)}
@@ -165,17 +123,17 @@ class ImprovedPlausiblyPrivateADMM(PlausiblyPrivateADMM):
 
     def noise_sites(self, problem, network, horizon):
         """Where tests look at what is noised, what is sent was selected by its noise."""
-        *others, output = super().noise_sites(problem, network, horizon)
-        return [*others, output._replace(selected=self.tested == "noised")]
+        sites = super().noise_sites(problem, network, horizon)
+        chosen = "message" if self.tested == "noised" else None
+        return [site._replace(selected=site.name == chosen) for site in sites]
 
     def residual(self, scale, state, problem, network, draw, shown, t):
         """An output that is not sent shows no noise."""
         found = super().residual(scale, state, problem, network, draw, shown, t)
-        sent = moved(shown.sent, state.x[0]).any(-1, keepdims=True)
-        return {
-            site: np.where(sent, unit, np.nan) if site == "message" else unit
-            for site, unit in found.items()
-        }
+        if found:
+            sent = moved(shown.sent, state.x[0]).any(-1, keepdims=True)
+            found["message"] = np.where(sent, found["message"], np.nan)
+        return found
 
     # Privacy.
 
@@ -184,7 +142,7 @@ class ImprovedPlausiblyPrivateADMM(PlausiblyPrivateADMM):
         return super().calibrate(budget, problem, network, horizon)
 
     def silent(self):
-        return replace(super().silent(), **NO_NOISE._asdict())
+        return replace(super().silent(), **progress_tests.NO_NOISE._asdict())
 
     def for_all(self, rho, problem, network, horizon):
         """The share of the tests to those, an equal part of the rest to each message."""
@@ -197,7 +155,7 @@ class ImprovedPlausiblyPrivateADMM(PlausiblyPrivateADMM):
         messages = self.charged(horizon) * sum(self.charge(problem).rhos())
         return float(self.svt_epsilon**2 / 2 + messages)
 
-    def charged(self, horizon: int) -> Any:
+    def charged(self, horizon: int) -> int:
         """Minimisations that the formula charges."""
         return horizon if self.tested == "noised" else self.c
 
@@ -205,14 +163,8 @@ class ImprovedPlausiblyPrivateADMM(PlausiblyPrivateADMM):
         """With a coin, what is not sent is not seen either."""
         coin = not self.noisy or self.decision == "coin"
         made = super().releases(problem, network, int(self.c) if coin else horizon)
-        first, *others = (replace(release, attained=None, attack=None) for release in made)
-        if not self.noisy:
-            return [first, *others]
-        tests = ProgressTests(self, problem)
-        ratio = self.charge(problem, network).attained_ratio
-        if ratio is not None:
-            first = replace(first, attack=tests.attack(ratio, horizon))
-        return [first, *others, *([] if coin else [tests.release(tests.change, horizon)])]
+        charge = self.charge(problem, network)
+        return ProgressTests(self, problem).releases(made, charge, horizon)
 
 
 ALGORITHM = ImprovedPlausiblyPrivateADMM

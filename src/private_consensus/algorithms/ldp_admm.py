@@ -24,7 +24,6 @@ from .base import CURVATURE, Range
 from .families import admm
 from .families.admm import ADMMFamily
 from .families.perturbed import (
-    LAWS,
     Losses,
     RandomlyWeighted,
     add_losses,
@@ -134,7 +133,7 @@ class LocallyPrivateADMM(RandomlyWeighted, ADMMFamily):
         Its loss is at most :math:`\alpha\beta_k\mathcal B_1`, over all coordinates.
         """
         penalties = self.least_penalties(network, horizon)
-        norm = LAWS[self.law].norm
+        norm = self.noise.norm
         if self.minimisation == "exact":
             moved = problem.minimiser_change(norm, penalties)
             known = self.known(problem, penalties)

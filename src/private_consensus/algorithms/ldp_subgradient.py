@@ -20,7 +20,6 @@ from ..errors import require
 from ..exchange import SecretSharing, require_complete
 from . import ldp_gradient_descent
 from .base import STEP, Range, column
-from .families.perturbed import LAWS
 from .ldp_gradient_descent import Aggregate, LocallyPrivateGradientDescent
 from .parameters import one_of, only
 
@@ -83,7 +82,7 @@ class LocallyPrivateSubgradient(LocallyPrivateGradientDescent):
     def releases(self, problem, network, horizon):
         r""":math:`\eta_k\Delta`, as of every gradient at a point that is known."""
         steps = self.eta / np.sqrt(np.arange(1, horizon + 1))
-        moved = problem.record_change(LAWS[self.law].norm)
+        moved = problem.record_change(self.noise.norm)
         known = self.known(problem, horizon)
         return self.noise_releases(moved * steps, self.scales(horizon), **known)
 

@@ -28,7 +28,7 @@ from ..errors import require
 from ..networks import SparseNetwork
 from ..privacy.observers.changes import Cyclic
 from ..privacy.observers.temporal import cyclic_factor, error_gram, gram_of_powers
-from .base import DRAW, NoiseSite, origin
+from .base import DRAW, origin
 from .families.clipped_descent import ClippedDescent
 from .parameters import one_of, whole
 
@@ -115,13 +115,13 @@ class MAFALDASGD(ClippedDescent):
         Round by round that is known where a record takes part in all rounds and no entry of C is
         negative; elsewhere all rounds are bounded together, by :meth:`losses` alone.
         """
-        if self.noise == 0:
+        if not self.noise:
             return []
         C = np.linalg.inv(self.filter_of(horizon))
         aligned = int(self.batches) == 1 and bool((C >= -1e-12).all())
         each = C.sum(1) if aligned else np.full(horizon, np.nan)
-        moved = self.change(problem) * each / float(self.noise)
-        return [NoiseSite(DRAW, "gaussian", np.ones((horizon, 1, 1)), "l2", moved)]
+        moved = self.change(problem) * each / float(self.noise.scale)
+        return [self.noise.site(np.ones((horizon, 1, 1)), moved, DRAW)]
 
     def start(self, problem, network, streams, settings):
         zero = origin(problem, streams, settings)

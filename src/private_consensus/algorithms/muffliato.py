@@ -23,9 +23,10 @@ import numpy as np
 from ..errors import require
 from ..networks import second_eigenvalue
 from ..privacy import Release, gaussian_epsilon
-from .base import Iterative, NoiseSite, Range, column, origin
+from .base import Iterative, Range, column, origin
 from .families.clipped_descent import mu_of
-from .parameters import nonnegative, one_of
+from .noise import Noise
+from .parameters import noise_field, one_of
 
 ACCELERATIONS = ("none", "chebyshev")
 
@@ -48,7 +49,7 @@ class Muffliato(Iterative):
     acceleration : {"none", "chebyshev"}
     """
 
-    noise: float = nonnegative(0.0)
+    noise: Noise = noise_field()
     acceleration: str = one_of("none", ACCELERATIONS)
 
     needs: ClassVar[tuple[str, ...]] = ("means",)
@@ -66,35 +67,33 @@ class Muffliato(Iterative):
         """Nothing."""
 
     def releases(self, problem, network, horizon):
-        if self.noise == 0:
+        if not self.noise:
             return [Release("exact", sensitivity=_change(problem), scale=0.0)]
-        return [Release("gaussian", sensitivity=_change(problem), scale=self.noise, attained=1.0)]
+        return [Release("gaussian", _change(problem), self.noise.scale, attained=1.0)]
 
     def epsilon_by_formula(self, delta, problem, network, horizon):
         """Of the first message, by the exact Gaussian curve."""
-        if self.noise == 0:
+        if not self.noise:
             return float("inf")
-        return gaussian_epsilon(_change(problem) / self.noise, delta)
+        return gaussian_epsilon(_change(problem) / self.noise.scale, delta)
 
     def noise_sites(self, problem, network, horizon):
-        if self.noise == 0:
+        if not self.noise:
             return []
         first = np.arange(horizon) == 0
-        scale = np.where(first, self.noise, np.nan)[:, None, None]
-        return [
-            NoiseSite("message", "gaussian", scale, "l2", first * _change(problem) / self.noise)
-        ]
+        scale = np.where(first, self.noise.scale, np.nan)[:, None, None]
+        return [self.noise.site(scale, first * _change(problem) / self.noise.scale)]
 
     def start(self, problem, network, streams, settings):
         zero = origin(problem, streams, settings)
         return State(zero, zero)
 
     def draws(self, problem, streams):
-        return streams.sequence("noise", "normal", (problem.n_agents, problem.dim))
+        return self.noise.units(problem, streams)
 
     def step(self, state, problem, network, draw, t):
         if t == 1:
-            return State(problem.means + column(self.noise) * draw, state.x)
+            return State(problem.means + column(self.noise.scale) * draw, state.x)
         return State(gossip(network, state, t == 2, self.acceleration), state.x)
 
     def observables(self, state, problem, t):

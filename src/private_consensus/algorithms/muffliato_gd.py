@@ -20,7 +20,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from .base import NoiseSite, column, origin
+from .base import column, origin
 from .families.clipped_descent import ClippedDescent
 from .muffliato import ACCELERATIONS, State, gossip
 from .parameters import one_of, whole
@@ -53,12 +53,12 @@ class MuffliatoGD(ClippedDescent):
         return np.full(int(self.noised(horizon).sum()), self.change(problem))
 
     def noise_sites(self, problem, network, horizon):
-        if self.noise == 0:
+        if not self.noise:
             return []
         first = self.noised(horizon)
-        scale = np.where(first, float(self.eta * self.noise), np.nan)[:, None, None]
-        moved = first * self.change(problem) / self.noise
-        return [NoiseSite("message", "gaussian", scale, "l2", moved)]
+        scale = np.where(first, float(self.eta * self.noise.scale), np.nan)[:, None, None]
+        moved = first * self.change(problem) / self.noise.scale
+        return [self.noise.site(scale, moved)]
 
     def start(self, problem, network, streams, settings):
         zero = origin(problem, streams, settings)

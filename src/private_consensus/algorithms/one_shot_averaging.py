@@ -29,8 +29,9 @@ from ..errors import require
 from ..privacy import Release, calibrate
 from ..privacy.objective_perturbation import PerturbedObjective
 from ..problems.logistic_regression import LogisticRegression
-from .base import CURVATURE, Iterative, NoiseSite, Range, column, origin
-from .parameters import nonnegative, one_of, positive
+from .base import CURVATURE, Iterative, Range, column, origin
+from .noise import Noise
+from .parameters import noise_field, one_of, positive
 
 PERTURBED = ("output", "objective")
 
@@ -55,11 +56,16 @@ class OneShotAveraging(Iterative):
     """
 
     D: float = positive(0.05)
-    noise: float = nonnegative(0.0)
+    noise: Noise = noise_field(None)
     perturbed: str = one_of("output", PERTURBED)
 
     source: ClassVar[str] = "Chaudhuri, Monteleoni, Sarwate, JMLR 12, 2011, Algorithms 1 and 2"
     ranges: ClassVar = {"D": Range(0.01, 3.0, 0.2, CURVATURE), "horizon": Range(3, 30, 15)}
+
+    @property
+    def where(self) -> str:
+        """What the noise is added to."""
+        return self.perturbed
 
     def graph_statistics(self, network):
         """Nothing."""
@@ -90,7 +96,7 @@ class OneShotAveraging(Iterative):
         return float(problem.record_change("l2"))
 
     def releases(self, problem, network, horizon):
-        if self.noise == 0:
+        if not self.noise:
             return [Release("exact", sensitivity=self.change(problem), scale=0.0)]
         if self.perturbed == "objective" and problem.record_curvature > 0:
             return [Release("profile", profile=self._perturbed_objective(problem))]
@@ -100,32 +106,32 @@ class OneShotAveraging(Iterative):
             else problem.attained_gradient_share("l2")
         )
         attained = None if attained is None else float(np.max(attained))
-        return [Release("gaussian", self.change(problem), self.noise, attained=attained)]
+        return [Release("gaussian", self.change(problem), self.noise.scale, attained=attained)]
 
     def _perturbed_objective(self, problem) -> PerturbedObjective:
         r""":math:`\mu = 2w/\sigma` for rows of norm 1, of a loss whose derivative has one sign."""
         curvature = problem.least_convexity + float(self.D)
-        mu = 2.0 * problem.weight / float(self.noise)
+        mu = 2.0 * problem.weight / float(self.noise.scale)
         return PerturbedObjective(mu, float(problem.record_curvature / curvature), one_sign=True)
 
     def noise_sites(self, problem, network, horizon):
-        if self.noise == 0 or self.perturbed == "objective":
+        if not self.noise or self.perturbed == "objective":
             return []
         first = np.arange(horizon) == 0
-        scale = np.where(first, self.noise, np.nan)[:, None, None]
-        moved = first * self.change(problem) / self.noise
-        return [NoiseSite("message", "gaussian", scale, "l2", moved)]
+        scale = np.where(first, self.noise.scale, np.nan)[:, None, None]
+        moved = first * self.change(problem) / self.noise.scale
+        return [self.noise.site(scale, moved)]
 
     def start(self, problem, network, streams, settings):
         return State(origin(problem, streams, settings))
 
     def draws(self, problem, streams):
-        return streams.sequence("noise", "normal", (problem.n_agents, problem.dim))
+        return self.noise.units(problem, streams)
 
     def step(self, state, problem, network, draw, t):
         if t > 1:
             return State(network.mix(state.x))
-        noise = column(self.noise) * draw + np.zeros_like(state.x)
+        noise = column(self.noise.scale) * draw + np.zeros_like(state.x)
         within = noise if self.perturbed == "objective" else np.zeros_like(noise)
         penalty = column(self.D) * np.ones((1, 1, 1, 1))
         minimum = problem.proximal(within, penalty, np.zeros_like(state.x), state.x)

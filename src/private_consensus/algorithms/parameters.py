@@ -15,8 +15,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..errors import require
+from .noise import Noise
 
-RULE = "rule"
+RULE, NOISE = "rule", "noise"
 FOR_CALIBRATION = {"calibration only": True}
 """Metadata of fields that decide how the noise is set and mean nothing to the running algorithm."""
 
@@ -43,6 +44,15 @@ def positive(default: Any, *, expected: str = "a number > 0", calibration: bool 
 def nonnegative(default: Any, *, calibration: bool = False) -> Any:
     """A number of at least 0."""
     return _field(default, Rule(_all(lambda v: v >= 0), "a number >= 0"), calibration)
+
+
+def noise_field(added_to: str | None = "message", law: str | None = "gaussian") -> Any:
+    """Noise that calibration sets, see :class:`.noise.Noise`; none by default.
+
+    Where no name is given, the algorithm's ``where`` says what it is added to, and its ``law``.
+    """
+    made = nonnegative(0.0)
+    return field(default=0.0, metadata={**made.metadata, NOISE: (law, added_to)})
 
 
 def fraction(
@@ -80,9 +90,31 @@ def check_parameters(algorithm: Any) -> None:
         With key ``algorithm.<name>``.
     """
     for name, (rule, optional) in rules(type(algorithm)).items():
-        value = getattr(algorithm, name)
+        value = _scale(getattr(algorithm, name))
         if not (optional and value is None):
             require(rule.holds(value), f"algorithm.{name}", value, rule.expected)
+
+
+def set_noises(algorithm: Any) -> None:
+    """Put an object for the number that was given, in each field that is a noise."""
+    for name, declared in noises(type(algorithm)).items():
+        law, added_to = declared
+        found = Noise(
+            _scale(getattr(algorithm, name)),
+            algorithm.law if law is None else law,
+            algorithm.where if added_to is None else added_to,
+        )
+        object.__setattr__(algorithm, name, found)
+
+
+def _scale(value: Any) -> Any:
+    return value.scale if isinstance(value, Noise) else value
+
+
+@cache
+def noises(kind: type) -> Mapping[str, tuple[str | None, str | None]]:
+    """By field that is a noise, its law and what it is added to."""
+    return {f.name: f.metadata[NOISE] for f in fields(kind) if NOISE in f.metadata}
 
 
 @cache
@@ -100,8 +132,10 @@ def rules(kind: type) -> Mapping[str, tuple[Rule, bool]]:
     return found
 
 
-def _all(holds: Callable[[np.ndarray], np.ndarray]) -> Callable[[Any], bool]:
+def _all(holds: Callable[[Any], Any]) -> Callable[[Any], bool]:
     def of_all(value: Any) -> bool:
+        if isinstance(value, int | float):
+            return bool(holds(value))
         array = np.asarray(value)
         return array.dtype.kind in "biuf" and bool(np.all(holds(array)))
 

@@ -31,7 +31,8 @@ from .families.functional_mechanism import (
     by_columns,
     paper_sensitivity,
 )
-from .parameters import fraction, nonnegative, one_of
+from .noise import Noise
+from .parameters import fraction, noise_field, one_of
 
 SHIFTS = ("noised", "raw")
 
@@ -54,8 +55,8 @@ class Pflr(FunctionalMechanism):
     fair: str = one_of("penal", [term for term in FAIRNESS if term != "off"])
     share: float = fraction(0.1, calibration=True)
     shift: str = one_of("noised", SHIFTS)
-    noise_objective: float = nonnegative(0.0)
-    noise_fairness: float = nonnegative(0.0)
+    noise_objective: Noise = noise_field("objective", law=None)
+    noise_fairness: Noise = noise_field("fairness", law=None)
 
     source: ClassVar[str] = "Reconstruction of Xu, Yuan and Wu (2019) from paper 004, section 6.3.1"
 
@@ -84,20 +85,17 @@ class Pflr(FunctionalMechanism):
         return objective, covariance_l1(problem.dim, problem.mean, public_mean=public)
 
     def releases(self, problem, network, horizon):
-        if self.noise_fairness == 0:
+        if not self.noise_fairness:
             return [Release("exact", scale=0.0, note="the mean of the noise is the covariance")]
         objective, fairness = self._tight(problem)
         of_fairness, of_objective = self._reached(problem)
+        parts = (
+            (fairness, self.noise_fairness, of_fairness),
+            (objective, self.noise_objective, of_objective),
+        )
         return [
-            Release(
-                "laplace", fairness, self.noise_fairness, reached=min(of_fairness / fairness, 1.0)
-            ),
-            Release(
-                "laplace",
-                objective,
-                self.noise_objective,
-                reached=min(of_objective / objective, 1.0),
-            ),
+            Release(noise.law, change, noise.scale, reached=min(reached / change, 1.0))
+            for change, noise, reached in parts
         ]
 
     def _reached(self, problem) -> tuple[float, float]:
@@ -113,21 +111,22 @@ class Pflr(FunctionalMechanism):
             )
             for k in range(1, problem.dim + 1)
         ]
-        return max(changes, key=lambda c: c[0] / self.noise_fairness + c[1] / self.noise_objective)
+        scales = self.noise_fairness.scale, self.noise_objective.scale
+        return max(changes, key=lambda c: c[0] / scales[0] + c[1] / scales[1])
 
     def epsilon_by_formula(self, delta, problem, network, horizon):
         """Sum of the two printed sensitivities over their scales; without the noise on g, what a
         sensitivity that forgets the mean would give."""
-        if self.noise_objective == 0:
+        if not self.noise_objective:
             return float("inf")
         d = problem.dim
-        found = paper_sensitivity("l1", d, fair=False) / self.noise_objective
-        return float(found + (2.0 * d / self.noise_fairness if self.noise_fairness else 0.0))
+        found = paper_sensitivity("l1", d, fair=False) / self.noise_objective.scale
+        return float(found + (2.0 * d / self.noise_fairness.scale if self.noise_fairness else 0.0))
 
     def scales(self, problem):
         none = np.zeros(problem.dim, bool)
-        linear, quadratic = by_columns(0.0, self.noise_objective, none)
-        fairness, _ = by_columns(0.0, self.noise_fairness, none)
+        linear, quadratic = by_columns(0.0, self.noise_objective.scale, none)
+        fairness, _ = by_columns(0.0, self.noise_fairness.scale, none)
         return Scales(linear, fairness, quadratic)
 
 

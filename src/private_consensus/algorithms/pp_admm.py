@@ -24,7 +24,6 @@ which is open.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import ClassVar, Self
 
@@ -32,17 +31,16 @@ import numpy as np
 
 from ..errors import require
 from ..privacy import CONVERSIONS, calibrate
-from .base import NoiseSite, column, filled, per_agent, without_noise
-from .families.admm import ADMMFamily, Noises
-from .families.approximate_minimisers import CHARGES, NO_NOISE, Charge
-from .families.perturbed import Draw
-from .parameters import fraction, nonnegative, one_of, only, positive
+from .base import per_agent
+from .families.approximate_minimisers import CHARGES
+from .families.two_noises import TwoNoises
+from .parameters import fraction, one_of, only, positive
 
 RULES = ("literal", "sharp")
 
 
 @dataclass(frozen=True, kw_only=True)
-class PlausiblyPrivateADMM(ADMMFamily):
+class PlausiblyPrivateADMM(TwoNoises):
     r"""PP-ADMM; ``noise`` is :math:`\sigma_1`.
 
     Parameters
@@ -81,42 +79,24 @@ class PlausiblyPrivateADMM(ADMMFamily):
     delta_1: float = fraction(1e-4)
     step_conversion: str = one_of("safe", CONVERSIONS[:2])
     perturbed: str = one_of("objective", CHARGES)
-    ridge: float = nonnegative(0.0)
-    output_noise: float = nonnegative(0.0)
 
     source: ClassVar[str] = "Paper 004, section 3.4, Algorithm 2, Theorem 6"
-    where: ClassVar[str] = "dual"
 
     def __post_init__(self):
         super().__post_init__()
         given = self.rho_conversion is not None
         require(given, "algorithm.rho_conversion", None, f"one of {', '.join(CONVERSIONS)}")
         if self.perturbed == "output":
-            quiet = bool(np.all(np.asarray(self.noise) == 0))
-            require(quiet, "algorithm.noise", self.noise, "0 where the output alone is perturbed")
+            first = self.noise.scale
+            expected = "0 where the output alone is perturbed"
+            require(not np.any(first), "algorithm.noise", first, expected)
         else:
-            both = bool(np.all((np.asarray(self.noise) > 0) == (np.asarray(self.output_noise) > 0)))
+            inner, output = self.noise.scale, self.output_noise.scale
+            both = np.all((np.asarray(inner) > 0) == (np.asarray(output) > 0))
             expected = "above 0 where there is noise, and only there"
-            require(both, "algorithm.output_noise", self.output_noise, expected)
-
-    @property
-    def noisy(self) -> bool:
-        return bool(np.all(np.asarray(self.output_noise) > 0))
+            require(bool(both), "algorithm.output_noise", output, expected)
 
     # Algorithm 2.
-
-    def draws(self, problem, streams) -> Iterator[Draw]:
-        shape = (problem.n_agents, problem.dim)
-        output = streams.sequence("noise", "normal", shape, "output")
-        for unit in self.units(problem, streams):
-            yield Draw((unit, next(output)))
-
-    def noises(self, unit, network, t):
-        curvature = column(self.ridge) + self.penalty(network, t)
-        return Noises(self.scale(t) * unit[0], 0.0, column(self.output_noise) / curvature * unit[1])
-
-    def added_curvature(self, problem):
-        return np.maximum(column(self.ridge) - problem.least_convexity, 0.0)
 
     @property
     def tolerance(self):
@@ -124,12 +104,8 @@ class PlausiblyPrivateADMM(ADMMFamily):
 
     # Privacy.
 
-    def charge(self, problem, network=None) -> Charge:
-        """What a message costs."""
+    def charge(self, problem, network=None):
         return CHARGES[self.perturbed](self, problem, network)
-
-    def silent(self):
-        return replace(self, **NO_NOISE._asdict())
 
     def spending(self, budget, problem, network, horizon):
         printed = self.for_all(self.rho_of(budget), problem, network, horizon)
@@ -137,7 +113,7 @@ class PlausiblyPrivateADMM(ADMMFamily):
             return printed
 
         def scaled(factor: float) -> Self:
-            both = {"noise": printed.noise, "output_noise": printed.output_noise}
+            both = {"noise": printed.noise.scale, "output_noise": printed.output_noise.scale}
             return replace(printed, **{name: factor * noise for name, noise in both.items()})
 
         found = calibrate(lambda k: scaled(k).releases(problem, network, horizon), budget)
@@ -147,56 +123,9 @@ class PlausiblyPrivateADMM(ADMMFamily):
         """A copy with its noise set such that the whole run costs rho."""
         return self.for_one(rho / horizon, problem, network)
 
-    def for_one(self, rho: float, problem, network) -> Self:
-        """A copy with the noise and the ridge for one message that costs rho."""
-        return replace(self, **self.charge(problem, network).noise_for(rho)._asdict())
-
-    def loss_by_formula(self, problem, network, t):
-        r""":math:`\rho_1 + \rho_2`, in zCDP."""
-        return np.ones((1, 1, 1, 1)) * sum(self.charge(problem).rhos())
-
     def rho_by_formula(self, problem, network, horizon):
         r"""Theorem 6: :math:`T(\rho_1 + \rho_2)`."""
         return float(horizon * sum(self.charge(problem).rhos()))
-
-    def releases(self, problem, network, horizon):
-        if not self.noisy:
-            return super().releases(problem, network, horizon)
-        return self.charge(problem, network).releases(horizon)
-
-    # What audits ask for.
-
-    def noise_sites(self, problem, network, horizon):
-        """In the minimisation, where there is noise in it, and on what is sent."""
-        curvature = np.reshape(self.ridge + self.penalty(network, 1), (1, -1, 1))
-        curvatures = np.broadcast_to(curvature, (horizon, *curvature.shape[1:]))
-        hidden = PlausiblyPrivateADMM.releases(self, problem, network, 1)[-1]
-        last = np.full(horizon, float(np.max(hidden.losses())))
-        output = NoiseSite("message", "gaussian", self.output_noise / curvatures, "l2", last)
-        if self.perturbed == "output":
-            return [output]
-        scale = np.broadcast_to(np.reshape(self.noise, (1, 1, 1)), (horizon, 1, 1))
-        moved = np.full(horizon, problem.record_change("l2") / self.noise)
-        return [NoiseSite("minimisation", "gaussian", scale, "l2", moved), output]
-
-    def residual(self, scale, state, problem, network, draw, shown, t):
-        """Both noises from the iterates before the output's: no observer has them."""
-        if self.perturbed == "output":
-            after = self.step(state, problem, network, without_noise(draw), t)
-            return {"message": (shown.sent - after.minimiser[0]) / scale["message"]}
-        found = shown.internal
-        if found is None:
-            return {}
-        noise = self.noise_in_minimisation(found, state, problem, network, t)
-        return {
-            "minimisation": noise / scale["minimisation"],
-            "message": (shown.sent - found) / scale["message"],
-        }
-
-    def with_residual(self, draw, found):
-        inner, output = draw.noise
-        output = filled(found["message"], output)
-        return draw._replace(noise=(found.get("minimisation", inner), output))
 
 
 ALGORITHM = PlausiblyPrivateADMM

@@ -55,7 +55,7 @@ class RenyiAccountedPPADMM(PlausiblyPrivateADMM):
             return plain
         shift, _, approximation = plain
         minimiser = PerturbedObjective(
-            mu=2.0 * problem.weight / float(self.noise),
+            mu=2.0 * problem.weight / float(self.noise.scale),
             kappa=self.curvature_share(problem, network),
             one_sign=True,
         )

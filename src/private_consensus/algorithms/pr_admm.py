@@ -22,7 +22,6 @@ import numpy as np
 from ..errors import require
 from .base import column
 from .families import admm
-from .families.perturbed import LAWS
 from .families.received_threshold import no_distance, received_within
 from .p_admm import OutputPerturbation
 from .parameters import one_of, only, positive, up_to_one, whole
@@ -85,7 +84,7 @@ class PeriodicallyReducedADMM(OutputPerturbation):
         return 1.0 / (column(self.R_T) * (t - 1) * t) if t > 1 else 1.0
 
     def scale(self, t):
-        return column(self.noise) * np.sqrt(self.variance_share(t))
+        return column(self.noise.scale) * np.sqrt(self.variance_share(t))
 
     def scales(self, horizon):
         return np.array([float(self.scale(t)) for t in range(1, horizon + 1)])
@@ -125,8 +124,8 @@ class PeriodicallyReducedADMM(OutputPerturbation):
         if self.sensitivity == "lemma10":
             return 2.0 * self.V / penalty
         if self.sensitivity == "per_sample":
-            return problem.record_change(LAWS[self.law].norm) / penalty
-        return problem.minimiser_change(LAWS[self.law].norm, penalty)
+            return problem.record_change(self.noise.norm) / penalty
+        return problem.minimiser_change(self.noise.norm, penalty)
 
     def loss_by_formula(self, problem, network, t):
         r""":math:`\Delta_i^2/(2s_t^2)`, in zCDP."""

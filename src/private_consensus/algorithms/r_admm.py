@@ -21,7 +21,6 @@ from .base import column
 from .families import admm
 from .families.admm import Noises
 from .families.objective_perturbation import ObjectivePerturbed
-from .families.perturbed import LAWS
 from .parameters import nonnegative, one_of
 
 State = namedtuple("State", (*admm.State._fields, "recycled"))
@@ -80,7 +79,7 @@ class RecycledADMM(ObjectivePerturbed):
             return 0.0 * penalty
         curvature = problem.least_convexity + column(self.Phi) + penalty
         kappa = problem.record_curvature / curvature
-        return 2.8 * kappa + problem.record_change(LAWS[self.law].norm) / self.scale(t)
+        return 2.8 * kappa + problem.record_change(self.noise.norm) / self.scale(t)
 
     def epsilon_by_formula(self, delta, problem, network, horizon):
         self.losses(problem, network, horizon)  # refuses a curvature that the formula is not for

@@ -73,7 +73,7 @@ class ReleaseAudit(DZOA):
             return super().releases(problem, network, horizon)
         change = problem.record_change("l2") / (2.0 * self.rho)
         attained = problem.attained_minimiser_share("l2", 2.0 * self.rho)
-        return [gaussian_release(change, self.noise, horizon, attained)]
+        return [gaussian_release(change, self.noise.scale, horizon, attained)]
 
     def releases_if_assumed(self, problem, network, horizon):
         """Of records whose gradients keep to c1, as those have on which the audit runs."""
@@ -83,12 +83,12 @@ class ReleaseAudit(DZOA):
             return None
         change = problem.assumed_record_change(self.c1) / (2.0 * self.rho)
         attained = problem.assumed_minimiser_share(self.c1)
-        return [assumed_release(change, self.noise, horizon, attained)]
+        return [assumed_release(change, self.noise.scale, horizon, attained)]
 
     def epsilon_by_formula(self, delta, problem, network, horizon):
         """Epsilon of one iteration that (25) gives."""
         level = np.sqrt(2.1 * np.log(1.25 / delta))
-        return float(self.c1 * level / (self.rho * problem.records * self.noise))
+        return float(self.c1 * level / (self.rho * problem.records * self.noise.scale))
 
     def run(self, problem, network, streams, horizon, observe):
         settings = len(horizon)
@@ -106,7 +106,7 @@ class ReleaseAudit(DZOA):
         count = int(np.max(self.replicates))
         keys = generator.integers(0, 2**32, size=(2, count, 2), dtype=np.uint32)
         units = generator.standard_normal((2, count, problem.dim))
-        sigma = np.broadcast_to(self.noise, settings) / size
+        sigma = np.broadcast_to(self.noise.scale, settings) / size
         if self.mechanism == "gaussian":
             noise = sigma[:, None, None, None] * units
             outputs = case.minimisers[:, None] + noise

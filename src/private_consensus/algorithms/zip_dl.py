@@ -33,8 +33,10 @@ import numpy as np
 from ..errors import require
 from ..networks import SparseNetwork
 from ..privacy import Release
-from .base import NoiseSite, origin
+from .base import origin
 from .families.clipped_descent import ClippedDescent, normals_of_links
+from .noise import Noise
+from .parameters import noise_field
 
 
 class State(NamedTuple):
@@ -58,6 +60,8 @@ class OnLinks(NamedTuple):
 @dataclass(frozen=True, kw_only=True)
 class ZipDL(ClippedDescent):
     r"""One round of mixing a gradient step; ``noise`` is :math:`\sigma`."""
+
+    noise: Noise = noise_field()
 
     uses: ClassVar[tuple[str, ...]] = ("smoothness",)
     source: ClassVar[str] = "Biswas et al., PoPETs 2025(3), Algorithm 1"
@@ -84,9 +88,9 @@ class ZipDL(ClippedDescent):
 
     def releases(self, problem, network, horizon):
         losses = self.losses(problem, network, horizon)
-        if self.noise == 0 or not np.isfinite(losses).all():
+        if not self.noise or not np.isfinite(losses).all():
             return [Release("exact", sensitivity=float(losses[0]), scale=0.0)]
-        scale = np.full(horizon, float(self.noise))
+        scale = np.full(horizon, float(self.noise.scale))
         note = "differences of states add up over rounds"
         return [Release("gaussian", losses, scale, note=note)]
 
@@ -118,11 +122,11 @@ class ZipDL(ClippedDescent):
     def noise_sites(self, problem, network, horizon):
         """What others hear of an agent's noise, made white: a coordinate less for each agent than
         neighbours and itself; none where the graph differs by run, or is one of very many."""
-        if self.noise == 0 or isinstance(network, SparseNetwork) or not network.shared:
+        if not self.noise or isinstance(network, SparseNetwork) or not network.shared:
             return []
-        scale = np.full((horizon, 1, 1), float(self.eta) * float(self.noise))
-        moved = self.losses(problem, network, horizon) / float(self.noise)
-        return [NoiseSite("message", "gaussian", scale, "l2", moved)]
+        scale = np.full((horizon, 1, 1), float(self.eta) * float(self.noise.scale))
+        moved = self.losses(problem, network, horizon) / float(self.noise.scale)
+        return [self.noise.site(scale, moved)]
 
     def residuals(self, problem, network, streams, execution):
         """States follow from messages: an agent keeps what is left of its step after what it sent,
@@ -145,7 +149,7 @@ class ZipDL(ClippedDescent):
         found = np.full((*noise.shape[:-2], degrees.max(), noise.shape[-1]), np.nan)
         for u, degree in enumerate(degrees):
             root = np.linalg.cholesky(_covariance(weights, u))
-            received = noise[..., u, others[u] > 0, :] / (float(self.eta) * float(self.noise))
+            received = noise[..., u, others[u] > 0, :] / (float(self.eta) * float(self.noise.scale))
             found[..., u, :degree, :] = np.linalg.solve(root, received)
         return found.reshape(*found.shape[:-2], -1)
 

@@ -8,12 +8,12 @@ package do so for every algorithm of the registry.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import fields, replace
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..algorithms.base import Algorithm, stack
+from ..algorithms.base import Algorithm, parameters, stack
 from ..errors import InvalidInput
 from ..networks import Network
 from ..randomness import Streams
@@ -125,11 +125,10 @@ def shown(
 
 def varied(algorithm: Algorithm) -> Algorithm:
     """Every number that may be a tenth smaller, is."""
-    for field in fields(algorithm):
-        value = getattr(algorithm, field.name)
+    for name, value in parameters(algorithm).items():
         if isinstance(value, float) and np.isfinite(value) and value:
             try:
-                algorithm = replace(algorithm, **{field.name: 0.9 * value})
+                algorithm = replace(algorithm, **{name: 0.9 * value})
             except InvalidInput:
                 continue
     return algorithm

@@ -246,7 +246,7 @@ def _(problem: Perceptron, network: Network, change, *, nearby) -> Iterator[Atta
         features, labels = problem.features.copy(), problem.labels.copy()
         features[row], labels[row] = 1.0, label
         shares = problem.agent_rows[:1]
-        return replace(problem, features=features, labels=labels, agent_rows=shares, _evaluated={})
+        return replace(problem, features=features, labels=labels, agent_rows=shares)
 
     direction = np.zeros(problem.dim)
     direction[-CLASSES], direction[-1] = 1.0, -1.0

@@ -2,14 +2,44 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from itertools import product
+from collections.abc import Mapping, Sequence
+from itertools import pairwise, product
+from typing import Any
 
 import numpy as np
 import polars as pl
 
 from ..errors import InvalidInput, require
-from .schema import Series
+from .schema import Series, Test
+
+CURVE = ("experiment", "algorithm", "variant")
+"""What a series is found by."""
+
+Curves = Mapping[tuple[Any, ...], pl.DataFrame]
+
+
+def by_curve(frame: pl.DataFrame) -> Curves:
+    """Rows by :data:`CURVE`, so that a series is found without a look at all rows of all cells.
+
+    Rows of a curve stand together in what a cell writes: they are views of ``frame``, whose copy
+    would be three times as large.
+    """
+    keys = frame.select(CURVE)
+    begins = keys.select(pl.any_horizontal(pl.all().ne_missing(pl.all().shift())).arg_true())
+    starts = begins.to_series().to_list()
+    found: dict[tuple[Any, ...], list[pl.DataFrame]] = {}
+    for key, (start, end) in zip(
+        keys[starts].iter_rows(), pairwise([*starts, frame.height]), strict=True
+    ):
+        found.setdefault(key, []).append(frame[start:end])
+    return {key: pl.concat(pieces) for key, pieces in found.items()}
+
+
+def rows_for(tests: Sequence[Test], curves: Curves, none: pl.DataFrame) -> pl.DataFrame:
+    """Rows of all series of some tests, each once; those of ``none`` where there are no others."""
+    asked = [series for test in tests for series in (test.series, test.against) if series]
+    keys = dict.fromkeys((one.experiment, one.algorithm, one.run) for one in asked)
+    return pl.concat([none, *(curves[key] for key in keys if key in curves)])
 
 
 def rows_of(series: Series, frame: pl.DataFrame) -> pl.DataFrame:
@@ -19,15 +49,19 @@ def rows_of(series: Series, frame: pl.DataFrame) -> pl.DataFrame:
         & (pl.col("algorithm") == series.algorithm)
         & (pl.col("variant") == series.run)
     )
-    for column, wanted in series.where.items():
+    for column in series.where:
         if column not in kept.columns:
             raise InvalidInput("series.where", column, f"one of {', '.join(kept.columns)}")
-        if isinstance(wanted, list | tuple):
-            kept = kept.filter(pl.col(column).is_between(*wanted))
-        else:
-            kept = kept.filter(pl.col(column) == wanted)
+    if series.where:
+        kept = kept.filter(*(_at(column, wanted) for column, wanted in series.where.items()))
     require(kept.height > 0, "series", series.model_dump(), "at least one row of results")
     return kept
+
+
+def _at(column: str, wanted: Any) -> pl.Expr:
+    if isinstance(wanted, list | tuple):
+        return pl.col(column).is_between(*wanted)
+    return pl.col(column) == wanted
 
 
 def measured(

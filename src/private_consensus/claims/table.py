@@ -10,6 +10,7 @@ import polars as pl
 
 from .judging import NEVER, NOTHING, Verdict, evaluate
 from .schema import Claim, Test
+from .selection import by_curve, rows_for
 from .words import CONFIRMED, CONTRADICTED, TIED, UNDECIDED, UNTESTABLE
 
 SCHEMA = {
@@ -66,11 +67,12 @@ def judge_all(
         The measurements are of smaller experiments than the paper's: they decide nothing of what
         it states, and every claim with a test is undecided, beside its numbers.
     """
+    curves, none = by_curve(runs), runs.clear()
     found = [
         {
             **_described(identity, claim, variant),
             "paper": paper,
-            **_judged(claim, variant, tests, runs, privacy, deterministic),
+            **_judged(claim, variant, tests, rows_for(tests, curves, none), privacy, deterministic),
             **(_OPEN if reduced and not _never(claim, variant) else {}),
         }
         for identity, claim in claims.items()

@@ -25,7 +25,7 @@ from typing import Any
 
 import numpy as np
 
-from ..algorithms.base import Algorithm
+from ..algorithms.base import Algorithm, parameters
 from ..errors import InvalidInput, OutsideRange, require
 from ..privacy import (
     Budget,
@@ -213,7 +213,7 @@ class _Search:
         """More noise, or less, than a nominal budget asks for, where noise is one number."""
 
         key = _noise_of(algorithm)
-        noise = float(getattr(algorithm, key))
+        noise = float(parameters(algorithm)[key])
 
         def at(log_scale: float) -> Algorithm:
             return replace(algorithm, **{key: noise * math.exp(-log_scale)})
@@ -234,10 +234,11 @@ class _Search:
 
 def _noise_of(algorithm: Algorithm) -> str:
     """Name of the one number that is all of an algorithm's noise; empty where there is none."""
-    present = [key for key in NOISES if np.any(np.asarray(getattr(algorithm, key, 0.0)) > 0)]
+    given = parameters(algorithm)
+    present = [key for key in NOISES if np.any(np.asarray(given.get(key, 0.0)) > 0)]
     if len(present) != 1 or present[0] not in ("noise", "sigma"):
         return ""
-    return present[0] if np.ndim(getattr(algorithm, present[0])) == 0 else ""
+    return present[0] if np.ndim(given[present[0]]) == 0 else ""
 
 
 def _root(excess: Callable[[float], float], low: float, high: float) -> float:

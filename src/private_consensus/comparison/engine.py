@@ -191,15 +191,17 @@ class Engine:
     ) -> list[dict[str, np.ndarray]]:
         """Measures of each setting, each [runs]; those of the results, or others."""
         measures = measures or self._values
-        groups: dict[Any, list[int]] = defaultdict(list)
-        for index, setting in enumerate(settings):
-            groups[structure(setting.calibrated.algorithm), setting.horizon].append(index)
-        found: list[dict[str, np.ndarray]] = [{} for _ in settings]
-        for members in groups.values():
-            batch = [settings[index] for index in members]
-            for index, values in zip(members, self._run(name, batch, world, measures), strict=True):
-                found[index] = values
-        return found
+        # Budgets at which nothing is noised, and trials that are the defaults, run once.
+        alike = [(setting.calibrated.algorithm, setting.horizon) for setting in settings]
+        different = dict(zip(alike, settings, strict=True))
+        groups: dict[Any, list[Setting]] = defaultdict(list)
+        for (algorithm, horizon), setting in different.items():
+            groups[structure(algorithm), horizon].append(setting)
+        found: dict[Any, dict[str, np.ndarray]] = {}
+        for batch in groups.values():
+            keys = [(setting.calibrated.algorithm, setting.horizon) for setting in batch]
+            found |= zip(keys, self._run(name, batch, world, measures), strict=True)
+        return [found[key] for key in alike]
 
     def _run(
         self, name: str, batch: list[Setting], world: World, measures: Measures

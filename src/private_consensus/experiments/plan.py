@@ -27,6 +27,7 @@ from .schema import (
     Experiment,
     Figure,
     Paper,
+    Reduced,
     Style,
     Table,
     read_yaml,
@@ -303,14 +304,14 @@ def _wrong_cells(plan: Plan) -> Iterator[str]:
 def _sizes(plan: Plan, experiment: str, algorithm: str) -> dict[str, int]:
     """Lengths of the axes at the scale that is planned, and the number of variants."""
     found = plan.experiments[experiment]
-    grids, _, _ = _reduced(found, plan.config.scale)
+    grids, _ = _reduced(found, plan.config.scale)
     sizes = {f"values of {name}": len(values) for name, values in grids.items()}
     return {**sizes, "variants": len(found.algorithms[algorithm])}
 
 
 def expand(experiment: Experiment, name: str, algorithm: str, config: Config) -> dict[str, Any]:
     """All settings of one algorithm in one experiment."""
-    grids, runs, extra = _reduced(experiment, config.scale)
+    grids, reduced = _reduced(experiment, config.scale)
     base = _base(experiment)
     settings = []
     for variant, chosen in experiment.algorithms[algorithm].items():
@@ -318,7 +319,7 @@ def expand(experiment: Experiment, name: str, algorithm: str, config: Config) ->
             columns = dict(zip(grids, point, strict=True))
             changes = {experiment.axes[key].set: value for key, value in columns.items()}
             # A variant has the last word: "one shot" keeps its horizon on a grid of horizons.
-            setting = _patched(base, {**extra, **changes, **chosen.set})
+            setting = _patched(base, {**reduced.set, **changes, **chosen.set})
             if experiment.oracles:
                 setting["oracles"] = list(experiment.oracles)
             if chosen.tuned:
@@ -340,8 +341,8 @@ def expand(experiment: Experiment, name: str, algorithm: str, config: Config) ->
         "experiment": name,
         "algorithm": algorithm,
         "seed": config.seed,
-        "runs": config.runs or runs,
-        "block": experiment.block,
+        "runs": config.runs or reduced.runs or experiment.runs,
+        "block": reduced.block or experiment.block,
         "measures": [list(measure) for measure in experiment.measures],
         "iterations": _iterations(experiment, settings),
         "groups": groups | dict(experiment.groups),
@@ -350,14 +351,11 @@ def expand(experiment: Experiment, name: str, algorithm: str, config: Config) ->
     }
 
 
-def _reduced(experiment: Experiment, scale: str) -> tuple[dict[str, list], int, dict[str, Any]]:
-    """Axes and runs of an experiment at a scale, and what else the scale sets."""
+def _reduced(experiment: Experiment, scale: str) -> tuple[dict[str, list], Reduced]:
+    """Axes of an experiment at a scale, and what else the scale changes."""
+    reduced = experiment.scales.get(scale, Reduced())
     grids = {key: list(axis.values) for key, axis in experiment.axes.items()}
-    reduced = experiment.scales.get(scale)
-    if reduced is None:
-        return grids, experiment.runs, {}
-    grids |= {key: list(values) for key, values in reduced.axes.items()}
-    return grids, reduced.runs or experiment.runs, reduced.set
+    return grids | {key: list(values) for key, values in reduced.axes.items()}, reduced
 
 
 def _network(experiment: Experiment) -> dict[str, Any]:
@@ -394,25 +392,24 @@ def _base(experiment: Experiment) -> dict[str, Any]:
 
 def _patched(base: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
     """A setting with some of its parts changed; what stays the same is shared by all settings."""
-    found = dict(base)
+    found, copies = dict(base), {}  # by id, and kept: an id is given anew when its object is gone
     for path, value in changes.items():
-        found = _assigned(found, path.split("."), value, path)
+        tree = found
+        *parts, last = path.split(".")
+        for part in parts:
+            inside = tree.get(part, {})
+            require(isinstance(inside, dict), path, inside, "something that has parts")
+            if id(inside) not in copies:
+                tree[part] = inside = dict(inside)
+                copies[id(inside)] = inside
+            tree = inside
+        tree[last] = value
     delta = resolve_delta(
         found["budget"]["delta"],
         agents=found["network"]["agents"],
         records=found["problem"].get("records", 1),
     )
     return {**found, "budget": {**found["budget"], "delta": delta}}
-
-
-def _assigned(tree: Mapping[str, Any], keys: list[str], value: Any, path: str) -> dict[str, Any]:
-    """A copy of a tree with a value at its place."""
-    first, *rest = keys
-    if rest:
-        inside = tree.get(first, {})
-        require(isinstance(inside, dict), path, inside, "something that has parts")
-        value = _assigned(inside, rest, value, path)
-    return {**tree, first: value}
 
 
 def _inconsistencies(key: str, paper: Paper) -> Iterator[str]:

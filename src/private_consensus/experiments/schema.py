@@ -150,6 +150,7 @@ class Reduced(Strict):
     """What a smaller scale changes."""
 
     runs: Whole | None = Field(default=None, ge=1)
+    block: Whole | None = Field(default=None, ge=1, le=10_000)
     axes: dict[str, list[Number | Whole | str]] = Field(default_factory=dict)
     set: dict[str, Any] = Field(default_factory=dict)
 

@@ -10,13 +10,16 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import fields
+from functools import cache
 from typing import Any
 
 from .. import algorithms
-from ..algorithms.base import METHOD
+from ..algorithms.base import METHOD, parameters
 from ..networks import drawn
 from ..provenance import settings_hash
+
+# The registry looks into the folder of algorithms each time; a plan asks it a thousand times.
+_load = cache(algorithms.load)
 
 Pair = tuple[str, str]
 """Experiment and algorithm."""
@@ -29,11 +32,10 @@ def identity(cell: Mapping[str, Any], setting: Mapping[str, Any]) -> str:
     groups = dict(cell["groups"])
     if not drawn(setting["network"]["name"]):
         del groups["graph"]
-    built = algorithms.load(cell["algorithm"])(**setting["algorithm"])
-    parameters = {f.name: getattr(built, f.name) for f in fields(built)}
+    built = _load(cell["algorithm"])(**setting["algorithm"])
     parts = {part: setting[part] for part in PARTS}
     how = {key: cell.get(key) for key in ("algorithm", "seed", "divergence", "averages")}
-    return settings_hash(_plain([parameters, parts, groups, how]))
+    return settings_hash(_plain([parameters(built), parts, groups, how]))
 
 
 def _plain(value: Any) -> Any:
@@ -65,7 +67,7 @@ def _alike(cells: Mapping[Pair, Mapping[str, Any]], order: Iterable[Pair]) -> li
     """Cells in order, those together that have their streams and their algorithm in common."""
     together: dict[str, list[Pair]] = defaultdict(list)
     for pair in order:
-        kind = algorithms.load(pair[1])
+        kind = _load(pair[1])
         if kind.kind == METHOD and not kind.deterministic:
             cell = cells[pair]
             groups = {key: group for key, group in cell["groups"].items() if key != "graph"}

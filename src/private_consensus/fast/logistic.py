@@ -3,21 +3,24 @@ r"""Minima of logistic losses plus quadratics, many over the same records, eight
 .. math:: \min_x\; w\sum_j \ln\bigl(1 + e^{-z_j^Tx}\bigr) + \tfrac{D}2\|x\|_2^2 + b^Tx
 
 with D and b of each problem and the signed rows :math:`z_j` of all. Quasi-Newton steps with limited
-memory (Nocedal, Mathematics of Computation 1980), whose first matrix is the bound of the Hessian
+memory (Nocedal, Mathematics of Computation 1980), whose first matrix is a model of the Hessian
 scaled by the share of it that the problem's own margins leave,
 
-.. math:: H_0^{-1} = \theta\,\tfrac w4 Z^TZ + D I,
+.. math:: H_0^{-1} = \theta A + D I,
     \qquad \theta = \tfrac4N\sum_j \sigma_j(1-\sigma_j), \quad \sigma_j = \frac1{1+e^{z_j^Tx}}
 
-One factorisation of :math:`Z^TZ` serves all problems. A step is shortened where the slope at its
-end is more than half as steep upwards as it was downwards at its beginning; the loss is convex, so
-slopes say all. A problem that is solved leaves its lane to the next one, and what a lane computes
-depends on no other: results are the same bytes in any company. Zeros of the rows cost nothing.
+where A is the bound :math:`\tfrac w4 Z^TZ`, or better such that :math:`\theta A` is the Hessian of
+the records' losses at some point near by. One factorisation of A serves all problems. A step is
+shortened where the slope at its end is more than half as steep upwards as it was downwards at its
+beginning; the loss is convex, so slopes say all. A problem that is solved leaves its lane to the
+next one, and what a lane computes depends on no other: results are the same bytes in any company.
+Zeros of the rows cost nothing, and indicators of several attributes one addition together.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -45,10 +48,8 @@ MEMORY = 10
 AT_MOST = 500
 """Gradients that one problem may take."""
 
-CHUNK = 128
-"""Records whose margins are kept in the innermost cache."""
-
-_NEXT = np.uint64(1)
+CONTENTS = 128
+"""Of a stretch of columns, at most: sums of all of them are to stay in the innermost cache."""
 
 STEEPEST = 0.5
 SHORTEST = 0.1
@@ -76,14 +77,21 @@ class Entries(NamedTuple):
 
 
 class Records(NamedTuple):
-    """Signed records by rows, and by columns of ``CHUNK`` rows at a time."""
+    """Signed records; row j is ``scale[j]`` times zeros and ones, and ``rest`` where it is neither.
 
-    rows: Entries
-    columns: Entries
+    Of the zeros and ones stretches of columns have few different ``contents``, lines of ones; a row
+    has one content of each stretch, at ``places`` of all contents. So indicators of several
+    attributes cost one addition, and a product with x is taken once for all rows with a content.
+    """
+
+    scale: np.ndarray
+    parts: Entries
+    contents: Entries
+    rest: Entries
 
 
-class Bound(NamedTuple):
-    r""":math:`\frac w4 Z^TZ = V \Lambda V^T`: eigenvalues [d], V and its transpose [d, d], flat."""
+class Model(NamedTuple):
+    r""":math:`A = V \Lambda V^T`: eigenvalues [d], V and its transpose [d, d], flat."""
 
     eigenvalues: np.ndarray
     vectors: np.ndarray
@@ -117,28 +125,70 @@ class _Memory(NamedTuple):
 
 def records(signed: np.ndarray) -> Records:
     """Of one agent's signed records [N, d]."""
-    count, dim = signed.shape
-    chunks = np.zeros((-(-count // CHUNK), CHUNK, dim))
-    chunks.reshape(-1, dim)[:count] = signed
-    return Records(_entries(signed), _entries(chunks.swapaxes(1, 2).reshape(-1, CHUNK)))
+    rows = np.arange(len(signed))
+    scale = signed[rows, np.abs(signed).argmax(1)]
+    ones = (signed == scale[:, None]) & (scale[:, None] != 0)
+    places, contents = _contents(ones)
+    begin = np.arange(0, places.size + 1, places.shape[1], dtype=np.uint64)
+    parts = Entries(begin, _lanes(places.ravel()), np.ones(0))
+    return Records(scale, parts, _entries(contents), _entries(np.where(ones, 0.0, signed)))
+
+
+def _contents(ones: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Of ones [N, d] the contents of stretches of columns [contents, d], and which of them add up
+    to each row [N, stretches]."""
+    places, contents, count = [], [], 0
+    for first, last, of_rows in _stretches(ones):
+        number, examples = _numbered(of_rows)
+        content = np.zeros((len(examples), ones.shape[1]))
+        content[:, first:last] = ones[examples, first:last]
+        places.append(count + number)
+        contents.append(content)
+        count += len(content)
+    return np.stack(places, 1), np.concatenate(contents)
+
+
+def _stretches(ones: np.ndarray) -> Iterator[tuple[int, int, np.ndarray]]:
+    """First column, end, and a number for the content of each row: as long as there are at most
+    ``CONTENTS`` of them."""
+    first, of_rows = 0, np.zeros(len(ones), np.intp)
+    for column in np.flatnonzero(ones.any(0)):
+        longer, examples = _numbered(2 * of_rows + ones[:, column])
+        if len(examples) > CONTENTS:
+            yield first, column, of_rows
+            first, longer = column, ones[:, column].astype(np.intp)
+        of_rows = longer
+    yield first, ones.shape[1], of_rows
+
+
+def _numbered(names: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Small whole numbers numbered anew without gaps, and where each of them stands."""
+    examples = np.full(names.max() + 1, -1)
+    examples[names] = np.arange(len(names))
+    used = examples >= 0
+    return (np.cumsum(used) - 1)[names], examples[used]
 
 
 def _entries(lines: np.ndarray) -> Entries:
     line, place = np.nonzero(lines)
     begin = np.zeros(len(lines) + 1, np.uint64)
     np.cumsum(np.bincount(line, minlength=len(lines)), out=begin[1:], dtype=np.uint64)
-    return Entries(begin, (LANES * place).astype(np.uint32), lines[line, place])
+    return Entries(begin, _lanes(place), lines[line, place].astype(float))
 
 
-def bound(eigenvalues: np.ndarray, vectors: np.ndarray) -> Bound:
+def _lanes(places: np.ndarray) -> np.ndarray:
+    return (LANES * places).astype(np.uint32)
+
+
+def model(eigenvalues: np.ndarray, vectors: np.ndarray) -> Model:
     """Of eigenvalues [d] and the matrix of eigenvectors [d, d]."""
-    return Bound(np.array(eigenvalues), vectors.ravel(), vectors.T.ravel())
+    return Model(np.array(eigenvalues), vectors.ravel(), vectors.T.ravel())
 
 
 def minimise(
     records: Records,
     weight: float,
-    bound: Bound,
+    model: Model,
     curvature: np.ndarray,
     linear: np.ndarray,
     start: np.ndarray,
@@ -148,8 +198,8 @@ def minimise(
 
     Parameters
     ----------
-    records, weight, bound
-        The signed records of all problems, w and the bound of their Hessian.
+    records, weight, model
+        The signed records of all problems, w and A.
     curvature, tolerance : ndarray, shape (problems,)
         D, and the gradient norm to reach.
     linear, start : ndarray, shape (problems, d)
@@ -157,7 +207,8 @@ def minimise(
     found = np.empty(start.shape)
     taken = np.zeros(len(start), np.int64)
     given = (np.ascontiguousarray(a, float) for a in (curvature, linear, start, tolerance))
-    _minimise(records, float(weight), bound, *given, found, taken, _scratch(start.shape[1]))
+    scratch = _scratch(start.shape[1], len(records.contents.begin) - 1)
+    _minimise(records, float(weight), model, *given, found, taken, scratch)
     return found, taken
 
 
@@ -166,7 +217,8 @@ class _Scratch(NamedTuple):
 
     walk: _Walk
     memory: _Memory
-    shares: np.ndarray
+    products: np.ndarray
+    sums: np.ndarray
     turned: np.ndarray
     squares: np.ndarray
     steepness: np.ndarray
@@ -176,11 +228,12 @@ class _Scratch(NamedTuple):
     share: np.ndarray
 
 
-def _scratch(dim: int) -> _Scratch:
+def _scratch(dim: int, contents: int) -> _Scratch:
     size = dim * LANES
     walk = [aligned(count, float) for count in (*[size] * 7, *[LANES] * 3)]
     memory = [aligned(MEMORY * count, float) for count in (size, size, LANES, LANES)]
-    others = [aligned(n, float) for n in (CHUNK * LANES, size, 2 * LANES, *[LANES] * 5)]
+    counts = (*[contents * LANES] * 2, size, 2 * LANES, *[LANES] * 5)
+    others = [aligned(count, float) for count in counts]
     return _Scratch(_Walk(*walk), _Memory(*memory), *others)
 
 
@@ -209,49 +262,52 @@ def _fall(margin):
 
 
 @compiled
-def _margins(rows, first, last, x, margins):
-    """Inner products of rows with each problem's x."""
-    for j in range(first, last):
+def _sum_shares(records, x, total, squares, products, sums):
+    """``total = sum_j sigma_j z_j``, ``squares`` the sums of sigma_j and of its square.
+
+    ``products`` are those of the contents with x; ``sums`` of the rows that have them.
+    """
+    scale, parts, contents, rest = records
+    for i in range(contents.begin.size - 1):
         value = everywhere(0.0)
-        for k in range(rows.begin[j], rows.begin[j + 1]):
-            value = value + load(x, rows.places[k]) * rows.values[k]
-        store(margins, (j - first) * LANES, value)
-
-
-@compiled
-def _add_chunk(total, columns, first, shares):
-    """Lines from ``first`` on times the shares, each in two chains: one would wait for its sums."""
-    for j in range(total.size // LANES):
-        k, end = columns.begin[first + j], columns.begin[first + j + 1]
-        even, odd = load(total, j * LANES), everywhere(0.0)
-        while k + _NEXT < end:
-            even = even + load(shares, columns.places[k]) * columns.values[k]
-            k += _NEXT
-            odd = odd + load(shares, columns.places[k]) * columns.values[k]
-            k += _NEXT
-        if k < end:
-            even = even + load(shares, columns.places[k]) * columns.values[k]
-        store(total, j * LANES, even + odd)
-
-
-@compiled
-def _sum_shares(records, x, total, squares, shares):
-    """``total = sum_j sigma_j z_j``, ``squares`` the sums of sigma_j and of its square."""
-    rows, columns = records
-    count, dim = rows.begin.size - 1, x.size // LANES
+        for k in range(contents.begin[i], contents.begin[i + 1]):
+            value = value + load(x, contents.places[k])
+        store(products, i * LANES, value)
+    sums[:] = 0.0
     total[:] = 0.0
     once, twice = everywhere(0.0), everywhere(0.0)
-    for first in range(0, count, CHUNK):
-        last = min(first + CHUNK, count)
-        _margins(rows, first, last, x, shares)
-        for i in range(0, (last - first) * LANES, LANES):
-            share = _fall(load(shares, i))
-            store(shares, i, share)
-            once = once + share
-            twice = twice + share * share
-        _add_chunk(total, columns, first // CHUNK * dim, shares)
+    for j in range(scale.size):
+        value = everywhere(0.0)
+        for k in range(parts.begin[j], parts.begin[j + 1]):
+            value = value + load(products, parts.places[k])
+        value = value * scale[j]
+        for k in range(rest.begin[j], rest.begin[j + 1]):
+            value = value + load(x, rest.places[k]) * rest.values[k]
+        share = _fall(value)
+        once = once + share
+        twice = twice + share * share
+        _add_row(total, rest, j, share)
+        share = share * scale[j]
+        for k in range(parts.begin[j], parts.begin[j + 1]):
+            _add(sums, parts.places[k], share)
     store(squares, 0, once)
     store(squares, LANES, twice)
+    for i in range(contents.begin.size - 1):
+        value = load(sums, i * LANES)
+        for k in range(contents.begin[i], contents.begin[i + 1]):
+            _add(total, contents.places[k], value)
+
+
+@inlined
+def _add_row(total, lines, j, share):
+    """Line j times the share."""
+    for k in range(lines.begin[j], lines.begin[j + 1]):
+        _add(total, lines.places[k], share * lines.values[k])
+
+
+@inlined
+def _add(out, i, value):
+    store(out, i, load(out, i) + value)
 
 
 @inlined
@@ -340,17 +396,17 @@ def _remember(walk, memory, place, kept, known, product):
 
 
 @compiled
-def _precondition(walk, bound, share, turned):
+def _precondition(walk, model, share, turned):
     r"""``scratch`` times :math:`V(\theta\Lambda + D)^{-1}V^T`."""
-    _add_columns(turned, bound.vectors, walk.scratch)
-    for k in range(bound.eigenvalues.size):
-        stretch = load(share, 0) * bound.eigenvalues[k] + load(walk.curvature, 0)
+    _add_columns(turned, model.vectors, walk.scratch)
+    for k in range(model.eigenvalues.size):
+        stretch = load(share, 0) * model.eigenvalues[k] + load(walk.curvature, 0)
         store(turned, k * LANES, load(turned, k * LANES) / stretch)
-    _add_columns(walk.scratch, bound.transposed, turned)
+    _add_columns(walk.scratch, model.transposed, turned)
 
 
 @compiled
-def _descend(walk, memory, bound, place, share, turned, product):
+def _descend(walk, memory, model, place, share, turned, product):
     """Minus the direction, in ``scratch``: the recursion of two loops over what is remembered."""
     size = walk.x.size
     walk.scratch[:] = walk.gradient
@@ -363,7 +419,7 @@ def _descend(walk, memory, bound, place, share, turned, product):
             product[lane] = -product[lane]
         for k in range(0, size, LANES):
             _add_product(walk.scratch, k, product, 0, memory.changed, j * size + k)
-    _precondition(walk, bound, share, turned)
+    _precondition(walk, model, share, turned)
     for ahead in range(1, MEMORY + 1):
         j = (place + ahead) % MEMORY
         _inner(product, memory.changed, j * size, walk.scratch, 0)
@@ -392,10 +448,10 @@ def _move(walk, kept, product):
 
 
 @compiled
-def _minimise(records, weight, bound, curvature, linear, start, tolerance, found, taken, scratch):
+def _minimise(records, weight, model, curvature, linear, start, tolerance, found, taken, scratch):
     problems = len(start)
-    count = records.rows.begin.size - 1
-    walk, memory, shares, turned, squares, steepness, ahead, kept, known, share = scratch
+    count = records.scale.size
+    walk, memory, products, sums, turned, squares, steepness, ahead, kept, known, share = scratch
     walk.curvature[:] = 1.0
     inhabitant, gradients = np.full(LANES, -1), np.zeros(LANES, np.int64)
     waiting = active = 0
@@ -406,7 +462,7 @@ def _minimise(records, weight, bound, curvature, linear, start, tolerance, found
         active += 1
     iteration = 0
     while active > 0:
-        _sum_shares(records, walk.x, walk.scratch, squares, shares)
+        _sum_shares(records, walk.x, walk.scratch, squares, products, sums)
         _gradients(walk, weight)
         _inner(steepness, walk.gradient, 0, walk.gradient, 0)
         _inner(ahead, walk.gradient, 0, walk.step, 0)
@@ -439,6 +495,6 @@ def _minimise(records, weight, bound, curvature, linear, start, tolerance, found
                 kept[lane] = known[lane] = 1.0
         place = iteration % MEMORY
         _remember(walk, memory, place, kept, known, ahead)
-        _descend(walk, memory, bound, place, share, turned, ahead)
+        _descend(walk, memory, model, place, share, turned, ahead)
         _move(walk, kept, ahead)
         iteration += 1

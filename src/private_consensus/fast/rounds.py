@@ -5,6 +5,9 @@ sent and what is received stay in the innermost caches, and settings, which scal
 draw once. Draws are those of :mod:`.messages`, at the same places, and every number is made by the
 same operations in the same order, sums over agents as a matrix product makes them: one after the
 other, each product rounded together with its sum. So the bytes are those of one step at a time.
+
+Whole vectors of a row go through registers, eight sums over agents side by side (one alone waits
+for itself), and what is left of a row through the plain loops of :mod:`.messages`.
 """
 
 from __future__ import annotations
@@ -14,7 +17,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .compiling import compiled
+from .compiling import compiled, inlined
 from .messages import (
     GUIDE,
     Table,
@@ -26,7 +29,21 @@ from .messages import (
     sparse_row,
 )
 from .normals import fill_normals, fill_uniforms, fill_words
-from .vectors import LANES, aligned, everywhere, load, store
+from .vectors import (
+    LANES,
+    WIDE,
+    aligned,
+    everywhere,
+    everywhere_wide,
+    floor,
+    greatest,
+    least,
+    load,
+    load_wide,
+    store,
+    where_less,
+    where_unequal,
+)
 
 TILE = 2048
 """Pairs of coordinates that all agents and settings work on before the next."""
@@ -80,31 +97,102 @@ def keys(key: np.ndarray, counter: int) -> Keys:
 
 
 @compiled
-def _weigh(weights, i, sent, count, out):
-    """``out = sum_j w_ij sent_j``, in the order of j."""
-    agents = sent.size // TILE
-    for c in range(0, count, LANES):
-        total = everywhere(_NOTHING)
-        for j in range(agents):
-            total = total + load(sent, j * TILE + c) * weights[i * agents + j]
-        store(out, c, total)
+def _mix_two(one, other, sent, count, mixed):
+    """Two rows of the tile ``W sent``, from two rows of weights; sums in the order of agents."""
+    for c in range(0, count, 4 * LANES):
+        a = b = x = y = p = q = v = w = everywhere(_NOTHING)
+        for j in range(one.size):
+            at = j * TILE + c
+            z, k, m = load(sent, at), one[j], other[j]
+            a, p = a + z * k, p + z * m
+            z = load(sent, at + LANES)
+            b, q = b + z * k, q + z * m
+            z = load(sent, at + 2 * LANES)
+            x, v = x + z * k, v + z * m
+            z = load(sent, at + 3 * LANES)
+            y, w = y + z * k, w + z * m
+        store(mixed, c, a)
+        store(mixed, c + LANES, b)
+        store(mixed, c + 2 * LANES, x)
+        store(mixed, c + 3 * LANES, y)
+        store(mixed, TILE + c, p)
+        store(mixed, TILE + c + LANES, q)
+        store(mixed, TILE + c + 2 * LANES, v)
+        store(mixed, TILE + c + 3 * LANES, w)
+
+
+@inlined
+def _sum(vector):
+    lanes = np.empty(WIDE, np.float32)
+    store(lanes, 0, vector)
+    found = _NOTHING
+    for lane in lanes:
+        found += lane
+    return found
+
+
+@inlined
+def _lost(row):
+    """0, or NaN where a number of a short row is not finite."""
+    found = _NOTHING
+    for number in row:
+        found += number * _NOTHING
+    return found
 
 
 @compiled
-def _lost(row):
-    """0, or NaN where a number of the row is not finite."""
-    total = everywhere(_NOTHING)
-    whole = row.size // LANES * LANES
-    for j in range(0, whole, LANES):
-        total = total + load(row, j) * _NOTHING
-    found = _NOTHING
-    for j in range(whole, row.size):
-        found += row[j] * _NOTHING
-    sums = np.empty(LANES, np.float32)
-    store(sums, 0, total)
-    for j in range(LANES):
-        found += sums[j]
-    return found
+def _round(x, u, resolution, lowest, highest, out):
+    """As :func:`.round_row`."""
+    inverse = _ONE / resolution
+    zero, one = everywhere_wide(_NOTHING), everywhere_wide(_ONE)
+    bottom, top, cut = everywhere_wide(lowest), everywhere_wide(highest), zero
+    whole = x.size // WIDE * WIDE
+    for c in range(0, whole, WIDE):
+        v = load_wide(x, c) * inverse
+        below = floor(v)
+        k = below + where_less(load_wide(u, c), v - below, one, zero)
+        kept = least(top, greatest(bottom, k))
+        cut = cut + where_unequal(kept, k, one, zero)
+        store(out, c, kept * resolution)
+    rest = round_row(x[whole:], u[whole:], resolution, inverse, lowest, highest, out[whole:])
+    return np.int64(_sum(cut)) + rest
+
+
+@compiled
+def _descend(x, base, mixed, gradient, noise, keep, step, scale):
+    """As :func:`.descend_row`; 0, or NaN where a number is not finite any more."""
+    lost = everywhere_wide(_NOTHING)
+    whole = x.size // WIDE * WIDE
+    for c in range(0, whole, WIDE):
+        noised = load_wide(noise, c) * scale + load_wide(gradient, c)
+        moved = load_wide(base, c) * keep + load_wide(mixed, c) - noised * step
+        store(x, c, moved)
+        lost = lost + moved * _NOTHING
+    descend_row(
+        x[whole:], base[whole:], mixed[whole:], gradient[whole:], noise[whole:], keep, step, scale
+    )
+    return _sum(lost) + _lost(x[whole:])
+
+
+@compiled
+def _sparsify(x, mixed, gradient, noise, u, theta, step, scale, share):
+    """As :func:`.sparse_row`; 0, or NaN where a number is not finite any more."""
+    inverse = _ONE / share
+    lost = everywhere_wide(_NOTHING)
+    sent = everywhere_wide(share)
+    whole = x.size // WIDE * WIDE
+    for c in range(0, whole, WIDE):
+        before = load_wide(x, c)
+        noised = load_wide(noise, c) * scale + load_wide(gradient, c)
+        change = (load_wide(mixed, c) - before - noised * step) * theta
+        moved = where_less(load_wide(u, c), sent, before + change * inverse, before)
+        store(x, c, moved)
+        lost = lost + moved * _NOTHING
+    sparse_row(
+        x[whole:], mixed[whole:], gradient[whole:], noise[whole:], u[whole:],
+        theta, step, scale, share, inverse,
+    )  # fmt: skip
+    return _sum(lost) + _lost(x[whole:])
 
 
 @compiled
@@ -133,111 +221,70 @@ def _draw_uniforms(agents, keys, start, one, other):
         fill_uniforms(keys.first, keys.second, counter, np.uint32(start), one[a:b], other[a:b])
 
 
-@compiled
-def _rounded(x, row, agents, a, b, u, resolution, lowest, highest, sent):
-    """The messages of a tile, and how many coordinates were cut."""
-    inverse = _ONE / resolution
+@inlined
+def _send(x, row, agents, a, b, grids, s, u, sent):
+    """The messages of a tile: models, or with grids these rounded; how many were cut."""
     cut = 0
     for i in range(agents):
-        at = i * TILE
-        cut += round_row(
-            x[row + i, a:b], u[at : at + b - a], resolution, inverse, lowest, highest,
-            sent[at : at + b - a],
+        p, q = i * TILE, i * TILE + b - a
+        if grids.resolution.size == 0:
+            sent[p:q] = x[row + i, a:b]
+            continue
+        cut += _round(
+            x[row + i, a:b], u[p:q], grids.resolution[s], grids.lowest[s], grids.highest[s],
+            sent[p:q],
         )  # fmt: skip
     return cut
 
 
-@compiled
-def _copied(z, row, agents, a, b, sent):
-    for i in range(agents):
-        sent[i * TILE : i * TILE + b - a] = z[row + i, a:b]
-
-
-@compiled
-def _take_steps(x, base, gradient, rows, steps, s, a, b, sent, noise, mixed):
-    """Of one setting; ``rows`` is its first row in ``x`` and in ``base``, and in ``gradient``."""
+@inlined
+def _move(x, base, row, gradient, steps, sparse, s, a, b, sent, noise, u, mixed):
+    """The step of a tile of one setting, whose first row is ``row``; 0, or NaN where lost."""
     agents = steps.keep.shape[1]
-    lost = _NOTHING
+    weights, lost = steps.weights[s], _NOTHING
     for i in range(agents):
-        _weigh(steps.weights[s], i, sent, b - a, mixed)
-        at, row = i * TILE, x[rows[0] + i, a:b]
-        descend_row(
-            row, base[rows[0] + i, a:b], mixed, gradient[rows[1] + i, a:b], noise[at : at + b - a],
-            steps.keep[s, i], steps.step[s], steps.scale[s, i],
-        )  # fmt: skip
-        lost += _lost(row)
+        if i % 2 == 0:
+            j = min(i + 1, agents - 1)
+            one, other = weights[i * agents : (i + 1) * agents], weights[j * agents :]
+            _mix_two(one, other, sent, b - a, mixed)
+        p, q, at = i * TILE, i * TILE + b - a, i % 2 * TILE
+        now, own = x[row + i, a:b], mixed[at : at + b - a]
+        g, scale = gradient[s * agents + i, a:b], steps.scale[s, i]
+        if sparse.share.size == 0:
+            own_base, keep = base[row + i, a:b], steps.keep[s, i]
+            lost += _descend(now, own_base, own, g, noise[p:q], keep, steps.step[s], scale)
+        else:
+            lost += _sparsify(
+                now, own, g, noise[p:q], u[p:q], sparse.theta[s], steps.step[s], scale,
+                sparse.share[s],
+            )  # fmt: skip
     return lost
 
 
 @compiled
-def _round_and_step(
-    x, gradient, first, steps, grids, rounding, noise, u, v, one, other, sent, mixed, cut, lost
+def _advance(
+    x, base, message, gradient, first, steps, grids, sparse, uniform, noise, tiles, mixed, cut, lost
 ):
+    """A round of all settings; without a grid ``message`` is sent as it is, without a share to
+    send no step is sparse, and with neither are uniforms drawn."""
     settings, agents = steps.keep.shape
     dim = x.shape[1]
     half = (dim + 1) // 2
+    u, v, one, other, sent = tiles
     for start in range(0, half, TILE):
         count = min(TILE, half - start)
-        _draw_uniforms(agents, rounding, start, u, v)
+        if grids.resolution.size + sparse.share.size > 0:
+            _draw_uniforms(agents, uniform, start, u, v)
         _draw_normals(steps.scale, noise, start, one, other)
         for s in range(settings):
-            rows = (first[s], s * agents)
             for later in range(2):
                 a = start + later * half
                 b = min(a + count, dim)
-                cut[s] += _rounded(
-                    x, first[s], agents, a, b, v if later else u,
-                    grids.resolution[s], grids.lowest[s], grids.highest[s], sent,
-                )  # fmt: skip
-                drawn = other if later else one
-                lost[s] += _take_steps(x, x, gradient, rows, steps, s, a, b, sent, drawn, mixed)
-
-
-@compiled
-def _mix_and_step(x, base, z, gradient, first, steps, noise, one, other, sent, mixed, lost):
-    settings, agents = steps.keep.shape
-    dim = x.shape[1]
-    half = (dim + 1) // 2
-    for start in range(0, half, TILE):
-        count = min(TILE, half - start)
-        _draw_normals(steps.scale, noise, start, one, other)
-        for s in range(settings):
-            rows = (first[s], s * agents)
-            for later in range(2):
-                a = start + later * half
-                b = min(a + count, dim)
-                _copied(z, first[s], agents, a, b, sent)
-                drawn = other if later else one
-                lost[s] += _take_steps(x, base, gradient, rows, steps, s, a, b, sent, drawn, mixed)
-
-
-@compiled
-def _mix_and_sparsify(
-    x, gradient, first, steps, sparse, noise, mask, u, v, one, other, sent, mixed, lost
-):
-    settings, agents = steps.keep.shape
-    dim = x.shape[1]
-    half = (dim + 1) // 2
-    for start in range(0, half, TILE):
-        count = min(TILE, half - start)
-        _draw_uniforms(agents, mask, start, u, v)
-        _draw_normals(steps.scale, noise, start, one, other)
-        for s in range(settings):
-            inverse = _ONE / sparse.share[s]
-            for later in range(2):
-                a = start + later * half
-                b = min(a + count, dim)
-                _copied(x, first[s], agents, a, b, sent)
-                for i in range(agents):
-                    _weigh(steps.weights[s], i, sent, b - a, mixed)
-                    p, q = i * TILE, i * TILE + b - a
-                    row = x[first[s] + i, a:b]
-                    sparse_row(
-                        row, mixed, gradient[s * agents + i, a:b],
-                        (other if later else one)[p:q], (v if later else u)[p:q],
-                        sparse.theta[s], steps.step[s], steps.scale[s, i], sparse.share[s], inverse,
-                    )  # fmt: skip
-                    lost[s] += _lost(row)
+                drawn, part = (other, v) if later else (one, u)
+                cut[s] += _send(message, first[s], agents, a, b, grids, s, part, sent)
+                lost[s] += _move(
+                    x, base, first[s], gradient, steps, sparse, s, a, b, sent, drawn, part, mixed
+                )
 
 
 @compiled
@@ -263,9 +310,9 @@ def _round_with_noise(
                     sent = message[first[s] + i, a:b]
                     ends = grids.lowest[s], grids.highest[s]
                     inverse = _ONE / grids.resolution[s]
-                    cut[s] += round_row(
+                    cut[s] += _round(
                         x[first[s] + i, a:b], drawn[at : at + b - a], grids.resolution[s],
-                        inverse, ends[0], ends[1], sent,
+                        ends[0], ends[1], sent,
                     )  # fmt: skip
                     if noisy[s]:
                         p, q = begin[s], begin[s + 1]
@@ -299,12 +346,7 @@ def round_and_step(x, gradient, first, steps: Steps, grids: Grids, rounding: Key
     cut, lost : ndarray, shape (settings,)
         Coordinates that the ends of the grid cut; 0, or NaN where a model is not finite any more.
     """
-    cut, lost = _counts(steps)
-    tiles = _tiles(steps, 5)
-    _round_and_step(
-        x, gradient, first, steps, grids, rounding, noise, *tiles, aligned(TILE), cut, lost
-    )
-    return cut, lost
+    return _in_tiles(x, x, x, gradient, first, steps, grids, _DENSE, rounding, noise)
 
 
 def mix_and_step(x, base, sent, gradient, first, steps: Steps, noise: Keys):
@@ -313,19 +355,13 @@ def mix_and_step(x, base, sent, gradient, first, steps: Steps, noise: Keys):
 
     Parameters as in :func:`round_and_step`.
     """
-    _, lost = _counts(steps)
-    tiles = _tiles(steps, 3)
-    _mix_and_step(x, base, sent, gradient, first, steps, noise, *tiles, aligned(TILE), lost)
-    return lost
+    return _in_tiles(x, base, sent, gradient, first, steps, _NO_GRIDS, _DENSE, noise, noise)[1]
 
 
 def mix_and_sparsify(x, gradient, first, steps: Steps, sparse: Sparse, noise: Keys, mask: Keys):
     """Each agent takes a sparsified step of SDM-DSGD from its model and the mixed ones; 0,
     or NaN where a model is not finite any more. Parameters as in :func:`round_and_step`."""
-    _, lost = _counts(steps)
-    tiles = _tiles(steps, 5)
-    _mix_and_sparsify(x, gradient, first, steps, sparse, noise, mask, *tiles, aligned(TILE), lost)
-    return lost
+    return _in_tiles(x, x, x, gradient, first, steps, _NO_GRIDS, sparse, mask, noise)[1]
 
 
 def round_with_noise(
@@ -345,13 +381,13 @@ def round_with_noise(
     return cut
 
 
-def _counts(steps: Steps) -> tuple[np.ndarray, np.ndarray]:
-    return np.zeros(len(steps.step), np.int64), np.zeros(len(steps.step))
-
-
-def _tiles(steps: Steps, count: int) -> list[np.ndarray]:
-    agents = steps.keep.shape[1]
-    return [aligned(agents * TILE) for _ in range(count)]
+def _in_tiles(x, base, message, gradient, first, steps: Steps, *how):
+    settings, agents = steps.keep.shape
+    cut, lost = np.zeros(settings, np.int64), np.zeros(settings)
+    tiles = tuple(aligned(agents * TILE) for _ in range(5))
+    mixed = aligned(2 * TILE)
+    _advance(x, base, message, gradient, first, steps, *how, tiles, mixed, cut, lost)
+    return cut, lost
 
 
 @lru_cache(maxsize=2)  # of wide noise a hundred megabytes, for one batch at a time
@@ -366,4 +402,6 @@ def _joined(variances: tuple[float, ...]) -> tuple[np.ndarray, ...]:
     return np.array(variances) > 0, lowest, begin, high, low, guides
 
 
+_NONE = np.empty(0, np.float32)
+_NO_GRIDS, _DENSE = Grids(_NONE, _NONE, _NONE), Sparse(_NONE, _NONE)
 _NO_TABLE = Table(0, *np.zeros((2, 1), np.uint64), np.zeros(2**GUIDE, np.int32))

@@ -66,9 +66,12 @@ if AVAILABLE:
     @lower_cast(types.Number, Vector)
     def _everywhere(context, builder, kind, vector, number):
         number = context.cast(builder, number, kind, vector.element)
-        none = ir.Constant(context.get_value_type(vector), ir.Undefined)
+        return _spread(builder, number, vector.lanes)
+
+    def _spread(builder, number, lanes):
+        none = ir.Constant(ir.VectorType(number.type, lanes), ir.Undefined)
         first = builder.insert_element(none, number, ir.Constant(ir.IntType(32), 0))
-        return _picked(builder, first, [0] * vector.lanes)
+        return _picked(builder, first, [0] * lanes)
 
     def _picked(builder, vector, places):
         none = ir.Constant(vector.type, ir.Undefined)
@@ -151,6 +154,62 @@ if AVAILABLE:
             return context.get_dummy_value()
 
         return types.void(array, types.int64, vector), generate
+
+    def _first(builder, array, index, count, kind, argument, context):
+        """Address, and a mask of the lanes below ``count``."""
+        lanes = ir.Constant(ir.VectorType(ir.IntType(64), LANES), list(range(LANES)))
+        mask = builder.icmp_signed("<", lanes, _spread(builder, count, LANES))
+        return _place(context, builder, argument, array, index, kind), mask
+
+    @intrinsic
+    def load_first(typing, array, index, count):
+        """The numbers from ``array[index]`` on in the first ``count`` lanes, and zeros; no others
+        are read."""
+        vector = _SINGLES[0]
+
+        def generate(context, builder, sig, args):
+            place, mask = _first(builder, *args, vector, sig.args[0], context)
+            kind = context.get_value_type(vector)
+            align = ir.Constant(ir.IntType(32), 4)
+            function = cgutils.get_or_insert_function(
+                builder.module,
+                ir.FunctionType(kind, [place.type, align.type, mask.type, kind]),
+                f"llvm.masked.load.v{LANES}f32.p0",
+            )
+            return builder.call(function, [place, align, mask, ir.Constant(kind, [0.0] * LANES)])
+
+        return vector(array, types.int64, types.int64), generate
+
+    @intrinsic
+    def load_everywhere(typing, array, index):
+        """``array[index]`` in all lanes; the index does not count from the end."""
+        vector = _SINGLES[0]
+
+        def generate(context, builder, sig, args):
+            number = context.get_value_type(vector.element)
+            data = context.make_array(sig.args[0])(context, builder, args[0]).data
+            place = builder.bitcast(builder.gep(data, [args[1]]), number.as_pointer())
+            return _spread(builder, builder.load(place), LANES)
+
+        return vector(array, types.int64), generate
+
+    @intrinsic
+    def store_first(typing, array, index, count, vector):
+        """The first ``count`` lanes go to ``array[index]`` and after; no others change."""
+
+        def generate(context, builder, sig, args):
+            place, mask = _first(builder, *args[:3], vector, sig.args[0], context)
+            kind = context.get_value_type(vector)
+            align = ir.Constant(ir.IntType(32), 4)
+            function = cgutils.get_or_insert_function(
+                builder.module,
+                ir.FunctionType(ir.VoidType(), [kind, place.type, align.type, mask.type]),
+                f"llvm.masked.store.v{LANES}f32.p0",
+            )
+            builder.call(function, [args[3], place, align, mask])
+            return context.get_dummy_value()
+
+        return types.void(array, types.int64, types.int64, vector), generate
 
     @intrinsic
     def turn(typing, out, to, out_stride, array, at, stride):
@@ -261,19 +320,37 @@ if AVAILABLE:
 
         return which(which, which, which), generate
 
-    @intrinsic
-    def root(typing, a):
-        """Square root."""
+    def _where(compare, order):
+        @intrinsic
+        def where(typing, a, b, c, d):
+            """Where a and b compare, c, else d."""
 
-        def generate(context, builder, sig, args):
-            kind = args[0].type
-            name = f"llvm.sqrt.v{kind.count}{kind.element.intrinsic_name}"
-            function = cgutils.get_or_insert_function(
-                builder.module, ir.FunctionType(kind, [kind]), name
-            )
-            return builder.call(function, args)
+            def generate(context, builder, sig, args):
+                return builder.select(getattr(builder, compare)(order, *args[:2]), *args[2:])
 
-        return a(a), generate
+            return c(a, b, c, d), generate
+
+        return where
+
+    where_less = _where("fcmp_ordered", "<")
+    where_unequal = _where("fcmp_unordered", "!=")
+
+    def _function(llvm):
+        @intrinsic
+        def function(typing, a):
+            def generate(context, builder, sig, args):
+                kind = args[0].type
+                name = f"llvm.{llvm}.v{kind.count}{kind.element.intrinsic_name}"
+                function = cgutils.get_or_insert_function(
+                    builder.module, ir.FunctionType(kind, [kind]), name
+                )
+                return builder.call(function, args)
+
+            return a(a), generate
+
+        return function
+
+    root, floor = _function("sqrt"), _function("floor")
 
     def _view(element):
         @intrinsic
@@ -299,7 +376,9 @@ if AVAILABLE:
 
         return Vector(types.float32, a.lanes)(a), generate
 else:
-    load = load_wide = store = turn = everywhere = everywhere_wide = narrowed = widened = None
+    load = load_wide = load_first = load_everywhere = None
+    store = store_first = turn = everywhere = everywhere_wide = narrowed = widened = None
     counted_from = None
     longs = doubles = None
     least = greatest = where_positive = root = words = ints = singles = floated = None
+    where_less = where_unequal = floor = None

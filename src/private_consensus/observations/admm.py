@@ -79,7 +79,7 @@ def _update(algorithm: Any, q: float, network: Network, t: int) -> _Update:
         sizes = neighbourhood_sizes(network)
         centre = (np.eye(len(sizes)) * (sizes + 1)[:, None] + network.adjacency) / 2
         weight = 2.0 * algorithm.rho * sizes
-        return _minimised(q, weight, weight, centre / sizes[:, None], algorithm.noise / sizes)
+        return _minimised(q, weight, weight, centre / sizes[:, None], algorithm.noise.scale / sizes)
     n = network.n_agents
     penalty = np.broadcast_to(algorithm.penalty(network, t), (1, 1, n, 1)).ravel()
     units = algorithm.noises(np.ones((1, 1, n, 1)), network, t)

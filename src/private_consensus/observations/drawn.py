@@ -163,7 +163,7 @@ def _of_other_losses(seen: Observation, delta: float, apart: list[int]) -> dict[
     algorithm = seen.algorithm
     system = noised_descent(
         seen.network.mixing, seen.horizon, gain=float(algorithm.eta),
-        noise=float(algorithm.eta * algorithm.noise), adjacency=seen.network.adjacency,
+        noise=float(algorithm.eta * algorithm.noise.scale), adjacency=seen.network.adjacency,
     )  # fmt: skip
     changes = Free(algorithm.change(seen.problem))
     bounds: dict[str, dict[int, float]] = {CONVEX: {}, ANY: {}}

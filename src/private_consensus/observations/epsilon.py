@@ -33,6 +33,8 @@ LABELS = {
 }
 MOST_BUDGETS = 3000
 """Rounds times agents up to which the contraction bound is minimised."""
+Asked = tuple[Observer, Sequence[int]]
+"""An observer and the victims of whom it is asked what it learns."""
 _WORTH = 1e-6
 """What another bound has to be smaller by, relatively, to be the one that is named."""
 
@@ -78,40 +80,64 @@ def epsilons(
     seen: Observation, observer: Observer, delta: float, victims: Sequence[int] | None = None
 ) -> dict[int, ObservedEpsilon]:
     """:func:`epsilon_for` of every victim, or of some."""
+    return all_epsilons(seen, [observer], delta, victims)[0]
+
+
+def all_epsilons(
+    seen: Observation,
+    observers: Sequence[Observer],
+    delta: float,
+    victims: Sequence[int] | None = None,
+) -> list[dict[int, ObservedEpsilon]]:
+    """:func:`epsilons` of many observers, whose mu are converted together."""
+    asked = [(observer, _victims(seen, observer, victims)) for observer in observers]
+    found = _by_formula(seen, asked, delta)
+    return [
+        {u: _with_causal(seen, observer, u, delta, part[u]) for u in part}
+        for (observer, _), part in zip(asked, found, strict=True)
+    ]
+
+
+def _victims(seen: Observation, observer: Observer, victims: Sequence[int] | None) -> Sequence[int]:
     observer.check(seen.network.n_agents)
-    if victims is None:
-        victims = [u for u in range(seen.network.n_agents) if u not in observer.members]
-    found = _by_formula(seen, observer, delta, victims)
-    return {u: _with_causal(seen, observer, u, delta, found[u]) for u in victims}
+    if victims is not None:
+        return victims
+    return [u for u in range(seen.network.n_agents) if u not in observer.members]
 
 
 def _by_formula(
-    seen: Observation, observer: Observer, delta: float, victims: Sequence[int]
-) -> dict[int, ObservedEpsilon]:
+    seen: Observation, asked: Sequence[Asked], delta: float
+) -> list[dict[int, ObservedEpsilon]]:
     nothing = ObservedEpsilon(np.nan, np.nan, np.inf, "refused")
-    if seen.system is None:
-        return dict.fromkeys(victims, nothing)
-    if seen.system.law == "gaussian":
-        return _gaussian(seen.system, observer, delta, victims)
-    if seen.system.inputs.react:
-        return dict.fromkeys(victims, nothing)
-    return {u: _laplace(seen.system, observer, u) for u in victims}
+    system = seen.system
+    if system is not None and system.law == "gaussian":
+        return _gaussian(system, asked, delta)
+    if system is None or system.inputs.react:
+        return [dict.fromkeys(victims, nothing) for _, victims in asked]
+    return [{u: _laplace(system, observer, u) for u in victims} for observer, victims in asked]
 
 
 def _gaussian(
-    observed: ObservedSystem, observer: Observer, delta: float, victims: Sequence[int]
-) -> dict[int, ObservedEpsilon]:
+    observed: ObservedSystem, asked: Sequence[Asked], delta: float
+) -> list[dict[int, ObservedEpsilon]]:
     (system,) = observed.channels
     inputs = observed.inputs
     if system.horizon * system.n_agents > MOST_BUDGETS:
         inputs = Inputs(react=inputs.react)
-    found = statements(system, observer, observed.changes, inputs, victims)
-    sides = [(one.open_loop.lower, one.open_loop.upper, one.mu) for one in found.values()]
-    values = gaussian_epsilon(np.reshape(sides, (-1, 3)), delta)
-    return {
-        u: ObservedEpsilon(*map(float, row), one.rule)
-        for (u, one), row in zip(found.items(), values, strict=True)
-    }
+    found = [
+        statements(system, observer, observed.changes, inputs, victims)
+        for observer, victims in asked
+    ]
+    sides = [
+        (one.open_loop.lower, one.open_loop.upper, one.mu)
+        for part in found
+        for one in part.values()
+    ]
+    values = iter(gaussian_epsilon(np.reshape(sides, (-1, 3)), delta))
+    return [
+        {u: ObservedEpsilon(*map(float, next(values)), one.rule) for u, one in part.items()}
+        for part in found
+    ]
 
 
 def _laplace(observed: ObservedSystem, observer: Observer, victim: int) -> ObservedEpsilon:

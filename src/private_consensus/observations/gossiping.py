@@ -26,7 +26,7 @@ from ..privacy.observers.systems import Broadcast
 
 def averaging(algorithm: Any, network: Network, horizon: int) -> LinearSystem:
     """Noise once, then gossip."""
-    noise = float(algorithm.noise)
+    noise = float(algorithm.noise.scale)
     if algorithm.acceleration == "none":
         return gossip(network.mixing, horizon, noise=noise)
     weight = float(chebyshev_weight(network.mixing)[0, 0])
@@ -37,7 +37,7 @@ def phases(algorithm: Any, network: Network, horizon: int, kept: float) -> Linea
     """Noised steps with gossip between them; the state has the message before the last as well
     where gossip is accelerated."""
     first = algorithm.noised(horizon)
-    gains, scales = algorithm.eta * first, algorithm.eta * algorithm.noise * first
+    gains, scales = algorithm.eta * first, algorithm.eta * algorithm.noise.scale * first
     W = network.mixing
     if algorithm.acceleration == "none":
         moves = np.where(first, kept, 1.0)[:, None, None] * W
@@ -59,7 +59,7 @@ def phases(algorithm: Any, network: Network, horizon: int, kept: float) -> Linea
 
 def filtered(algorithm: Any, network: Network, horizon: int, kept: float) -> LinearSystem:
     """Noise correlated over rounds."""
-    eta, noise = float(algorithm.eta), float(algorithm.eta * algorithm.noise)
+    eta, noise = float(algorithm.eta), float(algorithm.eta * algorithm.noise.scale)
     shaped = algorithm.filter_of(horizon)
     independent = np.array_equal(shaped, np.eye(horizon))
     return noised_descent(
@@ -75,7 +75,7 @@ def filtered(algorithm: Any, network: Network, horizon: int, kept: float) -> Lin
 
 def pairwise_noise(algorithm: Any, network: Network, horizon: int, kept: float) -> LinearSystem:
     """Noise that cancels between neighbours, known to both of them."""
-    own = float(algorithm.eta * algorithm.noise)
+    own = float(algorithm.eta * algorithm.noise.scale)
     pair = own * float(np.reshape(algorithm.share(network), -1)[0])
     eta = float(algorithm.eta)
     return decor(network.mixing, horizon, gain=eta, own_noise=own, pair_noise=pair, kept=kept)
@@ -83,7 +83,7 @@ def pairwise_noise(algorithm: Any, network: Network, horizon: int, kept: float) 
 
 def cancelling_noise(algorithm: Any, network: Network, horizon: int, kept: float) -> LinearSystem:
     """Noise that cancels at its sender."""
-    eta, noise = float(algorithm.eta), float(algorithm.eta * algorithm.noise)
+    eta, noise = float(algorithm.eta), float(algorithm.eta * algorithm.noise.scale)
     return zip_dl(network.mixing, horizon, gain=eta, noise=noise, kept=kept)
 
 
@@ -91,7 +91,8 @@ def summed(algorithm: Any, network: Network, horizon: int, kept: float) -> Linea
     """One model, moved by sums of which nobody sees a term; each agent knows its share of noise."""
     n = network.n_agents
     everybody = np.ones((1, n))
-    eta, share = float(algorithm.eta) / n, float(algorithm.eta * algorithm.noise) / n / np.sqrt(n)
+    eta, noise = float(algorithm.eta), float(algorithm.eta * algorithm.noise.scale)
+    eta, share = eta / n, noise / n / np.sqrt(n)
     told = (np.full((1, 1), kept), eta * everybody, share * everybody)
     round_ = Round(
         *(*told, *told),
@@ -105,6 +106,6 @@ def summed(algorithm: Any, network: Network, horizon: int, kept: float) -> Linea
 
 def alone(algorithm: Any, network: Network, horizon: int, kept: float) -> LinearSystem:
     """Nothing is sent to anybody; the eavesdropper is shown every model, as all are paid for."""
-    eta, noise = float(algorithm.eta), float(algorithm.eta * algorithm.noise)
+    eta, noise = float(algorithm.eta), float(algorithm.eta * algorithm.noise.scale)
     own = np.eye(network.n_agents)
     return noised_descent(own, horizon, gain=eta, noise=noise, transition=kept * own)

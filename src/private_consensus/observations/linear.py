@@ -18,8 +18,8 @@ from typing import Any
 import numpy as np
 
 from ..algorithms.dp_ci import coupling
-from ..algorithms.families.perturbed import LAWS
 from ..algorithms.gradient_descent import first_step
+from ..algorithms.noise import LAWS
 from ..errors import InvalidInput, require
 from ..networks import Network
 from ..privacy.observers import (
@@ -124,8 +124,8 @@ def observed_system(algorithm: Any, problem: Any, network: Network, horizon: int
     if name not in MAPPED:
         reason = NOT_LINEAR.get(name, "not worked out")
         raise NotLinear("algorithm", type(algorithm).__name__, reason)
-    noisy = bool(np.all(np.asarray(algorithm.noise) > 0))
-    require(noisy, "algorithm.noise", algorithm.noise, "a number above 0")
+    noise = algorithm.noise
+    require(bool(noise), "algorithm.noise", noise.scale, "a number above 0")
     return MAPPED[name](algorithm, problem, network, horizon)
 
 
@@ -138,7 +138,8 @@ def _gradient_descent(
         raise NotLinear(key, value, "Stage II shows the last iterate without noise")
     t = np.arange(1, horizon + 1)
     first = first_step(problem)
-    steps, scales = first / (t + algorithm.shift), algorithm.noise * first * t**-algorithm.decay
+    steps = first / (t + algorithm.shift)
+    scales = algorithm.noise.scale * first * t**-algorithm.decay
     found = _mixed_gradient_steps(
         problem, network, network.mixing, steps, scales, change=problem.record_gradient_change
     )

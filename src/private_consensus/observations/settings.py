@@ -16,7 +16,7 @@ from ..privacy import Budget, account, gaussian_mu
 from ..privacy.observers import Observer
 from ..randomness import Streams
 from .causal import Observation, observation
-from .epsilon import epsilons
+from .epsilon import all_epsilons
 from .table import kinds
 
 
@@ -159,7 +159,7 @@ def _calibrated(made: Any, epsilon: float, delta: float, world: tuple[Any, Any, 
     # Its paper budgets single iterations, by at most 1: noise is set for that, and then scaled.
     once = made.calibrate(Budget(0.5, delta), *world)
     share = gaussian_mu(_epsilon_of(once, delta, *world), delta) / gaussian_mu(epsilon, delta)
-    return replace(once, noise=float(once.noise * share))
+    return replace(once, noise=float(once.noise.scale * share))
 
 
 def _epsilon_of(
@@ -172,8 +172,9 @@ def _rows_of(seen: Observation, delta: float) -> Iterator[dict[str, Any]]:
     n = seen.network.n_agents
     everything = _accounted(seen, delta)
     for kind, observers in kinds(seen):
-        for observer in observers:
-            for victim, found in epsilons(seen, observer, delta).items():
+        learned = all_epsilons(seen, observers, delta)
+        for observer, victims in zip(observers, learned, strict=True):
+            for victim, found in victims.items():
                 yield {
                     "accounted": everything,
                     "kind": kind,

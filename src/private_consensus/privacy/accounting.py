@@ -58,6 +58,7 @@ from private_consensus.privacy.conversions import (
     pure_rho,
     zcdp_epsilon,
 )
+from private_consensus.privacy.loss_distributions import composed, of_gaussian
 from private_consensus.privacy.releases import RENYI_ORDERS, PrivacyProfile, Release, Sampling
 
 METHODS = ("pure", "gaussian", "gaussian+pure", "zcdp", "rdp", "pld")
@@ -354,12 +355,12 @@ def _mu(groups: Sequence[_Group]) -> float:
 
 
 # Settings of a grid differ in much that their privacy does not depend on.
-_gaussian_epsilon = lru_cache(maxsize=4096)(gaussian_epsilon)
+_zcdp_epsilon = lru_cache(maxsize=4096)(zcdp_epsilon)
 
 
 def _gaussian(groups: Sequence[_Group], delta: float) -> float:
     mu = _mu(groups)
-    return _gaussian_epsilon(mu, delta) if math.isfinite(mu) else math.inf
+    return gaussian_epsilon(mu, delta) if math.isfinite(mu) else math.inf
 
 
 def _gaussian_plus_pure(groups: Sequence[_Group], delta: float) -> float:
@@ -384,7 +385,7 @@ def _rho_of(group: _Group) -> float:
 
 
 def _zcdp(groups: Sequence[_Group], delta: float, conversion: str = "cks") -> float:
-    return zcdp_epsilon(_rho(groups), delta, conversion=conversion)
+    return _zcdp_epsilon(_rho(groups), delta, conversion=conversion)
 
 
 @lru_cache(maxsize=4096)  # asked for twice, on its own and to choose a grid of losses
@@ -524,12 +525,13 @@ def _loss_distribution(group: _Group, step: float):
     if group.kind == "profile":
         one = _from_profile(group.profile, step)
     elif group.kind == "gaussian":
-        one = pld.from_gaussian_mechanism(1 / group.loss, **options)
+        plain = group.sampling is None
+        library = pld.from_gaussian_mechanism
+        one = of_gaussian(group.loss, step) if plain else library(1 / group.loss, **options)
     elif group.kind == "laplace" and (group.sampling is None or _poisson(group)):
         one = pld.from_laplace_mechanism(1 / group.loss, **options)
     else:
-        masses = _response_masses(group.pure, step)
-        one = pld.PrivacyLossDistribution.create_from_rounded_probability(masses, 0.0, step)
+        return composed(_response_masses(group.pure, step), group.count, step)
     return one.self_compose(group.count) if group.count > 1 else one
 
 

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable
-from functools import lru_cache
 from typing import NamedTuple
 
 from private_consensus.errors import InvalidInput, require
@@ -22,8 +21,6 @@ from private_consensus.privacy.accounting import epsilon as epsilon_of
 from private_consensus.privacy.budget import Budget
 from private_consensus.privacy.conversions import gaussian_mu, zcdp_rho
 from private_consensus.privacy.releases import Release
-
-_gaussian_mu = lru_cache(maxsize=4096)(gaussian_mu)
 
 
 def gaussian_noise_multiplier(budget: Budget, count: int = 1) -> float:
@@ -40,7 +37,7 @@ def gaussian_noise_multiplier(budget: Budget, count: int = 1) -> float:
     if not budget.private or count == 0:
         return 0.0
     _need_delta(budget, "gaussian noise is never purely private")
-    return math.sqrt(count) / _gaussian_mu(budget.epsilon, budget.delta)
+    return math.sqrt(count) / gaussian_mu(budget.epsilon, budget.delta)
 
 
 def analytic_gaussian_scale(budget: Budget, sensitivity: float = 1.0) -> float:

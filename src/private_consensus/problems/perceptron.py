@@ -18,15 +18,17 @@ and scaling the rows of :math:`\delta` clips it. No gradient of a single record 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from ..datasets.partition import partition_iid
 from ..errors import require
+from ..fast import products
+from ..fast.messages import compiled_for
 from ..randomness import Streams
 from .base import Problem, consensus_error
 
@@ -35,7 +37,17 @@ LOSSES = ("softmax", "bce")
 PARTITIONS = ("shared", "per_run")
 PRECISIONS = {"single": np.float32, "double": np.float64}
 INITS = ("zero", "random", "u05")
-ROWS_AT_ONCE = 1000
+ROWS_AT_ONCE, MODELS_AT_ONCE = 1000, 8
+
+
+class Batch(NamedTuple):
+    """Records of all agents below each other: inputs [records, inputs], labels,
+    :math:`\\|a\\|^2 + 1`, and the size of the sample that each is in."""
+
+    features: np.ndarray
+    labels: np.ndarray
+    lengths: np.ndarray
+    sizes: np.ndarray
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,7 +73,8 @@ class Perceptron(Problem):
     test: np.ndarray
     hidden: int
     loss: str = "softmax"
-    _evaluated: dict = field(default_factory=dict, repr=False)
+    _evaluated: dict = field(default_factory=dict, init=False, repr=False)
+    _batches: dict = field(default_factory=dict, init=False, repr=False)
 
     @property
     def n_agents(self) -> int:
@@ -128,26 +141,43 @@ class Perceptron(Problem):
 
     def clipped_gradient(self, x, rows, sizes, clip=np.inf, out=None):
         out = np.empty_like(x) if out is None else out
-        taken = np.arange(rows.shape[-1]) < sizes[:, None]
         if len(x) > MANY:
+            taken = np.arange(rows.shape[-1]) < sizes[:, None]
             return self._gradient_of_many(x, rows, taken, clip, out)
-        flat = rows[taken]
+        batch = self._batch(rows, sizes)
         W1, b1, W2, b2 = self.layers(x)
-        a = self.features[flat]
-        h = sigmoid(_products(a, W1, sizes) + np.repeat(b1[:, 0], sizes, axis=0))
-        o = _products(h, W2, sizes) + np.repeat(b2[:, 0], sizes, axis=0)
-        back2 = self._slopes(o, self.labels[flat])
-        back1 = _products(back2, W2.swapaxes(-1, -2), sizes)
+        h = _products(batch.features, W1, sizes)
+        h += np.repeat(b1[:, 0], sizes, axis=0)
+        sigmoid(h)
+        multiply, outer = _small_products(x, self)
+        o = multiply(h, W2, sizes)
+        o += np.repeat(b2[:, 0], sizes, axis=0)
+        back2 = self._slopes(o, batch.labels)
+        back1 = multiply(back2, W2.swapaxes(-1, -2), sizes)
         back1 *= h * (1 - h)
-        squares = self._lengths[flat] * _squared(back1) + (_squared(h) + 1) * _squared(back2)
-        weights = 1.0 / (np.repeat(sizes, sizes) * np.maximum(1.0, np.sqrt(squares) / clip))
+        squares = batch.lengths * _squared(back1) + (_squared(h) + 1) * _squared(back2)
+        weights = 1.0 / (batch.sizes * np.maximum(1.0, np.sqrt(squares) / clip))
         weights = weights.astype(x.dtype)[:, None]
         back1 *= weights
         back2 *= weights
         G1, g1, G2, g2 = self.layers(out)
-        _outer_products(a, back1, sizes, G1, g1)
-        _outer_products(h, back2, sizes, G2, g2)
+        outer(batch.features, back1, sizes, G1)
+        outer(h, back2, sizes, G2)
+        _sums(back1, sizes, g1)
+        _sums(back2, sizes, g2)
         return out
+
+    def _batch(self, rows: np.ndarray, sizes: np.ndarray) -> Batch:
+        """The records of a sample; the settings of a run ask for the same, one after the other."""
+        known, found = self._batches.get("last", ((), None))
+        if found is not None and all(map(np.array_equal, known, (rows, sizes))):
+            return found
+        flat = rows[np.arange(rows.shape[-1]) < sizes[:, None]]
+        found = Batch(
+            self.features[flat], self.labels[flat], self._lengths[flat], np.repeat(sizes, sizes)
+        )
+        self._batches["last"] = (rows.copy(), sizes.copy()), found
+        return found
 
     def _gradient_of_many(self, x, rows, taken, clip, out) -> np.ndarray:
         """The same with samples filled up, whose further records weigh nothing."""
@@ -170,40 +200,85 @@ class Perceptron(Problem):
     def gradient(self, x: np.ndarray) -> np.ndarray:
         """Of the mean over all records of each agent; x is (settings, runs, agents, p)."""
         out = np.empty_like(x)
-        sizes = np.full(self.n_agents, self.records)
-        for s, r in np.ndindex(x.shape[:2]):
-            self.clipped_gradient(x[s, r], self.rows_of(r), sizes, out=out[s, r])
+        for r in range(x.shape[1]):
+            rows = self.rows_of(r)
+            a = np.ascontiguousarray(self.features[rows].swapaxes(-1, -2), x.dtype)
+            # One setting at a time, so that what its agents compute stays in the cache.
+            for s in range(len(x)):
+                self._gradient_of_all(x[s, r], a, self.labels[rows], out[s, r])
         return out
 
-    def _slopes(self, o: np.ndarray, labels: np.ndarray) -> np.ndarray:
-        r""":math:`\pi - e_y`."""
+    def _gradient_of_all(self, x, a, labels, out) -> None:
+        """Of agents [agents, p] on inputs [agents, inputs, m], where all have as many records."""
+        # Products with inputs have the inputs' precision, as in clipped_gradient.
+        weighted = (self.layers(x)[0].swapaxes(-1, -2) @ a).astype(self.features.dtype)
+        h, o = self._outputs(x, weighted.astype(x.dtype))
+        back2 = self._slopes(o, labels, axis=-2)
+        back2 /= labels.shape[-1]
+        W2 = self.layers(x)[2]
+        back1 = W2 @ back2
+        back1 *= h * (1 - h)
+        G1, g1, G2, g2 = self.layers(out)
+        for v, slopes, G, g in ((a, back1, G1, g1), (h, back2, G2, g2)):
+            np.matmul(v, slopes.swapaxes(-1, -2), out=G)
+            np.sum(slopes, axis=-1, out=g[..., 0, :])
+
+    def _outputs(self, x: np.ndarray, weighted: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """h [..., hidden, records], in place of weighted inputs, and o [..., classes, records].
+
+        Records lie side by side: sums and largest values over classes are of long rows.
+        """
+        _, b1, W2, b2 = (v.swapaxes(-1, -2) for v in self.layers(x))
+        weighted += b1
+        h = sigmoid(weighted)
+        o = W2 @ h
+        o += b2
+        return h, o
+
+    def _slopes(self, o: np.ndarray, labels: np.ndarray, axis: int = -1) -> np.ndarray:
+        r""":math:`\pi - e_y`, with classes along an axis."""
         if self.loss == "softmax":
-            o = np.exp(o - o.max(-1, keepdims=True))
-            o /= o.sum(-1, keepdims=True)
+            o = np.exp(o - o.max(axis, keepdims=True))
+            o /= o.sum(axis, keepdims=True)
         else:
             o = sigmoid(o)
-        own = labels[..., None]
-        np.put_along_axis(o, own, np.take_along_axis(o, own, -1) - 1, -1)
+        own = np.expand_dims(labels, axis)
+        np.put_along_axis(o, own, np.take_along_axis(o, own, axis) - 1, axis)
         return o
 
-    def evaluate(self, x: np.ndarray, rows: np.ndarray) -> tuple[float, float]:
-        """Mean loss and accuracy of one model (p,) on some rows."""
-        W1, b1, W2, b2 = self.layers(x)
-        loss, right = 0.0, 0
+    def evaluate(self, x: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Mean loss and accuracy of models (..., p) on some rows; each (...)."""
+        models = x.reshape(-1, x.shape[-1])
+        loss, right = np.zeros(len(models)), np.zeros(len(models))
         for begin in range(0, len(rows), ROWS_AT_ONCE):
             some = rows[begin : begin + ROWS_AT_ONCE]
-            o = sigmoid(self.features[some] @ W1 + b1) @ W2 + b2
-            y = self.labels[some]
-            loss += float(self._losses(o, y).sum(dtype=float))
-            right += int((o.argmax(-1) == y).sum())
-        return loss / len(rows), right / len(rows)
+            a, y = self.features[some].T.astype(x.dtype), self.labels[some]
+            for first in range(0, len(models), MODELS_AT_ONCE):
+                part = slice(first, first + MODELS_AT_ONCE)
+                W1 = self.layers(models[part])[0]
+                _, o = self._outputs(models[part], W1.swapaxes(-1, -2) @ a)
+                losses, rightly = self._judged(o, y)
+                loss[part] += losses.sum(-1, dtype=float)
+                right[part] += rightly.sum(-1)
+        shape = x.shape[:-1]
+        return (loss / len(rows)).reshape(shape), (right / len(rows)).reshape(shape)
 
-    def _losses(self, o: np.ndarray, labels: np.ndarray) -> np.ndarray:
-        own = np.take_along_axis(o, labels[..., None], -1)[..., 0]
+    def _judged(self, o: np.ndarray, labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Losses, and whether the first of the largest outputs is the label's; [models, records].
+
+        Outputs are [models, classes, records].
+        """
+        own = o[:, labels, np.arange(len(labels))]
+        top = o.max(-2)
+        if np.isnan(top).any():
+            rightly = o.argmax(-2) == labels
+        else:
+            earlier = (np.arange(CLASSES)[:, None] < labels) & (o == top[:, None])
+            rightly = (own == top) & ~earlier.any(-2)
         if self.loss == "bce":
-            return np.logaddexp(o, 0).sum(-1) - own
-        top = o.max(-1)
-        return np.log(np.exp(o - top[..., None]).sum(-1)) + top - own
+            return _summed(np.logaddexp(o, 0)) - own, rightly
+        o -= top[:, None]
+        return np.log(_summed(np.exp(o, out=o))) + top - own, rightly
 
     def evaluated(self, part: str, x: np.ndarray) -> np.ndarray:
         """Loss and accuracy of the AVERAGE model of (settings, runs, agents, p); (2, ...).
@@ -215,9 +290,9 @@ class Perceptron(Problem):
         if known is not None and np.array_equal(known, average):
             return found
         found = np.empty((2, *average.shape[:-1]))
-        for where in np.ndindex(average.shape[:-1]):
-            rows = self.test if part == "test" else self.rows_of(where[-1]).ravel()
-            found[:, *where] = self.evaluate(average[where], rows)
+        for run in range(average.shape[1]):
+            rows = self.test if part == "test" else self.rows_of(run).ravel()
+            found[:, :, run] = self.evaluate(average[:, run], rows)
         # Loss and accuracy are asked for one after the other: one forward pass serves both.
         self._evaluated[part] = average, found
         return found
@@ -264,14 +339,32 @@ def _products(v: np.ndarray, matrices: np.ndarray, sizes: np.ndarray) -> np.ndar
     return out
 
 
-def _outer_products(v, back, sizes, weights, biases) -> None:
-    """Sums over each agent's rows of outer products with ``v``, and with 1."""
-    for part, own in zip(_parts(sizes), weights, strict=True):
+def _outer_products(v, back, sizes, out) -> None:
+    """Sums over each agent's rows of outer products of ``v`` and ``back``."""
+    for part, own in zip(_parts(sizes), out, strict=True):
         np.matmul(v[part].T, back[part], out=own)
+
+
+def _small_products(x: np.ndarray, problem: Perceptron) -> tuple[Callable, Callable]:
+    """Products and outer products of all agents: compiled, or one matrix product for each."""
+    wide = min(problem.inputs, problem.hidden) >= products.ROWS
+    if compiled_for(x) and problem.features.dtype == x.dtype and wide:
+        return products.products, products.outer_products
+    return _products, _outer_products
+
+
+def _sums(back, sizes, out) -> None:
+    """Sums over each agent's rows."""
     some = sizes > 0
     begins = (np.cumsum(sizes) - sizes)[some]
-    biases[~some] = 0.0
-    biases[some, 0] = np.add.reduceat(back, begins) if some.any() else 0.0
+    out[~some] = 0.0
+    out[some, 0] = np.add.reduceat(back, begins) if some.any() else 0.0
+
+
+def _summed(v: np.ndarray) -> np.ndarray:
+    """Sums over ten classes, [models, records], in the order of a sum over a row of ten."""
+    fours = (v[:, 0] + v[:, 1]) + (v[:, 2] + v[:, 3]), (v[:, 4] + v[:, 5]) + (v[:, 6] + v[:, 7])
+    return (fours[0] + fours[1]) + v[:, 8] + v[:, 9]
 
 
 def _squared(v: np.ndarray) -> np.ndarray:

@@ -1,5 +1,5 @@
 """Batched minimisation: smooth convex functions, indefinite quadratics, local logistic problems."""
 
-from .smooth import ROUNDING, TOLERANCE, Unsolved, damped_newton, minimise
+from .smooth import ROUNDING, TOLERANCE, Unsolved, minimise
 
-__all__ = ["ROUNDING", "TOLERANCE", "Unsolved", "damped_newton", "minimise"]
+__all__ = ["ROUNDING", "TOLERANCE", "Unsolved", "minimise"]

@@ -16,6 +16,10 @@ TOLERANCE = 1e-10
 SLOW = 0.1
 """A step that leaves more than this share of the gradient norm makes a problem go on by Newton."""
 
+FAR = 10.0
+"""A Newton step of this norm is looked along for the longest part that pays; damping would take
+its logarithm alone."""
+
 ROUNDING = 64 * np.finfo(float).eps
 """A gradient cannot be smaller than this share of the terms that it is the sum of."""
 
@@ -43,7 +47,9 @@ def minimise(
     affine. Where they are slow, it goes on by damped Newton
     steps of length :math:`\ln(1+r)/r`, :math:`r = \|\Delta\|_2`, which decrease a generalised
     self-concordant function without a line search (Sun, Tran-Dinh, Mathematical Programming 2019;
-    the logistic loss of rows of norm at most 1 is one, with constant 1) and become Newton's.
+    the logistic loss of rows of norm at most 1 is one, with constant 1) and become Newton's. Of a
+    step with :math:`r` above ``FAR`` they take the longest share 1, 1/2, 1/4, ... that leaves
+    at most :math:`1 - share/2` of the gradient norm, of which Newton's direction is one of descent.
 
     Parameters
     ----------
@@ -72,7 +78,9 @@ def minimise(
             break
         ahead = steps.next(x, slope)
         if newton.any():
-            ahead = np.where(newton[..., None], x - damped_newton(hessian(x), slope), ahead)
+            step = np.linalg.solve(hessian(x), slope[..., None])[..., 0]
+            share = newton_share(gradient, x, step, size, waiting & newton)
+            ahead = np.where(newton[..., None], x - share[..., None] * step, ahead)
         x = np.where(waiting[..., None], ahead, x)
         slope, before = gradient(x), size
         size = np.linalg.norm(slope, axis=-1)
@@ -109,10 +117,21 @@ class _Accelerated:
         return ahead
 
 
-def damped_newton(hessian: np.ndarray, gradient: np.ndarray) -> np.ndarray:
-    r""":math:`\Delta\,\ln(1+r)/r` with :math:`\Delta = H^{-1} g`, :math:`r = \|\Delta\|_2`."""
-    step = np.linalg.solve(hessian, gradient[..., None])[..., 0]
-    length = np.linalg.norm(step, axis=-1, keepdims=True)
-    return step * np.divide(
-        np.log1p(length), length, out=np.ones_like(length), where=length > 1e-12
-    )
+def newton_share(
+    gradient: Callable[[np.ndarray], np.ndarray],
+    x: np.ndarray,
+    step: np.ndarray,
+    size: np.ndarray,
+    asked: np.ndarray,
+) -> np.ndarray:
+    r"""What each problem takes of its Newton step :math:`\Delta`: :math:`\ln(1+r)/r` with
+    :math:`r = \|\Delta\|_2`, or more where the step is ``FAR`` and it is ``asked``."""
+    length = np.linalg.norm(step, axis=-1)
+    damped = np.divide(np.log1p(length), length, out=np.ones_like(length), where=length > 1e-12)
+    looking = asked & (length > FAR)
+    share = np.where(looking, 1.0, damped)
+    while looking.any():
+        ahead = np.linalg.norm(gradient(x - share[..., None] * step), axis=-1)
+        looking = looking & (ahead > (1 - share / 2) * size) & (share > damped)
+        share = np.where(looking, np.maximum(share / 2, damped), share)
+    return share

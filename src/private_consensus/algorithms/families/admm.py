@@ -30,7 +30,7 @@ from ...errors import OutsideRange, require
 from ...privacy import CONVERSIONS, Release, zcdp_epsilon, zcdp_rho
 from ..base import CURVATURE, Range, column
 from ..parameters import one_of, positive
-from .perturbed import LAWS, Draw, PaidByIteration, initial
+from .perturbed import Draw, PaidByIteration, initial
 
 NOISES = (1e-15, 1e20)
 """Scales of noise between which a budget in zCDP is looked for."""
@@ -197,7 +197,7 @@ class ADMMFamily(PaidByIteration):
 
         At points far out the minimiser moves by the change of the gradient over the curvature.
         """
-        attained = problem.attained_minimiser_share(LAWS[self.law].norm, penalties)
+        attained = problem.attained_minimiser_share(self.noise.norm, penalties)
         first = problem.attained_minimiser_share("l2", penalties[:1])
         return {"attained": attained, "reached": self.reached(problem, len(penalties), first)}
 

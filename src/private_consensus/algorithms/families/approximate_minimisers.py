@@ -89,7 +89,8 @@ class Charge(ABC):
         shift = self.attained_shift
         if shift is None:
             return None
-        return float(shift / np.hypot(self.algorithm.noise, self.algorithm.output_noise))
+        made = self.algorithm
+        return float(shift / np.hypot(made.noise.scale, made.output_noise.scale))
 
 
 class OutputAlone(Charge):
@@ -106,12 +107,12 @@ class OutputAlone(Charge):
         return MessageNoise(0.0, output_noise, self.problem.least_convexity)
 
     def rhos(self):
-        return 0.0, (self.moved / column(self.algorithm.output_noise)) ** 2 / 2
+        return 0.0, (self.moved / column(self.algorithm.output_noise.scale)) ** 2 / 2
 
     def releases(self, count):
         moved, shift = self.moved, self.attained_shift
         attained = None if shift is None else shift / moved
-        noise = self.algorithm.output_noise
+        noise = self.algorithm.output_noise.scale
         return [Release("gaussian", moved, noise, count=count, attained=attained)]
 
 
@@ -148,10 +149,10 @@ class BothNoises(Charge):
 
     def rhos(self):
         made = self.algorithm
-        epsilon_3 = self.problem.record_change("l2") * self._tail / column(made.noise)
+        epsilon_3 = self.problem.record_change("l2") * self._tail / column(made.noise.scale)
         epsilon_1 = epsilon_3 / column(made.e3)
         rho_1 = zcdp_rho(epsilon_1, column(made.delta_1), conversion=made.step_conversion)
-        return rho_1, (column(made.beta) / column(made.output_noise)) ** 2 / 2
+        return rho_1, (column(made.beta) / column(made.output_noise.scale)) ** 2 / 2
 
     def jacobian(self, ridge: float) -> float:
         r""":math:`2.8\kappa` with a ridge; :math:`\kappa \le 1/2` is demanded."""
@@ -164,9 +165,9 @@ class BothNoises(Charge):
         many: dict[str, Any] = {"count": count, "proven": False, "note": UNPROVEN}
         moved = self.problem.record_change("l2")
         return [
-            Release("gaussian", moved, made.noise, attack=attack, **many),
+            Release("gaussian", moved, made.noise.scale, attack=attack, **many),
             Release("pure", epsilon=self.jacobian(made.ridge), **many),
-            Release("gaussian", 2.0 * made.beta, made.output_noise, count=count),
+            Release("gaussian", 2.0 * made.beta, made.output_noise.scale, count=count),
         ]
 
 

@@ -15,7 +15,8 @@ import numpy as np
 from ...errors import require
 from ...privacy import Release, gaussian_mu
 from ..base import GRADIENT, STEP, Iterative, Range, column, origin
-from ..parameters import nonnegative, positive
+from ..noise import Noise
+from ..parameters import noise_field, positive
 
 
 class State(NamedTuple):
@@ -40,7 +41,7 @@ class ClippedDescent(Iterative):
 
     eta: float = positive(0.1)
     clip: float | None = positive(None)
-    noise: float = nonnegative(0.0)
+    noise: Noise = noise_field("gradient")
 
     ranges: ClassVar = {
         "eta": Range(0.05, 4.0, 1.0, STEP),
@@ -72,10 +73,10 @@ class ClippedDescent(Iterative):
         return replace(self, noise=total / mu_of(budget))
 
     def releases(self, problem, network, horizon):
-        if self.noise == 0:
+        if not self.noise:
             return [Release("exact", sensitivity=self.change(problem), scale=0.0)]
         losses = self.losses(problem, network, horizon)
-        scale = np.full(len(losses), float(self.noise))
+        scale = np.full(len(losses), float(self.noise.scale))
         return [Release("gaussian", losses, scale, attained=self.attained(problem))]
 
     def descent(self, problem, z: np.ndarray) -> np.ndarray:
@@ -89,13 +90,13 @@ class ClippedDescent(Iterative):
     @property
     def message_scale(self) -> Any:
         """Standard deviation of the noise of a message, as it broadcasts."""
-        return column(self.eta) * column(self.noise)
+        return column(self.eta) * column(self.noise.scale)
 
     def start(self, problem, network, streams, settings):
         return State(origin(problem, streams, settings))
 
     def draws(self, problem, streams):
-        return streams.sequence("noise", "normal", (problem.n_agents, problem.dim))
+        return self.noise.units(problem, streams)
 
     def observables(self, state, problem, t) -> Mapping[str, np.ndarray]:
         return {"released": state.x}

@@ -23,7 +23,8 @@ import numpy as np
 from ...errors import require
 from ...privacy import Release
 from ..base import CURVATURE, Iterative, Range, column, origin
-from ..parameters import positive
+from ..noise import Noise
+from ..parameters import noise_field, positive
 
 UNBOUNDED = "the problem states no bound on a record's gradient"
 ASSUMED = "no record's gradient is longer than c1 (assumed)"
@@ -55,7 +56,7 @@ class ConsensusADMM(Iterative):
 
     rho: float = positive(4.0)
     c1: float = positive(1.0)
-    noise: float = 0.0
+    noise: Noise = noise_field()
     epsilon: float = 0.0
     delta: float = 0.0
 
@@ -78,10 +79,10 @@ class ConsensusADMM(Iterative):
 
     def epsilon_by_formula(self, delta, problem, network, horizon):
         """Total epsilon (29), with the epsilon of one iteration that (25) gives for the noise."""
-        if self.noise == 0:
+        if not self.noise:
             return float("inf")
         level = np.sqrt(2.1 * np.log(1.25 / delta))
-        once = self.c1 * level / (self.rho * problem.records * self.noise)
+        once = self.c1 * level / (self.rho * problem.records * self.noise.scale)
         return total_epsilon(once, delta, horizon)
 
     def start(self, problem, network, streams, settings):

@@ -85,6 +85,11 @@ class FunctionalMechanism(Algorithm):
         """A mean that is not public has its change counted."""
         return ("mean",) if self.fair != "off" and self.zbar == "public" else ()
 
+    @property
+    def law(self) -> str:
+        """Of all noises."""
+        return self.mechanism
+
     def sensitivity(self, problem, fair: str) -> Sensitivity:
         """Tight sensitivities of the problem's coefficients."""
         public = self.zbar == "public"

@@ -13,7 +13,7 @@ import numpy as np
 
 from ..base import STEP, Range, column
 from ..parameters import positive, up_to_one
-from .perturbed import LAWS, PaidByIteration, initial, printed_change
+from .perturbed import PaidByIteration, initial, printed_change
 
 
 class State(NamedTuple):
@@ -72,7 +72,7 @@ class GradientSteps(PaidByIteration):
     def releases(self, problem, network, horizon):
         r"""Gradients are taken at points that were sent or mixed from such:
         :math:`\eta_t\Delta`."""
-        moved = problem.record_change(LAWS[self.law].norm)
+        moved = problem.record_change(self.noise.norm)
         steps = self.eta * self.decay ** np.arange(1, horizon + 1)
         known = self.known(problem, horizon)
         return self.noise_releases(moved * steps, self.scales(horizon), **known)
@@ -84,7 +84,7 @@ class GradientSteps(PaidByIteration):
         """
         if np.isfinite(getattr(problem, "box", np.inf)):
             return {}
-        attained = problem.attained_gradient_share(LAWS[self.law].norm)
+        attained = problem.attained_gradient_share(self.noise.norm)
         first = problem.attained_gradient_share("l2")
         return {"attained": attained, "reached": self.reached(problem, horizon, first)}
 

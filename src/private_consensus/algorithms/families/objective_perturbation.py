@@ -14,10 +14,10 @@ import numpy as np
 
 from ...errors import require
 from ...privacy import Release, calibrate
-from ..base import NoiseSite, column
+from ..base import column
 from ..parameters import nonnegative, one_of
 from .admm import ADMMFamily, of_agents
-from .perturbed import LAWS, printed_change
+from .perturbed import printed_change
 
 JACOBIANS = ("paper", "tight")
 CURVATURES = ("none", "half", "deficit")
@@ -99,9 +99,9 @@ class ObjectivePerturbed(ADMMFamily):
         scale = self.linear_scale(penalties, self.scales(horizon)[:, None, None])
         quiet = ~np.isin(times, self.charged(horizon))
         scale = np.where(quiet[:, None, None], np.nan, scale)
-        change = problem.record_change(LAWS[self.law].norm)
+        change = problem.record_change(self.noise.norm)
         moved = np.where(quiet, 0.0, change / np.nanmin(scale, axis=(1, 2), initial=np.inf))
-        return [NoiseSite("minimisation", self.law, scale, LAWS[self.law].norm, moved)]
+        return [self.noise.site(scale, moved, "minimisation")]
 
     def residual(self, scale, state, problem, network, draw, shown, t):
         """Minimisers are sent exactly."""
@@ -125,7 +125,7 @@ class ObjectivePerturbed(ADMMFamily):
         penalties = self.least_penalties(network, horizon)[charged]
         paid = self.jacobian_terms * jacobian_loss(problem, penalties, self.jacobian, self.Phi)
         scales = self.linear_scale(penalties, self.scales(horizon)[charged])
-        return problem.record_change(LAWS[self.law].norm), scales, paid
+        return problem.record_change(self.noise.norm), scales, paid
 
     def rho_by_formula(self, problem, network, horizon):
         r""":math:`\sum_t \epsilon_t^2/2`, every iteration taken as a pure mechanism."""
@@ -160,7 +160,7 @@ class ObjectivePerturbed(ADMMFamily):
         """
         if np.isfinite(getattr(problem, "box", np.inf)):
             return {}  # projected minimisers are no longer one to one
-        norm = LAWS[self.law].norm
+        norm = self.noise.norm
         attained = problem.attained_gradient_share(norm)
         first = 1.0 if self.law == "laplace" else problem.attained_gradient_share("l2")
         if attained is None:

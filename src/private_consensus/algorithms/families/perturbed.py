@@ -9,33 +9,16 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 
 from ...errors import require
-from ...privacy import Release, aggregation, calibrate, gamma_norm_noise
-from ..base import Iterative, NoiseSite, column, stack, without_noise
-from ..parameters import nonnegative, one_of, positive
+from ...privacy import Release, aggregation, calibrate
+from ..base import Iterative, column, stack, without_noise
+from ..noise import LAWS, Noise
+from ..parameters import noise_field, one_of, positive
 
-
-def _gamma_norm_unit(generator: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:
-    direction = generator.standard_normal(shape)
-    return gamma_norm_noise(direction, generator.gamma(shape[-1], size=shape[:-1]), 1.0)
-
-
-class Law(NamedTuple):
-    """Unit draws of a noise, and the norm of the sensitivity that it hides."""
-
-    unit: Any
-    norm: str
-
-
-LAWS = {
-    "laplace": Law("laplace", "l1"),
-    "gaussian": Law("normal", "l2"),
-    "gamma_norm": Law(_gamma_norm_unit, "l2"),
-}
 CALIBRATIONS = ("accountant", "formula", "given")
 
 
@@ -56,9 +39,11 @@ class Perturbed(Iterative):
     """
 
     law: str = one_of("laplace", LAWS)
-    noise: float = nonnegative(0.0)
+    noise: Noise = noise_field(None, law=None)
     growth: float = positive(1.0)
     calibration: str = one_of("accountant", CALIBRATIONS, calibration=True)
+
+    where: ClassVar[str] = "message"
 
     def check(self, problem, network) -> None:
         """Warn where a theorem or a known condition does not cover the setting."""
@@ -109,28 +94,27 @@ class Perturbed(Iterative):
 
     def scale(self, t: int) -> Any:
         """Scale of iteration t, as it broadcasts against iterates."""
-        return column(self.noise) / column(self.growth) ** t
+        return column(self.noise.scale) / column(self.growth) ** t
 
     def scales(self, horizon: int) -> np.ndarray:
         """Scales of a single setting; [horizon]."""
-        return self.noise / self.growth ** np.arange(1, horizon + 1)
+        return self.noise.scale / self.growth ** np.arange(1, horizon + 1)
 
     def units(self, problem, streams) -> Iterator[np.ndarray]:
         """Unit draws [runs, agents, dim], one an iteration."""
-        shape = (problem.n_agents, problem.dim)
-        return streams.sequence("noise", LAWS[self.law].unit, shape)
+        return self.noise.units(problem, streams)
 
     @property
     def noisy(self) -> bool:
         """Whether every setting of the batch has noise."""
-        return bool(np.all(np.asarray(self.noise) > 0))
+        return bool(self.noise)
 
     def noise_sites(self, problem, network, horizon):
         """Noise of the law and scale of each iteration, where a version adds it."""
         (release,) = self.releases(problem, network, horizon)[:1]
         moved = np.broadcast_to(release.losses(), horizon)
         scales = self.scales(horizon)[:, None, None]
-        return [NoiseSite("message", self.law, scales, LAWS[self.law].norm, moved)]
+        return [self.noise.site(scales, moved)]
 
     def noise_releases(self, sensitivity: Any, scales: np.ndarray, **known: Any) -> list[Release]:
         """One release an iteration; exact ones without noise. ``known`` is what is known to be
@@ -142,7 +126,7 @@ class Perturbed(Iterative):
     def reached(self, problem, horizon: int, first: float | None) -> np.ndarray | None:
         """What of the gradient's change is reached at delta 0: ``first`` in iteration 1, whose
         point is not chosen, and later what points far out give, for noise reaches everywhere."""
-        later = problem.reached_gradient_share(LAWS[self.law].norm)
+        later = problem.reached_gradient_share(self.noise.norm)
         if first is None or later is None:
             return None
         return np.where(np.arange(horizon) == 0, first * later, later)

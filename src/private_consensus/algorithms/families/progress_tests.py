@@ -12,7 +12,8 @@ A record moves a query by at most :math:`\Delta`, given all that was sent. With
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,7 +21,8 @@ import numpy as np
 from ...privacy import Release, SparseVector, sparse_vector_release
 from ...privacy.releases import RandomCount
 from ...privacy.sparse_vector import capped_binomial, least_answers
-from .approximate_minimisers import COARSE_SOLVER
+from ..base import column, per_agent
+from .approximate_minimisers import COARSE_SOLVER, Charge
 
 
 class SparseVectorNoise(NamedTuple):
@@ -32,6 +34,47 @@ class SparseVectorNoise(NamedTuple):
 
 
 NO_NOISE = SparseVectorNoise(0.0, 0.0, 0.0)
+
+
+SENSITIVITIES = ("printed", "per_sample")
+THRESHOLD_SCALES = ("printed", "standard")
+DECISIONS = ("sparse_vector", "coin")
+TESTED = ("minimiser", "noised")
+
+
+class Draw(NamedTuple):
+    """Unit draws of an iteration: of the dual and the output [runs, agents, dim] each, of query,
+    threshold (Laplace) and coin (uniform) [runs, agents] each."""
+
+    noise: tuple[np.ndarray, np.ndarray]
+    query: np.ndarray
+    threshold: np.ndarray
+    coin: np.ndarray
+
+
+class Tested(NamedTuple):
+    """The unit noise of the threshold, whether it is to be drawn again, and the number of messages
+    so far, each [settings, runs, agents]."""
+
+    threshold: np.ndarray
+    stale: np.ndarray
+    sent: np.ndarray
+
+
+def untested(x: np.ndarray) -> Tested:
+    """Before the first iteration from x [settings, runs, agents, dim]."""
+    zero = np.zeros(x.shape[:-1])
+    return Tested(zero, np.ones(zero.shape, bool), zero)
+
+
+def draws(messages: Iterator[Any], problem, streams) -> Iterator[Draw]:
+    """Those of messages, with those of the tests."""
+    kinds = ("noise", "laplace", "query"), ("noise", "laplace", "threshold")
+    drawn = (*kinds, ("sampling", "uniform", "coin"))
+    shape = (problem.n_agents,)
+    units = [streams.sequence(purpose, law, shape, name) for purpose, law, name in drawn]
+    for message in messages:
+        yield Draw(message.noise, *map(next, units))
 
 
 @dataclass(frozen=True)
@@ -46,6 +89,26 @@ class ProgressTests:
 
     algorithm: Any
     problem: Any
+
+    def test(self, state: Any, minimiser: np.ndarray, noised: np.ndarray, draw: Draw) -> Tested:
+        """Who sends: whose loss fell by more than the threshold, among those who may still."""
+        made = self.algorithm
+        unit = np.where(state.stale, draw.threshold, state.threshold)
+        if made.decision == "coin":
+            wanted = np.broadcast_to(draw.coin < 0.5, unit.shape)
+        else:
+            point = noised if made.tested == "noised" else minimiser
+            line = per_agent(made.alpha) + per_agent(made.threshold_noise.scale) * unit
+            wanted = self._query(state.x, point, draw.query) >= line
+        sends = wanted & (state.sent < per_agent(made.c))
+        again = {"each": np.ones_like(sends), "after_release": sends, "once": np.zeros_like(sends)}
+        return Tested(unit, again[made.threshold_drawn], state.sent + sends)
+
+    def _query(self, before: np.ndarray, after: np.ndarray, unit: np.ndarray) -> np.ndarray:
+        """What the clipped loss fell by, noised, [settings, runs, agents]."""
+        bound, loss = column(self.algorithm.C_loss), self.problem.clipped_loss
+        gained = loss(before, bound) - loss(after, bound)
+        return gained + per_agent(self.algorithm.query_noise.scale) * unit
 
     def noise_for(self, rho: float) -> SparseVectorNoise:
         """Noise with which all tests cost rho, in zCDP, as it is printed."""
@@ -69,12 +132,22 @@ class ProgressTests:
         made = self.algorithm
         return sparse_vector_release(
             change,
-            made.threshold_noise,
-            made.query_noise,
+            made.threshold_noise.scale,
+            made.query_noise.scale,
             count=int(made.c),
             tests=horizon,
             redrawn=made.threshold_drawn,
         )
+
+    def releases(self, messages: list[Release], charge: Charge, horizon: int) -> list[Release]:
+        """Those of messages, of which the tests say how many are sent, and of the tests."""
+        first, *others = (replace(release, attained=None, attack=None) for release in messages)
+        if not self.algorithm.noisy:
+            return [first, *others]
+        if charge.attained_ratio is not None:
+            first = replace(first, attack=self.attack(charge.attained_ratio, horizon))
+        coin = self.algorithm.decision == "coin"
+        return [first, *others, *([] if coin else [self.release(self.change, horizon)])]
 
     def attack(self, ratio: float, horizon: int) -> Release:
         r"""PP-ADMM's attack on the messages that are sent, one record beside zero rows.
@@ -94,7 +167,7 @@ class ProgressTests:
         if made.decision == "coin":
             law, log_tolerance = capped_binomial(0.5, most, horizon), 0.0
         else:
-            scales = float(made.threshold_noise), float(made.query_noise)
+            scales = float(made.threshold_noise.scale), float(made.query_noise.scale)
             known = {"count": most, "tests": horizon, "redrawn": made.threshold_drawn}
             law = least_answers(float(made.alpha), *scales, **known)
             tests = self.release(self.problem.clipped_loss_change(made.C_loss), horizon)

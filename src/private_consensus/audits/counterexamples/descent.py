@@ -72,7 +72,7 @@ def proposition_2() -> Finding:
     problem, network, _ = _scene()
     budget = Budget(1.0, 1e-6)
     noise = [
-        GradientDescent(sensitivity=kind).calibrate(budget, problem, network, HORIZON).noise
+        GradientDescent(sensitivity=kind).calibrate(budget, problem, network, HORIZON).noise.scale
         for kind in ("record", "lipschitz")
     ]
     ratio = noise[1] / noise[0]
@@ -99,7 +99,7 @@ def released_average() -> Finding:
     gap = (seen["released"] - seen["internal"]).mean(-2)
     found = float((gap**2).sum(-1).mean())
     first = 1.0 / problem.records
-    scale = noisy.noise * first * HORIZON**-noisy.decay
+    scale = noisy.noise.scale * first * HORIZON**-noisy.decay
     expected = problem.dim * scale**2 / AGENTS
     return finding(
         "squared distance of the two averages",

@@ -104,6 +104,9 @@ class Scale(Strict):
     """What a smaller scale changes."""
 
     runs: Whole | None = Field(default=None, ge=1)
+    block: Whole | None = Field(
+        default=None, ge=1, description="runs computed together: a last block is filled up"
+    )
     axes: dict[str, list[Number | Whole | str]] | None = None
     set: dict[str, Any] | None = None
 

@@ -15,8 +15,9 @@ Smith, Thakurta 2022, arXiv 2210.17520).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from fractions import Fraction
+from functools import cache, lru_cache
 
 import numpy as np
 from numpy import inf
@@ -82,16 +83,20 @@ def own_ratio_table(system: LinearSystem, observer: Observer, victims: Sequence[
 
 
 def _own_ratios(round_: Round, observer: Observer, victims: Sequence[int]) -> np.ndarray:
-    inputs = np.concatenate([dense(round_.inputs), dense(round_.message_inputs)])
-    noise = np.concatenate([dense(round_.noise), dense(round_.message_noise)])
+    ratio = _ratios(round_)
     own = round_.owners & observer.unknown(round_)[:, None]
     own &= own.sum(1, keepdims=True) == 1
     return np.array(
-        [
-            min((_ratio(inputs[:, u], noise[:, q]) for q in np.flatnonzero(own[:, u])), default=inf)
-            for u in victims
-        ]
+        [min((ratio(u, q) for q in np.flatnonzero(own[:, u])), default=inf) for u in victims]
     )
+
+
+@lru_cache(maxsize=4)
+def _ratios(round_: Round) -> Callable[[int, int], float]:
+    """:func:`_ratio` of an input and a noise of a round: fractions, which no observer changes."""
+    inputs = np.concatenate([dense(round_.inputs), dense(round_.message_inputs)])
+    noise = np.concatenate([dense(round_.noise), dense(round_.message_noise)])
+    return cache(lambda u, q: _ratio(inputs[:, u], noise[:, q]))
 
 
 def _ratio(inputs: np.ndarray, noise: np.ndarray) -> float:

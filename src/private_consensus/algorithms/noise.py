@@ -1,0 +1,98 @@
+"""Noise, apart from the algorithm that adds it: what calibration sets.
+
+An algorithm has hyper-parameters, and fields made by :func:`.parameters.noise_field`. A number that
+is given for such a field, by a configuration or by a calibration, is the scale of a
+:class:`Noise`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..privacy import gamma_norm_noise
+
+
+def _gamma_norm_unit(generator: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:
+    direction = generator.standard_normal(shape)
+    return gamma_norm_noise(direction, generator.gamma(shape[-1], size=shape[:-1]), 1.0)
+
+
+class Law(NamedTuple):
+    """Unit draws of a noise, and the norm of the sensitivity that it hides."""
+
+    unit: Any
+    norm: str
+
+
+LAWS = {
+    "laplace": Law("laplace", "l1"),
+    "gaussian": Law("normal", "l2"),
+    "gamma_norm": Law(_gamma_norm_unit, "l2"),
+}
+
+
+class NoiseSite(NamedTuple):
+    """A place where an algorithm says that it adds noise.
+
+    Parameters
+    ----------
+    name : str
+        Such as ``message`` or ``minimisation``.
+    law : str
+        ``gaussian``, ``laplace`` or ``gamma_norm``.
+    scale : ndarray, broadcastable to [iterations, agents, dim]
+        Declared, in the unit of what the noise is added to; NaN where none is added.
+    norm : str
+        In which a change of the data is measured there.
+    moved : ndarray, [iterations]
+        Declared bound on that change over the scale; what a release costs is a function of it.
+    selected : bool
+        Whether the noise itself has a part in what of it is sent.
+    """
+
+    name: str
+    law: str
+    scale: np.ndarray
+    norm: str
+    moved: np.ndarray
+    selected: bool = False
+
+
+@dataclass(frozen=True)
+class Noise:
+    """Independent draws of one law, added in one place.
+
+    Parameters
+    ----------
+    scale : float or ndarray
+        Of all draws, or of the first one, in the unit that the algorithm states; 0 for no noise. In
+        a batch it has the settings axis in front.
+    law : {"gaussian", "laplace", "gamma_norm"}
+    added_to : str
+        Such as ``message``, ``gradient`` or ``dual``.
+    """
+
+    scale: Any = 0.0
+    law: str = "gaussian"
+    added_to: str = "message"
+
+    def __bool__(self) -> bool:
+        """Whether every setting of a batch has noise."""
+        return bool(np.all(np.asarray(self.scale) > 0))
+
+    @property
+    def norm(self) -> str:
+        """In which the change is measured that it hides."""
+        return LAWS[self.law].norm
+
+    def units(self, problem: Any, streams: Any) -> Iterator[np.ndarray]:
+        """Unit draws [runs, agents, dim], one an iteration."""
+        return streams.sequence("noise", LAWS[self.law].unit, (problem.n_agents, problem.dim))
+
+    def site(self, scale: np.ndarray, moved: np.ndarray, name: str = "message") -> NoiseSite:
+        """Where an audit finds it, at the scales of all iterations."""
+        return NoiseSite(name, self.law, scale, self.norm, moved)

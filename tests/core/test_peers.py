@@ -1,0 +1,52 @@
+"""What is measured of peers becomes a table; who is missing is named."""
+
+import signal
+
+import pytest
+from benchmarks.measuring import PAGE, read
+from benchmarks.peers.table import KEPT, PARTS, pages, spelled
+from benchmarks.peers.timing import line, longer, once
+
+LINE = line("a sum", "peer", 2e-6, 3e-3, "equal")
+KEPT_LINES = {"part": "normals", "lines": [LINE], "versions": {"autodp": "1.0"},
+              "missing": ["opacus", "decent-bench"], "day": "2026-01-01",
+              "machine": "M"}  # fmt: skip
+
+
+def test_a_row_has_both_times_and_their_ratio_and_who_is_missing_is_named():
+    text = "\n".join(pages([KEPT_LINES]))
+    assert "| a sum | peer | 2 us | 3 ms | 1,500 | equal |  |" in text
+    assert "Could not be installed here, and so not measured: opacus, decent-bench." in text
+    row = "| whole iterations | decent-bench |  |  |  | not measured | "
+    assert row + "cannot be installed here: it requires Python 3.13 |" in text
+    assert "autodp 1.0" in text
+
+
+def test_a_peer_that_takes_too_long_is_stopped_and_its_row_is_a_bound():
+    def endless():
+        while True:
+            pass
+
+    assert once(endless, limit=0.05) == (None, 0.05)
+    stopped = {**KEPT_LINES, "lines": [longer("a sum", "peer", 2e-6, limit=0.05)]}
+    assert "| 2 us | > 50 ms | > 25,000 | not known |" in "\n".join(pages([stopped]))
+
+
+def test_a_call_within_its_limit_gives_its_result_and_time_and_is_not_stopped_later():
+    found, took = once(lambda: sum(range(1000)), limit=0.05)
+    assert found == 499_500
+    assert 0 <= took < 0.05
+    assert signal.getitimer(signal.ITIMER_PROF) == (0.0, 0.0)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"), [(1.5, "1.5 s"), (2e-3, "2 ms"), (4.25e-7, "425 ns"), (5e-10, "0.5 ns")]
+)
+def test_a_time_has_its_unit(seconds, text):
+    assert spelled(seconds) == text
+
+
+def test_the_published_table_is_that_of_the_kept_measurements():
+    kept = read(KEPT)
+    assert "\n".join(pages(kept)) in PAGE.read_text()
+    assert [part["part"] for part in sorted(kept, key=lambda p: PARTS.index(p["part"]))] == [*PARTS]

@@ -1,0 +1,48 @@
+"""Smooth minimisation from far away: damped steps of Newton would be as many as the way is long."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from private_consensus.problems.logistic_regression.loss import sigmoid_neg
+from private_consensus.solvers import TOLERANCE, minimise
+
+WEIGHT, CURVATURE = 13.0, 0.03
+
+
+def saturated(centres):
+    r"""Batches of :math:`w \sum_j \ln(1 + e^{-z_j^T x}) + p/2 \|x - c\|^2` on the axes' rows."""
+
+    def gradient(x):
+        return -WEIGHT * sigmoid_neg(x) + CURVATURE * (x - centres)
+
+    def hessian(x):
+        share = sigmoid_neg(x)
+        diagonal = WEIGHT * share * (1 - share) + CURVATURE
+        return diagonal[..., None] * np.eye(x.shape[-1])
+
+    return gradient, hessian
+
+
+@pytest.mark.parametrize("start", [0.0, -6000.0, 6000.0])
+def test_far_starts_and_far_minimisers_take_few_steps(start):
+    centres = np.array([[-430.0, 5000.0, 0.0], [-1e4, -300.0, 1e5], [1.0, -2.0, 3.0]])
+    calls = []
+
+    def counted(gradient):
+        return lambda x: calls.append(1) or gradient(x)
+
+    gradient, hessian = saturated(centres)
+    found = minimise(counted(gradient), hessian, np.full(centres.shape, start))
+    assert np.linalg.norm(gradient(found), axis=-1).max() <= TOLERANCE
+    assert len(calls) < 200
+
+
+def test_a_problem_far_away_does_not_depend_on_its_company():
+    centres = np.array([[-430.0, 5000.0], [-1e4, -300.0], [0.5, 0.1]])
+    start = np.array([[2.0, -6e3], [0.0, 0.0], [4e3, 1.0]])
+    together = minimise(*saturated(centres), start)
+    for one, own in enumerate(centres):
+        alone = minimise(*saturated(own[None]), start[one : one + 1])
+        assert np.array_equal(alone[0], together[one])

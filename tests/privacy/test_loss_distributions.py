@@ -1,0 +1,46 @@
+"""Loss distributions on a grid: those of the library, and closed forms."""
+
+import numpy as np
+import pytest
+from dp_accounting.pld import privacy_loss_distribution as pld
+from scipy.stats import binom
+
+from private_consensus.privacy.conversions import gaussian_epsilon
+from private_consensus.privacy.loss_distributions import composed, of_gaussian
+
+DELTA = 1e-5
+FEW = {-3: 0.1, -2: 0.2, 2: 0.3, 3: 0.4}
+
+
+def curve(distribution):
+    return distribution.get_delta_for_epsilon(np.linspace(0, 3, 31))
+
+
+@pytest.mark.parametrize(("mu", "step"), [(0.05, 1e-4), (0.7, 1e-3), (3.3, 1e-2)])
+def test_a_gaussian_is_that_of_the_library_and_above_its_curve(mu, step):
+    found = of_gaussian(mu, step)
+    theirs = pld.from_gaussian_mechanism(1 / mu, value_discretization_interval=step)
+    np.testing.assert_array_equal(curve(found), curve(theirs))
+    exact = gaussian_epsilon(mu, DELTA)
+    assert exact <= found.get_epsilon_for_delta(DELTA) <= exact * (1 + 1e-3)
+
+
+@pytest.mark.parametrize("count", [1, 3, 6, 40])
+def test_a_composition_is_that_of_the_library(count):
+    one = pld.PrivacyLossDistribution.create_from_rounded_probability(FEW, 0.0, 0.01)
+    theirs = one.self_compose(count)
+    np.testing.assert_allclose(curve(composed(FEW, count, 0.01)), curve(theirs), rtol=1e-12)
+
+
+@pytest.mark.parametrize(("steps", "count"), [(30, 12), (200, 60)])
+def test_randomised_responses_compose_as_a_binomial_law(steps, count):
+    loss = 1e-3 * steps
+    truth = 1 / (1 + np.exp(-loss))
+    found = composed({steps: truth, -steps: 1 - truth}, count, 1e-3)
+    truths = np.arange(count + 1)
+    losses = (2 * truths - count) * loss
+    weights = binom.pmf(truths, count, truth)
+    for epsilon in (0.0, 0.4, 1.1):
+        exact = (weights * np.maximum(-np.expm1(epsilon - losses), 0)).sum()
+        # What is cut off is taken for an infinite loss: nothing is below the exact curve.
+        assert -1e-15 <= found.get_delta_for_epsilon(epsilon) - exact <= 1e-14 + 1e-12 * exact
