@@ -72,6 +72,15 @@ def elsewhere(tmp_path, monkeypatch):
     monkeypatch.setattr(socket, "getaddrinfo", unknown)
 
 
+@pytest.fixture(scope="module")
+def known_loops(tmp_path_factory):
+    """Machine code of the commands is there: compiling takes longer than any command may."""
+    with contextlib.chdir(tmp_path_factory.mktemp("known")):
+        for name in ("gradient_descent", "d_zoa"):
+            assert cli.main(["run", name, *SMALL]) == 0
+
+
+@pytest.mark.usefixtures("known_loops")
 @cases(50)
 @given(COMMANDS)
 def test_whatever_is_typed_has_an_exit_code_and_no_traceback(typed):
