@@ -2,9 +2,18 @@
 
 from __future__ import annotations
 
+import os
+
 import pytest
+from hypothesis import settings
 
 from private_consensus.randomness import Streams
+
+# The same cases in each run, unless more are asked for; a busy machine is no failure.
+settings.register_profile(
+    "same", deadline=None, database=None, derandomize="FUZZ_CASES" not in os.environ
+)
+settings.load_profile("same")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -12,15 +12,15 @@ from private_consensus.usage import TITLES, measured, read_usage, used
 def test_cpu_seconds_of_a_short_job_are_counted_and_waiting_costs_none(tmp_path):
     before, _ = used()
     with measured(tmp_path / "job.tsv"):
-        time.sleep(0.2)
+        time.sleep(0.4)
         end = time.process_time() + 0.1
         while time.process_time() < end:
             pass
     found = read_usage(tmp_path / "job.tsv")
     assert list(found) == list(TITLES)
-    assert found["s"] >= 0.3 - 0.01
-    # Two decimals, and what writing takes.
-    assert found["cpu_time"] - before == pytest.approx(0.1, abs=0.05)
+    assert found["s"] >= 0.5 - 0.01
+    # Two decimals; writing takes some, and so does what else the process does in passing.
+    assert 0.1 - 0.01 <= found["cpu_time"] - before < 0.3
 
 
 def test_memory_and_seconds_of_a_process_that_was_waited_for_count():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+import threading
 import time
 
 import pytest
@@ -12,15 +13,18 @@ from private_consensus.datasets.patience import Patience, Unavailable, address_o
 
 
 @pytest.fixture
-def silent_network(monkeypatch):
-    """Every connection hangs until its timeout."""
+def waits(monkeypatch) -> list[float]:
+    """Every connection hangs until its timeout: how long each was allowed to."""
+    allowed = []
 
     def hang(address, timeout):
+        allowed.append(timeout)
         time.sleep(timeout)
         raise TimeoutError("timed out")
 
     monkeypatch.setattr(socket, "create_connection", hang)
     monkeypatch.setattr(patience, "CONNECTION_TIMEOUT", 0.2)
+    return allowed
 
 
 def check_reachable(purse: Patience, *urls: str) -> None:
@@ -29,29 +33,28 @@ def check_reachable(purse: Patience, *urls: str) -> None:
             purse.check_reachable(url)
 
 
-def test_all_hosts_together_cost_the_purse_and_no_more(silent_network):
+def test_all_hosts_together_cost_the_purse_and_no_more(waits):
     purse = Patience(0.5)
-    start = time.monotonic()
     check_reachable(purse, *(f"https://host{i}.example/" for i in range(20)))
-    assert 0.4 < time.monotonic() - start < 0.8
+    assert waits[:1] == [0.2] and max(waits) <= 0.2
+    assert sum(waits) <= 0.5
     assert purse.left == 0
 
 
-def test_a_host_that_was_silent_is_not_asked_again(silent_network):
+def test_a_host_that_was_silent_is_not_asked_again(waits):
     purse = Patience(10)
     check_reachable(purse, "https://host.example/a")
-    start = time.monotonic()
     check_reachable(purse, "https://host.example/b")
-    assert time.monotonic() - start < 0.1
+    assert waits == [0.2]
 
 
-def test_another_process_does_not_wait_again_within_a_minute(silent_network, tmp_path):
+def test_another_process_does_not_wait_again_within_a_minute(waits, tmp_path):
     state_file = tmp_path / "state_file.json"
     check_reachable(Patience(0.3, state_file), "https://a.example/", "https://b.example/")
-    start = time.monotonic()
+    waits.clear()
     with pytest.raises(Unavailable, match="already spent"):
         Patience(0.3, state_file).check_reachable("https://c.example/")
-    assert time.monotonic() - start < 0.1
+    assert waits == []
 
 
 def test_after_a_minute_all_is_forgotten(tmp_path, monkeypatch):
@@ -70,11 +73,13 @@ def test_a_broken_ledger_is_an_empty_one(tmp_path):
 
 
 def test_a_name_service_that_hangs_does_not_hold_us(monkeypatch):
-    monkeypatch.setattr(socket, "create_connection", lambda *_: time.sleep(5) or socket.socket())
-    start = time.monotonic()
+    """Its answer comes when nobody waits for it any longer."""
+    given_up = threading.Event()
+    answer = lambda *_: given_up.wait(60) and socket.socket()  # noqa: E731
+    monkeypatch.setattr(socket, "create_connection", answer)
     with pytest.raises(Unavailable, match="no answer within"):
         Patience(0.2).check_reachable("https://host.example/")
-    assert time.monotonic() - start < 1
+    given_up.set()
 
 
 def test_a_proxy_is_what_we_knock_at(monkeypatch):

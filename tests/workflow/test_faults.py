@@ -135,7 +135,7 @@ def stopped(folder: Path, number: int = signal.SIGTERM) -> Path:
     process = begun(folder)
     os.kill(process.pid, number)
     let_go(folder)
-    process.communicate(timeout=120)
+    process.communicate(timeout=PATIENCE)
     assert process.returncode != 0
     if (folder / CELL).exists():
         assert pl.read_parquet(folder / CELL)["run"].n_unique() == RUNS
@@ -179,7 +179,7 @@ def test_a_killed_main_process_asks_for_an_unlock(warm, folder, reference):
     os.kill(process.pid, signal.SIGKILL)
     for orphan in orphans:
         orphan.kill()
-    psutil.wait_procs(orphans, timeout=10)
+    psutil.wait_procs(orphans, timeout=PATIENCE)
     process.communicate()
     let_go(folder)
     assert not (folder / CELL).exists()
@@ -201,7 +201,7 @@ def test_two_calls_at_once(warm, folder, reference):
     assert second.returncode == 1
     assert "lock" in said(second).lower()
     let_go(folder)
-    output = first.communicate(timeout=120)[0]
+    output = first.communicate(timeout=PATIENCE)[0]
     assert first.returncode == 0, output
     assert made_in(folder) == reference
 

@@ -15,6 +15,7 @@ import yaml
 from scratch import (
     FIGURE,
     OTHER,
+    PATIENCE,
     ROOT,
     SNAKEMAKE,
     Warm,
@@ -211,12 +212,12 @@ def interrupted(folder: Path, *targets: str, runs: int) -> None:
         command(*targets, runs=runs, cores=2), cwd=folder, env=environment(),
         stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True,
     )  # fmt: skip
-    for _ in range(1200):
-        if list((folder / "results/smoke/runs").rglob("[!.]*.parquet")):
-            break
+    end = time.monotonic() + PATIENCE
+    while not list((folder / "results/smoke/runs").rglob("[!.]*.parquet")):
+        assert process.poll() is None and time.monotonic() < end
         time.sleep(0.05)
     process.terminate()
-    output = process.communicate(timeout=120)[0]
+    output = process.communicate(timeout=PATIENCE)[0]
     assert process.returncode != 0, output
 
 
