@@ -20,6 +20,7 @@ from ..randomness import Streams
 
 _load = cache(algorithms.load)
 """The registry looks into the folder of algorithms each time."""
+_class_of = cache(problems.class_of)
 MOST = {
     "settings": 100_000,
     "horizon": 10_000_000,
@@ -75,7 +76,7 @@ def wrong_settings(cell: Mapping[str, Any]) -> Iterator[str]:
 def _wrong_problems(built: type, settings: Iterable[Mapping[str, Any]]) -> Iterator[str]:
     """A line for each problem that lacks what the algorithm needs of it."""
     for name in dict.fromkeys(setting["problem"]["name"] for setting in settings):
-        offers = problems.class_of(name).offers
+        offers = _class_of(name).offers
         lacking = [need for need in getattr(built, "needs", ()) if not offers(need)]
         if lacking:
             yield f"problem.name: found {name!r}, expected a problem with {', '.join(lacking)}"
