@@ -173,19 +173,26 @@ def slope(values: Sequence[float], measured: Sequence[float]) -> float:
 def pages(lines: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     """All tables of what was measured."""
     of = {kind: [line for line in lines if line["kind"] == kind] for kind in CHOSEN}
-    days = sorted({line["day"] for line in lines})
-    yield f"{' and '.join(dict.fromkeys((days[0], days[-1])))}, one core of {lines[-1]['machine']}."
-    yield "\nWith 10,000 agents, one run, 100 iterations:\n"
+    yield f"With 10,000 agents, one run, 100 iterations ({_where(of['table'])}):\n"
     yield from measuring.rows(*_table(of["table"], TABLE))
     yield ""
     yield beyond(of["table"])
-    yield "\nWith 100,000:\n"
+    yield f"\nWith 100,000 ({_where(of['largest'])}):\n"
     yield from measuring.rows(*_table(of["largest"], LARGE))
-    yield "\nExponents of an iteration's time, beside the expected ones in brackets:\n"
+    where = _where(of["exponents"])
+    yield f"\nExponents of an iteration's time ({where}), the expected ones in brackets:\n"
     yield from measuring.rows(*_exponents(of["exponents"], "seconds", 0))
     yield "\nExponents of memory beyond the libraries':\n"
     yield from measuring.rows(*_exponents(of["exponents"], "mb", 1))
     yield f"\n![Time and memory of an iteration against agents](images/{PLOT.name})"
+
+
+def _where(lines: Sequence[Mapping[str, Any]]) -> str:
+    """The days and the machines of measurements."""
+    days = sorted({line["day"] for line in lines})
+    machines = dict.fromkeys(line["machine"] for line in lines)
+    days, machines = (" and ".join(dict.fromkeys(part)) for part in ((days[0], days[-1]), machines))
+    return f"{days}, one core of {machines}"
 
 
 def _table(lines: Sequence[Mapping[str, Any]], size: int) -> Iterator[list[str]]:
