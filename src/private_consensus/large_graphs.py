@@ -69,17 +69,28 @@ def random_regular(generator: np.random.Generator, agents: int, degree: int) -> 
 
 def _paired(generator, agents: int, degree: int) -> np.ndarray | None:
     ends = np.repeat(np.arange(agents), degree)
-    links, stuck = np.empty(0, np.int64), 0
+    links, taken, stuck = np.empty(0, np.int64), np.empty(0, np.int64), 0
     while len(ends) and stuck < _STUCK:
         pairs = np.sort(generator.permutation(ends).reshape(-1, 2), axis=1)
         numbers = pairs[:, 0] * agents + pairs[:, 1]
         first = np.zeros(len(numbers), dtype=bool)
         first[np.unique(numbers, return_index=True)[1]] = True
-        new = first & (pairs[:, 0] != pairs[:, 1]) & ~np.isin(numbers, links)
+        new = first & (pairs[:, 0] != pairs[:, 1]) & ~_among(numbers, taken)
         links = np.concatenate([links, numbers[new]])
+        added = np.sort(numbers[new])
+        taken = np.insert(taken, np.searchsorted(taken, added), added)
         ends = pairs[~new].ravel()
         stuck = 0 if new.any() else stuck + 1
     return None if len(ends) else np.stack(np.divmod(links, agents), axis=-1)
+
+
+def _among(numbers: np.ndarray, ascending: np.ndarray) -> np.ndarray:
+    """Which numbers are among ascending ones, of which a hash of whole numbers would see most in
+    few of its places."""
+    if not len(ascending):
+        return np.zeros(len(numbers), dtype=bool)
+    places = np.searchsorted(ascending, numbers)
+    return ascending[np.minimum(places, len(ascending) - 1)] == numbers
 
 
 def first_connected(

@@ -270,6 +270,15 @@ def test_large_random_graphs_have_the_law_of_their_family():
     assert (np.abs(seen - 1000) < 4 * np.sqrt(3000 * 2 / 9)).all()
 
 
+@pytest.mark.parametrize("among", [0, 1, 40])
+def test_numbers_are_among_ascending_ones_as_numpy_says(among):
+    generator = np.random.default_rng(7)
+    ascending = np.sort(generator.choice(60, among, replace=False))
+    numbers = generator.integers(-5, 70, 200)
+    expected = np.isin(numbers, ascending)
+    np.testing.assert_array_equal(large_graphs._among(numbers, ascending), expected)
+
+
 def test_random_regular_graphs_are_regular_connected_and_near_uniform(streams):
     small = networks.build(streams, "random_regular", 10, degree=3)
     assert (small.degrees == 3).all() and small.adjacency.shape == (12, 10, 10)
