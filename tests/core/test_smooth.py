@@ -46,3 +46,23 @@ def test_a_problem_far_away_does_not_depend_on_its_company():
     for one, own in enumerate(centres):
         alone = minimise(*saturated(own[None]), start[one : one + 1])
         assert np.array_equal(alone[0], together[one])
+
+
+def test_hessians_are_asked_for_where_newton_goes_on_and_nowhere_else():
+    """Near by the bound's steps are fast enough; the problem that is far away needs Newton."""
+    centres = np.array([[0.01, 0.0], [-1e4, -300.0]])
+    gradient, hessian = saturated(centres)
+    seen = []
+
+    def hessian_of(x, asked):
+        seen.append(asked.copy())
+        return hessian(x)[asked]
+
+    def descend(slope):
+        return slope / (WEIGHT / 4 + CURVATURE)
+
+    start = np.array([[1.0, 1.0], [5e3, 0.0]])
+    found = minimise(gradient, hessian, start, descend=descend, hessian_of=hessian_of)
+    plainly = minimise(gradient, hessian, start, descend=descend)
+    assert seen and not all(asked.all() for asked in seen)
+    assert np.array_equal(found, plainly)

@@ -34,6 +34,7 @@ def minimise(
     start: np.ndarray,
     *,
     descend: Callable[[np.ndarray], np.ndarray] | None = None,
+    hessian_of: Callable[[np.ndarray, np.ndarray], np.ndarray] | None = None,
     magnitude: np.ndarray | float = 0.0,
     tolerance: float = TOLERANCE,
     at_most: int = 200,
@@ -58,6 +59,9 @@ def minimise(
     start : ndarray, shape (..., d)
     descend : callable, optional
         :math:`g \mapsto P^{-1} g`; none: Newton from the start.
+    hessian_of : callable, optional
+        Of points ``[..., d]`` and which of them are asked for, to ``[asked, d, d]``: where most
+        problems do without Newton, theirs are not computed. None: those that ``hessian`` has.
     magnitude : float or ndarray, shape (...)
         Size of the terms of the gradient; rounding sets a floor of ``ROUNDING`` times it.
 
@@ -71,16 +75,19 @@ def minimise(
     size = np.linalg.norm(slope, axis=-1)
     enough = np.maximum(tolerance, ROUNDING * magnitude)
     newton = np.full(size.shape, descend is None)
+    hessian_of = hessian_of or (lambda x, asked: hessian(x)[asked])
     steps = _Accelerated(descend)
     for _ in range(at_most):
         waiting = size > enough
         if not waiting.any():
             break
         ahead = steps.next(x, slope)
-        if newton.any():
-            step = np.linalg.solve(hessian(x), slope[..., None])[..., 0]
-            share = newton_share(gradient, x, step, size, waiting & newton)
-            ahead = np.where(newton[..., None], x - share[..., None] * step, ahead)
+        asked = waiting & newton
+        if asked.any():
+            step = np.zeros_like(x)
+            step[asked] = np.linalg.solve(hessian_of(x, asked), slope[asked][..., None])[..., 0]
+            share = newton_share(gradient, x, step, size, asked)
+            ahead = np.where(asked[..., None], x - share[..., None] * step, ahead)
         x = np.where(waiting[..., None], ahead, x)
         slope, before = gradient(x), size
         size = np.linalg.norm(slope, axis=-1)

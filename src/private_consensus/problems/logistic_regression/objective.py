@@ -23,6 +23,8 @@ from .loss import losses_of, per_agent, sigmoid_neg
 INITS = ("zero", "random")
 SPARED, ROUGHLY = 8, 1e-3
 """A typical point is found from one record in eight, to this share of the largest gradient."""
+TOGETHER = 2**17
+"""Numbers in the records of the points whose Hessians are computed together."""
 FEW = 20_000
 """Numbers in an agent's records below which one operation on all agents beats a call an agent."""
 
@@ -237,6 +239,20 @@ class LogisticRegression(Problem):
         weighted = np.swapaxes(self._signed, -1, -2) * curvature[..., None, :]
         return weighted @ self._signed + self.ridge * np.eye(self.dim)
 
+    def hessian_of(self, x: np.ndarray, asked: np.ndarray) -> np.ndarray:
+        """The same of points that are ``asked`` for, [..., agents]; [asked, dim, dim]."""
+        holders = np.nonzero(asked)[-(self.labels.ndim - 1) :]
+        points = x[asked]
+        found = np.empty((len(points), self.dim, self.dim))
+        each = max(1, TOGETHER // (self.records * self.dim))
+        for first in range(0, len(points), each):
+            some = slice(first, first + each)
+            signed = self._signed[tuple(places[some] for places in holders)]
+            share = sigmoid_neg(np.matvec(signed, points[some]))
+            weighted = signed * (self.weight * share * (1.0 - share))[..., None]
+            np.matmul(np.swapaxes(weighted, -1, -2), signed, out=found[some])
+        return found + self.ridge * np.eye(self.dim)
+
     @cached_property
     def _bound(self) -> tuple[np.ndarray, np.ndarray]:
         r"""Spectral form of :math:`\frac w4 Z_i^T Z_i + \lambda I \succeq \nabla^2 f_i`."""
@@ -331,13 +347,18 @@ class LogisticRegression(Problem):
         pull = linear - penalty * centre
 
         def descend(slope):
-            return np.matvec(vectors, shrink * np.vecmat(slope, vectors))
+            return per_agent(shrink * per_agent(slope, vectors), np.swapaxes(vectors, -1, -2))
+
+        def hessian_of(x, asked):
+            penalties = np.broadcast_to(penalty, (*asked.shape, 1))[asked]
+            return self.hessian_of(x, asked) + penalties[..., None] * np.eye(self.dim)
 
         return minimise_batch(
             lambda x: self.gradient(x) + penalty * x + pull,
             lambda x: self.hessian(x) + np.asarray(penalty)[..., None] * np.eye(self.dim),
             start,
             descend=descend,
+            hessian_of=hessian_of,
             magnitude=np.linalg.norm(pull, axis=-1) if tolerance is None else 0.0,
             tolerance=TOLERANCE if tolerance is None else tolerance,
         )
