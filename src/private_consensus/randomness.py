@@ -25,6 +25,12 @@ UNIT_LAWS: dict[str, Law] = {
     "uniform": lambda generator, shape: generator.random(shape),
 }
 
+FILLED = {
+    UNIT_LAWS["normal"]: lambda generator, own: generator.standard_normal(out=own),
+    UNIT_LAWS["uniform"]: lambda generator, own: generator.random(out=own),
+}
+"""The same numbers, drawn into an array that is there."""
+
 
 def generator(root: int, *names: str | int) -> np.random.Generator:
     """The generator that belongs to a root seed and a sequence of names."""
@@ -73,6 +79,12 @@ class Streams:
         generators = self.generators(purpose, name)
         # Drawn ahead in chunks, since calls, not numbers, are what costs; the numbers are the same.
         ahead = max(1, min(256, 4096 // max(1, int(np.prod(shape)))))
+        while ahead == 1 and draw in FILLED:
+            # As one array at once: arrays of all pairs of agents are large.
+            drawn = np.empty((len(generators), *shape))
+            for g, own in zip(generators, drawn, strict=True):
+                FILLED[draw](g, own)
+            yield drawn
         while True:
             chunk = np.stack([draw(g, (ahead, *shape)) for g in generators], axis=1)
             yield from chunk

@@ -148,9 +148,7 @@ class DECOR(ClippedDescent):
             number, sign = network.pairs_of_links
             signed = sign[:, None] * pairs[..., number, :]
             return own + self.share(network) * network.sum_at_links(signed)
-        links = np.triu(network.graph.adjacency)[..., None]
-        used = links * pairs
-        return own + self.share(network) * (used.sum(-2) - used.sum(-3))
+        return own + self.share(network) * _summed(network.graph.adjacency, pairs)
 
     def residual(self, scale, state, problem, network, draw, shown, t):
         """A round's noise made white, which is independent over agents too."""
@@ -164,6 +162,21 @@ class DECOR(ClippedDescent):
 
 
 ALGORITHM = DECOR
+
+
+def _summed(adjacency: np.ndarray, pairs: np.ndarray) -> np.ndarray:
+    """What each agent adds of the noise that pairs share [runs, agents, agents, dim], and what it
+    takes away as the second of a pair; [runs, agents, dim]. Pairs without a link cost nothing."""
+    if adjacency.ndim > 2:
+        used = np.triu(adjacency)[..., None] * pairs
+        return used.sum(-2) - used.sum(-3)
+    added, taken = np.zeros((2, *pairs.shape[:-3], *pairs.shape[-2:]))
+    for first, others in enumerate(np.triu(adjacency)):
+        linked = np.flatnonzero(others)
+        own = pairs[..., first, linked, :]
+        added[..., first, :] = own.sum(-2)
+        taken[..., linked, :] += own
+    return added - taken
 
 
 @lru_cache(maxsize=64)
