@@ -6,7 +6,7 @@ from dp_accounting.pld import privacy_loss_distribution as pld
 from scipy.stats import binom
 
 from private_consensus.privacy.conversions import gaussian_epsilon
-from private_consensus.privacy.loss_distributions import composed, of_gaussian
+from private_consensus.privacy.loss_distributions import composed, of_gaussian, of_laplace
 
 DELTA = 1e-5
 FEW = {-3: 0.1, -2: 0.2, 2: 0.3, 3: 0.4}
@@ -23,6 +23,23 @@ def test_a_gaussian_is_that_of_the_library_and_above_its_curve(mu, step):
     np.testing.assert_array_equal(curve(found), curve(theirs))
     exact = gaussian_epsilon(mu, DELTA)
     assert exact <= found.get_epsilon_for_delta(DELTA) <= exact * (1 + 1e-3)
+
+
+@pytest.mark.parametrize("count", [1, 2, 3, 40, 300])
+@pytest.mark.parametrize(("loss", "step"), [(0.02, 1e-3), (0.0205, 1e-3), (0.7, 1e-3), (5, 1e-2)])
+def test_laplace_noise_is_that_of_the_library(loss, step, count):
+    theirs = pld.from_laplace_mechanism(1 / loss, value_discretization_interval=step)
+    theirs = theirs.self_compose(count) if count > 1 else theirs
+    found = of_laplace(loss, count, step)
+    np.testing.assert_array_equal(curve(found), curve(theirs))
+
+
+@pytest.mark.parametrize(("loss", "step"), [(1e-3, 1e-6), (0.03, 1e-5), (2.0, 1e-3)])
+def test_one_laplace_is_above_its_curve_and_near_it(loss, step):
+    r""":math:`\delta(\epsilon) = 1 - e^{(\epsilon-\ell)/2}`."""
+    exact = loss + 2 * np.log1p(-DELTA)
+    found = of_laplace(loss, 1, step).get_epsilon_for_delta(DELTA)
+    assert exact - 1e-13 <= found <= exact + step
 
 
 @pytest.mark.parametrize("count", [1, 3, 6, 40])

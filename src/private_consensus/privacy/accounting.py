@@ -58,7 +58,7 @@ from private_consensus.privacy.conversions import (
     pure_rho,
     zcdp_epsilon,
 )
-from private_consensus.privacy.loss_distributions import composed, of_gaussian
+from private_consensus.privacy.loss_distributions import composed, of_gaussian, of_laplace
 from private_consensus.privacy.releases import RENYI_ORDERS, PrivacyProfile, Release, Sampling
 
 METHODS = ("pure", "gaussian", "gaussian+pure", "zcdp", "rdp", "pld")
@@ -528,7 +528,9 @@ def _loss_distribution(group: _Group, step: float):
         plain = group.sampling is None
         library = pld.from_gaussian_mechanism
         one = of_gaussian(group.loss, step) if plain else library(1 / group.loss, **options)
-    elif group.kind == "laplace" and (group.sampling is None or _poisson(group)):
+    elif group.kind == "laplace" and group.sampling is None:
+        return of_laplace(group.loss, group.count, step)
+    elif group.kind == "laplace" and _poisson(group):
         one = pld.from_laplace_mechanism(1 / group.loss, **options)
     else:
         return composed(_response_masses(group.pure, step), group.count, step)

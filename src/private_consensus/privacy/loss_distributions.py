@@ -58,6 +58,50 @@ def of_gaussian(mu: float, step: float):
     return _distribution(*_connected(np.clip(deltas, 0, 1), step), lowest, step)
 
 
+def of_laplace(loss: float, count: int, step: float):
+    r"""Of ``count`` Laplace mechanisms of one largest ``loss``, by connecting the dots of
+
+    .. math:: \delta(\epsilon) = F(x+1) - e^\epsilon F(x), \quad
+        x = -\tfrac12(1 + \epsilon/\ell), \quad F(x) = \Pr[Y/\ell \le x],
+
+    Y with density :math:`e^{-|y|}/2`.
+
+    Parameters
+    ----------
+    loss : float
+        Sensitivity over scale, :math:`\ell`.
+    count : int
+    step : float
+        Of the grid of losses.
+
+    Returns
+    -------
+    dp_accounting.pld.privacy_loss_distribution.PrivacyLossDistribution
+    """
+    scale = 1 / loss
+    most = math.ceil(1 / scale / step)
+    epsilon = np.arange(-most, most + 1) * step
+    share = epsilon * scale
+    outcome = np.where(share > 1, -np.inf, np.where(share <= -1, np.inf, -0.5 * (1 + share)))
+    with np.errstate(divide="ignore"):
+        below = np.log(_laplace_below(outcome / scale))
+    deltas = np.clip(_laplace_below((outcome + 1) / scale) - np.exp(epsilon + below), 0, 1)
+    masses, infinite = _connected(deltas, step)
+    if count == 1 or len(masses) ** count <= FEW:
+        one = _distribution(masses, infinite, -most, step)
+        return one.self_compose(count) if count > 1 else one
+    total, low = _convolved(np.arange(len(masses)), masses, len(masses), count)
+    # Infinite is a sum of which one at least is infinite, and what lies beyond what is kept.
+    lost = TAIL - math.expm1(count * math.log1p(-infinite))
+    return _distribution(total, lost, -most * count + low, step)
+
+
+def _laplace_below(y: np.ndarray) -> np.ndarray:
+    """Distribution function of density exp(-abs(y))/2."""
+    half = 0.5 * np.exp(-np.abs(y))
+    return np.where(y > 0, 1 - half, half)
+
+
 def _connected(deltas: np.ndarray, step: float) -> tuple[np.ndarray, float]:
     """Masses on the grid, and at infinity, whose curve connects the dots (two at least)."""
     deltas = np.minimum.accumulate(deltas)
@@ -90,12 +134,20 @@ def composed(masses: Mapping[int, float], count: int, step: float):
         return few.self_compose(count) if count > 1 else few
     lowest, length = min(masses), max(masses) - min(masses) + 1
     places = np.array([*masses]) - lowest
+    total, low = _convolved(places, np.array([*masses.values()]), length, count)
+    return _distribution(total, TAIL, lowest * count + low, step)
+
+
+def _convolved(
+    places: np.ndarray, masses: np.ndarray, length: int, count: int
+) -> tuple[np.ndarray, int]:
+    """Masses of a sum of ``count`` on a grid of some ``length``, and the place of their first."""
     one = np.zeros(length)
-    one[places] = [*masses.values()]
-    low, high = _kept(places, one[places], length, count)
+    one[places] = masses
+    low, high = _kept(places, masses, length, count)
     points = fft.next_fast_len(max(high - low + 1, length))
     total = np.real(fft.ifft(fft.fft(one, points) ** count))
-    return _distribution(np.roll(total, -low)[: high - low + 1], TAIL, lowest * count + low, step)
+    return np.roll(total, -low)[: high - low + 1], low
 
 
 def _kept(places: np.ndarray, masses: np.ndarray, length: int, count: int) -> tuple[int, int]:
