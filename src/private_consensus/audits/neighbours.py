@@ -25,6 +25,7 @@ from ..problems.logistic_regression import LogisticRegression
 from ..problems.mean_estimation import MeanEstimation
 from ..problems.perceptron import CLASSES, Perceptron
 from .few_records import FewRecords
+from .few_responses import FewResponses
 
 CROWD = 2000
 """Records of a fair classification whose covariance is to be large beside one record's."""
@@ -147,14 +148,15 @@ def _(problem: Lasso, network: Network, change, *, nearby) -> Iterator[Attack]:
     """
     network = around(network) if nearby else network
     far = 1e3 if np.isfinite(problem.gradient_bound) else 0.5
-    shape = 1, network.n_agents, problem.records
+    shape = 1, network.n_agents, 1
     features = np.zeros((*shape, problem.dim))
     features[0, 0, 0, 0] = 1.0
+    constants = problem.weight, problem.penalty, problem.gradient_bound, problem.row_bound
 
-    def responding(side: float) -> Lasso:
+    def responding(side: float) -> FewResponses:
         responses = np.zeros(shape)
         responses[0, 0, 0] = side * far
-        return replace(problem, features=features, responses=responses)
+        return FewResponses(features, responses, *constants, total=problem.records)
 
     yield Attack((responding(1.0), responding(-1.0)), network, np.eye(problem.dim)[0])
 

@@ -1,0 +1,59 @@
+"""Lasso of agents of whom one has one record, and all other records are empty.
+
+Records without features and responses have no gradient at any point: the sums over records have
+one summand, and are the same numbers. The agents without a record have a minimiser that one step
+finds.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ..problems.lasso import Lasso
+
+
+@dataclass(frozen=True)
+class FewResponses(Lasso):
+    """Features [1, agents, 1, dim] and responses [1, agents, 1], of agent 0 alone not zero;
+    ``total`` records in all."""
+
+    total: int = 1
+
+    @property
+    def records(self) -> int:
+        return self.total
+
+    def part(self, taken: slice) -> FewResponses:
+        """The record is in the first place."""
+        places = np.arange(self.total)[taken]
+        first = float((places == 0).any())
+        features, responses = first * self.features, first * self.responses
+        return replace(self, features=features, responses=responses, total=len(places))
+
+    @cached_property
+    def _apart(self) -> tuple[tuple[slice, Lasso], ...]:
+        """Agent 0, and the others."""
+        places = (slice(0, 1), slice(1, None)) if self.n_agents > 1 else (slice(0, 1),)
+        return tuple((place, self._of(place)) for place in places)
+
+    def _of(self, place: slice) -> Lasso:
+        constants = self.weight, self.penalty, self.gradient_bound, self.row_bound
+        return Lasso(self.features[:, place], self.responses[:, place], *constants)
+
+    def proximal(
+        self, linear: np.ndarray, penalty: ArrayLike, centre: np.ndarray, start: np.ndarray
+    ) -> np.ndarray:
+        """As of any lasso, where nobody waits for the steps of another."""
+        shape = np.broadcast_shapes(*map(np.shape, (linear, penalty, centre, start)))
+        terms = [
+            np.broadcast_to(term, np.broadcast_shapes(np.shape(term), (self.n_agents, 1)))
+            for term in (linear, penalty, centre, start)
+        ]
+        found = np.empty(shape)
+        for place, problem in self._apart:
+            found[..., place, :] = problem.proximal(*(term[..., place, :] for term in terms))
+        return found
