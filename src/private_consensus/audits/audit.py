@@ -130,7 +130,7 @@ def audit(
         if judged.findings:
             break
     sites = noisy.noise_sites(chosen.pair[0], chosen.network, horizon)
-    of_batches = OF_BATCHES * level
+    of_batches, lower = OF_BATCHES * level, judged.lower
     noise = tuple(noise_found(sites, *worlds, confidence=1.0 - level + of_batches))
     reached, changes = sensitivity_reached(sites, *worlds, declared.epsilon, delta)
     changes += iterations_declared(worlds, horizon)
@@ -141,14 +141,14 @@ def audit(
         changes += check(noisy, chosen, horizon, releases, level=of_batches / 2, seed=seed)
     return AuditResult(
         claimed=claimed, delta=delta, declared=declared.epsilon,
-        lower=judged.lower.epsilon, ceiling=judged.lower.ceiling, confidence=confidence,
+        lower=lower.epsilon, ceiling=lower.ceiling, confidence=confidence,
         relation=str(noisy.relation), observer=observer, runs=done,
         power=detectable_epsilon(
             runs, delta=delta, confidence=1.0 - level * looks[-1].share / len(ORDERINGS)
         ),
         executed=f"{type(noisy).__name__}, {horizon} iterations, {chosen.network.n_agents} agents, "
         f"{chosen.name}",
-        statistic=judged.lower.statistic, pvalue=min(1.0, judged.pvalue / look.share),
+        statistic=lower.statistic, pvalue=min(1.0, judged.pvalue / look.share),
         bounds=judged.bounds, noise=noise,
         sensitivity=reached,
         findings=(

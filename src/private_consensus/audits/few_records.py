@@ -13,6 +13,7 @@ takes one or two unknowns.
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -79,8 +80,21 @@ class FewRecords(LogisticRegression):
         """Newton's method in the coefficients s, each step halved until the objective falls."""
         curvature = np.asarray(penalty) + self.ridge
         base = (penalty * centre - linear) / curvature
-        margins = self._margins(base)
-        gram = np.einsum("nkd,nld->nkl", self._signed, self._signed)
+        holders = slice(0, self._holders)
+        found = base + 0.0
+        found[..., holders, :] += self._pulled(base[..., holders, :], _of(holders, curvature))
+        return found
+
+    @cached_property
+    def _holders(self) -> int:
+        """Agents up to the last one with a record that is not empty: the others stay at b."""
+        return 1 + int(np.flatnonzero(self._signed.any((-2, -1))).max(initial=0))
+
+    def _pulled(self, base: np.ndarray, curvature: np.ndarray) -> np.ndarray:
+        """How far records pull those who hold some from b."""
+        rows = self._signed[: self._holders]
+        margins = np.matvec(rows, base)
+        gram = np.einsum("nkd,nld->nkl", rows, rows)
         pull = self.weight * self.counts / curvature
         s = np.zeros_like(margins)
         for _ in range(STEPS):
@@ -91,7 +105,7 @@ class FewRecords(LogisticRegression):
             bend = (pull * share * (1.0 - share))[..., None] * gram
             ahead = np.linalg.solve(np.eye(s.shape[-1]) + bend, slope[..., None])[..., 0]
             s = self._descended(s, ahead, margins, gram, pull)
-        return base + np.vecmat(s, self._signed)
+        return np.vecmat(s, rows)
 
     def _descended(
         self,
@@ -116,3 +130,8 @@ class FewRecords(LogisticRegression):
 
 def _times(gram: np.ndarray, s: np.ndarray) -> np.ndarray:
     return np.matvec(gram, s)
+
+
+def _of(agents: slice, values: np.ndarray) -> np.ndarray:
+    """Of those agents, where not all have the same; values [..., agents, 1]."""
+    return values[..., agents, :] if values.ndim > 1 and values.shape[-2] > 1 else values

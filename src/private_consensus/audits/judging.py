@@ -26,12 +26,16 @@ SLACK = 1e-6
 
 
 class Judged(NamedTuple):
-    """All bounds, the largest one on epsilon, the claim's p-value, and what follows."""
+    """All bounds, the claim's p-value, and what follows."""
 
     bounds: tuple[Bound, ...]
-    lower: Bound
     pvalue: float
     findings: tuple[Finding, ...]
+
+    @property
+    def lower(self) -> Bound:
+        """The largest bound on epsilon; nobody asks for it before the last look."""
+        return best_bound(list(self.bounds))
 
 
 class Declaration(NamedTuple):
@@ -64,14 +68,15 @@ def judge(
         *_features(one, other), statistics=_scalars(one, other), delta=delta,
         confidence=confidence, seed=seed, orderings=ORDERINGS,
     )  # fmt: skip
-    lower, pvalue = best_bound(found), claim_p_value(found, {"epsilon": claimed})
-    findings = list(_against_claim(lower, pvalue, claimed, confidence))
+    pvalue = claim_p_value(found, {"epsilon": claimed})
+    findings = list(_against_claim(found, pvalue, claimed, confidence))
     findings += _against_declaration(found, declared, confidence)
-    return Judged(tuple(found), lower, pvalue, tuple(findings))
+    return Judged(tuple(found), pvalue, tuple(findings))
 
 
-def _against_claim(lower: Bound, pvalue: float, claimed: float, confidence: float):
+def _against_claim(bounds: list[Bound], pvalue: float, claimed: float, confidence: float):
     if pvalue <= 1.0 - confidence:
+        lower = best_bound(bounds)
         text = (
             f"outcomes need epsilon {lower.epsilon:.4g} at delta {lower.delta:g}, claimed is "
             f"{claimed:.4g} ({lower.statistic})"
@@ -88,8 +93,8 @@ def _against_declaration(
         text = f"messages need more than what is declared gives, {', '.join(listed)}"
         yield Finding(DIFFERS, text)
     elif math.isfinite(declared.mu):
-        worst = max(bounds, key=lambda bound: bound.mu)
         if claim_p_value(bounds, {"mu": declared.mu}) <= 1.0 - confidence:
+            worst = max(bounds, key=lambda bound: bound.mu)
             found = f"{worst.mu:.4g}, declared noise gives {declared.mu:.4g} ({worst.statistic})"
             yield Finding(DIFFERS, f"messages need mu {found}")
 

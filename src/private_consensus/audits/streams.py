@@ -57,6 +57,9 @@ class AuditStreams(Streams):
         drawn = UNIT_LAWS[law] if isinstance(law, str) else law
         generator = self.shared(purpose, name)
         count = len(self.runs)
+        unit = drawn(generator, (self.drawn or count, *shape))[:count]
+        while purpose not in self.known:  # of these only the shape matters
+            yield np.zeros_like(unit)
         while True:
+            yield unit
             unit = drawn(generator, (self.drawn or count, *shape))[:count]
-            yield unit if purpose in self.known else np.zeros_like(unit)

@@ -159,6 +159,10 @@ class Bound:
         """Whether the claim is refuted at the stated confidence."""
         return self.p_value(epsilon=epsilon, mu=mu) <= 1 - self.confidence
 
+    def refutes(self, epsilon: float) -> bool:
+        """Whether this bound alone, with its share of the error, is above ``epsilon``."""
+        return self._p_value(_allowed(Epsilon(self.delta), epsilon)) <= self.level
+
     @cached_property
     def _directions(self) -> list[_Exceedance]:
         level = self.level / (2 if self.both else 1)

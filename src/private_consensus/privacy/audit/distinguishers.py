@@ -18,9 +18,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import cache
 
 import numpy as np
-from threadpoolctl import threadpool_limits
+from threadpoolctl import ThreadpoolController
 
 Scorer = Callable[[np.ndarray], np.ndarray]
 
@@ -101,9 +102,15 @@ def _classifiers(one: np.ndarray, other: np.ndarray, seed: int) -> dict[str, Sco
             max_iter=40, max_leaf_nodes=8, early_stopping=False, random_state=seed
         ),
     }
-    with threadpool_limits(1):  # threads that wait for each other on a busy machine cost minutes
+    with _pools().limit(limits=1):  # threads that wait for each other on a busy machine cost minutes
         fitted = {name: model.fit(features, labels) for name, model in models.items()}
     return {name: _log_odds(model, best) for name, model in fitted.items()}
+
+
+@cache
+def _pools() -> ThreadpoolController:
+    """Pools of the libraries that classifiers use; to look for them takes longer than to score."""
+    return ThreadpoolController()
 
 
 def _with_squares(features: np.ndarray) -> np.ndarray:
@@ -112,7 +119,7 @@ def _with_squares(features: np.ndarray) -> np.ndarray:
 
 def _log_odds(model, best: np.ndarray) -> Scorer:
     def score(features: np.ndarray) -> np.ndarray:
-        with threadpool_limits(1):
+        with _pools().limit(limits=1):
             return model.decision_function(features[:, best])
 
     return score

@@ -127,7 +127,12 @@ def _ranked(
 
 def best_bound(bounds: list[Bound]) -> Bound:
     """The largest bound on epsilon of a list; where none is above 0, of the favourite."""
-    return max(bounds, key=lambda bound: bound.epsilon)
+    best, *others = bounds
+    for bound in others:
+        # One that does not refute the best of those before is no larger: it is not computed.
+        if bound.refutes(best.epsilon) and bound.epsilon > best.epsilon:
+            best = bound
+    return best
 
 
 def _shares(count: int) -> list[float]:
