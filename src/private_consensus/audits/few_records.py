@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -96,40 +97,49 @@ class FewRecords(LogisticRegression):
         margins = np.matvec(rows, base)
         gram = np.einsum("nkd,nld->nkl", rows, rows)
         pull = self.weight * self.counts / curvature
-        s = np.zeros_like(margins)
+        at = _Place.of(np.zeros_like(margins), margins, gram, pull)
+        identity = np.eye(margins.shape[-1])
         for _ in range(STEPS):
-            share = expit(-(margins + _times(gram, s)))
-            slope = s - pull * share
-            if (np.abs(slope) <= EXACT * (pull + np.abs(s))).all():
+            share = expit(at.against)
+            slope = at.s - pull * share
+            if (np.abs(slope) <= EXACT * (pull + np.abs(at.s))).all():
                 break
             bend = (pull * share * (1.0 - share))[..., None] * gram
-            ahead = np.linalg.solve(np.eye(s.shape[-1]) + bend, slope[..., None])[..., 0]
-            s = self._descended(s, ahead, margins, gram, pull)
-        return np.vecmat(s, rows)
-
-    def _descended(
-        self,
-        s: np.ndarray,
-        ahead: np.ndarray,
-        margins: np.ndarray,
-        gram: np.ndarray,
-        pull: np.ndarray,
-    ) -> np.ndarray:
-        def value(s: np.ndarray) -> np.ndarray:
-            turned = _times(gram, s)
-            return (pull * np.logaddexp(0.0, -(margins + turned)) + s * turned / 2).sum(-1)
-
-        before, length = value(s), np.ones(s.shape[:-1])
-        for _ in range(HALVINGS):
-            worse = value(s - length[..., None] * ahead) > before + EXACT * np.abs(before)
-            if not worse.any():
-                break
-            length = np.where(worse, length / 2, length)
-        return s - length[..., None] * ahead
+            ahead = np.linalg.solve(identity + bend, slope[..., None])[..., 0]
+            at = _descended(at, ahead, margins, gram, pull)
+        return np.vecmat(at.s, rows)
 
 
-def _times(gram: np.ndarray, s: np.ndarray) -> np.ndarray:
-    return np.matvec(gram, s)
+class _Place(NamedTuple):
+    """Coefficients, what the records' margins are there with the sign changed, and the objective."""
+
+    s: np.ndarray
+    against: np.ndarray
+    value: np.ndarray
+
+    @classmethod
+    def of(
+        cls, s: np.ndarray, margins: np.ndarray, gram: np.ndarray, pull: np.ndarray
+    ) -> _Place:
+        turned = np.matvec(gram, s)
+        against = -(margins + turned)
+        value = (pull * np.logaddexp(0.0, against) + s * turned / 2).sum(-1)
+        return cls(s, against, value)
+
+
+def _descended(
+    at: _Place, ahead: np.ndarray, margins: np.ndarray, gram: np.ndarray, pull: np.ndarray
+) -> _Place:
+    """Where a step leads that is halved until the objective falls."""
+    most, length = at.value + EXACT * np.abs(at.value), np.ones(at.s.shape[:-1])
+    after = _Place.of(at.s - ahead, margins, gram, pull)
+    for _ in range(HALVINGS):
+        worse = after.value > most
+        if not worse.any():
+            break
+        length = np.where(worse, length / 2, length)
+        after = _Place.of(at.s - length[..., None] * ahead, margins, gram, pull)
+    return after
 
 
 def _of(agents: slice, values: np.ndarray) -> np.ndarray:

@@ -221,7 +221,7 @@ def _steps(rate: np.ndarray) -> np.ndarray:
 
 def soft_threshold(x: np.ndarray, threshold) -> np.ndarray:
     r""":math:`\mathrm{sign}(x)\max(|x| - \tau, 0)`."""
-    return np.sign(x) * np.maximum(np.abs(x) - threshold, 0.0)
+    return np.copysign(np.maximum(np.abs(x) - threshold, 0.0), x)
 
 
 def lasso(gram: np.ndarray, pull: np.ndarray, penalty: float) -> np.ndarray:
