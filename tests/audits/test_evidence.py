@@ -209,6 +209,28 @@ def test_a_minimum_with_few_records_is_that_of_the_solver_of_all(push):
     assert few.smoothness == pytest.approx(full.smoothness)
 
 
+@pytest.mark.parametrize("gradient_bound", [1.0, np.inf])
+def test_a_lasso_with_one_record_is_the_one_that_has_its_empty_records_too(gradient_bound):
+    problem = lasso.build(Streams(0, (0,)), 4, records=6, dim=3, gradient_bound=gradient_bound)
+    (attack,) = attacks(problem, ring(), None, nearby=False)
+    one = attack.pair[0]
+    shape = 1, one.n_agents, problem.records
+    features, responses = np.zeros((*shape, one.dim)), np.zeros(shape)
+    features[:, :, :1], responses[:, :, :1] = one.features, one.responses
+    constants = one.weight, one.penalty, one.gradient_bound, one.row_bound
+    whole = lasso.Lasso(features, responses, *constants)
+    rng = np.random.default_rng(3)
+    linear, centre = rng.standard_normal((2, 1, 5, one.n_agents, one.dim))
+    for penalty in (rng.uniform(0.1, 2.0, (one.n_agents, 1)), np.full((1, 1, 1, 1), 0.5)):
+        minima = [some.proximal(linear, penalty, centre, centre) for some in (one, whole)]
+        assert np.array_equal(*minima)
+    assert one.records == whole.records
+    for taken in (slice(0, 6), slice(0, 2), slice(2, 6)):
+        parts = one.part(taken), whole.part(taken)
+        assert np.array_equal(*(part.gradient(centre) for part in parts))
+        assert parts[0].records == parts[1].records
+
+
 def test_neighbours_differ_in_one_record_and_by_no_more_than_it_may():
     problem = regression()
     for nearby in (False, True):

@@ -102,6 +102,17 @@ def test_the_bound_comes_near_the_truth():
     assert all(1.6 < epsilon < 2.0 for epsilon in found)
 
 
+def test_the_best_bound_is_the_largest_whichever_comes_first():
+    rng = np.random.default_rng(10)
+    noise = rng.standard_normal(1000)
+    given = {f"{shift} apart": (noise + shift, noise[::-1]) for shift in (0.0, 1.0, 2.0, 1.5)}
+    bounds = audited(None, None, given)
+    for order in (bounds, bounds[::-1]):
+        assert best_bound(order).epsilon == max(bound.epsilon for bound in bounds) > 0
+    assert all(bound.refutes(0.999 * bound.epsilon) for bound in bounds if bound.epsilon)
+    assert not any(bound.refutes(bound.epsilon + 0.01) for bound in bounds)
+
+
 def test_infinite_values_are_outcomes_like_others():
     one, other = np.full(2000, np.inf), np.full(2000, -np.inf)
     found = audited(None, None, {"told": (one, other)})[0]

@@ -111,16 +111,14 @@ class FewRecords(LogisticRegression):
 
 
 class _Place(NamedTuple):
-    """Coefficients, what the records' margins are there with the sign changed, and the objective."""
+    """Coefficients, the records' margins there with the sign changed, and the objective."""
 
     s: np.ndarray
     against: np.ndarray
     value: np.ndarray
 
     @classmethod
-    def of(
-        cls, s: np.ndarray, margins: np.ndarray, gram: np.ndarray, pull: np.ndarray
-    ) -> _Place:
+    def of(cls, s: np.ndarray, margins: np.ndarray, gram: np.ndarray, pull: np.ndarray) -> _Place:
         turned = np.matvec(gram, s)
         against = -(margins + turned)
         value = (pull * np.logaddexp(0.0, against) + s * turned / 2).sum(-1)

@@ -92,11 +92,12 @@ def _against_declaration(
         listed = (f"epsilon {epsilon:.4g} at delta {delta:g}" for epsilon, delta in declared.points)
         text = f"messages need more than what is declared gives, {', '.join(listed)}"
         yield Finding(DIFFERS, text)
-    elif math.isfinite(declared.mu):
-        if claim_p_value(bounds, {"mu": declared.mu}) <= 1.0 - confidence:
-            worst = max(bounds, key=lambda bound: bound.mu)
-            found = f"{worst.mu:.4g}, declared noise gives {declared.mu:.4g} ({worst.statistic})"
-            yield Finding(DIFFERS, f"messages need mu {found}")
+    elif math.isfinite(declared.mu) and (
+        claim_p_value(bounds, {"mu": declared.mu}) <= 1.0 - confidence
+    ):
+        worst = max(bounds, key=lambda bound: bound.mu)
+        found = f"{worst.mu:.4g}, declared noise gives {declared.mu:.4g} ({worst.statistic})"
+        yield Finding(DIFFERS, f"messages need mu {found}")
 
 
 def against_accountant(declared: Declaration, claimed: float) -> list[Finding]:

@@ -102,7 +102,8 @@ def _classifiers(one: np.ndarray, other: np.ndarray, seed: int) -> dict[str, Sco
             max_iter=40, max_leaf_nodes=8, early_stopping=False, random_state=seed
         ),
     }
-    with _pools().limit(limits=1):  # threads that wait for each other on a busy machine cost minutes
+    # Threads that wait for each other on a busy machine cost minutes.
+    with _pools().limit(limits=1):
         fitted = {name: model.fit(features, labels) for name, model in models.items()}
     return {name: _log_odds(model, best) for name, model in fitted.items()}
 
