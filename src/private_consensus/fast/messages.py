@@ -18,6 +18,7 @@ import math
 from decimal import Decimal, localcontext
 from fractions import Fraction
 from functools import lru_cache
+from itertools import accumulate, chain
 from typing import NamedTuple
 
 import numpy as np
@@ -32,6 +33,9 @@ CHUNK = 1024
 
 WIDEST = 1e5
 """Largest standard deviation, in steps of the grid, of a table."""
+
+FRACTION = 256
+"""Binary places of weights: what a million roundings leave is far below the 128 that are kept."""
 
 GUIDE = 14
 _TIES = np.uint32(1 << 31)
@@ -64,33 +68,35 @@ class Table(NamedTuple):
 def discrete_table(variance: float) -> Table:
     r"""Of :math:`P(k) \propto e^{-k^2/(2\sigma^2)}` on the integers; ``variance`` in squared steps.
 
-    Weights by the recurrence :math:`w_{k+1} = w_k q^{2k+1}`, :math:`q = e^{-1/(2\sigma^2)}`, in 80
-    digits; the support ends where what is left is below :math:`2^{-128}`.
+    Weights by the recurrence :math:`w_{k+1} = w_k q^{2k+1}`, :math:`q = e^{-1/(2\sigma^2)}`, in
+    whole numbers of :math:`2^{-256}`; the support ends where what is left is below
+    :math:`2^{-128}`.
     """
     usable = variance > 0 and math.sqrt(variance) <= WIDEST
     require(usable, "variance", variance, f"above 0, and at most {WIDEST:g} steps squared")
     reach = math.ceil(math.sqrt(2 * variance * 130 * math.log(2))) + 1
-    with localcontext() as context:
-        context.prec = 80
-        context.Emin = -(10**9)
-        above, below = Fraction(variance).as_integer_ratio()
-        q = (-Decimal(below) / Decimal(2 * above)).exp()
-        ratio, square, weight, weights = q, q * q, Decimal(1), [Decimal(1)]
-        for _ in range(reach):
-            weight *= ratio
-            ratio *= square
-            weights.append(weight)
-        total = 2 * sum(weights) - 1
-        unit = Decimal(2**128) / total
-        cumulative, bounds = Decimal(0), []
-        for k in range(-reach, reach + 1):
-            cumulative += weights[abs(k)]
-            bounds.append(min(int(cumulative * unit), 2**128 - 1))
+    ratio = _one_step(variance)
+    square, weights = ratio * ratio >> FRACTION, [1 << FRACTION]
+    for _ in range(reach):
+        weights.append(weights[-1] * ratio >> FRACTION)
+        ratio = ratio * square >> FRACTION
+    total = 2 * sum(weights) - weights[0]
+    unit = (1 << 128 + 2 * FRACTION) // total
+    sums = accumulate(chain(reversed(weights), weights[1:]))
+    bounds = [cumulative * unit >> 2 * FRACTION for cumulative in sums]
     bounds[-1] = 2**128 - 1
     high = np.array([bound >> 64 for bound in bounds], np.uint64)
     low = np.array([bound & (2**64 - 1) for bound in bounds], np.uint64)
     first = np.arange(2**GUIDE, dtype=np.uint64) << _BUCKET
     return Table(-reach, high, low, np.searchsorted(high, first, side="left").astype(np.int32))
+
+
+def _one_step(variance: float) -> int:
+    r""":math:`e^{-1/(2\sigma^2)}` in units of :math:`2^{-256}`."""
+    with localcontext() as context:
+        context.prec = 120
+        above, below = Fraction(variance).as_integer_ratio()
+        return int((-Decimal(below) / Decimal(2 * above)).exp() * 2**FRACTION)
 
 
 # --- Compiled -------------------------------------------------------------------------------------
