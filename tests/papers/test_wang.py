@@ -453,15 +453,15 @@ def exact_moments(plan):
 
 def largest_z(plan, exact, experiment, *, horizon, louder=1.0, runs=2000):
     """Monte-Carlo error and disagreement against the exact ones, at all points plotted."""
-    cell = resolved(plan.cell(experiment, "dp_ci"))
-    measured, _ = run_cell(shortened(cell, horizon=horizon, runs=runs, louder=louder), {})
     names = {"squared_error": "squared_error", "consensus_error": "disagreement"}
+    cell = resolved(plan.cell(experiment, "dp_ci"))
+    cell["measures"] = [measure for measure in cell["measures"] if measure[1] in names]
+    measured, _ = run_cell(shortened(cell, horizon=horizon, runs=runs, louder=louder), {})
     of = {"released": "", "internal": "internal_"}
     axes = [a for a in ("gamma", "epsilon") if a in measured.columns]
     keys = [*axes, "t", "quantity"]
     mean = (
-        measured.filter(pl.col("metric").is_in(list(names)))
-        .with_columns(
+        measured.with_columns(
             quantity=pl.col("quantity").replace_strict(of) + pl.col("metric").replace_strict(names)
         )
         .group_by(keys)
