@@ -12,11 +12,13 @@ import importlib
 import multiprocessing
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
+import tempfile
 import traceback
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -40,9 +42,13 @@ PATIENCE = 1200
 """Seconds after which a call that hangs is killed."""
 
 FORKS = multiprocessing.get_context("forkserver")
-FORKS.set_forkserver_preload(
-    ["snakemake.cli", "numpy", "polars", "pydantic", "scipy.stats", "jinja2", "numba", "rich"]
-)
+FORKS.set_forkserver_preload([
+    "snakemake.cli", "numpy", "polars", "pydantic", "scipy.stats", "jinja2", "numba", "rich",
+    # What Snakemake imports in its functions.
+    "snakemake.profiles", "snakemake.report.html_reporter", "pandas", "nbformat.v4", "smart_open",
+    # What rules import of other people's.
+    "latex2mathml.converter",
+])  # fmt: skip
 
 FIGURE = "showkatbakhsh_extra_reconstruction"
 OTHER = "showkatbakhsh_extra_box"
@@ -155,7 +161,8 @@ class Warm:
     """A process that has imported a copy's library, and forks to answer calls of Snakemake.
 
     For calls in this copy and in those that have the same library: importing it would be half of
-    each.  What their code is, they read from the files; what the same text means is known.
+    each, and of each of their jobs, which are forks as they are where a call has many.  What their
+    code is, they read from the files; what the same text means is known.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -195,23 +202,56 @@ def _answering(home: Path, variables: dict, asked: Connection) -> None:
     os.environ.update(variables)
     sys.path.insert(0, str(home / "src"))
     for file in (home / "Snakefile", *(home / "workflow/rules").glob("*.smk")):
-        for name in re.findall(r"^from (private_consensus[\w.]*) import", file.read_text(), re.M):
+        for name in re.findall(r"^ *from (private_consensus[\w.]*) import", file.read_text(), re.M):
             importlib.import_module(name)
+    from private_consensus import algorithms, problems
+
+    for name in (*algorithms.modules(), *problems.modules()):
+        importlib.import_module(name)
     from private_consensus.provenance import meaning_of
 
     for file in (*(home / "src").rglob("*.py"), *(home / "workflow/scripts").glob("*.py")):
         meaning_of(file.read_text(encoding="utf-8"))
-    with contextlib.suppress(EOFError):
+    with _jobs_in_forks(home) as prepared, contextlib.suppress(EOFError):
         while True:
-            asked.send(_answered(*asked.recv()))
+            asked.send(_answered(prepared, *asked.recv()))
 
 
-def _answered(folder: Path, arguments: list[str], variables: dict) -> tuple[int, str, str]:
+@contextlib.contextmanager
+def _jobs_in_forks(home: Path) -> Iterator[Callable[[], None]]:
+    """What has the jobs of a call run as forks of one process, which has imported their library."""
+    from snakemake.shell import shell
+
+    from private_consensus.plotting.rendering import RENDERER
+
+    programs = home / "workflow"
+    with tempfile.TemporaryDirectory() as short:  # as the name of a socket has to be
+        socket = Path(short, "jobs")
+        server = subprocess.Popen(
+            [sys.executable, programs / "forkserver.py", socket, "1",
+             *sorted((programs / "scripts").glob("*.py"))],
+            env={**os.environ, "PYTHONPATH": str(home / "src")}, stdin=subprocess.PIPE,
+        )  # fmt: skip
+        run_in_fork = [sys.executable, "-IS", str(programs / "run_in_fork.py"), str(socket)]
+
+        def prepared() -> None:
+            os.environ[RENDERER] = f"{socket}.svg"
+            shell.prefix(f"set -euo pipefail; {shlex.join(run_in_fork)} ")
+
+        yield prepared
+        server.stdin.close()
+        server.wait(PATIENCE)
+
+
+def _answered(
+    prepared: Callable[[], None], folder: Path, arguments: list[str], variables: dict
+) -> tuple[int, str, str]:
     """What a fork ends with: its exit code, and what it said on its two streams."""
     heard, said = zip(*(FORKS.Pipe(duplex=False) for _ in range(2)), strict=True)
     child = os.fork()
     if not child:
         _settled(folder, variables, said)
+        prepared()
         with _leaving():
             _snakemake(arguments)
     for end in said:
