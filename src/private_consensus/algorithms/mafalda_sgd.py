@@ -20,6 +20,7 @@ may learn more than from independent noise of the same account.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -85,7 +86,7 @@ class MAFALDASGD(ClippedDescent):
             gram = gram_of_powers(network.traces_of_powers(2 * horizon), horizon)
         else:
             gram = error_gram(network.mixing, horizon)
-        return cyclic_factor(gram, int(self.batches))
+        return _found_once(gram.tobytes(), horizon, int(self.batches))
 
     def change(self, problem):
         """Of a batch's gradient."""
@@ -137,6 +138,12 @@ class MAFALDASGD(ClippedDescent):
 
 
 ALGORITHM = MAFALDASGD
+
+
+@lru_cache(maxsize=64)
+def _found_once(gram: bytes, rounds: int, batches: int) -> np.ndarray:
+    """C for a matrix of errors [rounds, rounds]: the same at all budgets."""
+    return cyclic_factor(np.frombuffer(gram).reshape(rounds, rounds), batches)
 
 
 def _require_batches(problem: Any, batches: int) -> None:
