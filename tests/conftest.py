@@ -16,9 +16,20 @@ settings.register_profile(
 settings.load_profile("same")
 
 
+LOOPS = ("test_rounds", "test_fast", "test_vectors", "test_lanes", "test_products")
+"""Files that need nearly all that is compiled."""
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Files that take longest come first, so that no process ends with one of them alone."""
-    items.sort(key=lambda item: item.get_closest_marker("workflow") is None)
+    """Files that take longest come first, so that no process ends with one of them alone. While one
+    process has the longest of all, another compiles what both would compile later."""
+    items.sort(key=_turn)
+
+
+def _turn(item: pytest.Item) -> int:
+    if item.get_closest_marker("workflow") is not None:
+        return 0 if item.path.stem == "test_faults" else 2
+    return 1 if item.path.stem in LOOPS else 3
 
 
 @pytest.fixture

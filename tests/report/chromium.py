@@ -21,7 +21,7 @@ FLAGS = (
     "--disable-background-networking", "--disable-component-update", "--disable-sync",
     "--disable-dev-shm-usage", "--hide-scrollbars", "--remote-debugging-port=0",
 )  # fmt: skip
-PATIENCE = 30.0
+PATIENCE = 120.0
 
 
 def find() -> str | None:
