@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -138,7 +139,8 @@ def audit(
     changes += sites_and_releases(noisy, sites, declared.epsilon, delta)
     releases = noisy.releases(problem, network, horizon)
     for check in (sampling_found, sampled_record_change):
-        changes += check(noisy, chosen, horizon, releases, level=of_batches / 2, seed=seed)
+        test = partial(check, noisy, chosen, horizon, releases)
+        changes += test(level=of_batches / 2, seed=seed, runs=runs)
     return AuditResult(
         claimed=claimed, delta=delta, declared=declared.epsilon,
         lower=lower.epsilon, ceiling=lower.ceiling, confidence=confidence,

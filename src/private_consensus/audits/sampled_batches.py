@@ -25,6 +25,7 @@ from .result import DIFFERS, Finding
 from .streams import AuditStreams
 
 RUNS = 200
+"""At most."""
 ROUNDED = 0.02
 """Relative; what rounding messages to a fine grid may add to a change."""
 
@@ -57,18 +58,19 @@ class BatchRecorder:
 
 def sampling_found(
     algorithm: Algorithm, attack: Attack, horizon: int, declared: Sequence[Release], *,
-    level: float, seed: int,
+    level: float, seed: int, runs: int = RUNS,
 ) -> list[Finding]:  # fmt: skip
     """Findings about the batches of an algorithm that declares how it takes them."""
     samplings = {release.sampling for release in declared if release.sampling is not None}
     if len(samplings) != 1:
         return []
     recorder = BatchRecorder(attack.pair[0])
-    streams = AuditStreams.labelled("rows that are touched", RUNS, seed)
+    runs = min(runs, RUNS)
+    streams = AuditStreams.labelled("rows that are touched", runs, seed)
     execute(algorithm, recorder, attack.network, streams, horizon)
-    if len(recorder.batches) != horizon * RUNS:
+    if len(recorder.batches) != horizon * runs:
         return []
-    taken = np.stack(recorder.batches).reshape(horizon, RUNS, *recorder.batches[0].shape)
+    taken = np.stack(recorder.batches).reshape(horizon, runs, *recorder.batches[0].shape)
     results = list(_tested(taken, samplings.pop()))
     return [
         Finding(DIFFERS, f"batches: {text}")
@@ -79,7 +81,7 @@ def sampling_found(
 
 def sampled_record_change(
     algorithm: Algorithm, attack: Attack, horizon: int, declared: Sequence[Release], *,
-    level: float, seed: int,
+    level: float, seed: int, runs: int = RUNS,
 ) -> list[Finding]:  # fmt: skip
     """A finding where a record in a batch moves the first message that it moves by more of its
     noise than is declared; of what is as declared with probability ``level`` at most.
@@ -91,7 +93,7 @@ def sampled_record_change(
     allowed = apart * max(map(_mu_if_sampled, declared), default=0.0)
     if not 0 < allowed < np.inf:
         return []
-    streams = AuditStreams.labelled("a record in a batch", RUNS, seed)
+    streams = AuditStreams.labelled("a record in a batch", min(runs, RUNS), seed)
     one, other = (
         execute(algorithm, problem, attack.network, streams, horizon).sent[:, :, attack.agent]
         for problem in attack.pair

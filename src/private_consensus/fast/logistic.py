@@ -206,7 +206,8 @@ def minimise(
     """
     found = np.empty(start.shape)
     taken = np.zeros(len(start), np.int64)
-    given = (np.ascontiguousarray(a, float) for a in (curvature, linear, start, tolerance))
+    # What cannot be written to has another type, for which all would be compiled once more.
+    given = (np.require(a, float, "CW") for a in (curvature, linear, start, tolerance))
     scratch = _scratch(start.shape[1], len(records.contents.begin) - 1)
     _minimise(records, float(weight), model, *given, found, taken, scratch)
     return found, taken
