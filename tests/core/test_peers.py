@@ -33,9 +33,9 @@ def test_a_peer_that_takes_too_long_is_stopped_and_its_row_is_a_bound():
 
 
 def test_a_call_within_its_limit_gives_its_result_and_time_and_is_not_stopped_later():
-    found, took = once(lambda: sum(range(1000)), limit=0.05)
+    found, took = once(lambda: sum(range(1000)), limit=1.0)
     assert found == 499_500
-    assert 0 <= took < 0.05
+    assert 0 <= took < 1.0
     assert signal.getitimer(signal.ITIMER_PROF) == (0.0, 0.0)
 
 

@@ -121,7 +121,7 @@ def test_when_ucimlrepo_fails_the_archive_is_fetched(publisher, monkeypatch, tmp
 
 def test_a_hanging_ucimlrepo_is_ended_in_time(publisher, monkeypatch, tmp_path, small):
     served_by(publisher, monkeypatch, small, archive=zipped(), fetch="import time; time.sleep(60)")
-    raw, provenance = acquire("adult", Acquisition(cache=tmp_path, patience=2.0))
+    raw, provenance = acquire("adult", Acquisition(cache=tmp_path, patience=4.0))
     assert raw.equals(small)
     assert "no table within" in provenance.because
 

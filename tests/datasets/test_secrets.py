@@ -104,7 +104,7 @@ def test_credentials_of_a_mirror_are_in_no_output(guarded, tmp_path, caplog, fau
             guarded.files[f"/{name}"] = b"contents of another file"
         if isinstance(fault, int | tuple):
             guarded.faults[f"/{name}"] = [fault] * 20
-    asked = Acquisition(cache=tmp_path / "cache", patience=0.3, source="official")
+    asked = Acquisition(cache=tmp_path / "cache", patience=1.0, source="official")
     assert asked.to_dict()["mirror"].startswith("http://***@127.0.0.1")
     with (
         caplog.at_level(logging.DEBUG, logger="private_consensus"),
@@ -121,7 +121,7 @@ def test_credentials_of_a_mirror_are_in_no_output(guarded, tmp_path, caplog, fau
 def test_a_guarded_mirror_is_asked_with_the_credentials(guarded, tmp_path):
     name = next(iter(entry("adult").mirror.files))
     guarded.files[f"/{name}"] = b"adult"
-    downloads = Downloads(folder=tmp_path, patience=Patience(1.0))
+    downloads = Downloads(folder=tmp_path, patience=Patience(10.0))
 
     def mirror(location):
         return Mirror(location=location, files={name: {"file": "0"}}, downloads=downloads)
@@ -143,7 +143,7 @@ def test_credentials_outside_the_environment_are_refused_without_being_said(tmp_
 def test_the_summary_says_none(guarded, tmp_path, capsys):
     with pytest.raises(InvalidInput) as error:
         guarded.faults = {f"/{name}": [500] * 9 for name in entry("adult").mirror.files}
-        summary(Acquisition(cache=tmp_path, patience=0.1))
+        summary(Acquisition(cache=tmp_path, patience=1.0))
     assert QUOTED not in str(error.value) and "user" not in str(error.value)
 
 

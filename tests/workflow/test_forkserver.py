@@ -15,7 +15,7 @@ from private_consensus.plotting.rendering import RENDERER
 
 PROGRAMS = ROOT / "workflow"
 PRELOADED = "private_consensus.algorithms.dp_ci"
-PATIENCE = 60
+PATIENCE = 300
 
 
 @pytest.fixture(scope="module")
