@@ -147,7 +147,10 @@ def check(results: Path, *, some: bool = False) -> list[str]:
         return found
     labels = json.loads((results / "plan.json").read_text(encoding="utf-8"))["labels"]
     names: dict[str, list[dict[str, str]]] = {}
-    with tempfile.TemporaryDirectory() as folder, chromium.browser(Path(folder) / "p") as tab:
+    with (
+        tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder,
+        chromium.browser(Path(folder) / "p") as tab,
+    ):
         for width, height, scheme in looks:
             tab.look(width, height, scheme)
             for page in sorted(pages):

@@ -6,13 +6,14 @@ import base64
 import json
 import os
 import shutil
+import signal
 import socket
 import struct
 import subprocess
 import time
 import urllib.request
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -181,12 +182,14 @@ def browser(profile: Path) -> Iterator[Tab]:
     """A browser with one empty page, ended afterwards."""
     command = [find(), *FLAGS, f"--user-data-dir={profile}", "about:blank"]
     with open(profile.parent / "chromium.log", "wb") as log:
-        process = subprocess.Popen(command, stdout=log, stderr=log)
+        process = subprocess.Popen(command, stdout=log, stderr=log, start_new_session=True)
     try:
         yield Tab(_page_of(profile))
     finally:
         process.terminate()
         process.wait(PATIENCE)
+        with suppress(ProcessLookupError):  # its children may write to the profile for longer
+            os.killpg(process.pid, signal.SIGKILL)
 
 
 def _page_of(profile: Path) -> str:
