@@ -102,6 +102,21 @@ def test_the_exact_formula_is_left_as_it_is():
     assert gaussian_epsilon(mu, 1e-5) == pytest.approx(2.0, rel=1e-6)
 
 
+def test_the_last_digit_of_an_account_does_not_decide(monkeypatch):
+    def noise(rounding: float) -> float:
+        def rounded(releases, delta):
+            found = account(releases, delta)
+            return replace(found, epsilon=found.epsilon * (1 + rounding))
+
+        monkeypatch.setattr(calibration, "account", rounded)
+        algorithm = algorithms.load("muffliato_gd")()
+        found = calibrate_to(algorithm, Budget(1.0, 1e-5), CLASSES, RING, HORIZON)
+        return found.algorithm.noise.scale
+
+    assert noise(1e-13) == noise(-1e-13)
+    assert noise(1e-6) != noise(1e-13)
+
+
 @pytest.mark.parametrize("nothing_below", [-np.inf, -8.0, -0.5])
 @pytest.mark.parametrize("refused_above", [0.5, 1.0, np.inf])
 def test_a_budget_is_found_between_noise_that_spends_nothing_and_what_is_refused(

@@ -41,6 +41,9 @@ from ..privacy.brackets import lower_bound
 RELATION = Relation("record", "replace")
 SLACK = 0.01
 """Share of the target that may stay unspent."""
+ROUNDED = 1e-9
+"""Share of a budget that is not asked for: where a calibration meets it exactly, how the account is
+rounded does not decide whether it is kept."""
 AIM = -0.003
 """Logarithm of the share of the target that is looked for."""
 NEAR = 0.002
@@ -101,7 +104,7 @@ def calibrate_to(
         share = gaussian_epsilon(mu, target.delta)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", OutsideRange)
-        return search.found(share)
+        return search.found(share * (1 - ROUNDED))
 
 
 class _Search:
