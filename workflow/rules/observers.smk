@@ -12,6 +12,7 @@ rule observers:
     log:
         "results/{scale}/logs/observers.log",
         usage="results/{scale}/timings/observers.tsv",
+    priority: published_seconds().get("observers", 0)
     conda:
         "../../environment.yml"
     threads: 1
