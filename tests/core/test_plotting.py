@@ -289,6 +289,29 @@ def test_no_name_or_title_makes_a_figure_for_print_wider(names, titles, inches):
     assert all(word in shown for title in titles for name in names(title) for word in name.split())
 
 
+@pytest.mark.parametrize("inches", [3.3, 6.8])
+def test_colours_and_numbers_of_places_fit_in_print(inches):
+    """A long legend of colours in each of three panels, and marks whose text is a number."""
+    rows = [{"x": x, "y": x % 3, "z": x / 7} for x in range(9)]
+    colour = {
+        "field": "z", "type": "quantitative", "title": "what an agent learns about another " * 2,
+        "legend": {"orient": "bottom", "direction": "horizontal", "gradientLength": 250},
+    }  # fmt: skip
+    axes = {"x": {"field": "x", "type": "quantitative"}, "y": {"field": "y", "type": "ordinal"}}
+    layers = [
+        {"mark": {"type": "rect"}, "encoding": axes | {"color": colour}},
+        {"mark": {"type": "text"}, "encoding": axes | {"text": {"field": "x", "type": "ordinal"}}},
+    ]
+    panel = {"width": 250, "height": 230, "layer": layers}
+    figure = {
+        "$schema": "https://vega.github.io/schema/vega-lite/v6.json", "data": {"values": rows},
+        "hconcat": [dict(panel, title=name) for name in ("one", "two", "three")],
+        "resolve": {"scale": {"color": "independent"}},
+    }  # fmt: skip
+    assert measured(figure) > 72 * 6.8
+    assert abs(measured(sized(figure, inches)) - 72 * inches) < 2.0
+
+
 def test_names_at_the_ends_of_curves_are_a_legend_of_each_panel_in_print():
     screen = named_figure(six_of, "abc")
     made = sized(screen, 3.3)

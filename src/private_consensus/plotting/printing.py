@@ -25,6 +25,8 @@ HEIGHT = 0.62
 LETTER, SYMBOL, AXIS = 4.7, 22, 45
 """Points of a letter of the legend, of what stands before a name, and left of a panel: a legend
 begins where its panel does."""
+GRADIENT = 0.8
+"""Length of a legend of colours, as a share of the room that it has."""
 ROUNDS = 5
 """Times that panels are made to fit; each comes closer, since labels keep their size."""
 _WIDTH = re.compile(r'width="([\d.]+)"')
@@ -143,7 +145,7 @@ def _texts(part: Any, target: float, room: float) -> None:
             _texts(each, target, room)
     elif isinstance(part, dict):
         if part.get("type") == "text":
-            part |= {"fontSize": TEXT, "limit": round(target), "lineBreak": "\n"}
+            part |= {"fontSize": TEXT, "limit": round(target)}
         names = part.get("scale", {}).get("domain", ()) if part.get("type") == "nominal" else ()
         if names and isinstance(part.get("legend"), dict):
             lines = {name: _lines(name, room - SYMBOL) for name in names}
@@ -153,6 +155,8 @@ def _texts(part: Any, target: float, room: float) -> None:
                 "columns": columns,
                 "labelExpr": f"{json.dumps(lines, ensure_ascii=False)}[datum.label]",
             }
+        if "gradientLength" in part:
+            part |= {"gradientLength": round(GRADIENT * room), "titleLimit": round(room)}
         for key in set(part) - {"datasets", "data"}:
             _texts(part[key], target, room)
 
@@ -166,6 +170,7 @@ def _titles(spec: dict[str, Any], room: float) -> None:
                 lines = _lines(row["title"], room)
                 row["title"] = "\n".join(lines)
                 layer["mark"]["dy"] -= LINE * (len(lines) - 1)
+                layer["mark"]["lineBreak"] = "\n"  # a mark of numbers has none to split
     for view in _titled(spec):
         view["title"] = _lines(view["title"], room)
 

@@ -113,7 +113,7 @@ def _block(block: str) -> str:
             return _block("\n".join(lines[:place])) + _block("\n".join(lines[place:]))
     if lines[0].startswith("    "):
         return _displayed(" ".join(line.strip() for line in lines)) if "\\" in block else (
-            f"<pre>{escape(inspect.cleandoc(block))}</pre>"
+            f'<pre tabindex="0">{escape(inspect.cleandoc(block))}</pre>'
         )  # fmt: skip
     return f"<p>{inline(block)}</p>"
 

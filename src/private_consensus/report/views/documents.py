@@ -61,7 +61,7 @@ def _table(lines: list[str]) -> str:
         "<tr>" + "".join(f"<td>{inline(cell)}</td>" for cell in row) + "</tr>" for row in rows[2:]
     )
     return (
-        '<div class="scroll" tabindex="0" role="region" aria-label="table"><table class="dense">'
+        '<div class="scroll" tabindex="0" role="group" aria-label="table"><table class="dense">'
         f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>"
     )
 
