@@ -1,0 +1,103 @@
+"""The least seconds that a cell of section 4 of paper 004 can take on one core of this machine.
+
+    python -m benchmarks.limits
+
+Counted are the products of the first layer, forwards and backwards, and of mixing, at the rate of a
+large product of float32; normals and uniforms of a run, which its settings share; and for
+Q-DPSGD-2 pairs of words, shared too, and a discrete draw looked up for each setting. Nothing else:
+no step, no rounding, no evaluation.
+"""
+
+from __future__ import annotations
+
+import os
+
+os.environ["OPENBLAS_NUM_THREADS"] = "1"  # read when NumPy is imported
+
+import time
+from collections import defaultdict
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import yaml
+
+from private_consensus import algorithms
+from private_consensus.experiments import plan as planning
+from private_consensus.experiments.sharing import identity
+from private_consensus.fast import messages, normals
+from private_consensus.fast.vectors import aligned
+
+CELLS = (
+    ("ding_fig16_ends", "q_dpsgd_2"), ("ding_fig15_ends", "q_dpsgd_2"),
+    ("ding_fig16_ends", "q_dpsgd_1"), ("ding_fig15_ends", "q_dpsgd_1"),
+    ("ding_fig16_ends", "sdm_dsgd"), ("ding_fig14_ends", "q_dpsgd_2"),
+    ("ding_fig15_ends", "sdm_dsgd"),
+)  # fmt: skip
+PIXELS = {"mnist-pixels": 784, "cifar10-pixels": 3072}
+CLASSES, VARIANCE = 10, 400.0
+KEY = (np.uint32(1), np.uint32(2), np.uint32(3))
+
+
+def fastest(work: Callable[[], object], times: int) -> float:
+    """Seconds of the fastest call."""
+    work()
+    found = []
+    for _ in range(times):
+        begin = time.perf_counter()
+        work()
+        found.append(time.perf_counter() - begin)
+    return min(found)
+
+
+def rates() -> dict[str, float]:
+    """Seconds of a flop, a normal, a uniform, a pair of words and a discrete draw."""
+    count = 1 << 17
+    one, other = aligned(count), aligned(count)
+    first, second = aligned(count, np.uint32), aligned(count, np.uint32)
+    table, matrix = messages.discrete_table(VARIANCE), np.ones((1500, 1500), np.float32)
+    start = np.uint32(0)
+    calls = {
+        "normal": lambda: normals.fill_normals(*KEY, start, one, other),
+        "uniform": lambda: normals.fill_uniforms(*KEY, start, one, other),
+        "words": lambda: normals.fill_words(*KEY, start, first, second),
+        "lookup": lambda: messages.find_steps(table, *KEY, 0, first, second, one),
+    }
+    drawn = {"normal": 2, "uniform": 2, "words": 1, "lookup": 1}
+    found = {name: fastest(call, 200) / (drawn[name] * count) for name, call in calls.items()}
+    return found | {"flop": fastest(lambda: matrix @ matrix, 20) / (2 * 1500**3)}
+
+
+def least(cell: dict, cost: dict[str, float]) -> float:
+    """Seconds of all runs of a cell."""
+    discrete = cell["algorithm"] == "q_dpsgd_2"
+    # What is the same setting is computed once.
+    apart = {identity(cell, setting): setting for setting in cell["settings"]}
+    total, shared = 0.0, defaultdict(int)
+    for setting in apart.values():
+        built = algorithms.load(cell["algorithm"])(**setting["algorithm"])
+        agents, hidden = setting["network"]["agents"], setting["problem"]["hidden"]
+        pixels = PIXELS[setting["problem"]["prepared"]]
+        numbers = agents * (pixels * hidden + hidden + hidden * CLASSES + CLASSES)
+        flops = 4 * agents * int(built.B) * pixels * hidden + 2 * agents * numbers
+        own = flops * cost["flop"] + discrete * numbers * cost["lookup"]
+        total += setting["horizon"] * own
+        draws = agents, numbers, int(built.B)
+        shared[draws] = max(setting["horizon"], shared[draws])
+    drawn = cost["normal"] + cost["uniform"] + discrete * cost["words"]
+    total += sum(horizon * numbers * drawn for (_, numbers, _), horizon in shared.items())
+    return cell["runs"] * total
+
+
+def main() -> None:
+    """A line for each rate and each cell."""
+    cost = rates()
+    for name, seconds in cost.items():
+        print(f"{name}: {seconds * 1e9:.3f} ns")
+    plan = planning.load(yaml.safe_load(Path("config/config.yaml").read_text()), Path("config"))
+    for pair in CELLS:
+        print(f"{'.'.join(pair)}: {least(plan.cell(*pair), cost):.0f} s")
+
+
+if __name__ == "__main__":
+    main()
