@@ -4,7 +4,8 @@ Rounding, mixing, noise and the step go a tile of ``TILE`` pairs of coordinates 
 sent and what is received stay in the innermost caches, and settings, which scale the same draws,
 draw once. Draws are those of :mod:`.messages`, at the same places, and every number is made by the
 same operations in the same order, sums over agents as a matrix product makes them: one after the
-other, each product rounded together with its sum. So the bytes are those of one step at a time.
+other, each product rounded together with its sum, and without those whose weight is 0. So the bytes
+are those of one step at a time.
 
 Whole vectors of a row go through registers, eight sums over agents side by side (one alone waits
 for itself), and what is left of a row through the plain loops of :mod:`.messages`.
@@ -18,6 +19,7 @@ from typing import NamedTuple
 import numpy as np
 
 from .compiling import compiled, inlined
+from .few_points import Few, bounds_of, round_to_few, sum_of
 from .messages import (
     GUIDE,
     Table,
@@ -45,8 +47,12 @@ from .vectors import (
     where_unequal,
 )
 
-TILE = 2048
+TILE = 1024
 """Pairs of coordinates that all agents and settings work on before the next."""
+
+ROW = TILE + 8 * LANES
+"""From an agent's part of a tile to the next: a power of two would put all of them into the same
+few places of the innermost cache."""
 
 _NOTHING, _ONE = np.float32(0.0), np.float32(1.0)
 
@@ -97,38 +103,43 @@ def keys(key: np.ndarray, counter: int) -> Keys:
 
 
 @compiled
-def _mix_two(one, other, sent, count, mixed):
-    """Two rows of the tile ``W sent``, from two rows of weights; sums in the order of agents."""
-    for c in range(0, count, 4 * LANES):
-        a = b = x = y = p = q = v = w = everywhere(_NOTHING)
-        for j in range(one.size):
-            at = j * TILE + c
-            z, k, m = load(sent, at), one[j], other[j]
-            a, p = a + z * k, p + z * m
-            z = load(sent, at + LANES)
-            b, q = b + z * k, q + z * m
-            z = load(sent, at + 2 * LANES)
-            x, v = x + z * k, v + z * m
-            z = load(sent, at + 3 * LANES)
-            y, w = y + z * k, w + z * m
-        store(mixed, c, a)
-        store(mixed, c + LANES, b)
-        store(mixed, c + 2 * LANES, x)
-        store(mixed, c + 3 * LANES, y)
-        store(mixed, TILE + c, p)
-        store(mixed, TILE + c + LANES, q)
-        store(mixed, TILE + c + 2 * LANES, v)
-        store(mixed, TILE + c + 3 * LANES, w)
+def _linked(weights, agents, linked, degrees):
+    """Whom each agent hears: row i of ``linked`` begins with those whose weight is not 0."""
+    for i in range(agents):
+        degrees[i] = 0
+        for j in range(agents):
+            if weights[i * agents + j] != _NOTHING:
+                linked[i, degrees[i]] = j
+                degrees[i] += 1
 
 
-@inlined
-def _sum(vector):
-    lanes = np.empty(WIDE, np.float32)
-    store(lanes, 0, vector)
-    found = _NOTHING
-    for lane in lanes:
-        found += lane
-    return found
+@compiled
+def _mix(weights, linked, degrees, sent, count, mixed):
+    """The tile ``W sent``; sums in the order of agents. So few columns at a time that what all
+    agents sent of them stays in the innermost cache."""
+    agents = degrees.size
+    for c in range(0, count, 8 * LANES):
+        for i in range(agents):
+            a = b = x = y = p = q = v = w = everywhere(_NOTHING)
+            for j in linked[i, : degrees[i]]:
+                at, k = j * ROW + c, weights[i * agents + j]
+                a = a + load(sent, at) * k
+                b = b + load(sent, at + LANES) * k
+                x = x + load(sent, at + 2 * LANES) * k
+                y = y + load(sent, at + 3 * LANES) * k
+                p = p + load(sent, at + 4 * LANES) * k
+                q = q + load(sent, at + 5 * LANES) * k
+                v = v + load(sent, at + 6 * LANES) * k
+                w = w + load(sent, at + 7 * LANES) * k
+            at = i * ROW + c
+            store(mixed, at, a)
+            store(mixed, at + LANES, b)
+            store(mixed, at + 2 * LANES, x)
+            store(mixed, at + 3 * LANES, y)
+            store(mixed, at + 4 * LANES, p)
+            store(mixed, at + 5 * LANES, q)
+            store(mixed, at + 6 * LANES, v)
+            store(mixed, at + 7 * LANES, w)
 
 
 @inlined
@@ -155,7 +166,7 @@ def _round(x, u, resolution, lowest, highest, out):
         cut = cut + where_unequal(kept, k, one, zero)
         store(out, c, kept * resolution)
     rest = round_row(x[whole:], u[whole:], resolution, inverse, lowest, highest, out[whole:])
-    return np.int64(_sum(cut)) + rest
+    return np.int64(sum_of(cut)) + rest
 
 
 @compiled
@@ -171,7 +182,7 @@ def _descend(x, base, mixed, gradient, noise, keep, step, scale):
     descend_row(
         x[whole:], base[whole:], mixed[whole:], gradient[whole:], noise[whole:], keep, step, scale
     )
-    return _sum(lost) + _lost(x[whole:])
+    return sum_of(lost) + _lost(x[whole:])
 
 
 @compiled
@@ -192,7 +203,7 @@ def _sparsify(x, mixed, gradient, noise, u, theta, step, scale, share):
         x[whole:], mixed[whole:], gradient[whole:], noise[whole:], u[whole:],
         theta, step, scale, share, inverse,
     )  # fmt: skip
-    return _sum(lost) + _lost(x[whole:])
+    return sum_of(lost) + _lost(x[whole:])
 
 
 @compiled
@@ -208,7 +219,7 @@ def _draw_normals(scale, keys, start, one, other):
     """Rows of the tile of agents that any setting adds noise to."""
     for i in range(scale.shape[1]):
         if _loudest(scale, i) > _NOTHING:
-            a, b = i * TILE, (i + 1) * TILE
+            a, b = i * ROW, i * ROW + TILE
             counter = np.uint32(keys.counter + np.uint32(i))
             fill_normals(keys.first, keys.second, counter, np.uint32(start), one[a:b], other[a:b])
 
@@ -216,7 +227,7 @@ def _draw_normals(scale, keys, start, one, other):
 @compiled
 def _draw_uniforms(agents, keys, start, one, other):
     for i in range(agents):
-        a, b = i * TILE, (i + 1) * TILE
+        a, b = i * ROW, i * ROW + TILE
         counter = np.uint32(keys.counter + np.uint32(i))
         fill_uniforms(keys.first, keys.second, counter, np.uint32(start), one[a:b], other[a:b])
 
@@ -226,7 +237,7 @@ def _send(x, row, agents, a, b, grids, s, u, sent):
     """The messages of a tile: models, or with grids these rounded; how many were cut."""
     cut = 0
     for i in range(agents):
-        p, q = i * TILE, i * TILE + b - a
+        p, q = i * ROW, i * ROW + b - a
         if grids.resolution.size == 0:
             sent[p:q] = x[row + i, a:b]
             continue
@@ -238,17 +249,15 @@ def _send(x, row, agents, a, b, grids, s, u, sent):
 
 
 @inlined
-def _move(x, base, row, gradient, steps, sparse, s, a, b, sent, noise, u, mixed):
+def _move(x, base, row, gradient, steps, graph, sparse, s, a, b, sent, noise, u, mixed):
     """The step of a tile of one setting, whose first row is ``row``; 0, or NaN where lost."""
     agents = steps.keep.shape[1]
     weights, lost = steps.weights[s], _NOTHING
+    linked, degrees = graph
+    _mix(weights, linked[s], degrees[s], sent, b - a, mixed)
     for i in range(agents):
-        if i % 2 == 0:
-            j = min(i + 1, agents - 1)
-            one, other = weights[i * agents : (i + 1) * agents], weights[j * agents :]
-            _mix_two(one, other, sent, b - a, mixed)
-        p, q, at = i * TILE, i * TILE + b - a, i % 2 * TILE
-        now, own = x[row + i, a:b], mixed[at : at + b - a]
+        p, q = i * ROW, i * ROW + b - a
+        now, own = x[row + i, a:b], mixed[p:q]
         g, scale = gradient[s * agents + i, a:b], steps.scale[s, i]
         if sparse.share.size == 0:
             own_base, keep = base[row + i, a:b], steps.keep[s, i]
@@ -271,6 +280,9 @@ def _advance(
     dim = x.shape[1]
     half = (dim + 1) // 2
     u, v, one, other, sent = tiles
+    graph = np.empty((settings, agents, agents), np.int64), np.empty((settings, agents), np.int64)
+    for s in range(settings):
+        _linked(steps.weights[s], agents, graph[0][s], graph[1][s])
     for start in range(0, half, TILE):
         count = min(TILE, half - start)
         if grids.resolution.size + sparse.share.size > 0:
@@ -283,47 +295,68 @@ def _advance(
                 drawn, part = (other, v) if later else (one, u)
                 cut[s] += _send(message, first[s], agents, a, b, grids, s, part, sent)
                 lost[s] += _move(
-                    x, base, first[s], gradient, steps, sparse, s, a, b, sent, drawn, part, mixed
-                )
+                    x, base, first[s], gradient, steps, graph, sparse, s, a, b, sent, drawn, part,
+                    mixed,
+                )  # fmt: skip
+
+
+@compiled
+def _round_and_find(x, u, words, further, noises, discrete, counter, start, grids, s, moves, out):
+    """Rounded, then moved by draws that are looked up; how many were cut."""
+    ends, resolution = (grids.lowest[s], grids.highest[s]), grids.resolution[s]
+    cut = _round(x, u, resolution, *ends, out)
+    if not noises.any[s]:
+        return cut
+    p, q = noises.begin[s], noises.begin[s + 1]
+    table = Table(noises.lowest[s], noises.high[p:q], noises.low[p:q], noises.guide[s])
+    find_steps(table, discrete.first, discrete.second, counter, start, words, further, moves)
+    return cut + add_steps(out, moves, resolution, _ONE / resolution, *ends)
+
+
+@compiled
+def _round_row(x, u, words, further, noises, discrete, counter, start, grids, s, moves, out):
+    """A row of a tile, rounded and moved by its draws; how many were cut."""
+    whole, cut = 0, 0
+    if noises.few.usable[s]:
+        whole = x.size // LANES * LANES
+        cut = round_to_few(
+            x[:whole], u, words, noises.few.bounds[s], noises.few.least[s], grids.resolution[s],
+            grids.lowest[s], grids.highest[s], out,
+        )  # fmt: skip
+        if cut < 0:
+            whole, cut = 0, 0
+    if whole == x.size:
+        return cut
+    rest = x.size - whole
+    return cut + _round_and_find(
+        x[whole:], u[whole : x.size], words[whole:], further[whole:], noises, discrete, counter,
+        start + whole, grids, s, moves[:rest], out[whole:],
+    )  # fmt: skip
 
 
 @compiled
 def _round_with_noise(
-    x, message, first, agents, grids, rounding, discrete, noisy, lowest, begin, high, low, guide,
-    u, v, words, further, moves, cut,
-):  # fmt: skip
-    settings = first.size
+    x, message, first, agents, grids, rounding, discrete, noises, u, v, words, further, moves, cut
+):
     dim = x.shape[1]
     half = (dim + 1) // 2
     for start in range(0, half, TILE):
         count = min(TILE, half - start)
-        _draw_uniforms(agents, rounding, start, u, v)
-        for later in range(2):
-            a = start + later * half
-            b = min(a + count, dim)
-            drawn = v if later else u
-            for i in range(agents):
-                at = i * TILE
-                counter = np.uint32(discrete.counter + np.uint32(i))
+        for i in range(agents):
+            counter = np.uint32(rounding.counter + np.uint32(i))
+            fill_uniforms(rounding.first, rounding.second, counter, np.uint32(start), u, v)
+            counter = np.uint32(discrete.counter + np.uint32(i))
+            for later in range(2):
+                a = start + later * half
+                b = min(a + count, dim)
+                drawn = v if later else u
                 fill_words(discrete.first, discrete.second, counter, np.uint32(a), words, further)
-                for s in range(settings):
-                    sent = message[first[s] + i, a:b]
-                    ends = grids.lowest[s], grids.highest[s]
-                    inverse = _ONE / grids.resolution[s]
-                    cut[s] += _round(
-                        x[first[s] + i, a:b], drawn[at : at + b - a], grids.resolution[s],
-                        ends[0], ends[1], sent,
+                for s in range(first.size):
+                    row = first[s] + i
+                    cut[s] += _round_row(
+                        x[row, a:b], drawn, words, further, noises, discrete, counter, a, grids, s,
+                        moves, message[row, a:b],
                     )  # fmt: skip
-                    if noisy[s]:
-                        p, q = begin[s], begin[s + 1]
-                        table = Table(lowest[s], high[p:q], low[p:q], guide[s])
-                        find_steps(
-                            table, discrete.first, discrete.second, counter, a, words, further,
-                            moves[: b - a],
-                        )  # fmt: skip
-                        cut[s] += add_steps(
-                            sent, moves, grids.resolution[s], inverse, ends[0], ends[1]
-                        )
 
 
 # --- Calls ----------------------------------------------------------------------------------------
@@ -372,10 +405,11 @@ def round_with_noise(
     for none; how many coordinates the ends of the grid cut. Parameters as in
     :func:`round_and_step`."""
     cut = np.zeros(len(first), np.int64)
-    u, v = (aligned(agents * TILE) for _ in range(2))
+    u, v = (aligned(TILE) for _ in range(2))
     words, further = (aligned(TILE, np.uint32) for _ in range(2))
+    widths = tuple((grids.highest - grids.lowest).tolist())
     _round_with_noise(
-        x, message, first, agents, grids, rounding, discrete, *_joined(variances),
+        x, message, first, agents, grids, rounding, discrete, _noises(variances, widths),
         u, v, words, further, aligned(TILE), cut,
     )  # fmt: skip
     return cut
@@ -384,22 +418,37 @@ def round_with_noise(
 def _in_tiles(x, base, message, gradient, first, steps: Steps, *how):
     settings, agents = steps.keep.shape
     cut, lost = np.zeros(settings, np.int64), np.zeros(settings)
-    tiles = tuple(aligned(agents * TILE) for _ in range(5))
-    mixed = aligned(2 * TILE)
+    tiles = tuple(aligned(agents * ROW) for _ in range(5))
+    mixed = aligned(agents * ROW)
     _advance(x, base, message, gradient, first, steps, *how, tiles, mixed, cut, lost)
     return cut, lost
 
 
+class Noises(NamedTuple):
+    """Of each setting whether it has noise, its table's lowest integer, all tables below each
+    other, where each begins, their guides, and what a grid of few points needs of them."""
+
+    any: np.ndarray
+    lowest: np.ndarray
+    begin: np.ndarray
+    high: np.ndarray
+    low: np.ndarray
+    guide: np.ndarray
+    few: Few
+
+
 @lru_cache(maxsize=2)  # of wide noise a hundred megabytes, for one batch at a time
-def _joined(variances: tuple[float, ...]) -> tuple[np.ndarray, ...]:
-    """Whether a setting has noise; its table's lowest integer, all tables below each other, where
-    each begins, and their guides. The same in all rounds of a run."""
+def _noises(variances: tuple[float, ...], widths: tuple[float, ...]) -> Noises:
+    """The same in all rounds of a run."""
     tables = [discrete_table(variance) if variance else _NO_TABLE for variance in variances]
     begin = np.cumsum([0, *(table.high.size for table in tables)])
     high, low = (np.concatenate([table[k] for table in tables]) for k in (1, 2))
     lowest = np.array([table.lowest for table in tables], np.int64)
     guides = np.stack([table.guide for table in tables])
-    return np.array(variances) > 0, lowest, begin, high, low, guides
+    noisy = np.array(variances) > 0
+    few = [bounds_of(table, width) for table, width in zip(tables, widths, strict=True)]
+    usable, least_draws, bounds = (np.array(part) for part in zip(*few, strict=True))
+    return Noises(noisy, lowest, begin, high, low, guides, Few(usable & noisy, least_draws, bounds))
 
 
 _NONE = np.empty(0, np.float32)

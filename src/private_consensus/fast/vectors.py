@@ -323,17 +323,19 @@ if AVAILABLE:
     def _where(compare, order):
         @intrinsic
         def where(typing, a, b, c, d):
-            """Where a and b compare, c, else d."""
+            """Where a and b compare, c, else d; whole numbers compare without a sign."""
 
             def generate(context, builder, sig, args):
                 return builder.select(getattr(builder, compare)(order, *args[:2]), *args[2:])
 
-            return c(a, b, c, d), generate
+            return c(a, a, c, c), generate
 
         return where
 
     where_less = _where("fcmp_ordered", "<")
     where_unequal = _where("fcmp_unordered", "!=")
+    where_reached = _where("icmp_unsigned", ">=")
+    where_same = _where("icmp_unsigned", "==")
 
     def _function(llvm):
         @intrinsic
@@ -381,4 +383,4 @@ else:
     counted_from = None
     longs = doubles = None
     least = greatest = where_positive = root = words = ints = singles = floated = None
-    where_less = where_unequal = floor = None
+    where_less = where_unequal = where_reached = where_same = floor = None

@@ -1,0 +1,77 @@
+"""Rounding with noise on a grid of few points draws what the table of the whole law draws."""
+
+import numpy as np
+import pytest
+
+from private_consensus.fast import messages
+from private_consensus.fast.compiling import AVAILABLE
+from private_consensus.fast.few_points import BOUNDS, bounds_of, round_to_few
+from private_consensus.fast.vectors import aligned
+
+pytestmark = pytest.mark.skipif(not AVAILABLE, reason="there is no compiler")
+
+RESOLUTION, COUNT = np.float32(0.1), 320
+KEY = np.uint32(1), np.uint32(2), np.uint32(0)
+
+
+def ends(bits: int) -> tuple[np.float32, np.float32]:
+    return np.float32(-(2 ** (bits - 1))), np.float32(2 ** (bits - 1) - 1)
+
+
+def rounded(words, table, bits):
+    """Points by bounds, with how many were cut; and by the table."""
+    lowest, highest = ends(bits)
+    x, u, out, draws = (aligned(COUNT) for _ in range(4))
+    x[:] = np.resize(np.linspace(lowest - 1, highest + 1, 7) * RESOLUTION, COUNT)
+    u[:] = 0.5
+    first, second = aligned(COUNT, np.uint32), aligned(COUNT, np.uint32)
+    first[:] = words
+    usable, least, bounds = bounds_of(table, float(highest - lowest))
+    assert usable
+    cut = round_to_few(x, u, first, bounds, least, RESOLUTION, lowest, highest, out)
+    steps = np.floor(x / RESOLUTION) + (x / RESOLUTION % 1 > 0.5)
+    messages.find_steps(table, *KEY, 0, first, second, draws)
+    return out, cut, steps, draws
+
+
+@pytest.mark.parametrize("bits", [2, 3])
+@pytest.mark.parametrize("variance", [0.01, 1.0, 10.0, 400.0])
+def test_draws_on_both_sides_of_every_bound(bits, variance):
+    table = messages.discrete_table(variance)
+    _, _, bounds = bounds_of(table, float(np.subtract(*ends(bits)[::-1])))
+    some = np.unique(bounds[(bounds > 0) & (bounds < 2**32 - 1)].astype(np.int64))
+    words = np.concatenate([some - 1, some + 1, [1, 2**31, 2**32 - 2]])
+    words = words[~np.isin(words, bounds)]
+    out, cut, steps, draws = rounded(np.resize(words, COUNT), table, bits)
+    lowest, highest = ends(bits)
+    kept = np.clip(steps, lowest, highest)
+    sent = np.clip(kept + draws, lowest, highest)
+    assert np.array_equal(out, sent * RESOLUTION)
+    assert cut == (kept != steps).sum() + (sent != kept + draws).sum() > 0
+
+
+def test_a_word_that_begins_like_a_bound_is_left_to_the_table():
+    table = messages.discrete_table(10.0)
+    bounds = bounds_of(table, 7.0)[2]
+    usual = np.full(COUNT, 2**31 + 12345)
+    assert rounded(usual, table, 3)[1] >= 0
+    for bound in bounds:
+        for place in (0, 17, COUNT - 1):
+            usual[:] = 2**31 + 12345
+            usual[place] = bound
+            assert rounded(usual, table, 3)[1] == -1
+
+
+def test_bounds_are_those_of_the_law():
+    variance, width = 10.0, 7.0
+    _, least, bounds = bounds_of(messages.discrete_table(variance), width)
+    law = np.exp(-(np.arange(-200, 201.0) ** 2) / (2 * variance))
+    law = np.cumsum(law / law.sum())[200 + np.arange(-8, 8)]
+    assert least == -8
+    assert np.allclose(bounds / 2.0**32, law, rtol=0, atol=1e-9)
+
+
+def test_a_grid_of_more_points_has_too_many_bounds():
+    assert not bounds_of(messages.discrete_table(1.0), 15.0)[0]
+    assert not bounds_of(messages.discrete_table(1.0), np.inf)[0]
+    assert BOUNDS == 2 * 7 + 2
