@@ -6,13 +6,15 @@ import math
 import re
 import shlex
 import sys
+from collections.abc import Iterator
 from importlib.metadata import EntryPoint
+from pathlib import Path
 
 import numpy as np
 import polars as pl
 import pytest
 import yaml
-from scratch import COMMAND, ROOT, SNAKEMAKE, call, copy_to, said
+from scratch import COMMAND, ROOT, SNAKEMAKE, Warm, call, copy_to, said
 
 import private_consensus as pc
 from private_consensus import algorithms, networks
@@ -36,10 +38,22 @@ def follow(folder) -> None:
         file.write_text((file.read_text() if more else "") + text)
 
 
-def test_an_algorithm_is_added_as_the_page_says(tmp_path):
-    folder = copy_to(tmp_path)
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory) -> Path:
+    """A copy in which everything that the page adds is there."""
+    folder = copy_to(tmp_path_factory.mktemp("followed"))
     follow(folder)
-    done = call(folder, [*SNAKEMAKE, *shlex.split(LINES[0])])
+    return folder
+
+
+@pytest.fixture(scope="module")
+def warm(folder) -> Iterator[Warm]:
+    with Warm(folder) as process:
+        yield process
+
+
+def test_an_algorithm_is_added_as_the_page_says(folder, warm):
+    done = warm.call(folder, [*SNAKEMAKE, *shlex.split(LINES[0])])
     assert done.returncode == 0, said(done)
     assert (folder / "results/paper/figures/mine_fig1.svg").exists()
     claims = pl.read_parquet(folder / "results/paper/claims/mine.parquet")
@@ -49,16 +63,14 @@ def test_an_algorithm_is_added_as_the_page_says(tmp_path):
     privacy = pl.read_parquet(folder / "results/paper/privacy/mine_fig1/noisy_gossip.parquet")
     assert privacy["epsilon_accountant"].to_list() == pytest.approx([0.5, 1.0, 2.0])
     assert set(privacy["verdict"]) == {"holds"}
-    done = call(folder, [*SNAKEMAKE, *shlex.split(LINES[1])])
+    done = warm.call(folder, [*SNAKEMAKE, *shlex.split(LINES[1])])
     assert done.returncode == 0, said(done)
     audit = pl.read_parquet(folder / "results/paper/audit/settings/mine_fig1.parquet")
     assert audit["claimed"].to_list() == [0.5, 1.0, 2.0]
     assert audit["bound"].max() > 0 and not audit["flagged"].any()
 
 
-def test_a_broken_copy_of_the_readers_own_is_caught_as_the_page_says(tmp_path):
-    folder = copy_to(tmp_path)
-    follow(folder)
+def test_a_broken_copy_of_the_readers_own_is_caught_as_the_page_says(folder):
     ends = {"noisy_gossip": (0, "not contradicted"), "hasty_gossip": (1, "differs from its")}
     assert [line.split()[1] for line in AUDITS] == list(ends)
     for line in AUDITS:
@@ -113,9 +125,7 @@ def test_a_topology_is_given_link_by_link_as_the_page_says(streams):
     assert network.mixing.sum(1) == pytest.approx(1)
 
 
-def test_a_family_of_graphs_is_added_as_the_page_says(tmp_path):
-    folder = copy_to(tmp_path)
-    follow(folder)
+def test_a_family_of_graphs_is_added_as_the_page_says(folder):
     asked = yaml.safe_load(re.search(r"^```yaml family\n(.*?)^```", PAGE, re.M | re.S)[1])
     program = f"""
 from private_consensus import networks
@@ -129,10 +139,8 @@ print(network.degrees.tolist(), {asked["name"]!r} in TOPOLOGIES)
     assert done.stdout.split("\n")[0] == "[5, 3, 3, 3, 3, 3] True"
 
 
-def test_a_data_set_is_added_as_the_page_says(tmp_path):
-    folder = copy_to(tmp_path)
-    follow(folder)
-    done = call(folder, [*SNAKEMAKE, *shlex.split(LINES[2])])
+def test_a_data_set_is_added_as_the_page_says(folder, warm):
+    done = warm.call(folder, [*SNAKEMAKE, *shlex.split(LINES[2])])
     assert done.returncode == 0, said(done)
     card = json.loads((folder / "results/paper/cards/coins-onehot.json").read_text())
     assert (card["rows"], card["dim"], card["provenance"]["source"]) == (6, 4, "mirror")
