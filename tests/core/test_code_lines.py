@@ -27,7 +27,9 @@ def test_what_holds_code_is_counted_and_nothing_else():
     assert code_lines("") == code_lines('"""Only this."""\n# and that\n') == 0
 
 
-def test_rooms_add_up():
-    counted = by_room(SOURCE)
-    assert counted["errors"] == code_lines((SOURCE / "errors.py").read_text())
-    assert counted["algorithms"] > counted["solvers"] > 0
+def test_rooms_add_up(tmp_path):
+    (tmp_path / "solvers/b").mkdir(parents=True)
+    for name, text in {"errors": MODULE, "solvers/a": MODULE, "solvers/b/c": "x = 1"}.items():
+        (tmp_path / f"{name}.py").write_text(text)
+    assert by_room(tmp_path) == {"errors": 7, "solvers": 8}
+    assert (SOURCE / "errors.py").exists()

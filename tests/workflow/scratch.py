@@ -96,13 +96,49 @@ def call(folder: Path, arguments: list[str]) -> subprocess.CompletedProcess:
     return subprocess.CompletedProcess(arguments, process.exitcode, *texts)
 
 
+class Begun:
+    """A call that goes on, in a session of its own: to be stopped or killed, and waited for."""
+
+    def __init__(self, folder: Path, arguments: list[str]) -> None:
+        self._heard, said = FORKS.Pipe(duplex=False)
+        given = (folder, arguments, environment(), (said, said), True)
+        self._process = FORKS.Process(target=_called, args=given)
+        self._process.start()
+        said.close()
+        self.pid = self._process.pid
+
+    @property
+    def returncode(self) -> int | None:
+        return self._process.exitcode
+
+    def kill(self) -> None:
+        self._process.kill()
+
+    def output(self) -> str:
+        """All that it said, once it has ended and whoever it left behind has."""
+        watch = Timer(PATIENCE, self.kill)
+        watch.start()
+        said = _all_of(self._heard)
+        self._process.join()
+        watch.cancel()
+        return said
+
+
 def _all_of(pipe: Connection) -> str:
     with os.fdopen(os.dup(pipe.fileno()), encoding="utf-8") as stream:
         return stream.read()
 
 
-def _called(folder: Path, arguments: list[str], variables: dict, said: list[Connection]) -> None:
+def _called(
+    folder: Path,
+    arguments: list[str],
+    variables: dict,
+    said: Sequence[Connection],
+    own_session: bool = False,
+) -> None:
     """In a process of its own, which has imported nothing of the project."""
+    if own_session:
+        os.setsid()
     assert not any(name.startswith("private_consensus") for name in sys.modules)
     _settled(folder, variables, said)
     if arguments[: len(SNAKEMAKE)] == SNAKEMAKE:
@@ -118,12 +154,13 @@ def _called(folder: Path, arguments: list[str], variables: dict, said: list[Conn
 
 
 def _settled(folder: Path, variables: dict, said: Sequence[Connection]) -> None:
-    """In a folder, with variables and two streams of its own."""
+    """In a folder, with variables and two streams of its own, which may be one."""
     os.chdir(folder)
     os.environ.clear()
     os.environ.update(variables)
     for stream, end in zip((1, 2), said, strict=True):
         os.dup2(end.fileno(), stream)
+    for end in said:
         end.close()
 
 

@@ -9,7 +9,6 @@ import os
 import re
 import shutil
 import signal
-import subprocess
 import sys
 import time
 from collections.abc import Iterator
@@ -25,10 +24,10 @@ from scratch import (
     PATIENCE,
     ROOT,
     SNAKEMAKE,
+    Begun,
     Warm,
     command,
     copy_to,
-    environment,
     said,
 )  # fmt: skip
 
@@ -77,7 +76,7 @@ def pristine(tmp_path_factory) -> Path:
 
 @pytest.fixture(scope="module")
 def warm(pristine) -> Iterator[Warm]:
-    """Calls in copies; what is to be stopped or killed is called as users do (:func:`begun`)."""
+    """Calls in copies; what is to be stopped or killed is a call of its own (:func:`begun`)."""
     with Warm(pristine) as process:
         yield process
 
@@ -113,21 +112,18 @@ def made_in(folder: Path) -> dict[str, bytes]:
     return {str(f.relative_to(folder)): f.read_bytes() for f in files}
 
 
-def begun(folder: Path, *, cores: int = 1) -> subprocess.Popen:
+def begun(folder: Path) -> Begun:
     """A call whose cell is being computed, and goes on when it is let go."""
     (folder / "hold").touch()
-    process = subprocess.Popen(
-        command(FIGURE, runs=RUNS, cores=cores), cwd=folder, env=environment(),
-        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True,
-    )  # fmt: skip
+    process = Begun(folder, command(FIGURE, runs=RUNS))
     log = folder / LOG
     end = time.monotonic() + PATIENCE
-    while process.poll() is None and time.monotonic() < end:
+    while process.returncode is None and time.monotonic() < end:
         if log.exists() and " runs" in log.read_text():
             return process
         time.sleep(0.05)
     process.kill()
-    raise AssertionError(f"the cell did not begin: {process.communicate()[0]}")
+    raise AssertionError(f"the cell did not begin: {process.output()}")
 
 
 def stopped(folder: Path, number: int = signal.SIGTERM) -> Path:
@@ -135,7 +131,7 @@ def stopped(folder: Path, number: int = signal.SIGTERM) -> Path:
     process = begun(folder)
     os.kill(process.pid, number)
     let_go(folder)
-    process.communicate(timeout=PATIENCE)
+    process.output()
     assert process.returncode != 0
     if (folder / CELL).exists():
         assert pl.read_parquet(folder / CELL)["run"].n_unique() == RUNS
@@ -146,7 +142,7 @@ def let_go(folder: Path) -> None:
     (folder / "hold").unlink()
 
 
-def jobs_of(process: subprocess.Popen) -> list[psutil.Process]:
+def jobs_of(process: Begun) -> list[psutil.Process]:
     children = psutil.Process(process.pid).children(recursive=True)
     return [c for c in children if "run_cell" in " ".join(c.cmdline())]
 
@@ -165,7 +161,7 @@ def test_a_killed_job_is_named_and_leaves_nothing(warm, folder, reference):
     process = begun(folder)
     [job] = jobs_of(process)[-1:]
     job.kill()
-    output = process.communicate()[0]
+    output = process.output()
     let_go(folder)
     assert process.returncode == 1
     assert "Error in rule run_cell" in output
@@ -180,7 +176,7 @@ def test_a_killed_main_process_asks_for_an_unlock(warm, folder, reference):
     for orphan in orphans:
         orphan.kill()
     psutil.wait_procs(orphans, timeout=PATIENCE)
-    process.communicate()
+    process.output()
     let_go(folder)
     assert not (folder / CELL).exists()
     blocked = warm.make(folder, FIGURE, runs=RUNS)
@@ -201,7 +197,7 @@ def test_two_calls_at_once(warm, folder, reference):
     assert second.returncode == 1
     assert "lock" in said(second).lower()
     let_go(folder)
-    output = first.communicate(timeout=PATIENCE)[0]
+    output = first.output()
     assert first.returncode == 0, output
     assert made_in(folder) == reference
 

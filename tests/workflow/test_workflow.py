@@ -3,6 +3,7 @@
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import time
@@ -18,12 +19,12 @@ from scratch import (
     PATIENCE,
     ROOT,
     SNAKEMAKE,
+    Begun,
     Warm,
     append,
     command,
     copy_to,
     edited_for_now,
-    environment,
     make,
     planned,
     said,
@@ -208,16 +209,13 @@ def test_a_fresh_clone_makes_everything_anew(warm, tmp_path):
 
 def interrupted(folder: Path, *targets: str, runs: int) -> None:
     """A call that is stopped politely once its first cell is there."""
-    process = subprocess.Popen(
-        command(*targets, runs=runs, cores=2), cwd=folder, env=environment(),
-        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True,
-    )  # fmt: skip
+    process = Begun(folder, command(*targets, runs=runs, cores=2))
     end = time.monotonic() + PATIENCE
     while not list((folder / "results/smoke/runs").rglob("[!.]*.parquet")):
-        assert process.poll() is None and time.monotonic() < end
+        assert process.returncode is None and time.monotonic() < end
         time.sleep(0.05)
-    process.terminate()
-    output = process.communicate(timeout=PATIENCE)[0]
+    os.kill(process.pid, signal.SIGTERM)
+    output = process.output()
     assert process.returncode != 0, output
 
 
