@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -171,15 +172,21 @@ def specification(source: str = DRAWN) -> dict[str, Any]:
     }
 
 
+@cache
+def drawn(text: str) -> str:
+    """A specification as SVG."""
+    import vl_convert as vlc
+
+    return vlc.vegalite_to_svg(text)
+
+
 @pytest.fixture
 def made(results: Results, tmp_path: Path) -> Path:
     """Files that a workflow would have made for ``results``: figures and their numbers."""
-    import vl_convert as vlc
-
     folder = tmp_path / "made"
     (folder / "figures").mkdir(parents=True)
     text = json.dumps(specification())
-    contents = {"json": text.encode(), "svg": vlc.vegalite_to_svg(text).encode(),
+    contents = {"json": text.encode(), "svg": drawn(text).encode(),
                 "png": b"png", "pdf": b"pdf"}  # fmt: skip
     numbers = pl.DataFrame({"x": [1.0, 2.0], "y": [0.5, 0.25], "runs": [20, 20],
                             "interval": ["mean +- standard error"] * 2})  # fmt: skip

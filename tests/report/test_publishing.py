@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -22,6 +23,7 @@ from private_consensus.publishing import (
     publish,
     require_aggregates,
 )
+from private_consensus.publishing import reference as reference_of_runs
 from private_consensus.publishing.aggregates import LARGEST
 from private_consensus.publishing.comparison import moved, paired, quantile
 
@@ -34,6 +36,14 @@ AUDITED = {
 }  # fmt: skip
 REFERENCE = Path(__file__).parents[2] / "results" / "reference"
 CONFIG = {"seed": 1, "papers": ["first", "second"], "runs": None}
+
+
+small_png = cache(reference_of_runs.small_png)
+
+
+@pytest.fixture(autouse=True)
+def each_picture_is_made_once(monkeypatch):
+    monkeypatch.setattr(reference_of_runs, "small_png", small_png)
 
 
 @pytest.fixture
