@@ -3,9 +3,9 @@
     python -m benchmarks.limits
 
 Counted are the products of the first layer, forwards and backwards, and of mixing, at the rate of a
-large product of float32; normals and uniforms of a run, which its settings share; and for
-Q-DPSGD-2 pairs of words, shared too, and a discrete draw looked up for each setting. Nothing else:
-no step, no rounding, no evaluation.
+large product of float32; uniforms and normals of a run, which its settings share; and for
+Q-DPSGD-2, whose steps have no noise, pairs of words in place of normals, and rounding with a
+discrete draw for each setting. Nothing else: no step, no other rounding, no evaluation.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ import yaml
 from private_consensus import algorithms
 from private_consensus.experiments import plan as planning
 from private_consensus.experiments.sharing import identity
-from private_consensus.fast import messages, normals
+from private_consensus.fast import few_points, messages, normals
 from private_consensus.fast.vectors import aligned
 
 CELLS = (
@@ -35,7 +35,8 @@ CELLS = (
     ("ding_fig15_ends", "sdm_dsgd"),
 )  # fmt: skip
 PIXELS = {"mnist-pixels": 784, "cifar10-pixels": 3072}
-CLASSES, VARIANCE = 10, 400.0
+CLASSES, VARIANCE = 10, 10.0
+RESOLUTION, LOWEST, HIGHEST = np.float32(0.1), -4, 3
 KEY = (np.uint32(1), np.uint32(2), np.uint32(3))
 
 
@@ -51,19 +52,25 @@ def fastest(work: Callable[[], object], times: int) -> float:
 
 
 def rates() -> dict[str, float]:
-    """Seconds of a flop, a normal, a uniform, a pair of words and a discrete draw."""
+    """Seconds of a flop, a normal, a uniform, a pair of words and a number rounded with noise."""
     count = 1 << 17
     one, other = aligned(count), aligned(count)
     first, second = aligned(count, np.uint32), aligned(count, np.uint32)
-    table, matrix = messages.discrete_table(VARIANCE), np.ones((1500, 1500), np.float32)
+    matrix = np.ones((1500, 1500), np.float32)
+    _, least_draw, bounds = few_points.bounds_of(
+        messages.discrete_table(VARIANCE), HIGHEST - LOWEST
+    )
+    out, grid = aligned(count), (RESOLUTION, np.float32(LOWEST), np.float32(HIGHEST))
     start = np.uint32(0)
     calls = {
         "normal": lambda: normals.fill_normals(*KEY, start, one, other),
         "uniform": lambda: normals.fill_uniforms(*KEY, start, one, other),
         "words": lambda: normals.fill_words(*KEY, start, first, second),
-        "lookup": lambda: messages.find_steps(table, *KEY, 0, first, second, one),
+        "rounding": lambda: few_points.round_to_few(
+            one, other, first, bounds, least_draw, *grid, out
+        ),
     }
-    drawn = {"normal": 2, "uniform": 2, "words": 1, "lookup": 1}
+    drawn = {"normal": 2, "uniform": 2, "words": 1, "rounding": 1}
     found = {name: fastest(call, 200) / (drawn[name] * count) for name, call in calls.items()}
     return found | {"flop": fastest(lambda: matrix @ matrix, 20) / (2 * 1500**3)}
 
@@ -80,11 +87,11 @@ def least(cell: dict, cost: dict[str, float]) -> float:
         pixels = PIXELS[setting["problem"]["prepared"]]
         numbers = agents * (pixels * hidden + hidden + hidden * CLASSES + CLASSES)
         flops = 4 * agents * int(built.B) * pixels * hidden + 2 * agents * numbers
-        own = flops * cost["flop"] + discrete * numbers * cost["lookup"]
+        own = flops * cost["flop"] + discrete * numbers * cost["rounding"]
         total += setting["horizon"] * own
         draws = agents, numbers, int(built.B)
         shared[draws] = max(setting["horizon"], shared[draws])
-    drawn = cost["normal"] + cost["uniform"] + discrete * cost["words"]
+    drawn = cost["uniform"] + (cost["words"] if discrete else cost["normal"])
     total += sum(horizon * numbers * drawn for (_, numbers, _), horizon in shared.items())
     return cell["runs"] * total
 
