@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -25,6 +25,7 @@ from .networks import Network
 from .privacy import Budget
 from .problems import Problem
 from .randomness import Streams
+from .solvers.gathering import together
 
 DIVERGENCES = ("raise", "record")
 
@@ -295,7 +296,8 @@ def _run_block(
     settings = calibration.settings
     measured: list[dict] = [{} for _ in settings]
     algorithms = [calibration.of_block(index, first) for index in range(len(settings))]
-    for members in _batches(algorithms):
+
+    def run(members: Sequence[int]) -> None:
         here = [
             (one.watch, np.array([member in one.settings for member in members])) for one in also
         ]
@@ -305,6 +307,8 @@ def _run_block(
         stack([algorithms[i] for i in members]).run(problem, network, streams, horizon, recorder)
         for index, member in enumerate(members):
             measured[member] = recorder.measured[index]
+
+    together([partial(run, members) for members in _batches(algorithms)])
     return measured
 
 

@@ -206,3 +206,25 @@ def test_the_first_matrix_is_exact_where_curvature_is_that_of_the_bound(bound):
     x, taken = solve(nothing, flat, curvature, linear, start)
     assert (taken == 2).all()
     assert np.allclose(x, -linear / curvature[:, None], atol=1e-10)
+
+
+def test_sums_that_are_known_spare_a_pass_and_change_no_byte(records, bound):
+    """Problems that go on from where the last ones ended, all of them or some, in any lane."""
+    curvature, linear, start = problems(scale=30.0)
+    enough, rows = np.full(len(start), 1e-10), logistic.records(records)
+    sums = np.empty((len(start), DIM + 2))
+    given = rows, WEIGHT, bound, curvature
+    x, _ = logistic.minimise(*given, linear, start, enough, sums)
+    shares = expit(-x @ records.T)
+    assert np.allclose(sums[:, :DIM], shares @ records, rtol=1e-12, atol=1e-13)
+    assert np.allclose(sums[:, DIM], shares.sum(1)) and np.allclose(sums[:, -1], (shares**2).sum(1))
+    linear = linear + np.random.default_rng(1).normal(size=linear.shape)
+    linear[3] -= gradient(records, x, curvature, linear)[3]  # solved where it begins
+    expected, taken = logistic.minimise(*given, linear, x, enough, after := np.empty_like(sums))
+    assert taken[3] == 1 and taken.max() > 3
+    third = np.arange(len(start)) % 3 == 0
+    for known in (np.ones(len(start), bool), third, ~third):
+        again = np.where(known[:, None], sums, np.nan)
+        found, count = logistic.minimise(*given, linear, x, enough, again, known)
+        assert np.array_equal(found, expected) and np.array_equal(count, taken)
+        assert np.array_equal(again, after)

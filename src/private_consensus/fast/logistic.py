@@ -193,6 +193,8 @@ def minimise(
     linear: np.ndarray,
     start: np.ndarray,
     tolerance: np.ndarray,
+    sums: np.ndarray | None = None,
+    known: np.ndarray | None = None,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Minimisers [problems, d], each to its own gradient norm, and gradients taken; 0: unsolved.
 
@@ -203,13 +205,22 @@ def minimise(
     curvature, tolerance : ndarray, shape (problems,)
         D, and the gradient norm to reach.
     linear, start : ndarray, shape (problems, d)
+    sums : ndarray, shape (problems, d + 2), optional
+        Becomes what the records add up to at the minimisers (:func:`_sum_shares`).
+    known : ndarray of bool, shape (problems,), optional
+        Of which problems ``sums`` has it at ``start``: their first gradients, which are counted,
+        cost no pass over the records.
     """
     found = np.empty(start.shape)
     taken = np.zeros(len(start), np.int64)
+    if sums is None:
+        sums = np.empty((len(start), start.shape[1] + 2))
+    if known is None:
+        known = np.zeros(len(start), np.bool_)
     # What cannot be written to has another type, for which all would be compiled once more.
     given = (np.require(a, float, "CW") for a in (curvature, linear, start, tolerance))
     scratch = _scratch(start.shape[1], len(records.contents.begin) - 1)
-    _minimise(records, float(weight), model, *given, found, taken, scratch)
+    _minimise(records, float(weight), model, *given, sums, known, found, taken, scratch)
     return found, taken
 
 
@@ -358,6 +369,24 @@ def _enter(walk, lane, curvature, linear, start):
 
 
 @compiled
+def _keep_sums(total, squares, lane, sums):
+    """What the records add up to in a lane."""
+    dim = total.size // LANES
+    for k in range(dim):
+        sums[k] = total[k * LANES + lane]
+    sums[dim], sums[dim + 1] = squares[lane], squares[LANES + lane]
+
+
+@compiled
+def _put_sums(total, squares, lane, sums):
+    """The same back into a lane."""
+    dim = total.size // LANES
+    for k in range(dim):
+        total[k * LANES + lane] = sums[k]
+    squares[lane], squares[LANES + lane] = sums[dim], sums[dim + 1]
+
+
+@compiled
 def _leave(walk, memory, lane):
     """Nothing is left of a problem in its lane."""
     walk.length[lane] = 0.0
@@ -368,6 +397,7 @@ def _leave(walk, memory, lane):
         walk.gradient[i] = 0.0
         walk.gradient_before[i] = 0.0
         walk.step[i] = 0.0
+        walk.scratch[i] = 0.0
     for i in range(lane, memory.moved.size, LANES):
         memory.moved[i] = 0.0
         memory.changed[i] = 0.0
@@ -449,12 +479,17 @@ def _move(walk, kept, product):
 
 
 @compiled
-def _minimise(records, weight, model, curvature, linear, start, tolerance, found, taken, scratch):
+def _minimise(
+    records, weight, model, curvature, linear, start, tolerance, sums, known, found, taken, scratch
+):
+    """Of the lanes first all are judged that stand where they went, then those that a problem has
+    entered with its sums, until there are none."""
     problems = len(start)
     count = records.scale.size
-    walk, memory, products, sums, turned, squares, steepness, ahead, kept, known, share = scratch
+    walk, memory, products, rows, turned, squares, steepness, ahead, kept, seen, share = scratch
     walk.curvature[:] = 1.0
     inhabitant, gradients = np.full(LANES, -1), np.zeros(LANES, np.int64)
+    judged = np.zeros(LANES, np.bool_)
     waiting = active = 0
     for lane in range(min(LANES, problems)):
         _enter(walk, lane, curvature[waiting], linear[waiting], start[waiting])
@@ -462,40 +497,59 @@ def _minimise(records, weight, model, curvature, linear, start, tolerance, found
         waiting += 1
         active += 1
     iteration = 0
+    passed = known[: min(LANES, problems)].all()
+    if passed:
+        for lane in range(active):
+            _put_sums(walk.scratch, squares, lane, sums[lane])
     while active > 0:
-        _sum_shares(records, walk.x, walk.scratch, squares, products, sums)
-        _gradients(walk, weight)
-        _inner(steepness, walk.gradient, 0, walk.gradient, 0)
-        _inner(ahead, walk.gradient, 0, walk.step, 0)
-        for lane in range(LANES):
-            kept[lane] = known[lane] = 0.0
-            share[lane] = max(4.0 * (squares[lane] - squares[LANES + lane]) / count, 1e-12)
-            i = inhabitant[lane]
-            if i < 0:
-                continue
-            gradients[lane] += 1
-            solved = np.sqrt(steepness[lane]) <= tolerance[i]
-            if solved or gradients[lane] > AT_MOST or not np.isfinite(steepness[lane]):
-                taken[i] = gradients[lane] if solved else 0
-                found[i] = walk.x[lane::LANES]
-                _leave(walk, memory, lane)
-                gradients[lane] = 0
-                inhabitant[lane] = -1
-                active -= 1
-                if waiting < problems:
-                    _enter(walk, lane, curvature[waiting], linear[waiting], start[waiting])
-                    inhabitant[lane] = waiting
-                    waiting += 1
-                    active += 1
-            elif gradients[lane] == 1:
-                kept[lane] = 1.0
-            elif ahead[lane] > -STEEPEST * walk.slope[lane]:
-                shorter = walk.slope[lane] / (walk.slope[lane] - ahead[lane])
-                walk.length[lane] *= max(SHORTEST, shorter)
-            else:
-                kept[lane] = known[lane] = 1.0
+        if not passed:
+            _sum_shares(records, walk.x, walk.scratch, squares, products, rows)
+        passed = False
+        kept[:] = 0.0
+        seen[:] = 0.0
+        judged[:] = False
+        entered = True
+        while entered:
+            entered = False
+            _gradients(walk, weight)
+            _inner(steepness, walk.gradient, 0, walk.gradient, 0)
+            _inner(ahead, walk.gradient, 0, walk.step, 0)
+            for lane in range(LANES):
+                if judged[lane]:
+                    continue
+                judged[lane] = True
+                share[lane] = max(4.0 * (squares[lane] - squares[LANES + lane]) / count, 1e-12)
+                i = inhabitant[lane]
+                if i < 0:
+                    continue
+                gradients[lane] += 1
+                solved = np.sqrt(steepness[lane]) <= tolerance[i]
+                if solved or gradients[lane] > AT_MOST or not np.isfinite(steepness[lane]):
+                    taken[i] = gradients[lane] if solved else 0
+                    found[i] = walk.x[lane::LANES]
+                    _keep_sums(walk.scratch, squares, lane, sums[i])
+                    _leave(walk, memory, lane)
+                    gradients[lane] = 0
+                    inhabitant[lane] = -1
+                    active -= 1
+                    if waiting < problems:
+                        _enter(walk, lane, curvature[waiting], linear[waiting], start[waiting])
+                        inhabitant[lane] = waiting
+                        if known[waiting]:
+                            _put_sums(walk.scratch, squares, lane, sums[waiting])
+                            judged[lane] = False
+                            entered = True
+                        waiting += 1
+                        active += 1
+                elif gradients[lane] == 1:
+                    kept[lane] = 1.0
+                elif ahead[lane] > -STEEPEST * walk.slope[lane]:
+                    shorter = walk.slope[lane] / (walk.slope[lane] - ahead[lane])
+                    walk.length[lane] *= max(SHORTEST, shorter)
+                else:
+                    kept[lane] = seen[lane] = 1.0
         place = iteration % MEMORY
-        _remember(walk, memory, place, kept, known, ahead)
+        _remember(walk, memory, place, kept, seen, ahead)
         _descend(walk, memory, model, place, share, turned, ahead)
         _move(walk, kept, ahead)
         iteration += 1

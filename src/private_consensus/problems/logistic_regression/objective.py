@@ -3,8 +3,9 @@ r"""The objective of logistic regression, and what one record can change of it."
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from ...fast.compiling import AVAILABLE, share_out
 from ...randomness import Streams
 from ...solvers import ROUNDING, TOLERANCE, Unsolved
 from ...solvers import minimise as minimise_batch
+from ...solvers.gathering import gathered
 from ..base import Problem
 from . import metrics, optimum
 from .loss import losses_of, per_agent, sigmoid_neg
@@ -270,39 +272,60 @@ class LogisticRegression(Problem):
         return solve(linear, penalty, centre, start, tolerance)
 
     def proximal_simd(self, linear, penalty, centre, start, tolerance=None):
-        """All settings (and runs, where they share the records) of an agent side by side."""
+        """All settings (and runs, where they share the records) of an agent side by side, and
+        those of other batches that ask at the same time (:mod:`...solvers.gathering`)."""
         everyone = start.shape[:-1]
         pull = np.broadcast_to(linear - penalty * centre, start.shape)
         curvature = np.broadcast_to(self.ridge + np.asarray(penalty)[..., 0], everyone)
-        # An approximate minimiser depends on the way to it: there the first matrix is the bound.
-        models = self._lane_models if tolerance is None else self._lane_bounds
-        if tolerance is None:
+        exact = tolerance is None
+        if exact:
             tolerance = np.maximum(TOLERANCE, ROUNDING * np.linalg.norm(pull, axis=-1))
         tolerance = np.broadcast_to(tolerance, everyone)
+        holders = self.labels.shape[:-1]
+        flat = (a.reshape(-1, *holders) for a in (curvature, tolerance))
+        wide = (a.reshape(-1, *holders, self.dim) for a in (pull, start))
+        found = gathered((id(self), exact), partial(self._solve, exact), (*flat, *wide))
+        return found.reshape(start.shape)
+
+    def _solve(self, exact: bool, asked: Sequence[tuple[np.ndarray, ...]]) -> list[np.ndarray]:
+        """Minimisers for each who asks; D, tolerances, linear terms and starts are those of
+        several settings, [settings, ([runs,] agents)] and so on."""
+        parts = np.cumsum([len(one[0]) for one in asked])[:-1]
+        curvature, tolerance, pull, start = map(np.concatenate, zip(*asked, strict=True))
+        # An approximate minimiser depends on the way to it: there the first matrix is the bound.
+        models = self._lane_models if exact else self._lane_bounds
         found = np.empty(start.shape)
+        sums, known = self._sums_at(exact, start)
 
         def solve(first, last):
             for agent in range(first, last):
                 holder = np.unravel_index(agent, self.labels.shape[:-1])
-                here = (..., *holder)
-                dim = self.dim
-                given = (curvature[here].ravel(), pull[(*here, slice(None))].reshape(-1, dim))
-                solution, taken = fast.minimise(
-                    self._lane_records[agent],
-                    self.weight,
-                    models[agent],
-                    *given,
-                    start[(*here, slice(None))].reshape(-1, dim),
-                    tolerance[here].ravel(),
-                )
+                here = (slice(None), *holder)
+                own = np.ascontiguousarray(sums[here])
+                found[here], taken = fast.minimise(
+                    self._lane_records[agent], self.weight, models[agent],
+                    curvature[here], pull[here], start[here], tolerance[here], own, known[here],
+                )  # fmt: skip
+                sums[here] = own
                 if not taken.all():
                     wanted = f"gradient norm above {tolerance[here].min():.3g}"
                     raise Unsolved(f"{wanted} after {fast.AT_MOST} steps, agent {holder[-1]}")
-                shape = (*found.shape[: -1 - len(holder)], dim)
-                found[(*here, slice(None))] = solution.reshape(shape)
 
         share_out(solve, len(self._lane_records))
-        return found
+        self._ends[exact] = found.copy(), sums
+        return np.split(found, parts)
+
+    def _sums_at(self, exact: bool, start: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """What records add up to, and where that is known: of who starts where he ended last."""
+        before, sums = self._ends.get(exact, (None, None))
+        if before is None or before.shape != start.shape:
+            return np.empty((*start.shape[:-1], self.dim + 2)), np.zeros(start.shape[:-1], bool)
+        return sums, (before == start).all(-1)
+
+    @cached_property
+    def _ends(self) -> dict[bool, tuple[np.ndarray, np.ndarray]]:
+        """Of the last call, exact and not, where all ended and what records added up to there."""
+        return {}
 
     @cached_property
     def _lane_records(self) -> list[fast.Records]:
