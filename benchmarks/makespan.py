@@ -6,7 +6,8 @@
 Jobs wait for what they read, as the workflow's rules say, and are begun in the order in which they
 can be, the longest chain first, as soon as cores are free and `queue` seconds have passed. A cell
 has a process for each block of its runs, but at most a quarter of the cores, as in the workflow;
-what it computes before its blocks (`BEFORE_BLOCKS` of it) is not shared out.
+what it computes before its blocks (`BEFORE_BLOCKS` of it) is not shared out. `observers` has
+as many processes, up to `MOST_OBSERVERS`.
 """
 
 from __future__ import annotations
@@ -25,6 +26,9 @@ from private_consensus.readable import read_json
 
 BEFORE_BLOCKS = 0.1
 """Share of a cell's time for its problem, noise and privacy, which are computed once: 2 to 10 %."""
+
+MOST_OBSERVERS = 8
+"""Processes among which `observers` is shared out."""
 
 
 class Job(NamedTuple):
@@ -122,6 +126,9 @@ def planned(plan: Plan, seconds: Mapping[str, float], cores: int) -> dict[str, J
     for pair, name in cells.items():
         if name in found:
             found[name] = _split(found[name], plan.cell(*pair), cores)
+    if "observers" in found:
+        processes = max(1, min(MOST_OBSERVERS, cores // 4))
+        found["observers"] = Job(seconds["observers"] / processes, (), processes)
     return found
 
 

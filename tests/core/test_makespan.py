@@ -1,9 +1,13 @@
 """How long a run takes on so many cores: cases whose answer is known."""
 
 import itertools
+from pathlib import Path
 
 import pytest
-from benchmarks.makespan import BEFORE_BLOCKS, Job, _split, makespan
+from benchmarks.makespan import BEFORE_BLOCKS, Job, _split, makespan, planned
+
+from private_consensus.experiments.plan import load
+from private_consensus.experiments.schema import read_yaml
 
 
 def test_a_chain_takes_its_sum_on_any_number_of_cores_and_waits_before_each_job():
@@ -45,3 +49,11 @@ def test_a_cell_is_split_by_its_blocks(cores, processes, rounds):
     split = _split(Job(200.0), {"runs": 95, "block": 10}, cores)
     assert split.cores == processes
     assert split.seconds == pytest.approx(200 * (BEFORE_BLOCKS + (1 - BEFORE_BLOCKS) * rounds / 10))
+
+
+@pytest.mark.parametrize("cores, processes", [(2, 1), (16, 4), (64, 8)])
+def test_observers_are_shared_out_like_blocks(cores, processes):
+    config = Path(__file__).parents[2] / "config"
+    plan = load(read_yaml(config / "config.yaml"), config)
+    found = planned(plan, {"observers": 80.0}, cores)["observers"]
+    assert (found.seconds, found.cores) == (80.0 / processes, processes)

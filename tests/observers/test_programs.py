@@ -1,5 +1,7 @@
 """Programs of algorithms: closed forms, and the real loops with unit noises."""
 
+from fractions import Fraction
+
 import numpy as np
 import pytest
 from dense_views import (
@@ -33,7 +35,9 @@ from private_consensus.privacy.observers import (
     decor,
     dimension_exchange,
     gossip,
+    laplace,
     laplace_epsilon,
+    laplace_epsilons,
     mu,
     noised_descent,
     pairwise,
@@ -42,6 +46,7 @@ from private_consensus.privacy.observers import (
     tracking,
     zip_dl,
 )
+from private_consensus.privacy.observers.absorption import _ratio, own_ratio_table
 from private_consensus.privacy.observers.linear_view import linear_view, noise_matrix
 from private_consensus.privacy.observers.single_losses import descent_sum, gossip_sum
 
@@ -268,6 +273,40 @@ def test_laplace_noise_of_the_path_of_three_is_paid_by_the_cheaper_noise():
     W = floats(metropolis(path(3)))
     value = laplace_epsilon(noised_descent(W, 2), agent(2), 0, Constant())
     assert value == pytest.approx(1 / 3, rel=1e-9)
+
+
+@pytest.mark.parametrize("changes", [Once(), Constant(), Free()])
+@pytest.mark.parametrize("observer", [agent(3), Coalition((0, 4)), SecureSums((1,))])
+def test_laplace_programs_that_are_not_solved_could_not_have_changed_what_is_found(
+    changes, observer
+):
+    """Of each victim, against a program for each change of a view of its own."""
+    system = noised_descent(floats(metropolis(path(5))), 4, noise=2.0, gain=[4.0, 1.0, 3.0, 2.0])
+    victims = [u for u in range(5) if u not in observer.members]
+    together = sum if isinstance(changes, Free) else max
+    for victim, found in laplace_epsilons(system, observer, victims, changes).items():
+        view = linear_view(system, observer, changes.basis(4), [victim])
+        noise, smallest = noise_matrix(system, observer), laplace._smallest_eigenvalue(view)
+        ratios = own_ratio_table(system, observer, [victim])[:, 0]
+        costs = [
+            min(
+                laplace._absorbed(change, ratios, view.arrives[:, 0]),
+                laplace._shifted(noise, view, smallest, 0, k),
+            )
+            for k, change in enumerate(changes.basis(4).T)
+        ]
+        assert found == together(costs) == laplace_epsilon(system, observer, victim, changes)
+
+
+def test_the_ratio_of_gain_and_noise_is_that_of_their_fractions():
+    inputs = np.array([[0.1, 0.0, 0.3, 0.1, 0.0, 0.3], [0.0, 0.0, 0.6, 0.3, 0.5, 0.9]])
+    noise = np.array([[0.7, 1.0, 0.1, 0.1, 0.2, 0.1], [0.0, 0.0, 0.2, 0.3, 0.0, 0.3]])
+    ratios = [_ratio(*pair) for pair in zip(inputs.T, noise.T, strict=True)]
+    # 0.3 and 0.9 are rounded each on its own, so that they are no multiples of 0.1 and 0.3.
+    one, several = Fraction(0.1) / Fraction(0.7), Fraction(0.3) / Fraction(0.1)
+    assert ratios == [float(one), 0.0, float(several), 1.0, np.inf, np.inf]
+    assert _ratio(np.array([0.2, 0.0]), np.array([0.1, 0.3])) == np.inf
+    assert _ratio(-2 * inputs[:, 3], noise[:, 3]) == 2.0
 
 
 def test_unusable_input_is_named():

@@ -35,6 +35,10 @@ def rows(asked):
     return pair_rows(asked)
 
 
+def test_rows_are_the_same_whoever_computes_them(asked, rows):
+    assert repr(pair_rows(asked, processes=2)) == repr(rows)
+
+
 def test_every_algorithm_of_the_configuration_can_be_observed():
     found = read_observed(yamls.read(CONFIG)).at("paper")
     for name in found["algorithms"]:

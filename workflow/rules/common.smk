@@ -43,7 +43,12 @@ def processes_of_cell(wildcards):
     """One for each block of runs, but at most a quarter of this machine's cores; a profile says it for a cluster."""
     cell = PLAN.cell(wildcards.experiment, wildcards.algorithm)
     blocks = -(-cell["runs"] // cell["block"])
-    return max(1, min(blocks, (workflow.resource_settings.cores or 1) // 4))
+    return min(blocks, quarter_of_cores())
+
+
+def quarter_of_cores():
+    """Of this machine's, at least one: processes among which a job may share itself out."""
+    return max(1, (workflow.resource_settings.cores or 1) // 4)
 
 
 @cache

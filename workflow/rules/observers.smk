@@ -15,9 +15,9 @@ rule observers:
     priority: published_seconds().get("observers", 0)
     conda:
         "../../environment.yml"
-    threads: 1
+    threads: min(8, quarter_of_cores())
     resources:
-        mem_mb=1000,
+        mem_mb=lambda wildcards, threads: 750 + 250 * threads,
         runtime=15,
     params:
         asked=OBSERVED,

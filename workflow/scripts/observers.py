@@ -17,7 +17,7 @@ SCHEMA = {
 
 asked, out = snakemake.params.asked, snakemake.output
 with job_logging(snakemake.log[0], asked, snakemake.log.usage):
-    rows = pair_rows(asked)
+    rows = pair_rows(asked, snakemake.threads)
     write_text(out.table, csv(pl.DataFrame(summary(rows), infer_schema_length=None)))
     mark = stamp(asked, snakemake.params.code, DRAWN)
     write(pl.DataFrame(rows, schema=SCHEMA), out.pairs, mark, [out.table])

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..privacy import gaussian_epsilon
-from ..privacy.observers import Coalition, Inputs, Observer, laplace_epsilon
+from ..privacy.observers import Coalition, Inputs, Observer, laplace_epsilons
 from ..privacy.observers.adaptivity import statements
 from .causal import Observation
 from .linear import ObservedSystem
@@ -114,7 +114,7 @@ def _by_formula(
         return _gaussian(system, asked, delta)
     if system is None or system.inputs.react:
         return [dict.fromkeys(victims, nothing) for _, victims in asked]
-    return [{u: _laplace(system, observer, u) for u in victims} for observer, victims in asked]
+    return [_laplace(system, observer, victims) for observer, victims in asked]
 
 
 def _gaussian(
@@ -140,9 +140,14 @@ def _gaussian(
     ]
 
 
-def _laplace(observed: ObservedSystem, observer: Observer, victim: int) -> ObservedEpsilon:
-    parts = [laplace_epsilon(one, observer, victim, observed.changes) for one in observed.channels]
-    return ObservedEpsilon(np.nan, max(parts), max(parts), "exact")
+def _laplace(
+    observed: ObservedSystem, observer: Observer, victims: Sequence[int]
+) -> dict[int, ObservedEpsilon]:
+    parts = [
+        laplace_epsilons(one, observer, victims, observed.changes) for one in observed.channels
+    ]
+    largest = {u: max(part[u] for part in parts) for u in victims}
+    return {u: ObservedEpsilon(np.nan, cost, cost, "exact") for u, cost in largest.items()}
 
 
 def _with_causal(

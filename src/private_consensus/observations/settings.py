@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
@@ -12,6 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 from .. import algorithms, networks, problems
 from ..errors import InvalidInput, require
 from ..experiments.schema import validate
+from ..fast.forks import map_in_forks
 from ..privacy import Budget, account, gaussian_mu
 from ..privacy.observers import Observer
 from ..randomness import Streams
@@ -90,13 +92,15 @@ def read_observed(raw: Mapping[str, Any]) -> Observed:
     return validate(Observed, raw)
 
 
-def pair_rows(asked: Mapping[str, Any]) -> list[dict[str, Any]]:
+def pair_rows(asked: Mapping[str, Any], processes: int = 1) -> list[dict[str, Any]]:
     """A row for each graph, algorithm, epsilon, observer and victim.
 
     Parameters
     ----------
     asked : mapping
         As :meth:`Observed.at` gives it.
+    processes : int
+        Algorithms on graphs that are looked at side by side, each in a fork; no row depends on it.
 
     Returns
     -------
@@ -107,13 +111,17 @@ def pair_rows(asked: Mapping[str, Any]) -> list[dict[str, Any]]:
         for inputs as given, ``guarantee``, ``rule``, ``label``, and ``reason`` where there is no
         formula.
     """
-    return [
-        {"graph": graph, "algorithm": name, "epsilon": epsilon, **row}
-        for graph in asked["graphs"]
-        for name in asked["algorithms"]
-        for epsilon in asked["epsilons"]
-        for row in _rows_of(observed_in(asked, graph, name, epsilon), asked["delta"])
-    ]
+    pairs = list(itertools.product(asked["graphs"], asked["algorithms"]))
+
+    def rows_of(pair: tuple[str, str]) -> list[dict[str, Any]]:
+        graph, name = pair
+        return [
+            {"graph": graph, "algorithm": name, "epsilon": epsilon, **row}
+            for epsilon in asked["epsilons"]
+            for row in _rows_of(observed_in(asked, graph, name, epsilon), asked["delta"])
+        ]
+
+    return list(itertools.chain.from_iterable(map_in_forks(rows_of, pairs, processes)))
 
 
 def observed_in(asked: Mapping[str, Any], graph: str, name: str, epsilon: float) -> Observation:

@@ -91,7 +91,7 @@ def _own_ratios(round_: Round, observer: Observer, victims: Sequence[int]) -> np
     )
 
 
-@lru_cache(maxsize=4)
+@lru_cache(maxsize=64)
 def _ratios(round_: Round) -> Callable[[int, int], float]:
     """:func:`_ratio` of an input and a noise of a round: fractions, which no observer changes."""
     inputs = np.concatenate([dense(round_.inputs), dense(round_.message_inputs)])
@@ -103,8 +103,12 @@ def _ratio(inputs: np.ndarray, noise: np.ndarray) -> float:
     """c with ``inputs = c * noise`` exactly; infinity if there is none."""
     if not inputs.any():
         return 0.0
-    places = np.flatnonzero((inputs != 0) | (noise != 0))
+    places = np.flatnonzero(inputs)
+    if not np.array_equal(places, np.flatnonzero(noise)):
+        return inf
+    if len(places) == 1:  # a quotient of two floats is rounded as that of two fractions
+        return abs(float(inputs[places[0]] / noise[places[0]]))
     pairs = [(Fraction(inputs[i]), Fraction(noise[i])) for i in places]
     first_in, first_noise = pairs[0]
-    parallel = all(a * first_noise == first_in * b for a, b in pairs) and first_noise != 0
+    parallel = all(a * first_noise == first_in * b for a, b in pairs)
     return abs(float(first_in / first_noise)) if parallel else inf

@@ -30,6 +30,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 from scipy.optimize import minimize
@@ -200,6 +201,7 @@ def _heard(round_: Round, observer: Observer) -> np.ndarray:
     return np.unique(round_.senders[received])
 
 
+@lru_cache(maxsize=4)
 def light_cone(system: LinearSystem, observer: Observer) -> np.ndarray:
     """Whether anything that an agent does in a round can show in the view, bool [T, N].
 
@@ -215,6 +217,7 @@ def light_cone(system: LinearSystem, observer: Observer) -> np.ndarray:
         reached[_heard(round_, observer)] = True
         arrives[t] = reached
         reached = reached | _links(round_, n)[reached].any(0)
+    arrives.flags.writeable = False  # others are given the same
     return arrives
 
 

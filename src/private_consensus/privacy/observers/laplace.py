@@ -12,6 +12,9 @@ determines the noise. The solver's shift misses the change by a little; a furthe
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from functools import partial
+
 import numpy as np
 from scipy.linalg import cho_factor
 from scipy.optimize import linprog
@@ -58,19 +61,48 @@ def laplace_epsilon(
     InvalidInput
         As :func:`~private_consensus.privacy.observers.mu`.
     """
+    return laplace_epsilons(system, observer, [victim], changes)[victim]
+
+
+def laplace_epsilons(
+    system: LinearSystem, observer: Observer, victims: Sequence[int], changes: Changes
+) -> dict[int, float]:
+    """:func:`laplace_epsilon` of several victims; the view and its noise are formed once."""
     observer.check(system.n_agents)
-    inside = 0 <= victim < system.n_agents and victim not in observer.members
-    require(inside, "victim", victim, f"agents 0 to {system.n_agents - 1} that are no members")
+    for victim in victims:
+        inside = 0 <= victim < system.n_agents and victim not in observer.members
+        require(inside, "victim", victim, f"agents 0 to {system.n_agents - 1} that are no members")
+    if not victims:
+        return {}
     basis = changes.basis(system.horizon)
-    view = linear_view(system, observer, basis, [victim])
-    ratios = own_ratio_table(system, observer, [victim])[:, 0]
-    arrives = view.arrives[:, 0]
-    costs = [
-        min(_absorbed(column, ratios, arrives), cost)
-        for column, cost in zip(basis.T, _shifted(system, observer, view), strict=True)
-    ]
-    together = max if isinstance(changes, Once | Constant) else sum
-    return float(together(costs))
+    view = linear_view(system, observer, basis, victims)
+    noise = noise_matrix(system, observer)
+    columns = noise.shape[1]
+    require(columns <= MOST_NOISES, "observer", f"{columns} noises", f"at most {MOST_NOISES}")
+    ratios = own_ratio_table(system, observer, victims)
+    one = isinstance(changes, Once | Constant)
+    smallest = _smallest_eigenvalue(view)
+    found = {}
+    for i, victim in enumerate(victims):
+        own = [_absorbed(change, ratios[:, i], view.arrives[:, i]) for change in basis.T]
+        shifted = partial(_shifted, noise, view, smallest, i)
+        found[victim] = _costliest(own, shifted) if one else _together(own, shifted)
+    return found
+
+
+def _costliest(own: Sequence[float], shifted: Callable[[int], float]) -> float:
+    """The largest of what changes cost at least, by the own noise or shifted; programs are solved
+    for those only of which the own noise costs more than what was found."""
+    found = 0.0
+    for k in np.argsort(own)[::-1]:
+        if own[k] <= found:
+            break
+        found = max(found, min(own[k], shifted(k)))
+    return found
+
+
+def _together(own: Sequence[float], shifted: Callable[[int], float]) -> float:
+    return sum((min(cost, shifted(k)) for k, cost in enumerate(own) if cost), 0.0)
 
 
 def _absorbed(column: np.ndarray, ratios: np.ndarray, arrives: np.ndarray) -> float:
@@ -79,20 +111,19 @@ def _absorbed(column: np.ndarray, ratios: np.ndarray, arrives: np.ndarray) -> fl
     return float((ratios[needed] * np.abs(column[needed])).sum() * (1 + 1e-12))
 
 
-def _shifted(system: LinearSystem, observer: Observer, view: LinearView) -> list[float]:
-    """The linear program's value for each basis change, made feasible."""
-    responses = view.response[:, 0, :]
-    noise = noise_matrix(system, observer)
-    columns = noise.shape[1]
-    require(columns <= MOST_NOISES, "observer", f"{columns} noises", f"at most {MOST_NOISES}")
+def _smallest_eigenvalue(view: LinearView) -> float:
     try:
-        smallest = smallest_eigenvalue(view, cho_factor(view.covariance, lower=True))
+        return smallest_eigenvalue(view, cho_factor(view.covariance, lower=True))
     except np.linalg.LinAlgError:
-        smallest = 0.0
-    return [
-        _program(noise, a, view.response_magnitude[:, 0, i], view.relative_error, smallest)
-        for i, a in enumerate(responses.T)
-    ]
+        return 0.0
+
+
+def _shifted(
+    noise: np.ndarray, view: LinearView, smallest: float, place: int, change: int
+) -> float:
+    """The linear program's value for one basis change of one victim, made feasible."""
+    response, size = view.response[:, place, change], view.response_magnitude[:, place, change]
+    return _program(noise, response, size, view.relative_error, smallest)
 
 
 def _program(

@@ -27,6 +27,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -216,8 +217,16 @@ def secure_agent(v: int) -> SecureSums:
 
 def independent_rows(rows: np.ndarray) -> np.ndarray:
     """Indices of the first rows that span all of them, decided in exact rational arithmetic."""
+    rows = np.ascontiguousarray(rows, dtype=float)
+    return _independent(rows.tobytes(), rows.shape)
+
+
+@lru_cache(maxsize=1024)
+def _independent(content: bytes, shape: tuple[int, ...]) -> np.ndarray:
+    """The same rows are asked for in every round, and for every setting."""
     from .rational import rational
 
+    rows = np.frombuffer(content).reshape(shape)
     kept: list[tuple[int, np.ndarray]] = []
     indices = []
     for index, row in enumerate(rational(rows)):
@@ -226,7 +235,9 @@ def independent_rows(rows: np.ndarray) -> np.ndarray:
         if len(places):
             kept.append((places[0], rest * (Fraction(1) / rest[places[0]])))
             indices.append(index)
-    return np.array(indices, dtype=int)
+    found = np.array(indices, dtype=int)
+    found.flags.writeable = False
+    return found
 
 
 def _reduced(row: np.ndarray, kept: Iterable[tuple[int, np.ndarray]]) -> np.ndarray:
