@@ -37,7 +37,6 @@ from private_consensus.privacy.observers import (
     gossip,
     laplace,
     laplace_epsilon,
-    laplace_epsilons,
     mu,
     noised_descent,
     pairwise,
@@ -47,6 +46,7 @@ from private_consensus.privacy.observers import (
     zip_dl,
 )
 from private_consensus.privacy.observers.absorption import _ratio, own_ratio_table
+from private_consensus.privacy.observers.laplace import laplace_epsilons
 from private_consensus.privacy.observers.linear_view import linear_view, noise_matrix
 from private_consensus.privacy.observers.single_losses import descent_sum, gossip_sum
 

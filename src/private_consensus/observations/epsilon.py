@@ -19,8 +19,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..privacy import gaussian_epsilon
-from ..privacy.observers import Coalition, Inputs, Observer, laplace_epsilons
+from ..privacy.observers import Coalition, Inputs, Observer
 from ..privacy.observers.adaptivity import statements
+from ..privacy.observers.laplace import laplace_epsilons
 from .causal import Observation
 from .linear import ObservedSystem
 

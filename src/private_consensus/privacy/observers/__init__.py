@@ -24,7 +24,7 @@ from .adaptivity import (
 )
 from .changes import Changes, Constant, Cyclic, Free, Once, gradient_change
 from .guarantees import Bracket, all_victims, hears_everybody, mu, pairwise
-from .laplace import laplace_epsilon, laplace_epsilons
+from .laplace import laplace_epsilon
 from .programs import (
     chebyshev_gossip,
     clean_state,
@@ -72,7 +72,6 @@ __all__ = [
     "gradient_change",
     "hears_everybody",
     "laplace_epsilon",
-    "laplace_epsilons",
     "light_cone_bound",
     "mu",
     "muffliato_gd",
