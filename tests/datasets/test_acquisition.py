@@ -14,7 +14,6 @@ from private_consensus.datasets import (
     Acquisition,
     Provenance,
     acquire,
-    checksums,
     fingerprint,
     patience,
     read_acquired,
@@ -24,6 +23,7 @@ from private_consensus.datasets import (
 )
 from private_consensus.datasets.catalogue import entry
 from private_consensus.errors import InvalidInput
+from private_consensus.provenance import file_hash
 
 ROWS = 600
 
@@ -134,7 +134,7 @@ def test_a_wrong_truncated_or_absent_file_is_named(tmp_path, contents):
     if contents is not None:
         expected = entry("adult").mirror.files["adult/adult.data"]["file"]
         assert expected in str(error.value)
-        assert checksums.of_file(folder / "adult.data") in str(error.value)
+        assert file_hash(folder / "adult.data") in str(error.value)
 
 
 def test_a_truncated_gzip_in_the_mirror_is_named(tmp_path):

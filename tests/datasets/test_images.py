@@ -22,6 +22,7 @@ from private_consensus.datasets import (
 )
 from private_consensus.datasets.catalogue import entry
 from private_consensus.errors import InvalidInput
+from private_consensus.provenance import file_hash
 
 
 def idx(array: np.ndarray, level: int = 9) -> bytes:
@@ -149,7 +150,7 @@ def test_the_third_host_helps(publisher, monkeypatch, tmp_path):
     good, bad = archive(all_batches()), archive({"data_batch_1": batch(0)})
     publisher.files = {"/b.tar.gz": bad, "/c.tar.gz": good}
     (tmp_path / "good").write_bytes(good)
-    sha = checksums.of_file(tmp_path / "good")
+    sha = file_hash(tmp_path / "good")
     urls = [f"{publisher.url}/{name}.tar.gz" for name in "abc"]
     hosts(monkeypatch, "cifar10", urls, None, archive=sha)
     raw, provenance = acquire("cifar10", Acquisition(cache=tmp_path, source="official"))

@@ -18,12 +18,6 @@ MISSING_INTEGER = np.iinfo(np.int64).min
 MISSING_TEXT = "\x00"
 
 
-def of_file(path: str | Path) -> str:
-    """SHA-256 of a file's bytes."""
-    with open(path, "rb") as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest()
-
-
 def of_unzipped(path: str | Path) -> str:
     """SHA-256 of what a gzip file holds; gzip itself is not reproducible."""
     with gzip.open(path, "rb") as stream:

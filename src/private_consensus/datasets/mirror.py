@@ -12,6 +12,7 @@ from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 from private_consensus.errors import InvalidInput
+from private_consensus.provenance import file_hash
 from private_consensus.secrets import redacted
 
 from . import checksums
@@ -116,7 +117,7 @@ class Mirror:
 
 def _checksum(path: Path, kind: str) -> str:
     if kind == "file":
-        return checksums.of_file(path)
+        return file_hash(path)
     try:
         return checksums.of_unzipped(path)
     except (OSError, EOFError) as error:

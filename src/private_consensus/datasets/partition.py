@@ -81,7 +81,7 @@ def partition_unequal(
     runs = []
     for generator in generators:
         shares = generator.dirichlet(np.full(agents, concentration))
-        sizes = smallest + _whole(shares, total - agents * smallest)
+        sizes = smallest + largest_remainders(shares, total - agents * smallest)
         runs.append(np.split(generator.permutation(len(labels))[:total], np.cumsum(sizes)[:-1]))
     return _padded(runs)
 
@@ -168,15 +168,15 @@ def _skewed(
 
 def _available(mixture: np.ndarray, left: np.ndarray, size: int) -> np.ndarray:
     """Counts near ``mixture * size`` of what is left, that add up to ``size``."""
-    counts = np.minimum(_whole(mixture, size), left)
+    counts = np.minimum(largest_remainders(mixture, size), left)
     while counts.sum() < size:
         spare = left - counts
         weights = np.where(spare > 0, np.maximum(mixture, 1e-12), 0)
-        counts += np.minimum(_whole(weights, size - counts.sum()), spare)
+        counts += np.minimum(largest_remainders(weights, size - counts.sum()), spare)
     return counts
 
 
-def _whole(shares: np.ndarray, total: int) -> np.ndarray:
+def largest_remainders(shares: np.ndarray, total: int) -> np.ndarray:
     """Counts that add up to ``total``, by the largest remainders."""
     exact = shares / shares.sum() * total
     counts = np.floor(exact).astype(int)

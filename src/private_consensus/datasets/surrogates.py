@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from .partition import largest_remainders
 from .tables import Schema
 
 Columns = dict[str, np.ndarray]
@@ -140,7 +141,7 @@ def _draw_column(
     if "quantiles" in about:
         return _draw_numbers(about, order, generator)
     values = sorted(about, key=lambda v: about[v][1])
-    counts = _whole(np.array([about[v][0] for v in values]), len(factor))
+    counts = largest_remainders(np.array([about[v][0] for v in values]), len(factor))
     column = np.empty(len(factor), dtype=object)
     column[order] = np.repeat(np.array(values, dtype=object), counts)
     return column
@@ -200,14 +201,6 @@ def _calibrated(odds: np.ndarray, rate: float) -> np.ndarray:
         middle = (low + high) / 2
         low, high = (middle, high) if _sigmoid(odds + middle).mean() < rate else (low, middle)
     return _sigmoid(odds + (low + high) / 2)
-
-
-def _whole(shares: np.ndarray, total: int) -> np.ndarray:
-    """Counts that add up to ``total``, by the largest remainders."""
-    exact = shares / shares.sum() * total
-    counts = np.floor(exact).astype(int)
-    counts[np.argsort(counts - exact, kind="stable")[: total - counts.sum()]] += 1
-    return counts
 
 
 def _sigmoid(x: np.ndarray) -> np.ndarray:

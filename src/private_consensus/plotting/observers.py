@@ -3,7 +3,7 @@ coalitions by size."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import altair as alt
@@ -73,25 +73,29 @@ def observers_extra_map(numbers: pl.DataFrame, figure: Spec, styles: Spec) -> al
 
 def observers_extra_distance(numbers: pl.DataFrame, figure: Spec, styles: Spec) -> alt.Chart:
     """Pairs as dots, their median with the middle eighty per cent, and what they compare with."""
-    panels = [_distances(_points(numbers, panel), panel) for panel in figure["panels"]]
-    chart = alt.concat(*panels, columns=figure["columns"] or 2, spacing=28)
-    note = f"below {FLOOR:g} nothing is drawn"
-    return finish(chart, figure["title"], numbers["source"][0], note)
+    return _side_by_side(_distances, numbers, figure, FLOOR)
 
 
 def observers_extra_rounds(numbers: pl.DataFrame, figure: Spec, styles: Spec) -> alt.Chart:
     """A line for each kind of observer."""
-    panels = [_rounds(_points(numbers, panel), panel) for panel in figure["panels"]]
-    chart = alt.concat(*panels, columns=figure["columns"] or 2, spacing=28)
-    note = f"below {10 * FLOOR:g} nothing is drawn"
-    return finish(chart, figure["title"], numbers["source"][0], note)
+    return _side_by_side(_rounds, numbers, figure, 10 * FLOOR)
 
 
 def observers_extra_coalitions(numbers: pl.DataFrame, figure: Spec, styles: Spec) -> alt.Chart:
     """A line for each way to choose so many agents."""
-    panels = [_together(_points(numbers, panel), panel) for panel in figure["panels"]]
+    return _side_by_side(_together, numbers, figure, 10 * FLOOR)
+
+
+def _side_by_side(
+    drawn: Callable[[pl.DataFrame, Spec], alt.Chart],
+    numbers: pl.DataFrame,
+    figure: Spec,
+    floor: float,
+) -> alt.Chart:
+    """The panels of a figure, in which nothing is drawn below ``floor``."""
+    panels = [drawn(_points(numbers, panel), panel) for panel in figure["panels"]]
     chart = alt.concat(*panels, columns=figure["columns"] or 2, spacing=28)
-    note = f"below {10 * FLOOR:g} nothing is drawn"
+    note = f"below {floor:g} nothing is drawn"
     return finish(chart, figure["title"], numbers["source"][0], note)
 
 

@@ -15,6 +15,7 @@ from .base import Finding, bound, found
 
 EPSILONS = (0.1, 0.5, 1.0, 4.0, 10.0, 50.0)
 DELTAS = (1e-2, 1e-3, 1e-6, 1e-9)
+HORIZONS = np.array([10, 30, 100, 300])
 
 
 def proposition_1(scale: float = 1.0) -> Finding:
@@ -147,6 +148,17 @@ def _gradients(curvature: float, box: float, dim: int = 2) -> float:
     return curvature * 1.25 * box * math.sqrt(dim)
 
 
+def _simulated() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Errors [horizon, kind] on a box, the bound of Theorem 2, and its term in the fourth root."""
+    epsilon, delta, box, dim = 40.0, 1e-3, 1.0, 2
+    G = _gradients(1.0, box)
+    kappa = epsilon**2 / (4 * G**2 * (epsilon + 2 * math.log(2 / delta)))
+    errors, beta = _errors(HORIZONS, G, kappa, 1.0, box)
+    stated = theorem_2_bound(HORIZONS, 1 / kappa, G, 1.0, dim, beta, distance=2 * box**2)
+    fourth = 2 * math.sqrt(2 * dim / kappa) * G * (4 + 3 / (1 - beta)) / HORIZONS**0.25
+    return errors, stated, fourth
+
+
 def theorem_2(scale: float = 1.0) -> Finding:
     r"""The bound on a simulation, and its limit where :math:`T \to \infty` at L much above mu.
 
@@ -154,12 +166,7 @@ def theorem_2(scale: float = 1.0) -> Finding:
     :math:`E\|x(T) - x^*\|^2 \to \frac{2p}{\kappa}\eta_1^2\int_0^1 u^{2a - 3/2}du
     = \frac{2p\,\eta_1^2}{\kappa(2a - 1/2)}` for one agent, up to :math:`4p\,\eta_1^2/\kappa`.
     """
-    epsilon, delta, box, dim = 40.0, 1e-3, 1.0, 2
-    horizons = np.array([10, 30, 100, 300])
-    G = _gradients(1.0, box)
-    kappa = epsilon**2 / (4 * G**2 * (epsilon + 2 * math.log(2 / delta)))
-    errors, beta = _errors(horizons, G, kappa, 1.0, box)
-    stated = theorem_2_bound(horizons, 1 / kappa, G, 1.0, dim, beta, distance=2 * box**2)
+    errors, stated, _ = _simulated()
     a = (1 + np.array([2.0, 4.0, 20.0])) / (2 * np.array([2.0, 4.0, 20.0]))
     return found(
         bound("E|mean of x(T) - x*|^2, T = 10 to 300", stated, errors[:, 0], scale),
@@ -176,16 +183,10 @@ def theorem_2(scale: float = 1.0) -> Finding:
 
 
 def corollary_2(scale: float = 1.0) -> Finding:
-    """The bound of Stage II, with the printed square root of T, on a simulation and in the "
-    "limit."""
-    epsilon, delta, box, dim = 40.0, 1e-3, 1.0, 2
-    horizons = np.array([10, 30, 100, 300])
-    G = _gradients(1.0, box)
-    kappa = epsilon**2 / (4 * G**2 * (epsilon + 2 * math.log(2 / delta)))
-    errors, beta = _errors(horizons, G, kappa, 1.0, box)
-    whole = theorem_2_bound(horizons, 1 / kappa, G, 1.0, dim, beta, distance=2 * box**2)
-    fourth = 2 * math.sqrt(2 * dim / kappa) * G * (4 + 3 / (1 - beta)) / horizons**0.25
-    stated = 4 * errors[:, 2] + 2 * (whole - fourth + fourth * horizons**-0.25)
+    """The bound of Stage II, with the printed square root of T, on a simulation and in the
+    limit."""
+    errors, whole, fourth = _simulated()
+    stated = 4 * errors[:, 2] + 2 * (whole - fourth + fourth * HORIZONS**-0.25)
     a = (1 + np.array([2.0, 4.0, 20.0])) / (2 * np.array([2.0, 4.0, 20.0]))
     return found(
         bound("E|x_i(T) - x*|^2, T = 10 to 300", stated, errors[:, 1], scale),
