@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from private_consensus.errors import InvalidInput
 from private_consensus.privacy import (
     CONVERSIONS,
+    conversions,
     gaussian_delta,
     gaussian_epsilon,
     gaussian_log_delta,
@@ -208,3 +209,15 @@ def test_an_epsilon_is_the_least_number_that_is_enough_alone_and_among_others():
     assert [gaussian_epsilon(mu, 1e-5) for mu in mus] == found.tolist()
     assert (gaussian_log_delta(mus, found) <= np.log(1e-5)).all()
     assert (gaussian_log_delta(mus, np.nextafter(found, 0)) > np.log(1e-5)).all()
+
+
+@pytest.mark.parametrize("delta", [0.0, 1e-9, 1e-5, 0.3])
+def test_groups_that_are_converted_side_by_side_are_what_each_is_alone(delta):
+    random = np.random.default_rng(1)
+    sizes = (0, 1, 1, 3, 7, 7, 7, 21, 21, 24, 64, 64, 200, 200)
+    groups = [np.exp(random.uniform(-9, 4, (size, 3))) for size in sizes for _ in range(4)]
+    for place, unusual in enumerate((0.0, np.inf, 1e200)):
+        groups[-1 - place][::5, place] = unusual
+    alone = [conversions.gaussian_epsilon(group, delta) for group in groups]
+    together = conversions.gaussian_epsilons(groups, delta)
+    assert [a.tobytes() for a in alone] == [b.tobytes() for b in together]

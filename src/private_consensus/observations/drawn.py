@@ -32,7 +32,7 @@ from ..privacy.observers.linear_view import dense
 from ..privacy.observers.single_losses import descent_sum, gossip_sum
 from ..randomness import Streams, generator
 from .causal import Observation, observation, registry_name
-from .epsilon import epsilons
+from .epsilon import all_epsilons, epsilons
 from .settings import calibrated
 from .table import kinds, nearest
 
@@ -93,9 +93,10 @@ def view_points(views: Mapping[str, Any], seed: int) -> pl.DataFrame:
 
 def _pairs(seen: Observation, views: Mapping[str, Any]) -> Iterator[Row]:
     more = {"last_states": seen.last_states}
-    for v in range(seen.network.n_agents):
-        view = VIEWS[views["observer"]]((v,), **more)
-        for u, found in epsilons(seen, view, views["budget"]["delta"]).items():
+    observers = [VIEWS[views["observer"]]((v,), **more) for v in range(seen.network.n_agents)]
+    learned = all_epsilons(seen, observers, views["budget"]["delta"], apart=True)
+    for v, part in enumerate(learned):
+        for u, found in part.items():
             yield {
                 "kind": "pair", "series": "pairs", "observer": v + 1, "victim": u + 1,
                 "x": float(v + 1), "y": float(u + 1), "distance": int(seen.distances[u, v]),
@@ -188,13 +189,14 @@ def _over_rounds(seen: Observation, views: Mapping[str, Any]) -> Iterator[Row]:
     expected = f"whole numbers from 1 to the horizon, {seen.horizon}"
     fine = bool(views["rounds"]) and all(1 <= t <= seen.horizon for t in views["rounds"])
     require(fine, "views.rounds", views["rounds"], expected)
+    delta = views["budget"]["delta"]
     for t in views["rounds"]:
         now = observation(seen.algorithm, seen.problem, seen.network, t)
         for kind, observers in _watching(now):
             values = sorted(
                 found.guarantee
-                for one in observers
-                for found in epsilons(now, one, views["budget"]["delta"]).values()
+                for learned in all_epsilons(now, observers, delta, apart=True)
+                for found in learned.values()
             )
             chosen = {"worst": values[-1], "median": values[len(values) // 2]}
             for pair in SHOWN[kind]:

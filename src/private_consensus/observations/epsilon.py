@@ -13,12 +13,13 @@ refused       refused  the accountant guarantees nothing
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from ..privacy import gaussian_epsilon
+from ..privacy.conversions import gaussian_epsilons
 from ..privacy.observers import Coalition, Inputs, Observer
 from ..privacy.observers.adaptivity import statements
 from ..privacy.observers.laplace import laplace_epsilons
@@ -89,10 +90,13 @@ def all_epsilons(
     observers: Sequence[Observer],
     delta: float,
     victims: Sequence[int] | None = None,
+    *,
+    apart: bool = False,
 ) -> list[dict[int, ObservedEpsilon]]:
-    """:func:`epsilons` of many observers, whose mu are converted together."""
+    """:func:`epsilons` of many observers, whose mu are converted together; apart, the last digit of
+    each is as it is alone."""
     asked = [(observer, _victims(seen, observer, victims)) for observer in observers]
-    found = _by_formula(seen, asked, delta)
+    found = _by_formula(seen, asked, delta, apart)
     return [
         {u: _with_causal(seen, observer, u, delta, part[u]) for u in part}
         for (observer, _), part in zip(asked, found, strict=True)
@@ -107,19 +111,19 @@ def _victims(seen: Observation, observer: Observer, victims: Sequence[int] | Non
 
 
 def _by_formula(
-    seen: Observation, asked: Sequence[Asked], delta: float
+    seen: Observation, asked: Sequence[Asked], delta: float, apart: bool
 ) -> list[dict[int, ObservedEpsilon]]:
     nothing = ObservedEpsilon(np.nan, np.nan, np.inf, "refused")
     system = seen.system
     if system is not None and system.law == "gaussian":
-        return _gaussian(system, asked, delta)
+        return _gaussian(system, asked, delta, apart)
     if system is None or system.inputs.react:
         return [dict.fromkeys(victims, nothing) for _, victims in asked]
     return [_laplace(system, observer, victims) for observer, victims in asked]
 
 
 def _gaussian(
-    observed: ObservedSystem, asked: Sequence[Asked], delta: float
+    observed: ObservedSystem, asked: Sequence[Asked], delta: float, apart: bool
 ) -> list[dict[int, ObservedEpsilon]]:
     (system,) = observed.channels
     inputs = observed.inputs
@@ -130,11 +134,12 @@ def _gaussian(
         for observer, victims in asked
     ]
     sides = [
-        (one.open_loop.lower, one.open_loop.upper, one.mu)
+        [(one.open_loop.lower, one.open_loop.upper, one.mu) for one in part.values()]
         for part in found
-        for one in part.values()
     ]
-    values = iter(gaussian_epsilon(np.reshape(sides, (-1, 3)), delta))
+    groups = sides if apart else [itertools.chain.from_iterable(sides)]
+    converted = gaussian_epsilons([np.reshape([*group], (-1, 3)) for group in groups], delta)
+    values = iter(np.concatenate(converted))
     return [
         {u: ObservedEpsilon(*map(float, next(values)), one.rule) for u, one in part.items()}
         for part in found

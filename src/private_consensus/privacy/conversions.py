@@ -19,7 +19,8 @@ mechanisms", FORC 2026: tight rho of pure and of Laplace mechanisms.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -130,11 +131,34 @@ def _epsilons(mu: Any, delta: Any) -> np.ndarray:
         log_delta = np.log(delta)
     result = np.where(mu > 0, np.inf, 0.0)
     inner = (mu > 0) & (mu < _LARGEST_MU) & (delta > 0)
-    m, target = mu[inner], log_delta[inner]
-    top = m**2 / 2 + m * np.sqrt(-2 * target)
-    enough = _bisect(lambda e: gaussian_log_delta(m, e) <= target, np.zeros_like(m), top)
-    result[inner] = np.where(gaussian_log_delta(m, 0 * m) <= target, 0.0, enough)
+    result[inner] = _narrowed(mu[inner][None], log_delta[inner][None])[0]
     return result
+
+
+def gaussian_epsilons(mus: Sequence[np.ndarray], delta: float) -> list[np.ndarray]:
+    """:func:`gaussian_epsilon` of each array by itself: its last digit depends on how many numbers
+    are converted together. Arrays with as many share the calls."""
+    with np.errstate(divide="ignore"):
+        target = np.log(_deltas(delta))
+    found = [np.where(mu > 0, np.inf, 0.0) for mu in mus]
+    inner = [(mu > 0) & (mu < _LARGEST_MU) & (delta > 0) for mu in mus]
+    alike: dict[int, list[int]] = {}
+    for place, within in enumerate(inner):
+        alike.setdefault(int(within.sum()), []).append(place)
+    for places in alike.values():
+        rows = np.array([mus[place][inner[place]] for place in places])
+        values = _narrowed(rows, np.full_like(rows, target))
+        for place, row in zip(places, values, strict=True):
+            found[place][inner[place]] = row
+    return found
+
+
+def _narrowed(m: np.ndarray, target: np.ndarray) -> np.ndarray:
+    """Of rows, each as if it were alone."""
+    top = m**2 / 2 + m * np.sqrt(-2 * target)
+    low = np.zeros_like(m)
+    enough = _bisect(lambda e: gaussian_log_delta(m, e) <= target, low, top, by_rows=True)
+    return np.where(gaussian_log_delta(m, 0 * m) <= target, 0.0, enough)
 
 
 def gaussian_mu(epsilon: Any, delta: Any) -> Any:
@@ -325,21 +349,29 @@ def _bisect(
     *,
     upper: bool = True,
     points: int = _POINTS,
+    by_rows: bool = False,
 ) -> np.ndarray:
     """The end of the last interval around the place where ``beyond`` turns from false to true.
 
-    A call costs little more for a hundred points than for one: few intervals are cut into many.
+    A call costs little more for a hundred points than for one: few intervals are cut into many. By
+    rows, each is cut and ends as it would alone.
     """
-    points = max(1, points // max(1, low.size))
+    together = low.shape[1:] if by_rows else low.shape
+    axes = (0, *range(low.ndim + 1 - len(together), low.ndim + 1))
+    points = max(1, points // max(1, math.prod(together)))
     shares = np.arange(1, points + 1).reshape(-1, *[1] * low.ndim) / (points + 1)
     for _ in range(_HALVINGS):
         inner = (1 - shares) * low + shares * high
-        if np.all((inner <= low) | (inner >= high)):
+        ended = np.all((inner <= low) | (inner >= high), axis=axes, keepdims=True)[0]
+        if ended.all():
             break
         over = beyond(inner)
         ends = np.concatenate([low[None], inner, high[None]])
         first = np.where(over.any(0), over.argmax(0), points)[None]
-        low, high = (np.take_along_axis(ends, first + k, 0)[0] for k in (0, 1))
+        narrowed = (np.take_along_axis(ends, first + k, 0)[0] for k in (0, 1))
+        low, high = (
+            np.where(ended, old, new) for old, new in zip((low, high), narrowed, strict=True)
+        )
     return high if upper else low
 
 
