@@ -13,8 +13,9 @@ def map_in_forks(
 ) -> Iterator[Any]:
     """``map(function, items)``, in order, by so many forks, which have what the function refers to.
 
-    A fork uses one thread: those of a pool that was begun before it are not in it. With one
-    process nothing is forked.
+    A fork uses one thread, of linear algebra too: those of a pool that was begun before it are not
+    in it, and Snakemake allows each library as many as the job has. With one process nothing is
+    forked.
 
     Parameters
     ----------
@@ -30,10 +31,17 @@ def map_in_forks(
     if processes <= 1:
         yield from map(function, items)
         return
-    from .compiling import limited_threads  # slow to import, and whoever reads a plan is here
+    # Slow to import, and whoever reads a plan is here.
+    from threadpoolctl import threadpool_limits
+
+    from .compiling import limited_threads
 
     context = multiprocessing.get_context("fork")
-    with limited_threads(1), ProcessPoolExecutor(processes, context, _keep, (function,)) as pool:
+    with (
+        limited_threads(1),
+        threadpool_limits(1, "blas"),
+        ProcessPoolExecutor(processes, context, _keep, (function,)) as pool,
+    ):
         try:
             yield from pool.map(_apply, items)
         finally:
