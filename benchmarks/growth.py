@@ -60,12 +60,21 @@ EXPECTED: dict[str, tuple[Sequence[float], Sequence[float]]] = {
     "gradient_descent": ((1, 1, 0, 1, 1), (1, 1, 0, 1, 1)),
     "muffliato_gd": ((1, 1, 1, 1, 1), (1, 1, 1, 1, 1)),
     "dp_ci": ((1, 1, 0, 1, 1), (1, 1, 0, 1, 1)),
+    "dgd": ((1, 1, 1, 1, 1), (1, 1, 1, 1, 1)),
+    "ldp_gradient_descent": ((1, 1, 1, 1, 1), (1, 1, 1, 1, 1)),
+    "decor": ((1, 1, 1, 1, 1), (1, 1, 1, 1, 1)),
+    "zip_dl": ((1, 1, 1, 1, 1), (1, 1, 1, 1, 1)),
+    "dsgd": ((1, 1, 1, 1, 1), (1, 1, 1, 1, 1)),
+    "q_dpsgd_1": ((1, 1, 1, 1, 1), (1, 1, 1, 1, 1)),
     "p_admm": ((1, 2, 1, 1, 1), (1, 2, 1, 1, 1)),
+    "pr_admm": ((1, 2, 1, 1, 1), (1, 2, 1, 1, 1)),
+    "ipp_admm": ((1, 2, 1, 1, 1), (1, 2, 1, 1, 1)),
 }
 """Highest power of each of ``GROWN`` in an iteration's operations, and in what is held.
 
 What does not grow makes a slope smaller. Means know their records by their mean; a local solve has
-a bound on its Hessian, dim x dim, for each agent."""
+a bound on its Hessian, dim x dim, for each agent. A sampled batch has as many records whatever an
+agent has, but all of an agent's are drawn an order of."""
 
 
 def simulated(name: str, sizes: Mapping[str, int], graph: Mapping[str, Any]) -> dict[str, float]:
