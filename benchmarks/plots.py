@@ -16,7 +16,8 @@ from private_consensus.plotting.vectors import small_svg
 from private_consensus.provenance import atomic_write
 
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00")
-DASHES = ((1, 0), (5, 3))
+DASHES = ((1, 0), (6, 3), (1.5, 1.5), (8, 2, 1.5, 2))
+LOOKS = [(colour, dash) for dash in DASHES for colour in COLOURS]
 PANELS = {"seconds": "CPU seconds an iteration", "mb": "megabytes beyond the libraries'"}
 
 
@@ -43,19 +44,19 @@ def _grown(lines: Sequence[Mapping[str, Any]], key: str, title: str) -> alt.Laye
     looks = {
         "color": alt.Color(
             "algorithm:N",
-            scale=alt.Scale(domain=names, range=[COLOURS[i % 5] for i in range(len(names))]),
+            scale=alt.Scale(domain=names, range=[colour for colour, _ in LOOKS[: len(names)]]),
             legend=alt.Legend(columns=2),
         ),
         "strokeDash": alt.StrokeDash(
             "algorithm:N",
-            scale=alt.Scale(domain=names, range=[DASHES[i // 5 % 2] for i in range(len(names))]),
+            scale=alt.Scale(domain=names, range=[dash for _, dash in LOOKS[: len(names)]]),
         ),
     }
     curves = alt.Chart(points).mark_line(point={"size": 25}).encode(agents, y, **looks)
     first, last = points["agents"].min(), points["agents"].max()
     lowest = points.filter(pl.col("agents") == first)["y"].min()
     slope = pl.DataFrame({"agents": [first, last], "y": [lowest / 2, lowest / 2 * last / first]})
-    linear = alt.Chart(slope).mark_line(color=GREY, strokeDash=[2, 2]).encode(agents, y)
+    linear = alt.Chart(slope).mark_line(color=GREY, strokeDash=[1, 5]).encode(agents, y)
     return (linear + curves).properties(width=300, height=240)
 
 
