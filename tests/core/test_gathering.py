@@ -1,6 +1,8 @@
 """Tasks that ask together: each gets what it would get alone, and one that fails ends them all."""
 
+import signal
 import threading
+import time
 
 import numpy as np
 import pytest
@@ -84,3 +86,19 @@ def test_tasks_see_the_context_they_were_begun_in():
     with np.errstate(over="raise"):
         together([lambda: seen.append(np.geterr()["over"])] * 2)
     assert seen == ["raise", "raise"]
+
+
+def test_who_interrupts_does_not_wait_for_a_task_that_computes():
+    release = threading.Event()
+
+    def long():
+        signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)
+        release.wait(60)
+
+    begin = time.monotonic()
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            together([long, lambda: None])
+        assert time.monotonic() - begin < 30
+    finally:
+        release.set()

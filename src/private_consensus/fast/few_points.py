@@ -22,6 +22,7 @@ from .vectors import (
     least,
     load,
     store,
+    sum_of,
     where_less,
     where_reached,
     where_same,
@@ -34,17 +35,17 @@ _NOTHING, _ONE, _TWO, _FOUR, _EIGHT = (np.float32(v) for v in (0, 1, 2, 4, 8))
 _NEVER = np.uint32(2**32 - 1)
 
 
-class Few(NamedTuple):
-    """Of each setting whether its bounds suffice, its least draw, and the first 32 bits of its
-    bounds, [settings, ``BOUNDS``]."""
+class DrawBounds(NamedTuple):
+    """Of each setting whether so many bounds between its draws suffice, the draw below all of them,
+    and their first 32 bits, [settings, ``BOUNDS``]."""
 
     usable: np.ndarray
-    least: np.ndarray
+    lowest: np.ndarray
     bounds: np.ndarray
 
 
 def bounds_of(table: Table, width: float) -> tuple[bool, np.float32, np.ndarray]:
-    """What :class:`Few` has of a setting whose grid is ``width`` steps wide."""
+    """What :class:`DrawBounds` has of a setting whose grid is ``width`` steps wide."""
     found = np.full(BOUNDS, _NEVER)
     if 2 * width + 2 > BOUNDS:
         return False, _NOTHING, found
@@ -52,18 +53,6 @@ def bounds_of(table: Table, width: float) -> tuple[bool, np.float32, np.ndarray]
     inside = table.high[np.clip(wanted, 0, table.high.size - 1)] >> np.uint64(32)
     found[: wanted.size] = np.where(wanted < 0, 0, inside)
     return True, np.float32(-width - 1), found
-
-
-@inlined
-def sum_of(vector):
-    """Of its lanes, one after the other."""
-    lanes = np.empty(2 * LANES, np.float32)
-    lanes[:] = _NOTHING
-    store(lanes, 0, vector)
-    found = _NOTHING
-    for lane in lanes:
-        found += lane
-    return found
 
 
 @inlined
@@ -105,7 +94,7 @@ def _count(word, b, tied):
 
 
 @compiled
-def round_to_few(x, u, words, bounds, least_drawn, resolution, lowest, highest, out):
+def round_to_few(x, u, words, bounds, lowest_draw, resolution, lowest, highest, out):
     """As :func:`.round_row` and :func:`.add_steps` after it, of whole vectors; how many were cut,
     or -1 where 32 bits do not decide a draw."""
     inverse = _ONE / resolution
@@ -119,7 +108,7 @@ def round_to_few(x, u, words, bounds, least_drawn, resolution, lowest, highest, 
         kept = least(top, greatest(bottom, k))
         cut = cut + where_unequal(kept, k, one, zero)
         found, tied = _count(load(words, c), b, tied)
-        moved = kept + (found + least_drawn)
+        moved = kept + (found + lowest_draw)
         kept = least(top, greatest(bottom, moved))
         cut = cut + where_unequal(kept, moved, one, zero)
         store(out, c, kept * resolution)

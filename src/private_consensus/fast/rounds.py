@@ -19,7 +19,7 @@ from typing import NamedTuple
 import numpy as np
 
 from .compiling import compiled, inlined
-from .few_points import Few, bounds_of, round_to_few, sum_of
+from .few_points import DrawBounds, bounds_of, round_to_few
 from .messages import (
     GUIDE,
     Table,
@@ -43,6 +43,7 @@ from .vectors import (
     load,
     load_wide,
     store,
+    sum_of,
     where_less,
     where_unequal,
 )
@@ -317,11 +318,11 @@ def _round_and_find(x, u, words, further, noises, discrete, counter, start, grid
 def _round_row(x, u, words, further, noises, discrete, counter, start, grids, s, moves, out):
     """A row of a tile, rounded and moved by its draws; how many were cut."""
     whole, cut = 0, 0
-    if noises.few.usable[s]:
+    if noises.on_grid.usable[s]:
         whole = x.size // LANES * LANES
         cut = round_to_few(
-            x[:whole], u, words, noises.few.bounds[s], noises.few.least[s], grids.resolution[s],
-            grids.lowest[s], grids.highest[s], out,
+            x[:whole], u, words, noises.on_grid.bounds[s], noises.on_grid.lowest[s],
+            grids.resolution[s], grids.lowest[s], grids.highest[s], out,
         )  # fmt: skip
         if cut < 0:
             whole, cut = 0, 0
@@ -426,7 +427,7 @@ def _in_tiles(x, base, message, gradient, first, steps: Steps, *how):
 
 class Noises(NamedTuple):
     """Of each setting whether it has noise, its table's lowest integer, all tables below each
-    other, where each begins, their guides, and what a grid of few points needs of them."""
+    other, where each begins, their guides, and their bounds on a grid of few points."""
 
     any: np.ndarray
     lowest: np.ndarray
@@ -434,7 +435,7 @@ class Noises(NamedTuple):
     high: np.ndarray
     low: np.ndarray
     guide: np.ndarray
-    few: Few
+    on_grid: DrawBounds
 
 
 @lru_cache(maxsize=2)  # of wide noise a hundred megabytes, for one batch at a time
@@ -446,9 +447,11 @@ def _noises(variances: tuple[float, ...], widths: tuple[float, ...]) -> Noises:
     lowest = np.array([table.lowest for table in tables], np.int64)
     guides = np.stack([table.guide for table in tables])
     noisy = np.array(variances) > 0
-    few = [bounds_of(table, width) for table, width in zip(tables, widths, strict=True)]
-    usable, least_draws, bounds = (np.array(part) for part in zip(*few, strict=True))
-    return Noises(noisy, lowest, begin, high, low, guides, Few(usable & noisy, least_draws, bounds))
+    found = [bounds_of(table, width) for table, width in zip(tables, widths, strict=True)]
+    usable, lowest_draws, bounds = (np.array(part) for part in zip(*found, strict=True))
+    return Noises(
+        noisy, lowest, begin, high, low, guides, DrawBounds(usable & noisy, lowest_draws, bounds)
+    )
 
 
 _NONE = np.empty(0, np.float32)

@@ -35,7 +35,7 @@ class _Task:
         self.request: _Request
         self.answer: Any = None
         self.error: BaseException | None = None
-        self.ended = self.stopped = False
+        self.running = self.ended = self.stopped = False
         self.goes, self.waits = Semaphore(0), Semaphore(0)
         self.thread = Thread(target=copy_context().run, args=(self._run,), daemon=True)
 
@@ -61,13 +61,17 @@ class _Task:
 
     def go_on(self) -> None:
         """Until it asks or has ended."""
+        self.running = True
         self.goes.release()
         self.waits.acquire()
+        self.running = False
 
     def stop(self) -> None:
+        """It ends where it waits; one that computes, as the user interrupts, is not waited for."""
         self.stopped = True
         self.goes.release()
-        self.thread.join()
+        if not self.running:
+            self.thread.join()
 
 
 _TASK: ContextVar[_Task | None] = ContextVar("task", default=None)
