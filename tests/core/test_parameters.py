@@ -119,7 +119,7 @@ def test_a_number_given_for_a_noise_is_the_scale_of_an_object_with_its_law_and_p
         replace(made, noise=-1.0)
 
 
-@pytest.mark.parametrize("name", [n for n in example_names() if "sgd" not in n or n[:2] == "ma"])
+@pytest.mark.parametrize("name", example_names())
 def test_what_calibration_hides_data_with_are_noises(name):
     """Each is an object of its own, there is one at least, and without a budget there is none."""
     _, problem, network, budget, horizon = examples(name)[0].world

@@ -14,6 +14,7 @@ from threadpoolctl import threadpool_limits
 from observed import simulated
 from private_consensus import networks
 from private_consensus.algorithms.dsgd import DSGD
+from private_consensus.algorithms.noise import Noise
 from private_consensus.algorithms.q_dpsgd_1 import QDPSGD1
 from private_consensus.algorithms.q_dpsgd_2 import QDPSGD2
 from private_consensus.algorithms.sdm_dsgd import SDMDSGD
@@ -491,7 +492,7 @@ def test_what_costs_is_measured_as_a_value():
 
 def sigma_of(algorithm, epsilon=1.0, horizon=500, agents=4):
     problem, network, _ = scene(agents=agents)
-    return algorithm.calibrate(Budget(epsilon, 1e-5), problem, network, horizon).sigma
+    return algorithm.calibrate(Budget(epsilon, 1e-5), problem, network, horizon).sigma.scale
 
 
 @pytest.mark.parametrize("rule", ["thm11", "proof11", "accountant"])
@@ -547,7 +548,8 @@ def test_the_sound_variants_spend_their_budget_and_not_more(algorithm):
     spent = account(ready.releases(problem, network, 100), 1e-5)
     assert spent.proven
     assert 0.7 < spent.epsilon <= 1.0 + 1e-4
-    half = account(replace(ready, sigma=ready.sigma / 2).releases(problem, network, 100), 1e-5)
+    less = replace(ready, sigma=ready.sigma.scale / 2)
+    half = account(less.releases(problem, network, 100), 1e-5)
     assert half.epsilon > 1.5
 
 
@@ -562,12 +564,12 @@ def test_with_less_noise_than_the_rounding_asks_for_no_epsilon_is_kept(sigma2):
 def test_without_a_budget_there_is_no_noise_and_dsgd_wants_none():
     problem, network, _ = scene()
     for algorithm in (QDPSGD1(), QDPSGD2(), SDMDSGD(), DSGD(), DSGD(gradients="private")):
-        assert algorithm.calibrate(Budget(np.inf), problem, network, 9).sigma == 0
+        assert algorithm.calibrate(Budget(np.inf), problem, network, 9).sigma.scale == 0
     for gradients in ("plain", "clipped"):
         with pytest.raises(InvalidInput, match=r"budget\.epsilon"):
             DSGD(gradients=gradients).calibrate(Budget(1.0, 1e-5), problem, network, 9)
     private = DSGD(gradients="private").calibrate(Budget(1.0, 1e-5), problem, network, 9)
-    assert private.sigma > 0
+    assert private.sigma.scale > 0
 
 
 # --- Bad input ------------------------------------------------------------------------------------
@@ -700,7 +702,19 @@ def test_noise_that_is_given_stays_and_costs_what_theorem_11_finds():
     network = networks.build(Streams(3, (0, 1)), "ring", 3, weights="laplacian", scale=1.0)
     algorithm = QDPSGD1(sigma=0.7, sigma_rule="given", init="zero")
     budget = Budget(math.inf, 1e-5)
-    assert algorithm.calibrate(budget, problem, network, 100).sigma == 0.7
+    assert algorithm.calibrate(budget, problem, network, 100).sigma.scale == 0.7
     [(_, claimed)] = algorithm.statements(budget, problem, network, 100)
     asked = QDPSGD1(init="zero").calibrate(Budget(claimed, 1e-5), problem, network, 100)
-    assert asked.sigma == pytest.approx(0.7, rel=1e-6)
+    assert asked.sigma.scale == pytest.approx(0.7, rel=1e-6)
+
+
+def test_the_noise_is_an_object_whose_unit_is_the_clipping_norm():
+    """Whatever the norm, the same multiplier is a deviation that is proportional to it."""
+    for kind, law, place in (
+        (QDPSGD1, "gaussian", "gradient"),
+        (SDMDSGD, "gaussian", "gradient"),
+        (QDPSGD2, "discrete_gaussian", "message"),
+    ):
+        made = kind(sigma=0.7, K=0.3)
+        assert made.sigma == Noise(0.7, law, place)
+        assert made.noise_scale(0, np.array([0, 4])) == pytest.approx([0.0, 0.7 * 0.3])

@@ -77,7 +77,7 @@ class CanaryAudit(QDPSGD1):
         expected = f"at least {problem.records} parameters, one an axis of each canary"
         require(problem.dim >= problem.records, "problem.hidden", problem.dim, expected)
         noisy = super().calibrate(budget, problem, network, horizon)
-        found = replace(noisy, sigma=self.share * noisy.sigma, delta=budget.delta)
+        found = replace(noisy, sigma=self.share * noisy.sigma.scale, delta=budget.delta)
         return replace(
             found,
             accountant=account(found.releases(problem, network, horizon), budget.delta).epsilon,

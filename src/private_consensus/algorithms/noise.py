@@ -22,7 +22,10 @@ def _gamma_norm_unit(generator: np.random.Generator, shape: tuple[int, ...]) -> 
 
 
 class Law(NamedTuple):
-    """Unit draws of a noise, and the norm of the sensitivity that it hides."""
+    """Unit draws of a noise, and the norm of the sensitivity that it hides.
+
+    ``unit`` is None where draws of a scale are not multiples of draws of scale 1: on a grid.
+    """
 
     unit: Any
     norm: str
@@ -32,6 +35,7 @@ LAWS = {
     "laplace": Law("laplace", "l1"),
     "gaussian": Law("normal", "l2"),
     "gamma_norm": Law(_gamma_norm_unit, "l2"),
+    "discrete_gaussian": Law(None, "l2"),
 }
 
 
@@ -71,7 +75,7 @@ class Noise:
     scale : float or ndarray
         Of all draws, or of the first one, in the unit that the algorithm states; 0 for no noise. In
         a batch it has the settings axis in front.
-    law : {"gaussian", "laplace", "gamma_norm"}
+    law : {"gaussian", "laplace", "gamma_norm", "discrete_gaussian"}
     added_to : str
         Such as ``message``, ``gradient`` or ``dual``.
     """

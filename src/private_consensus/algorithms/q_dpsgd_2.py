@@ -34,7 +34,8 @@ from .families.sgd_theorems import (
     theorem11_sigma,
     theorem15_factor,
 )
-from .parameters import one_of
+from .noise import Noise
+from .parameters import noise_field, one_of
 
 SIGMA2 = ("full", "drop_eta", "as_q1")
 OWN = ("exact", "broadcast")
@@ -48,6 +49,9 @@ class QDPSGD2(QDPSGD):
 
     Parameters
     ----------
+    sigma : float
+        :math:`\sigma` in units of the clipping norm: the noise of a message is a normal one of
+        deviation :math:`\sigma K` conditioned on the points of the grid.
     sigma2 : {"as_q1", "full", "drop_eta"}
         What of Theorem 15 the rules ``thm11`` and ``proof11`` take over; ``accountant`` takes all.
     own : {"exact", "broadcast"}
@@ -55,6 +59,7 @@ class QDPSGD2(QDPSGD):
     """
 
     noise_on: str = one_of("mean", ("mean",))
+    sigma: Noise = noise_field("message", law="discrete_gaussian")
     sigma2: str = one_of("as_q1", SIGMA2, calibration=True)
     own: str = one_of("exact", OWN)
 
@@ -93,17 +98,17 @@ class QDPSGD2(QDPSGD):
 
     def releases(self, problem, network, horizon):
         if self.own == "broadcast":
-            return self.sampled(problem, horizon).releases(self.sigma, int(horizon))
+            return self.sampled(problem, horizon).releases(self.sigma.scale, int(horizon))
         e = float(self.steps(float(horizon))[1])
         own = network.own_weights
         keep = min(float(np.abs(1.0 - e + e * own).max()), 1.0)
         message = self._message(problem, horizon)
-        return reused_state_releases(self.sigma, int(horizon), keep=keep, **message)
+        return reused_state_releases(self.sigma.scale, int(horizon), keep=keep, **message)
 
     def epsilon_by_formula(self, delta, problem, network, horizon):
         """Theorem 15 with the factor that sigma was set with, solved for epsilon."""
         return theorem11_epsilon(
-            self.sigma,
+            self.sigma.scale,
             delta,
             problem.records,
             horizon,
@@ -116,7 +121,7 @@ class QDPSGD2(QDPSGD):
     def noise_sites(self, problem, network, horizon):
         """Noise on what was rounded, where no end of the grid cuts it and steps are too fine to
         tell its law from a normal one."""
-        deviation = float(np.max(self.sigma)) * float(np.max(self.K))
+        deviation = float(np.max(self.sigma.scale)) * float(np.max(self.K))
         if self.grid == "clipped" or deviation < FINE * float(np.max(self.eta)):
             return []
         scale = np.full((horizon, 1, 1), deviation)
@@ -147,7 +152,7 @@ class QDPSGD2(QDPSGD):
             return None
         steps, grids = parts
         clips = [float(at(self.K, s)) for s in settings]
-        deviations = (float(at(self.sigma, s) * at(self.K, s)) for s in settings)
+        deviations = (float(at(self.sigma.scale, s) * at(self.K, s)) for s in settings)
         variances = tuple(self.of(s)[2].variance(d) for s, d in enumerate(deviations))
         drawn = (keys(round_.keys[name], round_.counter) for name in ("rounding", "discrete"))
         x, z, first, gradients, _ = models
@@ -163,7 +168,7 @@ class QDPSGD2(QDPSGD):
     def advance(self, s, x, problem, round_):
         a, e, grid = self.of(s)
         cut = grid.quantize(x, round_.keys["rounding"], round_.counter, round_.message)
-        deviation = float(at(self.sigma, s) * at(self.K, s))
+        deviation = float(at(self.sigma.scale, s) * at(self.K, s))
         key = round_.keys["discrete"]
         cut += grid.add_noise(round_.message, deviation, key, round_.counter)
         base = x if self.own == "exact" else round_.message

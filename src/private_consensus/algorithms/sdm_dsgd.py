@@ -56,7 +56,7 @@ class SDMDSGD(DecentralizedSGD):
     def releases(self, problem, network, horizon):
         """The whole noised batch; known to be seen are the coordinates that are sent."""
         found = super().releases(problem, network, horizon)
-        if self.sigma == 0:
+        if self.sigma.scale == 0:
             return found
         from scipy.stats import binom  # slow to import: a plan loads every algorithm
 

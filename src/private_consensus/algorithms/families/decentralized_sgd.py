@@ -52,8 +52,9 @@ from ...privacy.subsampling import (
     noisy_sum,
 )
 from ...problems.perceptron import INITS
-from ..base import GRADIENT, Finite, Iterative, NoiseSite, Range, stack
-from ..parameters import nonnegative, one_of, positive
+from ..base import GRADIENT, Finite, Iterative, Range, stack
+from ..noise import Noise
+from ..parameters import noise_field, one_of, positive
 from .sgd_theorems import (
     SIGMA_RULES,
     sgd_sigma,
@@ -176,7 +177,8 @@ class DecentralizedSGD(Iterative):
         Common starting point; 0 is as printed, and there all hidden units stay equal until noise
         tells them apart.
     sigma : float
-        Noise multiplier :math:`\sigma`; set by :meth:`calibrate`, but where it is given.
+        :math:`\sigma`, noise in units of the clipping norm: its deviation is :math:`\sigma K` on
+        what ``noise_on`` names; set by :meth:`calibrate`, but where it is given.
     sigma_rule : {"thm11", "proof11", "accountant", "given"}
         Theorem 11 with Remark 6, its proof's version, the numerical accountant, or ``sigma`` as it
         is, whatever the budget.
@@ -189,7 +191,7 @@ class DecentralizedSGD(Iterative):
     T_c: float = positive(3.0)
     K: float = positive(0.5)
     init: str = one_of("random", INITS)
-    sigma: float = nonnegative(0.0)
+    sigma: Noise = noise_field("gradient")
     sigma_rule: str = one_of("thm11", (*SIGMA_RULES, GIVEN), calibration=True)
     noise_on: str = one_of("mean", NOISE_ON)
     negative_weights: bool = False
@@ -231,17 +233,17 @@ class DecentralizedSGD(Iterative):
         return sigma * self.B if on_the_sum else sigma
 
     def releases(self, problem, network, horizon):
-        return self.sampled(problem, int(horizon)).releases(self.sigma, int(horizon))
+        return self.sampled(problem, int(horizon)).releases(self.sigma.scale, int(horizon))
 
     def epsilon_by_formula(self, delta, problem, network, horizon):
         """Theorem 11 solved for epsilon."""
-        sigma = self.sigma / (self.B if self.noise_on == "sum" else 1)
+        sigma = self.sigma.scale / (self.B if self.noise_on == "sum" else 1)
         proof = self.sigma_rule == "proof11"
         return theorem11_epsilon(sigma, delta, problem.records, horizon, proof=proof)
 
     def noise_scale(self, s: int, sizes: np.ndarray) -> np.ndarray:
         """Standard deviation of the noise on each agent's mean; none without a gradient."""
-        sigma, K = at(self.sigma, s), at(self.K, s)
+        sigma, K = at(self.sigma.scale, s), at(self.K, s)
         if sigma == 0:
             return np.zeros(np.shape(sizes))
         taken = sizes if self.noise_on == "sum" else np.ones(np.shape(sizes))
@@ -251,10 +253,10 @@ class DecentralizedSGD(Iterative):
 
     def noise_sites(self, problem, network, horizon):
         """Noise on each agent's mean gradient, in units of its own deviation."""
-        if np.max(self.sigma) == 0:
+        if np.max(self.sigma.scale) == 0:
             return []
         ones = np.ones((horizon, 1, 1))
-        return [NoiseSite("gradient", "gaussian", ones, "l2", np.full(horizon, np.nan))]
+        return [self.sigma.site(ones, np.full(horizon, np.nan), "gradient")]
 
     def noise_weight(self) -> float:
         """What a step multiplies the noise of a gradient with, of a batch of one setting."""
@@ -266,7 +268,7 @@ class DecentralizedSGD(Iterative):
             return
         horizon = execution.internal.shape[1]
         loud = self.ready(horizon)
-        quiet = replace(loud, sigma=0.0 * loud.sigma)
+        quiet = replace(loud, sigma=0.0 * loud.sigma.scale)
         state = quiet.start(problem, network, streams, 1)
         draws = quiet.draws(problem, streams)
         for t in range(1, horizon + 1):
