@@ -17,7 +17,7 @@ from private_consensus.algorithms.admm import ADMM
 from private_consensus.algorithms.dvp import DualVariablePerturbation
 from private_consensus.algorithms.ldp_admm import LocallyPrivateADMM
 from private_consensus.algorithms.m_admm import PenaltyPerturbation
-from private_consensus.algorithms.noise import LAWS
+from private_consensus.algorithms.noise import SCALED
 from private_consensus.algorithms.p_admm import OutputPerturbation
 from private_consensus.errors import InvalidInput, OutsideRange
 from private_consensus.privacy import Budget, Release, account, pure
@@ -167,7 +167,7 @@ def effective_noise(algorithm, problem, network, streams, t=1):
     return linear if algorithm.where == "dual" else -linear / penalty
 
 
-@pytest.mark.parametrize("law", LAWS)
+@pytest.mark.parametrize("law", SCALED)
 @pytest.mark.parametrize("version", PRIVATE)
 def test_the_scale_of_the_noise_is_right_both_ways(streams, version, law):
     many = Streams(streams.root, tuple(range(150)), streams.groups)
@@ -347,6 +347,7 @@ def test_beyond_the_range_it_diverges_and_the_warning_says_so(streams):
         (lambda: DualVariablePerturbation(jacobian="rough"), "algorithm.jacobian: found 'rough'"),
         (lambda: DualVariablePerturbation(jacobian_terms=3), "algorithm.jacobian_terms: found 3"),
         (lambda: OutputPerturbation(law="cauchy"), "algorithm.law: found 'cauchy'"),
+        (lambda: OutputPerturbation(law="discrete_gaussian"), "algorithm.law: found 'discrete"),
         (lambda: OutputPerturbation(noise=-1.0), "algorithm.noise: found -1.0"),
     ],
 )

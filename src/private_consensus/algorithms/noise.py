@@ -37,6 +37,8 @@ LAWS = {
     "gamma_norm": Law(_gamma_norm_unit, "l2"),
     "discrete_gaussian": Law(None, "l2"),
 }
+SCALED = tuple(name for name, law in LAWS.items() if law.unit is not None)
+"""Laws of a unit draw times a scale."""
 
 
 class NoiseSite(NamedTuple):

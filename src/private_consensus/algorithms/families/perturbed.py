@@ -16,7 +16,7 @@ import numpy as np
 from ...errors import require
 from ...privacy import Release, aggregation, calibrate
 from ..base import Iterative, column, stack, without_noise
-from ..noise import LAWS, Noise
+from ..noise import SCALED, Noise
 from ..parameters import noise_field, one_of, positive
 
 CALIBRATIONS = ("accountant", "formula", "given")
@@ -38,7 +38,7 @@ class Perturbed(Iterative):
         as in experiments that fix it.
     """
 
-    law: str = one_of("laplace", LAWS)
+    law: str = one_of("laplace", SCALED)
     noise: Noise = noise_field(None, law=None)
     growth: float = positive(1.0)
     calibration: str = one_of("accountant", CALIBRATIONS, calibration=True)
