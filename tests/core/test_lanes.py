@@ -72,17 +72,19 @@ def whole(entries, shape):
 def test_rows_are_their_scale_times_contents_and_the_rest_to_the_last_bit(rows):
     found = logistic.records(rows)
     contents = whole(found.contents, (len(found.contents.begin) - 1, rows.shape[1]))
-    parts = contents[found.parts.places.reshape(len(rows), -1) // logistic.LANES].sum(1)
+    parts = contents[found.parts.reshape(len(rows), -1) // logistic.LANES].sum(1)
     assert set(np.unique(parts)) <= {0.0, 1.0}
-    assert np.array_equal(found.scale[:, None] * parts + whole(found.rest, rows.shape), rows)
+    rest = np.zeros(rows.shape)
+    rest[:, found.rest.places // logistic.LANES] = found.rest.values.reshape(-1, len(rows)).T
+    assert np.array_equal(found.scale[:, None] * parts + rest, rows)
 
 
 def test_indicators_of_several_attributes_are_one_content():
     """4 x 30 are within the bound of a stretch, with 9 more they are not."""
     found = logistic.records(indicators())
-    assert len(found.parts.places) == 2 * RECORDS
+    assert len(found.parts) == 2 * RECORDS
     assert len(found.contents.begin) - 1 <= 2 * logistic.CONTENTS
-    assert len(found.rest.places) < RECORDS
+    assert np.count_nonzero(found.rest.values) < RECORDS
 
 
 @pytest.mark.parametrize("count", [1, RECORDS])
@@ -94,7 +96,7 @@ def test_shares_are_summed_over_rows(records, kind, count):
     found = logistic.records(signed)
     scratch = logistic._scratch(dim, len(found.contents.begin) - 1)
     scratch.walk.x[:] = x.ravel()
-    sums = scratch.walk.scratch, scratch.squares, scratch.products, scratch.sums
+    sums = scratch.walk.scratch, scratch.squares, scratch.products, scratch.sums, scratch.margins
     for _ in range(2):  # nothing is left of the time before
         logistic._sum_shares(found, scratch.walk.x, *sums)
     shares = expit(-signed @ x)

@@ -51,6 +51,11 @@ AT_MOST = 500
 CONTENTS = 128
 """Of a stretch of columns, at most: sums of all of them are to stay in the innermost cache."""
 
+STRETCH = 32
+"""Rows whose margins are computed before their shares are, and those before they are added up."""
+
+_ONE, _TWO, _THREE, _FOUR, _LANES = (np.uint64(n) for n in (1, 2, 3, 4, LANES))
+
 STEEPEST = 0.5
 SHORTEST = 0.1
 """What a step is shortened to at the least, at once."""
@@ -76,18 +81,27 @@ class Entries(NamedTuple):
     values: np.ndarray
 
 
+class Columns(NamedTuple):
+    """A matrix of few columns: that at ``places[k]``, which counts lanes, is the k-th stretch of
+    ``values``."""
+
+    places: np.ndarray
+    values: np.ndarray
+
+
 class Records(NamedTuple):
     """Signed records; row j is ``scale[j]`` times zeros and ones, and ``rest`` where it is neither.
 
     Of the zeros and ones stretches of columns have few different ``contents``, lines of ones; a row
-    has one content of each stretch, at ``places`` of all contents. So indicators of several
-    attributes cost one addition, and a product with x is taken once for all rows with a content.
+    has one content of each stretch, and ``parts`` has the places of those of row after row, which
+    count lanes. So indicators of several attributes cost one addition, and a product with x is
+    taken once for all rows with a content.
     """
 
     scale: np.ndarray
-    parts: Entries
+    parts: np.ndarray
     contents: Entries
-    rest: Entries
+    rest: Columns
 
 
 class Model(NamedTuple):
@@ -129,9 +143,9 @@ def records(signed: np.ndarray) -> Records:
     scale = signed[rows, np.abs(signed).argmax(1)]
     ones = (signed == scale[:, None]) & (scale[:, None] != 0)
     places, contents = _contents(ones)
-    begin = np.arange(0, places.size + 1, places.shape[1], dtype=np.uint64)
-    parts = Entries(begin, _lanes(places.ravel()), np.ones(0))
-    return Records(scale, parts, _entries(contents), _entries(np.where(ones, 0.0, signed)))
+    return Records(
+        scale, _lanes(places).ravel(), _entries(contents), _columns(np.where(ones, 0.0, signed))
+    )
 
 
 def _contents(ones: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -174,6 +188,12 @@ def _entries(lines: np.ndarray) -> Entries:
     begin = np.zeros(len(lines) + 1, np.uint64)
     np.cumsum(np.bincount(line, minlength=len(lines)), out=begin[1:], dtype=np.uint64)
     return Entries(begin, _lanes(place), lines[line, place].astype(float))
+
+
+def _columns(matrix: np.ndarray) -> Columns:
+    """Those that are not zero."""
+    places = np.flatnonzero(matrix.any(0))
+    return Columns(_lanes(places), matrix.T[places].ravel())
 
 
 def _lanes(places: np.ndarray) -> np.ndarray:
@@ -231,6 +251,7 @@ class _Scratch(NamedTuple):
     memory: _Memory
     products: np.ndarray
     sums: np.ndarray
+    margins: np.ndarray
     turned: np.ndarray
     squares: np.ndarray
     steepness: np.ndarray
@@ -244,7 +265,7 @@ def _scratch(dim: int, contents: int) -> _Scratch:
     size = dim * LANES
     walk = [aligned(count, float) for count in (*[size] * 7, *[LANES] * 3)]
     memory = [aligned(MEMORY * count, float) for count in (size, size, LANES, LANES)]
-    counts = (*[contents * LANES] * 2, size, 2 * LANES, *[LANES] * 5)
+    counts = (*[contents * LANES] * 2, STRETCH * LANES, size, 2 * LANES, *[LANES] * 5)
     others = [aligned(count, float) for count in counts]
     return _Scratch(_Walk(*walk), _Memory(*memory), *others)
 
@@ -274,10 +295,12 @@ def _fall(margin):
 
 
 @compiled
-def _sum_shares(records, x, total, squares, products, sums):
+def _sum_shares(records, x, total, squares, products, sums, margins):
     """``total = sum_j sigma_j z_j``, ``squares`` the sums of sigma_j and of its square.
 
-    ``products`` are those of the contents with x; ``sums`` of the rows that have them.
+    ``products`` are those of the contents with x; ``sums`` of the rows that have them; ``margins``
+    of a stretch of rows. One thing for all its rows, then the next: each is a short loop, and what
+    one row waits for, others do not.
     """
     scale, parts, contents, rest = records
     for i in range(contents.begin.size - 1):
@@ -287,23 +310,15 @@ def _sum_shares(records, x, total, squares, products, sums):
         store(products, i * LANES, value)
     sums[:] = 0.0
     total[:] = 0.0
-    once, twice = everywhere(0.0), everywhere(0.0)
-    for j in range(scale.size):
-        value = everywhere(0.0)
-        for k in range(parts.begin[j], parts.begin[j + 1]):
-            value = value + load(products, parts.places[k])
-        value = value * scale[j]
-        for k in range(rest.begin[j], rest.begin[j + 1]):
-            value = value + load(x, rest.places[k]) * rest.values[k]
-        share = _fall(value)
-        once = once + share
-        twice = twice + share * share
-        _add_row(total, rest, j, share)
-        share = share * scale[j]
-        for k in range(parts.begin[j], parts.begin[j + 1]):
-            _add(sums, parts.places[k], share)
-    store(squares, 0, once)
-    store(squares, LANES, twice)
+    squares[:] = 0.0
+    rows = np.uint64(scale.size)
+    for first in range(np.uint64(0), rows, np.uint64(STRETCH)):
+        count = min(np.uint64(STRETCH), np.uint64(rows - first))
+        _add_contents(margins, products, scale, parts, first, count)
+        _add_rest(margins, x, rest, first, count, rows)
+        _share_out(margins, squares, count)
+        _sum_rest(margins, total, rest, first, count, rows)
+        _sum_contents(margins, sums, scale, parts, first, count)
     for i in range(contents.begin.size - 1):
         value = load(sums, i * LANES)
         for k in range(contents.begin[i], contents.begin[i + 1]):
@@ -311,10 +326,132 @@ def _sum_shares(records, x, total, squares, products, sums):
 
 
 @inlined
-def _add_row(total, lines, j, share):
-    """Line j times the share."""
-    for k in range(lines.begin[j], lines.begin[j + 1]):
-        _add(total, lines.places[k], share * lines.values[k])
+def _add_contents(margins, products, scale, parts, first, count):
+    """Margins of the zeros and ones; loops of few parts have a known length."""
+    each = np.uint64(np.uint64(parts.size) // np.uint64(scale.size))
+    if each == _TWO:
+        _add_parts(margins, products, scale, parts, first, count, _TWO)
+    elif each == _THREE:
+        _add_parts(margins, products, scale, parts, first, count, _THREE)
+    elif each == _FOUR:
+        _add_parts(margins, products, scale, parts, first, count, _FOUR)
+    else:
+        _add_parts(margins, products, scale, parts, first, count, each)
+
+
+@inlined
+def _add_parts(margins, products, scale, parts, first, count, each):
+    for j in range(count):
+        row = np.uint64(first + j)
+        value = everywhere(0.0)
+        at = np.uint64(row * each)
+        for k in range(each):
+            value = value + load(products, parts[np.uint64(at + k)])
+        store(margins, j * _LANES, value * scale[row])
+
+
+@inlined
+def _sum_contents(shares, sums, scale, parts, first, count):
+    """What rows add to the sums of their contents."""
+    each = np.uint64(np.uint64(parts.size) // np.uint64(scale.size))
+    if each == _TWO:
+        _sum_parts(shares, sums, scale, parts, first, count, _TWO)
+    elif each == _THREE:
+        _sum_parts(shares, sums, scale, parts, first, count, _THREE)
+    elif each == _FOUR:
+        _sum_parts(shares, sums, scale, parts, first, count, _FOUR)
+    else:
+        _sum_parts(shares, sums, scale, parts, first, count, each)
+
+
+@inlined
+def _sum_parts(shares, sums, scale, parts, first, count, each):
+    for j in range(count):
+        row = np.uint64(first + j)
+        share = load(shares, j * _LANES) * scale[row]
+        at = np.uint64(row * each)
+        for k in range(each):
+            _add(sums, parts[np.uint64(at + k)], share)
+
+
+@inlined
+def _add_rest(margins, x, rest, first, count, rows):
+    """Margins of the rest, three columns at a time."""
+    columns, k = np.uint64(rest.places.size), np.uint64(0)
+    while columns - k >= _THREE:
+        _add_columns_of(margins, x, rest, k, first, count, rows, _THREE)
+        k = np.uint64(k + _THREE)
+    if columns - k == _ONE:
+        _add_columns_of(margins, x, rest, k, first, count, rows, _ONE)
+    elif columns - k == _TWO:
+        _add_columns_of(margins, x, rest, k, first, count, rows, _TWO)
+
+
+@inlined
+def _add_columns_of(margins, x, rest, k, first, count, rows, width):
+    """Up to three columns from the k-th on; where there are fewer, the last is loaded again."""
+    b, c = min(_ONE, np.uint64(width - _ONE)), min(_TWO, np.uint64(width - _ONE))
+    places, values = rest.places, rest.values
+    x_a, x_b, x_c = (
+        load(x, places[k]), load(x, places[np.uint64(k + b)]), load(x, places[np.uint64(k + c)])
+    )  # fmt: skip
+    at = np.uint64(k * rows + first)
+    for j in range(count):
+        here = np.uint64(at + j)
+        margin = load(margins, j * _LANES) + x_a * values[here]
+        if width > _ONE:
+            margin = margin + x_b * values[np.uint64(here + b * rows)]
+        if width > _TWO:
+            margin = margin + x_c * values[np.uint64(here + c * rows)]
+        store(margins, j * _LANES, margin)
+
+
+@inlined
+def _share_out(margins, squares, count):
+    """Shares in the place of margins, and their sums."""
+    once, twice = load(squares, 0), load(squares, LANES)
+    for j in range(count):
+        share = _fall(load(margins, j * _LANES))
+        once = once + share
+        twice = twice + share * share
+        store(margins, j * _LANES, share)
+    store(squares, 0, once)
+    store(squares, LANES, twice)
+
+
+@inlined
+def _sum_rest(shares, total, rest, first, count, rows):
+    """What rows add to the total by their rest."""
+    columns, k = np.uint64(rest.places.size), np.uint64(0)
+    while columns - k >= _THREE:
+        _sum_columns_of(shares, total, rest, k, first, count, rows, _THREE)
+        k = np.uint64(k + _THREE)
+    if columns - k == _ONE:
+        _sum_columns_of(shares, total, rest, k, first, count, rows, _ONE)
+    elif columns - k == _TWO:
+        _sum_columns_of(shares, total, rest, k, first, count, rows, _TWO)
+
+
+@inlined
+def _sum_columns_of(shares, total, rest, k, first, count, rows, width):
+    """Up to three columns from the k-th on, each a chain of sums of its own."""
+    b, c = min(_ONE, np.uint64(width - _ONE)), min(_TWO, np.uint64(width - _ONE))
+    places, values = rest.places, rest.values
+    in_a, in_b, in_c = places[k], places[np.uint64(k + b)], places[np.uint64(k + c)]
+    sum_a, sum_b, sum_c = load(total, in_a), load(total, in_b), load(total, in_c)
+    at = np.uint64(k * rows + first)
+    for j in range(count):
+        here, share = np.uint64(at + j), load(shares, j * _LANES)
+        sum_a = sum_a + share * values[here]
+        if width > _ONE:
+            sum_b = sum_b + share * values[np.uint64(here + b * rows)]
+        if width > _TWO:
+            sum_c = sum_c + share * values[np.uint64(here + c * rows)]
+    store(total, in_a, sum_a)
+    if width > _ONE:
+        store(total, in_b, sum_b)
+    if width > _TWO:
+        store(total, in_c, sum_c)
 
 
 @inlined
@@ -486,7 +623,8 @@ def _minimise(
     entered with its sums, until there are none."""
     problems = len(start)
     count = records.scale.size
-    walk, memory, products, rows, turned, squares, steepness, ahead, kept, seen, share = scratch
+    walk, memory, products, rows, margins, turned, squares = scratch[:7]
+    steepness, ahead, kept, seen, share = scratch[7:]
     walk.curvature[:] = 1.0
     inhabitant, gradients = np.full(LANES, -1), np.zeros(LANES, np.int64)
     judged = np.zeros(LANES, np.bool_)
@@ -503,7 +641,7 @@ def _minimise(
             _put_sums(walk.scratch, squares, lane, sums[lane])
     while active > 0:
         if not passed:
-            _sum_shares(records, walk.x, walk.scratch, squares, products, rows)
+            _sum_shares(records, walk.x, walk.scratch, squares, products, rows, margins)
         passed = False
         kept[:] = 0.0
         seen[:] = 0.0
