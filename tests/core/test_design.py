@@ -2,9 +2,13 @@
 
 import ast
 import re
+from abc import ABC
 from pathlib import Path
 
 import pytest
+
+from private_consensus import algorithms
+from private_consensus.algorithms.base import METHOD, Algorithm
 
 ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "src" / "private_consensus"
@@ -66,7 +70,7 @@ def test_an_import_upwards_would_be_found():
 def test_families_know_no_algorithm():
     for file in FAMILIES.glob("*.py"):
         own = {name[1] for name in imported(file) if name[0] == "algorithms"}
-        assert own <= {"base", "noise", "parameters", "families"}, file.name
+        assert own <= {"base", "noise", "parameters", "shapes", "families"}, file.name
 
 
 def test_methods_of_paper_002_do_not_import_each_other():
@@ -78,3 +82,42 @@ def test_methods_of_paper_002_do_not_import_each_other():
 def test_the_design_names_each_family():
     known = {file.stem for file in FAMILIES.glob("*.py")} - {"__init__"}
     assert known == set(re.findall(r"families/(\w+)", DESIGN))
+
+
+def depth(kind: type) -> int:
+    """Classes of the longest chain up to a class, ``Algorithm`` being the first."""
+    return 0 if kind in (object, ABC) else 1 + max(map(depth, kind.__bases__))
+
+
+def files_above(kind: type) -> set[str]:
+    """Of the classes that a class inherits from, those of files of other algorithms."""
+    modules = {base.__module__ for base in kind.__mro__[1:] if issubclass(base, Algorithm)}
+    shared = ("private_consensus.algorithms.base", "private_consensus.algorithms.families.")
+    return {module for module in modules - {kind.__module__} if not module.startswith(shared)}
+
+
+@pytest.mark.parametrize("name", algorithms.names())
+def test_above_an_algorithm_are_four_classes_at_most_and_none_of_another_method(name):
+    kind = algorithms.load(name)
+    assert depth(kind) <= 5
+    assert kind.kind != METHOD or not files_above(kind)
+
+
+def test_a_longer_chain_and_another_method_above_would_be_found():
+    kind = algorithms.load("ipp_admm")
+    assert depth(Algorithm) == 1 and depth(kind) == 5
+    own = type("Own", (kind,), {})
+    assert depth(own) == 6
+    assert files_above(own) == {kind.__module__} and files_above(kind) == set()
+
+
+def test_the_design_names_the_family_of_each_version():
+    rows = re.findall(r"^\| `families/(\w+)` \| [^|`]+ \| (`.+`) \|$", DESIGN, re.MULTILINE)
+    said = {name: family for family, names in rows for name in re.findall(r"`(\w+)`", names)}
+    nearest = {}
+    for name in algorithms.names():
+        above = [base.__module__ for base in algorithms.load(name).__mro__[1:]]
+        found = [module.rpartition(".")[2] for module in above if ".families." in module]
+        if found and algorithms.load(name).kind == METHOD:
+            nearest[name] = found[0]
+    assert said == nearest

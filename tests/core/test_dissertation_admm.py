@@ -299,7 +299,7 @@ def test_noise_that_falls_as_penalties_grow_costs_the_same_in_every_iteration(
     found = run(done, problem, network, streams, T)
     heard, dual, before = 0.0, 0.0, np.zeros((1, 12, AGENTS, DIM))
     sides = []
-    for t, unit in zip(range(1, T + 1), done.units(problem, streams), strict=False):
+    for t, unit in zip(range(1, T + 1), done.noise.units(problem, streams), strict=False):
         x, D = found[t]["released"], 2 * ETA * 2 * 1.02 ** (t - 1)
         heard = network.neighbour_sum(before)
         slope = problem.gradient(x) + dual + D * (x - (before + heard / 2) / 2)

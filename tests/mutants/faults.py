@@ -12,13 +12,14 @@ import numpy as np
 from private_consensus.algorithms.base import Algorithm, Iterative
 from private_consensus.algorithms.coordinate_descent import CoordinateDescent
 from private_consensus.algorithms.families.admm import ADMMFamily
+from private_consensus.algorithms.families.approximate_admm import ApproximateADMM
 from private_consensus.algorithms.families.consensus_admm import ConsensusADMM
 from private_consensus.algorithms.families.decentralized_sgd import DecentralizedSGD
 from private_consensus.algorithms.families.functional_mechanism import FunctionalMechanism
 from private_consensus.algorithms.muffliato import Muffliato
 from private_consensus.algorithms.one_shot_averaging import OneShotAveraging
 from private_consensus.algorithms.p_admm import OutputPerturbation
-from private_consensus.algorithms.pp_admm import PlausiblyPrivateADMM
+from private_consensus.algorithms.pr_admm import PeriodicallyReducedADMM
 from private_consensus.algorithms.q_dpsgd_1 import QDPSGD
 from private_consensus.algorithms.q_dpsgd_2 import QDPSGD2
 
@@ -115,7 +116,8 @@ def samples_each_apart(case: Case) -> bool:
 
 def exact_within(case: Case) -> bool:
     """What is sent is a minimiser with noise on it, which no noise in the objective hides."""
-    minimises = isinstance(case.algorithm, OutputPerturbation | PlausiblyPrivateADMM)
+    kinds = OutputPerturbation | PeriodicallyReducedADMM | ApproximateADMM
+    minimises = isinstance(case.algorithm, kinds)
     return minimises and getattr(case.algorithm, "perturbed", "output") == "output"
 
 

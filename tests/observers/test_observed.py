@@ -162,7 +162,7 @@ def test_pdop_is_paid_by_the_rounds_that_arrive(streams):
     algorithm = algorithms.load("pdop")(noise=3.0, eta=0.1, decay=0.9)
     observed = observation(algorithm, problem, network, 5)
     change = problem.record_change("l1")
-    losses = 0.1 * 0.9 ** np.arange(1, 6) * change / algorithm.scales(5)
+    losses = 0.1 * 0.9 ** np.arange(1, 6) * change / algorithm.noise.scales(5)
     for distance in (1, 2, 3):
         found = epsilon_for(observed, agent(0), distance, 0.0)
         assert found.rule == "light_cone"

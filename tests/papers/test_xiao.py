@@ -17,11 +17,9 @@ from private_consensus import networks, plotting
 from private_consensus.algorithms import load
 from private_consensus.algorithms.coordinate_descent import CoordinateDescent
 from private_consensus.algorithms.dgd import DecentralizedGradientDescent
+from private_consensus.algorithms.families.random_aggregates import widest_pair
 from private_consensus.algorithms.ldp_admm import LocallyPrivateADMM, theorem_3_1_covers
-from private_consensus.algorithms.ldp_gradient_descent import (
-    LocallyPrivateGradientDescent,
-    widest_pair,
-)
+from private_consensus.algorithms.ldp_gradient_descent import LocallyPrivateGradientDescent
 from private_consensus.algorithms.ldp_subgradient import LocallyPrivateSubgradient
 from private_consensus.algorithms.pdop import PrivateDistributedOptimisation
 from private_consensus.algorithms.random_aggregation import RandomAggregation

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from .base import Algorithm
 
 GROUP = "private_consensus.algorithms"
-SHARED = {"base", "families", "noise", "parameters"}
+SHARED = {"base", "families", "noise", "parameters", "shapes"}
 """What algorithms share, and what is none itself."""
 
 

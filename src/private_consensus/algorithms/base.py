@@ -23,6 +23,8 @@ from ..problems import Problem
 from ..randomness import Streams
 from .noise import Noise, NoiseSite
 from .parameters import FOR_CALIBRATION, check_parameters, set_noises
+from .shapes import column as column
+from .shapes import per_agent as per_agent
 
 STEP, CURVATURE, GRADIENT, PLAIN = "step", "curvature", "gradient", ""
 """Units of a range: 1/L, L and G of an agent's objective, or none."""
@@ -155,8 +157,16 @@ class Algorithm(ABC):
         self, budget: Budget, problem: Problem, network: Network, horizon: int
     ) -> list[tuple[Self, float]]:
         """What is stated of one run's privacy: for each neighbouring relation a copy of this
-        algorithm with that relation, and the epsilon that the paper claims for it."""
-        return [(self, budget.epsilon)]
+        algorithm with that relation, and the epsilon that the paper claims for it. Noise that is
+        given is claimed to be as private as the paper's formula says."""
+        if not self.noise_is_given:
+            return [(self, budget.epsilon)]
+        return [(self, self.epsilon_by_formula(budget.delta, problem, network, horizon))]
+
+    @property
+    def noise_is_given(self) -> bool:
+        """Whether the noise is as it is stated, whatever the budget."""
+        return False
 
     def noise_sites(self, problem: Problem, network: Network, horizon: int) -> list[NoiseSite]:
         """Where noise is added, for audits that look for it there; none where it is not known."""
@@ -401,22 +411,16 @@ def _zeros_like(noise: Any) -> Any:
     return np.zeros_like(noise)
 
 
-def column(value: Any) -> Any:
-    """A field as it broadcasts against ``[settings, runs, agents, dim]``."""
-    if isinstance(value, np.ndarray) and value.ndim == 1:
-        return value[:, None, None, None]
-    return value
-
-
-def per_agent(value: Any) -> Any:
-    """A field as it broadcasts against ``[settings, runs, agents]``."""
-    spread = column(value)
-    return spread[..., 0] if isinstance(spread, np.ndarray) else spread
-
-
 def origin(problem: Problem, streams: Streams, settings: int) -> np.ndarray:
     """Iterates at 0, [settings, runs, agents, dim]."""
     return np.zeros((settings, len(streams.runs), problem.n_agents, problem.dim))
+
+
+def normal_start(problem: Problem, streams: Streams, settings: int, std: Any) -> np.ndarray:
+    """Starting points: standard normal draws times ``std``, the same for all algorithms."""
+    unit = streams.draw("data", "normal", (problem.n_agents, problem.dim), "start")
+    shape = (settings, *unit.shape)
+    return np.broadcast_to(column(std) * unit, shape).copy()
 
 
 def parameters(algorithm: Algorithm) -> dict[str, Any]:

@@ -28,6 +28,7 @@ from ..privacy import account
 from ..privacy.one_run import one_run_epsilon, one_run_pvalue
 from .base import AUDIT
 from .families.decentralized_sgd import Round, at
+from .families.q_dpsgd import QDPSGD
 from .parameters import fraction, positive
 from .q_dpsgd_1 import QDPSGD1
 
@@ -45,7 +46,7 @@ class Canaries(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True)
-class CanaryAudit(QDPSGD1):
+class CanaryAudit(QDPSGD):
     """One run of Q-DPSGD-1 with canaries.
 
     Parameters
@@ -70,6 +71,8 @@ class CanaryAudit(QDPSGD1):
     formula: float = 0.0
 
     kind: ClassVar[str] = AUDIT
+    source: ClassVar[str] = QDPSGD1.source
+    advance = QDPSGD1.advance
 
     def calibrate(self, budget, problem, network, horizon):
         few = self.guesses <= problem.records

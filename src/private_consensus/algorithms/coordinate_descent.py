@@ -20,8 +20,10 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from .base import Range, filled, moved
-from .families.perturbed import Perturbed, initial
+from .base import Iterative, Range, filled, moved, normal_start
+from .families.spending import CALIBRATIONS, GIVEN, calibrated
+from .noise import SCALED, Noise
+from .parameters import noise_field, one_of, positive
 
 
 class State(NamedTuple):
@@ -41,11 +43,16 @@ class Draw(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True)
-class CoordinateDescent(Perturbed):
-    r"""Private RCD; ``noise`` is :math:`\sigma`.
+class CoordinateDescent(Iterative):
+    r"""Private RCD.
 
     Parameters
     ----------
+    law : {"gaussian", "laplace", "gamma_norm"}
+    noise, growth : float
+        :math:`\sigma`, ``noise / growth**t`` in iteration t.
+    calibration : {"accountant", "formula", "given"}
+        The least noise that the accountant lets pass, the paper's, or as it is stated.
     init_std : float
         Standard deviation of the coordinates of :math:`x^0`, projected to the domain.
     excess : float
@@ -53,7 +60,10 @@ class CoordinateDescent(Perturbed):
         calibration is :math:`\sigma^2 = (1+a)(\mathcal B^c)^2K/(\epsilon^2\hat M^2d)`.
     """
 
-    law: str = "gaussian"
+    law: str = one_of("gaussian", SCALED)
+    noise: Noise = noise_field(law=None, scheduled=True)
+    growth: float = positive(1.0)
+    calibration: str = one_of("accountant", CALIBRATIONS, calibration=True)
     init_std: float = 1.0
     excess: float = 1.0
 
@@ -63,18 +73,18 @@ class CoordinateDescent(Perturbed):
     ranges: ClassVar = {"horizon": Range(3, 40, 20)}
 
     def start(self, problem, network, streams, settings):
-        x = problem.project(initial(problem, streams, settings, self.init_std))
+        x = problem.project(normal_start(problem, streams, settings, self.init_std))
         gap = problem.objective(x) - problem.objective(problem.own_optimum)
         return State(x, gap, np.zeros_like(gap))
 
     def draws(self, problem, streams):
         picks = streams.sequence("sampling", "uniform", (problem.n_agents,), "coordinate")
-        for noise in self.units(problem, streams):
+        for noise in self.noise.units(problem, streams):
             chosen = (next(picks) * problem.dim).astype(int)
             yield Draw(noise, chosen[..., None] == np.arange(problem.dim))
 
     def step(self, state, problem, network, draw, t):
-        moved = -problem.gradient(state.x) / problem.smoothness + self.scale(t) * draw.noise
+        moved = -problem.gradient(state.x) / problem.smoothness + self.noise.at(t) * draw.noise
         return state._replace(x=problem.project(state.x + moved * draw.chosen))
 
     def observables(self, state, problem, t) -> Mapping[str, np.ndarray]:
@@ -100,9 +110,23 @@ class CoordinateDescent(Perturbed):
         floor = problem.smoothness / problem.strong_convexity * problem.slope_bound
         return (1 - rate) ** t * first_gap + floor * np.reshape(self.noise.scale, (-1, 1, 1))
 
+    # Privacy.
+
+    @property
+    def noise_is_given(self) -> bool:
+        return self.calibration == GIVEN
+
+    def calibrate(self, budget, problem, network, horizon):
+        return calibrated(self, budget, problem, network, horizon)
+
+    def noise_sites(self, problem, network, horizon):
+        """On the coordinate that is chosen."""
+        (release,) = self.releases(problem, network, horizon)
+        return [self.noise.site_of(release, self.noise.scales(horizon))]
+
     def epsilon_by_formula(self, delta, problem, network, horizon):
         r""":math:`\epsilon = \mathcal B^c\sqrt{(1+a)K/d}/(\hat M\sigma)`; no delta in it."""
-        if not self.noisy:
+        if not self.noise:
             return float("inf")
         together = problem.record_change("linf") * np.sqrt(problem.dim)
         steps = np.sqrt((1 + self.excess) * horizon / problem.dim)
@@ -111,7 +135,7 @@ class CoordinateDescent(Perturbed):
     def releases(self, problem, network, horizon):
         """One coordinate an iteration, chosen independently of the data."""
         moved = problem.record_change("linf") / problem.smoothness
-        return self.noise_releases(np.full(horizon, moved), self.scales(horizon))
+        return self.noise.releases(np.full(horizon, moved), self.noise.scales(horizon))
 
 
 ALGORITHM = CoordinateDescent

@@ -31,17 +31,17 @@ from ..errors import require
 from ..privacy.sparse_vector import REDRAWS
 from .base import moved, per_agent
 from .families import admm, progress_tests
+from .families.approximate_admm import ApproximateADMM
 from .families.progress_tests import Draw, ProgressTests, Tested
 from .noise import Noise
 from .parameters import fraction, noise_field, nonnegative, one_of, positive, whole
-from .pp_admm import PlausiblyPrivateADMM
 
 State = namedtuple("State", (*admm.State._fields, *Tested._fields))
 """As of the skeleton, with what the tests keep."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class ImprovedPlausiblyPrivateADMM(PlausiblyPrivateADMM):
+class ImprovedPlausiblyPrivateADMM(ApproximateADMM):
     r"""IPP-ADMM.
 
     Parameters

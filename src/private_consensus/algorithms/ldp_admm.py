@@ -21,16 +21,10 @@ import numpy as np
 
 from ..exchange import SecretSharing, require_complete
 from .base import CURVATURE, Range
-from .families import admm
+from .families import admm, random_weights
 from .families.admm import ADMMFamily
-from .families.perturbed import (
-    Losses,
-    RandomlyWeighted,
-    add_losses,
-    losses_of,
-    no_losses,
-    printed_change,
-)
+from .families.random_weights import WEIGHTS, Losses, add_losses, losses_of, no_losses
+from .families.spending import printed_change
 from .parameters import one_of
 
 STEPS = ("first_order", "exact")
@@ -42,11 +36,13 @@ State = namedtuple("State", (*admm.State._fields, *Losses._fields))
 
 
 @dataclass(frozen=True, kw_only=True)
-class LocallyPrivateADMM(RandomlyWeighted, ADMMFamily):
+class LocallyPrivateADMM(ADMMFamily):
     r"""Algorithm 1, its exact version (12), and both with fixed weights.
 
     Parameters
     ----------
+    weights : {"random", "fixed"}
+        Those of :mod:`.families.random_weights`, or their mean 1/2.
     minimisation : {"first_order", "exact"}
         The step (6), (13), or the minimisation (12).
     dual : {"resolved", "literal"}
@@ -59,6 +55,7 @@ class LocallyPrivateADMM(RandomlyWeighted, ADMMFamily):
     D: float | None = 10.0
     zeta: float | None = 0.5
     init_std: float = 1.0
+    weights: str = one_of("random", WEIGHTS)
     minimisation: str = one_of("first_order", STEPS)
     dual: str = one_of("resolved", SIGNS)
     exchange: str = one_of("plain", EXCHANGES)
@@ -70,6 +67,11 @@ class LocallyPrivateADMM(RandomlyWeighted, ADMMFamily):
         "zeta": Range(0.01, 1.0, 0.1, CURVATURE),
         "horizon": Range(2, 15, 8),
     }
+
+    # Algorithm 1.
+
+    def draws(self, problem, streams):
+        return random_weights.draws(self, problem, streams)
 
     @property
     def dual_step(self):
@@ -86,11 +88,6 @@ class LocallyPrivateADMM(RandomlyWeighted, ADMMFamily):
             return super().receive(state, network)
         others = SecretSharing().outcome(state.x)[..., None, :] - state.x
         return state._replace(received_sum=others)
-
-    def check(self, problem, network):
-        if self.exchange == "secret_sharing":
-            require_complete(network)
-        super().check(problem, network)
 
     def minimise(self, problem, state, linear, penalty, centre, t):
         if self.minimisation == "exact":
@@ -119,9 +116,27 @@ class LocallyPrivateADMM(RandomlyWeighted, ADMMFamily):
         return after._replace(**losses._asdict())
 
     @property
-    def has_losses(self):
+    def has_losses(self) -> bool:
         """Of the first-order step only."""
-        return super().has_losses and self.minimisation == "first_order"
+        return random_weights.amplify(self) and self.minimisation == "first_order"
+
+    def observables(self, state, problem, t):
+        seen = dict(super().observables(state, problem, t))
+        return seen | random_weights.shown(state) if self.has_losses else seen
+
+    # What audits ask for.
+
+    @property
+    def hidden_sampling(self):
+        """Nobody sees the weights."""
+        return self.weights == "random"
+
+    def log_likelihood(self, problem, network, streams, execution):
+        if not self.has_losses:
+            return None
+        return random_weights.log_likelihood(self, problem, network, streams, execution)
+
+    # Privacy.
 
     def loss_by_formula(self, problem, network, t):
         r""":math:`\alpha\beta_k\mathcal B_\infty` with :math:`\alpha = 1/D` (after Theorem 2.2)."""
@@ -132,18 +147,15 @@ class LocallyPrivateADMM(RandomlyWeighted, ADMMFamily):
 
         Its loss is at most :math:`\alpha\beta_k\mathcal B_1`, over all coordinates.
         """
-        penalties = self.least_penalties(network, horizon)
-        norm = self.noise.norm
+        # Of a mixture over random weights the tails alone are known.
+        mixture = {"attained": None} if self.weights == "random" else {}
         if self.minimisation == "exact":
-            moved = problem.minimiser_change(norm, penalties)
-            known = self.known(problem, penalties)
-        else:
-            moved = problem.record_change(norm) / penalties
-            attained, first = map(problem.attained_gradient_share, (norm, "l2"))
-            known = {"attained": attained, "reached": self.reached(problem, horizon, first)}
-        if self.weights == "random":  # of the mixture the tails alone are known
-            known["attained"] = None
-        return self.noise_releases(moved, self.scales(horizon), **known)
+            return self.releases_of_minimisers(problem, network, horizon, **mixture)
+        norm = self.noise.norm
+        moved = problem.record_change(norm) / self.least_penalties(network, horizon)
+        attained, first = map(problem.attained_gradient_share, (norm, "l2"))
+        known = {"attained": attained, "reached": self.noise.reached(problem, horizon, first)}
+        return self.noise.releases(moved, self.scales(horizon), **(known | mixture))
 
     def convergent(self, problem, network):
         r"""For the first-order step of identical quadratics of curvature h on a regular graph:
@@ -153,6 +165,11 @@ class LocallyPrivateADMM(RandomlyWeighted, ADMMFamily):
         links = np.abs(self.dual_step) * network.degrees[..., None]
         fine = np.all(links < self.penalty(network, 1) - problem.smoothness)
         return bool(fine), "zeta * degree < D - L for every agent"
+
+    def check(self, problem, network):
+        if self.exchange == "secret_sharing":
+            require_complete(network)
+        super().check(problem, network)
 
 
 ALGORITHM = LocallyPrivateADMM

@@ -18,19 +18,19 @@ import numpy as np
 
 from ..errors import require
 from ..exchange import SecretSharing, require_complete
-from . import ldp_gradient_descent
 from .base import STEP, Range, column
-from .ldp_gradient_descent import Aggregate, LocallyPrivateGradientDescent
+from .families import random_aggregates
+from .families.random_aggregates import Aggregate, RandomAggregates, around_the_mean
 from .parameters import one_of, only
 
 EXCHANGES = ("plain", "secret_sharing")
 
-State = namedtuple("State", (*ldp_gradient_descent.State._fields, "total"))
+State = namedtuple("State", (*random_aggregates.State._fields, "total"))
 """As of Algorithm 2, with the sum of the means so far, [settings, runs, 1, dim]."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class LocallyPrivateSubgradient(LocallyPrivateGradientDescent):
+class LocallyPrivateSubgradient(RandomAggregates):
     r"""Algorithm 2 with steps :math:`1/(c\sqrt k)`, c = 1 / ``eta``.
 
     Parameters
@@ -41,7 +41,6 @@ class LocallyPrivateSubgradient(LocallyPrivateGradientDescent):
     """
 
     decay: float = only(1.0, "steps fall as 1/sqrt(k)")
-    aggregator: str = one_of("pair", ("pair",))
     exchange: str = one_of("plain", EXCHANGES)
 
     source: ClassVar[str] = "Paper 001, Algorithm 2, Theorem 3.4; Appendix J, Algorithm 3"
@@ -53,17 +52,17 @@ class LocallyPrivateSubgradient(LocallyPrivateGradientDescent):
             fixed = "fixed: of random ones an agent would need single values"
             require(self.weights == "fixed", "algorithm.weights", self.weights, fixed)
 
-    def check(self, problem, network):
+    def calibrate(self, budget, problem, network, horizon):
         if self.exchange == "secret_sharing":
             require_complete(network)
-        super().check(problem, network)
+        return super().calibrate(budget, problem, network, horizon)
 
     def step_size(self, t: int) -> Any:
         return column(self.eta) / np.sqrt(t)
 
     def aggregate(self, x: np.ndarray, network) -> Aggregate:
         if self.exchange == "plain":
-            return super().aggregate(x, network)
+            return around_the_mean(x, network)
         mean = np.broadcast_to(SecretSharing().outcome(x)[..., None, :] / x.shape[-2], x.shape)
         return Aggregate(mean, mean, mean)
 
@@ -84,7 +83,7 @@ class LocallyPrivateSubgradient(LocallyPrivateGradientDescent):
         steps = self.eta / np.sqrt(np.arange(1, horizon + 1))
         moved = problem.record_change(self.noise.norm)
         known = self.known(problem, horizon)
-        return self.noise_releases(moved * steps, self.scales(horizon), **known)
+        return self.noise.releases(moved * steps, self.noise.scales(horizon), **known)
 
 
 ALGORITHM = LocallyPrivateSubgradient

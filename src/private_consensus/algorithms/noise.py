@@ -13,7 +13,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..privacy import gamma_norm_noise
+from ..privacy import Release, gamma_norm_noise
+from .shapes import column
 
 
 def _gamma_norm_unit(generator: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:
@@ -80,11 +81,14 @@ class Noise:
     law : {"gaussian", "laplace", "gamma_norm", "discrete_gaussian"}
     added_to : str
         Such as ``message``, ``gradient`` or ``dual``.
+    growth : float or ndarray
+        The scale of iteration t is ``scale / growth**t``.
     """
 
     scale: Any = 0.0
     law: str = "gaussian"
     added_to: str = "message"
+    growth: Any = 1.0
 
     def __bool__(self) -> bool:
         """Whether every setting of a batch has noise."""
@@ -95,6 +99,14 @@ class Noise:
         """In which the change is measured that it hides."""
         return LAWS[self.law].norm
 
+    def at(self, t: int) -> Any:
+        """Scale of iteration t, as it broadcasts against iterates."""
+        return column(self.scale) / column(self.growth) ** t
+
+    def scales(self, horizon: int) -> np.ndarray:
+        """Scales of a single setting, [horizon]."""
+        return self.scale / self.growth ** np.arange(1, horizon + 1)
+
     def units(self, problem: Any, streams: Any) -> Iterator[np.ndarray]:
         """Unit draws [runs, agents, dim], one an iteration."""
         return streams.sequence("noise", LAWS[self.law].unit, (problem.n_agents, problem.dim))
@@ -102,3 +114,23 @@ class Noise:
     def site(self, scale: np.ndarray, moved: np.ndarray, name: str = "message") -> NoiseSite:
         """Where an audit finds it, at the scales of all iterations."""
         return NoiseSite(name, self.law, scale, self.norm, moved)
+
+    def site_of(self, release: Release, scales: np.ndarray) -> NoiseSite:
+        """The same on messages, each of which costs what a release says; scales are [horizon]."""
+        moved = np.broadcast_to(release.losses(), len(scales))
+        return self.site(scales[:, None, None], moved)
+
+    def releases(self, sensitivity: Any, scales: np.ndarray, **known: Any) -> list[Release]:
+        """One release an iteration; exact ones without noise. ``known`` is what is known to be
+        attained."""
+        if not self:
+            return [Release("exact", sensitivity=float(np.max(sensitivity)), scale=0.0)]
+        return [Release(self.law, sensitivity=sensitivity, scale=scales, **known)]
+
+    def reached(self, problem: Any, horizon: int, first: float | None) -> np.ndarray | None:
+        """What of the gradient's change is reached at delta 0: ``first`` in iteration 1, whose
+        point is not chosen, and later what points far out give, for noise reaches everywhere."""
+        later = problem.reached_gradient_share(self.norm)
+        if first is None or later is None:
+            return None
+        return np.where(np.arange(horizon) == 0, first * later, later)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from .families.admm import ADMMFamily
-from .families.perturbed import printed_change
+from .families.spending import printed_change
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,11 +29,7 @@ class OutputPerturbation(ADMMFamily):
         return printed_change(problem) / (self.penalty(network, t) * self.scale(t))
 
     def releases(self, problem, network, horizon):
-        norm = self.noise.norm
-        penalties = self.least_penalties(network, horizon)
-        moved = problem.minimiser_change(norm, penalties)
-        known = self.known(problem, penalties)
-        return self.noise_releases(moved, self.scales(horizon), **known)
+        return self.releases_of_minimisers(problem, network, horizon)
 
 
 ALGORITHM = OutputPerturbation

@@ -46,13 +46,22 @@ def nonnegative(default: Any, *, calibration: bool = False) -> Any:
     return _field(default, Rule(_all(lambda v: v >= 0), "a number >= 0"), calibration)
 
 
-def noise_field(added_to: str | None = "message", law: str | None = "gaussian") -> Any:
-    """Noise that calibration sets, see :class:`.noise.Noise`; none by default.
+class Declared(NamedTuple):
+    """What a field says of its noise; where it says nothing, the algorithm's ``where`` and ``law``
+    do. The scale changes with the algorithm's ``growth``, or not."""
 
-    Where no name is given, the algorithm's ``where`` says what it is added to, and its ``law``.
-    """
-    made = nonnegative(0.0)
-    return field(default=0.0, metadata={**made.metadata, NOISE: (law, added_to)})
+    law: str | None
+    added_to: str | None
+    scheduled: bool
+
+
+def noise_field(
+    added_to: str | None = "message", law: str | None = "gaussian", *, scheduled: bool = False
+) -> Any:
+    """Noise that calibration sets, see :class:`.noise.Noise` and :class:`Declared`; none by
+    default."""
+    made, said = nonnegative(0.0), Declared(law, added_to, scheduled)
+    return field(default=0.0, metadata={**made.metadata, NOISE: said})
 
 
 def fraction(
@@ -97,12 +106,12 @@ def check_parameters(algorithm: Any) -> None:
 
 def set_noises(algorithm: Any) -> None:
     """Put an object for the number that was given, in each field that is a noise."""
-    for name, declared in noises(type(algorithm)).items():
-        law, added_to = declared
+    for name, said in noises(type(algorithm)).items():
         found = Noise(
             _scale(getattr(algorithm, name)),
-            algorithm.law if law is None else law,
-            algorithm.where if added_to is None else added_to,
+            algorithm.law if said.law is None else said.law,
+            algorithm.where if said.added_to is None else said.added_to,
+            algorithm.growth if said.scheduled else 1.0,
         )
         object.__setattr__(algorithm, name, found)
 
@@ -112,8 +121,8 @@ def _scale(value: Any) -> Any:
 
 
 @cache
-def noises(kind: type) -> Mapping[str, tuple[str | None, str | None]]:
-    """By field that is a noise, its law and what it is added to."""
+def noises(kind: type) -> Mapping[str, Declared]:
+    """By field that is a noise, what it says of it."""
     return {f.name: f.metadata[NOISE] for f in fields(kind) if NOISE in f.metadata}
 
 

@@ -24,7 +24,7 @@ class PrivateDistributedOptimisation(GradientSteps):
 
     def step(self, state, problem, network, draw, t):
         z = network.mix(state.x)
-        x = problem.project(z - self.step_size(t) * problem.gradient(z)) + self.scale(t) * draw
+        x = problem.project(z - self.step_size(t) * problem.gradient(z)) + self.noise.at(t) * draw
         return state._replace(x=x, spent=self.spend(state, problem, network, t))
 
 

@@ -24,108 +24,17 @@ which is open.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import ClassVar, Self
+from dataclasses import dataclass
+from typing import ClassVar
 
-import numpy as np
-
-from ..errors import require
-from ..privacy import CONVERSIONS, calibrate
-from .base import per_agent
-from .families.approximate_minimisers import CHARGES
-from .families.two_noises import TwoNoises
-from .parameters import fraction, one_of, only, positive
-
-RULES = ("literal", "sharp")
+from .families.approximate_admm import ApproximateADMM
 
 
 @dataclass(frozen=True, kw_only=True)
-class PlausiblyPrivateADMM(TwoNoises):
-    r"""PP-ADMM; ``noise`` is :math:`\sigma_1`.
-
-    Parameters
-    ----------
-    beta : float
-        :math:`\beta`, a gradient norm in the units of :math:`f_i`, verified at every solve. A
-        solve begins at the last :math:`\hat x_i`, which a large one accepts as it is.
-    splits : float
-        Share of an iteration's budget that pays for the approximation: :math:`\rho_2`.
-    e3 : float
-        :math:`\epsilon_3/\epsilon_1`.
-    lam_rule : {"literal", "sharp"}
-        The printed condition on :math:`\hat\lambda`, or what its proof needs:
-        :math:`\hat\lambda/N + 2\eta|V_i|` on the left. The problem's own ridge is the least.
-    delta_1 : float
-        :math:`\delta_{i1}`.
-    step_conversion : {"safe", "shortcut"}
-        Between :math:`\rho_1` and :math:`\epsilon_1`: as the experiments say, or Theorem 6.
-    perturbed : {"objective", "output"}
-        What hides the data: both noises as printed, or the output's alone.
-    ridge : float
-        :math:`\hat\lambda/N`; what the problem has already is not added again.
-    output_noise : float
-        :math:`\sigma_2` times the curvature, :math:`\beta/\sqrt{2\rho_2}`.
-    """
-
-    law: str = one_of("gaussian", ("gaussian",))
-    growth: float = only(1.0)
-    penalty_growth: float = only(1.0)
-    calibration: str = "formula"
-    rho_conversion: str | None = "shortcut"
-    beta: float = positive(10.0**-3.5)
-    splits: float = fraction(0.001)
-    e3: float = fraction(0.99, expected="above 0 and below 1: epsilon_i3 < epsilon_i1")
-    lam_rule: str = one_of("sharp", RULES)
-    delta_1: float = fraction(1e-4)
-    step_conversion: str = one_of("safe", CONVERSIONS[:2])
-    perturbed: str = one_of("objective", CHARGES)
+class PlausiblyPrivateADMM(ApproximateADMM):
+    """PP-ADMM: every iteration is a message, and all cost the same."""
 
     source: ClassVar[str] = "Paper 004, section 3.4, Algorithm 2, Theorem 6"
-
-    def __post_init__(self):
-        super().__post_init__()
-        given = self.rho_conversion is not None
-        require(given, "algorithm.rho_conversion", None, f"one of {', '.join(CONVERSIONS)}")
-        if self.perturbed == "output":
-            first = self.noise.scale
-            expected = "0 where the output alone is perturbed"
-            require(not np.any(first), "algorithm.noise", first, expected)
-        else:
-            inner, output = self.noise.scale, self.output_noise.scale
-            both = np.all((np.asarray(inner) > 0) == (np.asarray(output) > 0))
-            expected = "above 0 where there is noise, and only there"
-            require(bool(both), "algorithm.output_noise", output, expected)
-
-    # Algorithm 2.
-
-    @property
-    def tolerance(self):
-        return per_agent(self.beta)
-
-    # Privacy.
-
-    def charge(self, problem, network=None):
-        return CHARGES[self.perturbed](self, problem, network)
-
-    def spending(self, budget, problem, network, horizon):
-        printed = self.for_all(self.rho_of(budget), problem, network, horizon)
-        if self.calibration == "formula":
-            return printed
-
-        def scaled(factor: float) -> Self:
-            both = {"noise": printed.noise.scale, "output_noise": printed.output_noise.scale}
-            return replace(printed, **{name: factor * noise for name, noise in both.items()})
-
-        found = calibrate(lambda k: scaled(k).releases(problem, network, horizon), budget)
-        return scaled(found)
-
-    def for_all(self, rho: float, problem, network, horizon: int) -> Self:
-        """A copy with its noise set such that the whole run costs rho."""
-        return self.for_one(rho / horizon, problem, network)
-
-    def rho_by_formula(self, problem, network, horizon):
-        r"""Theorem 6: :math:`T(\rho_1 + \rho_2)`."""
-        return float(horizon * sum(self.charge(problem).rhos()))
 
 
 ALGORITHM = PlausiblyPrivateADMM

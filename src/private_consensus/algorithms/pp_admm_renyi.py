@@ -18,11 +18,11 @@ from ..errors import require
 from ..privacy import Release
 from ..privacy.objective_perturbation import PerturbedObjective
 from ..problems.logistic_regression import LogisticRegression
-from .pp_admm import PlausiblyPrivateADMM
+from .families.approximate_admm import ApproximateADMM
 
 
 @dataclass(frozen=True, kw_only=True)
-class RenyiAccountedPPADMM(PlausiblyPrivateADMM):
+class RenyiAccountedPPADMM(ApproximateADMM):
     """PP-ADMM whose noise is the least that the Renyi account of its two parts grants a budget."""
 
     calibration: str = "accountant"

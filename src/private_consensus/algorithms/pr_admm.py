@@ -22,8 +22,8 @@ import numpy as np
 from ..errors import require
 from .base import column
 from .families import admm
+from .families.admm import ADMMFamily
 from .families.received_threshold import no_distance, received_within
-from .p_admm import OutputPerturbation
 from .parameters import one_of, only, positive, up_to_one, whole
 
 SCHEDULES = ("periodic", "iteration")
@@ -36,7 +36,7 @@ State = namedtuple("State", (*admm.State._fields, "distance", "replaced"))
 
 
 @dataclass(frozen=True, kw_only=True)
-class PeriodicallyReducedADMM(OutputPerturbation):
+class PeriodicallyReducedADMM(ADMMFamily):
     r"""PR-ADMM; ``noise`` is :math:`s_1`, the standard deviation of the first message.
 
     Parameters
@@ -73,6 +73,7 @@ class PeriodicallyReducedADMM(OutputPerturbation):
     rho_conversion: str | None = "safe"
 
     source: ClassVar[str] = "Paper 004, section 3.3, Theorems 2 and 3"
+    where: ClassVar[str] = "output"
     V: ClassVar[float] = 1.0
 
     # Noise.
@@ -130,6 +131,9 @@ class PeriodicallyReducedADMM(OutputPerturbation):
     def loss_by_formula(self, problem, network, t):
         r""":math:`\Delta_i^2/(2s_t^2)`, in zCDP."""
         return (self.moved(problem, network, t) / self.scale(t)) ** 2 / 2
+
+    def releases(self, problem, network, horizon):
+        return self.releases_of_minimisers(problem, network, horizon)
 
     def rho_by_formula(self, problem, network, horizon):
         """Theorems 2 and 3."""

@@ -151,7 +151,7 @@ def _pdop(algorithm: Any, problem: Any, network: Network, horizon: int) -> Obser
     _require_law(algorithm)
     steps = algorithm.eta * algorithm.decay ** np.arange(1, horizon + 1)
     change = problem.record_change(LAWS[algorithm.law].norm)
-    mixing, scales = network.mixing, algorithm.scales(horizon)
+    mixing, scales = network.mixing, algorithm.noise.scales(horizon)
     return _mixed_gradient_steps(
         problem, network, mixing, steps, scales, change=change, law=algorithm.law
     )
@@ -169,7 +169,7 @@ def _ldp_gradient_descent(
     members = network.adjacency + np.eye(network.n_agents)
     steps = algorithm.eta * algorithm.decay ** np.arange(1, horizon + 1)
     change = problem.record_change(LAWS[algorithm.law].norm)
-    mixing, scales = members / members.sum(1, keepdims=True), algorithm.scales(horizon)
+    mixing, scales = members / members.sum(1, keepdims=True), algorithm.noise.scales(horizon)
     found = _mixed_gradient_steps(
         problem, network, mixing, steps, scales, change=change, law=algorithm.law
     )

@@ -21,16 +21,17 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from scipy.optimize import brentq
 
 from ...errors import OutsideRange, require
 from ...privacy import CONVERSIONS, Release, zcdp_epsilon, zcdp_rho
-from ..base import CURVATURE, Range, column
-from ..parameters import one_of, positive
-from .perturbed import Draw, PaidByIteration, initial
+from ..base import CURVATURE, Iterative, Range, column, normal_start
+from ..noise import SCALED, Noise
+from ..parameters import noise_field, one_of, positive
+from .spending import CALIBRATIONS, GIVEN, largest_sum, least_noise, spent_after
 
 NOISES = (1e-15, 1e20)
 """Scales of noise between which a budget in zCDP is looked for."""
@@ -47,6 +48,12 @@ class State(NamedTuple):
     spent: np.ndarray
 
 
+class Draw(NamedTuple):
+    """Unit draws of an iteration, [runs, agents, dim]."""
+
+    noise: Any
+
+
 class Noises(NamedTuple):
     """What an iteration adds to dual, centre and output."""
 
@@ -56,11 +63,20 @@ class Noises(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True)
-class ADMMFamily(PaidByIteration):
+class ADMMFamily(Iterative):
     r"""Decentralized ADMM; a version says what it does differently.
 
     Parameters
     ----------
+    law : {"laplace", "gaussian", "gamma_norm"}
+        Independent Laplace or normal coordinates, or density proportional to exp(-zeta ||b||_2).
+    noise, growth : float
+        Scale ``noise / growth**t`` in iteration t = 1, 2, ...: paper 001's
+        :math:`\beta_k = 1.02^k`, an INVERSE scale, is ``noise=1, growth=1.02``.
+    calibration : {"accountant", "formula", "given"}
+        What a budget does: the least noise that the accountant lets pass; the noise for which the
+        paper's own formula gives the budget's epsilon; or nothing, the noise is as it is stated,
+        as in experiments that fix it.
     eta : float
         Penalty of a link: :math:`D_i = 2\eta|N_i|`.
     D : float, optional
@@ -76,6 +92,10 @@ class ADMMFamily(PaidByIteration):
         privacy (:meth:`rho_by_formula`), converted so, for every version alike.
     """
 
+    law: str = one_of("laplace", SCALED)
+    noise: Noise = noise_field(None, law=None, scheduled=True)
+    growth: float = positive(1.0)
+    calibration: str = one_of("accountant", CALIBRATIONS, calibration=True)
     eta: float = positive(0.5)
     D: float | None = positive(None)
     zeta: float | None = positive(None)
@@ -105,6 +125,19 @@ class ADMMFamily(PaidByIteration):
     def centre(self, state, network, draw: Draw) -> np.ndarray:
         """:math:`c_i`."""
         return (state.x + state.received_sum / network.degrees[..., None]) / 2
+
+    def scale(self, t: int) -> Any:
+        """Scale of the noise of iteration t, as it broadcasts against iterates."""
+        return self.noise.at(t)
+
+    def scales(self, horizon: int) -> np.ndarray:
+        """Scales of a single setting; [horizon]."""
+        return self.noise.scales(horizon)
+
+    @property
+    def noisy(self) -> bool:
+        """Whether every setting of the batch has noise."""
+        return bool(self.noise)
 
     def noises(self, unit: np.ndarray, network, t: int) -> Noises:
         """Noise where this version has it."""
@@ -145,12 +178,12 @@ class ADMMFamily(PaidByIteration):
     # The loop.
 
     def start(self, problem, network, streams, settings):
-        x = initial(problem, streams, settings, self.init_std)
+        x = normal_start(problem, streams, settings, self.init_std)
         zero = np.zeros_like(x)
         return self.receive(State(x, zero, x, zero, zero[..., 0]), network)
 
     def draws(self, problem, streams) -> Iterator[Draw]:
-        for noise in self.units(problem, streams):
+        for noise in self.noise.units(problem, streams):
             yield Draw(noise)
 
     def step(self, state, problem, network, draw, t):
@@ -160,16 +193,42 @@ class ADMMFamily(PaidByIteration):
         linear = state.dual + noises.dual
         minimiser = self.minimise(problem, state, linear, penalty, centre, t)
         x, changed = self.message(problem, state, minimiser, noises.output, draw)
-        spent = self.spend(state, problem, network, t)
-        after = state._replace(x=x, minimiser=minimiser, spent=spent, **changed)
-        after = self.receive(after, network)
+        after = self.receive(state._replace(x=x, minimiser=minimiser, **changed), network)
         apart = self.disagreement(network, x, after.received_sum)
-        return after._replace(dual=state.dual + self.dual_step * apart)
+        return after._replace(
+            dual=state.dual + self.dual_step * apart, spent=self.spend(state, problem, network, t)
+        )
 
     def observables(self, state, problem, t) -> Mapping[str, np.ndarray]:
-        return {"internal": state.minimiser, **super().observables(state, problem, t)}
+        shown = {"internal": state.minimiser, "released": state.x}
+        return shown | {"worst_case": state.spent.mean(-1)} if self.noisy else shown
 
     # Privacy.
+
+    @property
+    def noise_is_given(self) -> bool:
+        return self.calibration == GIVEN
+
+    def calibrate(self, budget, problem, network, horizon):
+        require(horizon >= 1, "horizon", horizon, "a whole number >= 1")
+        self.check(problem, network)
+        if self.noise_is_given:
+            return self
+        if not budget.private:
+            return self.silent()
+        expected = "inf: this algorithm is not private"
+        require(bool(self.where), "budget.epsilon", budget.epsilon, expected)
+        return self.spending(budget, problem, network, horizon)
+
+    def silent(self) -> Self:
+        """A copy without noise."""
+        return replace(self, noise=0.0)
+
+    def spending(self, budget, problem, network, horizon: int) -> Self:
+        """A copy whose noise spends a budget, by the accountant or by the formula."""
+        if self.calibration == "formula" and self.rho_conversion is not None:
+            return replace(self, noise=self._by_rho(budget, problem, network, horizon))
+        return replace(self, noise=least_noise(self, budget, problem, network, horizon))
 
     def graph_statistics(self, network):
         """Degrees, of which the smallest and the largest decide."""
@@ -184,39 +243,50 @@ class ADMMFamily(PaidByIteration):
         added = self.added_curvature(problem)
         return -(slope if added is None else slope + np.max(added) * minimiser)
 
-    def spending(self, budget, problem, network, horizon):
-        expected = "inf: this algorithm is not private"
-        require(bool(self.where), "budget.epsilon", budget.epsilon, expected)
-        return super().spending(budget, problem, network, horizon)
-
     def releases(self, problem, network, horizon):
         return [Release("exact", sensitivity=problem.record_change("l2"), scale=0.0)]
 
-    def known(self, problem, penalties: np.ndarray) -> dict[str, Any]:
-        r"""What a pair of records attains and reaches of the change of :math:`\hat x_i`.
+    def releases_of_minimisers(self, problem, network, horizon: int, **known: Any) -> list[Release]:
+        r"""Exact minimisers with noise on them: a record moves one by :math:`\Delta/(\mu + D_i)`.
 
         At points far out the minimiser moves by the change of the gradient over the curvature.
+        ``known`` replaces what is known to be attained of that.
         """
-        attained = problem.attained_minimiser_share(self.noise.norm, penalties)
+        penalties, norm = self.least_penalties(network, horizon), self.noise.norm
         first = problem.attained_minimiser_share("l2", penalties[:1])
-        return {"attained": attained, "reached": self.reached(problem, len(penalties), first)}
+        own = {
+            "attained": problem.attained_minimiser_share(norm, penalties),
+            "reached": self.noise.reached(problem, horizon, first),
+        }
+        moved = problem.minimiser_change(norm, penalties)
+        return self.noise.releases(moved, self.scales(horizon), **(own | known))
 
-    def loss_by_formula(self, problem, network, t):
+    def loss_by_formula(self, problem, network, t: int) -> Any:
+        """Privacy loss that the paper charges for iteration t, a coordinate; broadcasts against
+        [settings, runs, agents, 1]."""
         return np.full((1, 1, 1, 1), np.inf)
+
+    def spend(self, state, problem, network, t: int) -> np.ndarray:
+        """``state.spent`` after iteration t; without noise there is nothing to add up."""
+        if not self.noisy:
+            return state.spent
+        return spent_after(state.spent, self.loss_by_formula(problem, network, t))
 
     def rho_by_formula(self, problem, network, horizon: int) -> float:
         """Total in zero-concentrated differential privacy, of the agent that loses most."""
         return float("inf")
 
     def epsilon_by_formula(self, delta, problem, network, horizon):
-        if self.rho_conversion is None or not self.noisy:
-            return super().epsilon_by_formula(delta, problem, network, horizon)
+        """Sum of the losses a coordinate, or by ``rho_conversion``."""
+        if not self.noisy:
+            return float("inf")
+        if self.rho_conversion is None:
+            times = range(1, horizon + 1)
+            return largest_sum(self.loss_by_formula(problem, network, t) for t in times)
         rho = self.rho_by_formula(problem, network, horizon)
         return zcdp_epsilon(rho, delta, conversion=self.rho_conversion)
 
-    def _by_formula(self, budget, problem, network, horizon):
-        if self.rho_conversion is None:
-            return super()._by_formula(budget, problem, network, horizon)
+    def _by_rho(self, budget, problem, network, horizon: int) -> float:
         rho = self.rho_of(budget)
 
         def excess(log_noise):
@@ -248,7 +318,13 @@ class ADMMFamily(PaidByIteration):
         fine = np.all(links < self.penalty(network, 1) + problem.strong_convexity)
         return bool(fine), "zeta * degree < D + mu for every agent"
 
-    def check(self, problem, network):
+    def noise_sites(self, problem, network, horizon):
+        """Noise of the law and scale of each iteration, where a version adds it."""
+        (release,) = self.releases(problem, network, horizon)[:1]
+        return [self.noise.site_of(release, self.scales(horizon))]
+
+    def check(self, problem, network) -> None:
+        """Warn where a known condition does not cover the setting."""
         fine, condition = self.convergent(problem, network)
         if not fine:
             warnings.warn(

@@ -37,7 +37,7 @@ class Charge(ABC):
 
     Parameters
     ----------
-    algorithm : PlausiblyPrivateADMM
+    algorithm : ApproximateADMM
         With the noise that is charged; its fields may carry the settings axis in :meth:`rhos`.
     problem : Problem
     network : Network or None

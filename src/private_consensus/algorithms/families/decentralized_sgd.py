@@ -214,17 +214,14 @@ class DecentralizedSGD(Iterative):
 
     def calibrate(self, budget, problem, network, horizon):
         self.check(problem, network)
-        if self.sigma_rule == GIVEN:
+        if self.noise_is_given:
             return self
         sigma = self.sigma_for(budget, problem, int(horizon)) if budget.private else 0.0
         return replace(self, sigma=float(sigma))
 
-    def statements(self, budget, problem, network, horizon):
-        """Of noise that is given, the epsilon that the theorem finds for it."""
-        if self.sigma_rule != GIVEN:
-            return super().statements(budget, problem, network, horizon)
-        claimed = self.epsilon_by_formula(budget.delta, problem, network, horizon)
-        return [(self, claimed)]
+    @property
+    def noise_is_given(self) -> bool:
+        return self.sigma_rule == GIVEN
 
     def sigma_for(self, budget, problem, horizon: int) -> float:
         """Sigma of the rule; the formulas know noise on the mean, a sum has B times as much."""

@@ -17,7 +17,7 @@ from ...privacy import Release, calibrate
 from ..base import column
 from ..parameters import nonnegative, one_of
 from .admm import ADMMFamily, of_agents
-from .perturbed import printed_change
+from .spending import printed_change
 
 JACOBIANS = ("paper", "tight")
 CURVATURES = ("none", "half", "deficit")
@@ -64,7 +64,7 @@ class ObjectivePerturbed(ADMMFamily):
 
     def spending(self, budget, problem, network, horizon):
         curved = self.with_curvature(budget, problem, network, horizon)
-        return super(ObjectivePerturbed, curved).spending(budget, problem, network, horizon)
+        return ADMMFamily.spending(curved, budget, problem, network, horizon)
 
     def with_curvature(self, budget, problem, network, horizon: int):
         r"""A copy with the :math:`\Phi` that ``curvature`` asks for."""
@@ -145,7 +145,7 @@ class ObjectivePerturbed(ADMMFamily):
             return [Release("pure", epsilon=moved / scales + paid, attack=attack)]
         note = "the Jacobian term of Gaussian objective perturbation depends on the noise"
         jacobian = Release("pure", epsilon=paid, proven=False, note=note)
-        return [*self.noise_releases(moved, scales, **known), jacobian]
+        return [*self.noise.releases(moved, scales, **known), jacobian]
 
     def known_of_gradient(self, problem, count: int) -> dict[str, Any]:
         r"""What is known of :math:`\hat x_i` beside its bound: the law of the noise, moved.
@@ -165,7 +165,7 @@ class ObjectivePerturbed(ADMMFamily):
         first = 1.0 if self.law == "laplace" else problem.attained_gradient_share("l2")
         if attained is None:
             return {}
-        return {"attained": attained, "reached": self.reached(problem, count, first)}
+        return {"attained": attained, "reached": self.noise.reached(problem, count, first)}
 
 
 def jacobian_loss(problem, penalty: Any, form: str, ridge: float = 0.0) -> Any:

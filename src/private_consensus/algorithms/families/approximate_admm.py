@@ -1,0 +1,187 @@
+"""ADMM whose minimisations are approximate, with a noise in them and one on what is sent.
+
+Not an algorithm: what PP-ADMM, its proven account and IPP-ADMM share. Each message is charged for
+by one of :data:`.approximate_minimisers.CHARGES`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import ClassVar, Self
+
+import numpy as np
+
+from ...errors import require
+from ...privacy import CONVERSIONS, calibrate
+from ..base import column, filled, per_agent, without_noise
+from ..noise import Noise
+from ..parameters import fraction, noise_field, nonnegative, one_of, only, positive
+from .admm import ADMMFamily, Draw, Noises
+from .approximate_minimisers import CHARGES, NO_NOISE, Charge
+
+RULES = ("literal", "sharp")
+
+
+@dataclass(frozen=True, kw_only=True)
+class ApproximateADMM(ADMMFamily):
+    r"""ADMM that adds ``noise`` to the dual and ``output_noise`` to what is sent.
+
+    Parameters
+    ----------
+    noise : float
+        :math:`\sigma_1`.
+    beta : float
+        :math:`\beta`, a gradient norm in the units of :math:`f_i`, verified at every solve. A
+        solve begins at the last :math:`\hat x_i`, which a large one accepts as it is.
+    splits : float
+        Share of an iteration's budget that pays for the approximation: :math:`\rho_2`.
+    e3 : float
+        :math:`\epsilon_3/\epsilon_1`.
+    lam_rule : {"literal", "sharp"}
+        The printed condition on :math:`\hat\lambda`, or what its proof needs:
+        :math:`\hat\lambda/N + 2\eta|V_i|` on the left. The problem's own ridge is the least.
+    delta_1 : float
+        :math:`\delta_{i1}`.
+    step_conversion : {"safe", "shortcut"}
+        Between :math:`\rho_1` and :math:`\epsilon_1`: as the experiments say, or Theorem 6.
+    perturbed : {"objective", "output"}
+        What hides the data: both noises as printed, or the output's alone.
+    ridge : float
+        :math:`\hat\lambda/N`; what the problem has already is not added again.
+    output_noise : float
+        :math:`\sigma_2` times the curvature, :math:`\beta/\sqrt{2\rho_2}`.
+    """
+
+    law: str = one_of("gaussian", ("gaussian",))
+    growth: float = only(1.0)
+    penalty_growth: float = only(1.0)
+    calibration: str = "formula"
+    rho_conversion: str | None = "shortcut"
+    beta: float = positive(10.0**-3.5)
+    splits: float = fraction(0.001)
+    e3: float = fraction(0.99, expected="above 0 and below 1: epsilon_i3 < epsilon_i1")
+    lam_rule: str = one_of("sharp", RULES)
+    delta_1: float = fraction(1e-4)
+    step_conversion: str = one_of("safe", CONVERSIONS[:2])
+    perturbed: str = one_of("objective", CHARGES)
+    ridge: float = nonnegative(0.0)
+    output_noise: Noise = noise_field("output")
+
+    where: ClassVar[str] = "dual"
+
+    def __post_init__(self):
+        super().__post_init__()
+        given = self.rho_conversion is not None
+        require(given, "algorithm.rho_conversion", None, f"one of {', '.join(CONVERSIONS)}")
+        if self.perturbed == "output":
+            first = self.noise.scale
+            expected = "0 where the output alone is perturbed"
+            require(not np.any(first), "algorithm.noise", first, expected)
+        else:
+            inner, output = self.noise.scale, self.output_noise.scale
+            both = np.all((np.asarray(inner) > 0) == (np.asarray(output) > 0))
+            expected = "above 0 where there is noise, and only there"
+            require(bool(both), "algorithm.output_noise", output, expected)
+
+    # Algorithm 2.
+
+    @property
+    def tolerance(self):
+        return per_agent(self.beta)
+
+    def added_curvature(self, problem):
+        return np.maximum(column(self.ridge) - problem.least_convexity, 0.0)
+
+    @property
+    def noisy(self) -> bool:
+        return bool(self.output_noise)
+
+    def draws(self, problem, streams) -> Iterator[Draw]:
+        shape = (problem.n_agents, problem.dim)
+        output = streams.sequence("noise", "normal", shape, "output")
+        for unit in self.noise.units(problem, streams):
+            yield Draw((unit, next(output)))
+
+    def noises(self, unit, network, t):
+        inner, output = unit
+        scale = column(self.output_noise.scale) / (column(self.ridge) + self.penalty(network, t))
+        return Noises(dual=self.scale(t) * inner, output=scale * output)
+
+    # Privacy.
+
+    def charge(self, problem, network=None) -> Charge:
+        """What a message costs, and which noise a price buys."""
+        return CHARGES[self.perturbed](self, problem, network)
+
+    def silent(self):
+        return replace(self, **NO_NOISE._asdict())
+
+    def spending(self, budget, problem, network, horizon):
+        printed = self.for_all(self.rho_of(budget), problem, network, horizon)
+        if self.calibration == "formula":
+            return printed
+
+        def scaled(factor: float) -> Self:
+            both = {"noise": printed.noise.scale, "output_noise": printed.output_noise.scale}
+            return replace(printed, **{name: factor * noise for name, noise in both.items()})
+
+        found = calibrate(lambda k: scaled(k).releases(problem, network, horizon), budget)
+        return scaled(found)
+
+    def for_all(self, rho: float, problem, network, horizon: int) -> Self:
+        """A copy with its noise set such that the whole run costs rho, in zCDP."""
+        return self.for_one(rho / horizon, problem, network)
+
+    def for_one(self, rho: float, problem, network) -> Self:
+        """A copy with the noise and the ridge for one message that costs rho."""
+        return replace(self, **self.charge(problem, network).noise_for(rho)._asdict())
+
+    def loss_by_formula(self, problem, network, t):
+        """Of a message, in zCDP."""
+        return np.ones((1, 1, 1, 1)) * sum(self.charge(problem).rhos())
+
+    def rho_by_formula(self, problem, network, horizon):
+        r"""Theorem 6: :math:`T(\rho_1 + \rho_2)`."""
+        return float(horizon * sum(self.charge(problem).rhos()))
+
+    def releases(self, problem, network, horizon):
+        if not self.noisy:
+            return super().releases(problem, network, horizon)
+        return self.charge(problem, network).releases(horizon)
+
+    # What audits ask for.
+
+    def noise_sites(self, problem, network, horizon):
+        """In the minimisation, where there is noise in it, and on what is sent."""
+        if not self.noisy:
+            return []
+        curvature = np.reshape(self.ridge + self.penalty(network, 1), (1, -1, 1))
+        curvatures = np.broadcast_to(curvature, (horizon, *curvature.shape[1:]))
+        hidden = self.charge(problem, network).releases(1)[-1]
+        last = np.full(horizon, float(np.max(hidden.losses())))
+        output = self.output_noise.site(self.output_noise.scale / curvatures, last)
+        if not self.noise:
+            return [output]
+        scale = np.broadcast_to(np.reshape(self.noise.scale, (1, 1, 1)), (horizon, 1, 1))
+        moved = np.full(horizon, problem.record_change("l2") / self.noise.scale)
+        return [self.noise.site(scale, moved, "minimisation"), output]
+
+    def residual(self, scale, state, problem, network, draw, shown, t):
+        """Both noises from the iterates before the output's: no observer has them."""
+        if not self.noise:
+            after = self.step(state, problem, network, without_noise(draw), t)
+            return {"message": (shown.sent - after.minimiser[0]) / scale["message"]}
+        found = shown.internal
+        if found is None:
+            return {}
+        noise = self.noise_in_minimisation(found, state, problem, network, t)
+        return {
+            "minimisation": noise / scale["minimisation"],
+            "message": (shown.sent - found) / scale["message"],
+        }
+
+    def with_residual(self, draw, found):
+        inner, output = draw.noise
+        output = filled(found["message"], output)
+        return draw._replace(noise=(found.get("minimisation", inner), output))

@@ -1,0 +1,122 @@
+"""Random weights of aggregates, and what single outputs lose by them (paper 001). Not an algorithm.
+
+An algorithm with them has a field ``weights``: fresh and uniform on (0, 1) for every agent,
+coordinate and iteration (``random``), or their mean 1/2 (``fixed``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ...privacy import aggregation
+from ..base import stack, without_noise
+from .spending import printed_change
+
+WEIGHTS = ("random", "fixed")
+
+
+class Draw(NamedTuple):
+    """Unit draws of an iteration, [runs, agents, dim]; weights only where they are random."""
+
+    noise: np.ndarray
+    weights: np.ndarray | None = None
+
+
+def draws(algorithm: Any, problem, streams) -> Iterator[Draw]:
+    """Noise and weights, one item an iteration."""
+    shape = (problem.n_agents, problem.dim)
+    weights = streams.sequence("sampling", "uniform", shape, "weights")
+    for noise in algorithm.noise.units(problem, streams):
+        yield Draw(noise, next(weights) if algorithm.weights == "random" else None)
+
+
+def amplify(algorithm: Any) -> bool:
+    """Whether Theorem 2.2 holds: it is about Laplace noise and random weights."""
+    return bool(algorithm.noise) and (algorithm.weights, algorithm.law) == ("random", "laplace")
+
+
+def log_likelihood(algorithm: Any, problem, network, streams, execution) -> np.ndarray | None:
+    r"""Of uniform plus Laplace: :func:`...privacy.aggregation.log_mass` of the distance from the
+    middle of the interval between the messages with weights 0 and 1."""
+    fixed = stack([replace(algorithm, weights="fixed")])
+    horizon = execution.sent.shape[1]
+    state = fixed.start(problem, network, streams, 1)
+    total = np.zeros(len(execution.sent))
+    for t, draw in zip(range(1, horizon + 1), draws(algorithm, problem, streams), strict=False):
+        quiet = without_noise(draw)
+        sent = execution.at(t).sent
+        low, high = (
+            fixed.step(state, problem, network, quiet._replace(weights=w + 0 * sent), t).x[0]
+            for w in (0.0, 1.0)
+        )
+        inverse = 1.0 / algorithm.noise.scales(horizon)[t - 1]
+        away = np.abs(sent - (low + high) / 2)
+        total += aggregation.log_mass(away, np.abs(high - low), inverse).sum((-1, -2))
+        unit = (sent - (low + high) / 2) * inverse
+        half = quiet._replace(noise=unit, weights=0.5 + 0 * sent)
+        state = fixed.step(state, problem, network, half, t)
+    return total
+
+
+class Losses(NamedTuple):
+    """Loss so far, [settings, runs, agents], and the share of outputs that lost all they could.
+
+    ``realised``: mean over coordinates, with the printed constant. ``realised_all``: sum over
+    coordinates, with the bound that holds for the problem's labels. ``worst_all``: what the latter
+    is at worst. ``unamplified``: share of this iteration's coordinates outside their interval.
+    """
+
+    realised: np.ndarray
+    realised_all: np.ndarray
+    worst_all: np.ndarray
+    unamplified: np.ndarray
+
+
+def no_losses(settings: int, problem, streams) -> Losses:
+    """Before the first iteration."""
+    zero = np.zeros((settings, len(streams.runs), problem.n_agents))
+    return Losses(zero, zero, zero, zero)
+
+
+def losses_of(state: Any) -> Losses:
+    """The losses that a state holds beside other things."""
+    return Losses(*(getattr(state, name) for name in Losses._fields))
+
+
+def add_losses(
+    losses: Losses, problem, position, length, scale, step_size: Any, *, dim: int
+) -> Losses:
+    r"""Losses after one more output.
+
+    Parameters
+    ----------
+    position, length : ndarray, shape (settings, runs, agents, dim)
+        Output minus the lower end of its interval, and the interval's length.
+    scale : float or ndarray
+        :math:`1/\beta`.
+    step_size : float or ndarray
+        :math:`\alpha`, what a change of the gradient is multiplied with.
+    """
+    beta = 1.0 / np.asarray(scale)
+    printed = step_size * printed_change(problem)
+    proven = step_size * problem.record_change("linf")
+    realised = aggregation.realised_loss(position, length, beta, printed)
+    corrected = aggregation.realised_loss(position, length, beta, proven)
+    outside = (position <= 0) | (position >= length)
+    worst = np.broadcast_to(beta * proven, (*realised.shape[:-1], 1))[..., 0] * dim
+    return Losses(
+        losses.realised + realised.mean(-1),
+        losses.realised_all + corrected.sum(-1),
+        losses.worst_all + worst,
+        outside.mean(-1),
+    )
+
+
+def shown(state: Any) -> dict[str, np.ndarray]:
+    """Mean over agents of what was lost, each [settings, runs]."""
+    means = {name: value.mean(-1) for name, value in losses_of(state)._asdict().items()}
+    return means | {"realised_share": means["realised"] / state.spent.mean(-1)}
