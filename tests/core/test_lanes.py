@@ -230,3 +230,16 @@ def test_sums_that_are_known_spare_a_pass_and_change_no_byte(records, bound):
         found, count = logistic.minimise(*given, linear, x, enough, again, known)
         assert np.array_equal(found, expected) and np.array_equal(count, taken)
         assert np.array_equal(again, after)
+
+
+@pytest.mark.parametrize("scale", [1e-6, 1.0, 1e5])
+@pytest.mark.parametrize("kind", ["sparse", "indicators"])
+def test_mean_losses_are_clipped_and_agree_with_numpy_in_any_company(records, kind, scale):
+    rows = indicators() if kind == "indicators" else records
+    rng = np.random.default_rng(6)
+    x, bounds = scale * rng.normal(size=(11, rows.shape[1])), np.where(rng.random(11) < 0.5, 2, 50)
+    found = logistic.mean_losses(logistic.records(rows), x, bounds)
+    expected = np.minimum(np.logaddexp(0.0, -x @ rows.T), bounds[:, None]).mean(1)
+    assert found == pytest.approx(expected, rel=1e-13)
+    few = logistic.mean_losses(logistic.records(rows), x[7:9], bounds[7:9])
+    assert np.array_equal(few, found[7:9])

@@ -52,6 +52,18 @@ def neighbours(problem, adult, count: int):
         yield replace(problem, features=features, labels=labels)
 
 
+@pytest.mark.parametrize("few", [0, np.inf])
+def test_clipped_losses_of_some_agents_are_those_of_all(problem, monkeypatch, few):
+    """Compiled, eight points side by side, and by array operations."""
+    monkeypatch.setattr(logistic_regression.objective, "FEW", few)
+    rng = np.random.default_rng(3)
+    points = rng.normal(size=(7, len(problem.labels), AGENTS, problem.dim)) * 3
+    asked = rng.random(points.shape[:-1]) < 0.5
+    bound = np.linspace(0.5, 3.0, 7)[:, None, None, None]
+    found = problem.clipped_loss_of(points, bound, asked)[asked]
+    assert found == pytest.approx(problem.clipped_loss(points, bound)[asked], rel=1e-13)
+
+
 def test_a_replaced_record_moves_minimisers_by_no_more_than_is_charged(problem, network, adult):
     """At centres of all sizes that noisy messages have; Theorem 2 and the sharper one."""
     rng = np.random.default_rng(2)

@@ -72,6 +72,17 @@ _E2, _E3, _E4, _E5, _E6, _E7, _E8, _E9, _E10, _E11, _E12, _E13 = (
 )
 
 
+def _logarithm_polynomial(degree: int) -> tuple[float, ...]:
+    r"""Of :math:`(\ln\frac{1+s}{1-s} - 2s)/s^3` in :math:`s^2`, from 0 to 1/9."""
+    z = (1 - np.cos(np.pi * (np.arange(400) + 0.5) / 400)) / 18
+    series = sum(2.0 / (2 * k + 3) * z**k for k in range(20))
+    fit = np.polynomial.Chebyshev.fit(z, series, degree, domain=[0, 1 / 9])
+    return tuple(fit.convert(kind=np.polynomial.Polynomial).coef)
+
+
+_L0, _L1, _L2, _L3, _L4, _L5, _L6, _L7, _L8, _L9 = _logarithm_polynomial(9)
+
+
 class Entries(NamedTuple):
     """A matrix without its zeros: line j is ``values[begin[j]:begin[j+1]]`` at ``places``, which
     count lanes. Bounds are unsigned, since numba looks for the end of an array at signed ones."""
@@ -270,10 +281,28 @@ def _scratch(dim: int, contents: int) -> _Scratch:
     return _Scratch(_Walk(*walk), _Memory(*memory), *others)
 
 
+def mean_losses(records: Records, x: np.ndarray, bound: np.ndarray) -> np.ndarray:
+    r"""Means over the records of :math:`\min(\ln(1 + e^{-z_j^Tx}), C)`, to rounding.
+
+    What a point has depends on no other.
+
+    Parameters
+    ----------
+    x : ndarray, shape (points, d)
+    bound : ndarray, shape (points,)
+        C of each.
+    """
+    means = np.empty(len(x))
+    counts = (x.shape[1], len(records.contents.begin) - 1, STRETCH, 1)
+    scratch = tuple(aligned(count * LANES, float) for count in counts)
+    _mean_losses(records, *(np.require(a, float, "CW") for a in (x, bound)), means, *scratch)
+    return means
+
+
 @inlined
-def _fall(margin):
-    r""":math:`1/(1+e^m)`: m = n ln 2 + r, and a polynomial for :math:`e^r`."""
-    m = greatest(least(margin, _LARGEST), -_LARGEST)
+def _power(exponent):
+    r""":math:`e^m`: m = n ln 2 + r, and a polynomial for :math:`e^r`."""
+    m = greatest(least(exponent, _LARGEST), -_LARGEST)
     t = m * _PER_LN2 + _ROUND
     n = t - _ROUND
     r = (m - n * _LN2_HIGH) - n * _LN2_LOW
@@ -290,8 +319,54 @@ def _fall(margin):
     p = r * p + _E2
     p = (r + r * r * p) + 1.0
     # The low bits of t are the integer n; it moves into the exponent.
-    grown = doubles(longs(p) + (longs(t) << _MANTISSA))
-    return everywhere(1.0) / (grown + 1.0)
+    return doubles(longs(p) + (longs(t) << _MANTISSA))
+
+
+@inlined
+def _fall(margin):
+    r""":math:`1/(1+e^m)`."""
+    return everywhere(1.0) / (_power(margin) + 1.0)
+
+
+@inlined
+def _loss(margin):
+    r""":math:`\ln(1+e^{-m})`: with :math:`y = e^{-|m|}` and :math:`s = y/(2+y)` the logarithm of
+    1 + y is that of (1 + s)/(1 - s), a polynomial in s."""
+    y = _power(least(margin, -margin))
+    s = y / (y + 2.0)
+    z = s * s
+    p = z * _L9 + _L8
+    p = z * p + _L7
+    p = z * p + _L6
+    p = z * p + _L5
+    p = z * p + _L4
+    p = z * p + _L3
+    p = z * p + _L2
+    p = z * p + _L1
+    p = z * p + _L0
+    return (s * z * p + (s + s)) - least(margin, 0.0)
+
+
+@compiled
+def _mean_losses(records, points, bound, means, x, products, margins, most):
+    scale, parts, contents, rest = records
+    rows = np.uint64(scale.size)
+    for begin in range(0, len(points), LANES):
+        lanes = min(LANES, len(points) - begin)
+        for lane in range(lanes):
+            x[lane::LANES] = points[begin + lane]
+            most[lane] = bound[begin + lane]
+        _multiply(products, contents, x)
+        total = everywhere(0.0)
+        for first in range(np.uint64(0), rows, np.uint64(STRETCH)):
+            count = min(np.uint64(STRETCH), np.uint64(rows - first))
+            _add_contents(margins, products, scale, parts, first, count)
+            _add_rest(margins, x, rest, first, count, rows)
+            for j in range(count):
+                total = total + least(_loss(load(margins, j * _LANES)), load(most, 0))
+        store(products, 0, total)
+        for lane in range(lanes):
+            means[begin + lane] = products[lane] / rows
 
 
 @compiled
@@ -303,11 +378,7 @@ def _sum_shares(records, x, total, squares, products, sums, margins):
     one row waits for, others do not.
     """
     scale, parts, contents, rest = records
-    for i in range(contents.begin.size - 1):
-        value = everywhere(0.0)
-        for k in range(contents.begin[i], contents.begin[i + 1]):
-            value = value + load(x, contents.places[k])
-        store(products, i * LANES, value)
+    _multiply(products, contents, x)
     sums[:] = 0.0
     total[:] = 0.0
     squares[:] = 0.0
@@ -323,6 +394,16 @@ def _sum_shares(records, x, total, squares, products, sums, margins):
         value = load(sums, i * LANES)
         for k in range(contents.begin[i], contents.begin[i + 1]):
             _add(total, contents.places[k], value)
+
+
+@inlined
+def _multiply(products, contents, x):
+    """Products of the contents with x."""
+    for i in range(contents.begin.size - 1):
+        value = everywhere(0.0)
+        for k in range(contents.begin[i], contents.begin[i + 1]):
+            value = value + load(x, contents.places[k])
+        store(products, i * LANES, value)
 
 
 @inlined

@@ -157,6 +157,11 @@ class Problem(ABC):
         of weight 1, when a record is replaced."""
         raise InvalidInput("problem.name", type(self).__name__, "a problem with clipped losses")
 
+    def clipped_loss_of(self, x: np.ndarray, bound: Any, asked: np.ndarray) -> np.ndarray:
+        """``clipped_loss(x, bound)`` of agents that are ``asked`` for, shape [..., agents]; what
+        is said of others does not count."""
+        return self.clipped_loss(x, bound)
+
     def part(self, taken: slice) -> Problem:
         """The problem of those of each agent's records that are in some places, each with the
         weight that it has among all.

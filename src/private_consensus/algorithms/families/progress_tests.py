@@ -53,18 +53,20 @@ class Draw(NamedTuple):
 
 
 class Tested(NamedTuple):
-    """The unit noise of the threshold, whether it is to be drawn again, and the number of messages
-    so far, each [settings, runs, agents]."""
+    """The unit noise of the threshold, whether it is to be drawn again, the number of messages
+    so far, and the clipped loss of what was sent last, not a number where nobody has asked for it;
+    each [settings, runs, agents]."""
 
     threshold: np.ndarray
     stale: np.ndarray
     sent: np.ndarray
+    loss: np.ndarray
 
 
 def untested(x: np.ndarray) -> Tested:
     """Before the first iteration from x [settings, runs, agents, dim]."""
     zero = np.zeros(x.shape[:-1])
-    return Tested(zero, np.ones(zero.shape, bool), zero)
+    return Tested(zero, np.ones(zero.shape, bool), zero, np.full(zero.shape, np.nan))
 
 
 def draws(messages: Iterator[Any], problem, streams) -> Iterator[Draw]:
@@ -94,21 +96,30 @@ class ProgressTests:
         """Who sends: whose loss fell by more than the threshold, among those who may still."""
         made = self.algorithm
         unit = np.where(state.stale, draw.threshold, state.threshold)
+        may = state.sent < per_agent(made.c)
         if made.decision == "coin":
-            wanted = np.broadcast_to(draw.coin < 0.5, unit.shape)
+            wanted, kept = np.broadcast_to(draw.coin < 0.5, unit.shape), state.loss
         else:
-            point = noised if made.tested == "noised" else minimiser
+            noised_too = made.tested == "noised"
+            before, after = self._losses(state, noised if noised_too else minimiser, may)
             line = per_agent(made.alpha) + per_agent(made.threshold_noise.scale) * unit
-            wanted = self._query(state.x, point, draw.query) >= line
-        sends = wanted & (state.sent < per_agent(made.c))
+            query = before - after + per_agent(made.query_noise.scale) * draw.query
+            wanted = query >= line
+            kept = np.where(wanted & may, after if noised_too else np.nan, before)
+        sends = wanted & may
         again = {"each": np.ones_like(sends), "after_release": sends, "once": np.zeros_like(sends)}
-        return Tested(unit, again[made.threshold_drawn], state.sent + sends)
+        return Tested(unit, again[made.threshold_drawn], state.sent + sends, kept)
 
-    def _query(self, before: np.ndarray, after: np.ndarray, unit: np.ndarray) -> np.ndarray:
-        """What the clipped loss fell by, noised, [settings, runs, agents]."""
-        bound, loss = column(self.algorithm.C_loss), self.problem.clipped_loss
-        gained = loss(before, bound) - loss(after, bound)
-        return gained + per_agent(self.algorithm.query_noise.scale) * unit
+    def _losses(self, state: Any, after: np.ndarray, may: np.ndarray) -> tuple[np.ndarray, ...]:
+        """Clipped losses of what was sent last and of a new point, [settings, runs, agents], of
+        agents that may still send. That of the former is known unless it has just been sent."""
+        new = np.isnan(state.loss) & may
+        bound = np.broadcast_to(column(self.algorithm.C_loss), (*may.shape, 1))
+        points, bounds, asked = (
+            np.concatenate(pair) for pair in ((state.x, after), (bound, bound), (new, may))
+        )
+        before, now = np.split(self.problem.clipped_loss_of(points, bounds, asked), 2)
+        return np.where(new, before, state.loss), now
 
     def noise_for(self, rho: float) -> SparseVectorNoise:
         """Noise with which all tests cost rho, in zCDP, as it is printed."""

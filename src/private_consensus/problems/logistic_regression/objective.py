@@ -229,6 +229,27 @@ class LogisticRegression(Problem):
         margins = per_agent(x, np.swapaxes(self._signed, -1, -2))
         return np.minimum(losses_of(margins), bound).mean(-1)
 
+    def clipped_loss_of(self, x: np.ndarray, bound: Any, asked: np.ndarray) -> np.ndarray:
+        """The same of agents that are ``asked`` for, shape (..., agents), to rounding; of others
+        not a number. Eight points side by side, where there are many records."""
+        if not (self._many and AVAILABLE):
+            return super().clipped_loss_of(x, bound, asked)
+        holders, shape = self.labels.shape[:-1], x.shape[:-1]
+        points, wanted = x.reshape(-1, *holders, self.dim), asked.reshape(-1, *holders)
+        wanted = wanted & np.isfinite(points).all(-1)
+        most = np.broadcast_to(bound, (*shape, 1)).reshape(-1, *holders)
+        found = np.full(wanted.shape, np.nan)
+
+        def evaluate(first, last):
+            for agent in range(first, last):
+                holder = np.unravel_index(agent, holders)
+                here = (wanted[(slice(None), *holder)], *holder)
+                own = self._lane_records[agent]
+                found[here] = fast.mean_losses(own, points[here], most[here])
+
+        share_out(evaluate, len(self._lane_records))
+        return found.reshape(shape)
+
     def clipped_loss_change(self, bound: Any) -> Any:
         r""":math:`C_{loss}/N_i`: one of :math:`N_i` losses moves within :math:`[0, C_{loss}]`."""
         return bound / self.records
@@ -267,9 +288,12 @@ class LogisticRegression(Problem):
         A ``tolerance`` that rounding does not allow is not met silently: ``Unsolved``.
         """
         require(np.isinf(self.box), "problem.box", self.box, "no box for a proximal solve")
-        many = self.records * self.dim > FEW
-        solve = self.proximal_simd if many and AVAILABLE else self.proximal_plainly
+        solve = self.proximal_simd if self._many and AVAILABLE else self.proximal_plainly
         return solve(linear, penalty, centre, start, tolerance)
+
+    @property
+    def _many(self) -> bool:
+        return self.records * self.dim > FEW
 
     def proximal_simd(self, linear, penalty, centre, start, tolerance=None):
         """All settings (and runs, where they share the records) of an agent side by side, and
