@@ -1,6 +1,5 @@
 """The perceptron: clipping against a loop, gradients against differences, data, loss."""
 
-from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -75,9 +74,7 @@ def test_gradient_differs_from_central_differences_by_the_square_of_the_step(los
 @pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize("clip", [np.inf, 2.0, 0.5])
 @pytest.mark.parametrize("sizes", [(9, 0, 4), (0, 3, 0), (5, 5, 5), (0, 0, 0)])
-@pytest.mark.parametrize("many", [2, 256])
-def test_ghost_norms_clip_like_a_loop_over_records(loss, clip, sizes, many, monkeypatch):
-    monkeypatch.setattr(perceptron, "MANY", many)
+def test_ghost_norms_clip_like_a_loop_over_records(loss, clip, sizes):
     problem = small(loss)
     x = point(problem)
     rng = np.random.default_rng(2)
@@ -99,32 +96,6 @@ def test_single_precision_is_double_rounded():
     found = single.clipped_gradient(x.astype(np.float32), sample, sizes, 0.5)
     assert found.dtype == np.float32
     np.testing.assert_allclose(found, exact, atol=2e-6)
-
-
-def test_compiled_products_give_the_gradient_of_the_plain_ones(monkeypatch):
-    problem = perceptron.build(Streams(5, (0,)), 3, prepared=rows(inputs=30), hidden=9, records=32)
-    x, sample = point(problem).astype(np.float32), np.arange(27).reshape(3, 9)
-    sizes = np.array([9, 0, 4])
-    found = problem.clipped_gradient(x, sample, sizes, 0.5)
-    monkeypatch.setattr(perceptron, "compiled_for", lambda x: False)
-    plain = problem.clipped_gradient(x, sample, sizes, 0.5)
-    np.testing.assert_allclose(found, plain, atol=1e-7)
-
-
-def test_a_batch_is_known_again_by_its_records_alone():
-    problem = small()
-    x, sample, sizes = point(problem), np.arange(27).reshape(3, 9), np.array([9, 5, 2])
-    first = problem.clipped_gradient(x, sample, sizes, 0.5)
-    sample += 1
-    moved = problem.clipped_gradient(x, sample, sizes, 0.5)
-    fewer = problem.clipped_gradient(x, sample, sizes - 1, 0.5)
-    fresh = small()
-    np.testing.assert_array_equal(moved, fresh.clipped_gradient(x, sample, sizes, 0.5))
-    np.testing.assert_array_equal(fewer, small().clipped_gradient(x, sample, sizes - 1, 0.5))
-    assert not np.array_equal(first, moved)
-    other = replace(problem, features=problem.features[::-1].copy())
-    again = other.clipped_gradient(x, sample, sizes - 1, 0.5)
-    assert not np.array_equal(again, fewer)
 
 
 def test_replacing_a_record_moves_a_clipped_sum_by_two_norms_at_most():

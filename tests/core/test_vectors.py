@@ -15,14 +15,17 @@ from private_consensus.fast.vectors import (
     floated,
     greatest,
     ints,
+    largest_of,
     least,
     load,
     load_wide,
     longs,
+    lowest_bit,
     narrowed,
     root,
     singles,
     store,
+    total_of,
     turn,
     where_positive,
     widened,
@@ -182,3 +185,29 @@ def test_counting_wraps_at_the_end():
     out = np.empty(WIDE, np.uint32)
     counted(np.uint32(2**32 - 5), out)
     assert (out == (np.arange(WIDE) + 2**32 - 5) % 2**32).all()
+
+
+@compiled
+def folded(a):
+    return total_of(load(a, 0)), largest_of(load(a, 0))
+
+
+@pytest.mark.parametrize("kind", FLOATS)
+def test_lanes_are_added_by_halves_and_compared(kind):
+    (a,) = given(kind, 1)
+    halves = a
+    while len(halves) > 1:
+        halves = halves[: len(halves) // 2] + halves[len(halves) // 2 :]
+    assert folded(a) == (halves[0], a.max())
+
+
+@compiled
+def bit(word):
+    return lowest_bit(word)
+
+
+def test_the_lowest_bit_is_found_whatever_stands_above():
+    for place in range(64):
+        for above in (0, RNG.integers(0, 2**63)):
+            word = np.uint64((int(above) << place | 1 << place) % 2**64)
+            assert bit(word) == place

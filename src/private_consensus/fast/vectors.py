@@ -354,6 +354,38 @@ if AVAILABLE:
 
     root, floor = _function("sqrt"), _function("floor")
 
+    def _folding(join):
+        @intrinsic
+        def fold(typing, a):
+            def generate(context, builder, sig, args):
+                (vector,) = args
+                while vector.type.count > 1:
+                    half = vector.type.count // 2
+                    lower, upper = list(range(half)), list(range(half, 2 * half))
+                    vector = join(
+                        builder, _picked(builder, vector, lower), _picked(builder, vector, upper)
+                    )
+                return builder.extract_element(vector, ir.Constant(ir.IntType(32), 0))
+
+            return a.element(a), generate
+
+        return fold
+
+    def _larger(builder, a, b):
+        return builder.select(builder.fcmp_ordered(">", a, b), a, b)
+
+    total_of, largest_of = _folding(lambda builder, a, b: builder.fadd(a, b)), _folding(_larger)
+    """Of the lanes of a vector, halves joined until one is left."""
+
+    @intrinsic
+    def lowest_bit(typing, word):
+        """Place of the lowest bit that is set of a word of 64, of which one is."""
+
+        def generate(context, builder, sig, args):
+            return builder.cttz(args[0], ir.Constant(ir.IntType(1), 1))
+
+        return types.int64(types.uint64), generate
+
     def _view(element):
         @intrinsic
         def view(typing, a):
@@ -384,6 +416,7 @@ else:
     longs = doubles = None
     least = greatest = where_positive = root = words = ints = singles = floated = None
     where_less = where_unequal = where_reached = where_same = floor = None
+    total_of = largest_of = lowest_bit = None
 
 
 @inlined

@@ -18,16 +18,16 @@ and scaling the rows of :math:`\delta` clips it. No gradient of a single record 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
-from typing import Any, NamedTuple
+from functools import cached_property, lru_cache
+from typing import Any
 
 import numpy as np
 
 from ..datasets.partition import partition_iid
 from ..errors import require
-from ..fast import products
+from ..fast import backpropagation
 from ..fast.messages import compiled_for
 from ..randomness import Streams
 from .base import Problem, consensus_error
@@ -38,16 +38,6 @@ PARTITIONS = ("shared", "per_run")
 PRECISIONS = {"single": np.float32, "double": np.float64}
 INITS = ("zero", "random", "u05")
 ROWS_AT_ONCE, MODELS_AT_ONCE = 1000, 8
-
-
-class Batch(NamedTuple):
-    """Records of all agents below each other: inputs [records, inputs], labels,
-    :math:`\\|a\\|^2 + 1`, and the size of the sample that each is in."""
-
-    features: np.ndarray
-    labels: np.ndarray
-    lengths: np.ndarray
-    sizes: np.ndarray
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,7 +64,6 @@ class Perceptron(Problem):
     hidden: int
     loss: str = "softmax"
     _evaluated: dict = field(default_factory=dict, init=False, repr=False)
-    _batches: dict = field(default_factory=dict, init=False, repr=False)
 
     @property
     def n_agents(self) -> int:
@@ -97,11 +86,6 @@ class Perceptron(Problem):
     def record_gradient_change(self) -> float:
         """Infinite: algorithms clip."""
         return np.inf
-
-    @cached_property
-    def _lengths(self) -> np.ndarray:
-        r""":math:`\|a\|^2 + 1` of every row."""
-        return np.einsum("ij,ij->i", self.features, self.features) + self.features.dtype.type(1)
 
     def rows_of(self, run: int) -> np.ndarray:
         """Rows of the agents of a run, (agents, m)."""
@@ -141,52 +125,28 @@ class Perceptron(Problem):
 
     def clipped_gradient(self, x, rows, sizes, clip=np.inf, out=None):
         out = np.empty_like(x) if out is None else out
-        if len(x) > MANY:
-            taken = np.arange(rows.shape[-1]) < sizes[:, None]
-            return self._gradient_of_many(x, rows, taken, clip, out)
-        batch = self._batch(rows, sizes)
-        W1, b1, W2, b2 = self.layers(x)
-        h = _products(batch.features, W1, sizes)
-        h += np.repeat(b1[:, 0], sizes, axis=0)
-        sigmoid(h)
-        multiply, outer = _small_products(x, self)
-        o = multiply(h, W2, sizes)
-        o += np.repeat(b2[:, 0], sizes, axis=0)
-        back2 = self._slopes(o, batch.labels)
-        back1 = multiply(back2, W2.swapaxes(-1, -2), sizes)
-        back1 *= h * (1 - h)
-        squares = batch.lengths * _squared(back1) + (_squared(h) + 1) * _squared(back2)
-        weights = 1.0 / (batch.sizes * np.maximum(1.0, np.sqrt(squares) / clip))
-        weights = weights.astype(x.dtype)[:, None]
-        back1 *= weights
-        back2 *= weights
-        G1, g1, G2, g2 = self.layers(out)
-        outer(batch.features, back1, sizes, G1)
-        outer(h, back2, sizes, G2)
-        _sums(back1, sizes, g1)
-        _sums(back2, sizes, g2)
-        return out
+        if compiled_for(x) and x.dtype == self.features.dtype and out.flags.c_contiguous:
+            softmax = self.loss == "softmax"
+            backpropagation.clipped_gradients(
+                np.ascontiguousarray(x), self._records, self.labels, rows, sizes, clip, softmax,
+                self.hidden, out,
+            )  # fmt: skip
+            return out
+        return self._plain_gradient(x, rows, np.arange(rows.shape[-1]) < sizes[:, None], clip, out)
 
-    def _batch(self, rows: np.ndarray, sizes: np.ndarray) -> Batch:
-        """The records of a sample; the settings of a run ask for the same, one after the other."""
-        known, found = self._batches.get("last", ((), None))
-        if found is not None and all(map(np.array_equal, known, (rows, sizes))):
-            return found
-        flat = rows[np.arange(rows.shape[-1]) < sizes[:, None]]
-        found = Batch(
-            self.features[flat], self.labels[flat], self._lengths[flat], np.repeat(sizes, sizes)
-        )
-        self._batches["last"] = (rows.copy(), sizes.copy()), found
-        return found
+    @cached_property
+    def _records(self) -> backpropagation.Records:
+        return _records_of(_Same(self.features))
 
-    def _gradient_of_many(self, x, rows, taken, clip, out) -> np.ndarray:
-        """The same with samples filled up, whose further records weigh nothing."""
+    def _plain_gradient(self, x, rows, taken, clip, out) -> np.ndarray:
+        """Of samples that are filled up, whose further records weigh nothing."""
         W1, b1, W2, b2 = self.layers(x)
         a = self.features[rows]
         h = sigmoid(a @ W1 + b1)
         back2 = self._slopes(h @ W2 + b2, self.labels[rows])
         back1 = (back2 @ W2.swapaxes(-1, -2)) * (h * (1 - h))
-        squares = self._lengths[rows] * _squared(back1) + (_squared(h) + 1) * _squared(back2)
+        lengths = _squared(a) + 1
+        squares = lengths * _squared(back1) + (_squared(h) + 1) * _squared(back2)
         sizes = np.maximum(taken.sum(-1, keepdims=True), 1)
         weights = taken / (sizes * np.maximum(1.0, np.sqrt(squares) / clip))
         weights = weights.astype(x.dtype)[..., None]
@@ -319,46 +279,22 @@ def sigmoid(v: np.ndarray) -> np.ndarray:
     return v
 
 
-MANY = 256
-"""Agents above which samples are filled up; so many calls as agents would cost more there."""
+@dataclass(frozen=True, eq=False)
+class _Same:
+    """An array that is known again as the same one: blocks of runs share their images."""
 
-# Batches differ in size: filled up to the largest, as stacked products want them, they would cost
-# up to twice as much. So all agents' records lie below each other; only products go one by one.
+    array: np.ndarray
 
+    def __eq__(self, other) -> bool:
+        return self.array is other.array
 
-def _parts(sizes: np.ndarray) -> list[slice]:
-    ends = np.cumsum(sizes)
-    return [slice(end - size, end) for end, size in zip(ends, sizes, strict=True)]
-
-
-def _products(v: np.ndarray, matrices: np.ndarray, sizes: np.ndarray) -> np.ndarray:
-    """Each agent's rows of ``v`` times its matrix."""
-    out = np.empty((len(v), matrices.shape[-1]), v.dtype)
-    for part, matrix in zip(_parts(sizes), matrices, strict=True):
-        np.matmul(v[part], matrix, out=out[part])
-    return out
+    def __hash__(self) -> int:
+        return id(self.array)
 
 
-def _outer_products(v, back, sizes, out) -> None:
-    """Sums over each agent's rows of outer products of ``v`` and ``back``."""
-    for part, own in zip(_parts(sizes), out, strict=True):
-        np.matmul(v[part].T, back[part], out=own)
-
-
-def _small_products(x: np.ndarray, problem: Perceptron) -> tuple[Callable, Callable]:
-    """Products and outer products of all agents: compiled, or one matrix product for each."""
-    wide = min(problem.inputs, problem.hidden) >= products.ROWS
-    if compiled_for(x) and problem.features.dtype == x.dtype and wide:
-        return products.products, products.outer_products
-    return _products, _outer_products
-
-
-def _sums(back, sizes, out) -> None:
-    """Sums over each agent's rows."""
-    some = sizes > 0
-    begins = (np.cumsum(sizes) - sizes)[some]
-    out[~some] = 0.0
-    out[some, 0] = np.add.reduceat(back, begins) if some.any() else 0.0
+@lru_cache(maxsize=1)
+def _records_of(features: _Same) -> backpropagation.Records:
+    return backpropagation.records(features.array)
 
 
 def _summed(v: np.ndarray) -> np.ndarray:

@@ -1,0 +1,108 @@
+"""Clipped gradients of all agents in one call: those of the plain version in double precision."""
+
+import numpy as np
+import pytest
+
+from private_consensus.fast import backpropagation
+from private_consensus.fast.compiling import AVAILABLE
+from private_consensus.problems.perceptron import LOSSES, Perceptron
+
+pytestmark = pytest.mark.skipif(not AVAILABLE, reason="no compiler")
+
+RECORDS, CLASSES = 60, backpropagation.CLASSES
+SHAPES = [(1, 1), (5, 4), (63, 16), (64, 17), (130, 50), (30, 70)]
+"""Inputs and hidden units."""
+
+
+def perceptron(inputs, hidden, loss="softmax", black=0.7):
+    rng = np.random.default_rng(inputs)
+    features = rng.random((RECORDS, inputs)) * (rng.random((RECORDS, inputs)) > black)
+    labels = rng.integers(0, CLASSES, RECORDS)
+    everyone = np.arange(RECORDS).reshape(1, 4, -1)
+    return Perceptron(features.astype(np.float32), labels, everyone, labels[:0], hidden, loss)
+
+
+def exact(problem):
+    """The same in double precision, which is computed plainly."""
+    return Perceptron(
+        problem.features.astype(float), problem.labels, problem.agent_rows, problem.test,
+        problem.hidden, problem.loss,
+    )  # fmt: skip
+
+
+def sample(problem, sizes, widest=11):
+    rng = np.random.default_rng(3)
+    x = rng.normal(scale=0.5, size=(len(sizes), problem.dim)).astype(np.float32)
+    rows = np.array([rng.permutation(RECORDS)[:widest] for _ in sizes])
+    return x, rows, np.array(sizes)
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("clip", [np.inf, 2.0, 0.1])
+@pytest.mark.parametrize(("inputs", "hidden"), SHAPES)
+@pytest.mark.parametrize("black", [0.0, 0.7, 1.0])
+def test_gradients_are_the_plain_ones_up_to_rounding(inputs, hidden, loss, clip, black):
+    problem = perceptron(inputs, hidden, loss, black)
+    x, rows, sizes = sample(problem, [4, 0, 11, 1, 6])
+    found = problem.clipped_gradient(x, rows, sizes, clip)
+    wanted = exact(problem).clipped_gradient(x.astype(float), rows, sizes, clip)
+    assert found.dtype == np.float32
+    np.testing.assert_allclose(found, wanted, atol=3e-6 * max(1.0, np.abs(wanted).max()))
+    norms = np.linalg.norm(found, axis=1)
+    assert (norms <= clip * (1 + 1e-5)).all()
+    assert (norms[[0, 2, 3, 4]] > 0).all()
+    assert norms[1] == 0
+
+
+def test_an_agents_bytes_do_not_depend_on_who_else_is_there():
+    problem = perceptron(130, 50)
+    x, rows, sizes = sample(problem, [4, 0, 11, 1, 6])
+    together = problem.clipped_gradient(x, rows, sizes, 0.5)
+    for i in range(len(sizes)):
+        alone = problem.clipped_gradient(x[[i]], rows[[i]], sizes[[i]], 0.5)
+        assert alone.tobytes() == together[i].tobytes()
+
+
+def test_nothing_but_the_gradients_is_written_and_records_beyond_the_batch_are_not_read():
+    problem = perceptron(64, 17)
+    x, rows, sizes = sample(problem, [3, 9])
+    wanted = problem.clipped_gradient(x, rows, sizes, 0.5)
+    around = np.full((4, problem.dim), 7.0, np.float32)
+    for i, size in enumerate(sizes):
+        rows[i, size:] = RECORDS * 10**9
+    found = problem.clipped_gradient(x, rows, sizes, 0.5, out=around[1:3])
+    np.testing.assert_array_equal(found, wanted)
+    np.testing.assert_array_equal(around[[0, 3]], 7.0)
+
+
+def test_an_input_that_is_0_may_as_well_not_be_there():
+    problem = perceptron(40, 9, black=0.0)
+    x, rows, sizes = sample(problem, [5, 8])
+    wanted = problem.clipped_gradient(x, rows, sizes, np.inf)
+    wider = Perceptron(
+        np.pad(problem.features, ((0, 0), (100, 0))), problem.labels, problem.agent_rows,
+        problem.test, problem.hidden,
+    )  # fmt: skip
+    found = wider.clipped_gradient(
+        np.pad(x, ((0, 0), (100 * 9, 0)), constant_values=2.0), rows, sizes, np.inf
+    )
+    np.testing.assert_array_equal(found[:, : 100 * 9], 0.0)
+    assert found[:, 100 * 9 :].tobytes() == wanted.tobytes()
+
+
+def test_outputs_that_are_far_apart_do_not_overflow():
+    problem = perceptron(20, 8)
+    x, rows, sizes = sample(problem, [5])
+    x *= 1000.0
+    found = problem.clipped_gradient(x, rows, sizes, np.inf)
+    wanted = exact(problem).clipped_gradient(x.astype(float), rows, sizes, np.inf)
+    assert np.isfinite(found).all()
+    np.testing.assert_allclose(found, wanted, rtol=1e-3, atol=1e-3 * np.abs(wanted).max())
+
+
+def test_softmax_and_binary_losses_have_other_gradients():
+    one, other = (perceptron(20, 8, loss) for loss in LOSSES)
+    x, rows, sizes = sample(one, [5])
+    assert not np.allclose(
+        one.clipped_gradient(x, rows, sizes), other.clipped_gradient(x, rows, sizes), atol=1e-3
+    )
