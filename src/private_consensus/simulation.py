@@ -353,6 +353,8 @@ class _Recorder:
             (one.measures, own[active] & (ends | (t in one.iterations)))
             for one, own in self.watches
         ]
+        if not any(some.any() for _, some in now):
+            return
         for quantity, metric in self.measures:
             if quantity not in seen:
                 continue

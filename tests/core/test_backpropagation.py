@@ -106,3 +106,11 @@ def test_softmax_and_binary_losses_have_other_gradients():
     assert not np.allclose(
         one.clipped_gradient(x, rows, sizes), other.clipped_gradient(x, rows, sizes), atol=1e-3
     )
+
+
+def test_nothing_is_left_over_from_a_wider_layer():
+    wide, narrow = perceptron(20, 31), perceptron(20, 18)
+    x, rows, sizes = sample(narrow, [5, 7])
+    wanted = narrow.clipped_gradient(x, rows, sizes, 0.1)
+    wide.clipped_gradient(*sample(wide, [5, 7]), 0.1)
+    assert narrow.clipped_gradient(x, rows, sizes, 0.1).tobytes() == wanted.tobytes()

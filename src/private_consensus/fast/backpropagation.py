@@ -10,6 +10,7 @@ A model is :math:`(W_1, b_1, W_2, b_2)`, flat; formulas are those of the percept
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -17,7 +18,6 @@ import numpy as np
 from .compiling import compiled, inlined
 from .vectors import (
     LANES,
-    aligned,
     everywhere,
     greatest,
     ints,
@@ -32,6 +32,7 @@ from .vectors import (
     store_first,
     total_of,
 )
+from .workspaces import workspace
 
 CLASSES = 10
 SIDE_BY_SIDE = 4
@@ -405,9 +406,18 @@ def clipped_gradients(
 
 
 def _scratch(rows: int, shape: _Shape) -> _Scratch:
-    numbers = rows * shape.padded, rows * shape.padded, rows * LANES, CLASSES * shape.padded
-    places = [np.empty(count, np.int64) for count in (rows, rows, rows, shape.inputs)]
-    return _Scratch(*map(aligned, numbers), *places, np.arange(shape.hidden))
+    # Of as many hidden units alone: what lies beyond them stays 0.
+    h, back1 = workspace(f"records, {shape.hidden} units", (2, rows * shape.padded))
+    turned = workspace(f"a matrix, {shape.hidden} units", (CLASSES * shape.padded,))
+    outputs = workspace("outputs", (rows * LANES,))
+    begins = workspace("where records begin", (3, rows), np.int64)
+    places = workspace("places of inputs", (shape.inputs,), np.int64)
+    return _Scratch(h, back1, outputs, turned, *begins, places, _units(shape.hidden))
+
+
+@lru_cache(maxsize=8)
+def _units(hidden: int) -> np.ndarray:
+    return np.arange(hidden)
 
 
 _ONES = np.ones(LANES, np.float32)

@@ -34,7 +34,6 @@ from .normals import fill_normals, fill_uniforms, fill_words
 from .vectors import (
     LANES,
     WIDE,
-    aligned,
     everywhere,
     everywhere_wide,
     floor,
@@ -47,6 +46,7 @@ from .vectors import (
     where_less,
     where_unequal,
 )
+from .workspaces import workspace
 
 TILE = 1024
 """Pairs of coordinates that all agents and settings work on before the next."""
@@ -406,12 +406,12 @@ def round_with_noise(
     for none; how many coordinates the ends of the grid cut. Parameters as in
     :func:`round_and_step`."""
     cut = np.zeros(len(first), np.int64)
-    u, v = (aligned(TILE) for _ in range(2))
-    words, further = (aligned(TILE, np.uint32) for _ in range(2))
+    u, v, moves = workspace("a row", (3, TILE))
+    words, further = workspace("words of a row", (2, TILE), np.uint32)
     widths = tuple((grids.highest - grids.lowest).tolist())
     _round_with_noise(
         x, message, first, agents, grids, rounding, discrete, _noises(variances, widths),
-        u, v, words, further, aligned(TILE), cut,
+        u, v, words, further, moves, cut,
     )  # fmt: skip
     return cut
 
@@ -419,9 +419,8 @@ def round_with_noise(
 def _in_tiles(x, base, message, gradient, first, steps: Steps, *how):
     settings, agents = steps.keep.shape
     cut, lost = np.zeros(settings, np.int64), np.zeros(settings)
-    tiles = tuple(aligned(agents * ROW) for _ in range(5))
-    mixed = aligned(agents * ROW)
-    _advance(x, base, message, gradient, first, steps, *how, tiles, mixed, cut, lost)
+    *tiles, mixed = workspace("tiles", (6, agents * ROW))
+    _advance(x, base, message, gradient, first, steps, *how, tuple(tiles), mixed, cut, lost)
     return cut, lost
 
 

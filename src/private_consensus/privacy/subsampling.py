@@ -77,6 +77,7 @@ def fixed_batches(size: int) -> Batches:
     return Batches((int(size),), (1.0,))
 
 
+@lru_cache(maxsize=64)
 def deadline_batches(deadline: float, slowest: float = 10.0, fastest: float = 90.0) -> Batches:
     r""":math:`\lfloor V T_d\rfloor` records, V uniform between ``slowest`` and ``fastest``.
 

@@ -32,7 +32,6 @@ has one.
 
 from __future__ import annotations
 
-import threading
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -44,6 +43,7 @@ from threadpoolctl import threadpool_limits
 from ...errors import require
 from ...fast.compiling import share_out
 from ...fast.messages import compiled_for
+from ...fast.workspaces import workspace
 from ...privacy.subsampling import (
     Batches,
     SampledNoise,
@@ -353,7 +353,7 @@ class DecentralizedSGD(Iterative):
         mixing_of = network.exchange()
 
         def part(begin, end):
-            workspace = _workspace("a model", (3, agents, dim), state.x.dtype)
+            of_a_model = workspace("a model", (3, agents, dim), state.x.dtype)
             for run in range(begin, end):
                 round_ = Round(
                     mixing_of(0, run),
@@ -361,7 +361,7 @@ class DecentralizedSGD(Iterative):
                     draw.rows[run],
                     {name: keys[run] for name, keys in draw.keys.items()},
                     (t - 1) * agents,
-                    *workspace,
+                    *of_a_model,
                 )
                 mixing = [mixing_of(s, run) for s in range(settings)]
                 found = self._in_one_pass(state, run, problem, round_, mixing)
@@ -388,7 +388,7 @@ class DecentralizedSGD(Iterative):
         settings, runs, agents, dim = state.x.shape
         first = (np.arange(settings) * runs + run) * agents
         message = state.message.reshape(-1, dim) if self.noised_messages else state.message[0, 0]
-        gradients = _workspace("gradients", (settings, agents, dim), state.x.dtype)
+        gradients = workspace("gradients", (settings, agents, dim), state.x.dtype)
         models = Models(state.x.reshape(-1, dim), message, first, gradients, mixing)
         return together(self, models, problem, round_)
 
@@ -437,19 +437,6 @@ def _without_diagonal(matrix):
     if not issparse(matrix):
         return matrix.without_diagonal()
     return matrix - diags_array(matrix.diagonal())
-
-
-_LOCAL = threading.local()
-
-
-def _workspace(name: str, shape: tuple[int, ...], kind) -> np.ndarray:
-    """An array of this thread, the same in every round: to have a new one zeroed takes as long as
-    to fill it."""
-    found = getattr(_LOCAL, name, None)
-    if found is None or found.shape != shape or found.dtype != kind:
-        found = np.empty(shape, kind)
-        setattr(_LOCAL, name, found)
-    return found
 
 
 def keys_of(streams, name: str) -> np.ndarray:
