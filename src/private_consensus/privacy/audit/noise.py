@@ -361,14 +361,17 @@ def _agreement(name: str, signs: np.ndarray) -> Result:
     columns = signs.shape[1]
     signs = signs.astype(np.float32)  # sums of at most ROWS ones are exact
     told, balance = np.abs(signs).T @ np.abs(signs), signs.T @ signs
-    rarer = (told - np.abs(balance)) / 2
-    p = np.minimum(1.0, 2 * bdtr(rarer.astype(float), told.astype(float).astype(int), 0.5))
-    p[np.tril_indices(columns)] = 1.0
-    pair = np.unravel_index(int(np.argmin(p)), p.shape)
+    pairs = np.triu_indices(columns, 1)
+    told, balance = told[pairs].astype(int), np.abs(balance[pairs]).astype(int)
+    # Of many pairs few have a probability of their own, which takes a hundred times a comparison.
+    counted, each = np.unique(told * (len(signs) + 1) + balance, return_inverse=True)
+    told, balance = np.divmod(counted, len(signs) + 1)
+    p = np.minimum(1.0, 2 * bdtr((told - balance) / 2, told, 0.5))[each]
+    least = int(np.argmin(p))
     return (
         "dependent",
-        f"{name} {pair[0]} and {pair[1]}",
-        float(p[pair]),
+        f"{name} {pairs[0][least]} and {pairs[1][least]}",
+        float(p[least]),
         columns * (columns - 1) // 2,
     )
 
