@@ -30,7 +30,14 @@ def claim_p_value(bounds: Iterable[Bound], claim: Mapping[str, Any]) -> float:
     claim : mapping
         ``{"epsilon": value}``, ``{"mu": value}`` or ``{"profile": Profile}``.
     """
-    return min((bound.p_value(**claim) for bound in bounds), default=1.0)
+    least = 1.0
+    # Only of one that may be the smallest all of the p-value is computed.
+    for at_least, bound in sorted(
+        ((bound.least_p_value(**claim), bound) for bound in bounds), key=lambda pair: pair[0]
+    ):
+        if at_least < least:
+            least = min(least, bound.p_value(**claim))
+    return least
 
 
 def holm(rows: Sequence[Mapping[str, Any]], level: float) -> list[dict[str, Any]]:

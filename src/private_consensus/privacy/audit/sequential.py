@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cache
 from typing import NamedTuple
 
 from private_consensus.errors import require
@@ -102,6 +103,7 @@ def sequential(
     return SequentialAudit(bounds, tuple(taken), p_value, contradicted, confidence)
 
 
+@cache
 def detectable_epsilon(runs: int, *, delta: float, confidence: float) -> float:
     """Largest claim that an audit of ``runs`` runs on each data set can contradict.
 
