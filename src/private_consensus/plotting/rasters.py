@@ -51,6 +51,8 @@ def chunks(content: bytes):
 
 def on_white(picture: np.ndarray) -> np.ndarray:
     """Red, green and blue of a picture on a white ground."""
+    if (picture[..., 3] == 255).all():
+        return picture[..., :3]
     opacity = picture[..., 3:].astype(np.uint32)
     mixed = picture[..., :3] * opacity + 255 * (255 - opacity)
     return ((mixed + 127) // 255).astype(np.uint8)
@@ -62,16 +64,27 @@ def reduced(picture: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     Colours of one cell of 8 x 8 x 8 are one; the most frequent cells stay, each with the mean of
     its pixels, and all others become the nearest of them.
     """
-    cells = ((picture >> 3).astype(np.uint32) @ np.array([1024, 32, 1], np.uint32)).ravel()
-    counts = np.bincount(cells, minlength=32768)
-    sums = [np.bincount(cells, picture[..., i].ravel(), minlength=32768) for i in range(3)]
+    colours, lengths = runs_of(picture)
+    cells = (colours >> 3).astype(np.uint32) @ np.array([1024, 32, 1], np.uint32)
+    counts, *sums = (
+        np.bincount(cells, lengths * part, minlength=32768) for part in (1, *colours.T)
+    )
     used = np.flatnonzero(counts)
     means = np.stack(sums, axis=1)[used] / counts[used, None]
     kept = np.argsort(-counts[used], kind="stable")[:COLOURS]
     distances = ((means[:, None, :] - means[None, kept, :]) ** 2).sum(axis=2)
     places = np.zeros(32768, np.uint8)
     places[used] = distances.argmin(axis=1)
-    return places[cells].reshape(picture.shape[:2]), np.rint(means[kept]).astype(np.uint8)
+    shown = np.repeat(places[cells], lengths).reshape(picture.shape[:2])
+    return shown, np.rint(means[kept]).astype(np.uint8)
+
+
+def runs_of(picture: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Colours of pixels that follow each other, a row after the other, and of how many each is."""
+    flat = picture.reshape(-1, picture.shape[-1])
+    codes = flat.astype(np.uint32) @ np.array([1 << 16, 1 << 8, 1], np.uint32)
+    first = np.flatnonzero(np.r_[True, codes[1:] != codes[:-1]])
+    return flat[first], np.diff(np.r_[first, len(codes)])
 
 
 def written(places: np.ndarray, palette: np.ndarray) -> bytes:

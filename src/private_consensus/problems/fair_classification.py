@@ -163,12 +163,24 @@ class FairClassification(Problem):
         """
         w = x[..., 0, :]
         if not np.array_equal(self._latest.get("w"), w):
-            by_run = np.moveaxis(w.reshape(-1, *w.shape[-2:]), 0, -1)
-            said = (self._test_features @ by_run > 0).astype(np.float32)
+            said = self._said(w.reshape(-1, *w.shape[-2:]))
             counts = np.swapaxes(said, -1, -2) @ self._by_group[1]
             counts = np.moveaxis(counts, 1, 0).reshape(*w.shape[:-1], GROUPS)
             self._latest.update(w=w.copy(), counts=counts.astype(float))
         return self._latest["counts"]
+
+    def _said(self, w: np.ndarray) -> np.ndarray:
+        """1 for test rows that are predicted positive, else 0, [runs, rows, iterates].
+
+        Where nobody has asked for the test rows' features, those of all runs are copies that take
+        longer than the products of all rows.
+        """
+        if "_test_features" in self.__dict__:
+            return (self._test_features @ np.moveaxis(w, 0, -1) > 0).astype(np.float32)
+        positive = self.features @ w.reshape(-1, self.dim).T > 0
+        by_run = positive.reshape(len(positive), *w.shape[:2])
+        runs = np.arange(w.shape[1])[:, None]
+        return by_run[self.test, :, runs].astype(np.float32)
 
     def rates(self, x: np.ndarray) -> np.ndarray:
         """Share of each group that is predicted positive; shape (..., runs, groups)."""
