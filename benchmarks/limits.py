@@ -36,7 +36,7 @@ CELLS = (
     ("ding_fig15_ends", "sdm_dsgd"),
 )  # fmt: skip
 PIXELS = {"mnist-pixels": 784, "cifar10-pixels": 3072}
-INKED = {"mnist-pixels": 150, "cifar10-pixels": 3052}
+NONZERO = {"mnist-pixels": 150, "cifar10-pixels": 3052}
 """Pixels that are not 0, on average."""
 CLASSES, VARIANCE = 10, 10.0
 RESOLUTION, LOWEST, HIGHEST = np.float32(0.1), -4, 3
@@ -88,9 +88,9 @@ def least(cell: dict, cost: dict[str, float]) -> float:
         built = algorithms.load(cell["algorithm"])(**setting["algorithm"])
         agents, hidden = setting["network"]["agents"], setting["problem"]["hidden"]
         images = setting["problem"]["prepared"]
-        pixels, inked = PIXELS[images], INKED[images]
+        pixels, nonzero = PIXELS[images], NONZERO[images]
         numbers = agents * (pixels * hidden + hidden + hidden * CLASSES + CLASSES)
-        flops = 4 * agents * int(built.B) * inked * hidden + 2 * agents * numbers
+        flops = 4 * agents * int(built.B) * nonzero * hidden + 2 * agents * numbers
         own = flops * cost["flop"] + discrete * numbers * cost["rounding"]
         total += setting["horizon"] * own
         draws = agents, numbers, int(built.B)

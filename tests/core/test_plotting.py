@@ -387,6 +387,14 @@ def test_a_picture_with_a_palette_shows_the_same():
     assert len(small) < len(whole)
 
 
+def test_equal_pixels_that_follow_each_other_are_one_colour_and_a_number():
+    rng = np.random.default_rng(4)
+    picture = np.repeat(rng.integers(0, 3, (20, 7, 3), np.uint8), 5, axis=1)
+    colours, lengths = rasters.runs_of(picture)
+    assert (np.repeat(colours, lengths, axis=0) == picture.reshape(-1, 3)).all()
+    assert (colours[1:] != colours[:-1]).any(axis=1).all()
+
+
 def test_colours_that_lie_close_together_become_their_mean_and_rare_ones_the_nearest():
     shades = np.repeat(np.arange(256, dtype=np.uint8), 3).reshape(1, 256, 3)
     places, palette = rasters.reduced(shades)

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from scipy.stats import kstest, laplace, norm
 
 from private_consensus import networks
+from private_consensus.algorithms import logistic
 from private_consensus.algorithms.base import stack
 from private_consensus.algorithms.fair_classification import (
     FairClassification,
@@ -296,6 +297,28 @@ def test_the_logistic_fit_has_no_gradient_on_the_training_rows(problem, network,
         assert np.linalg.norm(slope) < 1e-8
     with pytest.raises(InvalidInput, match="inf: this algorithm is not private"):
         Logistic().calibrate(Budget(1.0, 0.0), problem, network, 1)
+
+
+def test_a_logistic_fit_is_that_of_its_own_labels_whatever_was_fitted_before(problem, streams):
+    rows = prepared_rows()
+    flipped = SimpleNamespace(**{**vars(rows), "labels": -rows.labels})
+    other = fair.build(streams, 1, prepared=flipped, protected="sex")
+    other = replace(other, features=problem.features)
+    alone = logistic.fit(replace(problem, features=problem.features.copy()), 1e-2)
+    logistic.fit(other, 1e-2)
+    np.testing.assert_array_equal(logistic.fit(problem, 1e-2), alone)
+    np.testing.assert_array_equal(logistic.fit(problem, 1e-2), alone)
+    assert not np.allclose(logistic.fit(problem, 10.0), alone, atol=1e-3)
+
+
+def test_predictions_are_the_same_whether_test_rows_were_copied_or_not(problem, streams):
+    w = np.random.default_rng(5).normal(size=(3, len(problem.test), 1, DIM))
+    again = fair.build(streams, 1, prepared=prepared_rows(), protected="sex")
+    assert len(again._test_features) == len(again.test)
+    assert "_test_features" not in vars(problem)
+    for name in fair.METRICS:
+        np.testing.assert_array_equal(problem.measure(name, w), again.measure(name, w), name)
+    assert "_test_features" not in vars(problem)
 
 
 # --- Sensitivities -----------------------------------------------------------------------------

@@ -234,3 +234,23 @@ def test_gaussian_epsilon_of_a_refuted_mu_is_refuted_by_the_profile():
     found = mu_bound(1704, 2000, 1032, 2000, delta=0.01, confidence=0.999)
     profile = Profile([(gaussian_epsilon(0.5, d), d) for d in (0.2, 0.1, 0.05, 0.01, 1e-3)])
     assert found.p_value(profile=profile) <= 1e-3
+
+
+def drawn_bounds(measure):
+    rng = np.random.default_rng(8)
+    return [
+        Bound(Counts(*map(int, (p, 200, q, 200))), 0.1, 0.95, 1 / 15, measure, both=bool(i % 2))
+        for i, (p, q) in enumerate(rng.integers(0, 201, (15, 2)))
+    ]
+
+
+@pytest.mark.parametrize("measure", [Epsilon(0.1), Mu()])
+@pytest.mark.parametrize("claim", [{"epsilon": 0.2}, {"epsilon": 2.0}, {"mu": 0.5}, {"mu": 1.5}])
+def test_the_least_of_many_p_values_is_found_without_computing_all(measure, claim):
+    """A fresh list each time: what was computed once is not looked at in part any more."""
+    whole = [bound.p_value(**claim) for bound in drawn_bounds(measure)]
+    part = [bound.least_p_value(**claim) for bound in drawn_bounds(measure)]
+    assert all(some <= all_of_it for some, all_of_it in zip(part, whole, strict=True))
+    assert any(0 < some < all_of_it for some, all_of_it in zip(part, whole, strict=True))
+    assert claim_p_value(drawn_bounds(measure), claim) == min(whole)
+    assert claim_p_value(reversed(drawn_bounds(measure)), claim) == min(whole)

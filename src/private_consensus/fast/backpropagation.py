@@ -56,7 +56,7 @@ class Records(NamedTuple):
     :math:`\\|a\\|^2 + 1`."""
 
     features: np.ndarray
-    inked: np.ndarray
+    nonzero: np.ndarray
     lengths: np.ndarray
 
 
@@ -71,13 +71,13 @@ class _Shape(NamedTuple):
 
 class _Scratch(NamedTuple):
     """Of an agent's records what leaves the hidden layer, what comes back to it and to the outputs;
-    its second matrix turned; where records, their bits and rows of h begin; inputs that
+    its second matrix transposed; where records, their bits and rows of h begin; inputs that
     are not 0; all hidden units."""
 
     h: np.ndarray
     back1: np.ndarray
     back2: np.ndarray
-    turned: np.ndarray
+    transposed: np.ndarray
     starts: np.ndarray
     bits: np.ndarray
     own: np.ndarray
@@ -88,8 +88,8 @@ class _Scratch(NamedTuple):
 def records(features: np.ndarray) -> Records:
     """Of features [records, inputs] of float32."""
     bits = np.zeros((len(features), -(-features.shape[1] // WORD) * WORD // 8), np.uint8)
-    inked = np.packbits(features != 0, axis=1, bitorder="little")
-    bits[:, : inked.shape[1]] = inked
+    nonzero = np.packbits(features != 0, axis=1, bitorder="little")
+    bits[:, : nonzero.shape[1]] = nonzero
     lengths = np.einsum("ij,ij->i", features, features) + _ONE
     flat = np.ascontiguousarray(features).reshape(-1)
     return Records(flat, bits.view("<u8").reshape(-1), lengths)
@@ -123,9 +123,9 @@ def _added(sums, w, a, b, c, d):
 
 
 @inlined
-def _any(inked, at, j):
+def _any(nonzero, at, j):
     """Which inputs of word j are not 0 in one of four records."""
-    return inked[at[0] + j] | inked[at[1] + j] | inked[at[2] + j] | inked[at[3] + j]
+    return nonzero[at[0] + j] | nonzero[at[1] + j] | nonzero[at[2] + j] | nonzero[at[3] + j]
 
 
 @inlined
@@ -145,7 +145,7 @@ def _first_layer(x, first, records, starts, bits, shape, c, h, row):
     p = q = u = v = (zero, zero, zero, zero)
     few = shape.hidden - c
     for j in range(shape.words):
-        word = _any(records.inked, bits, j)
+        word = _any(records.nonzero, bits, j)
         while word != _NO_BITS:
             k = WORD * j + lowest_bit(word)
             word &= word - _LOW_BIT
@@ -196,7 +196,7 @@ def _second_layer(x, second, shape, h, row, outputs):
 
 
 @compiled
-def _come_back(back, row, label, softmax, ones):
+def _output_derivatives(back, row, label, softmax, ones):
     """Outputs of a record become the derivatives of its loss by them."""
     o, own = load(back, row * LANES), load_first(ones, 0, CLASSES)
     if softmax:
@@ -214,13 +214,13 @@ def _come_back(back, row, label, softmax, ones):
 def _clip(scratch, shape, row, length, size, clip):
     """Derivatives by what enters the hidden layer; of both layers they are scaled such that the
     record's gradient has at most the norm ``clip``, and divided by the batch's size."""
-    h, back1, back2, turned = scratch[:4]
+    h, back1, back2, transposed = scratch[:4]
     squares, ahead = everywhere(_NOTHING), everywhere(_NOTHING)
     for c in range(0, shape.padded, LANES):
         total = everywhere(_NOTHING)
         for k in range(CLASSES):
             weight = load_everywhere(back2, row * LANES + k)
-            total = total + load(turned, k * shape.padded + c) * weight
+            total = total + load(transposed, k * shape.padded + c) * weight
         own = load(h, row * shape.padded + c)
         total = total * (own * (everywhere(_ONE) - own))
         store(back1, row * shape.padded + c, total)
@@ -280,13 +280,13 @@ def _outer_products(v, starts, size, back, stride, places, count, width, out, be
 
 
 @compiled
-def _inked_in(records, bits, size, words, places):
+def _nonzero_inputs(records, bits, size, words, places):
     """Inputs that are not 0 in a record of a batch; how many there are."""
     count = 0
     for j in range(words):
         word = _NO_BITS
         for r in range(size):
-            word |= records.inked[bits[r] + j]
+            word |= records.nonzero[bits[r] + j]
         while word != _NO_BITS:
             places[count] = WORD * j + lowest_bit(word)
             count += 1
@@ -312,12 +312,12 @@ def _four(starts, row):
 @compiled
 def _gradient(x, begin, records, labels, rows, size, clip, softmax, shape, scratch, ones, out):
     """Of one agent, whose model and gradient begin there."""
-    h, back1, back2, turned, starts, bits, own, places, units = scratch
+    h, back1, back2, transposed, starts, bits, own, places, units = scratch
     hidden, padded = shape.hidden, shape.padded
     second = begin + shape.inputs * hidden + hidden
     for k in range(hidden):
         for c in range(CLASSES):
-            turned[c * padded + k] = x[second + k * CLASSES + c]
+            transposed[c * padded + k] = x[second + k * CLASSES + c]
     whole = (size + SIDE_BY_SIDE - 1) // SIDE_BY_SIDE * SIDE_BY_SIDE
     for r in range(whole):
         starts[r] = rows[min(r, size - 1)] * shape.inputs
@@ -328,9 +328,9 @@ def _gradient(x, begin, records, labels, rows, size, clip, softmax, shape, scrat
             _first_layer(x, begin, records, _four(starts, r), _four(bits, r), shape, c, h, r)
         _second_layer(x, second, shape, h, r, back2)
     for r in range(size):
-        _come_back(back2, r, labels[rows[r]], softmax, ones)
+        _output_derivatives(back2, r, labels[rows[r]], softmax, ones)
         _clip(scratch, shape, r, records.lengths[rows[r]], size, clip)
-    count = _inked_in(records, bits, size, shape.words, places)
+    count = _nonzero_inputs(records, bits, size, shape.words, places)
     out[begin : second - hidden] = _NOTHING
     _outer_products(
         records.features, starts, size, back1, padded, places, count, hidden, out, begin
@@ -394,7 +394,7 @@ def clipped_gradients(
     hidden : int
     """
     inputs = records.features.size // records.lengths.size
-    words = records.inked.size // records.lengths.size
+    words = records.nonzero.size // records.lengths.size
     padded = -(-hidden // LANES) * LANES
     shape = _Shape(inputs, words, hidden, padded)
     # What lies otherwise in memory has another type, for which all would be compiled once more.
@@ -408,11 +408,11 @@ def clipped_gradients(
 def _scratch(rows: int, shape: _Shape) -> _Scratch:
     # Of as many hidden units alone: what lies beyond them stays 0.
     h, back1 = workspace(f"records, {shape.hidden} units", (2, rows * shape.padded))
-    turned = workspace(f"a matrix, {shape.hidden} units", (CLASSES * shape.padded,))
+    transposed = workspace(f"a matrix, {shape.hidden} units", (CLASSES * shape.padded,))
     outputs = workspace("outputs", (rows * LANES,))
     begins = workspace("where records begin", (3, rows), np.int64)
     places = workspace("places of inputs", (shape.inputs,), np.int64)
-    return _Scratch(h, back1, outputs, turned, *begins, places, _units(shape.hidden))
+    return _Scratch(h, back1, outputs, transposed, *begins, places, _units(shape.hidden))
 
 
 @lru_cache(maxsize=8)

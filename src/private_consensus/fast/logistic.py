@@ -300,7 +300,7 @@ def mean_losses(records: Records, x: np.ndarray, bound: np.ndarray) -> np.ndarra
 
 
 @inlined
-def _power(exponent):
+def _exponential(exponent):
     r""":math:`e^m`: m = n ln 2 + r, and a polynomial for :math:`e^r`."""
     m = greatest(least(exponent, _LARGEST), -_LARGEST)
     t = m * _PER_LN2 + _ROUND
@@ -325,14 +325,14 @@ def _power(exponent):
 @inlined
 def _fall(margin):
     r""":math:`1/(1+e^m)`."""
-    return everywhere(1.0) / (_power(margin) + 1.0)
+    return everywhere(1.0) / (_exponential(margin) + 1.0)
 
 
 @inlined
 def _loss(margin):
     r""":math:`\ln(1+e^{-m})`: with :math:`y = e^{-|m|}` and :math:`s = y/(2+y)` the logarithm of
     1 + y is that of (1 + s)/(1 - s), a polynomial in s."""
-    y = _power(least(margin, -margin))
+    y = _exponential(least(margin, -margin))
     s = y / (y + 2.0)
     z = s * s
     p = z * _L9 + _L8
