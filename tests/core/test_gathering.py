@@ -92,6 +92,7 @@ def test_who_interrupts_does_not_wait_for_a_task_that_computes():
     release = threading.Event()
 
     def long():
+        time.sleep(1)  # an interrupt just before the main thread waits is seen only after it
         signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)
         release.wait(60)
 
