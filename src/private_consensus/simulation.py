@@ -348,11 +348,7 @@ class _Recorder:
         for quantity, metric in self.watch.averages:
             if quantity in seen:
                 self._add(t, active, quantity, metric, seen[quantity])
-        ends = self.horizon[active] == t
-        now = [
-            (one.measures, own[active] & (ends | (t in one.iterations)))
-            for one, own in self.watches
-        ]
+        now = self._now(t, active)
         if not any(some.any() for _, some in now):
             return
         for quantity, metric in self.measures:
@@ -362,6 +358,18 @@ class _Recorder:
             wanted = np.flatnonzero(np.any(asking, axis=0))
             if len(wanted):
                 self._measure(t, active[wanted], quantity, metric, seen[quantity][wanted])
+
+    def asks(self, t: int, active: np.ndarray) -> bool:
+        """Whether anything of an iteration is measured."""
+        return bool(self.watch.averages) or any(some.any() for _, some in self._now(t, active))
+
+    def _now(self, t: int, active: np.ndarray) -> list[tuple[Any, np.ndarray]]:
+        """What each watch measures, and of which settings."""
+        ends = self.horizon[active] == t
+        return [
+            (one.measures, own[active] & (ends | (t in one.iterations)))
+            for one, own in self.watches
+        ]
 
     def _add(self, t, active, quantity, metric, array) -> None:
         values = self._values(metric, array)

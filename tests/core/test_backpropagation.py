@@ -114,3 +114,50 @@ def test_nothing_is_left_over_from_a_wider_layer():
     wanted = narrow.clipped_gradient(x, rows, sizes, 0.1)
     wide.clipped_gradient(*sample(wide, [5, 7]), 0.1)
     assert narrow.clipped_gradient(x, rows, sizes, 0.1).tobytes() == wanted.tobytes()
+
+
+@pytest.mark.parametrize(("inputs", "hidden"), SHAPES)
+def test_parts_of_a_gradient_are_parts_of_the_whole(inputs, hidden):
+    problem = perceptron(inputs, hidden)
+    x, rows, sizes = sample(problem, [4, 0, 11])
+    wanted = problem.clipped_gradient(x, rows, sizes, 0.5)
+    factors = problem.factors(len(x), rows.shape[1])
+    problem.backpropagate(x, np.zeros(1, int), rows, sizes[None], np.array([0.5]), factors)
+    rng = np.random.default_rng(1)
+    places = backpropagation.places_of(factors)
+    for i, (a, b) in enumerate(np.sort(rng.integers(0, problem.dim + 1, (60, 2)))):
+        room = np.full(hidden + b - a + hidden + 1, 7.0, np.float32)
+        backpropagation.write_gradient(factors, i % 3, a, b, places, room, hidden)
+        assert room[hidden : hidden + b - a].tobytes() == wanted[i % 3, a:b].tobytes()
+        assert room[-1] == 7.0
+
+
+def test_settings_side_by_side_have_the_bytes_of_each_alone():
+    problem = perceptron(130, 50)
+    x, rows, sizes = sample(problem, [4, 11, 2, 6])
+    alone = [
+        problem.clipped_gradient(x[[0, 1]], rows[:2], sizes[:2], 0.5),
+        problem.clipped_gradient(x[[2, 3]], rows[:2], sizes[2:], 0.1),
+    ]
+    factors, found = problem.factors(4, rows.shape[1]), np.empty_like(x)
+    first, clips = np.array([0, 2]), np.array([0.5, 0.1])
+    problem.backpropagate(x, first, rows[:2], sizes.reshape(2, 2), clips, factors)
+    backpropagation.write_gradients(factors, found)
+    assert found.tobytes() == np.concatenate(alone).tobytes()
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize(("inputs", "hidden"), SHAPES)
+def test_losses_are_the_plain_ones_up_to_rounding(inputs, hidden, loss):
+    problem = perceptron(inputs, hidden, loss)
+    x, _, _ = sample(problem, [0, 0, 0])
+    rows = np.random.default_rng(4).permutation(RECORDS)[:49]
+    losses, accuracies = problem.evaluate(x, rows)
+    wanted, rightly = exact(problem).evaluate(x.astype(float), rows)
+    np.testing.assert_allclose(losses, wanted, rtol=1e-5)
+    np.testing.assert_allclose(accuracies, rightly, atol=1e-12)
+    outputs = problem.outputs(x, rows)
+    np.testing.assert_allclose(outputs, exact(problem).outputs(x.astype(float), rows), atol=1e-5)
+    assert outputs.shape == (3, CLASSES, 49)
+    part = problem.outputs(x[[1]], rows[7:9])
+    assert part.tobytes() == np.ascontiguousarray(outputs[[1], :, 7:9]).tobytes()

@@ -318,7 +318,9 @@ class Iterative(Algorithm):
         algorithm = self
         state = self.start(problem, network, streams, len(horizon))
         draws = self.draws_on(problem, network, streams)
+        asks = getattr(observe, "asks", lambda t, active: True)
         for t in range(1, int(horizon.max()) + 1):
+            state = algorithm.asked(state, asks(t, active))
             state = algorithm.step(state, problem, network, next(draws), t)
             observe(t, active, algorithm.observables(state, problem, t))
             ended = horizon[active] == t
@@ -331,6 +333,11 @@ class Iterative(Algorithm):
                 _take(state, ~ended),
                 active[~ended],
             )
+
+    def asked(self, state: Any, anyone: bool) -> Any:
+        """The state before an iteration that anyone looks at, or else nobody: what only an observer
+        needs has not to be made then."""
+        return state
 
     def select(self, chosen: np.ndarray) -> Self:
         """The batch restricted to some of its settings."""

@@ -63,7 +63,7 @@ class DSGD(DecentralizedSGD):
         settings, x = range(len(models.first)), models.x
         plain, private = (self.gradients == kind for kind in ("plain", "private"))
         clips = [np.inf if plain else float(at(self.K, s)) for s in settings]
-        sizes = self.sampled_gradients(models, problem, round_, False, clips)
+        gradients, sizes = self.sampled_gradients(models, problem, round_, False, clips)
         scales = [self.noise_scale(s, sizes[s]) if private else 0.0 * sizes[s] for s in settings]
         steps = steps_of(
             weights=models.mixing,
@@ -72,7 +72,6 @@ class DSGD(DecentralizedSGD):
             step=[float(at(self.alpha, s)) for s in settings],
         )
         noise = keys(round_.keys["noise"], round_.counter)
-        gradients = models.gradients.reshape(-1, x.shape[1])
         lost = mix_and_step(x, x, x, gradients, models.first, steps, noise)
         return 0.0 * lost, lost
 

@@ -32,16 +32,14 @@ class QDPSGD1(QDPSGD):
 
     def _together(self, models: Models, problem, round_: Round):
         settings = range(len(models.first))
-        sizes = self.sampled_gradients(
-            models, problem, round_, False, [float(at(self.K, s)) for s in settings]
-        )
+        clips = [float(at(self.K, s)) for s in settings]
+        gradients, sizes = self.sampled_gradients(models, problem, round_, False, clips)
         parts = self.pass_of(models, np.array([self.noise_scale(s, sizes[s]) for s in settings]))
         if parts is None:
             return None
         drawn = (keys(round_.keys[name], round_.counter) for name in ("rounding", "noise"))
-        gradients = models.gradients.reshape(-1, models.x.shape[1])
         cut, lost = round_and_step(models.x, gradients, models.first, *parts, *drawn)
-        return cut / models.gradients[0].size, lost
+        return cut / (models.agents * models.x.shape[1]), lost
 
     @in_one_pass(_together)
     def advance(self, s, x, problem, round_):

@@ -23,7 +23,7 @@ from typing import ClassVar
 import numpy as np
 
 from ..errors import InvalidInput
-from ..fast.rounds import keys, mix_and_step, round_with_noise
+from ..fast.rounds import keys, mix_and_step, round_and_step, round_with_noise
 from ..privacy.subsampling import noisy_message
 from .base import NoiseSite
 from .families.decentralized_sgd import Models, Round, at, in_one_pass
@@ -145,24 +145,29 @@ class QDPSGD2(QDPSGD):
             x = np.ascontiguousarray(execution.internal[:, t], dtype=x.dtype)
 
     def _together(self, models: Models, problem, round_: Round):
-        settings, agents = range(len(models.first)), models.gradients.shape[1]
-        quiet = np.zeros((len(models.first), agents))
-        parts = self.pass_of(models, quiet)
+        settings, agents = range(len(models.first)), models.agents
+        parts = self.pass_of(models, np.zeros((len(settings), agents)))
         if parts is None:
             return None
         steps, grids = parts
         clips = [float(at(self.K, s)) for s in settings]
         deviations = (float(at(self.sigma.scale, s) * at(self.K, s)) for s in settings)
         variances = tuple(self.of(s)[2].variance(d) for s, d in enumerate(deviations))
-        drawn = (keys(round_.keys[name], round_.counter) for name in ("rounding", "discrete"))
-        x, z, first, gradients, _ = models
-        cut = round_with_noise(x, z, first, agents, grids, variances, *drawn)
-        exact = self.own == "exact"
-        self.sampled_gradients(models, problem, round_, not exact, clips)
-        noise = keys(round_.keys["noise"], round_.counter)
-        gradients = gradients.reshape(-1, x.shape[1])
-        lost = mix_and_step(x, x if exact else z, z, gradients, first, steps, noise)
-        return np.minimum(cut / models.gradients[0].size, 1.0), lost
+        rounding, discrete, noise = (
+            keys(round_.keys[name], round_.counter) for name in ("rounding", "discrete", "noise")
+        )
+        x, z, first = models.x, models.message, models.first
+        if self.own == "exact":
+            gradients, _ = self.sampled_gradients(models, problem, round_, False, clips)
+            message = z if models.asked else None
+            cut, lost = round_and_step(
+                x, gradients, first, steps, grids, rounding, noise, variances, discrete, message
+            )
+        else:
+            cut = round_with_noise(x, z, first, agents, grids, variances, rounding, discrete)
+            gradients, _ = self.sampled_gradients(models, problem, round_, True, clips)
+            lost = mix_and_step(x, z, z, gradients, first, steps, noise)
+        return np.minimum(cut / (agents * x.shape[1]), 1.0), lost
 
     @in_one_pass(_together)
     def advance(self, s, x, problem, round_):

@@ -80,7 +80,7 @@ class SDMDSGD(DecentralizedSGD):
     def _together(self, models: Models, problem, round_: Round):
         settings, x = range(len(models.first)), models.x
         clips = [float(at(self.K, s)) for s in settings]
-        sizes = self.sampled_gradients(models, problem, round_, False, clips)
+        gradients, sizes = self.sampled_gradients(models, problem, round_, False, clips)
         steps = steps_of(
             weights=models.mixing,
             keep=np.zeros(sizes.shape),
@@ -89,7 +89,6 @@ class SDMDSGD(DecentralizedSGD):
         )
         shares = [[float(at(value, s)) for s in settings] for value in (self.theta, self.c)]
         drawn = (keys(round_.keys[name], round_.counter) for name in ("noise", "mask"))
-        gradients = models.gradients.reshape(-1, x.shape[1])
         sparse = Sparse(*np.array(shares, np.float32))
         lost = mix_and_sparsify(x, gradients, models.first, steps, sparse, *drawn)
         return 0.0 * lost, lost

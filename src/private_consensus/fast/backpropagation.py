@@ -1,9 +1,13 @@
-r"""Clipped gradients of perceptrons with one hidden layer, of all agents in one call.
+r"""Outputs and clipped gradients of perceptrons with one hidden layer, of many models in one call.
 
 Four records go through both layers and back side by side, in registers, before the next four.
 Inputs that are 0 in all four cost nothing: of images on a black ground those are most. Sums are in
 the order of their terms, each product rounded together with its sum: an agent's bytes depend on no
 other agent, and on no library of linear algebra.
+
+Of a gradient the first matrix is a sum of a batch's outer products. Its factors are a tenth of it:
+who takes a step multiplies them out a part at a time (:func:`write_gradient`), and the whole is
+never written to memory.
 
 A model is :math:`(W_1, b_1, W_2, b_2)`, flat; formulas are those of the perceptron's module.
 """
@@ -60,7 +64,7 @@ class Records(NamedTuple):
     lengths: np.ndarray
 
 
-class _Shape(NamedTuple):
+class Shape(NamedTuple):
     """Inputs, words of bits of a record, hidden units, and these in whole registers."""
 
     inputs: int
@@ -69,19 +73,30 @@ class _Shape(NamedTuple):
     padded: int
 
 
+class Factors(NamedTuple):
+    """Gradients of agents, one a row, the first matrix's as a sum of outer products: inputs of all
+    records, of each agent where those of its batch begin, what comes back to the hidden layer, and
+    which inputs are not 0 (a bit each, in words); and in full what belongs to the biases and the
+    second matrix."""
+
+    features: np.ndarray
+    shape: Shape
+    back: np.ndarray
+    rest: np.ndarray
+    starts: np.ndarray
+    sizes: np.ndarray
+    nonzero: np.ndarray
+
+
 class _Scratch(NamedTuple):
-    """Of an agent's records what leaves the hidden layer, what comes back to it and to the outputs;
-    its second matrix transposed; where records, their bits and rows of h begin; inputs that
-    are not 0; all hidden units."""
+    """Of an agent's records what leaves the hidden layer and what comes back to the outputs; its
+    second matrix transposed; where bits and rows of h begin; all hidden units."""
 
     h: np.ndarray
-    back1: np.ndarray
     back2: np.ndarray
     transposed: np.ndarray
-    starts: np.ndarray
     bits: np.ndarray
     own: np.ndarray
-    places: np.ndarray
     units: np.ndarray
 
 
@@ -211,10 +226,9 @@ def _output_derivatives(back, row, label, softmax, ones):
 
 
 @compiled
-def _clip(scratch, shape, row, length, size, clip):
+def _clip(h, back1, back2, transposed, shape, row, length, size, clip):
     """Derivatives by what enters the hidden layer; of both layers they are scaled such that the
     record's gradient has at most the norm ``clip``, and divided by the batch's size."""
-    h, back1, back2, transposed = scratch[:4]
     squares, ahead = everywhere(_NOTHING), everywhere(_NOTHING)
     for c in range(0, shape.padded, LANES):
         total = everywhere(_NOTHING)
@@ -280,21 +294,6 @@ def _outer_products(v, starts, size, back, stride, places, count, width, out, be
 
 
 @compiled
-def _nonzero_inputs(records, bits, size, words, places):
-    """Inputs that are not 0 in a record of a batch; how many there are."""
-    count = 0
-    for j in range(words):
-        word = _NO_BITS
-        for r in range(size):
-            word |= records.nonzero[bits[r] + j]
-        while word != _NO_BITS:
-            places[count] = WORD * j + lowest_bit(word)
-            count += 1
-            word &= word - _LOW_BIT
-    return count
-
-
-@compiled
 def _add_up(back, size, stride, width, out, begin):
     """Sums over rows."""
     for c in range(0, width, LANES):
@@ -305,15 +304,21 @@ def _add_up(back, size, stride, width, out, begin):
 
 
 @inlined
+def _times(four, factor):
+    return four[0] * factor, four[1] * factor, four[2] * factor, four[3] * factor
+
+
+@inlined
 def _four(starts, row):
     return starts[row], starts[row + 1], starts[row + 2], starts[row + 3]
 
 
 @compiled
-def _gradient(x, begin, records, labels, rows, size, clip, softmax, shape, scratch, ones, out):
-    """Of one agent, whose model and gradient begin there."""
-    h, back1, back2, transposed, starts, bits, own, places, units = scratch
-    hidden, padded = shape.hidden, shape.padded
+def _backpropagate(x, begin, records, labels, rows, size, clip, softmax, scratch, ones, factors, i):
+    """Factors of agent i, whose model begins there."""
+    shape, starts, back1 = factors.shape, factors.starts[i], factors.back[i]
+    h, back2, transposed, bits, own, units = scratch
+    hidden, padded, words = shape.hidden, shape.padded, shape.words
     second = begin + shape.inputs * hidden + hidden
     for k in range(hidden):
         for c in range(CLASSES):
@@ -321,7 +326,7 @@ def _gradient(x, begin, records, labels, rows, size, clip, softmax, shape, scrat
     whole = (size + SIDE_BY_SIDE - 1) // SIDE_BY_SIDE * SIDE_BY_SIDE
     for r in range(whole):
         starts[r] = rows[min(r, size - 1)] * shape.inputs
-        bits[r] = rows[min(r, size - 1)] * shape.words
+        bits[r] = rows[min(r, size - 1)] * words
         own[r] = r * padded
     for r in range(0, whole, SIDE_BY_SIDE):
         for c in range(0, hidden, 4 * LANES):
@@ -329,90 +334,209 @@ def _gradient(x, begin, records, labels, rows, size, clip, softmax, shape, scrat
         _second_layer(x, second, shape, h, r, back2)
     for r in range(size):
         _output_derivatives(back2, r, labels[rows[r]], softmax, ones)
-        _clip(scratch, shape, r, records.lengths[rows[r]], size, clip)
-    count = _nonzero_inputs(records, bits, size, shape.words, places)
-    out[begin : second - hidden] = _NOTHING
-    _outer_products(
-        records.features, starts, size, back1, padded, places, count, hidden, out, begin
-    )
-    _add_up(back1, size, padded, hidden, out, second - hidden)
-    _outer_products(h, own, size, back2, LANES, units, hidden, CLASSES, out, second)
-    _add_up(back2, size, LANES, CLASSES, out, second + hidden * CLASSES)
+        length = records.lengths[rows[r]]
+        _clip(h, back1, back2, transposed, shape, r, length, size, clip)
+    for j in range(words):
+        word = _NO_BITS
+        for r in range(size):
+            word |= records.nonzero[bits[r] + j]
+        factors.nonzero[i, j] = word
+    rest = factors.rest[i]
+    _add_up(back1, size, padded, hidden, rest, 0)
+    _outer_products(h, own, size, back2, LANES, units, hidden, CLASSES, rest, hidden)
+    _add_up(back2, size, LANES, CLASSES, rest, hidden + hidden * CLASSES)
 
 
 @compiled
-def _gradients(x, records, labels, rows, sizes, clip, softmax, shape, scratch, ones, out):
-    agents = sizes.size
-    dim = x.size // agents
+def _backpropagate_all(
+    x, first, records, labels, rows, sizes, clips, softmax, scratch, ones, factors
+):
+    """One agent after the other: its records stay in the caches for all settings."""
+    settings, agents = sizes.shape
+    dim = x.shape[1]
+    models = x.reshape(-1)
     for i in range(agents):
-        begin = i * dim
-        if sizes[i] == 0:
-            out[begin : begin + dim] = _NOTHING
-        else:
-            _gradient(
-                x,
-                begin,
-                records,
-                labels,
-                rows[i],
-                sizes[i],
-                clip,
-                softmax,
-                shape,
-                scratch,
-                ones,
-                out,
+        for s in range(settings):
+            row = s * agents + i
+            factors.sizes[row] = sizes[s, i]
+            if sizes[s, i] > 0:
+                _backpropagate(
+                    models, (first[s] + i) * dim, records, labels, rows[i], sizes[s, i], clips[s],
+                    softmax, scratch, ones, factors, row,
+                )  # fmt: skip
+
+
+@compiled
+def _nonzero_inputs(nonzero, first, last, places):
+    """Inputs of a batch, from ``first`` to before ``last``, that are not 0; how many there are."""
+    count = 0
+    for j in range(first // WORD, (last + WORD - 1) // WORD):
+        word = nonzero[j]
+        while word != _NO_BITS:
+            k = WORD * j + lowest_bit(word)
+            word &= word - _LOW_BIT
+            if first <= k < last:
+                places[count] = k
+                count += 1
+    return count
+
+
+@compiled
+def write_gradient(factors, i, a, b, places, out, begin):
+    """Coordinates a to b of gradient i, to ``out[begin]`` and after. A row of the first matrix that
+    a or b lies in is written whole: as many numbers as a row has may change before and after."""
+    size, hidden = factors.sizes[i], factors.shape.hidden
+    end = factors.shape.inputs * hidden
+    middle = max(a, min(b, end))
+    if size == 0:
+        out[begin : begin + b - a] = _NOTHING
+        return
+    out[begin : begin + middle - a] = _NOTHING
+    if middle > a:
+        last = (middle + hidden - 1) // hidden
+        count = _nonzero_inputs(factors.nonzero[i], a // hidden, last, places)
+        _outer_products(
+            factors.features, factors.starts[i], size, factors.back[i], factors.shape.padded,
+            places, count, hidden, out, begin - a,
+        )  # fmt: skip
+    out[begin + middle - a : begin + b - a] = factors.rest[i, middle - end : b - end]
+
+
+@compiled
+def _write_all(factors, places, out):
+    for i in range(len(out)):
+        write_gradient(factors, i, 0, out.shape[1], places, out[i], 0)
+
+
+@compiled
+def _outputs(x, records, rows, shape, h, four, out):
+    models, _, count = out.shape
+    dim = x.size // models
+    for m in range(models):
+        begin = m * dim
+        second = begin + shape.inputs * shape.hidden + shape.hidden
+        for r in range(0, count, SIDE_BY_SIDE):
+            some = (
+                rows[r],
+                rows[min(r + 1, count - 1)],
+                rows[min(r + 2, count - 1)],
+                rows[min(r + 3, count - 1)],
             )
+            starts = _times(some, shape.inputs)
+            bits = _times(some, shape.words)
+            for c in range(0, shape.hidden, 4 * LANES):
+                _first_layer(x, begin, records, starts, bits, shape, c, h, 0)
+            _second_layer(x, second, shape, h, 0, four)
+            for k in range(min(SIDE_BY_SIDE, count - r)):
+                for c in range(CLASSES):
+                    out[m, c, r + k] = four[k * LANES + c]
 
 
-def clipped_gradients(
+def outputs(x: np.ndarray, records: Records, rows: np.ndarray, hidden: int) -> np.ndarray:
+    """Outputs of models on some records, [models, classes, rows].
+
+    Parameters
+    ----------
+    x : ndarray of float32, shape (models, p)
+    records : Records
+    rows : ndarray of int, shape (rows,)
+    hidden : int
+    """
+    shape = _shape(records, hidden)
+    out = np.empty((len(x), CLASSES, len(rows)), np.float32)
+    h = workspace(f"four records, {hidden} units", (SIDE_BY_SIDE * shape.padded,))
+    four = workspace("outputs of four records", (SIDE_BY_SIDE * LANES,))
+    rows = np.require(rows, np.int64, "C")
+    _outputs(np.ascontiguousarray(x).reshape(-1), records, rows, shape, h, four, out)
+    return out
+
+
+def backpropagate(
     x: np.ndarray,
+    first: np.ndarray,
     records: Records,
     labels: np.ndarray,
     rows: np.ndarray,
     sizes: np.ndarray,
-    clip: float,
+    clips: np.ndarray,
     softmax: bool,
-    hidden: int,
-    out: np.ndarray,
+    factors: Factors,
 ) -> None:
-    """Each agent's mean of clipped gradients of its batch.
+    """Of each agent's mean of clipped gradients of its batch the factors, in all settings.
 
     Parameters
     ----------
-    x, out : ndarray of float32, shape (agents, p)
-        Contiguous models; gradients, overwritten.
+    x : ndarray of float32, shape (models, p)
+        Contiguous. Those of the agents of setting s are the rows from ``first[s]`` on.
+    first : ndarray of int, shape (settings,)
     records : Records
     labels : ndarray of int64, shape (records,)
     rows : ndarray of int, shape (agents, widest)
-        Records of each agent, of which the first ``sizes[i]`` are its batch.
-    sizes : ndarray of int, shape (agents,)
-    clip : float
+        Records of each agent, of which the first ``sizes[s, i]`` are its batch.
+    sizes : ndarray of int, shape (settings, agents)
+    clips : ndarray, shape (settings,)
         Largest norm of a record's gradient, or infinity.
     softmax : bool
         Whether the loss is softmax cross-entropy, else the sum of binary ones.
-    hidden : int
+    factors : Factors
+        Overwritten; of settings times agents.
     """
-    inputs = records.features.size // records.lengths.size
-    words = records.nonzero.size // records.lengths.size
-    padded = -(-hidden // LANES) * LANES
-    shape = _Shape(inputs, words, hidden, padded)
     # What lies otherwise in memory has another type, for which all would be compiled once more.
-    rows, sizes, labels = (np.require(a, np.int64, "C") for a in (rows, sizes, labels))
-    _gradients(
-        x.reshape(-1), records, labels, rows, sizes, float(clip), softmax, shape,
-        _scratch(rows.shape[1] + SIDE_BY_SIDE, shape), _ONES, out.reshape(-1),
+    first, rows, sizes, labels = (
+        np.require(a, np.int64, "C") for a in (first, rows, sizes, labels)
+    )
+    clips = np.require(clips, float, "C")
+    scratch = _scratch(rows.shape[1] + SIDE_BY_SIDE, factors.shape)
+    _backpropagate_all(
+        x, first, records, labels, rows, sizes, clips, softmax, scratch, _ONES, factors
+    )
+
+
+def factors_for(records: Records, hidden: int, agents: int, widest: int) -> Factors:
+    """Workspace for the gradients of so many agents with batches of ``widest`` records at most."""
+    shape = _shape(records, hidden)
+    rows = widest + SIDE_BY_SIDE
+    # Of as many hidden units alone: what lies beyond them stays 0.
+    back = workspace(f"factors, {hidden} units", (agents, rows * shape.padded))
+    rest = workspace(
+        "gradients but for the first matrix", (agents, hidden + (hidden + 1) * CLASSES)
+    )
+    return Factors(
+        records.features, shape, back, rest,
+        workspace("where records begin", (agents, rows), np.int64),
+        workspace("batch sizes", (agents,), np.int64),
+        workspace("inputs that are not 0", (agents, shape.words), np.uint64),
     )  # fmt: skip
 
 
-def _scratch(rows: int, shape: _Shape) -> _Scratch:
-    # Of as many hidden units alone: what lies beyond them stays 0.
-    h, back1 = workspace(f"records, {shape.hidden} units", (2, rows * shape.padded))
+def _shape(records: Records, hidden: int) -> Shape:
+    inputs, words = (part.size // records.lengths.size for part in records[:2])
+    return Shape(inputs, words, hidden, -(-hidden // LANES) * LANES)
+
+
+def no_factors() -> Factors:
+    """Of no agents."""
+    none = np.zeros((0, 0), np.float32)
+    whole, words = none.astype(np.int64), none.astype(np.uint64)
+    return Factors(none.reshape(-1), Shape(0, 0, 0, 0), none, none, whole, whole.reshape(-1), words)
+
+
+def write_gradients(factors: Factors, out: np.ndarray) -> None:
+    """Gradients [agents, p], contiguous."""
+    _write_all(factors, places_of(factors), out)
+
+
+def places_of(factors: Factors) -> np.ndarray:
+    """Workspace for the places of inputs."""
+    return workspace("places of inputs", (factors.shape.inputs,), np.int64)
+
+
+def _scratch(rows: int, shape: Shape) -> _Scratch:
+    h = workspace(f"records, {shape.hidden} units", (rows * shape.padded,))
     transposed = workspace(f"a matrix, {shape.hidden} units", (CLASSES * shape.padded,))
     outputs = workspace("outputs", (rows * LANES,))
-    begins = workspace("where records begin", (3, rows), np.int64)
-    places = workspace("places of inputs", (shape.inputs,), np.int64)
-    return _Scratch(h, back1, outputs, transposed, *begins, places, _units(shape.hidden))
+    begins = workspace("where bits and rows begin", (2, rows), np.int64)
+    return _Scratch(h, outputs, transposed, *begins, _units(shape.hidden))
 
 
 @lru_cache(maxsize=8)

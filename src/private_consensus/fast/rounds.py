@@ -1,8 +1,8 @@
 r"""A round of decentralized SGD of all settings of a run, in one pass over the models.
 
-Rounding, mixing, noise and the step go a tile of ``TILE`` pairs of coordinates at a time: what is
-sent and what is received stay in the innermost caches, and settings, which scale the same draws,
-draw once. Draws are those of :mod:`.messages`, at the same places, and every number is made by the
+Rounding, mixing, noise, gradients and the step go a tile of pairs of coordinates at a time: what is
+sent and what is received stay in the caches, and settings, which scale the same draws, draw
+once. Draws are those of :mod:`.messages`, at the same places, and every number is made by the
 same operations in the same order, sums over agents as a matrix product makes them: one after the
 other, each product rounded together with its sum, and without those whose weight is 0. So the bytes
 are those of one step at a time.
@@ -18,6 +18,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from .backpropagation import Factors, no_factors, write_gradient
 from .compiling import compiled, inlined
 from .few_points import DrawBounds, bounds_of, round_to_few
 from .messages import (
@@ -49,11 +50,15 @@ from .vectors import (
 from .workspaces import workspace
 
 TILE = 1024
-"""Pairs of coordinates that all agents and settings work on before the next."""
+"""Pairs of coordinates that are rounded together."""
 
-ROW = TILE + 8 * LANES
-"""From an agent's part of a tile to the next: a power of two would put all of them into the same
-few places of the innermost cache."""
+AT_ONCE = 1 << 17
+"""Pairs of coordinates of all agents together that make a tile. Smaller ones fit into an inner
+cache and lose more by their beginnings than that gains."""
+
+GAP = 8 * LANES
+"""Between an agent's part of a tile and the next: at a power of two all of them would be in the
+same few places of the innermost cache."""
 
 _NOTHING, _ONE = np.float32(0.0), np.float32(1.0)
 
@@ -75,6 +80,23 @@ class Grids(NamedTuple):
     resolution: np.ndarray
     lowest: np.ndarray
     highest: np.ndarray
+
+
+class Gradients(NamedTuple):
+    """Of all settings' agents, [settings * agents, p], or else factors; the other is empty."""
+
+    whole: np.ndarray
+    factors: Factors
+
+
+def in_factors(factors: Factors) -> Gradients:
+    """Gradients that are multiplied out where a tile needs them."""
+    return Gradients(_NO_ROWS, factors)
+
+
+def in_full(gradients: np.ndarray) -> Gradients:
+    """Gradients [settings * agents, p]."""
+    return Gradients(gradients, _NO_FACTORS)
 
 
 class Sparse(NamedTuple):
@@ -115,7 +137,7 @@ def _linked(weights, agents, linked, degrees):
 
 
 @compiled
-def _mix(weights, linked, degrees, sent, count, mixed):
+def _mix(weights, linked, degrees, sent, row, count, mixed):
     """The tile ``W sent``; sums in the order of agents. So few columns at a time that what all
     agents sent of them stays in the innermost cache."""
     agents = degrees.size
@@ -123,7 +145,7 @@ def _mix(weights, linked, degrees, sent, count, mixed):
         for i in range(agents):
             a = b = x = y = p = q = v = w = everywhere(_NOTHING)
             for j in linked[i, : degrees[i]]:
-                at, k = j * ROW + c, weights[i * agents + j]
+                at, k = j * row + c, weights[i * agents + j]
                 a = a + load(sent, at) * k
                 b = b + load(sent, at + LANES) * k
                 x = x + load(sent, at + 2 * LANES) * k
@@ -132,7 +154,7 @@ def _mix(weights, linked, degrees, sent, count, mixed):
                 q = q + load(sent, at + 5 * LANES) * k
                 v = v + load(sent, at + 6 * LANES) * k
                 w = w + load(sent, at + 7 * LANES) * k
-            at = i * ROW + c
+            at = i * row + c
             store(mixed, at, a)
             store(mixed, at + LANES, b)
             store(mixed, at + 2 * LANES, x)
@@ -216,89 +238,21 @@ def _loudest(scale, i):
 
 
 @compiled
-def _draw_normals(scale, keys, start, one, other):
+def _draw_normals(scale, keys, start, count, row, one, other):
     """Rows of the tile of agents that any setting adds noise to."""
     for i in range(scale.shape[1]):
         if _loudest(scale, i) > _NOTHING:
-            a, b = i * ROW, i * ROW + TILE
+            a, b = i * row, i * row + (count + WIDE - 1) // WIDE * WIDE
             counter = np.uint32(keys.counter + np.uint32(i))
             fill_normals(keys.first, keys.second, counter, np.uint32(start), one[a:b], other[a:b])
 
 
 @compiled
-def _draw_uniforms(agents, keys, start, one, other):
+def _draw_uniforms(agents, keys, start, count, row, one, other):
     for i in range(agents):
-        a, b = i * ROW, i * ROW + TILE
+        a, b = i * row, i * row + (count + WIDE - 1) // WIDE * WIDE
         counter = np.uint32(keys.counter + np.uint32(i))
         fill_uniforms(keys.first, keys.second, counter, np.uint32(start), one[a:b], other[a:b])
-
-
-@inlined
-def _send(x, row, agents, a, b, grids, s, u, sent):
-    """The messages of a tile: models, or with grids these rounded; how many were cut."""
-    cut = 0
-    for i in range(agents):
-        p, q = i * ROW, i * ROW + b - a
-        if grids.resolution.size == 0:
-            sent[p:q] = x[row + i, a:b]
-            continue
-        cut += _round(
-            x[row + i, a:b], u[p:q], grids.resolution[s], grids.lowest[s], grids.highest[s],
-            sent[p:q],
-        )  # fmt: skip
-    return cut
-
-
-@inlined
-def _move(x, base, row, gradient, steps, graph, sparse, s, a, b, sent, noise, u, mixed):
-    """The step of a tile of one setting, whose first row is ``row``; 0, or NaN where lost."""
-    agents = steps.keep.shape[1]
-    weights, lost = steps.weights[s], _NOTHING
-    linked, degrees = graph
-    _mix(weights, linked[s], degrees[s], sent, b - a, mixed)
-    for i in range(agents):
-        p, q = i * ROW, i * ROW + b - a
-        now, own = x[row + i, a:b], mixed[p:q]
-        g, scale = gradient[s * agents + i, a:b], steps.scale[s, i]
-        if sparse.share.size == 0:
-            own_base, keep = base[row + i, a:b], steps.keep[s, i]
-            lost += _descend(now, own_base, own, g, noise[p:q], keep, steps.step[s], scale)
-        else:
-            lost += _sparsify(
-                now, own, g, noise[p:q], u[p:q], sparse.theta[s], steps.step[s], scale,
-                sparse.share[s],
-            )  # fmt: skip
-    return lost
-
-
-@compiled
-def _advance(
-    x, base, message, gradient, first, steps, grids, sparse, uniform, noise, tiles, mixed, cut, lost
-):
-    """A round of all settings; without a grid ``message`` is sent as it is, without a share to
-    send no step is sparse, and with neither are uniforms drawn."""
-    settings, agents = steps.keep.shape
-    dim = x.shape[1]
-    half = (dim + 1) // 2
-    u, v, one, other, sent = tiles
-    graph = np.empty((settings, agents, agents), np.int64), np.empty((settings, agents), np.int64)
-    for s in range(settings):
-        _linked(steps.weights[s], agents, graph[0][s], graph[1][s])
-    for start in range(0, half, TILE):
-        count = min(TILE, half - start)
-        if grids.resolution.size + sparse.share.size > 0:
-            _draw_uniforms(agents, uniform, start, u, v)
-        _draw_normals(steps.scale, noise, start, one, other)
-        for s in range(settings):
-            for later in range(2):
-                a = start + later * half
-                b = min(a + count, dim)
-                drawn, part = (other, v) if later else (one, u)
-                cut[s] += _send(message, first[s], agents, a, b, grids, s, part, sent)
-                lost[s] += _move(
-                    x, base, first[s], gradient, steps, graph, sparse, s, a, b, sent, drawn, part,
-                    mixed,
-                )  # fmt: skip
 
 
 @compiled
@@ -335,6 +289,113 @@ def _round_row(x, u, words, further, noises, discrete, counter, start, grids, s,
     )  # fmt: skip
 
 
+@inlined
+def _send(x, first, agents, a, b, row, grids, noises, s, u, drawn, sent):
+    """The messages of a tile: models, or with grids these rounded, with noise where there is some;
+    how many were cut."""
+    cut = 0
+    for i in range(agents):
+        p, q = i * row, i * row + b - a
+        if grids.resolution.size == 0:
+            sent[p:q] = x[first + i, a:b]
+            continue
+        words, further, moves, keys = drawn
+        counter = np.uint32(keys.counter + np.uint32(i))
+        cut += _round_row(
+            x[first + i, a:b], u[p:q], words[p:q], further[p:q], noises, keys, counter, a, grids, s,
+            moves, sent[p:q],
+        )  # fmt: skip
+    return cut
+
+
+@inlined
+def _keep(message, first, agents, a, b, row, sent):
+    for i in range(agents):
+        message[first + i, a:b] = sent[i * row : i * row + b - a]
+
+
+@inlined
+def _gradient_of(gradients, row, a, b, places, room):
+    """Of a row of gradients a tile."""
+    if gradients.whole.size > 0:
+        return gradients.whole[row, a:b]
+    margin = gradients.factors.shape.hidden
+    write_gradient(gradients.factors, row, a, b, places, room, margin)
+    return room[margin : margin + b - a]
+
+
+@inlined
+def _move(x, base, first, gradients, steps, graph, sparse, s, a, b, row, sent, noise, u, room):
+    """The step of a tile of one setting, whose first row is ``first``; 0, or NaN where lost."""
+    agents = steps.keep.shape[1]
+    weights, lost = steps.weights[s], _NOTHING
+    linked, degrees = graph
+    mixed, places, own_gradient = room
+    _mix(weights, linked[s], degrees[s], sent, row, b - a, mixed)
+    for i in range(agents):
+        p, q = i * row, i * row + b - a
+        now, own = x[first + i, a:b], mixed[p:q]
+        g = _gradient_of(gradients, s * agents + i, a, b, places, own_gradient)
+        scale = steps.scale[s, i]
+        if sparse.share.size == 0:
+            own_base, keep = base[first + i, a:b], steps.keep[s, i]
+            lost += _descend(now, own_base, own, g, noise[p:q], keep, steps.step[s], scale)
+        else:
+            lost += _sparsify(
+                now, own, g, noise[p:q], u[p:q], sparse.theta[s], steps.step[s], scale,
+                sparse.share[s],
+            )  # fmt: skip
+    return lost
+
+
+@compiled
+def _draw_words(agents, keys, start, count, row, words, further):
+    for i in range(agents):
+        a, b = i * row, i * row + (count + WIDE - 1) // WIDE * WIDE
+        counter = np.uint32(keys.counter + np.uint32(i))
+        fill_words(keys.first, keys.second, counter, np.uint32(start), words[a:b], further[a:b])
+
+
+@compiled
+def _advance(
+    x, base, sends, message, gradients, first, steps, grids, sparse, noises, drawn_from, tiles,
+    tile, room, cut, lost,
+):  # fmt: skip
+    """A round of all settings; without a grid what is in ``sends`` is sent as it is, without a
+    share to send no step is sparse, and with neither are uniforms drawn; what is sent is kept in
+    ``message`` if that has rows."""
+    settings, agents = steps.keep.shape
+    dim, row = x.shape[1], tile + GAP
+    half = (dim + 1) // 2
+    uniform, noise, discrete = drawn_from
+    u, v, one, other, sent, moves, words, further = tiles
+    graph = np.empty((settings, agents, agents), np.int64), np.empty((settings, agents), np.int64)
+    for s in range(settings):
+        _linked(steps.weights[s], agents, graph[0][s], graph[1][s])
+    for start in range(0, half, tile):
+        count = min(tile, half - start)
+        if grids.resolution.size + sparse.share.size > 0:
+            _draw_uniforms(agents, uniform, start, count, row, u, v)
+        _draw_normals(steps.scale, noise, start, count, row, one, other)
+        for later in range(2):
+            a = start + later * half
+            b = min(a + count, dim)
+            drawn, part = (other, v) if later else (one, u)
+            if noises.any.any():
+                _draw_words(agents, discrete, a, count, row, words, further)
+            for s in range(settings):
+                cut[s] += _send(
+                    sends, first[s], agents, a, b, row, grids, noises, s, part,
+                    (words, further, moves, discrete), sent,
+                )  # fmt: skip
+                if message.size > 0:
+                    _keep(message, first[s], agents, a, b, row, sent)
+                lost[s] += _move(
+                    x, base, first[s], gradients, steps, graph, sparse, s, a, b, row, sent, drawn,
+                    part, room,
+                )  # fmt: skip
+
+
 @compiled
 def _round_with_noise(
     x, message, first, agents, grids, rounding, discrete, noises, u, v, words, further, moves, cut
@@ -363,39 +424,68 @@ def _round_with_noise(
 # --- Calls ----------------------------------------------------------------------------------------
 
 
-def round_and_step(x, gradient, first, steps: Steps, grids: Grids, rounding: Keys, noise: Keys):
+def round_and_step(
+    x, gradients: Gradients, first, steps: Steps, grids: Grids, rounding: Keys, noise: Keys,
+    variances: tuple[float, ...] = (), discrete: Keys | None = None, message=None,
+):  # fmt: skip
     """Each agent sends its model rounded, mixes what it receives, and takes a noisy step.
 
     Parameters
     ----------
     x : ndarray of float32, shape (rows, p)
         Overwritten. The models of the agents of setting s are the rows from ``first[s]`` on.
-    gradient : ndarray of float32, shape (settings * agents, p)
+    gradients : Gradients
     first : ndarray of int64, shape (settings,)
     rounding, noise
         Of what is drawn for each.
+    variances, discrete
+        Of discrete Gaussian noise that is sent with the rounded model, in squared steps, 0 for
+        none; nowhere any if left out.
+    message : ndarray of float32, shape (rows, p), optional
+        What is sent.
 
     Returns
     -------
     cut, lost : ndarray, shape (settings,)
         Coordinates that the ends of the grid cut; 0, or NaN where a model is not finite any more.
     """
-    return _in_tiles(x, x, x, gradient, first, steps, grids, _DENSE, rounding, noise)
+    widths = tuple((grids.highest - grids.lowest).tolist())
+    noises = _noises(variances or (0.0,) * len(first), widths)
+    drawn_from = rounding, noise, noise if discrete is None else discrete
+    message = _NO_ROWS if message is None else message
+    return _in_tiles(x, x, x, message, gradients, first, steps, grids, _DENSE, noises, drawn_from)
 
 
-def mix_and_step(x, base, sent, gradient, first, steps: Steps, noise: Keys):
+def mix_and_step(x, base, sent, gradients: Gradients, first, steps: Steps, noise: Keys):
     """Each agent mixes what is sent, which may be the models themselves, and takes a noisy step
     from ``base``; 0, or NaN where a model is not finite any more.
 
     Parameters as in :func:`round_and_step`.
     """
-    return _in_tiles(x, base, sent, gradient, first, steps, _NO_GRIDS, _DENSE, noise, noise)[1]
+    return _in_tiles(
+        x,
+        base,
+        sent,
+        _NO_ROWS,
+        gradients,
+        first,
+        steps,
+        _NO_GRIDS,
+        _DENSE,
+        _NO_NOISES,
+        (noise,) * 3,
+    )[1]
 
 
-def mix_and_sparsify(x, gradient, first, steps: Steps, sparse: Sparse, noise: Keys, mask: Keys):
+def mix_and_sparsify(
+    x, gradients: Gradients, first, steps: Steps, sparse: Sparse, noise: Keys, mask: Keys
+):
     """Each agent takes a sparsified step of SDM-DSGD from its model and the mixed ones; 0,
     or NaN where a model is not finite any more. Parameters as in :func:`round_and_step`."""
-    return _in_tiles(x, x, x, gradient, first, steps, _NO_GRIDS, sparse, mask, noise)[1]
+    return _in_tiles(
+        x, x, x, _NO_ROWS, gradients, first, steps, _NO_GRIDS, sparse, _NO_NOISES,
+        (mask, noise, noise),
+    )[1]  # fmt: skip
 
 
 def round_with_noise(
@@ -416,11 +506,21 @@ def round_with_noise(
     return cut
 
 
-def _in_tiles(x, base, message, gradient, first, steps: Steps, *how):
+def _in_tiles(x, base, sends, message, gradients: Gradients, first, steps: Steps, *how):
     settings, agents = steps.keep.shape
     cut, lost = np.zeros(settings, np.int64), np.zeros(settings)
-    *tiles, mixed = workspace("tiles", (6, agents * ROW))
-    _advance(x, base, message, gradient, first, steps, *how, tuple(tiles), mixed, cut, lost)
+    tile = max(AT_ONCE // agents // GAP, 1) * GAP
+    *drawn, sent, mixed = workspace("tiles", (6, agents * (tile + GAP)))
+    moves = workspace("moves", (tile,))
+    words = workspace("words of a tile", (2, agents * (tile + GAP)), np.uint32)
+    shape = gradients.factors.shape
+    room = (
+        mixed,
+        workspace("places in a tile", (shape.inputs + 1,), np.int64),
+        workspace("a gradient's tile", (tile + 2 * shape.hidden,)),
+    )
+    tiles = *drawn, sent, moves, *words
+    _advance(x, base, sends, message, gradients, first, steps, *how, tiles, tile, room, cut, lost)
     return cut, lost
 
 
@@ -454,5 +554,8 @@ def _noises(variances: tuple[float, ...], widths: tuple[float, ...]) -> Noises:
 
 
 _NONE = np.empty(0, np.float32)
+_NO_ROWS = np.empty((0, 0), np.float32)
 _NO_GRIDS, _DENSE = Grids(_NONE, _NONE, _NONE), Sparse(_NONE, _NONE)
 _NO_TABLE = Table(0, *np.zeros((2, 1), np.uint64), np.zeros(2**GUIDE, np.int32))
+_NO_NOISES = _noises((0.0,), (0.0,))
+_NO_FACTORS = no_factors()

@@ -126,13 +126,24 @@ class Perceptron(Problem):
     def clipped_gradient(self, x, rows, sizes, clip=np.inf, out=None):
         out = np.empty_like(x) if out is None else out
         if compiled_for(x) and x.dtype == self.features.dtype and out.flags.c_contiguous:
-            softmax = self.loss == "softmax"
-            backpropagation.clipped_gradients(
-                np.ascontiguousarray(x), self._records, self.labels, rows, sizes, clip, softmax,
-                self.hidden, out,
-            )  # fmt: skip
+            factors = self.factors(len(x), rows.shape[-1])
+            one = np.zeros(1, int), rows, sizes[None], np.array([clip])
+            self.backpropagate(np.ascontiguousarray(x), *one, factors)
+            backpropagation.write_gradients(factors, out)
             return out
         return self._plain_gradient(x, rows, np.arange(rows.shape[-1]) < sizes[:, None], clip, out)
+
+    def factors(self, agents: int, widest: int) -> backpropagation.Factors:
+        """Workspace for gradients of so many agents, of batches of ``widest`` records at most."""
+        return backpropagation.factors_for(self._records, self.hidden, agents, widest)
+
+    def backpropagate(self, x, first, rows, sizes, clips, factors) -> None:
+        """What :meth:`clipped_gradient` does for the agents of several settings, as factors; of
+        contiguous models of float32 [models, p], where there is a compiler."""
+        softmax = self.loss == "softmax"
+        backpropagation.backpropagate(
+            x, first, self._records, self.labels, rows, sizes, clips, softmax, factors
+        )
 
     @cached_property
     def _records(self) -> backpropagation.Records:
@@ -183,6 +194,13 @@ class Perceptron(Problem):
             np.matmul(v, slopes.swapaxes(-1, -2), out=G)
             np.sum(slopes, axis=-1, out=g[..., 0, :])
 
+    def outputs(self, x: np.ndarray, rows: np.ndarray) -> np.ndarray:
+        """o of models (models, p) on some rows; [models, classes, rows]."""
+        if compiled_for(x) and x.dtype == self.features.dtype:
+            return backpropagation.outputs(x, self._records, rows, self.hidden)
+        a = self.features[rows].T.astype(x.dtype)
+        return self._outputs(x, self.layers(x)[0].swapaxes(-1, -2) @ a)[1]
+
     def _outputs(self, x: np.ndarray, weighted: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """h [..., hidden, records], in place of weighted inputs, and o [..., classes, records].
 
@@ -212,12 +230,9 @@ class Perceptron(Problem):
         loss, right = np.zeros(len(models)), np.zeros(len(models))
         for begin in range(0, len(rows), ROWS_AT_ONCE):
             some = rows[begin : begin + ROWS_AT_ONCE]
-            a, y = self.features[some].T.astype(x.dtype), self.labels[some]
             for first in range(0, len(models), MODELS_AT_ONCE):
                 part = slice(first, first + MODELS_AT_ONCE)
-                W1 = self.layers(models[part])[0]
-                _, o = self._outputs(models[part], W1.swapaxes(-1, -2) @ a)
-                losses, rightly = self._judged(o, y)
+                losses, rightly = self._judged(self.outputs(models[part], some), self.labels[some])
                 loss[part] += losses.sum(-1, dtype=float)
                 right[part] += rightly.sum(-1)
         shape = x.shape[:-1]

@@ -43,6 +43,7 @@ from threadpoolctl import threadpool_limits
 from ...errors import require
 from ...fast.compiling import share_out
 from ...fast.messages import compiled_for
+from ...fast.rounds import Gradients, in_factors, in_full
 from ...fast.workspaces import workspace
 from ...privacy.subsampling import (
     Batches,
@@ -51,7 +52,7 @@ from ...privacy.subsampling import (
     noisy_mean,
     noisy_sum,
 )
-from ...problems.perceptron import INITS
+from ...problems.perceptron import INITS, Perceptron
 from ..base import GRADIENT, Finite, Iterative, Range, stack
 from ..noise import Noise
 from ..parameters import noise_field, one_of, positive
@@ -74,8 +75,8 @@ KEYS = ("noise", "rounding", "discrete", "mask")
 
 class State(NamedTuple):
     """Models [settings, runs, agents, p]; messages of the same shape where noise is on them, else
-    empty; costs, the share of cut coordinates, and 0 where a model is known to be finite, else NaN;
-    [settings, runs]."""
+    empty; costs, the share of cut coordinates, 0 where a model is known to be finite, else NaN, and
+    whether anyone asks for the messages; [settings, runs]."""
 
     x: np.ndarray
     message: np.ndarray
@@ -83,6 +84,7 @@ class State(NamedTuple):
     bits: np.ndarray
     saturated: np.ndarray
     lost: np.ndarray
+    asked: np.ndarray
 
 
 class Draw(NamedTuple):
@@ -128,18 +130,19 @@ class Round:
 
 class Models(NamedTuple):
     """All settings of one run: models and messages of all runs as rows, [rows, p], the first row of
-    each setting, gradients [settings, agents, p], and what messages of each setting are mixed
-    with."""
+    each setting, how many agents each has, what messages of each setting are mixed with, and
+    whether anyone asks for the messages."""
 
     x: np.ndarray
     message: np.ndarray
     first: np.ndarray
-    gradients: np.ndarray
+    agents: int
     mixing: list[np.ndarray]
+    asked: bool
 
     def of(self, s: int) -> tuple[np.ndarray, np.ndarray]:
         """Model and message of a setting, [agents, p]."""
-        rows = slice(self.first[s], self.first[s] + self.gradients.shape[1])
+        rows = slice(self.first[s], self.first[s] + self.agents)
         return self.x[rows], self.message[rows]
 
 
@@ -315,7 +318,8 @@ class DecentralizedSGD(Iterative):
         models = np.broadcast_to(x, shape).copy()
         nothing = np.zeros(shape[:2])
         message = np.zeros_like(models if self.noised_messages else models[..., :0, :0])
-        return State(models, message, nothing, nothing, nothing, nothing)
+        asked = np.ones(shape[:2], bool)
+        return State(models, message, nothing, nothing, nothing, nothing, asked)
 
     def check(self, problem, network) -> None:
         """What problem and network have to be like."""
@@ -377,7 +381,7 @@ class DecentralizedSGD(Iterative):
         share_out(part, runs)
         seconds = state.seconds + self.seconds(draw.speeds)
         bits = state.bits + np.reshape(self.bits(dim), (-1, 1))
-        return State(state.x, state.message, seconds, bits, saturated, lost)
+        return State(state.x, state.message, seconds, bits, saturated, lost, state.asked)
 
     def _in_one_pass(self, state: State, run: int, problem, round_: Round, mixing: list):
         """A round of all settings of a run, where there is such a pass."""
@@ -388,32 +392,50 @@ class DecentralizedSGD(Iterative):
         settings, runs, agents, dim = state.x.shape
         first = (np.arange(settings) * runs + run) * agents
         message = state.message.reshape(-1, dim) if self.noised_messages else state.message[0, 0]
-        gradients = workspace("gradients", (settings, agents, dim), state.x.dtype)
-        models = Models(state.x.reshape(-1, dim), message, first, gradients, mixing)
+        models = Models(state.x.reshape(-1, dim), message, first, agents, mixing, state.asked.any())
         return together(self, models, problem, round_)
 
     def sampled_gradients(
         self, models: Models, problem, round_: Round, at_message: bool, clips: Sequence[float]
-    ) -> np.ndarray:
-        """Sampled gradients of all settings, in their place; batch sizes [settings, agents]."""
-        found = []
-        for s, clip in enumerate(clips):
-            where = models.of(s)[1 if at_message else 0]
-            own = replace(round_, gradient=models.gradients[s])
-            gradient, sizes = self.sampled_gradient(s, where, problem, own, clip)
+    ) -> tuple[Gradients, np.ndarray]:
+        """Sampled gradients of all settings, and batch sizes [settings, agents]."""
+        sizes = np.array([self.sizes(s, round_.speeds) for s in range(len(clips))])
+        if self._has_factors(problem):
+            factors = problem.factors(sizes.size, round_.rows.shape[-1])
+            x = models.message if at_message else models.x
+            problem.backpropagate(x, models.first, round_.rows, sizes, np.array(clips), factors)
+            return in_factors(factors), sizes
+        places = [models.of(s)[1 if at_message else 0] for s in range(len(clips))]
+        return self._in_full(places, problem, round_, clips), sizes
+
+    def _has_factors(self, problem) -> bool:
+        """Whether gradients are those of perceptrons, by nobody's way of making them but ours."""
+        kinds = type(self).sampled_gradient, getattr(type(problem), "clipped_gradient", None)
+        return kinds == (DecentralizedSGD.sampled_gradient, Perceptron.clipped_gradient)
+
+    def _in_full(self, places, problem, round_: Round, clips) -> Gradients:
+        gradients = workspace("gradients", (len(clips), *places[0].shape), places[0].dtype)
+        for s, (where, clip) in enumerate(zip(places, clips, strict=True)):
+            own = replace(round_, gradient=gradients[s])
+            gradient, _ = self.sampled_gradient(s, where, problem, own, clip)
             if gradient is not own.gradient:
                 own.gradient[:] = gradient
-            found.append(sizes)
-        return np.array(found)
+        return in_full(gradients.reshape(-1, gradients.shape[-1]))
+
+    def asked(self, state, anyone):
+        return state._replace(asked=np.full(state.asked.shape, anyone))
 
     def observables(self, state, problem, t):
         found = {
             "internal": state.x,
-            "released": state.message if self.noised_messages else state.x,
             "seconds": state.seconds,
             "bits": state.bits,
             "saturated": state.saturated,
         }
+        if not self.noised_messages:
+            found["released"] = state.x
+        elif state.asked.all():
+            found["released"] = state.message
         return Finite(found) if not state.lost.any() else found
 
     def sampled_gradient(self, s: int, x: np.ndarray, problem, round_: Round, clip: float):
