@@ -5,13 +5,17 @@ from __future__ import annotations
 import os
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
 from private_consensus.randomness import Streams
 
 # The same cases in each run, unless more are asked for; a busy machine is no failure.
 settings.register_profile(
-    "same", deadline=None, database=None, derandomize="FUZZ_CASES" not in os.environ
+    "same",
+    deadline=None,
+    database=None,
+    derandomize="FUZZ_CASES" not in os.environ,
+    suppress_health_check=[HealthCheck.too_slow],
 )
 settings.load_profile("same")
 

@@ -69,9 +69,11 @@ def serve(path, renderers, scripts):
 
 
 def listening(path):
+    """A socket that has its name once it listens."""
     listener = socket.socket(socket.AF_UNIX)
-    listener.bind(path)
+    listener.bind(f"{path}.new")
     listener.listen(1024)
+    os.rename(f"{path}.new", path)
     return listener
 
 

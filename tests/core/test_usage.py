@@ -11,16 +11,18 @@ from private_consensus.usage import TITLES, measured, read_usage, used
 
 def test_cpu_seconds_of_a_short_job_are_counted_and_waiting_costs_none(tmp_path):
     before, _ = used()
+    begin = time.process_time()
     with measured(tmp_path / "job.tsv"):
         time.sleep(0.4)
         end = time.process_time() + 0.1
         while time.process_time() < end:
             pass
+    took = time.process_time() - begin
     found = read_usage(tmp_path / "job.tsv")
     assert list(found) == list(TITLES)
     assert found["s"] >= 0.5 - 0.01
-    # Two decimals; writing takes some, and so does what else the process does in passing.
-    assert 0.1 - 0.01 <= found["cpu_time"] - before < 0.3
+    # Two decimals; what else the process does in passing counts by either clock.
+    assert 0.1 - 0.01 <= found["cpu_time"] - before <= took + 0.01
 
 
 def test_memory_and_seconds_of_a_process_that_was_waited_for_count():

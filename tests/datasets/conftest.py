@@ -9,8 +9,11 @@ import time
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
+
+from private_consensus.datasets import patience
 
 MIRROR_VARIABLE = "PRIVATE_CONSENSUS_MIRROR"
 MIRROR = os.environ.get(MIRROR_VARIABLE)
@@ -108,7 +111,8 @@ def publisher():
 @pytest.fixture(autouse=True)
 def alone(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
     """No test sees the mirror, the cache, the keys or the proxy of whoever runs it."""
-    for name in (MIRROR_VARIABLE, "IPUMS_API_KEY", "http_proxy", "HTTP_PROXY", "ALL_PROXY"):
+    proxies = [name for name in os.environ if name.lower().endswith("_proxy")]
+    for name in (MIRROR_VARIABLE, "IPUMS_API_KEY", *proxies):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("PRIVATE_CONSENSUS_CACHE", str(tmp_path / "cache"))
 
@@ -121,6 +125,17 @@ def mirror_path() -> str:
     return MIRROR
 
 
-def dead_url() -> str:
-    """A URL whose host answers nobody: TEST-NET-1, reserved for documentation."""
-    return "http://192.0.2.1:9/file"
+@pytest.fixture
+def waits(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """No host answers, by a clock on which nothing else takes time: how long each may take."""
+    clock, allowed = [time.time()], []
+
+    def hang(address: tuple[str, int], timeout: float) -> None:
+        allowed.append(timeout)
+        clock[0] += timeout
+        raise TimeoutError("timed out")
+
+    now = SimpleNamespace(time=lambda: clock[0], monotonic=lambda: clock[0])
+    monkeypatch.setattr(patience, "time", now)
+    monkeypatch.setattr(patience, "_connect", hang)
+    return allowed

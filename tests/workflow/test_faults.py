@@ -144,7 +144,13 @@ def let_go(folder: Path) -> None:
 
 def jobs_of(process: Begun) -> list[psutil.Process]:
     children = psutil.Process(process.pid).children(recursive=True)
-    return [c for c in children if "run_cell" in " ".join(c.cmdline())]
+    return [c for c in children if "run_cell" in " ".join(command_of(c))]
+
+
+def command_of(process: psutil.Process) -> list[str]:
+    with suppress(psutil.NoSuchProcess):  # it may end meanwhile
+        return process.cmdline()
+    return []
 
 
 def finishes_like(
