@@ -2,6 +2,7 @@
 
 import json
 import re
+import struct
 import zlib
 from itertools import pairwise
 
@@ -377,7 +378,8 @@ def test_a_picture_with_a_palette_shows_the_same():
         '<rect x="20" y="5" width="10" height="10" fill="#000000" fill-opacity="0.5"/></svg>'
     )
     whole = vl_convert.svg_to_png(drawing, scale=4)
-    wanted = rasters.on_white(rasters.pixels(whole))
+    colours, lengths, shape = rasters.runs_of(whole)
+    wanted = np.repeat(rasters.on_white(colours), lengths, axis=0).reshape(*shape, 3)
     small = rasters.compact(whole)
     parts = dict(rasters.chunks(small))
     palette = np.frombuffer(parts[b"PLTE"], np.uint8).reshape(-1, 3)
@@ -388,23 +390,32 @@ def test_a_picture_with_a_palette_shows_the_same():
 
 
 def test_equal_pixels_that_follow_each_other_are_one_colour_and_a_number():
+    """Of rows that are kept as they are, and of rows kept as differences to the left."""
     rng = np.random.default_rng(4)
-    picture = np.repeat(rng.integers(0, 3, (20, 7, 3), np.uint8), 5, axis=1)
-    colours, lengths = rasters.runs_of(picture)
-    assert (np.repeat(colours, lengths, axis=0) == picture.reshape(-1, 3)).all()
-    assert (colours[1:] != colours[:-1]).any(axis=1).all()
+    picture = np.repeat(rng.integers(0, 3, (20, 7, 4), np.uint8), 5, axis=1)
+    left = np.diff(picture, axis=1, prepend=np.zeros((20, 1, 4), np.uint8))
+    kinds = np.arange(20, dtype=np.uint8)[:, None] % 3 % 2
+    kept = np.where(kinds[..., None] == rasters.LEFT, left, picture).reshape(20, -1)
+    parts = (
+        (b"IHDR", struct.pack(">IIBBBBB", 35, 20, 8, rasters.RGBA, 0, 0, 0)),
+        (b"IDAT", zlib.compress(np.concatenate([kinds, kept], axis=1).tobytes())),
+    )
+    packed = (struct.pack(">I", len(body)) + name + body + b"sums" for name, body in parts)
+    colours, lengths, shape = rasters.runs_of(rasters.SIGNATURE + b"".join(packed))
+    assert (np.repeat(colours, lengths, axis=0).reshape(*shape, 4) == picture).all()
+    begins = np.isin(np.cumsum(lengths)[:-1] % 35, 0)
+    assert ((colours[1:] != colours[:-1]).any(axis=1) | begins).all()
 
 
 def test_colours_that_lie_close_together_become_their_mean_and_rare_ones_the_nearest():
-    shades = np.repeat(np.arange(256, dtype=np.uint8), 3).reshape(1, 256, 3)
-    places, palette = rasters.reduced(shades)
+    shades = np.repeat(np.arange(256, dtype=np.uint8), 3).reshape(256, 3)
+    places, palette = rasters.reduced(shades, np.ones(256, int))
     assert np.abs(palette[places].astype(int) - shades).max() <= 4
     rare = np.arange(300, dtype=np.uint16)
     colours = np.stack([8 * (rare % 32), 8 * (rare // 32), 0 * rare], axis=-1).astype(np.uint8)
-    often = np.concatenate([np.repeat(colours[:256], 2, axis=0), colours[256:]])[None]
-    places, palette = rasters.reduced(often)
-    assert (palette[places[0, :512:2]] == colours[:256]).all()
+    places, palette = rasters.reduced(colours, np.where(rare < 256, 2, 1))
+    assert (palette[places[:256]] == colours[:256]).all()
     distances = np.abs(colours[256:, None].astype(int) - palette[None].astype(int)) ** 2
     nearest = distances.sum(axis=2).min(axis=1)
-    found = np.abs(palette[places[0, 512:]].astype(int) - colours[256:]) ** 2
+    found = np.abs(palette[places[256:]].astype(int) - colours[256:]) ** 2
     assert (found.sum(axis=1) == nearest).all()

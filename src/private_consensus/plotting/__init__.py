@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     import polars as pl
 
 SHARED = {
-    "axes", "captions", "coinciding", "curves", "figure_styles", "printing", "rasters",
+    "axes", "captions", "coinciding", "curves", "documents", "figure_styles", "printing", "rasters",
     "rendering", "repairs", "symbols", "theme", "vectors",
 }  # fmt: skip
 """Modules of all papers."""

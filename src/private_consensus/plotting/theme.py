@@ -11,6 +11,7 @@ import altair as alt
 
 from ..provenance import atomic_write
 from .captions import data_of
+from .documents import settled
 from .rasters import compact
 from .rendering import svg_of
 from .symbols import typeset
@@ -68,7 +69,6 @@ def source_note(source: str) -> tuple[str, str]:
     return f"data: {data_of(source)}", GREY
 
 
-_ATTEMPTS = 200
 _WIDTH = re.compile(r'width="([\d.]+)"')
 
 
@@ -105,7 +105,7 @@ def save(
     # A picture to be looked at has so many pixels at least; a smaller scale is one for tests.
     scale = png_scale if png_scale < LEAST_SCALE else max(LEAST_SCALE, PIXELS / width)
     _write(png, compact(vlc.svg_to_png(drawing, scale=scale)))
-    _write(pdf, _document(drawing))
+    _write(pdf, settled(vlc.svg_to_pdf(drawing)))
 
 
 def _numbered_anew(svg: str) -> str:
@@ -113,27 +113,6 @@ def _numbered_anew(svg: str) -> str:
     names = dict.fromkeys(re.findall(r'id="(clip\d+)"', svg))
     order = {name: f"clip{position}" for position, name in enumerate(names)}
     return re.sub(r"\bclip\d+\b", lambda found: order.get(found[0], found[0]), svg)
-
-
-def _document(drawing: str) -> bytes:
-    """PDF of an SVG, always the same.
-
-    The renderer puts fonts and references in random order. References can be sorted; fonts are
-    numbered objects, so the drawing is rendered again until they come in alphabetical order.
-    """
-    import vl_convert as vlc
-
-    for _ in range(_ATTEMPTS):
-        pdf = vlc.svg_to_pdf(drawing)
-        fonts = re.findall(rb"/FontName /[A-Z]+\+(\S+)", pdf)
-        if fonts == sorted(fonts):
-            break
-    references = rb"<<\n((?:\s+/\w+ \d+ \d+ R\n)+)"
-    return re.sub(references, lambda found: b"<<\n" + _sorted_lines(found[1]), pdf)
-
-
-def _sorted_lines(lines: bytes) -> bytes:
-    return b"".join(sorted(lines.splitlines(keepends=True)))
 
 
 def _write(path: Path, content: bytes) -> None:

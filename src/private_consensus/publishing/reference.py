@@ -190,7 +190,7 @@ def small_png(svg: str) -> bytes:
     import vl_convert as vlc
 
     width = svg_size(svg).get("width", WIDTH)
-    return compact(vlc.svg_to_png(svg, scale=WIDTH / width))
+    return compact(vlc.svg_to_png(svg, scale=WIDTH / width), effort=9)
 
 
 def gallery(results: Results) -> str:
