@@ -15,10 +15,16 @@ import vl_convert
 from private_consensus import plotting
 from private_consensus.plotting import rasters
 from private_consensus.plotting.curves import CROWDED, MOST_POINTS, arranged
+from private_consensus.plotting.documents import settled
 from private_consensus.plotting.printing import measured, sized
 from private_consensus.plotting.repairs import draw as draw_repairs
 from private_consensus.plotting.theme import ALARM, save
-from private_consensus.plotting.vectors import rounded, without_groups, without_hidden
+from private_consensus.plotting.vectors import (
+    rounded,
+    without_groups,
+    without_hidden,
+    without_idle_clips,
+)
 
 STYLES = {
     "a.one": {"label": "first", "colour": "#0072B2", "dash": []},
@@ -164,6 +170,71 @@ def test_what_nobody_sees_is_not_in_a_picture_and_what_is_seen_stays(tmp_path):
     assert "mark-line" in drawn_ and "mark-area" in drawn_ and ">first<" in drawn_
     # Points that a pointer finds are in the specification, from which a page draws.
     assert len(values_of(json.loads((tmp_path / "a.json").read_text()))) == CROWDED + 1
+
+
+FRAMED = (
+    '<svg xmlns="http://www.w3.org/2000/svg" width="60" height="40" stroke-miterlimit="10">'
+    '<rect width="60" height="40" fill="white"/>'
+    '<clipPath id="clip0"><rect x="0" y="0" width="50" height="30"/></clipPath>{}</svg>'
+)
+AREA = (
+    '<g class="mark-area role-mark" clip-path="url(#clip0)"><path d="{}" fill="#0072b2" '
+    'fill-opacity="0.5"/></g>'
+)
+LINE = (
+    '<g class="mark-line role-mark" clip-path="url(#clip0)"><path d="{}" stroke="#000" fill="none" '
+    'stroke-width="1.8"/></g>'
+)
+
+
+@pytest.mark.parametrize(
+    ("mark", "path", "idle"),
+    [
+        (AREA, "M0,0L50,0L50,30L0,30Z", True),
+        (AREA, "M0,0L50,0L50,30.1L0,30Z", False),
+        (AREA, "M-0.1,0L50,0L50,30L0,30Z", False),
+        (LINE, "M9,9L41,21", True),
+        (LINE, "M9,8.9L41,21", False),  # a corner may reach nine pixels beyond its point
+        (LINE, "M9,9L41,21.1", False),
+        (LINE, "M9,9L41,1e3", False),
+        (LINE, "M9,9C20,20,20,20,41,21", False),
+        (LINE, "", True),
+    ],
+)
+def test_a_clip_path_that_cuts_nothing_is_left_out_and_the_picture_is_the_same(mark, path, idle):
+    svg = FRAMED.format(mark.format(path))
+    found = without_idle_clips(svg)
+    assert found == (svg.replace(' clip-path="url(#clip0)"', "") if idle else svg)
+    before, after = (
+        np.repeat(colours, lengths, axis=0).astype(int)
+        for colours, lengths, _ in (
+            rasters.runs_of(vl_convert.svg_to_png(one, scale=4)) for one in (svg, found)
+        )
+    )
+    # Colours are rounded in a layer of its own and once more when it is laid on the picture.
+    assert np.abs(before - after).max() <= 16
+
+
+def test_a_pdf_is_the_same_in_whichever_order_the_renderer_puts_its_fonts():
+    drawing = (
+        '<svg xmlns="http://www.w3.org/2000/svg" width="40" height="20">'
+        '<rect width="9" height="9" fill="#0072b2" fill-opacity="0.5"/>'
+        '<rect width="5" height="5" fill="#0072b2" fill-opacity="0.2"/>'
+        '<g font-family="Liberation Sans, DejaVu Sans, sans-serif">'
+        '<text y="9">a</text><text y="9" font-weight="bold">bc</text>'
+        '<text y="19" font-style="italic">def</text></g></svg>'
+    )
+    made = [vl_convert.svg_to_pdf(drawing) for _ in range(20)]
+    assert len({settled(one) for one in made}) == 1 < len({*made})
+    one = settled(made[0])
+    assert settled(one) == one and len(one) == len(made[0])
+    # Each object begins where the table says that it does.
+    places = re.findall(rb"(\d{10}) 00000 n", one)
+    assert [one[int(place) :].split(b" ", 1)[0] for place in places] == [
+        b"%d" % (i + 1) for i in range(len(places))
+    ]
+    fonts = re.findall(rb"/FontName /[A-Z]+\+(\S+)", one)
+    assert fonts == sorted(fonts) and len(fonts) == 3
 
 
 def test_what_is_drawn_has_six_digits_and_what_is_counted_all():

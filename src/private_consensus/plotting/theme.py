@@ -15,7 +15,7 @@ from .documents import settled
 from .rasters import compact
 from .rendering import svg_of
 from .symbols import typeset
-from .vectors import rounded, small_svg, without_groups, without_hidden
+from .vectors import rounded, small_svg, without_groups, without_hidden, without_idle_clips
 
 INK, GREY, ALARM = "#222222", "#666666", "#B00020"
 FONT = "DejaVu Sans, Verdana, Arial, sans-serif"
@@ -104,7 +104,7 @@ def save(
     width = float(_WIDTH.search(drawing)[1])
     # A picture to be looked at has so many pixels at least; a smaller scale is one for tests.
     scale = png_scale if png_scale < LEAST_SCALE else max(LEAST_SCALE, PIXELS / width)
-    _write(png, compact(vlc.svg_to_png(drawing, scale=scale)))
+    _write(png, compact(vlc.svg_to_png(without_idle_clips(drawing), scale=scale)))
     _write(pdf, settled(vlc.svg_to_pdf(drawing)))
 
 
