@@ -11,6 +11,8 @@ import numpy as np
 import polars as pl
 import pytest
 import vl_convert
+from altair.utils.schemapi import validate_jsonschema
+from jsonschema import ValidationError
 
 from private_consensus import plotting
 from private_consensus.plotting import rasters
@@ -18,6 +20,7 @@ from private_consensus.plotting.curves import CROWDED, MOST_POINTS, arranged
 from private_consensus.plotting.documents import settled
 from private_consensus.plotting.printing import measured, sized
 from private_consensus.plotting.repairs import draw as draw_repairs
+from private_consensus.plotting.specifications import named_data
 from private_consensus.plotting.theme import ALARM, save
 from private_consensus.plotting.vectors import (
     rounded,
@@ -49,7 +52,14 @@ def numbers(y, variant="one", source="made", series="", guarantee=""):
 
 def drawn(frame, **changes):
     figure = {"title": "A figure", "panels": [panel(**changes)]}
-    return plotting.draw("none", "nobody", frame, figure, STYLES).to_dict()
+    return checked(plotting.draw("none", "nobody", frame, figure, STYLES).to_dict())
+
+
+def checked(made):
+    """A specification, held against the schema that it names."""
+    assert made["$schema"] == alt.SCHEMA_URL
+    validate_jsonschema(made, alt.load_schema())
+    return made
 
 
 def values_of(specification) -> list[dict]:
@@ -294,10 +304,30 @@ def test_no_mark_is_cut_and_curves_off_the_axis_are_in_lines_of_their_own():
     assert marks and not any(mark.get("clip") for mark in marks)
 
 
+def test_a_specification_that_no_schema_allows_is_told():
+    made = drawn(numbers([1.0, 2.0]))
+    with pytest.raises(ValidationError):
+        checked({**made, "layer": [{**made["layer"][0], "mark": {"type": "curve"}}]})
+
+
+@pytest.mark.parametrize("marks", [["point"], ["point", "line"]])
+def test_a_table_stands_once_under_a_name_made_of_what_it_holds(marks):
+    table, other = (pl.DataFrame({"x": [1.0, value], "y": ["a", None]}) for value in (2.0, 3.0))
+
+    def made(of):
+        return named_data({"layer": [{"data": of, "mark": mark} for mark in marks]})
+
+    first = made(table)
+    [(name, rows)] = first["datasets"].items()
+    assert rows == [{"x": 1.0, "y": "a"}, {"x": 2.0, "y": None}]
+    assert [layer["data"] for layer in first["layer"]] == [{"name": name}] * len(marks)
+    assert made(table.clone()) == first
+    assert not made(other)["datasets"].keys() & first["datasets"].keys()
+
+
 @pytest.mark.parametrize(("columns", "expected"), [(None, 5), (1, 1), (2, 2), (5, 5), (9, 5)])
 def test_panels_stand_in_rows_of_so_many_columns_below_one_legend(columns, expected):
-    panels = [alt.layer(alt.Chart(pl.DataFrame({"x": [1]})).mark_point()) for _ in range(5)]
-    chart = arranged(panels, columns).to_dict()
+    chart = arranged([{"mark": "point", "width": i} for i in range(5)], columns)
     assert (len(chart["concat"]), chart["columns"]) == (5, expected)
     assert "resolve" not in chart
 
@@ -306,7 +336,7 @@ def two_panels(second, **changes):
     frames = [numbers([1.0, 2.0, 4.0]), numbers(second)]
     shown = pl.concat([f.with_columns(panel=pl.lit(t)) for f, t in zip(frames, "ab", strict=True)])
     figure = {"title": "A figure", "panels": [panel(title=t, **changes) for t in "ab"]}
-    return plotting.draw("none", "nobody", shown, figure, STYLES).to_dict()["concat"]
+    return checked(plotting.draw("none", "nobody", shown, figure, STYLES).to_dict())["concat"]
 
 
 def test_panels_of_one_quantity_have_one_axis_unless_one_would_be_lost_on_it():
@@ -335,7 +365,7 @@ def named_figure(names, titles, **changes) -> dict:
         for i, name in enumerate(names(title))
     ]
     figure = {"title": "A figure", "panels": [panel(title=title) for title in titles], **changes}
-    return plotting.draw("none", "nobody", pl.concat(frames), figure, {}).to_dict()
+    return checked(plotting.draw("none", "nobody", pl.concat(frames), figure, {}).to_dict())
 
 
 def six_of(title: str) -> list[str]:

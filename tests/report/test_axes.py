@@ -10,9 +10,8 @@ from private_consensus.plotting.axes import LETTER, STRIP, Extent
 
 def names_of(axis):
     """Labels by value, in the order in which they are asked for."""
-    said = axis.to_dict()
-    keyed = json.loads(said["labelExpr"].rpartition("[")[0])
-    return dict(zip(said["values"], keyed.values(), strict=True))
+    keyed = json.loads(axis["labelExpr"].rpartition("[")[0])
+    return dict(zip(axis["values"], keyed.values(), strict=True))
 
 
 @pytest.mark.parametrize("log", [True, False])
@@ -44,4 +43,4 @@ def test_a_strip_comes_first_so_that_its_label_stays(strip, said):
     beyond, *ticks = names
     assert names[beyond] in said and not 0 <= extent.place(beyond) <= 1
     assert ticks == sorted(ticks, reverse="above" in strip)
-    assert axis.to_dict()["labelOverlap"] == "greedy"
+    assert axis["labelOverlap"] == "greedy"

@@ -8,12 +8,13 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    import altair as alt
     import polars as pl
+
+    from .specifications import Specification
 
 SHARED = {
     "axes", "captions", "coinciding", "curves", "documents", "figure_styles", "printing", "rasters",
-    "rendering", "repairs", "symbols", "theme", "vectors",
+    "rendering", "repairs", "specifications", "symbols", "theme", "vectors",
 }  # fmt: skip
 """Modules of all papers."""
 
@@ -30,7 +31,7 @@ def draw(
     numbers: pl.DataFrame,
     figure: Mapping[str, Any],
     styles: Mapping[str, Mapping[str, Any]],
-) -> alt.Chart:
+) -> Specification:
     """The chart of a figure: the paper's own drawing of that name, else curves."""
     # Not sooner: whoever only asks for a module's name need not wait for the drawing library.
     from altair.utils.schemapi import debug_mode
@@ -39,6 +40,6 @@ def draw(
 
     module = module_of(paper)
     own = getattr(import_module(module), name, None) if module else None
-    # The chart is held against the schema when it is saved; each part would be, as it is made.
+    # A chart is held against the schema when it is finished; each part would be, as it is made.
     with debug_mode(False):
         return (own or curves)(numbers, figure, styles)

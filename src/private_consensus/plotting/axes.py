@@ -6,8 +6,7 @@ import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from math import ceil, floor, isfinite, log10
-
-import altair as alt
+from typing import Any
 
 from .symbols import power_of_ten
 
@@ -59,12 +58,13 @@ class Extent:
         """Ends of the scale, with the strips."""
         return [self.at(-STRIP if self.below else 0.0), self.at(1 + STRIP if self.above else 1.0)]
 
-    def scale(self) -> alt.Scale:
-        return alt.Scale(
-            type="log" if self.log else "linear", domain=self.domain, nice=False, zero=False
-        )
+    def scale(self) -> dict[str, Any]:
+        kind = "log" if self.log else "linear"
+        return {"type": kind, "domain": self.domain, "nice": False, "zero": False}
 
-    def axis(self, values: Sequence[float] = (), said: tuple[str, str] = ("", "")) -> alt.Axis:
+    def axis(
+        self, values: Sequence[float] = (), said: tuple[str, str] = ("", "")
+    ) -> dict[str, Any]:
         """Ticks: at the values that were run where they are few, else where they are regular.
 
         ``said`` is what stands beside the strips above and below.
@@ -83,13 +83,13 @@ class Extent:
         # Of more values than ticks that are asked for, every other one would be left out.
         # What a strip is for is always said; of other labels none stands in another's place.
         overlap = False if upper and lower else "greedy"
-        return alt.Axis(
-            values=list(names),
-            labelExpr=looked_up,
-            tickCount=len(names),
-            labelOverlap=overlap,
-            labelSeparation=APART,
-        )
+        return {
+            "values": list(names),
+            "labelExpr": looked_up,
+            "tickCount": len(names),
+            "labelOverlap": overlap,
+            "labelSeparation": APART,
+        }
 
     def place(self, value: float) -> float:
         """The share of the axis' length at which a value is."""

@@ -7,13 +7,13 @@ from dataclasses import dataclass, replace
 from math import log10
 from typing import Any
 
-import altair as alt
 import polars as pl
 
 from .axes import STRIP, Extent, common, extent
 from .captions import facts, marks
 from .coinciding import coinciding
 from .figure_styles import CurveStyles, Styles, curve_styles, named
+from .specifications import Specification, field, named_data
 from .symbols import typeset
 from .theme import HEIGHT, INK, WIDTH, finish
 
@@ -38,6 +38,9 @@ NOTHING = 1e-9
 SIDE, GAP = 62, 34
 """Pixels for an axis beside a panel, and between panels."""
 
+SHOWN, SWITCHED = "shown", "first"
+"""Names of the selection of curves, and of the layer that holds it."""
+
 Spec = Mapping[str, Any]
 
 
@@ -54,7 +57,7 @@ class Panel:
     direct: bool
 
 
-def curves(numbers: pl.DataFrame, figure: Spec, styles: Styles) -> alt.Chart:
+def curves(numbers: pl.DataFrame, figure: Spec, styles: Styles) -> Specification:
     """All panels of a figure, with hover and one legend that switches curves off in all of them."""
     shown = thinned(named(numbers, styles))
     panels = [
@@ -70,29 +73,42 @@ def curves(numbers: pl.DataFrame, figure: Spec, styles: Styles) -> alt.Chart:
     names = list(shared.colour) if shared else []
     columns = min(figure.get("columns") or len(panels), 2 if direct else len(panels))
     legend = None if direct else legend_of(names, columns * (WIDTH + SIDE))
-    charts = [panel_chart(replace(p, names=names), legend, i) for i, p in enumerate(panels)]
+    charts = [panel_chart(replace(p, names=names), legend) for p in panels]
     notes = (facts(numbers, figure), figure.get("note", ""), coinciding(panels), marks(numbers))
     chart = arranged(charts, columns, own_names=direct)
-    return finish(chart, figure["title"], numbers["source"][0], *notes)
+    if legend:
+        chart = switched(chart, charts[0])
+    return finish(named_data(chart), figure["title"], numbers["source"][0], *notes)
 
 
 def arranged(
-    panels: Sequence[alt.LayerChart], columns: int | None = None, *, own_names: bool = False
-) -> alt.Chart:
+    panels: Sequence[dict[str, Any]], columns: int | None = None, *, own_names: bool = False
+) -> dict[str, Any]:
     """Panels side by side, in rows of so many, with one legend, or each with names of its own."""
     if len(panels) == 1:
         return panels[0]
     columns = min(columns or len(panels), len(panels))
-    chart = alt.concat(*panels, columns=columns, spacing={"row": GAP, "column": GAP})
+    spacing = {"row": GAP, "column": GAP}
+    chart = {"concat": list(panels), "columns": columns, "spacing": spacing}
     if own_names:
-        return chart.resolve_scale(color="independent", strokeDash="independent")
+        chart["resolve"] = {"scale": {"color": "independent", "strokeDash": "independent"}}
     return chart
 
 
-def legend_of(names: Sequence[str], width: float) -> alt.Legend:
+def switched(chart: dict[str, Any], first: dict[str, Any]) -> dict[str, Any]:
+    """With one selection by the legend, which the first panel holds and all panels obey."""
+    first["layer"][0]["name"] = SWITCHED
+    select = {"type": "point", "fields": ["curve"], "toggle": "true"}
+    return {
+        **chart,
+        "params": [{"name": SHOWN, "select": select, "bind": "legend", "views": [SWITCHED]}],
+    }
+
+
+def legend_of(names: Sequence[str], width: float) -> dict[str, Any]:
     """A legend in as many columns as there is room for."""
     longest = max(map(len, names)) * LETTER + SYMBOL
-    return alt.Legend(columns=max(1, min(len(names), int(width / longest))), title=None)
+    return {"columns": max(1, min(len(names), int(width / longest))), "title": None}
 
 
 # --- Points and axes ------------------------------------------------------------------------------
@@ -204,57 +220,58 @@ def _own_names(panels: Sequence[Panel]) -> bool:
 # --- Drawing --------------------------------------------------------------------------------------
 
 
-def panel_chart(panel: Panel, legend: alt.Legend | None, position: int = 0) -> alt.LayerChart:
+def panel_chart(panel: Panel, legend: dict[str, Any] | None) -> dict[str, Any]:
     """One panel: strips, bands, lines, points, what is off the axis, and its title."""
     shown, spec = panel.points, panel.spec
     names, colours, dashes = panel.styles.of(shown["curve"] if panel.direct else panel.names)
-    # One selection, which the first panel holds and all panels obey.
-    switch = alt.selection_point(name="shown", fields=["curve"], bind="legend", toggle="true")
-    visible = alt.when(switch) if legend else None
-    base = alt.Chart(_columns(shown)).encode(
-        alt.X("x:Q").title(typeset(spec["x_title"])).scale(panel.x.scale())
-        .axis(panel.x.axis(shown["x"].to_list())),
-        alt.Color("curve:N", legend=legend).scale(domain=names, range=colours),
-    )  # fmt: skip
-    dash = alt.StrokeDash("curve:N", legend=legend).scale(domain=names, range=dashes)
+    x = field("x", title=typeset(spec["x_title"]), scale=panel.x.scale(),
+              axis=panel.x.axis(shown["x"].to_list()))  # fmt: skip
     y_scale = panel.y.scale()
-    y = (
-        alt.Y("y:Q")
-        .title(typeset(spec["y_title"]))
-        .scale(y_scale)
-        .axis(panel.y.axis(said=_said(panel)))
-    )
+    y = field("y", title=typeset(spec["y_title"]), scale=y_scale,
+              axis=panel.y.axis(said=_said(panel)))  # fmt: skip
+    colour = field("curve", "nominal", legend=legend, scale={"domain": names, "range": colours})
+    dash = field("curve", "nominal", legend=legend, scale={"domain": names, "range": dashes})
+    base, data = {"x": x, "color": colour}, _columns(shown)
 
-    def seen(opacity: float, hidden: float = 0.08):
-        # A channel, no value: of a value altair looks for the channel among a thousand classes.
-        if visible is None:
-            return alt.OpacityValue(opacity)
-        return visible.then(alt.value(opacity)).otherwise(alt.value(hidden))
+    def seen(opacity: float, hidden: float = 0.08) -> dict[str, Any]:
+        if legend is None:
+            return {"value": opacity}
+        return {"condition": [{"param": SHOWN, "value": opacity}], "value": hidden}
 
+    def layer(mark: dict[str, Any], **channels: Any) -> dict[str, Any]:
+        return {"data": data, "mark": mark, "encoding": {**base, **channels}}
+
+    tooltip = _tooltip(spec, shown)
     layers = [
         *_strips(panel),
-        base.mark_area(clip=True).encode(
-            alt.Y("low:Q").scale(y_scale), alt.Y2("high:Q"), opacity=seen(0.18, 0.0)
+        layer(
+            {"type": "area", "clip": True},
+            y=field("low", scale=y_scale), y2={"field": "high"}, opacity=seen(0.18, 0.0),
         ),
-        base.mark_line(clip=True, strokeWidth=1.8).encode(y, strokeDash=dash, opacity=seen(1.0)),
-        base.mark_point(filled=True, size=26).encode(
-            alt.Y("dot:Q").scale(y_scale),
-            tooltip=_tooltip(spec, shown),
-            opacity=seen(1.0) if _dotted(shown) else alt.OpacityValue(0.0),
+        layer(
+            {"type": "line", "clip": True, "strokeWidth": 1.8},
+            y=y, strokeDash=dash, opacity=seen(1.0),
         ),
-    ]
+        layer(
+            {"type": "point", "filled": True, "size": 26},
+            y=field("dot", scale=y_scale), tooltip=tooltip,
+            opacity=seen(1.0) if _dotted(shown) else {"value": 0.0},
+        ),
+    ]  # fmt: skip
     if (shown["place"] != ON).any():
-        shape = alt.Shape("place:N", legend=None)
-        shape = shape.scale(domain=[BELOW, ABOVE], range=["triangle-down", "triangle-up"])
+        shapes = {"domain": [BELOW, ABOVE], "range": ["triangle-down", "triangle-up"]}
         layers.append(
-            base.mark_point(filled=True, size=45).encode(
-                alt.Y("beyond:Q").scale(y_scale), shape=shape, tooltip=_tooltip(spec, shown),
-                opacity=seen(1.0),
+            layer(
+                {"type": "point", "filled": True, "size": 45},
+                y=field("beyond", scale=y_scale), tooltip=tooltip, opacity=seen(1.0),
+                shape=field("place", "nominal", legend=None, scale=shapes),
             )
         )  # fmt: skip
     layers += [*_titles(spec["title"]), *(_ends(panel) if panel.direct else [])]
-    chart = alt.layer(*layers).properties(width=WIDTH, height=HEIGHT)
-    return chart.add_params(switch) if legend and position == 0 else chart
+    if all(one["data"] is data for one in layers):
+        layers = [{key: one[key] for key in ("mark", "encoding")} for one in layers]
+        return {"data": data, "layer": layers, "width": WIDTH, "height": HEIGHT}
+    return {"layer": layers, "width": WIDTH, "height": HEIGHT}
 
 
 def _columns(shown: pl.DataFrame) -> pl.DataFrame:
@@ -264,17 +281,17 @@ def _columns(shown: pl.DataFrame) -> pl.DataFrame:
     return shown.select(*kept, *(["diverged"] if "diverged" in shown.columns else []))
 
 
-def _tooltip(spec: Spec, shown: pl.DataFrame) -> list[alt.Tooltip]:
+def _tooltip(spec: Spec, shown: pl.DataFrame) -> list[dict[str, Any]]:
     found = [
-        alt.Tooltip("curve:N", title="curve"),
-        alt.Tooltip("x:Q", title=typeset(spec["x_title"]), format=".4~g"),
-        alt.Tooltip("exact:Q", title=typeset(spec["y_title"]), format=".4~g"),
-        alt.Tooltip("low:Q", format=".4~g"),
-        alt.Tooltip("high:Q", format=".4~g"),
-        alt.Tooltip("runs:Q"),
+        field("curve", "nominal", title="curve"),
+        field("x", title=typeset(spec["x_title"]), format=".4~g"),
+        field("exact", title=typeset(spec["y_title"]), format=".4~g"),
+        field("low", format=".4~g"),
+        field("high", format=".4~g"),
+        field("runs"),
     ]
     if "diverged" in shown.columns:
-        found.append(alt.Tooltip("diverged:Q", title="runs without a finite value"))
+        found.append(field("diverged", title="runs without a finite value"))
     return found
 
 
@@ -283,17 +300,19 @@ def _dotted(shown: pl.DataFrame) -> bool:
     return shown.group_by("curve").len()["len"].max() <= CROWDED
 
 
-def _strips(panel: Panel) -> list[alt.Chart]:
+def _strips(panel: Panel) -> list[dict[str, Any]]:
     """Grey strips beyond the ends of the axis."""
     y, (bottom, top) = panel.y, panel.y.domain
     strips = [(y.high, top)] * y.above + [(bottom, y.low)] * y.below
     return [
-        alt.Chart(pl.DataFrame({"from": [low], "to": [high]}))
-        .mark_rect(color="#F0F0F0")
-        .encode(
-            alt.Y("from:Q").scale(y.scale()), alt.Y2("to:Q"),
-            x=alt.XValue(0), x2=alt.X2Value("width"),
-        )
+        {
+            "data": pl.DataFrame({"from": [low], "to": [high]}),
+            "mark": {"type": "rect", "color": "#F0F0F0"},
+            "encoding": {
+                "y": field("from", scale=y.scale()), "y2": {"field": "to"},
+                "x": {"value": 0}, "x2": {"value": "width"},
+            },
+        }
         for low, high in strips
     ]  # fmt: skip
 
@@ -307,29 +326,35 @@ def _said(panel: Panel) -> tuple[str, str]:
     return never if infinite else "above", "0" if zero else "below"
 
 
-def _titles(title: str) -> list[alt.Chart]:
+def _titles(title: str) -> list[dict[str, Any]]:
     """A panel's title as a mark: at one height above all plots, whatever their axes' labels."""
     if not title:
         return []
-    mark = alt.Chart(pl.DataFrame({"title": [typeset(title)]})).mark_text(
-        align="left", baseline="bottom", dy=-8, fontSize=11, color=INK
-    )
-    return [mark.encode(text=alt.Text("title:N"), x=alt.XValue(0), y=alt.YValue(0))]
+    mark = {"type": "text", "align": "left", "baseline": "bottom", "dy": -8, "fontSize": 11,
+            "color": INK}  # fmt: skip
+    place = {"x": {"value": 0}, "y": {"value": 0}}
+    data = pl.DataFrame({"title": [typeset(title)]})
+    return [{"data": data, "mark": mark, "encoding": {"text": field("title", "nominal"), **place}}]
 
 
-def _ends(panel: Panel) -> list[alt.Chart]:
+def _ends(panel: Panel) -> list[dict[str, Any]]:
     """Names at the right ends of curves, moved apart."""
     last = panel.points.filter(pl.col("dot").is_not_null()).sort("x").group_by("curve").last()
     last = last.sort("dot")
     shares = _apart([panel.y.share(replace(panel.y, high=value)) for value in last["dot"]])
     names, colours, _ = panel.styles.of(last["curve"])
-    data = pl.DataFrame({"curve": last["curve"], "end": [panel.y.at(s) for s in shares]})
-    text = alt.Chart(data).mark_text(align="left", dx=6, fontSize=10)
     return [
-        text.encode(
-            alt.Y("end:Q").scale(panel.y.scale()), x=alt.XValue("width"), text=alt.Text("curve:N"),
-            color=alt.Color("curve:N", legend=None).scale(domain=names, range=colours),
-        )
+        {
+            "data": pl.DataFrame({"curve": last["curve"], "end": [panel.y.at(s) for s in shares]}),
+            "mark": {"type": "text", "align": "left", "dx": 6, "fontSize": 10},
+            "encoding": {
+                "x": {"value": "width"}, "y": field("end", scale=panel.y.scale()),
+                "text": field("curve", "nominal"),
+                "color": field(
+                    "curve", "nominal", legend=None, scale={"domain": names, "range": colours}
+                ),
+            },
+        }
     ]  # fmt: skip
 
 

@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Mapping
 from pathlib import Path
 from textwrap import wrap
-
-import altair as alt
+from typing import TYPE_CHECKING, Any
 
 from ..provenance import atomic_write
 from .captions import data_of
 from .documents import settled
 from .rasters import compact
 from .rendering import svg_of
+from .specifications import Specification
 from .symbols import typeset
 from .vectors import rounded, small_svg, without_groups, without_hidden, without_idle_clips
+
+if TYPE_CHECKING:
+    import altair as alt
 
 INK, GREY, ALARM = "#222222", "#666666", "#B00020"
 FONT = "DejaVu Sans, Verdana, Arial, sans-serif"
@@ -58,7 +62,7 @@ CONFIG = {
         "subtitleColor": GREY,
         "subtitleFontSize": 10,
     },
-    "view": {"stroke": None},
+    "view": {"stroke": None, "continuousWidth": 300, "continuousHeight": 300},
 }
 
 
@@ -72,25 +76,31 @@ def source_note(source: str) -> tuple[str, str]:
 _WIDTH = re.compile(r'width="([\d.]+)"')
 
 
-def finish(chart: alt.Chart, title: str, source: str, *notes: str) -> alt.Chart:
-    """Title, data source, what else has to be known of the figure, and theme."""
+def finish(
+    chart: alt.TopLevelMixin | Mapping[str, Any], title: str, source: str, *notes: str
+) -> Specification:
+    """Title, data source, what else has to be known of the figure, and theme.
+
+    A chart of the drawing library is held against the schema of specifications here.
+    """
     note, colour = source_note(source)
-    heading = alt.TitleParams(
-        typeset(title),
-        subtitle=[
+    heading = {
+        "text": typeset(title),
+        "subtitle": [
             *wrap(note, LINE),
             *(typeset(line) for text in notes for line in wrap(text, LINE)),
         ],
-        subtitleColor=colour,
-        fontSize=13,
-        fontWeight="bold",
-        offset=12,
-    )
-    return chart.properties(title=heading).configure(**CONFIG)
+        "subtitleColor": colour,
+        "fontSize": 13,
+        "fontWeight": "bold",
+        "offset": 12,
+    }
+    made = chart if isinstance(chart, Mapping) else chart.to_dict()
+    return Specification({**made, "title": heading, "config": CONFIG})
 
 
 def save(
-    chart: alt.Chart, *, json_path: Path, svg: Path, png: Path, pdf: Path, png_scale: float = 2
+    chart: Specification, *, json_path: Path, svg: Path, png: Path, pdf: Path, png_scale: float = 2
 ) -> None:
     """Write a chart in four formats, each whole or not at all; the PNG has ``png_scale`` pixels a
     unit of the drawing."""
