@@ -87,6 +87,17 @@ def test_indicators_of_several_attributes_are_one_content():
     assert np.count_nonzero(found.rest.values) < RECORDS
 
 
+def test_rows_that_share_a_content_take_copies_of_it_in_turn():
+    """Nine of ten rows have one and the same value: no sum waits for that of the row before."""
+    values = np.where(np.random.default_rng(8).random(RECORDS) < 0.9, 0, 1)
+    found = logistic.records(np.eye(2)[values])
+    assert np.bincount(found.parts).max() <= RECORDS / logistic.APART + 1
+    for value in range(2):
+        turns = found.parts[values == value]
+        copies = len(np.unique(turns))
+        assert np.array_equal(turns[copies:], turns[:-copies])
+
+
 @pytest.mark.parametrize("count", [1, RECORDS])
 @pytest.mark.parametrize("kind", ["sparse", "indicators"])
 def test_shares_are_summed_over_rows(records, kind, count):

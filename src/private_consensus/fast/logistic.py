@@ -51,10 +51,14 @@ AT_MOST = 500
 CONTENTS = 128
 """Of a stretch of columns, at most: sums of all of them are to stay in the innermost cache."""
 
+APART = 16
+"""Rows that add to one and the same sum are on average so many apart."""
+
 STRETCH = 32
 """Rows whose margins are computed before their shares are, and those before they are added up."""
 
-_ONE, _TWO, _THREE, _FOUR, _LANES = (np.uint64(n) for n in (1, 2, 3, 4, LANES))
+_ONE, _TWO, _THREE, _FOUR, _FIVE, _SIX, _SEVEN = (np.uint64(n) for n in range(1, 8))
+_LANES = np.uint64(LANES)
 
 STEEPEST = 0.5
 SHORTEST = 0.1
@@ -164,7 +168,7 @@ def _contents(ones: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     to each row [N, stretches]."""
     places, contents, count = [], [], 0
     for first, last, of_rows in _stretches(ones):
-        number, examples = _numbered(of_rows)
+        number, examples = _numbered(_in_turn(of_rows))
         content = np.zeros((len(examples), ones.shape[1]))
         content[:, first:last] = ones[examples, first:last]
         places.append(count + number)
@@ -184,6 +188,17 @@ def _stretches(ones: np.ndarray) -> Iterator[tuple[int, int, np.ndarray]]:
             first, longer = column, ones[:, column].astype(np.intp)
         of_rows = longer
     yield first, ones.shape[1], of_rows
+
+
+def _in_turn(names: np.ndarray) -> np.ndarray:
+    """Small whole numbers of rows, with more than one for what many rows share, which take them in
+    turn: a sum that is added to by row after row waits for the one before."""
+    order = np.argsort(names, kind="stable")
+    begins = np.searchsorted(names[order], names[order])
+    turns = np.empty(len(names), np.intp)
+    turns[order] = np.arange(len(names)) - begins
+    copies = -(-APART * np.bincount(names) // len(names))
+    return APART * names + turns % copies[names]
 
 
 def _numbered(names: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -548,14 +563,43 @@ def _add_product(out, i, a, j, b, k):
 
 @inlined
 def _add_columns(out, matrix, x):
-    """``out = matrix x``, the matrix flat and column after column."""
-    out[:] = 0.0
-    dim = out.size // LANES
+    """``out = matrix x``, the matrix flat and column after column; eight sums side by side."""
+    dim = np.uint64(np.uint64(out.size) // _LANES)
+    i = np.uint64(0)
+    while dim - i >= _LANES:
+        _eight_sums(out, matrix, x, i, dim)
+        i = np.uint64(i + _LANES)
+    while i < dim:
+        value = everywhere(0.0)
+        for k in range(dim):
+            value = value + load(x, k * _LANES) * matrix[np.uint64(k * dim + i)]
+        store(out, i * _LANES, value)
+        i = np.uint64(i + _ONE)
+
+
+@inlined
+def _eight_sums(out, matrix, x, i, dim):
+    """Those from the i-th on."""
+    a = b = c = d = e = f = g = h = everywhere(0.0)
     for k in range(dim):
-        value = load(x, k * LANES)
-        for i in range(dim):
-            at = i * LANES
-            store(out, at, load(out, at) + value * matrix[k * dim + i])
+        value, at = load(x, k * _LANES), np.uint64(k * dim + i)
+        a = a + value * matrix[at]
+        b = b + value * matrix[np.uint64(at + _ONE)]
+        c = c + value * matrix[np.uint64(at + _TWO)]
+        d = d + value * matrix[np.uint64(at + _THREE)]
+        e = e + value * matrix[np.uint64(at + _FOUR)]
+        f = f + value * matrix[np.uint64(at + _FIVE)]
+        g = g + value * matrix[np.uint64(at + _SIX)]
+        h = h + value * matrix[np.uint64(at + _SEVEN)]
+    at = np.uint64(i * _LANES)
+    store(out, at, a)
+    store(out, at + _LANES, b)
+    store(out, at + _TWO * _LANES, c)
+    store(out, at + _THREE * _LANES, d)
+    store(out, at + _FOUR * _LANES, e)
+    store(out, at + _FIVE * _LANES, f)
+    store(out, at + _SIX * _LANES, g)
+    store(out, at + _SEVEN * _LANES, h)
 
 
 @compiled
@@ -661,6 +705,9 @@ def _descend(walk, memory, model, place, share, turned, product):
     walk.scratch[:] = walk.gradient
     for back in range(MEMORY):
         j = (place - back) % MEMORY
+        if not memory.inverse[j * LANES : (j + 1) * LANES].any():
+            memory.weight[j * LANES : (j + 1) * LANES] = 0.0
+            continue
         _inner(product, memory.moved, j * size, walk.scratch, 0)
         for lane in range(LANES):
             product[lane] *= memory.inverse[j * LANES + lane]
@@ -671,6 +718,8 @@ def _descend(walk, memory, model, place, share, turned, product):
     _precondition(walk, model, share, turned)
     for ahead in range(1, MEMORY + 1):
         j = (place + ahead) % MEMORY
+        if not memory.inverse[j * LANES : (j + 1) * LANES].any():
+            continue
         _inner(product, memory.changed, j * size, walk.scratch, 0)
         for lane in range(LANES):
             at = j * LANES + lane
