@@ -283,7 +283,8 @@ class LogisticRegression(Problem):
         return np.linalg.eigh(self.weight / 4 * gram + self.ridge * np.eye(self.dim))
 
     def proximal(self, linear, penalty, centre, start, tolerance=None):
-        """To a gradient norm of at most 1e-10, verified, or to what rounding allows.
+        r"""To a gradient norm of at most 1e-10, or that share of the largest that records may have,
+        :math:`wN_i`, verified, or to what rounding allows.
 
         A ``tolerance`` that rounding does not allow is not met silently: ``Unsolved``.
         """
@@ -303,7 +304,9 @@ class LogisticRegression(Problem):
         curvature = np.broadcast_to(self.ridge + np.asarray(penalty)[..., 0], everyone)
         exact = tolerance is None
         if exact:
-            tolerance = np.maximum(TOLERANCE, ROUNDING * np.linalg.norm(pull, axis=-1))
+            # What a record may move grows with its weight; so does what is left of a gradient.
+            least = TOLERANCE * max(1.0, self.weight * self.records)
+            tolerance = np.maximum(least, ROUNDING * np.linalg.norm(pull, axis=-1))
         tolerance = np.broadcast_to(tolerance, everyone)
         holders = self.labels.shape[:-1]
         flat = (a.reshape(-1, *holders) for a in (curvature, tolerance))
