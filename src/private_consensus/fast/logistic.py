@@ -168,7 +168,8 @@ def _contents(ones: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     to each row [N, stretches]."""
     places, contents, count = [], [], 0
     for first, last, of_rows in _stretches(ones):
-        number, examples = _numbered(_in_turn(of_rows))
+        taken = _in_turn(of_rows)
+        number, examples = _numbered(taken, taken.max() + 1)
         content = np.zeros((len(examples), ones.shape[1]))
         content[:, first:last] = ones[examples, first:last]
         places.append(count + number)
@@ -180,12 +181,13 @@ def _contents(ones: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 def _stretches(ones: np.ndarray) -> Iterator[tuple[int, int, np.ndarray]]:
     """First column, end, and a number for the content of each row: as long as there are at most
     ``CONTENTS`` of them."""
-    first, of_rows = 0, np.zeros(len(ones), np.intp)
+    first, of_rows, count = 0, np.zeros(len(ones), np.intp), 1
     for column in np.flatnonzero(ones.any(0)):
-        longer, examples = _numbered(2 * of_rows + ones[:, column])
-        if len(examples) > CONTENTS:
+        longer, examples = _numbered(2 * of_rows + ones[:, column], 2 * count)
+        count = len(examples)
+        if count > CONTENTS:
             yield first, column, of_rows
-            first, longer = column, ones[:, column].astype(np.intp)
+            first, longer, count = column, ones[:, column].astype(np.intp), 2
         of_rows = longer
     yield first, ones.shape[1], of_rows
 
@@ -193,17 +195,16 @@ def _stretches(ones: np.ndarray) -> Iterator[tuple[int, int, np.ndarray]]:
 def _in_turn(names: np.ndarray) -> np.ndarray:
     """Small whole numbers of rows, with more than one for what many rows share, which take them in
     turn: a sum that is added to by row after row waits for the one before."""
-    order = np.argsort(names, kind="stable")
-    begins = np.searchsorted(names[order], names[order])
+    order, count = np.argsort(names, kind="stable"), np.bincount(names)
     turns = np.empty(len(names), np.intp)
-    turns[order] = np.arange(len(names)) - begins
-    copies = -(-APART * np.bincount(names) // len(names))
+    turns[order] = np.arange(len(names)) - np.repeat(np.cumsum(count) - count, count)
+    copies = -(-APART * count // len(names))
     return APART * names + turns % copies[names]
 
 
-def _numbered(names: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Small whole numbers numbered anew without gaps, and where each of them stands."""
-    examples = np.full(names.max() + 1, -1)
+def _numbered(names: np.ndarray, below: int) -> tuple[np.ndarray, np.ndarray]:
+    """Whole numbers below some one numbered anew without gaps, and where each of them stands."""
+    examples = np.full(below, -1)
     examples[names] = np.arange(len(names))
     used = examples >= 0
     return (np.cumsum(used) - 1)[names], examples[used]

@@ -367,7 +367,8 @@ class LogisticRegression(Problem):
     def _lane_models(self) -> list[fast.Model]:
         r"""Of each agent's :math:`w Z_i^T S Z_i / \theta_i`, its Hessian at a point that is no
         farther out than iterates are, over the mean of :math:`4\sigma(1-\sigma)` there."""
-        share = sigmoid_neg(per_agent(self._typical, np.swapaxes(self._signed, -1, -2)))
+        typical = np.broadcast_to(self._typical, (*self.labels.shape[:-1], self.dim))
+        share = sigmoid_neg(per_agent(typical, np.swapaxes(self._signed, -1, -2)))
         curvature = 4.0 * share * (1.0 - share)
         curvature *= self.weight / 4 / curvature.mean(-1, keepdims=True)
         hessian = (np.swapaxes(self._signed, -1, -2) * curvature[..., None, :]) @ self._signed
@@ -380,9 +381,18 @@ class LogisticRegression(Problem):
 
     @cached_property
     def _typical(self) -> np.ndarray:
-        r"""About the minimiser of :math:`f_i + \frac12\|x\|^2`, from some of the records."""
-        some = replace(self.part(slice(None, None, SPARED)), weight=SPARED * self.weight)
-        zero = np.zeros((*self.labels.shape[:-1], self.dim))
+        r"""About the minimiser of :math:`\frac1n\sum_i f_i + \frac12\|x\|^2` of each run, from some
+        of the records of all agents; shape ([runs,] 1, dim)."""
+        taken = slice(None, None, SPARED * self.n_agents)
+        labels = self.labels[..., taken]
+        together = (*labels.shape[:-2], 1, labels.shape[-2] * labels.shape[-1])
+        some = replace(
+            self,
+            features=self.features[..., taken, :].reshape(*together, self.dim),
+            labels=labels.reshape(together),
+            weight=self.weight * self.records / together[-1],
+        )
+        zero = np.zeros((*together[:-1], self.dim))
         return some.proximal_plainly(
             0.0, np.ones(1), zero, zero, ROUGHLY * self.weight * self.records
         )
