@@ -22,7 +22,7 @@ from .vectors import (
     least,
     load,
     store,
-    sum_of,
+    total_of,
     where_less,
     where_reached,
     where_same,
@@ -112,4 +112,4 @@ def round_to_few(x, u, words, bounds, lowest_draw, resolution, lowest, highest, 
         kept = least(top, greatest(bottom, moved))
         cut = cut + where_unequal(kept, moved, one, zero)
         store(out, c, kept * resolution)
-    return np.int64(sum_of(cut)) if sum_of(tied) == _NOTHING else np.int64(-1)
+    return np.int64(total_of(cut)) if total_of(tied) == _NOTHING else np.int64(-1)

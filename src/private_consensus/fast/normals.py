@@ -150,6 +150,14 @@ def fill_words(k0, k1, x, start, first, second):
 
 
 @compiled
+def fill_first_words(k0, k1, x, start, first):
+    """The first words of the pairs of :func:`fill_words`."""
+    for i in range(0, first.size, WIDE):
+        one, _ = threefry_words(k0, k1, everywhere_wide(x), counted_from(np.uint32(start + i)))
+        store(first, i, one)
+
+
+@compiled
 def fill_normals(k0, k1, x, start, first, second):
     """Pairs of normals, float32, of the counters of :func:`fill_words`."""
     for i in range(0, first.size, WIDE):

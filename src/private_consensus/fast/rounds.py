@@ -31,7 +31,7 @@ from .messages import (
     round_row,
     sparse_row,
 )
-from .normals import fill_normals, fill_uniforms, fill_words
+from .normals import fill_first_words, fill_normals, fill_uniforms, fill_words
 from .vectors import (
     LANES,
     WIDE,
@@ -43,14 +43,14 @@ from .vectors import (
     load,
     load_wide,
     store,
-    sum_of,
+    total_of,
     where_less,
     where_unequal,
 )
 from .workspaces import workspace
 
-TILE = 1024
-"""Pairs of coordinates that are rounded together."""
+ROW = 8192
+"""Pairs of coordinates of an agent that are rounded together."""
 
 AT_ONCE = 1 << 17
 """Pairs of coordinates of all agents together that make a tile. Smaller ones fit into an inner
@@ -189,7 +189,7 @@ def _round(x, u, resolution, lowest, highest, out):
         cut = cut + where_unequal(kept, k, one, zero)
         store(out, c, kept * resolution)
     rest = round_row(x[whole:], u[whole:], resolution, inverse, lowest, highest, out[whole:])
-    return np.int64(sum_of(cut)) + rest
+    return np.int64(total_of(cut)) + rest
 
 
 @compiled
@@ -205,7 +205,7 @@ def _descend(x, base, mixed, gradient, noise, keep, step, scale):
     descend_row(
         x[whole:], base[whole:], mixed[whole:], gradient[whole:], noise[whole:], keep, step, scale
     )
-    return sum_of(lost) + _lost(x[whole:])
+    return total_of(lost) + _lost(x[whole:])
 
 
 @compiled
@@ -226,7 +226,7 @@ def _sparsify(x, mixed, gradient, noise, u, theta, step, scale, share):
         x[whole:], mixed[whole:], gradient[whole:], noise[whole:], u[whole:],
         theta, step, scale, share, inverse,
     )  # fmt: skip
-    return sum_of(lost) + _lost(x[whole:])
+    return total_of(lost) + _lost(x[whole:])
 
 
 @compiled
@@ -255,8 +255,16 @@ def _draw_uniforms(agents, keys, start, count, row, one, other):
         fill_uniforms(keys.first, keys.second, counter, np.uint32(start), one[a:b], other[a:b])
 
 
+class _Room(NamedTuple):
+    """For a row of draws that are looked up: pairs of words, and draws."""
+
+    words: np.ndarray
+    further: np.ndarray
+    moves: np.ndarray
+
+
 @compiled
-def _round_and_find(x, u, words, further, noises, discrete, counter, start, grids, s, moves, out):
+def _round_and_find(x, u, noises, discrete, counter, start, grids, s, room, out):
     """Rounded, then moved by draws that are looked up; how many were cut."""
     ends, resolution = (grids.lowest[s], grids.highest[s]), grids.resolution[s]
     cut = _round(x, u, resolution, *ends, out)
@@ -264,13 +272,17 @@ def _round_and_find(x, u, words, further, noises, discrete, counter, start, grid
         return cut
     p, q = noises.begin[s], noises.begin[s + 1]
     table = Table(noises.lowest[s], noises.high[p:q], noises.low[p:q], noises.guide[s])
+    drawn = (x.size + WIDE - 1) // WIDE * WIDE
+    words, further, moves = room.words[:drawn], room.further[:drawn], room.moves[: x.size]
+    fill_words(discrete.first, discrete.second, counter, np.uint32(start), words, further)
     find_steps(table, discrete.first, discrete.second, counter, start, words, further, moves)
     return cut + add_steps(out, moves, resolution, _ONE / resolution, *ends)
 
 
 @compiled
-def _round_row(x, u, words, further, noises, discrete, counter, start, grids, s, moves, out):
-    """A row of a tile, rounded and moved by its draws; how many were cut."""
+def _round_row(x, u, words, noises, discrete, counter, start, grids, s, room, out):
+    """A row of a tile, rounded and moved by its draws, whose first words are given; how many were
+    cut."""
     whole, cut = 0, 0
     if noises.on_grid.usable[s]:
         whole = x.size // LANES * LANES
@@ -282,10 +294,9 @@ def _round_row(x, u, words, further, noises, discrete, counter, start, grids, s,
             whole, cut = 0, 0
     if whole == x.size:
         return cut
-    rest = x.size - whole
     return cut + _round_and_find(
-        x[whole:], u[whole : x.size], words[whole:], further[whole:], noises, discrete, counter,
-        start + whole, grids, s, moves[:rest], out[whole:],
+        x[whole:], u[whole : x.size], noises, discrete, counter, start + whole, grids, s, room,
+        out[whole:],
     )  # fmt: skip
 
 
@@ -299,11 +310,11 @@ def _send(x, first, agents, a, b, row, grids, noises, s, u, drawn, sent):
         if grids.resolution.size == 0:
             sent[p:q] = x[first + i, a:b]
             continue
-        words, further, moves, keys = drawn
+        words, keys, room = drawn
         counter = np.uint32(keys.counter + np.uint32(i))
         cut += _round_row(
-            x[first + i, a:b], u[p:q], words[p:q], further[p:q], noises, keys, counter, a, grids, s,
-            moves, sent[p:q],
+            x[first + i, a:b], u[p:q], words[p:q], noises, keys, counter, a, grids, s, room,
+            sent[p:q],
         )  # fmt: skip
     return cut
 
@@ -349,11 +360,11 @@ def _move(x, base, first, gradients, steps, graph, sparse, s, a, b, row, sent, n
 
 
 @compiled
-def _draw_words(agents, keys, start, count, row, words, further):
+def _draw_words(agents, keys, start, count, row, words):
     for i in range(agents):
         a, b = i * row, i * row + (count + WIDE - 1) // WIDE * WIDE
         counter = np.uint32(keys.counter + np.uint32(i))
-        fill_words(keys.first, keys.second, counter, np.uint32(start), words[a:b], further[a:b])
+        fill_first_words(keys.first, keys.second, counter, np.uint32(start), words[a:b])
 
 
 @compiled
@@ -368,7 +379,7 @@ def _advance(
     dim, row = x.shape[1], tile + GAP
     half = (dim + 1) // 2
     uniform, noise, discrete = drawn_from
-    u, v, one, other, sent, moves, words, further = tiles
+    u, v, one, other, sent, words, row_room = tiles
     graph = np.empty((settings, agents, agents), np.int64), np.empty((settings, agents), np.int64)
     for s in range(settings):
         _linked(steps.weights[s], agents, graph[0][s], graph[1][s])
@@ -382,11 +393,11 @@ def _advance(
             b = min(a + count, dim)
             drawn, part = (other, v) if later else (one, u)
             if noises.any.any():
-                _draw_words(agents, discrete, a, count, row, words, further)
+                _draw_words(agents, discrete, a, count, row, words)
             for s in range(settings):
                 cut[s] += _send(
                     sends, first[s], agents, a, b, row, grids, noises, s, part,
-                    (words, further, moves, discrete), sent,
+                    (words, discrete, row_room), sent,
                 )  # fmt: skip
                 if message.size > 0:
                     _keep(message, first[s], agents, a, b, row, sent)
@@ -398,12 +409,12 @@ def _advance(
 
 @compiled
 def _round_with_noise(
-    x, message, first, agents, grids, rounding, discrete, noises, u, v, words, further, moves, cut
+    x, message, first, agents, grids, rounding, discrete, noises, u, v, words, room, cut
 ):
     dim = x.shape[1]
     half = (dim + 1) // 2
-    for start in range(0, half, TILE):
-        count = min(TILE, half - start)
+    for start in range(0, half, ROW):
+        count = min(ROW, half - start)
         for i in range(agents):
             counter = np.uint32(rounding.counter + np.uint32(i))
             fill_uniforms(rounding.first, rounding.second, counter, np.uint32(start), u, v)
@@ -412,12 +423,12 @@ def _round_with_noise(
                 a = start + later * half
                 b = min(a + count, dim)
                 drawn = v if later else u
-                fill_words(discrete.first, discrete.second, counter, np.uint32(a), words, further)
+                fill_first_words(discrete.first, discrete.second, counter, np.uint32(a), words)
                 for s in range(first.size):
                     row = first[s] + i
                     cut[s] += _round_row(
-                        x[row, a:b], drawn, words, further, noises, discrete, counter, a, grids, s,
-                        moves, message[row, a:b],
+                        x[row, a:b], drawn, words, noises, discrete, counter, a, grids, s, room,
+                        message[row, a:b],
                     )  # fmt: skip
 
 
@@ -496,12 +507,12 @@ def round_with_noise(
     for none; how many coordinates the ends of the grid cut. Parameters as in
     :func:`round_and_step`."""
     cut = np.zeros(len(first), np.int64)
-    u, v, moves = workspace("a row", (3, TILE))
-    words, further = workspace("words of a row", (2, TILE), np.uint32)
+    u, v = workspace("a row", (2, ROW))
+    words = workspace("first words of a row", (ROW,), np.uint32)
     widths = tuple((grids.highest - grids.lowest).tolist())
     _round_with_noise(
         x, message, first, agents, grids, rounding, discrete, _noises(variances, widths),
-        u, v, words, further, moves, cut,
+        u, v, words, _room(ROW), cut,
     )  # fmt: skip
     return cut
 
@@ -511,17 +522,21 @@ def _in_tiles(x, base, sends, message, gradients: Gradients, first, steps: Steps
     cut, lost = np.zeros(settings, np.int64), np.zeros(settings)
     tile = max(AT_ONCE // agents // GAP, 1) * GAP
     *drawn, sent, mixed = workspace("tiles", (6, agents * (tile + GAP)))
-    moves = workspace("moves", (tile,))
-    words = workspace("words of a tile", (2, agents * (tile + GAP)), np.uint32)
+    words = workspace("first words of a tile", (agents * (tile + GAP),), np.uint32)
     shape = gradients.factors.shape
     room = (
         mixed,
         workspace("places in a tile", (shape.inputs + 1,), np.int64),
         workspace("a gradient's tile", (tile + 2 * shape.hidden,)),
     )
-    tiles = *drawn, sent, moves, *words
+    tiles = *drawn, sent, words, _room(tile)
     _advance(x, base, sends, message, gradients, first, steps, *how, tiles, tile, room, cut, lost)
     return cut, lost
+
+
+def _room(count: int) -> _Room:
+    words, further = workspace("words of a row", (2, count), np.uint32)
+    return _Room(words, further, workspace("moves", (count,)))
 
 
 class Noises(NamedTuple):

@@ -17,7 +17,7 @@ import operator
 
 import numpy as np
 
-from .compiling import AVAILABLE, inlined
+from .compiling import AVAILABLE
 
 DOUBLE_LANES, LANES, WIDE = 8, 16, 32
 """Of float64; of the types of 32 bits, in one register and in two."""
@@ -417,14 +417,3 @@ else:
     least = greatest = where_positive = root = words = ints = singles = floated = None
     where_less = where_unequal = where_reached = where_same = floor = None
     total_of = largest_of = lowest_bit = None
-
-
-@inlined
-def sum_of(vector):
-    """Of a vector of float32, its lanes one after the other."""
-    lanes = np.zeros(WIDE, np.float32)
-    store(lanes, 0, vector)
-    found = np.float32(0.0)
-    for lane in lanes:
-        found += lane
-    return found
