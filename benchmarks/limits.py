@@ -60,18 +60,14 @@ def rates() -> dict[str, float]:
     one, other = aligned(count), aligned(count)
     first, second = aligned(count, np.uint32), aligned(count, np.uint32)
     matrix = np.ones((1500, 1500), np.float32)
-    _, least_draw, bounds = few_points.bounds_of(
-        messages.discrete_table(VARIANCE), HIGHEST - LOWEST
-    )
+    _, bounds = few_points.bounds_of(messages.discrete_table(VARIANCE), HIGHEST - LOWEST)
     out, grid = aligned(count), (RESOLUTION, np.float32(LOWEST), np.float32(HIGHEST))
     start = np.uint32(0)
     calls = {
         "normal": lambda: normals.fill_normals(*KEY, start, one, other),
         "uniform": lambda: normals.fill_uniforms(*KEY, start, one, other),
         "words": lambda: normals.fill_words(*KEY, start, first, second),
-        "rounding": lambda: few_points.round_to_few(
-            one, other, first, bounds, least_draw, *grid, out
-        ),
+        "rounding": lambda: few_points.round_to_few(one, other, first, bounds, *grid, out),
     }
     drawn = {"normal": 2, "uniform": 2, "words": 1, "rounding": 1}
     found = {name: fastest(call, 200) / (drawn[name] * count) for name, call in calls.items()}

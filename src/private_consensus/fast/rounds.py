@@ -287,8 +287,8 @@ def _round_row(x, u, words, noises, discrete, counter, start, grids, s, room, ou
     if noises.on_grid.usable[s]:
         whole = x.size // LANES * LANES
         cut = round_to_few(
-            x[:whole], u, words, noises.on_grid.bounds[s], noises.on_grid.lowest[s],
-            grids.resolution[s], grids.lowest[s], grids.highest[s], out,
+            x[:whole], u, words, noises.on_grid.bounds[s], grids.resolution[s], grids.lowest[s],
+            grids.highest[s], out,
         )  # fmt: skip
         if cut < 0:
             whole, cut = 0, 0
@@ -562,10 +562,8 @@ def _noises(variances: tuple[float, ...], widths: tuple[float, ...]) -> Noises:
     guides = np.stack([table.guide for table in tables])
     noisy = np.array(variances) > 0
     found = [bounds_of(table, width) for table, width in zip(tables, widths, strict=True)]
-    usable, lowest_draws, bounds = (np.array(part) for part in zip(*found, strict=True))
-    return Noises(
-        noisy, lowest, begin, high, low, guides, DrawBounds(usable & noisy, lowest_draws, bounds)
-    )
+    usable, bounds = (np.array(part) for part in zip(*found, strict=True))
+    return Noises(noisy, lowest, begin, high, low, guides, DrawBounds(usable & noisy, bounds))
 
 
 _NONE = np.empty(0, np.float32)
