@@ -328,9 +328,10 @@ def _mixture_losses(mixture) -> tuple[np.ndarray, np.ndarray]:
     losses, masses = [], []
     for weight, rate, mu in mixture:
         edges = np.linspace(-REACH, REACH + mu, CELLS + 1)
-        base = _log_masses(edges)
-        with np.errstate(divide="ignore"):  # rates of 0 and 1
-            one = np.logaddexp(np.log1p(-rate) + base, np.log(rate) + _log_masses(edges - mu))
+        base, one = _log_masses(edges), _log_masses(edges - mu)
+        if rate != 1:
+            with np.errstate(divide="ignore"):  # a rate of 0
+                one = np.logaddexp(np.log1p(-rate) + base, np.log(rate) + one)
         losses.append(one - base)
         masses.append(weight * np.exp(one))
     return np.concatenate(losses), np.concatenate(masses)
@@ -470,8 +471,8 @@ def _epsilon_of(lowest: int, masses: np.ndarray, step: float, delta: float) -> f
 
 def _log_masses(edges: np.ndarray) -> np.ndarray:
     """Logarithm of a standard normal's mass in each cell, however far out."""
-    middle = (edges[1:] + edges[:-1]) / 2
-    near = np.where(middle > 0, -edges[:-1], edges[1:])
-    far = np.where(middle > 0, -edges[1:], edges[:-1])
-    larger, smaller = log_ndtr(near), log_ndtr(far)
+    positive = int(np.count_nonzero(edges[1:] + edges[:-1] <= 0))
+    lower, upper = log_ndtr(edges[: positive + 1]), log_ndtr(-edges[positive:])
+    larger = np.concatenate([lower[1:], upper[:-1]])
+    smaller = np.concatenate([lower[:-1], upper[1:]])
     return larger + np.log1p(-np.exp(smaller - larger))

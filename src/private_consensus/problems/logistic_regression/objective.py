@@ -322,36 +322,40 @@ class LogisticRegression(Problem):
         # An approximate minimiser depends on the way to it: there the first matrix is the bound.
         models = self._lane_models if exact else self._lane_bounds
         found = np.empty(start.shape)
-        sums, known = self._sums_at(exact, start)
+        sums, known, taken = self._last(exact, start)
 
         def solve(first, last):
             for agent in range(first, last):
                 holder = np.unravel_index(agent, self.labels.shape[:-1])
-                here = (slice(None), *holder)
-                own = np.ascontiguousarray(sums[here])
-                found[here], taken = fast.minimise(
+                # Those that took longest last time go first, so that no lane waits for them.
+                here = (np.argsort(-taken[(slice(None), *holder)], kind="stable"), *holder)
+                own = sums[here]
+                found[here], taken[here] = fast.minimise(
                     self._lane_records[agent], self.weight, models[agent],
                     curvature[here], pull[here], start[here], tolerance[here], own, known[here],
                 )  # fmt: skip
                 sums[here] = own
-                if not taken.all():
+                if not taken[here].all():
                     wanted = f"gradient norm above {tolerance[here].min():.3g}"
                     raise Unsolved(f"{wanted} after {fast.AT_MOST} steps, agent {holder[-1]}")
 
         share_out(solve, len(self._lane_records))
-        self._ends[exact] = found.copy(), sums
+        self._ends[exact] = found.copy(), sums, taken
         return np.split(found, parts)
 
-    def _sums_at(self, exact: bool, start: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """What records add up to, and where that is known: of who starts where he ended last."""
-        before, sums = self._ends.get(exact, (None, None))
+    def _last(self, exact: bool, start: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """What records add up to, where that is known, of who starts where he ended last, and how
+        many gradients each took then."""
+        before, sums, taken = self._ends.get(exact, (None, None, None))
         if before is None or before.shape != start.shape:
-            return np.empty((*start.shape[:-1], self.dim + 2)), np.zeros(start.shape[:-1], bool)
-        return sums, (before == start).all(-1)
+            each = start.shape[:-1]
+            return np.empty((*each, self.dim + 2)), np.zeros(each, bool), np.zeros(each, np.int64)
+        return sums, (before == start).all(-1), taken
 
     @cached_property
-    def _ends(self) -> dict[bool, tuple[np.ndarray, np.ndarray]]:
-        """Of the last call, exact and not, where all ended and what records added up to there."""
+    def _ends(self) -> dict[bool, tuple[np.ndarray, np.ndarray, np.ndarray]]:
+        """Of the last call, exact and not, where all ended, what records added up to there and
+        how many gradients were taken."""
         return {}
 
     @cached_property
