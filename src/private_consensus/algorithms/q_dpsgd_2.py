@@ -18,6 +18,7 @@ Among the ``saturated`` a coordinate counts whose rounding was cut or whose nois
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
@@ -144,6 +145,17 @@ class QDPSGD2(QDPSGD):
             yield {"message": (sent[:, t] - rounded + part) / sites[0].scale[t]}
             x = np.ascontiguousarray(execution.internal[:, t], dtype=x.dtype)
 
+    @cached_property
+    def variances(self) -> tuple[float, ...]:
+        """Of the discrete noise of all settings, in squared steps of their grids."""
+        deviations = (
+            float(at(self.sigma.scale, s) * at(self.K, s)) for s in range(len(self.of_all))
+        )
+        return tuple(
+            grid.variance(deviation)
+            for (_, _, grid), deviation in zip(self.of_all, deviations, strict=True)
+        )
+
     def _together(self, models: Models, problem, round_: Round):
         settings, agents = range(len(models.first)), models.agents
         parts = self.pass_of(models, np.zeros((len(settings), agents)))
@@ -151,8 +163,6 @@ class QDPSGD2(QDPSGD):
             return None
         steps, grids = parts
         clips = [float(at(self.K, s)) for s in settings]
-        deviations = (float(at(self.sigma.scale, s) * at(self.K, s)) for s in settings)
-        variances = tuple(self.of(s)[2].variance(d) for s, d in enumerate(deviations))
         rounding, discrete, noise = (
             keys(round_.keys[name], round_.counter) for name in ("rounding", "discrete", "noise")
         )
@@ -161,10 +171,19 @@ class QDPSGD2(QDPSGD):
             gradients, _ = self.sampled_gradients(models, problem, round_, False, clips)
             message = z if models.asked else None
             cut, lost = round_and_step(
-                x, gradients, first, steps, grids, rounding, noise, variances, discrete, message
+                x,
+                gradients,
+                first,
+                steps,
+                grids,
+                rounding,
+                noise,
+                self.variances,
+                discrete,
+                message,
             )
         else:
-            cut = round_with_noise(x, z, first, agents, grids, variances, rounding, discrete)
+            cut = round_with_noise(x, z, first, agents, grids, self.variances, rounding, discrete)
             gradients, _ = self.sampled_gradients(models, problem, round_, True, clips)
             lost = mix_and_step(x, z, z, gradients, first, steps, noise)
         return np.minimum(cut / (agents * x.shape[1]), 1.0), lost

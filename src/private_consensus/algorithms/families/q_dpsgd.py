@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
@@ -76,11 +77,15 @@ class QDPSGD(DecentralizedSGD):
         return deadline_batches(float(self.deadline()), SLOWEST, FASTEST)
 
     def widest(self) -> int:
+        return self._widest
+
+    @cached_property
+    def _widest(self) -> int:
         return max(deadline_batches(float(np.max(self.deadline())), SLOWEST, FASTEST).sizes)
 
     def sizes(self, s, speeds):
         sizes = np.floor(speeds * at(self.deadline(), s)).astype(int)
-        return np.minimum(sizes, self.widest())
+        return np.minimum(sizes, self._widest)
 
     def seconds(self, speeds):
         spent = np.add(self.deadline(), np.multiply(self.T_c, self.s) / FULL_BITS)
@@ -129,9 +134,14 @@ class QDPSGD(DecentralizedSGD):
         a, e = (float(at(part, s)) for part in self.steps(self.T))
         return a, e, Grid(float(at(self.eta, s)), at(self.s, s), self.grid == "clipped")
 
+    @cached_property
+    def of_all(self) -> list[tuple[float, float, Grid]]:
+        """Of all settings, once the rounds of the run are known: the same in all of them."""
+        return [self.of(s) for s in range(np.size(self.T))]
+
     def pass_of(self, models: Models, scales: np.ndarray) -> tuple[Steps, Grids] | None:
         """Steps and grids of all settings; None where a grid is not rounded to as usual."""
-        parts = [self.of(s) for s in range(len(scales))]
+        parts = self.of_all
         if any(type(grid) is not Grid for _, _, grid in parts):
             return None
         own = [np.diagonal(matrix) for matrix in models.mixing]
