@@ -20,7 +20,7 @@ from private_consensus.plotting.curves import CROWDED, MOST_POINTS, arranged
 from private_consensus.plotting.documents import settled
 from private_consensus.plotting.printing import measured, sized
 from private_consensus.plotting.repairs import draw as draw_repairs
-from private_consensus.plotting.specifications import named_data
+from private_consensus.plotting.specifications import Specification, named_data
 from private_consensus.plotting.theme import ALARM, save
 from private_consensus.plotting.vectors import (
     rounded,
@@ -102,6 +102,20 @@ def test_surrogate_data_is_said_on_the_figure_itself(source, loud):
     assert ("Adult" if source == "adult (mirror)" else source) in first
     assert first.startswith("SURROGATE DATA") == loud
     assert (title["subtitleColor"] == ALARM) == loud
+
+
+def test_a_drawing_does_not_depend_on_what_was_drawn_before_it(tmp_path):
+    """The renderer counts clip paths and gradients on from one drawing of a process to the next."""
+    mark, values = {"type": "rect", "clip": True}, [{"a": i, "b": 0.1 * i} for i in range(9)]
+    encoding = {"x": {"field": "a"}, "color": {"field": "b", "type": "quantitative"}}
+    chart = Specification({"data": {"values": values}, "mark": mark, "encoding": encoding})
+    made = []
+    for name in ("first", "second"):
+        files = {kind: tmp_path / f"{name}.{kind}" for kind in ("svg", "png", "pdf")}
+        save(chart, json_path=tmp_path / f"{name}.json", **files, png_scale=0.5)
+        made.append({kind: file.read_bytes() for kind, file in files.items()})
+    assert made[0] == made[1]
+    assert b"url(#gradient_0)" in made[0]["svg"] and b"url(#clip0)" in made[0]["svg"]
 
 
 def test_a_curve_has_its_own_label_colour_and_dash():

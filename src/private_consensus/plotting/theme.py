@@ -119,10 +119,13 @@ def save(
 
 
 def _numbered_anew(svg: str) -> str:
-    """Clip paths numbered from 0: the renderer counts on from chart to chart in one process."""
-    names = dict.fromkeys(re.findall(r'id="(clip\d+)"', svg))
-    order = {name: f"clip{position}" for position, name in enumerate(names)}
-    return re.sub(r"\bclip\d+\b", lambda found: order.get(found[0], found[0]), svg)
+    """Clip paths and gradients numbered from 0: the renderer counts on from chart to chart in one
+    process."""
+    order: dict[str, str] = {}
+    for kind in ("clip", "gradient_"):
+        names = dict.fromkeys(re.findall(rf'id="({kind}\d+)"', svg))
+        order |= {name: f"{kind}{position}" for position, name in enumerate(names)}
+    return re.sub(r"\b(?:clip|gradient_)\d+\b", lambda name: order.get(name[0], name[0]), svg)
 
 
 def _write(path: Path, content: bytes) -> None:
