@@ -16,7 +16,7 @@ from .rasters import compact
 from .rendering import svg_of
 from .specifications import Specification
 from .symbols import typeset
-from .vectors import rounded, small_svg, without_groups, without_hidden, without_idle_clips
+from .vectors import rounded, small_svg, still, without_groups, without_hidden, without_idle_clips
 
 if TYPE_CHECKING:
     import altair as alt
@@ -107,15 +107,18 @@ def save(
     import vl_convert as vlc
 
     specification = rounded(chart.to_dict())
-    text = json.dumps(specification, indent=None, sort_keys=True, separators=(",", ":"))
-    drawing = without_groups(without_hidden(_numbered_anew(svg_of(text))))
-    _write(json_path, text.encode())
+    drawing = without_groups(without_hidden(_numbered_anew(svg_of(_text(still(specification))))))
+    _write(json_path, _text(specification).encode())
     _write(svg, small_svg(drawing).encode())
     width = float(_WIDTH.search(drawing)[1])
     # A picture to be looked at has so many pixels at least; a smaller scale is one for tests.
     scale = png_scale if png_scale < LEAST_SCALE else max(LEAST_SCALE, PIXELS / width)
     _write(png, compact(vlc.svg_to_png(without_idle_clips(drawing), scale=scale)))
     _write(pdf, settled(vlc.svg_to_pdf(drawing)))
+
+
+def _text(specification: Mapping[str, Any]) -> str:
+    return json.dumps(specification, indent=None, sort_keys=True, separators=(",", ":"))
 
 
 def _numbered_anew(svg: str) -> str:
