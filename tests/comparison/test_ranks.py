@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from handmade import rows, table
 
-from private_consensus.comparison.gap import closed
+from private_consensus.comparison.gap import closed, closed_by_each
 from private_consensus.comparison.goals import budget_needed, crossing
 from private_consensus.comparison.leaders import places
 from private_consensus.comparison.pareto import front, fronts
@@ -152,6 +152,24 @@ def test_the_share_of_a_gap_in_closed_form():
         assert (found.value, found.low, found.high) == pytest.approx((share,) * 3, abs=1e-12)
     noisy = closed(local - 2 + 0.1 * random.normal(size=12), local, central)
     assert noisy.low < 0.5 < noisy.high and noisy.high - noisy.low < 0.1
+
+
+def test_shares_of_several_methods_are_those_of_each():
+    random = generator(9, "gap")
+    local, central = 5 + random.normal(size=(2, 12)) * [[1.0], [0.2]] - [[0.0], [4.0]]
+    methods = np.stack([local - 1, random.normal(size=12), np.full(12, np.inf), local, central])
+    methods[1, 3] = np.inf
+    shares = closed_by_each(methods, local, central)
+    assert shares == [closed(method, local, central) for method in methods]
+    assert [share.value for share in shares] == [
+        pytest.approx(shares[0].value),
+        *[-np.inf] * 2,
+        0,
+        1,
+    ]
+    unknown = closed_by_each(methods, central, local)
+    assert not any(share.known for share in unknown) and len(unknown) == len(methods)
+    assert [share.value for share in closed_by_each(methods[2:3], local, central)] == [-np.inf]
 
 
 def test_no_gap_no_share():

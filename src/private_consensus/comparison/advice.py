@@ -25,7 +25,7 @@ from ..errors import require
 from ..experiments.schema import Strict, validate
 from ..multiplicity import ALPHA, holm
 from .schema import CELL, MEASURES
-from .tables import Cube, compared, cube
+from .tables import Cube, Parts, compared
 
 OTHERS, EACH = "others", "each"
 """In place of a method: every other one that is ranked for the sentence's observer; every one of
@@ -144,6 +144,7 @@ class _Cubes:
 
     def __init__(self, table: pl.DataFrame) -> None:
         self.table, self.made = table, {}
+        self.proven = Parts(table.filter(pl.col("proven") | (pl.col("observer") == "none")))
 
     def of(self, observer: str) -> _Observed:
         ranked = compared(self.table, observer)["method"].unique().sort().to_list()
@@ -151,8 +152,7 @@ class _Cubes:
 
     def cube(self, measure: str, tuning: str) -> Cube:
         if (measure, tuning) not in self.made:
-            proven = self.table.filter(pl.col("proven") | (pl.col("observer") == "none"))
-            self.made[measure, tuning] = cube(proven, measure, tuning)
+            self.made[measure, tuning] = self.proven.cube(measure, tuning)
         return self.made[measure, tuning]
 
 

@@ -7,21 +7,23 @@ of tuning; methods without a proof apart.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 import polars as pl
 
 from .gains import gain
-from .gap import CENTRAL, LOCAL, closed
+from .gap import CENTRAL, LOCAL, closed_by_each
 from .goals import budget_needed
 from .headline import alone, sentences
 from .leaders import places
 from .pareto import COSTS, front
 from .ranks import Ranking, rank
 from .schema import CELL, OBSERVERS, TUNINGS
-from .tables import Cube, compared, cube
+from .tables import Cube, Parts, compared, cube
 
 LOSS = "excess_loss_mean"
 STRONGEST = OBSERVERS[0]
@@ -58,14 +60,13 @@ def answers(
     """
     names = [method["name"] for method in design["methods"]]
     problems = design["titles"]["problem"]
-    seen = set(table["observer"]) - {"none"}
+    seen = set(table["observer"].unique()) - {"none"}
+    whole = Parts(table)
     # Whoever is private for the eavesdropper is so for who sees less.
     tables = {
-        name: compared(table, name, () if name == STRONGEST else [LOCAL])
-        for name in OBSERVERS
-        if name in seen
+        name: whole.kept(partial(_ranked, observer=name)) for name in OBSERVERS if name in seen
     }
-    strongest = tables.get(STRONGEST, table.clear())
+    strongest = tables.get(STRONGEST, Parts(table.clear()))
     return {
         **{key: design[key] for key in KEPT},
         "absent": _absent(design["absent"]),
@@ -79,15 +80,19 @@ def answers(
             name: {tuning: _ranks(own, tuning, problems) for tuning in TUNINGS}
             for name, own in tables.items()
         },
-        "problems": {problem: _problem(problem, table, tables, names) for problem in problems},
-        "budgets": {problem: _budgets(table, strongest, problem, design) for problem in problems},
+        "problems": {problem: _problem(problem, whole, tables, names) for problem in problems},
+        "budgets": {problem: _budgets(whole, strongest, problem, design) for problem in problems},
         "gains": {name: _gains(own, design) for name, own in tables.items()},
     }
 
 
-def _ranks(table: pl.DataFrame, tuning: str, problems: Iterable[str]) -> dict[str, Any]:
+def _ranked(rows: pl.DataFrame, observer: str) -> pl.DataFrame:
+    return compared(rows, observer, () if observer == STRONGEST else [LOCAL])
+
+
+def _ranks(table: Parts, tuning: str, problems: Iterable[str]) -> dict[str, Any]:
     """Mean ranks over all cells, and over those of each problem."""
-    made = cube(table, LOSS, tuning)
+    made = table.cube(LOSS, tuning)
     of = np.array([cell[0] for cell in made.cells])
     return {
         "all": _ranking(rank(made.methods, made.means)),
@@ -111,16 +116,16 @@ def _ranking(found: Ranking) -> dict[str, Any]:
 
 
 def _problem(
-    problem: str, table: pl.DataFrame, tables: Mapping[str, pl.DataFrame], names: Sequence[str]
+    problem: str, table: Parts, tables: Mapping[str, Parts], names: Sequence[str]
 ) -> list[dict[str, Any]]:
     """The cells of a problem: their keys, and by tuning and observer the places of methods."""
-    here = pl.col("problem") == problem
-    whole = table.filter(here)
+    here = partial(_of_problem, problem=problem)
+    whole, own = table.kept(here), {name: rows.kept(here) for name, rows in tables.items()}
     found: dict[tuple, dict[str, Any]] = {}
     for tuning in TUNINGS:
         ends = _ends(whole, tuning)
-        for observer, own in tables.items():
-            for cell, rows in _places(own.filter(here), tuning, ends, names).items():
+        for observer, ranked in own.items():
+            for cell, rows in _places(ranked, tuning, ends, names).items():
                 found.setdefault(cell, {}).setdefault(tuning, {})[observer] = rows
         for cell, rows in _unproven(whole, tuning, names).items():
             found.setdefault(cell, {}).setdefault(tuning, {})["unproven"] = rows
@@ -129,29 +134,35 @@ def _problem(
     return [{"cell": list(cell), **by_tuning} for cell, by_tuning in sorted(found.items())]
 
 
-def _ends(table: pl.DataFrame, tuning: str) -> dict[tuple, dict[str, np.ndarray]]:
+def _of_problem(rows: pl.DataFrame, problem: str) -> pl.DataFrame:
+    return rows.filter(pl.col("problem") == problem)
+
+
+def _ends(table: Parts, tuning: str) -> dict[tuple, dict[str, np.ndarray]]:
     """Runs of local training and of central noise in each cell."""
-    made = cube(table.filter(pl.col("method").is_in([LOCAL, CENTRAL])), LOSS, tuning)
+    ends = table.rows(LOSS, tuning).filter(pl.col("method").is_in([LOCAL, CENTRAL]))
+    made = cube(ends, LOSS, tuning)
     return {cell: made.of_cell(i) for i, cell in enumerate(made.cells)}
 
 
 def _places(
-    table: pl.DataFrame, tuning: str, ends: Mapping[tuple, Any], names: Sequence[str]
+    table: Parts, tuning: str, ends: Mapping[tuple, Any], names: Sequence[str]
 ) -> dict[tuple, list[Row]]:
     """By cell, the ranked methods, the best first."""
-    made = cube(table, LOSS, tuning)
+    made = table.cube(LOSS, tuning)
     beside = [_means(table, measure, tuning) for measure in BESIDE]
     costs = [_means(table, measure, tuning) for measure in COSTS]
     found = {}
     for i, cell in enumerate(made.cells):
         runs = made.of_cell(i)
         fronts = _fronts(runs, cell, costs)
+        shares = _shares(runs, ends.get(cell, {}))
         found[cell] = [
             [
                 names.index(place.method),
                 *map(_short, (place.mean, place.low, place.high, place.behind_low)),
                 int(place.may_be_best),
-                *_share(runs[place.method], ends.get(cell, {})),
+                *shares[place.method],
                 *(_short(abs(measure.get((cell, place.method), np.nan))) for measure in beside),
                 fronts.get(place.method, 0),
             ]
@@ -160,8 +171,8 @@ def _places(
     return found
 
 
-def _means(table: pl.DataFrame, measure: str, tuning: str) -> dict[tuple, float]:
-    made = cube(table, measure, tuning)
+def _means(table: Parts, measure: str, tuning: str) -> dict[tuple, float]:
+    made = table.cube(measure, tuning)
     return {
         (cell, method): float(value)
         for cell, row in zip(made.cells, made.means, strict=True)
@@ -169,13 +180,19 @@ def _means(table: pl.DataFrame, measure: str, tuning: str) -> dict[tuple, float]
     }
 
 
-def _share(runs: np.ndarray, ends: Mapping[str, np.ndarray]) -> list[float | None]:
-    """Share of the gap that a method closes, in the runs that all three have."""
-    if not {LOCAL, CENTRAL} <= ends.keys():
-        return [None] * 3
-    common = min(len(runs), *(len(ends[name]) for name in (LOCAL, CENTRAL)))
-    found = closed(runs[:common], ends[LOCAL][:common], ends[CENTRAL][:common])
-    return [_short(value) for value in (found.value, found.low, found.high)]
+def _shares(
+    runs: Mapping[str, np.ndarray], ends: Mapping[str, np.ndarray]
+) -> dict[str, list[float | None]]:
+    """Share of the gap that each method closes, in the runs that all three have."""
+    if not runs or not {LOCAL, CENTRAL} <= ends.keys():
+        return {name: [None] * 3 for name in runs}
+    values = np.array([*runs.values()])
+    common = min(values.shape[1], *(len(ends[name]) for name in (LOCAL, CENTRAL)))
+    found = closed_by_each(values[:, :common], ends[LOCAL][:common], ends[CENTRAL][:common])
+    return {
+        name: [_short(value) for value in (share.value, share.low, share.high)]
+        for name, share in zip(runs, found, strict=True)
+    }
 
 
 def _fronts(
@@ -191,13 +208,9 @@ def _fronts(
     return found
 
 
-def _unproven(table: pl.DataFrame, tuning: str, names: Sequence[str]) -> dict[tuple, list[Row]]:
+def _unproven(table: Parts, tuning: str, names: Sequence[str]) -> dict[tuple, list[Row]]:
     """By cell, methods without a proof, each with its bracket; and who is not private at all."""
-    rows = table.filter(
-        (pl.col("measure") == LOSS)
-        & (pl.col("tuning") == tuning)
-        & (~pl.col("proven") | (pl.col("observer") == "none"))
-    )
+    rows = table.rows(LOSS, tuning).filter(~pl.col("proven") | (pl.col("observer") == "none"))
     means = rows.group_by([*CELL, "method"], maintain_order=True).agg(
         pl.col("value").mean(), pl.col("epsilon_lower").max(), pl.col("epsilon_accountant").max()
     )
@@ -208,7 +221,7 @@ def _unproven(table: pl.DataFrame, tuning: str, names: Sequence[str]) -> dict[tu
     return {cell: sorted(rows, key=lambda row: row[0] or 0) for cell, rows in found.items()}
 
 
-def _costs(table: pl.DataFrame, tuning: str, names: Sequence[str]) -> dict[tuple, list[Row]]:
+def _costs(table: Parts, tuning: str, names: Sequence[str]) -> dict[tuple, list[Row]]:
     """By cell, what each method costs, in the order of :data:`.pareto.COSTS`, and its seconds."""
     found: dict[tuple, list[Row]] = {}
     means = [_means(table, measure, tuning) for measure in (*COSTS, "seconds")]
@@ -220,15 +233,17 @@ def _costs(table: pl.DataFrame, tuning: str, names: Sequence[str]) -> dict[tuple
 
 
 def _budgets(
-    table: pl.DataFrame, ranked: pl.DataFrame, problem: str, design: Mapping[str, Any]
+    table: Parts, ranked: Parts, problem: str, design: Mapping[str, Any]
 ) -> list[dict[str, Any]]:
     """By goal, the budgets that methods need in the base cells of a problem.
 
     Goals are what local training and central noise reach at the budget in the middle of the design.
     """
     base = {tuple(c[key] for key in CELL) for c in design["cells"] if c["axis"] == "base"}
-    ends = _base_curves(cube(table.filter(pl.col("problem") == problem), LOSS), base)
-    curves = _base_curves(cube(ranked.filter(pl.col("problem") == problem), LOSS), base)
+    ends, curves = (
+        _base_curves(cube(_of_problem(rows.rows(LOSS), problem), LOSS), base)
+        for rows in (table, ranked)
+    )
     epsilons = sorted(design["epsilons"])
     middle = epsilons[len(epsilons) // 2]
     found = []
@@ -259,10 +274,10 @@ def _base_curves(made: Cube, base: Iterable[tuple]) -> dict[str, dict[float, np.
     return found
 
 
-def _gains(table: pl.DataFrame, design: Mapping[str, Any]) -> dict[str, dict[str, Row]]:
+def _gains(table: Parts, design: Mapping[str, Any]) -> dict[str, dict[str, Row]]:
     """By method and kind of tuning, its loss over that with default parameters, in base cells."""
     base = {tuple(c[key] for key in CELL) for c in design["cells"] if c["axis"] == "base"}
-    made = {tuning: cube(table, LOSS, tuning) for tuning in TUNINGS}
+    made = {tuning: table.cube(LOSS, tuning) for tuning in TUNINGS}
     found: dict[str, dict[str, Row]] = {}
     for tuning in TUNINGS[1:]:
         for method in made[tuning].methods:
@@ -307,9 +322,9 @@ def _absent(rows: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
 def _short(value: float) -> float | int | None:
     """Three significant digits; nothing for what is no number, and :data:`INFINITE`, since JSON
     knows no infinity."""
-    if np.isnan(value):
+    if math.isnan(value):
         return None
-    if np.isinf(value):
+    if math.isinf(value):
         return INFINITE if value > 0 else -INFINITE
     rounded = float(f"{value:.3g}")
     return int(rounded) if rounded.is_integer() and abs(rounded) < 1e6 else rounded

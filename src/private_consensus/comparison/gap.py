@@ -52,18 +52,26 @@ def closed(
         Without numbers where the runs do not show that central noise is better than local training:
         the quotient of two numbers of which one may be 0 says nothing.
     """
+    return closed_by_each(method[None], local, central, alpha)[0]
+
+
+def closed_by_each(
+    methods: np.ndarray, local: np.ndarray, central: np.ndarray, alpha: float = ALPHA
+) -> list[Share]:
+    """As :func:`closed`, of several methods [methods, runs]."""
     if np.isinf(local).any() or np.isinf(central).any():
-        return NONE
+        return [NONE] * len(methods)
     if interval(local - central, alpha)[1] <= 0:
-        return NONE
-    if np.isinf(method).any():
-        return Share(-np.inf, -np.inf, -np.inf)
-    values = np.stack([method, local, central])
+        return [NONE] * len(methods)
+    wild = [bool(np.isinf(method).any()) for method in methods]
+    values = np.concatenate([methods[np.logical_not(wild)], [local, central]])
     value, error, skewness = jackknife(_share, values)
     low, high = limits(value, error, skewness, len(local), alpha)
-    return Share(float(value[0]), float(low[0]), float(high[0]))
+    shares = iter(zip(value, low, high, strict=True))
+    diverged = Share(-np.inf, -np.inf, -np.inf)
+    return [diverged if is_wild else Share(*map(float, next(shares))) for is_wild in wild]
 
 
 def _share(means: np.ndarray) -> np.ndarray:
-    method, local, central = means
-    return ((local - method) / (local - central))[None]
+    methods, (local, central) = means[:-2], means[-2:]
+    return (local - methods) / (local - central)

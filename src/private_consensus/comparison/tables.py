@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
+from copy import copy
 from typing import NamedTuple
 
 import numpy as np
@@ -61,6 +62,34 @@ def cube(table: pl.DataFrame, measure: str, tuning: str = "default") -> Cube:
     ]
     values[tuple(np.transpose(places))] = runs
     return Cube(cells, methods, signed(measure) * values)
+
+
+class Parts:
+    """Rows of the comparison by measure and tuning, told apart once: a cube looks at its own.
+
+    Parameters
+    ----------
+    table : DataFrame
+        As :mod:`.schema` has it.
+    """
+
+    def __init__(self, table: pl.DataFrame) -> None:
+        self._none = table.clear()
+        self._rows = table.partition_by("measure", "tuning", as_dict=True)
+
+    def rows(self, measure: str, tuning: str = "default") -> pl.DataFrame:
+        """Those of one measure and one kind of tuning."""
+        return self._rows.get((measure, tuning), self._none)
+
+    def cube(self, measure: str, tuning: str = "default") -> Cube:
+        """Their values."""
+        return cube(self.rows(measure, tuning), measure, tuning)
+
+    def kept(self, choose: Callable[[pl.DataFrame], pl.DataFrame]) -> Parts:
+        """Rows that are chosen of each part."""
+        made = copy(self)
+        made._rows = {key: choose(rows) for key, rows in self._rows.items()}
+        return made
 
 
 def compared(table: pl.DataFrame, observer: str, yardsticks: Collection[str] = ()) -> pl.DataFrame:
