@@ -23,8 +23,10 @@ from .families.admm import Noises
 from .families.objective_perturbation import ObjectivePerturbed
 from .parameters import nonnegative, one_of
 
-State = namedtuple("State", (*admm.State._fields, "recycled"))
-"""As of the skeleton, with the recycled gradients [settings, runs, agents, dim]."""
+State = namedtuple("State", (*admm.State._fields, "recycled", "solved"))
+"""As of the skeleton, with the recycled gradients and the minimisers of the last odd iteration
+[settings, runs, agents, dim]: the next one's are looked for from there, where the gradients of the
+records are known."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,14 +51,15 @@ class RecycledADMM(ObjectivePerturbed):
 
     def start(self, problem, network, streams, settings):
         state = super().start(problem, network, streams, settings)
-        return State(*state, np.zeros_like(state.x))
+        return State(*state, np.zeros_like(state.x), state.minimiser)
 
     def noises(self, unit, network, t):
         return super().noises(unit, network, t) if t % 2 else Noises()
 
     def minimise(self, problem, state, linear, penalty, centre, t):
         if t % 2:
-            return super().minimise(problem, state, linear, penalty, centre, t)
+            begun = state._replace(minimiser=state.solved)
+            return super().minimise(problem, begun, linear, penalty, centre, t)
         gamma = column(self.gamma)
         pull = penalty * centre + gamma * state.x - state.recycled - linear
         return pull / (penalty + gamma)
@@ -67,7 +70,7 @@ class RecycledADMM(ObjectivePerturbed):
             return after
         centre = self.centre(state, network, draw)
         known = self.penalty(network, t) * (centre - after.x) - state.dual
-        return after._replace(recycled=known)
+        return after._replace(recycled=known, solved=after.minimiser)
 
     def charged(self, horizon):
         return np.arange(1, horizon + 1, 2)
