@@ -257,23 +257,54 @@ def simulate(
         At the first non-finite iterate, naming algorithm, setting, iteration and run; not with
         ``divergence="record"``.
     """
+    how = {"watch": watch, "divergence": divergence, "progress": progress, "processes": processes}
+    return simulate_together([calibration], asked=[asked], **how)[0]
+
+
+def simulate_together(
+    calibrations: Sequence[Calibration],
+    *,
+    watch: Watch,
+    divergence: str = "raise",
+    progress: Callable[[int, int], None] = lambda done, of: None,
+    processes: int = 1,
+    asked: Sequence[Sequence[Asked]],
+) -> list[Records]:
+    """As :func:`simulate`, of several environments of the same runs: block after block of all of
+    them, so that what they build alike is built once, and what they ask for is computed together
+    (:mod:`.solvers.gathering`). No number depends on it.
+
+    Parameters
+    ----------
+    calibrations : sequence of Calibration
+    asked : sequence of sequences of Asked
+        What is measured besides of each.
+    """
     require(divergence in DIVERGENCES, "divergence", divergence, f"one of {DIVERGENCES}")
-    runs, block = calibration.runs, calibration.block
+    runs, block = calibrations[0].runs, calibrations[0].block
     beginnings = range(0, runs, block)
 
-    def compute(first: int) -> list[dict]:
-        also = [one for one in asked if first < one.runs]
+    def compute(first: int) -> list[list[dict]]:
+        also = [[one for one in own if first < one.runs] for own in asked]
         if divergence == "raise":
-            return _run_block(calibration, first, watch, also, _Recorder)
+            return _run_block(calibrations, first, watch, also, _Recorder)
         with np.errstate(over="ignore", invalid="ignore"):
-            return _run_block(calibration, first, watch, also, _Counter)
+            return _run_block(calibrations, first, watch, also, _Counter)
 
-    parts: list[list[dict]] = []
+    parts: list[list[list[dict]]] = []
     computed = map_in_forks(compute, beginnings, processes)
     for first, part in zip(beginnings, computed, strict=True):
         parts.append(part)
         progress(min(first + block, runs), runs)
-    found = Records()
+    return [
+        _records(calibration, watch, own)
+        for calibration, *own in zip(calibrations, *parts, strict=True)
+    ]
+
+
+def _records(calibration: Calibration, watch: Watch, parts: list[list[dict]]) -> Records:
+    """Of what was measured in each block."""
+    runs, found = calibration.runs, Records()
     for index, setting in enumerate(calibration.settings):
         own = watch.keys(setting.horizon)
         joined = {key: _joined(parts, index, key)[:runs] for key in parts[0][index]}
@@ -287,8 +318,25 @@ def _joined(parts: list[list[dict]], index: int, key: tuple[int, str, str]) -> n
 
 
 def _run_block(
+    calibrations: Sequence[Calibration],
+    first: int,
+    watch: Watch,
+    also: Sequence[Sequence[Asked]],
+    recorder_type,
+) -> list[list[dict]]:
+    every = [
+        _tasks(calibration, first, watch, own, recorder_type)
+        for calibration, own in zip(calibrations, also, strict=True)
+    ]
+    together([task for tasks, _ in every for task in tasks])
+    return [measured for _, measured in every]
+
+
+def _tasks(
     calibration: Calibration, first: int, watch: Watch, also: Sequence[Asked], recorder_type
-) -> list[dict]:
+) -> tuple[list[Callable[[], None]], list[dict]]:
+    """What runs a block of one environment, batch by batch, and where it writes what it measures,
+    a mapping a setting."""
     last = first + calibration.block
     streams = Streams(calibration.root, tuple(range(first, last)), calibration.groups)
     problem = calibration.environment.problem(streams)
@@ -308,8 +356,7 @@ def _run_block(
         for index, member in enumerate(members):
             measured[member] = recorder.measured[index]
 
-    together([partial(run, members) for members in _batches(algorithms)])
-    return measured
+    return [partial(run, members) for members in _batches(algorithms)], measured
 
 
 def _batches(algorithms: Sequence[Algorithm]) -> Collection[list[int]]:

@@ -2,6 +2,7 @@
 no run knows of another."""
 
 import numpy as np
+import polars as pl
 import pytest
 
 from observed import logistic_rows, simulated
@@ -193,3 +194,24 @@ def test_each_setting_is_calibrated_once(monkeypatch):
     measures = [["released", "normalised_error"]]
     run_cell(cell(algorithm="gradient_descent", settings=two, measures=measures), {})
     assert len(calls) == 2
+
+
+def test_environments_with_one_problem_build_it_once_and_compute_what_each_computes_alone(
+    monkeypatch,
+):
+    """Two graphs: a block of data is made once, and both have the bytes that they have apart."""
+    built, build = [], logistic_regression.build
+
+    def counted(streams, *given, **named):
+        built.append(streams.runs)
+        return build(streams, *given, **named)
+
+    prepared, given = {"rows": logistic_rows(400, 3)}, cell()
+    [setting] = given["settings"]
+    ring = {**setting, "network": {"name": "ring", "agents": AGENTS}, "variant": "ring"}
+    alone = [run_cell(cell(settings=[one]), prepared) for one in (setting, ring)]
+    monkeypatch.setattr(logistic_regression, "build", counted)
+    together = run_cell(cell(settings=[setting, ring]), prepared)
+    assert built == [(0,), (0, 1, 2, 3, 4), (5, 6, 7, 8, 9), (10, 11, 12, 13, 14)]
+    for joined, apart in zip(together, zip(*alone, strict=True), strict=True):
+        assert joined.equals(pl.concat(apart))

@@ -27,7 +27,7 @@ from ..simulation import (
     Watch,
     averaged,
     calibrate,
-    simulate,
+    simulate_together,
 )
 from .oracles import oracles_of
 from .sharing import identity
@@ -90,25 +90,22 @@ def compute_cell(
     given = pl.DataFrame(schema=LENT) if borrowed is None else borrowed
     exchanged = {*given["identity"], *_names(asked)}
     measured, private, lent = [], [], []
-    for distinct in _by_environment(cell["settings"]):
-        specifications = [cell["settings"][members[0]] for members in distinct]
-        calibration = calibrated_cell(cell, specifications, prepared)
-        names = [identity(cell, spec) if exchanged else "" for spec in specifications]
-        rows, more = _measured(
-            calibration, names, watch, given, asked,
+    for group in _by_problem(cell["settings"]):
+        specifications = [[cell["settings"][members[0]] for members in one] for one in group]
+        calibrations = _calibrated(cell, specifications, prepared)
+        names = [[identity(cell, s) if exchanged else "" for s in one] for one in specifications]
+        found = _measured(
+            calibrations, names, watch, given, asked,
             divergence=cell.get("divergence", "raise"), progress=progress, processes=processes,
         )  # fmt: skip
-        shown = f"quantities that {cell['algorithm']} shows"
-        require(len(rows) > 0, "measures", cell["measures"], shown)
-        pairs = [(index, member) for index, members in enumerate(distinct) for member in members]
-        shared = pl.DataFrame(pairs, schema=["setting", "member"], orient="row")
-        measured.append(rows.join(shared, on="setting").drop("setting"))
-        lent.append(more)
-        own = [privacy_rows(calibration, index) for index in range(len(specifications))]
-        for index, member in pairs:
-            algorithm, spec = calibration.settings[index].algorithm, cell["settings"][member]
-            oracles = "; ".join(oracles_of(algorithm, calibration.problem, spec))
-            private += [{"member": member, **row, "oracles": oracles} for row in own[index]]
+        for distinct, calibration, (rows, more) in zip(group, calibrations, found, strict=True):
+            shown = f"quantities that {cell['algorithm']} shows"
+            require(len(rows) > 0, "measures", cell["measures"], shown)
+            pairs = [(index, one) for index, members in enumerate(distinct) for one in members]
+            shared = pl.DataFrame(pairs, schema=["setting", "member"], orient="row")
+            measured.append(rows.join(shared, on="setting").drop("setting"))
+            lent.append(more)
+            private += _private(cell, calibration, pairs)
     labels = _labels(cell)
     order = ["member", "quantity", "metric", "t", "run"]
     runs = labels.join(pl.concat(measured), on="member").sort(order)
@@ -116,21 +113,77 @@ def compute_cell(
     return Computed(runs.drop("member"), privacy.drop("member"), pl.concat(lent))
 
 
+def _calibrated(
+    cell: Mapping[str, Any], environments: Sequence[Sequence[Mapping]], prepared: Prepared
+) -> list[Calibration]:
+    """Settings of environments that have one problem, which is built once for all of them."""
+    if len(environments) == 1:
+        return [calibrated_cell(cell, environments[0], prepared)]
+    build = environment_of(environments[0][0], prepared).problem
+    latest: dict[tuple[int, ...], Any] = {}
+
+    def problem(streams: Streams):
+        if streams.runs not in latest:
+            latest.clear()  # first, since the next takes as much memory
+            latest[streams.runs] = build(streams)
+        return latest[streams.runs]
+
+    return [calibrated_cell(cell, some, prepared, problem) for some in environments]
+
+
+def _private(
+    cell: Mapping[str, Any], calibration: Calibration, pairs: Sequence[tuple[int, int]]
+) -> list[dict[str, Any]]:
+    """Privacy of the settings of an environment, for each member of the cell that is one."""
+    own = [privacy_rows(calibration, index) for index in range(len(calibration.settings))]
+    rows = []
+    for index, member in pairs:
+        algorithm, spec = calibration.settings[index].algorithm, cell["settings"][member]
+        oracles = "; ".join(oracles_of(algorithm, calibration.problem, spec))
+        rows += [{"member": member, **row, "oracles": oracles} for row in own[index]]
+    return rows
+
+
 def _measured(
-    calibration: Calibration,
-    names: Sequence[str],
+    calibrations: Sequence[Calibration],
+    names: Sequence[Sequence[str]],
     watch: Watch,
     given: pl.DataFrame,
     asked: Sequence[Mapping[str, Any]],
     **how: Any,
-) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Rows of all settings, simulated unless they are given, and rows that were asked for."""
+) -> list[tuple[pl.DataFrame, pl.DataFrame]]:
+    """Of each environment rows of all settings, simulated unless they are given, and rows that were
+    asked for."""
     known = set(given["identity"])
-    own = [index for index, name in enumerate(names) if name not in known]
-    records = Records()
-    if own:
-        wanted = [_asked(one, [names[index] for index in own]) for one in asked]
-        records = simulate(calibration.only(own), watch=watch, asked=wanted, **how)
+    own = [[index for index, name in enumerate(one) if name not in known] for one in names]
+    computed = [place for place, indices in enumerate(own) if indices]
+    records = [Records() for _ in calibrations]
+    if computed:
+        wanted = [
+            [_asked(one, [names[place][index] for index in own[place]]) for one in asked]
+            for place in computed
+        ]
+        some = [calibrations[place].only(own[place]) for place in computed]
+        for place, found in zip(
+            computed, simulate_together(some, watch=watch, asked=wanted, **how), strict=True
+        ):
+            records[place] = found
+    every = zip(calibrations, names, own, records, strict=True)
+    return [_with_given(*one, watch, given, asked) for one in every]
+
+
+def _with_given(
+    calibration: Calibration,
+    names: Sequence[str],
+    own: Sequence[int],
+    records: Records,
+    watch: Watch,
+    given: pl.DataFrame,
+    asked: Sequence[Mapping[str, Any]],
+) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Rows of what was simulated, those ``own`` settings, and of what is given; and rows that were
+    asked for."""
+    known = set(given["identity"])
     rows = _rows(records.values, own)
     lent = pl.concat([rows, _rows(records.besides, own)])
     called = pl.DataFrame({"setting": np.arange(len(names)), "identity": names})
@@ -173,14 +226,19 @@ def _rows(values: list[dict], settings: Sequence[int]) -> pl.DataFrame:
 
 
 def calibrated_cell(
-    cell: Mapping[str, Any], specifications: Sequence[Mapping[str, Any]], prepared: Prepared
+    cell: Mapping[str, Any],
+    specifications: Sequence[Mapping[str, Any]],
+    prepared: Prepared,
+    problem: Callable[[Streams], Any] | None = None,
 ) -> Calibration:
     """Settings of a cell that have one problem and network, with their noise set: what runs, what
-    the privacy rows are about and what an audit executes."""
+    the privacy rows are about and what an audit executes. ``problem`` is what builds the problem in
+    another environment, where it is the same."""
     deterministic = algorithms.load(cell["algorithm"]).deterministic
+    environment = environment_of(specifications[0], prepared)
     return calibrate(
         [setting_of(cell["algorithm"], spec) for spec in specifications],
-        environment_of(specifications[0], prepared),
+        environment if problem is None else environment._replace(problem=problem),
         root=cell["seed"],
         groups=cell["groups"],
         runs=1 if deterministic else cell["runs"],
@@ -323,6 +381,15 @@ def _labels(cell: Mapping[str, Any]) -> pl.DataFrame:
         for key, value in row.items():
             columns[key].append(float(value) if isinstance(value, float) else value)
     return pl.DataFrame(dict(columns), strict=False)
+
+
+def _by_problem(settings: list[Mapping[str, Any]]) -> list[list[list[list[int]]]]:
+    """Environments that have the same problem."""
+    found = defaultdict(list)
+    for distinct in _by_environment(settings):
+        spec = settings[distinct[0][0]]
+        found[settings_hash([spec["problem"], spec["network"]["agents"]])].append(distinct)
+    return list(found.values())
 
 
 def _by_environment(settings: list[Mapping[str, Any]]) -> list[list[list[int]]]:
