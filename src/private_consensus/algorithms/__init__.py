@@ -29,8 +29,10 @@ def names() -> list[str]:
     return sorted(own | set(_elsewhere()))
 
 
+@cache
 def module_of(name: str) -> str:
-    """Dotted name of the module that defines an algorithm."""
+    """Dotted name of the module that defines an algorithm; what was found once is not looked for
+    again."""
     if name in _elsewhere():
         return _elsewhere()[name]
     if name not in names():

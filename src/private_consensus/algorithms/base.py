@@ -94,6 +94,9 @@ class Algorithm(ABC):
         computation about a method.
     deterministic : bool
         Whether nothing is drawn at random, so that one run says all.
+    draws_once : bool
+        Whether it draws once for settings with other problems and networks, too: then these go
+        side by side.
     ranges : mapping
         Parameters that are tuned, and ``horizon``; those that are None are not used and stay so.
     """
@@ -105,6 +108,7 @@ class Algorithm(ABC):
     needs: ClassVar[tuple[str, ...]] = ()
     kind: ClassVar[str] = METHOD
     deterministic: ClassVar[bool] = False
+    draws_once: ClassVar[bool] = False
     ranges: ClassVar[Mapping[str, Range]] = {}
 
     def __post_init__(self):

@@ -20,13 +20,15 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
 
 from ..errors import OutsideRange, require
-from ..fast.two_point import solve, solve_plainly
+from ..fast.two_point import Asked, solve_plainly, solve_several
 from ..privacy import Release
+from ..solvers.gathering import gathered
 from .families.consensus_admm import (
     ASSUMED,
     ConsensusADMM,
@@ -72,6 +74,7 @@ class DZOA(ConsensusADMM):
     engine: str = one_of("compiled", ENGINES)
 
     needs: ClassVar[tuple[str, ...]] = ("gram", "pull", "penalty")
+    draws_once: ClassVar[bool] = True
     source: ClassVar[str] = "Paper 002, Algorithm 1, eqs. (7)-(13), (20), (25), (27), (29)"
     oracles: ClassVar[tuple[str, ...]] = (
         "the step length is computed from the norm of the non-private optimum (27)",
@@ -129,20 +132,23 @@ class DZOA(ConsensusADMM):
             yield keys
 
     def primal(self, problem, network, curvature, dual, centre, draw, t):
-        settings = len(dual)
-        engine = solve if self.engine == "compiled" else solve_plainly
-        return engine(
+        settings, u1 = len(dual), float(np.ravel(self.u1)[0])
+        asked = Asked(
             problem.gram,
             curvature[..., 0],
             dual - problem.pull - curvature * centre,
             np.full(settings, problem.penalty),
             self.step_length(problem, network),
-            draw,
-            t - 1,
-            loops=per_setting(self.T, settings),
-            samples=per_setting(self.J, settings),
-            u1=float(np.ravel(self.u1)[0]),
+            per_setting(self.T, settings),
+            per_setting(self.J, settings),
         )
+        if self.engine == "plain":
+            return solve_plainly(
+                *asked[:5], draw, t - 1, loops=asked.loops, samples=asked.samples, u1=u1
+            )
+        # Settings of other problems and networks have the same directions: drawn once for all.
+        alike = (t, u1, int(asked.loops.max()), asked.linear.shape[1:], draw.tobytes())
+        return gathered(alike, partial(solve_several, keys=draw, counter=t - 1, u1=u1), asked)
 
     def step_length(self, problem, network) -> np.ndarray:
         r""":math:`\alpha_0R/(L\sqrt{P\ln 2P})`, broadcastable to (settings, runs, agents)."""

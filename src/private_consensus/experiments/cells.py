@@ -90,9 +90,13 @@ def compute_cell(
     given = pl.DataFrame(schema=LENT) if borrowed is None else borrowed
     exchanged = {*given["identity"], *_names(asked)}
     measured, private, lent = [], [], []
-    for group in _by_problem(cell["settings"]):
-        specifications = [[cell["settings"][members[0]] for members in one] for one in group]
-        calibrations = _calibrated(cell, specifications, prepared)
+    for alike in _side_by_side(cell):
+        specifications, calibrations, group = [], [], []
+        for environments in alike:
+            own = [[cell["settings"][one[0]] for one in members] for members in environments]
+            calibrations += _calibrated(cell, own, prepared)
+            specifications += own
+            group += environments
         names = [[identity(cell, s) if exchanged else "" for s in one] for one in specifications]
         found = _measured(
             calibrations, names, watch, given, asked,
@@ -381,6 +385,15 @@ def _labels(cell: Mapping[str, Any]) -> pl.DataFrame:
         for key, value in row.items():
             columns[key].append(float(value) if isinstance(value, float) else value)
     return pl.DataFrame(dict(columns), strict=False)
+
+
+def _side_by_side(cell: Mapping[str, Any]) -> list[list[list[list[list[int]]]]]:
+    """Environments with one problem, or of all problems, where the algorithm draws for all at once:
+    otherwise their data need not be in memory at the same time."""
+    problems_of_cell = _by_problem(cell["settings"])
+    if algorithms.load(cell["algorithm"]).draws_once:
+        return [problems_of_cell]
+    return [[environments] for environments in problems_of_cell]
 
 
 def _by_problem(settings: list[Mapping[str, Any]]) -> list[list[list[list[int]]]]:

@@ -15,9 +15,17 @@ computed without a difference of nearly equal numbers:
           x_i = \min\{\max\{p_i/v, -|m_i|\}, |m_i|\}
 
 which equals it exactly, the second sum because :math:`|x+m|-|x|` no longer changes once
-:math:`|x| \ge |m|`. In :func:`solve` the J directions lie side by side in vectors of float32, and
-settings that share draws share everything that does not depend on them; b is kept in float64.
-:func:`solve_plainly` is the same in NumPy and float64.
+:math:`|x| \ge |m|`. Where all directions of a coordinate have :math:`x_i \ge |m_i|`, or all
+:math:`x_i \le -|m_i|`, as nearly everywhere but close to a kink, the term is
+:math:`\pm m_i`, and so a part of the slope. The mean over the directions of what is linear in m is
+
+.. math:: \frac1J\Bigl(\sum_j m_jm_j^T\Bigr)\bigl((G+hI)b + q + \lambda\,\mathrm{side}\bigr)
+          + \frac1J\sum_j m_j\,m_j^T(G+hI)\bigl(u n_j + \tfrac v2 m_j\bigr),
+
+with one matrix and one vector for all settings that share the draws: a setting goes through the
+directions for those coordinates alone that have some on either side of a kink. In :func:`solve` the
+J directions lie side by side in vectors of float32; b is kept in float64. :func:`solve_plainly` is
+the quotient as it stands above, in NumPy and float64.
 """
 
 from __future__ import annotations
@@ -36,27 +44,34 @@ from .vectors import (
     everywhere,
     everywhere_wide,
     greatest,
+    largest_of,
     least,
     load,
+    load_everywhere,
     load_wide,
     narrowed,
     singles,
     store,
     turn,
+    where_less,
     widened,
     words,
+    zeros_of,
 )
 
 _PAIRS = 16
 """Bits of a counter for the direction; the coordinate comes above them."""
 
-_ZERO, _HALF, _SIGN = np.float32(0.0), np.float32(0.5), np.uint32(1 << 31)
+_ROWS = 5
+"""Coordinates that are computed side by side: what is added to one waits for what was before."""
+
+_ZERO, _HALF, _ONE, _TWO = (np.float32(value) for value in (0.0, 0.5, 1.0, 2.0))
+_SIGN, _LOWEST, _NONE = np.uint32(1 << 31), np.uint64(1), np.uint64(0)
 
 
-def solve(
-    gram, curvature, linear, penalty, step, keys, counter, *, loops, samples, u1, workers=None
-):
-    r"""Where T steps from the origin lead, for every setting, run and agent.
+class Asked(NamedTuple):
+    r"""Settings of one problem: which steps are taken, from the origin, by every setting, run and
+    agent.
 
     Parameters
     ----------
@@ -70,12 +85,32 @@ def solve(
         :math:`\lambda`.
     step : ndarray, broadcastable to (S, R, K)
         :math:`a`.
+    loops, samples : ndarray of int, shape (S,)
+        :math:`T` and :math:`J`. Settings share draws, the first directions of the most.
+    """
+
+    gram: np.ndarray
+    curvature: np.ndarray
+    linear: np.ndarray
+    penalty: np.ndarray
+    step: np.ndarray
+    loops: np.ndarray
+    samples: np.ndarray
+
+
+def solve(
+    gram, curvature, linear, penalty, step, keys, counter, *, loops, samples, u1, workers=None
+):
+    r"""Where T steps from the origin lead, for every setting, run and agent.
+
+    Parameters
+    ----------
+    gram, curvature, linear, penalty, step, loops, samples
+        See :class:`Asked`.
     keys : ndarray of uint32, shape (R, 2)
         One a run.
     counter : int
         How many solves came before: no two solves of a run share draws.
-    loops, samples : ndarray of int, shape (S,)
-        :math:`T` and :math:`J`. Settings share draws, the first directions of the most.
     u1 : float
     workers : int, optional
         Threads; no number depends on it.
@@ -85,43 +120,122 @@ def solve(
     ndarray, shape (S, R, K, P)
         Not finite where the steps were too long.
     """
+    asked = Asked(gram, curvature, linear, penalty, step, loops, samples)
+    return solve_several([asked], keys, counter, u1=u1, workers=workers)[0]
+
+
+def solve_several(asked, keys, counter, *, u1, workers=None):
+    """Of several problems, all with as many loops at most, what each is by :func:`solve`: the
+    same numbers, from directions that are drawn once."""
     if not AVAILABLE:
         with np.errstate(over="ignore", invalid="ignore"):
-            return solve_plainly(
-                gram, curvature, linear, penalty, step, keys, counter,
-                loops=loops, samples=samples, u1=u1,
-            )  # fmt: skip
-    samples = np.asarray(samples)
-    out = np.empty(np.shape(linear))
-    curvature = np.broadcast_to(curvature, out.shape[:-1])
-    step = np.broadcast_to(step, out.shape[:-1])
-    numbering = (first_counter(counter, out.shape[2], loops), int(np.max(loops)))
-    for count in np.unique(samples):
-        alike = samples == count
-        out[alike] = _solve_alike(
-            _filled(gram), curvature[alike], _filled(linear[alike]), np.asarray(penalty)[alike],
-            step[alike], keys, numbering, np.asarray(loops)[alike], int(count), u1, out.shape[-1],
-            workers,
-        )  # fmt: skip
-    return out
+            return [
+                solve_plainly(
+                    *one[:5], keys, counter, loops=one.loops, samples=one.samples, u1=u1
+                )
+                for one in asked
+            ]
+    most = [int(np.max(one.loops)) for one in asked]
+    if len(set(most)) > 1:
+        raise ValueError("problems that share draws have as many loops")
+    found = [np.empty(np.shape(one.linear)) for one in asked]
+    numbering = (first_counter(counter, found[0].shape[2], most[0]), most[0])
+    for count in sorted({int(count) for one in asked for count in one.samples}):
+        chosen = [np.flatnonzero(np.asarray(one.samples) == count) for one in asked]
+        having = [i for i, some in enumerate(chosen) if len(some)]
+        parts = [_chosen(asked[i], chosen[i]) for i in having]
+        solved = _solve_alike(parts, keys, numbering, count, u1, workers)
+        for i, out in zip(having, solved, strict=True):
+            found[i][chosen[i]] = out
+    return found
 
 
-def _solve_alike(
-    gram, curvature, linear, penalty, step, keys, numbering, loops, samples, u1, dim, workers
-):
+def _chosen(asked: Asked, some: np.ndarray) -> Asked:
+    """Some of the settings, all arrays in full."""
+    shape = np.shape(asked.linear)[:-1]
+    return Asked(
+        np.asarray(asked.gram),
+        np.broadcast_to(asked.curvature, shape)[some],
+        np.asarray(asked.linear)[some],
+        np.asarray(asked.penalty)[some],
+        np.broadcast_to(asked.step, shape)[some],
+        np.asarray(asked.loops)[some],
+        np.asarray(asked.samples)[some],
+    )
+
+
+def _solve_alike(parts, keys, numbering, samples, u1, workers):
     """Settings of as many directions each."""
-    out = np.empty((*linear.shape[:-1], dim))
+    grams, which = _distinct([part.gram for part in parts])
+    shape = np.shape(parts[0].linear)[1:]
+    runs, dim = max(map(len, grams)), shape[-1]
+    lanes, matrices, blocks = _lanes(np.repeat(which, [len(part.linear) for part in parts]))
+    rows = _up(dim, _ROWS)
+
+    def spread(values, *more, kind=np.float32):
+        """One array of all parts, with settings as the last axis, in their lanes."""
+        out = np.zeros((*np.shape(values[0])[1:-1], *more, blocks * LANES), kind)
+        every = np.moveaxis(np.concatenate(values), 0, -1)
+        out[..., : every.shape[-2], lanes] = every
+        return out
+
+    gram = np.zeros((len(grams), runs, shape[1], rows, _up(rows, LANES)), np.float32)
+    for w, matrix in enumerate(grams):
+        gram[w, :, :, :dim, :dim] = matrix
+    loops = spread([part.loops[:, None] for part in parts], 1, kind=np.int64)[0]
+    out = np.empty((*shape[:2], dim, blocks * LANES))
     given = (
-        gram, np.ascontiguousarray(curvature, np.float32), linear,
-        np.ascontiguousarray(penalty, np.float32), np.ascontiguousarray(step, np.float64), keys,
-        *numbering, np.ascontiguousarray(loops, np.int64), samples, np.float32(u1), out,
-    )  # fmt: skip
+        gram,
+        matrices,
+        spread([part.curvature for part in parts], shape[1]),
+        spread([part.linear for part in parts], rows),
+        spread([part.penalty[:, None] for part in parts], 1)[0],
+        spread([part.step for part in parts], shape[1], kind=np.float64),
+        _bits(lanes, blocks),
+        keys,
+        *numbering,
+        loops,
+        np.isin(np.arange(numbering[1] + 1), loops),
+        dim,
+        samples,
+        np.float32(u1),
+        out,
+    )
 
     def part(begin, end):
-        _solve_runs(begin, end, *given, _scratch(len(out), dim, samples))
+        _solve_runs(begin, end, *given, _scratch(blocks * LANES, len(grams), dim, samples))
 
-    share_out(part, out.shape[1], workers)
-    return out
+    share_out(part, shape[0], workers)
+    found = np.moveaxis(out[..., lanes], -1, 0)
+    return np.split(found, np.cumsum([len(part.linear) for part in parts])[:-1])
+
+
+def _distinct(arrays):
+    """Arrays that differ, and of each array which it is: networks differ, their data need not."""
+    found, which = [], []
+    for array in arrays:
+        same = (i for i, known in enumerate(found) if np.array_equal(known, array))
+        which.append(next(same, len(found)))
+        if which[-1] == len(found):
+            found.append(array)
+    return found, which
+
+
+def _lanes(which):
+    """The lane of every setting, the matrix of each vector of lanes, and how many there are."""
+    lanes, matrices = np.empty(len(which), int), []
+    for matrix in range(which.max() + 1):
+        own = np.flatnonzero(which == matrix)
+        lanes[own] = len(matrices) * LANES + np.arange(len(own))
+        matrices += [matrix] * (-(-len(own) // LANES))
+    return lanes, np.array(matrices), len(matrices)
+
+
+def _bits(lanes, blocks):
+    """Of every vector of lanes a bit for each that a setting has."""
+    taken = np.zeros(blocks * LANES, bool)
+    taken[lanes] = True
+    return (taken.reshape(blocks, LANES) * (1 << np.arange(LANES))).sum(1).astype(np.uint64)
 
 
 def first_counter(counter: int, agents: int, loops: np.ndarray) -> int:
@@ -135,47 +249,68 @@ def places(dim: int, samples: int) -> np.ndarray:
     return (i << np.uint32(_PAIRS)) | j
 
 
-def _filled(array: np.ndarray) -> np.ndarray:
-    """The last axis filled up to whole vectors with zeros, in float32."""
-    length = np.shape(array)[-1]
-    filled = np.zeros((*np.shape(array)[:-1], _up(length, LANES)), np.float32)
-    filled[..., :length] = array
-    return filled
-
-
 class _Scratch(NamedTuple):
-    """What a thread works in, flat; directions and coordinates are filled up to whole vectors."""
+    """What a thread works in, flat; settings, directions and coordinates are filled up to whole
+    vectors.
 
+    W is the number of matrices G that settings have.
+    """
+
+    G: np.ndarray  # [W, P, P]
     places: np.ndarray  # [P, J]; uint32
     used: np.ndarray  # [J]: 1, then 0 where there are directions too many
-    m: np.ndarray  # [P, J]
-    turned: np.ndarray  # [P, J]: n u/v with the sign of m
+    m: np.ndarray  # [P, J]; 0 where it is not used
+    sizes: np.ndarray  # [P, J]: |m|
+    signs: np.ndarray  # [P, J]: that of m
+    scaled: np.ndarray  # [P, J]: 2 n u/v with the sign of m, and |m|
     middle: np.ndarray  # [P, J]: u n + v m / 2
     rows: np.ndarray  # [J, P]: m
-    bent: np.ndarray  # [J]: m' G middle
     own: np.ndarray  # [J]: m' middle
-    sizes: np.ndarray  # [J]: sum |m|
-    single: np.ndarray  # [S, P]: b in float32
-    shift: np.ndarray  # [S, P]: b/v
-    slope: np.ndarray  # [S, P]
-    quotient: np.ndarray  # [S, J]
-    b: np.ndarray  # [S, P]; float64
+    bent: np.ndarray  # [W, J]: m' G middle
+    above: np.ndarray  # [P]: where b/v is larger, all directions are on its side of the kink
+    below: np.ndarray  # [P]: and where it is smaller
+    moments: np.ndarray  # [P, P]: sum of m m'
+    pushed: np.ndarray  # [P]: sum of m m' middle
+    bowed: np.ndarray  # [W, P]: sum of m m' G middle
+    b: np.ndarray  # [P, S]; float64
+    single: np.ndarray  # [P, S]: b in float32
+    # Of the settings in one vector:
+    slope: np.ndarray  # [P, LANES]
+    side: np.ndarray  # [P, LANES]: 1 or -1, and 0 where directions are on either
+    divided: np.ndarray  # [P]: a bit for each setting where they are
+    which: np.ndarray  # [P]: coordinates where any setting has that
+    shift: np.ndarray  # [P, LANES]: of these, 2 b/v
+    weight: np.ndarray  # [P, LANES]: of these, the penalty where the side is 0, else 0
+    quotient: np.ndarray  # [J, LANES]: of these coordinates
 
 
-def _scratch(settings: int, dim: int, samples: int) -> _Scratch:
-    lanes, columns = _up(samples, WIDE), _up(dim, LANES)
+def _scratch(settings: int, matrices: int, dim: int, samples: int) -> _Scratch:
+    lanes, rows = _up(samples, WIDE), _up(dim, _ROWS)
+    columns = _up(rows, LANES)
     where = aligned(dim * lanes, np.uint32)
     where[:] = places(dim, lanes).ravel()
-    used = aligned(lanes)
+    used, above = aligned(lanes), aligned(columns)
     used[:samples] = 1.0
+    above[:] = -1.0  # coordinates that fill up a vector are on the one side, at 0
     return _Scratch(
+        aligned(matrices * rows * columns),
         where,
         used,
-        *(aligned(columns * lanes) for _ in range(4)),
-        *(aligned(lanes) for _ in range(3)),
-        *(aligned(settings * columns) for _ in range(3)),
-        aligned(settings * lanes),
-        aligned(settings * columns, np.float64),
+        *(aligned(columns * lanes) for _ in range(6)),
+        aligned(lanes),
+        aligned(matrices * lanes),
+        above,
+        aligned(columns),
+        aligned(columns * columns),
+        aligned(columns),
+        aligned(matrices * columns),
+        aligned(rows * settings, np.float64),
+        aligned(rows * settings),
+        *(aligned(rows * LANES) for _ in range(2)),
+        aligned(rows, np.uint64),
+        aligned(rows, np.int64),
+        *(aligned(rows * LANES) for _ in range(2)),
+        aligned(lanes * LANES),
     )
 
 
@@ -188,46 +323,57 @@ def _solve_runs(
     begin,
     end,
     gram,
+    matrices,
     curvature,
     linear,
     penalty,
     step,
+    used,
     keys,
     first,
     most,
     loops,
+    ends,
+    dim,
     samples,
     u1,
     out,
     scratch,
 ):
-    settings, agents, dim = out.shape[0], out.shape[2], out.shape[3]
-    b, columns = scratch.b, linear.shape[3]
+    settings, agents = out.shape[3], out.shape[1]
+    b, single = scratch.b, scratch.single
     for run in range(begin, end):
         for agent in range(agents):
-            G = gram[run if gram.shape[0] > 1 else 0, agent].ravel()
+            scratch.G[:] = gram[:, run if gram.shape[1] > 1 else 0, agent].copy().ravel()
+            q, h, length = linear[run, agent].ravel(), curvature[run, agent], step[run, agent]
             b[:] = 0.0
-            for t in range(1, loops.max() + 1):
+            single[:] = 0.0
+            for t in range(1, most + 1):
                 inverse = np.float32((dim * t) * (dim * t)) / u1
                 counter = np.uint32(first + agent * most + t - 1)
                 _draw(
                     scratch, keys[run, 0], keys[run, 1], counter, u1 / np.float32(t), inverse, dim
                 )
-                _bend(scratch, G, dim, columns)
-                _lay_in_rows(scratch, columns)
-                # One thing for all settings, then the next: what one waits for, others do not.
-                for s in range(settings):
-                    _round(scratch, s, inverse, columns)
-                    _slopes(scratch, s, G, linear[s, run, agent], curvature[s, run, agent], dim)
-                for s in range(settings):
-                    _quotients(scratch, s, curvature[s, run, agent], penalty[s], dim, columns)
-                for s in range(settings):
-                    if t <= loops[s]:
-                        a = step[s, run, agent] / (samples * np.sqrt(t))
-                        _descend(scratch, s, a, columns)
-            for s in range(settings):
-                for i in range(dim):
-                    out[s, run, agent, i] = b[s * columns + i]
+                _lay_in_rows(scratch)
+                _sum_over_directions(scratch, samples, dim)
+                share = 1.0 / (samples * np.sqrt(t))
+                for l in range(0, settings, LANES):
+                    w = matrices[l // LANES]
+                    some = _slopes(scratch, w, q, h, penalty, used[l // LANES], l, inverse, dim)
+                    kinks = some != _NONE
+                    if kinks:
+                        _quotients(scratch, penalty, l, samples, dim, inverse)
+                    _descend(scratch, w, h, length, l, share, samples, dim, kinks)
+                if ends[t]:
+                    for l in range(settings):
+                        if loops[l] == t:
+                            for i in range(dim):
+                                out[run, agent, i, l] = b[i * settings + l]
+
+
+@inlined
+def _up_to_rows(dim):
+    return (dim + _ROWS - 1) // _ROWS * _ROWS
 
 
 @inlined
@@ -237,103 +383,238 @@ def _draw(scratch, k0, k1, counter, u, inverse, dim):
     half, scale = _HALF / inverse, u * inverse
     for j in range(0, lanes, WIDE):
         own = everywhere_wide(_ZERO)
-        size = everywhere_wide(_ZERO)
-        for i in range(j, dim * lanes, lanes):
-            n, m = normal_pairs(k0, k1, everywhere_wide(counter), load_wide(scratch.places, i))
-            sign = words(m) & _SIGN
-            middle = n * u + m * half
-            own = own + m * middle
-            size = size + singles(words(m) ^ sign)
-            store(scratch.middle, i, middle)
-            store(scratch.m, i, m)
-            store(scratch.turned, i, singles(words(n * scale) ^ sign))
-        store(scratch.own, j, own)
-        store(scratch.sizes, j, size)
-
-
-@inlined
-def _bend(scratch, G, dim, columns):
-    """``m' G middle`` of each direction."""
-    lanes = scratch.bent.size
-    for j in range(0, lanes, WIDE):
-        value = everywhere_wide(_ZERO)
+        used = load_wide(scratch.used, j)
         for i in range(dim):
-            image = everywhere_wide(_ZERO)
-            for k in range(dim):
-                image = image + load_wide(scratch.middle, k * lanes + j) * G[i * columns + k]
-            value = value + load_wide(scratch.m, i * lanes + j) * image
-        store(scratch.bent, j, value)
+            at = i * lanes + j
+            n, m = normal_pairs(k0, k1, everywhere_wide(counter), load_wide(scratch.places, at))
+            m = m * used
+            sign = words(m) & _SIGN
+            middle, scaled, size = n * u + m * half, n * scale, singles(words(m) ^ sign)
+            own = own + m * middle
+            store(scratch.middle, at, middle)
+            store(scratch.m, at, m)
+            store(scratch.sizes, at, size)
+            store(scratch.signs, at, singles(words(everywhere_wide(_ONE)) ^ sign))
+            store(scratch.scaled, at, singles(words(scaled + scaled) ^ sign) + size)
+            above, below = largest_of(size - scaled), -largest_of(size + scaled)
+            if j > 0:
+                above, below = max(above, scratch.above[i]), min(below, scratch.below[i])
+            scratch.above[i], scratch.below[i] = above, below
+        store(scratch.own, j, own)
 
 
 @inlined
-def _lay_in_rows(scratch, columns):
+def _lay_in_rows(scratch):
     """Direction after direction, so that sums over directions are sums of vectors."""
-    lanes = scratch.own.size
+    lanes, columns = scratch.own.size, scratch.pushed.size
     for j in range(0, lanes, LANES):
         for c in range(0, columns, LANES):
             turn(scratch.rows, j * columns + c, columns, scratch.m, c * lanes + j, lanes)
 
 
 @inlined
-def _round(scratch, s, inverse, columns):
-    """b of a setting in float32, and b/v."""
-    for c in range(s * columns, (s + 1) * columns, LANES):
-        single = narrowed(load(scratch.b, c), load(scratch.b, c + DOUBLE_LANES))
-        store(scratch.single, c, single)
-        store(scratch.shift, c, single * inverse)
-
-
-@inlined
-def _slopes(scratch, s, G, q, h, dim):
-    """The gradient of the quadratic part at b."""
-    columns = q.size
-    begin = s * columns
+def _sum_over_directions(scratch, samples, dim):
+    lanes, columns = scratch.own.size, scratch.pushed.size
     for c in range(0, columns, LANES):
-        value = load(scratch.single, begin + c) * h + load(q, c)
-        for k in range(dim):
-            value = value + load(G, k * columns + c) * scratch.single[begin + k]
-        store(scratch.slope, begin + c, value)
+        for k in range(0, dim, _ROWS):
+            _second_moments(scratch, k, c, samples)
+        store(scratch.pushed, c, _sum_of_rows(scratch, scratch.own, 0, c, samples))
+    for w in range(scratch.bowed.size // columns):
+        _bend(scratch, w, dim)
+        for c in range(0, columns, LANES):
+            row = _sum_of_rows(scratch, scratch.bent, w * lanes, c, samples)
+            store(scratch.bowed, w * columns + c, row)
 
 
 @inlined
-def _quotients(scratch, s, h, penalty, dim, columns):
-    r"""The quotient of each direction.
+def _second_moments(scratch, k, c, samples):
+    """Five rows of the sum of ``m m'``, each in two sums: an addition waits for the one before."""
+    lanes, columns, none = scratch.own.size, scratch.pushed.size, everywhere(_ZERO)
+    a0, a1, a2, a3, a4 = none, none, none, none, none
+    b0, b1, b2, b3, b4 = none, none, none, none, none
+    for j in range(0, samples, 2):
+        row = load(scratch.rows, j * columns + c)
+        after = load(scratch.rows, (j + 1) * columns + c)
+        at = k * lanes + j
+        a0 = a0 + row * load_everywhere(scratch.m, at)
+        b0 = b0 + after * load_everywhere(scratch.m, at + 1)
+        at += lanes
+        a1 = a1 + row * load_everywhere(scratch.m, at)
+        b1 = b1 + after * load_everywhere(scratch.m, at + 1)
+        at += lanes
+        a2 = a2 + row * load_everywhere(scratch.m, at)
+        b2 = b2 + after * load_everywhere(scratch.m, at + 1)
+        at += lanes
+        a3 = a3 + row * load_everywhere(scratch.m, at)
+        b3 = b3 + after * load_everywhere(scratch.m, at + 1)
+        at += lanes
+        a4 = a4 + row * load_everywhere(scratch.m, at)
+        b4 = b4 + after * load_everywhere(scratch.m, at + 1)
+    at = k * columns + c
+    store(scratch.moments, at, a0 + b0)
+    store(scratch.moments, at + columns, a1 + b1)
+    store(scratch.moments, at + 2 * columns, a2 + b2)
+    store(scratch.moments, at + 3 * columns, a3 + b3)
+    store(scratch.moments, at + 4 * columns, a4 + b4)
 
-    With s the sign of m, :math:`|x+m|-|x| = |m| + 2\max\{\min\{sx, 0\}, -|m|\}`.
+
+@inlined
+def _sum_of_rows(scratch, weights, at, c, samples):
+    """The sum over the directions of m times a weight."""
+    columns = scratch.pushed.size
+    first, second = everywhere(_ZERO), everywhere(_ZERO)
+    third, fourth = everywhere(_ZERO), everywhere(_ZERO)
+    for j in range(0, samples, 4):
+        row = j * columns + c
+        first = first + load(scratch.rows, row) * load_everywhere(weights, at + j)
+        row += columns
+        second = second + load(scratch.rows, row) * load_everywhere(weights, at + j + 1)
+        row += columns
+        third = third + load(scratch.rows, row) * load_everywhere(weights, at + j + 2)
+        row += columns
+        fourth = fourth + load(scratch.rows, row) * load_everywhere(weights, at + j + 3)
+    return (first + second) + (third + fourth)
+
+
+@inlined
+def _bend(scratch, w, dim):
+    """``m' G middle`` of each direction."""
+    lanes, columns = scratch.own.size, scratch.pushed.size
+    first = w * _up_to_rows(dim) * columns
+    for j in range(0, lanes, WIDE):
+        value = everywhere_wide(_ZERO)
+        for i in range(dim):
+            image = everywhere_wide(_ZERO)
+            for k in range(dim):
+                g = scratch.G[first + i * columns + k]
+                image = image + load_wide(scratch.middle, k * lanes + j) * g
+            value = value + load_wide(scratch.m, i * lanes + j) * image
+        store(scratch.bent, w * lanes + j, value)
+
+
+@inlined
+def _slopes(scratch, w, q, h, penalty, used, l, inverse, dim):
+    """The gradient at b of the quadratic part, and of the penalty in coordinates all of whose
+    directions are on one side of its kink; which settings have others, one bit each."""
+    settings, columns = penalty.size, scratch.pushed.size
+    first, curvature = w * _up_to_rows(dim) * columns, load(h, l)
+    weight, some = load(penalty, l), _NONE
+    for i in range(0, dim, _ROWS):
+        at = i * settings + l
+        s0, s1 = load(q, at), load(q, at + settings)
+        s2, s3 = load(q, at + 2 * settings), load(q, at + 3 * settings)
+        s4 = load(q, at + 4 * settings)
+        for k in range(dim):
+            x, g = load(scratch.single, k * settings + l), first + k * columns + i
+            s0 = s0 + x * load_everywhere(scratch.G, g)
+            s1 = s1 + x * load_everywhere(scratch.G, g + 1)
+            s2 = s2 + x * load_everywhere(scratch.G, g + 2)
+            s3 = s3 + x * load_everywhere(scratch.G, g + 3)
+            s4 = s4 + x * load_everywhere(scratch.G, g + 4)
+        some |= _side(scratch, s0, i, at, curvature, weight, inverse)
+        some |= _side(scratch, s1, i + 1, at + settings, curvature, weight, inverse)
+        some |= _side(scratch, s2, i + 2, at + 2 * settings, curvature, weight, inverse)
+        some |= _side(scratch, s3, i + 3, at + 3 * settings, curvature, weight, inverse)
+        some |= _side(scratch, s4, i + 4, at + 4 * settings, curvature, weight, inverse)
+    return some & used
+
+
+@inlined
+def _side(scratch, slope, i, at, curvature, penalty, inverse):
+    """The slope of a coordinate is kept, and its side where a setting has no directions on the
+    other; which settings have some."""
+    single, one, none = load(scratch.single, at), everywhere(_ONE), everywhere(_ZERO)
+    shift = single * inverse
+    side = where_less(load_everywhere(scratch.above, i), shift, one, none)
+    side = where_less(shift, load_everywhere(scratch.below, i), -one, side)
+    store(scratch.slope, i * LANES, slope + single * curvature + side * penalty)
+    store(scratch.side, i * LANES, side)
+    found = zeros_of(side)
+    scratch.divided[i] = found
+    return found
+
+
+@inlined
+def _quotients(scratch, penalty, l, samples, dim, inverse):
+    r"""The quotients of the penalty in coordinates that have directions on either side.
+
+    With s the sign of m, :math:`|x+m|-|x| = \min\{\max\{2sx + |m|, -|m|\}, |m|\}`.
     """
-    lanes = scratch.own.size
-    for j in range(0, lanes, LANES):
-        smooth = load(scratch.bent, j) + load(scratch.own, j) * h + load(scratch.sizes, j) * penalty
-        kinks = everywhere(_ZERO)
-        for k in range(dim):
-            direction = load(scratch.m, k * lanes + j)
-            m = words(direction)
-            shift = singles(words(everywhere(scratch.shift[s * columns + k])) ^ (m & _SIGN))
-            x = load(scratch.turned, k * lanes + j) + shift
-            kinks = kinks + greatest(least(x, _ZERO), singles(m | _SIGN))
-            smooth = smooth + direction * scratch.slope[s * columns + k]
-        quotient = (smooth + kinks * (penalty + penalty)) * load(scratch.used, j)
-        store(scratch.quotient, s * lanes + j, quotient)
+    lanes, settings, count = scratch.own.size, penalty.size, 0
+    for i in range(dim):
+        if scratch.divided[i] != _NONE:
+            side, weight = load(scratch.side, i * LANES), load(penalty, l)
+            store(scratch.weight, count * LANES, weight - side * side * weight)
+            shift = load(scratch.single, i * settings + l) * (inverse + inverse)
+            store(scratch.shift, count * LANES, shift)
+            scratch.which[count] = i * lanes
+            count += 1
+    for j in range(0, samples, 2):
+        first, second = everywhere(_ZERO), everywhere(_ZERO)
+        for k in range(count):
+            at = scratch.which[k] + j
+            shift, weight = load(scratch.shift, k * LANES), load(scratch.weight, k * LANES)
+            first = first + _difference(scratch, shift, at) * weight
+            second = second + _difference(scratch, shift, at + 1) * weight
+        store(scratch.quotient, j * LANES, first)
+        store(scratch.quotient, (j + 1) * LANES, second)
 
 
 @inlined
-def _descend(scratch, s, step, columns):
-    """b minus step times the sum over the directions of the quotient times m."""
-    lanes = scratch.own.size
-    for c in range(0, columns, LANES):
-        # Four sums at once: each addition waits for the one before.
-        first, second = everywhere(_ZERO), everywhere(_ZERO)
-        third, fourth = everywhere(_ZERO), everywhere(_ZERO)
-        for j in range(0, lanes, 4):
-            row, now = j * columns + c, s * lanes + j
-            first = first + load(scratch.rows, row) * scratch.quotient[now]
-            second = second + load(scratch.rows, row + columns) * scratch.quotient[now + 1]
-            third = third + load(scratch.rows, row + 2 * columns) * scratch.quotient[now + 2]
-            fourth = fourth + load(scratch.rows, row + 3 * columns) * scratch.quotient[now + 3]
-        lower, upper = widened((first + second) + (third + fourth))
-        at = s * columns + c
-        store(scratch.b, at, load(scratch.b, at) - lower * step)
-        store(scratch.b, at + DOUBLE_LANES, load(scratch.b, at + DOUBLE_LANES) - upper * step)
+def _difference(scratch, shift, at):
+    size = load_everywhere(scratch.sizes, at)
+    x = load_everywhere(scratch.scaled, at) + shift * load_everywhere(scratch.signs, at)
+    return least(greatest(x, -size), size)
+
+
+@inlined
+def _descend(scratch, w, h, length, l, share, samples, dim, kinks):
+    """b minus the step times the sum over the directions of the quotient times m."""
+    lanes, columns, settings = scratch.own.size, scratch.pushed.size, h.size
+    curvature = load(h, l)
+    lower, upper = load(length, l) * share, load(length, l + DOUBLE_LANES) * share
+    for i in range(0, dim, _ROWS):
+        s0, s1 = _pushed(scratch, curvature, w, i), _pushed(scratch, curvature, w, i + 1)
+        s2, s3 = _pushed(scratch, curvature, w, i + 2), _pushed(scratch, curvature, w, i + 3)
+        s4 = _pushed(scratch, curvature, w, i + 4)
+        for k in range(dim):
+            slope, at = load(scratch.slope, k * LANES), k * columns + i
+            s0 = s0 + slope * load_everywhere(scratch.moments, at)
+            s1 = s1 + slope * load_everywhere(scratch.moments, at + 1)
+            s2 = s2 + slope * load_everywhere(scratch.moments, at + 2)
+            s3 = s3 + slope * load_everywhere(scratch.moments, at + 3)
+            s4 = s4 + slope * load_everywhere(scratch.moments, at + 4)
+        if kinks:
+            for j in range(samples):
+                quotient, at = load(scratch.quotient, j * LANES), i * lanes + j
+                s0 = s0 + quotient * load_everywhere(scratch.m, at)
+                s1 = s1 + quotient * load_everywhere(scratch.m, at + lanes)
+                s2 = s2 + quotient * load_everywhere(scratch.m, at + 2 * lanes)
+                s3 = s3 + quotient * load_everywhere(scratch.m, at + 3 * lanes)
+                s4 = s4 + quotient * load_everywhere(scratch.m, at + 4 * lanes)
+        at = i * settings + l
+        _step(scratch, at, s0, lower, upper)
+        _step(scratch, at + settings, s1, lower, upper)
+        _step(scratch, at + 2 * settings, s2, lower, upper)
+        _step(scratch, at + 3 * settings, s3, lower, upper)
+        _step(scratch, at + 4 * settings, s4, lower, upper)
+
+
+@inlined
+def _pushed(scratch, curvature, w, i):
+    """The sum over the directions of what of the quotient is theirs alone, times m."""
+    bowed = load_everywhere(scratch.bowed, w * scratch.pushed.size + i)
+    return curvature * load_everywhere(scratch.pushed, i) + bowed
+
+
+@inlined
+def _step(scratch, at, total, lower, upper):
+    first, second = widened(total)
+    first = load(scratch.b, at) - first * lower
+    second = load(scratch.b, at + DOUBLE_LANES) - second * upper
+    store(scratch.b, at, first)
+    store(scratch.b, at + DOUBLE_LANES, second)
+    store(scratch.single, at, narrowed(first, second))
 
 
 # --- Plain ----------------------------------------------------------------------------------------

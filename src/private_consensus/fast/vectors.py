@@ -386,6 +386,17 @@ if AVAILABLE:
 
         return types.int64(types.uint64), generate
 
+    @intrinsic
+    def zeros_of(typing, a):
+        """A word of 64 whose lowest bits say which lanes are 0."""
+
+        def generate(context, builder, sig, args):
+            kind = args[0].type
+            zero = builder.fcmp_ordered("==", args[0], ir.Constant(kind, [0.0] * kind.count))
+            return builder.zext(builder.bitcast(zero, ir.IntType(kind.count)), ir.IntType(64))
+
+        return types.uint64(a), generate
+
     def _view(element):
         @intrinsic
         def view(typing, a):
@@ -416,4 +427,4 @@ else:
     longs = doubles = None
     least = greatest = where_positive = root = words = ints = singles = floated = None
     where_less = where_unequal = where_reached = where_same = floor = None
-    total_of = largest_of = lowest_bit = None
+    total_of = largest_of = lowest_bit = zeros_of = None

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import pkgutil
 from collections.abc import Mapping
+from functools import cache
 from importlib import import_module
 from types import ModuleType
 from typing import Any, get_type_hints
@@ -24,8 +25,9 @@ def names() -> list[str]:
     return sorted(module.name for module in pkgutil.iter_modules(__path__) if module.name != "base")
 
 
+@cache
 def module_of(name: str) -> str:
-    """Dotted name of the module of a problem."""
+    """Dotted name of the module of a problem; what was found once is not looked for again."""
     if name not in names():
         raise InvalidInput("problem.name", name, f"one of {', '.join(names())}")
     return f"{__name__}.{name}"
