@@ -345,10 +345,17 @@ def expand(experiment: Experiment, name: str, algorithm: str, config: Config) ->
         "block": reduced.block or experiment.block,
         "measures": [list(measure) for measure in experiment.measures],
         "iterations": _iterations(experiment, settings),
-        "groups": groups | dict(experiment.groups),
+        "groups": groups | _groups(experiment, algorithm),
         "settings": settings,
         **special,
     }
+
+
+def _groups(experiment: Experiment, algorithm: str) -> dict[str, str]:
+    """Groups of streams that an experiment names, for all of its algorithms or this one."""
+    given = experiment.groups.items()
+    named = {key: name if isinstance(name, str) else name.get(algorithm) for key, name in given}
+    return {key: name for key, name in named.items() if name is not None}
 
 
 def _reduced(experiment: Experiment, scale: str) -> tuple[dict[str, list], Reduced]:

@@ -193,7 +193,9 @@ class Experiment(Strict):
     divergence: Literal["raise", "record"] = Field(
         default="raise", description="whether a run that leaves the finite numbers is an error"
     )
-    groups: dict[Literal["data", "graph", "noise", "sampling"], str] = Field(default_factory=dict)
+    groups: dict[Literal["data", "graph", "noise", "sampling"], str | dict[str, str]] = Field(
+        default_factory=dict, description="names of streams, or these by algorithm"
+    )
     choices: list[Choice] = Field(default_factory=list)
     oracles: list[str] = Field(
         default_factory=list, description="choices that were made by looking at outcomes"

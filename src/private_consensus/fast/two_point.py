@@ -130,9 +130,7 @@ def solve_several(asked, keys, counter, *, u1, workers=None):
     if not AVAILABLE:
         with np.errstate(over="ignore", invalid="ignore"):
             return [
-                solve_plainly(
-                    *one[:5], keys, counter, loops=one.loops, samples=one.samples, u1=u1
-                )
+                solve_plainly(*one[:5], keys, counter, loops=one.loops, samples=one.samples, u1=u1)
                 for one in asked
             ]
     most = [int(np.max(one.loops)) for one in asked]

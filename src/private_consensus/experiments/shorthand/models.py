@@ -135,7 +135,9 @@ class Experiment(Strict):
         default=None, description="measured as their mean over all iterations"
     )
     divergence: Literal["raise", "record"] | None = None
-    groups: dict[Literal["data", "graph", "noise", "sampling"], str | None] | None = None
+    groups: (
+        dict[Literal["data", "graph", "noise", "sampling"], str | dict[str, str] | None] | None
+    ) = Field(default=None, description="names of streams, or these by algorithm")
     choices: list[str] | dict[str, Choice | None] | None = Field(
         default=None, description="by what they are about"
     )
