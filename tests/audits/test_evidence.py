@@ -6,7 +6,7 @@ import pytest
 
 from private_consensus import algorithms, networks
 from private_consensus.algorithms.base import stack
-from private_consensus.audits import evidence
+from private_consensus.audits import evidence, few_records
 from private_consensus.audits.evidence import observed
 from private_consensus.audits.execution import execute
 from private_consensus.audits.known_minimisers import KnownMinimisers
@@ -183,8 +183,10 @@ def test_two_worlds_have_randomness_of_their_own_and_parts_of_runs_too():
     )
 
 
+@pytest.mark.parametrize("compiled", [False, True])
 @pytest.mark.parametrize("push", [False, True])
-def test_a_minimum_with_few_records_is_that_of_the_solver_of_all(push):
+def test_a_minimum_with_few_records_is_that_of_the_solver_of_all(push, compiled, monkeypatch):
+    monkeypatch.setattr(few_records, "AVAILABLE", compiled and few_records.AVAILABLE)
     problem = regression()
     candidates = list(attacks(problem, ring(), None, nearby=True))
     few = candidates[-1 if push else 0].pair[1]

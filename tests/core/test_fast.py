@@ -193,6 +193,37 @@ def test_a_run_and_a_setting_do_not_depend_on_their_company():
 
 
 @needs_numba
+def test_problems_that_share_draws_are_each_as_alone():
+    """Two with data of their own, and one with those of the first on another network."""
+    first, other = scene(), scene(settings=18, seed=1)
+    third = {**scene(settings=2, seed=2), "gram": first["gram"].copy()}
+    mixed = {"loops": np.array([100, 33, 100]), "samples": np.array([30, 12, 30])}
+    many = [(first, mixed), (other, options(18)), (third, options(2))]
+    alone = [
+        solve(**{**one, "keys": first["keys"]}, **{**how, "u1": 1.0}) for one, how in many
+    ]  # fmt: skip
+    fields = ("gram", "curvature", "linear", "penalty", "step")
+    asked = [
+        two_point.Asked(*(one[key] for key in fields), how["loops"], how["samples"])
+        for one, how in many
+    ]
+    found = two_point.solve_several(asked, first["keys"], first["counter"], u1=1.0)
+    for several, single in zip(found, alone, strict=True):
+        assert several.tobytes() == single.tobytes()
+
+
+@needs_numba
+@pytest.mark.parametrize("pull", [0.0, 1.0, 1e3])
+def test_kinks_are_met_wherever_the_minimum_is(pull):
+    """At 0 all coordinates have directions on either side of the kink, far from it none has."""
+    given = scene(dim=10)
+    given["linear"] = given["linear"] * pull
+    found = solve(**given, **options())
+    plain = solve_plainly(**given, **options(), draw=same_draws)
+    assert np.abs(found - plain).max() < 1e-6 * max(1.0, np.abs(plain).max())
+
+
+@needs_numba
 def test_other_counters_and_keys_draw_other_numbers():
     given = scene()
     first = solve(**given, **options())

@@ -150,3 +150,27 @@ def test_figures_of_paper_004_that_lie_in_others_are_not_computed(whole, narrow,
         names = {identity(one, setting) for setting in one["settings"]}
         assert names <= {identity(other, setting) for setting in other["settings"]}
         assert whole.borrowed()[narrow, algorithm].keys() == names
+
+
+def test_environments_side_by_side_are_each_as_alone(whole, monkeypatch):
+    """Of five networks the directions of D-ZOA are drawn once."""
+    found = copy.deepcopy(whole.cell("gratton_extra_topology", "d_zoa"))
+    found.update(runs=4, block=2, iterations=[])
+    for one in found["settings"]:
+        one["horizon"] = 3
+    together = compute_cell(found, {})
+    monkeypatch.setattr(cells.algorithms.load("d_zoa"), "draws_once", False)
+    alone = compute_cell(found, {})
+    assert together.runs.equals(alone.runs) and together.privacy.equals(alone.privacy)
+
+
+def test_streams_are_shared_by_the_algorithms_that_are_named(whole):
+    groups = {
+        pair: whole.cell(*pair)["groups"]
+        for pair in (("gratton_fig2", name) for name in ("d_zoa", "exact_admm", "dp_admm"))
+    }
+    assert [own["noise"] for own in groups.values()] == [
+        "gratton_fig3a d_zoa", "gratton_fig3a exact_admm", "gratton_fig2 dp_admm",
+    ]  # fmt: skip
+    assert len(whole.borrowed()["gratton_extra_topology", "d_zoa"]) == 5
+    assert len(whole.borrowed()["gratton_fig2", "exact_admm"]) == 16

@@ -126,6 +126,19 @@ def test_proximal_point_satisfies_its_optimality_condition(streams, bound):
     assert (np.abs(slope[~moving]) <= problem.penalty + 1e-9).all()
 
 
+@pytest.mark.parametrize("bound", [np.inf, 1.0])
+def test_compiled_steps_are_the_plain_ones(streams, bound, monkeypatch):
+    problem = made(streams, gradient_bound=bound)
+    rng = np.random.default_rng(3)
+    linear, centre, start = rng.normal(size=(3, 2, 12, AGENTS, 10))
+    penalty = rng.uniform(1.0, 30.0, (2, 1, AGENTS, 1))
+    found = problem.proximal(linear, penalty, centre, start)
+    one = problem.proximal(linear[1:], penalty[1:], centre[1:], start[1:])
+    assert np.array_equal(one, found[1:])  # nobody depends on the company
+    monkeypatch.setattr(lasso, "AVAILABLE", False)
+    assert np.allclose(found, problem.proximal(linear, penalty, centre, start), atol=1e-12)
+
+
 def test_no_record_of_hubers_loss_pulls_harder_than_the_bound(streams):
     """And squared loss, which the paper bounds by c_1 = 1, does."""
     bounded, squared = made(streams, gradient_bound=1.0), made(streams)

@@ -20,10 +20,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import expit
 
+from ..fast.local_minima import AVAILABLE, few_losses
 from ..problems.logistic_regression import LogisticRegression
 
 STEPS, HALVINGS = 60, 40
 EXACT = 1e-12
+PAIR = 2
+"""Distinct records at most of which a compiled loop knows."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,6 +100,8 @@ class FewRecords(LogisticRegression):
         margins = np.matvec(rows, base)
         gram = np.einsum("nkd,nld->nkl", rows, rows)
         pull = self.weight * self.counts / curvature
+        if AVAILABLE and margins.shape[-1] <= PAIR:
+            return np.vecmat(_solved(margins, gram, pull), rows)
         at = _Place.of(np.zeros_like(margins), margins, gram, pull)
         identity = np.eye(margins.shape[-1])
         for _ in range(STEPS):
@@ -108,6 +113,20 @@ class FewRecords(LogisticRegression):
             ahead = np.linalg.solve(identity + bend, slope[..., None])[..., 0]
             at = _descended(at, ahead, margins, gram, pull)
         return np.vecmat(at.s, rows)
+
+
+def _solved(margins: np.ndarray, gram: np.ndarray, pull: np.ndarray) -> np.ndarray:
+    """The coefficients by compiled steps, of one record as of two of which the second is empty."""
+    missing = PAIR - margins.shape[-1]
+    pull = np.broadcast_to(pull, margins.shape)
+    given = [
+        np.pad(values, [(0, 0)] * (values.ndim - 1) + [(0, missing)]).reshape(-1, PAIR)
+        for values in (margins, pull)
+    ]
+    gram = np.pad(gram, [(0, 0), (0, missing), (0, missing)])
+    found = np.empty_like(given[0])
+    few_losses(given[0], gram, given[1], EXACT, STEPS, HALVINGS, found)
+    return found[:, : margins.shape[-1]].reshape(margins.shape)
 
 
 class _Place(NamedTuple):

@@ -21,6 +21,7 @@ from typing import ClassVar
 import numpy as np
 
 from ..errors import require
+from ..fast.local_minima import AVAILABLE, filled, soft_steps, soft_steps_huber
 from ..randomness import Streams
 from .base import PUBLIC_RECORDS, Problem, consensus_error
 
@@ -180,6 +181,8 @@ class Lasso(Problem):
         smallest = penalty + self.strong_convexity * np.isinf(self.gradient_bound)
         step = 2.0 / (largest + smallest)
         steps = _steps((largest - smallest) / (largest + smallest))
+        if AVAILABLE:
+            return self._compiled_steps(linear, penalty, centre, start, step, steps)
         x = start
         for done in range(int(steps.max())):
             slope = self.smooth_gradient(x) + linear + penalty * (x - centre)
@@ -187,6 +190,40 @@ class Lasso(Problem):
             # Each agent takes its own number of steps, whoever else is solved for at the same time.
             x = np.where(done < steps, ahead, x)
         return x
+
+    def _compiled_steps(self, linear, penalty, centre, start, step, steps):
+        """The same steps, one problem after the other."""
+        own = (len(self.features), self.n_agents)
+        terms = map(np.shape, (linear, penalty, centre, start, step))
+        shape = np.broadcast_shapes(*terms, (*own, self.dim))
+        which = np.broadcast_to(np.arange(np.prod(own)).reshape(own), shape[:-1]).ravel()
+
+        def each(values, kind=float):
+            values = np.broadcast_to(values, (*shape[:-1], 1))
+            return np.ascontiguousarray(values.reshape(-1), kind)
+
+        numbers = each(penalty), each(step), each(step * self.penalty), each(steps, np.int64)
+        x = np.broadcast_to(start, shape).reshape(-1, self.dim)
+        still = linear - penalty * centre
+        if np.isinf(self.gradient_bound):
+            still = np.broadcast_to(still - self.pull, shape).reshape(-1, self.dim)
+            found = soft_steps(x, self._filled_gram, which, still, *numbers)
+        else:
+            still = np.broadcast_to(still, shape).reshape(-1, self.dim)
+            more = float(self.weight), float(self.gradient_bound)
+            found = soft_steps_huber(x, *self._filled_records, which, still, *numbers, *more)
+        return found.reshape(shape)
+
+    @cached_property
+    def _filled_gram(self) -> np.ndarray:
+        return filled(self.gram.reshape(-1, self.dim, self.dim))
+
+    @cached_property
+    def _filled_records(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Features as they are and turned, and responses."""
+        rows = self.features.reshape(-1, *self.features.shape[2:])
+        responses = self.responses.reshape(-1, self.responses.shape[2])
+        return filled(rows), filled(rows.swapaxes(-1, -2)), filled(responses)
 
     def squared_error(self, x: np.ndarray) -> np.ndarray:
         r""":math:`\sum_k \|\beta_k - \beta^c\|_2^2`, shape (..., runs)."""

@@ -1,0 +1,194 @@
+r"""Minima of many small problems, one after the other in registers.
+
+A step of such a problem is a few dozen operations, and how many steps it takes is its own matter:
+array operations over all of them wait for the slowest, and read and write everything each time.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .compiling import AVAILABLE, compiled, inlined
+from .vectors import DOUBLE_LANES, aligned, everywhere, greatest, least, load, store
+
+__all__ = ["AVAILABLE", "few_losses", "filled", "soft_steps", "soft_steps_huber"]
+
+
+def filled(array: np.ndarray) -> np.ndarray:
+    """The last axis filled up to whole vectors with zeros."""
+    length = array.shape[-1]
+    found = np.zeros((*array.shape[:-1], -(-length // DOUBLE_LANES) * DOUBLE_LANES))
+    found[..., :length] = array
+    return found
+
+
+# --- Lasso ----------------------------------------------------------------------------------------
+
+
+def soft_steps(x, gram, which, linear, curvature, step, threshold, steps):
+    r"""Proximal gradient steps for
+    :math:`\tfrac12 x^TGx + \tfrac h2\|x\|^2 + q^Tx + \lambda\|x\|_1`.
+
+    Parameters
+    ----------
+    x : ndarray, shape (problems, dim)
+        Where each begins.
+    gram : ndarray, shape (matrices, dim, filled dim)
+        :math:`G`, the last axis by :func:`filled`.
+    which : ndarray of int, shape (problems,)
+        The matrix of each.
+    linear : ndarray, shape (problems, dim)
+        :math:`q`.
+    curvature, step, threshold, steps : ndarray, shape (problems,)
+        :math:`h`, the length of a step, that times :math:`\lambda`, and how many there are.
+    """
+    found, q = filled(x), filled(linear)
+    _soft_steps(
+        found.ravel(), gram.ravel(), which, q.ravel(), curvature, step, threshold, steps,
+        x.shape[1], aligned(found.shape[1], np.float64),
+    )  # fmt: skip
+    return found[:, : x.shape[1]]
+
+
+def soft_steps_huber(
+    x, rows, columns, responses, which, linear, curvature, step, threshold, steps, weight, bound
+):
+    r"""The same with :math:`w\sum_j \ell(a_j^Tx - y_j)` for the first term, Huber's loss that is
+    linear from a slope of ``bound`` on.
+
+    Parameters
+    ----------
+    rows, columns : ndarray, shapes (matrices, records, filled dim), (matrices, dim, filled records)
+        :math:`a_j`, as they are and turned.
+    responses : ndarray, shape (matrices, filled records)
+    """
+    found, q = filled(x), filled(linear)
+    _soft_steps_huber(
+        found.ravel(), rows.ravel(), columns.ravel(), responses.ravel(), which, q.ravel(),
+        curvature, step, threshold, steps, x.shape[1], rows.shape[1], weight, bound,
+        aligned(found.shape[1], np.float64), aligned(responses.shape[1], np.float64),
+    )  # fmt: skip
+    return found[:, : x.shape[1]]
+
+
+@compiled
+def _soft_steps(
+    x, gram, which, linear, curvature, step, threshold, steps, dim, new
+):  # fmt: skip
+    size = new.size
+    for n in range(len(steps)):
+        at, matrix = n * size, which[n] * dim * size
+        for _ in range(steps[n]):
+            for c in range(0, size, DOUBLE_LANES):
+                first = load(x, at + c) * curvature[n] + load(linear, at + c)
+                second = everywhere(0.0)
+                for k in range(0, dim - 1, 2):
+                    first = first + load(gram, matrix + k * size + c) * x[at + k]
+                    second = second + load(gram, matrix + (k + 1) * size + c) * x[at + k + 1]
+                if dim % 2:
+                    k = dim - 1
+                    first = first + load(gram, matrix + k * size + c) * x[at + k]
+                _soft(new, c, load(x, at + c), first + second, step[n], threshold[n])
+            _copy(x, at, new)
+
+
+@compiled
+def _soft_steps_huber(
+    x, rows, columns, responses, which, linear, curvature, step, threshold, steps, dim, records,
+    weight, bound, new, slopes,
+):  # fmt: skip
+    size, many = new.size, slopes.size
+    most = everywhere(bound)
+    for n in range(len(steps)):
+        at = n * size
+        for _ in range(steps[n]):
+            for j in range(0, many, DOUBLE_LANES):
+                residual = -load(responses, which[n] * many + j)
+                for k in range(dim):
+                    column = load(columns, (which[n] * dim + k) * many + j)
+                    residual = residual + column * x[at + k]
+                slope = least(greatest(residual + residual, -most), most)
+                store(slopes, j, slope * weight)
+            for c in range(0, size, DOUBLE_LANES):
+                total = load(x, at + c) * curvature[n] + load(linear, at + c)
+                for j in range(records):
+                    total = total + load(rows, (which[n] * records + j) * size + c) * slopes[j]
+                _soft(new, c, load(x, at + c), total, step[n], threshold[n])
+            _copy(x, at, new)
+
+
+@inlined
+def _soft(new, c, x, slope, step, threshold):
+    """What a step leaves is drawn towards 0 by the threshold."""
+    ahead, most = x - slope * step, everywhere(threshold)
+    store(new, c, ahead - least(greatest(ahead, -most), most))
+
+
+@inlined
+def _copy(x, at, new):
+    for c in range(0, new.size, DOUBLE_LANES):
+        store(x, at + c, load(new, c))
+
+
+# --- Logistic losses of one record or two ---------------------------------------------------------
+
+
+@compiled
+def few_losses(margins, gram, pull, exact, newton, halvings, out):
+    r"""Where :math:`s_j = p_j\,\sigma(-(m + Hs)_j)` for two records, by Newton's method on
+    :math:`\sum_j p_j\ln(1+e^{-(m+Hs)_j}) + \tfrac12 s^THs`, each step halved until it falls.
+
+    Parameters
+    ----------
+    margins : ndarray, shape (problems, 2)
+        :math:`m`.
+    gram : ndarray, shape (agents, 2, 2)
+        :math:`H` of the agents, which the problems are of in turn.
+    pull : ndarray, shape (problems, 2)
+        :math:`p`.
+    exact : float
+        How far from the equation s may be, relative to what stands in it.
+    newton, halvings : int
+        Steps at most.
+    out : ndarray, shape (problems, 2)
+        Overwritten with s.
+    """
+    agents = len(gram)
+    for n in range(len(margins)):
+        H, m0, m1 = gram[n % agents], margins[n, 0], margins[n, 1]
+        p0, p1, s0, s1 = pull[n, 0], pull[n, 1], 0.0, 0.0
+        a0, a1, value = _place(s0, s1, m0, m1, H, p0, p1)
+        for _ in range(newton):
+            share0, share1 = 1.0 / (1.0 + np.exp(-a0)), 1.0 / (1.0 + np.exp(-a1))
+            slope0, slope1 = s0 - p0 * share0, s1 - p1 * share1
+            if abs(slope0) <= exact * (p0 + abs(s0)) and abs(slope1) <= exact * (p1 + abs(s1)):
+                break
+            bend0, bend1 = p0 * share0 * (1.0 - share0), p1 * share1 * (1.0 - share1)
+            j00, j01 = 1.0 + bend0 * H[0, 0], bend0 * H[0, 1]
+            j10, j11 = bend1 * H[1, 0], 1.0 + bend1 * H[1, 1]
+            size = j00 * j11 - j01 * j10
+            step0 = (slope0 * j11 - slope1 * j01) / size
+            step1 = (slope1 * j00 - slope0 * j10) / size
+            most, length = value + exact * abs(value), 1.0
+            for _ in range(halvings + 1):
+                after0, after1 = s0 - length * step0, s1 - length * step1
+                a0, a1, value = _place(after0, after1, m0, m1, H, p0, p1)
+                if not value > most:
+                    break
+                length /= 2.0
+            s0, s1 = after0, after1
+        out[n, 0], out[n, 1] = s0, s1
+
+
+@inlined
+def _place(s0, s1, m0, m1, H, p0, p1):
+    """The margins with the sign changed, and the objective."""
+    turned0, turned1 = H[0, 0] * s0 + H[0, 1] * s1, H[1, 0] * s0 + H[1, 1] * s1
+    a0, a1 = -(m0 + turned0), -(m1 + turned1)
+    value = p0 * _softplus(a0) + p1 * _softplus(a1) + (s0 * turned0 + s1 * turned1) / 2.0
+    return a0, a1, value
+
+
+@inlined
+def _softplus(a):
+    return max(a, 0.0) + np.log1p(np.exp(-abs(a)))
