@@ -152,9 +152,9 @@ def test_figures_of_paper_004_that_lie_in_others_are_not_computed(whole, narrow,
         assert whole.borrowed()[narrow, algorithm].keys() == names
 
 
-def test_environments_side_by_side_are_each_as_alone(whole, monkeypatch):
-    """Of five networks the directions of D-ZOA are drawn once."""
-    found = copy.deepcopy(whole.cell("gratton_extra_topology", "d_zoa"))
+def test_problems_side_by_side_are_each_as_alone(whole, monkeypatch):
+    """For all objectives the directions of D-ZOA are drawn once."""
+    found = copy.deepcopy(whole.cell("gratton_fig2", "d_zoa"))
     found.update(runs=4, block=2, iterations=[])
     for one in found["settings"]:
         one["horizon"] = 3
