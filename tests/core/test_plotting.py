@@ -24,6 +24,8 @@ from private_consensus.plotting.specifications import Specification, named_data
 from private_consensus.plotting.theme import ALARM, save
 from private_consensus.plotting.vectors import (
     rounded,
+    small_svg,
+    still,
     without_groups,
     without_hidden,
     without_idle_clips,
@@ -194,6 +196,20 @@ def test_what_nobody_sees_is_not_in_a_picture_and_what_is_seen_stays(tmp_path):
     assert "mark-line" in drawn_ and "mark-area" in drawn_ and ">first<" in drawn_
     # Points that a pointer finds are in the specification, from which a page draws.
     assert len(values_of(json.loads((tmp_path / "a.json").read_text()))) == CROWDED + 1
+
+
+@pytest.mark.parametrize("y", [[1e-2, float("inf"), 1e-3], [1.0 + i for i in range(CROWDED + 1)]])
+def test_a_picture_says_nothing_to_a_pointer_and_looks_the_same(y):
+    made = drawn(pl.concat([numbers(y), numbers(y, "two")]))
+    quiet = still(made)
+    whole, picture = (
+        small_svg(without_hidden(vl_convert.vegalite_to_svg(json.dumps(one))))
+        for one in (made, quiet)
+    )
+    anew = re.compile(r"clip\d+")
+    assert anew.sub("", picture) == anew.sub("", whole)
+    assert "tooltip" in json.dumps(made) and "tooltip" not in json.dumps(quiet)
+    assert quiet["datasets"] is made["datasets"] and quiet["layer"] is not made["layer"]
 
 
 FRAMED = (

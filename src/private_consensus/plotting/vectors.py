@@ -93,8 +93,10 @@ def _inside(mark: str, frame: Sequence[float]) -> bool:
 
 
 def still(specification: Mapping[str, Any]) -> dict[str, Any]:
-    """The specification of the same drawing as a picture: without what only a pointer finds and
-    what only a screen reader is told, which takes a fifth of the drawing."""
+    """The specification of the same drawing as a picture: without what only a pointer finds, what
+    only a screen reader is told, and limits of labels, for which each is measured more than once.
+    Together they are a third of the drawing's time.
+    """
 
     def told(part: Any) -> Any:
         if isinstance(part, Mapping):
@@ -103,7 +105,9 @@ def still(specification: Mapping[str, Any]) -> dict[str, Any]:
 
     kept = {key: told(value) for key, value in specification.items() if key != "datasets"}
     data = {key: specification[key] for key in specification.keys() & {"datasets"}}
-    return {**kept, **data, "config": {**kept.get("config", {}), "aria": False}}
+    config = kept.get("config", {})
+    endless = {part: {**config.get(part, {}), "labelLimit": 0} for part in ("axis", "legend")}
+    return {**kept, **data, "config": {**config, **endless, "aria": False}}
 
 
 def rounded(specification: dict[str, Any]) -> dict[str, Any]:
