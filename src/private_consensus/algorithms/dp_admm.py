@@ -23,6 +23,7 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
+from ..fast.linearised import AVAILABLE, linearised_step
 from .base import CURVATURE, STEP, Iterative, Range, column, origin
 from .families.consensus_admm import assumed_release, check_budget, gaussian_release, total_epsilon
 from .noise import Noise
@@ -114,9 +115,14 @@ class DPADMM(Iterative):
     def step(self, state, problem, network, draw, t):
         rho, inverse_step = column(self.rho), np.sqrt(t) / column(self.eta_0)
         weight = rho + inverse_step
+        scale = column(self.noise.scale) / weight
+        if AVAILABLE and _by_run(rho, inverse_step, scale, state, draw):
+            return _compiled_step(
+                state, problem.gradient(state.noisy), draw, rho, inverse_step, scale
+            )
         pull = rho * state.server + state.dual + inverse_step * state.noisy
         exact = (pull - problem.gradient(state.noisy)) / weight
-        noisy = exact + column(self.noise.scale) / weight * draw
+        noisy = exact + scale * draw
         server = noisy.mean(-2, keepdims=True) - state.dual.mean(-2, keepdims=True) / rho
         return State(noisy, exact, state.dual - rho * (noisy - server), server)
 
@@ -130,6 +136,27 @@ class DPADMM(Iterative):
             name: np.broadcast_to(np.reshape(getattr(self, name), (-1, 1)), shape)
             for name in ("rho", "eta_0")
         }
+
+
+def _by_run(rho, inverse_step, scale, state: State, draw) -> bool:
+    """Whether numbers differ between settings and runs alone."""
+    alike = all(np.shape(value)[-2:] in {(), (1, 1)} for value in (rho, inverse_step, scale))
+    return alike and np.ndim(state.noisy) == 4 and np.shape(draw) == state.noisy.shape[1:]
+
+
+def _compiled_step(state: State, gradient, draw, rho, inverse_step, scale) -> State:
+    shape, server = state.noisy.shape, state.server.shape
+    numbers = [
+        np.ascontiguousarray(np.broadcast_to(value, (*shape[:2], 1, 1))[..., 0, 0], float)
+        for value in (rho, inverse_step, scale)
+    ]
+    given = [
+        np.ascontiguousarray(values, float)
+        for values in (state.noisy, state.dual, state.server, gradient, draw)
+    ]
+    exact, sent, average, dual = (np.empty(s) for s in (shape, shape, server, shape))
+    linearised_step(*given, *numbers, exact, sent, average, dual)
+    return State(sent, exact, dual, average)
 
 
 ALGORITHM = DPADMM
