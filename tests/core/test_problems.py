@@ -231,6 +231,21 @@ def test_the_optimum_of_every_run_agrees_with_an_independent_solver(streams, cod
         assert np.allclose(problem.optimum[0], reference, atol=1e-8)
 
 
+def test_a_problem_is_rescaled_as_it_would_be_built(streams):
+    """With another scale of the loss the data are the same, and are not copied."""
+    given = {"prepared": prepared_rows(), "records": 100, "ridge": 0.01, "weight": "mean"}
+    first, other = (
+        logistic_regression.build(streams, AGENTS, **given, loss_scale=scale) for scale in (1.0, 9)
+    )
+    found = logistic_regression.rescaled(first, **{**given, "loss_scale": 9})
+    assert (found.weight, found.ridge) == (other.weight, other.ridge)
+    assert found.features is first.features and found._signed is first._signed
+    asked = proximal_inputs(other)
+    assert np.array_equal(found.proximal_simd(*asked), other.proximal_simd(*asked))
+    with pytest.raises(InvalidInput, match=r"problem.loss_scale: found 0"):
+        logistic_regression.rescaled(first, **{**given, "loss_scale": 0})
+
+
 @pytest.mark.parametrize("weight", ["mean", 17.5])
 def test_the_proximal_solve_is_optimal_and_equals_a_loop(streams, weight):
     """Weight 17.5 is 1750 a mean: there the bound is slow and Newton takes over."""

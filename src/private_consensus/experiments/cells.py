@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -120,19 +121,39 @@ def compute_cell(
 def _calibrated(
     cell: Mapping[str, Any], environments: Sequence[Sequence[Mapping]], prepared: Prepared
 ) -> list[Calibration]:
-    """Settings of environments that have one problem, which is built once for all of them."""
+    """Settings of environments that have the same data, which are built once for all of them."""
     if len(environments) == 1:
         return [calibrated_cell(cell, environments[0], prepared)]
-    build = environment_of(environments[0][0], prepared).problem
-    latest: dict[tuple[int, ...], Any] = {}
+    shared = _OneProblem(environments[0][0], prepared)
+    return [
+        calibrated_cell(cell, some, prepared, partial(shared.problem, some[0]["problem"]))
+        for some in environments
+    ]
 
-    def problem(streams: Streams):
-        if streams.runs not in latest:
-            latest.clear()  # first, since the next takes as much memory
-            latest[streams.runs] = build(streams)
-        return latest[streams.runs]
 
-    return [calibrated_cell(cell, some, prepared, problem) for some in environments]
+class _OneProblem:
+    """Builds a problem once for what asks after each other for the same runs, and makes of it those
+    that differ in what their data do not depend on."""
+
+    def __init__(self, specification: Mapping[str, Any], prepared: Prepared):
+        self.build = environment_of(specification, prepared).problem
+        self.module = problems.load(specification["problem"]["name"])
+        self.first = specification["problem"]
+        self.latest: dict[str, Any] = {}
+        self.runs: tuple[int, ...] = ()
+
+    def problem(self, asked: Mapping[str, Any], streams: Streams) -> Any:
+        """As a specification says."""
+        if self.runs != streams.runs:
+            self.latest.clear()  # first, since the next takes as much memory
+            self.latest[settings_hash(self.first)] = self.build(streams)
+            self.runs = streams.runs
+        name = settings_hash(asked)
+        if name not in self.latest:
+            own = {key: value for key, value in asked.items() if key not in ("name", "prepared")}
+            base = self.latest[settings_hash(self.first)]
+            self.latest[name] = _called("problem", self.module.rescaled, base, **own)
+        return self.latest[name]
 
 
 def _private(
@@ -397,11 +418,13 @@ def _side_by_side(cell: Mapping[str, Any]) -> list[list[list[list[list[int]]]]]:
 
 
 def _by_problem(settings: list[Mapping[str, Any]]) -> list[list[list[list[int]]]]:
-    """Environments that have the same problem."""
+    """Environments that have the same data."""
     found = defaultdict(list)
     for distinct in _by_environment(settings):
         spec = settings[distinct[0][0]]
-        found[settings_hash([spec["problem"], spec["network"]["agents"]])].append(distinct)
+        rescaled = getattr(problems.load(spec["problem"]["name"]), "RESCALED", ())
+        data = {key: value for key, value in spec["problem"].items() if key not in rescaled}
+        found[settings_hash([data, spec["network"]["agents"]])].append(distinct)
     return list(found.values())
 
 

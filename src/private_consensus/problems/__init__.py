@@ -2,7 +2,8 @@
 
 Each has a function ``build(streams, agents, **parameters)``, the names of its ``METRICS``,
 parameters of an ``EXAMPLE``. ``SHARED_BY_RUNS = True``, or ``shared_by_runs(parameters)``, says
-that what it builds is the same for every run.
+that what it builds is the same for every run. ``RESCALED`` names parameters that its data do not
+depend on: ``rescaled(problem, **parameters)`` is another problem with the same data.
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ with labels in {-1, +1} and rows :math:`\|z\|_2 \le 1`. ``w = 1`` makes it a sum
 record labelled 0 then has a constant loss and teaches nothing.
 """
 
-from .builder import CODINGS, PARTITIONS, build, shared_by_runs
+from .builder import CODINGS, PARTITIONS, RESCALED, build, rescaled, shared_by_runs
 from .metrics import METRICS
 from .objective import LogisticRegression
 
@@ -17,8 +17,10 @@ __all__ = [
     "EXAMPLE",
     "METRICS",
     "PARTITIONS",
+    "RESCALED",
     "LogisticRegression",
     "build",
+    "rescaled",
     "shared_by_runs",
 ]
 

@@ -13,6 +13,8 @@ from .objective import LogisticRegression
 
 CODINGS = ("signed", "zero_one")
 PARTITIONS = ("shared", "per_run")
+RESCALED = ("loss_scale",)
+"""What data do not depend on."""
 
 
 def shared_by_runs(parameters: Mapping[str, Any]) -> bool:
@@ -79,14 +81,7 @@ def build(
     order = _order(streams, rows, partition)
     training, rest = order[..., : agents * records], order[..., agents * records :]
     rest = rest[..., :test_rows]
-    require(loss_scale > 0, "problem.loss_scale", loss_scale, "above 0")
-    require(
-        weight == "mean" or loss_scale == 1.0,
-        "problem.loss_scale",
-        loss_scale,
-        "1 where the weight is not the mean",
-    )
-    weight = loss_scale / records if weight == "mean" else float(weight)
+    weight = _weight(weight, loss_scale, records)
     shape = (*order.shape[:-1], agents, records)
     return LogisticRegression(
         prepared.features[training].reshape(*shape, -1),
@@ -97,6 +92,31 @@ def build(
         ridge * records * weight,
         box,
     )
+
+
+def rescaled(
+    problem: LogisticRegression,
+    *,
+    records: int,
+    ridge: float,
+    weight: float | str = 1.0,
+    loss_scale: float = 1.0,
+    **same: Any,
+) -> LogisticRegression:
+    """A problem that was built with another scale of the loss, with this one."""
+    weight = _weight(weight, loss_scale, records)
+    return problem.weighted(weight, ridge * records * weight)
+
+
+def _weight(weight: float | str, loss_scale: float, records: int) -> float:
+    require(loss_scale > 0, "problem.loss_scale", loss_scale, "above 0")
+    require(
+        weight == "mean" or loss_scale == 1.0,
+        "problem.loss_scale",
+        loss_scale,
+        "1 where the weight is not the mean",
+    )
+    return loss_scale / records if weight == "mean" else float(weight)
 
 
 def _order(streams: Streams, rows: int, partition: str) -> np.ndarray:

@@ -31,6 +31,19 @@ FEW = 20_000
 """Numbers in an agent's records below which one operation on all agents beats a call an agent."""
 
 
+class _Signed:
+    """Rows times their labels, and what solvers make of them: problems that differ in weights
+    share it."""
+
+    def __init__(self, features: np.ndarray, labels: np.ndarray):
+        self.rows = features * labels[..., None]
+
+    @cached_property
+    def lanes(self) -> list[fast.Records]:
+        each = self.rows.reshape(-1, *self.rows.shape[-2:])
+        return [fast.records(own) for own in each]
+
+
 @dataclass(frozen=True)
 class LogisticRegression(Problem):
     """Agents' records, with a test set held by nobody.
@@ -175,9 +188,19 @@ class LogisticRegression(Problem):
         """Over the box; infinite without one, since the regulariser's gradient is unbounded."""
         return self.weight * self.records + self.ridge * self.box * np.sqrt(self.dim)
 
+    def weighted(self, weight: float, ridge: float) -> LogisticRegression:
+        """The same data with other weights."""
+        found = replace(self, weight=weight, ridge=ridge)
+        vars(found)["_shared"] = self._shared
+        return found
+
     @cached_property
+    def _shared(self) -> _Signed:
+        return _Signed(self.features, self.labels)
+
+    @property
     def _signed(self) -> np.ndarray:
-        return self.features * self.labels[..., None]
+        return self._shared.rows
 
     def part(self, taken: slice) -> LogisticRegression:
         rows, labels = self.features[..., taken, :], self.labels[..., taken]
@@ -358,9 +381,9 @@ class LogisticRegression(Problem):
         how many gradients were taken."""
         return {}
 
-    @cached_property
+    @property
     def _lane_records(self) -> list[fast.Records]:
-        return [fast.records(own) for own in self._of_each_agent(self._signed)]
+        return self._shared.lanes
 
     @cached_property
     def _lane_bounds(self) -> list[fast.Model]:
