@@ -268,6 +268,20 @@ def test_laplace_noise_of_neighbours_and_far_agents():
     assert laplace_epsilon(noised_descent(W, 2), agent(0), 3, Once()) == 0
 
 
+def test_noise_in_other_units_costs_that_much_less_by_the_same_program(monkeypatch):
+    """And what is kept of a program is what a new one would find."""
+    monkeypatch.setattr(laplace, "_SHIFTS", {})
+    W = floats(metropolis(path(3)))
+    one, other = (noised_descent(W, 3, noise=scale * np.ones(3)) for scale in (1.0, 0.3))
+    first = laplace_epsilon(one, agent(2), 0, Constant())
+    solved = len(laplace._SHIFTS)
+    kept = laplace_epsilon(other, agent(2), 0, Constant())
+    assert solved and len(laplace._SHIFTS) == solved
+    assert kept == pytest.approx(first / 0.3, rel=1e-9)
+    laplace._SHIFTS.clear()
+    assert laplace_epsilon(other, agent(2), 0, Constant()) == kept
+
+
 def test_laplace_noise_of_the_path_of_three_is_paid_by_the_cheaper_noise():
     """y_w in round 2 has y_u/3 and fresh noise: the victim's shift of 1, or 1/3 of the fresh."""
     W = floats(metropolis(path(3)))
