@@ -17,6 +17,7 @@ from private_consensus import networks, plotting
 from private_consensus.algorithms import load
 from private_consensus.algorithms.coordinate_descent import CoordinateDescent
 from private_consensus.algorithms.dgd import DecentralizedGradientDescent
+from private_consensus.algorithms.families import random_aggregates
 from private_consensus.algorithms.families.random_aggregates import widest_pair
 from private_consensus.algorithms.ldp_admm import LocallyPrivateADMM, theorem_3_1_covers
 from private_consensus.algorithms.ldp_gradient_descent import LocallyPrivateGradientDescent
@@ -243,6 +244,19 @@ def test_outputs_of_the_aggregates_have_the_stated_law(streams, aggregator):
 
 def apart(points, pair):
     return np.abs(points[pair[0]] - points[pair[1]]).sum()
+
+
+@pytest.mark.parametrize("graph", ["star", "random_edges"])
+def test_compiled_pairs_are_the_plain_ones(streams, graph, monkeypatch):
+    """The same bytes, also where several pairs are equally far apart."""
+    links = {} if graph == "star" else {"edges": 8}
+    network = networks.build(streams, graph, AGENTS, **links)
+    x = np.random.default_rng(5).normal(size=(2, 12, AGENTS, DIM))
+    for values in (x, np.round(x), np.zeros_like(x)):
+        found = widest_pair(values, network)
+        with monkeypatch.context() as without:
+            without.setattr(random_aggregates, "AVAILABLE", False)
+            assert found.tobytes() == widest_pair(values, network).tobytes()
 
 
 @pytest.mark.parametrize("graph", ["shared", "per_run"])

@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ...fast.farthest import AVAILABLE, farthest_pairs
 from ...networks import SparseNetwork
 from ..parameters import one_of
 from . import gradient_steps, random_weights
@@ -122,6 +123,8 @@ def widest_pair(x: np.ndarray, network) -> np.ndarray:
     members = network.closed_neighbourhoods
     if isinstance(network, SparseNetwork):
         return _widest_of(network.gather(x, members))
+    if AVAILABLE:
+        return farthest_pairs(x, members)
     first, second = np.triu_indices(members.shape[-1], 1)
     # A coordinate at a time: all at once, the differences would not fit into the cache.
     columns = np.moveaxis(x, -1, 0)

@@ -1,0 +1,48 @@
+"""The two members of each neighbourhood that are farthest apart, where distances fit into the
+cache."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .compiling import AVAILABLE, compiled
+
+__all__ = ["AVAILABLE", "farthest_pairs"]
+
+
+def farthest_pairs(x: np.ndarray, members: np.ndarray) -> np.ndarray:
+    """``x[a] - x[b]`` of the first of the pairs in each neighbourhood whose l1 distance is largest.
+
+    Parameters
+    ----------
+    x : ndarray, shape (..., [runs,] agents, dim)
+    members : ndarray of int, shape ([runs,] agents, members)
+    """
+    flat = np.ascontiguousarray(x, float).reshape(-1, *x.shape[-2:])
+    out, distance = np.zeros(flat.shape), np.empty((x.shape[-2], x.shape[-2]))
+    every = np.ascontiguousarray(members, np.int64).reshape(-1, *members.shape[-2:])
+    _farthest(flat, every, distance, np.empty(x.shape[-2]), out)
+    return out.reshape(x.shape)
+
+
+@compiled
+def _farthest(x, members, distance, column, out):
+    places, agents, dim = x.shape
+    for p in range(places):
+        distance[:] = 0.0
+        for k in range(dim):
+            for a in range(agents):
+                column[a] = x[p, a, k]
+            for a in range(agents):
+                for b in range(agents):
+                    distance[a, b] += abs(column[a] - column[b])
+        own = members[p % len(members)]
+        for i in range(agents):
+            most, first, second = -1.0, i, i
+            for u in range(own.shape[1]):
+                for w in range(u + 1, own.shape[1]):
+                    apart = distance[own[i, u], own[i, w]]
+                    if apart > most:
+                        most, first, second = apart, own[i, u], own[i, w]
+            for k in range(dim):
+                out[p, i, k] = x[p, first, k] - x[p, second, k]
