@@ -35,6 +35,8 @@ from .sharing import identity
 
 Prepared = Mapping[str, Any]
 
+Distinct = list[list[int]]
+"""Places of settings that have one problem and network, those together that are the same thing."""
 
 KEYS = {"t": pl.Int64, "quantity": pl.String, "metric": pl.String}
 ROWS = {**KEYS, "run": pl.Int64, "value": pl.Float64}
@@ -92,13 +94,14 @@ def compute_cell(
     exchanged = {*given["identity"], *_names(asked)}
     measured, private, lent = [], [], []
     for alike in _side_by_side(cell):
-        specifications, calibrations, group = [], [], []
-        for environments in alike:
-            own = [[cell["settings"][one[0]] for one in members] for members in environments]
-            calibrations += _calibrated(cell, own, prepared)
-            specifications += own
-            group += environments
-        names = [[identity(cell, s) if exchanged else "" for s in one] for one in specifications]
+        group = [environment for environments in alike for environment in environments]
+        calibrations = [
+            one for environments in alike for one in _calibrated(cell, environments, prepared)
+        ]
+        names = [
+            [identity(cell, spec) if exchanged else "" for spec in _specifications(cell, one)]
+            for one in group
+        ]
         found = _measured(
             calibrations, names, watch, given, asked,
             divergence=cell.get("divergence", "raise"), progress=progress, processes=processes,
@@ -119,16 +122,22 @@ def compute_cell(
 
 
 def _calibrated(
-    cell: Mapping[str, Any], environments: Sequence[Sequence[Mapping]], prepared: Prepared
+    cell: Mapping[str, Any], environments: Sequence[Distinct], prepared: Prepared
 ) -> list[Calibration]:
     """Settings of environments that have the same data, which are built once for all of them."""
-    if len(environments) == 1:
-        return [calibrated_cell(cell, environments[0], prepared)]
-    shared = _OneProblem(environments[0][0], prepared)
+    specifications = [_specifications(cell, environment) for environment in environments]
+    if len(specifications) == 1:
+        return [calibrated_cell(cell, specifications[0], prepared)]
+    shared = _OneProblem(specifications[0][0], prepared)
     return [
         calibrated_cell(cell, some, prepared, partial(shared.problem, some[0]["problem"]))
-        for some in environments
+        for some in specifications
     ]
+
+
+def _specifications(cell: Mapping[str, Any], environment: Distinct) -> list[Mapping[str, Any]]:
+    """Of the settings that differ."""
+    return [cell["settings"][same[0]] for same in environment]
 
 
 class _OneProblem:
@@ -408,7 +417,7 @@ def _labels(cell: Mapping[str, Any]) -> pl.DataFrame:
     return pl.DataFrame(dict(columns), strict=False)
 
 
-def _side_by_side(cell: Mapping[str, Any]) -> list[list[list[list[list[int]]]]]:
+def _side_by_side(cell: Mapping[str, Any]) -> list[list[list[Distinct]]]:
     """Environments with one problem, or of all problems, where the algorithm draws for all at once:
     otherwise their data need not be in memory at the same time."""
     problems_of_cell = _by_problem(cell["settings"])
@@ -417,7 +426,7 @@ def _side_by_side(cell: Mapping[str, Any]) -> list[list[list[list[list[int]]]]]:
     return [[environments] for environments in problems_of_cell]
 
 
-def _by_problem(settings: list[Mapping[str, Any]]) -> list[list[list[list[int]]]]:
+def _by_problem(settings: list[Mapping[str, Any]]) -> list[list[Distinct]]:
     """Environments that have the same data."""
     found = defaultdict(list)
     for distinct in _by_environment(settings):
@@ -428,7 +437,7 @@ def _by_problem(settings: list[Mapping[str, Any]]) -> list[list[list[list[int]]]
     return list(found.values())
 
 
-def _by_environment(settings: list[Mapping[str, Any]]) -> list[list[list[int]]]:
+def _by_environment(settings: list[Mapping[str, Any]]) -> list[Distinct]:
     """Settings with one problem and network, and among them those that are the same thing."""
     groups: dict[str, dict[str, list[int]]] = defaultdict(lambda: defaultdict(list))
     for index, spec in enumerate(settings):
