@@ -385,6 +385,7 @@ def test_the_compiled_and_the_plain_proximal_solve_agree(streams, partition):
     )
     given = proximal_inputs(problem)
     fast, plain = problem.proximal_simd(*given), problem.proximal_plainly(*given)
+    assert np.allclose(problem.proximal_simd(*given, TOLERANCE), plain, rtol=0, atol=1e-10)
     remaining = remaining_slope(problem, fast, *given[:3])
     assert remaining.max() <= TOLERANCE * problem.weight * problem.records * (1 + 1e-6)
     # Objectives are strongly convex: points are no farther apart than their gradients over that.

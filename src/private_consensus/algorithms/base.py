@@ -64,7 +64,11 @@ Residuals = dict[str, np.ndarray]
 
 
 class Observe(Protocol):
-    """What the driver gives to :meth:`Algorithm.run`, to be called after every iteration."""
+    """What the driver gives to :meth:`Algorithm.run`, to be called after every iteration.
+
+    It may have a function ``asks(t, active)``, whether it looks at an iteration at all: where it
+    does not, what only an observer needs may be missing from ``seen``.
+    """
 
     def __call__(self, t: int, active: np.ndarray, seen: Mapping[str, Any]) -> None:
         """``active`` indexes the settings still running; ``seen`` maps quantities to iterates

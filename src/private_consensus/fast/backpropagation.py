@@ -5,9 +5,9 @@ Inputs that are 0 in all four cost nothing: of images on a black ground those ar
 the order of their terms, each product rounded together with its sum: an agent's bytes depend on no
 other agent, and on no library of linear algebra.
 
-Of a gradient the first matrix is a sum of a batch's outer products. Its factors are a tenth of it:
-who takes a step multiplies them out a part at a time (:func:`write_gradient`), and the whole is
-never written to memory.
+Of a gradient the first matrix is a sum of a batch's outer products. Of twenty records its factors,
+besides their inputs, are a twentieth of it: who takes a step multiplies them out a part at a time
+(:func:`write_gradient`), and the whole is never written to memory.
 
 A model is :math:`(W_1, b_1, W_2, b_2)`, flat; formulas are those of the perceptron's module.
 """
@@ -249,6 +249,18 @@ def _clip(h, back1, back2, transposed, shape, row, length, size, clip):
 
 
 @inlined
+def _four_of(values, first, count):
+    """Four of the first ``count`` values, the last again where there are no more."""
+    last = count - 1
+    return (
+        values[first],
+        values[min(first + 1, last)],
+        values[min(first + 2, last)],
+        values[min(first + 3, last)],
+    )
+
+
+@inlined
 def _store_four(out, at, count, sums, places, width):
     store_first(out, at + places[0] * width, count, sums[0])
     store_first(out, at + places[1] * width, count, sums[1])
@@ -262,12 +274,7 @@ def _outer_products(v, starts, size, back, stride, places, count, width, out, be
     lines at so many places."""
     zero = everywhere(_NOTHING)
     for first in range(0, count, SIDE_BY_SIDE):
-        k = (
-            places[first],
-            places[min(first + 1, count - 1)],
-            places[min(first + 2, count - 1)],
-            places[min(first + 3, count - 1)],
-        )
+        k = _four_of(places, first, count)
         for c in range(0, width, 4 * LANES):
             few = width - c
             p = q = s = t = (zero, zero, zero, zero)
@@ -416,12 +423,7 @@ def _outputs(x, records, rows, shape, h, four, out):
         begin = m * dim
         second = begin + shape.inputs * shape.hidden + shape.hidden
         for r in range(0, count, SIDE_BY_SIDE):
-            some = (
-                rows[r],
-                rows[min(r + 1, count - 1)],
-                rows[min(r + 2, count - 1)],
-                rows[min(r + 3, count - 1)],
-            )
+            some = _four_of(rows, r, count)
             starts = _times(some, shape.inputs)
             bits = _times(some, shape.words)
             for c in range(0, shape.hidden, 4 * LANES):
