@@ -221,6 +221,20 @@ def test_a_number_a_verdict_and_an_epsilon_that_change_are_named(run, reference,
     capsys.readouterr()
 
 
+@pytest.mark.parametrize("column", ["epsilon_lower", "epsilon_empirical"])
+def test_a_lower_bound_that_moved_or_is_gone_is_named(run, reference, column):
+    _, made = run
+    known = [pl.read_parquet(folder / "privacy.parquet") for folder in (reference, made)]
+    for folder, privacy, bound in zip((reference, made), known, (1.0, 1.1), strict=True):
+        privacy.with_columns(pl.lit(bound).alias(column)).write_parquet(folder / "privacy.parquet")
+    assert all(f"{column} differs" in line for line in compare(made, reference).moved)
+    known[1].drop(column, strict=False).write_parquet(made / "privacy.parquet")
+    assert all(f"{column} is missing" in line for line in compare(made, reference).moved)
+    assert compare(made, reference).moved
+    known[0].with_columns(pl.lit(1.0).alias(column)).write_parquet(made / "privacy.parquet")
+    assert compare(made, reference).moved == ()
+
+
 def points(y, half, kind=INTERVAL, runs=25):
     y = np.asarray(y, float)
     return pl.DataFrame({"x": np.arange(len(y)) * 1.0, "y": y, "low": y - half, "high": y + half,

@@ -33,7 +33,11 @@ MEASURED = (
     "y", "low", "high", "runs", "interval", "guarantee", "value", "std", "se", "difference",
 )  # fmt: skip
 """Columns that are outcomes; the others say which number it is."""
-EPSILONS = ("epsilon_claimed", "epsilon_formula", "epsilon_accountant")
+EPSILONS = (
+    "epsilon_claimed", "epsilon_formula", "epsilon_accountant", "epsilon_lower",
+    "epsilon_empirical",
+)  # fmt: skip
+"""What was promised, what was spent, and what is spent at least, by attack or by audit."""
 
 
 @dataclass(frozen=True)
@@ -236,7 +240,10 @@ def _privacy(run: Path, reference: Path) -> tuple[int, list[str]]:
             lines.append(f"privacy of {name}: {rows.height} settings became "
                          f"{0 if others is None else others.height}")  # fmt: skip
             continue
-        for column in EPSILONS:
+        for column in (epsilon for epsilon in EPSILONS if epsilon in one.columns):
+            if column not in others.columns:
+                lines.append(f"privacy of {name}: {column} is missing")
+                continue
             a, b = (np.sort(f[column].cast(pl.Float64).to_numpy()) for f in (rows, others))
             found += len(a)
             if not np.allclose(a, b, rtol=1e-4, atol=1e-9, equal_nan=True):
