@@ -183,11 +183,13 @@ def test_two_worlds_have_randomness_of_their_own_and_parts_of_runs_too():
     )
 
 
+@pytest.mark.parametrize("records", [6, 7000])
 @pytest.mark.parametrize("compiled", [False, True])
 @pytest.mark.parametrize("push", [False, True])
-def test_a_minimum_with_few_records_is_that_of_the_solver_of_all(push, compiled, monkeypatch):
+def test_a_problem_with_few_records_is_the_one_with_all(push, compiled, records, monkeypatch):
+    """Its minimum, and its losses, which many records have by a compiled loop."""
     monkeypatch.setattr(few_records, "AVAILABLE", compiled and few_records.AVAILABLE)
-    problem = regression()
+    problem = regression(records)
     candidates = list(attacks(problem, ring(), None, nearby=True))
     few = candidates[-1 if push else 0].pair[1]
     counts = few.counts.astype(int)
@@ -206,7 +208,12 @@ def test_a_minimum_with_few_records_is_that_of_the_solver_of_all(push, compiled,
     for value in ("gradient", "objective", "hessian"):
         assert np.allclose(getattr(few, value)(x), getattr(full, value)(x)), value
     for bound in (np.inf, 0.5, np.array([0.4, 2.0]).reshape(2, 1, 1, 1)):
-        assert np.allclose(few.clipped_loss(x, bound), full.clipped_loss(x, bound))
+        losses = full.clipped_loss(x, bound)
+        assert np.allclose(few.clipped_loss(x, bound), losses)
+        per_agent = np.broadcast_to(bound, (*x.shape[:-1], 1))
+        for made in (few, full):
+            found = made.clipped_loss_of(x, per_agent, np.ones(x.shape[:-1], bool))
+            assert np.allclose(found, losses)
     assert few.records == full.records == problem.records
     assert few.smoothness == pytest.approx(full.smoothness)
 

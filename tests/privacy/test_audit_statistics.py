@@ -6,6 +6,7 @@ from scipy import stats
 
 from private_consensus.errors import InvalidInput
 from private_consensus.privacy import gaussian_epsilon
+from private_consensus.privacy.audit import distinguishers
 from private_consensus.privacy.audit.atoms import atom_statistics, find_atoms, fit_atoms
 from private_consensus.privacy.audit.families import claim_p_value
 from private_consensus.privacy.audit.statistics import audit_statistics, best_bound
@@ -123,6 +124,19 @@ def test_infinite_values_are_outcomes_like_others():
         None, None, statistics={"told": (mixed, np.zeros(2000))}, delta=0.0, confidence=0.9, seed=0
     )
     assert strict[0].epsilon > 0.5
+
+
+def test_the_last_digits_of_what_is_seen_do_not_turn_a_discriminant():
+    """Of a gap that rounding left beside all axes the smallest ridge once made a direction."""
+    rng = np.random.default_rng(15)
+    mixed = rng.standard_normal((90, 90))
+    one, other = (x @ mixed for x in gaussians(rng, 1.0, 300, dim=90))
+    rounded = [x * (1 + 1e-12 * rng.standard_normal(x.shape)) for x in (one, other)]
+    exact, moved = (distinguishers.fit_distinguishers(*pair, 0) for pair in ((one, other), rounded))
+    for ridge in distinguishers.RIDGES:
+        name = f"linear discriminant, ridge {ridge:g}"
+        scores = exact[name](one)
+        assert np.allclose(moved[name](one), scores, rtol=0, atol=1e-7 * scores.std()), name
 
 
 def test_noise_that_two_messages_share_cancels_in_a_discriminant():

@@ -318,7 +318,8 @@ class LogisticRegression(Problem):
 
     @property
     def _many(self) -> bool:
-        return self.records * self.dim > FEW
+        """Of the rows that are held: a problem may hold fewer than it has records."""
+        return math.prod(self.features.shape[-2:]) > FEW
 
     def proximal_simd(self, linear, penalty, centre, start, tolerance=None):
         """All settings (and runs, where they share the records) of an agent side by side, and
