@@ -227,10 +227,13 @@ def connected(adjacency: np.ndarray) -> np.ndarray:
         graphs = adjacency.reshape(-1, n, n)
         whole = [large_graphs.links_connect(n, np.argwhere(graph)) for graph in graphs]
         return np.reshape(whole, adjacency.shape[:-2])
-    reach = adjacency | np.eye(n, dtype=bool)
-    for _ in range(max(1, int(np.ceil(np.log2(max(2, n)))))):
-        reach = (reach.astype(np.float32) @ reach.astype(np.float32)) > 0
-    return reach[..., 0, :].all(-1)
+    links = adjacency.astype(np.float32)
+    reached = np.broadcast_to(np.arange(n) == 0, adjacency.shape[:-1])
+    while True:  # a link farther from the first agent each time
+        more = reached | (np.vecmat(reached.astype(np.float32), links) > 0)
+        if np.array_equal(more, reached):
+            return reached.all(-1)
+        reached = more
 
 
 def erdos_renyi(streams: Streams, agents: int, *, probability: float) -> np.ndarray:
