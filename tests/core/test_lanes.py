@@ -254,3 +254,24 @@ def test_mean_losses_are_clipped_and_agree_with_numpy_in_any_company(records, ki
     assert found == pytest.approx(expected, rel=1e-13)
     few = logistic.mean_losses(logistic.records(rows), x[7:9], bounds[7:9])
     assert np.array_equal(few, found[7:9])
+
+
+@pytest.mark.parametrize("scale", [1e-6, 1.0, 1e5])
+@pytest.mark.parametrize("kind", ["sparse", "indicators"])
+def test_sums_of_shares_agree_with_numpy_in_any_company(records, kind, scale):
+    dense = indicators() if kind == "indicators" else records
+    rows = logistic.records(dense)
+    x = scale * np.random.default_rng(6).normal(size=(11, dense.shape[1]))
+    found = logistic.sums_of_shares(rows, x)
+    assert found == pytest.approx(expit(-x @ dense.T) @ dense, rel=1e-12, abs=1e-12)
+    assert np.array_equal(logistic.sums_of_shares(rows, x[7:9]), found[7:9])
+
+
+@pytest.mark.parametrize("count", [1, 8, 21])
+@pytest.mark.parametrize("scale", [1e-6, 1.0, 1e5])
+def test_sums_of_few_shares_agree_with_numpy(records, count, scale):
+    rows = np.stack([records[:count], records[50 : 50 + count], np.zeros((count, DIM))])
+    x = scale * np.random.default_rng(6).normal(size=(4, 3, DIM))
+    found = logistic.sums_of_few_shares(logistic.few_records(rows), x)
+    expected = np.einsum("pij,ijk->pik", expit(-np.einsum("pik,ijk->pij", x, rows)), rows)
+    assert found == pytest.approx(expected, rel=1e-12, abs=1e-13)

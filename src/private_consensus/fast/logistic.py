@@ -36,6 +36,7 @@ from .vectors import (
     load,
     longs,
     store,
+    total_of,
     where_positive,
 )
 
@@ -315,6 +316,40 @@ def mean_losses(records: Records, x: np.ndarray, bound: np.ndarray) -> np.ndarra
     return means
 
 
+def sums_of_shares(records: Records, x: np.ndarray) -> np.ndarray:
+    r""":math:`\sum_j \sigma_j z_j` at points x [points, d]; what a point has depends on no other."""
+    counts = (x.shape[1], x.shape[1], 2, *(len(records.contents.begin) - 1,) * 2, STRETCH)
+    scratch = tuple(aligned(count * LANES, float) for count in counts)
+    out = np.empty(x.shape)
+    _sums_of_shares(records, np.require(x, float, "CW"), out, *scratch)
+    return out
+
+
+class FewRecords(NamedTuple):
+    """Signed records of many agents, a few each: coordinate k of agent i's is the stretch i d + k
+    of ``columns``, filled up with zeros to ``stretch`` numbers."""
+
+    columns: np.ndarray
+    stretch: int
+
+
+def few_records(signed: np.ndarray) -> FewRecords:
+    """Of agents' signed records [agents, N, d]."""
+    agents, records, dim = signed.shape
+    stretch = -(-records // LANES) * LANES
+    columns = aligned(agents * dim * stretch, float)
+    columns.reshape(agents, dim, stretch)[..., :records] = np.swapaxes(signed, 1, 2)
+    return FewRecords(columns, stretch)
+
+
+def sums_of_few_shares(records: FewRecords, x: np.ndarray) -> np.ndarray:
+    r""":math:`\sum_j \sigma_j z_j` of each agent's records at its own points x [points, agents, d],
+    eight records at a time."""
+    out, shares = np.empty(x.shape), aligned(records.stretch, float)
+    _sums_of_few_shares(records.columns, np.ascontiguousarray(x, float), out, shares)
+    return out
+
+
 @inlined
 def _exponential(exponent):
     r""":math:`e^m`: m = n ln 2 + r, and a polynomial for :math:`e^r`."""
@@ -410,6 +445,36 @@ def _sum_shares(records, x, total, squares, products, sums, margins):
         value = load(sums, i * LANES)
         for k in range(contents.begin[i], contents.begin[i + 1]):
             _add(total, contents.places[k], value)
+
+
+@compiled
+def _sums_of_shares(records, points, out, x, total, squares, products, sums, margins):
+    for begin in range(0, len(points), LANES):
+        lanes = min(LANES, len(points) - begin)
+        for lane in range(lanes):
+            x[lane::LANES] = points[begin + lane]
+        _sum_shares(records, x, total, squares, products, sums, margins)
+        for lane in range(lanes):
+            out[begin + lane] = total[lane::LANES]
+
+
+@compiled
+def _sums_of_few_shares(columns, points, out, shares):
+    dim, stretch = points.shape[2], shares.size
+    for i in range(points.shape[1]):
+        own = i * dim * stretch
+        for p in range(points.shape[0]):
+            x = points[p, i]
+            for j in range(0, stretch, LANES):
+                margin = everywhere(0.0)
+                for k in range(dim):
+                    margin = margin + load(columns, own + k * stretch + j) * x[k]
+                store(shares, j, _fall(margin))
+            for k in range(dim):
+                total = everywhere(0.0)
+                for j in range(0, stretch, LANES):
+                    total = total + load(shares, j) * load(columns, own + k * stretch + j)
+                out[p, i, k] = total_of(total)
 
 
 @inlined

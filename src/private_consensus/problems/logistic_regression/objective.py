@@ -44,6 +44,10 @@ class _Signed:
         each = self.rows.reshape(-1, *self.rows.shape[-2:])
         return [fast.records(own) for own in each]
 
+    @cached_property
+    def few(self) -> fast.FewRecords:
+        return fast.few_records(self.rows.reshape(-1, *self.rows.shape[-2:]))
+
 
 @dataclass(frozen=True)
 class LogisticRegression(Problem):
@@ -208,8 +212,19 @@ class LogisticRegression(Problem):
         return replace(self, features=rows, labels=labels)
 
     def gradient(self, x: np.ndarray) -> np.ndarray:
+        return -self.weight * self._sums_of_shares(x) + self.ridge * x
+
+    def _sums_of_shares(self, x: np.ndarray) -> np.ndarray:
+        r""":math:`\sum_j \sigma(-m_j) z_j` over each agent's signed records."""
+        points = x.reshape(-1, math.prod(self.labels.shape[:-1]), self.dim)
+        if AVAILABLE and not self._many:
+            return fast.sums_of_few_shares(self._shared.few, points).reshape(x.shape)
+        if AVAILABLE and len(points) >= fast.LANES:
+            agents = enumerate(self._lane_records)
+            found = [fast.sums_of_shares(own, points[:, agent]) for agent, own in agents]
+            return np.stack(found, axis=1).reshape(x.shape)
         margins = per_agent(x, np.swapaxes(self._signed, -1, -2))
-        return -self.weight * per_agent(sigmoid_neg(margins), self._signed) + self.ridge * x
+        return per_agent(sigmoid_neg(margins), self._signed)
 
     def rows_of(self, run: int) -> np.ndarray:
         """Places of the agents' records of a run among those of all runs, (agents, records)."""
