@@ -6,7 +6,7 @@ import pytest
 from private_consensus.fast import messages
 from private_consensus.fast.compiling import AVAILABLE
 from private_consensus.fast.few_points import BOUNDS, bounds_of, round_to_few
-from private_consensus.fast.vectors import aligned
+from private_consensus.fast.vectors import WIDE, aligned
 
 pytestmark = pytest.mark.skipif(not AVAILABLE, reason="there is no compiler")
 
@@ -30,7 +30,8 @@ def rounded(words, table, bits):
     assert usable
     cut = round_to_few(x, u, first, bounds, RESOLUTION, lowest, highest, out)
     steps = np.floor(x / RESOLUTION) + (x / RESOLUTION % 1 > 0.5)
-    messages.find_steps(table, *KEY, 0, first, second, draws)
+    ties = np.zeros((2, WIDE), np.uint32)
+    messages.find_steps(table, *KEY, 0, first, second, ties, draws)
     return out, cut, steps, draws
 
 

@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .compiling import compiled, inlined
+from .compiling import inlined, uncounted
 from .vectors import (
     LANES,
     everywhere,
@@ -153,7 +153,7 @@ def _at_input(features, starts, k):
     )
 
 
-@compiled
+@uncounted
 def _first_layer(x, first, records, starts, bits, shape, c, h, row):
     """Columns from c on, in four registers, of what four records send through the hidden layer."""
     zero = everywhere(_NOTHING)
@@ -189,7 +189,7 @@ def _activate(x, first, shape, c, sums, h, row):
     store_first(h, (row + 3) * shape.padded + c, few, _sigmoid(sums[3] + bias))
 
 
-@compiled
+@uncounted
 def _second_layer(x, second, shape, h, row, outputs):
     """What four records' outputs are."""
     bias = load_first(x, second + shape.hidden * CLASSES, CLASSES)
@@ -210,7 +210,7 @@ def _second_layer(x, second, shape, h, row, outputs):
     store(outputs, (row + 3) * LANES, p[3])
 
 
-@compiled
+@uncounted
 def _output_derivatives(back, row, label, softmax, ones):
     """Outputs of a record become the derivatives of its loss by them."""
     o, own = load(back, row * LANES), load_first(ones, 0, CLASSES)
@@ -225,7 +225,7 @@ def _output_derivatives(back, row, label, softmax, ones):
     back[row * LANES + label] -= _ONE
 
 
-@compiled
+@uncounted
 def _clip(h, back1, back2, transposed, shape, row, length, size, clip):
     """Derivatives by what enters the hidden layer; of both layers they are scaled such that the
     record's gradient has at most the norm ``clip``, and divided by the batch's size."""
@@ -268,7 +268,7 @@ def _store_four(out, at, count, sums, places, width):
     store_first(out, at + places[3] * width, count, sums[3])
 
 
-@compiled
+@uncounted
 def _outer_products(v, starts, size, back, stride, places, count, width, out, begin):
     """Of the rows of ``v`` that start there and of those of ``back`` the sum of outer products, its
     lines at so many places."""
@@ -300,7 +300,7 @@ def _outer_products(v, starts, size, back, stride, places, count, width, out, be
             _store_four(out, at + 3 * LANES, few - 3 * LANES, t, k, width)
 
 
-@compiled
+@uncounted
 def _add_up(back, size, stride, width, out, begin):
     """Sums over rows."""
     for c in range(0, width, LANES):
@@ -320,7 +320,7 @@ def _four(starts, row):
     return starts[row], starts[row + 1], starts[row + 2], starts[row + 3]
 
 
-@compiled
+@uncounted
 def _backpropagate(x, begin, records, labels, rows, size, clip, softmax, scratch, ones, factors, i):
     """Factors of agent i, whose model begins there."""
     shape, starts, back1 = factors.shape, factors.starts[i], factors.back[i]
@@ -354,7 +354,7 @@ def _backpropagate(x, begin, records, labels, rows, size, clip, softmax, scratch
     _add_up(back2, size, LANES, CLASSES, rest, hidden + hidden * CLASSES)
 
 
-@compiled
+@uncounted
 def _backpropagate_all(
     x, first, records, labels, rows, sizes, clips, softmax, scratch, ones, factors
 ):
@@ -373,7 +373,14 @@ def _backpropagate_all(
                 )  # fmt: skip
 
 
-@compiled
+@inlined
+def copy(source, target):
+    """Numbers of one row to another that does not overlap it."""
+    for c in range(source.size):
+        target[c] = source[c]
+
+
+@uncounted
 def _nonzero_inputs(nonzero, first, last, places):
     """Inputs of a batch, from ``first`` to before ``last``, that are not 0; how many there are."""
     count = 0
@@ -388,7 +395,7 @@ def _nonzero_inputs(nonzero, first, last, places):
     return count
 
 
-@compiled
+@uncounted
 def write_gradient(factors, i, a, b, places, out, begin):
     """Coordinates a to b of gradient i, to ``out[begin]`` and after. A row of the first matrix that
     a or b lies in is written whole: as many numbers as a row has may change before and after."""
@@ -406,16 +413,16 @@ def write_gradient(factors, i, a, b, places, out, begin):
             factors.features, factors.starts[i], size, factors.back[i], factors.shape.padded,
             places, count, hidden, out, begin - a,
         )  # fmt: skip
-    out[begin + middle - a : begin + b - a] = factors.rest[i, middle - end : b - end]
+    copy(factors.rest[i, middle - end : b - end], out[begin + middle - a : begin + b - a])
 
 
-@compiled
+@uncounted
 def _write_all(factors, places, out):
     for i in range(len(out)):
         write_gradient(factors, i, 0, out.shape[1], places, out[i], 0)
 
 
-@compiled
+@uncounted
 def _outputs(x, records, rows, shape, h, four, out):
     models, _, count = out.shape
     dim = x.size // models

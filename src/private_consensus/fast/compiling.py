@@ -47,9 +47,15 @@ def compiled(function: Callable, **more: Any) -> Callable:
         return numba.njit(**options)(function)
 
 
+def uncounted(function: Callable, **more: Any) -> Callable:
+    """As :func:`compiled`, of a function that makes no arrays: nobody counts who holds one, which
+    takes a tenth of a microsecond of a call that hands on parts of ten."""
+    return compiled(function, _nrt=False, **more)
+
+
 def inlined(function: Callable) -> Callable:
-    """As :func:`compiled`, and written into its caller: calls pass each array in parts."""
-    return compiled(function, forceinline=True)
+    """As :func:`uncounted`, and written into its caller: calls pass each array in parts."""
+    return uncounted(function, forceinline=True)
 
 
 @cache

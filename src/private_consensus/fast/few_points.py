@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .compiling import compiled, inlined
+from .compiling import inlined, uncounted
 from .messages import Table
 from .vectors import (
     LANES,
@@ -96,7 +96,7 @@ def _draw(word, b, tied):
     return singles(ints(length) | ((upper & _SIGN) ^ _SIGN)), tied
 
 
-@compiled
+@uncounted
 def round_to_few(x, u, drawn, bounds, resolution, lowest, highest, out):
     """As :func:`.round_row` and :func:`.add_steps` after it, of whole vectors, with the first words
     of draws; how many were cut, or -1 where 32 bits do not decide a draw."""

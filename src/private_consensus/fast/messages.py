@@ -24,7 +24,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..errors import require
-from .compiling import AVAILABLE, compiled
+from .compiling import AVAILABLE, uncounted
 from .normals import fill_normals, fill_uniforms, fill_words, normals, threefry
 from .vectors import WIDE
 
@@ -102,7 +102,7 @@ def _one_step(variance: float) -> int:
 # --- Compiled -------------------------------------------------------------------------------------
 
 
-@compiled
+@uncounted
 def round_row(x, u, resolution, inverse, lowest, highest, out):
     cut = 0
     for j in range(x.size):
@@ -115,7 +115,7 @@ def round_row(x, u, resolution, inverse, lowest, highest, out):
     return cut
 
 
-@compiled
+@uncounted
 def _quantize(x, resolution, lowest, highest, k0, k1, counter, first, second, out):
     agents, dim = x.shape
     half = (dim + 1) // 2
@@ -136,13 +136,13 @@ def _quantize(x, resolution, lowest, highest, k0, k1, counter, first, second, ou
     return cut
 
 
-@compiled
+@uncounted
 def descend_row(x, base, mixed, gradient, noise, keep, step, scale):
     for j in range(x.size):
         x[j] = keep * base[j] + mixed[j] - step * (gradient[j] + scale * noise[j])
 
 
-@compiled
+@uncounted
 def _descend(x, base, mixed, gradient, keep, step, scale, k0, k1, counter, one, two):
     agents, dim = x.shape
     half = (dim + 1) // 2
@@ -163,14 +163,14 @@ def _descend(x, base, mixed, gradient, keep, step, scale, k0, k1, counter, one, 
             )  # fmt: skip
 
 
-@compiled
+@uncounted
 def sparse_row(x, mixed, gradient, noise, u, theta, step, scale, share, inverse):
     for j in range(x.size):
         change = theta * (mixed[j] - x[j] - step * (gradient[j] + scale * noise[j]))
         x[j] += change * inverse if u[j] < share else _NOTHING
 
 
-@compiled
+@uncounted
 def _sparsify(
     x, mixed, gradient, theta, step, scale, share, key, mask, counter, one, two, first, second,
 ):  # fmt: skip
@@ -196,12 +196,12 @@ def _sparsify(
             )  # fmt: skip
 
 
-@compiled
+@uncounted
 def _joined(one, other):
     return np.uint64((np.uint64(one) << _UPPER) | np.uint64(other))
 
 
-@compiled
+@uncounted
 def find(word, further, high, low, guide):
     """Index of the first bound above the 128 bits (word, further)."""
     k = np.uint64(guide[word >> _BUCKET])
@@ -211,22 +211,23 @@ def find(word, further, high, low, guide):
     return k
 
 
-@compiled
-def find_steps(table, k0, k1, counter, start, first, second, steps):
-    """Discrete Gaussian draws at places start, start + 1, ... from their pairs of words."""
+@uncounted
+def find_steps(table, k0, k1, counter, start, first, second, ties, steps):
+    """Discrete Gaussian draws at places start, start + 1, ... from their pairs of words. Where they
+    do not decide, further ones go to ``ties`` [2, ``WIDE``]."""
     for j in range(steps.size):
         word = _joined(first[j], second[j])
         k = np.uint64(table.guide[word >> _BUCKET])
         while word > table.high[k]:
             k += _NEXT
         if word == table.high[k]:
-            one, other = np.empty(WIDE, np.uint32), np.empty(WIDE, np.uint32)
-            fill_words(k0, k1, counter, np.uint32(_TIES + np.uint32(start + j)), one, other)
-            k = find(word, _joined(one[0], other[0]), table.high, table.low, table.guide)
+            further = np.uint32(_TIES + np.uint32(start + j))
+            fill_words(k0, k1, counter, further, ties[0], ties[1])
+            k = find(word, _joined(ties[0, 0], ties[1, 0]), table.high, table.low, table.guide)
         steps[j] = np.float32(np.int64(k) + table.lowest)
 
 
-@compiled
+@uncounted
 def add_steps(z, steps, resolution, inverse, lowest, highest):
     cut = 0
     for j in range(z.size):
@@ -237,8 +238,10 @@ def add_steps(z, steps, resolution, inverse, lowest, highest):
     return cut
 
 
-@compiled
-def _add_discrete(z, resolution, lowest, highest, table, k0, k1, counter, first, second, steps):
+@uncounted
+def _add_discrete(
+    z, resolution, lowest, highest, table, k0, k1, counter, first, second, ties, steps
+):
     agents, dim = z.shape
     inverse = _ONE_STEP / resolution
     cut = 0
@@ -248,7 +251,7 @@ def _add_discrete(z, resolution, lowest, highest, table, k0, k1, counter, first,
             now = steps[: row.size]
             here = np.uint32(counter + i)
             fill_words(k0, k1, here, np.uint32(start), first, second)
-            find_steps(table, k0, k1, here, start, first, second, now)
+            find_steps(table, k0, k1, here, start, first, second, ties, now)
             cut += add_steps(row, now, resolution, inverse, lowest, highest)
     return cut
 
@@ -330,7 +333,7 @@ def add_discrete(z, resolution, lowest, highest, table: Table, key, counter) -> 
         return add_discrete_plainly(z, resolution, lowest, highest, table, key, counter)
     ends = np.float32(lowest), np.float32(highest)
     words = key[0], key[1], np.uint32(counter)
-    scratch = *_scratch(2, np.uint32), *_scratch(1)
+    scratch = *_scratch(2, np.uint32), np.zeros((2, WIDE), np.uint32), *_scratch(1)
     return _add_discrete(z, np.float32(resolution), *ends, table, *words, *scratch)
 
 

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from .compiling import compiled, inlined
+from .compiling import inlined, uncounted
 from .vectors import (
     WIDE,
     counted_from,
@@ -133,7 +133,7 @@ def normal_pairs(k0, k1, x, y):
     return radius * (_UNIT - sine * sine * _DOUBLE), radius * (sine * cosine * _DOUBLE)
 
 
-@compiled
+@uncounted
 def fill_words(k0, k1, x, start, first, second):
     """Pairs ``first[i], second[i]`` of words of counters (``x``, ``start + i``).
 
@@ -149,7 +149,7 @@ def fill_words(k0, k1, x, start, first, second):
         store(second, i, other)
 
 
-@compiled
+@uncounted
 def fill_first_words(k0, k1, x, start, first):
     """The first words of the pairs of :func:`fill_words`."""
     for i in range(0, first.size, WIDE):
@@ -157,7 +157,7 @@ def fill_first_words(k0, k1, x, start, first):
         store(first, i, one)
 
 
-@compiled
+@uncounted
 def fill_normals(k0, k1, x, start, first, second):
     """Pairs of normals, float32, of the counters of :func:`fill_words`."""
     for i in range(0, first.size, WIDE):
@@ -166,7 +166,7 @@ def fill_normals(k0, k1, x, start, first, second):
         store(second, i, other)
 
 
-@compiled
+@uncounted
 def fill_uniforms(k0, k1, x, start, first, second):
     """Pairs of uniforms in [0, 1) with 24 bits, float32, of the counters of :func:`fill_words`."""
     for i in range(0, first.size, WIDE):

@@ -18,8 +18,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .backpropagation import Factors, no_factors, write_gradient
-from .compiling import compiled, inlined
+from .backpropagation import Factors, copy, no_factors, write_gradient
+from .compiling import inlined, uncounted
 from .few_points import DrawBounds, bounds_of, round_to_few
 from .messages import (
     GUIDE,
@@ -125,7 +125,7 @@ def keys(key: np.ndarray, counter: int) -> Keys:
     return Keys(np.uint32(key[0]), np.uint32(key[1]), np.uint32(counter))
 
 
-@compiled
+@uncounted
 def _linked(weights, agents, linked, degrees):
     """Whom each agent hears: row i of ``linked`` begins with those whose weight is not 0."""
     for i in range(agents):
@@ -136,7 +136,7 @@ def _linked(weights, agents, linked, degrees):
                 degrees[i] += 1
 
 
-@compiled
+@uncounted
 def _mix(weights, linked, degrees, sent, row, count, mixed):
     """The tile ``W sent``; sums in the order of agents. So few columns at a time that what all
     agents sent of them stays in the innermost cache."""
@@ -174,7 +174,7 @@ def _lost(row):
     return found
 
 
-@compiled
+@uncounted
 def _round(x, u, resolution, lowest, highest, out):
     """As :func:`.round_row`."""
     inverse = _ONE / resolution
@@ -192,7 +192,7 @@ def _round(x, u, resolution, lowest, highest, out):
     return np.int64(total_of(cut)) + rest
 
 
-@compiled
+@uncounted
 def _descend(x, base, mixed, gradient, noise, keep, step, scale):
     """As :func:`.descend_row`; 0, or NaN where a number is not finite any more."""
     lost = everywhere_wide(_NOTHING)
@@ -208,7 +208,7 @@ def _descend(x, base, mixed, gradient, noise, keep, step, scale):
     return total_of(lost) + _lost(x[whole:])
 
 
-@compiled
+@uncounted
 def _sparsify(x, mixed, gradient, noise, u, theta, step, scale, share):
     """As :func:`.sparse_row`; 0, or NaN where a number is not finite any more."""
     inverse = _ONE / share
@@ -229,7 +229,7 @@ def _sparsify(x, mixed, gradient, noise, u, theta, step, scale, share):
     return total_of(lost) + _lost(x[whole:])
 
 
-@compiled
+@uncounted
 def _loudest(scale, i):
     found = _NOTHING
     for s in range(scale.shape[0]):
@@ -237,7 +237,7 @@ def _loudest(scale, i):
     return found
 
 
-@compiled
+@uncounted
 def _draw_normals(scale, keys, start, count, row, one, other):
     """Rows of the tile of agents that any setting adds noise to."""
     for i in range(scale.shape[1]):
@@ -247,7 +247,7 @@ def _draw_normals(scale, keys, start, count, row, one, other):
             fill_normals(keys.first, keys.second, counter, np.uint32(start), one[a:b], other[a:b])
 
 
-@compiled
+@uncounted
 def _draw_uniforms(agents, keys, start, count, row, one, other):
     for i in range(agents):
         a, b = i * row, i * row + (count + WIDE - 1) // WIDE * WIDE
@@ -256,14 +256,15 @@ def _draw_uniforms(agents, keys, start, count, row, one, other):
 
 
 class _Room(NamedTuple):
-    """For a row of draws that are looked up: pairs of words, and draws."""
+    """For a row of draws that are looked up: pairs of words, those of ties, and draws."""
 
     words: np.ndarray
     further: np.ndarray
+    ties: np.ndarray
     moves: np.ndarray
 
 
-@compiled
+@uncounted
 def _round_and_find(x, u, noises, discrete, counter, start, grids, s, room, out):
     """Rounded, then moved by draws that are looked up; how many were cut."""
     ends, resolution = (grids.lowest[s], grids.highest[s]), grids.resolution[s]
@@ -275,11 +276,13 @@ def _round_and_find(x, u, noises, discrete, counter, start, grids, s, room, out)
     drawn = (x.size + WIDE - 1) // WIDE * WIDE
     words, further, moves = room.words[:drawn], room.further[:drawn], room.moves[: x.size]
     fill_words(discrete.first, discrete.second, counter, np.uint32(start), words, further)
-    find_steps(table, discrete.first, discrete.second, counter, start, words, further, moves)
+    find_steps(
+        table, discrete.first, discrete.second, counter, start, words, further, room.ties, moves
+    )
     return cut + add_steps(out, moves, resolution, _ONE / resolution, *ends)
 
 
-@compiled
+@uncounted
 def _round_row(x, u, words, noises, discrete, counter, start, grids, s, room, out):
     """A row of a tile, rounded and moved by its draws, whose first words are given; how many were
     cut."""
@@ -308,7 +311,7 @@ def _send(x, first, agents, a, b, row, grids, noises, s, u, drawn, sent):
     for i in range(agents):
         p, q = i * row, i * row + b - a
         if grids.resolution.size == 0:
-            sent[p:q] = x[first + i, a:b]
+            copy(x[first + i, a:b], sent[p:q])
             continue
         words, keys, room = drawn
         counter = np.uint32(keys.counter + np.uint32(i))
@@ -322,17 +325,16 @@ def _send(x, first, agents, a, b, row, grids, noises, s, u, drawn, sent):
 @inlined
 def _keep(message, first, agents, a, b, row, sent):
     for i in range(agents):
-        message[first + i, a:b] = sent[i * row : i * row + b - a]
+        copy(sent[i * row : i * row + b - a], message[first + i, a:b])
 
 
 @inlined
-def _gradient_of(gradients, row, a, b, places, room):
+def _write_gradient(gradients, row, a, b, places, room, begin):
     """Of a row of gradients a tile."""
     if gradients.whole.size > 0:
-        return gradients.whole[row, a:b]
-    margin = gradients.factors.shape.hidden
-    write_gradient(gradients.factors, row, a, b, places, room, margin)
-    return room[margin : margin + b - a]
+        copy(gradients.whole[row, a:b], room[begin:])
+    else:
+        write_gradient(gradients.factors, row, a, b, places, room, begin)
 
 
 @inlined
@@ -341,12 +343,14 @@ def _move(x, base, first, gradients, steps, graph, sparse, s, a, b, row, sent, n
     agents = steps.keep.shape[1]
     weights, lost = steps.weights[s], _NOTHING
     linked, degrees = graph
-    mixed, places, own_gradient = room
+    mixed, places, gradient = room
+    begin = gradients.factors.shape.hidden
+    g = gradient[begin : begin + b - a]
     _mix(weights, linked[s], degrees[s], sent, row, b - a, mixed)
     for i in range(agents):
         p, q = i * row, i * row + b - a
         now, own = x[first + i, a:b], mixed[p:q]
-        g = _gradient_of(gradients, s * agents + i, a, b, places, own_gradient)
+        _write_gradient(gradients, s * agents + i, a, b, places, gradient, begin)
         scale = steps.scale[s, i]
         if sparse.share.size == 0:
             own_base, keep = base[first + i, a:b], steps.keep[s, i]
@@ -359,7 +363,7 @@ def _move(x, base, first, gradients, steps, graph, sparse, s, a, b, row, sent, n
     return lost
 
 
-@compiled
+@uncounted
 def _draw_words(agents, keys, start, count, row, words):
     for i in range(agents):
         a, b = i * row, i * row + (count + WIDE - 1) // WIDE * WIDE
@@ -367,7 +371,7 @@ def _draw_words(agents, keys, start, count, row, words):
         fill_first_words(keys.first, keys.second, counter, np.uint32(start), words[a:b])
 
 
-@compiled
+@uncounted
 def _advance(
     x, base, sends, message, gradients, first, steps, grids, sparse, noises, drawn_from, tiles,
     tile, room, cut, lost,
@@ -380,7 +384,7 @@ def _advance(
     half = (dim + 1) // 2
     uniform, noise, discrete = drawn_from
     u, v, one, other, sent, words, row_room = tiles
-    graph = np.empty((settings, agents, agents), np.int64), np.empty((settings, agents), np.int64)
+    graph, room = room[0], room[1:]
     for s in range(settings):
         _linked(steps.weights[s], agents, graph[0][s], graph[1][s])
     for start in range(0, half, tile):
@@ -407,7 +411,7 @@ def _advance(
                 )  # fmt: skip
 
 
-@compiled
+@uncounted
 def _round_with_noise(
     x, message, first, agents, grids, rounding, discrete, noises, u, v, words, room, cut
 ):
@@ -525,6 +529,10 @@ def _in_tiles(x, base, sends, message, gradients: Gradients, first, steps: Steps
     words = workspace("first words of a tile", (agents * (tile + GAP),), np.uint32)
     shape = gradients.factors.shape
     room = (
+        (
+            workspace("whom agents hear", (settings, agents, agents), np.int64),
+            workspace("how many agents hear", (settings, agents), np.int64),
+        ),
         mixed,
         workspace("places in a tile", (shape.inputs + 1,), np.int64),
         workspace("a gradient's tile", (tile + 2 * shape.hidden,)),
@@ -536,7 +544,8 @@ def _in_tiles(x, base, sends, message, gradients: Gradients, first, steps: Steps
 
 def _room(count: int) -> _Room:
     words, further = workspace("words of a row", (2, count), np.uint32)
-    return _Room(words, further, workspace("moves", (count,)))
+    ties = workspace("words of a tie", (2, WIDE), np.uint32)
+    return _Room(words, further, ties, workspace("moves", (count,)))
 
 
 class Noises(NamedTuple):
