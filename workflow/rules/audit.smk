@@ -34,6 +34,7 @@ rule audit_settings:
     log:
         "results/{scale}/logs/audit.{experiment}.log",
         usage="results/{scale}/timings/audit.{experiment}.tsv",
+    priority: longest_first("audit.{experiment}")
     conda:
         "../../environment.yml"
     threads: 1
@@ -74,6 +75,7 @@ rule audit:
     log:
         "results/{scale}/logs/audit.log",
         usage="results/{scale}/timings/audit.tsv",
+    priority: AWAITED
     conda:
         "../../environment.yml"
     threads: 1
@@ -110,6 +112,7 @@ rule compare_repairs:
     log:
         "results/{scale}/logs/repairs.log",
         usage="results/{scale}/timings/repairs.tsv",
+    priority: AWAITED
     conda:
         "../../environment.yml"
     threads: 1

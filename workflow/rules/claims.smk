@@ -43,6 +43,7 @@ rule gather:
         "results/{scale}/logs/gather.log",
         usage="results/{scale}/timings/gather.tsv",
     localrule: True
+    priority: AWAITED
     conda:
         "../../environment.yml"
     threads: 1

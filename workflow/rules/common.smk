@@ -60,9 +60,13 @@ def published_seconds():
     return json.loads(manifest.read_text(encoding="utf-8"))["wall seconds"]
 
 
-def longest_first(wildcards):
-    """Priority of a cell: a long one that begins last would end alone."""
-    return published_seconds().get(f"{wildcards.experiment}.{wildcards.algorithm}", 0)
+# Priority of what many jobs wait for, and of what takes long when all others have ended.
+AWAITED = 10**6
+
+
+def longest_first(job):
+    """Priority of the jobs so named: a long one that begins last would end alone."""
+    return lambda wildcards: published_seconds().get(job.format(**wildcards), 0)
 
 
 def code_of_figure(wildcards):

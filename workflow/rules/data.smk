@@ -25,6 +25,7 @@ rule acquire:
         usage="results/{scale}/timings/acquire.{dataset}.tsv",
     wildcard_constraints:
         dataset="|".join(TABLES),
+    priority: AWAITED
     # Nodes of a cluster often reach no publisher, or not the mirror.
     localrule: True
     conda:
@@ -72,6 +73,7 @@ rule prepare:
         usage="results/{scale}/timings/prepare.{preparation}.tsv",
     wildcard_constraints:
         preparation="|".join(PREPARATIONS),
+    priority: AWAITED
     conda:
         "../../environment.yml"
     threads: 1

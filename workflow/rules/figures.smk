@@ -39,6 +39,7 @@ rule compute_views:
         usage="results/{scale}/timings/compute_views.{figure}.tsv",
     wildcard_constraints:
         figure="|".join(name for name in PLAN.figures if PLAN.views(name)) or "none",
+    priority: longest_first("compute_views.{figure}")
     conda:
         "../../environment.yml"
     threads: 1

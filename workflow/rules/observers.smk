@@ -12,7 +12,7 @@ rule observers:
     log:
         "results/{scale}/logs/observers.log",
         usage="results/{scale}/timings/observers.tsv",
-    priority: published_seconds().get("observers", 0)
+    priority: longest_first("observers")
     conda:
         "../../environment.yml"
     threads: min(8, quarter_of_cores())

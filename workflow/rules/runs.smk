@@ -13,7 +13,7 @@ rule run_cell:
     log:
         "results/{scale}/logs/{experiment}.{algorithm}.log",
         usage="results/{scale}/timings/{experiment}.{algorithm}.tsv",
-    priority: longest_first
+    priority: longest_first("{experiment}.{algorithm}")
     conda:
         "../../environment.yml"
     threads: processes_of_cell
