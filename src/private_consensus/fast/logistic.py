@@ -317,7 +317,7 @@ def mean_losses(records: Records, x: np.ndarray, bound: np.ndarray) -> np.ndarra
 
 
 def sums_of_shares(records: Records, x: np.ndarray) -> np.ndarray:
-    r""":math:`\sum_j \sigma_j z_j` at points x [points, d]; what a point has depends on no other."""
+    r""":math:`\sum_j \sigma_j z_j` at points [points, d]; what a point has depends on no other."""
     counts = (x.shape[1], x.shape[1], 2, *(len(records.contents.begin) - 1,) * 2, STRETCH)
     scratch = tuple(aligned(count * LANES, float) for count in counts)
     out = np.empty(x.shape)
