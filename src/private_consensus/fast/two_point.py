@@ -167,7 +167,9 @@ def _solve_alike(parts, keys, numbering, samples, u1, workers):
     grams, which = _distinct([part.gram for part in parts])
     shape = np.shape(parts[0].linear)[1:]
     runs, dim = max(map(len, grams)), shape[-1]
-    lanes, matrices, blocks = _lanes(np.repeat(which, [len(part.linear) for part in parts]))
+    counts = [len(part.linear) for part in parts]
+    steps = np.concatenate([part.step[:, 0, 0] for part in parts])
+    lanes, matrices, blocks = _lanes(np.repeat(which, counts), steps)
     rows = _up(dim, _ROWS)
 
     def spread(values, *more, kind=np.float32):
@@ -205,7 +207,7 @@ def _solve_alike(parts, keys, numbering, samples, u1, workers):
 
     share_out(part, shape[0], workers)
     found = np.moveaxis(out[..., lanes], -1, 0)
-    return np.split(found, np.cumsum([len(part.linear) for part in parts])[:-1])
+    return np.split(found, np.cumsum(counts)[:-1])
 
 
 def _distinct(arrays):
@@ -219,11 +221,15 @@ def _distinct(arrays):
     return found, which
 
 
-def _lanes(which):
-    """The lane of every setting, the matrix of each vector of lanes, and how many there are."""
+def _lanes(which, steps):
+    """The lane of every setting, the matrix of each vector of lanes, and how many there are.
+
+    Those with steps of about the same length are together: near the same kinks, or past them.
+    """
     lanes, matrices = np.empty(len(which), int), []
+    ordered = np.argsort(steps, kind="stable")
     for matrix in range(which.max() + 1):
-        own = np.flatnonzero(which == matrix)
+        own = ordered[which[ordered] == matrix]
         lanes[own] = len(matrices) * LANES + np.arange(len(own))
         matrices += [matrix] * (-(-len(own) // LANES))
     return lanes, np.array(matrices), len(matrices)
