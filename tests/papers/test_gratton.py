@@ -140,6 +140,15 @@ def test_compiled_steps_are_the_plain_ones(streams, bound, monkeypatch):
     assert np.allclose(found, problem.proximal(linear, penalty, centre, start), atol=1e-12)
 
 
+@pytest.mark.parametrize("dim", [3, 8, 10])
+def test_compiled_slopes_are_the_plain_ones(streams, dim):
+    problem = lasso.build(streams, 4, records=20, dim=dim)
+    x = np.random.default_rng(5).normal(size=(3, *problem.pull.shape))
+    x[0, 0, 0, :2] = 0.0, -0.0
+    expected = problem.smooth_gradient(x) + problem.penalty * np.sign(x)
+    assert problem.gradient(x) == pytest.approx(expected, rel=1e-12, abs=1e-12)
+
+
 def test_a_compiled_step_of_dp_admm_is_the_plain_one(streams, monkeypatch):
     """The same bytes, of several settings as of one."""
     problem, network = made(streams), graph(streams)

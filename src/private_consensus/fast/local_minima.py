@@ -11,7 +11,9 @@ import numpy as np
 from .compiling import AVAILABLE, compiled, inlined
 from .vectors import DOUBLE_LANES, aligned, everywhere, greatest, least, load, store
 
-__all__ = ["AVAILABLE", "few_losses", "filled", "soft_steps", "soft_steps_huber"]
+__all__ = [
+    "AVAILABLE", "few_losses", "filled", "soft_slopes", "soft_steps", "soft_steps_huber",
+]  # fmt: skip
 
 
 def filled(array: np.ndarray) -> np.ndarray:
@@ -69,6 +71,41 @@ def soft_steps_huber(
         aligned(found.shape[1], np.float64), aligned(responses.shape[1], np.float64),
     )  # fmt: skip
     return found[:, : x.shape[1]]
+
+
+def soft_slopes(x, gram, linear, threshold):
+    r""":math:`Gx + q + \lambda\,\mathrm{sign}(x)`, with G and q of the agents that points are of in
+    turn.
+
+    Parameters
+    ----------
+    x : ndarray, shape (points, dim)
+    gram, linear : ndarray, shapes (agents, dim, filled dim), (agents, filled dim)
+        By :func:`filled`.
+    """
+    # What is filled up runs over into the next point, which is written later.
+    out = np.empty(x.size + DOUBLE_LANES)
+    _soft_slopes(x, gram.ravel(), linear.ravel(), threshold, out)
+    return out[: x.size].reshape(x.shape)
+
+
+@compiled
+def _soft_slopes(x, gram, linear, threshold, out):
+    points, dim = x.shape
+    size = -(-dim // DOUBLE_LANES) * DOUBLE_LANES
+    agents = len(linear) // size
+    for n in range(points):
+        at, own = n * dim, n % agents
+        for c in range(0, size, DOUBLE_LANES):
+            total = load(linear, own * size + c)
+            for k in range(dim):
+                total = total + load(gram, (own * dim + k) * size + c) * x[n, k]
+            store(out, at + c, total)
+        for k in range(dim):
+            if x[n, k] > 0.0:
+                out[at + k] += threshold
+            elif x[n, k] < 0.0:
+                out[at + k] -= threshold
 
 
 @compiled

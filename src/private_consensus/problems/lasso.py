@@ -21,7 +21,7 @@ from typing import ClassVar
 import numpy as np
 
 from ..errors import require
-from ..fast.local_minima import AVAILABLE, filled, soft_steps, soft_steps_huber
+from ..fast.local_minima import AVAILABLE, filled, soft_slopes, soft_steps, soft_steps_huber
 from ..randomness import Streams
 from .base import PUBLIC_RECORDS, Problem, consensus_error
 
@@ -169,6 +169,11 @@ class Lasso(Problem):
 
     def gradient(self, x: np.ndarray) -> np.ndarray:
         """A subgradient: of the penalty the sign, 0 at 0."""
+        if AVAILABLE and np.isinf(self.gradient_bound):
+            shape = np.broadcast_shapes(x.shape, self.pull.shape)
+            points = np.ascontiguousarray(np.broadcast_to(x, shape), float).reshape(-1, self.dim)
+            given = self._filled_gram, self._filled_pull, float(self.penalty)
+            return soft_slopes(points, *given).reshape(shape)
         return self.smooth_gradient(x) + self.penalty * np.sign(x)
 
     def proximal(self, linear, penalty, centre, start):
@@ -217,6 +222,10 @@ class Lasso(Problem):
     @cached_property
     def _filled_gram(self) -> np.ndarray:
         return filled(self.gram.reshape(-1, self.dim, self.dim))
+
+    @cached_property
+    def _filled_pull(self) -> np.ndarray:
+        return filled(-self.pull.reshape(-1, self.dim))
 
     @cached_property
     def _filled_records(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
