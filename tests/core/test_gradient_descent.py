@@ -9,6 +9,7 @@ from scipy.stats import kstest, norm
 from observed import run, simulated
 from private_consensus import networks
 from private_consensus.algorithms import gradient_descent as gd
+from private_consensus.algorithms.base import stack
 from private_consensus.algorithms.gradient_descent import GradientDescent
 from private_consensus.errors import InvalidInput
 from private_consensus.privacy import Budget, account, gaussian_delta
@@ -220,6 +221,33 @@ def test_the_batched_algorithm_equals_a_loop_over_runs_and_agents(problem, netwo
             ]
         )
     assert np.allclose(released, y, rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("dim", [3, 8, 11])
+@pytest.mark.parametrize("topology", ["complete", "erdos_renyi"])
+def test_compiled_steps_and_limits_are_the_plain_ones(streams, monkeypatch, topology, dim):
+    """Of settings that differ, on graphs of their own or one, also where the box cuts."""
+    problem = mean_estimation.build(streams, AGENTS, records=40, dim=dim, box=5.0)
+    probability = {"probability": 0.6} if topology == "erdos_renyi" else {}
+    network = networks.build(streams, topology, AGENTS, **probability)
+    batch = stack([GradientDescent(noise=noise, shift=noise) for noise in (0.0, 1.0, 300.0)])
+    found = []
+    for available in (gd.AVAILABLE, False):
+        monkeypatch.setattr(gd, "AVAILABLE", available)
+        state, draws = batch.start(problem, network, streams, 3), batch.draws(problem, streams)
+        for t in range(1, 9):
+            state = batch.step(state, problem, network, next(draws), t)
+        found.append((*state, gd.consensus_limit(network, state.y)))
+    assert np.abs(found[1][0]).max() == problem.box
+    for compiled, plain in zip(*found, strict=True):
+        assert compiled == pytest.approx(plain, rel=1e-12, abs=1e-12)
+
+
+def test_a_limit_depends_on_no_other(streams, network):
+    x = np.random.default_rng(2).normal(size=(4, len(streams.runs), AGENTS, DIM))
+    x[1] *= 1e6
+    found = gd.consensus_limit(network, x)
+    assert np.array_equal(gd.consensus_limit(network, x[2:3]), found[2:3])
 
 
 def test_theorem_1_is_inverted_exactly():

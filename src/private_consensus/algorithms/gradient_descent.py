@@ -20,7 +20,10 @@ import numpy as np
 from scipy.optimize import brentq
 
 from ..errors import require
+from ..fast.mixing import AVAILABLE, consensus_limits, mean_step
+from ..networks import Network
 from ..privacy import Release, gaussian_mu, zcdp_rho
+from ..problems.mean_estimation import MeanEstimation
 from .base import Iterative, Range, column, origin
 from .noise import Noise
 from .parameters import noise_field, one_of
@@ -155,9 +158,13 @@ class GradientDescent(Iterative):
 
     def step(self, state, problem, network, draw, t):
         first = first_step(problem)
-        z = problem.project(network.mix(state.y))
-        x = problem.project(z - first / (t + column(self.shift)) * problem.gradient(z))
+        length = first / (t + column(self.shift))
         scale = column(self.noise.scale) * first * t ** -column(self.decay)
+        of_means = type(problem) is MeanEstimation and _is_plain(network)
+        if of_means and _by_setting(state.y, draw, length, scale):
+            return _compiled_step(state, problem, network, draw, length, scale)
+        z = problem.project(network.mix(state.y))
+        x = problem.project(z - length * problem.gradient(z))
         return State(z, x, x + scale * draw)
 
     def observables(self, state, problem, t) -> Mapping[str, np.ndarray]:
@@ -237,6 +244,30 @@ class GradientDescent(Iterative):
 ALGORITHM = GradientDescent
 
 
+def _is_plain(network) -> bool:
+    """Nothing is lost on it or kept, and few agents are linked."""
+    return AVAILABLE and type(network) is Network
+
+
+def _by_setting(sent, draw, *numbers) -> bool:
+    """Whether numbers differ between settings alone."""
+    fits = sent.ndim == 4 and np.shape(draw) == sent.shape[1:]
+    return fits and all(np.size(value) in (1, len(sent)) for value in numbers)
+
+
+def _compiled_step(state: State, problem, network, draw, length, scale) -> State:
+    step, size = (
+        np.array(np.broadcast_to(np.ravel(value), len(state.y))) for value in (length, scale)
+    )
+    more = {"records": problem.records, "box": problem.box, "step": step, "scale": size}
+    return State(*mean_step(state.y, _matrices(network), problem.means, draw, **more))
+
+
+def _matrices(network) -> np.ndarray:
+    """One for each run, or one for all."""
+    return network.mixing.reshape(-1, *network.mixing.shape[-2:])
+
+
 def first_step(problem) -> float:
     r""":math:`\eta_1 = (\mu + L)/(2 \mu L)` (Theorem 2)."""
     mu, smooth = problem.strong_convexity, problem.smoothness
@@ -295,6 +326,8 @@ def consensus_limit(
     The change is relative to the run's largest value; a run that has stopped does not wait for
     others.
     """
+    if _is_plain(network) and x.ndim == 4:
+        return consensus_limits(x, _matrices(network), tolerance, at_most)
     waiting = np.ones((*x.shape[:-2], 1, 1), dtype=bool)
     for _ in range(at_most):
         mixed = network.mix(x)
