@@ -191,11 +191,19 @@ class DPCI(Iterative):
 
     def _moved(self, problem, times: np.ndarray) -> np.ndarray:
         """Largest change of message t of each agent in l1, [times, agents]."""
-        steps = np.array([float(self.step_size(t - 1)) for t in times])
+        steps, _ = _scheduled(self._schedule, len(times))
         return steps[:, None] * self.delta * problem.row_norms(times - 1)
 
     def _noise_scales(self, problem, times: np.ndarray) -> np.ndarray:
-        return np.array([float(self.noise_scale(problem, t)) for t in times])
+        constant = self.hmax == "constant"
+        rows = problem.largest_row_norm if constant else problem.row_norms(times - 1).max(-1)
+        return self.noise.scale * self.delta * rows * _scheduled(self._schedule, len(times))[1]
+
+    @property
+    def _schedule(self):
+        """What settings with the same steps have in common."""
+        same = {"hmax": BOUNDS[0], "unit": UNITS[0], "calibration": CALIBRATIONS[0]}
+        return replace(self, noise=0.0, delta=1.0, **same)
 
     def noise_sites(self, problem, network, horizon):
         times = np.arange(1, horizon + 1)
@@ -252,6 +260,15 @@ class DPCI(Iterative):
 
 
 ALGORITHM = DPCI
+
+
+@lru_cache(maxsize=8)
+def _scheduled(algorithm: DPCI, horizon: int) -> tuple[np.ndarray, np.ndarray]:
+    """Steps before messages 1, ..., T and what the noise on these is a multiple of: settings of
+    one budget after the other have the same."""
+    times = np.arange(1, horizon + 1)
+    steps = np.array([float(algorithm.step_size(t - 1)) for t in times])
+    return steps, np.array([float(algorithm._noise_base(t)) for t in times])
 
 
 def _dominating(losses: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
