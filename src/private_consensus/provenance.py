@@ -108,8 +108,8 @@ def imported_modules(module: str) -> frozenset[str]:
 def atomic_write(path: str | Path) -> Iterator[Path]:
     """A temporary name beside ``path`` that takes its place once the block has ended well.
 
-    The contents are on the disk before the name is: a loss of power leaves the old file, or none, or
-    the new one. The name is not waited for, since who misses a file makes it again.
+    The contents are on the disk before the name is, and the name before this returns: a loss of
+    power leaves the old file or the new one.
     """
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -123,16 +123,17 @@ def atomic_write(path: str | Path) -> Iterator[Path]:
         temporary.chmod(0o644)
         _to_disk(temporary)
         os.replace(temporary, path)
+        _to_disk(path.parent)
     finally:
         temporary.unlink(missing_ok=True)
 
 
 def _to_disk(path: Path) -> None:
-    """Have a file written down to the disk."""
+    """Have a file, or the names in a folder, written down to the disk."""
     handle = os.open(path, os.O_RDONLY)
     try:
         os.fsync(handle)
-    except OSError as error:  # a file system that cannot
+    except OSError as error:  # a file system that cannot, as some over a network cannot for folders
         if error.errno not in (errno.EINVAL, errno.ENOTSUP, errno.EBADF):
             raise
     finally:
