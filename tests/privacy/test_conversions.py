@@ -221,3 +221,32 @@ def test_groups_that_are_converted_side_by_side_are_what_each_is_alone(delta):
     alone = [conversions.gaussian_epsilon(group, delta) for group in groups]
     together = conversions.gaussian_epsilons(groups, delta)
     assert [a.tobytes() for a in alone] == [b.tobytes() for b in together]
+
+
+def test_a_search_that_would_never_end_stops_with_the_numbers_that_it_would_have_at_last():
+    """Twelve numbers never end in one and the same step; after 200 steps the search gave up."""
+    mu = 10 ** np.random.default_rng(0).uniform(-3, 0.5, (40, 12))
+    target, stops, plainly = np.full(mu.shape[1:], np.log(1e-6)), [], []
+    for row in mu:
+        steps = []
+
+        def beyond(e, row=row, steps=steps):
+            steps.append(e)
+            return conversions.gaussian_log_delta(row, e) <= target
+
+        top = row**2 / 2 + row * np.sqrt(-2 * target)
+        found = conversions._bisect(beyond, np.zeros(12), top)
+        stops.append(len(steps))
+        low, high = np.zeros(12), top
+        for _ in range(200):
+            shares = np.arange(1, 11)[:, None] / 11
+            inner = (1 - shares) * low + shares * high
+            if np.all((inner <= low) | (inner >= high)):
+                break
+            ends = np.concatenate([low[None], inner, high[None]])
+            over = beyond(inner)
+            first = np.where(over.any(0), over.argmax(0), 10)
+            low, high = ends[first, np.arange(12)], ends[first + 1, np.arange(12)]
+        plainly.append(len(steps) - stops[-1])
+        assert np.array_equal(found, high)
+    assert max(stops) < 40 and max(plainly) == 200
