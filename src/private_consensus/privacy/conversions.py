@@ -282,7 +282,7 @@ def _cks(rho: np.ndarray, log_inverse: np.ndarray) -> np.ndarray:
     ratio = (np.sqrt(5) - 1) / 2
     for _ in range(60):
         left, right = high - ratio * (high - low), low + ratio * (high - low)
-        nearer = bound(left) < bound(right)
+        nearer = np.less(*bound(np.stack([left, right])))
         low, high = np.where(nearer, low, left), np.where(nearer, right, high)
     return np.clip(bound((low + high) / 2), 0.0, _safe(rho, log_inverse))
 
