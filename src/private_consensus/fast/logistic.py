@@ -2,15 +2,15 @@ r"""Minima of logistic losses plus quadratics, many over the same records, eight
 
 .. math:: \min_x\; w\sum_j \ln\bigl(1 + e^{-z_j^Tx}\bigr) + \tfrac{D}2\|x\|_2^2 + b^Tx
 
-with D and b of each problem and the signed rows :math:`z_j` of all. Quasi-Newton steps with limited
-memory (Nocedal, Mathematics of Computation 1980), whose first matrix is a model of the Hessian
-scaled by the share of it that the problem's own margins leave,
+with w, D and b of each problem and the signed rows :math:`z_j` of all. Quasi-Newton steps with
+limited memory (Nocedal, Mathematics of Computation 1980), whose first matrix is a model of the
+Hessian scaled by the share of it that the problem's own margins leave,
 
-.. math:: H_0^{-1} = \theta A + D I,
+.. math:: H_0^{-1} = \theta w A + D I,
     \qquad \theta = \tfrac4N\sum_j \sigma_j(1-\sigma_j), \quad \sigma_j = \frac1{1+e^{z_j^Tx}}
 
-where A is the bound :math:`\tfrac w4 Z^TZ`, or better such that :math:`\theta A` is the Hessian of
-the records' losses at some point near by. One factorisation of A serves all problems. A step is
+where A is the bound :math:`\tfrac14 Z^TZ`, or such that :math:`\theta w A` is the Hessian of the
+records' losses at some point near by. One factorisation of A serves all problems. A step is
 shortened where the slope at its end is more than half as steep upwards as it was downwards at its
 beginning; the loss is convex, so slopes say all. A problem that is solved leaves its lane to the
 next one, and what a lane computes depends on no other: results are the same bytes in any company.
@@ -20,7 +20,7 @@ Zeros of the rows cost nothing, and indicators of several attributes one additio
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -49,10 +49,10 @@ MEMORY = 10
 AT_MOST = 500
 """Gradients that one problem may take."""
 
-CONTENTS = 128
-"""Of a stretch of columns, at most: sums of all of them are to stay in the innermost cache."""
+CONTENTS = 256
+"""Of a stretch of columns, at most: sums of all of them are to stay near the processor."""
 
-APART = 16
+APART = 32
 """Rows that add to one and the same sum are on average so many apart."""
 
 STRETCH = 32
@@ -60,32 +60,37 @@ STRETCH = 32
 
 _ONE, _TWO, _THREE, _FOUR, _FIVE, _SIX, _SEVEN = (np.uint64(n) for n in range(1, 8))
 _LANES = np.uint64(LANES)
+_ROOM = STRETCH * LANES
 
 STEEPEST = 0.5
 SHORTEST = 0.1
 """What a step is shortened to at the least, at once."""
 
 _LARGEST = 700.0
-_PER_LN2, _LN2_HIGH, _LN2_LOW = (
-    1.4426950408889634,
-    6.93147180369123816490e-01,
-    1.90821492927058770e-10,
-)
+_LN2 = math.log(2)
+_PER_LN2, _PER_LN2_REST, _ABOUT_PER_LN2 = 1.4426950408889634, 2.0355273740931033e-17, 1.442695
 _ROUND, _MANTISSA = 6755399441055744.0, np.int64(52)
-_E2, _E3, _E4, _E5, _E6, _E7, _E8, _E9, _E10, _E11, _E12, _E13 = (
-    1.0 / math.factorial(k) for k in range(2, 14)
-)
 
 
-def _logarithm_polynomial(degree: int) -> tuple[float, ...]:
-    r"""Of :math:`(\ln\frac{1+s}{1-s} - 2s)/s^3` in :math:`s^2`, from 0 to 1/9."""
-    z = (1 - np.cos(np.pi * (np.arange(400) + 0.5) / 400)) / 18
-    series = sum(2.0 / (2 * k + 3) * z**k for k in range(20))
-    fit = np.polynomial.Chebyshev.fit(z, series, degree, domain=[0, 1 / 9])
+def _polynomial(series: Callable, degree: int, low: float, high: float) -> tuple[float, ...]:
+    """That interpolates where it comes near the best."""
+    points = low + (high - low) * (1 - np.cos(np.pi * (np.arange(400) + 0.5) / 400)) / 2
+    fit = np.polynomial.Chebyshev.fit(points, series(points), degree, domain=[low, high])
     return tuple(fit.convert(kind=np.polynomial.Polynomial).coef)
 
 
-_L0, _L1, _L2, _L3, _L4, _L5, _L6, _L7, _L8, _L9 = _logarithm_polynomial(9)
+def _power(f: np.ndarray) -> np.ndarray:
+    r""":math:`(2^f - 1 - f\ln 2)/f^2`."""
+    return sum(math.log(2) ** (k + 2) / math.factorial(k + 2) * f**k for k in range(20))
+
+
+def _logarithm(z: np.ndarray) -> np.ndarray:
+    r""":math:`(\ln\frac{1+s}{1-s} - 2s)/s^3` where :math:`z = s^2`."""
+    return sum(2.0 / (2 * k + 3) * z**k for k in range(20))
+
+
+_E2, _E3, _E4, _E5, _E6, _E7, _E8, _E9, _E10, _E11 = _polynomial(_power, 9, -0.5, 0.5)
+_L0, _L1, _L2, _L3, _L4, _L5, _L6, _L7, _L8, _L9 = _polynomial(_logarithm, 9, 0.0, 1 / 9)
 
 
 class Entries(NamedTuple):
@@ -293,7 +298,7 @@ def _scratch(dim: int, contents: int) -> _Scratch:
     size = dim * LANES
     walk = [aligned(count, float) for count in (*[size] * 7, *[LANES] * 3)]
     memory = [aligned(MEMORY * count, float) for count in (size, size, LANES, LANES)]
-    counts = (*[contents * LANES] * 2, STRETCH * LANES, size, 2 * LANES, *[LANES] * 5)
+    counts = (*[contents * LANES] * 2, 3 * _ROOM, size, 2 * LANES, *[LANES] * 5)
     others = [aligned(count, float) for count in counts]
     return _Scratch(_Walk(*walk), _Memory(*memory), *others)
 
@@ -352,23 +357,21 @@ def sums_of_few_shares(records: FewRecords, x: np.ndarray) -> np.ndarray:
 
 @inlined
 def _exponential(exponent):
-    r""":math:`e^m`: m = n ln 2 + r, and a polynomial for :math:`e^r`."""
+    r""":math:`e^m = 2^{n+f}`, and a polynomial for :math:`2^f`."""
     m = greatest(least(exponent, _LARGEST), -_LARGEST)
-    t = m * _PER_LN2 + _ROUND
-    n = t - _ROUND
-    r = (m - n * _LN2_HIGH) - n * _LN2_LOW
-    p = r * _E13 + _E12
-    p = r * p + _E11
-    p = r * p + _E10
-    p = r * p + _E9
-    p = r * p + _E8
-    p = r * p + _E7
-    p = r * p + _E6
-    p = r * p + _E5
-    p = r * p + _E4
-    p = r * p + _E3
-    p = r * p + _E2
-    p = (r + r * r * p) + 1.0
+    t = m * _ABOUT_PER_LN2 + _ROUND
+    f = m * _PER_LN2_REST + (m * _PER_LN2 - (t - _ROUND))
+    p = f * _E11 + _E10
+    p = f * p + _E9
+    p = f * p + _E8
+    p = f * p + _E7
+    p = f * p + _E6
+    p = f * p + _E5
+    p = f * p + _E4
+    p = f * p + _E3
+    p = f * p + _E2
+    p = f * p + _LN2
+    p = f * p + 1.0
     # The low bits of t are the integer n; it moves into the exponent.
     return doubles(longs(p) + (longs(t) << _MANTISSA))
 
@@ -425,22 +428,34 @@ def _sum_shares(records, x, total, squares, products, sums, margins):
     """``total = sum_j sigma_j z_j``, ``squares`` the sums of sigma_j and of its square.
 
     ``products`` are those of the contents with x; ``sums`` of the rows that have them; ``margins``
-    of a stretch of rows. One thing for all its rows, then the next: each is a short loop, and what
-    one row waits for, others do not.
+    of three stretches of rows. One thing for all rows of a stretch, then the next: each is a short
+    loop, and what one row waits for, others do not. Shares of a stretch, which take arithmetic, go
+    with the contents of those before and after, which take loads and stores.
     """
     scale, parts, contents, rest = records
     _multiply(products, contents, x)
     sums[:] = 0.0
     total[:] = 0.0
     squares[:] = 0.0
-    rows = np.uint64(scale.size)
-    for first in range(np.uint64(0), rows, np.uint64(STRETCH)):
-        count = min(np.uint64(STRETCH), np.uint64(rows - first))
-        _add_contents(margins, products, scale, parts, first, count)
-        _add_rest(margins, x, rest, first, count, rows)
-        _share_out(margins, squares, count)
-        _sum_rest(margins, total, rest, first, count, rows)
-        _sum_contents(margins, sums, scale, parts, first, count)
+    rows, stretch = np.uint64(scale.size), np.uint64(STRETCH)
+    before, here, after = margins[:_ROOM], margins[_ROOM : 2 * _ROOM], margins[2 * _ROOM :]
+    first, done, count = np.uint64(0), np.uint64(0), min(stretch, rows)
+    _add_contents(here, products, scale, parts, first, count)
+    _add_rest(here, x, rest, first, count, rows)
+    while count > 0:
+        ahead = np.uint64(first + count)
+        more = min(stretch, np.uint64(rows - ahead))
+        if done == stretch and more == stretch:
+            _share_between(before, here, after, squares, products, sums, scale, parts, first)
+        else:
+            _sum_contents(before, sums, scale, parts, np.uint64(first - done), done)
+            _share_out(here, squares, count)
+            _add_contents(after, products, scale, parts, ahead, more)
+        _sum_rest(here, total, rest, first, count, rows)
+        _add_rest(after, x, rest, ahead, more, rows)
+        before, here, after = here, after, before
+        first, done, count = ahead, count, more
+    _sum_contents(before, sums, scale, parts, np.uint64(first - done), done)
     for i in range(contents.begin.size - 1):
         value = load(sums, i * LANES)
         for k in range(contents.begin[i], contents.begin[i + 1]):
@@ -502,14 +517,50 @@ def _add_contents(margins, products, scale, parts, first, count):
 
 
 @inlined
+def _share_between(before, here, after, squares, products, sums, scale, parts, first):
+    """At once what rows before add to the sums of their contents, shares, and margins of the zeros
+    and ones of rows after."""
+    each = np.uint64(np.uint64(parts.size) // np.uint64(scale.size))
+    given = before, here, after, squares, products, sums, scale, parts, first
+    if each == _TWO:
+        _share_between_parts(*given, _TWO)
+    elif each == _THREE:
+        _share_between_parts(*given, _THREE)
+    elif each == _FOUR:
+        _share_between_parts(*given, _FOUR)
+    else:
+        _share_between_parts(*given, each)
+
+
+@inlined
+def _share_between_parts(
+    before, here, after, squares, products, sums, scale, parts, first, each
+):
+    once, twice = load(squares, 0), load(squares, LANES)
+    for j in range(np.uint64(STRETCH)):
+        _sum_row(before, sums, scale, parts, j, np.uint64(first + j - np.uint64(STRETCH)), each)
+        share = _fall(load(here, j * _LANES))
+        once = once + share
+        twice = twice + share * share
+        store(here, j * _LANES, share)
+        _add_row(after, products, scale, parts, j, np.uint64(first + j + np.uint64(STRETCH)), each)
+    store(squares, 0, once)
+    store(squares, LANES, twice)
+
+
+@inlined
 def _add_parts(margins, products, scale, parts, first, count, each):
     for j in range(count):
-        row = np.uint64(first + j)
-        value = everywhere(0.0)
-        at = np.uint64(row * each)
-        for k in range(each):
-            value = value + load(products, parts[np.uint64(at + k)])
-        store(margins, j * _LANES, value * scale[row])
+        _add_row(margins, products, scale, parts, j, np.uint64(first + j), each)
+
+
+@inlined
+def _add_row(margins, products, scale, parts, j, row, each):
+    value = everywhere(0.0)
+    at = np.uint64(row * each)
+    for k in range(each):
+        value = value + load(products, parts[np.uint64(at + k)])
+    store(margins, j * _LANES, value * scale[row])
 
 
 @inlined
@@ -529,11 +580,15 @@ def _sum_contents(shares, sums, scale, parts, first, count):
 @inlined
 def _sum_parts(shares, sums, scale, parts, first, count, each):
     for j in range(count):
-        row = np.uint64(first + j)
-        share = load(shares, j * _LANES) * scale[row]
-        at = np.uint64(row * each)
-        for k in range(each):
-            _add(sums, parts[np.uint64(at + k)], share)
+        _sum_row(shares, sums, scale, parts, j, np.uint64(first + j), each)
+
+
+@inlined
+def _sum_row(shares, sums, scale, parts, j, row, each):
+    share = load(shares, j * _LANES) * scale[row]
+    at = np.uint64(row * each)
+    for k in range(each):
+        _add(sums, parts[np.uint64(at + k)], share)
 
 
 @inlined
