@@ -29,7 +29,7 @@ def records():
 
 @pytest.fixture(scope="module")
 def bound(records):
-    return logistic.model(*np.linalg.eigh(WEIGHT / 4 * records.T @ records))
+    return logistic.model(*np.linalg.eigh(records.T @ records / 4))
 
 
 def problems(count=21, scale=1.0, seed=4):
@@ -133,11 +133,11 @@ def test_the_hessian_near_by_costs_fewer_gradients_than_its_bound(records):
     rows *= 10.0
     curvature, linear, start = problems()
     linear[:, DIM // 2 :] -= 2.0
-    bound = logistic.model(*np.linalg.eigh(WEIGHT / 4 * rows.T @ rows))
+    bound = logistic.model(*np.linalg.eigh(rows.T @ rows / 4))
     x, with_bound = solve(rows, bound, curvature, linear, start)
     share = expit(-rows @ x.mean(0))
     weights = share * (1.0 - share)
-    near = rows.T @ (weights[:, None] * rows) * WEIGHT / (4.0 * weights.mean())
+    near = rows.T @ (weights[:, None] * rows) / (4.0 * weights.mean())
     again, taken = solve(rows, logistic.model(*np.linalg.eigh(near)), curvature, linear, start)
     assert np.allclose(again, x, atol=1e-9)
     assert taken.sum() < 0.9 * with_bound.sum()

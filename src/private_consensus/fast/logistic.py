@@ -135,7 +135,7 @@ class Model(NamedTuple):
 
 class _Walk(NamedTuple):
     """In lanes: where each problem is, its gradient, the same at the step's beginning, the step,
-    linear terms, scratch; D, length of the step, slope at its beginning."""
+    linear terms, scratch; w and D, length of the step, slope at its beginning."""
 
     x: np.ndarray
     gradient: np.ndarray
@@ -144,6 +144,7 @@ class _Walk(NamedTuple):
     step: np.ndarray
     linear: np.ndarray
     scratch: np.ndarray
+    weight: np.ndarray
     curvature: np.ndarray
     length: np.ndarray
     slope: np.ndarray
@@ -240,7 +241,7 @@ def model(eigenvalues: np.ndarray, vectors: np.ndarray) -> Model:
 
 def minimise(
     records: Records,
-    weight: float,
+    weight: np.ndarray | float,
     model: Model,
     curvature: np.ndarray,
     linear: np.ndarray,
@@ -253,8 +254,10 @@ def minimise(
 
     Parameters
     ----------
-    records, weight, model
-        The signed records of all problems, w and A.
+    records, model
+        The signed records of all problems, and A.
+    weight : float or ndarray, shape (problems,)
+        w.
     curvature, tolerance : ndarray, shape (problems,)
         D, and the gradient norm to reach.
     linear, start : ndarray, shape (problems, d)
@@ -271,9 +274,10 @@ def minimise(
     if known is None:
         known = np.zeros(len(start), np.bool_)
     # What cannot be written to has another type, for which all would be compiled once more.
+    weights = np.full(len(start), weight, float)
     given = (np.require(a, float, "CW") for a in (curvature, linear, start, tolerance))
     scratch = _scratch(start.shape[1], len(records.contents.begin) - 1)
-    _minimise(records, float(weight), model, *given, sums, known, found, taken, scratch)
+    _minimise(records, weights, model, *given, sums, known, found, taken, scratch)
     return found, taken
 
 
@@ -296,7 +300,7 @@ class _Scratch(NamedTuple):
 
 def _scratch(dim: int, contents: int) -> _Scratch:
     size = dim * LANES
-    walk = [aligned(count, float) for count in (*[size] * 7, *[LANES] * 3)]
+    walk = [aligned(count, float) for count in (*[size] * 7, *[LANES] * 4)]
     memory = [aligned(MEMORY * count, float) for count in (size, size, LANES, LANES)]
     counts = (*[contents * LANES] * 2, 3 * _ROOM, size, 2 * LANES, *[LANES] * 5)
     others = [aligned(count, float) for count in counts]
@@ -323,7 +327,7 @@ def mean_losses(records: Records, x: np.ndarray, bound: np.ndarray) -> np.ndarra
 
 def sums_of_shares(records: Records, x: np.ndarray) -> np.ndarray:
     r""":math:`\sum_j \sigma_j z_j` at points [points, d]; what a point has depends on no other."""
-    counts = (x.shape[1], x.shape[1], 2, *(len(records.contents.begin) - 1,) * 2, STRETCH)
+    counts = (x.shape[1], x.shape[1], 2, *(len(records.contents.begin) - 1,) * 2, 3 * STRETCH)
     scratch = tuple(aligned(count * LANES, float) for count in counts)
     out = np.empty(x.shape)
     _sums_of_shares(records, np.require(x, float, "CW"), out, *scratch)
@@ -533,9 +537,7 @@ def _share_between(before, here, after, squares, products, sums, scale, parts, f
 
 
 @inlined
-def _share_between_parts(
-    before, here, after, squares, products, sums, scale, parts, first, each
-):
+def _share_between_parts(before, here, after, squares, products, sums, scale, parts, first, each):
     once, twice = load(squares, 0), load(squares, LANES)
     for j in range(np.uint64(STRETCH)):
         _sum_row(before, sums, scale, parts, j, np.uint64(first + j - np.uint64(STRETCH)), each)
@@ -733,16 +735,17 @@ def _inner(out, a, at_a, b, at_b):
 
 
 @compiled
-def _gradients(walk, weight):
+def _gradients(walk):
     """From the sum over the records in ``scratch``."""
     for k in range(0, walk.x.size, LANES):
         value = load(walk.linear, k) + load(walk.curvature, 0) * load(walk.x, k)
-        store(walk.gradient, k, value - load(walk.scratch, k) * weight)
+        store(walk.gradient, k, value - load(walk.scratch, k) * load(walk.weight, 0))
 
 
 @compiled
-def _enter(walk, lane, curvature, linear, start):
+def _enter(walk, lane, weight, curvature, linear, start):
     """A problem begins in a lane."""
+    walk.weight[lane] = weight
     walk.curvature[lane] = curvature
     for k in range(start.size):
         i = k * LANES + lane
@@ -811,7 +814,7 @@ def _remember(walk, memory, place, kept, known, product):
 
 @compiled
 def _precondition(walk, model, share, turned):
-    r"""``scratch`` times :math:`V(\theta\Lambda + D)^{-1}V^T`."""
+    r"""``scratch`` times :math:`V(\theta w\Lambda + D)^{-1}V^T`; the share is :math:`\theta w`."""
     _add_columns(turned, model.vectors, walk.scratch)
     for k in range(model.eigenvalues.size):
         stretch = load(share, 0) * model.eigenvalues[k] + load(walk.curvature, 0)
@@ -881,7 +884,7 @@ def _minimise(
     judged = np.zeros(LANES, np.bool_)
     waiting = active = 0
     for lane in range(min(LANES, problems)):
-        _enter(walk, lane, curvature[waiting], linear[waiting], start[waiting])
+        _enter(walk, lane, weight[waiting], curvature[waiting], linear[waiting], start[waiting])
         inhabitant[lane] = waiting
         waiting += 1
         active += 1
@@ -900,14 +903,15 @@ def _minimise(
         entered = True
         while entered:
             entered = False
-            _gradients(walk, weight)
+            _gradients(walk)
             _inner(steepness, walk.gradient, 0, walk.gradient, 0)
             _inner(ahead, walk.gradient, 0, walk.step, 0)
             for lane in range(LANES):
                 if judged[lane]:
                     continue
                 judged[lane] = True
-                share[lane] = max(4.0 * (squares[lane] - squares[LANES + lane]) / count, 1e-12)
+                left = max(4.0 * (squares[lane] - squares[LANES + lane]) / count, 1e-12)
+                share[lane] = left * walk.weight[lane]
                 i = inhabitant[lane]
                 if i < 0:
                     continue
@@ -922,7 +926,10 @@ def _minimise(
                     inhabitant[lane] = -1
                     active -= 1
                     if waiting < problems:
-                        _enter(walk, lane, curvature[waiting], linear[waiting], start[waiting])
+                        _enter(
+                            walk, lane, weight[waiting], curvature[waiting],
+                            linear[waiting], start[waiting],
+                        )  # fmt: skip
                         inhabitant[lane] = waiting
                         if known[waiting]:
                             _put_sums(walk.scratch, squares, lane, sums[waiting])

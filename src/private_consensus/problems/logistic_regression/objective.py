@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
-from typing import Any
+from functools import cached_property
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.special import expit
@@ -23,30 +23,103 @@ from . import metrics, optimum
 from .loss import losses_of, per_agent, sigmoid_neg
 
 INITS = ("zero", "random")
-SPARED, ROUGHLY, SLACK = 8, 1e-3, 0.1
-"""A typical point is found from one record in eight, to this share of the largest gradient; with
-so weak a penalty it is as far out as iterates with noise are."""
 TOGETHER = 2**17
 """Numbers in the records of the points whose Hessians are computed together."""
 FEW = 20_000
 """Numbers in an agent's records below which one operation on all agents beats a call an agent."""
 
 
+class _Asked(NamedTuple):
+    """Of problems of several settings, [settings, ([runs,] agents)] and so on: w, D, tolerances,
+    linear terms and starts."""
+
+    weight: np.ndarray
+    curvature: np.ndarray
+    tolerance: np.ndarray
+    pull: np.ndarray
+    start: np.ndarray
+
+
+class _Ends(NamedTuple):
+    """Where all problems of a call ended, what records added up to there, gradients taken."""
+
+    x: np.ndarray
+    sums: np.ndarray
+    taken: np.ndarray
+
+
 class _Signed:
     """Rows times their labels, and what solvers make of them: problems that differ in weights
-    share it."""
+    share it, and the lanes of their solver."""
 
     def __init__(self, features: np.ndarray, labels: np.ndarray):
         self.rows = features * labels[..., None]
+        self.ends: _Ends | None = None
 
     @cached_property
     def lanes(self) -> list[fast.Records]:
-        each = self.rows.reshape(-1, *self.rows.shape[-2:])
-        return [fast.records(own) for own in each]
+        return [fast.records(own) for own in self._of_each_agent(self.rows)]
 
     @cached_property
     def few(self) -> fast.FewRecords:
-        return fast.few_records(self.rows.reshape(-1, *self.rows.shape[-2:]))
+        return fast.few_records(self._of_each_agent(self.rows))
+
+    @cached_property
+    def models(self) -> list[fast.Model]:
+        r"""Spectral form of :math:`\frac14 Z_i^T Z_i`, which bounds the Hessian at weight 1."""
+        values, vectors = np.linalg.eigh(np.swapaxes(self.rows, -1, -2) @ self.rows / 4)
+        values = np.maximum(values, 0.0).reshape(-1, values.shape[-1])
+        every = zip(values, self._of_each_agent(vectors), strict=True)
+        return [fast.model(*own) for own in every]
+
+    def _of_each_agent(self, array: np.ndarray) -> np.ndarray:
+        return array.reshape(-1, *array.shape[-2:])
+
+    def solve(self, requests: Sequence[_Asked]) -> list[np.ndarray]:
+        """Minimisers for each who asks."""
+        parts = np.cumsum([len(one.start) for one in requests])[:-1]
+        asked = _Asked(*map(np.concatenate, zip(*requests, strict=True)))
+        found = np.empty(asked.start.shape)
+        (_, sums, taken), known = self._last(asked.start)
+        lanes, models = self.lanes, self.models
+
+        def solve(first, last):
+            for agent in range(first, last):
+                holder = np.unravel_index(agent, self.rows.shape[:-2])
+                # Those that took longest last time go first, so that no lane waits for them.
+                here = (np.argsort(-taken[(slice(None), *holder)], kind="stable"), *holder)
+                own = _Asked(*(array[here] for array in asked))
+                some, which = _distinct(own)
+                own, added = _Asked(*(array[some] for array in own)), sums[here][some]
+                x, gradients = fast.minimise(
+                    lanes[agent], own.weight, models[agent],
+                    own.curvature, own.pull, own.start, own.tolerance, added, known[here][some],
+                )  # fmt: skip
+                found[here], sums[here], taken[here] = x[which], added[which], gradients[which]
+                if not gradients.all():
+                    wanted = f"gradient norm above {own.tolerance.min():.3g}"
+                    raise Unsolved(f"{wanted} after {fast.AT_MOST} steps, agent {holder[-1]}")
+
+        share_out(solve, len(lanes))
+        self.ends = _Ends(found.copy(), sums, taken)
+        return np.split(found, parts)
+
+    def _last(self, start: np.ndarray) -> tuple[_Ends, np.ndarray]:
+        """Ends of the last call, and of which problems what records add up to is known, since they
+        start where they ended."""
+        if self.ends is not None and self.ends.x.shape == start.shape:
+            return self.ends, (self.ends.x == start).all(-1)
+        each, dim = start.shape[:-1], start.shape[-1]
+        nothing = _Ends(start, np.empty((*each, dim + 2)), np.zeros(each, np.int64))
+        return nothing, np.zeros(each, bool)
+
+
+def _distinct(asked: _Asked) -> tuple[np.ndarray, np.ndarray]:
+    """Places of an agent's problems that differ, and which of those each is."""
+    places: dict[bytes, int] = {}
+    rows = np.column_stack(asked)
+    which = np.array([places.setdefault(row.tobytes(), len(places)) for row in rows])
+    return np.unique(which, return_index=True)[1], which
 
 
 @dataclass(frozen=True)
@@ -338,111 +411,25 @@ class LogisticRegression(Problem):
 
     def proximal_simd(self, linear, penalty, centre, start, tolerance=None):
         """All settings (and runs, where they share the records) of an agent side by side, and
-        those of other batches that ask at the same time (:mod:`...solvers.gathering`)."""
+        those of other batches and scales of the loss that ask at the same time
+        (:mod:`...solvers.gathering`)."""
         everyone = start.shape[:-1]
         pull = np.broadcast_to(linear - penalty * centre, start.shape)
         curvature = np.broadcast_to(self.ridge + np.asarray(penalty)[..., 0], everyone)
-        exact = tolerance is None
-        if exact:
+        if tolerance is None:
             # What a record may move grows with its weight; so does what is left of a gradient.
             least = TOLERANCE * max(1.0, self.weight * self.records)
             tolerance = np.maximum(least, ROUNDING * np.linalg.norm(pull, axis=-1))
-        tolerance = np.broadcast_to(tolerance, everyone)
+        numbers = (np.broadcast_to(a, everyone) for a in (self.weight, curvature, tolerance))
         holders = self.labels.shape[:-1]
-        flat = (a.reshape(-1, *holders) for a in (curvature, tolerance))
+        flat = (a.reshape(-1, *holders) for a in numbers)
         wide = (a.reshape(-1, *holders, self.dim) for a in (pull, start))
-        found = gathered((id(self), exact), partial(self._solve, exact), (*flat, *wide))
-        return found.reshape(start.shape)
-
-    def _solve(self, exact: bool, asked: Sequence[tuple[np.ndarray, ...]]) -> list[np.ndarray]:
-        """Minimisers for each who asks; D, tolerances, linear terms and starts are those of
-        several settings, [settings, ([runs,] agents)] and so on."""
-        parts = np.cumsum([len(one[0]) for one in asked])[:-1]
-        curvature, tolerance, pull, start = map(np.concatenate, zip(*asked, strict=True))
-        # An approximate minimiser depends on the way to it: there the first matrix is the bound.
-        models = self._lane_models if exact else self._lane_bounds
-        found = np.empty(start.shape)
-        sums, known, taken = self._last(exact, start)
-
-        def solve(first, last):
-            for agent in range(first, last):
-                holder = np.unravel_index(agent, self.labels.shape[:-1])
-                # Those that took longest last time go first, so that no lane waits for them.
-                here = (np.argsort(-taken[(slice(None), *holder)], kind="stable"), *holder)
-                own = sums[here]
-                found[here], taken[here] = fast.minimise(
-                    self._lane_records[agent], self.weight, models[agent],
-                    curvature[here], pull[here], start[here], tolerance[here], own, known[here],
-                )  # fmt: skip
-                sums[here] = own
-                if not taken[here].all():
-                    wanted = f"gradient norm above {tolerance[here].min():.3g}"
-                    raise Unsolved(f"{wanted} after {fast.AT_MOST} steps, agent {holder[-1]}")
-
-        share_out(solve, len(self._lane_records))
-        self._ends[exact] = found.copy(), sums, taken
-        return np.split(found, parts)
-
-    def _last(self, exact: bool, start: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """What records add up to, where that is known, of who starts where he ended last, and how
-        many gradients each took then."""
-        before, sums, taken = self._ends.get(exact, (None, None, None))
-        if before is None or before.shape != start.shape:
-            each = start.shape[:-1]
-            return np.empty((*each, self.dim + 2)), np.zeros(each, bool), np.zeros(each, np.int64)
-        return sums, (before == start).all(-1), taken
-
-    @cached_property
-    def _ends(self) -> dict[bool, tuple[np.ndarray, np.ndarray, np.ndarray]]:
-        """Of the last call, exact and not, where all ended, what records added up to there and
-        how many gradients were taken."""
-        return {}
+        shared = self._shared
+        return gathered(id(shared), shared.solve, _Asked(*flat, *wide)).reshape(start.shape)
 
     @property
     def _lane_records(self) -> list[fast.Records]:
         return self._shared.lanes
-
-    @cached_property
-    def _lane_bounds(self) -> list[fast.Model]:
-        values, vectors = self._bound
-        return self._models(values - self.ridge, vectors)
-
-    @cached_property
-    def _lane_models(self) -> list[fast.Model]:
-        r"""Of each agent's :math:`w Z_i^T S Z_i / \theta_i`, its Hessian at a point that is no
-        farther out than iterates are, over the mean of :math:`4\sigma(1-\sigma)` there."""
-        typical = np.broadcast_to(self._typical, (*self.labels.shape[:-1], self.dim))
-        share = sigmoid_neg(per_agent(typical, np.swapaxes(self._signed, -1, -2)))
-        curvature = 4.0 * share * (1.0 - share)
-        curvature *= self.weight / 4 / curvature.mean(-1, keepdims=True)
-        hessian = (np.swapaxes(self._signed, -1, -2) * curvature[..., None, :]) @ self._signed
-        values, vectors = np.linalg.eigh(hessian)
-        return self._models(np.maximum(values, 0.0), vectors)
-
-    def _models(self, values: np.ndarray, vectors: np.ndarray) -> list[fast.Model]:
-        every = zip(values.reshape(-1, self.dim), self._of_each_agent(vectors), strict=True)
-        return [fast.model(*own) for own in every]
-
-    @cached_property
-    def _typical(self) -> np.ndarray:
-        r"""About the minimiser of :math:`\frac1n\sum_i f_i + \frac1{20}\|x\|^2` of each run, from
-        some of the records of all agents; shape ([runs,] 1, dim)."""
-        taken = slice(None, None, SPARED * self.n_agents)
-        labels = self.labels[..., taken]
-        together = (*labels.shape[:-2], 1, labels.shape[-2] * labels.shape[-1])
-        some = replace(
-            self,
-            features=self.features[..., taken, :].reshape(*together, self.dim),
-            labels=labels.reshape(together),
-            weight=self.weight * self.records / together[-1],
-        )
-        zero = np.zeros((*together[:-1], self.dim))
-        return some.proximal_plainly(
-            0.0, np.full(1, SLACK), zero, zero, ROUGHLY * self.weight * self.records
-        )
-
-    def _of_each_agent(self, array: np.ndarray) -> np.ndarray:
-        return array.reshape(-1, *array.shape[-2:])
 
     def proximal_plainly(self, linear, penalty, centre, start, tolerance=None):
         """The same by array operations on all agents: for small problems, or without a compiler."""
