@@ -14,6 +14,7 @@ from private_consensus.privacy.audit.bounds import (
     clopper_pearson,
     event_bound,
     mu_bound,
+    tabled_limits,
 )
 from private_consensus.privacy.audit.claims import Epsilon, Mu, Profile
 from private_consensus.privacy.audit.families import claim_p_value, holm
@@ -32,6 +33,12 @@ def test_limits_of_a_probability():
     exact = [stats.binomtest(k, 10).proportion_ci(0.95, "exact") for k in (0, 3, 10)]
     np.testing.assert_allclose(low, [ci.low for ci in exact])
     np.testing.assert_allclose(high, [ci.high for ci in exact])
+
+
+def test_limits_from_a_table_are_the_same():
+    hits = np.random.default_rng(0).integers(0, 501, 90)
+    for runs, tail in ((500, 1e-9), (500, 0.01), (20_000, 1e-5)):
+        assert np.array_equal(tabled_limits(hits, runs, tail), clopper_pearson(hits, runs, tail))
 
 
 @pytest.mark.parametrize("measure", MEASURES)

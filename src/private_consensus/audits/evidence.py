@@ -111,7 +111,7 @@ def _looked_at(algorithm, attack: Attack, streams, one: Execution, noise) -> Evi
     moved, together = (None, None) if changes is None else (changes.max(0), _longest(changes))
     lengths = projected(one, attack)
     scalars = repeats(one, attack) | single_messages(one, attack)
-    count = _messages(one).shape[1]
+    count = one.messages.shape[1]
     own, iterations = whole(one, attack), one.sent.shape[1]
     return Evidence(ratio, lengths, own, scalars, noise, moved, together, count, iterations)
 
@@ -181,13 +181,9 @@ LENGTHS = {
 }
 
 
-def _messages(one: Execution) -> np.ndarray:
-    return np.concatenate([one.sent, one.unannounced], axis=1)
-
-
 def projected(one: Execution, attack: Attack) -> np.ndarray:
     """Messages along the direction of the attack: of the agent, and of the others."""
-    along = _messages(one) @ attack.direction
+    along = one.messages @ attack.direction
     agent = attack.agent
     others = np.delete(along, agent, axis=2)
     if others.shape[2] > OTHERS:
@@ -197,7 +193,7 @@ def projected(one: Execution, attack: Attack) -> np.ndarray:
 
 def single_messages(one: Execution, attack: Attack) -> dict[str, np.ndarray]:
     """The agent's first and last message along the direction, and the sum of all, each [runs]."""
-    along = _messages(one)[:, :, attack.agent] @ attack.direction
+    along = one.messages[:, :, attack.agent] @ attack.direction
     announced = along[:, : one.sent.shape[1]]
     found = {
         "first message": announced[:, 0],
@@ -211,13 +207,13 @@ def single_messages(one: Execution, attack: Attack) -> dict[str, np.ndarray]:
 
 def whole(one: Execution, attack: Attack) -> np.ndarray:
     """All coordinates of the agent's messages, or none where there are too many."""
-    own = _messages(one)[:, :, attack.agent].reshape(len(one.sent), -1)
+    own = one.messages[:, :, attack.agent].reshape(len(one.sent), -1)
     return own if own.shape[1] <= WHOLE else own[:, :0]
 
 
 def repeats(one: Execution, attack: Attack) -> dict[str, np.ndarray]:
     """Counts a run: exact zeros, values equal to the message before, to another agent's."""
-    sent = _messages(one)
+    sent = one.messages
     own = sent[:, :, attack.agent]
     others = np.delete(sent, attack.agent, axis=2)
     found = {

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -42,6 +43,11 @@ class Execution:
     unannounced: np.ndarray
     internal: np.ndarray | None
     links: np.ndarray | None = None
+
+    @cached_property
+    def messages(self) -> np.ndarray:
+        """All that is exchanged, announced or not."""
+        return np.concatenate([self.sent, self.unannounced], axis=1)
 
     def at(self, t: int) -> Execution:
         """Iteration t = 1, 2, ... alone, without the axis of iterations."""

@@ -37,7 +37,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -51,6 +51,7 @@ from .claims import Epsilon, Measure, Mu, Profile
 _CELLS = 96
 _NEGLECTED = 1e-4  # gamma over alpha
 _PRECISION = 1e-4  # of a bound, which is rounded down
+_TABLED = 10_000  # runs up to which limits of every number of hits are kept
 _GLIMPSES = 6  # of the cells, evenly spaced
 
 
@@ -239,6 +240,19 @@ def clopper_pearson(hits: Any, runs: Any, tail: float) -> tuple[Any, Any]:
     return np.where(hits == 0, 0.0, low), np.where(hits == runs, 1.0, high)
 
 
+def tabled_limits(hits: np.ndarray, runs: int, tail: float) -> tuple[np.ndarray, np.ndarray]:
+    """:func:`clopper_pearson` of many hits, again and again of as many runs."""
+    if runs > _TABLED:
+        return clopper_pearson(hits, runs, tail)
+    low, high = _limits_of_all(runs, tail)
+    return low[hits], high[hits]
+
+
+@lru_cache(maxsize=64)
+def _limits_of_all(runs: int, tail: float) -> tuple[np.ndarray, np.ndarray]:
+    return clopper_pearson(np.arange(runs + 1), runs, tail)
+
+
 def ordering_tail(level: float) -> float:
     """One-sided level of the limits that order outcomes.
 
@@ -319,7 +333,7 @@ class _Ordering:
         counts, tail = self.counts, self.tail
         if self.seen == -math.inf:
             return np.full(hits.shape, counts.runs_other)
-        low = clopper_pearson(hits, counts.runs, tail)[0]
+        low = tabled_limits(hits, counts.runs, tail)[0]
         limit = np.clip(self.measure.reached(low, self.seen), 0.0, 1.0)
         # the upper limit of m is at most x if P(Bin(n', x) <= m) is at most the tail
         quantile = np.where(limit > 0, binom.ppf(tail, counts.runs_other, limit), 0.0)

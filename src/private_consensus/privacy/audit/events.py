@@ -9,7 +9,7 @@ import numpy as np
 
 from private_consensus.errors import require
 
-from .bounds import Counts, clopper_pearson, ordering_tail
+from .bounds import Counts, ordering_tail, tabled_limits
 from .claims import Measure
 
 _RANKS = 32  # order statistics tried from either end of either sample
@@ -54,8 +54,8 @@ def best_event(
         for swapped in (False, True):
             likelier, rarer = hits[::-1] if swapped else hits
             runs = (other.size, one.size) if swapped else (one.size, other.size)
-            low = clopper_pearson(likelier, runs[0], tail)[0]
-            high = clopper_pearson(rarer, runs[1], tail)[1]
+            low = tabled_limits(likelier, runs[0], tail)[0]
+            high = tabled_limits(rarer, runs[1], tail)[1]
             bounds = measure.value(low, high)
             gaps = likelier / runs[0] - rarer / runs[1]
             place = max(range(thresholds.size), key=lambda i: (bounds[i], gaps[i]))
