@@ -19,7 +19,7 @@ def mean_step(sent, mixing, means, draw, *, records, box, step, scale):
     ----------
     sent : ndarray, shape (settings, runs, agents, dim)
     mixing : ndarray, shape (runs or 1, agents, agents)
-    means, draw : ndarray, shape (runs, agents, dim)
+    means, draw : ndarray, shape (runs or 1, agents, dim)
     records, box : float
     step, scale : ndarray, shape (settings,)
         Length of the step, and what the draw is multiplied by.
@@ -29,7 +29,10 @@ def mean_step(sent, mixing, means, draw, *, records, box, step, scale):
     _mix_all(_padded(sent), np.ascontiguousarray(mixing, float), shape[-1], z)
     z = z[: sent.size].reshape(*shape[:2], -1)
     x, y = np.empty((2, *z.shape))
-    own = (np.ascontiguousarray(values, float).reshape(shape[1], -1) for values in (means, draw))
+    own = (
+        np.array(np.broadcast_to(values, shape[1:]), float).reshape(shape[1], -1)
+        for values in (means, draw)
+    )
     _descend(z, *own, float(records), float(box), step, scale, x, y)
     return z.reshape(shape), x.reshape(shape), y.reshape(shape)
 
