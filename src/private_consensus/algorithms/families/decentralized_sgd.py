@@ -44,6 +44,7 @@ from ...errors import require
 from ...fast.compiling import share_out
 from ...fast.messages import compiled_for
 from ...fast.rounds import Gradients, in_factors, in_full
+from ...fast.sampling import first_of
 from ...fast.workspaces import workspace
 from ...privacy.subsampling import (
     Batches,
@@ -342,8 +343,7 @@ class DecentralizedSGD(Iterative):
         keys = {name: keys_of(streams, name) for name in KEYS}
         agent_rows = np.stack([problem.rows_of(run) for run in range(len(streams.runs))])
         for unit, uniform in zip(speeds, order, strict=True):
-            first = _smallest(uniform, widest)
-            rows = np.take_along_axis(agent_rows, first, -1)
+            rows = first_of(uniform, agent_rows, widest)
             yield Draw(SLOWEST + (FASTEST - SLOWEST) * unit, rows, keys)
 
     def run(self, problem, network, streams, horizon, observe):
@@ -465,14 +465,3 @@ def keys_of(streams, name: str) -> np.ndarray:
     """Two words of 32 bits a run, for counters of one purpose."""
     generators = streams.generators("noise", name)
     return np.stack([g.integers(0, 2**32, size=2, dtype=np.uint32) for g in generators])
-
-
-def _smallest(uniform: np.ndarray, count: int) -> np.ndarray:
-    """Places of the smallest numbers along the last axis, in their order: a uniform ordered
-    sample without replacement, whose beginnings are samples too."""
-    if count < uniform.shape[-1]:
-        some = np.argpartition(uniform, count - 1, axis=-1)[..., :count]
-    else:
-        some = np.broadcast_to(np.arange(count), uniform.shape)
-    order = np.argsort(np.take_along_axis(uniform, some, -1), axis=-1)
-    return np.take_along_axis(some, order, -1)

@@ -1,0 +1,61 @@
+"""Ordered samples without replacement, from a uniform number for each record."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .compiling import AVAILABLE, compiled
+
+__all__ = ["AVAILABLE", "first_of", "first_of_plainly"]
+
+
+def first_of(uniform: np.ndarray, rows: np.ndarray, count: int) -> np.ndarray:
+    """Of each agent's rows those with the ``count`` smallest numbers, in their order: a uniform
+    ordered sample without replacement, whose beginnings are samples too.
+
+    Parameters
+    ----------
+    uniform : ndarray, shape (runs, agents, m)
+    rows : ndarray of int, shape (runs, agents, m)
+    count : int
+        At most m.
+    """
+    if not AVAILABLE:
+        return first_of_plainly(uniform, rows, count)
+    m = uniform.shape[-1]
+    share = count / m
+    # Rarely are so few below it that it has to be all of them.
+    likely = share + 5.0 * np.sqrt(share * (1.0 - share) / m)
+    found = np.empty((*uniform.shape[:-1], count), rows.dtype)
+    _first_of(uniform.reshape(-1, m), rows.reshape(-1, m), likely, found.reshape(-1, count))
+    return found
+
+
+def first_of_plainly(uniform, rows, count):
+    """As :func:`first_of`, without a compiler."""
+    order = np.argsort(uniform, axis=-1)[..., :count]
+    return np.take_along_axis(rows, order, -1)
+
+
+@compiled
+def _first_of(uniform, rows, likely, found):
+    m, count = uniform.shape[1], found.shape[1]
+    numbers, places = np.empty(m), np.empty(m, np.int64)
+    for i in range(len(uniform)):
+        below = _below(uniform[i], likely, numbers, places)
+        if below < count:
+            below = _below(uniform[i], np.inf, numbers, places)
+        order = np.argsort(numbers[:below])
+        for k in range(count):
+            found[i, k] = rows[i, places[order[k]]]
+
+
+@compiled
+def _below(uniform, limit, numbers, places):
+    """Numbers below a limit, with their places; how many there are."""
+    count = 0
+    for j in range(uniform.size):
+        numbers[count] = uniform[j]
+        places[count] = j
+        count += uniform[j] < limit
+    return count
