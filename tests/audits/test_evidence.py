@@ -1,6 +1,8 @@
 """What is executed is what is recorded; likelihood ratios are what they are called; attackers' data
 are data that the guarantee is for."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
@@ -8,7 +10,7 @@ from private_consensus import algorithms, networks
 from private_consensus.algorithms.base import stack
 from private_consensus.audits import evidence, few_records
 from private_consensus.audits.evidence import observed
-from private_consensus.audits.execution import execute
+from private_consensus.audits.execution import Execution, execute
 from private_consensus.audits.known_minimisers import KnownMinimisers
 from private_consensus.audits.neighbours import around, attacks
 from private_consensus.audits.probing import strongest
@@ -338,3 +340,32 @@ def test_noise_of_the_first_runs_is_that_of_all_runs_cut(monkeypatch, name):
     for site, noise in first.items():
         assert len(whole[site]) == runs > len(noise)
         np.testing.assert_array_equal(noise, whole[site][: len(noise)])
+
+
+@pytest.mark.parametrize("name", ["ldp_admm", "ldp_gradient_descent"])
+def test_what_messages_lose_changes_no_message(name):
+    """Who looks at messages alone gets the same ones, and no losses are counted for them."""
+    algorithm = algorithms.load(name)(**GIVEN | {"noise": 0.1})
+    batch, streams = stack([algorithm]), AuditStreams.labelled("losses", 5)
+    problem, horizon = regression(), np.array([3])
+    seen = {False: [], True: []}
+    for alone, found in seen.items():
+
+        def observe(t, active, shown, found=found):
+            found.append(dict(shown))
+
+        observe.messages_alone = alone
+        batch.run(problem.repeated(5), ring(), streams, horizon, observe)
+    for whole, few in zip(seen[False][:3], seen[True][:3], strict=True):
+        assert "realised" in whole
+        assert "realised" not in few
+        assert np.array_equal(whole["released"], few["released"])
+
+
+def test_values_that_are_shared_are_those_of_another_agent():
+    sent = np.random.default_rng(4).integers(0, 3, (6, 4, 3, 2)).astype(float)
+    sent[0, 0, 1] = np.nan
+    attack = SimpleNamespace(agent=1)
+    found = evidence.repeats(Execution(sent, sent[:, :0], None), attack)["shared"]
+    expected = (sent[:, :, [0, 2]] == sent[:, :, [1]]).sum((1, 2, 3))
+    assert np.array_equal(found, expected)

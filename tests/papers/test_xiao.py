@@ -96,6 +96,14 @@ def test_no_output_loses_more_than_the_worst_case_and_those_outside_lose_it(
         assert found == beta * change
 
 
+def test_losses_for_several_changes_are_those_for_each():
+    rng = np.random.default_rng(3)
+    position, length, changes = rng.normal(0.5, 1.0, (2, 50)), rng.random(50), [0.05, 0.3]
+    found = aggregation.realised_losses(position, length, 4.0, changes)
+    alone = [aggregation.realised_loss(position, length, 4.0, change) for change in changes]
+    assert np.array_equal(found, alone)
+
+
 def test_short_intervals_lose_the_worst_case_without_cancellation():
     """As the interval shrinks the loss tends to beta h; for a point it is that."""
     lengths = np.array([1e-3, 1e-6, 1e-9, 1e-12, 1e-200, 0.0])

@@ -308,7 +308,7 @@ class Iterative(Algorithm):
             for site in sites
         }
         batch = stack([self])
-        state = batch.start(problem, network, streams, 1)
+        state = batch.without_diagnostics(batch.start(problem, network, streams, 1))
         draws = batch.draws_on(problem, network, streams)
         for t in range(1, horizon + 1):
             draw = next(draws)
@@ -325,6 +325,8 @@ class Iterative(Algorithm):
         active = np.arange(len(horizon))
         algorithm = self
         state = self.start(problem, network, streams, len(horizon))
+        if getattr(observe, "messages_alone", False):
+            state = self.without_diagnostics(state)
         draws = self.draws_on(problem, network, streams)
         asks = getattr(observe, "asks", lambda t, active: True)
         for t in range(1, int(horizon.max()) + 1):
@@ -345,6 +347,11 @@ class Iterative(Algorithm):
     def asked(self, state: Any, anyone: bool) -> Any:
         """The state before an iteration that anyone looks at, or else nobody: what only an observer
         needs has not to be made then."""
+        return state
+
+    def without_diagnostics(self, state: Any) -> Any:
+        """The first state for those who look at messages alone, as audits do: None in place of what
+        no message depends on, which steps then leave out."""
         return state
 
     def select(self, chosen: np.ndarray) -> Self:
@@ -499,4 +506,4 @@ def _is_number(value: Any) -> bool:
 
 
 def _take(state: Any, chosen: np.ndarray) -> Any:
-    return type(state)(*(array[chosen] for array in state))
+    return type(state)(*(None if array is None else array[chosen] for array in state))

@@ -100,7 +100,7 @@ class LocallyPrivateADMM(ADMMFamily):
 
     def step(self, state, problem, network, draw, t):
         after = super().step(state, problem, network, draw, t)
-        if not self.has_losses:
+        if not (self.has_losses and random_weights.counted(state)):
             return after
         mean = state.received_sum / network.degrees[..., None]
         output = self.centre(state, network, draw) + self.scale(t) * draw.noise
@@ -122,7 +122,11 @@ class LocallyPrivateADMM(ADMMFamily):
 
     def observables(self, state, problem, t):
         seen = dict(super().observables(state, problem, t))
-        return seen | random_weights.shown(state) if self.has_losses else seen
+        counted = self.has_losses and random_weights.counted(state)
+        return seen | random_weights.shown(state) if counted else seen
+
+    def without_diagnostics(self, state):
+        return random_weights.without_losses(state)
 
     # What audits ask for.
 

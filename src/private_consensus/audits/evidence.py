@@ -215,10 +215,11 @@ def repeats(one: Execution, attack: Attack) -> dict[str, np.ndarray]:
     """Counts a run: exact zeros, values equal to the message before, to another agent's."""
     sent = one.messages
     own = sent[:, :, attack.agent]
-    others = np.delete(sent, attack.agent, axis=2)
+    shared = sent == own[:, :, None]
+    shared[:, :, attack.agent] = False  # with itself
     found = {
         "zeros": (own == 0).sum((1, 2)),
         "repeated": (own[:, 1:] == own[:, :-1]).sum((1, 2)),
-        "shared": (others == own[:, :, None]).sum((1, 2, 3)),
+        "shared": np.array([np.count_nonzero(run) for run in shared]),
     }
     return {name: values.astype(float) for name, values in found.items()}

@@ -93,6 +93,8 @@ def execute(
 class _Heard:
     """Collects what an algorithm shows, and what passed through the network since."""
 
+    messages_alone = True
+
     def __init__(self, network: RecordingNetwork, runs: int):
         self.network, self.runs = network, runs
         self.sent: dict[int, np.ndarray] = {}

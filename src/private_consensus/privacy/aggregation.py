@@ -17,6 +17,8 @@ E1.4). Averages of it are average ex-post losses and no differential privacy.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from ..errors import require
@@ -58,10 +60,21 @@ def realised_loss(
     change : float or ndarray
         :math:`h = \alpha\mathcal B_\infty`.
     """
+    return realised_losses(position, length, beta, [change])[0]
+
+
+def realised_losses(
+    position: np.ndarray, length: np.ndarray, beta: np.ndarray, changes: Sequence[np.ndarray]
+) -> list[np.ndarray]:
+    r"""The same for several changes; :math:`G(r)` is one for all of them."""
     position, length, beta = np.broadcast_arrays(position, length, beta)
     distance = np.abs(position - length / 2)
-    lost = log_mass(distance, length, beta) - log_mass(distance + change, length, beta)
-    return np.where(distance >= length / 2, beta * change, np.minimum(lost, beta * change))
+    own, outside = log_mass(distance, length, beta), distance >= length / 2
+    lost = [own - log_mass(distance + change, length, beta) for change in changes]
+    return [
+        np.where(outside, beta * change, np.minimum(one, beta * change))
+        for one, change in zip(lost, changes, strict=True)
+    ]
 
 
 def share_inside(length: np.ndarray, beta: np.ndarray) -> np.ndarray:

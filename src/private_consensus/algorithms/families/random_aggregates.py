@@ -63,7 +63,7 @@ class RandomAggregates(GradientSteps):
         mixed = low + weights * (high - low)
         x = self.descend(problem, at, mixed, draw.noise, t)
         after = state._replace(x=x, spent=self.spend(state, problem, network, t))
-        if not random_weights.amplify(self):
+        if not self._counts(state):
             return after
         losses = add_losses(
             losses_of(state),
@@ -78,7 +78,13 @@ class RandomAggregates(GradientSteps):
 
     def observables(self, state, problem, t):
         seen = dict(super().observables(state, problem, t))
-        return seen | random_weights.shown(state) if random_weights.amplify(self) else seen
+        return seen | random_weights.shown(state) if self._counts(state) else seen
+
+    def without_diagnostics(self, state):
+        return random_weights.without_losses(state)
+
+    def _counts(self, state) -> bool:
+        return random_weights.amplify(self) and random_weights.counted(state)
 
     def known(self, problem, horizon):
         """Of a mixture over random weights the tails alone are known, where its loss is largest."""

@@ -104,8 +104,7 @@ def add_losses(
     beta = 1.0 / np.asarray(scale)
     printed = step_size * printed_change(problem)
     proven = step_size * problem.record_change("linf")
-    realised = aggregation.realised_loss(position, length, beta, printed)
-    corrected = aggregation.realised_loss(position, length, beta, proven)
+    realised, corrected = aggregation.realised_losses(position, length, beta, [printed, proven])
     outside = (position <= 0) | (position >= length)
     worst = np.broadcast_to(beta * proven, (*realised.shape[:-1], 1))[..., 0] * dim
     return Losses(
@@ -114,6 +113,16 @@ def add_losses(
         losses.worst_all + worst,
         outside.mean(-1),
     )
+
+
+def without_losses(state: Any) -> Any:
+    """The state of somebody who asks for messages alone: steps leave out what they lose."""
+    return state._replace(**dict.fromkeys(Losses._fields))
+
+
+def counted(state: Any) -> bool:
+    """Whether steps count what their messages lose."""
+    return state.realised is not None
 
 
 def shown(state: Any) -> dict[str, np.ndarray]:
