@@ -170,7 +170,8 @@ def likelihood_ratio(
             return None, None
         here, there = (unit[site.name] for unit in units)
         ratio += density(here) - density(there)
-        moved.append(length(np.nan_to_num(here - there)[:, attack.agent]))
+        own = (unit[:, attack.agent] for unit in (here, there))
+        moved.append(length(np.nan_to_num(np.subtract(*own))))
     return (ratio, np.stack(moved, axis=1)) if moved else (None, None)
 
 
