@@ -213,6 +213,38 @@ def test_problems_that_share_draws_are_each_as_alone():
 
 
 @needs_numba
+def test_problems_that_share_a_vector_of_lanes_keep_their_own_matrix():
+    """Three of two settings each, one of which leaves the finite numbers."""
+    many = [scene(settings=2, seed=seed) for seed in range(3)]
+    many[1]["step"] = many[1]["step"] * np.array([1.0, 1e6])[:, None, None]
+    how, alike = options(2), {key: many[0][key] for key in ("keys", "counter")}
+    fields = ("gram", "curvature", "linear", "penalty", "step")
+    asked = [
+        two_point.Asked(*(one[key] for key in fields), how["loops"], how["samples"])
+        for one in many
+    ]  # fmt: skip
+    found = two_point.solve_several(asked, **alike, u1=1.0)
+    for one, several in zip(many, found, strict=True):
+        assert several.tobytes() == solve(**{**one, **alike}, **how).tobytes()
+    for i in (0, 2):
+        plain = solve_plainly(**{**many[i], **alike}, **how, draw=same_draws)
+        assert np.abs(found[i] - plain).max() < 1e-6 * np.linalg.norm(plain, axis=-1).min()
+    assert np.isfinite(found[1][0]).all() and not np.isfinite(found[1][1]).any()
+
+
+@pytest.mark.parametrize("counts", [(36, 18, 18), (16, 4, 8), (25,), (15, 15, 15), (32, 16), (1,)])
+def test_settings_fill_as_few_vectors_of_lanes_as_can_be(counts):
+    which = np.repeat(np.arange(len(counts)), counts)
+    steps = np.random.default_rng(0).uniform(size=len(which))
+    lanes, matrices, owners = two_point._lanes(which, steps)
+    assert sorted(lanes) == list(range(len(which)))
+    assert len(matrices) == -(-len(which) // two_point.LANES)
+    alike = np.repeat(np.arange(len(counts))[:, None], two_point.LANES, 1)
+    found = np.concatenate([alike, owners])[matrices].ravel()
+    assert np.array_equal(found[lanes], which)
+
+
+@needs_numba
 @pytest.mark.parametrize("pull", [0.0, 1.0, 1e3])
 def test_kinks_are_met_wherever_the_minimum_is(pull):
     """At 0 all coordinates have directions on either side of the kink, far from it none has."""

@@ -169,8 +169,8 @@ def _solve_alike(parts, keys, numbering, samples, u1, workers):
     runs, dim = max(map(len, grams)), shape[-1]
     counts = [len(part.linear) for part in parts]
     steps = np.concatenate([part.step[:, 0, 0] for part in parts])
-    lanes, matrices, blocks = _lanes(np.repeat(which, counts), steps)
-    rows = _up(dim, _ROWS)
+    lanes, matrices, owners = _lanes(np.repeat(which, counts), steps)
+    blocks, rows = len(matrices), _up(dim, _ROWS)
 
     def spread(values, *more, kind=np.float32):
         """One array of all parts, with settings as the last axis, in their lanes."""
@@ -191,7 +191,7 @@ def _solve_alike(parts, keys, numbering, samples, u1, workers):
         spread([part.linear for part in parts], rows),
         spread([part.penalty[:, None] for part in parts], 1)[0],
         spread([part.step for part in parts], shape[1], kind=np.float64),
-        _bits(lanes, blocks),
+        _bits(len(lanes), blocks),
         keys,
         *numbering,
         loops,
@@ -203,7 +203,7 @@ def _solve_alike(parts, keys, numbering, samples, u1, workers):
     )
 
     def part(begin, end):
-        _solve_runs(begin, end, *given, _scratch(blocks * LANES, len(grams), dim, samples))
+        _solve_runs(begin, end, *given, _scratch(blocks * LANES, owners, len(grams), dim, samples))
 
     share_out(part, shape[0], workers)
     found = np.moveaxis(out[..., lanes], -1, 0)
@@ -222,23 +222,29 @@ def _distinct(arrays):
 
 
 def _lanes(which, steps):
-    """The lane of every setting, the matrix of each vector of lanes, and how many there are.
+    """The lane of every setting; of every vector of lanes its matrix, or, where lanes have several,
+    a number from that of matrices on; of each of these vectors the matrix of every lane.
 
-    Those with steps of about the same length are together: near the same kinks, or past them.
+    Those with steps of about the same length are together: near the same kinks, or past them. What
+    is left of a matrix beyond whole vectors shares vectors with what is left of others.
     """
-    lanes, matrices = np.empty(len(which), int), []
-    ordered = np.argsort(steps, kind="stable")
+    ordered, whole, left = np.argsort(steps, kind="stable"), [], []
     for matrix in range(which.max() + 1):
         own = ordered[which[ordered] == matrix]
-        lanes[own] = len(matrices) * LANES + np.arange(len(own))
-        matrices += [matrix] * (-(-len(own) // LANES))
-    return lanes, np.array(matrices), len(matrices)
+        end = len(own) // LANES * LANES
+        whole.append(own[:end])
+        left.append(own[end:])
+    order, lanes = np.concatenate(whole + left), np.empty(len(which), int)
+    lanes[order] = np.arange(len(which))
+    owned = np.pad(which[order], (0, -len(which) % LANES), mode="edge").reshape(-1, LANES)
+    several = (owned != owned[:, :1]).any(1)
+    matrices = np.where(several, which.max() + np.cumsum(several), owned[:, 0])
+    return lanes, matrices, owned[several]
 
 
-def _bits(lanes, blocks):
+def _bits(settings, blocks):
     """Of every vector of lanes a bit for each that a setting has."""
-    taken = np.zeros(blocks * LANES, bool)
-    taken[lanes] = True
+    taken = np.arange(blocks * LANES) < settings
     return (taken.reshape(blocks, LANES) * (1 << np.arange(LANES))).sum(1).astype(np.uint64)
 
 
@@ -257,10 +263,12 @@ class _Scratch(NamedTuple):
     """What a thread works in, flat; settings, directions and coordinates are filled up to whole
     vectors.
 
-    W is the number of matrices G that settings have.
+    W is the number of matrices G that settings have, V of vectors with several.
     """
 
     G: np.ndarray  # [W, P, P]
+    laid: np.ndarray  # [V, P, P, LANES]: that of every lane
+    owned: np.ndarray  # [V, W, LANES]: 1 where a lane has that, else 0
     places: np.ndarray  # [P, J]; uint32
     used: np.ndarray  # [J]: 1, then 0 where there are directions too many
     m: np.ndarray  # [P, J]; 0 where it is not used
@@ -276,6 +284,7 @@ class _Scratch(NamedTuple):
     moments: np.ndarray  # [P, P]: sum of m m'
     pushed: np.ndarray  # [P]: sum of m m' middle
     bowed: np.ndarray  # [W, P]: sum of m m' G middle
+    bows: np.ndarray  # [V, P, LANES]: that of every lane
     b: np.ndarray  # [P, S]; float64
     single: np.ndarray  # [P, S]: b in float32
     # Of the settings in one vector:
@@ -288,16 +297,20 @@ class _Scratch(NamedTuple):
     quotient: np.ndarray  # [J, LANES]: of these coordinates
 
 
-def _scratch(settings: int, matrices: int, dim: int, samples: int) -> _Scratch:
+def _scratch(settings: int, owners, matrices: int, dim: int, samples: int) -> _Scratch:
     lanes, rows = _up(samples, WIDE), _up(dim, _ROWS)
     columns = _up(rows, LANES)
     where = aligned(dim * lanes, np.uint32)
     where[:] = places(dim, lanes).ravel()
     used, above = aligned(lanes), aligned(columns)
+    owned = aligned(len(owners) * matrices * LANES)
+    owned[:] = (owners[:, None] == np.arange(matrices)[:, None]).ravel()
     used[:samples] = 1.0
     above[:] = -1.0  # coordinates that fill up a vector are on the one side, at 0
     return _Scratch(
         aligned(matrices * rows * columns),
+        aligned(len(owners) * rows * columns * LANES),
+        owned,
         where,
         used,
         *(aligned(columns * lanes) for _ in range(6)),
@@ -308,6 +321,7 @@ def _scratch(settings: int, matrices: int, dim: int, samples: int) -> _Scratch:
         aligned(columns * columns),
         aligned(columns),
         aligned(matrices * columns),
+        aligned(len(owners) * columns * LANES),
         aligned(rows * settings, np.float64),
         aligned(rows * settings),
         *(aligned(rows * LANES) for _ in range(2)),
@@ -345,10 +359,11 @@ def _solve_runs(
     scratch,
 ):
     settings, agents = out.shape[3], out.shape[1]
-    b, single = scratch.b, scratch.single
+    b, single, several = scratch.b, scratch.single, len(gram)
     for run in range(begin, end):
         for agent in range(agents):
             scratch.G[:] = gram[:, run if gram.shape[1] > 1 else 0, agent].copy().ravel()
+            _lay_in_lanes(scratch, scratch.laid, scratch.G)
             q, h, length = linear[run, agent].ravel(), curvature[run, agent], step[run, agent]
             b[:] = 0.0
             single[:] = 0.0
@@ -360,19 +375,41 @@ def _solve_runs(
                 )
                 _lay_in_rows(scratch)
                 _sum_over_directions(scratch, samples, dim)
+                _lay_in_lanes(scratch, scratch.bows, scratch.bowed)
                 share = 1.0 / (samples * np.sqrt(t))
                 for l in range(0, settings, LANES):
-                    w = matrices[l // LANES]
-                    some = _slopes(scratch, w, q, h, penalty, used[l // LANES], l, inverse, dim)
-                    kinks = some != _NONE
-                    if kinks:
-                        _quotients(scratch, penalty, l, samples, dim, inverse)
-                    _descend(scratch, w, h, length, l, share, samples, dim, kinks)
+                    w, some = matrices[l // LANES], used[l // LANES]
+                    # Each array by itself: arrays in a tuple would be counted at every step.
+                    if w < several:
+                        _advance(
+                            scratch, _common, w, q, h, penalty, length,
+                            some, l, inverse, share, samples, dim,
+                        )  # fmt: skip
+                    else:
+                        _advance(
+                            scratch, _own, w - several, q, h, penalty, length,
+                            some, l, inverse, share, samples, dim,
+                        )  # fmt: skip
                 if ends[t]:
                     for l in range(settings):
                         if loops[l] == t:
                             for i in range(dim):
                                 out[run, agent, i, l] = b[i * settings + l]
+
+
+@inlined
+def _lay_in_lanes(scratch, out, given):
+    """Of every lane in vectors with several matrices what belongs to its own: a sum, of which all
+    terms but one are 0."""
+    matrices = scratch.bowed.size // scratch.pushed.size
+    vectors, size = scratch.owned.size // (matrices * LANES), given.size // matrices
+    for v in range(vectors):
+        for i in range(size):
+            value = everywhere(_ZERO)
+            for w in range(matrices):
+                own = load(scratch.owned, (v * matrices + w) * LANES)
+                value = value + own * load_everywhere(given, w * size + i)
+            store(out, (v * size + i) * LANES, value)
 
 
 @inlined
@@ -497,7 +534,18 @@ def _bend(scratch, w, dim):
 
 
 @inlined
-def _slopes(scratch, w, q, h, penalty, used, l, inverse, dim):
+def _advance(scratch, read, w, q, h, penalty, length, used, l, inverse, share, samples, dim):
+    """A step of the settings in a vector of lanes; ``read`` is :func:`_common` where they have one
+    matrix, w, and :func:`_own` where they have several, so that no loop asks which."""
+    some = _slopes(scratch, read, w, q, h, penalty, used, l, inverse, dim)
+    kinks = some != _NONE
+    if kinks:
+        _quotients(scratch, penalty, l, samples, dim, inverse)
+    _descend(scratch, read, w, h, length, l, share, samples, dim, kinks)
+
+
+@inlined
+def _slopes(scratch, read, w, q, h, penalty, used, l, inverse, dim):
     """The gradient at b of the quadratic part, and of the penalty in coordinates all of whose
     directions are on one side of its kink; which settings have others, one bit each."""
     settings, columns = penalty.size, scratch.pushed.size
@@ -510,11 +558,11 @@ def _slopes(scratch, w, q, h, penalty, used, l, inverse, dim):
         s4 = load(q, at + 4 * settings)
         for k in range(dim):
             x, g = load(scratch.single, k * settings + l), first + k * columns + i
-            s0 = s0 + x * load_everywhere(scratch.G, g)
-            s1 = s1 + x * load_everywhere(scratch.G, g + 1)
-            s2 = s2 + x * load_everywhere(scratch.G, g + 2)
-            s3 = s3 + x * load_everywhere(scratch.G, g + 3)
-            s4 = s4 + x * load_everywhere(scratch.G, g + 4)
+            s0 = s0 + x * read(scratch.G, scratch.laid, g)
+            s1 = s1 + x * read(scratch.G, scratch.laid, g + 1)
+            s2 = s2 + x * read(scratch.G, scratch.laid, g + 2)
+            s3 = s3 + x * read(scratch.G, scratch.laid, g + 3)
+            s4 = s4 + x * read(scratch.G, scratch.laid, g + 4)
         some |= _side(scratch, s0, i, at, curvature, weight, inverse)
         some |= _side(scratch, s1, i + 1, at + settings, curvature, weight, inverse)
         some |= _side(scratch, s2, i + 2, at + 2 * settings, curvature, weight, inverse)
@@ -572,15 +620,17 @@ def _difference(scratch, shift, at):
 
 
 @inlined
-def _descend(scratch, w, h, length, l, share, samples, dim, kinks):
+def _descend(scratch, read, w, h, length, l, share, samples, dim, kinks):
     """b minus the step times the sum over the directions of the quotient times m."""
     lanes, columns, settings = scratch.own.size, scratch.pushed.size, h.size
     curvature = load(h, l)
     lower, upper = load(length, l) * share, load(length, l + DOUBLE_LANES) * share
     for i in range(0, dim, _ROWS):
-        s0, s1 = _pushed(scratch, curvature, w, i), _pushed(scratch, curvature, w, i + 1)
-        s2, s3 = _pushed(scratch, curvature, w, i + 2), _pushed(scratch, curvature, w, i + 3)
-        s4 = _pushed(scratch, curvature, w, i + 4)
+        s0 = _pushed(scratch, read, curvature, w, i)
+        s1 = _pushed(scratch, read, curvature, w, i + 1)
+        s2 = _pushed(scratch, read, curvature, w, i + 2)
+        s3 = _pushed(scratch, read, curvature, w, i + 3)
+        s4 = _pushed(scratch, read, curvature, w, i + 4)
         for k in range(dim):
             slope, at = load(scratch.slope, k * LANES), k * columns + i
             s0 = s0 + slope * load_everywhere(scratch.moments, at)
@@ -605,10 +655,22 @@ def _descend(scratch, w, h, length, l, share, samples, dim, kinks):
 
 
 @inlined
-def _pushed(scratch, curvature, w, i):
+def _pushed(scratch, read, curvature, w, i):
     """The sum over the directions of what of the quotient is theirs alone, times m."""
-    bowed = load_everywhere(scratch.bowed, w * scratch.pushed.size + i)
-    return curvature * load_everywhere(scratch.pushed, i) + bowed
+    bow = read(scratch.bowed, scratch.bows, w * scratch.pushed.size + i)
+    return curvature * load_everywhere(scratch.pushed, i) + bow
+
+
+@inlined
+def _common(one, laid, at):
+    """A number of the matrix that all lanes have."""
+    return load_everywhere(one, at)
+
+
+@inlined
+def _own(one, laid, at):
+    """A number of every lane's own matrix."""
+    return load(laid, at * LANES)
 
 
 @inlined
