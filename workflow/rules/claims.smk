@@ -42,8 +42,8 @@ rule gather:
     log:
         "results/{scale}/logs/gather.log",
         usage="results/{scale}/timings/gather.tsv",
-    localrule: True
     priority: AWAITED
+    localrule: True
     conda:
         "../../environment.yml"
     threads: 1
