@@ -14,6 +14,7 @@ from threadpoolctl import threadpool_limits
 from observed import simulated
 from private_consensus import networks
 from private_consensus.algorithms.dsgd import DSGD
+from private_consensus.algorithms.families.q_dpsgd import MOST_KNOWN
 from private_consensus.algorithms.noise import Noise
 from private_consensus.algorithms.q_dpsgd_1 import QDPSGD1
 from private_consensus.algorithms.q_dpsgd_2 import QDPSGD2
@@ -718,3 +719,19 @@ def test_the_noise_is_an_object_whose_unit_is_the_clipping_norm():
         made = kind(sigma=0.7, K=0.3)
         assert made.sigma == Noise(0.7, law, place)
         assert made.noise_scale(0, np.array([0, 4])) == pytest.approx([0.0, 0.7 * 0.3])
+
+
+def test_every_matrix_has_its_own_weights_however_many_are_remembered():
+    algorithm = QDPSGD1(T=np.array([400.0]))
+    _, e, _ = algorithm.of(0)
+    rng = np.random.default_rng(0)
+    matrices = rng.random((3 * MOST_KNOWN, 3, 3))
+    for matrix in [*matrices, *matrices[::-1], *matrices[:2], *matrices[:2]]:
+        scales = rng.random((1, 3))
+        steps, _ = algorithm.pass_of(SimpleNamespace(mixing=[matrix]), scales)
+        own = np.diagonal(matrix)
+        others = e * (matrix - np.diag(own))
+        np.testing.assert_allclose(steps.weights.reshape(3, 3), others, rtol=1e-6)
+        np.testing.assert_allclose(steps.keep[0], 1 - e + e * own, rtol=1e-6)
+        np.testing.assert_allclose(steps.scale, scales, rtol=1e-6)
+    assert len(algorithm._known) <= MOST_KNOWN

@@ -6,8 +6,6 @@ import numpy as np
 
 from .compiling import AVAILABLE, compiled
 
-__all__ = ["AVAILABLE", "first_of", "first_of_plainly"]
-
 
 def first_of(uniform: np.ndarray, rows: np.ndarray, count: int) -> np.ndarray:
     """Of each agent's rows those with the ``count`` smallest numbers, in their order: a uniform
