@@ -42,12 +42,14 @@ class Environment(NamedTuple):
 
 @dataclass(frozen=True)
 class Setting:
-    """One line of an experiment: an algorithm, what it may spend, how long it runs."""
+    """One line of an experiment: an algorithm, what it may spend, how long it runs, and whether
+    it is measured on the way or at its end alone."""
 
     algorithm: Algorithm
     budget: Budget
     horizon: int
     name: str = ""
+    course: bool = True
 
 
 class Case(NamedTuple):
@@ -177,16 +179,25 @@ class Watch:
     A quantity is what an algorithm shows (``internal``, ``released``, ``consensus``, ...). Metric
     ``value`` takes the quantity itself as the measurement. Of the pairs in ``averages`` the mean
     over ALL iterations t = 1, ..., T is measured too, at T and under the name :func:`averaged`.
+    Before the last iteration the pairs in ``courses`` are measured; all, if there are none.
     """
 
     measures: tuple[tuple[str, str], ...]
     iterations: frozenset[int] = frozenset()
     averages: tuple[tuple[str, str], ...] = ()
+    courses: tuple[tuple[str, str], ...] = ()
 
-    def keys(self, horizon: int) -> set[tuple[int, str, str]]:
-        """What is measured of a run of ``horizon`` iterations, if its algorithm shows it."""
-        times = {horizon, *(t for t in self.iterations if t <= horizon)}
-        every = {(t, *measure) for t in times for measure in self.measures}
+    @property
+    def on_the_way(self) -> tuple[tuple[str, str], ...]:
+        """What is measured before the last iteration."""
+        return self.courses or self.measures
+
+    def keys(self, horizon: int, course: bool = True) -> set[tuple[int, str, str]]:
+        """What is measured of a run of ``horizon`` iterations, if its algorithm shows it: on the
+        way too, or at its end alone."""
+        times = [t for t in self.iterations if t < horizon] if course else []
+        every = {(t, *measure) for t in times for measure in self.on_the_way}
+        every |= {(horizon, *measure) for measure in self.measures}
         return every | {(horizon, of, averaged(metric)) for of, metric in self.averages}
 
 
@@ -306,7 +317,7 @@ def _records(calibration: Calibration, watch: Watch, parts: list[list[dict]]) ->
     """Of what was measured in each block."""
     runs, found = calibration.runs, Records()
     for index, setting in enumerate(calibration.settings):
-        own = watch.keys(setting.horizon)
+        own = watch.keys(setting.horizon, setting.course)
         joined = {key: _joined(parts, index, key)[:runs] for key in parts[0][index]}
         found.values.append({key: joined[key] for key in joined if key in own})
         found.besides.append({key: joined[key] for key in joined if key not in own})
@@ -381,9 +392,12 @@ class _Recorder:
         also: Sequence[tuple[Watch, np.ndarray]] = (),
     ):
         self.watch, self.problem, self.streams, self.settings = watch, problem, streams, settings
-        self.watches = [(watch, np.ones(len(settings), bool)), *also]
-        self.measures = dict.fromkeys(pair for one, _ in self.watches for pair in one.measures)
+        every = np.ones(len(settings), bool)
+        courses = np.array([setting.course for setting in settings])
+        self.watches = [(watch, every, courses), *((one, own, own) for one, own in also)]
+        self.measures = dict.fromkeys(pair for one, *_ in self.watches for pair in one.measures)
         self.horizon = np.array([setting.horizon for setting in settings])
+        self.times = {*self.horizon.tolist()}.union(*(one.iterations for one, *_ in self.watches))
         self.measured: list[dict] = [{} for _ in settings]
         self.sums: list[dict] = [defaultdict(float) for _ in settings]
 
@@ -411,12 +425,15 @@ class _Recorder:
         return bool(self.watch.averages) or any(some.any() for _, some in self._now(t, active))
 
     def _now(self, t: int, active: np.ndarray) -> list[tuple[Any, np.ndarray]]:
-        """What each watch measures, and of which settings."""
-        ends = self.horizon[active] == t
-        return [
-            (one.measures, own[active] & (ends | (t in one.iterations)))
-            for one, own in self.watches
-        ]
+        """What each watch measures, and of which settings: those that end, and those on the way."""
+        if t not in self.times:
+            return []
+        ends, now = self.horizon[active] == t, []
+        for one, own, courses in self.watches:
+            now.append((one.measures, own[active] & ends))
+            if t in one.iterations:
+                now.append((one.on_the_way, courses[active] & ~ends))
+        return now
 
     def _add(self, t, active, quantity, metric, array) -> None:
         values = self._values(metric, array)

@@ -187,6 +187,18 @@ PANEL = "figures/showkatbakhsh_fig1/panels/0"
         (f"{FIG1}/iterations", [0], "iterations: found 0, expected a whole number"),
         (f"{FIG1}/iterations", [9000], "iterations: found 9000, expected .* within the horizon, "),
         (
+            f"{FIG1}/courses",
+            {"measures": [["consensus", "eror"]]},
+            "courses.measures: found 'consensus eror', expected one of internal normalised_error",
+        ),
+        (
+            f"{FIG1}/courses",
+            {"where": {"epsilom": 1.0}},
+            "courses.where: found 'epsilom', expected one of horizon",
+        ),
+        (f"{FIG1}/courses", {"where": {"horizon": 4}}, r"where\.horizon: found 4, expected one of"),
+        (f"{FIG1}/courses", {"where": {"horizon": [1, 5]}}, "horizon: found .1, 5., expected one"),
+        (
             f"{FIG1}/measures",
             [["relaesed", "node_error"]],
             "measures: found 'relaesed', expected one of internal, released, con",
@@ -573,6 +585,28 @@ def test_all_iterations_are_those_of_the_longest_setting(plan):
     cell = planning.expand(experiment, "e", next(iter(experiment.algorithms)), plan.config)
     longest = max(setting["horizon"] for setting in cell["settings"])
     assert cell["iterations"] == list(range(1, longest + 1))
+
+
+def test_what_is_read_before_the_end_has_to_be_measured_there(loaded):
+    """Figure 1 of paper 000 has a run for each horizon; here they are asked for on the way too."""
+    paper = complete()
+    experiment = paper["experiments"]["showkatbakhsh_fig1"]
+    experiment |= {"iterations": [1, 2], "courses": {"where": {"horizon": 1000}}}
+    with pytest.raises(ConfigurationError) as caught:
+        loaded(paper)
+    assert any(
+        re.search(r"figures\.showkatbakhsh_fig1\.where\.horizon: found 'all values', expected 1000",
+                  line)
+        for line in caught.value.lines
+    )  # fmt: skip
+    for part in ("figures", "claims"):
+        assert any(f".{part}." in line and "or last: true" in line for line in caught.value.lines)
+    experiment["courses"] = {"measures": [["internal", "normalised_error"]]}
+    with pytest.raises(ConfigurationError) as caught:
+        loaded(paper)
+    message = "found 'consensus normalised_error', expected one of internal normalised_error, or"
+    assert any(message in line for line in caught.value.lines)
+    assert not any("found 'internal" in line for line in caught.value.lines)
 
 
 def test_a_curve_may_show_some_runs_and_their_range():

@@ -92,6 +92,57 @@ def test_only_runs_that_were_asked_for_are_measured_besides(pair):
     assert set(lent.filter(pl.col("t") == 4)["run"]) == set(range(6))
 
 
+@pytest.fixture(scope="module")
+def courses(pair):
+    """The borrower measures one of its settings on the way, and there less than at the end."""
+    changed = copy.deepcopy(pair)
+    changed[BORROWER]["courses"] = [CONSENSUS]
+    changed[BORROWER]["settings"][0]["course"] = False
+    return changed
+
+
+def test_settings_without_a_course_are_measured_at_their_end(pair, courses):
+    """What is measured is what was, and nothing else of before the end."""
+    every, found = (compute_cell(one[BORROWER], {}).runs for one in (pair, courses))
+    at_end, consensus = pl.col("t") == 5, pl.col("quantity") == "consensus"
+    assert found.equals(every.filter(at_end | (consensus & (pl.col("epsilon") == 5.0))))
+    assert 0 < found.height < every.height
+
+
+def test_what_has_no_course_is_borrowed_without_one(courses):
+    """Also where the lender is asked for it, or has it, of settings that are shown at their end."""
+    sources = lenders(courses)
+    lent = compute_cell(courses[LENDER], {}, asked=asked(courses, sources, LENDER)).lent
+    found = compute_cell(courses[BORROWER], {}, borrowed=lent)
+    assert found.runs.equals(compute_cell(courses[BORROWER], {}).runs)
+    name = identity(courses[BORROWER], courses[BORROWER]["settings"][0])
+    assert set(lent.filter(pl.col("identity") == name)["t"]) == {2, 4, 5}
+
+
+def test_a_lender_without_a_course_measures_that_of_a_borrower(courses):
+    """2 and 4 are the lender's own iterations, 1 and 2 the borrower's."""
+    turned = copy.deepcopy(courses)
+    del turned[BORROWER]["courses"], turned[BORROWER]["settings"][0]["course"]
+    for one in turned[LENDER]["settings"]:
+        one["course"] = False
+    lent = compute_cell(turned[LENDER], {}, asked=asked(turned, lenders(turned), LENDER))
+    assert set(lent.runs["t"]) == {5}
+    found = compute_cell(turned[BORROWER], {}, borrowed=lent.lent)
+    assert found.runs.equals(compute_cell(turned[BORROWER], {}).runs)
+
+
+def test_settings_that_are_the_same_have_the_course_of_one(pair):
+    one = copy.deepcopy(pair[BORROWER])
+    again = {**copy.deepcopy(one["settings"][0]), "variant": "again", "course": False}
+    one["settings"].insert(0, again)
+    found = compute_cell(one, {}).runs
+    first, second = (
+        found.filter(pl.col("variant") == name, pl.col("epsilon") == 1.0).drop("variant")
+        for name in ("main", "again")
+    )
+    assert first.equals(second) and set(first["t"]) == {1, 2, 5}
+
+
 CHANGES = {
     "data": lambda one: one["groups"].update(data="other"),
     "noise": lambda one: one["groups"].update(noise="other"),

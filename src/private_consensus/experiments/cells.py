@@ -89,6 +89,7 @@ def compute_cell(
         tuple(map(tuple, cell["measures"])),
         frozenset(cell["iterations"]),
         tuple(map(tuple, cell.get("averages", ()))),
+        tuple(map(tuple, cell.get("courses", ()))),
     )
     given = pl.DataFrame(schema=LENT) if borrowed is None else borrowed
     exchanged = {*given["identity"], *_names(asked)}
@@ -136,8 +137,11 @@ def _calibrated(
 
 
 def _specifications(cell: Mapping[str, Any], environment: Distinct) -> list[Mapping[str, Any]]:
-    """Of the settings that differ."""
-    return [cell["settings"][same[0]] for same in environment]
+    """Of the settings that differ, measured on the way if one of those that are the same is."""
+    return [
+        {**every[0], "course": any(one.get("course", True) for one in every)}
+        for every in ([cell["settings"][index] for index in same] for same in environment)
+    ]
 
 
 class _OneProblem:
@@ -223,7 +227,7 @@ def _with_given(
     called = pl.DataFrame({"setting": np.arange(len(names)), "identity": names})
     lent = lent.join(called.filter(pl.col("identity").is_in(_names(asked))), on="setting")
     borrowed = [
-        _borrowed(given, name, watch, calibration.settings[index].horizon, calibration.runs).select(
+        _borrowed(given, name, watch, calibration.settings[index], calibration.runs).select(
             pl.lit(index, pl.Int64).alias("setting"), pl.all()
         )
         for index, name in enumerate(names)
@@ -237,16 +241,21 @@ def _names(asked: Sequence[Mapping[str, Any]]) -> set[str]:
 
 
 def _asked(one: Mapping[str, Any], names: Sequence[str]) -> Asked:
-    watch = Watch(tuple(map(tuple, one["measures"])), frozenset(one["iterations"]))
+    watch = Watch(
+        tuple(map(tuple, one["measures"])),
+        frozenset(one["iterations"]),
+        courses=tuple(map(tuple, one.get("courses", ()))),
+    )
     indices = frozenset(index for index, name in enumerate(names) if name in one["settings"])
     return Asked(watch, indices, one["runs"])
 
 
 def _borrowed(
-    given: pl.DataFrame, name: str, watch: Watch, horizon: int, runs: int
+    given: pl.DataFrame, name: str, watch: Watch, setting: Setting, runs: int
 ) -> pl.DataFrame:
     """Of what lenders computed for all, what one setting is asked for."""
-    keys = pl.DataFrame(sorted(watch.keys(horizon)), schema=KEYS, orient="row")
+    wanted = watch.keys(setting.horizon, setting.course)
+    keys = pl.DataFrame(sorted(wanted), schema=KEYS, orient="row")
     found = given.filter(pl.col("identity") == name, pl.col("run") < runs)
     return found.join(keys, on=list(KEYS), how="semi").select(list(ROWS))
 
@@ -329,7 +338,8 @@ def setting_of(algorithm: str, specification: Mapping[str, Any]) -> Setting:
     budget = Budget(specification["budget"]["epsilon"], specification["budget"]["delta"])
     built = _called("algorithm", algorithms.load(algorithm), **specification["algorithm"])
     name = f"{specification['variant']} {specification['columns']}"
-    return Setting(built, budget, specification["horizon"], name)
+    course = specification.get("course", True)
+    return Setting(built, budget, specification["horizon"], name, course)
 
 
 EPSILONS = ("epsilon_claimed", "epsilon_formula", "epsilon_accountant", "epsilon_if_assumed")

@@ -322,6 +322,8 @@ def expand(experiment: Experiment, name: str, algorithm: str, config: Config) ->
             setting = _patched(base, {**reduced.set, **changes, **chosen.set})
             if experiment.oracles:
                 setting["oracles"] = list(experiment.oracles)
+            if not _has_course(experiment, columns):
+                setting["course"] = False
             if chosen.tuned:
                 setting["tuned"] = chosen.tuned.model_dump(mode="json")
             settings.append(
@@ -331,6 +333,8 @@ def expand(experiment: Experiment, name: str, algorithm: str, config: Config) ->
     special = {} if experiment.divergence == "raise" else {"divergence": experiment.divergence}
     if experiment.averages:
         special["averages"] = [list(measure) for measure in experiment.averages]
+    if experiment.courses and experiment.courses.measures:
+        special["courses"] = [list(measure) for measure in experiment.courses.measures]
     groups = {
         "data": name,
         "graph": name,
@@ -349,6 +353,12 @@ def expand(experiment: Experiment, name: str, algorithm: str, config: Config) ->
         "settings": settings,
         **special,
     }
+
+
+def _has_course(experiment: Experiment, columns: Mapping[str, Any]) -> bool:
+    """Whether a setting is measured before its end."""
+    courses = experiment.courses
+    return courses is None or courses.where.items() <= columns.items()
 
 
 def _groups(experiment: Experiment, algorithm: str) -> dict[str, str]:

@@ -45,6 +45,7 @@ def wrong_references(key: str, paper: Paper) -> Iterator[str]:
         yield from _wrong_paths(where, experiment)
         yield from _wrong_measures(where, experiment)
         yield from _wrong_iterations(where, experiment)
+        yield from _wrong_courses(where, experiment)
         for variants in experiment.algorithms.values():
             for variant in variants.values():
                 if variant.tuned and variant.tuned.experiment in paper.experiments:
@@ -153,6 +154,40 @@ def _wrong_iterations(where: str, experiment: Experiment) -> Iterator[str]:
                 yield f"{where}.iterations: found {t}, expected {asked}"
 
 
+def _wrong_courses(where: str, experiment: Experiment) -> Iterator[str]:
+    if experiment.courses is None:
+        return
+    for measure in experiment.courses.measures:
+        yield from _unmeasured(f"{where}.courses.measures", measure, experiment)
+    for name, value in experiment.courses.where.items():
+        if name not in experiment.axes:
+            yield expected(f"{where}.courses.where", name, experiment.axes)
+        elif isinstance(value, list):
+            yield f"{where}.courses.where.{name}: found {value!r}, expected one value"
+        else:
+            yield from _wrong_where(f"{where}.courses.where", {name: value}, experiment)
+
+
+def _no_course(
+    where: str,
+    chosen: Mapping[str, Any],
+    measures: Iterable[tuple[str, str]],
+    experiment: Experiment,
+) -> Iterator[str]:
+    """A line about each thing that is read before the end and measured there alone."""
+    courses = experiment.courses
+    if courses is None or not experiment.iterations:
+        return
+    for measure in measures:
+        if courses.measures and tuple(measure) not in courses.measures:
+            known = [" ".join(pair) for pair in courses.measures]
+            yield f"{expected(where, ' '.join(measure), known)}, or last: true"
+    for name, value in courses.where.items():
+        if chosen.get(name) != value:
+            found = chosen.get(name, "all values")
+            yield f"{where}.where.{name}: found {found!r}, expected {value!r}, or last: true"
+
+
 def _horizons(experiment: Experiment) -> list[Any]:
     """All that stands for a horizon, at any scale."""
     found = [experiment.horizon]
@@ -176,6 +211,10 @@ def _wrong_curve(where: str, panel: Panel, curve: Curve, experiment: Experiment)
     for measure in filter(None, [(curve.quantity, curve.metric), curve.low, curve.high]):
         yield from _unmeasured(where, measure, experiment)
         yield from _never_shown(where, curve.algorithm, measure[0])
+    if not curve.last:
+        chosen = {**panel.where, **curve.where}
+        measures = [(curve.quantity, curve.metric), *filter(None, (curve.low, curve.high))]
+        yield from _no_course(where, chosen, measures, experiment)
     yield from _wrong_goals(where, panel)
     yield from _wrong_where(f"{where}.where", {**panel.where, **curve.where}, experiment)
     if curve.by is not None and curve.by not in experiment.axes:
@@ -266,6 +305,9 @@ def _wrong_claim(where: str, claim, paper: Paper) -> Iterator[str]:
                     yield from _never_shown(where, series.algorithm, series.quantity)
                 more = PRIVACY_COLUMNS if about_privacy else set()
                 found = {k: v for k, v in series.where.items() if k not in more}
+                if not about_privacy and not series.last:
+                    measure = (series.quantity, series.metric)
+                    yield from _no_course(where, found, [measure], experiment)
                 yield from _wrong_where(f"{where}.where", found, experiment)
                 known = [*experiment.axes, "t"]
                 for name in filter(None, (test.x, *test.each)):

@@ -164,6 +164,17 @@ class Choice(Strict):
     because: str
 
 
+class Courses(Strict):
+    """What is measured before a run's end, at an experiment's iterations."""
+
+    where: dict[str, Any] = Field(
+        default_factory=dict, description="values of axes; other settings are measured at their end"
+    )
+    measures: list[tuple[str, str]] = Field(
+        default_factory=list, description="(quantity, metric) pairs; all if none are named"
+    )
+
+
 class Experiment(Strict):
     title: str
     place: str = Field(description="where in the paper")
@@ -185,6 +196,9 @@ class Experiment(Strict):
     measures: list[tuple[str, str]] = Field(min_length=1, description="(quantity, metric) pairs")
     iterations: list[Whole] | Literal["all"] = Field(
         default_factory=list, description="measured besides the last"
+    )
+    courses: Courses | None = Field(
+        default=None, description="what of them all is measured before the end, if not everything"
     )
     averages: list[tuple[str, str]] = Field(
         default_factory=list,

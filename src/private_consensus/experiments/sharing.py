@@ -25,6 +25,8 @@ Pair = tuple[str, str]
 """Experiment and algorithm."""
 
 PARTS = ("problem", "network", "budget", "horizon")
+ASKED = ("runs", "measures", "iterations", "courses")
+"""Keys of a cell that say what it asks of a lender."""
 
 
 def identity(cell: Mapping[str, Any], setting: Mapping[str, Any]) -> str:
@@ -97,8 +99,20 @@ def asked(
     of how many of their runs."""
     found = []
     for borrower, sources in borrowed.items():
-        names = sorted(name for name, lender in sources.items() if lender == pair)
+        names = {name for name, lender in sources.items() if lender == pair}
         if names:
-            wanted = {key: cells[borrower][key] for key in ("runs", "measures", "iterations")}
-            found.append({"settings": names, **wanted})
+            own = cells[borrower]
+            wanted = {key: own[key] for key in ASKED if key in own}
+            short = any("course" in one for one in own["settings"])
+            ends = names - _on_the_way(own) if short else set()
+            found += [
+                {"settings": sorted(some), **wanted, **change}
+                for some, change in ((names - ends, {}), (ends, {"iterations": []}))
+                if some
+            ]
     return found
+
+
+def _on_the_way(cell: Mapping[str, Any]) -> set[str]:
+    """Settings of a cell that are measured before their end."""
+    return {identity(cell, one) for one in cell["settings"] if one.get("course", True)}

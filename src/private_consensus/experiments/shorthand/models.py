@@ -111,6 +111,15 @@ class Scale(Strict):
     set: dict[str, Any] | None = None
 
 
+class Courses(Strict):
+    """What of the iterations besides the last is measured, if not all of it."""
+
+    where: dict[str, Any] | None = Field(
+        default=None, description="values of axes; other settings are measured at their end alone"
+    )
+    measures: list[Measure] | None = Field(default=None, min_length=1)
+
+
 class Experiment(Strict):
     """What an experiment says over the defaults of its file, or over another experiment."""
 
@@ -130,6 +139,9 @@ class Experiment(Strict):
     measures: list[Measure] | None = Field(default=None, min_length=1)
     iterations: list[Whole | Span] | Literal["all"] | None = Field(
         default=None, description="measured besides the last"
+    )
+    courses: Courses | None = Field(
+        default=None, description="what is measured before the end, if not everything"
     )
     averages: list[Measure] | None = Field(
         default=None, description="measured as their mean over all iterations"

@@ -50,6 +50,10 @@ def _spelled_out(found: dict[str, Any], file: Mapping[str, Any], where: str) -> 
     for key in ("measures", "averages"):
         if key in found:
             found[key] = [list(measured(measure)) for measure in found[key]]
+    if found.get("courses"):
+        courses = found["courses"]
+        pairs = [list(measured(measure)) for measure in courses.get("measures", [])]
+        found["courses"] = {**courses, "measures": pairs}
     if isinstance(found.get("iterations"), list):
         found["iterations"] = [t for one in found["iterations"] for t in _iterations(one)]
     if "axes" in found:
