@@ -256,6 +256,20 @@ def test_mean_losses_are_clipped_and_agree_with_numpy_in_any_company(records, ki
     assert np.array_equal(few, found[7:9])
 
 
+@pytest.mark.parametrize("scale", [0.0, 1e-6, 1e5])
+@pytest.mark.parametrize("kind", ["sparse", "indicators"])
+def test_errors_are_counted_as_numpy_does_and_margin_0_predicts_the_negative_class(
+    records, kind, scale
+):
+    signed = indicators() if kind == "indicators" else records
+    rng = np.random.default_rng(6)
+    positive = rng.random(len(signed)) < 0.7
+    x = scale * rng.normal(size=(11, signed.shape[1]))
+    margins = x @ (np.where(positive, 1.0, -1.0)[:, None] * signed).T
+    found = logistic.misclassified(logistic.records(signed), x, positive)
+    assert np.array_equal(found, ((margins > 0) != positive).sum(1))
+
+
 @pytest.mark.parametrize("scale", [1e-6, 1.0, 1e5])
 @pytest.mark.parametrize("kind", ["sparse", "indicators"])
 def test_sums_of_shares_agree_with_numpy_in_any_company(records, kind, scale):

@@ -64,6 +64,22 @@ def test_clipped_losses_of_some_agents_are_those_of_all(problem, monkeypatch, fe
     assert found == pytest.approx(problem.clipped_loss(points, bound)[asked], rel=1e-13)
 
 
+@pytest.mark.parametrize("negative", [-1.0, 0.0])
+def test_errors_on_own_records_are_those_of_the_plain_count(problem, monkeypatch, negative):
+    labels = np.where(problem.labels > 0, 1.0, negative)
+    few = replace(problem, labels=labels)
+    points = np.random.default_rng(3).normal(size=(7, len(labels), AGENTS, problem.dim)) * 3
+    points[0] = 0.0
+    margins = np.einsum("...k,...jk->...j", points, problem.features)
+    wrong = (margins > 0) != (labels > 0)
+    for size in (0, np.inf):
+        monkeypatch.setattr(logistic_regression.objective, "FEW", size)
+        assert np.array_equal(few.own_errors(points), wrong.sum(-1))
+        assert np.array_equal(few.measure("own_train_error", points), wrong.mean((-1, -2)))
+    points[1] = np.nan
+    assert np.array_equal(few.own_errors(points)[1], (labels > 0).sum(-1))
+
+
 def test_a_replaced_record_moves_minimisers_by_no_more_than_is_charged(problem, network, adult):
     """At centres of all sizes that noisy messages have; Theorem 2 and the sharper one."""
     rng = np.random.default_rng(2)

@@ -62,6 +62,9 @@ _ONE, _TWO, _THREE, _FOUR, _FIVE, _SIX, _SEVEN = (np.uint64(n) for n in range(1,
 _LANES = np.uint64(LANES)
 _ROOM = STRETCH * LANES
 
+LEAST_MARGIN = float(np.finfo(float).tiny)
+"""What a positive margin is not below."""
+
 STEEPEST = 0.5
 SHORTEST = 0.1
 """What a step is shortened to at the least, at once."""
@@ -319,10 +322,30 @@ def mean_losses(records: Records, x: np.ndarray, bound: np.ndarray) -> np.ndarra
         C of each.
     """
     means = np.empty(len(x))
-    counts = (x.shape[1], len(records.contents.begin) - 1, STRETCH, 1)
-    scratch = tuple(aligned(count * LANES, float) for count in counts)
+    scratch = *_scratch_of_points(records, x), aligned(LANES, float)
     _mean_losses(records, *(np.require(a, float, "CW") for a in (x, bound)), means, *scratch)
     return means
+
+
+def misclassified(records: Records, x: np.ndarray, positive: np.ndarray) -> np.ndarray:
+    """How many records points [points, d] get wrong: margin 0 predicts the negative class.
+
+    Parameters
+    ----------
+    positive : ndarray of bool, shape (N,)
+        Whether the label, by which the signed row was multiplied, is 1 and not -1.
+    """
+    wrong = np.empty(len(x))
+    scratch = _scratch_of_points(records, x)
+    least = np.where(positive, LEAST_MARGIN, 0.0)
+    _misclassified(records, np.require(x, float, "CW"), least, wrong, *scratch)
+    return wrong
+
+
+def _scratch_of_points(records: Records, x: np.ndarray) -> tuple[np.ndarray, ...]:
+    """For points, products of the contents with them, margins of a stretch of rows."""
+    counts = (x.shape[1], len(records.contents.begin) - 1, STRETCH)
+    return tuple(aligned(count * LANES, float) for count in counts)
 
 
 def sums_of_shares(records: Records, x: np.ndarray) -> np.ndarray:
@@ -425,6 +448,28 @@ def _mean_losses(records, points, bound, means, x, products, margins, most):
         store(products, 0, total)
         for lane in range(lanes):
             means[begin + lane] = products[lane] / rows
+
+
+@compiled
+def _misclassified(records, points, least_margin, wrong, x, products, margins):
+    scale, parts, contents, rest = records
+    rows = np.uint64(scale.size)
+    for begin in range(0, len(points), LANES):
+        lanes = min(LANES, len(points) - begin)
+        for lane in range(lanes):
+            x[lane::LANES] = points[begin + lane]
+        _multiply(products, contents, x)
+        total = everywhere(0.0)
+        for first in range(np.uint64(0), rows, np.uint64(STRETCH)):
+            count = min(np.uint64(STRETCH), np.uint64(rows - first))
+            _add_contents(margins, products, scale, parts, first, count)
+            _add_rest(margins, x, rest, first, count, rows)
+            for j in range(count):
+                short = -load(margins, j * _LANES) + least_margin[np.uint64(first + j)]
+                total = total + where_positive(short, everywhere(1.0), everywhere(0.0))
+        store(products, 0, total)
+        for lane in range(lanes):
+            wrong[begin + lane] = products[lane]
 
 
 @compiled

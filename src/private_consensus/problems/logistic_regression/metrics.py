@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
 
 from ..base import consensus_error
-from .loss import per_agent
 
 SOLVER_ERROR = 1e-9
 """Distance to the optimum below which it is not known."""
@@ -49,13 +49,12 @@ def squared_distance(problem: Any, x: np.ndarray) -> np.ndarray:
 
 def own_loss(problem: Any, x: np.ndarray) -> np.ndarray:
     """Mean over agents of :math:`\\frac1{|D_i|}\\sum\\ln(1+e^{-m})`: no weight, no ridge."""
-    return problem.clipped_loss(x, np.inf).mean(-1)
+    return problem.clipped_loss_of(x, np.inf, np.ones(x.shape[:-1], bool)).mean(-1)
 
 
 def own_error(problem: Any, x: np.ndarray) -> np.ndarray:
     """Mean over agents of the share of its own records that its own model gets wrong."""
-    margins = per_agent(x, np.swapaxes(problem.features, -1, -2))
-    return ((margins > 0) != (problem.labels > 0)).mean((-1, -2))
+    return problem.own_errors(x).sum(-1) / math.prod(problem.labels.shape[-2:])
 
 
 def own_test_error(problem: Any, x: np.ndarray) -> np.ndarray:

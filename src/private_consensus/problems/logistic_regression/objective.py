@@ -3,7 +3,7 @@ r"""The objective of logistic regression, and what one record can change of it."
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -120,6 +120,21 @@ def _distinct(asked: _Asked) -> tuple[np.ndarray, np.ndarray]:
     rows = np.column_stack(asked)
     which = np.array([places.setdefault(row.tobytes(), len(places)) for row in rows])
     return np.unique(which, return_index=True)[1], which
+
+
+def _agent_by_agent(evaluate: Callable[[int, tuple], np.ndarray], asked: np.ndarray) -> np.ndarray:
+    """``evaluate(agent, here)`` of the points ``here`` that are asked of each agent; ``asked`` has
+    shape (points, [runs,] agents), of others it is not a number."""
+    found = np.full(asked.shape, np.nan)
+
+    def evaluate_some(first, last):
+        for agent in range(first, last):
+            holder = np.unravel_index(agent, asked.shape[1:])
+            here = (asked[(slice(None), *holder)], *holder)
+            found[here] = evaluate(agent, here)
+
+    share_out(evaluate_some, math.prod(asked.shape[1:]))
+    return found
 
 
 @dataclass(frozen=True)
@@ -346,21 +361,29 @@ class LogisticRegression(Problem):
         not a number. Eight points side by side, where there are many records."""
         if not (self._many and AVAILABLE):
             return super().clipped_loss_of(x, bound, asked)
-        holders, shape = self.labels.shape[:-1], x.shape[:-1]
+        holders, lanes = self.labels.shape[:-1], self._lane_records
         points, wanted = x.reshape(-1, *holders, self.dim), asked.reshape(-1, *holders)
         wanted = wanted & np.isfinite(points).all(-1)
-        most = np.broadcast_to(bound, (*shape, 1)).reshape(-1, *holders)
-        found = np.full(wanted.shape, np.nan)
+        most = np.broadcast_to(bound, (*x.shape[:-1], 1)).reshape(-1, *holders)
 
-        def evaluate(first, last):
-            for agent in range(first, last):
-                holder = np.unravel_index(agent, holders)
-                here = (wanted[(slice(None), *holder)], *holder)
-                own = self._lane_records[agent]
-                found[here] = fast.mean_losses(own, points[here], most[here])
+        def losses(agent, here):
+            return fast.mean_losses(lanes[agent], points[here], most[here])
 
-        share_out(evaluate, len(self._lane_records))
-        return found.reshape(shape)
+        return _agent_by_agent(losses, wanted).reshape(x.shape[:-1])
+
+    def own_errors(self, x: np.ndarray) -> np.ndarray:
+        """How many of its own records each agent's model gets wrong, shape (..., agents); margin 0
+        predicts the negative class."""
+        if not (self._many and AVAILABLE and self._both_labels and np.isfinite(x).all()):
+            margins = per_agent(x, np.swapaxes(self.features, -1, -2))
+            return ((margins > 0) != (self.labels > 0)).sum(-1)
+        points = x.reshape(-1, *self.labels.shape[:-1], self.dim)
+        lanes, positive = self._lane_records, self.labels.reshape(-1, self.labels.shape[-1]) > 0
+
+        def errors(agent, here):
+            return fast.misclassified(lanes[agent], points[here], positive[agent])
+
+        return _agent_by_agent(errors, np.ones(points.shape[:-1], bool)).reshape(x.shape[:-1])
 
     def clipped_loss_change(self, bound: Any) -> Any:
         r""":math:`C_{loss}/N_i`: one of :math:`N_i` losses moves within :math:`[0, C_{loss}]`."""
