@@ -32,6 +32,9 @@ IMPORTED_IN_FUNCTIONS = (
     "scipy.signal",
     "scipy.sparse.linalg",
     "scipy.stats",
+    "sklearn.ensemble",
+    "sklearn.linear_model",
+    "sklearn.pipeline",
     "snakemake.script",
     "vl_convert",
 )
@@ -88,15 +91,17 @@ def draw(listener):
 
 
 def preload(scripts):
-    """Import what scripts import, and what they find by name."""
+    """Import what scripts import, and what they find by name; begin what compiles."""
     for script in scripts:
         tree = ast.parse(Path(script).read_bytes())
         imports = [node for node in tree.body if isinstance(node, ast.Import | ast.ImportFrom)]
         exec(compile(ast.Module(imports, []), script, "exec"), {})
     from private_consensus import algorithms, problems
+    from private_consensus.fast import compiling
 
     for module in (*IMPORTED_IN_FUNCTIONS, *algorithms.modules(), *problems.modules()):
         importlib.import_module(module)
+    compiling.begin()
     # What is there now is never garbage; looking for some would copy these pages in each fork.
     gc.collect()
     gc.freeze()

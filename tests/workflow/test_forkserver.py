@@ -76,6 +76,21 @@ def test_a_fork_has_imports_and_all_else_of_its_caller(server, tmp_path):
     assert (done.stderr, done.returncode) == ("said\n", 0)
 
 
+def test_a_fork_has_what_compiles_and_what_audits_learn_with(server, tmp_path):
+    text = (
+        "import sys\n"
+        "from private_consensus.fast import compiling\n"
+        "before = set(sys.modules)\n"
+        "compiling.begin()\n"
+        "from private_consensus.privacy.audit.distinguishers import fit_distinguishers\n"
+        "import numpy\n"
+        "fit_distinguishers(*numpy.random.default_rng(0).normal(size=(2, 40, 2)), seed=0)\n"
+        "new = set(sys.modules) - before\n"
+        "print([name for name in new if name.startswith(('numba.', 'sklearn.'))])\n"
+    )
+    assert forked(server, tmp_path, text).stdout == "[]\n"
+
+
 def test_forks_know_nothing_of_each_other(server, tmp_path):
     text = "import colorsys\nprint(hasattr(colorsys, 'changed'))\ncolorsys.changed = 1\n"
     assert [forked(server, tmp_path, text).stdout for _ in range(2)] == ["False\n"] * 2

@@ -47,6 +47,13 @@ def compiled(function: Callable, **more: Any) -> Callable:
         return numba.njit(**options)(function)
 
 
+def begin() -> None:
+    """Have numba load what it compiles with, as its first function does, which takes a quarter of a
+    second: before a process forks, for all that it forks into."""
+    if AVAILABLE:
+        numba.njit(lambda: None).compile(())
+
+
 def uncounted(function: Callable, **more: Any) -> Callable:
     """As :func:`compiled`, of a function that makes no arrays: nobody counts who holds one, which
     takes a tenth of a microsecond of a call that hands on parts of ten."""
