@@ -301,7 +301,8 @@ def test_scales_that_ask_at_once_are_solved_in_one_call_and_equal_problems_once(
     solved, calls = objective.fast.minimise, []
 
     def minimise(records, weight, *others):
-        calls.append(len(weight))
+        if np.ndim(weight):  # not where the second first matrix is taken
+            calls.append(len(weight))
         return solved(records, weight, *others)
 
     monkeypatch.setattr(objective.fast, "minimise", minimise)

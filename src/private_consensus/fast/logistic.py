@@ -10,11 +10,11 @@ Hessian scaled by the share of it that the problem's own margins leave,
     \qquad \theta = \tfrac4N\sum_j \sigma_j(1-\sigma_j), \quad \sigma_j = \frac1{1+e^{z_j^Tx}}
 
 where A is the bound :math:`\tfrac14 Z^TZ`, or such that :math:`\theta w A` is the Hessian of the
-records' losses at some point near by. One factorisation of A serves all problems. A step is
-shortened where the slope at its end is more than half as steep upwards as it was downwards at its
-beginning; the loss is convex, so slopes say all. A problem that is solved leaves its lane to the
-next one, and what a lane computes depends on no other: results are the same bytes in any company.
-Zeros of the rows cost nothing, and indicators of several attributes one addition together.
+records' losses at some point farther out. A problem has one of two such A, each factorised once. A
+step is shortened where the slope at its end is more than half as steep upwards as it was downwards
+at its beginning; the loss is convex, so slopes say all. A problem that is solved leaves its lane to
+the next one, and what a lane computes depends on no other: results are the same bytes in any
+company. Zeros of the rows cost nothing, and indicators of several attributes one addition together.
 """
 
 from __future__ import annotations
@@ -138,7 +138,8 @@ class Model(NamedTuple):
 
 class _Walk(NamedTuple):
     """In lanes: where each problem is, its gradient, the same at the step's beginning, the step,
-    linear terms, scratch; w and D, length of the step, slope at its beginning."""
+    linear terms, scratch twice; w, D, whether its first matrix is of farther out, length of the
+    step, slope at its beginning."""
 
     x: np.ndarray
     gradient: np.ndarray
@@ -147,8 +148,10 @@ class _Walk(NamedTuple):
     step: np.ndarray
     linear: np.ndarray
     scratch: np.ndarray
+    other: np.ndarray
     weight: np.ndarray
     curvature: np.ndarray
+    far: np.ndarray
     length: np.ndarray
     slope: np.ndarray
 
@@ -252,6 +255,7 @@ def minimise(
     tolerance: np.ndarray,
     sums: np.ndarray | None = None,
     known: np.ndarray | None = None,
+    farther: tuple[Model, np.ndarray] | None = None,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Minimisers [problems, d], each to its own gradient norm, and gradients taken; 0: unsolved.
 
@@ -269,6 +273,8 @@ def minimise(
     known : ndarray of bool, shape (problems,), optional
         Of which problems ``sums`` has it at ``start``: their first gradients, which are counted,
         cost no pass over the records.
+    farther : Model and ndarray of bool, shape (problems,), optional
+        A second A, and the problems that it is for.
     """
     found = np.empty(start.shape)
     taken = np.zeros(len(start), np.int64)
@@ -278,9 +284,13 @@ def minimise(
         known = np.zeros(len(start), np.bool_)
     # What cannot be written to has another type, for which all would be compiled once more.
     weights = np.full(len(start), weight, float)
-    given = (np.require(a, float, "CW") for a in (curvature, linear, start, tolerance))
+    second, far = farther or (model, np.zeros(len(start), np.bool_))
+    numbers = np.column_stack([weights, curvature, far])
+    given = (np.require(a, float, "CW") for a in (numbers, linear, start, tolerance))
     scratch = _scratch(start.shape[1], len(records.contents.begin) - 1)
-    _minimise(records, weights, model, *given, sums, known, found, taken, scratch)
+    # Lanes that no problem enters have the model of the others, where that is one.
+    scratch.walk.far[:] = far.all()
+    _minimise(records, (model, second), *given, sums, known, found, taken, scratch)
     return found, taken
 
 
@@ -303,7 +313,7 @@ class _Scratch(NamedTuple):
 
 def _scratch(dim: int, contents: int) -> _Scratch:
     size = dim * LANES
-    walk = [aligned(count, float) for count in (*[size] * 7, *[LANES] * 4)]
+    walk = [aligned(count, float) for count in (*[size] * 8, *[LANES] * 5)]
     memory = [aligned(MEMORY * count, float) for count in (size, size, LANES, LANES)]
     counts = (*[contents * LANES] * 2, 3 * _ROOM, size, 2 * LANES, *[LANES] * 5)
     others = [aligned(count, float) for count in counts]
@@ -788,10 +798,9 @@ def _gradients(walk):
 
 
 @compiled
-def _enter(walk, lane, weight, curvature, linear, start):
-    """A problem begins in a lane."""
-    walk.weight[lane] = weight
-    walk.curvature[lane] = curvature
+def _enter(walk, lane, numbers, linear, start):
+    """A problem begins in a lane; its numbers are w, D and whether its A is the second."""
+    walk.weight[lane], walk.curvature[lane], walk.far[lane] = numbers
     for k in range(start.size):
         i = k * LANES + lane
         walk.x[i] = start[k]
@@ -858,17 +867,35 @@ def _remember(walk, memory, place, kept, known, product):
 
 
 @compiled
-def _precondition(walk, model, share, turned):
-    r"""``scratch`` times :math:`V(\theta w\Lambda + D)^{-1}V^T`; the share is :math:`\theta w`."""
+def _precondition(walk, models, share, turned):
+    r"""``scratch`` times :math:`V(\theta w\Lambda + D)^{-1}V^T` of each lane's model, with
+    :math:`\theta w` the share; mostly all lanes have the same model."""
+    near, far = models
+    if not walk.far.any():
+        _apply(walk.scratch, near, walk, share, turned)
+        return
+    if walk.far.all():
+        _apply(walk.scratch, far, walk, share, turned)
+        return
+    _apply(walk.other, near, walk, share, turned)
+    _apply(walk.scratch, far, walk, share, turned)
+    for k in range(0, walk.x.size, LANES):
+        chosen = where_positive(load(walk.far, 0), load(walk.scratch, k), load(walk.other, k))
+        store(walk.scratch, k, chosen)
+
+
+@compiled
+def _apply(out, model, walk, share, turned):
+    """What a model makes of ``scratch`` in all lanes."""
     _add_columns(turned, model.vectors, walk.scratch)
     for k in range(model.eigenvalues.size):
         stretch = load(share, 0) * model.eigenvalues[k] + load(walk.curvature, 0)
         store(turned, k * LANES, load(turned, k * LANES) / stretch)
-    _add_columns(walk.scratch, model.transposed, turned)
+    _add_columns(out, model.transposed, turned)
 
 
 @compiled
-def _descend(walk, memory, model, place, share, turned, product):
+def _descend(walk, memory, models, place, share, turned, product):
     """Minus the direction, in ``scratch``: the recursion of two loops over what is remembered."""
     size = walk.x.size
     walk.scratch[:] = walk.gradient
@@ -884,7 +911,7 @@ def _descend(walk, memory, model, place, share, turned, product):
             product[lane] = -product[lane]
         for k in range(0, size, LANES):
             _add_product(walk.scratch, k, product, 0, memory.changed, j * size + k)
-    _precondition(walk, model, share, turned)
+    _precondition(walk, models, share, turned)
     for ahead in range(1, MEMORY + 1):
         j = (place + ahead) % MEMORY
         if not memory.inverse[j * LANES : (j + 1) * LANES].any():
@@ -916,7 +943,7 @@ def _move(walk, kept, product):
 
 @compiled
 def _minimise(
-    records, weight, model, curvature, linear, start, tolerance, sums, known, found, taken, scratch
+    records, models, numbers, linear, start, tolerance, sums, known, found, taken, scratch
 ):
     """Of the lanes first all are judged that stand where they went, then those that a problem has
     entered with its sums, until there are none."""
@@ -929,7 +956,7 @@ def _minimise(
     judged = np.zeros(LANES, np.bool_)
     waiting = active = 0
     for lane in range(min(LANES, problems)):
-        _enter(walk, lane, weight[waiting], curvature[waiting], linear[waiting], start[waiting])
+        _enter(walk, lane, numbers[waiting], linear[waiting], start[waiting])
         inhabitant[lane] = waiting
         waiting += 1
         active += 1
@@ -971,10 +998,7 @@ def _minimise(
                     inhabitant[lane] = -1
                     active -= 1
                     if waiting < problems:
-                        _enter(
-                            walk, lane, weight[waiting], curvature[waiting],
-                            linear[waiting], start[waiting],
-                        )  # fmt: skip
+                        _enter(walk, lane, numbers[waiting], linear[waiting], start[waiting])
                         inhabitant[lane] = waiting
                         if known[waiting]:
                             _put_sums(walk.scratch, squares, lane, sums[waiting])
@@ -991,6 +1015,6 @@ def _minimise(
                     kept[lane] = seen[lane] = 1.0
         place = iteration % MEMORY
         _remember(walk, memory, place, kept, seen, ahead)
-        _descend(walk, memory, model, place, share, turned, ahead)
+        _descend(walk, memory, models, place, share, turned, ahead)
         _move(walk, kept, ahead)
         iteration += 1

@@ -27,15 +27,19 @@ TOGETHER = 2**17
 """Numbers in the records of the points whose Hessians are computed together."""
 FEW = 20_000
 """Numbers in an agent's records below which one operation on all agents beats a call an agent."""
+FAR, OUT, SLACK, ROUGHLY = 10.0, 100.0, 0.1, 1e-3
+"""Minimisers of the mean loss times more than the first are taken to be as far out as that of the
+mean loss times the second plus so much curvature, found to this share of the largest gradient."""
 
 
 class _Asked(NamedTuple):
     """Of problems of several settings, [settings, ([runs,] agents)] and so on: w, D, tolerances,
-    linear terms and starts."""
+    whether minimisers are far out, linear terms and starts."""
 
     weight: np.ndarray
     curvature: np.ndarray
     tolerance: np.ndarray
+    far: np.ndarray
     pull: np.ndarray
     start: np.ndarray
 
@@ -72,6 +76,13 @@ class _Signed:
         every = zip(values, self._of_each_agent(vectors), strict=True)
         return [fast.model(*own) for own in every]
 
+    @cached_property
+    def farther(self) -> list[fast.Model]:
+        r"""Spectral form of :math:`Z_i^T S Z_i / \theta_i`, S with :math:`\sigma(1-\sigma)` of the
+        records at a point farther out, and :math:`\theta_i` four times the mean of those."""
+        every = zip(self._of_each_agent(self.rows), self.lanes, self.models, strict=True)
+        return [_farther(*own) for own in every]
+
     def _of_each_agent(self, array: np.ndarray) -> np.ndarray:
         return array.reshape(-1, *array.shape[-2:])
 
@@ -82,18 +93,22 @@ class _Signed:
         found = np.empty(asked.start.shape)
         (_, sums, taken), known = self._last(asked.start)
         lanes, models = self.lanes, self.models
+        farther = self.farther if asked.far.any() else models
 
         def solve(first, last):
             for agent in range(first, last):
                 holder = np.unravel_index(agent, self.rows.shape[:-2])
-                # Those that took longest last time go first, so that no lane waits for them.
-                here = (np.argsort(-taken[(slice(None), *holder)], kind="stable"), *holder)
+                # Those farther out go first, so that lanes have the same first matrix, and of them
+                # those that took longest last time, so that no lane waits for them.
+                every = (slice(None), *holder)
+                here = (np.lexsort((-taken[every], ~asked.far[every])), *holder)
                 own = _Asked(*(array[here] for array in asked))
                 some, which = _distinct(own)
                 own, added = _Asked(*(array[some] for array in own)), sums[here][some]
                 x, gradients = fast.minimise(
                     lanes[agent], own.weight, models[agent],
                     own.curvature, own.pull, own.start, own.tolerance, added, known[here][some],
+                    (farther[agent], own.far),
                 )  # fmt: skip
                 found[here], sums[here], taken[here] = x[which], added[which], gradients[which]
                 if not gradients.all():
@@ -112,6 +127,18 @@ class _Signed:
         each, dim = start.shape[:-1], start.shape[-1]
         nothing = _Ends(start, np.empty((*each, dim + 2)), np.zeros(each, np.int64))
         return nothing, np.zeros(each, bool)
+
+
+def _farther(rows: np.ndarray, lanes: fast.Records, bound: fast.Model) -> fast.Model:
+    """Of an agent's signed rows."""
+    origin = np.zeros((1, rows.shape[1]))
+    numbers = np.array([SLACK]), origin, origin, np.array([ROUGHLY * OUT])
+    (x,), _ = fast.minimise(lanes, OUT / len(rows), bound, *numbers)
+    share = sigmoid_neg(rows @ x)
+    bend = share * (1.0 - share)
+    half = np.sqrt(bend / (4.0 * bend.mean()))[:, None] * rows
+    values, vectors = np.linalg.eigh(half.T @ half)
+    return fast.model(np.maximum(values, 0.0), vectors)
 
 
 def _distinct(asked: _Asked) -> tuple[np.ndarray, np.ndarray]:
@@ -439,11 +466,13 @@ class LogisticRegression(Problem):
         everyone = start.shape[:-1]
         pull = np.broadcast_to(linear - penalty * centre, start.shape)
         curvature = np.broadcast_to(self.ridge + np.asarray(penalty)[..., 0], everyone)
+        # An approximate minimiser depends on the way to it: there the first matrix is the bound.
+        far = tolerance is None and self.weight * self.records > FAR
         if tolerance is None:
             # What a record may move grows with its weight; so does what is left of a gradient.
             least = TOLERANCE * max(1.0, self.weight * self.records)
             tolerance = np.maximum(least, ROUNDING * np.linalg.norm(pull, axis=-1))
-        numbers = (np.broadcast_to(a, everyone) for a in (self.weight, curvature, tolerance))
+        numbers = (np.broadcast_to(a, everyone) for a in (self.weight, curvature, tolerance, far))
         holders = self.labels.shape[:-1]
         flat = (a.reshape(-1, *holders) for a in numbers)
         wide = (a.reshape(-1, *holders, self.dim) for a in (pull, start))
