@@ -32,7 +32,7 @@ from ..privacy.observers.linear_view import dense
 from ..privacy.observers.single_losses import descent_sum, gossip_sum
 from ..randomness import Streams, generator
 from .causal import Observation, observation, registry_name
-from .epsilon import all_epsilons, epsilons
+from .epsilon import all_epsilons, epsilons, of_several
 from .settings import calibrated
 from .table import kinds, nearest
 
@@ -192,12 +192,10 @@ def _over_rounds(seen: Observation, views: Mapping[str, Any]) -> Iterator[Row]:
     delta = views["budget"]["delta"]
     for t in views["rounds"]:
         now = observation(seen.algorithm, seen.problem, seen.network, t)
-        for kind, observers in _watching(now):
-            values = sorted(
-                found.guarantee
-                for learned in all_epsilons(now, observers, delta, apart=True)
-                for found in learned.values()
-            )
+        watching = list(_watching(now))
+        cases = [(now, observers) for _, observers in watching]
+        for (kind, _), every in zip(watching, of_several(cases, delta, apart=True), strict=True):
+            values = sorted(found.guarantee for learned in every for found in learned.values())
             chosen = {"worst": values[-1], "median": values[len(values) // 2]}
             for pair in SHOWN[kind]:
                 several = len(SHOWN[kind]) > 1

@@ -14,14 +14,14 @@ refused       refused  the accountant guarantees nothing
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from ..privacy.conversions import gaussian_epsilons
 from ..privacy.observers import Coalition, Inputs, Observer
-from ..privacy.observers.adaptivity import statements
+from ..privacy.observers.adaptivity import Statement, statements
 from ..privacy.observers.laplace import laplace_epsilons
 from .causal import Observation
 from .linear import ObservedSystem
@@ -65,6 +65,10 @@ class ObservedEpsilon:
         return LABELS[self.rule]
 
 
+Found = Mapping[int, Statement | ObservedEpsilon]
+"""Of each victim mu, or what is known without it."""
+
+
 def epsilon_for(
     seen: Observation, observer: Observer, victim: int, delta: float
 ) -> ObservedEpsilon:
@@ -95,11 +99,30 @@ def all_epsilons(
 ) -> list[dict[int, ObservedEpsilon]]:
     """:func:`epsilons` of many observers, whose mu are converted together; apart, the last digit of
     each is as it is alone."""
-    asked = [(observer, _victims(seen, observer, victims)) for observer in observers]
-    found = _by_formula(seen, asked, delta, apart)
+    return of_several([(seen, observers)], delta, victims, apart=apart)[0]
+
+
+def of_several(
+    cases: Sequence[tuple[Observation, Sequence[Observer]]],
+    delta: float,
+    victims: Sequence[int] | None = None,
+    *,
+    apart: bool = False,
+) -> list[list[dict[int, ObservedEpsilon]]]:
+    """:func:`all_epsilons` of several settings and kinds of observers, each as it is alone:
+    conversions of as many numbers share calls."""
+    asked = [
+        [(observer, _victims(seen, observer, victims)) for observer in observers]
+        for seen, observers in cases
+    ]
+    found = [_by_formula(seen, one) for (seen, _), one in zip(cases, asked, strict=True)]
+    converted = _converted(found, delta, apart)
     return [
-        {u: _with_causal(seen, observer, u, delta, part[u]) for u in part}
-        for (observer, _), part in zip(asked, found, strict=True)
+        [
+            {u: _with_causal(seen, observer, u, delta, one) for u, one in part.items()}
+            for observer, part in zip(observers, parts, strict=True)
+        ]
+        for (seen, observers), parts in zip(cases, converted, strict=True)
     ]
 
 
@@ -110,40 +133,55 @@ def _victims(seen: Observation, observer: Observer, victims: Sequence[int] | Non
     return [u for u in range(seen.network.n_agents) if u not in observer.members]
 
 
-def _by_formula(
-    seen: Observation, asked: Sequence[Asked], delta: float, apart: bool
-) -> list[dict[int, ObservedEpsilon]]:
+def _by_formula(seen: Observation, asked: Sequence[Asked]) -> list[Found]:
     nothing = ObservedEpsilon(np.nan, np.nan, np.inf, "refused")
     system = seen.system
     if system is not None and system.law == "gaussian":
-        return _gaussian(system, asked, delta, apart)
+        return _gaussian(system, asked)
     if system is None or system.inputs.react:
         return [dict.fromkeys(victims, nothing) for _, victims in asked]
     return [_laplace(system, observer, victims) for observer, victims in asked]
 
 
-def _gaussian(
-    observed: ObservedSystem, asked: Sequence[Asked], delta: float, apart: bool
-) -> list[dict[int, ObservedEpsilon]]:
+def _gaussian(observed: ObservedSystem, asked: Sequence[Asked]) -> list[dict[int, Statement]]:
     (system,) = observed.channels
     inputs = observed.inputs
     if system.horizon * system.n_agents > MOST_BUDGETS:
         inputs = Inputs(react=inputs.react)
-    found = [
+    return [
         statements(system, observer, observed.changes, inputs, victims)
         for observer, victims in asked
     ]
-    sides = [
-        [(one.open_loop.lower, one.open_loop.upper, one.mu) for one in part.values()]
-        for part in found
+
+
+def _converted(
+    found: Sequence[list[Found]], delta: float, apart: bool
+) -> list[list[dict[int, ObservedEpsilon]]]:
+    """Statements on mu as epsilons, of all observers of a case together, or apart."""
+    groups = [
+        group
+        for parts in found
+        for group in (
+            map(_sides, parts) if apart else [itertools.chain.from_iterable(map(_sides, parts))]
+        )
     ]
-    groups = sides if apart else [itertools.chain.from_iterable(sides)]
-    converted = gaussian_epsilons([np.reshape([*group], (-1, 3)) for group in groups], delta)
-    values = iter(np.concatenate(converted))
+    mus = [np.reshape([*group], (-1, 3)) for group in groups]
+    values = iter(np.concatenate(gaussian_epsilons(mus, delta)))
     return [
-        {u: ObservedEpsilon(*map(float, next(values)), one.rule) for u, one in part.items()}
-        for part in found
+        [{u: _epsilon(one, values) for u, one in part.items()} for part in parts] for parts in found
     ]
+
+
+def _sides(part: Found) -> list[tuple[float, float, float]]:
+    """mu by the formula from both sides and as guaranteed, of each victim who has a statement."""
+    stated = [one for one in part.values() if isinstance(one, Statement)]
+    return [(one.open_loop.lower, one.open_loop.upper, one.mu) for one in stated]
+
+
+def _epsilon(one: Statement | ObservedEpsilon, values: Iterator[np.ndarray]) -> ObservedEpsilon:
+    if isinstance(one, ObservedEpsilon):
+        return one
+    return ObservedEpsilon(*map(float, next(values)), one.rule)
 
 
 def _laplace(

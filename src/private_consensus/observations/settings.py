@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -18,7 +18,7 @@ from ..privacy import Budget, account, gaussian_mu
 from ..privacy.observers import Observer
 from ..randomness import Streams
 from .causal import Observation, observation
-from .epsilon import all_epsilons
+from .epsilon import ObservedEpsilon, of_several
 from .table import kinds
 
 
@@ -115,10 +115,11 @@ def pair_rows(asked: Mapping[str, Any], processes: int = 1) -> list[dict[str, An
 
     def rows_of(pair: tuple[str, str]) -> list[dict[str, Any]]:
         graph, name = pair
+        seen = [observed_in(asked, graph, name, epsilon) for epsilon in asked["epsilons"]]
         return [
             {"graph": graph, "algorithm": name, "epsilon": epsilon, **row}
-            for epsilon in asked["epsilons"]
-            for row in _rows_of(observed_in(asked, graph, name, epsilon), asked["delta"])
+            for epsilon, rows in zip(asked["epsilons"], _rows_of(seen, asked["delta"]), strict=True)
+            for row in rows
         ]
 
     return list(itertools.chain.from_iterable(map_in_forks(rows_of, pairs, processes)))
@@ -176,23 +177,36 @@ def _epsilon_of(
     return float(account(algorithm.releases(problem, network, horizon), delta).epsilon)
 
 
-def _rows_of(seen: Observation, delta: float) -> Iterator[dict[str, Any]]:
-    n = seen.network.n_agents
-    everything = _accounted(seen, delta)
-    for kind, observers in kinds(seen):
-        learned = all_epsilons(seen, observers, delta)
-        for observer, victims in zip(observers, learned, strict=True):
-            for victim, found in victims.items():
-                yield {
-                    "accounted": everything,
-                    "kind": kind,
-                    "members": ", ".join(map(str, observer.members)),
-                    "victim": victim,
-                    "distance": _distance(seen, observer, victim) if n > 1 else None,
-                    **vars(found),
-                    "label": found.label,
-                    "reason": seen.reason,
-                }
+def _rows_of(every: Sequence[Observation], delta: float) -> Iterator[list[dict[str, Any]]]:
+    watching = [list(kinds(seen)) for seen in every]
+    cases = [
+        (seen, observers)
+        for seen, named in zip(every, watching, strict=True)
+        for _, observers in named
+    ]
+    learned = iter(of_several(cases, delta))
+    for seen, named in zip(every, watching, strict=True):
+        everything = _accounted(seen, delta)
+        yield [
+            {"accounted": everything, "kind": kind, **row}
+            for kind, observers in named
+            for observer, victims in zip(observers, next(learned), strict=True)
+            for row in _rows_of_one(seen, observer, victims)
+        ]
+
+
+def _rows_of_one(
+    seen: Observation, observer: Observer, victims: Mapping[int, ObservedEpsilon]
+) -> Iterator[dict[str, Any]]:
+    for victim, found in victims.items():
+        yield {
+            "members": ", ".join(map(str, observer.members)),
+            "victim": victim,
+            "distance": _distance(seen, observer, victim) if seen.network.n_agents > 1 else None,
+            **vars(found),
+            "label": found.label,
+            "reason": seen.reason,
+        }
 
 
 def _accounted(seen: Observation, delta: float) -> float:

@@ -365,20 +365,20 @@ def _least_energy(
 ) -> float:
     """The least sum of squared shifts over budgets that was found, solved in a unit of its own."""
     unit = float(entered.max())
-    entered = entered / unit
+    entered, variances = entered / unit, scales[:, None] ** 2
+    forth = np.stack(mixing)[1:]
+    back = forth.swapaxes(1, 2)
 
     def energy(flat: np.ndarray) -> tuple[float, np.ndarray]:
         budgets = np.zeros(hidden.shape)
         budgets[hidden] = np.maximum(flat, 0.0)
         shifts = entered - budgets
-        for t in range(1, len(shifts)):
-            shifts[t] += expansion * (mixing[t] @ budgets[t - 1])
+        shifts[1:] += expansion * np.matvec(forth, budgets[:-1])
         shifts = np.maximum(shifts, 0.0)
-        pulls = 2 * shifts / scales[:, None] ** 2
+        pulls = 2 * shifts / variances
         slopes = -pulls
-        for t in range(1, len(shifts)):
-            slopes[t - 1] += expansion * (mixing[t].T @ pulls[t])
-        return float((shifts**2 / scales[:, None] ** 2).sum()), slopes[hidden]
+        slopes[:-1] += expansion * np.matvec(back, pulls[1:])
+        return float((shifts**2 / variances).sum()), slopes[hidden]
 
     start = np.zeros(int(hidden.sum()))
     if not len(start):

@@ -9,6 +9,7 @@ rounds of gossip after one draw of noise come to that on graphs without symmetry
 from __future__ import annotations
 
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -66,6 +67,9 @@ class _Parts(NamedTuple):
         pattern = self.pattern.astype(float) @ other.pattern > 0
         return _Parts(self.residues @ other.residues % prime, pattern)
 
+    def columns(self, chosen: np.ndarray) -> _Parts:
+        return _Parts(self.residues[:, chosen], self.pattern[:, chosen])
+
     def under(self, above: _Parts) -> _Parts:
         return _Parts(*map(np.concatenate, zip(above, self, strict=True)))
 
@@ -79,17 +83,22 @@ def _prepared(round_: Round, observer: Observer, prime: int) -> list[_Parts]:
     """F, N and seen H and L with columns of unknown noise, modulo the prime."""
     unknown, rows = observer.unknown(round_), observer.rows(round_)
     seen = _Parts(_modulo(rows, prime), rows != 0)
-
-    def parts(matrix: Any, columns: Any = slice(None)) -> _Parts:
-        matrix = dense(matrix)
-        return _Parts(_modulo(matrix, prime)[:, columns], (matrix != 0)[:, columns])
-
+    transition, noise, message_transition, message_noise = _of_round(round_, prime)
     return [
-        parts(round_.transition),
-        parts(round_.noise, unknown),
-        seen.times(parts(round_.message_transition), prime),
-        seen.times(parts(round_.message_noise, unknown), prime),
+        transition,
+        noise.columns(unknown),
+        seen.times(message_transition, prime),
+        seen.times(message_noise.columns(unknown), prime),
     ]
+
+
+@lru_cache(maxsize=64)
+def _of_round(round_: Round, prime: int) -> list[_Parts]:
+    """F, N, H and L modulo the prime, which no observer changes."""
+    matrices = (
+        round_.transition, round_.noise, round_.message_transition, round_.message_noise,
+    )  # fmt: skip
+    return [_Parts(_modulo(matrix, prime), dense(matrix) != 0) for matrix in matrices]
 
 
 def _modulo(matrix: Any, prime: int) -> np.ndarray:
