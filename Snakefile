@@ -8,9 +8,13 @@ snakemake --cores 2 showkatbakhsh_fig2 --configfile config/smoke.yaml
 What is made comes before --configfile, to which every word after it is another file.
 """
 
+import gc
 import os
 import sys
 from pathlib import Path
+
+# What is read to plan the jobs stays; looking for garbage in it would be a fifth of the time until the first job.
+gc.disable()
 
 # Of this file, whichever imports it as a module: rules, scripts, and the configuration that is shipped.
 HOME = Path(workflow.current_basedir.get_path_or_uri(secret_free=True))
@@ -48,6 +52,8 @@ onstart:
     # Imported here: whatever only the run needs delays no start.
     from private_consensus.report.progress import tell_time_left
 
+    gc.freeze()
+    gc.enable()
     running = workflow.scheduler
     tell_time_left(
         lambda: (running.finished_jobs, len(workflow.dag)),
@@ -57,9 +63,10 @@ onstart:
     # that ends begins one more such chain: after two hundred jobs they take half a core. Here nothing has to be limited.
     if workflow.local_exec:
         workflow.scheduler.job_rate_limiter = None
+        take_checksums_once()
         # Of a few jobs each imports what it needs, and all do where a process cannot be waited for like a file.
         if len([*workflow.dag.needrun_jobs()]) > FEW_JOBS and can_watch_processes():
-            shell.prefix(f"set -euo pipefail; {start_forkserver()} ")
+            shell.prefix(f"set -euo pipefail; exec {start_forkserver()} ")
 
 
 try:
@@ -99,6 +106,7 @@ wildcard_constraints:
 
 
 include: "workflow/rules/common.smk"
+include: "workflow/rules/checksums.smk"
 include: "workflow/rules/forks.smk"
 include: "workflow/rules/data.smk"
 include: "workflow/rules/runs.smk"
@@ -116,6 +124,7 @@ include: "workflow/rules/targets.smk"
 rule everything:
     default_target: True
     input:
+        imports_begin,
         f"results/{SCALE}/report/index.html",
         whole=f"results/{SCALE}/report/{pages.CHECKSUMS}",
     log:

@@ -13,6 +13,7 @@ draw for all figures at the socket SOCKET.svg (`plotting/rendering.py`).
 
 import ast
 import atexit
+import contextlib
 import gc
 import importlib
 import os
@@ -24,6 +25,7 @@ import sys
 import threading
 import warnings
 from pathlib import Path
+from typing import NamedTuple
 
 STANDARD = (0, 1, 2)
 IMPORTED_IN_FUNCTIONS = (
@@ -39,8 +41,18 @@ IMPORTED_IN_FUNCTIONS = (
     "vl_convert",
 )
 """What the library imports where few callers get, and Snakemake at the head of a script."""
+PATIENCE = 60
+"""Seconds in which a caller says what it wants; it says so at once."""
 KILLED = 128
 """A shell adds it to the number of the signal that ended a process."""
+
+
+class Job(NamedTuple):
+    """Who waits for a fork, the fork, and what can be read once it has ended."""
+
+    caller: socket.socket
+    process: int
+    ended: int
 
 
 def serve(path, renderers, scripts):
@@ -51,24 +63,26 @@ def serve(path, renderers, scripts):
     preload(scripts)
     # Threads of polars free memory, and begin anew in a fork; Python 3.12 warns of any thread.
     warnings.filterwarnings("ignore", "This process .* is multi-threaded", DeprecationWarning)
-    # Nobody waits for those who wait for a job.
-    signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     for _ in range(renderers):
         if os.fork() == 0:
             listener.close()
             draw(asked_to_draw)
     asked_to_draw.close()
-    while True:
-        ready, _, _ = select.select([listener, sys.stdin], [], [])
+    jobs, sources = [], [listener, sys.stdin]
+    while sources or jobs:
+        watched = [each for job in jobs for each in (job.caller, job.ended)]
+        ready, _, _ = select.select([*sources, *watched], [], [])
+        jobs = [job for job in jobs if not answered(job, ready)]
+        if listener in ready:
+            script = attend(listener, jobs)
+            if script is not None:
+                return script
         if sys.stdin in ready:
-            os.unlink(drawings)
-            os.unlink(path)
-            sys.exit()
-        caller, _ = listener.accept()
-        if os.fork() == 0:
-            listener.close()
-            return attend(caller)
-        caller.close()
+            # Jobs that were begun are waited for.
+            sources = []
+            for name in (drawings, path):
+                Path(name).unlink(missing_ok=True)
+    sys.exit()
 
 
 def listening(path):
@@ -84,7 +98,6 @@ def draw(listener):
     """Render for jobs, until standard input ends as the server's does."""
     from private_consensus.plotting import rendering
 
-    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     listener.setblocking(False)
     rendering.serve(listener, sys.stdin)
     os._exit(0)
@@ -107,20 +120,40 @@ def preload(scripts):
     gc.freeze()
 
 
-def attend(caller):
-    """Answer one caller with the exit code of a fork; returns what to run, in that fork."""
-    head, files, _, _ = socket.recv_fds(caller, 4, len(STANDARD))
-    with caller.makefile("rb") as stream:
-        content = os.fsdecode(stream.read(int.from_bytes(head, "big")))
-    folder, script, *variables = content.split("\0")
-    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-    job = os.fork()
-    if job == 0:
+def attend(listener, jobs):
+    """Fork for one caller, and count the fork among the jobs; returns what to run, in that fork."""
+    caller, _ = listener.accept()
+    try:
+        files, folder, script, variables = asked(caller)
+    except (OSError, EOFError):  # it has ended, or was stopped, before it had asked
+        caller.close()
+        return None
+    process = os.fork()
+    if process == 0:
+        for job in jobs:
+            job.caller.close()
+            os.close(job.ended)
+        listener.close()
         caller.close()
         become(folder, variables, files)
         return script
-    answer(caller, job)
-    os._exit(0)
+    for file in files:
+        os.close(file)
+    jobs.append(Job(caller, process, os.pidfd_open(process)))
+    return None
+
+
+def asked(caller):
+    """Open files, folder, script and variables that a job shall have."""
+    caller.settimeout(PATIENCE)
+    head, files, _, _ = socket.recv_fds(caller, 4, len(STANDARD))
+    with caller.makefile("rb") as stream:
+        size = int.from_bytes(head, "big")
+        content = stream.read(size)
+    if len(files) < len(STANDARD) or len(content) < size:
+        raise EOFError
+    folder, script, *variables = os.fsdecode(content).split("\0")
+    return files, folder, script, variables
 
 
 def become(folder, variables, files):
@@ -134,15 +167,18 @@ def become(folder, variables, files):
     os.environ.update(variable.split("=", 1) for variable in variables)
 
 
-def answer(caller, job):
-    """Wait for a job, or for the end of its caller, which is the job's too."""
-    ended = os.pidfd_open(job)
-    ready, _, _ = select.select([caller, ended], [], [])
-    if ended not in ready:
-        os.kill(job, signal.SIGKILL)
-    code = os.waitstatus_to_exitcode(os.waitpid(job, 0)[1])
-    if ended in ready:
-        caller.send(bytes([code if code >= 0 else KILLED - code]))
+def answered(job, ready):
+    """Whether a job has ended, which its caller is told, or its caller has, which ends the job."""
+    if job.ended not in ready:
+        if job.caller not in ready:
+            return False
+        os.kill(job.process, signal.SIGKILL)
+    code = os.waitstatus_to_exitcode(os.waitpid(job.process, 0)[1])
+    with contextlib.suppress(OSError):  # a caller that has ended at the same moment
+        job.caller.send(bytes([code if code >= 0 else KILLED - code]))
+    job.caller.close()
+    os.close(job.ended)
+    return True
 
 
 def run(script):

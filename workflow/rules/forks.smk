@@ -2,6 +2,7 @@
 
 import shlex
 import subprocess
+from functools import cache
 
 from private_consensus.plotting.rendering import RENDERER
 
@@ -20,6 +21,15 @@ def can_watch_processes():
     return True
 
 
+def imports_begin(wildcards):
+    """No files: whoever asks for everything has many jobs, whose imports are read while they are still being planned."""
+    runs = workflow.local_exec and not workflow.dryrun and not workflow.touch
+    if runs and (workflow.resource_settings.cores or 1) > 1 and can_watch_processes():
+        start_forkserver()
+    return []
+
+
+@cache
 def start_forkserver():
     """Start the process that jobs are forks of, and that ends with this one; returns what runs a script in a fork."""
     programs = HOME / "workflow"
