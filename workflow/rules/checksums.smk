@@ -5,7 +5,8 @@ from snakemake.io import _IOFile
 
 def take_checksums_once():
     """Snakemake reads all inputs of a job again for each of its outputs, and those that jobs share for each job: prepared
-    data would be read five hundred times. A file that has not changed has the checksum that it had."""
+    data would be read five hundred times. A file that has not changed has the checksum that it had.
+    """
     taken, take = {}, _IOFile.checksum
 
     async def remembered(file, *how, **named):
