@@ -2,6 +2,7 @@
 
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -193,3 +194,23 @@ def test_a_specification_that_cannot_be_drawn_is_told_by_who_draws(server, tmp_p
         server, tmp_path, text, env={RENDERER: os.path.relpath(f"{server}.svg", tmp_path)}
     )
     assert own.stdout and (own.stdout, own.stderr) == (shared.stdout, shared.stderr)
+
+
+def test_a_caller_that_asks_for_nothing_disturbs_no_other(server, tmp_path):
+    address = os.path.relpath(server)
+    with socket.socket(socket.AF_UNIX) as silent:
+        silent.connect(address)
+    assert forked(server, tmp_path, "print('here')").stdout == "here\n"
+
+
+def test_jobs_end_one_by_one_whichever_began_first(server, tmp_path):
+    long, short = tmp_path / "long.py", tmp_path / "short.py"
+    long.write_text("import sys\nprint('begun', flush=True)\nsys.stdin.read()\nsys.exit(5)\n")
+    short.write_text("import sys\nsys.exit(6)\n")
+    path = os.path.relpath(server, tmp_path)
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+    with subprocess.Popen(asked(path, long), cwd=tmp_path, **pipes) as first:
+        assert first.stdout.readline() == b"begun\n"
+        assert subprocess.run(asked(path, short), cwd=tmp_path, timeout=PATIENCE).returncode == 6
+        first.stdin.close()
+        assert first.wait(PATIENCE) == 5
