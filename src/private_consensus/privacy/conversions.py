@@ -251,6 +251,12 @@ def zcdp_rho(epsilon: Any, delta: Any, *, conversion: str = "cks") -> Any:
     :math:`(\sqrt{\epsilon+\ln(1/\delta)}-\sqrt{\ln(1/\delta)})^2`; ``cks`` by bisection.
     """
     _check_conversion(conversion)
+    if np.ndim(epsilon) == np.ndim(delta) == 0:
+        return _one_rho(float(epsilon), float(delta), conversion)
+    return _scalar(_rhos(epsilon, delta, conversion))
+
+
+def _rhos(epsilon: Any, delta: Any, conversion: str) -> np.ndarray:
     epsilon, delta = np.broadcast_arrays(np.asarray(epsilon, float), _deltas(delta))
     require(bool(np.all(epsilon >= 0)), "epsilon", epsilon, "numbers >= 0")
     with np.errstate(divide="ignore"):
@@ -258,7 +264,12 @@ def zcdp_rho(epsilon: Any, delta: Any, *, conversion: str = "cks") -> Any:
     result = np.where(np.isinf(epsilon), np.inf, 0.0)
     inner = np.isfinite(epsilon) & (delta > 0)
     result[inner] = _BACKWARD[conversion](epsilon[inner], log_inverse[inner])
-    return _scalar(result)
+    return result
+
+
+@lru_cache(maxsize=4096)  # settings of a grid share their budgets
+def _one_rho(epsilon: float, delta: float, conversion: str) -> float:
+    return float(_rhos(epsilon, delta, conversion))
 
 
 def _shortcut(rho: np.ndarray, log_inverse: np.ndarray) -> np.ndarray:
