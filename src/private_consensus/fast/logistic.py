@@ -20,7 +20,7 @@ company. Zeros of the rows cost nothing, and indicators of several attributes on
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -313,11 +313,19 @@ class _Scratch(NamedTuple):
 
 def _scratch(dim: int, contents: int) -> _Scratch:
     size = dim * LANES
-    walk = [aligned(count, float) for count in (*[size] * 8, *[LANES] * 5)]
-    memory = [aligned(MEMORY * count, float) for count in (size, size, LANES, LANES)]
-    counts = (*[contents * LANES] * 2, 3 * _ROOM, size, 2 * LANES, *[LANES] * 5)
-    others = [aligned(count, float) for count in counts]
-    return _Scratch(_Walk(*walk), _Memory(*memory), *others)
+    walk = (*[size] * 8, *[LANES] * 5)
+    memory = (*[MEMORY * size] * 2, *[MEMORY * LANES] * 2)
+    others = (*[contents * LANES] * 2, 3 * _ROOM, size, 2 * LANES, *[LANES] * 5)
+    arrays = _side_by_side((*walk, *memory, *others))
+    first, last = len(walk), len(walk) + len(memory)
+    return _Scratch(_Walk(*arrays[:first]), _Memory(*arrays[first:last]), *arrays[last:])
+
+
+def _side_by_side(counts: Sequence[int]) -> list[np.ndarray]:
+    """Zeros for arrays of whole vectors, all in one piece of memory, which is found once."""
+    ends = np.cumsum(counts).tolist()
+    whole = aligned(ends[-1], float)
+    return [whole[end - count : end] for count, end in zip(counts, ends, strict=True)]
 
 
 def mean_losses(records: Records, x: np.ndarray, bound: np.ndarray) -> np.ndarray:
@@ -355,7 +363,7 @@ def misclassified(records: Records, x: np.ndarray, positive: np.ndarray) -> np.n
 def _scratch_of_points(records: Records, x: np.ndarray) -> tuple[np.ndarray, ...]:
     """For points, products of the contents with them, margins of a stretch of rows."""
     counts = (x.shape[1], len(records.contents.begin) - 1, STRETCH)
-    return tuple(aligned(count * LANES, float) for count in counts)
+    return tuple(_side_by_side([count * LANES for count in counts]))
 
 
 def sums_of_shares(records: Records, x: np.ndarray) -> np.ndarray:

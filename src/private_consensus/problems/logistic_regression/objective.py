@@ -145,8 +145,9 @@ def _distinct(asked: _Asked) -> tuple[np.ndarray, np.ndarray]:
     """Places of an agent's problems that differ, and which of those each is."""
     places: dict[bytes, int] = {}
     rows = np.column_stack(asked)
-    which = np.array([places.setdefault(row.tobytes(), len(places)) for row in rows])
-    return np.unique(which, return_index=True)[1], which
+    whole = rows.view((np.void, rows.itemsize * rows.shape[1])).ravel().tolist()
+    first = [places.setdefault(row, place) for place, row in enumerate(whole)]
+    return np.unique(first, return_inverse=True)
 
 
 def _agent_by_agent(evaluate: Callable[[int, tuple], np.ndarray], asked: np.ndarray) -> np.ndarray:
