@@ -39,13 +39,14 @@ def first_of_plainly(uniform, rows, count):
 def _first_of(uniform, rows, likely, found):
     m, count = uniform.shape[1], found.shape[1]
     numbers, places = np.empty(m), np.empty(m, np.int64)
+    sorted_numbers, order, begins = np.empty(m), np.empty(m, np.int64), np.empty(m + 1, np.int64)
     for i in range(len(uniform)):
-        below = _below(uniform[i], likely, numbers, places)
+        limit, below = likely, _below(uniform[i], likely, numbers, places)
         if below < count:
-            below = _below(uniform[i], np.inf, numbers, places)
-        order = np.argsort(numbers[:below])
+            limit, below = 1.0, _below(uniform[i], np.inf, numbers, places)
+        _sort(numbers, places, below, limit, begins, sorted_numbers, order)
         for k in range(count):
-            found[i, k] = rows[i, places[order[k]]]
+            found[i, k] = rows[i, order[k]]
 
 
 @compiled
@@ -57,3 +58,25 @@ def _below(uniform, limit, numbers, places):
         places[count] = j
         count += uniform[j] < limit
     return count
+
+
+@compiled
+def _sort(numbers, places, count, limit, begins, sorted_numbers, order):
+    """The places of ``count`` numbers in the order of the numbers: spread over as many equal parts
+    of [0, limit), of which each has about one, and then each moved before those that are larger."""
+    scale = count / limit
+    begins[: count + 1] = 0
+    for k in range(count):
+        begins[min(np.int64(numbers[k] * scale), count - 1) + 1] += 1
+    for part in range(count):
+        begins[part + 1] += begins[part]
+    for k in range(count):
+        part = min(np.int64(numbers[k] * scale), count - 1)
+        sorted_numbers[begins[part]], order[begins[part]] = numbers[k], places[k]
+        begins[part] += 1
+    for k in range(1, count):
+        number, place, j = sorted_numbers[k], order[k], k
+        while j > 0 and sorted_numbers[j - 1] > number:
+            sorted_numbers[j], order[j] = sorted_numbers[j - 1], order[j - 1]
+            j -= 1
+        sorted_numbers[j], order[j] = number, place
