@@ -24,7 +24,7 @@ from ..fast.mixing import AVAILABLE, consensus_limits, mean_step
 from ..networks import Network
 from ..privacy import Release, gaussian_mu, zcdp_rho
 from ..problems.mean_estimation import MeanEstimation
-from .base import Iterative, Range, column, origin
+from .base import Iterative, Range, column, origin, stack
 from .noise import Noise
 from .parameters import noise_field, one_of
 
@@ -157,15 +157,33 @@ class GradientDescent(Iterative):
         return self.noise.units(problem, streams)
 
     def step(self, state, problem, network, draw, t):
-        first = first_step(problem)
-        length = first / (t + column(self.shift))
-        scale = column(self.noise.scale) * first * t ** -column(self.decay)
+        length = first_step(problem) / (t + column(self.shift))
+        scale = self._noise_of_step(problem, t)
         of_means = type(problem) is MeanEstimation and _is_plain(network)
         if of_means and _by_setting(state.y, draw, length, scale):
             return _compiled_step(state, problem, network, draw, length, scale)
         z = problem.project(network.mix(state.y))
         x = problem.project(z - length * problem.gradient(z))
         return State(z, x, x + scale * draw)
+
+    def _noise_of_step(self, problem, t):
+        return column(self.noise.scale) * first_step(problem) * t ** -column(self.decay)
+
+    def residuals(self, problem, network, streams, execution):
+        """A step without noise is the one with noise but for what is added in the end."""
+        horizon = execution.sent.shape[1]
+        sites = self.noise_sites(problem, network, horizon)
+        if type(self).step is not GradientDescent.step or not sites:
+            yield from super().residuals(problem, network, streams, execution)
+            return
+        batch = stack([self])
+        state = batch.start(problem, network, streams, 1)
+        for t, scale in enumerate(sites[0].scale, 1):
+            sent = execution.sent[:, t - 1]
+            bare = batch.step(state, problem, network, np.zeros_like(sent), t)
+            unit = (sent - bare.y[0]) / scale
+            yield {sites[0].name: unit}
+            state = bare._replace(y=bare.x + batch._noise_of_step(problem, t) * unit)
 
     def observables(self, state, problem, t) -> Mapping[str, np.ndarray]:
         return {"internal": state.x, "released": state.y}

@@ -100,8 +100,9 @@ def observed(
     for begin in range(first, first + runs, most):
         count = min(most, first + runs - begin)
         streams = AuditStreams.labelled(f"world {world}, from run {begin}", count, seed)
-        one = execute(algorithm, problem, network, streams, horizon)
-        noise = recovered(algorithm, problem, network, streams, one) if begin == 0 else {}
+        needed = 0 if begin else _explained(count, horizon * problem.n_agents * problem.dim)
+        one = execute(algorithm, problem, network, streams, horizon, internal_of=needed)
+        noise = {} if begin else recovered(algorithm, problem, network, streams, one)
         parts.append(_looked_at(algorithm, attack, streams, one, noise))
     return reduce(Evidence.joined, parts)
 
@@ -130,8 +131,8 @@ def recovered(
     algorithm: Algorithm, problem: Any, network: Network, streams: AuditStreams, one: Execution
 ) -> dict[str, np.ndarray]:
     """Noise in units of its scale, recovered from messages and data, by declared site."""
-    each = int(np.prod(one.sent.shape[1:]))
-    count = min(len(one.sent), max(50, NOISE_NUMBERS // each))
+    kept = len(one.sent if one.internal is None else one.internal)
+    count = min(kept, _explained(len(one.sent), int(np.prod(one.sent.shape[1:]))))
     one = one.first(count)
     known: Any = KnownMinimisers(problem.repeated(count), one.sent)
     found: dict[str, list[np.ndarray]] = {}
@@ -139,6 +140,11 @@ def recovered(
         for site, unit in units.items():
             found.setdefault(site, []).append(unit)
     return {site: np.stack(units, axis=1) for site, units in found.items()}
+
+
+def _explained(runs: int, each: int) -> int:
+    """Of how many runs noise is recovered, where a run has so many numbers."""
+    return min(runs, max(50, NOISE_NUMBERS // each))
 
 
 def likelihood_ratio(

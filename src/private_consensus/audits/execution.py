@@ -33,7 +33,7 @@ class Execution:
         What the algorithm shows as released; of one that shows nothing, what is exchanged.
     unannounced : ndarray, shape (runs, k, agents, dim)
         What agents exchanged beside that, the starting point included.
-    internal : ndarray or None, shape as ``sent``
+    internal : ndarray or None, shape as ``sent``, of the first runs or of all
         The iterates before noise, where the algorithm shows them; no observer has them.
     links : ndarray or None, shape (runs, iterations, agents, receivers, dim)
         What was exchanged, of an algorithm that sends each neighbour another message.
@@ -47,6 +47,8 @@ class Execution:
     @cached_property
     def messages(self) -> np.ndarray:
         """All that is exchanged, announced or not."""
+        if not self.unannounced.size:
+            return self.sent
         return np.concatenate([self.sent, self.unannounced], axis=1)
 
     def at(self, t: int) -> Execution:
@@ -69,9 +71,20 @@ class Execution:
 
 
 def execute(
-    algorithm: Algorithm, problem: Any, network: Network, streams: AuditStreams, horizon: int
+    algorithm: Algorithm,
+    problem: Any,
+    network: Network,
+    streams: AuditStreams,
+    horizon: int,
+    *,
+    internal_of: int | None = None,
 ) -> Execution:
     """All runs of a calibrated algorithm on one data set.
+
+    Parameters
+    ----------
+    internal_of : int, optional
+        So many runs, the first, of which iterates before noise are kept; all if not given.
 
     Raises
     ------
@@ -79,7 +92,7 @@ def execute(
         For an algorithm that neither releases nor exchanges anything.
     """
     recording = RecordingNetwork.on(network)
-    heard = _Heard(recording, len(streams.runs))
+    heard = _Heard(recording, len(streams.runs), internal_of)
     with limited_threads(1):
         batch = stack([algorithm])
         batch.run(
@@ -95,17 +108,19 @@ class _Heard:
 
     messages_alone = True
 
-    def __init__(self, network: RecordingNetwork, runs: int):
+    def __init__(self, network: RecordingNetwork, runs: int, internal_of: int | None):
         self.network, self.runs = network, runs
+        self.internal_of = runs if internal_of is None else internal_of
         self.sent: dict[int, np.ndarray] = {}
         self.internal: dict[int, np.ndarray] = {}
         self.links: dict[int, np.ndarray] = {}
         self.unannounced: list[np.ndarray] = []
 
     def __call__(self, t: int, active: np.ndarray, seen: Mapping[str, Any]) -> None:
-        for name, kept in (("released", self.sent), ("internal", self.internal)):
-            if name in seen:
-                kept[t] = np.array(seen[name][0])
+        if "released" in seen:
+            self.sent[t] = np.array(seen["released"][0])
+        if "internal" in seen and self.internal_of:
+            self.internal[t] = np.array(seen["internal"][0][: self.internal_of])
         exchanged = _of_runs(self.network.exchanged, self.runs)
         self.network.exchanged.clear()
         most = EXCHANGES
