@@ -94,11 +94,16 @@ class FewRecords(LogisticRegression):
         """Agents up to the last one with a record that is not empty: the others stay at b."""
         return 1 + int(np.flatnonzero(self._signed.any((-2, -1))).max(initial=0))
 
+    @cached_property
+    def _gram(self) -> np.ndarray:
+        """Products of the records of each agent who holds some."""
+        rows = self._signed[: self._holders]
+        return np.einsum("nkd,nld->nkl", rows, rows)
+
     def _pulled(self, base: np.ndarray, curvature: np.ndarray) -> np.ndarray:
         """How far records pull those who hold some from b."""
-        rows = self._signed[: self._holders]
+        rows, gram = self._signed[: self._holders], self._gram
         margins = np.matvec(rows, base)
-        gram = np.einsum("nkd,nld->nkl", rows, rows)
         pull = self.weight * self.counts / curvature
         if AVAILABLE and margins.shape[-1] <= PAIR:
             return np.vecmat(_solved(margins, gram, pull), rows)
@@ -117,16 +122,15 @@ class FewRecords(LogisticRegression):
 
 def _solved(margins: np.ndarray, gram: np.ndarray, pull: np.ndarray) -> np.ndarray:
     """The coefficients by compiled steps, of one record as of two of which the second is empty."""
-    missing = PAIR - margins.shape[-1]
-    pull = np.broadcast_to(pull, margins.shape)
-    given = [
-        np.pad(values, [(0, 0)] * (values.ndim - 1) + [(0, missing)]).reshape(-1, PAIR)
-        for values in (margins, pull)
-    ]
-    gram = np.pad(gram, [(0, 0), (0, missing), (0, missing)])
+    known = margins.shape[-1]
+    given = np.zeros((2, *margins.shape[:-1], PAIR))
+    given[0, ..., :known], given[1, ..., :known] = margins, pull
+    given = given.reshape(2, -1, PAIR)
+    if known < PAIR:
+        gram = np.pad(gram, [(0, 0), (0, PAIR - known), (0, PAIR - known)])
     found = np.empty_like(given[0])
     few_losses(given[0], gram, given[1], EXACT, STEPS, HALVINGS, found)
-    return found[:, : margins.shape[-1]].reshape(margins.shape)
+    return found[:, :known].reshape(margins.shape)
 
 
 class _Place(NamedTuple):
