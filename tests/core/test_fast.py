@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 import tempfile
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -13,6 +14,7 @@ from private_consensus.fast import compiling, two_point
 from private_consensus.fast.normals import _radius, fill_normals, fill_words, normals, threefry
 from private_consensus.fast.two_point import difference_quotient, solve, solve_plainly
 from private_consensus.fast.vectors import WIDE, load_wide, store
+from private_consensus.fast.workspaces import kept
 
 KEY = np.array([0x13198A2E, 0x03707344], np.uint32)
 
@@ -402,3 +404,16 @@ def test_damaged_machine_code_is_thrown_away_and_compiled_again(monkeypatch, tmp
         assert (hits(), hits()) == (0, 1)
     finally:
         compiling.folder.cache_clear()
+
+
+def test_what_is_kept_is_made_again_for_another_key_and_by_each_thread():
+    made = []
+
+    def make():
+        made.append(len(made))
+        return made[-1]
+
+    assert [kept("a test", key, make) for key in (1, 1, 2, 2, 1)] == [0, 0, 1, 1, 2]
+    with ThreadPoolExecutor(1) as pool:
+        assert pool.submit(kept, "a test", 1, make).result() == 3
+    assert kept("a test", 1, make) == 2

@@ -36,7 +36,7 @@ from .vectors import (
     store_first,
     total_of,
 )
-from .workspaces import workspace
+from .workspaces import kept, workspace
 
 CLASSES = 10
 SIDE_BY_SIDE = 4
@@ -492,10 +492,11 @@ def backpropagate(
     """
     # What lies otherwise in memory has another type, for which all would be compiled once more.
     first, rows, sizes, labels = (
-        np.require(a, np.int64, "C") for a in (first, rows, sizes, labels)
+        np.ascontiguousarray(a, np.int64) for a in (first, rows, sizes, labels)
     )
-    clips = np.require(clips, float, "C")
-    scratch = _scratch(rows.shape[1] + SIDE_BY_SIDE, factors.shape)
+    clips = np.ascontiguousarray(clips, float)
+    count, shape = rows.shape[1] + SIDE_BY_SIDE, factors.shape
+    scratch = kept("backpropagation", (count, shape), lambda: _scratch(count, shape))
     _backpropagate_all(
         x, first, records, labels, rows, sizes, clips, softmax, scratch, _ONES, factors
     )
@@ -504,14 +505,20 @@ def backpropagate(
 def factors_for(records: Records, hidden: int, agents: int, widest: int) -> Factors:
     """Workspace for the gradients of so many agents with batches of ``widest`` records at most."""
     shape = _shape(records, hidden)
-    rows = widest + SIDE_BY_SIDE
+    parts = kept("factors", (shape, agents, widest), lambda: _parts(shape, agents, widest))
+    return Factors(records.features, shape, *parts)
+
+
+def _parts(shape: Shape, agents: int, widest: int) -> tuple[np.ndarray, ...]:
+    """Of :class:`Factors` all after the shape."""
+    hidden, rows = shape.hidden, widest + SIDE_BY_SIDE
     # Of as many hidden units alone: what lies beyond them stays 0.
     back = workspace(f"factors, {hidden} units", (agents, rows * shape.padded))
     rest = workspace(
         "gradients but for the first matrix", (agents, hidden + (hidden + 1) * CLASSES)
     )
-    return Factors(
-        records.features, shape, back, rest,
+    return (
+        back, rest,
         workspace("where records begin", (agents, rows), np.int64),
         workspace("batch sizes", (agents,), np.int64),
         workspace("inputs that are not 0", (agents, shape.words), np.uint64),

@@ -47,7 +47,7 @@ from .vectors import (
     where_less,
     where_unequal,
 )
-from .workspaces import workspace
+from .workspaces import kept, workspace
 
 ROW = 8192
 """Pairs of coordinates of an agent that are rounded together."""
@@ -524,22 +524,28 @@ def round_with_noise(
 def _in_tiles(x, base, sends, message, gradients: Gradients, first, steps: Steps, *how):
     settings, agents = steps.keep.shape
     cut, lost = np.zeros(settings, np.int64), np.zeros(settings)
+    shape = gradients.factors.shape
+    sizes = settings, agents, shape.inputs, shape.hidden
+    tiles, tile, room = kept("a round", sizes, lambda: _rooms(*sizes))
+    _advance(x, base, sends, message, gradients, first, steps, *how, tiles, tile, room, cut, lost)
+    return cut, lost
+
+
+def _rooms(settings: int, agents: int, inputs: int, hidden: int):
+    """Tiles, how many pairs of an agent each has, and what else a round works in."""
     tile = max(AT_ONCE // agents // GAP, 1) * GAP
     *drawn, sent, mixed = workspace("tiles", (6, agents * (tile + GAP)))
     words = workspace("first words of a tile", (agents * (tile + GAP),), np.uint32)
-    shape = gradients.factors.shape
     room = (
         (
             workspace("whom agents hear", (settings, agents, agents), np.int64),
             workspace("how many agents hear", (settings, agents), np.int64),
         ),
         mixed,
-        workspace("places in a tile", (shape.inputs + 1,), np.int64),
-        workspace("a gradient's tile", (tile + 2 * shape.hidden,)),
+        workspace("places in a tile", (inputs + 1,), np.int64),
+        workspace("a gradient's tile", (tile + 2 * hidden,)),
     )
-    tiles = *drawn, sent, words, _room(tile)
-    _advance(x, base, sends, message, gradients, first, steps, *how, tiles, tile, room, cut, lost)
-    return cut, lost
+    return (*drawn, sent, words, _room(tile)), tile, room
 
 
 def _room(count: int) -> _Room:

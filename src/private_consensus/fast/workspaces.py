@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import math
 import threading
+from collections.abc import Callable, Hashable
+from typing import TypeVar
 
 import numpy as np
 
 from .vectors import aligned
 
 _LOCAL = threading.local()
+Made = TypeVar("Made")
 
 
 def workspace(name: str, shape: tuple[int, ...], kind=np.float32) -> np.ndarray:
@@ -19,3 +22,12 @@ def workspace(name: str, shape: tuple[int, ...], kind=np.float32) -> np.ndarray:
         found = aligned(math.prod(shape), kind).reshape(shape)
         setattr(_LOCAL, name, found)
     return found
+
+
+def kept(name: str, key: Hashable, make: Callable[[], Made]) -> Made:
+    """What was made in this thread under a name, made again where the key is another one."""
+    found = getattr(_LOCAL, name, None)
+    if found is None or found[0] != key:
+        found = key, make()
+        setattr(_LOCAL, name, found)
+    return found[1]
