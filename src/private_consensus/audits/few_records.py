@@ -52,8 +52,11 @@ class FewRecords(LogisticRegression):
         return np.matvec(self._signed, x)
 
     def gradient(self, x: np.ndarray) -> np.ndarray:
-        share = self.counts * expit(-self._margins(x))
-        return self.ridge * x - self.weight * np.vecmat(share, self._signed)
+        holders, found = slice(0, self._holders), self.ridge * x
+        rows = self._signed[holders]
+        share = self.counts * expit(-np.matvec(rows, x[..., holders, :]))
+        found[..., holders, :] -= self.weight * np.vecmat(share, rows)
+        return found
 
     def objective(self, x: np.ndarray) -> np.ndarray:
         losses = (self.counts * np.logaddexp(0.0, -self._margins(x))).sum(-1)
