@@ -485,8 +485,13 @@ def _pld(groups: tuple[_Group, ...], delta: float) -> float:
     if likely > LARGEST_LOSS:
         return math.inf
     step = 10.0 ** (math.floor(math.log10(likely)) - GRID)
+    return float(_composed(groups, step).get_epsilon_for_delta(delta))
+
+
+@lru_cache(maxsize=1)  # who asks at several deltas asks at one after the other
+def _composed(groups: tuple[_Group, ...], step: float):
     parts = [_loss_distribution(group, step) for group in _levelled(_merged_gaussians(groups))]
-    return float(_convolved(parts).get_epsilon_for_delta(delta))
+    return _convolved(parts)
 
 
 def _convolved(parts: list):
