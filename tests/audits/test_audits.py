@@ -7,7 +7,7 @@ import pytest
 
 from private_consensus.audits.errata import Erratum
 from private_consensus.audits.experiments import of_experiments
-from private_consensus.audits.repairs import compared
+from private_consensus.audits.repairs import asked_of, compared
 from private_consensus.audits.table import judged
 
 
@@ -111,6 +111,11 @@ def test_repairs_are_compared_at_the_last_iteration_and_the_accountant_s_epsilon
     (row,) = compared([pair], pl.DataFrame(rows), pl.DataFrame(private))
     assert (row["value_printed"], row["value_repaired"]) == (3.0, 7.0)
     assert (row["epsilon_printed"], row["epsilon_repaired"]) == (math.inf, 0.9)
+    others = [{**rows[0], "variant": "another"}, {**rows[0], "quantity": "kept"},
+              {**rows[0], "algorithm": "literal"}]  # fmt: skip
+    kept = asked_of([pair], pl.DataFrame([*others, *rows, *others]))
+    assert kept.equals(pl.DataFrame(rows))
+    assert compared([pair], kept, pl.DataFrame(private)) == [row]
 
 
 def test_repairs_are_compared_by_what_an_algorithm_can_change_and_where_they_are_asked_to_be():

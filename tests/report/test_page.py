@@ -12,7 +12,7 @@ import polars as pl
 import pytest
 
 from private_consensus.report import page
-from private_consensus.report.page import pages
+from private_consensus.report.page import context, pages, paper_view
 from private_consensus.report.reading import with_outcomes
 from private_consensus.report.views import privacy, verdicts
 
@@ -149,6 +149,14 @@ def test_a_surrogate_is_called_one_wherever_it_shows(results):
 def test_real_data_are_not_called_a_surrogate(results):
     assert not [text for text in (page(results), *pages(results).values())
                 if "SURROGATE" in text or "surrogate data" in text]  # fmt: skip
+
+
+def test_what_pages_share_is_made_once_and_anew_for_other_results(results):
+    assert context(results) is context(results)
+    assert paper_view("first", results) is context(results)["papers"][0]
+    other = replace(results, commit="another")
+    assert context(other)["commit"] == "another"
+    assert context(results)["commit"] == results.commit
 
 
 def test_nothing_is_fetched_from_elsewhere(results):

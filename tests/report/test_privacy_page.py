@@ -106,6 +106,17 @@ def test_the_level_of_a_bound_is_that_of_its_row():
     assert shown == ["99.9 %", "95 %", "99.9974 %", "computed"]
 
 
+def test_which_copy_was_audited_stands_on_the_page(results):
+    """A column named like a method of a dictionary would show that method."""
+    audited = {
+        **audit("m", "transcript", 0.25), "variant": "main", "experiment": "", "ceiling": 1.0,
+        "runs": 1, "confidence": 0.99, "copy": "half of the noise",
+    }  # fmt: skip
+    text = pages(replace(results, audit={**results.audit, "audits": [audited]}))["privacy.html"]
+    assert "<td>half of the noise</td>" in text
+    assert "built-in method" not in text
+
+
 def test_of_the_bench_what_must_be_caught_is_counted_apart():
     def broken(algorithm, fault, ratio, how, runs):
         return {

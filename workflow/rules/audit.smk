@@ -117,7 +117,7 @@ rule compare_repairs:
         "../../environment.yml"
     threads: 1
     resources:
-        mem_mb=2500,
+        mem_mb=1200,
         runtime=5,
     params:
         pairs=PAIRS,

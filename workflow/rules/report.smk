@@ -161,7 +161,7 @@ rule write_report:
     localrule: True
     conda:
         "../../environment.yml"
-    threads: 1
+    threads: 2
     resources:
         mem_mb=800,
         runtime=5,

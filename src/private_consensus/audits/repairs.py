@@ -27,6 +27,14 @@ def cells_of(pairs: Iterable[Mapping[str, Any]]) -> set[str]:
     return {pair[side].partition(".")[0] for pair in pairs for side in SIDES}
 
 
+def asked_of(pairs: Iterable[Mapping[str, Any]], runs: pl.DataFrame) -> pl.DataFrame:
+    """Of a cell's rows those that a pair looks at: what is released, of the variants it names."""
+    named = {tuple(pair[side].split(".", 1)) for pair in pairs for side in SIDES}
+    names = pl.DataFrame(sorted(named), schema=["algorithm", "variant"], orient="row")
+    released = runs.filter(pl.col("quantity").is_in(QUANTITIES))
+    return released.join(names, on=["algorithm", "variant"], how="semi", maintain_order="left")
+
+
 def compared(
     pairs: Iterable[Mapping[str, Any]], runs: pl.DataFrame, privacy: pl.DataFrame
 ) -> list[dict[str, Any]]:

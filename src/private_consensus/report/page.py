@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cache
 from importlib import import_module
 from importlib.resources import files
@@ -178,8 +179,18 @@ def environment() -> Environment:
     return made
 
 
+def _once_made(kind: str, results: Results, made: Callable[[], Any]) -> Any:
+    if kind not in results.views:
+        results.views[kind] = made()
+    return results.views[kind]
+
+
 def context(results: Results) -> dict[str, Any]:
     """Everything that the templates name."""
+    return _once_made("context", results, lambda: _context(results))
+
+
+def _context(results: Results) -> dict[str, Any]:
     papers = results.papers
     paper_of = {name: key for key, paper in papers.items() for name in paper["experiments"]}
     promised = privacy.promises(results.privacy, paper_of, papers)
@@ -208,6 +219,10 @@ def context(results: Results) -> dict[str, Any]:
 
 def paper_view(key: str, results: Results) -> dict[str, Any]:
     """One paper: its figures and tables with their claims, its choices, its privacy."""
+    return _once_made(f"paper {key}", results, lambda: _paper_view(key, results))
+
+
+def _paper_view(key: str, results: Results) -> dict[str, Any]:
     paper = results.papers[key]
     claims = [row for row in results.claims if row["paper"] == key]
     rows = [row for row in results.privacy if row["experiment"] in paper["experiments"]]

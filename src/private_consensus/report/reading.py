@@ -86,6 +86,8 @@ class Results:
     commit: str = "unknown"
     versions: Mapping[str, str] = field(default_factory=dict)
     timings: Sequence[Row] = field(default_factory=list)
+    views: dict[str, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
+    """What several pages show is made once; results that were replaced make it anew."""
 
 
 def read_results(

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import json
 import shutil
+import subprocess
+import sys
 from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
@@ -14,11 +17,13 @@ import polars as pl
 
 from ..provenance import atomic_write, checksums, settings_hash, write_json, write_text
 from ..spreadsheets import csv
-from .page import findable, page, pages, private_papers, scored
+from .page import context, findable, page, pages, private_papers, scored
 from .pdf import write_pdf
 from .reading import Results
 from .views import comparison, observers, privacy, scorecard
 from .views.tables import LINKS as TABLE_LINKS
+
+BUNDLE = "import sys, vl_convert; sys.stdout.buffer.write(vl_convert.javascript_bundle().encode())"
 
 WRITTEN = ("report.css", "report.js", "observers.js", "comparison.js")
 ASSETS = (*WRITTEN, "search.js", "learned.js", "vega.js")
@@ -51,7 +56,24 @@ def write_site(results: Results, made: str | Path, folder: str | Path) -> None:
         Where the report goes.
     """
     made, folder = Path(made), Path(folder)
-    write_assets(folder / "assets")
+    # The page and the PDF show the same, which is made once.
+    context(results)
+    with ThreadPoolExecutor() as beside:
+        waited = [
+            beside.submit(write_runtime, folder / "assets" / "vega.js"),
+            beside.submit(write_pdf, results, made, folder / "report.pdf"),
+        ]
+        _write_pages(results, made, folder)
+        for one in waited:
+            one.result()
+    written = [file for file in folder.rglob("*") if file.is_file() and file.name != CHECKSUMS]
+    write_json(folder / CHECKSUMS, checksums(written, folder))
+
+
+def _write_pages(results: Results, made: Path, folder: Path) -> None:
+    """What Python itself writes; it is at work all the time."""
+    for name, text in own_assets().items():
+        write_text(folder / "assets" / name, text)
     write_text(folder / "assets" / "search.js", f"searchable({json.dumps(findable(results))});\n")
     pairs = json.dumps(observers.learned(results.audit.get("observers", [])), allow_nan=False)
     write_text(folder / "assets" / "learned.js", f"learned({pairs});\n")
@@ -69,20 +91,14 @@ def write_site(results: Results, made: str | Path, folder: str | Path) -> None:
         write_text(folder / name, text)
     for kind in (*COPIED,) if results.audit.get("repairs") is not None else ():
         _copy(made / "audit" / f"{REPAIRS}.{kind}", folder / "figures" / f"{REPAIRS}.{kind}")
-    write_pdf(results, made, folder / "report.pdf")
     write_text(folder / "index.html", page(results))
-    written = [file for file in folder.rglob("*") if file.is_file() and file.name != CHECKSUMS]
-    write_json(folder / CHECKSUMS, checksums(written, folder))
 
 
-def write_assets(folder: Path) -> None:
-    """Style, script, and the Vega runtime once for all charts."""
-    import vl_convert as vlc
-
-    for name, text in own_assets().items():
-        write_text(folder / name, text)
-    # Its stubs ask for a snippet; the function does not.
-    write_text(folder / "vega.js", vlc.javascript_bundle())  # ty: ignore[missing-argument]
+def write_runtime(path: Path) -> None:
+    """The Vega runtime, once for all charts; its bundler lets no other thread of a process work."""
+    call = [sys.executable, "-c", BUNDLE]
+    bundle = subprocess.run(call, stdout=subprocess.PIPE, check=True).stdout
+    write_text(path, bundle.decode())
 
 
 def write_downloads(figures: Iterable[str], made: Path, folder: Path) -> None:
