@@ -98,7 +98,7 @@ def test_where_no_setting_was_audited_a_part_or_a_small_setting_is_shown():
 
 def test_the_level_of_a_bound_is_that_of_its_row():
     rows = [
-        {**audit("canary_audit", "one-run canaries", 1.8), "variant": "main", "experiment": "", "setting": "small",
+        {**audit("canary_audit", "one-run canaries", 1.8), "variant": "main", "experiment": "",
          "setting": "main", "ceiling": float("nan"), "runs": 1, "confidence": confidence}
         for confidence in (0.999, 0.95, 1 - 0.01 / 378, 1.0)
     ]  # fmt: skip
@@ -109,8 +109,8 @@ def test_the_level_of_a_bound_is_that_of_its_row():
 def test_which_copy_was_audited_stands_on_the_page(results):
     """A column named like a method of a dictionary would show that method."""
     audited = {
-        **audit("m", "transcript", 0.25), "variant": "main", "experiment": "", "setting": "small", "ceiling": 1.0,
-        "runs": 1, "confidence": 0.99, "copy": "half of the noise",
+        **audit("m", "transcript", 0.25), "variant": "main", "experiment": "", "setting": "small",
+        "ceiling": 1.0, "runs": 1, "confidence": 0.99, "copy": "half of the noise",
     }  # fmt: skip
     text = pages(replace(results, audit={**results.audit, "audits": [audited]}))["privacy.html"]
     assert "<td>half of the noise</td>" in text
