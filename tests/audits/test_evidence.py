@@ -310,6 +310,15 @@ def test_a_minimum_that_is_known_is_not_solved_again_and_no_other_is_taken_for_i
     assert wrong.records == problem.records
 
 
+def test_a_gradient_is_kept_for_an_equal_point_alone():
+    problem = regression()
+    points = np.random.default_rng(9).standard_normal((2, 5, 4, 3))
+    known = KnownMinimisers(problem, points[:, None])
+    for x in (*points, points[1].copy(), points[0]):
+        assert np.array_equal(known.gradient(x), problem.gradient(x))
+    assert known.gradient(points[0].copy()) is known.gradient(points[0])
+
+
 def test_a_batch_that_is_taken_again_with_the_noise_that_was_found_sends_what_was_sent():
     problem = regression()
     algorithm = algorithms.load("p_admm")(calibration="given", noise=0.5)
