@@ -167,21 +167,37 @@ class Judgement:
         )
         return np.where(self.single, -np.inf, low), np.where(self.single, np.inf, high)
 
-    def states(self, ends: Ends, shift: float = 0.0) -> np.ndarray:
-        """States with the borders moved outwards by ``shift``."""
-        low, high = ends
-        lowest, highest = self.accept[:, 0] - shift, self.accept[:, 1] + shift
-        inside, outside = (lowest <= low) & (high <= highest), (high < lowest) | (low > highest)
+    def _borders(self, shift: float) -> Ends:
+        return self.accept[:, 0] - shift, self.accept[:, 1] + shift
+
+    def _inside(self, ends: Ends, shift: float) -> np.ndarray:
+        (low, high), (lowest, highest) = ends, self._borders(shift)
+        return (lowest <= low) & (high <= highest)
+
+    def _tied(self, ends: Ends, shift: float) -> np.ndarray:
+        (low, high), (lowest, highest) = ends, self._borders(shift)
         with np.errstate(invalid="ignore"):  # infinite on both sides is not equal to a border
             exact = high - low <= ROUNDING
             equal = (np.abs(high - highest) <= ROUNDING) | (np.abs(low - lowest) <= ROUNDING)
-        found = np.select([inside, outside], [CONFIRMED, CONTRADICTED], OPEN)
-        return np.where(self.strict & exact & equal, TIED, found)
+        return self.strict & exact & equal
+
+    def states(self, ends: Ends, shift: float = 0.0) -> np.ndarray:
+        """States with the borders moved outwards by ``shift``."""
+        (low, high), (lowest, highest) = ends, self._borders(shift)
+        outside = (high < lowest) | (low > highest)
+        choices = [self._inside(ends, shift), outside]
+        found = np.select(choices, [CONFIRMED, CONTRADICTED], OPEN)
+        return np.where(self._tied(ends, shift), TIED, found)
+
+    def holds(self, alone: Ends, shift: float = 0.0) -> bool:
+        """Whether all elements are confirmed: nobody asks for their states, which take longer."""
+        return bool(np.all(self._inside(alone, shift)) and not np.any(self._tied(alone, shift)))
 
     def outcome(self, alone: Ends, together: Ends, shift: float = 0.0) -> str:
         """The verdict by intervals that have the level alone, and by those that share it."""
-        if np.all(self.states(alone, shift) == CONFIRMED):
-            return HELD
+        return HELD if self.holds(alone, shift) else self._in_parts(together, shift)
+
+    def _in_parts(self, together: Ends, shift: float = 0.0) -> str:
         states = np.split(self.states(together, shift), np.cumsum(self.sizes)[:-1])
         found, counted = [], defaultdict(list)
         for part, own in zip(self.parts, states, strict=True):
@@ -195,7 +211,8 @@ class Judgement:
         return combined(found + [_COUNTED[key](own) for (key, _), own in counted.items()])
 
     def at(self, alpha: float) -> str:
-        return self.outcome(self.ends(alpha), self.ends(alpha / self.count))
+        held = self.holds(self.ends(alpha))
+        return HELD if held else self._in_parts(self.ends(alpha / self.count))
 
     def verdict(self) -> Verdict:
         alone, together = self.ends(ALPHA), self.ends(ALPHA / self.count)
