@@ -143,7 +143,7 @@ def _by_formula(seen: Observation, asked: Sequence[Asked]) -> list[Found]:
     return [_laplace(system, observer, victims) for observer, victims in asked]
 
 
-def _gaussian(observed: ObservedSystem, asked: Sequence[Asked]) -> list[dict[int, Statement]]:
+def _gaussian(observed: ObservedSystem, asked: Sequence[Asked]) -> list[Found]:
     (system,) = observed.channels
     inputs = observed.inputs
     if system.horizon * system.n_agents > MOST_BUDGETS:
