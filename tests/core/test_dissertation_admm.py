@@ -379,11 +379,14 @@ def test_the_sum_of_theorem_3(problem, network):
 
 
 def test_the_sensitivities_of_the_formula(problem, uneven):
-    moved = {s: PR(sensitivity=s).moved(problem, uneven, 1) for s in ("lemma10", "per_sample")}
+    moved = {
+        s: PR(sensitivity=s).moved(problem, PR().penalty(uneven, 1))
+        for s in ("lemma10", "per_sample")
+    }
     degrees = uneven.degrees[..., None]
     assert np.allclose(moved["lemma10"], 1 / (ETA * degrees))
     assert np.allclose(moved["per_sample"], 20 / (ETA * degrees * RECORDS))
-    sharp = PR(sensitivity="sharp").moved(problem, uneven, 1)
+    sharp = PR(sensitivity="sharp").moved(problem, PR().penalty(uneven, 1))
     assert np.allclose(sharp, 2 * 20 / RECORDS / (problem.ridge + 2 * ETA * degrees))
     assert (sharp < moved["per_sample"]).all()
 

@@ -127,6 +127,12 @@ def noises(kind: type) -> Mapping[str, Declared]:
 
 
 @cache
+def noiseless(kind: type) -> tuple[str, ...]:
+    """The fields that are no noise."""
+    return tuple(f.name for f in fields(kind) if f.name not in noises(kind))
+
+
+@cache
 def rules(kind: type) -> Mapping[str, tuple[Rule, bool]]:
     """By field, the rule of the class nearest to ``kind`` that declares one, and whether it may be
     None, as it is by default there."""

@@ -88,7 +88,8 @@ class PeriodicallyReducedADMM(ADMMFamily):
         return column(self.noise.scale) * np.sqrt(self.variance_share(t))
 
     def scales(self, horizon):
-        return np.array([float(self.scale(t)) for t in range(1, horizon + 1)])
+        shares = [self.variance_share(t) for t in range(1, horizon + 1)]
+        return float(self.noise.scale) * np.sqrt(shares)
 
     # Threshold.
 
@@ -119,9 +120,8 @@ class PeriodicallyReducedADMM(ADMMFamily):
 
     # Privacy.
 
-    def moved(self, problem, network, t: int) -> np.ndarray:
-        r""":math:`\Delta_i` in iteration t, by ``sensitivity``."""
-        penalty = self.penalty(network, t)
+    def moved(self, problem, penalty: np.ndarray) -> np.ndarray:
+        r""":math:`\Delta_i` at a penalty, by ``sensitivity``."""
         if self.sensitivity == "lemma10":
             return 2.0 * self.V / penalty
         if self.sensitivity == "per_sample":
@@ -130,14 +130,16 @@ class PeriodicallyReducedADMM(ADMMFamily):
 
     def loss_by_formula(self, problem, network, t):
         r""":math:`\Delta_i^2/(2s_t^2)`, in zCDP."""
-        return (self.moved(problem, network, t) / self.scale(t)) ** 2 / 2
+        return (self.moved(problem, self.penalty(network, t)) / self.scale(t)) ** 2 / 2
 
     def releases(self, problem, network, horizon):
         return self.releases_of_minimisers(problem, network, horizon)
 
     def rho_by_formula(self, problem, network, horizon):
         """Theorems 2 and 3."""
-        losses = [self.loss_by_formula(problem, network, t) for t in range(1, horizon + 1)]
+        penalties = self.penalties(network, horizon)
+        scales = self.scales(horizon).reshape(-1, *[1] * (penalties.ndim - 1))
+        losses = (self.moved(problem, penalties) / scales) ** 2 / 2
         total = np.sum(losses, axis=0)
         if self.sums == "printed" and self.schedule == "periodic":
             total = total - losses[0]

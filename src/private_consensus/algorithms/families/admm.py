@@ -30,7 +30,7 @@ from ...errors import OutsideRange, require
 from ...privacy import CONVERSIONS, Release, zcdp_epsilon, zcdp_rho
 from ..base import CURVATURE, Iterative, Range, column, normal_start
 from ..noise import SCALED, Noise
-from ..parameters import noise_field, one_of, positive
+from ..parameters import noise_field, noiseless, one_of, positive
 from .spending import CALIBRATIONS, GIVEN, largest_sum, least_noise, spent_after
 
 NOISES = (1e-15, 1e20)
@@ -305,7 +305,18 @@ class ADMMFamily(Iterative):
 
     def least_penalties(self, network, horizon: int) -> np.ndarray:
         """Smallest penalty of any agent in each iteration, of a single setting; [horizon]."""
-        return np.array([np.min(self.penalty(network, t)) for t in range(1, horizon + 1)])
+        return self.penalties(network, horizon).reshape(horizon, -1).min(1)
+
+    def penalties(self, network, horizon: int) -> np.ndarray:
+        """:meth:`penalty` in iterations 1, 2, ...; [horizon, ...]. Calibration, which tries many
+        noises, has them computed once a network."""
+        known = vars(network).setdefault("_penalties", {})
+        key = type(self), horizon, *(getattr(self, name) for name in noiseless(type(self)))
+        if key not in known:
+            found = np.stack([self.penalty(network, t) for t in range(1, horizon + 1)])
+            found.flags.writeable = False
+            known[key] = found
+        return known[key]
 
     def convergent(self, problem, network) -> tuple[bool, str]:
         r"""Whether the mean iteration contracts, and the condition.
