@@ -25,7 +25,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .compiling import compiled, inlined
+from .compiling import compiled, inlined, uncounted
 from .vectors import (
     DOUBLE_LANES,
     aligned,
@@ -490,7 +490,7 @@ def _misclassified(records, points, least_margin, wrong, x, products, margins):
             wrong[begin + lane] = products[lane]
 
 
-@compiled
+@uncounted
 def _sum_shares(records, x, total, squares, products, sums, margins):
     """``total = sum_j sigma_j z_j``, ``squares`` the sums of sigma_j and of its square.
 
@@ -788,7 +788,7 @@ def _eight_sums(out, matrix, x, i, dim):
     store(out, at + _SEVEN * _LANES, h)
 
 
-@compiled
+@uncounted
 def _inner(out, a, at_a, b, at_b):
     """Inner products of ``b`` with the stretch of ``a`` of equal length, a lane each."""
     value = everywhere(0.0)
@@ -797,7 +797,7 @@ def _inner(out, a, at_a, b, at_b):
     store(out, 0, value)
 
 
-@compiled
+@uncounted
 def _gradients(walk):
     """From the sum over the records in ``scratch``."""
     for k in range(0, walk.x.size, LANES):
@@ -805,7 +805,7 @@ def _gradients(walk):
         store(walk.gradient, k, value - load(walk.scratch, k) * load(walk.weight, 0))
 
 
-@compiled
+@uncounted
 def _enter(walk, lane, numbers, linear, start):
     """A problem begins in a lane; its numbers are w, D and whether its A is the second."""
     walk.weight[lane], walk.curvature[lane], walk.far[lane] = numbers
@@ -816,7 +816,7 @@ def _enter(walk, lane, numbers, linear, start):
         walk.linear[i] = linear[k]
 
 
-@compiled
+@uncounted
 def _keep_sums(total, squares, lane, sums):
     """What the records add up to in a lane."""
     dim = total.size // LANES
@@ -825,7 +825,7 @@ def _keep_sums(total, squares, lane, sums):
     sums[dim], sums[dim + 1] = squares[lane], squares[LANES + lane]
 
 
-@compiled
+@uncounted
 def _put_sums(total, squares, lane, sums):
     """The same back into a lane."""
     dim = total.size // LANES
@@ -834,7 +834,7 @@ def _put_sums(total, squares, lane, sums):
     squares[lane], squares[LANES + lane] = sums[dim], sums[dim + 1]
 
 
-@compiled
+@uncounted
 def _leave(walk, memory, lane):
     """Nothing is left of a problem in its lane."""
     walk.length[lane] = 0.0
@@ -853,7 +853,7 @@ def _leave(walk, memory, lane):
         memory.inverse[i] = 0.0
 
 
-@compiled
+@uncounted
 def _remember(walk, memory, place, kept, known, product):
     """The step that ends here, in the lanes where one was kept; it becomes the step's beginning."""
     size = walk.x.size
@@ -874,7 +874,7 @@ def _remember(walk, memory, place, kept, known, product):
         memory.inverse[place * LANES + lane] = 1.0 / product[lane] if used else 0.0
 
 
-@compiled
+@uncounted
 def _precondition(walk, models, share, turned):
     r"""``scratch`` times :math:`V(\theta w\Lambda + D)^{-1}V^T` of each lane's model, with
     :math:`\theta w` the share; mostly all lanes have the same model."""
@@ -892,7 +892,7 @@ def _precondition(walk, models, share, turned):
         store(walk.scratch, k, chosen)
 
 
-@compiled
+@uncounted
 def _apply(out, model, walk, share, turned):
     """What a model makes of ``scratch`` in all lanes."""
     _add_columns(turned, model.vectors, walk.scratch)
@@ -902,11 +902,12 @@ def _apply(out, model, walk, share, turned):
     _add_columns(out, model.transposed, turned)
 
 
-@compiled
+@uncounted
 def _descend(walk, memory, models, place, share, turned, product):
     """Minus the direction, in ``scratch``: the recursion of two loops over what is remembered."""
     size = walk.x.size
-    walk.scratch[:] = walk.gradient
+    for k in range(0, size, LANES):
+        store(walk.scratch, k, load(walk.gradient, k))
     for back in range(MEMORY):
         j = (place - back) % MEMORY
         if not memory.inverse[j * LANES : (j + 1) * LANES].any():
@@ -932,7 +933,7 @@ def _descend(walk, memory, models, place, share, turned, product):
             _add_product(walk.scratch, k, product, 0, memory.moved, j * size + k)
 
 
-@compiled
+@uncounted
 def _move(walk, kept, product):
     """New steps where the last was kept; all lanes go to the ends of theirs."""
     size = walk.x.size
