@@ -8,6 +8,7 @@ from benchmarks.makespan import BEFORE_BLOCKS, Job, _split, makespan, planned
 
 from private_consensus.experiments.plan import load
 from private_consensus.experiments.schema import read_yaml
+from private_consensus.fast.forks import fewest
 
 
 def test_a_chain_takes_its_sum_on_any_number_of_cores_and_waits_before_each_job():
@@ -49,6 +50,17 @@ def test_a_cell_is_split_by_its_blocks(cores, processes, rounds):
     split = _split(Job(200.0), {"runs": 95, "block": 10}, cores)
     assert split.cores == processes
     assert split.seconds == pytest.approx(200 * (BEFORE_BLOCKS + (1 - BEFORE_BLOCKS) * rounds / 10))
+
+
+@pytest.mark.parametrize("items", range(1, 25))
+@pytest.mark.parametrize("most", [1, 3, 4, 16])
+def test_no_process_is_asked_for_that_shortens_nothing(items, most):
+    def turns(processes):
+        return -(-items // processes)
+
+    found = fewest(items, most)
+    assert found <= most and turns(found) == turns(most)
+    assert found == 1 or turns(found - 1) > turns(most)
 
 
 @pytest.mark.parametrize("cores, processes", [(2, 1), (16, 4), (64, 8)])

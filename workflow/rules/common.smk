@@ -6,6 +6,7 @@ from types import SimpleNamespace
 
 from private_consensus import algorithms, plotting, problems
 from private_consensus.experiments.rows import require_rows
+from private_consensus.fast.forks import fewest
 from private_consensus.provenance import code_hash, settings_hash
 
 preparations_of = cache(PLAN.preparations)
@@ -40,10 +41,10 @@ def code_of_cell(wildcards):
 
 
 def processes_of_cell(wildcards):
-    """One for each block of runs, but at most a quarter of this machine's cores; a profile says it for a cluster."""
+    """As many as blocks of runs, or take as few turns; at most a quarter of this machine's cores; a profile says it for a cluster."""
     cell = PLAN.cell(wildcards.experiment, wildcards.algorithm)
     blocks = -(-cell["runs"] // cell["block"])
-    return min(blocks, quarter_of_cores())
+    return fewest(blocks, quarter_of_cores())
 
 
 def quarter_of_cores():

@@ -48,6 +48,13 @@ def map_in_forks(
             pool.shutdown(cancel_futures=True)
 
 
+def fewest(items: int, most: int) -> int:
+    """As few processes as take no more turns than ``most`` of them, for so many items: the others
+    would hold cores and wait."""
+    turns = -(-items // most)
+    return -(-items // turns)
+
+
 _FUNCTION: list[Callable[[Any], Any]] = []
 """What a fork was made for. A queue would have to pickle it; a fork has it."""
 
