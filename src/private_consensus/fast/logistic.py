@@ -446,22 +446,38 @@ def _loss(margin):
     return (s * z * p + (s + s)) - least(margin, 0.0)
 
 
+@inlined
+def _in_lanes(points, begin, x):
+    """As many points as there are lanes, from one on, a lane each; how many there are."""
+    lanes = min(LANES, len(points) - begin)
+    for lane in range(lanes):
+        for k in range(points.shape[1]):
+            x[k * LANES + lane] = points[begin + lane, k]
+    return lanes
+
+
+@inlined
+def _margins_from(first, records, x, products, margins):
+    """Margins of the stretch of records that begins there; how many it has."""
+    scale, parts, _, rest = records
+    rows = np.uint64(scale.size)
+    count = min(np.uint64(STRETCH), np.uint64(rows - first))
+    _add_contents(margins, products, scale, parts, first, count)
+    _add_rest(margins, x, rest, first, count, rows)
+    return count
+
+
 @compiled
 def _mean_losses(records, points, bound, means, x, products, margins, most):
-    scale, parts, contents, rest = records
-    rows = np.uint64(scale.size)
+    rows = np.uint64(records.scale.size)
     for begin in range(0, len(points), LANES):
-        lanes = min(LANES, len(points) - begin)
+        lanes = _in_lanes(points, begin, x)
         for lane in range(lanes):
-            x[lane::LANES] = points[begin + lane]
             most[lane] = bound[begin + lane]
-        _multiply(products, contents, x)
+        _multiply(products, records.contents, x)
         total = everywhere(0.0)
         for first in range(np.uint64(0), rows, np.uint64(STRETCH)):
-            count = min(np.uint64(STRETCH), np.uint64(rows - first))
-            _add_contents(margins, products, scale, parts, first, count)
-            _add_rest(margins, x, rest, first, count, rows)
-            for j in range(count):
+            for j in range(_margins_from(first, records, x, products, margins)):
                 total = total + least(_loss(load(margins, j * _LANES)), load(most, 0))
         store(products, 0, total)
         for lane in range(lanes):
@@ -470,19 +486,13 @@ def _mean_losses(records, points, bound, means, x, products, margins, most):
 
 @compiled
 def _misclassified(records, points, least_margin, wrong, x, products, margins):
-    scale, parts, contents, rest = records
-    rows = np.uint64(scale.size)
+    rows = np.uint64(records.scale.size)
     for begin in range(0, len(points), LANES):
-        lanes = min(LANES, len(points) - begin)
-        for lane in range(lanes):
-            x[lane::LANES] = points[begin + lane]
-        _multiply(products, contents, x)
+        lanes = _in_lanes(points, begin, x)
+        _multiply(products, records.contents, x)
         total = everywhere(0.0)
         for first in range(np.uint64(0), rows, np.uint64(STRETCH)):
-            count = min(np.uint64(STRETCH), np.uint64(rows - first))
-            _add_contents(margins, products, scale, parts, first, count)
-            _add_rest(margins, x, rest, first, count, rows)
-            for j in range(count):
+            for j in range(_margins_from(first, records, x, products, margins)):
                 short = -load(margins, j * _LANES) + least_margin[np.uint64(first + j)]
                 total = total + where_positive(short, everywhere(1.0), everywhere(0.0))
         store(products, 0, total)
@@ -532,9 +542,7 @@ def _sum_shares(records, x, total, squares, products, sums, margins):
 @compiled
 def _sums_of_shares(records, points, out, x, total, squares, products, sums, margins):
     for begin in range(0, len(points), LANES):
-        lanes = min(LANES, len(points) - begin)
-        for lane in range(lanes):
-            x[lane::LANES] = points[begin + lane]
+        lanes = _in_lanes(points, begin, x)
         _sum_shares(records, x, total, squares, products, sums, margins)
         for lane in range(lanes):
             out[begin + lane] = total[lane::LANES]
