@@ -607,6 +607,15 @@ def test_what_is_read_before_the_end_has_to_be_measured_there(loaded):
     message = "found 'consensus normalised_error', expected one of internal normalised_error, or"
     assert any(message in line for line in caught.value.lines)
     assert not any("found 'internal" in line for line in caught.value.lines)
+    # What a curve is drawn against is read there, too.
+    experiment["courses"] = {"measures": [["consensus", "normalised_error"], ["expected", "value"]]}
+    paper["figures"]["showkatbakhsh_fig1"]["panels"][0]["x"] = "bound"
+    with pytest.raises(ConfigurationError) as caught:
+        loaded(paper)
+    assert any(
+        "showkatbakhsh_fig1: found 'bound value', expected one of consensus" in line
+        for line in caught.value.lines
+    )
 
 
 def test_a_curve_may_show_some_runs_and_their_range():

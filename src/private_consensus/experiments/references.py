@@ -211,18 +211,20 @@ def _wrong_curve(where: str, panel: Panel, curve: Curve, experiment: Experiment)
     for measure in filter(None, [(curve.quantity, curve.metric), curve.low, curve.high]):
         yield from _unmeasured(where, measure, experiment)
         yield from _never_shown(where, curve.algorithm, measure[0])
+    costs = [quantity for quantity, metric in experiment.measures if metric == WHOLE]
+    x = curve.x or panel.x
     if not curve.last:
         chosen = {**panel.where, **curve.where}
-        measures = [(curve.quantity, curve.metric), *filter(None, (curve.low, curve.high))]
-        yield from _no_course(where, chosen, measures, experiment)
+        shown = [(curve.quantity, curve.metric), *filter(None, (curve.low, curve.high))]
+        along = [(x, WHOLE)] if x in costs else []
+        yield from _no_course(where, chosen, [*shown, *along], experiment)
     yield from _wrong_goals(where, panel)
     yield from _wrong_where(f"{where}.where", {**panel.where, **curve.where}, experiment)
     if curve.by is not None and curve.by not in experiment.axes:
         yield expected(f"{where}.by", curve.by, experiment.axes)
-    costs = [quantity for quantity, metric in experiment.measures if metric == WHOLE]
     known = [*experiment.axes, "t", *costs, *sorted(PRIVACY_COLUMNS)]
-    if (curve.x or panel.x) not in known:
-        yield expected(f"{where}.x", curve.x or panel.x, known)
+    if x not in known:
+        yield expected(f"{where}.x", x, known)
 
 
 def _never_shown(where: str, algorithm: str, quantity: str) -> Iterator[str]:
