@@ -8,6 +8,10 @@ from typing import Any
 import numpy as np
 
 CONTRADICTED, DIFFERS = "contradicted", "differs from its declaration"
+NOTE, FLOATING_POINT = "note", "floating-point finding"
+WEAKENING = (CONTRADICTED, DIFFERS)
+"""Kinds of findings that no verdict "holds" or "proven" may stand next to."""
+INCONCLUSIVE, NOT_CONTRADICTED = "inconclusive", "not contradicted"
 
 
 @dataclass(frozen=True)
@@ -17,14 +21,94 @@ class Finding:
     Parameters
     ----------
     kind : str
-        ``contradicted``: outcomes refute the claim itself, there is a lower bound above it;
-        ``differs from its declaration``: what was executed is not what the algorithm says of
-        itself, which bounds nothing from below.
+        ``contradicted``: outcomes refute the claim, a lower bound on epsilon lies above it;
+        ``differs from its declaration``: the executed algorithm has a larger effect of a record or
+        less noise than it declares, which bounds epsilon from no side;
+        ``note``: a conservative difference (more noise, a smaller effect), which weakens nothing;
+        ``floating-point finding``: the resolution of the noise is coarser than that of the value to
+        which it is added.
     text : str
+        The fault in the user's terms, with agent, iteration and output.
     """
 
     kind: str
     text: str
+
+    @property
+    def weakens_privacy(self) -> bool:
+        """Whether the finding excludes the verdicts "holds" and "proven"."""
+        return self.kind in WEAKENING
+
+
+@dataclass(frozen=True)
+class Untested:
+    """One part of an algorithm that the audit did not test.
+
+    Parameters
+    ----------
+    item : str
+        The agent, output, noise site or declared limit, such as ``"agent 3"`` or
+        ``"noise of the draw, agent 2, coordinate 0"``.
+    reason : str
+        Why it was not tested.
+    decisive : bool
+        Whether the verdict is "inconclusive" because of it.
+    """
+
+    item: str
+    reason: str
+    decisive: bool = True
+
+    def __str__(self) -> str:
+        return f"{self.item}: {self.reason}"
+
+
+@dataclass(frozen=True)
+class Coverage:
+    """What an audit executed and tested.
+
+    Parameters
+    ----------
+    agents, iterations : int
+        Sizes of the executed problem.
+    attacked : tuple of int
+        Agents whose record was replaced.
+    pairs, outputs, sites : tuple of str
+        Pairs of data sets, returned quantities and noise sites that were tested.
+    untested : tuple of Untested
+    """
+
+    agents: int = 0
+    iterations: int = 0
+    attacked: tuple[int, ...] = ()
+    pairs: tuple[str, ...] = ()
+    outputs: tuple[str, ...] = ()
+    sites: tuple[str, ...] = ()
+    untested: tuple[Untested, ...] = ()
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether nothing that decides the verdict remained untested."""
+        return not any(part.decisive for part in self.untested)
+
+
+@dataclass(frozen=True)
+class CheckReport:
+    """Outcome of one check of an audit.
+
+    Parameters
+    ----------
+    findings : tuple of Finding
+    outputs, sites : tuple of str
+        What the check tested.
+    untested : tuple of Untested
+        What it should have tested and could not.
+    """
+
+    findings: tuple[Finding, ...] = ()
+    outputs: tuple[str, ...] = ()
+    sites: tuple[str, ...] = ()
+    untested: tuple[Untested, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -91,11 +175,12 @@ class AuditResult:
     noise: tuple[NoiseFound, ...] = ()
     sensitivity: float = float("nan")
     findings: tuple[Finding, ...] = field(default=())
+    coverage: Coverage = field(default_factory=Coverage)
 
     @property
     def flagged(self) -> bool:
-        """Whether anything contradicts the claim or the declaration."""
-        return bool(self.findings)
+        """Whether a finding contradicts the claim or the declaration."""
+        return any(finding.weakens_privacy for finding in self.findings)
 
     @property
     def contradicted(self) -> bool:
@@ -104,14 +189,17 @@ class AuditResult:
 
     @property
     def verdict(self) -> str:
-        """``violated``, ``differs from its declaration``, ``not contradicted``, or ``no test``
-        where so many runs cannot contradict the claim and nothing of the noise is known."""
+        """``violated``, ``differs from its declaration``, ``inconclusive`` if a decisive part was
+        not tested, ``no test`` if the runs cannot contradict the claim and the noise is unknown, or
+        ``not contradicted``."""
         if self.contradicted:
             return "violated"
-        if self.findings:
+        if self.flagged:
             return DIFFERS
+        if not self.coverage.is_complete:
+            return INCONCLUSIVE
         blind = self.claimed > self.ceiling and not self.noise and np.isnan(self.sensitivity)
-        return "no test" if blind else "not contradicted"
+        return "no test" if blind else NOT_CONTRADICTED
 
     def lines(self) -> list[tuple[str, str]]:
         """What a reader is told, as pairs of a name and a text."""
