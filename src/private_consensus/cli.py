@@ -20,6 +20,7 @@ from rich.progress import Progress
 from rich.table import Column, Table
 
 from . import __version__, algorithms, privacy, problems
+from .algorithms.base import parameters, unstable_steps
 from .errors import Diverged, InvalidInput, Refused, require
 from .experiments.cells import environment_of, run_cell, setting_of
 from .experiments.checks import MOST, require_settings, whole, wrong_horizon
@@ -72,7 +73,7 @@ def _parser() -> argparse.ArgumentParser:
     describing.set_defaults(command=_describe)
 
     running = commands.add_parser("run", help="one algorithm on one problem")
-    _add_setting(running, problem=None)
+    _add_setting(running)
     running.add_argument("--runs", type=int, default=20)
     running.add_argument("--metric", help="one of the problem's, or value; the first by default")
     running.add_argument("--quantity", help="what is measured (default released)")
@@ -81,7 +82,7 @@ def _parser() -> argparse.ArgumentParser:
     auditing = commands.add_parser(
         "audit", help="execute an algorithm on neighbouring data and test what it claims"
     )
-    _add_setting(auditing, problem=None)
+    _add_setting(auditing)
     auditing.add_argument("--runs", type=int, help="on each of two data sets, at most")
     auditing.add_argument("--confidence", type=float, help="of the whole result")
     auditing.set_defaults(command=_audit, metric=None, quantity=None)
@@ -91,9 +92,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     _add_setting(watching)
     watching.add_argument("--observer", type=int, help="one agent; every other one by distance")
-    watching.set_defaults(
-        command=_observers, horizon=10, epsilon=4.0, runs=1, metric=None, quantity=None
-    )
+    watching.set_defaults(command=_observers, runs=1, metric=None, quantity=None)
 
     pricing = commands.add_parser("privacy", help="epsilon of a noise, or noise for an epsilon")
     pricing.add_argument("--mechanism", choices=("gaussian", "laplace"), default="gaussian")
@@ -198,17 +197,17 @@ def _as_in_the_example(options) -> None:
     options.set = [*given, *options.set]
 
 
-def _add_setting(parser, problem: str | None = MEANS) -> None:
-    """What is run, on what, for which budget."""
-    said = dict.fromkeys(SETTING) if problem is None else _setting()
+def _add_setting(parser) -> None:
+    """Add the arguments of one setting; their defaults are those of the algorithm's example."""
     parser.add_argument("algorithm")
-    example = " (default: a small example of the algorithm)" if problem is None else ""
-    parser.add_argument("--problem", default=problem, help=f"what is minimised{example}")
-    parser.add_argument("--network", default=said["network"])
-    parser.add_argument("--agents", type=int, default=said["agents"])
-    parser.add_argument("--epsilon", type=float, default=said["epsilon"], help="inf for no privacy")
-    parser.add_argument("--delta", type=float, default=said["delta"])
-    parser.add_argument("--horizon", type=int, default=said["horizon"])
+    parser.add_argument(
+        "--problem", help="problem to solve (default: the example of the algorithm)"
+    )
+    parser.add_argument("--network")
+    parser.add_argument("--agents", type=int)
+    parser.add_argument("--epsilon", type=float, help="inf for no privacy")
+    parser.add_argument("--delta", type=float)
+    parser.add_argument("--horizon", type=int)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument(
         "--set",
@@ -301,6 +300,7 @@ def _run(options) -> None:
             runs, private = run_cell(
                 cell, prepared, lambda done, of: bar.update(task, completed=done, total=of)
             )
+    _print_setting(_first_setting(cell, prepared))
     error = (pl.col("value").std(ddof=1).fill_null(0.0) / pl.len().sqrt()).alias("error")
     shown = runs.group_by("t").agg(pl.col("value").mean(), error).sort("t")
     metric = cell["measures"][0][1]
@@ -346,11 +346,10 @@ def _audit(options) -> int:
     if options.problem is None:
         world, delta = _example(options)
     else:
-        for key, value in _setting().items():
-            if getattr(options, key) is None:
-                setattr(options, key, value)
+        _as_in_the_example(options)
         options.runs = runs
-        world, delta = _audited_world(options), options.delta
+        cell = _cell(options)
+        world, delta = _first_setting(cell, _prepared(cell, options)), options.delta
     for line in (*whole("--seed", options.seed, 0), *whole("--runs", runs, 1, MOST["runs"])):
         raise Refused([line])
     with Progress(console=OUT, transient=True) as bar:
@@ -362,6 +361,7 @@ def _audit(options) -> int:
                 *world, runs=runs, confidence=confidence, delta=delta, seed=options.seed,
                 progress=lambda done, of: bar.update(task, completed=done, total=of),
             )  # fmt: skip
+    _print_setting(world)
     _print_table(["audit", ""], found.lines())
     return 1 if found.flagged else 0
 
@@ -369,7 +369,11 @@ def _audit(options) -> int:
 def _observers(options) -> None:
     from .observations import by_distance, epsilon_by_observer, observation
 
-    algorithm, problem, network, budget, horizon = _audited_world(options)
+    algorithms.load(options.algorithm)
+    _as_in_the_example(options)
+    cell = _cell(options)
+    world = _first_setting(cell, _prepared(cell, options))
+    algorithm, problem, network, budget, horizon = world
     network = network.of_run(0)
     somebody = "2 or more: somebody has to watch"
     require(network.n_agents >= 2, "network.agents", network.n_agents, somebody)
@@ -382,12 +386,54 @@ def _observers(options) -> None:
             whom, rows = ("observer", "distance", "pair"), epsilon_by_observer(seen, budget.delta)
         else:
             whom, rows = ("agent", "distance"), by_distance(seen, budget.delta, options.observer)
+    _print_setting(world)
     keys = (*whom, "formula", "guarantee", "rule")
     shown = [[_in_short(row[key]) for key in keys] for row in rows]
     caption = f"epsilon at delta = {budget.delta:g}; {algorithm.relation}"
     if seen.reason:
         caption += f"; no formula: {seen.reason}"
     _print_table([*whom, "inputs as given", "guaranteed", "rule"], shown, caption=caption)
+
+
+def _print_setting(setting: tuple[Any, Any, Any, Any, int]) -> None:
+    """Print algorithm, problem, network, budget and horizon, and warn of steps above 2/L.
+
+    Parameters
+    ----------
+    setting : tuple
+        Algorithm, problem, network, budget and horizon.
+    """
+    algorithm, problem, network, budget, horizon = setting
+    numbers = {
+        name: value
+        for name, value in vars(problem).items()
+        if isinstance(value, int | float) and not name.startswith("_")
+    }
+    graph = network.of_run(0)
+    edges = int(np.sum(graph.degrees)) // 2
+    lines = [
+        f"algorithm {type(algorithm).__name__}: {_assignments(parameters(algorithm))}",
+        f"problem {type(problem).__name__}: {_assignments({'dim': problem.dim, **numbers})}",
+        f"network: {graph.n_agents} agents, {edges} edges",
+        f"budget: epsilon={budget.epsilon:g}, delta={budget.delta:g}; horizon={horizon}",
+    ]
+    for line in lines:
+        OUT.print(line, highlight=False, markup=False, soft_wrap=True)
+    for name, (value, largest) in unstable_steps(algorithm, problem).items():
+        text = (
+            f"warning: {name}={value:.4g} is above 2/L = {largest:.4g}, the largest stable step of "
+            f"gradient descent; set a smaller one by --set algorithm.{name}=VALUE"
+        )
+        print(text, file=sys.stderr)
+
+
+def _assignments(values: Mapping[str, Any]) -> str:
+    """Return values as ``name=value`` pairs, without those that are not set."""
+    shown = {name: value for name, value in values.items() if value is not None}
+    return ", ".join(
+        f"{name}={value:.4g}" if isinstance(value, float) else f"{name}={value}"
+        for name, value in shown.items()
+    )
 
 
 def _in_short(value: Any) -> str:
@@ -410,15 +456,22 @@ def _combined(options) -> Iterator[None]:
         raise InvalidInput("--problem", options.problem, f"{expected} ({because})") from error
 
 
-def _audited_world(options):
-    """Algorithm, problem, network, budget and horizon of the first run of a setting."""
+def _first_setting(cell: Mapping[str, Any], prepared: Mapping[str, Any]):
+    """Return algorithm, problem, network, budget and horizon of the first run of a cell.
+
+    Parameters
+    ----------
+    cell : mapping
+        One setting.
+    prepared : mapping
+        Data sets that the setting needs.
+    """
     from .randomness import Streams
 
-    cell = _cell(options)
     (spec,) = cell["settings"]
-    environment = environment_of(spec, _prepared(cell, options))
+    environment = environment_of(spec, prepared)
     streams = Streams(cell["seed"], (0,), cell["groups"])
-    setting = setting_of(options.algorithm, spec)
+    setting = setting_of(cell["algorithm"], spec)
     problem, network = environment.problem(streams), environment.network(streams)
     return setting.algorithm, problem, network, setting.budget, setting.horizon
 

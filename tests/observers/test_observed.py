@@ -1,5 +1,6 @@
 """Algorithms of the papers as partial views see them: their own loops, orders, refusals."""
 
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -172,7 +173,8 @@ def test_pdop_is_paid_by_the_rounds_that_arrive(streams):
 def test_the_command_line_shows_every_agent_by_distance(capsys):
 
     setting = ["--network", "path", "--agents", "4", "--horizon", "3", "--delta", "1e-3"]
-    assert main(["observers", "pdop", *setting, "--set", "algorithm.law=gaussian"]) == 0
+    means = ["--problem", "mean_estimation"]
+    assert main(["observers", "pdop", *setting, *means, "--set", "algorithm.law=gaussian"]) == 0
     assert "secure sums" in capsys.readouterr().out
     assert main(["observers", "gradient_descent", *setting, "--observer", "0"]) == 0
     shown = capsys.readouterr().out.replace("│", " ")
@@ -184,16 +186,43 @@ def test_the_command_line_shows_every_agent_by_distance(capsys):
     assert "agents 0 to 3" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("name", ["gradient_descent", "muffliato_gd"])
+def test_run_and_observers_analyse_the_same_setting(name, capsys):
+    """Equal parameters, and the eavesdropper's epsilon is the accountant's of the run."""
+    setting = [name, "--agents", "6", "--horizon", "4", "--epsilon", "0.9"]
+    outputs = []
+    for command in (["run", *setting, "--runs", "1"], ["observers", *setting]):
+        assert main(command) == 0
+        outputs.append(capsys.readouterr())
+    parameters = [out.out[out.out.index("algorithm ") :].splitlines()[:4] for out in outputs]
+    assert parameters[0] == parameters[1] and "horizon=4" in parameters[0][3]
+    (accounted,) = re.findall(r"by the accountant \(\w+\) +│ ([\d.]+)", outputs[0].out)
+    (eavesdropper,) = re.findall(
+        r"eavesdropper .*worst.* ([\d.]+) +│ (?:adaptive|exact)", outputs[1].out
+    )
+    assert float(eavesdropper) == pytest.approx(float(accounted), rel=1e-3)
+    assert not any("warning" in out.err for out in outputs)
+
+
+def test_a_step_above_the_largest_stable_one_is_reported(capsys):
+    """Mean estimation over 100 records has L = 100."""
+    setting = ["--agents", "4", "--horizon", "3", "--set", "algorithm.eta=0.1"]
+    for command in (["run", "muffliato_gd", "--runs", "1"], ["observers", "muffliato_gd"]):
+        assert main([*command, *setting]) == 0
+        assert "eta=0.1 is above 2/L = 0.02" in capsys.readouterr().err
+
+
 SMALL = ["--network", "path", "--agents", "4", "--horizon", "3"]
+MEANS = ["--problem", "mean_estimation"]
 DIVIDED = "network.edges=[[1, 2], [3, 4]]"
 REFUSED = {
     "beyond": (["gradient_descent", *SMALL, "--observer", "4"], "found (4,), expected agents 0"),
     "negative": (["gradient_descent", *SMALL, "--observer", "-1"], "found (-1,), expected agents"),
     "alone": (["muffliato", *SMALL, "--agents", "1", "--network", "single"], "somebody has to"),
     "no noise": (["gradient_descent", *SMALL, "--epsilon", "inf"], "without noise nothing is"),
-    "none to see": (["dgd", *SMALL, "--epsilon", "inf"], "without noise nothing is hidden"),
+    "none to see": (["dgd", *SMALL, *MEANS, "--epsilon", "inf"], "without noise nothing is hidden"),
     "no views": (["random_aggregation", *SMALL], "one output, in which no data are"),
-    "unfit": (["coordinate_descent", *SMALL], "expected a problem with objective"),
+    "unfit": (["coordinate_descent", *SMALL, *MEANS], "expected a problem with objective"),
     "no round": (["gradient_descent", *SMALL, "--horizon", "0"], "horizon: found 0"),
     "in two": (["muffliato", *SMALL, "--network", "edges", "--set", DIVIDED], "a connected graph"),
     "no such graph": (["muffliato", *SMALL, "--network", "moebius"], "moebius"),

@@ -1,6 +1,7 @@
 """Programs of algorithms: closed forms, and the real loops with unit noises."""
 
 from fractions import Fraction
+from functools import partial
 
 import numpy as np
 import pytest
@@ -371,3 +372,25 @@ def test_every_observer_of_every_program_by_exact_elimination(name):
             truth = np.inf if square_ is None else float(square_) ** 0.5
             assert found.lower <= truth * (1 + 1e-12) and truth <= found.upper * (1 + 1e-12)
             assert found.lower == found.upper or found.gap < 1e-6
+
+
+@pytest.mark.parametrize("rounds", [1, 2, 4])
+def test_last_models_of_gossip_are_one_mixing_after_the_last_message(rounds):
+    W, last, target = floats(metropolis(path(6))), FinalModels(of=(0,)), rounds
+    power = np.linalg.matrix_power(W, rounds)[0]
+    noise = 2.0
+    for build in (gossip, partial(chebyshev_gossip, weight=1.0)):
+        model = build(W, rounds, noise=noise)
+        exact = power[target] ** 2 / (noise**2 * (power**2).sum())
+        assert square(model, last, target) == pytest.approx(exact, rel=1e-9)
+        assert exact > 1e-4
+        message = build(W, rounds, noise=noise, output="message")
+        assert square(message, last, target) == pytest.approx(0.0, abs=1e-12)
+
+
+def test_unknown_outputs_and_last_states_of_mixed_models_are_refused():
+    W = floats(metropolis(path(4)))
+    with pytest.raises(InvalidInput, match="output: found 'state', expected model or message"):
+        gossip(W, 2, output="state")
+    with pytest.raises(InvalidInput, match="last message"):
+        mu(gossip(W, 2), Coalition((0,), last_states=True), 2, Constant())

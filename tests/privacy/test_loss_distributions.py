@@ -3,10 +3,14 @@
 import numpy as np
 import pytest
 from dp_accounting.pld import privacy_loss_distribution as pld
+from scipy.special import log_ndtr, ndtr
 from scipy.stats import binom
 
+from private_consensus.privacy import account
+from private_consensus.privacy.accounting import _from_profile
 from private_consensus.privacy.conversions import gaussian_epsilon
 from private_consensus.privacy.loss_distributions import composed, of_gaussian, of_laplace
+from private_consensus.privacy.subsampling import fixed_batches, noisy_mean
 
 DELTA = 1e-5
 FEW = {-3: 0.1, -2: 0.2, 2: 0.3, 3: 0.4}
@@ -61,3 +65,32 @@ def test_randomised_responses_compose_as_a_binomial_law(steps, count):
         exact = (weights * np.maximum(-np.expm1(epsilon - losses), 0)).sum()
         # What is cut off is taken for an infinite loss: nothing is below the exact curve.
         assert -1e-15 <= found.get_delta_for_epsilon(epsilon) - exact <= 1e-14 + 1e-12 * exact
+
+
+@pytest.mark.parametrize("sigma", [0.01, 0.003, 0.001])
+@pytest.mark.parametrize("sampling", ["fixed_size", "poisson"])
+def test_one_batch_with_little_noise_has_its_exact_epsilon(sigma, sampling):
+    """Losses beyond 709, whose exponential overflows, are accounted for.
+
+    With rate q the exact curve of one batch is q H(eps + ln(1/q)) for a Gaussian of that mu.
+    """
+    noise = noisy_mean(fixed_batches(10), 1000, sampling=sampling)
+    mu, rate = noise.losses[0] / sigma, 0.01
+
+    def exact_delta(epsilon):
+        loss = epsilon - np.log(rate) + np.log1p(-(1 - rate) * np.exp(-epsilon))
+        tail = loss + log_ndtr(-mu / 2 - loss / mu)
+        return rate * (ndtr(mu / 2 - loss / mu) - np.exp(tail))
+
+    epsilon = account(noise.releases(sigma, 1), DELTA).epsilon
+    assert exact_delta(epsilon) <= DELTA * (1 + 1e-6)
+    assert exact_delta(0.995 * epsilon) > DELTA
+
+
+def test_a_coarse_first_grid_is_refined():
+    """The bound of Renyi accounting sets the first grid; here it is six times the result."""
+    releases = noisy_mean(fixed_batches(10), 1000).releases(0.01, 100)
+    guarantee = account(releases, DELTA)
+    finest = noisy_mean(fixed_batches(10), 1000).releases(0.01, 1)[0].profile
+    fine = _from_profile(finest, 0.1).self_compose(100).get_epsilon_for_delta(DELTA)
+    assert fine <= guarantee.epsilon <= 1.005 * fine

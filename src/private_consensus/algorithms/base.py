@@ -451,6 +451,34 @@ def parameters(algorithm: Algorithm) -> dict[str, Any]:
     return {name: v.scale if isinstance(v, Noise) else v for name, v in values.items()}
 
 
+def unstable_steps(algorithm: Algorithm, problem: Problem) -> dict[str, tuple[float, float]]:
+    """Return the step sizes above 2/L, with which gradient descent diverges.
+
+    Parameters
+    ----------
+    algorithm : Algorithm
+        Its step sizes are the parameters that :attr:`Algorithm.ranges` states in units of 1/L.
+    problem : Problem
+        L is its largest ``smoothness``.
+
+    Returns
+    -------
+    dict of str to (float, float)
+        For each such parameter, its first value and 2/L.
+    """
+    smoothness = getattr(problem, "smoothness", None)
+    if smoothness is None:
+        return {}
+    largest = 2.0 / float(np.max(smoothness))
+    values = parameters(algorithm)
+    steps = {
+        name: float(np.max(values[name]))
+        for name, tuned in algorithm.ranges.items()
+        if tuned.unit == STEP and values.get(name) is not None
+    }
+    return {name: (step, largest) for name, step in steps.items() if step > largest}
+
+
 def structure(algorithm: Algorithm) -> tuple:
     """What settings of one batch have in common: all but numbers and switches of calibration."""
     calibrating = {f.name for f in fields(algorithm) if FOR_CALIBRATION.keys() & f.metadata.keys()}

@@ -21,16 +21,16 @@ from ..privacy.observers import (
     noised_descent,
     zip_dl,
 )
-from ..privacy.observers.systems import Broadcast
+from ..privacy.observers.systems import MESSAGE, Broadcast
 
 
 def averaging(algorithm: Any, network: Network, horizon: int) -> LinearSystem:
-    """Noise once, then gossip."""
-    noise = float(algorithm.noise.scale)
+    """Return noise once, then gossip; the algorithm publishes its last messages as its models."""
+    options = {"noise": float(algorithm.noise.scale), "output": MESSAGE}
     if algorithm.acceleration == "none":
-        return gossip(network.mixing, horizon, noise=noise)
+        return gossip(network.mixing, horizon, **options)
     weight = float(chebyshev_weight(network.mixing)[0, 0])
-    return chebyshev_gossip(network.mixing, horizon, weight=weight, noise=noise)
+    return chebyshev_gossip(network.mixing, horizon, weight=weight, **options)
 
 
 def phases(algorithm: Any, network: Network, horizon: int, kept: float) -> LinearSystem:

@@ -72,6 +72,8 @@ LEVELS = 48
 LARGEST_LOSS = 5e5
 # Decimals of the result that the grid of a loss distribution resolves.
 GRID = 3
+# A result smaller than the expected one by this factor is computed again on a finer grid.
+COARSE = 4.0
 
 _RDP_ORDERS = (
     *(1 + tenth / 10 for tenth in range(1, 100)),
@@ -279,7 +281,7 @@ def _groups(releases: Iterable[Release]) -> tuple[_Group, ...] | None:
         if sampling is not None and sampling.rate == 1:
             sampling = None
         losses, times = np.unique(release.losses(), return_counts=True)
-        if np.isinf(losses).any():
+        if np.isinf(losses).any() and not _has_loss_distribution(release.profile):
             return None
         for loss, often in zip(losses.tolist(), times.tolist(), strict=True):
             # one order of a profile may underflow to 0 where others do not
@@ -292,6 +294,13 @@ def _groups(releases: Iterable[Release]) -> tuple[_Group, ...] | None:
     )
     _check_samplings(groups)
     return groups
+
+
+def _has_loss_distribution(profile: PrivacyProfile | None) -> bool:
+    """Return True if the profile bounds losses although its Renyi divergences overflow."""
+    if profile is None or not profile.deltas(np.zeros(1)):
+        return False
+    return math.isfinite(profile.largest())
 
 
 def _check_samplings(groups: Sequence[_Group]) -> None:
@@ -479,13 +488,19 @@ def _pld(groups: tuple[_Group, ...], delta: float) -> float:
     if delta < PLD_SMALLEST_DELTA or unknown:
         return math.inf
     others = (_pure, _gaussian, _gaussian_plus_pure, _zcdp, _rdp)
-    likely = min(method(groups, delta) for method in others)
-    if likely == 0:
+    bound = min(method(groups, delta) for method in others)
+    if math.isinf(bound) and all(group.kind == "profile" for group in groups):
+        bound = math.fsum(g.count * g.profile.largest() for g in groups if g.profile is not None)
+    if bound == 0:
         return 0.0
-    if likely > LARGEST_LOSS:
+    if bound > LARGEST_LOSS:
         return math.inf
-    step = 10.0 ** (math.floor(math.log10(likely)) - GRID)
-    return float(_composed(groups, step).get_epsilon_for_delta(delta))
+    while True:
+        step = 10.0 ** (math.floor(math.log10(bound)) - GRID)
+        epsilon = float(_composed(groups, step).get_epsilon_for_delta(delta))
+        if not 0 < epsilon < bound / COARSE:
+            return epsilon
+        bound = epsilon
 
 
 @lru_cache(maxsize=1)  # who asks at several deltas asks at one after the other

@@ -48,6 +48,10 @@ _REACH = 12.0
 _LARGEST_SHIFT = 35.0  # order times mu beyond which a divergence is as good as infinite
 
 
+LARGE_LOSS = 500.0
+"""From this loss on, its exponential is treated without forming it."""
+
+
 @dataclass(frozen=True)
 class Batches:
     """The law of a batch's size, independent of the data.
@@ -167,7 +171,8 @@ class NoisedBatch:
             return ()
         removed = self._mixed(_removed, np.abs(epsilon))
         if self.noise.sampling == "fixed_size":
-            mirrored = -np.expm1(epsilon) + np.exp(epsilon) * removed
+            negative = np.minimum(epsilon, 0.0)
+            mirrored = -np.expm1(negative) + np.exp(negative) * removed
             return (np.where(epsilon >= 0, removed, mirrored),)
         return self._mixed(_removed, epsilon), self._mixed(_added, epsilon)
 
@@ -350,10 +355,12 @@ def _removed(epsilon: np.ndarray, rate: float, mu: float) -> np.ndarray:
     """
     if rate == 0 or mu == 0:
         return np.maximum(-np.expm1(epsilon), 0.0)
-    excess = np.expm1(epsilon) / rate
+    excess = np.expm1(np.minimum(epsilon, LARGE_LOSS)) / rate
     inside = excess > -1
     loss = np.log1p(np.where(inside, excess, 0.0))
-    return np.where(inside, rate * _gaussian_delta(loss, mu), -np.expm1(epsilon))
+    # (e^eps - 1)/rate + 1 is e^eps/rate within rounding where e^eps is close to overflow.
+    loss = np.where(epsilon > LARGE_LOSS, epsilon - math.log(rate), loss)
+    return np.where(inside, rate * _gaussian_delta(loss, mu), -np.expm1(np.minimum(epsilon, 0)))
 
 
 def _added(epsilon: np.ndarray, rate: float, mu: float) -> np.ndarray:
@@ -364,6 +371,7 @@ def _added(epsilon: np.ndarray, rate: float, mu: float) -> np.ndarray:
     """
     if rate == 0 or mu == 0:
         return np.maximum(-np.expm1(epsilon), 0.0)
+    epsilon = np.minimum(epsilon, LARGE_LOSS)  # delta is 0 from -ln(1 - rate) on
     left = rate * np.exp(epsilon) - np.expm1(epsilon)
     inside = left > 0
     loss = epsilon + np.log(rate) - np.log(np.where(inside, left, 1.0))

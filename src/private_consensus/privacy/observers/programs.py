@@ -12,10 +12,12 @@ from numpy.typing import ArrayLike
 from private_consensus.errors import require
 
 from .systems import (
+    MODEL,
     Broadcast,
     LinearSystem,
     Round,
     amount,
+    last_output,
     noised_descent,
     one_graph,
     per_round,
@@ -24,7 +26,12 @@ from .systems import (
 
 
 def chebyshev_gossip(
-    mixing: np.ndarray, horizon: int, *, weight: float, noise: float = 1.0
+    mixing: np.ndarray,
+    horizon: int,
+    *,
+    weight: float,
+    noise: float = 1.0,
+    output: str = MODEL,
 ) -> LinearSystem:
     r"""Noise once, then accelerated averaging: :math:`x_1 = W x_0`,
     :math:`x_{t+1} = \gamma W x_t + (1-\gamma) x_{t-1}` with :math:`\gamma` = ``weight``.
@@ -43,6 +50,9 @@ def chebyshev_gossip(
         :math:`\gamma`, not 0; 1 is plain gossip.
     noise : float
         :math:`\sigma > 0` of the one draw at the start.
+    output : {"model", "message"}
+        Last models that :class:`FinalModels` observes: :math:`x_T`, which agents hold after round
+        T, or the last message :math:`x_{T-1}`.
 
     Returns
     -------
@@ -65,7 +75,8 @@ def chebyshev_gossip(
     given = [entered if t == 0 else quiet for t in range(min(horizon, 3))]
     rounds = [sent.round(step, new, noise * new) for step, new in zip(steps, given, strict=False)]
     rounds += rounds[2:] * (horizon - len(rounds))
-    return LinearSystem(rounds, n, np.hstack([eye, none]))
+    model = np.hstack([mixing, none] if horizon == 1 else [weight * mixing, (1 - weight) * eye])
+    return LinearSystem(rounds, n, last_output(output, model, np.hstack([eye, none])))
 
 
 def dimension_exchange(agents: int, *, noise: float = 1.0) -> LinearSystem:

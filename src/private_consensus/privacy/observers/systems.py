@@ -14,7 +14,7 @@ noise-free mixing whatever ``output`` says.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -25,6 +25,8 @@ from private_consensus.errors import InvalidInput, require
 
 LARGEST = 1e60
 """Of weights, gains and noise: squares of their quotients stay within floating point."""
+MODEL, MESSAGE = "model", "message"
+"""Outputs of gossip: what agents hold after they mixed the last messages, or these messages."""
 SPARSE_FROM = 200
 """Number of rows from which a square matrix of a round is kept as a sparse one."""
 
@@ -270,7 +272,9 @@ def noised_descent(
     return LinearSystem([made[key] for key in keys], n, eye, filter, noised_state=True)
 
 
-def gossip(mixing: np.ndarray, horizon: int, *, noise: float = 1.0) -> LinearSystem:
+def gossip(
+    mixing: np.ndarray, horizon: int, *, noise: float = 1.0, output: str = MODEL
+) -> LinearSystem:
     r"""Noise once, then average: :math:`x_0 = s + \sigma n,\ x_{t+1} = W x_t`; sent are
     :math:`x_0, \dots, x_{T-1}` (Cyffers, Even, Bellet, Massoulie, 2022, arXiv 2206.05091,
     without acceleration).
@@ -283,6 +287,10 @@ def gossip(mixing: np.ndarray, horizon: int, *, noise: float = 1.0) -> LinearSys
         T, number of rounds.
     noise : float
         :math:`\sigma > 0` of the one draw at the start.
+    output : {"model", "message"}
+        Last models that :class:`FinalModels` observes: :math:`x_T = W x_{T-1}`, which agents hold
+        after round T, or the last message :math:`x_{T-1}`. A single model depends on agents one
+        edge farther away than the last message of the same agent.
 
     Returns
     -------
@@ -293,7 +301,7 @@ def gossip(mixing: np.ndarray, horizon: int, *, noise: float = 1.0) -> LinearSys
     InvalidInput
         With the name of the parameter.
     """
-    return muffliato_gd(mixing, 1, horizon, noise=noise)
+    return muffliato_gd(mixing, 1, horizon, noise=noise, output=output)
 
 
 def muffliato_gd(
@@ -303,6 +311,7 @@ def muffliato_gd(
     *,
     gain: ArrayLike = 1.0,
     noise: ArrayLike = 1.0,
+    output: str = MODEL,
 ) -> LinearSystem:
     r"""Noised steps, each followed by noise-free gossip: ``rounds`` messages a step, the first of
     them the noised state (Muffliato-GD; Cyffers, Even, Bellet, Massoulie, 2022, arXiv 2206.05091).
@@ -321,6 +330,8 @@ def muffliato_gd(
         What multiplies an input, at least 0.
     noise : float or ndarray [steps]
         Standard deviation of a coordinate, above 0.
+    output : {"model", "message"}
+        Last models: W times the last message, or the last message.
 
     Returns
     -------
@@ -335,7 +346,22 @@ def muffliato_gd(
     first = np.tile(np.arange(rounds) == 0, steps)
     gains = np.repeat(per_round(gain, steps, "gain"), rounds) * first
     scales = np.repeat(per_round(noise, steps, "noise", positive=True), rounds) * first
-    return noised_descent(one_graph(mixing), steps * rounds, gain=gains, noise=scales)
+    mixing = one_graph(mixing)
+    system = noised_descent(mixing, steps * rounds, gain=gains, noise=scales)
+    return replace(system, output=last_output(output, mixing, system.output))
+
+
+def last_output(output: str, model: np.ndarray, message: Any) -> Any:
+    """Return the matrix from the last state to the last models.
+
+    Parameters
+    ----------
+    output : {"model", "message"}
+    model, message : ndarray, [N, states]
+        The matrix for each value of ``output``.
+    """
+    require(output in (MODEL, MESSAGE), "output", output, f"{MODEL} or {MESSAGE}")
+    return model if output == MODEL else message
 
 
 def whole(value: Any, key: str) -> int:

@@ -31,6 +31,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
+from scipy.sparse import csr_array
 
 from private_consensus.errors import InvalidInput, require
 
@@ -108,7 +109,9 @@ class Coalition(Observer):
     def final_rows(self, system: LinearSystem) -> np.ndarray:
         if not self.last_states:
             return super().final_rows(system)
-        require(system.noised_state, "observer.last_states", True, "agents that send their state")
+        sent = system.noised_state and _outputs_messages(system)
+        expected = "agents that send their state, and a system whose output is the last message"
+        require(sent, "observer.last_states", True, expected)
         seen = self.rows(system.rounds[-1])
         others = np.eye(system.n_agents)[~np.isin(np.arange(system.n_agents), self.members)]
         kept = independent_rows(np.vstack([seen, others]))
@@ -169,6 +172,15 @@ class FinalModels(Observer):
         rows = np.eye(system.n_agents)
         rows = rows if self.of is None else rows[list(self.of)]
         return rows.mean(0, keepdims=True) if self.mean else rows
+
+
+def _outputs_messages(system: LinearSystem) -> bool:
+    """Return True if the last models are the last messages."""
+    message, output = system.rounds[-1].message_transition, system.output
+    if output is None or output.shape[0] != message.shape[0]:
+        return False
+    identity = np.eye(*output.shape)
+    return bool((np.asarray(csr_array(output).todense()) == identity).all())
 
 
 def whole_agents(agents: Iterable[int], key: str) -> tuple[int, ...]:
