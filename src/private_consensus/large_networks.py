@@ -355,9 +355,18 @@ def algebraic_connectivity(graph: csr_array) -> float:
 def second_eigenvalue(mixing: csr_array) -> float:
     """Largest absolute eigenvalue of a mixing matrix apart from the first."""
     if narrow(mixing):
-        highest, lowest = _nearest(mixing, 1 + 1e-9, 2), _nearest(mixing, -1 - 1e-6, 1)
-        return float(max(highest.min(), abs(lowest[0])))
+        second = float(_nearest(mixing, 1 + 1e-9, 2).min())
+        if _gershgorin_minimum(mixing) >= -second:
+            return second
+        return max(second, abs(float(_nearest(mixing, -1 - 1e-6, 1)[0])))
     return abs(_lanczos(lambda x: mixing.dot(_centred(x)), mixing.shape[0]))
+
+
+def _gershgorin_minimum(matrix: csr_array) -> float:
+    """Return a lower bound on the eigenvalues of a symmetric matrix, by Gershgorin's discs."""
+    diagonal = matrix.diagonal()
+    radii = np.asarray(abs(matrix).sum(1)).ravel() - np.abs(diagonal)
+    return float((diagonal - radii).min())
 
 
 def narrow(matrix: csr_array) -> bool:

@@ -20,10 +20,7 @@ import numpy as np
 from scipy.optimize import brentq
 
 from ..errors import require
-from ..fast.mixing import AVAILABLE, consensus_limits, mean_step
-from ..networks import Network
 from ..privacy import Release, gaussian_mu, zcdp_rho
-from ..problems.mean_estimation import MeanEstimation
 from .base import Iterative, Range, column, origin, stack
 from .noise import Noise
 from .parameters import noise_field, one_of
@@ -159,9 +156,6 @@ class GradientDescent(Iterative):
     def step(self, state, problem, network, draw, t):
         length = first_step(problem) / (t + column(self.shift))
         scale = self._noise_of_step(problem, t)
-        of_means = type(problem) is MeanEstimation and _is_plain(network)
-        if of_means and _by_setting(state.y, draw, length, scale):
-            return _compiled_step(state, problem, network, draw, length, scale)
         z = problem.project(network.mix(state.y))
         x = problem.project(z - length * problem.gradient(z))
         return State(z, x, x + scale * draw)
@@ -262,30 +256,6 @@ class GradientDescent(Iterative):
 ALGORITHM = GradientDescent
 
 
-def _is_plain(network) -> bool:
-    """Nothing is lost on it or kept, and few agents are linked."""
-    return AVAILABLE and type(network) is Network
-
-
-def _by_setting(sent, draw, *numbers) -> bool:
-    """Whether numbers differ between settings alone."""
-    fits = sent.ndim == 4 and np.shape(draw) == sent.shape[1:]
-    return fits and all(np.size(value) in (1, len(sent)) for value in numbers)
-
-
-def _compiled_step(state: State, problem, network, draw, length, scale) -> State:
-    step, size = (
-        np.array(np.broadcast_to(np.ravel(value), len(state.y))) for value in (length, scale)
-    )
-    more = {"records": problem.records, "box": problem.box, "step": step, "scale": size}
-    return State(*mean_step(state.y, _matrices(network), problem.means, draw, **more))
-
-
-def _matrices(network) -> np.ndarray:
-    """One for each run, or one for all."""
-    return network.mixing.reshape(-1, *network.mixing.shape[-2:])
-
-
 def first_step(problem) -> float:
     r""":math:`\eta_1 = (\mu + L)/(2 \mu L)` (Theorem 2)."""
     mu, smooth = problem.strong_convexity, problem.smoothness
@@ -336,24 +306,39 @@ def theorem_1_epsilon(spent: float, delta: float) -> float:
 
 
 def consensus_limit(
-    network, x: np.ndarray, *, tolerance: float = 1e-9, at_most: int = 100_000
+    network, x: np.ndarray, *, tolerance: float = 1e-9, max_rounds: int = 100_000
 ) -> np.ndarray:
-    """Stage II (eq. (12)): each run mixes until none of its values changes by more than
-    ``tolerance``.
+    r"""Return the limit of Stage II (eq. (12)), :math:`\lim_k W^k x`.
 
-    The change is relative to the run's largest value; a run that has stopped does not wait for
-    others.
+    W is doubly stochastic and its graph connected, so that the limit is the mean over the agents.
+    If messages are lost, the rounds are simulated until no value changes by more than ``tolerance``
+    relative to the largest value of the run.
+
+    Parameters
+    ----------
+    network : Network
+    x : ndarray, shape (..., n, d)
+        Values that agents broadcast first.
+    tolerance : float
+        Relative change at which the rounds with lost messages end.
+    max_rounds : int
+        Number of these rounds at most.
+
+    Returns
+    -------
+    ndarray, shape (..., n, d)
     """
-    if _is_plain(network) and x.ndim == 4:
-        return consensus_limits(x, _matrices(network), tolerance, at_most)
-    waiting = np.ones((*x.shape[:-2], 1, 1), dtype=bool)
-    for _ in range(at_most):
-        mixed = network.mix(x)
+    mixed = network.mix(x)
+    if network.lossless:
+        return np.broadcast_to(mixed.mean(-2, keepdims=True), mixed.shape)
+    active = np.ones((*x.shape[:-2], 1, 1), dtype=bool)
+    for _ in range(max_rounds):
         change = np.abs(mixed - x).max((-2, -1), keepdims=True)
-        x = np.where(waiting, mixed, x)
-        waiting = waiting & (change > tolerance * np.abs(mixed).max((-2, -1), keepdims=True))
-        if not waiting.any():
+        x = np.where(active, mixed, x)
+        active = active & (change > tolerance * np.abs(mixed).max((-2, -1), keepdims=True))
+        if not active.any():
             break
+        mixed = network.mix(x)
     return x
 
 
