@@ -5,6 +5,7 @@ from math import sqrt
 from typing import Any
 
 import numpy as np
+
 from private_consensus import networks
 from private_consensus.privacy import Budget, gaussian_epsilon, gaussian_mu
 from private_consensus.problems import lasso, mean_estimation
