@@ -24,6 +24,7 @@ class DualNoiseADMM(ADMMFamily):
     law: str = one_of("gaussian", ("gaussian",))
 
     where: ClassVar[str] = "dual"
+    quantities: ClassVar[tuple[str, ...]] = ("internal", "released", "dual")
 
     def check(self, problem, network):
         fits = problem.record_curvature == 0

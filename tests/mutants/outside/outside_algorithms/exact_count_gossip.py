@@ -6,6 +6,7 @@ sets whose means lie on two sides of 0 the counts differ with certainty.
 """
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -15,6 +16,8 @@ from .one_release_gossip import OneReleaseGossip
 @dataclass(frozen=True, kw_only=True)
 class ExactCountGossip(OneReleaseGossip):
     """An exact count next to the messages."""
+
+    quantities: ClassVar[tuple[str, ...]] = ("released", "positive")
 
     def observables(self, state, problem, t):
         count = (problem.means > 0).sum((-2, -1)).astype(float)

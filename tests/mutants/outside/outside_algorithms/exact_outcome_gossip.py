@@ -5,6 +5,7 @@ last round is computed from the exact means.
 """
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -14,6 +15,8 @@ from .one_release_gossip import OneReleaseGossip
 @dataclass(frozen=True, kw_only=True)
 class ExactOutcomeGossip(OneReleaseGossip):
     """An exact outcome."""
+
+    quantities: ClassVar[tuple[str, ...]] = ("released", "average")
 
     def outcome(self, state, problem, network, t):
         average = problem.means.mean(-2, keepdims=True)
