@@ -10,10 +10,17 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from scipy.stats import binom
 
 from private_consensus import problems, simulate
 from private_consensus.algorithms.base import stack
-from private_consensus.privacy import Budget
+from private_consensus.privacy import (
+    Budget,
+    Sampling,
+    account,
+    gaussian_epsilon,
+    gaussian_log_delta,
+)
 from private_consensus.randomness import Streams
 
 from .outside.catalogue import BROKEN, CORRECT, ENTRIES
@@ -473,3 +480,101 @@ def test_private_stops_differ_between_neighbours():
             stops.append(any(np.array_equal(b[2], (network.mixing @ a)[2]) for a, b in pairwise(x)))
         differing += stops[0] != stops[1]
     assert differing > 0
+
+
+def label_changed(problem):
+    """Return the problem with the other label of record 0 of agent 2."""
+    labels = problem.labels.copy()
+    labels[2, 0] *= -1
+    return replace(problem, labels=labels)
+
+
+def test_kept_noise_tells_which_data_set_was_used():
+    problem, network = LOGISTIC.build_problem(), LOGISTIC.build_network()
+    length = 0.5 / problem.smoothness
+    shown = execute("kept_noise_descent", problem)
+    before = np.concatenate([np.zeros((1, 4, 5)), shown["released"][:-1]])
+    noised = gradients(shown, network, length)
+    turned = problem.features.copy()
+    turned[2, 0] = np.roll(turned[2, 0], 1)
+    other_row = replace(problem, features=turned)
+    # The other label of a row moves the gradient of every point by the same vector.
+    for data, constant in (
+        (problem, True),
+        (label_changed(problem), True),
+        (other_row, False),
+    ):
+        noise = noised - np.array([data.gradient(z) for z in network.mixing @ before])
+        assert np.allclose(noise, noise[0], atol=1e-9) == constant
+
+
+def test_the_noise_of_levels_cancels_in_round_three():
+    problem, network = LOGISTIC.build_problem(), LOGISTIC.build_network()
+    x = execute("level_noise_tree", problem)["released"]
+    sums = -x
+    for data, exact in ((problem, True), (label_changed(problem), False)):
+        first = mean_clipped(data, np.zeros((4, 5)), 0.2, chosen=(0, 5))
+        third = mean_clipped(data, network.mixing @ x[1], 0.2, chosen=(2, 7))
+        assert np.allclose(sums[2] - sums[1] - sums[0], third - first, atol=1e-9) == exact
+
+
+@pytest.mark.parametrize("name", ["signed_noise_gossip", "rotated_noise_descent"])
+def test_noise_that_depends_on_data_keeps_its_distribution(name):
+    setting = replace(MEAN, horizon=1)
+    problem, network = setting.build_problem(), setting.build_network()
+    algorithm = load(name).ALGORITHM(sigma=2.0)
+    batch, streams = stack([algorithm]), Streams(0, tuple(range(4000)))
+    state = batch.start(problem, network, streams, 1)
+    x = batch.step(state, problem, network, next(batch.draws(problem, streams)), 1).x[0, :, 2]
+    if name == "rotated_noise_descent":
+        x = -x / LENGTH
+    noise = x - (
+        problem.means[0, 2] if name == "signed_noise_gossip" else -10 * problem.means[0, 2]
+    )
+    np.testing.assert_allclose(noise.mean(0), 0, atol=5 * 2 / np.sqrt(4000))
+    np.testing.assert_allclose(np.cov(noise.T), 4 * np.eye(5), atol=6 * 4 / np.sqrt(4000))
+
+
+def test_ratios_of_samples_without_the_declared_randomness():
+    setting = BY_NAME["poisson_descent"].setting
+    problem, network = setting.build_problem(), setting.build_network()
+    algorithm = load("poisson_descent").ALGORITHM()
+    algorithm = algorithm.calibrate(setting.budget, problem, network, 10)
+    mu, delta = 0.1 / algorithm.sigma.scale, setting.delta
+    assert gaussian_epsilon(mu * np.sqrt(2), delta) >= BY_NAME["round_robin_sampling"].ratio
+    all_rounds = gaussian_epsilon(mu * np.sqrt(10), delta / 0.2)
+    kept = np.log1p(0.2 * np.expm1(all_rounds))
+    assert kept >= BY_NAME["kept_sample_descent"].ratio
+    rounds = np.arange(1, 11)
+    deltas = np.exp([gaussian_log_delta(np.sqrt(k) * mu, 2.8) for k in rounds])
+    assert (binom.pmf(rounds, 10, 0.2) * deltas).sum() > delta
+    declared = algorithm.releases(problem, network, 10)[0]
+    fourfold = replace(declared, sampling=Sampling("poisson", 0.8))
+    assert account([fourfold], delta).epsilon >= BY_NAME["fourfold_rate_sampling"].ratio
+    batches = load("fixed_batch_descent").ALGORITHM()
+    batches = batches.calibrate(setting.budget, problem, network, 5)
+    first = gaussian_epsilon(np.sqrt(5) / batches.sigma.scale, delta)
+    assert first >= BY_NAME["first_records_batch"].ratio
+
+
+@pytest.mark.parametrize("name", ["censored_descent", "accepting_descent", "two_step_descent"])
+def test_private_branches_differ_between_neighbours(name):
+    """Equal noise gives messages that differ by more than any noise explains in some run."""
+    problem = MEAN.build_problem()
+    means = problem.means.copy()
+    means[0, 2] *= 0.42 / np.linalg.norm(means[0, 2])
+    short = replace(problem, means=means)
+    other = -0.05 if name == "accepting_descent" else 1.1
+    scales = np.where(np.arange(4) == 2, other, 1.0)
+    long = replace(problem, means=means * scales[:, None])
+    differing = 0
+    for seed in range(40):
+        x, y = (execute(name, data, seed)["released"] for data in (short, long))
+        if name == "censored_descent":
+            differing += (x[0][2] == 0).all() != (y[0][2] == 0).all()
+        elif name == "accepting_descent":
+            equal = [np.array_equal(values[1][2], values[0][2]) for values in (x, y)]
+            differing += equal[0] != equal[1]
+        else:
+            differing += np.linalg.norm(x[0][2]) > 50 * np.linalg.norm(y[0][2])
+    assert differing >= (1 if name == "accepting_descent" else 40)

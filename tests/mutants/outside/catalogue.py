@@ -494,7 +494,8 @@ BROKEN = (
         base="round_noise_descent",
         location="all agents, from round 2 on",
         ratio=inf,
-        neighbours="any change of a record",
+        neighbours="another row of a record; the other label of the same row "
+        "moves all gradients equally and leaks nothing",
     ),
     Entry(
         "antithetic_descent",
