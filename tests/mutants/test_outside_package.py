@@ -578,3 +578,32 @@ def test_private_branches_differ_between_neighbours(name):
         else:
             differing += np.linalg.norm(x[0][2]) > 50 * np.linalg.norm(y[0][2])
     assert differing >= (1 if name == "accepting_descent" else 40)
+
+
+@pytest.mark.parametrize("name", ["poisson_descent", "fixed_batch_descent"])
+def test_a_sampled_record_moves_a_message_by_what_the_account_assumes(name):
+    """Equal state, noise and sample: the change over the noise is mu, in a fifth of all runs."""
+    setting = BY_NAME[name].setting
+    problem, network = setting.build_problem(), setting.build_network()
+    other = label_changed(problem)
+    if name == "poisson_descent":  # a zero row has no gradient, as if the record were removed
+        features = problem.features.copy()
+        features[2, 0] = 0.0
+        other = replace(problem, features=features)
+    algorithm = load(name).ALGORITHM().calibrate(setting.budget, problem, network, setting.horizon)
+    noise = algorithm.eta * algorithm.sigma.scale
+    mu = 1 / algorithm.sigma.scale
+    if name == "poisson_descent":
+        mu *= algorithm.clip
+    else:
+        noise *= algorithm.clip
+    batch, streams = stack([algorithm]), Streams(0, tuple(range(300)))
+    state, draws = batch.start(problem, network, streams, 1), batch.draws(problem, streams)
+    moved = []
+    for t in range(1, setting.horizon + 1):
+        draw = next(draws)
+        after, neighbour = (batch.step(state, data, network, draw, t) for data in (problem, other))
+        moved.append(np.linalg.norm(after.x - neighbour.x, axis=-1)[0, :, 2] / noise)
+        state = after
+    assert np.max(moved) == pytest.approx(mu, rel=1e-6)
+    assert np.mean(np.array(moved) > 1e-9) == pytest.approx(0.2, abs=0.03)
