@@ -23,6 +23,7 @@ from ..privacy.audit.sequential import detectable_epsilon, planned_looks
 from ..privacy.observers import Observer
 from .checks import (
     iterations_declared,
+    messages_declared,
     noise_found,
     noise_matters,
     sensitivity_reached,
@@ -130,11 +131,14 @@ def audit(
         judged = judge(*worlds, claimed, declared, delta=delta, confidence=spent, seed=seed)
         if judged.findings:
             break
-    sites = noisy.noise_sites(chosen.pair[0], chosen.network, horizon)
+    # The declaration is that of the whole problem: an attack may keep only a part of the graph,
+    # where agents that are not attacked have fewer neighbours and thus other noise.
+    sites = noisy.noise_sites(problem, one_graph(network), horizon)
     of_batches, lower = OF_BATCHES * level, judged.lower
     noise = tuple(noise_found(sites, *worlds, confidence=1.0 - level + of_batches))
     reached, changes = sensitivity_reached(sites, *worlds, declared.epsilon, delta)
     changes += iterations_declared(worlds, horizon)
+    changes += messages_declared(sites, worlds)
     changes += noise_matters(noisy, chosen, horizon, seed)
     changes += sites_and_releases(noisy, sites, declared.epsilon, delta)
     releases = noisy.releases(problem, network, horizon)
@@ -152,7 +156,7 @@ def audit(
         f"{chosen.name}",
         statistic=lower.statistic, pvalue=min(1.0, judged.pvalue / look.share),
         bounds=judged.bounds, noise=noise,
-        sensitivity=reached,
+        sensitivity=reached, proven=all(release.proven for release in releases),
         findings=(
             *judged.findings, *against_accountant(declared, claimed),
             *(finding for one in noise for finding in one.as_findings()), *changes,
