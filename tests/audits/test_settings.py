@@ -62,7 +62,7 @@ def test_an_audit_of_a_setting_speaks_of_that_setting_alone():
     audit = {
         "experiment": "fig", "algorithm": "descent", "variant": "main", "copy": "correct",
         "setting": json.dumps({"epsilon": 1, "coding": "signed"}), "level": "transcript",
-        "delta": 0.0, "claimed": 1.0, "bound": 1.5, "flagged": True,
+        "delta": 0.0, "claimed": 1.0, "bound": 1.5, "verdict": "violated",
     }  # fmt: skip
     changed = [{}, {"experiment": "other"}, {"coding": "zero_one"}, {"epsilon": 2.0}]
     privacy = pl.DataFrame([{**row, **change} for change in changed])

@@ -20,6 +20,7 @@ class Entry(BaseModel):
     algorithm: str
     variant: str | None = None
     where: dict[str, Any] = {}
+    because: str = Field(default="", description="reason for the outcome, if it needs one")
 
 
 class Audits(BaseModel):
@@ -36,8 +37,10 @@ class Audits(BaseModel):
     settings: list[Entry]
 
     def entries(self) -> list[dict[str, Any]]:
-        """As plain JSON, without what is not said."""
-        return [entry.model_dump(exclude_defaults=True) for entry in self.settings]
+        """Return the entries as plain JSON, without defaults and without reasons."""
+        return [
+            entry.model_dump(exclude_defaults=True, exclude={"because"}) for entry in self.settings
+        ]
 
     def runs_at(self, scale: str) -> int:
         """Runs of a scale; of one that is not named, those of the papers' scale."""

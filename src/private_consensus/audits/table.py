@@ -70,7 +70,7 @@ def judged(
     -------
     DataFrame
         With ``verdict``, ``errata``, ``epsilon_empirical``, ``audit``, ``audit_verdict`` and
-        ``audit_findings``.
+        ``audit_findings``. ``proven`` is False if an audit refutes what the accountant was told.
     """
     # In an audit that is an experiment, every copy is a setting of that experiment.
     claims = [
@@ -99,7 +99,11 @@ def _judgement(row: Row, errata: Mapping[str, Erratum], audits: Sequence[Row]) -
     )
     if stated == NOT_PRIVATE:
         outcome = AuditOutcome()
+    refuted = outcome.verdict == DIFFERS or (
+        outcome.verdict == VIOLATED and row["epsilon_accountant"] <= row["epsilon_claimed"]
+    )
     return {
+        "proven": row["proven"] and not refuted,
         "verdict": stated,
         "errata": " ".join(numbers),
         "epsilon_empirical": outcome.bound,
