@@ -1,4 +1,4 @@
-"""One function combines accountant, lower bound and audit; all that show a verdict show its result."""
+"""One function combines accountant, lower bound and audit; every verdict shown is its result."""
 
 import math
 import re

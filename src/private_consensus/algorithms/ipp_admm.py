@@ -122,8 +122,11 @@ class ImprovedPlausiblyPrivateADMM(ApproximateADMM):
         return True
 
     def noise_sites(self, problem, network, horizon):
-        """Where tests look at what is noised, what is sent was selected by its noise. A coin selects
-        at most c messages, without looking at anything."""
+        """Return the two sites.
+
+        Tests of noised models select messages by their noise. A coin selects at most c
+        messages independently of data and noise.
+        """
         sites = super().noise_sites(problem, network, horizon)
         chosen = "message" if self.tested == "noised" else None
         observed = int(self.c) if self.decision == "coin" else None

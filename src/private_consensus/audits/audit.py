@@ -20,6 +20,7 @@ from ..errors import InvalidInput, require
 from ..networks import Network
 from ..privacy import Budget, Relation
 from ..privacy.audit.sequential import detectable_epsilon, planned_looks
+from ..privacy.brackets import lower_bound
 from ..privacy.observers import Observer
 from .checks import (
     iterations_declared,
@@ -142,6 +143,7 @@ def audit(
     changes += noise_matters(noisy, chosen, horizon, seed)
     changes += sites_and_releases(noisy, sites, declared.epsilon, delta)
     releases = noisy.releases(problem, network, horizon)
+    assumed = noisy.releases_if_assumed(problem, network, horizon)
     for check in (sampling_found, sampled_record_change):
         test = partial(check, noisy, chosen, horizon, releases)
         changes += test(level=of_batches / 2, seed=seed, runs=runs)
@@ -157,6 +159,7 @@ def audit(
         statistic=lower.statistic, pvalue=min(1.0, judged.pvalue / look.share),
         bounds=judged.bounds, noise=noise,
         sensitivity=reached, proven=all(release.proven for release in releases),
+        computed_lower=lower_bound(releases if assumed is None else assumed, delta).epsilon,
         findings=(
             *judged.findings, *against_accountant(declared, claimed),
             *(finding for one in noise for finding in one.as_findings()), *changes,

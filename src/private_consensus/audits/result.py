@@ -166,6 +166,9 @@ class AuditResult:
         What was tested.
     proven : bool or None
         True if every declared sensitivity is proven. None: the accountant was not asked.
+    computed_lower : float or None
+        Lower bound on epsilon at ``delta`` that is computed from the declared releases. None: not
+        computed.
     """
 
     claimed: float
@@ -187,6 +190,7 @@ class AuditResult:
     findings: tuple[Finding, ...] = field(default=())
     coverage: Coverage = field(default_factory=Coverage)
     proven: bool | None = None
+    computed_lower: float | None = None
 
     @property
     def flagged(self) -> bool:
@@ -212,18 +216,19 @@ class AuditResult:
 
     @property
     def testable(self) -> bool:
-        """Whether the runs can refute the claim, or noise or an effect of a record was recovered."""
+        """True if the runs can refute the claim, or noise or a record's effect was recovered."""
         recovered = bool(self.noise) or not np.isnan(self.sensitivity)
         return recovered or self.claimed <= self.ceiling
 
     @property
     def privacy_verdict(self) -> str | None:
-        """Verdict on the claim, from the accountant and this audit: one of
+        """Verdict on the claim, from accountant, computed lower bound and this audit: one of
         :data:`private_consensus.privacy.VERDICTS`. None if the accountant was not asked."""
         if self.proven is None:
             return None
+        lower = self.computed_lower
         return verdict(
-            self.claimed, self.declared, proven=self.proven, lower=None, audit=self.verdict
+            self.claimed, self.declared, proven=self.proven, lower=lower, audit=self.verdict
         )
 
     def lines(self) -> list[tuple[str, str]]:

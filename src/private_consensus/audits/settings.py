@@ -106,7 +106,9 @@ def decided(rows: Sequence[Mapping[str, Any]], level: float) -> list[dict[str, A
     """
     claims = [row for row in rows if not row["level"].startswith(NOISE)]
     noise = [row for row in rows if row["level"].startswith(NOISE)]
-    remainder = level - math.fsum(1 - row["confidence"] for row in claims if row.get("testable") is not None)
+    remainder = level - math.fsum(
+        1 - row["confidence"] for row in claims if row.get("testable") is not None
+    )
     least = min((row["confidence"] for row in claims), default=1.0)
     expected = f"above 1 - {level:g}/{len(claims)}, since all audits share the level {level:g}"
     require(remainder > 0, "audits.confidence", least, expected)
@@ -127,7 +129,8 @@ def _decided(row: Mapping[str, Any]) -> dict[str, Any]:
         testable=row.get("testable") is not False,
     )
     if contradicted and not refutation:
-        refutation = f"outcomes refute epsilon {row['claimed']:.4g} (adjusted p {row['adjusted']:.2g})"
+        claimed, adjusted = row["claimed"], row["adjusted"]
+        refutation = f"outcomes refute epsilon {claimed:.4g} (adjusted p {adjusted:.2g})"
     if refutation and not contradicted:
         refutation = f"{refutation}, not at the error level of the table"
     findings = [refutation if contradicted else "", row.get("findings") or ""]
@@ -135,7 +138,8 @@ def _decided(row: Mapping[str, Any]) -> dict[str, Any]:
     return {
         **row, "verdict": outcome, "flagged": outcome in FLAGGED,
         "refutation": refutation if contradicted else "",
-        "findings": _joined(findings), "notes": _joined(notes), "untested": row.get("untested") or "",
+        "findings": _joined(findings), "notes": _joined(notes),
+        "untested": row.get("untested") or "",
     }  # fmt: skip
 
 
