@@ -52,6 +52,33 @@ class Audits(BaseModel):
         return asked | ({"most": self.most[scale]} if scale in self.most else {})
 
 
+def check_level(audits: Audits, cells: Iterable[Mapping[str, Any]], scale: str) -> None:
+    """Refuse a confidence whose errors add up to the level of the whole table.
+
+    Parameters
+    ----------
+    audits : Audits
+    cells : iterable of mappings
+        The cells that entries name.
+    scale : str
+        Decides how many settings of a cell are audited.
+
+    Raises
+    ------
+    ConfigurationError
+        With key ``audits.confidence``.
+    """
+    entries, most = audits.entries(), audits.most.get(scale)
+    count = sum(len(selected_settings(cell, entries, most)) for cell in cells)
+    if count * (1 - audits.confidence) < audits.level:
+        return
+    least = f"above {1 - audits.level / count:.8g}"
+    reason = f"{count} audits share the level {audits.level:g}"
+    raise ConfigurationError(
+        [f"audits.confidence: found {audits.confidence!r}, expected {least}, since {reason}"]
+    )
+
+
 def read_audits(raw: Mapping[str, Any]) -> Audits:
     """The checked configuration of audits.
 
