@@ -147,8 +147,8 @@ def test_a_wrong_account_is_found_and_stands_on_the_page_instead_of_holds(study)
 
     done = call(study, ["python", AUDIT.format(paths=paths(study), name=NAME)])
     assert "ended with 1" in done.stdout, said(done)
-    fault = "a record moves the draw by 2.71 times the declared sensitivity"
-    assert fault in re.sub(r"[\s│]+", " ", done.stdout)
+    fault = re.compile(r"moves the draw by [2-9]\.\d+ times the declared sensitivity")
+    assert fault.search(re.sub(r"[\s│]+", " ", done.stdout))
     assert "differs from its declaration" in done.stdout.split("verdict")[1]
 
     assert cli.main(["reproduce", str(study), "--scale", "paper", "--cores", "2"]) == 0
@@ -159,7 +159,7 @@ def test_a_wrong_account_is_found_and_stands_on_the_page_instead_of_holds(study)
         lines = [line for line in lines if "noise of the draw" not in line]
         assert len(lines) == rows, page
         for line in lines:
-            assert "| differs from its declaration |" in line and fault in line
+            assert "| differs from its declaration |" in line and fault.search(line)
             assert "holds" not in line and "not contradicted" not in line
 
 
