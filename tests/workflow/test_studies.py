@@ -154,6 +154,7 @@ def test_a_wrong_account_is_found_and_stands_on_the_page_instead_of_holds(study)
     assert cli.main(["reproduce", str(study), "--scale", "paper", "--cores", "2"]) == 0
     page = (study / "results/paper/summary.md").read_text()
     sections = dict(part.split("\n\n", 1) for part in page.split("## ") if part)
+    assert f"no guarantee for {NAME}: the execution differs" in plain(page)
     for title, rows in (("Privacy", 4), ("Audits", 2)):
         lines = [line for line in sections[title].splitlines() if f"{NAME}_fig1" in plain(line)]
         lines = [line for line in lines if "noise of the draw" not in line]

@@ -12,6 +12,7 @@ from ..audits.errata import Erratum
 from ..audits.settings import decided
 from ..audits.table import judged
 from ..experiments.results import rows_of
+from ..privacy import DIFFERS
 from ..spreadsheets import markdown
 
 CLAIMS = ("claim", "verdict", "statistic", "value", "low", "high", "runs")
@@ -48,10 +49,11 @@ def summary(
         A page with a section for each kind that has rows.
     """
     audited = decided(_rows(audits), level)
+    settings = _judged(privacy, errata, audited)
     parts = [
-        ("Figures and tables", _names([*figures, *tables])),
+        ("Figures and tables", _names([*figures, *tables]) + _differing(settings)),
         ("Claims", _table(_rows(claims), CLAIMS)),
-        ("Privacy", _table(_judged(privacy, errata, audited), PRIVACY)),
+        ("Privacy", _table(settings, PRIVACY)),
         ("Audits", _table(audited, AUDITS)),
     ]
     return "\n".join(f"## {title}\n\n{text}" for title, text in parts if text)
@@ -69,6 +71,15 @@ def _judged(
     if not frames:
         return []
     return judged(pl.concat(frames, how="diagonal_relaxed"), errata, audits).to_dicts()
+
+
+def _differing(settings: Iterable[Mapping[str, Any]]) -> str:
+    """Warning about algorithms whose audit refutes their declaration; figures do not show it."""
+    names = dict.fromkeys(row["algorithm"] for row in settings if row["verdict"] == DIFFERS)
+    if not names:
+        return ""
+    listed = ", ".join(map(markdown, names))
+    return f"\nFigures state no guarantee for {listed}: the execution {DIFFERS}.\n"
 
 
 def _names(files: Iterable[str]) -> str:
