@@ -10,13 +10,16 @@ import private_consensus
 from private_consensus import algorithms, networks
 from private_consensus.algorithms.base import Iterative, NoiseSite, column
 from private_consensus.audits.audit import EARLY
-from private_consensus.audits.checks import noise_found
+from private_consensus.audits.checks import messages_declared, noise_found, sites_and_releases
 from private_consensus.audits.evidence import Evidence
 from private_consensus.audits.examples import examples
+from private_consensus.audits.neighbours import attacks
+from private_consensus.audits.result import AuditResult, Coverage, Finding, Untested
 from private_consensus.errors import InvalidInput
-from private_consensus.privacy import Budget, Release, gaussian_mu
+from private_consensus.privacy import DIFFERS, Budget, Release, account, gaussian_mu
 from private_consensus.privacy.audit.families import claim_p_value
 from private_consensus.privacy.audit.sequential import planned_looks
+from private_consensus.problems.logistic_regression import LogisticRegression
 from private_consensus.problems.mean_estimation import MeanEstimation
 from private_consensus.randomness import Streams, generator
 
@@ -187,3 +190,87 @@ def test_of_tests_of_what_is_noised_the_noise_is_said_to_select():
     assert [site.selected for site in noisy.noise_sites(*world)][-1]
     plain = replace(noisy, tested="minimiser")
     assert not any(site.selected for site in plain.noise_sites(*world))
+
+
+def result(*findings, **changes):
+    values = {
+        "claimed": 1.0, "delta": 1e-5, "declared": 0.9, "lower": 0.1, "ceiling": 4.0,
+        "confidence": 0.99, "relation": "", "observer": "global", "runs": 100, "power": 1.0,
+        "executed": "", "proven": True, "findings": findings,
+    }  # fmt: skip
+    return AuditResult(**(values | changes))
+
+
+@pytest.mark.parametrize(
+    ("kinds", "changes", "verdict", "stated"),
+    [
+        ([], {}, "not contradicted", "holds"),
+        (["note", "floating-point finding"], {}, "not contradicted", "holds"),
+        ([], {"proven": False}, "not contradicted", "not proven"),
+        ([], {"proven": None}, "not contradicted", None),
+        ([], {"declared": 1.1}, "not contradicted", "not proven"),
+        ([], {"computed_lower": 1.1}, "not contradicted", "violated"),
+        (["not proven"], {"declared": 1.1}, "not proven", "not proven"),
+        (["not proven"], {"declared": 1.1, "computed_lower": 1.1}, "not proven", "violated"),
+        (["note", "differs from its declaration"], {}, DIFFERS, DIFFERS),
+        (["contradicted", "differs from its declaration"], {}, "violated", "violated"),
+        ([], {"coverage": Coverage(untested=(Untested("agent 1", "why"),))},
+         "inconclusive", "inconclusive"),
+        ([], {"coverage": Coverage(untested=(Untested("a cap", "why", decisive=False),))},
+         "not contradicted", "holds"),
+        ([], {"ceiling": 0.5}, "no test", "holds"),
+    ],
+)  # fmt: skip
+def test_a_result_states_the_audit_and_what_follows_with_the_accountant(
+    kinds, changes, verdict, stated
+):
+    found = result(*(Finding(kind, "text") for kind in kinds), **changes)
+    assert (found.verdict, found.privacy_verdict) == (verdict, stated)
+    assert found.flagged == (verdict in ("violated", DIFFERS, "not proven"))
+    shown = dict(found.lines())
+    assert (shown["verdict"], shown.get("privacy")) == (verdict, stated)
+
+
+@pytest.mark.parametrize("name", ["m_admm", "pr_admm"])
+def test_neighbours_that_lose_links_in_the_attacked_part_are_no_finding(name):
+    """On a ring of five, the two neighbours of the attacked agent keep one link of two: a penalty
+    of half the size, with twice the effect of a record that nobody replaces."""
+    (example,) = examples(name)
+    problem = LogisticRegression(*rows(5), 1 / 20, 1e-2)
+    network = networks.build(Streams(1, (0,)), "ring", 5)
+    noisy = example.algorithm.calibrate(example.budget, problem, network, 3)
+    attack = next(attacks(problem, network, None, nearby=True))
+    assert attack.network.degrees.tolist() == [2, 1, 1]
+    found = private_consensus.audit(
+        example.algorithm, problem, network, example.budget, 3, runs=60, confidence=0.999,
+        delta=example.budget.delta, calibrated=noisy, attack=attack,
+    )  # fmt: skip
+    assert found.findings == () and found.verdict == "not contradicted"
+    assert 0.4 < found.sensitivity <= 1.0  # of what is declared, not of twice as much
+    wrong = noisy.noise_sites(attack.pair[0], attack.network, 3)
+    assert sites_and_releases(noisy, wrong, found.declared, found.delta)
+
+
+def rows(agents):
+    random = generator(8, "rows")
+    features = random.standard_normal((agents, 20, 2))
+    features /= np.linalg.norm(features, axis=-1, keepdims=True)
+    labels = np.where(features[..., 0] > 0, 1.0, -1.0)
+    return features, labels, features[0], labels[0]
+
+
+@pytest.mark.parametrize(("sent", "flagged"), [(2, False), (3, True)])
+def test_more_messages_than_declared_are_a_finding(sent, flagged):
+    """Of four iterations two may be observed; they alone are compared with the releases."""
+    noise = np.ones((30, 4, 2, 3))
+    noise[:, sent:] = np.nan
+    none = np.zeros((30, 0))
+    world = Evidence(None, none, none, {}, {"message": noise}, None, None, 4, 4)
+    moved = np.array([0.1, 0.4, 0.2, 0.3])
+    site = NoiseSite("message", "gaussian", np.ones(()), "l2", moved, max_observed=2)
+    findings = messages_declared([site], [world])
+    assert [finding.kind for finding in findings] == [DIFFERS] * flagged
+    (example,) = examples("gradient_descent")
+    largest = account([Release("gaussian", 0.5, 1.0)], 1e-3).epsilon  # 0.3^2 + 0.4^2 = 0.5^2
+    assert not sites_and_releases(example.algorithm, [site], largest * 1.0001, 1e-3)
+    assert sites_and_releases(example.algorithm, [site], largest * 0.99, 1e-3)

@@ -8,7 +8,10 @@ import pytest
 from private_consensus.audits.errata import Erratum
 from private_consensus.audits.experiments import of_experiments
 from private_consensus.audits.repairs import asked_of, compared
+from private_consensus.audits.settings import decided
 from private_consensus.audits.table import judged
+from private_consensus.errors import InvalidInput
+from private_consensus.privacy import DIFFERS
 
 
 def setting(claimed=1.0, accounted=0.9, **changes):
@@ -27,8 +30,18 @@ def erratum(severity="breaks", outcome="confirmed", **changes):
 def audit(**changes):
     return {
         "experiment": "", "algorithm": "descent", "variant": "main", "level": "transcript",
-        "copy": "correct", "bound": 0.5, "claimed": 1.0, "flagged": False, "delta": 1e-5, **changes,
+        "setting": "representative", "copy": "correct", "bound": 0.5, "claimed": 1.0,
+        "verdict": "not contradicted", "delta": 1e-5, **changes,
     }  # fmt: skip
+
+
+def claim(**changes):
+    """An audit before the table decides it."""
+    values = {
+        "confidence": 0.9999, "p_value": 1.0, "differs": False, "unproven": False, "testable": True,
+        "findings": "", "refutation": "", "notes": "", "untested": "", "flagged": False,
+    }  # fmt: skip
+    return audit(**(values | changes))
 
 
 @pytest.mark.parametrize(
@@ -39,20 +52,103 @@ def audit(**changes):
         (setting(), [erratum(severity="misprint")], [], "holds"),
         (setting(), [erratum(outcome="refuted")], [], "holds"),
         (setting(), [], [audit()], "holds"),
-        (setting(), [erratum()], [audit(), audit(bound=1.2)], "violated"),
-        # something runs otherwise than was declared, and no bound is above the claim
-        (setting(), [], [audit(flagged=True)], "not proven"),
+        (setting(), [erratum()], [audit(), audit(bound=1.2, verdict="violated")], "violated"),
+        # a bound above the claim that misses the error level of the table
+        (setting(), [], [audit(bound=1.2)], "holds"),
+        (setting(), [], [audit(verdict=DIFFERS)], DIFFERS),
+        (setting(), [erratum()], [audit(verdict=DIFFERS)], DIFFERS),
+        (setting(proven=False), [], [audit(verdict=DIFFERS)], DIFFERS),
+        (setting(epsilon_lower=1.2), [], [audit(verdict=DIFFERS)], "violated"),
+        (setting(), [], [audit(), audit(verdict="inconclusive")], "inconclusive"),
+        (setting(proven=False), [], [audit(verdict="inconclusive")], "not proven"),
+        (setting(), [], [audit(verdict="no test")], "holds"),
         (setting(accounted=1.1, epsilon_lower=1.05), [], [audit()], "violated"),
         (setting(accounted=1.1), [], [audit()], "not proven"),
         (setting(accounted=1.1, accountant="rdp"), [erratum()], [], "not proven"),
         (setting(proven=False), [erratum()], [], "not proven"),
-        (setting(proven=False), [], [audit(bound=1.2)], "violated"),
+        (setting(proven=False), [], [audit(bound=1.2, verdict="violated")], "violated"),
         (setting(claimed=math.inf, accounted=math.inf), [], [], "not private"),
     ],
 )
 def test_errata_and_audits_are_heard(row, entries, audits, verdict):
     errata = {f"E0.{number}": entry for number, entry in enumerate(entries)}
     assert judged(pl.DataFrame([row]), errata, audits)["verdict"].item() == verdict
+
+
+def test_a_bound_above_the_claim_is_published_only_at_the_level_of_the_table():
+    rows = pl.DataFrame([setting()])
+    for outcome, bound in (("not contradicted", 1.0), ("violated", 1.2)):
+        (row,) = judged(rows, {}, [audit(bound=1.2, verdict=outcome)]).to_dicts()
+        assert (row["epsilon_empirical"], row["audit_verdict"]) == (bound, outcome)
+
+
+def test_what_differs_from_its_declaration_is_no_longer_proven_and_says_why():
+    text = "a record moves the draw by 2 times the declared sensitivity"
+    (row,) = judged(
+        pl.DataFrame([setting()]), {}, [audit(verdict=DIFFERS, findings=text)]
+    ).to_dicts()
+    assert (row["proven"], row["audit_findings"]) == (False, text)
+
+
+def test_settings_that_were_not_audited_inherit_a_difference_from_the_same_code():
+    """Six settings of two variants, of which one was audited."""
+    settings = [
+        setting(variant=variant, claimed=claimed, accounted=claimed)
+        for variant in ("main", "other") for claimed in (1.0, 2.0, 4.0)
+    ]  # fmt: skip
+    rows = pl.DataFrame([*settings, setting(algorithm="another")])
+    found = judged(rows, {}, [audit(verdict=DIFFERS, findings="no noise")])
+    assert found["verdict"].to_list() == [DIFFERS] * 6 + ["holds"]
+    assert found["epsilon_empirical"].to_list() == [0.5, *[None] * 6]
+    assert all("no noise" in text for text in found["audit_findings"][:6])
+    # a setting with an audit of its own is judged by that audit
+    audits = [audit(verdict=DIFFERS), audit(claimed=2.0, verdict="not contradicted")]
+    verdicts = judged(rows, {}, audits)["verdict"].to_list()
+    assert verdicts == [DIFFERS, "holds", *[DIFFERS] * 4, "holds"]
+    # neither a violated claim nor an inconclusive audit says something of another claim
+    for outcome in ("violated", "not proven", "inconclusive"):
+        verdicts = judged(rows, {}, [audit(verdict=outcome)])["verdict"].to_list()
+        assert verdicts[1:] == ["holds"] * 6
+
+
+def test_the_table_of_audits_decides_at_its_own_level():
+    """Holm's method, on what the findings of all audits leave of the level."""
+    rows = [
+        claim(p_value=1e-6, bound=2.0), claim(p_value=3e-3, bound=1.2, refutation="it needs 1.2"),
+        *[claim() for _ in range(8)],
+    ]  # fmt: skip
+    first, second, *_ = decided(rows, 0.01)
+    assert (first["verdict"], first["flagged"], first["contradicted"]) == ("violated", True, True)
+    assert "adjusted p" in first["findings"]
+    assert (second["verdict"], second["flagged"]) == ("not contradicted", False)
+    assert second["adjusted"] > 0.01 and second["findings"] == ""
+    assert "not at the error level of the table" in second["notes"]
+    alone = decided(rows[1:2], 0.01)[0]
+    assert (alone["verdict"], alone["findings"]) == ("violated", "it needs 1.2")
+
+
+def test_the_findings_of_all_audits_and_the_claims_share_the_level():
+    """p of 0.0095 is at most 0.01, and not at most 0.01 - 1e-3 of the findings."""
+    assert decided([claim(p_value=9.5e-3, confidence=0.999)], 0.01)[0]["contradicted"] is False
+    assert decided([claim(p_value=9.5e-3, confidence=0.9999)], 0.01)[0]["contradicted"] is True
+    with pytest.raises(InvalidInput, match=r"audits\.confidence"):
+        decided([claim(confidence=0.99)] * 2, 0.01)
+
+
+@pytest.mark.parametrize(
+    ("changes", "verdict", "flagged"),
+    [
+        ({}, "not contradicted", False),
+        ({"notes": "the noise is 1.2 times what is declared"}, "not contradicted", False),
+        ({"differs": True, "findings": "a record moves it by 3 times"}, DIFFERS, True),
+        ({"unproven": True, "findings": "costs 2"}, "not proven", True),
+        ({"untested": "agent 2"}, "inconclusive", False),
+        ({"testable": False}, "no test", False),
+    ],
+)
+def test_a_finding_that_differs_flags_its_row(changes, verdict, flagged):
+    (row,) = decided([claim(**changes)], 0.01)
+    assert (row["verdict"], row["flagged"]) == (verdict, flagged)
 
 
 def test_a_row_has_its_errata_and_the_bound_of_its_own_setting():

@@ -9,6 +9,7 @@ import pytest
 
 from private_consensus import yamls
 from private_consensus.audits.configuration import (
+    check_level,
     read_audits,
     selected_settings,
     validate_audit_entries,
@@ -62,13 +63,26 @@ def test_an_audit_of_a_setting_speaks_of_that_setting_alone():
     audit = {
         "experiment": "fig", "algorithm": "descent", "variant": "main", "copy": "correct",
         "setting": json.dumps({"epsilon": 1, "coding": "signed"}), "level": "transcript",
-        "delta": 0.0, "claimed": 1.0, "bound": 1.5, "flagged": True,
+        "delta": 0.0, "claimed": 1.0, "bound": 1.5, "verdict": "violated",
     }  # fmt: skip
     changed = [{}, {"experiment": "other"}, {"coding": "zero_one"}, {"epsilon": 2.0}]
     privacy = pl.DataFrame([{**row, **change} for change in changed])
     found = judged(privacy, {}, [audit])
     assert found["verdict"].to_list() == ["violated", "holds", "holds", "holds"]
     assert found["epsilon_empirical"].to_list() == [1.5, None, None, None]
+
+
+def test_audits_that_use_the_whole_level_are_refused_before_they_run():
+    raw = yamls.read(ROOT / "config" / "audits.yaml")
+    planned = plan()
+    pairs = {(entry["experiment"], entry["algorithm"]) for entry in entries()}
+    cells = [planned.cell(*pair) for pair in pairs]
+    check_level(read_audits(raw), cells, "paper")
+    count = sum(len(selected_settings(cell, entries())) for cell in cells)
+    many = read_audits({**raw, "confidence": 1 - 0.0101 / count})
+    with pytest.raises(InvalidInput, match=rf"audits\.confidence.*{count} audits share"):
+        check_level(many, cells, "paper")
+    check_level(many, cells, "smoke")  # one setting of each cell
 
 
 def test_a_smaller_scale_audits_the_first_settings_that_are_named():

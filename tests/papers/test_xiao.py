@@ -1,5 +1,6 @@
 """Paper 001: random aggregates, the loss of their outputs, gradient descent, coordinate descent."""
 
+import math
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,7 +16,7 @@ from scipy.stats import kstest, laplace, norm
 from observed import logistic_rows, run
 from private_consensus import networks, plotting
 from private_consensus.algorithms import load
-from private_consensus.algorithms.coordinate_descent import CoordinateDescent
+from private_consensus.algorithms.coordinate_descent import CoordinateDescent, Draw, State
 from private_consensus.algorithms.dgd import DecentralizedGradientDescent
 from private_consensus.algorithms.families import random_aggregates
 from private_consensus.algorithms.families.random_aggregates import widest_pair
@@ -31,8 +32,10 @@ from private_consensus.experiments.cells import run_cell
 from private_consensus.experiments.numbers import figure_numbers
 from private_consensus.experiments.schema import read_yaml
 from private_consensus.plotting import xiao as drawings
-from private_consensus.privacy import Budget, account, aggregation
+from private_consensus.privacy import Budget, account, aggregation, verdict
+from private_consensus.privacy.brackets import lower_bound
 from private_consensus.problems import logistic_regression, mean_estimation
+from private_consensus.problems.logistic_regression import LogisticRegression
 from private_consensus.randomness import Streams
 from private_consensus.theorems import constrained
 
@@ -460,6 +463,43 @@ def test_coordinate_descent_is_calibrated_by_formula_and_by_accountant(boxed, ne
     assert by_formula.noise.scale == pytest.approx(np.sqrt(sigma2))
     exact = CoordinateDescent().calibrate(Budget(2.0, 1e-5), boxed, network, 50)
     assert account(exact.releases(boxed, network, 50), 1e-5).epsilon <= 2.0
+
+
+@pytest.mark.parametrize(("law", "tail"), [("gaussian", norm), ("laplace", laplace)])
+def test_in_a_box_no_epsilon_at_delta_zero_is_below_the_ratio_of_one_course(law, tail, network):
+    """The first coordinate stays at the upper face: probabilities of the executed steps."""
+    unit, zeros = np.eye(DIM)[0], np.zeros((AGENTS, 6, DIM))
+    zeros[:, 0] = unit
+    worlds = [
+        LogisticRegression(zeros, label * np.ones((AGENTS, 6)), unit[None], np.ones(1), 0.3, 0.05,
+                           box=1.0)
+        for label in (1.0, -1.0)
+    ]  # fmt: skip
+    algorithm, horizon = CoordinateDescent(law=law, noise=0.1, calibration="given"), 5
+    draw = Draw(np.zeros((1, AGENTS, DIM)), np.ones((1, AGENTS, DIM), bool))
+    state = State(np.ones((1, 1, AGENTS, DIM)), np.zeros(1), np.zeros(1))
+    unboxed = (replace(world, box=np.inf) for world in worlds)
+    above, below = (
+        algorithm.step(state, world, network, draw, 2).x[0, 0, 0, 0] for world in unboxed
+    )
+    assert below < above
+    stays = tail.logsf(1.0, above, 0.1) - tail.logsf(1.0, below, 0.1)
+    releases = algorithm.releases(worlds[0], network, horizon)
+    bound = lower_bound(releases, 0.0)
+    assert bound.epsilon == pytest.approx((horizon - 1) * stays, rel=1e-6) and bound.epsilon > 1.0
+    assert bound.epsilon <= account(releases, 0.0).epsilon
+    assert lower_bound(algorithm.releases(worlds[0], network, 1), 0.0).epsilon == 0.0
+
+
+def test_without_a_box_gaussian_noise_has_no_finite_epsilon_at_delta_zero(problem, network):
+    algorithm = CoordinateDescent(noise=100.0, calibration="given")
+    releases = algorithm.releases(problem, network, 1)
+    assert lower_bound(releases, 0.0).epsilon == math.inf
+    claimed = algorithm.epsilon_by_formula(0.0, problem, network, 1)
+    assert claimed < 1.0
+    stated = {"proven": True, "lower": lower_bound(releases, 0.0).epsilon}
+    assert verdict(claimed, account(releases, 0.0).epsilon, **stated) == "violated"
+    assert lower_bound(releases, 1e-5).epsilon <= account(releases, 1e-5).epsilon
 
 
 # What the paper's own constants and conditions say.

@@ -1,52 +1,120 @@
-"""One function says whether a claim holds, and all that show a verdict show this one."""
+"""One function combines accountant, lower bound and audit; every verdict shown is its result."""
 
 import math
+import re
 from itertools import product
+from pathlib import Path
 
 import pytest
 
 from private_consensus import cli
 from private_consensus.audits.table import judged
+from private_consensus.errors import InvalidInput
 from private_consensus.experiments.cells import run_cell
 from private_consensus.privacy import (
+    AUDIT_VERDICTS,
+    DIFFERS,
     HOLDS,
     HOLDS_BY_SLACK,
+    INCONCLUSIVE,
     NOT_PRIVATE,
     NOT_PROVEN,
     VERDICTS,
     VIOLATED,
+    audit_verdict,
     verdict,
     verdict_of,
 )
 
+ROOT = Path(__file__).parents[2]
 EPSILONS = (0.5, 1.0, 1.0 + 1e-12, 1.5, math.inf)
-KNOWN = list(product(EPSILONS, (True, False), (None, 0.0, *EPSILONS), (True, False)))
+AUDITS = (None, *AUDIT_VERDICTS)
+KNOWN = list(product(EPSILONS, (True, False), (None, 0.0, *EPSILONS), (True, False), AUDITS))
+"""Accountant, proven, lower bound, argument broken, verdict of the audit; the claim is 1."""
 
 
-@pytest.mark.parametrize(("accounted", "proven", "lower", "broken"), KNOWN)
-def test_a_verdict_follows_from_the_two_sides(accounted, proven, lower, broken):
-    found = verdict(1.0, accounted, proven=proven, lower=lower, argument_broken=broken)
-    above = lower is not None and lower > 1.1
-    below = proven and accounted < 1.1
-    assert (found == VIOLATED) == above
-    assert (found in (HOLDS, HOLDS_BY_SLACK)) == (below and not above)
-    assert (found == NOT_PROVEN) == (not below and not above)
-    assert (found == HOLDS_BY_SLACK) <= broken <= (found != HOLDS)
+def expected(accounted, proven, lower, broken, audit):
+    """The table of docs/privacy.md, each line with its own condition in full."""
+    refuted = audit == "violated" or (lower is not None and lower > 1.1)
+    differs = audit == "differs from its declaration" and not refuted
+    above = not proven or accounted > 1.1 or audit == "not proven"
+    unproven = above and not refuted and not differs
+    open_audit = audit == "inconclusive" and not (refuted or differs or unproven)
+    fine = not (refuted or differs or unproven or open_audit)
+    lines = {
+        "violated": refuted, "differs from its declaration": differs, "not proven": unproven,
+        "inconclusive": open_audit, "holds by slack": fine and broken, "holds": fine and not broken,
+    }  # fmt: skip
+    (word,) = [word for word, applies in lines.items() if applies]
+    return word
 
 
-@pytest.mark.parametrize(("accounted", "proven", "lower", "broken"), KNOWN)
-def test_where_nothing_is_claimed_nothing_is_said(accounted, proven, lower, broken):
-    found = verdict(math.inf, accounted, proven=proven, lower=lower, argument_broken=broken)
-    assert found == NOT_PRIVATE
+def combined(accounted, proven, lower, broken, audit, claimed=1.0):
+    known = {"proven": proven, "lower": lower, "argument_broken": broken, "audit": audit}
+    return verdict(claimed, accounted, **known)
+
+
+def test_the_verdict_is_that_of_the_table_for_every_combination():
+    assert len(KNOWN) == 5 * 2 * 7 * 2 * 7
+    for known in KNOWN:
+        assert combined(*known) == expected(*known), known
+    assert {combined(*known) for known in KNOWN} == set(VERDICTS) - {NOT_PRIVATE}
+
+
+def test_where_nothing_is_claimed_nothing_is_said():
+    assert {combined(*known, claimed=math.inf) for known in KNOWN} == {NOT_PRIVATE}
+
+
+def test_a_finding_that_weakens_privacy_never_stands_next_to_holds():
+    weakened = [known for known in KNOWN if known[-1] in (VIOLATED, DIFFERS, NOT_PROVEN)]
+    assert {combined(*known) for known in weakened} == {VIOLATED, DIFFERS, NOT_PROVEN}
+
+
+def test_an_inconclusive_audit_changes_nothing_but_a_proof():
+    """It is no reason for "violated" or "not proven", and it does not confirm what is proven."""
+    for *known, audit in KNOWN:
+        if audit is None:
+            alone = combined(*known, None)
+            changed = {HOLDS: INCONCLUSIVE, HOLDS_BY_SLACK: INCONCLUSIVE}.get(alone, alone)
+            assert combined(*known, INCONCLUSIVE) == changed
+            assert combined(*known, "no test") == combined(*known, "not contradicted") == alone
+
+
+def test_an_unknown_verdict_of_an_audit_is_refused():
+    with pytest.raises(InvalidInput, match="audit"):
+        verdict(1.0, 0.5, proven=True, lower=None, audit="holds")
 
 
 def test_more_knowledge_from_above_never_makes_a_verdict_worse_nor_from_below_better():
-    order = {word: place for place, word in enumerate(VERDICTS)}
-    for accounted, proven, lower, broken in KNOWN:
-        known = {"proven": proven, "lower": lower, "argument_broken": broken}
-        found = order[verdict(1.0, accounted, **known)]
-        assert order[verdict(1.0, accounted / 2, **known)] >= found
-        assert order[verdict(1.0, accounted, **{**known, "lower": 3 * (lower or 0)})] <= found
+    order = {word: index for index, word in enumerate(VERDICTS)}
+    for accounted, proven, lower, broken, audit in KNOWN:
+        stated = order[combined(accounted, proven, lower, broken, audit)]
+        assert order[combined(accounted / 2, proven, lower, broken, audit)] >= stated
+        assert order[combined(accounted, proven, 3 * (lower or 0), broken, audit)] <= stated
+        for worse in AUDIT_VERDICTS[: AUDIT_VERDICTS.index(audit)] if audit else ():
+            assert order[combined(accounted, proven, lower, broken, worse)] <= stated
+
+
+def test_the_verdict_of_an_audit_is_that_of_its_worst_finding():
+    keys = ("contradicted", "differs", "unproven", "complete", "testable")
+    for values in product((True, False), repeat=5):
+        contradicted, differs, unproven, complete, testable = values
+        stated = audit_verdict(**dict(zip(keys, values, strict=True)))
+        flagged = contradicted or differs or unproven
+        assert (stated == "violated") == contradicted
+        assert (stated == "differs from its declaration") == (differs and not contradicted)
+        assert (stated == "not proven") == (unproven and not contradicted and not differs)
+        assert (stated == "inconclusive") == (not flagged and not complete)
+        assert (stated == "no test") == (not flagged and complete and not testable)
+        assert (stated == "not contradicted") == (not flagged and complete and testable)
+
+
+def test_the_documented_table_has_the_verdicts_in_their_order():
+    page = (ROOT / "docs/privacy.md").read_text()
+    documented = re.findall(r"^\| \d \| .+ \| (.+) \|$", page, re.M)
+    assert sorted(documented) == sorted(VERDICTS)
+    ranked = [word for word in documented if word != NOT_PRIVATE]
+    assert ranked == [word for word in VERDICTS if word != NOT_PRIVATE]
 
 
 @pytest.mark.parametrize("method", ["gaussian", "pure", "pld", "none"])
@@ -61,8 +129,8 @@ def test_more_than_is_claimed_is_violated_only_with_a_lower_bound(
         "epsilon_claimed": 1.0, "epsilon_accountant": accounted, "accountant": method,
         "epsilon_lower": lower, "proven": proven, "delta": 0.0, "sampling": "none",
     }  # fmt: skip
-    assert verdict_of(row) == verdict_of(row, audited=0.5) == found
-    assert verdict_of(row, audited=1.1) == VIOLATED
+    assert verdict_of(row) == verdict_of(row, audit="not contradicted") == found
+    assert verdict_of(row, audit=VIOLATED) == VIOLATED
 
 
 @pytest.mark.parametrize(

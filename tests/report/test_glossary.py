@@ -8,13 +8,12 @@ from typing import get_args
 import pytest
 
 from private_consensus import cli
-from private_consensus.audits.result import DIFFERS
 from private_consensus.claims.schema import Kind, Quantifier
 from private_consensus.claims.words import CONFIRMED, CONTRADICTED, MEANINGS, TIED
 from private_consensus.experiments.schema import Reading
 from private_consensus.observations.drawn import SHOWN
 from private_consensus.observations.epsilon import LABELS
-from private_consensus.privacy import VERDICTS
+from private_consensus.privacy import AUDIT_VERDICTS, VERDICTS
 from private_consensus.privacy.budget import CHANGES, UNITS
 
 ROOT = Path(__file__).parents[2]
@@ -46,7 +45,7 @@ def terms() -> dict[str, str]:
 def printed() -> set[str]:
     """Words for verdicts, states, readings and observers, as the code writes them."""
     observers = {re.sub(r" of \d+$", "", name) for name in SHOWN}
-    audited = {"flagged", "not flagged", "no test", "not contradicted", DIFFERS}
+    audited = {"flagged", "not flagged", *AUDIT_VERDICTS, "note"}
     states = {CONFIRMED, CONTRADICTED, TIED}
     kinds = set(get_args(Kind)) - PLAIN
     words = {*MEANINGS, *VERDICTS, *LABELS.values(), *get_args(Quantifier), *get_args(Reading)}

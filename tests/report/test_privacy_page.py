@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import pytest
 
+from private_consensus.privacy import AUDIT_VERDICTS
 from private_consensus.report.page import pages
 from private_consensus.report.views.errata import audits as audit_table
 from private_consensus.report.views.mutants import bench
@@ -14,6 +15,7 @@ from private_consensus.report.views.privacy import (
     _furthest,
     _with_audits,
     of_experiments,
+    promises,
     settings_table,
 )
 
@@ -60,6 +62,36 @@ def test_where_a_claim_is_violated_a_bound_above_it_stands_on_the_page(results):
     text = pages(found)["privacy.html"]
     assert "at least 2.29 of 0.318" in text
     assert "at least 0 of" not in text
+
+
+@pytest.mark.parametrize("verdict", ["differs from its declaration", "inconclusive"])
+def test_what_an_audit_found_stands_on_the_page_instead_of_holds(results, verdict):
+    """In the table of algorithms, among the settings of the paper, and on the algorithm's page."""
+    text = "a record moves the draw by 2 times the declared sensitivity"
+    row = privacy_row(
+        "first", "differing", 1.0, 0.9, verdict=verdict, audit_verdict=verdict,
+        audit_findings=text, epsilon_empirical=0.5, audit="transcript of this setting",
+    )  # fmt: skip
+    shown = pages(replace(results, privacy=[row]))
+    table = shown["privacy.html"].split("<tbody>")[1].split("</tbody>")[0]
+    assert verdict in table and text in table and ">holds" not in table
+    papers = [page for name, page in shown.items() if name.startswith("settings/")]
+    assert any(verdict in page and text in page for page in papers)
+    (promised,) = promises([row], {row["experiment"]: "first"}, results.papers)
+    assert (promised["look"], promised["verdict"]) == ("part", verdict)
+
+
+def test_the_outcome_of_an_audit_is_its_verdict_with_findings_notes_and_gaps():
+    row = {
+        **audit("m", "transcript", 0.25), "variant": "main", "experiment": "", "setting": "main",
+        "ceiling": 1.0, "runs": 1, "confidence": 0.99,
+    }  # fmt: skip
+    texts = {"findings": "f", "notes": "n", "untested": "u"}
+    for verdict in AUDIT_VERDICTS:
+        (shown,) = audit_table([{**row, "verdict": verdict, **texts}])
+        assert shown["word"] == verdict
+        assert (shown["look"] == "held") == (verdict == "not contradicted")
+        assert shown["texts"] == ["f", "note: n", "not tested: u"]
 
 
 def test_all_settings_are_in_a_file_whatever_the_page_shows(results):

@@ -99,6 +99,76 @@ def test_a_study_is_planned_by_the_workflow_as_a_module(study):
     assert re.search(rf"^prepare +{prepared}$", said(done), re.MULTILINE)
 
 
+AUDIT = """
+import sys
+sys.path[:0] = {paths}
+from private_consensus import cli
+print("ended with", cli.main(["audit", {name!r}, "--runs", "100"]))
+"""
+FIGURE = """
+experiments:
+  {name}_fig1:
+    title: Error
+    place: this study
+    problem: {{name: mean_estimation, records: 100, dim: 2, box: 1.0}}
+    network: {{name: ring, agents: 4, weights: metropolis}}
+    budget: {{epsilon: 1.0, delta: 1.0e-5}}
+    horizon: 3
+    runs: 2
+    axes: {{epsilon: {{set: budget.epsilon, values: [1.0, 2.0], because: two budgets}}}}
+    algorithms:
+      {name}:
+        released: {{because: as it is}}
+        slower: {{eta: 0.0005, because: half of the step}}
+    measures: [released.normalised_error]
+figures:
+  {name}_fig1:
+    title: Error
+    caption: Mean over runs.
+    measure: released.normalised_error
+    x: epsilon
+    y_title: error
+    curves: [{name}.released]
+"""
+"""Two variants at two budgets; one variant is audited."""
+
+
+@pytest.mark.workflow
+def test_a_wrong_account_is_found_and_stands_on_the_page_instead_of_holds(study):
+    """Through init, audit and reproduce, as a user goes."""
+    wrong = Path(__file__).with_name("wrong_momentum.py").read_text()
+    (study / f"src/{NAME}/algorithm.py").write_text(wrong)
+    paper = study / f"config/papers/{NAME}.yaml"
+    head = paper.read_text().split("experiments:")[0]
+    paper.write_text(head + FIGURE.format(name=NAME))
+    entry = f"- {{experiment: {NAME}_fig1, algorithm: {NAME}"
+    audits = study / "config/audits.yaml"
+    audits.write_text(audits.read_text().replace(entry, f"{entry}, variant: released"))
+
+    done = call(study, ["python", AUDIT.format(paths=paths(study), name=NAME)])
+    assert "ended with 1" in done.stdout, said(done)
+    fault = re.compile(r"moves the draw by [2-9]\.\d+ times the declared sensitivity")
+    assert fault.search(re.sub(r"[\s│]+", " ", done.stdout))
+    assert "differs from its declaration" in done.stdout.split("verdict")[1]
+
+    assert cli.main(["reproduce", str(study), "--scale", "paper", "--cores", "2"]) == 0
+    page = (study / "results/paper/summary.md").read_text()
+    sections = dict(part.split("\n\n", 1) for part in page.split("## ") if part)
+    assert f"no guarantee for {NAME}: the execution differs" in plain(page)
+    for title, rows in (("Privacy", 4), ("Audits", 2)):
+        lines = [line for line in sections[title].splitlines() if f"{NAME}_fig1" in plain(line)]
+        lines = [line for line in lines if "noise of the draw" not in line]
+        assert len(lines) == rows, page
+        for line in lines:
+            assert "| differs from its declaration |" in line and fault.search(line)
+            assert "holds" not in line and "not contradicted" not in line
+
+
+def plain(line: str) -> str:
+    """Markdown without its escapes."""
+    return line.replace("\\", "")
+
+
 @pytest.mark.parametrize("name", ["numpy", "xiao", "dp_ci", "lasso", "class", "Mine", "a-b"])
 def test_a_name_that_is_taken_or_no_package_can_have_is_refused(tmp_path, name):
     with pytest.raises(InvalidInput, match=f"STUDY: found '{name}', expected a "):
@@ -122,7 +192,8 @@ def test_a_folder_without_a_study_is_refused(tmp_path, capsys):
 
 def test_a_summary_has_a_section_for_each_thing_that_there_is():
     files = ["results/smoke/figures/mine_fig1.svg", "results/smoke/figures/mine_fig1.pdf"]
-    text = summary(figures=files, tables=[], claims=[], privacy=[], audits=[])
+    none = {"tables": [], "claims": [], "privacy": [], "audits": [], "errata": {}, "level": 0.01}
+    text = summary(figures=files, **none)
     assert text == "## Figures and tables\n\n- `results/smoke/figures/mine_fig1` (.svg, .pdf)\n"
 
 

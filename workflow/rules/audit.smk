@@ -2,7 +2,11 @@
 
 from private_consensus import yamls
 from private_consensus.audits.experiments import EXPERIMENTS as AUDIT_EXPERIMENTS
-from private_consensus.audits.configuration import read_audits, validate_audit_entries
+from private_consensus.audits.configuration import (
+    check_level,
+    read_audits,
+    validate_audit_entries,
+)
 from private_consensus.audits.repairs import cells_of
 
 MADE_BY_AUDIT = ("audits", "errata")
@@ -18,6 +22,14 @@ AUDITED_ALGORITHMS = {
     name: list(dict.fromkeys(entry["algorithm"] for entry in entries))
     for name, entries in AUDITED_BY_EXPERIMENT.items()
 }
+check_level(
+    AUDITS,
+    [
+        PLAN.cell(*pair)
+        for pair in dict.fromkeys((e["experiment"], e["algorithm"]) for e in AUDITED)
+    ],
+    SCALE,
+)
 
 ERRATA = Path(HOME, "config", "errata.yaml")
 ERRATA_HASH = settings_hash(ERRATA.read_text(encoding="utf-8"))

@@ -86,6 +86,7 @@ rule study:
             f"results/{SCALE}/audit/settings/{{experiment}}.parquet",
             experiment=AUDITED_BY_EXPERIMENT,
         ),
+        errata=ERRATA.as_posix(),
     output:
         summary=f"results/{SCALE}/summary.md",
     log:
@@ -95,6 +96,7 @@ rule study:
         "../../environment.yml"
     params:
         scale=SCALE,
+        level=AUDITS.level,
         expected=lambda w: pages.expected_stamps(
             [
                 *(made_of_cell(*pair, SCALE) for pair in PLAN.cells()),

@@ -1,5 +1,7 @@
-"""What a study found: figures, claims, privacy, audits on one page of Markdown."""
+"""The page of a study: figures, claims, privacy with verdicts, and audits, in Markdown."""
 
+from private_consensus import yamls
+from private_consensus.audits.errata import read_errata
 from private_consensus.job_logging import job_logging
 from private_consensus.provenance import write_text
 from private_consensus.report import require_current
@@ -7,8 +9,10 @@ from private_consensus.studies.summary import summary
 
 with job_logging(snakemake.log[0], {}):
     require_current(snakemake.params.expected, scale=snakemake.params.scale)
-    found = {
+    files = {
         kind: snakemake.input.get(kind, [])
         for kind in ("figures", "tables", "claims", "privacy", "audits")
     }
-    write_text(snakemake.output.summary, summary(**found))
+    errata = read_errata(yamls.read(snakemake.input.errata))
+    page = summary(**files, errata=errata, level=snakemake.params.level)
+    write_text(snakemake.output.summary, page)

@@ -16,14 +16,25 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
+from scipy.special import log_ndtr
 
+from ..privacy import Release
 from .base import Iterative, Range, filled, moved, normal_start
 from .families.spending import CALIBRATIONS, GIVEN, calibrated
 from .noise import SCALED, Noise
 from .parameters import noise_field, one_of, positive
+
+
+def _log_survival_of_laplace(x: np.ndarray) -> np.ndarray:
+    """ln P(X > x) of Laplace noise of scale 1."""
+    return np.where(x >= 0, -np.abs(x) - np.log(2.0), np.log1p(-0.5 * np.exp(-np.abs(x))))
+
+
+LOG_SURVIVAL = {"gaussian": lambda x: log_ndtr(-x), "laplace": _log_survival_of_laplace}
+"""ln P(X > x) of one coordinate of unit noise, by law."""
 
 
 class State(NamedTuple):
@@ -135,7 +146,34 @@ class CoordinateDescent(Iterative):
     def releases(self, problem, network, horizon):
         """One coordinate an iteration, chosen independently of the data."""
         moved = problem.record_change("linf") / problem.smoothness
-        return self.noise.releases(np.full(horizon, moved), self.noise.scales(horizon))
+        known = self.known_of_steps(problem, horizon)
+        return self.noise.releases(np.full(horizon, moved), self.noise.scales(horizon), **known)
+
+    def known_of_steps(self, problem, horizon: int) -> dict[str, Any]:
+        r"""What a pair of neighbours attains at delta 0.
+
+        With the other label on a unit row along the first axis, and zero rows beside it, the step
+        of the first coordinate differs by :math:`s = w/\hat M` at every point. The first
+        coordinate is chosen in all iterations with positive probability.
+
+        Without a box, the loss of Gaussian noise is unbounded: no finite epsilon holds at delta 0.
+        A box cuts the outcomes, and the largest loss is finite. From the second iteration on, let
+        the first coordinate stay at the upper face R and the others inside. With m the smaller of
+        the two steps from R, and S the survival function of the noise, each iteration has the loss
+        :math:`\ln S(R - m - s) - \ln S(R - m)`.
+        """
+        survival = LOG_SURVIVAL.get(self.law)
+        share = problem.attained_gradient_share("linf")
+        if not self.noise or survival is None or share is None:
+            return {}
+        box = getattr(problem, "box", np.inf)
+        if np.isinf(box):
+            return {"reached": share}
+        above, below = problem.upper_face_steps(1.0 / problem.smoothness)
+        scales = self.noise.scales(horizon)
+        losses = survival((box - above) / scales) - survival((box - below) / scales)
+        losses = np.where(np.arange(horizon) == 0, 0.0, losses)
+        return {"attack": Release("pure", epsilon=losses, reached=1.0)}
 
 
 ALGORITHM = CoordinateDescent

@@ -122,10 +122,17 @@ class ImprovedPlausiblyPrivateADMM(ApproximateADMM):
         return True
 
     def noise_sites(self, problem, network, horizon):
-        """Where tests look at what is noised, what is sent was selected by its noise."""
+        """Return the two sites.
+
+        Tests of noised models select messages by their noise. A coin selects at most c
+        messages independently of data and noise.
+        """
         sites = super().noise_sites(problem, network, horizon)
         chosen = "message" if self.tested == "noised" else None
-        return [site._replace(selected=site.name == chosen) for site in sites]
+        observed = int(self.c) if self.decision == "coin" else None
+        return [
+            site._replace(selected=site.name == chosen, max_observed=observed) for site in sites
+        ]
 
     def residual(self, scale, state, problem, network, draw, shown, t):
         """An output that is not sent shows no noise."""

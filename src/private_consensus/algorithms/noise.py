@@ -59,6 +59,9 @@ class NoiseSite(NamedTuple):
         Declared bound on that change over the scale; what a release costs is a function of it.
     selected : bool
         Whether the noise itself has a part in what of it is sent.
+    max_observed : int, optional
+        Largest number of iterations whose noise enters a message of one agent, if the others are
+        dropped independently of data and noise. None: all iterations.
     """
 
     name: str
@@ -67,6 +70,7 @@ class NoiseSite(NamedTuple):
     norm: str
     moved: np.ndarray
     selected: bool = False
+    max_observed: int | None = None
 
 
 @dataclass(frozen=True)

@@ -20,9 +20,11 @@ from ..errors import InvalidInput, require
 from ..networks import Network
 from ..privacy import Budget, Relation
 from ..privacy.audit.sequential import detectable_epsilon, planned_looks
+from ..privacy.brackets import lower_bound
 from ..privacy.observers import Observer
 from .checks import (
     iterations_declared,
+    messages_declared,
     noise_found,
     noise_matters,
     sensitivity_reached,
@@ -130,14 +132,18 @@ def audit(
         judged = judge(*worlds, claimed, declared, delta=delta, confidence=spent, seed=seed)
         if judged.findings:
             break
-    sites = noisy.noise_sites(chosen.pair[0], chosen.network, horizon)
+    # The declaration is that of the whole problem: an attack may keep only a part of the graph,
+    # where agents that are not attacked have fewer neighbours and thus other noise.
+    sites = noisy.noise_sites(problem, one_graph(network), horizon)
     of_batches, lower = OF_BATCHES * level, judged.lower
     noise = tuple(noise_found(sites, *worlds, confidence=1.0 - level + of_batches))
     reached, changes = sensitivity_reached(sites, *worlds, declared.epsilon, delta)
     changes += iterations_declared(worlds, horizon)
+    changes += messages_declared(sites, worlds)
     changes += noise_matters(noisy, chosen, horizon, seed)
     changes += sites_and_releases(noisy, sites, declared.epsilon, delta)
     releases = noisy.releases(problem, network, horizon)
+    assumed = noisy.releases_if_assumed(problem, network, horizon)
     for check in (sampling_found, sampled_record_change):
         test = partial(check, noisy, chosen, horizon, releases)
         changes += test(level=of_batches / 2, seed=seed, runs=runs)
@@ -152,7 +158,8 @@ def audit(
         f"{chosen.name}",
         statistic=lower.statistic, pvalue=min(1.0, judged.pvalue / look.share),
         bounds=judged.bounds, noise=noise,
-        sensitivity=reached,
+        sensitivity=reached, proven=all(release.proven for release in releases),
+        computed_lower=lower_bound(releases if assumed is None else assumed, delta).epsilon,
         findings=(
             *judged.findings, *against_accountant(declared, claimed),
             *(finding for one in noise for finding in one.as_findings()), *changes,

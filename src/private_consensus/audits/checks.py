@@ -149,12 +149,44 @@ def sites_and_releases(
     if not sites or not all(np.isfinite(site.moved).all() for site in sites):
         return []
     one = algorithm.relation.unit == "measurement"
-    told = [Release(s.law, np.max(s.moved) if one else s.moved, 1.0) for s in sites]
+    told = [Release(s.law, np.max(s.moved) if one else _observed(s), 1.0) for s in sites]
     spent = account(told, delta).epsilon
     if spent <= declared * (1.0 + SLACK_OF_COST):
         return []
     text = f"its noise in all iterations is worth epsilon {spent:.4g}, its releases {declared:.4g}"
     return [Finding(DIFFERS, text)]
+
+
+def _observed(site: NoiseSite) -> np.ndarray:
+    """Largest changes over the scale among the iterations whose noise is observed."""
+    return np.sort(site.moved)[::-1][: site.max_observed]
+
+
+def messages_declared(sites: Sequence[NoiseSite], worlds: Sequence[Evidence]) -> list[Finding]:
+    """Compare the number of noised messages of each agent with the declared maximum.
+
+    Parameters
+    ----------
+    sites : sequence of NoiseSite
+        Those with ``max_observed`` are compared.
+    worlds : sequence of Evidence
+        Executions on the two data sets.
+
+    Returns
+    -------
+    list of Finding
+        One finding per site whose noise is observed in more iterations than declared.
+    """
+    findings = []
+    for site in sites:
+        noise = [world.noise[site.name] for world in worlds if site.name in world.noise]
+        if site.max_observed is None or site.name != "message" or not noise:
+            continue
+        most = max(int(np.isfinite(one).any(-1).sum(1).max()) for one in noise)
+        if most > site.max_observed:
+            text = f"an agent sends {most} messages, {site.max_observed} are declared"
+            findings.append(Finding(DIFFERS, text))
+    return findings
 
 
 def sensitivity_reached(

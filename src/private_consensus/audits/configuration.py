@@ -20,6 +20,7 @@ class Entry(BaseModel):
     algorithm: str
     variant: str | None = None
     where: dict[str, Any] = {}
+    because: str = Field(default="", description="reason for the outcome, if it needs one")
 
 
 class Audits(BaseModel):
@@ -36,8 +37,10 @@ class Audits(BaseModel):
     settings: list[Entry]
 
     def entries(self) -> list[dict[str, Any]]:
-        """As plain JSON, without what is not said."""
-        return [entry.model_dump(exclude_defaults=True) for entry in self.settings]
+        """Return the entries as plain JSON, without defaults and without reasons."""
+        return [
+            entry.model_dump(exclude_defaults=True, exclude={"because"}) for entry in self.settings
+        ]
 
     def runs_at(self, scale: str) -> int:
         """Runs of a scale; of one that is not named, those of the papers' scale."""
@@ -47,6 +50,33 @@ class Audits(BaseModel):
         """What audits of settings are asked for beside the settings."""
         asked = {"runs": self.runs_at(scale), "confidence": self.confidence}
         return asked | ({"most": self.most[scale]} if scale in self.most else {})
+
+
+def check_level(audits: Audits, cells: Iterable[Mapping[str, Any]], scale: str) -> None:
+    """Refuse a confidence whose errors add up to the level of the whole table.
+
+    Parameters
+    ----------
+    audits : Audits
+    cells : iterable of mappings
+        The cells that entries name.
+    scale : str
+        Decides how many settings of a cell are audited.
+
+    Raises
+    ------
+    ConfigurationError
+        With key ``audits.confidence``.
+    """
+    entries, most = audits.entries(), audits.most.get(scale)
+    count = sum(len(selected_settings(cell, entries, most)) for cell in cells)
+    if count * (1 - audits.confidence) < audits.level:
+        return
+    least = f"above {1 - audits.level / count:.8g}"
+    reason = f"{count} audits share the level {audits.level:g}"
+    raise ConfigurationError(
+        [f"audits.confidence: found {audits.confidence!r}, expected {least}, since {reason}"]
+    )
 
 
 def read_audits(raw: Mapping[str, Any]) -> Audits:

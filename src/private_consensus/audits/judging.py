@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..privacy import Release, account, gaussian_dp
+from ..privacy import NOT_PROVEN, Release, account, gaussian_dp
 from ..privacy.audit.bounds import Bound
 from ..privacy.audit.claims import Profile
 from ..privacy.audit.families import claim_p_value
@@ -105,7 +105,7 @@ def against_accountant(declared: Declaration, claimed: float) -> list[Finding]:
     if declared.epsilon <= claimed * (1 + SLACK):
         return []
     text = f"what it declares costs epsilon {declared.epsilon:.4g}, claimed is {claimed:.4g}"
-    return [Finding(DIFFERS, text)]
+    return [Finding(NOT_PROVEN, text)]
 
 
 def _features(one: Evidence, other: Evidence) -> tuple[np.ndarray, np.ndarray]:

@@ -7,11 +7,16 @@ from typing import Any
 
 import numpy as np
 
-CONTRADICTED, DIFFERS = "contradicted", "differs from its declaration"
+from ..privacy.verdicts import DIFFERS as DIFFERS
+from ..privacy.verdicts import INCONCLUSIVE as INCONCLUSIVE
+from ..privacy.verdicts import NOT_CONTRADICTED as NOT_CONTRADICTED
+from ..privacy.verdicts import NOT_PROVEN as NOT_PROVEN
+from ..privacy.verdicts import audit_verdict, verdict
+
+CONTRADICTED = "contradicted"
 NOTE, FLOATING_POINT = "note", "floating-point finding"
-WEAKENING = (CONTRADICTED, DIFFERS)
+WEAKENING = (CONTRADICTED, DIFFERS, NOT_PROVEN)
 """Kinds of findings that no verdict "holds" or "proven" may stand next to."""
-INCONCLUSIVE, NOT_CONTRADICTED = "inconclusive", "not contradicted"
 
 
 @dataclass(frozen=True)
@@ -24,6 +29,7 @@ class Finding:
         ``contradicted``: outcomes refute the claim, a lower bound on epsilon lies above it;
         ``differs from its declaration``: the executed algorithm has a larger effect of a record or
         less noise than it declares, which bounds epsilon from no side;
+        ``not proven``: the declared releases cost more than is claimed;
         ``note``: a conservative difference (more noise, a smaller effect), which weakens nothing;
         ``floating-point finding``: the resolution of the noise is coarser than that of the value to
         which it is added.
@@ -156,6 +162,13 @@ class AuditResult:
         The least epsilon above which a claim could not have been refuted, said before running.
     executed : str
         What was executed.
+    coverage : Coverage
+        What was tested.
+    proven : bool or None
+        True if every declared sensitivity is proven. None: the accountant was not asked.
+    computed_lower : float or None
+        Lower bound on epsilon at ``delta`` that is computed from the declared releases. None: not
+        computed.
     """
 
     claimed: float
@@ -176,6 +189,8 @@ class AuditResult:
     sensitivity: float = float("nan")
     findings: tuple[Finding, ...] = field(default=())
     coverage: Coverage = field(default_factory=Coverage)
+    proven: bool | None = None
+    computed_lower: float | None = None
 
     @property
     def flagged(self) -> bool:
@@ -189,17 +204,32 @@ class AuditResult:
 
     @property
     def verdict(self) -> str:
-        """``violated``, ``differs from its declaration``, ``inconclusive`` if a decisive part was
-        not tested, ``no test`` if the runs cannot contradict the claim and the noise is unknown, or
-        ``not contradicted``."""
-        if self.contradicted:
-            return "violated"
-        if self.flagged:
-            return DIFFERS
-        if not self.coverage.is_complete:
-            return INCONCLUSIVE
-        blind = self.claimed > self.ceiling and not self.noise and np.isnan(self.sensitivity)
-        return "no test" if blind else NOT_CONTRADICTED
+        """Verdict of the audit: one of :data:`private_consensus.privacy.AUDIT_VERDICTS`."""
+        kinds = {finding.kind for finding in self.findings}
+        return audit_verdict(
+            contradicted=CONTRADICTED in kinds,
+            differs=DIFFERS in kinds,
+            unproven=NOT_PROVEN in kinds,
+            complete=self.coverage.is_complete,
+            testable=self.testable,
+        )
+
+    @property
+    def testable(self) -> bool:
+        """True if the runs can refute the claim, or noise or a record's effect was recovered."""
+        recovered = bool(self.noise) or not np.isnan(self.sensitivity)
+        return recovered or self.claimed <= self.ceiling
+
+    @property
+    def privacy_verdict(self) -> str | None:
+        """Verdict on the claim, from accountant, computed lower bound and this audit: one of
+        :data:`private_consensus.privacy.VERDICTS`. None if the accountant was not asked."""
+        if self.proven is None:
+            return None
+        lower = self.computed_lower
+        return verdict(
+            self.claimed, self.declared, proven=self.proven, lower=lower, audit=self.verdict
+        )
 
     def lines(self) -> list[tuple[str, str]]:
         """What a reader is told, as pairs of a name and a text."""
@@ -219,4 +249,6 @@ class AuditResult:
             )
             rows.append((f"noise of the {found.site}", text))
         rows += [(finding.kind, finding.text) for finding in self.findings]
-        return [*rows, ("verdict", self.verdict)]
+        rows.append(("verdict", self.verdict))
+        stated = self.privacy_verdict
+        return rows if stated is None else [*rows, ("privacy", stated)]

@@ -82,20 +82,27 @@ from private_consensus.privacy.subsampling import (
     noisy_sum,
 )
 from private_consensus.privacy.verdicts import (
+    AUDIT_VERDICTS,
+    DIFFERS,
     HOLDS,
     HOLDS_BY_SLACK,
+    INCONCLUSIVE,
     NOT_PRIVATE,
     NOT_PROVEN,
     VERDICTS,
     VIOLATED,
+    audit_verdict,
     verdict,
     verdict_of,
 )
 
 __all__ = [
+    "AUDIT_VERDICTS",
     "CONVERSIONS",
+    "DIFFERS",
     "HOLDS",
     "HOLDS_BY_SLACK",
+    "INCONCLUSIVE",
     "METHODS",
     "NOT_PRIVATE",
     "NOT_PROVEN",
@@ -112,6 +119,7 @@ __all__ = [
     "SparseVector",
     "account",
     "analytic_gaussian_scale",
+    "audit_verdict",
     "calibrate",
     "classical_gaussian_scale",
     "deadline_batches",

@@ -1,46 +1,85 @@
-"""What a study found, as one page of Markdown."""
+"""The page of a study in Markdown: figures, claims, privacy with verdicts, and audits."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import polars as pl
+
+from ..audits.errata import Erratum
+from ..audits.settings import decided
+from ..audits.table import judged
 from ..experiments.results import rows_of
+from ..privacy import DIFFERS
 from ..spreadsheets import markdown
 
 CLAIMS = ("claim", "verdict", "statistic", "value", "low", "high", "runs")
 PRIVACY = ("experiment", "algorithm", "variant", "epsilon_claimed", "epsilon_formula",
-           "epsilon_accountant", "epsilon_lower", "delta", "relation", "verdict")  # fmt: skip
-AUDITS = ("experiment", "algorithm", "variant", "setting", "claimed", "bound", "runs", "flagged",
-          "findings")  # fmt: skip
+           "epsilon_accountant", "epsilon_lower", "epsilon_empirical", "delta", "relation",
+           "verdict", "audit_verdict", "audit_findings")  # fmt: skip
+AUDITS = ("experiment", "algorithm", "variant", "setting", "level", "claimed", "bound", "runs",
+          "verdict", "findings", "notes", "untested")  # fmt: skip
 
 
 def summary(
     figures: Iterable[str], tables: Iterable[str], claims: Iterable[str], privacy: Iterable[str],
-    audits: Iterable[str],
+    audits: Iterable[str], *, errata: Mapping[str, Erratum], level: float,
 ) -> str:  # fmt: skip
-    """Markdown: which figures and tables there are, and rows of claims, privacy and audits.
+    """Return the page: files of figures and tables, and rows of claims, privacy and audits.
+
+    The verdict of a privacy row combines accountant, lower bound and audits, as in the privacy
+    table of the report.
 
     Parameters
     ----------
     figures, tables : iterable of str
-        Their files; several of one figure are one line.
+        Their files; several files of one figure are one line.
     claims, privacy, audits : iterable of str
         Parquet files with their rows.
+    errata : mapping
+        Number of each erratum to the erratum.
+    level : float
+        Error level of all audits together.
 
     Returns
     -------
     str
-        A page with a section for each of these of which there is any.
+        A page with a section for each kind that has rows.
     """
+    audited = decided(_rows(audits), level)
+    settings = _judged(privacy, errata, audited)
     parts = [
-        ("Figures and tables", _names([*figures, *tables])),
-        ("Claims", _table(claims, CLAIMS)),
-        ("Privacy", _table(privacy, PRIVACY)),
-        ("Audits", _table(audits, AUDITS)),
+        ("Figures and tables", _names([*figures, *tables]) + _differing(settings)),
+        ("Claims", _table(_rows(claims), CLAIMS)),
+        ("Privacy", _table(settings, PRIVACY)),
+        ("Audits", _table(audited, AUDITS)),
     ]
     return "\n".join(f"## {title}\n\n{text}" for title, text in parts if text)
+
+
+def _rows(files: Iterable[str]) -> list[dict[str, Any]]:
+    return [row for path in files for row in rows_of(path).to_dicts()]
+
+
+def _judged(
+    files: Iterable[str], errata: Mapping[str, Erratum], audits: Iterable[Mapping[str, Any]]
+) -> list[dict[str, Any]]:
+    """Privacy rows of all files with their verdicts."""
+    frames = [rows_of(path) for path in files]
+    if not frames:
+        return []
+    return judged(pl.concat(frames, how="diagonal_relaxed"), errata, audits).to_dicts()
+
+
+def _differing(settings: Iterable[Mapping[str, Any]]) -> str:
+    """Warning about algorithms whose audit refutes their declaration; figures do not show it."""
+    names = dict.fromkeys(row["algorithm"] for row in settings if row["verdict"] == DIFFERS)
+    if not names:
+        return ""
+    listed = ", ".join(map(markdown, names))
+    return f"\nFigures state no guarantee for {listed}: the execution {DIFFERS}.\n"
 
 
 def _names(files: Iterable[str]) -> str:
@@ -50,8 +89,7 @@ def _names(files: Iterable[str]) -> str:
     return "".join(f"- `{stem}` ({', '.join(found)})\n" for stem, found in kinds.items())
 
 
-def _table(files: Iterable[str], columns: Sequence[str]) -> str:
-    rows = [row for path in files for row in rows_of(path).to_dicts()]
+def _table(rows: Sequence[Mapping[str, Any]], columns: Sequence[str]) -> str:
     if not rows:
         return ""
     lines = [

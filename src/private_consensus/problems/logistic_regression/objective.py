@@ -276,6 +276,27 @@ class LogisticRegression(Problem):
         small = (steps * self.weight <= self.box) & (steps * self.ridge <= 1)
         return np.where(rising & inside, 0.5, np.where(small, 0.25, 0.0))
 
+    def upper_face_steps(self, step: float) -> tuple[float, float] | None:
+        r"""Gradient steps along one axis from the upper face of the box, for either label.
+
+        The record is a unit row along the axis, and the other rows of the agent are zero:
+        :math:`R - s\lambda R \pm sw\sigma(\mp R)`, which differ by :math:`sw`.
+
+        Parameters
+        ----------
+        step : float
+            s.
+
+        Returns
+        -------
+        tuple of float or None
+            The larger and the smaller value. None if a record has only one possible label.
+        """
+        if not self._both_labels:
+            return None
+        above = self.box - step * (self.ridge * self.box - self.weight * expit(-self.box))
+        return float(above), float(above - step * self.weight)
+
     def attained_minimiser_share(self, norm: str, curvature):
         r"""The other label on the same row, with zero rows beside it: one over
         :math:`2(1+\kappa)`, :math:`\kappa = \frac w4/(\lambda + \text{curvature})`.

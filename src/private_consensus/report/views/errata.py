@@ -6,6 +6,8 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from ...privacy import DIFFERS, INCONCLUSIVE, NOT_PROVEN, VIOLATED
+from ...privacy.verdicts import NO_TEST, NOT_CONTRADICTED
 from ..formats import number, words
 from ..reading import Results
 
@@ -17,6 +19,10 @@ TEST = "tests/audits/test_counterexamples.py::test_the_outcome_is_as_written_dow
 SEVERITIES = {
     "breaks": "breaks a guarantee", "proof": "proof", "noise": "too much noise",
     "ambiguous": "ambiguous", "misprint": "misprint", "sound": "sound",
+}  # fmt: skip
+AUDIT_LOOKS = {
+    VIOLATED: "not", DIFFERS: "not", NOT_PROVEN: "part", INCONCLUSIVE: "open", NO_TEST: "open",
+    NOT_CONTRADICTED: "held", "flagged": "not", "not flagged": "held",
 }  # fmt: skip
 LOOKS = {"confirmed": "held", "in part": "part", "refuted": "not"}
 
@@ -72,17 +78,25 @@ def audits(rows: Iterable[Row]) -> list[dict[str, Any]]:
             "confidence": _level(row["confidence"]),
             "word": _outcome(row),
             "look": _look(row),
-            "findings": row.get("findings") or "",
+            "texts": _texts(row),
         }
         for row in rows
     ]
 
 
 def _outcome(row: Row) -> str:
-    """A claim above what so many runs can show is not tested."""
+    """Verdict of the audit; a claim above what so many runs can show is not tested."""
+    if row.get("verdict"):
+        return row["verdict"]
     if row["flagged"]:
         return "flagged"
-    return "no test" if row["claimed"] > row["ceiling"] else "not flagged"
+    return NO_TEST if row["claimed"] > row["ceiling"] else "not flagged"
+
+
+def _texts(row: Row) -> list[str]:
+    """Findings, notes, and decisive parts that were not tested."""
+    parts = {"": "findings", "note: ": "notes", "not tested: ": "untested"}
+    return [f"{before}{row[key]}" for before, key in parts.items() if row.get(key)]
 
 
 def _level(confidence: float) -> str:
@@ -101,8 +115,7 @@ def _setting(row: Row) -> str:
 
 def _look(row: Row) -> str:
     if row["copy"] == "correct":
-        looks = {"flagged": "not", "no test": "open", "not flagged": "held"}
-        return looks[_outcome(row)]
+        return AUDIT_LOOKS[_outcome(row)]
     return "held" if row["flagged"] else "open"
 
 

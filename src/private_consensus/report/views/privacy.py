@@ -9,7 +9,16 @@ from typing import Any
 
 import polars as pl
 
-from ...privacy import NOT_PRIVATE, VERDICTS, VIOLATED
+from ...privacy import (
+    DIFFERS,
+    HOLDS,
+    HOLDS_BY_SLACK,
+    INCONCLUSIVE,
+    NOT_PRIVATE,
+    NOT_PROVEN,
+    VERDICTS,
+    VIOLATED,
+)
 from ..formats import number, spread, words
 from ..names import called, short_title
 from ..reading import Results
@@ -21,7 +30,7 @@ FIXED = (
     "experiment", "algorithm", "variant", "reading", "delta", "epsilon_claimed", "epsilon_formula",
     "epsilon_accountant", "accountant", "proven", "relation", "sampling", "oracles", "verdict",
     "source", "errata", "epsilon_empirical", "audit", "steps", "epsilon_if_assumed", "notes",
-    "epsilon_lower", "lower_by", "lower_because",
+    "epsilon_lower", "lower_by", "lower_because", "audit_verdict", "audit_findings",
 )  # fmt: skip
 """Columns that every privacy table has; the others are axes of grids."""
 
@@ -31,7 +40,11 @@ NUMBERS = ("delta", "epsilon_claimed", "epsilon_formula", "epsilon_accountant", 
 MOST_SETTINGS = 60
 """Of an experiment, in a table to be read; of more there is a file."""
 
-LOOKS = dict(zip(VERDICTS, ("not", "part", "open", "held", "held"), strict=True))
+_LOOK = {
+    VIOLATED: "not", DIFFERS: "part", NOT_PROVEN: "part", INCONCLUSIVE: "part",
+    NOT_PRIVATE: "open", HOLDS_BY_SLACK: "held", HOLDS: "held",
+}  # fmt: skip
+LOOKS = {verdict: _LOOK[verdict] for verdict in VERDICTS}
 """By verdict, the worst first: it speaks for a group."""
 
 CLAIMS = {"not": "is violated", "part": "is not proven", "held": "holds", "open": "is not made"}
@@ -169,6 +182,7 @@ def algorithms(promised: Sequence[Row]) -> list[dict[str, Any]]:
                 {"verdict": verdict, "look": found[0]["look"],
                  "variants": [row["variant"] for row in found],
                  "excess": _times(row["ratio"] for row in found),
+                 "audited": _each(row["audited"] for row in found),
                  **{key: _furthest(found)[key] for key in ("bound", "how")}}
                 for verdict in dict.fromkeys(row["verdict"] for row in rows)
                 if (found := [row for row in rows if row["verdict"] == verdict])
@@ -292,10 +306,16 @@ def _summary(rows: list[Row]) -> dict[str, Any]:
         "verdict": WORDS.get(worst, worst),
         "look": LOOKS.get(worst, "open"),
         **_bounded(rows),
+        "audited": _audited(rows) if worst in (VIOLATED, DIFFERS, INCONCLUSIVE) else "",
         "errata": _errata(rows),
         "count": verdicts[worst],
         "settings": len(rows),
     }
+
+
+def _audited(rows: list[Row]) -> str:
+    """Findings of audits, and what they could not test."""
+    return _each(row.get("audit_findings") or "" for row in rows)
 
 
 def _assumed(rows: list[Row]) -> str:
