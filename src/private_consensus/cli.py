@@ -19,7 +19,7 @@ from rich.console import Console
 from rich.progress import Progress
 from rich.table import Column, Table
 
-from . import __version__, algorithms, privacy, problems
+from . import __version__, algorithms, privacy, problems, synthetic
 from .algorithms.base import parameters, unstable_steps
 from .errors import Diverged, InvalidInput, Refused, require
 from .experiments.cells import environment_of, run_cell, setting_of
@@ -524,7 +524,11 @@ def _cell(options) -> dict[str, Any]:
 
 
 def _prepared(cell, options) -> dict[str, Any]:
-    name = cell["settings"][0]["problem"].get("prepared")
+    (setting,) = cell["settings"]
+    name = setting["problem"].get("prepared")
+    if name == synthetic.NAME:
+        problem, agents = setting["problem"], setting["network"]["agents"]
+        return {name: synthetic.rows_of_setting(problem["name"], problem, agents)}
     return _prepared_data([] if name is None else [name], options)
 
 
@@ -536,7 +540,8 @@ def _prepared_data(names: Sequence[str], options) -> dict[str, Any]:
 
     found = {}
     for name in names:
-        require(name in PREPARATIONS, "problem.prepared", name, f"one of {', '.join(PREPARATIONS)}")
+        known = f"{synthetic.NAME} or one of {', '.join(PREPARATIONS)}"
+        require(name in PREPARATIONS, "problem.prepared", name, known)
         raw, provenance = acquire(
             PREPARATIONS[name].dataset, Acquisition(mirror=options.mirror), seed=options.seed
         )

@@ -66,13 +66,12 @@ def surrogate(name: str):
 
 @pytest.mark.parametrize("name", algorithms.names())
 def test_run_and_a_name_are_enough(call, monkeypatch, name):
-    """The command that the page of an algorithm shows."""
+    """The example of an algorithm needs no data set, which an optional dependency would fetch."""
 
-    def prepared(cell, _):
-        used = cell["settings"][0]["problem"].get("prepared")
-        return {used: surrogate(used)} if used else {}
+    def refused(*_):
+        raise AssertionError("an example asks for a data set")
 
-    monkeypatch.setattr(cli, "_prepared", prepared)
+    monkeypatch.setattr(cli, "_prepared_data", lambda names, _: refused() if names else {})
     code, out, err = call("run", name, "--runs", "2")
     assert (code, err) == (0, "")
     assert "claimed" in out and "by the accountant" in out

@@ -13,7 +13,7 @@ from typing import Any, get_args, get_type_hints
 
 import numpy as np
 
-from .. import algorithms, networks, problems
+from .. import algorithms, networks, problems, synthetic
 from ..errors import InvalidInput, Refused, require
 from ..privacy import Budget
 from ..randomness import Streams
@@ -141,6 +141,8 @@ def _grouped(given: Mapping[str, Any], _: int) -> SimpleNamespace:
     from ..datasets.catalogue import module_of
     from ..datasets.preparation import preparation
 
+    if given["prepared"] == synthetic.NAME:
+        return synthetic.rows_of_setting("fair_classification", given, 1)
     rows, how = np.arange(1000), preparation(given["prepared"])
     expected = "a table with protected attributes"
     require(how.encoding != "pixels", "problem.prepared", how.name, expected)
