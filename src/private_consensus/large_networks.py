@@ -337,7 +337,10 @@ WEIGHTS: dict[str, Callable[..., Any]] = {
 
 
 def largest_eigenvalue(lap: csr_array) -> float:
-    """Of a Laplacian."""
+    """Return the largest eigenvalue of the Laplacian of a connected graph."""
+    n, degrees = lap.shape[0], lap.diagonal()
+    if (degrees == 2).all():  # a connected 2-regular graph is a ring
+        return 2.0 + 2.0 * float(np.cos(np.pi / n)) if n % 2 else 4.0
     if narrow(lap):
         return float(_nearest(lap, 2.0 * float(lap.diagonal().max()) * (1 + 1e-6), 1)[0])
     return _lanczos(lap.dot, lap.shape[0], "LA")
@@ -400,8 +403,11 @@ def _start(n: int) -> np.ndarray:
 
 
 def _nearest(matrix: csr_array, shift: float, count: int) -> np.ndarray:
-    """Eigenvalues nearest to a number that is none."""
+    """Return the eigenvalues nearest to a number that is not an eigenvalue.
+
+    The tolerance is relative to the distance from ``shift``, which is small.
+    """
     from scipy.sparse.linalg import eigsh
 
-    start = _start(matrix.shape[0])
-    return eigsh(matrix.tocsc(), count, sigma=shift, v0=start, return_eigenvectors=False)
+    options = {"v0": _start(matrix.shape[0]), "tol": 1e-10, "return_eigenvectors": False}
+    return eigsh(matrix.tocsc(), count, sigma=shift, **options)

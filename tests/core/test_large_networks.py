@@ -406,3 +406,11 @@ def _peak(name: str, agents: int) -> int:
         return tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
+
+
+@pytest.mark.parametrize("agents", [500, 501])
+def test_the_largest_eigenvalue_of_a_ring_is_its_closed_form(agents):
+    ring = networks.build(Streams(0, (0,)), "ring", agents)
+    lap = np.linalg.eigvalsh(networks.laplacian(np.asarray(ring.adjacency)))
+    sparse = large_networks.sparse_laplacian(csr_array(np.asarray(ring.adjacency, float)))
+    assert large_networks.largest_eigenvalue(sparse) == pytest.approx(lap[-1], rel=1e-12)
