@@ -56,7 +56,8 @@ def require_array(
     """
     names = ", ".join(axes[optional:])
     shape = f"({names})" if not optional else f"([{', '.join(axes[:optional])},] {names})"
-    expected = f"an array of real numbers of shape {shape}"
+    content = "booleans" if kinds == "b" else "real numbers"
+    expected = f"an array of {content} of shape {shape}"
     is_array = isinstance(value, np.ndarray)
     require(is_array, key, value if isinstance(value, Real) else type(value).__name__, expected)
     require(value.dtype.kind in kinds, key, f"an array of {value.dtype}", expected)

@@ -79,6 +79,11 @@ class Problem(ABC):
     record_curvature: float = np.inf
     least_convexity: float = 0.0
 
+    @property
+    def n_runs(self) -> int | None:
+        """Number of runs that have data of their own; None if all runs share the data."""
+        return None
+
     @classmethod
     def offers(cls, name: str) -> bool:
         """Whether it has an attribute that not every problem has, or a method that is refused

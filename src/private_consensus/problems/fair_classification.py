@@ -92,6 +92,10 @@ class FairClassification(Problem):
     }
 
     @property
+    def n_runs(self) -> int:
+        return len(self.test)
+
+    @property
     def dim(self) -> int:
         return self.features.shape[1]
 

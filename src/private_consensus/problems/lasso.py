@@ -90,6 +90,10 @@ class Lasso(Problem):
     )
 
     @property
+    def n_runs(self) -> int:
+        return len(self.features)
+
+    @property
     def n_agents(self) -> int:
         return self.features.shape[1]
 

@@ -59,6 +59,10 @@ class MeanEstimation(Problem):
         require_each(within, "problem.means", self.means, axes, expected)
 
     @property
+    def n_runs(self) -> int:
+        return len(self.means)
+
+    @property
     def n_agents(self) -> int:
         return self.means.shape[-2]
 

@@ -97,6 +97,10 @@ class Perceptron(Problem):
         require_each(different, "problem.agent_rows", ordered, axes[::2], expected)
 
     @property
+    def n_runs(self) -> int:
+        return len(self.agent_rows)
+
+    @property
     def n_agents(self) -> int:
         return self.agent_rows.shape[1]
 

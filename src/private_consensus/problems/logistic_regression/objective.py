@@ -231,6 +231,10 @@ class LogisticRegression(Problem):
         require_finite("problem.test_features", test, axes)
 
     @property
+    def n_runs(self) -> int | None:
+        return len(self.features) if self.features.ndim == 4 else None
+
+    @property
     def n_agents(self) -> int:
         return self.features.shape[-3]
 
