@@ -6,6 +6,7 @@ from __future__ import annotations
 import numpy as np
 
 from .compiling import AVAILABLE, compiled, inlined
+from .entries import require_layout, require_one_of
 from .vectors import DOUBLE_LANES, everywhere, load, store
 
 __all__ = ["AVAILABLE", "consensus_limits", "mean_step"]
@@ -24,7 +25,14 @@ def mean_step(sent, mixing, means, draw, *, records, box, step, scale):
     step, scale : ndarray, shape (settings,)
         Length of the step, and what the draw is multiplied by.
     """
+    require_layout("mean_step", "sent", sent, (-1, -1, -1, -1))
     shape = sent.shape
+    _require_mixing("mean_step", mixing, shape)
+    for name, values in {"means": means, "draw": draw}.items():
+        require_layout("mean_step", name, values, (-1, *shape[2:]))
+        require_one_of("mean_step", name, len(values), (1, shape[1]))
+    for name, values in {"step": step, "scale": scale}.items():
+        require_layout("mean_step", name, values, shape[:1])
     z = np.empty(sent.size + DOUBLE_LANES)
     _mix_all(_padded(sent), np.ascontiguousarray(mixing, float), shape[-1], z)
     z = z[: sent.size].reshape(*shape[:2], -1)
@@ -40,10 +48,18 @@ def mean_step(sent, mixing, means, draw, *, records, box, step, scale):
 def consensus_limits(x, mixing, tolerance, at_most):
     """What each problem of x [settings, runs, agents, dim] is after so many rounds of mixing, or
     once none of its values changes by more than ``tolerance`` times the largest."""
+    require_layout("consensus_limits", "x", x, (-1, -1, -1, -1))
+    _require_mixing("consensus_limits", mixing, x.shape)
     found = _padded(x)
     ahead = np.empty(x.shape[-2] * x.shape[-1] + DOUBLE_LANES)
     _limits(found, np.ascontiguousarray(mixing, float), x.shape[-1], tolerance, at_most, ahead)
     return found[: x.size].reshape(x.shape)
+
+
+def _require_mixing(kernel, mixing, shape):
+    _, runs, agents, _ = shape
+    require_layout(kernel, "mixing", mixing, (-1, agents, agents))
+    require_one_of(kernel, "mixing", len(mixing), (1, runs))
 
 
 def _padded(x):
