@@ -196,7 +196,7 @@ def _require_mixing(mixing: np.ndarray, adjacency: np.ndarray) -> None:
     require_each(even, "network.mixing", mixing, _AXES, "a symmetric matrix")
     sums = mixing.sum(-1)
     one = np.abs(sums - 1.0) <= rounding * max(1, mixing.shape[-1])
-    require_each(one, "sum of row of network.mixing", sums, _AXES[:2], "1")
+    require_each(one, "sum of row of network.mixing", sums, ("run", "agent"), "1")
     itself = np.eye(mixing.shape[-1], dtype=bool)
     linked = adjacency | itself | (mixing == 0)
     require_each(linked, "network.mixing", mixing, _AXES, "0 where there is no link")

@@ -74,8 +74,9 @@ class Perceptron(Problem):
     _evaluated: dict = field(default_factory=dict, init=False, repr=False)
 
     def __post_init__(self):
-        features, labels, count = self.features, self.labels, len(self.features)
+        features, labels = self.features, self.labels
         require_array("problem.features", features, ("record", "coordinate"), kinds="f")
+        count = len(features)
         require_array("problem.labels", labels, ("record",), kinds="iu")
         require_shape("problem.labels", labels, features.shape[:1], "features")
         require_integer("problem.hidden", self.hidden, 1)
