@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 
 import private_consensus as pc
 from private_consensus.audits.examples import (
-    PROBLEMS,
     census,
     examples,
     huber_regression,
@@ -109,9 +108,9 @@ def test_numbers_of_a_problem_are_in_their_range(name, field, value):
 )  # fmt: skip
 def test_an_array_of_another_kind_is_refused(name, array, spoil):
     problem = MAKERS[name]()
-    if array in ("test", "test_features") and name != "fair_classification":
-        if np.size(spoil(np.zeros((2, 2)))) == 0:
-            pytest.skip("a test set may be empty")
+    may_be_empty = array in ("test", "test_features") and name != "fair_classification"
+    if may_be_empty and np.size(spoil(np.zeros((2, 2)))) == 0:
+        pytest.skip("a test set may be empty")
     with pytest.raises(InvalidInput, match=rf"problem\.{array}"):
         replace(problem, **{array: spoil(getattr(problem, array))})
 
@@ -151,7 +150,7 @@ def test_data_on_the_boundary_are_accepted(kind):
     assert problem.n_agents == 3
     means = np.full((1, 3, 2), kind(0.1)) * kind(10)
     assert replace(mean_estimation(), means=means, box=1.0).n_agents == 3
-    with pytest.raises(InvalidInput, match="norm of problem.features"):
+    with pytest.raises(InvalidInput, match=r"norm of problem\.features"):
         replace(problem, features=(rows * (1 + 1e-5)).astype(kind))
 
 
@@ -254,13 +253,13 @@ DIRECTED = spoilt(0, (0, 2), True)
     ("parts", "message"),
     [
         (DIRECTED, r"network.adjacency\[from agent 0, to agent 2\].*this graph is directed"),
-        (spoilt(0, (1, 1), True), r"network.adjacency\[agent 1\]: found True, expected no self-loop"),
+        (spoilt(0, (1, 1), True), r"network.adjacency\[agent 1\]: found True, .* no self-loop"),
         (spoilt(1, (0, 1), 0.5), r"network.mixing\[from agent 0, to agent 1\]: .* symmetric"),
         (spoilt(1, ([0, 2], [2, 0]), 0.1), "sum of row of network.mixing"),
         (spoilt(1, (2, 2), np.nan), r"network.mixing\[from agent 2, to agent 2\]: found nan"),
         (spoilt(1, (2, 2), 0.9), r"sum of row of network.mixing\[agent 2\]: found"),
         ([matrices()[0], matrices()[1] + 0j], "network.mixing: found 'an array of complex128'"),
-        ([matrices()[0].astype(int), matrices()[1]], "network.adjacency: found 'an array of int64'"),
+        ([matrices()[0].astype(int), matrices()[1]], "network.adjacency: .* an array of booleans"),
         ([matrices()[0][:, :3], matrices()[1]], "network.adjacency: found .* square"),
         ([matrices()[0], matrices()[1][:3, :3]], "network.mixing: found"),
         ([np.zeros((0, 0), bool), np.zeros((0, 0))], "network.adjacency: found .*at least 1"),
@@ -351,4 +350,4 @@ def test_directed_graphs_and_self_loops_of_builders_are_refused():
 
 
 def test_all_problems_are_covered():
-    assert set(MAKERS) == set(pc.problems.names()) and len(PROBLEMS) >= len(MAKERS)
+    assert set(MAKERS) == set(pc.problems.names())
