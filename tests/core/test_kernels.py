@@ -16,6 +16,7 @@ from private_consensus.fast import compiling, mixing, vectors, workspaces
 from private_consensus.fast.messages import descend
 from private_consensus.fast.normals import fill_normals, fill_uniforms, fill_words
 from private_consensus.fast.rounds import in_full, keys, mix_and_step, steps_of
+from private_consensus.publishing.comparison import ROUNDING
 
 pytestmark = pytest.mark.skipif(not compiling.AVAILABLE, reason="no compiler")
 
@@ -221,6 +222,22 @@ def test_vectors_need_contiguous_arrays():
 
     with pytest.raises(Exception, match="contiguous"):
         read(np.zeros(64)[::2])
+
+
+def test_loops_for_another_processor_differ_by_rounding_alone():
+    """`compare` allows a relative difference of 1e-6."""
+    entries = kernels.mean_step, kernels.soft_steps, kernels.few_losses
+    names = [entry.__name__ for entry in entries]
+    program = f"""
+import json, kernels
+entries = [getattr(kernels, name) for name in {names}]
+print(json.dumps([[part.tolist() for part in kernels.arrays_of(entry(17))] for entry in entries]))
+"""
+    done = in_process(program, NUMBA_CPU_NAME="generic")
+    assert done.returncode == 0, done.stderr[-2000:]
+    for entry, arrays in zip(entries, json.loads(done.stdout), strict=True):
+        for part, other in zip(kernels.arrays_of(entry(17)), arrays, strict=True):
+            assert np.abs(part - other).max() <= ROUNDING * np.abs(part).max()
 
 
 def test_without_compiled_code_the_call_ends_with_one_line():
