@@ -531,9 +531,10 @@ def _require_batches(x, first, records, labels, rows, sizes, clips, factors) -> 
     require_indices(kernel, "first", first, len(x) - agents + 1)
     require_layout(kernel, "labels", labels, (count,))
     require_layout(kernel, "rows", rows, (agents, widest))
-    require_indices(kernel, "rows", rows, count)
-    require_indices(kernel, "labels", labels[rows], CLASSES)
     require_indices(kernel, "sizes", sizes, widest + 1)
+    sampled = rows[np.arange(widest) < sizes.max(0)[:, None]]  # rows beyond a batch are not read
+    require_indices(kernel, "rows", sampled, count)
+    require_indices(kernel, "labels", labels[sampled], CLASSES)
     require_layout(kernel, "clips", clips, (settings,))
     require_layout(kernel, "sizes of factors", factors.sizes, (settings * agents,))
     if factors.starts.shape[1] < widest + SIDE_BY_SIDE:
