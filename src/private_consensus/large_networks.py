@@ -43,9 +43,10 @@ class SparseNetwork:
     Parameters
     ----------
     graphs : tuple of csr_array, (n, n)
-        Adjacency, 0 and 1, without self-loops, connected.
+        Adjacency: 1 for a link, symmetric, without self-loops, connected.
     weights : tuple of csr_array, (n, n)
-        Mixing matrices: symmetric and doubly stochastic.
+        Mixing matrices: symmetric, with rows that sum to 1, at least 0 on links, and zero where
+        there is neither a link nor the diagonal.
     shared : bool
         Whether the only graph serves all runs.
     """
@@ -60,7 +61,13 @@ class SparseNetwork:
     def __post_init__(self):
         from scipy.sparse.csgraph import connected_components
 
-        for graph in self.graphs:
+        graphs, weights = len(self.graphs), len(self.weights)
+        known = graphs == weights >= 1 and (graphs == 1 or not self.shared)
+        expected = "as many mixing matrices as graphs, a single graph if it is shared"
+        require(known, "network", f"{graphs} graphs and {weights} mixing matrices", expected)
+        for graph, matrix in zip(self.graphs, self.weights, strict=True):
+            _require_graph(graph, self.n_agents)
+            _require_weights(matrix, graph)
             whole = connected_components(graph, directed=False)[0] == 1
             require(whole, "network", "disconnected graph", "a connected graph")
 
@@ -72,13 +79,20 @@ class SparseNetwork:
         """The graphs of runs first to last - 1; the same network where one serves all runs."""
         if self.shared:
             return self
-        return SparseNetwork(self.graphs[first:last], self.weights[first:last], False)
+        return self._with_graphs(slice(first, last), False)
 
     def of_run(self, run: int) -> SparseNetwork:
         """The graph of one run, as one for all runs."""
         if self.shared:
             return self
-        return SparseNetwork(self.graphs[run : run + 1], self.weights[run : run + 1], True)
+        return self._with_graphs(slice(run, run + 1), True)
+
+    def _with_graphs(self, chosen: slice, shared: bool) -> SparseNetwork:
+        """Return the network of some runs, whose graphs are valid already."""
+        network = object.__new__(SparseNetwork)
+        parts = {"graphs": self.graphs[chosen], "weights": self.weights[chosen]}
+        vars(network).update(parts, shared=shared)
+        return network
 
     @property
     def adjacency(self) -> np.ndarray:
@@ -250,6 +264,52 @@ class SparseNetwork:
         low, high = np.minimum(own, other), np.maximum(own, other)
         _, number = np.unique(low * (high.max() + 1) + high, return_inverse=True)
         return number, np.where(own < other, 1.0, -1.0)
+
+
+ROUNDING = 1e-9
+"""Largest rounding error of a weight and of the sum of a row."""
+
+
+def _require_graph(graph: csr_array, agents: int) -> None:
+    _require_matrix("network.graphs", graph, agents)
+    sorted_once = bool(graph.has_canonical_format)
+    require(sorted_once, "network.graphs", "unsorted or repeated entries", "each link once, sorted")
+    require(bool((graph.data == 1).all()), "network.graphs", "an entry other than 1", "1 per link")
+    require(not graph.diagonal().any(), "network.graphs", "a self-loop", "no self-loops")
+    undirected = _equal(graph, graph.T.tocsr())
+    require(undirected, "network.graphs", "a directed graph", "an undirected graph")
+
+
+def _require_weights(matrix: csr_array, graph: csr_array) -> None:
+    agents = graph.shape[0]
+    _require_matrix("network.weights", matrix, agents)
+    even = _equal(matrix, matrix.T.tocsr())
+    require(even, "network.weights", "an asymmetric matrix", "a symmetric matrix")
+    sums = matrix.sum(1)
+    worst = int(np.abs(sums - 1.0).argmax())
+    one = abs(sums[worst] - 1.0) <= ROUNDING * agents
+    require(one, f"sum of row of network.weights[agent {worst}]", float(sums[worst]), "1")
+    itself = np.count_nonzero(matrix.diagonal())
+    on_links = matrix.multiply(graph)
+    linked = matrix.count_nonzero() == itself + on_links.count_nonzero()
+    require(linked, "network.weights", "a weight without a link", "0 where there is no link")
+    weighted = bool((on_links.data >= 0).all())
+    require(weighted, "network.weights", "a negative weight of a link", "weights >= 0 on links")
+
+
+def _require_matrix(key: str, matrix: csr_array, agents: int) -> None:
+    shape = getattr(matrix, "shape", None)
+    known = getattr(matrix, "format", None) == "csr" and shape == (agents, agents) and agents >= 1
+    expected = f"a sparse matrix (csr) of {agents} x {agents} agents, at least 1"
+    require(known, key, shape or type(matrix).__name__, expected)
+    real = matrix.dtype.kind in "iuf" and bool(np.isfinite(matrix.data).all())
+    require(real, key, "entries that are no finite real numbers", "finite real numbers")
+
+
+def _equal(one: csr_array, other: csr_array) -> bool:
+    """Return True if two matrices are equal within rounding errors."""
+    difference = abs(one - other)
+    return difference.nnz == 0 or float(difference.data.max()) <= ROUNDING
 
 
 def build(

@@ -17,6 +17,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from . import large_graphs, large_networks
+from .arrays import require_array, require_each, require_finite, require_shape, tolerance_of
 from .errors import InvalidInput, require
 from .large_networks import SparseNetwork
 from .randomness import Streams
@@ -43,7 +44,15 @@ class Network:
     adjacency : ndarray of bool, shape ([R,] n, n)
         Symmetric, no self-loops, connected.
     mixing : ndarray, shape ([R,] n, n)
-        Symmetric and doubly stochastic, zero where there is neither a link nor the diagonal.
+        Symmetric, with rows that sum to 1, at least 0 on links, and zero where there is neither a
+        link nor the diagonal.
+
+    Raises
+    ------
+    InvalidInput
+        If a matrix is not as above. Directed and disconnected graphs are refused: every method
+        needs an undirected, connected graph. Messages that are lost belong to the faults of a
+        comparison, whose graph stays connected.
     """
 
     adjacency: np.ndarray
@@ -53,12 +62,8 @@ class Network:
     """Whether every message arrives."""
 
     def __post_init__(self):
-        require(
-            self.adjacency.shape == self.mixing.shape,
-            "network.mixing",
-            self.mixing.shape,
-            f"the shape of the adjacency, {self.adjacency.shape}",
-        )
+        _require_adjacency(self.adjacency)
+        _require_mixing(self.mixing, self.adjacency)
         require(
             bool(connected(self.adjacency).all()),
             "network",
@@ -79,11 +84,17 @@ class Network:
         """The graphs of runs first to last - 1; the same network where one serves all runs."""
         if self.shared:
             return self
-        return Network(self.adjacency[first:last], self.mixing[first:last])
+        return self._with_graphs(slice(first, last))
 
     def of_run(self, run: int) -> Network:
         """The graph of one run, as one for all runs."""
-        return self if self.shared else Network(self.adjacency[run], self.mixing[run])
+        return self if self.shared else self._with_graphs(run)
+
+    def _with_graphs(self, chosen: int | slice) -> Network:
+        """Return the network of some runs, whose graphs are valid already."""
+        network = object.__new__(Network)
+        vars(network).update(adjacency=self.adjacency[chosen], mixing=self.mixing[chosen])
+        return network
 
     @property
     def graph(self) -> Network:
@@ -160,6 +171,51 @@ class Network:
         agents = range(self.n_agents)
         received = [self.mixing[..., v : v + 1, :] @ sent[..., v, :] for v in agents]
         return np.concatenate(received, axis=-2)
+
+
+_AXES = ("run", "from agent", "to agent")
+
+
+def _require_adjacency(adjacency: np.ndarray) -> None:
+    require_array("network.adjacency", adjacency, _AXES, optional=1, kinds="b")
+    square = (*adjacency.shape[:-1], adjacency.shape[-2])
+    require_shape("network.adjacency", adjacency, square, "a square matrix")
+    loops = np.diagonal(adjacency, axis1=-2, axis2=-1)
+    require_each(~loops, "network.adjacency", loops, ("run", "agent"), "no self-loop")
+    reverse = adjacency.swapaxes(-1, -2)
+    expected = "an undirected graph; this graph is directed, without the reverse link"
+    require_each(~adjacency | reverse, "network.adjacency", adjacency, _AXES, expected)
+
+
+def _require_mixing(mixing: np.ndarray, adjacency: np.ndarray) -> None:
+    require_array("network.mixing", mixing, _AXES, optional=1)
+    require_shape("network.mixing", mixing, adjacency.shape, "the adjacency")
+    require_finite("network.mixing", mixing, _AXES)
+    rounding = tolerance_of(mixing)
+    even = np.abs(mixing - mixing.swapaxes(-1, -2)) <= rounding
+    require_each(even, "network.mixing", mixing, _AXES, "a symmetric matrix")
+    sums = mixing.sum(-1)
+    one = np.abs(sums - 1.0) <= rounding * max(1, mixing.shape[-1])
+    require_each(one, "sum of row of network.mixing", sums, ("run", "agent"), "1")
+    itself = np.eye(mixing.shape[-1], dtype=bool)
+    linked = adjacency | itself | (mixing == 0)
+    require_each(linked, "network.mixing", mixing, _AXES, "0 where there is no link")
+    weighted = itself | (mixing >= 0)
+    require_each(weighted, "network.mixing", mixing, _AXES, "a weight >= 0 on a link")
+
+
+def require_same_agents(problem: Any, network: Any) -> None:
+    """Raise :class:`.InvalidInput` if a problem and a network have different numbers of agents.
+
+    Parameters
+    ----------
+    problem : Problem
+    network : Network
+        Objects without ``n_agents`` are not compared.
+    """
+    agents, nodes = (getattr(each, "n_agents", None) for each in (problem, network))
+    same = agents is None or nodes is None or agents == nodes
+    require(same, "problem", f"{agents} agents", f"{nodes} agents, as the network has")
 
 
 def _padded(membership: np.ndarray) -> np.ndarray:
@@ -327,12 +383,15 @@ def always(maker: Callable[[int], Any]) -> Callable[[Streams, int], np.ndarray]:
     Parameters
     ----------
     maker : callable
-        From the number of agents to the links between agents 0, 1, ..., or to a graph of networkx.
+        From the number of agents to the links between agents 0, 1, ..., or to an undirected graph
+        of networkx.
     """
 
     def adjacency(streams: Streams, agents: int) -> np.ndarray:
-        made = maker(agents)
-        return _linked(agents, getattr(made, "edges", made))
+        graph = maker(agents)
+        directed = hasattr(graph, "is_directed") and graph.is_directed()
+        require(not directed, "network", "directed graph", "an undirected graph")
+        return _linked(agents, getattr(graph, "edges", graph))
 
     return adjacency
 
@@ -455,9 +514,10 @@ def _require_links(agents: int, edges: Any) -> None:
         isinstance(link, list | tuple)
         and len(link) == 2
         and all(type(number) is int and 1 <= number <= agents for number in link)
+        and link[0] != link[1]
         for link in links
     )
-    require(known, "network.edges", edges, f"pairs of agents numbered 1 to {agents}")
+    require(known, "network.edges", edges, f"pairs of different agents numbered 1 to {agents}")
 
 
 def _require_parameters(name: str, given: Mapping[str, Any]) -> None:

@@ -19,9 +19,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .algorithms.base import Algorithm, Finite, join_runs, stack, structure
+from .arrays import require_integer
 from .errors import Diverged, require
 from .fast.forks import map_in_forks
-from .networks import Network
+from .networks import Network, require_same_agents
 from .privacy import Budget
 from .problems import Problem
 from .randomness import Streams
@@ -136,17 +137,30 @@ def calibrate(
     runs, block : int
         See :func:`simulate`.
     """
-    require(runs >= 1, "runs", runs, "a whole number >= 1")
+    for name, count in {"runs": runs, "block": block}.items():
+        require_integer(name, count, 1)
     for setting in settings:
-        require(setting.horizon >= 1, "horizon", setting.horizon, "a whole number >= 1")
+        require_integer("horizon", setting.horizon, 1)
     problem = environment.problem(Streams(root, (0,), groups))
     computed = -(-runs // block) * block
     network = environment.network(Streams(root, tuple(range(computed)), groups))
+    _require_comparable(problem, network, computed)
     graphs = _graphs(network)
     algorithms = [_on_graphs(setting, problem, graphs) for setting in settings]
     return Calibration(
         settings, environment, root, groups, runs, block, problem, network, algorithms
     )
+
+
+def _require_comparable(problem: Problem, network: Network, runs: int) -> None:
+    """Refuse a problem and a network that do not belong together, or to so many runs."""
+    require_same_agents(problem, network)
+    own_data = getattr(problem, "n_runs", None)
+    one = "1 or, from a function of streams, those of the streams' runs"
+    require(own_data in (None, 1), "runs of the problem", own_data, one)
+    own_graphs = runs if network.shared else len(network.degrees)
+    expected = f"1 shared by all runs or, from a function of streams, {runs}"
+    require(own_graphs == runs, "graphs of the network", own_graphs, expected)
 
 
 def calibrated(setting: Setting, problem: Problem, network: Network) -> Algorithm:

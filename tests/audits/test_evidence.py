@@ -271,7 +271,7 @@ def test_labels_in_zero_and_one_stay_so():
     plain = regression()
     coded = LogisticRegression(
         np.abs(plain.features), np.maximum(plain.labels, 0.0), plain.features[0],
-        plain.labels[0], plain.weight, plain.ridge,
+        plain.labels[0], plain.weight, plain.ridge, coding="zero_one",
     )  # fmt: skip
     found = list(attacks(coded, ring(), None, nearby=True))
     assert len(found) == 1

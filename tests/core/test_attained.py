@@ -93,7 +93,8 @@ def test_nearly_opposite_rows_reach_all_of_the_change_far_out():
 
 def test_where_labels_0_have_no_gradient_nothing_is_said_to_be_attained():
     features, labels = np.zeros((1, 2, DIM)), np.array([[0.0, 1.0]])
-    problem = LogisticRegression(features, labels, features[0], labels[0], 1.0, 0.1)
+    constants = {"weight": 1.0, "ridge": 0.1, "coding": "zero_one"}
+    problem = LogisticRegression(features, labels, features[0], labels[0], **constants)
     assert problem.attained_gradient_share("l2") is None
     assert problem.attained_minimiser_share("l2", 1.0) is None
     assert problem.reached_gradient_share("l1") is None

@@ -159,7 +159,7 @@ def test_more_agents_than_records_are_refused(streams, parameters, message):
 def test_rows_longer_than_one_are_refused(streams):
     rows = prepared_rows()
     rows.features[3] *= 10
-    with pytest.raises(InvalidInput, match="rows of l2 norm <= 1"):
+    with pytest.raises(InvalidInput, match=r"norm of problem.prepared.features\[row 3\]: found"):
         logistic_regression.build(streams, 2, prepared=rows, records=10, ridge=0.1)
 
 

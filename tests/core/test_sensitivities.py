@@ -85,7 +85,8 @@ def logistic(coding, weight=0.7, ridge=0.3):
         features *= rng.choice([-1, 1], size=features.shape)
     labels = np.ones((TRIED, 1, RECORDS))
     labels[..., -1] = -1.0 if coding == "signed" else 0.0
-    return LogisticRegression(features, labels, features[0, 0], labels[0, 0], weight, ridge)
+    tests = features[0, 0], labels[0, 0]
+    return LogisticRegression(features, labels, *tests, weight, ridge, coding=coding)
 
 
 def neighbours_of(problem, rows, values=(1.0, 1.0)):

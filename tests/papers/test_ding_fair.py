@@ -238,8 +238,11 @@ def test_runs_have_splits_of_their_own_or_share_a_number_of_them(streams):
         ({"test_share": 1.0}, "problem.test_share: found 1.0"),
         ({"test_share": 0.001}, "problem.test_share: found 0.001"),
         ({"splits": 0}, "problem.splits: found 0"),
-        ({"prepared": prepared_rows(features=-np.ones((ROWS, DIM)) / 9)}, "feature -0.1"),
-        ({"prepared": prepared_rows(features=np.ones((ROWS, DIM)))}, "row norm 2.4"),
+        (
+            {"prepared": prepared_rows(features=-np.ones((ROWS, DIM)) / 9)},
+            r"coordinate 0\]: found -0.1",
+        ),
+        ({"prepared": prepared_rows(features=np.ones((ROWS, DIM)))}, r"\[record 0\]: found 2.4"),
         ({"prepared": prepared_rows(labels=np.ones(ROWS))}, "both labels in both groups"),
     ],
 )

@@ -139,6 +139,19 @@ def test_another_type_of_processor_is_said_before_numbers_are_compared(reference
     assert compare(run[1], reference).same
 
 
+def test_loops_compiled_for_another_processor_are_named(reference, run, monkeypatch):
+    """A reference without the entry was compiled for the processor that it ran on."""
+    path = reference / "manifest.json"
+    manifest = json.loads(path.read_text())
+    monkeypatch.setenv("NUMBA_CPU_NAME", "generic")
+    expected = ("compiled for: this processor became generic",)
+    assert manifest["machine"]["compiled for"] == "this processor"
+    assert compare(run[1], reference).machines == expected
+    del manifest["machine"]["compiled for"]
+    path.write_text(json.dumps(manifest))
+    assert compare(run[1], reference).machines == expected
+
+
 def test_links_of_the_gallery_stay_in_the_folder(reference):
     import re
 

@@ -10,14 +10,15 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
-from functools import partial
+from functools import partial, wraps
+from inspect import signature
 from itertools import repeat
 from typing import Any, ClassVar, NamedTuple, Protocol, Self
 
 import numpy as np
 
 from ..errors import InvalidInput, require
-from ..networks import Network
+from ..networks import Network, require_same_agents
 from ..privacy import Budget, Relation, Release
 from ..problems import Problem
 from ..randomness import Streams
@@ -54,6 +55,10 @@ class Range(NamedTuple):
 class Finite(dict):
     """What is seen after an iteration of which it is known that all numbers are finite."""
 
+
+COMPARED = frozenset({"calibrate", "releases", "run"})
+"""Methods of algorithms that refuse a problem and a network of different numbers of agents. They
+come before every execution and every account."""
 
 METHOD, AUDIT, ANALYSIS = "method", "audit", "analysis"
 """Kinds of what a cell runs."""
@@ -114,6 +119,11 @@ class Algorithm(ABC):
     deterministic: ClassVar[bool] = False
     draws_once: ClassVar[bool] = False
     ranges: ClassVar[Mapping[str, Range]] = {}
+
+    def __init_subclass__(cls, **options: Any):
+        super().__init_subclass__(**options)
+        for name in COMPARED.intersection(vars(cls)):
+            setattr(cls, name, _of_same_agents(vars(cls)[name]))
 
     def __post_init__(self):
         check_parameters(self)
@@ -217,6 +227,20 @@ class Algorithm(ABC):
         observe: Observe,
     ) -> None:
         """Run a batch of settings, each to its own horizon (an array ``[settings]``)."""
+
+
+def _of_same_agents(method: Callable) -> Callable:
+    """Return the method with a comparison of the agents of its problem and its network."""
+    names = list(signature(method).parameters)
+    places = [(name, names.index(name)) for name in ("problem", "network")]
+
+    @wraps(method)
+    def compared(*given: Any, **named: Any) -> Any:
+        world = [given[at] if at < len(given) else named.get(name) for name, at in places]
+        require_same_agents(*world)
+        return method(*given, **named)
+
+    return compared
 
 
 class Iterative(Algorithm):

@@ -161,4 +161,5 @@ def batch_of(problem: Any, t: int, batches: Any):
     b = int(counts[0])
     if b == 1:
         return problem
-    return replace(problem.part(slice((t - 1) % b, None, b)), weight=problem.weight * b)
+    part = problem.part(slice((t - 1) % b, None, b))
+    return part.with_valid(weight=problem.weight * b)

@@ -12,7 +12,7 @@ takes one or two unknowns.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import NamedTuple
 
@@ -46,7 +46,7 @@ class FewRecords(LogisticRegression):
         places = np.arange(self.total)[taken]
         first = float((places == 0).any())
         counts = np.array([first, len(places) - first])[: len(self.counts)]
-        return replace(self, counts=counts, total=len(places))
+        return self.with_valid(counts=counts, total=len(places))
 
     def _margins(self, x: np.ndarray) -> np.ndarray:
         return np.matvec(self._signed, x)

@@ -7,7 +7,7 @@ finds.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -33,7 +33,7 @@ class FewResponses(Lasso):
         places = np.arange(self.total)[taken]
         first = float((places == 0).any())
         features, responses = first * self.features, first * self.responses
-        return replace(self, features=features, responses=responses, total=len(places))
+        return self.with_valid(features=features, responses=responses, total=len(places))
 
     @cached_property
     def _apart(self) -> tuple[tuple[slice, Lasso], ...]:

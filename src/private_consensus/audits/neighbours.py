@@ -80,7 +80,7 @@ def _(problem: LogisticRegression, network: Network, change, *, nearby) -> Itera
     """
     network, dim = around(network) if nearby else network, problem.dim
     diagonal = np.full(dim, dim**-0.5)
-    negative = 0.0 if problem.labels.min() >= 0 else -1.0
+    negative = 0.0 if problem.coding == "zero_one" else -1.0
     flipped = tuple((diagonal, label) for label in (1.0, negative))
     agents = network.n_agents
     if not nearby and agents * problem.records * dim <= SMALL:
@@ -132,7 +132,7 @@ def _few(problem: LogisticRegression, agents: int, records, push) -> tuple[Any, 
         constants = problem.weight, problem.ridge, problem.box
         return FewRecords(
             features, labels, features[0], labels[0], *constants,
-            counts=np.array(counts), total=problem.records,
+            coding=problem.coding, counts=np.array(counts), total=problem.records,
         )  # fmt: skip
 
     one, other = (holding(*record) for record in records)

@@ -124,7 +124,9 @@ class Means(Pool):
         of the sum of objectives is the mean of all records nevertheless."""
         agents = rows.shape[1]
         each = len(self.records) // agents
-        return MeanEstimation(_held(self.records, rows).sum(-2) / each, each, self.box)
+        sums = _held(self.records, rows).sum(-2)
+        ratio = max(1.0, (rows != UNUSED).sum(-1).max() / each)
+        return MeanEstimation(sums / each, each, self.box, float(ratio))
 
     def losses(self, x):
         return _squares(x, self.records)

@@ -19,7 +19,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ..errors import InvalidInput
 from .compiling import inlined, uncounted
+from .entries import require_indices, require_layout
 from .vectors import (
     LANES,
     everywhere,
@@ -102,6 +104,7 @@ class _Scratch(NamedTuple):
 
 def records(features: np.ndarray) -> Records:
     """Of features [records, inputs] of float32."""
+    require_layout("records", "features", features, (-1, -1))
     bits = np.zeros((len(features), -(-features.shape[1] // WORD) * WORD // 8), np.uint8)
     nonzero = np.packbits(features != 0, axis=1, bitorder="little")
     bits[:, : nonzero.shape[1]] = nonzero
@@ -452,6 +455,9 @@ def outputs(x: np.ndarray, records: Records, rows: np.ndarray, hidden: int) -> n
     hidden : int
     """
     shape = _shape(records, hidden)
+    require_layout("outputs", "x", x, (-1, -1))
+    require_parameters("outputs", x, shape)
+    require_indices("outputs", "rows", rows, records.lengths.size)
     out = np.empty((len(x), CLASSES, len(rows)), np.float32)
     h = workspace(f"four records, {hidden} units", (SIDE_BY_SIDE * shape.padded,))
     four = workspace("outputs of four records", (SIDE_BY_SIDE * LANES,))
@@ -495,11 +501,45 @@ def backpropagate(
         np.ascontiguousarray(a, np.int64) for a in (first, rows, sizes, labels)
     )
     clips = np.ascontiguousarray(clips, float)
+    _require_batches(x, first, records, labels, rows, sizes, clips, factors)
     count, shape = rows.shape[1] + SIDE_BY_SIDE, factors.shape
     scratch = kept("backpropagation", (count, shape), lambda: _scratch(count, shape))
     _backpropagate_all(
         x, first, records, labels, rows, sizes, clips, softmax, scratch, _ONES, factors
     )
+
+
+def require_parameters(kernel: str, x: np.ndarray, shape: Shape) -> None:
+    """Raise :class:`.InvalidInput` unless models have as many parameters as the layers need.
+
+    Parameters
+    ----------
+    kernel : str
+        Name of the kernel in messages.
+    x : ndarray, shape (models, p)
+    shape : Shape
+    """
+    parameters = (shape.inputs + 1) * shape.hidden + (shape.hidden + 1) * CLASSES
+    require_layout(kernel, "x", x, (-1, parameters), np.float32)
+
+
+def _require_batches(x, first, records, labels, rows, sizes, clips, factors) -> None:
+    kernel, (settings, agents) = "backpropagate", sizes.shape
+    widest, count = rows.shape[1], records.lengths.size
+    require_parameters(kernel, x, factors.shape)
+    require_layout(kernel, "first", first, (settings,))
+    require_indices(kernel, "first", first, len(x) - agents + 1)
+    require_layout(kernel, "labels", labels, (count,))
+    require_layout(kernel, "rows", rows, (agents, widest))
+    require_indices(kernel, "sizes", sizes, widest + 1)
+    sampled = rows[np.arange(widest) < sizes.max(0)[:, None]]  # rows beyond a batch are not read
+    require_indices(kernel, "rows", sampled, count)
+    require_indices(kernel, "labels", labels[sampled], CLASSES)
+    require_layout(kernel, "clips", clips, (settings,))
+    require_layout(kernel, "sizes of factors", factors.sizes, (settings * agents,))
+    if factors.starts.shape[1] < widest + SIDE_BY_SIDE:
+        expected = f"room for {widest} records per batch"
+        raise InvalidInput(f"{kernel}.factors", factors.starts.shape[1] - SIDE_BY_SIDE, expected)
 
 
 def factors_for(records: Records, hidden: int, agents: int, widest: int) -> Factors:
@@ -539,6 +579,8 @@ def no_factors() -> Factors:
 
 def write_gradients(factors: Factors, out: np.ndarray) -> None:
     """Gradients [agents, p], contiguous."""
+    require_layout("write_gradients", "out", out, (factors.sizes.size, -1))
+    require_parameters("write_gradients", out, factors.shape)
     _write_all(factors, places_of(factors), out)
 
 

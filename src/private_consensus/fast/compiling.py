@@ -26,7 +26,17 @@ try:
 except ImportError:  # the plain engines do without
     numba = None
 
+from ..errors import require
+
 AVAILABLE = numba is not None
+if AVAILABLE:
+    disabled = bool(numba.config.DISABLE_JIT)
+    require(not disabled, "NUMBA_DISABLE_JIT", 1, "0 or unset: compiled code is required")
+
+CHECKED = os.environ.get("PRIVATE_CONSENSUS_CHECKED_KERNELS", "") == "1"
+"""Whether compiled code checks each index, for tests: an index outside of an array is an
+IndexError. The numbers are the same, and take longer."""
+
 _LIMIT: ContextVar[int] = ContextVar("threads", default=0)
 STRICT = {"contract", "nsz"}
 """Every sum in the order in which it is written: code just compiled and code kept may differ in
@@ -38,6 +48,8 @@ def compiled(function: Callable, **more: Any) -> Callable:
     if not AVAILABLE:
         return function
     options = {"nogil": True, "fastmath": STRICT, "error_model": "numpy", **more}
+    if CHECKED:
+        options["boundscheck"] = True
     try:
         with _kept_in(folder()):
             made = numba.njit(cache=True, **options)(function)
@@ -73,7 +85,8 @@ def folder() -> Path:
     a folder of this process alone is made.
     """
     sources = sorted(Path(__file__).parent.glob("*.py"))
-    digest = hashlib.sha256(b"\0".join(path.read_bytes() for path in sources)).hexdigest()[:12]
+    parts = [*(path.read_bytes() for path in sources), b"checked" * CHECKED]
+    digest = hashlib.sha256(b"\0".join(parts)).hexdigest()[:12]
     for root in _roots():
         path = root / "private-consensus-code" / digest
         try:

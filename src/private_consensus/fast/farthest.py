@@ -5,7 +5,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..errors import InvalidInput
 from .compiling import AVAILABLE, compiled
+from .entries import require_indices, require_layout
 
 __all__ = ["AVAILABLE", "farthest_pairs"]
 
@@ -18,9 +20,15 @@ def farthest_pairs(x: np.ndarray, members: np.ndarray) -> np.ndarray:
     x : ndarray, shape (..., [runs,] agents, dim)
     members : ndarray of int, shape ([runs,] agents, members)
     """
+    agents = x.shape[-2]
+    require_layout("farthest_pairs", "members", members, (-1,) * (members.ndim - 2) + (agents, -1))
+    require_indices("farthest_pairs", "members", members, agents)
     flat = np.ascontiguousarray(x, float).reshape(-1, *x.shape[-2:])
     out, distance = np.zeros(flat.shape), np.empty((x.shape[-2], x.shape[-2]))
     every = np.ascontiguousarray(members, np.int64).reshape(-1, *members.shape[-2:])
+    if len(flat) % len(every):
+        expected = f"as many runs as x has, {x.shape[:-2]}"
+        raise InvalidInput("farthest_pairs.members", members.shape[:-2], expected)
     _farthest(flat, every, distance, np.empty(x.shape[-2]), out)
     return out.reshape(x.shape)
 

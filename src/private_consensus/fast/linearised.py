@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from .compiling import AVAILABLE, compiled
+from .entries import require_layout
 
 __all__ = ["AVAILABLE", "linearised_step"]
 
@@ -22,6 +23,24 @@ def linearised_step(
     exact, sent, average, pulled : ndarray
         Overwritten: :math:`w_i`, :math:`\tilde w_i`, w and :math:`\gamma_i`.
     """
+    require_layout("linearised_step", "noisy", noisy, (-1, -1, -1, -1))
+    whole = {"dual": dual, "gradient": gradient, "exact": exact, "sent": sent, "pulled": pulled}
+    for name, array in whole.items():
+        require_layout("linearised_step", name, array, noisy.shape)
+    single = (*noisy.shape[:2], 1, noisy.shape[3])
+    for name, array in {"server": server, "average": average}.items():
+        require_layout("linearised_step", name, array, single)
+    require_layout("linearised_step", "draw", draw, noisy.shape[1:])
+    for name, array in {"rho": rho, "inverse_step": inverse_step, "scale": scale}.items():
+        require_layout("linearised_step", name, array, noisy.shape[:2])
+    _step(
+        noisy, dual, server, gradient, draw, rho, inverse_step, scale, exact, sent, average, pulled
+    )
+
+
+def _linearised_step(
+    noisy, dual, server, gradient, draw, rho, inverse_step, scale, exact, sent, average, pulled
+):
     settings, runs, agents, dim = noisy.shape
     for s in range(settings):
         for r in range(runs):
@@ -49,4 +68,4 @@ def linearised_step(
 
 
 # Without contraction: the same bytes as the array operations.
-linearised_step = compiled(linearised_step, fastmath=False)
+_step = compiled(_linearised_step, fastmath=False)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from .compiling import AVAILABLE, compiled, inlined
+from .entries import require_indices, require_layout
 from .vectors import DOUBLE_LANES, aligned, everywhere, greatest, least, load, store
 
 __all__ = [
@@ -19,9 +20,21 @@ __all__ = [
 def filled(array: np.ndarray) -> np.ndarray:
     """The last axis filled up to whole vectors with zeros."""
     length = array.shape[-1]
-    found = np.zeros((*array.shape[:-1], -(-length // DOUBLE_LANES) * DOUBLE_LANES))
+    found = np.zeros((*array.shape[:-1], _filled_length(length)))
     found[..., :length] = array
     return found
+
+
+def _filled_length(length: int) -> int:
+    return -(-length // DOUBLE_LANES) * DOUBLE_LANES
+
+
+def _require_problems(kernel, x, linear, which, curvature, step, threshold, steps):
+    """Check arrays of one entry per problem."""
+    require_layout(kernel, "linear", linear, x.shape)
+    each = {"which": which, "curvature": curvature, "step": step}
+    for name, values in {**each, "threshold": threshold, "steps": steps}.items():
+        require_layout(kernel, name, values, x.shape[:1])
 
 
 # --- Lasso ----------------------------------------------------------------------------------------
@@ -44,6 +57,10 @@ def soft_steps(x, gram, which, linear, curvature, step, threshold, steps):
     curvature, step, threshold, steps : ndarray, shape (problems,)
         :math:`h`, the length of a step, that times :math:`\lambda`, and how many there are.
     """
+    kernel, dim = "soft_steps", x.shape[1]
+    _require_problems(kernel, x, linear, which, curvature, step, threshold, steps)
+    require_layout(kernel, "gram", gram, (-1, dim, _filled_length(dim)), np.float64)
+    require_indices(kernel, "which", which, len(gram))
     found, q = filled(x), filled(linear)
     _soft_steps(
         found.ravel(), gram.ravel(), which, q.ravel(), curvature, step, threshold, steps,
@@ -64,6 +81,14 @@ def soft_steps_huber(
         :math:`a_j`, as they are and turned.
     responses : ndarray, shape (matrices, filled records)
     """
+    kernel, dim = "soft_steps_huber", x.shape[1]
+    matrices, records, _ = rows.shape
+    _require_problems(kernel, x, linear, which, curvature, step, threshold, steps)
+    require_layout(kernel, "rows", rows, (-1, -1, _filled_length(dim)), np.float64)
+    many = _filled_length(records)
+    require_layout(kernel, "columns", columns, (matrices, dim, many), np.float64)
+    require_layout(kernel, "responses", responses, (matrices, many), np.float64)
+    require_indices(kernel, "which", which, matrices)
     found, q = filled(x), filled(linear)
     _soft_steps_huber(
         found.ravel(), rows.ravel(), columns.ravel(), responses.ravel(), which, q.ravel(),
@@ -83,6 +108,9 @@ def soft_slopes(x, gram, linear, threshold):
     gram, linear : ndarray, shapes (agents, dim, filled dim), (agents, filled dim)
         By :func:`filled`.
     """
+    dim, size = x.shape[1], _filled_length(x.shape[1])
+    require_layout("soft_slopes", "gram", gram, (-1, dim, size), np.float64)
+    require_layout("soft_slopes", "linear", linear, (len(gram), size), np.float64)
     # What is filled up runs over into the next point, which is written later.
     out = np.empty(x.size + DOUBLE_LANES)
     _soft_slopes(x, gram.ravel(), linear.ravel(), threshold, out)
@@ -170,7 +198,6 @@ def _copy(x, at, new):
 # --- Logistic losses of one record or two ---------------------------------------------------------
 
 
-@compiled
 def few_losses(margins, gram, pull, exact, newton, halvings, out):
     r"""Where :math:`s_j = p_j\,\sigma(-(m + Hs)_j)` for two records, by Newton's method on
     :math:`\sum_j p_j\ln(1+e^{-(m+Hs)_j}) + \tfrac12 s^THs`, each step halved until it falls.
@@ -190,6 +217,15 @@ def few_losses(margins, gram, pull, exact, newton, halvings, out):
     out : ndarray, shape (problems, 2)
         Overwritten with s.
     """
+    pairs = len(margins), 2
+    for name, array in {"margins": margins, "pull": pull, "out": out}.items():
+        require_layout("few_losses", name, array, pairs)
+    require_layout("few_losses", "gram", gram, (-1, 2, 2))
+    _few_losses(margins, gram, pull, exact, newton, halvings, out)
+
+
+@compiled
+def _few_losses(margins, gram, pull, exact, newton, halvings, out):
     agents = len(gram)
     for n in range(len(margins)):
         H, m0, m1 = gram[n % agents], margins[n, 0], margins[n, 1]

@@ -25,7 +25,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ..errors import InvalidInput
 from .compiling import compiled, inlined, uncounted
+from .entries import require_layout
 from .vectors import (
     DOUBLE_LANES,
     aligned,
@@ -276,6 +278,21 @@ def minimise(
     farther : Model and ndarray of bool, shape (problems,), optional
         A second A, and the problems that it is for.
     """
+    problems, dim = start.shape
+    require_layout("minimise", "linear", linear, start.shape)
+    for name, values in {"curvature": curvature, "tolerance": tolerance}.items():
+        require_layout("minimise", name, values, (problems,))
+    if np.ndim(weight):
+        require_layout("minimise", "weight", weight, (problems,))
+    if sums is not None:
+        require_layout("minimise", "sums", sums, (problems, dim + 2), np.float64)
+    if known is not None:
+        require_layout("minimise", "known", known, (problems,), np.bool_)
+    for each in (model, *(farther or ())[:1]):
+        require_layout("minimise", "model", each.eigenvalues, (dim,))
+    if farther is not None:
+        require_layout("minimise", "farther", farther[1], (problems,))
+    _require_columns("minimise", records, dim)
     found = np.empty(start.shape)
     taken = np.zeros(len(start), np.int64)
     if sums is None:
@@ -339,6 +356,8 @@ def mean_losses(records: Records, x: np.ndarray, bound: np.ndarray) -> np.ndarra
     bound : ndarray, shape (points,)
         C of each.
     """
+    _require_columns("mean_losses", records, x.shape[1])
+    require_layout("mean_losses", "bound", bound, x.shape[:1])
     means = np.empty(len(x))
     scratch = *_scratch_of_points(records, x), aligned(LANES, float)
     _mean_losses(records, *(np.require(a, float, "CW") for a in (x, bound)), means, *scratch)
@@ -353,11 +372,21 @@ def misclassified(records: Records, x: np.ndarray, positive: np.ndarray) -> np.n
     positive : ndarray of bool, shape (N,)
         Whether the label, by which the signed row was multiplied, is 1 and not -1.
     """
+    _require_columns("misclassified", records, x.shape[1])
+    require_layout("misclassified", "positive", positive, records.scale.shape)
     wrong = np.empty(len(x))
     scratch = _scratch_of_points(records, x)
     least = np.where(positive, LEAST_MARGIN, 0.0)
     _misclassified(records, np.require(x, float, "CW"), least, wrong, *scratch)
     return wrong
+
+
+def _require_columns(kernel: str, records: Records, dim: int) -> None:
+    """Check that rows of records have at most ``dim`` columns."""
+    ends = (int(part.places.max(initial=0)) for part in (records.contents, records.rest))
+    if max(ends) >= LANES * max(dim, 1):
+        expected = f"a point of at least {max(ends) // LANES + 1} coordinates, as records have"
+        raise InvalidInput(f"{kernel}.x", dim, expected)
 
 
 def _scratch_of_points(records: Records, x: np.ndarray) -> tuple[np.ndarray, ...]:
@@ -368,6 +397,7 @@ def _scratch_of_points(records: Records, x: np.ndarray) -> tuple[np.ndarray, ...
 
 def sums_of_shares(records: Records, x: np.ndarray) -> np.ndarray:
     r""":math:`\sum_j \sigma_j z_j` at points [points, d]; what a point has depends on no other."""
+    _require_columns("sums_of_shares", records, x.shape[1])
     counts = (x.shape[1], x.shape[1], 2, *(len(records.contents.begin) - 1,) * 2, 3 * STRETCH)
     scratch = tuple(aligned(count * LANES, float) for count in counts)
     out = np.empty(x.shape)
@@ -395,6 +425,9 @@ def few_records(signed: np.ndarray) -> FewRecords:
 def sums_of_few_shares(records: FewRecords, x: np.ndarray) -> np.ndarray:
     r""":math:`\sum_j \sigma_j z_j` of each agent's records at its own points x [points, agents, d],
     eight records at a time."""
+    require_layout("sums_of_few_shares", "x", x, (-1, -1, -1))
+    columns = x.shape[1] * x.shape[2] * records.stretch
+    require_layout("sums_of_few_shares", "records", records.columns, (columns,))
     out, shares = np.empty(x.shape), aligned(records.stretch, float)
     _sums_of_few_shares(records.columns, np.ascontiguousarray(x, float), out, shares)
     return out

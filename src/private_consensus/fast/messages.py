@@ -25,6 +25,7 @@ import numpy as np
 
 from ..errors import require
 from .compiling import AVAILABLE, uncounted
+from .entries import require_layout
 from .normals import fill_normals, fill_uniforms, fill_words, normals, threefry
 from .vectors import WIDE
 
@@ -272,6 +273,7 @@ def quantize(x, resolution, lowest, highest, key, counter, out) -> int:
     key : ndarray of uint32, shape (2,)
     counter : int
     """
+    _require_models("quantize", x, key, out=out)
     if not compiled_for(x):
         return quantize_plainly(x, resolution, lowest, highest, key, counter, out)
     ends = np.float32(lowest), np.float32(highest)
@@ -295,6 +297,9 @@ def descend(x, base, mixed, gradient, keep, step, scale, key, counter) -> None:
     key : ndarray of uint32, shape (2,)
     counter : int
     """
+    _require_models("descend", x, key, base=base, mixed=mixed, gradient=gradient)
+    for name, values in {"keep": keep, "scale": scale}.items():
+        require_layout("descend", name, values, x.shape[:1])
     if not compiled_for(x):
         return descend_plainly(x, base, mixed, gradient, keep, step, scale, key, counter)
     _descend(
@@ -316,6 +321,9 @@ def sparsify(x, mixed, gradient, theta, step, scale, share, key, mask, counter) 
     mask : ndarray of uint32, shape (2,)
         The key of what is sent; the others as in :func:`descend`.
     """
+    _require_models("sparsify", x, key, mixed=mixed, gradient=gradient)
+    require_layout("sparsify", "mask", mask, (2,))
+    require_layout("sparsify", "scale", scale, x.shape[:1])
     if not compiled_for(x):
         return sparsify_plainly(x, mixed, gradient, theta, step, scale, share, key, mask, counter)
     _sparsify(
@@ -329,6 +337,8 @@ def add_discrete(z, resolution, lowest, highest, table: Table, key, counter) -> 
 
     Parameters as in :func:`quantize`; every coordinate has a pair of words of its own.
     """
+    _require_models("add_discrete", z, key)
+    require_layout("add_discrete", "table.low", table.low, table.high.shape)
     if not compiled_for(z):
         return add_discrete_plainly(z, resolution, lowest, highest, table, key, counter)
     ends = np.float32(lowest), np.float32(highest)
@@ -340,6 +350,14 @@ def add_discrete(z, resolution, lowest, highest, table: Table, key, counter) -> 
 def compiled_for(x: np.ndarray) -> bool:
     """Whether machine code takes this array."""
     return AVAILABLE and x.dtype == np.float32
+
+
+def _require_models(kernel: str, x: np.ndarray, key: np.ndarray, **others: np.ndarray) -> None:
+    """Check arrays of one row per agent, and a key of two words."""
+    require_layout(kernel, "x", x, (-1, -1))
+    require_layout(kernel, "key", key, (2,))
+    for name, array in others.items():
+        require_layout(kernel, name, array, x.shape)
 
 
 def _single(values) -> np.ndarray:

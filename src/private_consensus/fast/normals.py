@@ -134,6 +134,13 @@ def normal_pairs(k0, k1, x, y):
 
 
 @uncounted
+def _require_whole(first, second):
+    """Refuse buffers that whole vectors would be written beyond."""
+    if first.size % WIDE != 0 or second.size != first.size:
+        raise ValueError("buffers of draws need equal lengths, a multiple of 32")
+
+
+@uncounted
 def fill_words(k0, k1, x, start, first, second):
     """Pairs ``first[i], second[i]`` of words of counters (``x``, ``start + i``).
 
@@ -143,6 +150,7 @@ def fill_words(k0, k1, x, start, first, second):
     first, second : ndarray of uint32, shape (n,)
         Overwritten; n is a multiple of ``WIDE``.
     """
+    _require_whole(first, second)
     for i in range(0, first.size, WIDE):
         one, other = threefry_words(k0, k1, everywhere_wide(x), counted_from(np.uint32(start + i)))
         store(first, i, one)
@@ -152,6 +160,7 @@ def fill_words(k0, k1, x, start, first, second):
 @uncounted
 def fill_first_words(k0, k1, x, start, first):
     """The first words of the pairs of :func:`fill_words`."""
+    _require_whole(first, first)
     for i in range(0, first.size, WIDE):
         one, _ = threefry_words(k0, k1, everywhere_wide(x), counted_from(np.uint32(start + i)))
         store(first, i, one)
@@ -160,6 +169,7 @@ def fill_first_words(k0, k1, x, start, first):
 @uncounted
 def fill_normals(k0, k1, x, start, first, second):
     """Pairs of normals, float32, of the counters of :func:`fill_words`."""
+    _require_whole(first, second)
     for i in range(0, first.size, WIDE):
         one, other = normal_pairs(k0, k1, everywhere_wide(x), counted_from(np.uint32(start + i)))
         store(first, i, one)
@@ -169,6 +179,7 @@ def fill_normals(k0, k1, x, start, first, second):
 @uncounted
 def fill_uniforms(k0, k1, x, start, first, second):
     """Pairs of uniforms in [0, 1) with 24 bits, float32, of the counters of :func:`fill_words`."""
+    _require_whole(first, second)
     for i in range(0, first.size, WIDE):
         one, other = threefry_words(k0, k1, everywhere_wide(x), counted_from(np.uint32(start + i)))
         store(first, i, floated(ints(one >> _EIGHT)) * _TO_UNIT)

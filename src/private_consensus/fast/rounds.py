@@ -18,8 +18,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .backpropagation import Factors, copy, no_factors, write_gradient
+from .backpropagation import Factors, copy, no_factors, require_parameters, write_gradient
 from .compiling import inlined, uncounted
+from .entries import require_indices, require_layout
 from .few_points import DrawBounds, bounds_of, round_to_few
 from .messages import (
     GUIDE,
@@ -510,6 +511,13 @@ def round_with_noise(
     """Messages: models rounded, with discrete Gaussian noise of ``variances``, in squared steps, 0
     for none; how many coordinates the ends of the grid cut. Parameters as in
     :func:`round_and_step`."""
+    settings = len(first)
+    require_layout("round_with_noise", "x", x, (-1, -1), np.float32)
+    require_layout("round_with_noise", "message", message, x.shape, np.float32)
+    for name, values in zip(Grids._fields, grids, strict=True):
+        require_layout("round_with_noise", name, values, (settings,), np.float32)
+    require_layout("round_with_noise", "variances", variances, (settings,))
+    require_indices("round_with_noise", "first", first, len(x) - agents + 1)
     cut = np.zeros(len(first), np.int64)
     u, v = workspace("a row", (2, ROW))
     words = workspace("first words of a row", (ROW,), np.uint32)
@@ -523,12 +531,39 @@ def round_with_noise(
 
 def _in_tiles(x, base, sends, message, gradients: Gradients, first, steps: Steps, *how):
     settings, agents = steps.keep.shape
+    _require_round(x, base, sends, message, gradients, first, steps, *how[:2])
     cut, lost = np.zeros(settings, np.int64), np.zeros(settings)
     shape = gradients.factors.shape
     sizes = settings, agents, shape.inputs, shape.hidden
     tiles, tile, room = kept("a round", sizes, lambda: _rooms(*sizes))
     _advance(x, base, sends, message, gradients, first, steps, *how, tiles, tile, room, cut, lost)
     return cut, lost
+
+
+def _require_round(x, base, sends, message, gradients, first, steps, grids, sparse) -> None:
+    """Check the arrays of a round of all settings."""
+    kernel, single = "round", np.float32
+    settings, agents = steps.keep.shape
+    require_layout(kernel, "x", x, (-1, -1), single)
+    same = {"base": base, "sends": sends}
+    for name, array in (same if message.size == 0 else {**same, "message": message}).items():
+        require_layout(kernel, name, array, x.shape, single)
+    require_layout(kernel, "first", first, (settings,), np.int64)
+    require_indices(kernel, "first", first, len(x) - agents + 1)
+    require_layout(kernel, "weights", steps.weights, (settings, agents**2), single)
+    require_layout(kernel, "keep", steps.keep, (settings, agents), single)
+    require_layout(kernel, "scale", steps.scale, (settings, agents), single)
+    require_layout(kernel, "step", steps.step, (settings,), single)
+    for part in (grids, sparse):
+        for name, values in zip(part._fields, part, strict=True):
+            if part[0].size > 0 or values.size > 0:
+                require_layout(kernel, name, values, (settings,), single)
+    if gradients.whole.size > 0:
+        shape = (settings * agents, x.shape[1])
+        require_layout(kernel, "gradients", gradients.whole, shape, single)
+    else:
+        require_layout(kernel, "sizes of factors", gradients.factors.sizes, (settings * agents,))
+        require_parameters(kernel, x, gradients.factors.shape)
 
 
 def _rooms(settings: int, agents: int, inputs: int, hidden: int):

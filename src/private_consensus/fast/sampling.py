@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..errors import InvalidInput
 from .compiling import AVAILABLE, compiled
+from .entries import require_layout
 
 
 def first_of(uniform: np.ndarray, rows: np.ndarray, count: int) -> np.ndarray:
@@ -18,6 +20,9 @@ def first_of(uniform: np.ndarray, rows: np.ndarray, count: int) -> np.ndarray:
     count : int
         At most m.
     """
+    require_layout("first_of", "rows", rows, uniform.shape)
+    if not 0 <= count <= uniform.shape[-1]:
+        raise InvalidInput("first_of.count", count, f"0 to {uniform.shape[-1]}")
     if not AVAILABLE:
         return first_of_plainly(uniform, rows, count)
     m = uniform.shape[-1]

@@ -34,7 +34,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ..errors import InvalidInput
 from .compiling import AVAILABLE, compiled, inlined, share_out
+from .entries import require_layout, require_one_of
 from .normals import normal_pairs, normals
 from .vectors import (
     DOUBLE_LANES,
@@ -127,6 +129,8 @@ def solve(
 def solve_several(asked, keys, counter, *, u1, workers=None):
     """Of several problems, all with as many loops at most, what each is by :func:`solve`: the
     same numbers, from directions that are drawn once."""
+    for one in asked:
+        _require_asked(one, np.shape(asked[0].linear)[1:], keys)
     if not AVAILABLE:
         with np.errstate(over="ignore", invalid="ignore"):
             return [
@@ -146,6 +150,26 @@ def solve_several(asked, keys, counter, *, u1, workers=None):
         for i, out in zip(having, solved, strict=True):
             found[i][chosen[i]] = out
     return found
+
+
+def _require_asked(asked: Asked, shape: tuple[int, ...], keys: np.ndarray) -> None:
+    """Check the arrays of a problem with runs, agents and coordinates of this shape."""
+    kernel, settings = "solve", len(asked.linear)
+    require_layout(kernel, "linear", asked.linear, (-1, *shape))
+    runs, agents, dim = shape
+    require_layout(kernel, "keys", keys, (runs, 2))
+    require_layout(kernel, "gram", asked.gram, (-1, agents, dim, dim))
+    require_one_of(kernel, "gram", len(asked.gram), (1, runs))
+    each = {"penalty": asked.penalty, "loops": asked.loops, "samples": asked.samples}
+    for name, values in each.items():
+        require_layout(kernel, name, values, (settings,))
+    for name, values in {"curvature": asked.curvature, "step": asked.step}.items():
+        own, full = np.shape(values), (settings, runs, agents)
+        fits = len(own) <= 3 and all(
+            a in (1, b) for a, b in zip(own[::-1], full[::-1], strict=False)
+        )
+        if not fits:
+            raise InvalidInput(f"{kernel}.{name}", own, f"a shape that broadcasts to {full}")
 
 
 def _chosen(asked: Asked, some: np.ndarray) -> Asked:

@@ -17,7 +17,7 @@ import operator
 
 import numpy as np
 
-from .compiling import AVAILABLE
+from .compiling import AVAILABLE, CHECKED
 
 DOUBLE_LANES, LANES, WIDE = 8, 16, 32
 """Of float64; of the types of 32 bits, in one register and in two."""
@@ -34,6 +34,7 @@ def aligned(count: int, kind=np.float32) -> np.ndarray:
 if AVAILABLE:
     from llvmlite import ir
     from numba.core import cgutils, types
+    from numba.core.errors import TypingError
     from numba.core.typeconv import Conversion
     from numba.core.typing.templates import AbstractTemplate, infer_global, signature
     from numba.extending import intrinsic, lower_builtin, lower_cast, models, register_model
@@ -126,12 +127,32 @@ if AVAILABLE:
         place = builder.gep(data, [index])
         return builder.bitcast(place, context.get_value_type(vector).as_pointer())
 
+    def _check(context, builder, kind, array, index, count):
+        """In the checked build, raise unless ``count`` numbers from the index on are inside."""
+        if not CHECKED:
+            return
+        long = ir.IntType(64)
+        count = ir.Constant(long, count) if isinstance(count, int) else count
+        some = builder.icmp_signed(">", count, ir.Constant(long, 0))
+        before = builder.icmp_signed("<", index, ir.Constant(long, 0))
+        size = context.make_array(kind)(context, builder, array).nitems
+        behind = builder.icmp_signed(">", builder.add(index, count), size)
+        with builder.if_then(builder.and_(some, builder.or_(before, behind)), likely=False):
+            text = "a vector outside of its array"
+            context.call_conv.return_user_exc(builder, IndexError, (text,))
+
+    def _require_contiguous(array):
+        if array.layout != "C":
+            raise TypingError("vectors are loaded from and stored to contiguous arrays only")
+
     def _loading(registers):
         @intrinsic
         def load(typing, array, index):
             """The numbers from ``array[index]`` on, of a contiguous array."""
+            _require_contiguous(array)
 
             def generate(context, builder, sig, args):
+                _check(context, builder, sig.args[0], *args, sig.return_type.lanes)
                 place = _place(context, builder, sig.args[0], *args, sig.return_type)
                 return builder.load(place, align=4)
 
@@ -147,8 +168,10 @@ if AVAILABLE:
     @intrinsic
     def store(typing, array, index, vector):
         """``array[index]`` and those after it become the vector."""
+        _require_contiguous(array)
 
         def generate(context, builder, sig, args):
+            _check(context, builder, sig.args[0], *args[:2], sig.args[2].lanes)
             place = _place(context, builder, sig.args[0], *args[:2], sig.args[2])
             builder.store(args[2], place, align=4)
             return context.get_dummy_value()
@@ -159,6 +182,9 @@ if AVAILABLE:
         """Address, and a mask of the lanes below ``count``."""
         lanes = ir.Constant(ir.VectorType(ir.IntType(64), LANES), list(range(LANES)))
         mask = builder.icmp_signed("<", lanes, _spread(builder, count, LANES))
+        most = ir.Constant(count.type, LANES)
+        taken = builder.select(builder.icmp_signed("<", count, most), count, most)
+        _check(context, builder, argument, array, index, taken)
         return _place(context, builder, argument, array, index, kind), mask
 
     @intrinsic
@@ -187,6 +213,7 @@ if AVAILABLE:
 
         def generate(context, builder, sig, args):
             number = context.get_value_type(vector.element)
+            _check(context, builder, sig.args[0], *args, 1)
             data = context.make_array(sig.args[0])(context, builder, args[0]).data
             place = builder.bitcast(builder.gep(data, [args[1]]), number.as_pointer())
             return _spread(builder, builder.load(place), LANES)
@@ -221,6 +248,7 @@ if AVAILABLE:
 
             def place(argument, array, begin, stride, i):
                 index = builder.add(begin, builder.mul(stride, ir.Constant(begin.type, i)))
+                _check(context, builder, sig.args[argument], array, index, LANES)
                 return _place(context, builder, sig.args[argument], array, index, kind)
 
             rows = [builder.load(place(3, array, at, stride, i), align=4) for i in range(LANES)]

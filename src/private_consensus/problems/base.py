@@ -14,6 +14,9 @@ data sets of the problem's universe and over all points, never one for the data 
 is none, it is infinite. Algorithms multiply these with what they do to the quantity and derive no
 sensitivity from constants of their own.
 
+A constructor refuses data outside the universe, with one error that names agent, record, value and
+bound: no bound above holds for them. Rounding errors are allowed (:mod:`private_consensus.arrays`).
+
 It also states which share of such a bound is known to be attained, of which lower bounds on epsilon
 are made (:mod:`private_consensus.privacy.brackets`).
 """
@@ -22,7 +25,8 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from typing import Any, ClassVar
+from dataclasses import MISSING, fields
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -74,6 +78,11 @@ class Problem(ABC):
     record_gradient_change: float = np.inf
     record_curvature: float = np.inf
     least_convexity: float = 0.0
+
+    @property
+    def n_runs(self) -> int | None:
+        """Number of runs that have data of their own; None if all runs share the data."""
+        return None
 
     @classmethod
     def offers(cls, name: str) -> bool:
@@ -161,6 +170,28 @@ class Problem(ABC):
         """``clipped_loss(x, bound)`` of agents that are ``asked`` for, shape [..., agents]; what
         is said of others does not count."""
         return self.clipped_loss(x, bound)
+
+    def with_valid(self, **changes: Any) -> Self:
+        """Return a copy with other values of some fields, without validating them.
+
+        For values that follow from validated ones, as a part of the records does, and for copies in
+        loops. ``dataclasses.replace`` validates again.
+
+        Parameters
+        ----------
+        **changes
+            Fields and their values.
+
+        Returns
+        -------
+        Problem
+        """
+        copied = object.__new__(type(self))
+        for field in fields(self):
+            made = not field.init and field.default_factory is not MISSING
+            value = field.default_factory() if made else getattr(self, field.name)
+            vars(copied)[field.name] = changes.get(field.name, value)
+        return copied
 
     def part(self, taken: slice) -> Problem:
         """The problem of those of each agent's records that are in some places, each with the

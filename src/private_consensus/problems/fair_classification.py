@@ -11,12 +11,18 @@ training and a test set of its own, or one of ``splits`` that runs share.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
 
+from ..arrays import (
+    require_array,
+    require_each,
+    require_rows_within,
+    require_shape,
+)
 from ..errors import require
 from ..privacy.functional import Sensitivity
 from ..randomness import Streams, generator
@@ -67,10 +73,27 @@ class FairClassification(Problem):
     columns: Callable[..., np.ndarray]
     _latest: dict = field(default_factory=dict, repr=False)
 
+    def __post_init__(self):
+        features, axes = self.features, ("record", "coordinate")
+        require_array("problem.features", features, axes)
+        require_rows_within("problem.features", features, 1.0, axes)
+        require_each(features >= 0, "problem.features", features, axes, "a number >= 0")
+        for name in ("labels", "protected"):
+            values = getattr(self, name)
+            require_array(f"problem.{name}", values, axes[:1], kinds="biu")
+            require_shape(f"problem.{name}", values, (len(features),), "features")
+            coded = (values == 0) | (values == 1)
+            require_each(coded, f"problem.{name}", values, axes[:1], "0 or 1")
+        _require_test_rows(self.test, len(features))
+
     n_agents = 1
     from_data: ClassVar[Mapping[str, str]] = {
         "mean": "the mean of the protected attribute, over all rows, those of tests too"
     }
+
+    @property
+    def n_runs(self) -> int:
+        return len(self.test)
 
     @property
     def dim(self) -> int:
@@ -88,7 +111,7 @@ class FairClassification(Problem):
 
     def repeated(self, runs):
         test = np.broadcast_to(self.test[:1], (runs, *self.test.shape[1:]))
-        return replace(self, test=test, _latest={})
+        return self.with_valid(test=test, _latest={})
 
     def columns_of(self, selected: str) -> np.ndarray:
         """Columns of the attributes that ``selected`` joins by ``+``; none for an empty name."""
@@ -271,14 +294,15 @@ def build(
     require(agents == 1, "network.agents", agents, "1: one agent holds all rows")
     require(0 < test_share < 1, "problem.test_share", test_share, "a number in (0, 1)")
     z = _protected(prepared, protected)
-    _check_features(np.asarray(prepared.features))
-    rows = len(prepared.labels)
+    labels = np.asarray(prepared.labels)
+    require_each(np.abs(labels) == 1, "problem.prepared.labels", labels, ("row",), "-1 or 1")
+    rows = len(labels)
     size = round(test_share * rows)
     require(0 < size < rows, "problem.test_share", test_share, f"some of the {rows} rows, not all")
     test = np.stack([g.permutation(rows)[:size] for g in _generators(streams, splits)])
     problem = FairClassification(
         np.asarray(prepared.features, float),
-        (np.asarray(prepared.labels) > 0).astype(np.int64),
+        (labels > 0).astype(np.int64),
         z,
         test,
         prepared.columns_of,
@@ -290,6 +314,19 @@ def build(
         "test rows of both labels in both groups",
     )
     return problem
+
+
+def _require_test_rows(test: np.ndarray, rows: int) -> None:
+    axes = ("run", "test record")
+    require_array("problem.test", test, axes, kinds="iu")
+    expected = f"fewer test rows than the {rows} rows"
+    require(test.shape[1] < rows, "problem.test", test.shape, expected)
+    known = (test >= 0) & (test < rows)
+    require_each(known, "problem.test", test, axes, f"a row from 0 to {rows - 1}")
+    ordered = np.sort(test, axis=1)
+    different = np.ones(test.shape, bool)
+    different[:, 1:] = ordered[:, 1:] != ordered[:, :-1]
+    require_each(different, "problem.test", ordered, axes, "different rows")
 
 
 def _generators(streams: Streams, splits: int | None) -> list[np.random.Generator]:
@@ -310,10 +347,3 @@ def _protected(prepared, name: str) -> np.ndarray:
     found = f"{name} with {len(values)} value{'s' if len(values) != 1 else ''}"
     require(len(values) == 2, "problem.protected", found, "an attribute with two values")
     return (np.asarray(known[name]) == values[1]).astype(np.int64)
-
-
-def _check_features(features: np.ndarray) -> None:
-    smallest = float(features.min())
-    require(smallest >= 0, "problem.prepared", f"feature {smallest:g}", "features >= 0")
-    longest = float(np.sqrt((features**2).sum(1).max()))
-    require(longest <= 1 + 1e-9, "problem.prepared", f"row norm {longest:g}", "rows of norm <= 1")

@@ -14,12 +14,20 @@ Assumption 3 of the paper, which squared loss does not meet. :math:`\beta^c` rem
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
 
+from ..arrays import (
+    require_array,
+    require_finite,
+    require_integer,
+    require_number,
+    require_rows_within,
+    require_shape,
+)
 from ..errors import require
 from ..fast.local_minima import AVAILABLE, filled, soft_slopes, soft_steps, soft_steps_huber
 from ..randomness import Streams
@@ -57,11 +65,16 @@ class Lasso(Problem):
     row_bound: float = np.inf
 
     def __post_init__(self):
-        longest = float(np.linalg.norm(self.features, axis=-1).max())
-        within = longest <= self.row_bound * (1 + 1e-9)
-        require(
-            within, "problem.row_bound", self.row_bound, f"at least the longest row, {longest:g}"
-        )
+        axes = ("run", "agent", "record", "coordinate")
+        require_array("problem.features", self.features, axes)
+        require_array("problem.responses", self.responses, axes[:-1])
+        require_shape("problem.responses", self.responses, self.features.shape[:-1], "features")
+        require_number("problem.weight", self.weight, above=0)
+        require_number("problem.penalty", self.penalty, least=0)
+        require_number("problem.gradient_bound", self.gradient_bound, above=0, infinite=True)
+        require_number("problem.row_bound", self.row_bound, above=0, infinite=True)
+        require_rows_within("problem.features", self.features, self.row_bound, axes)
+        require_finite("problem.responses", self.responses, axes[:-1])
 
     from_data: ClassVar[Mapping[str, str]] = {
         "smoothness": "the largest eigenvalue of an agent's records",
@@ -75,6 +88,10 @@ class Lasso(Problem):
         "where features are normalised, columns are divided by their largest entry, over all "
         "agents' records",
     )
+
+    @property
+    def n_runs(self) -> int:
+        return len(self.features)
 
     @property
     def n_agents(self) -> int:
@@ -165,7 +182,7 @@ class Lasso(Problem):
 
     def part(self, taken: slice) -> Lasso:
         rows, responses = self.features[..., taken, :], self.responses[..., taken]
-        return replace(self, features=rows, responses=responses)
+        return self.with_valid(features=rows, responses=responses)
 
     def gradient(self, x: np.ndarray) -> np.ndarray:
         """A subgradient: of the penalty the sign, 0 at 0."""
@@ -335,10 +352,10 @@ def build(
     require(loss in LOSSES, "problem.loss", loss, f"one of {', '.join(LOSSES)}")
     require(responses in RESPONSES, "problem.responses", responses, f"one of {RESPONSES}")
     for key, value in {"records": records, "dim": dim}.items():
-        require(value >= 1, f"problem.{key}", value, "a whole number >= 1")
-    for key, value in {"eta": eta, "gradient_bound": gradient_bound}.items():
-        require(value > 0, f"problem.{key}", value, "a number > 0")
-    require(noise_variance >= 0, "problem.noise_variance", noise_variance, "a number >= 0")
+        require_integer(f"problem.{key}", value, 1)
+    require_number("problem.eta", eta, above=0)
+    require_number("problem.gradient_bound", gradient_bound, above=0, infinite=True)
+    require_number("problem.noise_variance", noise_variance, least=0)
     raw = streams.draw("data", "normal", (agents, records, dim), "features")
     omega = streams.draw("data", "normal", (dim,), "coefficients")
     psi = streams.draw("data", "normal", (agents, records), "errors")

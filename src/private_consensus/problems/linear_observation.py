@@ -14,12 +14,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import ClassVar
 
 import numpy as np
 
+from ..arrays import require_array, require_finite, require_number, require_shape
 from ..errors import require
 from ..randomness import Streams
 from .base import Problem, consensus_error
@@ -50,6 +51,22 @@ class LinearObservation(Problem):
     cosine: np.ndarray
     initial: np.ndarray
     noise: float
+
+    def __post_init__(self):
+        axes = ("agent", "measurement", "coordinate")
+        require_array("problem.theta", self.theta, axes[-1:])
+        for name in ("constant", "sine", "cosine"):
+            matrices = getattr(self, name)
+            require_array(f"problem.{name}", matrices, axes)
+            shape = (*self.constant.shape[:2], len(self.theta))
+            require_shape(f"problem.{name}", matrices, shape, "constant and theta")
+            require_finite(f"problem.{name}", matrices, axes)
+        require_array("problem.initial", self.initial, axes[::2])
+        shape = (len(self.constant), len(self.theta))
+        require_shape("problem.initial", self.initial, shape, "constant and theta")
+        require_finite("problem.theta", self.theta, axes[-1:])
+        require_finite("problem.initial", self.initial, axes[::2])
+        require_number("problem.noise", self.noise, least=0)
 
     oracles: ClassVar[tuple[str, ...]] = ("the matrices H_i(t) are public",)
     strong_convexity: ClassVar[float] = 0.0  # of one time's observation, which sees one direction
@@ -125,8 +142,7 @@ class LinearObservation(Problem):
         """
         parts = np.stack([self.constant, self.sine, self.cosine], axis=1)
         _, one_of_each = np.unique(parts.reshape(len(parts), -1), axis=0, return_index=True)
-        kinds = replace(
-            self,
+        kinds = self.with_valid(
             **{key: getattr(self, key)[one_of_each] for key in ("constant", "sine", "cosine")},
             initial=self.initial[one_of_each],
         )
@@ -221,7 +237,7 @@ def build(
     """
     theta = _numbers("theta", theta, 1)
     initial = _numbers("initial", initial, 1)
-    require(noise >= 0, "problem.noise", noise, "a number >= 0")
+    require_number("problem.noise", noise, least=0)
     require(len(theta) >= 1, "problem.theta", theta.tolist(), "at least one number")
     require(
         len(initial) == len(theta), "problem.initial", initial.tolist(), f"{len(theta)} numbers"

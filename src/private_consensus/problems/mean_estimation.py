@@ -7,12 +7,19 @@ a SUM over the agent's records, hence :math:`\mu = L = |D_i|`.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from scipy.special import ndtr, ndtri
 
-from ..errors import require
+from ..arrays import (
+    require_array,
+    require_each,
+    require_finite,
+    require_integer,
+    require_number,
+    tolerance_of,
+)
 from ..randomness import Streams
 from .base import Problem, consensus_error
 
@@ -29,11 +36,31 @@ class MeanEstimation(Problem):
         Records an agent, :math:`N_i`, the same for all agents.
     box : float
         :math:`R`; the domain and the records' universe are :math:`[-R, R]^p`, of side 2R.
+    size_ratio : float
+        Largest number of an agent's records, over ``records``. Where it is above 1, sizes are
+        unequal and ``means`` holds sums of records over ``records``.
     """
 
     means: np.ndarray
     records: int
     box: float
+    size_ratio: float = 1.0
+
+    def __post_init__(self):
+        axes = ("run", "agent", "coordinate")
+        require_array("problem.means", self.means, axes)
+        require_integer("problem.records", self.records, 1)
+        require_number("problem.box", self.box, above=0)
+        require_finite("problem.means", self.means, axes)
+        require_number("problem.size_ratio", self.size_ratio, least=1)
+        bound = self.box * self.size_ratio
+        within = np.abs(self.means) <= bound * (1 + tolerance_of(self.means))
+        expected = f"a number in [-{bound:g}, {bound:g}], the box"
+        require_each(within, "problem.means", self.means, axes, expected)
+
+    @property
+    def n_runs(self) -> int:
+        return len(self.means)
 
     @property
     def n_agents(self) -> int:
@@ -77,7 +104,8 @@ class MeanEstimation(Problem):
     """Replacing a record does not move the Hessian."""
 
     def repeated(self, runs):
-        return replace(self, means=np.broadcast_to(self.means[:1], (runs, *self.means.shape[1:])))
+        shape = (runs, *self.means.shape[1:])
+        return self.with_valid(means=np.broadcast_to(self.means[:1], shape))
 
     @property
     def target(self) -> np.ndarray:
@@ -131,9 +159,10 @@ def build(
         The normal law before truncation has mean ``centre * box``.
     """
     for key, value in {"records": records, "dim": dim}.items():
-        require(value >= 1, f"problem.{key}", value, "a whole number >= 1")
+        require_integer(f"problem.{key}", value, 1)
     for key, value in {"box": box, "deviation": deviation}.items():
-        require(value > 0, f"problem.{key}", value, "a number > 0")
+        require_number(f"problem.{key}", value, above=0)
+    require_number("problem.centre", centre)
     mean = centre * box
     lowest, highest = ndtr((np.array([-box, box]) - mean) / deviation)
     means = np.empty((len(streams.runs), agents, dim))

@@ -25,6 +25,14 @@ from typing import Any
 
 import numpy as np
 
+from ..arrays import (
+    require_array,
+    require_choice,
+    require_each,
+    require_finite,
+    require_integer,
+    require_shape,
+)
 from ..datasets.partition import partition_iid
 from ..errors import require
 from ..fast import backpropagation
@@ -64,6 +72,34 @@ class Perceptron(Problem):
     hidden: int
     loss: str = "softmax"
     _evaluated: dict = field(default_factory=dict, init=False, repr=False)
+
+    def __post_init__(self):
+        features, labels = self.features, self.labels
+        require_array("problem.features", features, ("record", "coordinate"), kinds="f")
+        count = len(features)
+        require_array("problem.labels", labels, ("record",), kinds="iu")
+        require_shape("problem.labels", labels, features.shape[:1], "features")
+        require_integer("problem.hidden", self.hidden, 1)
+        require_choice("problem.loss", self.loss, LOSSES)
+        require_finite("problem.features", features, ("record", "coordinate"))
+        coded = (labels >= 0) & (labels < CLASSES)
+        require_each(coded, "problem.labels", labels, ("record",), f"0 to {CLASSES - 1}")
+        axes = ("run", "agent", "record")
+        require_array("problem.agent_rows", self.agent_rows, axes, kinds="iu")
+        require_array("problem.test", self.test, axes[-1:], kinds="iu", empty=True)
+        for name, rows in {"agent_rows": self.agent_rows, "test": self.test}.items():
+            known = (rows >= 0) & (rows < count)
+            expected = f"a row from 0 to {count - 1}"
+            require_each(known, f"problem.{name}", rows, axes[-rows.ndim :], expected)
+        ordered = np.sort(self.agent_rows.reshape(len(self.agent_rows), -1), axis=1)
+        different = np.ones(ordered.shape, bool)
+        different[:, 1:] = ordered[:, 1:] != ordered[:, :-1]
+        expected = "different rows: a record belongs to one agent"
+        require_each(different, "problem.agent_rows", ordered, axes[::2], expected)
+
+    @property
+    def n_runs(self) -> int:
+        return len(self.agent_rows)
 
     @property
     def n_agents(self) -> int:

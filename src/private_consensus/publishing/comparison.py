@@ -25,7 +25,7 @@ from ..experiments.numbers import INTERVAL, QUARTILES, RANGE, SPREAD
 from ..experiments.results import rows_of
 from ..multiplicity import ALPHA
 from ..readable import read_json
-from .manifest import machine
+from .manifest import THIS_PROCESSOR, machine
 
 ROUNDING = 1e-6
 """Relative difference that libraries of linear algebra may make."""
@@ -103,7 +103,8 @@ def compare(run: str | Path, reference: str | Path) -> Comparison:
 def _machines(manifest: Mapping[str, Any]) -> Iterable[str]:
     """What this machine has other than that of a reference, as far as it decides digits."""
     before, now = manifest.get("machine", {}), machine()
-    for key in ("architecture", "processor", "features", "kernels"):
+    before = {"compiled for": THIS_PROCESSOR, **before}
+    for key in ("architecture", "processor", "features", "compiled for", "kernels"):
         if key in before and before[key] != now[key]:
             yield f"{key}: {before[key]} became {now[key]}"
 

@@ -61,6 +61,14 @@ def features() -> list[str]:
     return [name for name in FEATURES if name in known]
 
 
+THIS_PROCESSOR = "this processor"
+
+
+def compiled_for() -> str:
+    """Return the processor that loops are compiled for, as ``NUMBA_CPU_NAME`` names it."""
+    return os.environ.get("NUMBA_CPU_NAME") or THIS_PROCESSOR
+
+
 def kernels() -> dict[str, str]:
     """Libraries of linear algebra that are loaded, each with the family of its kernels."""
     import numpy.linalg  # noqa: F401
@@ -92,6 +100,7 @@ def machine() -> dict[str, Any]:
         "architecture": platform.machine(),
         "processor": processor(),
         "features": features(),
+        "compiled for": compiled_for(),
         "kernels": kernels(),
         "cores": os.cpu_count(),
         "memory_gb": round(pages / 2**30),

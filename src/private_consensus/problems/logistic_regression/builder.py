@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from ...errors import InvalidInput, require
+from ...arrays import require_each, require_rows_within
+from ...errors import require
 from ...randomness import Streams
-from .objective import LogisticRegression
+from .objective import CODINGS, LogisticRegression
 
-CODINGS = ("signed", "zero_one")
 PARTITIONS = ("shared", "per_run")
 RESCALED = ("loss_scale",)
 """What data do not depend on."""
@@ -73,10 +73,10 @@ def build(
     require(
         partition in PARTITIONS, "problem.partition", partition, f"one of {', '.join(PARTITIONS)}"
     )
-    longest = float(np.sqrt((prepared.features**2).sum(1).max()))
-    if longest > 1 + 1e-9:
-        raise InvalidInput("problem.prepared", f"row norm {longest:g}", "rows of l2 norm <= 1")
-    labels = prepared.labels.astype(float)
+    labels = np.asarray(prepared.labels).astype(float)
+    require_each(np.abs(labels) == 1, "problem.prepared.labels", labels, ("row",), "-1 or 1")
+    features = np.asarray(prepared.features)
+    require_rows_within("problem.prepared.features", features, 1.0, ("row", "coordinate"))
     labels = labels if coding == "signed" else (labels < 0).astype(float)
     order = _order(streams, rows, partition)
     training, rest = order[..., : agents * records], order[..., agents * records :]
@@ -91,6 +91,7 @@ def build(
         weight,
         ridge * records * weight,
         box,
+        coding,
     )
 
 

@@ -4,13 +4,22 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.special import expit
 
+from ...arrays import (
+    require_array,
+    require_choice,
+    require_each,
+    require_finite,
+    require_number,
+    require_rows_within,
+    require_shape,
+)
 from ...errors import require
 from ...fast import logistic as fast
 from ...fast.compiling import AVAILABLE, share_out
@@ -23,6 +32,8 @@ from . import metrics, optimum
 from .loss import losses_of, per_agent, sigmoid_neg
 
 INITS = ("zero", "random")
+CODINGS = {"signed": (-1, 1), "zero_one": (0, 1)}
+"""Values of labels."""
 TOGETHER = 2**17
 """Numbers in the records of the points whose Hessians are computed together."""
 FEW = 20_000
@@ -174,7 +185,7 @@ class LogisticRegression(Problem):
     features : ndarray, shape ([runs,] agents, records, dim)
         Rows of l2 norm <= 1.
     labels : ndarray, shape ([runs,] agents, records)
-        In {-1, +1}, or in {0, 1} as paper 001 prints them.
+        In {-1, +1}, or in {0, 1} with ``coding="zero_one"``.
     test_features, test_labels : ndarray, shapes ([runs,] rows, dim) and ([runs,] rows)
     weight : float
         ``w``, the weight of one record's loss.
@@ -182,6 +193,9 @@ class LogisticRegression(Problem):
         :math:`\\lambda`.
     box : float
         The domain is :math:`[-R, R]^d`; infinite for none.
+    coding : {"signed", "zero_one"}
+        Whether labels are -1 and 1, or 0 and 1 as paper 001 prints them. Sensitivities depend on
+        it, and on whether all features are >= 0: both are public.
     """
 
     features: np.ndarray
@@ -191,6 +205,34 @@ class LogisticRegression(Problem):
     weight: float
     ridge: float
     box: float = np.inf
+    coding: str = "signed"
+
+    def __post_init__(self):
+        axes = ("run", "agent", "record", "coordinate")
+        features, labels = self.features, self.labels
+        require_array("problem.features", features, axes, optional=1)
+        require_array("problem.labels", labels, axes[:-1], optional=1)
+        require_shape("problem.labels", labels, features.shape[:-1], "features")
+        require_choice("problem.coding", self.coding, CODINGS)
+        require_number("problem.weight", self.weight, above=0)
+        require_number("problem.ridge", self.ridge, least=0)
+        require_number("problem.box", self.box, above=0, infinite=True)
+        require_rows_within("problem.features", features, 1.0, axes)
+        negative, positive = CODINGS[self.coding]
+        other = "" if self.coding == "zero_one" else "; labels 0 and 1 need coding='zero_one'"
+        coded = (labels == negative) | (labels == positive)
+        expected = f"{negative} or {positive}{other}"
+        require_each(coded, "problem.labels", labels, axes[:-1], expected)
+        axes = ("run", "test record", "coordinate")
+        test = self.test_features
+        require_array("problem.test_features", test, axes, optional=1, empty=True)
+        require_shape("problem.test_features", test, (*test.shape[:-1], self.dim), "features")
+        require_shape("problem.test_labels", self.test_labels, test.shape[:-1], "test_features")
+        require_finite("problem.test_features", test, axes)
+
+    @property
+    def n_runs(self) -> int | None:
+        return len(self.features) if self.features.ndim == 4 else None
 
     @property
     def n_agents(self) -> int:
@@ -236,14 +278,12 @@ class LogisticRegression(Problem):
 
     @cached_property
     def _one_sided(self) -> bool:
-        # Labels that all happen to be +1 are of the signed coding: it allows -1 in their place.
-        coded = bool((self.labels >= 0).all() and (self.labels == 0).any())
-        return coded and bool((self.features >= 0).all())
+        return self.coding == "zero_one" and bool((self.features >= 0).all())
 
     @property
     def _both_labels(self) -> bool:
         """Whether labels are in {-1, +1}."""
-        return not bool((self.labels == 0).any())
+        return self.coding == "signed"
 
     def attained_gradient_share(self, norm: str) -> float | None:
         r"""Half: the other label on the same row of norm 1 moves the gradient by
@@ -332,7 +372,7 @@ class LogisticRegression(Problem):
 
     def weighted(self, weight: float, ridge: float) -> LogisticRegression:
         """The same data with other weights."""
-        found = replace(self, weight=weight, ridge=ridge)
+        found = self.with_valid(weight=weight, ridge=ridge)
         vars(found)["_shared"] = self._shared
         return found
 
@@ -346,7 +386,7 @@ class LogisticRegression(Problem):
 
     def part(self, taken: slice) -> LogisticRegression:
         rows, labels = self.features[..., taken, :], self.labels[..., taken]
-        return replace(self, features=rows, labels=labels)
+        return self.with_valid(features=rows, labels=labels)
 
     def gradient(self, x: np.ndarray) -> np.ndarray:
         return -self.weight * self._sums_of_shares(x) + self.ridge * x

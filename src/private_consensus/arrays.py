@@ -1,0 +1,206 @@
+"""Checks of the arrays and numbers from which problems and networks are built.
+
+Each check raises one :class:`.InvalidInput` that names the first invalid entry by its indices, such
+as ``problem.labels[agent 2, record 5]``, with its value and the bound.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Sequence
+from numbers import Real
+from typing import Any
+
+import numpy as np
+
+from .errors import InvalidInput, require
+
+SINGLE_TOLERANCE, DOUBLE_TOLERANCE = 1e-6, 1e-9
+"""Relative rounding error that a bound allows, for float32 (or shorter) and for float64."""
+
+
+def tolerance_of(array: np.ndarray) -> float:
+    """Return the relative rounding error that a bound on the entries of ``array`` allows.
+
+    Integers are exact; they have the tolerance of float64.
+    """
+    short = array.dtype.kind == "f" and array.dtype.itemsize <= 4
+    return SINGLE_TOLERANCE if short else DOUBLE_TOLERANCE
+
+
+def require_array(
+    key: str,
+    value: Any,
+    axes: Sequence[str],
+    *,
+    optional: int = 0,
+    kinds: str = "iuf",
+    empty: bool = False,
+) -> None:
+    """Raise :class:`.InvalidInput` unless ``value`` is an array of numbers with these axes.
+
+    Parameters
+    ----------
+    key : str
+        Name of the array in messages.
+    value : object
+        The array to check.
+    axes : sequence of str
+        Name of each axis.
+    optional : int, default 0
+        Number of leading axes that may be missing.
+    kinds : str, default "iuf"
+        Accepted kinds of dtypes: ``i`` and ``u`` integers, ``f`` floats, ``b`` booleans.
+    empty : bool, default False
+        Whether an axis may have length 0.
+    """
+    names = ", ".join(axes[optional:])
+    shape = f"({names})" if not optional else f"([{', '.join(axes[:optional])},] {names})"
+    content = "booleans" if kinds == "b" else "real numbers"
+    expected = f"an array of {content} of shape {shape}"
+    is_array = isinstance(value, np.ndarray)
+    require(is_array, key, value if isinstance(value, Real) else type(value).__name__, expected)
+    require(value.dtype.kind in kinds, key, f"an array of {value.dtype}", expected)
+    fits = len(axes) - optional <= value.ndim <= len(axes) and (empty or 0 not in value.shape)
+    require(fits, key, value.shape, expected + ("" if empty else ", at least 1 along each axis"))
+
+
+def require_shape(key: str, value: np.ndarray, shape: tuple[int, ...], of: str) -> None:
+    """Raise :class:`.InvalidInput` unless ``value`` has the shape that ``of`` prescribes.
+
+    Parameters
+    ----------
+    key : str
+        Name of the array in messages.
+    value : ndarray
+    shape : tuple of int
+    of : str
+        What prescribes the shape, such as "features".
+    """
+    require(value.shape == shape, key, value.shape, f"the shape {shape}, as of {of}")
+
+
+def require_each(
+    valid: np.ndarray, key: str, values: np.ndarray, axes: Sequence[str], expected: str
+) -> None:
+    """Raise :class:`.InvalidInput` for the first entry that is not valid.
+
+    Parameters
+    ----------
+    valid : ndarray of bool
+    key : str
+        Name of the array in messages.
+    values : ndarray, shape of ``valid``
+        Values to report.
+    axes : sequence of str
+        Names of the axes; those of the last axes count if there are more names than axes.
+    expected : str
+        What a valid entry is.
+    """
+    if valid.all():
+        return
+    place = tuple(map(int, np.unravel_index(int(np.argmin(valid)), valid.shape)))
+    names = axes[len(axes) - len(place) :]
+    where = ", ".join(f"{name} {index}" for name, index in zip(names, place, strict=True))
+    raise InvalidInput(f"{key}[{where}]", np.asarray(values)[place].item(), expected)
+
+
+def require_finite(key: str, array: np.ndarray, axes: Sequence[str]) -> None:
+    """Raise :class:`.InvalidInput` for the first entry that is infinite or not a number.
+
+    Parameters
+    ----------
+    key : str
+        Name of the array in messages.
+    array : ndarray
+    axes : sequence of str
+        Names of the axes, as in :func:`require_each`.
+    """
+    with np.errstate(over="ignore", invalid="ignore"):
+        # A sum is finite only if each term is; it needs no temporary array.
+        if np.isfinite(array.sum()):
+            return
+    require_each(np.isfinite(array), key, array, axes, "a finite number")
+
+
+def require_rows_within(key: str, rows: np.ndarray, bound: float, axes: Sequence[str]) -> None:
+    """Raise :class:`.InvalidInput` for the first row that is not finite or has too large a norm.
+
+    Parameters
+    ----------
+    key : str
+        Name of the array in messages.
+    rows : ndarray, shape (..., dim)
+    bound : float
+        Largest l2 norm of a row; rounding errors of :func:`tolerance_of` are allowed.
+    axes : sequence of str
+        Names of all axes of ``rows``.
+    """
+    rows = rows if rows.dtype.kind == "f" else rows.astype(float)
+    with np.errstate(over="ignore", invalid="ignore"):
+        squares = np.einsum("...k,...k->...", rows, rows)
+        within = squares <= (bound * (1 + tolerance_of(rows))) ** 2
+    if within.all() and np.isfinite(squares).all():
+        return
+    require_finite(key, rows, axes)
+    norms = np.sqrt(np.einsum("...k,...k->...", rows.astype(float), rows.astype(float)))
+    within = norms <= bound * (1 + tolerance_of(rows))
+    require_each(within, f"norm of {key}", norms, axes[:-1], f"an l2 norm of at most {bound:g}")
+
+
+def require_number(
+    key: str,
+    value: Any,
+    *,
+    above: float = -math.inf,
+    least: float = -math.inf,
+    infinite: bool = False,
+) -> None:
+    """Raise :class:`.InvalidInput` unless ``value`` is a real number in a range.
+
+    Parameters
+    ----------
+    key : str
+        Name of the number in messages.
+    value : object
+    above : float, optional
+        The number is greater than this.
+    least : float, optional
+        The number is at least this.
+    infinite : bool, default False
+        Whether plus infinity is accepted.
+    """
+    lower = f" > {above:g}" if above > -math.inf else f" >= {least:g}" if least > -math.inf else ""
+    expected = f"a {'' if infinite else 'finite '}number{lower}"
+    known = isinstance(value, Real) and not isinstance(value, bool | np.bool_)
+    require(known, key, value if isinstance(value, str) else type(value).__name__, expected)
+    in_range = value > above and value >= least and (math.isfinite(value) or infinite)
+    require(bool(in_range), key, float(value), expected)
+
+
+def require_integer(key: str, value: Any, least: int) -> None:
+    """Raise :class:`.InvalidInput` unless ``value`` is an integer of at least ``least``.
+
+    Parameters
+    ----------
+    key : str
+        Name of the number in messages.
+    value : object
+    least : int
+    """
+    known = isinstance(value, int | np.integer) and not isinstance(value, bool)
+    require(known and value >= least, key, value, f"a whole number >= {least}")
+
+
+def require_choice(key: str, value: Any, choices: Collection[str]) -> None:
+    """Raise :class:`.InvalidInput` unless ``value`` is one of ``choices``.
+
+    Parameters
+    ----------
+    key : str
+        Name of the parameter in messages.
+    value : object
+    choices : collection of str
+    """
+    known = isinstance(value, str) and value in choices
+    require(known, key, value, f"one of {', '.join(choices)}")

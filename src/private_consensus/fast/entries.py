@@ -1,0 +1,73 @@
+"""Checks of what compiled code receives: it reads and writes memory without looking at lengths."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..errors import InvalidInput
+
+
+def require_layout(
+    kernel: str, name: str, array: Any, shape: tuple[int, ...], kind: Any = None
+) -> None:
+    """Raise :class:`.InvalidInput` unless an array has the shape and type that a kernel reads.
+
+    Parameters
+    ----------
+    kernel, name : str
+        Names of the kernel and of its argument.
+    array : ndarray
+    shape : tuple of int
+        Required shape; -1 stands for any length.
+    kind : dtype, optional
+        Required dtype, of a C-contiguous and aligned array; if left out, any numeric layout fits.
+    """
+    found = np.shape(array)
+    fits = len(found) == len(shape) and all(
+        length in (-1, own) for length, own in zip(shape, found, strict=True)
+    )
+    if not fits:
+        wanted = ", ".join("any" if length == -1 else str(length) for length in shape)
+        raise InvalidInput(f"{kernel}.{name}", found, f"an array of shape ({wanted})")
+    if kind is None:
+        return
+    flags = array.flags
+    if array.dtype != kind or not (flags.c_contiguous and flags.aligned):
+        expected = f"a contiguous, aligned array of {np.dtype(kind)}"
+        layout = "contiguous" if flags.c_contiguous else "not contiguous"
+        raise InvalidInput(f"{kernel}.{name}", f"{array.dtype}, {layout}", expected)
+
+
+def require_one_of(kernel: str, name: str, length: int, allowed: tuple[int, ...]) -> None:
+    """Raise :class:`.InvalidInput` unless a length is among the allowed ones.
+
+    Parameters
+    ----------
+    kernel, name : str
+        Names of the kernel and of its argument.
+    length : int
+    allowed : tuple of int
+    """
+    if length not in allowed:
+        expected = f"a first axis of length {' or '.join(map(str, allowed))}"
+        raise InvalidInput(f"{kernel}.{name}", length, expected)
+
+
+def require_indices(kernel: str, name: str, indices: np.ndarray, end: int) -> None:
+    """Raise :class:`.InvalidInput` unless all indices are whole numbers from 0 to ``end`` - 1.
+
+    Parameters
+    ----------
+    kernel, name : str
+        Names of the kernel and of its argument.
+    indices : ndarray of int
+    end : int
+    """
+    indices = np.asarray(indices)
+    if indices.dtype.kind not in "iu":
+        raise InvalidInput(f"{kernel}.{name}", f"an array of {indices.dtype}", "whole numbers")
+    if indices.size and (indices.min() < 0 or indices.max() >= end):
+        outside = indices[(indices < 0) | (indices >= end)]
+        raise InvalidInput(f"{kernel}.{name}", int(outside[0]), f"an index from 0 to {end - 1}")

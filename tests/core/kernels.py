@@ -1,0 +1,241 @@
+"""Calls of all entries of compiled code, on sizes that are no multiples of a vector.
+
+``python -m tests.core.kernels`` prints a hash of each result, so that a test compares the normal
+build with the one that checks each index.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from private_consensus.fast import (
+    backpropagation,
+    farthest,
+    linearised,
+    local_minima,
+    logistic,
+    messages,
+    mixing,
+    normals,
+    rounds,
+    sampling,
+    two_point,
+)
+
+KEY = np.array([0x13198A2E, 0x03707344], np.uint32)
+DIMS = (1, 3, 8, 17, 33)
+
+
+def randoms(seed: int = 0) -> np.random.Generator:
+    return np.random.default_rng(seed)
+
+
+def single(generator: np.random.Generator, *shape: int) -> np.ndarray:
+    return generator.normal(size=shape).astype(np.float32)
+
+
+def ring(agents: int) -> np.ndarray:
+    return (np.roll(np.eye(agents), 1, 0) + np.roll(np.eye(agents), -1, 0) + np.eye(agents)) / 3
+
+
+def mean_step(dim: int, agents: int = 5) -> Any:
+    g = randoms()
+    means, draw = g.normal(size=(2, 1, agents, dim))
+    steps = {"step": np.array([0.1, 0.2]), "scale": np.array([1.0, 2.0])}
+    sent = g.normal(size=(2, 3, agents, dim))
+    return mixing.mean_step(sent, ring(agents)[None], means, draw, records=4, box=1.0, **steps)
+
+
+def consensus_limits(dim: int) -> Any:
+    return mixing.consensus_limits(randoms().normal(size=(2, 3, 5, dim)), ring(5)[None], 1e-9, 50)
+
+
+def farthest_pairs(dim: int) -> Any:
+    members = np.array([[0, 1, 2], [1, 2, 3], [2, 3, 0], [3, 0, 1]])
+    return farthest.farthest_pairs(randoms().normal(size=(2, 4, dim)), members)
+
+
+def linearised_step(dim: int) -> Any:
+    g, shape = randoms(), (2, 3, 4, dim)
+    noisy, dual, gradient = g.normal(size=(3, *shape))
+    server, draw = g.normal(size=(2, 3, 1, dim)), g.normal(size=(3, 4, dim))
+    rho, inverse, scale = g.uniform(1, 2, size=(3, 2, 3))
+    out = [np.empty(shape), np.empty(shape), np.empty((2, 3, 1, dim)), np.empty(shape)]
+    linearised.linearised_step(noisy, dual, server, gradient, draw, rho, inverse, scale, *out)
+    return out
+
+
+def lasso_problems(dim: int) -> dict[str, np.ndarray]:
+    g = randoms()
+    rows = g.normal(size=(2, 7, dim))
+    numbers = {"curvature": 5.0, "step": 0.05, "threshold": 0.01}
+    each = {name: np.full(6, value) for name, value in numbers.items()}
+    starts = {"x": g.normal(size=(6, dim)), "linear": g.normal(size=(6, dim))}
+    which, steps = np.array([0, 1, 0, 1, 1, 0]), np.array([3, 4, 5, 1, 2, 9])
+    return {"rows": rows, "which": which, "steps": steps, **each, **starts}
+
+
+def soft_steps(dim: int) -> Any:
+    given = lasso_problems(dim)
+    rows = given.pop("rows")
+    gram = local_minima.filled(rows.swapaxes(-1, -2) @ rows)
+    slopes = local_minima.soft_slopes(given["x"], gram, local_minima.filled(rows[:, 0]), 0.1)
+    return local_minima.soft_steps(gram=gram, **given), slopes
+
+
+def soft_steps_huber(dim: int) -> Any:
+    given = lasso_problems(dim)
+    rows = given.pop("rows")
+    parts = {"rows": rows, "columns": rows.swapaxes(-1, -2), "responses": rows[..., 0]}
+    filled = {name: local_minima.filled(part) for name, part in parts.items()}
+    return local_minima.soft_steps_huber(**filled, **given, weight=0.3, bound=1.0)
+
+
+def few_losses(dim: int) -> Any:
+    g = randoms()
+    rows, out = g.normal(size=(3, 2, dim)), np.empty((9, 2))
+    gram = rows @ rows.swapaxes(-1, -2)
+    margins, pull = g.normal(size=(9, 2)), g.uniform(size=(9, 2))
+    local_minima.few_losses(margins, gram, pull, 1e-12, 60, 40, out)
+    return out
+
+
+def single_messages(dim: int) -> Any:
+    g = randoms()
+    x, base, mixed, gradient = single(g, 4, 3, dim)
+    rounded = np.empty_like(x)
+    messages.quantize(x, 0.25, -8, 7, KEY, 3, rounded)
+    messages.add_discrete(rounded, 0.25, -8, 7, messages.discrete_table(2.0), KEY, 3)
+    moved, sparse, ones = x.copy(), x.copy(), np.ones(3)
+    messages.descend(moved, base, mixed, gradient, ones, 0.1, ones, KEY, 3)
+    messages.sparsify(sparse, mixed, gradient, 0.5, 0.1, ones, 0.5, KEY, KEY + np.uint32(1), 3)
+    return rounded, moved, sparse
+
+
+def whole_rounds(dim: int) -> Any:
+    g, agents, settings = randoms(), 3, 2
+    first, ones = np.array([0, agents]), np.ones((settings, agents))
+    steps = rounds.steps_of(weights=[ring(agents)] * settings, keep=ones, scale=ones, step=[1, 2])
+    numbers = np.array([[0.25, 0.5], [-8, -3], [7, 3]], np.float32)
+    grids, keys = rounds.Grids(*numbers), [rounds.keys(KEY + np.uint32(i), 5) for i in range(3)]
+    shape = settings * agents, dim
+    gradients, results = rounds.in_full(single(g, *shape)), []
+    for variances in ((), (2.0, 0.0), (300.0, 1.0)):
+        x, message = single(g, *shape), np.zeros(shape, np.float32)
+        more = (variances, keys[2], message) if variances else ()
+        results += [rounds.round_and_step(x, gradients, first, steps, grids, *keys[:2], *more), x]
+    x, sent = single(g, *shape), single(g, *shape)
+    results += [rounds.mix_and_step(x, x, sent, gradients, first, steps, keys[0]), x.copy()]
+    sparse = rounds.Sparse(*np.full((2, settings), 0.5, np.float32))
+    results += [rounds.mix_and_sparsify(x, gradients, first, steps, sparse, *keys[:2]), x.copy()]
+    message = np.zeros(shape, np.float32)
+    rounds.round_with_noise(x, message, first, agents, grids, (2.0, 0.0), *keys[:2])
+    return [*results, message]
+
+
+def perceptrons(inputs: int, hidden: int = 5, agents: int = 3) -> Any:
+    g = randoms()
+    features = np.maximum(single(g, 12, inputs), 0)
+    held = backpropagation.records(features)
+    parameters = (inputs + 1) * hidden + (hidden + 1) * backpropagation.CLASSES
+    x = 0.1 * single(g, agents, parameters)
+    factors = backpropagation.factors_for(held, hidden, agents, 7)
+    rows, sizes = g.integers(0, 12, (agents, 7)), np.array([[7, 3, 0]])
+    one = np.zeros(1, int), held, np.arange(12) % 10, rows, sizes, np.ones(1)
+    backpropagation.backpropagate(x, *one, True, factors)
+    out = np.empty_like(x)
+    backpropagation.write_gradients(factors, out)
+    first, ones = np.zeros(1, int), np.ones((1, agents))
+    steps = rounds.steps_of(weights=[ring(agents)], keep=ones, scale=ones, step=[1])
+    moved, gradients = x.copy(), rounds.in_factors(factors)
+    rounds.mix_and_step(moved, moved, moved, gradients, first, steps, rounds.keys(KEY, 5))
+    return backpropagation.outputs(x, held, np.arange(7), hidden), out, moved
+
+
+def logistic_losses(dim: int, count: int = 45) -> Any:
+    g, points = randoms(), 11
+    signed = np.where(g.random((count, dim)) < 0.6, 0.3, g.normal(size=(count, dim)))
+    held = logistic.records(signed)
+    values, vectors = np.linalg.eigh(signed.T @ signed / 4)
+    model = logistic.model(np.maximum(values, 0), vectors)
+    x, linear = g.normal(size=(2, points, dim))
+    numbers = np.full(points, 0.7), model, np.full(points, 0.3), linear, x, np.full(points, 1e-9)
+    far = model, np.arange(points) % 2 == 0
+    few = logistic.few_records(g.normal(size=(3, 5, dim)))
+    return [
+        *logistic.minimise(held, *numbers, farther=far),
+        logistic.mean_losses(held, x, np.full(points, 2.0)),
+        logistic.misclassified(held, x, np.arange(count) % 2 == 0),
+        logistic.sums_of_shares(held, x),
+        logistic.sums_of_few_shares(few, g.normal(size=(4, 3, dim))),
+    ]
+
+
+def first_of(m: int) -> Any:
+    rows = np.arange(6 * m).reshape(2, 3, m)
+    return sampling.first_of(randoms().random((2, 3, m)), rows, max(1, m // 2))
+
+
+def inner_loops(dim: int) -> Any:
+    g, runs, agents = randoms(), 2, 2
+    rows = g.normal(size=(runs, agents, 12, dim))
+    return two_point.solve(
+        rows.swapaxes(-1, -2) @ rows / 6,
+        g.uniform(10, 30, size=(3, 1, agents)),
+        g.normal(size=(3, runs, agents, dim)),
+        np.full(3, 0.2),
+        g.uniform(0.005, 0.02, size=(3, runs, agents)),
+        g.integers(0, 2**32, size=(runs, 2), dtype=np.uint32),
+        5,
+        loops=np.full(3, 6),
+        samples=np.array([7, 7, 30]),
+        u1=1.0,
+        workers=1,
+    )
+
+
+def draws(vectors: int) -> Any:
+    u, size = np.uint32, 32 * vectors
+    words = np.empty((2, size), np.uint32)
+    numbers = np.empty((4, size), np.float32)
+    normals.fill_words(*KEY, u(1), u(2), *words)
+    normals.fill_normals(*KEY, u(1), u(2), *numbers[:2])
+    normals.fill_uniforms(*KEY, u(1), u(2), *numbers[2:])
+    return words, numbers
+
+
+ENTRIES: tuple[Callable[[int], Any], ...] = (
+    mean_step, consensus_limits, farthest_pairs, linearised_step, soft_steps, soft_steps_huber,
+    few_losses, single_messages, whole_rounds, perceptrons, logistic_losses, first_of, inner_loops,
+    draws,
+)  # fmt: skip
+
+
+def arrays_of(result: Any) -> Iterator[np.ndarray]:
+    """Return all arrays of a result."""
+    if isinstance(result, list | tuple):
+        for part in result:
+            yield from arrays_of(part)
+    else:
+        yield np.asarray(result)
+
+
+def hashes() -> dict[str, str]:
+    """Return a hash of each entry's results on all sizes."""
+    found = {}
+    for entry in ENTRIES:
+        digest = hashlib.sha256()
+        for dim in DIMS:
+            for array in arrays_of(entry(dim)):
+                digest.update(np.ascontiguousarray(array).tobytes())
+        found[entry.__name__] = digest.hexdigest()
+    return found
+
+
+if __name__ == "__main__":
+    print(json.dumps(hashes()))

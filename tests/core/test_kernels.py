@@ -1,0 +1,248 @@
+"""Compiled code reads and writes no memory outside of its arrays."""
+
+import json
+import os
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import kernels
+import numpy as np
+import pytest
+
+from private_consensus.errors import InvalidInput
+from private_consensus.fast import compiling, mixing, vectors, workspaces
+from private_consensus.fast.messages import descend
+from private_consensus.fast.normals import fill_normals, fill_uniforms, fill_words
+from private_consensus.fast.rounds import in_full, keys, mix_and_step, steps_of
+from private_consensus.publishing.comparison import ROUNDING
+
+pytestmark = pytest.mark.skipif(not compiling.AVAILABLE, reason="no compiler")
+
+HERE = Path(__file__).parent
+GUARD, WIDTH = 0xA5, 256
+"""Byte behind and before each buffer, and the number of these bytes."""
+
+
+def in_process(program: str, **variables: str) -> subprocess.CompletedProcess:
+    """Run a program with other environment variables."""
+    return subprocess.run(
+        [sys.executable, "-c", program],
+        cwd=HERE,
+        env=os.environ | variables,
+        capture_output=True,
+        text=True,
+        timeout=900,
+    )
+
+
+# --- Checked build --------------------------------------------------------------------------------
+
+OUTSIDE = """
+import numpy as np
+from private_consensus.fast.compiling import compiled
+from private_consensus.fast.vectors import LANES, load, load_everywhere, load_first, store, turn
+
+@compiled
+def write(a, i): store(a, i, load(a, 0))
+@compiled
+def first(a, i): store(a, 0, load_first(a, i, 3))
+@compiled
+def everywhere(a, i): store(a, 0, load_everywhere(a, i))
+@compiled
+def turned(a, i): turn(a, i, LANES, a, 0, LANES)
+@compiled
+def plain(a, i): a[i] = 1
+
+a = np.zeros(LANES * LANES, np.float32)
+last = {"write": a.size - LANES, "first": a.size - 3, "everywhere": a.size - 1, "turned": 0,
+        "plain": a.size - 1}
+for function in (write, first, everywhere, turned, plain):
+    end = last[function.__name__]
+    function(a, end)
+    for index in (end + 1, -a.size - 1):
+        try:
+            function(a, index)
+        except IndexError:
+            continue
+        raise SystemExit(f"{function.__name__} accepts {index}")
+print("all refused")
+"""
+
+
+def test_the_checked_build_refuses_each_index_outside_of_an_array():
+    done = in_process(OUTSIDE, PRIVATE_CONSENSUS_CHECKED_KERNELS="1")
+    assert done.stdout.strip() == "all refused", done.stdout + done.stderr
+
+
+def test_all_kernels_stay_inside_their_arrays_and_the_checked_build_has_the_same_bytes():
+    program = "import json, kernels; print(json.dumps(kernels.hashes()))"
+    done = in_process(program, PRIVATE_CONSENSUS_CHECKED_KERNELS="1")
+    assert done.returncode == 0, done.stderr[-2000:]
+    assert json.loads(done.stdout) == kernels.hashes()
+
+
+# --- Guard values ---------------------------------------------------------------------------------
+
+
+class Guarded:
+    """NumPy with guard values around each new array, for the modules of compiled code."""
+
+    def __init__(self):
+        self.buffers = []
+
+    def __getattr__(self, name):
+        return getattr(np, name)
+
+    def empty(self, shape, dtype=float):
+        return self._new(shape, dtype, 0xFF)
+
+    def zeros(self, shape, dtype=float):
+        return self._new(shape, dtype, 0)
+
+    def empty_like(self, array):
+        return self._new(array.shape, array.dtype, 0xFF)
+
+    def aligned(self, count, kind=np.float32):
+        return self._new((count,), kind, 0)
+
+    def _new(self, shape, dtype, fill):
+        size = int(np.prod(shape, dtype=int)) * np.dtype(dtype).itemsize
+        buffer = np.full(size + 2 * WIDTH + 64, GUARD, np.uint8)
+        begin = WIDTH + (-buffer.ctypes.data - WIDTH) % 64
+        buffer[begin : begin + size] = fill
+        self.buffers.append((buffer, begin, begin + size))
+        return buffer[begin : begin + size].view(dtype).reshape(shape)
+
+    def intact(self):
+        return all(
+            (buffer[:begin] == GUARD).all() and (buffer[end:] == GUARD).all()
+            for buffer, begin, end in self.buffers
+        )
+
+
+MODULES = (
+    "backpropagation", "farthest", "local_minima", "logistic", "messages", "mixing", "rounds",
+    "sampling", "two_point", "workspaces",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("entry", kernels.ENTRIES, ids=lambda entry: entry.__name__)
+def test_guard_values_around_each_buffer_stay(monkeypatch, entry):
+    expected = [
+        [part.tobytes() for part in kernels.arrays_of(entry(dim))] for dim in kernels.DIMS
+    ]  # compiled, so that no kernel is compiled against the guarded arrays below
+    guarded = Guarded()
+    for name in MODULES:
+        module = sys.modules[f"private_consensus.fast.{name}"]
+        monkeypatch.setattr(module, "np", guarded)
+        if hasattr(module, "aligned"):  # its own arrays have room behind them
+            monkeypatch.setattr(module, "aligned", guarded.aligned)
+    monkeypatch.setattr(kernels, "np", guarded)
+    monkeypatch.setattr(workspaces, "_LOCAL", threading.local())
+    for dim, before in zip(kernels.DIMS, expected, strict=True):
+        assert [part.tobytes() for part in kernels.arrays_of(entry(dim))] == before
+    assert guarded.intact()
+
+
+def test_a_write_behind_a_buffer_is_seen():
+    guarded = Guarded()
+    array = guarded.zeros((3, 5))
+    assert guarded.intact()
+    np.lib.stride_tricks.as_strided(array.ravel(), (16,))[15] = 1.0
+    assert not guarded.intact()
+
+
+# --- Entries --------------------------------------------------------------------------------------
+
+
+def test_buffers_of_draws_need_whole_vectors():
+    number = np.uint32(1)
+    for fill, kind in ((fill_normals, "f4"), (fill_uniforms, "f4"), (fill_words, "u4")):
+        for lengths in ((33, 33), (64, 32), (31, 31)):
+            first, second = (np.empty(length, kind) for length in lengths)
+            with pytest.raises(ValueError, match="a multiple of 32"):
+                fill(number, number, number, number, first, second)
+
+
+@pytest.mark.parametrize("agents", [1, 3, 5, 64])
+def test_a_mixing_matrix_of_other_agents_is_refused(agents):
+    sent, one = np.zeros((1, 1, agents, 2)), np.zeros((1, agents, 2))
+    numbers = {"records": 3, "box": 1.0, "step": np.ones(1), "scale": np.ones(1)}
+    expected = rf"mixing: found \(1, 4, 4\), expected an array of shape \(any, {agents}, {agents}\)"
+    with pytest.raises(InvalidInput, match=f"mean_step.{expected}"):
+        mixing.mean_step(sent, np.ones((1, 4, 4)), one, one, **numbers)
+    with pytest.raises(InvalidInput, match=f"consensus_limits.{expected}"):
+        mixing.consensus_limits(sent, np.ones((1, 4, 4)), 1e-9, 10)
+
+
+def round_of(**changes):
+    """A step of three agents with five coordinates, with other arguments."""
+    x, first, ones = np.zeros((3, 5), np.float32), np.zeros(1, int), np.ones((1, 3))
+    whole = {"x": x, "base": x, "sent": x, "gradients": in_full(x), "first": first}
+    steps = steps_of(weights=[np.eye(3)], keep=ones, scale=ones, step=[1])
+    given = {**whole, "steps": steps, "noise": keys(kernels.KEY, 1)}
+    return mix_and_step(**{**given, **changes})
+
+
+SHORT, DOUBLE = np.zeros((3, 4), np.float32), np.zeros((3, 5))
+TURNED = np.zeros((5, 3), np.float32).T
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"base": SHORT}, r"round.base: found \(3, 4\), expected an array of shape \(3, 5\)"),
+        ({"sent": DOUBLE}, "round.sends: found 'float64, contiguous', expected a contiguous, "),
+        ({"x": TURNED}, "round.x: found 'float32, not contiguous'"),
+        ({"gradients": in_full(SHORT)}, r"round.gradients: found \(3, 4\)"),
+        ({"first": np.array([1])}, "round.first: found 1, expected an index from 0 to 0"),
+        ({"first": np.array([-1])}, "round.first: found -1, expected an index from 0 to 0"),
+        ({"first": np.zeros(2, int)}, r"round.first: found \(2,\)"),
+    ],
+)
+def test_what_a_round_cannot_read_is_refused(changes, message):
+    with pytest.raises(InvalidInput, match=message):
+        round_of(**changes)
+
+
+def test_rows_of_other_lengths_are_refused():
+    x, short, ones = SHORT.copy(), np.zeros((2, 4), np.float32), np.ones(3)
+    with pytest.raises(InvalidInput, match=r"descend.mixed: found \(2, 4\)"):
+        descend(x, x, short, x, ones, 0.1, ones, kernels.KEY, 1)
+    with pytest.raises(InvalidInput, match=r"descend.key: found \(1,\)"):
+        descend(x, x, x, x, ones, 0.1, ones, kernels.KEY[:1], 1)
+
+
+def test_vectors_need_contiguous_arrays():
+    @compiling.compiled
+    def read(a):
+        vectors.store(a, 0, vectors.load(a, 0))
+
+    with pytest.raises(Exception, match="contiguous"):
+        read(np.zeros(64)[::2])
+
+
+def test_loops_for_another_processor_differ_by_rounding_alone():
+    """`compare` allows a relative difference of 1e-6."""
+    entries = kernels.mean_step, kernels.soft_steps, kernels.few_losses
+    names = [entry.__name__ for entry in entries]
+    program = f"""
+import json, kernels
+entries = [getattr(kernels, name) for name in {names}]
+print(json.dumps([[part.tolist() for part in kernels.arrays_of(entry(17))] for entry in entries]))
+"""
+    done = in_process(program, NUMBA_CPU_NAME="generic")
+    assert done.returncode == 0, done.stderr[-2000:]
+    for entry, arrays in zip(entries, json.loads(done.stdout), strict=True):
+        for part, other in zip(kernels.arrays_of(entry(17)), arrays, strict=True):
+            assert np.abs(part - other).max() <= ROUNDING * np.abs(part).max()
+
+
+def test_without_compiled_code_the_call_ends_with_one_line():
+    call = "from private_consensus.cli import main; raise SystemExit(main({}))"
+    done = in_process(call.format(["run", "gradient_descent"]), NUMBA_DISABLE_JIT="1")
+    assert done.returncode == 2
+    expected = "NUMBA_DISABLE_JIT: found 1, expected 0 or unset: compiled code is required"
+    assert done.stderr == f"private-consensus: {expected}\n"

@@ -1,0 +1,353 @@
+"""Data outside the universe of a problem are refused: no sensitivity holds for them."""
+
+import re
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import private_consensus as pc
+from private_consensus.audits.examples import (
+    census,
+    examples,
+    huber_regression,
+    logistic_regression,
+    mean_estimation,
+    observations,
+    perceptron,
+)
+from private_consensus.errors import InvalidInput
+from private_consensus.networks import Network, metropolis_mixing
+
+MAKERS = {
+    "mean_estimation": mean_estimation,
+    "logistic_regression": logistic_regression,
+    "lasso": huber_regression,
+    "linear_observation": observations,
+    "fair_classification": census,
+    "perceptron": perceptron,
+}
+ARRAYS = {
+    "mean_estimation": ("means",),
+    "logistic_regression": ("features", "labels", "test_features"),
+    "lasso": ("features", "responses"),
+    "linear_observation": ("theta", "constant", "sine", "cosine", "initial"),
+    "fair_classification": ("features", "labels", "protected", "test"),
+    "perceptron": ("features", "labels", "agent_rows", "test"),
+}
+PLACES = [(name, array) for name, arrays in ARRAYS.items() for array in arrays]
+
+
+def changed(name, array, at, value):
+    """A problem of which one entry, counted through the array, has another value."""
+    problem = MAKERS[name]()
+    values = np.array(getattr(problem, array))
+    kind = values.dtype if values.dtype.kind == "f" or isinstance(value, int) else float
+    values = values.astype(kind)
+    values.flat[at % values.size] = value
+    return replace(problem, **{array: values})
+
+
+# --- What was accepted ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("name", "array", "value", "message"),
+    [
+        ("logistic_regression", "labels", 7.0, "problem.labels[agent 0, record 2]: found 7.0, expe"
+         "cted -1 or 1"),
+        ("logistic_regression", "labels", 0.0, "found 0.0, expected -1 or 1; labels 0 and 1 need"),
+        ("logistic_regression", "features", 50.0, "norm of problem.features[agent 0, record 1]: f"
+         "ound 50.0"),
+        ("mean_estimation", "means", 100.0, "problem.means[run 0, agent 1, coordinate 0]: found 1"
+         "00.0, expected a number in [-1, 1], the box"),
+        ("lasso", "features", 50.0, "norm of problem.features[run 0, agent 0, record 1]: found 50"),
+        ("fair_classification", "labels", 2, "problem.labels[record 2]: found 2, expected 0 or 1"),
+        ("fair_classification", "protected", -1, "problem.protected[record 2]: found -1"),
+        ("fair_classification", "features", -0.1, "problem.features[record 0, coordinate 2]: foun"
+         "d -0.1, expected a number >= 0"),
+        ("fair_classification", "test", 36, "expected different rows"),
+        ("perceptron", "labels", 10, "problem.labels[record 2]: found 10, expected 0 to 9"),
+        ("perceptron", "agent_rows", 10**6, "problem.agent_rows[run 0, agent 0, record 2]: found"),
+        ("perceptron", "agent_rows", 0, "a record belongs to one agent"),
+        ("linear_observation", "theta", np.nan, "problem.theta[coordinate 0]: found nan"),
+    ],
+)  # fmt: skip
+def test_one_error_names_agent_record_value_and_bound(name, array, value, message):
+    with pytest.raises(InvalidInput, match=re.escape(message)):
+        changed(name, array, 2, value)
+
+
+@pytest.mark.parametrize(
+    ("name", "field", "value"),
+    [
+        ("mean_estimation", "records", 0), ("mean_estimation", "box", -1.0),
+        ("mean_estimation", "box", np.nan), ("logistic_regression", "weight", -1.0),
+        ("logistic_regression", "ridge", np.inf), ("logistic_regression", "box", 0.0),
+        ("logistic_regression", "coding", "other"), ("lasso", "weight", np.nan),
+        ("lasso", "penalty", -1.0), ("lasso", "gradient_bound", 0.0), ("lasso", "row_bound", "1"),
+        ("linear_observation", "noise", -0.1), ("perceptron", "hidden", 0),
+        ("perceptron", "loss", "other"),
+    ],
+)  # fmt: skip
+def test_numbers_of_a_problem_are_in_their_range(name, field, value):
+    with pytest.raises(InvalidInput, match=f"problem.{field}: found"):
+        replace(MAKERS[name](), **{field: value})
+
+
+@pytest.mark.parametrize(("name", "array"), PLACES)
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        lambda a: a[..., :0], lambda a: a[None, None, None], lambda a: a.astype(complex),
+        lambda a: a.astype(str), lambda a: a.astype(object), lambda a: a.tolist(), lambda a: None,
+    ],
+    ids=["empty", "axes", "complex", "text", "objects", "list", "nothing"],
+)  # fmt: skip
+def test_an_array_of_another_kind_is_refused(name, array, spoil):
+    problem = MAKERS[name]()
+    may_be_empty = array in ("test", "test_features") and name != "fair_classification"
+    if may_be_empty and np.size(spoil(np.zeros((2, 2)))) == 0:
+        pytest.skip("a test set may be empty")
+    with pytest.raises(InvalidInput, match=rf"problem\.{array}"):
+        replace(problem, **{array: spoil(getattr(problem, array))})
+
+
+# --- Malformed data -------------------------------------------------------------------------------
+
+
+@given(place=st.sampled_from(PLACES), at=st.integers(0, 10**6), value=st.floats())
+def test_a_malformed_number_is_refused_or_inside_the_universe(place, at, value):
+    """What is accepted is in the universe that the sensitivities are for."""
+    try:
+        problem = changed(*place, at, value)
+    except InvalidInput as error:
+        assert str(error).startswith(("problem.", "norm of problem."))
+        return
+    name = place[0]
+    assert all(np.isfinite(getattr(problem, array)).all() for array in ARRAYS[name])
+    if name == "mean_estimation":
+        assert np.abs(problem.means).max() <= problem.box * (1 + 1e-8)
+    if name in ("logistic_regression", "lasso", "fair_classification"):
+        assert np.linalg.norm(problem.features, axis=-1).max() <= 1 + 1e-8
+    if name == "logistic_regression":
+        assert set(problem.labels.ravel()) <= {-1.0, 1.0}
+    if name == "fair_classification":
+        assert problem.features.min() >= 0 and problem.test.max() < len(problem.features)
+
+
+@pytest.mark.parametrize("kind", [np.float32, np.float64])
+def test_data_on_the_boundary_are_accepted(kind):
+    generator = np.random.default_rng(0)
+    rows = generator.normal(size=(3, 200, 7)).astype(kind)
+    rows /= np.linalg.norm(rows, axis=-1, keepdims=True)
+    assert (np.linalg.norm(rows.astype(float), axis=-1) > 1).any()
+    labels = np.sign(rows[..., 0])
+    problem = replace(logistic_regression(), features=rows, labels=labels,
+                      test_features=rows[0], test_labels=labels[0])  # fmt: skip
+    assert problem.n_agents == 3
+    means = np.full((1, 3, 2), kind(0.1)) * kind(10)
+    assert replace(mean_estimation(), means=means, box=1.0).n_agents == 3
+    with pytest.raises(InvalidInput, match=r"norm of problem\.features"):
+        replace(problem, features=(rows * (1 + 1e-5)).astype(kind))
+
+
+def test_labels_0_and_1_need_their_coding():
+    signed = logistic_regression()
+    labels = np.maximum(signed.labels, 0.0)
+    tests = {"test_labels": labels[0]}
+    coded = replace(signed, labels=labels, coding="zero_one", **tests)
+    assert coded.attained_gradient_share("l2") is None
+    with pytest.raises(InvalidInput, match="expected 0 or 1"):
+        replace(signed, coding="zero_one")
+    ones = replace(signed, labels=np.ones_like(labels), features=np.abs(signed.features))
+    assert ones.record_change("l2") == 2 * ones.weight
+    of_zeros = replace(ones, coding="zero_one")
+    assert of_zeros.record_change("l2") == pytest.approx(np.sqrt(2) * ones.weight)
+
+
+@pytest.mark.parametrize("name", MAKERS)
+def test_copies_in_loops_are_not_validated_again(name, monkeypatch):
+    problem, calls = MAKERS[name](), []
+    monkeypatch.setattr(type(problem), "__post_init__", lambda self: calls.append(1))
+    problem.repeated(4)
+    if name in ("logistic_regression", "lasso"):
+        assert problem.part(slice(0, 2)).features.shape[-2] == 2
+    copied = problem.with_valid()
+    assert not calls and type(copied) is type(problem) and copied is not problem
+    replace(problem)
+    assert calls
+
+
+# --- Number of agents -----------------------------------------------------------------------------
+
+
+def ring(agents):
+    return pc.networks.build(pc.Streams(0, (0,)), "ring", agents)
+
+
+WORLDS = [
+    examples(name)[0].world for name in ("gradient_descent", "dvp", "p_admm", "dsgd", "dp_ci")
+]
+
+
+@pytest.mark.parametrize("world", WORLDS, ids=lambda world: type(world[0]).__name__)
+@pytest.mark.parametrize("agents", [3, 5, 64])
+def test_a_problem_and_a_network_have_as_many_agents(world, agents):
+    algorithm, problem, network, budget, horizon = world
+    other = ring(agents) if agents != problem.n_agents else ring(agents + 1)
+    message = f"problem: found '{problem.n_agents} agents', expected {other.n_agents} agents"
+    ready = algorithm.calibrate(budget, problem, network, horizon)
+    with pytest.raises(InvalidInput, match=message):
+        pc.simulate(algorithm, problem, other, budget, horizon, runs=1)
+    with pytest.raises(InvalidInput, match=message):
+        algorithm.calibrate(budget, problem, other, horizon)
+    with pytest.raises(InvalidInput, match=message):
+        ready.releases(problem, other, horizon)
+    with pytest.raises(InvalidInput, match=message):
+        ready.run(problem, other, pc.Streams(0, (0,)), np.array([horizon]), lambda *seen: None)
+    with pytest.raises(InvalidInput, match=message):
+        pc.audit(algorithm, problem, other, budget, horizon, runs=50, confidence=0.9, delta=1e-3)
+
+
+@pytest.mark.parametrize("agents", [1, 3, 5, 64])
+def test_other_numbers_of_agents_end_in_an_error_and_not_in_memory(agents):
+    problem = replace(mean_estimation(), means=np.zeros((1, agents, 2)))
+    algorithm = pc.algorithms.load("gradient_descent")()
+    with pytest.raises(InvalidInput, match=f"found '{agents} agents', expected 4 agents"):
+        pc.simulate(algorithm, problem, ring(4), pc.Budget(1.0, 1e-5), 3, runs=2)
+
+
+def test_data_and_graphs_of_other_runs_are_refused():
+    algorithm, problem, network, budget, horizon = WORLDS[0]
+    several = replace(problem, means=np.repeat(problem.means, 3, axis=0))
+    with pytest.raises(InvalidInput, match="runs of the problem: found 3"):
+        pc.simulate(algorithm, several, network, budget, horizon, runs=3)
+    adjacency = np.repeat(network.adjacency[None], 3, axis=0)
+    graphs = Network(adjacency, metropolis_mixing(adjacency))
+    with pytest.raises(InvalidInput, match="graphs of the network: found 3"):
+        pc.simulate(algorithm, problem, graphs, budget, horizon, runs=3)
+
+
+# --- Networks -------------------------------------------------------------------------------------
+
+
+def matrices(agents=4):
+    """Adjacency and weights of a ring."""
+    network = ring(agents)
+    return np.array(network.adjacency), np.array(network.mixing)
+
+
+def spoilt(which, at, value):
+    parts = list(matrices())
+    parts[which][at] = value
+    return parts
+
+
+DIRECTED = spoilt(0, (0, 2), True)
+
+
+@pytest.mark.parametrize(
+    ("parts", "message"),
+    [
+        (DIRECTED, r"network.adjacency\[from agent 0, to agent 2\].*this graph is directed"),
+        (spoilt(0, (1, 1), True), r"network.adjacency\[agent 1\]: found True, .* no self-loop"),
+        (spoilt(1, (0, 1), 0.5), r"network.mixing\[from agent 0, to agent 1\]: .* symmetric"),
+        (spoilt(1, ([0, 2], [2, 0]), 0.1), "sum of row of network.mixing"),
+        (spoilt(1, (2, 2), np.nan), r"network.mixing\[from agent 2, to agent 2\]: found nan"),
+        (spoilt(1, (2, 2), 0.9), r"sum of row of network.mixing\[agent 2\]: found"),
+        ([matrices()[0], matrices()[1] + 0j], "network.mixing: found 'an array of complex128'"),
+        ([matrices()[0].astype(int), matrices()[1]], "network.adjacency: .* an array of booleans"),
+        ([matrices()[0][:, :3], matrices()[1]], "network.adjacency: found .* square"),
+        ([matrices()[0], matrices()[1][:3, :3]], "network.mixing: found"),
+        ([np.zeros((0, 0), bool), np.zeros((0, 0))], "network.adjacency: found .*at least 1"),
+        ([np.zeros((4, 4), bool), np.eye(4)], "disconnected graph"),
+        ([matrices()[0].tolist(), matrices()[1]], "network.adjacency: found 'list'"),
+    ],
+)  # fmt: skip
+def test_a_network_is_what_it_promises(parts, message):
+    with pytest.raises(InvalidInput, match=message):
+        Network(*parts)
+
+
+def test_a_weight_needs_a_link():
+    adjacency, mixing = matrices()
+    mixing[[0, 2], [2, 0]] += 0.1
+    mixing[[0, 2], [0, 2]] -= 0.1
+    with pytest.raises(InvalidInput, match=r"to agent 2\]: found 0.1, expected 0 where there is"):
+        Network(adjacency, mixing)
+    mixing = matrices()[1]
+    mixing[[0, 1], [1, 0]] -= 1.0
+    mixing[[0, 1], [0, 1]] += 1.0
+    with pytest.raises(InvalidInput, match="a weight >= 0 on a link"):
+        Network(adjacency, mixing)
+
+
+@given(
+    seed=st.integers(0, 10**6),
+    value=st.floats() | st.complex_numbers(),
+    which=st.sampled_from(["adjacency", "mixing"]),
+)
+def test_a_malformed_network_is_refused_or_keeps_its_promises(seed, value, which):
+    generator = np.random.default_rng(seed)
+    adjacency, mixing = matrices()
+    place = tuple(generator.integers(0, 4, 2))
+    if which == "adjacency":
+        adjacency[place] = bool(value)
+    else:
+        mixing = mixing.astype(complex) if isinstance(value, complex) else mixing
+        mixing[place] = value
+    try:
+        network = Network(adjacency, mixing)
+    except InvalidInput:
+        return
+    assert (network.adjacency == network.adjacency.T).all()
+    assert not np.diagonal(network.adjacency).any()
+    assert np.allclose(network.mixing.sum(-1), 1) and np.allclose(network.mixing, network.mixing.T)
+    assert not network.mixing[~network.adjacency & ~np.eye(4, dtype=bool)].any()
+
+
+def sparse(agents=300):
+    network = pc.networks.build(pc.Streams(0, (0,)), "ring", agents, weights="metropolis")
+    return network.graphs[0].tolil(), network.weights[0].tolil()
+
+
+def test_a_sparse_network_is_what_it_promises():
+    kind = type(pc.networks.build(pc.Streams(0, (0,)), "ring", 300))
+    cases = {
+        "a directed graph": lambda g, w: g.__setitem__((0, 5), 1.0),
+        "a self-loop": lambda g, w: g.__setitem__((5, 5), 1.0),
+        "an entry other than 1": lambda g, w: g.__setitem__((0, 1), 2.0),
+        "an asymmetric matrix": lambda g, w: w.__setitem__((0, 1), 0.5),
+        "no finite real numbers": lambda g, w: w.__setitem__((0, 0), np.nan),
+        r"sum of row of network.weights\[agent 7\]": lambda g, w: w.__setitem__((7, 7), 0.9),
+        "a weight without a link": lambda g, w: (
+            w.__setitem__((0, 5), 0.1), w.__setitem__((5, 0), 0.1),
+            w.__setitem__((0, 0), w[0, 0] - 0.1), w.__setitem__((5, 5), w[5, 5] - 0.1),
+        ),
+    }  # fmt: skip
+    for message, spoil in cases.items():
+        graph, weights = sparse()
+        spoil(graph, weights)
+        with pytest.raises(InvalidInput, match=message):
+            kind((graph.tocsr(),), (weights.tocsr(),), True)
+    graph, weights = (part.tocsr() for part in sparse())
+    assert kind((graph,), (weights,), True).n_agents == 300
+
+
+def test_directed_graphs_and_self_loops_of_builders_are_refused():
+    import networkx as nx
+
+    from private_consensus import networks
+
+    maker = networks.always(lambda agents: nx.DiGraph([(0, 1), (1, 2)]))
+    with pytest.raises(InvalidInput, match="found 'directed graph', expected an undirected graph"):
+        maker(pc.Streams(0, (0,)), 3)
+    with pytest.raises(InvalidInput, match="pairs of different agents"):
+        pc.networks.build(pc.Streams(0, (0,)), "edges", 3, edges=[[1, 1], [1, 2], [2, 3]])
+
+
+def test_all_problems_are_covered():
+    assert set(MAKERS) == set(pc.problems.names())
