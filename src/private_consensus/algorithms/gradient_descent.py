@@ -131,8 +131,10 @@ class GradientDescent(Iterative):
             note="Stage II broadcasts x(T) without noise",
             attained=None if attained is None else float(attained[-1]),
         )
+        if horizon == 1:
+            return [last]
         earlier = Release("gaussian", sensitivity=sensitivity[:-1], scale=scale[:-1])
-        return [earlier, last] if horizon > 1 else [last]
+        return [earlier, last]
 
     def noise_sites(self, problem, network, horizon):
         if not self.noise:

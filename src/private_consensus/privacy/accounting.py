@@ -49,9 +49,10 @@ from functools import lru_cache
 
 import numpy as np
 
-from private_consensus.errors import require
+from private_consensus.errors import arguments, require
 from private_consensus.privacy.budget import Budget
 from private_consensus.privacy.conversions import (
+    CONVERSIONS,
     gaussian_epsilon,
     gaussian_rho,
     laplace_rho,
@@ -103,8 +104,19 @@ class Guarantee:
     proven: bool = True
     note: str = ""
 
+    def __post_init__(self):
+        nonnegative = "a number >= 0"
+        epsilon = arguments.number("guarantee.epsilon", self.epsilon, nonnegative, lambda v: v >= 0)
+        object.__setattr__(self, "epsilon", epsilon)
+        delta = _checked_delta(self.delta, "guarantee.delta")
+        object.__setattr__(self, "delta", delta)
+        arguments.choice("guarantee.method", self.method, ("none", *METHODS))
+        arguments.flag("guarantee.proven", self.proven)
+        arguments.text("guarantee.note", self.note)
+
     def within(self, budget: Budget) -> bool:
         """Whether this is at least as strong as ``budget``."""
+        arguments.instance("budget", budget, Budget, "a Budget")
         return self.epsilon <= budget.epsilon and self.delta <= budget.delta
 
 
@@ -127,8 +139,7 @@ def account(releases: Iterable[Release], delta: float) -> Guarantee:
     InvalidInput
         Where samplings with different neighbouring relations meet, or delta is out of range.
     """
-    releases = tuple(releases)
-    _check_delta(delta)
+    releases, delta = _checked(releases), _checked_delta(delta)
     groups = _groups(releases)
     proven = all(release.proven for release in releases)
     notes = list(dict.fromkeys(release.note for release in releases if release.note))
@@ -162,10 +173,11 @@ def epsilon(
     float
         An upper bound (``shortcut`` excepted); ``inf`` where the method says nothing.
     """
-    require(method in ("best", *METHODS), "method", method, f"best or one of {', '.join(METHODS)}")
+    arguments.choice("method", method, ("best", *METHODS))
+    arguments.choice("conversion", conversion, CONVERSIONS)
     if method == "best":
         return account(releases, delta).epsilon
-    _check_delta(delta)
+    delta = _checked_delta(delta)
     groups = _groups(releases)
     if groups is None:
         return math.inf
@@ -228,7 +240,7 @@ def network_guarantee(guarantees: Iterable[Guarantee]) -> Guarantee:
     A change of one record, or of one agent, touches the data of one agent only, and what the others
     released is a function of what that agent released.
     """
-    guarantees = tuple(guarantees)
+    guarantees = arguments.items("guarantees", guarantees, Guarantee, "Guarantee objects")
     require(bool(guarantees), "guarantees", guarantees, "at least one agent")
     weakest = max(guarantees, key=lambda guarantee: guarantee.epsilon)
     return replace(
@@ -272,7 +284,7 @@ _KINDS = {
 def _groups(releases: Iterable[Release]) -> tuple[_Group, ...] | None:
     """Equal losses counted together; None if one of them is infinite."""
     counts: dict[tuple, int] = defaultdict(int)
-    for release in releases:
+    for release in _checked(releases):
         sampling = release.sampling
         if release.count == 0 or (sampling is not None and sampling.rate == 0):
             continue
@@ -300,8 +312,12 @@ def _check_samplings(groups: Sequence[_Group]) -> None:
     require(len(changes) <= 1, "release.sampling", sorted(changes), expected)
 
 
-def _check_delta(delta: float) -> None:
-    require(0 <= delta < 1, "delta", delta, "a number in [0, 1)")
+def _checked(releases: Iterable[Release]) -> tuple[Release, ...]:
+    return arguments.items("releases", releases, Release, "an iterable of Release objects")
+
+
+def _checked_delta(delta: float, key: str = "delta") -> float:
+    return arguments.number(key, delta, "a number in [0, 1)", lambda v: 0 <= v < 1)
 
 
 def _applicable(groups: Sequence[_Group], delta: float) -> list[str]:
