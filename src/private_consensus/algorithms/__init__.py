@@ -36,10 +36,8 @@ def names() -> list[str]:
     return sorted(_built_in() | set(_elsewhere()))
 
 
-@cache
 def module_of(name: str) -> str:
-    """Dotted name of the module that defines an algorithm; what was found once is not looked for
-    again.
+    """Dotted name of the module that defines an algorithm.
 
     Parameters
     ----------
@@ -54,7 +52,11 @@ def module_of(name: str) -> str:
     InvalidInput
         For an unknown name, and for an entry point that cannot be used.
     """
-    text("algorithm.name", name)
+    return _module_of(text("algorithm.name", name))
+
+
+@cache
+def _module_of(name: str) -> str:
     if name in _built_in():
         return f"{__name__}.{name}"
     if name in _elsewhere():
@@ -86,7 +88,7 @@ def load(name: str) -> type[Algorithm]:
     InvalidInput
         For an unknown name, and for an entry point that cannot be used.
     """
-    return import_module(module_of(text("algorithm.name", name))).ALGORITHM
+    return import_module(module_of(name)).ALGORITHM
 
 
 def unusable() -> dict[str, str]:

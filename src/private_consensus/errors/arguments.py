@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import numbers
 from collections.abc import Callable, Collection, Iterable
+from types import UnionType
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ import numpy as np
 from . import InvalidInput, require
 
 Check = Callable[[Any], Any]
+Kind = type | tuple[type, ...] | UnionType
 
 
 def real(value: Any) -> float:
@@ -146,7 +148,7 @@ def text(key: str, value: Any) -> str:
     return value
 
 
-def instance(key: str, value: Any, kind: type | tuple[type, ...], expected: str) -> Any:
+def instance(key: str, value: Any, kind: Kind, expected: str) -> Any:
     """Return a value of a type.
 
     Parameters
@@ -154,7 +156,7 @@ def instance(key: str, value: Any, kind: type | tuple[type, ...], expected: str)
     key : str
         Name of the argument.
     value : object
-    kind : type or tuple of types
+    kind : type, union or tuple of types
     expected : str
         The type in words, for the message.
 
@@ -173,7 +175,7 @@ def function(key: str, value: Any) -> Callable:
     return value
 
 
-def items(key: str, value: Any, kind: type | tuple[type, ...], expected: str) -> tuple:
+def items(key: str, value: Any, kind: Kind, expected: str) -> tuple:
     """Return the items of an iterable, all of one type.
 
     Parameters
@@ -181,7 +183,7 @@ def items(key: str, value: Any, kind: type | tuple[type, ...], expected: str) ->
     key : str
         Name of the argument.
     value : iterable
-    kind : type or tuple of types
+    kind : type, union or tuple of types
         Type of every item.
     expected : str
         The items in words, for the message.

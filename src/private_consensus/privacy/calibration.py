@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from private_consensus.errors import InvalidInput, arguments, require
 from private_consensus.privacy.accounting import METHODS
@@ -217,10 +217,10 @@ def _narrowed(
     return high.scale
 
 
-def _check(budget: Budget, sensitivity: Any = 0.0, count: int = 1) -> None:
+def _check(budget: Budget, sensitivity: float = 0.0, count: int = 1) -> None:
     arguments.instance("budget", budget, Budget, "a Budget")
-    expected = "a finite number >= 0, or an array of such"
-    arguments.array("sensitivity", sensitivity, expected, lambda v: (v >= 0) & (v < math.inf))
+    expected = "a finite number >= 0"
+    arguments.number("sensitivity", sensitivity, expected, lambda v: 0 <= v < math.inf)
     arguments.whole("count", count, 0, MAX_COUNT)
 
 

@@ -119,8 +119,9 @@ def gaussian_epsilon(mu: Any, delta: Any) -> Any:
     :math:`\delta \le \Phi(\mu/2-\epsilon/\mu)` brackets it by
     :math:`\mu^2/2 + \mu\sqrt{2\ln(1/\delta)}`.
     """
-    if np.ndim(mu) == np.ndim(delta) == 0:
-        return _one_epsilon(float(_nonnegative("mu", mu)), float(_deltas(delta)))
+    mu, delta = _nonnegative("mu", mu), _deltas(delta)
+    if mu.ndim == delta.ndim == 0:
+        return _one_epsilon(float(mu), float(delta))
     return _scalar(_epsilons(mu, delta))
 
 
@@ -162,8 +163,9 @@ def _narrowed(m: np.ndarray, target: np.ndarray) -> np.ndarray:
 
 def gaussian_mu(epsilon: Any, delta: Any) -> Any:
     """Largest mu whose GDP curve passes below (epsilon, delta), rounded down."""
-    if np.ndim(epsilon) == np.ndim(delta) == 0:
-        return _one_mu(float(_nonnegative("epsilon", epsilon)), float(_deltas(delta)))
+    epsilon, delta = _nonnegative("epsilon", epsilon), _deltas(delta)
+    if epsilon.ndim == delta.ndim == 0:
+        return _one_mu(float(epsilon), float(delta))
     return _scalar(_mus(epsilon, delta))
 
 
@@ -248,9 +250,9 @@ def zcdp_rho(epsilon: Any, delta: Any, *, conversion: str = "cks") -> Any:
     :math:`(\sqrt{\epsilon+\ln(1/\delta)}-\sqrt{\ln(1/\delta)})^2`; ``cks`` by bisection.
     """
     _check_conversion(conversion)
-    if np.ndim(epsilon) == np.ndim(delta) == 0:
-        epsilon, delta = float(_nonnegative("epsilon", epsilon)), float(_deltas(delta))
-        return _one_rho(epsilon, delta, conversion)
+    epsilon, delta = _nonnegative("epsilon", epsilon), _deltas(delta)
+    if epsilon.ndim == delta.ndim == 0:
+        return _one_rho(float(epsilon), float(delta), conversion)
     return _scalar(_rhos(epsilon, delta, conversion))
 
 
