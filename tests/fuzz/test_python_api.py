@@ -324,6 +324,15 @@ def test_a_privacy_loss_below_zero_or_of_no_number_is_refused(call, arguments):
         call(*arguments)
 
 
+@pytest.mark.parametrize("mechanism", ["laplace", "gamma_norm"])
+def test_the_loss_of_very_many_releases_is_bounded_in_time(mechanism):
+    """zCDP bounds it: mu^2/2 each, from which epsilon follows."""
+    with soon():
+        found = privacy.account([Release(mechanism, 1.0, 1e8, count=10**12)], 1e-5)
+    rho = 10**12 * privacy.laplace_rho(1e-8)
+    assert 0 < found.epsilon <= privacy.zcdp_epsilon(rho, 1e-5) and found.method != "pld"
+
+
 def test_a_message_repeats_the_beginning_of_a_long_value():
     with pytest.raises(InvalidInput) as error:
         Relation("x" * 100_000, "replace")

@@ -69,6 +69,8 @@ PLD_SMALLEST_DELTA = 1e-10
 # Losses that all differ are rounded up to so many levels of one mechanism and sampling before a
 # numerical accountant sees them.
 LEVELS = 48
+# Equal releases beyond which no loss distribution is composed: the grid grows with their number.
+MAX_COMPOSED = 1_000_000
 # Beyond this the exponential of one step of a grid of losses overflows.
 LARGEST_LOSS = 5e5
 # Decimals of the result that the grid of a loss distribution resolves.
@@ -486,13 +488,13 @@ def _pld(groups: tuple[_Group, ...], delta: float) -> float:
     """Privacy loss distributions by ``dp_accounting``, rounded to the pessimistic side.
 
     Infinity where no one-dimensional dominating pair is known here: for discrete Gaussian vectors
-    and for Gaussians on a sample of fixed size.
+    and for Gaussians on a sample of fixed size; and for more than ``MAX_COMPOSED`` equal releases.
     """
     unknown = any(
         group.kind == "concentrated" or _fixed_gaussian(group) or _without_pair(group)
         for group in groups
     )
-    if delta < PLD_SMALLEST_DELTA or unknown:
+    if delta < PLD_SMALLEST_DELTA or unknown or _too_many(groups):
         return math.inf
     others = (_pure, _gaussian, _gaussian_plus_pure, _zcdp, _rdp)
     likely = min(method(groups, delta) for method in others)
@@ -517,6 +519,14 @@ def _convolved(parts: list):
         left = parts[len(parts) // 2 * 2 :]
         parts = [first.compose(second) for first, second in pairs] + left
     return parts[0]
+
+
+def _too_many(groups: Sequence[_Group]) -> bool:
+    """Return True if a grid of losses would be too large; Gaussians that sample nothing are one."""
+    return any(
+        group.count > MAX_COMPOSED and (group.kind != "gaussian" or group.sampling is not None)
+        for group in groups
+    )
 
 
 def _merged_gaussians(groups: Sequence[_Group]) -> list[_Group]:
