@@ -84,7 +84,7 @@ def up_to_one(default: Any) -> Any:
 def whole(default: Any, *, most: float = np.inf, calibration: bool = False) -> Any:
     """A whole number of at least 1, and at most ``most``."""
     expected = "a whole number >= 1" + (f" and <= {most}" if np.isfinite(most) else "")
-    holds = _all(lambda v: (v >= 1) & (v <= most) & (v == np.floor(v)))
+    holds = _all(lambda v: (v >= 1) & (v <= most) & (v < np.inf) & (v == np.floor(v)))
     return _field(default, Rule(holds, expected), calibration)
 
 
@@ -151,7 +151,9 @@ def _has_type(value: Any, kinds: str, whole: bool, nan: bool) -> bool:
         return False
     if array.dtype.kind != "f":
         return True
-    return (nan or not np.isnan(array).any()) and not (whole and np.any(array != np.floor(array)))
+    if whole:
+        return bool(np.all(np.isfinite(array) & (array == np.floor(array))))
+    return nan or not np.isnan(array).any()
 
 
 def _array(value: Any) -> np.ndarray | None:

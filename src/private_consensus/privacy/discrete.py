@@ -16,6 +16,7 @@ Algorithms 1-3.
 from __future__ import annotations
 
 import math
+import numbers
 from fractions import Fraction
 
 import numpy as np
@@ -100,7 +101,8 @@ def _normaliser(variance: float) -> float:
 def _ratio(variance: int | float | Fraction, most: float = MAX_VARIANCE) -> tuple[int, int]:
     expected = f"a number above 0 and at most {most:g}"
     arguments.number("variance", variance, expected, lambda v: 0 < v <= most)
-    return Fraction(variance).as_integer_ratio()
+    exact = isinstance(variance, numbers.Rational)
+    return Fraction(variance if exact else float(variance)).as_integer_ratio()
 
 
 def _checked_size(size: int | tuple[int, ...]) -> int:
