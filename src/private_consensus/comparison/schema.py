@@ -49,7 +49,7 @@ RANGES = {
     ),
 }
 """Smallest and largest value of each measure. Infinity is the loss of a run that diverged."""
-ROUNDING = 1e-9
+ROUNDING = 1e-6
 """Relative difference by which a lower bound may exceed the accountant's epsilon."""
 SLUG = re.compile(r"[a-z][a-z0-9_]{0,59}")
 """What the name of a method looks like."""

@@ -69,18 +69,19 @@ def gamma_norm_noise(direction: np.ndarray, radius: np.ndarray, scale: Any) -> n
     -------
     ndarray, shape (..., d)
     """
-    direction, radius = _numeric("direction", direction), _numeric("radius", radius)
+    direction, radius = _draws("direction", direction), _draws("radius", radius)
     fits = direction.ndim >= 1 and direction.shape[-1] >= 1
     require(fits, "direction", direction.shape, "a shape (..., d) with d >= 1")
     expected = f"shape {direction.shape[:-1]}, that of the directions"
     require(radius.shape == direction.shape[:-1], "radius", radius.shape, expected)
     length = np.linalg.norm(direction, axis=-1, keepdims=True)
+    require(bool(np.all(length > 0)), "direction", direction, "vectors that are not 0")
     return _scaled(radius[..., None] * direction / length, scale)
 
 
 def _scaled(unit: np.ndarray, scale: Any) -> np.ndarray:
     """Return draws times their scale."""
-    unit = _numeric("unit", unit)
+    unit = _draws("unit", unit)
     scale = arguments.array("scale", scale, "numbers >= 0", lambda v: v >= 0)
     try:
         return scale * unit
@@ -89,11 +90,5 @@ def _scaled(unit: np.ndarray, scale: Any) -> np.ndarray:
         raise InvalidInput("unit, scale", shapes, "shapes that broadcast") from error
 
 
-def _numeric(key: str, draws: np.ndarray) -> np.ndarray:
-    """Return draws as an array; text, truth values and complex numbers are refused."""
-    try:
-        draws = np.asarray(draws)
-    except (TypeError, ValueError) as error:
-        raise InvalidInput(key, draws, "an array of numbers") from error
-    require(draws.dtype.kind in "iuf", key, draws, "an array of numbers")
-    return draws
+def _draws(key: str, draws: np.ndarray) -> np.ndarray:
+    return arguments.array(key, draws, "an array of finite numbers", np.isfinite)

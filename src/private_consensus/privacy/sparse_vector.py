@@ -76,11 +76,14 @@ def sparse_vector_release(
         With key ``sparse_vector.redrawn``.
     """
     require(redrawn in REDRAWS, "sparse_vector.redrawn", redrawn, f"one of {', '.join(REDRAWS)}")
-    for key, value in (
-        ("sensitivity", sensitivity), ("threshold_scale", threshold_scale),
-        ("query_scale", query_scale),
-    ):  # fmt: skip
+    sensitivity, threshold_scale, query_scale = (
         arguments.number(f"sparse_vector.{key}", value, "a number >= 0", lambda v: v >= 0)
+        for key, value in (
+            ("sensitivity", sensitivity),
+            ("threshold_scale", threshold_scale),
+            ("query_scale", query_scale),
+        )
+    )
     arguments.whole("sparse_vector.count", count, 0, MAX_COUNT)
     arguments.whole("sparse_vector.tests", tests, 0, MAX_COUNT)
     threshold, query = (_loss(sensitivity, scale) for scale in (threshold_scale, query_scale))
