@@ -18,19 +18,25 @@ import polars as pl
 from rich.console import Console
 from rich.progress import Progress
 from rich.table import Column, Table
+from rich.text import Text
 
 from . import __version__, algorithms, privacy, problems, synthetic
 from .algorithms.base import parameters, unstable_steps
-from .errors import Diverged, InvalidInput, Refused, require
+from .errors import Diverged, InvalidInput, Refused, one_line, require, shortened
 from .experiments.cells import environment_of, run_cell, setting_of
 from .experiments.checks import MOST, require_settings, whole, wrong_horizon
 from .experiments.quantities import quantities_of
 from .extras import how_to_install
+from .secrets import redacted
 from .spelling import meant
 from .studies.commands import add_commands
 from .terminal import first_sentence, rendered
 
 OUT = Console()
+MAX_LINES = 20
+"""Errors of one configuration that are printed; the others are counted."""
+MAX_MESSAGE = 10_000
+"""Characters of an error message that are printed."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -42,20 +48,28 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         return options.command(options) or 0
     except (InvalidInput, Diverged) as error:
-        lines = [*str(error).splitlines(), meant(error)]
-        print(f"private-consensus: {'; '.join(filter(None, lines))}", file=sys.stderr)
+        lines = str(error).splitlines()
+        if len(lines) > MAX_LINES:
+            lines = [*lines[:MAX_LINES], f"and {len(lines) - MAX_LINES} more"]
+        _print_error("; ".join(filter(None, [*lines, meant(error)])))
         return 2
     except ModuleNotFoundError as error:
         if (line := how_to_install(error)) is None:
             raise
-        print(f"private-consensus: {line}", file=sys.stderr)
+        _print_error(line)
         return 2
     except MemoryError as error:
-        print(f"private-consensus: not enough memory: {error}", file=sys.stderr)
+        _print_error(f"not enough memory: {error}")
         return 2
     except OSError as error:
-        print(f"private-consensus: {error}", file=sys.stderr)
+        _print_error(str(error))
         return 2
+
+
+def _print_error(message: str) -> None:
+    """Print one line without secrets and control characters to standard error."""
+    line = shortened(redacted(one_line(message)), MAX_MESSAGE)
+    print(f"private-consensus: {line}", file=sys.stderr)
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -224,12 +238,18 @@ def _schema(options) -> None:
     from .provenance import write_text
 
     require("\0" not in options.folder, "folder", options.folder, "a folder")
-    folder = Path(options.folder)
-    for name, schema in schemas().items():
+    folder, written = Path(options.folder), schemas()
+    if folder.is_dir():
+        files = {path.name for path in folder.iterdir()}
+        expected = "a new folder, an empty one, or one with nothing but schemas"
+        foreign = files - {f"{name}.json" for name in written}
+        require(not foreign, "folder", options.folder, expected)
+    for name, schema in written.items():
         write_text(folder / f"{name}.json", json.dumps(schema, indent=1) + "\n")
 
 
-def _list(_) -> None:
+def _list(_) -> int:
+    """Return 1 if an entry point has the name of another algorithm."""
     from .datasets import PREPARATIONS
 
     for title, rows in {
@@ -241,6 +261,13 @@ def _list(_) -> None:
         "prepared data": [(name, p.because) for name, p in PREPARATIONS.items()],
     }.items():
         _print_table([title, ""], rows)
+    unusable = algorithms.unusable()
+    if unusable:
+        _print_table(["entry point that is not used", "reason"], list(unusable.items()))
+    collisions = algorithms.collisions()
+    for name, reason in collisions.items():
+        _print_error(f"entry point {name}: {reason}")
+    return 1 if collisions else 0
 
 
 def _describe(options) -> None:
@@ -712,7 +739,7 @@ def _print_table(titles: Sequence[str], rows: Sequence[Sequence[str]], caption: 
     columns = [Column(title, overflow="fold") for title in titles]
     table = Table(*columns, caption=caption or None, caption_justify="left")
     for row in rows:
-        table.add_row(*row)
+        table.add_row(*(Text(cell) for cell in row))
     OUT.print(table)
 
 

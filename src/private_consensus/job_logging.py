@@ -12,10 +12,13 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from .errors import Diverged, InvalidInput
+from .errors import Diverged, InvalidInput, shortened
 from .provenance import versions
 from .secrets import Discreet, redacted
 from .usage import measured
+
+MAX_SETTINGS = 500
+"""Characters of a job's settings that its log repeats."""
 
 
 @contextmanager
@@ -30,7 +33,7 @@ def job_logging(
     ----------
     path : path
     settings : object, optional
-        What the job computes, written to the log as JSON.
+        What the job computes, as JSON; the log has its first :data:`MAX_SETTINGS` characters.
     usage : path, optional
         Where :func:`.usage.measured` writes what a job took that ended well.
 
@@ -44,7 +47,9 @@ def job_logging(
     handler.setFormatter(Discreet("%(asctime)s %(levelname)s %(message)s"))
     logging.basicConfig(level=logging.INFO, force=True, handlers=[handler])
     if settings is not None:
-        logging.info("settings %s", json.dumps(settings, sort_keys=True, default=str))
+        # Snakemake prints the log of a failed job. Secrets go first: half of one is not recognised.
+        told = redacted(json.dumps(settings, sort_keys=True, default=str))
+        logging.info("settings %s", shortened(told, MAX_SETTINGS))
     logging.info("versions %s", versions())
     begin = time.perf_counter()
     try:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from .errors import require
+from .errors import InvalidInput, arguments
 
 PURPOSES = ("data", "graph", "noise", "sampling")
 
@@ -51,32 +51,55 @@ class Streams:
         Indices of the runs of this block; axis 0 of everything drawn.
     groups : mapping
         For each purpose the pairing group: streams of equal group and run are equal.
+
+    Raises
+    ------
+    InvalidInput
+        With key ``streams.<field>``.
     """
 
     root: int
     runs: tuple[int, ...]
     groups: Mapping[str, str] = field(default_factory=dict)
 
+    def __post_init__(self):
+        arguments.whole("streams.root", self.root, 0)
+        key, expected = "streams.runs", "whole numbers >= 0"
+        runs = arguments.items(key, self.runs, (int, np.integer), expected)
+        object.__setattr__(self, "runs", tuple(arguments.whole(key, run, 0) for run in runs))
+        key, expected = "streams.groups", "a mapping from purposes to texts"
+        arguments.instance(key, self.groups, Mapping, expected)
+        for purpose, group in self.groups.items():
+            arguments.choice(key, purpose, PURPOSES)
+            arguments.text(f"{key}.{purpose}", group)
+
     def generators(self, purpose: str, name: str = "") -> list[np.random.Generator]:
         """One fresh generator a run."""
-        require(purpose in PURPOSES, "stream purpose", purpose, f"one of {', '.join(PURPOSES)}")
+        arguments.choice("stream purpose", purpose, PURPOSES)
+        arguments.text("name", name)
         group = self.groups.get(purpose, "")
         return [generator(self.root, purpose, group, run, name) for run in self.runs]
 
     def shared(self, purpose: str, name: str = "") -> np.random.Generator:
         """A fresh generator that all runs have in common."""
+        arguments.choice("stream purpose", purpose, PURPOSES)
+        arguments.text("name", name)
         return generator(self.root, purpose, self.groups.get(purpose, ""), "all runs", name)
 
     def draw(self, purpose: str, law: str, shape: tuple[int, ...], name: str = "") -> np.ndarray:
         """Unit draws of shape ``(runs, *shape)``."""
-        return np.stack([UNIT_LAWS[law](g, shape) for g in self.generators(purpose, name)])
+        arguments.choice("law", law, UNIT_LAWS)
+        shape, generators = _checked_shape(shape), self._some_generators(purpose, name)
+        return np.stack([UNIT_LAWS[law](g, shape) for g in generators])
 
     def sequence(
         self, purpose: str, law: str | Law, shape: tuple[int, ...], name: str = ""
     ) -> Iterator[np.ndarray]:
         """An endless iterator of unit draws ``(runs, *shape)``, one an iteration."""
+        if not callable(law):
+            arguments.choice("law", law, UNIT_LAWS)
         draw = UNIT_LAWS[law] if isinstance(law, str) else law
-        generators = self.generators(purpose, name)
+        shape, generators = _checked_shape(shape), self._some_generators(purpose, name)
         # Drawn ahead in chunks, since calls, not numbers, are what costs; the numbers are the same.
         ahead = max(1, min(256, 4096 // max(1, int(np.prod(shape)))))
         while ahead == 1 and draw in FILLED:
@@ -89,6 +112,17 @@ class Streams:
             chunk = np.stack([draw(g, (ahead, *shape)) for g in generators], axis=1)
             yield from chunk
 
+    def _some_generators(self, purpose: str, name: str) -> list[np.random.Generator]:
+        if not self.runs:
+            raise InvalidInput("streams.runs", self.runs, "at least one run")
+        return self.generators(purpose, name)
+
     def with_groups(self, **groups: str) -> Streams:
         """The same runs with other pairing groups."""
         return replace(self, groups={**self.groups, **groups})
+
+
+def _checked_shape(shape: tuple[int, ...]) -> tuple[int, ...]:
+    expected = "a tuple of whole numbers >= 0"
+    arguments.instance("shape", shape, tuple | list, expected)
+    return tuple(arguments.whole("shape", length, 0) for length in shape)

@@ -15,7 +15,8 @@ from private_consensus.errors import InvalidInput, require
 MIRROR_VARIABLE = "PRIVATE_CONSENSUS_MIRROR"
 KEYS = ("IPUMS_API_KEY",)
 HIDDEN = "***"
-CREDENTIALS = re.compile(r"(?<=://)[^\s'\"]*@")
+CREDENTIALS = re.compile(r"(?<=:/)(/?)[^\s'\"]*@")
+"""A path that was made of a URL has one slash."""
 
 
 def key_in(variable: str) -> str | None:
@@ -40,7 +41,7 @@ def redacted(text: str) -> str:
     """A text without the secrets of the environment and without credentials in URLs."""
     for secret in _secrets():
         text = text.replace(secret, HIDDEN)
-    return CREDENTIALS.sub(f"{HIDDEN}@", text)
+    return CREDENTIALS.sub(rf"\1{HIDDEN}@", text)
 
 
 def mirror_location(named: str | None) -> str | None:

@@ -1,6 +1,7 @@
 """Results that are handed in come back as they were, and whatever breaks a rule is refused."""
 
 import json
+import re
 
 import polars as pl
 import pytest
@@ -8,13 +9,17 @@ from synthetic import rows, smoke
 
 from private_consensus.comparison.submissions import (
     RULES,
+    encoded,
     hand_in,
     handed_in,
     manifest_of,
     rules,
+    sealed,
+    submission,
     together,
 )
 from private_consensus.errors import InvalidInput
+from private_consensus.provenance import file_hash
 
 DESIGN = smoke()
 TABLE = rows(DESIGN).filter(pl.col("method").is_in(["one_shot_averaging", "secure_aggregation"]))
@@ -35,7 +40,7 @@ def refused(path, design=DESIGN):
 
 def rewritten(path, **changes):
     manifest = json.loads(manifest_of(path).read_text())
-    manifest_of(path).write_text(json.dumps({**manifest, **changes}))
+    manifest_of(path).write_text(encoded(sealed({**manifest, **changes})))
     return refused(path)
 
 
@@ -53,7 +58,7 @@ def test_each_rule_that_is_another_has_a_line_of_its_own(file, key):
 
 
 def test_all_that_is_wrong_is_said_at_once(file):
-    said = rewritten(file, rules={}, sha256={})
+    said = rewritten(file, rules=dict.fromkeys(RULES, "else"), sha256={"mine.parquet": "0"})
     assert len(said.splitlines()) == len(RULES) + 1 and "sha256.mine.parquet" in said
 
 
@@ -69,10 +74,10 @@ def test_a_table_that_was_changed_afterwards_is_noticed(file):
 
 
 def test_a_manifest_that_is_none_missing_or_of_another_time_is_refused(file):
-    assert "version: found 2, expected 1" in rewritten(file, version=2)
-    assert "methods: found 'all'" in rewritten(file, version=1, methods="all")
+    assert "version: found 1, expected 2" in rewritten(file, version=1)
+    assert "methods: found 'all'" in rewritten(file, version=2, methods="all")
     manifest_of(file).write_text("[1]")
-    assert "version: found [1]" in refused(file)
+    assert "mine.json: found [1], expected a manifest" in refused(file)
     manifest_of(file).write_text("{")
     assert "damaged" in refused(file)
     manifest_of(file).unlink()
@@ -97,7 +102,9 @@ def test_an_observer_that_the_rows_do_not_name_is_refused(file):
     ],
 )
 def test_rows_that_the_design_does_not_have_cannot_be_handed_in(tmp_path, change, key):
-    strange = TABLE.with_columns(change).with_columns(epsilon_accountant=pl.lit(0.1))
+    strange = TABLE.with_columns(change).with_columns(
+        epsilon_accountant=pl.lit(0.1), epsilon_lower=pl.lit(0.05)
+    )
     with pytest.raises(InvalidInput, match=key):
         hand_in(strange, DESIGN, tmp_path / "mine.parquet")
     assert list(tmp_path.iterdir()) == []
@@ -107,6 +114,151 @@ def test_a_guarantee_beyond_the_budget_cannot_be_handed_in(tmp_path):
     broken = TABLE.with_columns(epsilon_accountant=pl.col("epsilon") * 1.5)
     with pytest.raises(InvalidInput, match="at most the budget"):
         hand_in(broken, DESIGN, tmp_path / "mine.parquet")
+
+
+CELL_COLUMNS = ["problem", "agents", "graph", "partition", "missing", "links", "epsilon"]
+LOSS = pl.col("measure") == "excess_loss_mean"
+PLACE = TABLE.row(0, named=True)
+FIRST_CELL = pl.all_horizontal(pl.col(column) == PLACE[column] for column in CELL_COLUMNS)
+
+
+def submitted(path, table):
+    """Write a submission with correct checksums, whatever its table holds."""
+    hand_in(TABLE, DESIGN, path)
+    table.write_parquet(path)
+    manifest = json.loads(manifest_of(path).read_text())
+    manifest["sha256"] = {path.name: file_hash(path)}
+    manifest_of(path).write_text(encoded(sealed(manifest)))
+
+
+def when(condition, column, value):
+    return pl.when(condition).then(value).otherwise(pl.col(column)).alias(column)
+
+
+@pytest.mark.parametrize(
+    ("change", "named"),
+    [
+        (when(LOSS, "value", float("nan")), "value of excess_loss_mean: found nan"),
+        (when(LOSS, "value", None), "value: found 'an empty value'"),
+        (when(LOSS, "value", float("inf")), "value: found inf, expected finite numbers"),
+        (when(LOSS, "value", -float("inf")), "value of excess_loss_mean: found -inf"),
+        (when(LOSS, "value", -1e9), "value of excess_loss_mean: found -1000000000.0"),
+        (when(pl.col("measure") == "accuracy_mean", "value", 7.0), "between 0 and 1"),
+        (when(pl.col("measure") == "messages", "value", -1.0), "value of messages: found -1.0"),
+        ((pl.col("epsilon") * 10).alias("epsilon_lower"), "epsilon_lower: found"),
+        (pl.lit(None, pl.Float64).alias("epsilon_accountant"), "epsilon_accountant: found 'an"),
+        (pl.lit(float("nan")).alias("epsilon_accountant"), "epsilon_accountant: found nan"),
+        (pl.lit(float("nan")).alias("epsilon_lower"), "epsilon_lower: found nan"),
+        (pl.lit(-1.0).alias("epsilon_lower"), "epsilon_lower: found -1.0"),
+        (pl.lit(None, pl.Boolean).alias("proven"), "proven: found 'an empty value'"),
+        (pl.lit("").alias("method"), "method: found ''"),
+        (pl.lit("two\nlines").alias("method"), r"method: found 'two\nlines'"),
+        (pl.lit("<b>best</b>").alias("method"), "method: found '<b>best</b>'"),
+        (pl.lit("[/oops]").alias("method"), "method: found '[/oops]'"),
+        (pl.lit("a\x1b[31m").alias("method"), r"method: found 'a\x1b[31m'"),
+        (pl.lit("x" * 100_000).alias("method"), "(100,002 characters)"),
+        (pl.lit("<script>").alias("label"), "label: found '<script>'"),
+        (pl.lit("a\x1b[2J").alias("label"), r"label: found 'a\x1b[2J'"),
+        (pl.lit(1.0).alias("more"), "columns: found ['more']"),
+        (pl.lit("none").alias("observer"), "observer none"),
+    ],
+)  # fmt: skip
+def test_values_that_no_run_has_are_refused_with_a_correct_checksum(tmp_path, change, named):
+    path = tmp_path / "mine.parquet"
+    submitted(path, TABLE.with_columns(change))
+    said = refused(path)
+    assert named in said and len(said) < 3000
+    assert said.isprintable() or "\n" in said
+
+
+@pytest.mark.parametrize(
+    ("kept", "named"),
+    [
+        (FIRST_CELL, "found nothing in"),
+        (pl.col("run") == 0, "run: found 0"),
+        (~(FIRST_CELL & (pl.col("run") == 1)), "found 1 runs of"),
+        (~(FIRST_CELL & LOSS), "found no excess_loss_mean in a cell"),
+        (pl.col("tuning") == "tuned", "found nothing in"),
+        (pl.col("run") > 99, "found no rows"),
+    ],
+)
+def test_one_selected_part_of_the_results_is_refused(tmp_path, kept, named):
+    path = tmp_path / "mine.parquet"
+    submitted(path, TABLE.filter(kept))
+    assert named in refused(path)
+    with pytest.raises(InvalidInput, match=re.escape(named)):
+        hand_in(TABLE.filter(kept), DESIGN, tmp_path / "other.parquet")
+
+
+def test_a_cell_may_be_absent_if_it_is_declared_with_a_reason(tmp_path):
+    path, rest = tmp_path / "mine.parquet", TABLE.filter(~FIRST_CELL)
+    place = {column: PLACE[column] for column in CELL_COLUMNS}
+    absent = [
+        {"method": method, "because": "too slow", **place} for method in TABLE["method"].unique()
+    ]
+    hand_in(rest, DESIGN, path, absent)
+    found = submission(path, DESIGN)
+    assert found.table.height == rest.height and found.absent == absent
+    with pytest.raises(InvalidInput, match="expected none: declared absent"):
+        hand_in(TABLE, DESIGN, path, absent)
+    strange = [{"method": "one_shot_averaging", "because": "b", "problem": "nope"}]
+    with pytest.raises(InvalidInput, match=r"absent: found \{'problem': 'nope'\}"):
+        hand_in(TABLE, DESIGN, path, strange)
+
+
+def test_a_cell_in_which_a_run_diverged_is_declared_absent(tmp_path):
+    path = tmp_path / "mine.parquet"
+    diverged = FIRST_CELL & LOSS & (pl.col("tuning") == "default")
+    hand_in(TABLE.with_columns(when(diverged, "value", float("inf"))), DESIGN, path)
+    found = submission(path, DESIGN)
+    assert {row["because"] for row in found.absent} == {"a run left the finite numbers"}
+    assert found.table.filter(FIRST_CELL & (pl.col("tuning") == "default")).is_empty()
+
+
+@pytest.mark.parametrize(
+    ("changes", "named"),
+    [
+        ({"more": 1}, "keys: found 'more'"),
+        ({"rules": {**rules(DESIGN), "judge": "me"}}, "rules: keys: found 'judge'"),
+        ({"rules": None}, "rules: found None"),
+        ({"methods": {"one_shot_averaging": "eavesdropper", "secure_aggregation": "sums",
+                      "third": "sums"}}, "methods: found 'third'"),
+        ({"absent": [{"method": "nobody", "because": "b"}]}, "method: found 'nobody'"),
+        ({"absent": [{"method": "secure_aggregation", "because": ""}]}, "because: found ''"),
+        ({"absent": [{"method": "secure_aggregation", "because": "b", "x": 1}]}, "found 'x'"),
+        ({"absent": ["all"]}, "absent.0: found 'all'"),
+        ({"made_by": 3}, "made_by: found 3"),
+        ({"rules": {**rules(DESIGN), "runs": True}}, "rules.runs: found True"),
+    ],
+)  # fmt: skip
+def test_keys_that_a_manifest_does_not_have_are_refused(file, changes, named):
+    assert named in rewritten(file, **changes)
+
+
+def test_a_key_that_stands_twice_in_a_manifest_is_refused(file):
+    text = manifest_of(file).read_text()
+    manifest_of(file).write_text(text.replace('"made_by"', '"made_by": "x",\n "made_by"'))
+    assert "damaged" in refused(file) and "\n" not in refused(file)
+
+
+def test_every_flipped_bit_of_a_manifest_is_refused_with_one_line(file):
+    path = manifest_of(file)
+    content = path.read_bytes()
+    for bit in range(8 * len(content)):
+        changed = bytearray(content)
+        changed[bit // 8] ^= 1 << bit % 8
+        path.write_bytes(changed)
+        assert "\n" not in refused(file), bit
+
+
+def test_flipped_bits_of_a_table_are_refused_with_one_line(file):
+    content = file.read_bytes()
+    for bit in range(0, 8 * len(content), max(1, 8 * len(content) // 300)):
+        changed = bytearray(content)
+        changed[bit // 8] ^= 1 << bit % 8
+        file.write_bytes(changed)
+        said = refused(file)
+        assert "sha256.mine.parquet" in said and "\n" not in said, bit
 
 
 def test_a_method_is_in_one_file():

@@ -275,6 +275,41 @@ def test_what_cannot_be_written_or_would_not_end_is_one_line(call, arguments, me
     assert code == 2 and len(err.splitlines()) == 1 and re.search(message, err)
 
 
+def test_schemas_are_written_into_a_folder_of_schemas_only(call, tmp_path):
+    foreign = tmp_path / "foreign"
+    foreign.mkdir()
+    (foreign / "notes.txt").write_text("mine")
+    for folder in (foreign, "/"):
+        code, _, err = call("schema", str(folder))
+        assert code == 2 and "expected a new folder, an empty one" in err
+    assert [path.name for path in foreign.iterdir()] == ["notes.txt"]
+    for _ in range(2):
+        assert call("schema", str(tmp_path / "schemas"))[0] == 0
+
+
+@pytest.mark.parametrize("command", [
+    ["compare", "http://user:password@host/run"],
+    ["compare", "results/reference", "--reference", "http://user:password@host/run"],
+    ["profile", "https://user:password@host/run"],
+    ["profile", ".", "--before", "https://user:password@host/run"],
+    ["describe", "https://user:password@host"],
+])  # fmt: skip
+def test_no_command_repeats_a_password(call, command):
+    code, out, err = call(*command)
+    assert code == 2 and "password" not in out + err and len(err.splitlines()) == 1
+
+
+@pytest.mark.parametrize("command", [
+    ["theorem", "nope"], ["describe", "x" * 100_000], ["theorem", "x" * 100_000],
+    ["run", "gradient_descent", "--network", "x" * 100_000],
+    ["run", "gradient_descent", "--set", "algorithm." + "x" * 100_000 + "=1"],
+    ["audit", "y" * 100_000], ["compare", "z" * 100_000], ["counterexample", "z" * 100_000],
+])  # fmt: skip
+def test_a_message_is_one_line_of_moderate_length(call, command):
+    code, _, err = call(*command)
+    assert code == 2 and len(err.splitlines()) == 1 and len(err) < 1000, err[:2000]
+
+
 def test_who_asks_for_no_quantity_is_told_of_none(call):
     """``release_audit`` shows no iterates."""
     code, _, err = call("observers", "release_audit", "--agents", "3", "--horizon", "2",

@@ -1,5 +1,6 @@
 """Private consensus gradient descent: optima, exact moments, calibration, what it gives away."""
 
+import warnings
 from dataclasses import replace
 
 import numpy as np
@@ -307,3 +308,15 @@ def test_simulation_reports_the_released_error_of_the_paper(streams):
     printed = values[1, "internal", "normalised_error"]
     released = values[1, "consensus", "normalised_error"]
     assert printed.max() < 1e-25 < 1e-6 < released.min()
+
+
+def test_a_target_of_length_0_has_no_relative_error_and_raises_no_warning():
+    problem = mean_estimation.MeanEstimation(np.zeros((1, 3, 2)), 10, 1.0)
+    streams = Streams(0, (0,))
+    network = networks.build(streams, "ring", 3)
+    algorithm = stack([GradientDescent(calibration="gaussian_dp")])
+    state = algorithm.start(problem, network, streams, 1)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        ended = algorithm.outcome(state._replace(y=state.y + 0.1), problem, network, 3)
+    assert np.isinf(ended["reconstruction"]).all()

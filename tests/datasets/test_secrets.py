@@ -19,7 +19,7 @@ from private_consensus.datasets.downloads import Downloads
 from private_consensus.datasets.mirror import Mirror
 from private_consensus.datasets.patience import Patience
 from private_consensus.errors import InvalidInput
-from private_consensus.job_logging import job_logging
+from private_consensus.job_logging import MAX_SETTINGS, job_logging
 from private_consensus.secrets import MIRROR_VARIABLE, key_in, redacted
 
 KEY = "59cba10d8a5da536fc06b59d"
@@ -85,6 +85,23 @@ def test_a_job_that_fails_says_its_trace_without_the_key(monkeypatch, tmp_path):
         raise RuntimeError(f"sent {KEY}\r\n")
     assert "RuntimeError: sent ***" in stopped.value.code
     assert KEY not in stopped.value.code + (tmp_path / "job.log").read_text()
+
+
+def test_a_job_that_fails_repeats_the_beginning_of_its_settings_without_the_key(
+    monkeypatch, tmp_path
+):
+    """Snakemake prints the log of a failed job; the key lies where the settings are cut."""
+    monkeypatch.setenv(ipums.KEY, KEY)
+    begin = "x" * (MAX_SETTINGS - len(KEY) // 2)
+    with pytest.raises(SystemExit), job_logging(tmp_path / "job.log", [begin + KEY, "y" * 30_000]):
+        raise InvalidInput("horizon", 0, "a whole number >= 1")
+    log = (tmp_path / "job.log").read_text()
+    assert len(log) < 2000 and "horizon: found 0" in log
+    assert KEY[:5] not in log
+
+
+def test_credentials_are_hidden_in_a_path_that_was_made_of_a_url():
+    assert redacted(str(Path("http://user:password@host/x"))) == "http:/***@host/x"
 
 
 @pytest.fixture

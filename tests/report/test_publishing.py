@@ -207,6 +207,17 @@ def test_records_are_kept_out(frame):
         require_aggregates("figure", frame)
 
 
+def test_a_run_at_another_scale_is_one_line(run, reference, capsys):
+    made = run[1]
+    (made / "plan.json").write_text(json.dumps({"config": {"scale": "smoke"}}))
+    assert cli.main(["compare", str(made), "--reference", str(reference)]) == 2
+    out, error = capsys.readouterr()
+    assert out == "" and len(error.splitlines()) == 1
+    assert "another scale" in error and "'smoke'" in error and "paper" in error
+    (made / "plan.json").write_text(json.dumps({"config": {"scale": "paper"}}))
+    assert cli.main(["compare", str(made), "--reference", str(reference)]) == 0
+
+
 def test_the_same_run_has_not_moved(run, reference, capsys):
     assert cli.main(["compare", str(run[1]), "--reference", str(reference)]) == 0
     assert "0 moved" in capsys.readouterr().out

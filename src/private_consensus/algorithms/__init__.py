@@ -2,18 +2,24 @@
 
 A package of somebody else adds algorithms through the entry-point group
 ``private_consensus.algorithms``, whose names are algorithm names and whose values are modules. A
-module names its class in ``ALGORITHM``.
+module names its class in ``ALGORITHM``. Built-in names take precedence: an entry point with the
+name of a built-in algorithm, or with a name that two packages use, is not used, and
+:func:`unusable` states why.
 """
 
 from __future__ import annotations
 
+import inspect
 import pkgutil
+import re
+from collections import defaultdict
 from functools import cache
 from importlib import import_module
-from importlib.metadata import entry_points
+from importlib.metadata import EntryPoint, entry_points
 from typing import TYPE_CHECKING
 
-from ..errors import InvalidInput
+from ..errors import InvalidInput, one_line
+from ..errors.arguments import text
 
 if TYPE_CHECKING:
     from .base import Algorithm
@@ -21,23 +27,43 @@ if TYPE_CHECKING:
 GROUP = "private_consensus.algorithms"
 SHARED = {"base", "families", "noise", "parameters", "shapes"}
 """What algorithms share, and what is none itself."""
+NAME = re.compile(r"[a-z][a-z0-9_]*")
+"""What the name of an algorithm looks like."""
 
 
 def names() -> list[str]:
     """Names of all algorithms that can be loaded, alphabetically."""
-    own = {module.name for module in pkgutil.iter_modules(__path__)} - SHARED
-    return sorted(own | set(_elsewhere()))
+    return sorted(_built_in() | set(_elsewhere()))
+
+
+def module_of(name: str) -> str:
+    """Dotted name of the module that defines an algorithm.
+
+    Parameters
+    ----------
+    name : str
+
+    Returns
+    -------
+    str
+
+    Raises
+    ------
+    InvalidInput
+        For an unknown name, and for an entry point that cannot be used.
+    """
+    return _module_of(text("algorithm.name", name))
 
 
 @cache
-def module_of(name: str) -> str:
-    """Dotted name of the module that defines an algorithm; what was found once is not looked for
-    again."""
+def _module_of(name: str) -> str:
+    if name in _built_in():
+        return f"{__name__}.{name}"
     if name in _elsewhere():
         return _elsewhere()[name]
-    if name not in names():
-        raise InvalidInput("algorithm.name", name, f"one of {', '.join(names())}")
-    return f"{__name__}.{name}"
+    if name in (reasons := unusable()):
+        raise InvalidInput("algorithm.name", name, f"a usable entry point: {reasons[name]}")
+    raise InvalidInput("algorithm.name", name, f"one of {', '.join(names())}")
 
 
 def modules() -> list[str]:
@@ -46,10 +72,99 @@ def modules() -> list[str]:
 
 
 def load(name: str) -> type[Algorithm]:
-    """The class of an algorithm."""
+    """Return the class of an algorithm.
+
+    Parameters
+    ----------
+    name : str
+
+    Returns
+    -------
+    type
+        Subclass of :class:`.base.Algorithm`.
+
+    Raises
+    ------
+    InvalidInput
+        For an unknown name, and for an entry point that cannot be used.
+    """
     return import_module(module_of(name)).ALGORITHM
+
+
+def unusable() -> dict[str, str]:
+    """Return the entry points that are not used, each with the reason in one line.
+
+    Returns
+    -------
+    dict
+        By name of the entry point. It may be the name of a built-in algorithm, which remains
+        usable; the reason names both modules.
+    """
+    return dict(sorted((collisions() | _broken()).items()))
+
+
+@cache
+def _built_in() -> frozenset[str]:
+    return frozenset(module.name for module in pkgutil.iter_modules(__path__)) - SHARED
 
 
 @cache
 def _elsewhere() -> dict[str, str]:
-    return {point.name: point.module for point in entry_points(group=GROUP)}
+    """By name of an algorithm of another package that can be loaded, its module."""
+    known = unusable()
+    return {name: points[0].module for name, points in _points().items() if name not in known}
+
+
+def _points() -> dict[str, list[EntryPoint]]:
+    """Entry points by name; equal ones count once, as a package may be installed twice."""
+    found: dict[str, list[EntryPoint]] = defaultdict(list)
+    for point in entry_points(group=GROUP):
+        if all(point.value != known.value for known in found[point.name]):
+            found[point.name].append(point)
+    return found
+
+
+def collisions() -> dict[str, str]:
+    """Return the entry points that have the name of a built-in algorithm or of each other.
+
+    Returns
+    -------
+    dict
+        By name, a sentence that names all modules of that name.
+    """
+    found = {}
+    for name, points in _points().items():
+        sources = [_described(point) for point in points]
+        if name in _built_in():
+            sources = [f"{__name__}.{name} (built in, used)", *sources]
+        if len(sources) > 1:
+            found[name] = f"{' and '.join(sources)} have the same name"
+    return found
+
+
+def _broken() -> dict[str, str]:
+    """By name of an entry point that defines no algorithm, the reason."""
+    found = {}
+    for name, (point, *others) in _points().items():
+        if not others and name not in _built_in() and (reason := _failure(name, point)):
+            found[name] = f"{_described(point)} cannot be loaded: {reason}"
+    return found
+
+
+def _failure(name: str, point: EntryPoint) -> str:
+    """Return why an entry point defines no algorithm; empty if it defines one."""
+    from .base import Algorithm
+
+    if not NAME.fullmatch(name) or name in SHARED:
+        return "its name is not small letters, digits and underscores, or is taken"
+    try:
+        found = import_module(point.module).ALGORITHM
+    except (Exception, SystemExit) as error:  # a foreign module may raise anything
+        return one_line(f"{type(error).__name__}: {error}")
+    fits = inspect.isclass(found) and issubclass(found, Algorithm)
+    return "" if fits else "ALGORITHM is no subclass of Algorithm"
+
+
+def _described(point: EntryPoint) -> str:
+    package = "" if point.dist is None else f" ({point.dist.name})"
+    return one_line(f"{point.value}{package}")

@@ -25,7 +25,7 @@ from ..privacy import Release
 from .base import Iterative, Range, filled, moved, normal_start
 from .families.spending import CALIBRATIONS, GIVEN, calibrated
 from .noise import SCALED, Noise
-from .parameters import noise_field, one_of, positive
+from .parameters import noise_field, nonnegative, one_of, positive
 
 
 def _log_survival_of_laplace(x: np.ndarray) -> np.ndarray:
@@ -75,7 +75,7 @@ class CoordinateDescent(Iterative):
     noise: Noise = noise_field(law=None, scheduled=True)
     growth: float = positive(1.0)
     calibration: str = one_of("accountant", CALIBRATIONS, calibration=True)
-    init_std: float = 1.0
+    init_std: float = nonnegative(1.0)
     excess: float = 1.0
 
     uses: ClassVar[tuple[str, ...]] = ("strong_convexity", "smoothness")

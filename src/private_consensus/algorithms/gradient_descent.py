@@ -128,8 +128,10 @@ class GradientDescent(Iterative):
             note="Stage II broadcasts x(T) without noise",
             attained=None if attained is None else float(attained[-1]),
         )
+        if horizon == 1:
+            return [last]
         earlier = Release("gaussian", sensitivity=sensitivity[:-1], scale=scale[:-1])
-        return [earlier, last] if horizon > 1 else [last]
+        return [earlier, last]
 
     def noise_sites(self, problem, network, horizon):
         if not self.noise:
@@ -187,11 +189,15 @@ class GradientDescent(Iterative):
         broadcast = self.stage_two_start(state)
         found = reconstruct_descent_target(broadcast, state.z, t + column(self.shift))
         truth = state.z - first_step(problem) * problem.gradient(state.z)
-        miss = np.sqrt(((found - truth) ** 2).sum(-1) / (truth**2).sum(-1)).mean(-1)
-        ended = {"consensus": consensus_limit(network, broadcast), "reconstruction": miss}
-        if problem.offers("target"):
-            ended["bound"] = self._theorem_2(problem, network, t)
-            ended["expected"] = self.expected_error(problem, t)
+        ended = {"consensus": consensus_limit(network, broadcast)}
+        # A truth or a target of length 0, as audits have them, has no relative error: the result is
+        # infinite, or NaN if the distance is 0 too.
+        with np.errstate(divide="ignore", invalid="ignore"):
+            missed = ((found - truth) ** 2).sum(-1) / (truth**2).sum(-1)
+            ended["reconstruction"] = np.sqrt(missed).mean(-1)
+            if problem.offers("target"):
+                ended["bound"] = self._theorem_2(problem, network, t)
+                ended["expected"] = self.expected_error(problem, t)
         return ended
 
     def expected_error(self, problem, T: int) -> np.ndarray:

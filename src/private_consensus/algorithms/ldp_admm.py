@@ -25,7 +25,7 @@ from .families import admm, random_weights
 from .families.admm import ADMMFamily
 from .families.random_weights import WEIGHTS, Losses, add_losses, losses_of, no_losses
 from .families.spending import printed_change
-from .parameters import one_of
+from .parameters import nonnegative, one_of
 
 STEPS = ("first_order", "exact")
 SIGNS = ("resolved", "literal")
@@ -54,7 +54,7 @@ class LocallyPrivateADMM(ADMMFamily):
 
     D: float | None = 10.0
     zeta: float | None = 0.5
-    init_std: float = 1.0
+    init_std: float = nonnegative(1.0)
     weights: str = one_of("random", WEIGHTS)
     minimisation: str = one_of("first_order", STEPS)
     dual: str = one_of("resolved", SIGNS)

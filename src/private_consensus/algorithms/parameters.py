@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import MISSING, field, fields
-from functools import cache
+from functools import cache, partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -32,8 +32,12 @@ class Rule(NamedTuple):
 def one_of(default: str | None, names: Iterable[str], *, calibration: bool = False) -> Any:
     """A switch; None is a value only where it is the default."""
     known = tuple(names)
-    rule = Rule(lambda value: value in known, f"one of {', '.join(known)}")
+    rule = Rule(partial(_is_one_of, known), f"one of {', '.join(known)}")
     return _field(default, rule, calibration)
+
+
+def _is_one_of(known: tuple[str | None, ...], value: Any) -> bool:
+    return isinstance(value, str | None) and value in known
 
 
 def positive(default: Any, *, expected: str = "a number > 0", calibration: bool = False) -> Any:
@@ -80,7 +84,7 @@ def up_to_one(default: Any) -> Any:
 def whole(default: Any, *, most: float = np.inf, calibration: bool = False) -> Any:
     """A whole number of at least 1, and at most ``most``."""
     expected = "a whole number >= 1" + (f" and <= {most}" if np.isfinite(most) else "")
-    holds = _all(lambda v: (v >= 1) & (v <= most) & (v == np.floor(v)))
+    holds = _all(lambda v: (v >= 1) & (v <= most) & (v < np.inf) & (v == np.floor(v)))
     return _field(default, Rule(holds, expected), calibration)
 
 
@@ -91,7 +95,7 @@ def only(default: Any, because: str = "") -> Any:
 
 
 def check_parameters(algorithm: Any) -> None:
-    """Refuse the first field whose value its rule does not take.
+    """Refuse the first field whose value its rule, or its declared type, does not take.
 
     Raises
     ------
@@ -102,6 +106,62 @@ def check_parameters(algorithm: Any) -> None:
         value = _scale(getattr(algorithm, name))
         if not (optional and value is None):
             require(rule.holds(value), f"algorithm.{name}", value, rule.expected)
+    for name, (holds, expected) in _typed(type(algorithm)).items():
+        value = getattr(algorithm, name)
+        require(holds(value), f"algorithm.{name}", value, expected)
+
+
+_TYPES: Mapping[str, tuple[str, str]] = {
+    "float": ("iuf", "a number"),
+    "int": ("iuf", "a whole number"),
+    "bool": ("b", "True or False"),
+    "str": ("U", "a text"),
+}
+"""By the declared type of a field without a rule: kinds of arrays, and the type in words."""
+
+
+@cache
+def _typed(kind: type) -> Mapping[str, Rule]:
+    """By field without a rule, a rule that takes the values of its declared type.
+
+    NaN is taken where it is the default.
+    """
+    found = {}
+    for declared in fields(kind):
+        stated = declared.type
+        name = stated if isinstance(stated, str) else getattr(stated, "__name__", str(stated))
+        base, _, optional = name.partition(" | ")
+        if declared.name in rules(kind) or not declared.init or base not in _TYPES:
+            continue
+        default = declared.default
+        open_ended = isinstance(default, float) and default != default
+        kinds, expected = _TYPES[base]
+        check = partial(_has_type, kinds=kinds, whole=base == "int", nan=open_ended)
+        found[declared.name] = Rule(_or_none(check) if optional == "None" else check, expected)
+    return found
+
+
+def _or_none(check: Callable[[Any], bool]) -> Callable[[Any], bool]:
+    return lambda value: value is None or check(value)
+
+
+def _has_type(value: Any, kinds: str, whole: bool, nan: bool) -> bool:
+    array = _array(value)
+    if array is None or array.dtype.kind not in kinds:
+        return False
+    if array.dtype.kind != "f":
+        return True
+    if whole:
+        return bool(np.all(np.isfinite(array) & (array == np.floor(array))))
+    return nan or not np.isnan(array).any()
+
+
+def _array(value: Any) -> np.ndarray | None:
+    """Return a value as an array; None for rows of different lengths."""
+    try:
+        return np.asarray(value)
+    except (TypeError, ValueError):
+        return None
 
 
 def set_noises(algorithm: Any) -> None:
@@ -149,10 +209,10 @@ def rules(kind: type) -> Mapping[str, tuple[Rule, bool]]:
 
 def _all(holds: Callable[[Any], Any]) -> Callable[[Any], bool]:
     def of_all(value: Any) -> bool:
-        if isinstance(value, int | float):
+        if type(value) in (int, float):
             return bool(holds(value))
-        array = np.asarray(value)
-        return array.dtype.kind in "biuf" and bool(np.all(holds(array)))
+        array = _array(value)
+        return array is not None and array.dtype.kind in "iuf" and bool(np.all(holds(array)))
 
     return of_all
 

@@ -13,15 +13,16 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-import numpy as np
-
 from ..algorithms.base import Algorithm
-from ..errors import InvalidInput, require
+from ..errors import InvalidInput, arguments, require
+from ..large_networks import SparseNetwork
+from ..library import MAX_HORIZON, MAX_RUNS
 from ..networks import Network
 from ..privacy import Budget, Relation
 from ..privacy.audit.sequential import detectable_epsilon, planned_looks
 from ..privacy.brackets import lower_bound
 from ..privacy.observers import Observer
+from ..problems import Problem
 from .checks import (
     iterations_declared,
     messages_declared,
@@ -107,7 +108,15 @@ def audit(
         For a number of runs, a level or a delta out of range, an unknown observer or relation, an
         algorithm that claims nothing, or a problem without known neighbours.
     """
+    _check_setting(algorithm, problem, network, budget, horizon, seed)
     _check(runs, confidence, delta, budget, observer)
+    if relation is not None:
+        arguments.instance("relation", relation, Relation, "a Relation or None")
+    if calibrated is not None:
+        arguments.instance("calibrated", calibrated, Algorithm, "an Algorithm or None")
+    if attack is not None:
+        arguments.instance("attack", attack, Attack, "an Attack or None")
+    arguments.function("progress", progress)
     world = budget, problem, network, horizon
     noisy, claimed = _stated(calibrated or algorithm.calibrate(*world), world, relation)
     require(math.isfinite(claimed), "budget.epsilon", claimed, "a finite claim to be tested")
@@ -173,14 +182,22 @@ def _searched(noisy: Algorithm, problem, network, horizon: int) -> Attack:
 
 
 def _check(runs, confidence, delta, budget, observer) -> None:
-    whole = isinstance(runs, int | np.integer) and runs >= FEWEST
-    require(whole, "runs", runs, f"a whole number >= {FEWEST}")
-    require(0 < confidence < 1, "confidence", confidence, "a number in (0, 1)")
-    require(0 <= delta < 1, "delta", delta, "a number in [0, 1)")
+    arguments.whole("runs", runs, FEWEST, MAX_RUNS)
+    arguments.number("confidence", confidence, "a number in (0, 1)", lambda v: 0 < v < 1)
+    arguments.number("delta", delta, "a number in [0, 1)", lambda v: 0 <= v < 1)
     require(delta >= budget.delta, "delta", delta, f"at least the budget's, {budget.delta:g}")
-    known = isinstance(observer, Observer) or observer in OBSERVERS
+    known = isinstance(observer, Observer) or (isinstance(observer, str) and observer in OBSERVERS)
     expected = f"one of {', '.join(OBSERVERS)}, or an observer of privacy.observers"
     require(known, "observer", observer, expected)
+
+
+def _check_setting(algorithm, problem, network, budget, horizon, seed) -> None:
+    arguments.instance("algorithm", algorithm, Algorithm, "an Algorithm")
+    arguments.instance("problem", problem, Problem, "a Problem")
+    arguments.instance("network", network, Network | SparseNetwork, "a Network")
+    arguments.instance("budget", budget, Budget, "a Budget")
+    arguments.whole("horizon", horizon, 1, MAX_HORIZON)
+    arguments.whole("seed", seed, 0)
 
 
 def _stated(noisy, world, relation) -> tuple[Algorithm, float]:

@@ -70,7 +70,7 @@ def _maker(name: str) -> Maker:
     known = ", ".join(sorted(_EXAMPLES))
     own = f"a module whose EXAMPLE is one of {', '.join(PROBLEMS)}"
     if problem is None:
-        raise InvalidInput("NAME", name, f"one of {known}, or {own}")
+        raise InvalidInput("NAME", name, f"{own}; or one of {known}")
     return _on(problem, APPROXIMATE)
 
 

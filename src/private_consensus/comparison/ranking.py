@@ -12,12 +12,12 @@ from .. import algorithms, yamls
 from ..claims.intervals import MIN_RUNS
 from ..errors import InvalidInput, require
 from .answers import LOSS, STRONGEST
-from .design import Comparison, Method, read_comparison
+from .design import Comparison, Method, cells, read_comparison
 from .gap import LOCAL
 from .leaders import places
 from .ranks import Ranking, rank
-from .schema import read_results
-from .submissions import hand_in, handed_in, together
+from .schema import CELL, TUNINGS, read_results
+from .submissions import NOT_TUNED, hand_in, submission, together
 from .tables import compared, cube
 
 SUFFIX = ".parquet"
@@ -89,7 +89,8 @@ def ranked(
     files = [text for text in given if text.endswith(SUFFIX)]
     require(out is None or bool(names), "--out", out, "a NAME that is run")
     rules = design_of(design, scale, names)
-    handed = [handed_in(file, rules) for file in files]
+    submitted = [submission(file, rules) for file in files]
+    handed = [one.table for one in submitted]
     others = [] if against is None else [_others(against, names)]
     entered = [*names, *(name for table in handed for name in _methods(table))]
     known = {name for table in (*handed, *others) for name in _methods(table)}
@@ -98,7 +99,8 @@ def ranked(
     wanted = names if others else [*names, *_rivals(rules, {*names, *known}, seen)]
     own, absent = run(rules, wanted, prepared(sorted(prepared_for(rules))), progress)
     if out is not None:
-        hand_in(own.filter(pl.col("method").is_in(names)), rules, out)
+        results = own.filter(pl.col("method").is_in(names))
+        hand_in(results, rules, out, absences(rules, results, absent, names))
     table = together([*handed, *others, own])
     found, rows = standings(table, observer_of(table, entered))
     few = f"; {rules.runs} runs tell nobody apart in a cell" if rules.runs < MIN_RUNS else ""
@@ -109,9 +111,64 @@ def ranked(
         f"their mean ranks do by more than {found.critical_difference:.2f}; "
         f"Friedman's p = {found.p:.2g}{few}",
         list(
-            dict.fromkeys(f"{r['method']}: {r['because']}" for r in absent if r["method"] in names)
+            dict.fromkeys(
+                f"{row['method']}: {row['because']}"
+                for row in [*absent, *(row for one in submitted for row in one.absent)]
+                if row["method"] in entered and row["because"] != NOT_TUNED
+            )
         ),
     )
+
+
+def absences(
+    design: Comparison,
+    results: pl.DataFrame,
+    absent: Iterable[Mapping[str, Any]],
+    names: Sequence[str],
+) -> list[dict[str, Any]]:
+    """Return the absences that methods which were run here declare.
+
+    Parameters
+    ----------
+    design : Comparison
+    results : DataFrame
+        Rows of the methods.
+    absent : iterable of mapping
+        Absences that the engine reports.
+    names : sequence of str
+        Names of the methods.
+
+    Returns
+    -------
+    list of dict
+        The engine's, the problems on which a method is not entered, and the cells in which a
+        method with default parameters has no tuned ones.
+    """
+    found = [dict(row) for row in absent if row["method"] in names]
+    for name in names:
+        own = results.filter(pl.col("method") == name)
+        for problem in design.problems:
+            if name not in design.methods_of(problem):
+                because = "not entered on this problem"
+                found.append({"method": name, "problem": problem, "because": because})
+        present = set(own.select(*CELL, "tuning").unique().rows())
+        for cell in cells(design):
+            at = {key: cell.row()[key] for key in CELL}
+            place = tuple(at.values())
+            tunings = {tuning for tuning in TUNINGS if (*place, tuning) in present}
+            if tunings:
+                lacking = [tuning for tuning in TUNINGS if tuning not in tunings]
+                found += [
+                    {**at, "tuning": tuning, "method": name, "because": NOT_TUNED}
+                    for tuning in lacking
+                    if not any(_is_about(row, name, at, tuning) for row in found)
+                ]
+    return found
+
+
+def _is_about(row: Mapping[str, Any], name: str, at: Mapping[str, Any], tuning: str) -> bool:
+    place = {**at, "method": name, "tuning": tuning}
+    return all(place[key] == value for key, value in row.items() if key in place)
 
 
 def _others(path: str | Path, names: Sequence[str]) -> pl.DataFrame:

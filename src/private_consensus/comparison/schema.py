@@ -8,6 +8,7 @@ that ran and ``epsilon_lower`` is below which no guarantee lies: a bracket. A ro
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -36,6 +37,24 @@ MEASURES = {
     "gradient_evaluations": "gradients of single records computed by all agents",
     "seconds": "wall time of a run, in seconds",
 }
+
+NEGATIVE_EXCESS = -1e-6
+"""Smallest excess loss: by rounding, a model may be better than the computed minimum."""
+RANGES = {
+    **dict.fromkeys(("excess_loss_mean", "excess_loss_worst"), (NEGATIVE_EXCESS, float("inf"))),
+    **dict.fromkeys(("accuracy_mean", "accuracy_worst"), (0.0, 1.0)),
+    **dict.fromkeys(
+        ("consensus_error", "messages", "bits", "gradient_evaluations", "seconds"),
+        (0.0, float("inf")),
+    ),
+}
+"""Smallest and largest value of each measure. Infinity is the loss of a run that diverged."""
+ROUNDING = 1e-6
+"""Relative difference by which a lower bound may exceed the accountant's epsilon."""
+SLUG = re.compile(r"[a-z][a-z0-9_]{0,59}")
+"""What the name of a method looks like."""
+LABEL = re.compile(r"[^<>\[\]{}`|]{1,80}")
+"""What a label looks like, without characters that HTML or Markdown interpret."""
 
 ENVIRONMENT = {
     "problem": pl.String,
@@ -69,8 +88,9 @@ def read_results(path: str | Path) -> pl.DataFrame:
     Raises
     ------
     InvalidInput
-        For a file that is none, a column that is missing or of another type, an unknown measure,
-        tuning or observer, a row that is there twice, or a guarantee that its rows contradict.
+        For a file that is none, a column that is missing or of another type, an empty value, an
+        unknown measure, tuning or observer, a value out of the range of its measure, a row that is
+        there twice, or a guarantee that its rows contradict.
     """
     with readable(path):
         frame = pl.read_parquet(path)
@@ -83,12 +103,46 @@ def checked(frame: pl.DataFrame, name: str = "results") -> pl.DataFrame:
         found = frame.schema.get(column)
         require(found == kind, f"{name}.{column}", found, f"a column of {kind}")
     frame = frame.select(list(COLUMNS))
+    for column in COLUMNS:
+        missing = frame.filter(pl.col(column).is_null())
+        if missing.height:
+            raise InvalidInput(f"{name}.{column}", "an empty value", "a value in every row")
+    for method, label in frame.select("method", "label").unique().rows():
+        slug = bool(SLUG.fullmatch(method))
+        expected = "small letters, digits and underscores, a letter first, at most 60 characters"
+        require(slug, f"{name}.method", method, expected)
+        printable = label.isprintable() and bool(LABEL.fullmatch(label.strip()))
+        expected = "1 to 80 printable characters without < > [ ] { } ` |"
+        require(printable, f"{name}.label", label, expected)
     for column, known in {"measure": MEASURES, "tuning": TUNINGS, "observer": OBSERVERS}.items():
         for value in frame[column].unique():
             require(value in known, f"{name}.{column}", value, f"one of {', '.join(known)}")
     twice = frame.filter(pl.struct(KEYS).is_duplicated())
     if twice.height:
         raise InvalidInput(name, _first(twice), "every row once")
+    _check_ranges(frame, name)
+    _check_guarantees(frame, name)
+    return frame
+
+
+def _check_ranges(frame: pl.DataFrame, name: str) -> None:
+    """Refuse values that their measure cannot have."""
+    for measure, (low, high) in RANGES.items():
+        rows = frame.filter(pl.col("measure") == measure)
+        wrong = rows.filter(
+            pl.col("value").is_nan() | (pl.col("value") < low) | (pl.col("value") > high)
+        )
+        if wrong.height:
+            key, value = f"{name}.value of {measure}", wrong["value"][0]
+            raise InvalidInput(key, value, f"a number between {low:g} and {high:g}")
+
+
+def _check_guarantees(frame: pl.DataFrame, name: str) -> None:
+    """Refuse bounds of epsilon that contradict each other or the budget."""
+    for column in ("epsilon_accountant", "epsilon_lower"):
+        wrong = frame.filter(pl.col(column).is_nan() | (pl.col(column) < 0))
+        if wrong.height:
+            raise InvalidInput(f"{name}.{column}", wrong[column][0], "a number >= 0")
     beyond = frame.filter(
         pl.col("proven")
         & (pl.col("observer") != "none")
@@ -96,7 +150,13 @@ def checked(frame: pl.DataFrame, name: str = "results") -> pl.DataFrame:
     )
     if beyond.height:
         raise InvalidInput(f"{name}.epsilon_accountant", _first(beyond), "at most the budget")
-    return frame
+    largest = pl.col("epsilon_accountant") * (1 + ROUNDING)
+    above = frame.filter(pl.col("epsilon_lower") > largest)
+    if above.height:
+        raise InvalidInput(
+            f"{name}.epsilon_lower", above["epsilon_lower"][0],
+            f"at most epsilon_accountant, {above['epsilon_accountant'][0]:g}",
+        )  # fmt: skip
 
 
 def _first(frame: pl.DataFrame) -> dict[str, Any]:

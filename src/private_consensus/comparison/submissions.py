@@ -1,29 +1,60 @@
-"""Results that are handed in: a table with a manifest beside it, and what is checked of both.
+"""Results that are submitted: a table, its manifest, and the checks of both.
 
-``NAME.parquet`` has the columns of :mod:`.schema`, ``NAME.json`` says under which rules they were
-made: design, budget, relation, seeds and checksums. What differs from the design here is refused,
-with a line for everything that does.
+``NAME.parquet`` has the columns of :mod:`.schema`. ``NAME.json`` states the rules of the runs
+(design, budget, relation, seeds), the observer of each method, the cells without results and why,
+the checksum of the table, and a checksum of all that. A submission that differs from the design
+here is refused, with one line per difference.
 """
 
 from __future__ import annotations
 
+import hashlib
+import json
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import polars as pl
 
 from .. import __version__
-from ..errors import Refused, require
-from ..provenance import atomic_write, file_hash, settings_hash, write_json
-from ..readable import read_json
+from ..errors import InvalidInput, Refused, one_line, representation, require, shortened
+from ..provenance import atomic_write, file_hash, settings_hash, write_text
+from ..readable import DAMAGED, readable
 from .design import Comparison, cells
-from .schema import CELL, COLUMNS, checked, read_results
+from .schema import CELL, COLUMNS, MEASURES, TUNINGS, checked
 
-VERSION = 1
+VERSION = 2
 """Of the manifest."""
 RULES = ("delta", "relation", "seed", "tuning_seed", "trials", "runs", "epsilons", "design")
 """What has to be as it is here. ``design`` is the digest of problems, graphs and partitions."""
+KEYS = ("version", "rules", "methods", "absent", "sha256", "made_by", "checksum")
+"""Keys of a manifest."""
+REQUIRED_MEASURES = ("excess_loss_mean", "excess_loss_worst", "consensus_error", "messages")
+"""Measures that every run has. The others exist on some problems only."""
+NOT_FINITE = "a run left the finite numbers"
+NOT_TUNED = "no parameters to tune, or no trial meets the budget"
+MAX_REASON = 300
+"""Characters of the reason for an absence."""
+
+Place = tuple[Any, ...]
+"""A cell and a tuning."""
+PLACE = (*CELL, "tuning")
+
+
+class Submission(NamedTuple):
+    """Results of a submission.
+
+    Parameters
+    ----------
+    table : DataFrame
+        Columns of :mod:`.schema`.
+    absent : list of dict
+        Declared absences: ``method``, ``because`` and those keys of a cell that it is about.
+    """
+
+    table: pl.DataFrame
+    absent: list[dict[str, Any]]
 
 
 def rules(design: Comparison) -> dict[str, Any]:
@@ -48,75 +79,220 @@ def manifest_of(path: str | Path) -> Path:
     return Path(path).with_suffix(".json")
 
 
-def hand_in(table: pl.DataFrame, design: Comparison, path: str | Path) -> None:
+def hand_in(
+    table: pl.DataFrame,
+    design: Comparison,
+    path: str | Path,
+    absent: Iterable[Mapping[str, Any]] = (),
+) -> None:
     """Write results and their manifest.
 
     Parameters
     ----------
     table : DataFrame
-        As :mod:`.schema` has it, from the cells of the design.
+        As :mod:`.schema` has it, from the cells of the design. Cells in which a run left the finite
+        numbers are left out and declared absent.
+    design : Comparison
     path : path
-        Of the Parquet file; the manifest stands beside it.
+        Of the Parquet file; the manifest has the same name with the suffix ``.json``.
+    absent : iterable of mapping
+        Declared absences: ``method``, ``because`` and the keys of the cells without results.
+
+    Raises
+    ------
+    InvalidInput
+        For results that :func:`submission` would refuse. Nothing has been written then.
     """
     path = Path(path)
     require(path.suffix == ".parquet", "FILE", str(path), "a name that ends in .parquet")
-    table = checked(table)
-    for line in _foreign(table, design, str(path)):
-        raise Refused([line])
+    require(isinstance(table, pl.DataFrame), "table", type(table).__name__, "a polars DataFrame")
+    table, diverged = _without_diverged(checked(table))
+    declared = [_shortened(row) for row in [*absent, *diverged]]
+    lines = [*_foreign(table, design, str(path)), *_not_finite(table, str(path))]
+    lines = lines or list(_incomplete(table, declared, design, str(path)))
+    if lines:
+        raise Refused(lines)
     with atomic_write(path) as part:
         table.write_parquet(part)
     methods = table.select("method", "observer").unique().sort("method").rows()
-    write_json(manifest_of(path), {
+    write_text(manifest_of(path), encoded(sealed({
         "version": VERSION,
         "rules": rules(design),
         "methods": dict(methods),
+        "absent": declared,
         "sha256": {path.name: file_hash(path)},
         "made_by": f"private-consensus {__version__}",
-    })  # fmt: skip
+    })))  # fmt: skip
+
+
+def sealed(manifest: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a manifest with the checksum of its other keys, among them that of the table.
+
+    Parameters
+    ----------
+    manifest : mapping
+
+    Returns
+    -------
+    dict
+    """
+    content = {key: value for key, value in manifest.items() if key != "checksum"}
+    return {**content, "checksum": hashlib.sha256(encoded(content).encode()).hexdigest()}
+
+
+def encoded(manifest: Mapping[str, Any]) -> str:
+    """Return the only text of a manifest that is accepted."""
+    return json.dumps(manifest, indent=1, sort_keys=True, allow_nan=False) + "\n"
 
 
 def handed_in(path: str | Path, design: Comparison) -> pl.DataFrame:
-    """The rows of results that keep to the rules of a design.
+    """Return the table of a :func:`submission`.
+
+    Parameters
+    ----------
+    path : path
+        Of the Parquet file.
+    design : Comparison
+
+    Returns
+    -------
+    DataFrame
+    """
+    return submission(path, design).table
+
+
+def submission(path: str | Path, design: Comparison) -> Submission:
+    """Read results that keep to the rules of a design.
+
+    Parameters
+    ----------
+    path : path
+        Of the Parquet file.
+    design : Comparison
+
+    Returns
+    -------
+    Submission
 
     Raises
     ------
     InvalidInput
         For a file or manifest that is missing or damaged, and with a line for each rule that is
-        another: schema, checksum, budget, relation, observer, seeds, cells.
+        another: schema, checksum, budget, relation, observer, seeds, cells, runs.
     """
     path = Path(path)
-    manifest = read_json(manifest_of(path))
+    manifest = _read_manifest(manifest_of(path))
     lines = list(_wrong_manifest(manifest, design, path))
     if lines:
         raise Refused(lines)
-    table = read_results(path)
-    lines = [*_foreign(table, design, str(path)), *_undeclared(table, manifest, path)]
+    with readable(path):
+        frame = pl.read_parquet(path)
+    unknown = [column for column in frame.columns if column not in COLUMNS]
+    require(not unknown, f"{path}: columns", unknown, f"only {', '.join(COLUMNS)}")
+    table, name = checked(frame, str(path)), str(path)
+    lines = [
+        *_foreign(table, design, name), *_not_finite(table, name),
+        *_undeclared(table, manifest, path),
+    ]  # fmt: skip
+    lines = lines or list(_incomplete(table, manifest["absent"], design, name))
     if lines:
         raise Refused(lines)
-    return table
+    return Submission(table, manifest["absent"])
 
 
-def _wrong_manifest(manifest: Any, design: Comparison, path: Path) -> Iterator[str]:
+def _read_manifest(path: Path) -> dict[str, Any]:
+    """Read a manifest whose bytes are those that :func:`hand_in` writes."""
+    with readable(path):
+        content = path.read_bytes()
+        try:
+            manifest = json.loads(content.decode("utf-8"), object_pairs_hook=_unique)
+        except RecursionError:
+            raise ValueError("nested too deep") from None
+    is_mapping = isinstance(manifest, dict)
+    require(is_mapping, str(path), manifest, f"a manifest of version {VERSION}")
+    stated = manifest.get("version")
+    require(stated == VERSION and type(stated) is int, f"{path}: version", stated, str(VERSION))
+    expected = "the manifest as it was written: submit again"
+    try:
+        intact = encoded(sealed(manifest)).encode() == content
+    except (TypeError, ValueError, RecursionError):
+        intact = False
+    require(intact, str(path), DAMAGED, expected)
+    return manifest
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Return a mapping; a key that is there twice is an error."""
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        raise ValueError("a key twice")
+    return found
+
+
+def _wrong_manifest(manifest: Mapping[str, Any], design: Comparison, path: Path) -> Iterator[str]:
     where = str(manifest_of(path))
-    if not isinstance(manifest, Mapping) or manifest.get("version") != VERSION:
-        found = manifest.get("version") if isinstance(manifest, Mapping) else manifest
-        yield f"{where}: version: found {found!r}, expected {VERSION}"
-        return
-    if not isinstance(manifest.get("methods"), Mapping):
-        yield f"{where}: methods: found {manifest.get('methods')!r}, expected names and observers"
+    yield from _wrong_keys(where, manifest, KEYS)
+    methods = manifest.get("methods")
+    if not isinstance(methods, dict) or not methods:
+        yield _line(f"{where}: methods", methods, "names and observers")
     stated = manifest.get("rules")
-    stated = stated if isinstance(stated, Mapping) else {}
-    for key, expected in rules(design).items():
-        if stated.get(key) != expected:
-            yield f"{where}: rules.{key}: found {stated.get(key)!r}, expected {expected!r}"
+    if not isinstance(stated, dict):
+        yield _line(f"{where}: rules", stated, "the rules of the design")
+    else:
+        yield from _wrong_keys(f"{where}: rules", stated, RULES)
+        for key, expected in rules(design).items():
+            if key in stated and not _equal(stated[key], expected):
+                yield _line(f"{where}: rules.{key}", stated[key], representation(expected))
     sums = manifest.get("sha256")
-    claimed = sums.get(path.name) if isinstance(sums, Mapping) else None
-    if path.is_file() and claimed != file_hash(path):
-        yield f"{where}: sha256.{path.name}: found {claimed!r}, expected that of the file"
+    if not isinstance(sums, dict):
+        yield _line(f"{where}: sha256", sums, "the checksum of the table")
+    else:
+        yield from _wrong_keys(f"{where}: sha256", sums, (path.name,))
+        if path.name in sums and path.is_file() and sums[path.name] != file_hash(path):
+            yield _line(f"{where}: sha256.{path.name}", sums[path.name], "that of the file")
+    if not isinstance(manifest.get("made_by"), str):
+        yield _line(f"{where}: made_by", manifest.get("made_by"), "a text")
+    yield from _wrong_absences(where, manifest.get("absent"), methods)
+
+
+def _equal(value: Any, expected: Any) -> bool:
+    """Return True for equal values of equal types: True is not 1."""
+    return json.dumps(value) == json.dumps(expected)
+
+
+def _wrong_keys(where: str, stated: Mapping[str, Any], known: Sequence[str]) -> Iterator[str]:
+    for key in sorted(set(stated) - set(known)):
+        yield _line(f"{where}: keys", key, f"one of {', '.join(known)}")
+    for key in known:
+        if key not in stated:
+            yield f"{where}: {key}: missing, expected a value"
+
+
+def _wrong_absences(where: str, absent: Any, methods: Any) -> Iterator[str]:
+    """Absences that are no absences of a cell; what they cover is another check."""
+    if not isinstance(absent, list):
+        yield _line(f"{where}: absent", absent, "a list of cells without results")
+        return
+    for index, row in enumerate(absent):
+        key = f"{where}: absent.{index}"
+        if not isinstance(row, dict):
+            yield _line(key, row, "a mapping with method and because")
+            continue
+        for unknown in sorted(set(row) - {"method", "because", *PLACE}):
+            yield _line(key, unknown, f"one of method, because, {', '.join(PLACE)}")
+        method, because = row.get("method"), row.get("because")
+        if not isinstance(methods, dict) or method not in list(methods):
+            yield _line(f"{key}.method", method, "a method of the manifest")
+        fits = isinstance(because, str) and because.isprintable()
+        if not fits or not 0 < len(because.strip()) <= MAX_REASON + 30:
+            yield _line(f"{key}.because", because, f"a reason of at most {MAX_REASON} characters")
 
 
 def _foreign(table: pl.DataFrame, design: Comparison, name: str) -> Iterator[str]:
     """Rows that the design does not have: other deltas, other cells, other runs."""
+    if table.is_empty():
+        yield f"{name}: found no rows, expected results of the cells of the design"
+        return
     known = {tuple(cell.row()[key] for key in CELL) for cell in cells(design)}
     strange = [cell for cell in table.select(*CELL).unique().rows() if cell not in known]
     if strange:
@@ -128,15 +304,113 @@ def _foreign(table: pl.DataFrame, design: Comparison, name: str) -> Iterator[str
     runs = set(table["run"].unique())
     if runs != set(range(design.runs)):
         yield f"{name}.run: found {_some(runs)}, expected 0 to {design.runs - 1}"
+    for column in ("observer", "label"):
+        several = table.group_by("method").agg(pl.col(column).n_unique()).filter(pl.col(column) > 1)
+        for method in several["method"].sort():
+            yield f"{name}.{column}: found several of {method}, expected one per method"
+
+
+def _not_finite(table: pl.DataFrame, name: str) -> Iterator[str]:
+    """Values that are infinite, and bounds of epsilon that are infinite with a proof."""
+    wrong = table.filter(~pl.col("value").is_finite())
+    if wrong.height:
+        yield f"{name}.value: found {wrong['value'][0]!r}, expected finite numbers"
+    unbounded = table.filter(pl.col("proven") & (pl.col("observer") == "none"))
+    if unbounded.height:
+        yield f"{name}.proven: found True for observer none, expected False: nothing is private"
+
+
+def _without_diverged(table: pl.DataFrame) -> tuple[pl.DataFrame, list[dict[str, Any]]]:
+    """Remove the cells of a method in which a value is infinite, and declare them absent."""
+    keys = ["method", *PLACE]
+    diverged = table.filter(~pl.col("value").is_finite()).select(keys).unique().sort(keys)
+    absent = [{**row, "because": NOT_FINITE} for row in diverged.iter_rows(named=True)]
+    return table.join(diverged, on=keys, how="anti") if absent else table, absent
+
+
+def _shortened(row: Mapping[str, Any]) -> dict[str, Any]:
+    """An absence whose reason is one line."""
+    because = shortened(one_line(str(row.get("because", ""))), MAX_REASON)
+    return {**row, "because": because}
+
+
+def _incomplete(
+    table: pl.DataFrame, absent: Sequence[Mapping[str, Any]], design: Comparison, name: str
+) -> Iterator[str]:
+    """Cells, runs and measures that are neither in the table nor declared absent."""
+    places = [
+        (*(cell.row()[key] for key in CELL), tuning) for cell in cells(design) for tuning in TUNINGS
+    ]
+    present: dict[str, set[Place]] = defaultdict(set)
+    for method, *place in table.select("method", *PLACE).unique().rows():
+        present[method].add(tuple(place))
+    for method, here in sorted(present.items()):
+        declared: set[Place] = set()
+        for row in absent:
+            if row.get("method") != method:
+                continue
+            covered = {place for place in places if _covers(row, place)}
+            if not covered:
+                yield f"{name}: absent: found {_place_of(row)}, expected cells of the design"
+            declared |= covered
+        lacking = [place for place in places if place not in here | declared]
+        if lacking:
+            first = dict(zip(PLACE, lacking[0], strict=True))
+            expected = "results, or a declared absence with its reason"
+            yield f"{name}: {method}: found nothing in {len(lacking)} of {len(places)} cells and "\
+                  f"tunings, first {first!r}, expected {expected}"  # fmt: skip
+        if both := here & declared:
+            first = dict(zip(PLACE, min(both, key=str), strict=True))
+            yield f"{name}: {method}: found results of {first!r}, expected none: declared absent"
+    yield from _incomplete_runs(table, design, name)
+
+
+def _incomplete_runs(table: pl.DataFrame, design: Comparison, name: str) -> Iterator[str]:
+    keys = ["method", *PLACE]
+    runs = table.group_by([*keys, "measure"]).agg(pl.col("run").n_unique()).sort([*keys, "measure"])
+    short = runs.filter(pl.col("run") != design.runs)
+    if short.height:
+        row = short.row(0, named=True)
+        yield f"{name}: {row['method']}: found {row['run']} runs of {row['measure']}, expected "\
+              f"{design.runs} in every cell"  # fmt: skip
+    expected = set(REQUIRED_MEASURES)
+    measures = table.group_by("method", "problem", *PLACE[1:]).agg(pl.col("measure").unique())
+    by_problem: dict[Place, set[str]] = defaultdict(set)
+    for row in measures.iter_rows(named=True):
+        by_problem[row["method"], row["problem"]] |= {*row["measure"]}
+    for row in measures.sort(keys).iter_rows(named=True):
+        wanted = expected | by_problem[row["method"], row["problem"]]
+        if lacking := wanted - {*row["measure"]}:
+            names = ", ".join(measure for measure in MEASURES if measure in lacking)
+            yield f"{name}: {row['method']}: found no {names} in a cell of {row['problem']}, "\
+                  "expected every measure in every cell"  # fmt: skip
+            return
+
+
+def _covers(row: Mapping[str, Any], place: Place) -> bool:
+    """Return True if an absence is about a place: every key that it states is equal."""
+    at = dict(zip(PLACE, place, strict=True))
+    return all(at[key] == value for key, value in row.items() if key in at)
+
+
+def _place_of(row: Mapping[str, Any]) -> str:
+    return representation({key: value for key, value in row.items() if key in PLACE})
 
 
 def _undeclared(table: pl.DataFrame, manifest: Mapping[str, Any], path: Path) -> Iterator[str]:
-    """Methods of the table that the manifest does not name, or for another observer."""
-    for method, observer in table.select("method", "observer").unique().sort("method").rows():
+    """Methods that are in the table or in the manifest only, or for another observer."""
+    where = f"{manifest_of(path)}: methods"
+    rows = dict(table.select("method", "observer").unique().sort("method").rows())
+    for method, observer in rows.items():
         stated = manifest["methods"].get(method)
         if stated != observer:
-            where = f"{manifest_of(path)}: methods.{method}"
-            yield f"{where}: found {stated!r}, expected {observer!r}, which the rows name"
+            yield _line(f"{where}.{method}", stated, f"{observer!r}, which the rows name")
+    for method in sorted(set(manifest["methods"]) - set(rows)):
+        yield _line(where, method, "methods of the table only")
+
+
+def _line(key: str, value: Any, expected: str) -> str:
+    return str(InvalidInput(key, value, expected))
 
 
 def _some(values: Iterable[Any]) -> str:

@@ -14,7 +14,7 @@ from typing import Any, get_args, get_type_hints
 import numpy as np
 
 from .. import algorithms, networks, problems, synthetic
-from ..errors import InvalidInput, Refused, require
+from ..errors import InvalidInput, Refused, representation, require
 from ..privacy import Budget
 from ..randomness import Streams
 
@@ -36,7 +36,7 @@ def whole(key: str, value: Any, least: int, most: int | None = None) -> Iterator
     """A line unless a value is a whole number of a range."""
     asked = f"a whole number >= {least}" + (f" and <= {most}" if most else "")
     if type(value) is not int or value < least or (most and value > most):
-        yield f"{key}: found {value!r}, expected {asked}"
+        yield f"{key}: found {representation(value)}, expected {asked}"
 
 
 def too_many(what: str, factors: Mapping[str, int]) -> Iterator[str]:
@@ -226,7 +226,7 @@ def _told(make: Callable[[], object]) -> list[str]:
 def _unknown(part: str, known: set[str], given: Mapping[str, Any]) -> Iterator[str]:
     for name in sorted(set(given) - known):
         asked = f"one of {', '.join(sorted(known)) or 'none'}"
-        yield f"{part}: found {name!r}, expected {asked}"
+        yield f"{part}: found {representation(name)}, expected {asked}"
 
 
 @cache
@@ -246,4 +246,4 @@ def _wrong_types(part: str, hints: Mapping[str, Any], given: Mapping[str, Any]) 
         taken = {int, float} if float in kinds else set()
         if type(value) not in taken | set(kinds) or (value != value):
             asked = " or ".join(WORDS[kind] for kind in kinds if kind in WORDS)
-            yield f"{part}.{name}: found {value!r}, expected {asked}"
+            yield f"{part}.{name}: found {representation(value)}, expected {asked}"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar
 
@@ -38,12 +38,19 @@ SCALES = ("paper", SMOKE)
 only publishing writes there."""
 
 
-def one_of(names: list[str] | tuple[str, ...]):
-    """A check that refuses all other names."""
+def one_of(names: Sequence[str] | Callable[[], Sequence[str]]):
+    """Return a check that refuses all other names.
+
+    Parameters
+    ----------
+    names : sequence of str or callable
+        A callable is called by each check: what it imports may import this module.
+    """
 
     def check(name: str) -> str:
-        if name not in names:
-            raise ValueError(f"expected one of {', '.join(names)}")
+        known = names() if callable(names) else names
+        if name not in known:
+            raise ValueError(f"expected one of {', '.join(known)}")
         return name
 
     return check
@@ -190,9 +197,7 @@ class Experiment(Strict):
         description="runs computed together; more where settings are few",
     )
     axes: dict[Slug, Axis]
-    algorithms: dict[
-        Annotated[str, AfterValidator(one_of(algorithms.names()))], dict[Slug, Variant]
-    ]
+    algorithms: dict[Annotated[str, AfterValidator(one_of(algorithms.names))], dict[Slug, Variant]]
     measures: list[tuple[str, str]] = Field(min_length=1, description="(quantity, metric) pairs")
     iterations: list[Whole] | Literal["all"] = Field(
         default_factory=list, description="measured besides the last"
@@ -267,7 +272,7 @@ class Partition(Strict):
 
 
 class AlgorithmConfig(Open):
-    name: Annotated[str, AfterValidator(one_of(algorithms.names()))]
+    name: Annotated[str, AfterValidator(one_of(algorithms.names))]
 
 
 class ReducedViews(Strict):

@@ -49,9 +49,10 @@ from functools import lru_cache
 
 import numpy as np
 
-from private_consensus.errors import require
+from private_consensus.errors import arguments, require
 from private_consensus.privacy.budget import Budget
 from private_consensus.privacy.conversions import (
+    CONVERSIONS,
     gaussian_epsilon,
     gaussian_rho,
     laplace_rho,
@@ -68,6 +69,8 @@ PLD_SMALLEST_DELTA = 1e-10
 # Losses that all differ are rounded up to so many levels of one mechanism and sampling before a
 # numerical accountant sees them.
 LEVELS = 48
+# Equal releases beyond which no loss distribution is composed: the grid grows with their number.
+MAX_COMPOSED = 1_000_000
 # Beyond this the exponential of one step of a grid of losses overflows.
 LARGEST_LOSS = 5e5
 # Decimals of the result that the grid of a loss distribution resolves.
@@ -105,8 +108,19 @@ class Guarantee:
     proven: bool = True
     note: str = ""
 
+    def __post_init__(self):
+        nonnegative = "a number >= 0"
+        epsilon = arguments.number("guarantee.epsilon", self.epsilon, nonnegative, lambda v: v >= 0)
+        object.__setattr__(self, "epsilon", epsilon)
+        delta = _checked_delta(self.delta, "guarantee.delta")
+        object.__setattr__(self, "delta", delta)
+        arguments.choice("guarantee.method", self.method, ("none", *METHODS))
+        arguments.flag("guarantee.proven", self.proven)
+        arguments.text("guarantee.note", self.note)
+
     def within(self, budget: Budget) -> bool:
         """Whether this is at least as strong as ``budget``."""
+        arguments.instance("budget", budget, Budget, "a Budget")
         return self.epsilon <= budget.epsilon and self.delta <= budget.delta
 
 
@@ -129,8 +143,7 @@ def account(releases: Iterable[Release], delta: float) -> Guarantee:
     InvalidInput
         Where samplings with different neighbouring relations meet, or delta is out of range.
     """
-    releases = tuple(releases)
-    _check_delta(delta)
+    releases, delta = _checked(releases), _checked_delta(delta)
     groups = _groups(releases)
     proven = all(release.proven for release in releases)
     notes = list(dict.fromkeys(release.note for release in releases if release.note))
@@ -164,10 +177,11 @@ def epsilon(
     float
         An upper bound (``shortcut`` excepted); ``inf`` where the method says nothing.
     """
-    require(method in ("best", *METHODS), "method", method, f"best or one of {', '.join(METHODS)}")
+    arguments.choice("method", method, ("best", *METHODS))
+    arguments.choice("conversion", conversion, CONVERSIONS)
     if method == "best":
         return account(releases, delta).epsilon
-    _check_delta(delta)
+    delta = _checked_delta(delta)
     groups = _groups(releases)
     if groups is None:
         return math.inf
@@ -230,7 +244,7 @@ def network_guarantee(guarantees: Iterable[Guarantee]) -> Guarantee:
     A change of one record, or of one agent, touches the data of one agent only, and what the others
     released is a function of what that agent released.
     """
-    guarantees = tuple(guarantees)
+    guarantees = arguments.items("guarantees", guarantees, Guarantee, "Guarantee objects")
     require(bool(guarantees), "guarantees", guarantees, "at least one agent")
     weakest = max(guarantees, key=lambda guarantee: guarantee.epsilon)
     return replace(
@@ -274,7 +288,7 @@ _KINDS = {
 def _groups(releases: Iterable[Release]) -> tuple[_Group, ...] | None:
     """Equal losses counted together; None if one of them is infinite."""
     counts: dict[tuple, int] = defaultdict(int)
-    for release in releases:
+    for release in _checked(releases):
         sampling = release.sampling
         if release.count == 0 or (sampling is not None and sampling.rate == 0):
             continue
@@ -309,8 +323,12 @@ def _check_samplings(groups: Sequence[_Group]) -> None:
     require(len(changes) <= 1, "release.sampling", sorted(changes), expected)
 
 
-def _check_delta(delta: float) -> None:
-    require(0 <= delta < 1, "delta", delta, "a number in [0, 1)")
+def _checked(releases: Iterable[Release]) -> tuple[Release, ...]:
+    return arguments.items("releases", releases, Release, "an iterable of Release objects")
+
+
+def _checked_delta(delta: float, key: str = "delta") -> float:
+    return arguments.number(key, delta, "a number in [0, 1)", lambda v: 0 <= v < 1)
 
 
 def _applicable(groups: Sequence[_Group], delta: float) -> list[str]:
@@ -479,13 +497,13 @@ def _pld(groups: tuple[_Group, ...], delta: float) -> float:
     """Privacy loss distributions by ``dp_accounting``, rounded to the pessimistic side.
 
     Infinity where no one-dimensional dominating pair is known here: for discrete Gaussian vectors
-    and for Gaussians on a sample of fixed size.
+    and for Gaussians on a sample of fixed size; and for more than ``MAX_COMPOSED`` equal releases.
     """
     unknown = any(
         group.kind == "concentrated" or _fixed_gaussian(group) or _without_pair(group)
         for group in groups
     )
-    if delta < PLD_SMALLEST_DELTA or unknown:
+    if delta < PLD_SMALLEST_DELTA or unknown or _too_many(groups):
         return math.inf
     others = (_pure, _gaussian, _gaussian_plus_pure, _zcdp, _rdp)
     bound = min(method(groups, delta) for method in others)
@@ -516,6 +534,14 @@ def _convolved(parts: list):
         left = parts[len(parts) // 2 * 2 :]
         parts = [first.compose(second) for first, second in pairs] + left
     return parts[0]
+
+
+def _too_many(groups: Sequence[_Group]) -> bool:
+    """Return True if a grid of losses would be too large; Gaussians that sample nothing are one."""
+    return any(
+        group.count > MAX_COMPOSED and (group.kind != "gaussian" or group.sampling is not None)
+        for group in groups
+    )
 
 
 def _merged_gaussians(groups: Sequence[_Group]) -> list[_Group]:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
 
-from private_consensus.errors import require
+from private_consensus.errors import arguments
 
 UNITS = ("record", "agent", "measurement", "stream")
 CHANGES = ("replace", "add_remove")
@@ -33,9 +32,10 @@ class Budget:
     delta: float = 0.0
 
     def __post_init__(self):
-        epsilon, delta = _number(self.epsilon), _number(self.delta)
-        require(epsilon > 0, "budget.epsilon", self.epsilon, "a number above 0 (inf: no privacy)")
-        require(0 <= delta < 1, "budget.delta", self.delta, "a number in [0, 1)")
+        above = "a number above 0 (inf: no privacy)"
+        epsilon = arguments.number("budget.epsilon", self.epsilon, above, lambda v: v > 0)
+        within = "a number in [0, 1)"
+        delta = arguments.number("budget.delta", self.delta, within, lambda v: 0 <= v < 1)
         object.__setattr__(self, "epsilon", epsilon)
         object.__setattr__(self, "delta", delta)
 
@@ -70,20 +70,9 @@ class Relation:
     change: str
 
     def __post_init__(self):
-        require(self.unit in UNITS, "relation.unit", self.unit, f"one of {', '.join(UNITS)}")
-        expected = f"one of {', '.join(CHANGES)}"
-        require(self.change in CHANGES, "relation.change", self.change, expected)
+        arguments.choice("relation.unit", self.unit, UNITS)
+        arguments.choice("relation.change", self.change, CHANGES)
 
     def __str__(self) -> str:
         verb = "replace" if self.change == "replace" else "add or remove"
         return f"{verb} one {self.unit}"
-
-
-def _number(value: Any) -> float:
-    """A float; anything that is not a number becomes NaN, which no condition accepts."""
-    if isinstance(value, bool | str):
-        return math.nan
-    try:
-        return float(value)
-    except (TypeError, ValueError):
-        return math.nan

@@ -16,11 +16,12 @@ import math
 from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
-from private_consensus.errors import InvalidInput, require
+from private_consensus.errors import InvalidInput, arguments, require
+from private_consensus.privacy.accounting import METHODS
 from private_consensus.privacy.accounting import epsilon as epsilon_of
 from private_consensus.privacy.budget import Budget
-from private_consensus.privacy.conversions import gaussian_mu, zcdp_rho
-from private_consensus.privacy.releases import Release
+from private_consensus.privacy.conversions import CONVERSIONS, gaussian_mu, zcdp_rho
+from private_consensus.privacy.releases import MAX_COUNT, Release
 
 
 def gaussian_noise_multiplier(budget: Budget, count: int = 1) -> float:
@@ -34,6 +35,7 @@ def gaussian_noise_multiplier(budget: Budget, count: int = 1) -> float:
     InvalidInput
         Where delta is 0: no Gaussian noise is purely private.
     """
+    _check(budget, count=count)
     if not budget.private or count == 0:
         return 0.0
     _need_delta(budget, "gaussian noise is never purely private")
@@ -42,6 +44,7 @@ def gaussian_noise_multiplier(budget: Budget, count: int = 1) -> float:
 
 def analytic_gaussian_scale(budget: Budget, sensitivity: float = 1.0) -> float:
     """Smallest standard deviation for one release of l2 ``sensitivity`` (Balle & Wang 2018)."""
+    _check(budget, sensitivity)
     return sensitivity * gaussian_noise_multiplier(budget)
 
 
@@ -53,6 +56,7 @@ def classical_gaussian_scale(budget: Budget, sensitivity: float = 1.0) -> float:
     InvalidInput
         Where epsilon is 1 or more: not covered by the theorem, and false for large epsilon.
     """
+    _check(budget, sensitivity)
     if not budget.private:
         return 0.0
     covered = "below 1 (the classical Gaussian mechanism is not proven beyond)"
@@ -74,6 +78,7 @@ def extended_gaussian_scale(budget: Budget, sensitivity: float = 1.0) -> float:
     InvalidInput
         Where delta is 0, or above :math:`\sqrt{2/\pi}` where L is negative.
     """
+    _check(budget, sensitivity)
     if not budget.private:
         return 0.0
     top = math.sqrt(2 / math.pi)
@@ -90,6 +95,7 @@ def laplace_scale(budget: Budget, sensitivity: float = 1.0, count: int = 1) -> f
     :math:`count\,\Delta_1/\epsilon`: pure composition; ``budget.delta`` is left unspent. It is
     also the scale 1/zeta of gamma-norm noise of that l2 sensitivity.
     """
+    _check(budget, sensitivity, count)
     return count * sensitivity / budget.epsilon
 
 
@@ -101,6 +107,8 @@ def zcdp_gaussian_scale(
     :math:`\Delta_2\sqrt{count/(2\rho)}`, for papers that calibrate so; exact Gaussian
     differential privacy needs less noise.
     """
+    _check(budget, sensitivity, count)
+    arguments.choice("conversion", conversion, CONVERSIONS)
     if not budget.private or count == 0:
         return 0.0
     _need_delta(budget, "gaussian noise is never purely private")
@@ -137,6 +145,10 @@ def calibrate(
     InvalidInput
         Where no scale is enough, as for an exact release or Gaussian noise at delta 0.
     """
+    _check(budget)
+    arguments.function("make_releases", make_releases)
+    arguments.choice("method", method, ("best", *METHODS))
+    arguments.number("tolerance", tolerance, "a number in (0, 1)", lambda v: 0 < v < 1)
     if not budget.private:
         return 0.0
 
@@ -203,6 +215,13 @@ def _narrowed(
         width = math.log(high.scale / low.scale)
         reach /= 2
     return high.scale
+
+
+def _check(budget: Budget, sensitivity: float = 0.0, count: int = 1) -> None:
+    arguments.instance("budget", budget, Budget, "a Budget")
+    expected = "a finite number >= 0"
+    arguments.number("sensitivity", sensitivity, expected, lambda v: 0 <= v < math.inf)
+    arguments.whole("count", count, 0, MAX_COUNT)
 
 
 def _need_delta(budget: Budget, why: str) -> None:

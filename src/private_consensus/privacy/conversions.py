@@ -27,7 +27,7 @@ from typing import Any
 import numpy as np
 from scipy.special import erfcx, log_ndtr
 
-from private_consensus.errors import require
+from private_consensus.errors import InvalidInput, arguments
 
 CONVERSIONS = ("shortcut", "safe", "cks")
 
@@ -67,9 +67,7 @@ def gaussian_log_delta(mu: Any, epsilon: Any) -> Any:
     :math:`t_\pm = \epsilon/\mu \pm \mu/2` the factor :math:`e^\epsilon` cancels exactly:
     :math:`\delta = \varphi(t_-)\,(m(t_-) - m(t_+))`.
     """
-    mu, epsilon = np.broadcast_arrays(np.asarray(mu, float), np.asarray(epsilon, float))
-    require(bool(np.all(mu >= 0)), "mu", mu, "numbers >= 0")
-    require(bool(np.all(epsilon >= 0)), "epsilon", epsilon, "numbers >= 0")
+    mu, epsilon = _broadcast(mu=_nonnegative("mu", mu), epsilon=_nonnegative("epsilon", epsilon))
     result = np.where(np.isinf(mu) & np.isfinite(epsilon), 0.0, -np.inf)
     inner = (mu > 0) & np.isfinite(mu) & np.isfinite(epsilon)
     result[inner] = _log_delta(mu[inner], epsilon[inner])
@@ -121,13 +119,14 @@ def gaussian_epsilon(mu: Any, delta: Any) -> Any:
     :math:`\delta \le \Phi(\mu/2-\epsilon/\mu)` brackets it by
     :math:`\mu^2/2 + \mu\sqrt{2\ln(1/\delta)}`.
     """
-    if np.ndim(mu) == np.ndim(delta) == 0:
+    mu, delta = _nonnegative("mu", mu), _deltas(delta)
+    if mu.ndim == delta.ndim == 0:
         return _one_epsilon(float(mu), float(delta))
     return _scalar(_epsilons(mu, delta))
 
 
 def _epsilons(mu: Any, delta: Any) -> np.ndarray:
-    mu, delta = np.broadcast_arrays(np.asarray(mu, float), _deltas(delta))
+    mu, delta = _broadcast(mu=_nonnegative("mu", mu), delta=_deltas(delta))
     with np.errstate(divide="ignore"):
         log_delta = np.log(delta)
     result = np.where(mu > 0, np.inf, 0.0)
@@ -164,13 +163,14 @@ def _narrowed(m: np.ndarray, target: np.ndarray) -> np.ndarray:
 
 def gaussian_mu(epsilon: Any, delta: Any) -> Any:
     """Largest mu whose GDP curve passes below (epsilon, delta), rounded down."""
-    if np.ndim(epsilon) == np.ndim(delta) == 0:
+    epsilon, delta = _nonnegative("epsilon", epsilon), _deltas(delta)
+    if epsilon.ndim == delta.ndim == 0:
         return _one_mu(float(epsilon), float(delta))
     return _scalar(_mus(epsilon, delta))
 
 
 def _mus(epsilon: Any, delta: Any) -> np.ndarray:
-    epsilon, delta = np.broadcast_arrays(np.asarray(epsilon, float), _deltas(delta))
+    epsilon, delta = _broadcast(epsilon=_nonnegative("epsilon", epsilon), delta=_deltas(delta))
     with np.errstate(divide="ignore"):
         log_delta = np.log(delta)
     result = np.where(np.isinf(epsilon), np.inf, 0.0)
@@ -234,8 +234,7 @@ def zcdp_epsilon(rho: Any, delta: Any, *, conversion: str = "cks") -> Any:
         + \ln(1 - 1/\alpha)` (Canonne, Kamath, Steinke 2020, Corollary 13), at least 0.
     """
     _check_conversion(conversion)
-    rho, delta = np.broadcast_arrays(np.asarray(rho, float), _deltas(delta))
-    require(bool(np.all(rho >= 0)), "rho", rho, "numbers >= 0")
+    rho, delta = _broadcast(rho=_nonnegative("rho", rho), delta=_deltas(delta))
     with np.errstate(divide="ignore"):
         log_inverse = -np.log(delta)
     result = np.where(rho > 0, np.inf, 0.0)
@@ -251,14 +250,14 @@ def zcdp_rho(epsilon: Any, delta: Any, *, conversion: str = "cks") -> Any:
     :math:`(\sqrt{\epsilon+\ln(1/\delta)}-\sqrt{\ln(1/\delta)})^2`; ``cks`` by bisection.
     """
     _check_conversion(conversion)
-    if np.ndim(epsilon) == np.ndim(delta) == 0:
+    epsilon, delta = _nonnegative("epsilon", epsilon), _deltas(delta)
+    if epsilon.ndim == delta.ndim == 0:
         return _one_rho(float(epsilon), float(delta), conversion)
     return _scalar(_rhos(epsilon, delta, conversion))
 
 
 def _rhos(epsilon: Any, delta: Any, conversion: str) -> np.ndarray:
-    epsilon, delta = np.broadcast_arrays(np.asarray(epsilon, float), _deltas(delta))
-    require(bool(np.all(epsilon >= 0)), "epsilon", epsilon, "numbers >= 0")
+    epsilon, delta = _broadcast(epsilon=_nonnegative("epsilon", epsilon), delta=_deltas(delta))
     with np.errstate(divide="ignore"):
         log_inverse = -np.log(delta)
     result = np.where(np.isinf(epsilon), np.inf, 0.0)
@@ -324,7 +323,7 @@ _BACKWARD = {"shortcut": _rho_shortcut, "safe": _rho_safe, "cks": _rho_cks}
 def gaussian_rho(mu: Any) -> Any:
     """Rho of the Gaussian mechanism, mu^2/2; also of the discrete Gaussian at the same ratio."""
     with np.errstate(over="ignore"):
-        return _scalar(np.asarray(mu, float) ** 2 / 2)
+        return _scalar(_nonnegative("mu", mu) ** 2 / 2)
 
 
 def pure_rho(epsilon: Any, *, form: str = "tight") -> Any:
@@ -333,8 +332,8 @@ def pure_rho(epsilon: Any, *, form: str = "tight") -> Any:
     ``half_square`` :math:`\epsilon^2/2` (Bun & Steinke 2016, Proposition 1.4); ``tight``
     :math:`\epsilon\tanh(\epsilon/2)`, reached by randomised response.
     """
-    require(form in ("tight", "half_square"), "form", form, "tight or half_square")
-    epsilon = np.asarray(epsilon, float)
+    arguments.choice("form", form, ("tight", "half_square"))
+    epsilon = _nonnegative("epsilon", epsilon)
     if form == "half_square":
         with np.errstate(over="ignore"):
             return _scalar(epsilon**2 / 2)
@@ -347,7 +346,7 @@ def laplace_rho(epsilon: Any) -> Any:
     :math:`\epsilon + e^{-\epsilon} - 1` (Harrison & Manurangsi 2026). It holds for
     ``gamma_norm`` too, see :mod:`private_consensus.privacy.accounting`.
     """
-    epsilon = np.asarray(epsilon, float)
+    epsilon = _nonnegative("epsilon", epsilon)
     return _scalar(epsilon + np.expm1(-epsilon))
 
 
@@ -394,14 +393,23 @@ def _bisect(
 
 
 def _deltas(delta: Any) -> np.ndarray:
-    delta = np.asarray(delta, float)
-    require(bool(np.all((delta >= 0) & (delta < 1))), "delta", delta, "numbers in [0, 1)")
-    return delta
+    return arguments.array("delta", delta, "numbers in [0, 1)", lambda v: (v >= 0) & (v < 1))
+
+
+def _nonnegative(key: str, value: Any) -> np.ndarray:
+    return arguments.array(key, value, "numbers >= 0", lambda v: v >= 0)
+
+
+def _broadcast(**arrays: np.ndarray) -> Sequence[np.ndarray]:
+    try:
+        return np.broadcast_arrays(*arrays.values())
+    except ValueError as error:
+        shapes = tuple(np.shape(array) for array in arrays.values())
+        raise InvalidInput(", ".join(arrays), shapes, "shapes that broadcast") from error
 
 
 def _check_conversion(conversion: str) -> None:
-    expected = f"one of {', '.join(CONVERSIONS)}"
-    require(conversion in CONVERSIONS, "conversion", conversion, expected)
+    arguments.choice("conversion", conversion, CONVERSIONS)
 
 
 def _scalar(value: np.ndarray) -> Any:

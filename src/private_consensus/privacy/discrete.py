@@ -16,14 +16,20 @@ Algorithms 1-3.
 from __future__ import annotations
 
 import math
+import numbers
 from fractions import Fraction
 
 import numpy as np
 
-from private_consensus.errors import require
+from private_consensus.errors import InvalidInput, arguments, require
 
 _WORD = 2**32
 _ROOM = 2**62  # products below this fit a 64-bit integer
+MAX_VARIANCE = 1e30
+"""Largest variance of the sampler, whose draws are 64-bit integers."""
+MAX_SUPPORT_VARIANCE = 1e10
+"""Largest variance whose support is enumerated."""
+MAX_DRAWS = 10**9
 
 
 def discrete_gaussian(
@@ -46,8 +52,9 @@ def discrete_gaussian(
     -------
     ndarray of int64
     """
+    arguments.instance("rng", rng, np.random.Generator, "a numpy.random.Generator")
     above, below = _ratio(variance)
-    wanted = math.prod(np.atleast_1d(size).tolist())
+    wanted = _checked_size(size)
     drawn: list[np.ndarray] = []
     missing = wanted
     while missing > 0:
@@ -62,7 +69,8 @@ def discrete_gaussian_pmf(k: np.ndarray, variance: float | Fraction) -> np.ndarr
     """Probability of each integer ``k``."""
     _ratio(variance)
     variance = float(variance)
-    return np.exp(-np.square(np.asarray(k, float)) / (2 * variance)) / _normaliser(variance)
+    k = arguments.array("k", k, "whole numbers", lambda v: v == np.floor(v))
+    return np.exp(-np.square(k) / (2 * variance)) / _normaliser(variance)
 
 
 def discrete_gaussian_from_uniform(uniform: np.ndarray, variance: float | Fraction) -> np.ndarray:
@@ -71,7 +79,9 @@ def discrete_gaussian_from_uniform(uniform: np.ndarray, variance: float | Fracti
     For simulating utility; a double has 53 bits, so the law is right to about 1e-16 only and no
     draw lies further out than 9 standard deviations. For a release use :func:`discrete_gaussian`.
     """
-    _ratio(variance)
+    _ratio(variance, MAX_SUPPORT_VARIANCE)
+    expected = "numbers in [0, 1)"
+    uniform = arguments.array("uniform", uniform, expected, lambda v: (v >= 0) & (v < 1))
     reach = math.ceil(9 * math.sqrt(variance)) + 1
     support = np.arange(-reach, reach + 1)
     cumulative = np.cumsum(discrete_gaussian_pmf(support, variance))
@@ -88,10 +98,23 @@ def _normaliser(variance: float) -> float:
     return math.sqrt(2 * math.pi * variance) * (1 + ripple)
 
 
-def _ratio(variance: int | float | Fraction) -> tuple[int, int]:
-    usable = variance > 0 and math.isfinite(variance)
-    require(usable, "variance", variance, "a finite number above 0")
-    return Fraction(variance).as_integer_ratio()
+def _ratio(variance: int | float | Fraction, most: float = MAX_VARIANCE) -> tuple[int, int]:
+    expected = f"a number above 0 and at most {most:g}"
+    arguments.number("variance", variance, expected, lambda v: 0 < v <= most)
+    exact = isinstance(variance, numbers.Rational)
+    return Fraction(variance if exact else float(variance)).as_integer_ratio()
+
+
+def _checked_size(size: int | tuple[int, ...]) -> int:
+    """Return the number of draws of a shape."""
+    expected = f"whole numbers >= 0 whose product is at most {MAX_DRAWS:,}"
+    lengths = size if isinstance(size, tuple | list) else (size,)
+    try:
+        wanted = math.prod(arguments.whole("size", length, 0) for length in lengths)
+    except InvalidInput as error:
+        raise InvalidInput("size", size, expected) from error
+    require(wanted <= MAX_DRAWS, "size", size, expected)
+    return wanted
 
 
 def _accepted(rng: np.random.Generator, above: int, below: int, tries: int) -> np.ndarray:

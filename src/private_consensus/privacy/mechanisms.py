@@ -12,6 +12,8 @@ from typing import Any
 
 import numpy as np
 
+from private_consensus.errors import InvalidInput, arguments, require
+
 
 def gaussian_noise(unit: np.ndarray, scale: Any) -> np.ndarray:
     """Noise of standard deviation ``scale`` from standard normal draws; hides an l2 sensitivity.
@@ -27,7 +29,7 @@ def gaussian_noise(unit: np.ndarray, scale: Any) -> np.ndarray:
     -------
     ndarray
     """
-    return scale * unit
+    return _scaled(unit, scale)
 
 
 def laplace_noise(unit: np.ndarray, scale: Any) -> np.ndarray:
@@ -44,7 +46,7 @@ def laplace_noise(unit: np.ndarray, scale: Any) -> np.ndarray:
     -------
     ndarray
     """
-    return scale * unit
+    return _scaled(unit, scale)
 
 
 def gamma_norm_noise(direction: np.ndarray, radius: np.ndarray, scale: Any) -> np.ndarray:
@@ -67,5 +69,26 @@ def gamma_norm_noise(direction: np.ndarray, radius: np.ndarray, scale: Any) -> n
     -------
     ndarray, shape (..., d)
     """
+    direction, radius = _draws("direction", direction), _draws("radius", radius)
+    fits = direction.ndim >= 1 and direction.shape[-1] >= 1
+    require(fits, "direction", direction.shape, "a shape (..., d) with d >= 1")
+    expected = f"shape {direction.shape[:-1]}, that of the directions"
+    require(radius.shape == direction.shape[:-1], "radius", radius.shape, expected)
     length = np.linalg.norm(direction, axis=-1, keepdims=True)
-    return scale * (radius[..., None] * direction / length)
+    require(bool(np.all(length > 0)), "direction", direction, "vectors that are not 0")
+    return _scaled(radius[..., None] * direction / length, scale)
+
+
+def _scaled(unit: np.ndarray, scale: Any) -> np.ndarray:
+    """Return draws times their scale."""
+    unit = _draws("unit", unit)
+    scale = arguments.array("scale", scale, "numbers >= 0", lambda v: v >= 0)
+    try:
+        return scale * unit
+    except ValueError as error:
+        shapes = unit.shape, scale.shape
+        raise InvalidInput("unit, scale", shapes, "shapes that broadcast") from error
+
+
+def _draws(key: str, draws: np.ndarray) -> np.ndarray:
+    return arguments.array(key, draws, "an array of finite numbers", np.isfinite)

@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from private_consensus.errors import InvalidInput, require
+from private_consensus.errors import InvalidInput, arguments, require
 
 # The norm in which a mechanism's sensitivity is measured; None: it has no sensitivity.
 NORMS = {
@@ -28,6 +28,8 @@ RENYI_ORDERS = (
     *(80.0, 96.0, 128.0, 192.0, 256.0),
 )
 SAMPLINGS = ("poisson", "fixed_size")
+MAX_COUNT = 10**12
+"""Largest number of releases; a larger one is a slip of the pen."""
 
 
 @dataclass(frozen=True)
@@ -54,9 +56,10 @@ class Sampling:
     rate: float
 
     def __post_init__(self):
-        require(self.kind in SAMPLINGS, "sampling.kind", self.kind, f"one of {SAMPLINGS}")
-        require(0 <= self.rate <= 1, "sampling.rate", self.rate, "a number in [0, 1]")
-        object.__setattr__(self, "rate", float(self.rate))
+        arguments.choice("sampling.kind", self.kind, SAMPLINGS)
+        within = "a number in [0, 1]"
+        rate = arguments.number("sampling.rate", self.rate, within, lambda v: 0 <= v <= 1)
+        object.__setattr__(self, "rate", rate)
 
     @property
     def change(self) -> str:
@@ -101,6 +104,12 @@ class RandomCount:
 
     mu: float
     probabilities: tuple[float, ...]
+
+    def __post_init__(self):
+        arguments.number("random_count.mu", self.mu, "a number >= 0", lambda v: v >= 0)
+        key, expected = "random_count.probabilities", "a 1-D array of probabilities with sum 1"
+        law = arguments.array(key, self.probabilities, expected, lambda v: (v >= 0) & (v <= 1))
+        require(law.ndim == 1 and abs(law.sum() - 1) < 1e-6, key, self.probabilities, expected)
 
     def renyi(self) -> tuple[float, ...]:
         """Infinite, as no upper bound is known; 0 where there is nothing to see."""
@@ -200,23 +209,39 @@ class Release:
     log_tolerance: float = 0.0
 
     def __post_init__(self):
-        expected = f"one of {', '.join(NORMS)}"
-        require(self.mechanism in NORMS, "release.mechanism", self.mechanism, expected)
+        arguments.choice("release.mechanism", self.mechanism, NORMS)
         if self.mechanism == "exact" and self.sensitivity is None:
             object.__setattr__(self, "sensitivity", np.inf)
-        for name in _NEEDED[self.mechanism]:
+        needed = _NEEDED[self.mechanism]
+        for name in needed:
             object.__setattr__(self, name, _levels(name, getattr(self, name)))
+        for name in _NUMBERS - set(needed):
+            unread, noiseless = getattr(self, name), self.mechanism == "exact" and name == "scale"
+            empty = unread is None or (noiseless and arguments.real(unread) == 0)
+            require(empty, f"release.{name}", unread, f"nothing for {self.mechanism}")
         self._check_norm()
         self._check_curves()
-        counts = isinstance(self.count, int | np.integer) and self.count >= 0
-        require(counts, "release.count", self.count, "a whole number, 0 or more")
-        require(
-            self.log_tolerance >= 0, "release.log_tolerance", self.log_tolerance, "a number >= 0"
-        )
+        self._check_options()
         for name in ("attained", "reached"):
             if getattr(self, name) is not None:
                 object.__setattr__(self, name, self._shares(name))
         self.losses()  # sensitivity and scale must broadcast; better now than in the accountant
+
+    def _check_options(self):
+        count = arguments.whole("release.count", self.count, 0, MAX_COUNT)
+        object.__setattr__(self, "count", count)
+        arguments.flag("release.proven", self.proven)
+        arguments.text("release.note", self.note)
+        if self.dim is not None:
+            arguments.whole("release.dim", self.dim, 1)
+        for name, kind in (("sampling", Sampling), ("attack", Release)):
+            value = getattr(self, name)
+            if value is not None:
+                arguments.instance(f"release.{name}", value, kind, f"a {kind.__name__} or None")
+        tolerance = arguments.number(
+            "release.log_tolerance", self.log_tolerance, "a number >= 0", lambda v: v >= 0
+        )
+        object.__setattr__(self, "log_tolerance", tolerance)
 
     def _check_norm(self):
         natural = NORMS[self.mechanism]
@@ -237,8 +262,10 @@ class Release:
 
     def _check_curves(self):
         wanted = self.mechanism == "profile"
-        expected = f"{'a profile' if wanted else 'nothing'} for {self.mechanism}"
-        require((self.profile is not None) == wanted, "release.profile", self.profile, expected)
+        expected = f"{'a PrivacyProfile' if wanted else 'nothing'} for {self.mechanism}"
+        has_curve = callable(getattr(self.profile, "renyi", None))
+        fits = has_curve if wanted else self.profile is None
+        require(fits, "release.profile", self.profile, expected)
 
     def losses(self) -> np.ndarray:
         """Loss parameter of each release of the series, before sampling and ``count``.
@@ -268,6 +295,7 @@ class Release:
         return self.sensitivity, self.scale
 
 
+_NUMBERS = {"sensitivity", "scale", "epsilon"}
 _NEEDED = {
     "gaussian": ("sensitivity", "scale"),
     "laplace": ("sensitivity", "scale"),
@@ -290,13 +318,13 @@ def exact(sensitivity: Any = None, **options: Any) -> Release:
 
 
 def _levels(name: str, value: Any) -> float | np.ndarray:
-    """A non-negative float or read-only 1-D array."""
-    key, expected = f"release.{name}", "a number >= 0, or a 1-D array of such"
-    try:
-        levels = np.array(value, dtype=float)
-    except (TypeError, ValueError) as error:
-        raise InvalidInput(key, value, expected) from error
-    require(levels.ndim <= 1 and bool(np.all(levels >= 0)), key, value, expected)
+    """A non-negative float or read-only 1-D array.
+
+    An empty array is refused: no releases are a count of 0, not a loss of 0.
+    """
+    key, expected = f"release.{name}", "a number >= 0, or a 1-D array of such that is not empty"
+    levels = np.array(arguments.array(key, value, expected, lambda v: v >= 0))
+    require(levels.ndim <= 1 and levels.size > 0, key, value, expected)
     levels.setflags(write=False)
     return float(levels) if levels.ndim == 0 else levels
 

@@ -9,14 +9,16 @@ Algorithm 7, of which Algorithm 1 is the case of two equal parts and no numbers.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from scipy.special import comb
 
-from private_consensus.errors import require
-from private_consensus.privacy.releases import Release, pure
+from private_consensus.errors import InvalidInput, arguments, require
+from private_consensus.privacy.releases import MAX_COUNT, Release, pure
 
 REDRAWS = ("once", "after_release", "each")
 CELLS = 2000
@@ -74,6 +76,16 @@ def sparse_vector_release(
         With key ``sparse_vector.redrawn``.
     """
     require(redrawn in REDRAWS, "sparse_vector.redrawn", redrawn, f"one of {', '.join(REDRAWS)}")
+    sensitivity, threshold_scale, query_scale = (
+        arguments.number(f"sparse_vector.{key}", value, "a number >= 0", lambda v: v >= 0)
+        for key, value in (
+            ("sensitivity", sensitivity),
+            ("threshold_scale", threshold_scale),
+            ("query_scale", query_scale),
+        )
+    )
+    arguments.whole("sparse_vector.count", count, 0, MAX_COUNT)
+    arguments.whole("sparse_vector.tests", tests, 0, MAX_COUNT)
     threshold, query = (_loss(sensitivity, scale) for scale in (threshold_scale, query_scale))
     if redrawn == "each":
         return pure(min(threshold, query), count=tests, **options)
@@ -138,6 +150,17 @@ def _renewals(above: np.ndarray, count: int, tests: int) -> np.ndarray:
     return -np.diff(at_least, append=0.0)
 
 
+@contextmanager
+def _broadcasting(**arrays: np.ndarray) -> Iterator[None]:
+    """Raise ``InvalidInput`` if arrays do not broadcast together."""
+    try:
+        np.broadcast_shapes(*(array.shape for array in arrays.values()))
+        yield
+    except ValueError as error:
+        shapes = tuple(array.shape for array in arrays.values())
+        raise InvalidInput(", ".join(arrays), shapes, "shapes that broadcast") from error
+
+
 def _loss(sensitivity: float, scale: float) -> float:
     return float(sensitivity / scale) if scale > 0 else math.inf
 
@@ -159,6 +182,14 @@ class Answers:
     answered: np.ndarray
     above: np.ndarray
     values: np.ndarray
+
+    def __post_init__(self):
+        for key in ("answered", "above"):
+            value = getattr(self, key)
+            is_bool = isinstance(value, np.ndarray) and value.dtype == bool
+            require(is_bool, f"answers.{key}", value, "an array of bool")
+        shapes = tuple(np.shape(getattr(self, key)) for key in ("answered", "above", "values"))
+        require(len(set(shapes)) == 1, "answers", shapes, "arrays of one shape")
 
 
 @dataclass(frozen=True)
@@ -196,12 +227,13 @@ class SparseVector:
     monotonic: bool = False
 
     def __post_init__(self):
-        require(self.count >= 1, "sparse_vector.count", self.count, "at least 1")
+        arguments.whole("sparse_vector.count", self.count, 1, MAX_COUNT)
+        arguments.flag("sparse_vector.monotonic", self.monotonic)
         for name in ("sensitivity", "epsilon_threshold", "epsilon_queries"):
-            value = getattr(self, name)
-            require(value > 0, f"sparse_vector.{name}", value, "a number above 0")
-        numbers = self.epsilon_numbers
-        require(numbers >= 0, "sparse_vector.epsilon_numbers", numbers, "a number >= 0")
+            key, value = f"sparse_vector.{name}", getattr(self, name)
+            arguments.number(key, value, "a finite number above 0", lambda v: 0 < v < math.inf)
+        key, value = "sparse_vector.epsilon_numbers", self.epsilon_numbers
+        arguments.number(key, value, "a finite number >= 0", lambda v: 0 <= v < math.inf)
 
     @classmethod
     def split(
@@ -218,6 +250,11 @@ class SparseVector:
         The first has the least variance of query minus threshold noise; equal parts are
         Algorithm 1.
         """
+        key, expected = "sparse_vector.epsilon", "a finite number above 0"
+        arguments.number(key, epsilon, expected, lambda v: 0 < v < math.inf)
+        arguments.whole("sparse_vector.count", count, 1, MAX_COUNT)
+        arguments.flag("sparse_vector.monotonic", monotonic)
+        arguments.flag("sparse_vector.equal", equal)
         share = 1.0 if equal else (count if monotonic else 2 * count) ** (2 / 3)
         first = epsilon / (1 + share)
         return cls(sensitivity, count, first, epsilon - first, monotonic=monotonic)
@@ -260,7 +297,14 @@ class SparseVector:
         unit : float or ndarray
             Fresh Laplace draws of scale 1.
         """
-        return query + self.query_scale * unit >= noisy_threshold
+        query, unit, noisy_threshold = (
+            arguments.array(key, value, "numbers")
+            for key, value in (
+                ("query", query), ("unit", unit), ("noisy_threshold", noisy_threshold)
+            )
+        )  # fmt: skip
+        with _broadcasting(query=query, unit=unit, noisy_threshold=noisy_threshold):
+            return query + self.query_scale * unit >= noisy_threshold
 
     def run(
         self,
@@ -282,13 +326,22 @@ class SparseVector:
         unit_queries, unit_numbers : ndarray, shape (..., n)
             Laplace draws of scale 1; the latter needed where numbers are paid for.
         """
-        noisy_threshold = threshold + self.threshold_scale * np.asarray(unit_threshold)[..., None]
+        queries = arguments.array("queries", queries, "an array (..., n) of numbers")
+        require(queries.ndim >= 1, "queries", queries.shape, "a shape (..., n)")
+        threshold = arguments.array("threshold", threshold, "numbers")
+        unit_threshold = arguments.array("unit_threshold", unit_threshold, "numbers")
+        if self.epsilon_numbers > 0:
+            expected = "numbers, as epsilon_numbers is above 0"
+            unit_numbers = arguments.array("unit_numbers", unit_numbers, expected)
+        with _broadcasting(threshold=threshold, unit_threshold=unit_threshold[..., None]):
+            noisy_threshold = threshold + self.threshold_scale * unit_threshold[..., None]
         above = self.above(queries, noisy_threshold, unit_queries)
         answered = np.cumsum(above, axis=-1) - above < self.count
         above = above & answered
         values = np.full(above.shape, np.nan)
         if self.epsilon_numbers > 0:
-            numbers = np.broadcast_to(queries + self.number_scale * unit_numbers, above.shape)
+            with _broadcasting(queries=queries, unit_numbers=unit_numbers):
+                numbers = np.broadcast_to(queries + self.number_scale * unit_numbers, above.shape)
             values[above] = numbers[above]
         return Answers(answered, above, values)
 

@@ -38,13 +38,15 @@ from typing import Any
 import numpy as np
 from scipy.special import gammaln, log_ndtr, logsumexp, ndtr
 
-from ..errors import require
+from ..errors import arguments, require
 from .budget import Budget
 from .calibration import calibrate
-from .releases import RENYI_ORDERS, SAMPLINGS, Release, Sampling
+from .releases import MAX_COUNT, RENYI_ORDERS, SAMPLINGS, Release, Sampling
 
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(200)
 _REACH = 12.0
+MAX_BATCH = 10**6
+"""Largest batch whose distribution of sizes is enumerated."""
 _LARGEST_SHIFT = 35.0  # order times mu beyond which a divergence is as good as infinite
 
 
@@ -67,9 +69,15 @@ class Batches:
     probabilities: tuple[float, ...]
 
     def __post_init__(self):
-        require(min(self.sizes) >= 0, "batches.sizes", self.sizes, "whole numbers >= 0")
-        total = math.fsum(self.probabilities)
-        require(abs(total - 1) < 1e-9, "batches.probabilities", total, "a sum of 1")
+        key, expected = "batches.sizes", "whole numbers >= 0, at least one"
+        sizes = arguments.items(key, self.sizes, (int, np.integer), expected)
+        require(bool(sizes) and min(sizes) >= 0, key, self.sizes, expected)
+        object.__setattr__(self, "sizes", tuple(arguments.whole(key, s, 0) for s in sizes))
+        key, expected = "batches.probabilities", "one number in [0, 1] per size, with sum 1"
+        law = arguments.array(key, self.probabilities, expected, lambda v: (v >= 0) & (v <= 1))
+        require(law.shape == (len(sizes),), key, self.probabilities, expected)
+        require(abs(math.fsum(law) - 1) < 1e-9, key, self.probabilities, expected)
+        object.__setattr__(self, "probabilities", tuple(law.tolist()))
 
     @property
     def mean(self) -> float:
@@ -78,16 +86,28 @@ class Batches:
 
 def fixed_batches(size: int) -> Batches:
     """Always ``size`` records."""
-    return Batches((int(size),), (1.0,))
+    return Batches((arguments.whole("size", size, 0),), (1.0,))
 
 
-@lru_cache(maxsize=64)
 def deadline_batches(deadline: float, slowest: float = 10.0, fastest: float = 90.0) -> Batches:
     r""":math:`\lfloor V T_d\rfloor` records, V uniform between ``slowest`` and ``fastest``.
 
     (Paper 004, section 4.4.1 and 4.5; 4 to 35 records each with probability 1/32 for
     :math:`T_d=0.4`.)
     """
+    key, positive = "deadline", "a finite number above 0"
+    deadline = arguments.number(key, deadline, positive, lambda v: 0 < v < math.inf)
+    nonnegative = "a finite number >= 0"
+    slowest = arguments.number("slowest", slowest, nonnegative, lambda v: 0 <= v < math.inf)
+    above = f"a finite number above slowest = {slowest:g}"
+    fastest = arguments.number("fastest", fastest, above, lambda v: slowest < v < math.inf)
+    expected = f"a deadline at which a batch has at most {MAX_BATCH:,} records"
+    require(fastest * deadline <= MAX_BATCH, key, deadline, expected)
+    return _deadline_batches(deadline, slowest, fastest)
+
+
+@lru_cache(maxsize=64)
+def _deadline_batches(deadline: float, slowest: float, fastest: float) -> Batches:
     low, high = slowest * deadline, fastest * deadline
     # a product such as 10 x 0.4 may miss the whole number that it stands for
     sizes = np.arange(math.floor(low + 1e-9), math.ceil(high - 1e-9))
@@ -125,7 +145,12 @@ class SampledNoise:
     gaussian: bool = True
 
     def __post_init__(self):
-        require(self.sampling in SAMPLINGS, "sampling", self.sampling, f"one of {SAMPLINGS}")
+        _check_batches(self.batches, self.records, self.sampling)
+        arguments.flag("gaussian", self.gaussian)
+        expected = "one finite number >= 0 per size of a batch"
+        finite = arguments.array("losses", self.losses, expected, lambda v: (v >= 0) & (v < np.inf))
+        require(finite.shape == (len(self.batches.sizes),), "losses", self.losses, expected)
+        object.__setattr__(self, "losses", tuple(finite.tolist()))
         largest = max(self.batches.sizes)
         expected = f"at least {largest}, the largest batch"
         require(self.records >= largest, "problem.records", self.records, expected)
@@ -136,6 +161,8 @@ class SampledNoise:
 
     def releases(self, sigma: float, count: int) -> list[Release]:
         """``count`` noised batches, as the accountant takes them; exact values at sigma 0."""
+        expected = "a finite number >= 0"
+        arguments.number("sigma", sigma, expected, lambda v: 0 <= v < math.inf)
         if sigma == 0:
             return [Release("exact", count=count)]
         sampling = Sampling(self.sampling, self.batches.mean / self.records)
@@ -151,7 +178,8 @@ class SampledNoise:
 
     def sigma(self, budget: Budget, count: int) -> float:
         """The least sigma at which the accountant grants ``budget`` to ``count`` batches."""
-        return _numerical_sigma(self, budget, int(count))
+        arguments.instance("budget", budget, Budget, "a Budget")
+        return _numerical_sigma(self, budget, arguments.whole("count", count, 0, MAX_COUNT))
 
 
 @dataclass(frozen=True)
@@ -239,9 +267,16 @@ def noisy_mean(batches: Batches, records: int, *, sampling: str = "fixed_size") 
     InvalidInput
         With key ``batches.sizes`` where a batch may be empty: it has no mean.
     """
+    _check_batches(batches, records, sampling)
     _require_records(batches)
     change = _change(sampling)
     return SampledNoise(batches, records, tuple(change / s for s in batches.sizes), sampling)
+
+
+def _check_batches(batches: Batches, records: int, sampling: str) -> None:
+    arguments.instance("batches", batches, Batches, "a Batches object")
+    arguments.whole("problem.records", records, 1)
+    arguments.choice("sampling", sampling, SAMPLINGS)
 
 
 def _require_records(batches: Batches) -> None:
@@ -251,6 +286,7 @@ def _require_records(batches: Batches) -> None:
 
 def noisy_sum(batches: Batches, records: int, *, sampling: str = "fixed_size") -> SampledNoise:
     r"""Noise :math:`N(0,\sigma^2K^2)` on the *sum* of the clipped gradients, then divided by s."""
+    _check_batches(batches, records, sampling)
     losses = tuple(_change(sampling) if s else 0.0 for s in batches.sizes)
     return SampledNoise(batches, records, losses, sampling)
 
@@ -290,6 +326,11 @@ def noisy_message(
     InvalidInput
         With key ``batches.sizes`` where a batch may be empty: it has no mean.
     """
+    _check_batches(batches, records, sampling)
+    for key, value in (("step", step), ("resolution", resolution)):
+        arguments.number(key, value, "a finite number >= 0", lambda v: 0 <= v < math.inf)
+    arguments.number("clip", clip, "a finite number above 0", lambda v: 0 < v < math.inf)
+    arguments.whole("dim", dim, 1)
     _require_records(batches)
     jump = resolution * math.sqrt(dim) / clip
     losses = tuple(_change(sampling) * step / s + jump for s in batches.sizes)

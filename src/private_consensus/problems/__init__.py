@@ -16,6 +16,7 @@ from types import ModuleType
 from typing import Any, get_type_hints
 
 from ..errors import InvalidInput
+from ..errors.arguments import instance, text
 from .base import Problem
 
 __all__ = ["Problem", "class_of", "load", "module_of", "modules", "names", "shared_by_runs"]
@@ -26,9 +27,13 @@ def names() -> list[str]:
     return sorted(module.name for module in pkgutil.iter_modules(__path__) if module.name != "base")
 
 
-@cache
 def module_of(name: str) -> str:
     """Dotted name of the module of a problem; what was found once is not looked for again."""
+    return _module_of(text("problem.name", name))
+
+
+@cache
+def _module_of(name: str) -> str:
     if name not in names():
         raise InvalidInput("problem.name", name, f"one of {', '.join(names())}")
     return f"{__name__}.{name}"
@@ -51,5 +56,7 @@ def class_of(name: str) -> type[Problem]:
 
 def shared_by_runs(module: ModuleType, parameters: Mapping[str, Any]) -> bool:
     """Whether a problem with these parameters is the same for every run."""
+    instance("module", module, ModuleType, "the module of a problem")
+    instance("parameters", parameters, Mapping, "a mapping of parameters")
     decide = getattr(module, "shared_by_runs", None)
     return decide(parameters) if decide else getattr(module, "SHARED_BY_RUNS", False)

@@ -20,11 +20,12 @@ import numpy as np
 import polars as pl
 from scipy.stats import norm, t
 
-from ..errors import InvalidInput
+from ..errors import InvalidInput, require
 from ..experiments.numbers import INTERVAL, QUARTILES, RANGE, SPREAD
 from ..experiments.results import rows_of
 from ..multiplicity import ALPHA
 from ..readable import read_json
+from ..secrets import redacted
 from .manifest import THIS_PROCESSOR, machine
 
 ROUNDING = 1e-6
@@ -75,11 +76,15 @@ def compare(run: str | Path, reference: str | Path) -> Comparison:
     reference : path
         What :func:`..reference.publish` wrote.
     """
-    run, reference = Path(run), Path(reference)
-    if not (reference / "manifest.json").exists():
-        raise InvalidInput("reference", str(reference), "a folder that `make publish` has written")
-    if not (run / "claims.parquet").exists():
-        raise InvalidInput("run", str(run), "results of a whole run, e.g. results/paper")
+    run, reference = _folder("run", run), _folder("reference", reference)
+    if not _is_file(reference / "manifest.json"):
+        expected = "a folder that `make publish` has written"
+        raise InvalidInput("reference", redacted(str(reference)), expected)
+    if not _is_file(run / "claims.parquet"):
+        expected = "results of a whole run, e.g. results/paper"
+        raise InvalidInput("run", redacted(str(run)), expected)
+    manifest = read_json(reference / "manifest.json")
+    _require_one_scale(run, manifest)
     pairs, missing = [], []
     for file in sorted((reference / "data").glob("*.parquet")):
         if not (run / "data" / file.name).exists():
@@ -96,8 +101,52 @@ def compare(run: str | Path, reference: str | Path) -> Comparison:
         moved=tuple(moved(both)) + tuple(moved_privacy),
         missing=tuple(missing),
         verdicts=tuple(_verdicts(run, reference)),
-        machines=tuple(_machines(read_json(reference / "manifest.json"))),
+        machines=tuple(_machines(manifest)),
     )
+
+
+def _folder(key: str, path: str | Path) -> Path:
+    is_path = isinstance(path, str | Path) and "\0" not in str(path)
+    require(is_path, key, path, "the path of a folder")
+    return Path(path)
+
+
+def _is_file(path: Path) -> bool:
+    try:
+        return path.is_file()
+    except OSError:  # a name that is too long
+        return False
+
+
+def _require_one_scale(run: Path, manifest: Mapping[str, Any]) -> None:
+    """Refuse a run at another scale than that of the reference."""
+    expected = manifest.get("scale") if isinstance(manifest, Mapping) else None
+    scale = scale_of(run)
+    if None not in (scale, expected) and scale != expected:
+        same = f"{expected}, the scale of the reference: numbers of another scale differ"
+        raise InvalidInput(f"another scale: {run}", scale, same)
+
+
+def scale_of(run: str | Path) -> str | None:
+    """Return the scale that the plan of a run states; None without a plan.
+
+    Parameters
+    ----------
+    run : path
+        ``results/<scale>``, or a reference, whose manifest states the scale.
+
+    Returns
+    -------
+    str or None
+    """
+    for name, keys in (("plan.json", ("config", "scale")), ("manifest.json", ("scale",))):
+        if not (file := Path(run, name)).is_file():
+            continue
+        value = read_json(file)
+        for key in keys:
+            value = value.get(key) if isinstance(value, Mapping) else None
+        return value if isinstance(value, str) else None
+    return None
 
 
 def _machines(manifest: Mapping[str, Any]) -> Iterable[str]:

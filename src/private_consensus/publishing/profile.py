@@ -6,7 +6,8 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from ..errors import InvalidInput
+from ..errors import InvalidInput, require
+from ..secrets import redacted
 from ..usage import read_usage, was_measured
 
 TITLES = ("job", "wall s", "CPU s", "memory MB")
@@ -18,9 +19,11 @@ LONGEST_CELL = 60.0
 
 def jobs(folder: str | Path) -> list[dict[str, Any]]:
     """Every job with its wall and CPU time, those first that take most of the latter."""
+    is_path = isinstance(folder, str | Path) and "\0" not in str(folder)
+    require(is_path, "run", folder, "a folder of results with timings")
     files = sorted(filter(was_measured, Path(folder, "timings").glob("*.tsv")))
     if not files:
-        raise InvalidInput("run", str(folder), "a folder of results with timings")
+        raise InvalidInput("run", redacted(str(folder)), "a folder of results with timings")
     found = [_job(file) for file in files]
     return sorted(found, key=lambda row: (-row["CPU s"], row["job"]))
 

@@ -30,7 +30,7 @@ from ...errors import OutsideRange, require
 from ...privacy import CONVERSIONS, Release, zcdp_epsilon, zcdp_rho
 from ..base import CURVATURE, Iterative, Range, column, normal_start
 from ..noise import SCALED, Noise
-from ..parameters import noise_field, noiseless, one_of, positive
+from ..parameters import noise_field, noiseless, nonnegative, one_of, positive
 from .spending import CALIBRATIONS, GIVEN, largest_sum, least_noise, spent_after
 
 NOISES = (1e-15, 1e20)
@@ -100,7 +100,7 @@ class ADMMFamily(Iterative):
     D: float | None = positive(None)
     zeta: float | None = positive(None)
     penalty_growth: float = positive(1.0)
-    init_std: float = 0.0
+    init_std: float = nonnegative(0.0)
     rho_conversion: str | None = one_of(None, CONVERSIONS, calibration=True)
 
     needs: ClassVar[tuple[str, ...]] = ("proximal",)

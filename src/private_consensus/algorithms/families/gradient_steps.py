@@ -14,7 +14,7 @@ import numpy as np
 
 from ..base import STEP, Iterative, Range, column, normal_start
 from ..noise import SCALED, Noise
-from ..parameters import noise_field, one_of, positive, up_to_one
+from ..parameters import noise_field, nonnegative, one_of, positive, up_to_one
 from .spending import (
     CALIBRATIONS,
     GIVEN,
@@ -57,7 +57,7 @@ class GradientSteps(Iterative):
     calibration: str = one_of("accountant", CALIBRATIONS, calibration=True)
     eta: float = positive(1.0)
     decay: float = up_to_one(0.9)
-    init_std: float = 1.0
+    init_std: float = nonnegative(1.0)
 
     ranges: ClassVar = {
         "eta": Range(0.05, 4.0, 1.0, STEP),

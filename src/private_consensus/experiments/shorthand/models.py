@@ -20,7 +20,7 @@ Where = dict[str, Any]
 Grid = dict[Slug, Annotated[list[Number | Whole | str], Field(min_length=1)]]
 
 
-Algorithm = Annotated[Slug, AfterValidator(one_of(algorithms.names()))]
+Algorithm = Annotated[Slug, AfterValidator(one_of(algorithms.names))]
 
 
 Refs = Annotated[list[Ref], Field(min_length=1)]

@@ -1,0 +1,104 @@
+"""The errors that a user meets, each one sentence that names the culprit."""
+
+from __future__ import annotations
+
+from typing import Any
+
+MAX_VALUE, MAX_EXPECTED, MAX_LINE = 200, 300, 1500
+"""Characters of a value, of an expectation and of a line that a message repeats."""
+
+
+class InvalidInput(ValueError):
+    """A setting, budget, graph or file that cannot be used.
+
+    Parameters
+    ----------
+    key : str
+        What was given, as the user names it, e.g. ``budget.epsilon``.
+    value : object
+        What was found there. The message repeats at most :data:`MAX_VALUE` characters of it.
+    expected : str
+        What would have been accepted. The message shortens a list of many names.
+    """
+
+    def __init__(self, key: str, value: Any, expected: str):
+        name = shortened(one_line(str(key)), MAX_VALUE)
+        wanted = _shortened_names(one_line(str(expected)))
+        super().__init__(f"{name}: found {representation(value)}, expected {wanted}")
+        self.key, self.value, self.expected = key, value, expected
+
+    def __reduce__(self):
+        return type(self), (self.key, self.value, self.expected)
+
+
+class Refused(InvalidInput):
+    """All that is wrong with a configuration, one line a key."""
+
+    def __init__(self, lines: list[str]):
+        Exception.__init__(self, "\n".join(shortened(one_line(line), MAX_LINE) for line in lines))
+        self.lines = lines
+
+    def __reduce__(self):
+        return type(self), (self.lines,)
+
+
+class OutsideRange(UserWarning):
+    """A setting that no convergence result covers; the message states the condition."""
+
+
+class Diverged(ArithmeticError):
+    """An iterate left the finite numbers; names algorithm, setting, iteration and run."""
+
+    def __init__(self, algorithm: str, setting: Any, iteration: int, run: int):
+        super().__init__(
+            f"{algorithm}: non-finite iterate at iteration {iteration}, "
+            f"run {run}, setting {setting}"
+        )
+        self.algorithm, self.setting = algorithm, setting
+        self.iteration, self.run = iteration, run
+
+    def __reduce__(self):
+        return type(self), (self.algorithm, self.setting, self.iteration, self.run)
+
+
+def require(condition: bool, key: str, value: Any, expected: str) -> None:
+    """Raise :class:`InvalidInput` unless ``condition`` holds."""
+    if not condition:
+        raise InvalidInput(key, value, expected)
+
+
+def representation(value: Any) -> str:
+    """Return ``repr(value)`` in one line of at most :data:`MAX_VALUE` characters.
+
+    The type's name replaces a representation that cannot be computed.
+    """
+    try:
+        text = repr(value)
+    except Exception:  # of foreign types, and of whole numbers with thousands of digits
+        text = f"<{type(value).__name__}>"
+    return shortened(one_line(text), MAX_VALUE)
+
+
+def shortened(text: str, limit: int) -> str:
+    """Return a text of at most ``limit`` characters, or its beginning and its length."""
+    if len(text) <= limit:
+        return text
+    return f"{text[:limit]}... ({len(text):,} characters)"
+
+
+def one_line(text: str) -> str:
+    """Return a text without line breaks; other control characters become escapes."""
+    if text.isprintable():
+        return text
+    joined = " ".join(part.strip() for part in text.splitlines())
+    return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in joined)
+
+
+def _shortened_names(expected: str) -> str:
+    """An expectation whose list of names, if it is long, ends with the number of names."""
+    if len(expected) <= MAX_EXPECTED:
+        return expected
+    if not expected.startswith("one of "):
+        return shortened(expected, MAX_EXPECTED)
+    beginning = expected[:MAX_EXPECTED].rpartition(", ")[0]
+    return f"{beginning}, ... ({expected.count(', ') + 1} names)"

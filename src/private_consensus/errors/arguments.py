@@ -1,0 +1,200 @@
+"""Validation of arguments: each function returns the checked value or raises ``InvalidInput``.
+
+Numbers are Python or NumPy numbers. Text, truth values, complex numbers and NaN are never taken
+for numbers.
+"""
+
+from __future__ import annotations
+
+import math
+import numbers
+from collections.abc import Callable, Collection, Iterable
+from types import UnionType
+from typing import Any
+
+import numpy as np
+
+from . import InvalidInput, require
+
+Check = Callable[[Any], Any]
+Kind = type | tuple[type, ...] | UnionType
+
+
+def real(value: Any) -> float:
+    """Return a number as a float; NaN, which fails every comparison, for anything else."""
+    if isinstance(value, np.ndarray) and value.ndim == 0:
+        value = value.item()
+    if isinstance(value, bool) or not isinstance(value, numbers.Real):
+        return math.nan
+    try:
+        return float(value)
+    except OverflowError:
+        return math.inf if value > 0 else -math.inf
+
+
+def number(key: str, value: Any, expected: str, holds: Check = lambda v: v == v) -> float:
+    """Return a number as a float.
+
+    Parameters
+    ----------
+    key : str
+        Name of the argument.
+    value : object
+    expected : str
+        Accepted values, for the message.
+    holds : callable
+        Maps a float to True if it is accepted. NaN is never accepted.
+
+    Returns
+    -------
+    float
+
+    Raises
+    ------
+    InvalidInput
+        For anything but an accepted number.
+    """
+    converted = real(value)
+    require(not math.isnan(converted) and bool(holds(converted)), key, value, expected)
+    return converted
+
+
+def array(key: str, value: Any, expected: str, holds: Check = lambda v: v == v) -> np.ndarray:
+    """Return numbers of any shape as an array of floats.
+
+    Parameters
+    ----------
+    key : str
+        Name of the argument.
+    value : float or array_like
+        A copy is made only where the type changes.
+    expected : str
+        Accepted values, for the message.
+    holds : callable
+        Maps an array to an array of bool, True for each accepted number. NaN is never accepted.
+
+    Returns
+    -------
+    ndarray of float
+    """
+    try:
+        found = np.asarray(value)
+        if found.dtype.kind == "O" and all(_is_real(item) for item in found.ravel()):
+            found = found.astype(float)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise InvalidInput(key, value, expected) from error
+    require(found.dtype.kind in "iuf", key, value, expected)
+    found = np.asarray(found, dtype=float)
+    with np.errstate(invalid="ignore"):
+        accepted = np.asarray(holds(found))
+    require(bool(np.all(accepted)) and not bool(np.isnan(found).any()), key, value, expected)
+    return found
+
+
+def _is_real(item: Any) -> bool:
+    return isinstance(item, numbers.Real) and not isinstance(item, bool)
+
+
+def whole(key: str, value: Any, low: int, high: int | None = None) -> int:
+    """Return a whole number between ``low`` and ``high``.
+
+    Parameters
+    ----------
+    key : str
+        Name of the argument.
+    value : object
+    low, high : int
+        Smallest and largest accepted number; no upper limit if ``high`` is None.
+
+    Returns
+    -------
+    int
+    """
+    fits = isinstance(value, numbers.Integral) and not isinstance(value, bool) and value >= low
+    fits = fits and (high is None or value <= high)
+    limit = "" if high is None else f" and <= {high}"
+    require(fits, key, value, f"a whole number >= {low}{limit}")
+    return int(value)
+
+
+def choice(key: str, value: Any, names: Collection[str]) -> str:
+    """Return a name of a list of names.
+
+    Parameters
+    ----------
+    key : str
+        Name of the argument.
+    value : object
+    names : collection of str
+
+    Returns
+    -------
+    str
+    """
+    known = isinstance(value, str) and value in names
+    require(known, key, value, f"one of {', '.join(names)}")
+    return value
+
+
+def flag(key: str, value: Any) -> bool:
+    """Return a truth value; numbers and text are refused."""
+    require(isinstance(value, bool | np.bool_), key, value, "True or False")
+    return bool(value)
+
+
+def text(key: str, value: Any) -> str:
+    """Return a text; other types are refused."""
+    require(isinstance(value, str), key, value, "a text")
+    return value
+
+
+def instance(key: str, value: Any, kind: Kind, expected: str) -> Any:
+    """Return a value of a type.
+
+    Parameters
+    ----------
+    key : str
+        Name of the argument.
+    value : object
+    kind : type, union or tuple of types
+    expected : str
+        The type in words, for the message.
+
+    Returns
+    -------
+    object
+        ``value``.
+    """
+    require(isinstance(value, kind), key, value, expected)
+    return value
+
+
+def function(key: str, value: Any) -> Callable:
+    """Return a value that can be called."""
+    require(callable(value), key, value, "a function")
+    return value
+
+
+def items(key: str, value: Any, kind: Kind, expected: str) -> tuple:
+    """Return the items of an iterable, all of one type.
+
+    Parameters
+    ----------
+    key : str
+        Name of the argument.
+    value : iterable
+    kind : type, union or tuple of types
+        Type of every item.
+    expected : str
+        The items in words, for the message.
+
+    Returns
+    -------
+    tuple
+    """
+    several = isinstance(value, Iterable) and not isinstance(value, str | bytes)
+    require(several, key, value, expected)
+    found = tuple(value)
+    for item in found:
+        require(isinstance(item, kind), key, item, expected)
+    return found

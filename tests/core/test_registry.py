@@ -1,0 +1,110 @@
+"""The registry of algorithms: entry points of other packages replace nothing and break nothing."""
+
+import sys
+from importlib.metadata import EntryPoint
+
+import pytest
+
+from private_consensus import algorithms
+from private_consensus.algorithms.gradient_descent import GradientDescent
+from private_consensus.cli import OUT, main
+from private_consensus.errors import InvalidInput
+
+WORKING = "from private_consensus.algorithms.gradient_descent import GradientDescent as ALGORITHM\n"
+FILES = {
+    "other_working": WORKING,
+    "other_copy": WORKING,
+    "other_raises": "raise RuntimeError('two\\nlines')\n",
+    "other_exits": "raise SystemExit(3)\n",
+    "other_syntax": "def (\n",
+    "other_empty": "",
+    "other_number": "ALGORITHM = 3\n",
+}
+
+
+@pytest.fixture
+def installed(tmp_path, monkeypatch):
+    """Return a function that installs entry points, given as pairs of name and module."""
+    for name, text in FILES.items():
+        (tmp_path / f"{name}.py").write_text(text)
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(OUT, "_width", 200)
+
+    def install(*pairs):
+        points = [EntryPoint(name, value, algorithms.GROUP) for name, value in pairs]
+        monkeypatch.setattr(algorithms, "entry_points", lambda group: points)
+        forget()
+
+    def forget():
+        algorithms._elsewhere.cache_clear()
+        algorithms._module_of.cache_clear()
+
+    yield install
+    monkeypatch.undo()
+    forget()
+    for name in FILES:
+        sys.modules.pop(name, None)
+
+
+def test_a_module_of_another_package_is_an_algorithm(installed):
+    installed(("newcomer", "other_working"))
+    assert "newcomer" in algorithms.names() and algorithms.unusable() == {}
+    assert algorithms.load("newcomer") is GradientDescent
+
+
+def test_a_built_in_algorithm_is_not_replaced_and_the_error_names_both(installed, capsys):
+    built_in = algorithms.load("d_zoa")
+    installed(("d_zoa", "other_working"))
+    assert algorithms.load("d_zoa") is built_in
+    assert algorithms.module_of("d_zoa") == "private_consensus.algorithms.d_zoa"
+    assert main(["list"]) == 1
+    error = capsys.readouterr().err
+    assert "private_consensus.algorithms.d_zoa" in error and "other_working" in error
+    assert len(error.splitlines()) == 1
+
+
+def test_two_packages_with_one_name_are_an_error_that_names_both(installed):
+    installed(("newcomer", "other_working"), ("newcomer", "other_copy"))
+    assert "newcomer" not in algorithms.names()
+    with pytest.raises(InvalidInput, match="other_working and other_copy have the same name"):
+        algorithms.load("newcomer")
+
+
+@pytest.mark.parametrize(
+    ("module", "reason"),
+    [
+        ("other_raises", "RuntimeError: two lines"),
+        ("other_exits", "SystemExit: 3"),
+        ("other_syntax", "SyntaxError"),
+        ("other_empty", "AttributeError"),
+        ("other_number", "no subclass of Algorithm"),
+        ("other_absent", "ModuleNotFoundError"),
+        ("not a module", "AttributeError"),
+    ],
+)
+def test_a_package_that_cannot_be_loaded_is_listed_and_breaks_nothing(
+    installed, capsys, module, reason
+):
+    installed(("newcomer", module), ("other", "other_working"))
+    assert "newcomer" not in algorithms.names() and "other" in algorithms.names()
+    assert reason in algorithms.unusable()["newcomer"]
+    assert main(["list"]) == 0
+    listed = " ".join(capsys.readouterr().out.split())
+    assert "newcomer" in listed and reason.partition(":")[0] in listed
+    with pytest.raises(InvalidInput, match="newcomer") as error:
+        algorithms.load("newcomer")
+    assert reason in str(error.value) and str(error.value).isprintable()
+    assert algorithms.modules()
+
+
+@pytest.mark.parametrize("name", ["base", "Upper", "two words", "", "<b>", "../x"])
+def test_an_entry_point_has_the_name_of_an_algorithm(installed, name):
+    installed((name, "other_working"))
+    assert name not in algorithms.names() and "its name" in algorithms.unusable()[name]
+
+
+@pytest.mark.parametrize("name", [None, 3, [], ["dgd"], "nope", b"dgd"])
+def test_what_is_no_name_of_an_algorithm_is_refused(name):
+    for call in (algorithms.load, algorithms.module_of):
+        with pytest.raises(InvalidInput, match=r"algorithm\.name: found"):
+            call(name)

@@ -1,0 +1,349 @@
+"""The Python API: any argument gives a result or one error that names the argument."""
+
+from __future__ import annotations
+
+import inspect
+import itertools
+import math
+import warnings
+from dataclasses import fields
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from limits import cases, soon
+
+import private_consensus as pc
+from private_consensus import algorithms, privacy, problems
+from private_consensus.audits.examples import examples
+from private_consensus.errors import InvalidInput
+from private_consensus.privacy import (
+    Answers,
+    Batches,
+    Budget,
+    Guarantee,
+    Relation,
+    Release,
+    SampledNoise,
+    Sampling,
+    SparseVector,
+)
+from private_consensus.problems.mean_estimation import MeanEstimation
+from private_consensus.randomness import Streams
+
+NUMBERS = [0, 1, -1, 2, 0.5, 1.5, 1e-300, 1e300, 10**12, 10**30, 10**5000, math.inf, -math.inf,
+           math.nan, True, np.float32(0.5), np.int64(3), Fraction(1, 3), 1 + 2j, 0.99]  # fmt: skip
+TEXTS = ["", "1", "nope", "gaussian", "released", "poisson", "x" * 100_000, "a\x1b[31m\n", "é"]
+SERIES = [[], (), [1.0, 2.0], [0.0], [1, "2"], [[1.0], [2.0, 3.0]], [None], {"a": 1}, b"1",
+          np.zeros(0), np.ones(3), np.ones((2, 3)), np.array(["1"]), np.array([math.nan]),
+          np.array([1 + 1j]), np.array([True]), np.array([None, 1], object)]  # fmt: skip
+OBJECTS = [None, object(), print, Budget, Budget(1.0, 1e-5), Relation("record", "replace"),
+           Release("gaussian", 1.0, 1.0), [Release("laplace", 1.0, 1.0)], Sampling("poisson", 0.1),
+           Streams(0, (0,)), np.random.default_rng(0)]  # fmt: skip
+ANYTHING = st.sampled_from([*NUMBERS, *TEXTS, *SERIES, *OBJECTS])
+BUDGET = Budget(1.0, 1e-5)
+BATCHES = Batches((1, 2), (0.5, 0.5))
+PURE = [Release("laplace", 1.0, 2.0)]
+SVT = SparseVector(1.0, 2, 0.5, 0.5)
+NOISE = SampledNoise(BATCHES, 10, (1.0, 0.5))
+GUARANTEE = Guarantee(1.0, 1e-5, "pure")
+MEANS = MeanEstimation(np.full((1, 3, 2), 0.1), 10, 1.0)
+RING = pc.networks.build(Streams(0, (0,)), "ring", 3)
+ALGORITHM = algorithms.load("gradient_descent")(calibration="gaussian_dp")
+
+CALLS = {
+    Budget: {"epsilon": 1.0, "delta": 1e-5},
+    Relation: {"unit": "record", "change": "replace"},
+    Guarantee: {
+        "epsilon": 1.0, "delta": 0.0, "method": "pure", "proven": True, "note": "",
+    },
+    GUARANTEE.within: {"budget": BUDGET},
+    Release: {
+        "mechanism": "gaussian", "sensitivity": 1.0, "scale": [1.0, 2.0], "norm": "l2", "count": 2,
+        "sampling": None, "proven": True, "note": "", "epsilon": None, "profile": None, "dim": None,
+        "attained": 1.0, "reached": None, "attack": None, "log_tolerance": 0.0,
+    },
+    Sampling: {"kind": "poisson", "rate": 0.1},
+    Streams: {"root": 0, "runs": (0, 1), "groups": {"data": "a"}},
+    Streams(0, (0,)).generators: {"purpose": "data", "name": ""},
+    Streams(0, (0,)).shared: {"purpose": "data", "name": ""},
+    Streams(0, (0,)).draw: {"purpose": "noise", "law": "normal", "shape": (2,), "name": ""},
+    Batches: {"sizes": (1, 2), "probabilities": (0.5, 0.5)},
+    SampledNoise: {
+        "batches": BATCHES, "records": 10, "losses": (1.0, 0.5), "sampling": "poisson",
+        "gaussian": True,
+    },
+    NOISE.sigma: {"budget": BUDGET, "count": 2},
+    NOISE.releases: {"sigma": 1.0, "count": 2},
+    SparseVector: {
+        "sensitivity": 1.0, "count": 1, "epsilon_threshold": 0.5, "epsilon_queries": 0.5,
+        "epsilon_numbers": 0.0, "monotonic": False,
+    },
+    SparseVector.split: {
+        "epsilon": 1.0, "sensitivity": 1.0, "count": 1, "monotonic": False, "equal": False,
+    },
+    SVT.above: {"query": 1.0, "noisy_threshold": 0.0, "unit": 0.5},
+    SVT.run: {
+        "queries": np.ones(3), "threshold": 0.0, "unit_threshold": 0.0,
+        "unit_queries": np.zeros(3), "unit_numbers": None,
+    },
+    Answers: {
+        "answered": np.ones(2, bool), "above": np.ones(2, bool), "values": np.zeros(2),
+    },
+    privacy.account: {"releases": PURE, "delta": 1e-5},
+    privacy.epsilon: {"releases": PURE, "delta": 1e-5, "method": "zcdp", "conversion": "cks"},
+    privacy.zcdp: {"releases": PURE},
+    privacy.gaussian_dp: {"releases": PURE},
+    privacy.dp_events: {"releases": PURE},
+    privacy.network_guarantee: {"guarantees": [GUARANTEE]},
+    privacy.analytic_gaussian_scale: {"budget": BUDGET, "sensitivity": 1.0},
+    privacy.classical_gaussian_scale: {"budget": Budget(0.5, 1e-5), "sensitivity": 1.0},
+    privacy.extended_gaussian_scale: {"budget": BUDGET, "sensitivity": 1.0},
+    privacy.gaussian_noise_multiplier: {"budget": BUDGET, "count": 2},
+    privacy.laplace_scale: {"budget": BUDGET, "sensitivity": 1.0, "count": 2},
+    privacy.zcdp_gaussian_scale: {
+        "budget": BUDGET, "sensitivity": 1.0, "count": 2, "conversion": "cks",
+    },
+    pc.calibrate: {
+        "make_releases": lambda scale: [Release("gaussian", 1.0, scale)], "budget": BUDGET,
+        "method": "best", "tolerance": 1e-6,
+    },
+    privacy.gaussian_delta: {"mu": 1.0, "epsilon": 1.0},
+    privacy.gaussian_log_delta: {"mu": 1.0, "epsilon": 1.0},
+    privacy.gaussian_epsilon: {"mu": 1.0, "delta": 1e-5},
+    privacy.gaussian_mu: {"epsilon": 1.0, "delta": 1e-5},
+    privacy.gaussian_rho: {"mu": 1.0},
+    privacy.laplace_rho: {"epsilon": 1.0},
+    privacy.pure_rho: {"epsilon": 1.0, "form": "tight"},
+    privacy.zcdp_epsilon: {"rho": 1.0, "delta": 1e-5, "conversion": "cks"},
+    privacy.zcdp_rho: {"epsilon": 1.0, "delta": 1e-5, "conversion": "cks"},
+    privacy.discrete_gaussian: {"rng": np.random.default_rng(0), "variance": 2.0, "size": 3},
+    privacy.discrete_gaussian_pmf: {"k": np.arange(3), "variance": 2.0},
+    privacy.discrete_gaussian_from_uniform: {"uniform": np.full(3, 0.5), "variance": 2.0},
+    privacy.gaussian_noise: {"unit": np.zeros(3), "scale": 1.0},
+    privacy.laplace_noise: {"unit": np.zeros(3), "scale": 1.0},
+    privacy.gamma_norm_noise: {"direction": np.ones((2, 3)), "radius": np.ones(2), "scale": 1.0},
+    privacy.exact: {"sensitivity": 1.0},
+    privacy.pure: {"epsilon": 1.0, "count": 2},
+    privacy.deadline_batches: {"deadline": 0.4, "slowest": 10.0, "fastest": 90.0},
+    privacy.fixed_batches: {"size": 3},
+    privacy.noisy_mean: {"batches": BATCHES, "records": 10, "sampling": "poisson"},
+    privacy.noisy_sum: {"batches": BATCHES, "records": 10, "sampling": "poisson"},
+    privacy.noisy_message: {
+        "batches": BATCHES, "records": 10, "step": 0.1, "resolution": 0.1, "dim": 2, "clip": 1.0,
+        "sampling": "poisson",
+    },
+    privacy.sparse_vector_release: {
+        "sensitivity": 1.0, "threshold_scale": 1.0, "query_scale": 1.0, "count": 1, "tests": 3,
+        "redrawn": "once",
+    },
+    algorithms.load: {"name": "dgd"},
+    algorithms.module_of: {"name": "dgd"},
+    problems.load: {"name": "lasso"},
+    problems.module_of: {"name": "lasso"},
+    problems.class_of: {"name": "lasso"},
+    problems.shared_by_runs: {"module": problems.load("lasso"), "parameters": {}},
+    pc.simulate: {
+        "algorithm": ALGORITHM, "problem": MEANS, "network": RING, "budget": BUDGET, "horizon": 2,
+        "runs": 2, "seed": 0, "measures": [("released", "normalised_error")], "iterations": [1],
+    },
+    pc.audit: {
+        "algorithm": ALGORITHM, "problem": MEANS, "network": RING, "budget": BUDGET, "horizon": 1,
+        "runs": 40, "confidence": 0.9, "delta": 1e-5, "relation": None, "observer": "global",
+        "calibrated": None, "attack": None, "seed": 0, "progress": print,
+    },
+}  # fmt: skip
+"""Public functions and constructors, each with arguments that it accepts."""
+SLOW = {pc.audit, pc.simulate}
+COVERED_ELSEWHERE = {
+    "verdict", "verdict_of",  # words of verdicts: tests/privacy/test_verdicts.py
+}  # fmt: skip
+EXAMPLES = {example.name: example for example in examples()}
+
+
+def named(call) -> str:
+    return getattr(call, "__qualname__", str(call))
+
+
+def refused_or_made(call, arguments) -> object:
+    """Return the result; None if the call is refused with one short line."""
+    with soon(), warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")
+        try:
+            return call(**arguments)
+        except InvalidInput as error:
+            assert str(error).isprintable(), str(error)
+            assert len(str(error)) < 1000
+            return None
+
+
+def test_every_exported_function_and_constructor_is_fuzzed():
+    covered = {getattr(call, "__func__", call) for call in CALLS}
+    for module in (pc, privacy):
+        for name in set(module.__all__) - COVERED_ELSEWHERE:
+            value = getattr(module, name)
+            abstract = inspect.isabstract(value) or value in (InvalidInput, pc.Network)
+            if inspect.isroutine(value) or (inspect.isclass(value) and not abstract):
+                assert value in covered, name
+
+
+@pytest.mark.parametrize("call", CALLS, ids=named)
+def test_the_arguments_that_are_changed_are_accepted(call):
+    assert refused_or_made(call, CALLS[call]) is not None
+
+
+@cases(120)
+@given(st.sampled_from([call for call in CALLS if call not in SLOW]), st.data())
+def test_any_argument_is_used_or_refused_by_name(call, data):
+    names = st.sampled_from([*CALLS[call]])
+    changes = data.draw(st.dictionaries(names, ANYTHING, min_size=1, max_size=2))
+    found = refused_or_made(call, {**CALLS[call], **changes})
+    for number in numbers_in(found):
+        assert number == number, (named(call), changes)
+    if isinstance(found, Guarantee) and found.epsilon == 0 and call is privacy.account:
+        releases = changes.get("releases", PURE)
+        assert all(np.all(release.losses() == 0) for release in releases)
+
+
+def numbers_in(found) -> list[float]:
+    """The privacy losses and scales of a result, none of which is NaN."""
+    if isinstance(found, float):
+        return [found]
+    return [found.epsilon, found.delta] if isinstance(found, Guarantee | Budget) else []
+
+
+@cases(20)
+@given(st.data())
+def test_any_argument_of_a_simulation_is_used_or_refused_by_name(data):
+    names = st.sampled_from([*CALLS[pc.simulate]])
+    changes = data.draw(st.dictionaries(names, ANYTHING, min_size=1, max_size=2))
+    found = refused_or_made(pc.simulate, {**CALLS[pc.simulate], **changes})
+    if found is not None:
+        assert found.measurements.height > 0
+        assert found.measurements["t"].max() <= changes.get("horizon", 2)
+
+
+@cases(10)
+@given(st.data())
+def test_any_argument_of_an_audit_is_used_or_refused_by_name(data):
+    names = st.sampled_from([*CALLS[pc.audit]])
+    changes = data.draw(st.dictionaries(names, ANYTHING, min_size=1, max_size=2))
+    found = refused_or_made(pc.audit, {**CALLS[pc.audit], **changes})
+    assert found is None or 0 <= found.lower < math.inf
+
+
+@cases(50)
+@given(st.sampled_from(algorithms.names()), st.data())
+def test_any_hyperparameter_is_used_or_refused_by_name(name, data):
+    kind = algorithms.load(name)
+    known = {field.name: field for field in fields(kind) if field.init}
+    changed = data.draw(st.sampled_from(sorted(known)))
+    value = data.draw(ANYTHING)
+    given = {key: 0.5 for key, field in known.items() if _is_needed(field)}
+    found = refused_or_made(kind, {**given, changed: value})
+    if found is not None and isinstance(known[changed].default, float):
+        assert not isinstance(value, str | bytes | bool | complex)
+
+
+def _is_needed(field) -> bool:
+    return repr(field.default).startswith("<dataclasses._MISSING") and repr(
+        field.default_factory
+    ).startswith("<dataclasses._MISSING")
+
+
+@pytest.mark.parametrize(
+    ("changes", "expected"),
+    [
+        ({"sensitivity": 1.0, "scale": []}, "release.scale"),
+        ({"sensitivity": [], "scale": 1.0}, "release.sensitivity"),
+        ({"sensitivity": "1", "scale": 1.0}, "release.sensitivity"),
+        ({"sensitivity": 1.0, "scale": ["1"]}, "release.scale"),
+        ({"sensitivity": True, "scale": 1.0}, "release.sensitivity"),
+        ({"sensitivity": 1.0, "scale": 1 + 1j}, "release.scale"),
+        ({"sensitivity": 1.0, "scale": 1.0, "epsilon": 1.0}, "release.epsilon"),
+        ({"sensitivity": 1.0, "scale": 1.0, "proven": "yes"}, "release.proven"),
+        ({"sensitivity": 1.0, "scale": 1.0, "sampling": 0.1}, "release.sampling"),
+        ({"sensitivity": 1.0, "scale": 1.0, "count": True}, "release.count"),
+        ({"sensitivity": 1.0, "scale": 1.0, "count": 10**30}, "release.count"),
+    ],
+)
+@pytest.mark.parametrize("mechanism", ["gaussian", "laplace", "gamma_norm", "discrete_gaussian"])
+def test_a_release_of_nothing_or_of_text_is_refused(mechanism, changes, expected):
+    with pytest.raises(InvalidInput, match=expected):
+        Release(mechanism, **changes)
+
+
+@pytest.mark.parametrize(
+    ("changes", "expected"),
+    [
+        ({"seed": -1}, "seed: found -1"),
+        ({"runs": 10**12}, "runs: found 1000000000000"),
+        ({"runs": 0}, "runs: found 0"),
+        ({"horizon": 2.5}, "horizon: found 2.5"),
+        ({"iterations": [3]}, "iterations: found 3, expected a whole number >= 1 and <= 2"),
+        ({"iterations": [0]}, "iterations: found 0"),
+        ({"iterations": itertools.count(1)}, "iterations: found count"),
+        ({"iterations": "12"}, "iterations: found '12'"),
+        ({"measures": [("nope", "normalised_error")]}, "measures: found 'nope'"),
+        ({"measures": [("released", "nope")]}, "measures: found 'nope'"),
+        ({"measures": "released"}, "measures: found 'released'"),
+        ({"budget": -1.0}, "budget: found -1.0, expected a Budget"),
+        ({"algorithm": type(ALGORITHM)}, "algorithm: found <class"),
+        ({"problem": MeanEstimation}, "problem: found <class"),
+        ({"problem": lambda streams: 3}, "problem: found 3"),
+        ({"network": np.eye(3)}, "network: found array"),
+    ],
+)
+def test_a_simulation_of_nonsense_is_refused(changes, expected):
+    with pytest.raises(InvalidInput) as error:
+        pc.simulate(**{**CALLS[pc.simulate], **changes})
+    assert expected in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("call", "arguments"),
+    [
+        (privacy.gaussian_epsilon, (-1.0, 1e-5)),
+        (privacy.gaussian_epsilon, (math.nan, 1e-5)),
+        (privacy.gaussian_mu, (-1.0, 1e-5)),
+        (privacy.gaussian_rho, (-1.0,)),
+        (privacy.pure_rho, ("1",)),
+        (privacy.laplace_rho, (math.nan,)),
+        (privacy.zcdp_epsilon, ("1", 1e-5)),
+        (privacy.laplace_scale, (BUDGET, -1.0)),
+        (privacy.analytic_gaussian_scale, (BUDGET, math.nan)),
+        (Budget, (math.nan,)),
+        (Guarantee, (-1.0, 0.0, "pure")),
+        (Batches, ((), ())),
+    ],
+)
+def test_a_privacy_loss_below_zero_or_of_no_number_is_refused(call, arguments):
+    with pytest.raises(InvalidInput):
+        call(*arguments)
+
+
+@pytest.mark.parametrize("mechanism", ["laplace", "gamma_norm"])
+def test_the_loss_of_very_many_releases_is_bounded_in_time(mechanism):
+    """zCDP bounds it: mu^2/2 each, from which epsilon follows."""
+    with soon():
+        found = privacy.account([Release(mechanism, 1.0, 1e8, count=10**12)], 1e-5)
+    rho = 10**12 * privacy.laplace_rho(1e-8)
+    assert 0 < found.epsilon <= privacy.zcdp_epsilon(rho, 1e-5) and found.method != "pld"
+
+
+def test_a_message_repeats_the_beginning_of_a_long_value():
+    with pytest.raises(InvalidInput) as error:
+        Relation("x" * 100_000, "replace")
+    assert len(str(error.value)) < 400 and "(100,002 characters)" in str(error.value)
+    assert error.value.value == "x" * 100_000
+
+
+def test_a_message_has_no_control_characters_and_survives_any_value():
+    class Unprintable:
+        def __repr__(self):
+            raise ValueError
+
+    for value in ("a\x1b[31m\nb", 10**5000, np.ones((3, 3)), Unprintable()):
+        assert str(InvalidInput("key\n\x1b", value, "some\nthing")).isprintable()
