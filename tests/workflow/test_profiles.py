@@ -1,10 +1,12 @@
 """Profiles for clusters: they say what the default says, and speak of rules that there are."""
 
+import pkgutil
 import re
 from pathlib import Path
 
 import pytest
 import yaml
+from setuptools import find_packages
 
 from private_consensus.experiments.schema import read_yaml
 
@@ -23,7 +25,9 @@ def profile(name: str) -> dict:
 
 @pytest.mark.parametrize("name", CLUSTERS)
 def test_a_profile_takes_the_place_of_the_default_and_repeats_it(name):
-    assert profile("default").items() <= profile(name).items()
+    shared = {key: value for key, value in profile("default").items() if key != "executor"}
+    assert shared.items() <= profile(name).items()
+    assert profile(name)["executor"] == name
 
 
 @pytest.mark.parametrize("name", CLUSTERS)
@@ -59,4 +63,10 @@ def test_what_needs_the_network_or_all_results_runs_where_snakemake_was_called()
 def test_plugins_are_an_extra_and_not_in_the_locked_environment():
     assert "snakemake-executor-plugin" in (ROOT / "pyproject.toml").read_text()
     assert "snakemake-executor-plugin" not in (ROOT / "requirements.txt").read_text()
-    assert read_yaml(ROOT / "profiles/default/config.yaml").get("executor") is None
+    assert read_yaml(ROOT / "profiles/default/config.yaml")["executor"] == "forks"
+
+
+def test_the_executor_of_the_default_profile_is_installed_with_the_project():
+    packages = find_packages(str(ROOT / "src"))
+    assert "snakemake_executor_plugin_forks" in packages
+    assert "snakemake_executor_plugin_forks" in {info.name for info in pkgutil.iter_modules()}
