@@ -1,7 +1,7 @@
 """Snakemake executor that runs each job as a fork of one process with imported libraries.
 
 Importing the libraries takes longer than most small jobs. Snakemake finds this package by its name;
-``executor: forks`` in a profile selects it. Jobs run on this machine and must have a ``script:``.
+``--executor forks`` selects it. Jobs run on this machine and must have a ``script:``.
 
 Snakemake and the server exchange messages through an unnamed pair of sockets, to which no other
 process can connect. The server ends with Snakemake, and each job ends with the server.

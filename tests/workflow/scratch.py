@@ -68,7 +68,8 @@ def command(*arguments: str, runs: int = 2, cores: int = 1) -> list[str]:
     """A call at smoke scale, of paper 000 alone."""
     small = ["--configfile", "config/smoke.yaml", "--config", f"runs={runs}"]
     paper = "papers=[showkatbakhsh]"
-    return [*SNAKEMAKE, "--cores", str(cores), *arguments, *small, paper]
+    executor = ["--executor", "forks"]
+    return [*SNAKEMAKE, "--cores", str(cores), *executor, *arguments, *small, paper]
 
 
 def environment() -> dict[str, str]:
