@@ -5,7 +5,9 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 # make reproduce DATA=surrogate, or MIRROR=folder
-SNAKEMAKE := $(BIN)/snakemake --cores $(CORES) $(if $(DATA),--config 'data={source: $(DATA)}')
+# Jobs are forks of one process that has imported the libraries; elsewhere each job is a process of its own.
+EXECUTOR ?= $(if $(filter Linux,$(shell uname)),forks,local)
+SNAKEMAKE := $(BIN)/snakemake --cores $(CORES) --executor $(EXECUTOR) $(if $(DATA),--config 'data={source: $(DATA)}')
 export PRIVATE_CONSENSUS_MIRROR := $(or $(MIRROR),$(PRIVATE_CONSENSUS_MIRROR))
 
 .PHONY: reproduce smoke publish print check-report comparison compare test mutants lint docs benchmark peers lock fuzz faults release clean

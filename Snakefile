@@ -9,6 +9,7 @@ What is made comes before --configfile, to which every word after it is another 
 """
 
 import gc
+import logging
 import os
 import sys
 from pathlib import Path
@@ -33,6 +34,7 @@ from private_consensus.datasets import Acquisition
 from private_consensus.errors import InvalidInput
 from private_consensus.experiments.plan import load
 from private_consensus.experiments.schema import read_yaml
+from private_consensus.report.progress import RemainingTime
 from private_consensus.spelling import nearest
 
 if not Path("config", "config.yaml").is_file():
@@ -49,24 +51,8 @@ CONFIGURED = list(dict.fromkeys([Path("config").resolve(), HOME.resolve() / "con
 
 
 onstart:
-    # Imported here: whatever only the run needs delays no start.
-    from private_consensus.report.progress import tell_time_left
-
     gc.freeze()
     gc.enable()
-    running = workflow.scheduler
-    tell_time_left(
-        lambda: (running.finished_jobs, len(workflow.dag)),
-        lambda line: print(line, file=sys.stderr, flush=True),
-    )
-    # Snakemake 9 looks for work again a second after every look as long as there is a limit of jobs a second, and every job
-    # that ends begins one more such chain: after two hundred jobs they take half a core. Here nothing has to be limited.
-    if workflow.local_exec:
-        workflow.scheduler.job_rate_limiter = None
-        take_checksums_once()
-        # Of a few jobs each imports what it needs, and all do where a process cannot be waited for like a file.
-        if len([*workflow.dag.needrun_jobs()]) > FEW_JOBS and can_watch_processes():
-            shell.prefix(f"set -euo pipefail; exec {start_forkserver()} ")
 
 
 try:
@@ -106,8 +92,6 @@ wildcard_constraints:
 
 
 include: "workflow/rules/common.smk"
-include: "workflow/rules/checksums.smk"
-include: "workflow/rules/forks.smk"
 include: "workflow/rules/data.smk"
 include: "workflow/rules/runs.smk"
 include: "workflow/rules/figures.smk"
@@ -121,10 +105,19 @@ include: "workflow/rules/report.smk"
 include: "workflow/rules/targets.smk"
 
 
+if workflow.is_main_process:
+    # Snakemake's interface for loggers documents the events and their fields.
+    logging.getLogger("snakemake.logging").addHandler(
+        RemainingTime(
+            published_seconds_by_rule(),
+            lambda line: print(line, file=sys.stderr, flush=True),
+        )
+    )
+
+
 rule everything:
     default_target: True
     input:
-        imports_begin,
         f"results/{SCALE}/report/index.html",
         whole=f"results/{SCALE}/report/{pages.CHECKSUMS}",
     log:

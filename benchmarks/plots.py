@@ -9,8 +9,8 @@ from typing import Any
 
 import altair as alt
 import polars as pl
+import vl_convert as vlc
 
-from private_consensus.plotting.rendering import svg_of
 from private_consensus.plotting.theme import CONFIG, GREY
 from private_consensus.plotting.vectors import small_svg
 from private_consensus.provenance import atomic_write
@@ -78,6 +78,6 @@ def ratio_plot(lines: Sequence[Mapping[str, Any]]) -> alt.Chart:
 
 def write(chart: alt.TopLevelMixin, path: Path) -> None:
     """As an SVG."""
-    drawing = small_svg(svg_of(json.dumps(chart.to_dict())))
+    drawing = small_svg(vlc.vegalite_to_svg(json.dumps(chart.to_dict())))
     with atomic_write(path) as temporary:
         temporary.write_text(drawing, encoding="utf-8")

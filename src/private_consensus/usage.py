@@ -16,8 +16,6 @@ TITLES = ("s", "cpu_time", "max_rss")
 """Wall seconds, CPU seconds, MB."""
 _BYTES = 1 if sys.platform == "darwin" else 1024
 """In the unit of memory that the operating system counts in."""
-_elsewhere = 0.0
-"""CPU seconds that another process has worked for this one."""
 
 
 @contextmanager
@@ -25,8 +23,8 @@ def measured(path: str | Path | None) -> Iterator[None]:
     """Write what the process took so far when the work in the context has ended well.
 
     CPU seconds, of all cores, and memory are what the operating system counted for the process
-    since it began, imports included, and for the processes that it has waited for, with the CPU
-    seconds of :func:`took_elsewhere`: nothing is sampled. Wall seconds are those of the context.
+    since it began, imports included, and for the processes that it has waited for: nothing is
+    sampled. Wall seconds are those of the context.
 
     Parameters
     ----------
@@ -41,17 +39,11 @@ def measured(path: str | Path | None) -> Iterator[None]:
         write_text(path, "\n".join(lines) + "\n")
 
 
-def took_elsewhere(seconds: float) -> None:
-    """Count CPU seconds of a process that serves several, and was at work for this one."""
-    global _elsewhere
-    _elsewhere += seconds
-
-
 def used() -> tuple[float, float]:
     """CPU seconds and the largest memory in MB of this process and of those it has waited for."""
     counted = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
     seconds = sum(one.ru_utime + one.ru_stime for one in counted)
-    return seconds + _elsewhere, max(one.ru_maxrss for one in counted) * _BYTES / 2**20
+    return seconds, max(one.ru_maxrss for one in counted) * _BYTES / 2**20
 
 
 def read_usage(path: str | Path) -> dict[str, float]:

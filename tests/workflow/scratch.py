@@ -12,13 +12,11 @@ import importlib
 import multiprocessing
 import os
 import re
-import shlex
 import shutil
 import subprocess
 import sys
-import tempfile
 import traceback
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -70,7 +68,8 @@ def command(*arguments: str, runs: int = 2, cores: int = 1) -> list[str]:
     """A call at smoke scale, of paper 000 alone."""
     small = ["--configfile", "config/smoke.yaml", "--config", f"runs={runs}"]
     paper = "papers=[showkatbakhsh]"
-    return [*SNAKEMAKE, "--cores", str(cores), *arguments, *small, paper]
+    executor = ["--executor", "forks"]
+    return [*SNAKEMAKE, "--cores", str(cores), *executor, *arguments, *small, paper]
 
 
 def environment() -> dict[str, str]:
@@ -249,52 +248,51 @@ def _answering(home: Path, variables: dict, asked: Connection) -> None:
 
     for file in (*(home / "src").rglob("*.py"), *(home / "workflow/scripts").glob("*.py")):
         meaning_of(file.read_text(encoding="utf-8"))
-    with _jobs_in_forks(home) as prepared, contextlib.suppress(EOFError):
+    from snakemake_executor_plugin_forks import server
+
+    for script in sorted((home / "workflow/scripts").glob("*.py")):
+        server.import_modules_of(str(script))
+    server.preload()
+    with contextlib.suppress(EOFError):
         while True:
-            asked.send(_answered(prepared, *asked.recv()))
+            asked.send(_answered(*asked.recv()))
 
 
-@contextlib.contextmanager
-def _jobs_in_forks(home: Path) -> Iterator[Callable[[], None]]:
-    """What has the jobs of a call run as forks of one process, which has imported their library."""
-    from snakemake.shell import shell
+class _Forked:
+    """A server that is a fork of the warm process, which waits for it."""
 
-    from private_consensus.plotting.rendering import RENDERER
-
-    programs = home / "workflow"
-    with tempfile.TemporaryDirectory() as short:  # as the name of a socket has to be
-        socket = Path(short, "jobs")
-        server = subprocess.Popen(
-            [sys.executable, programs / "forkserver.py", socket, "1",
-             *sorted((programs / "scripts").glob("*.py"))],
-            env={**os.environ, "PYTHONPATH": str(home / "src")}, stdin=subprocess.PIPE,
-        )  # fmt: skip
-        run_in_fork = [sys.executable, "-IS", str(programs / "run_in_fork.py"), str(socket)]
-
-        def prepared() -> None:
-            os.environ[RENDERER] = f"{socket}.svg"
-            shell.prefix(f"set -euo pipefail; {shlex.join(run_in_fork)} ")
-
-        yield prepared
-        server.stdin.close()
-        server.wait(PATIENCE)
+    def wait(self) -> None:
+        """Return at once: it is no child of Snakemake's process."""
 
 
-def _answered(
-    prepared: Callable[[], None], folder: Path, arguments: list[str], variables: dict
-) -> tuple[int, str, str]:
-    """What a fork ends with: its exit code, and what it said on its two streams."""
+def _answered(folder: Path, arguments: list[str], variables: dict) -> tuple[int, str, str]:
+    """What a fork ends with: its exit code, and what it said on its two streams.
+
+    Its jobs are run by another fork: who has no imports to wait for.
+    """
+    import snakemake_executor_plugin_forks as executor
+    from snakemake_executor_plugin_forks.server import serve
+
     heard, said = zip(*(FORKS.Pipe(duplex=False) for _ in range(2)), strict=True)
+    connection, remote = multiprocessing.Pipe()
+    server = os.fork()
+    if not server:
+        connection.close()
+        _settled(folder, variables, said)
+        with _leaving(), contextlib.suppress(EOFError, ConnectionError):
+            serve(remote)
+    remote.close()
     child = os.fork()
     if not child:
         _settled(folder, variables, said)
-        prepared()
+        executor.start_server = lambda: (_Forked(), connection)
         with _leaving():
             _snakemake(arguments)
-    for end in said:
+    for end in (connection, *said):
         end.close()
     with ThreadPoolExecutor(2) as listeners:
         texts = list(listeners.map(_all_of, heard))
+    os.waitpid(server, 0)
     return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), *texts
 
 

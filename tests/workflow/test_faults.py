@@ -142,15 +142,11 @@ def let_go(folder: Path) -> None:
     (folder / "hold").unlink()
 
 
-def jobs_of(process: Begun) -> list[psutil.Process]:
-    children = psutil.Process(process.pid).children(recursive=True)
-    return [c for c in children if "run_cell" in " ".join(command_of(c))]
-
-
-def command_of(process: psutil.Process) -> list[str]:
-    with suppress(psutil.NoSuchProcess):  # it may end meanwhile
-        return process.cmdline()
-    return []
+def server_and_job(process: Begun) -> tuple[psutil.Process, psutil.Process]:
+    """The process that runs jobs, and its only job."""
+    [server] = psutil.Process(process.pid).children()
+    [job] = server.children()
+    return server, job
 
 
 def finishes_like(
@@ -165,8 +161,7 @@ def finishes_like(
 
 def test_a_killed_job_is_named_and_leaves_nothing(warm, folder, reference):
     process = begun(folder)
-    [job] = jobs_of(process)[-1:]
-    job.kill()
+    server_and_job(process)[1].kill()
     output = process.output()
     let_go(folder)
     assert process.returncode == 1
@@ -175,14 +170,26 @@ def test_a_killed_job_is_named_and_leaves_nothing(warm, folder, reference):
     finishes_like(warm, folder, reference)
 
 
+def test_a_killed_server_ends_its_jobs_and_the_call(warm, folder, reference):
+    process = begun(folder)
+    server, job = server_and_job(process)
+    server.kill()
+    output = process.output()
+    assert process.returncode == 1
+    assert "Error in rule run_cell" in output
+    assert "The process that runs jobs has ended." in output
+    assert psutil.wait_procs([job], timeout=PATIENCE)[1] == []
+    let_go(folder)
+    assert not (folder / CELL).exists()
+    finishes_like(warm, folder, reference)
+
+
 def test_a_killed_main_process_asks_for_an_unlock(warm, folder, reference):
     process = begun(folder)
-    orphans = jobs_of(process)
+    children = server_and_job(process)
     os.kill(process.pid, signal.SIGKILL)
-    for orphan in orphans:
-        orphan.kill()
-    psutil.wait_procs(orphans, timeout=PATIENCE)
     process.output()
+    assert psutil.wait_procs(children, timeout=PATIENCE)[1] == []
     let_go(folder)
     assert not (folder / CELL).exists()
     blocked = warm.make(folder, FIGURE, runs=RUNS)

@@ -1,10 +1,12 @@
 """Profiles for clusters: they say what the default says, and speak of rules that there are."""
 
+import pkgutil
 import re
 from pathlib import Path
 
 import pytest
 import yaml
+from setuptools import find_packages
 
 from private_consensus.experiments.schema import read_yaml
 
@@ -60,3 +62,10 @@ def test_plugins_are_an_extra_and_not_in_the_locked_environment():
     assert "snakemake-executor-plugin" in (ROOT / "pyproject.toml").read_text()
     assert "snakemake-executor-plugin" not in (ROOT / "requirements.txt").read_text()
     assert read_yaml(ROOT / "profiles/default/config.yaml").get("executor") is None
+
+
+def test_the_executor_of_the_makefile_is_installed_with_the_project():
+    assert "forks" in (ROOT / "Makefile").read_text()
+    packages = find_packages(str(ROOT / "src"))
+    assert "snakemake_executor_plugin_forks" in packages
+    assert "snakemake_executor_plugin_forks" in {info.name for info in pkgutil.iter_modules()}

@@ -53,12 +53,38 @@ def quarter_of_cores():
 
 
 @cache
-def published_seconds():
-    """What each job of the published run took; nothing where the reference is not there."""
+def published_manifest():
+    """Manifest of the published run; an empty one if the reference is absent."""
     manifest = HOME / "results" / "reference" / "manifest.json"
     if not manifest.is_file():
+        return {"scale": None, "wall seconds": {}}
+    return json.loads(manifest.read_text(encoding="utf-8"))
+
+
+def published_seconds():
+    """Seconds of each job of the published run, by the name of its log file."""
+    return published_manifest()["wall seconds"]
+
+
+# Rules whose log files have another name.
+RULE_OF_LOG = {
+    "audit": "audit_settings",
+    "claims": "judge_claims",
+    "figure": "draw_figure",
+}
+
+
+def published_seconds_by_rule():
+    """Seconds of each job of the published run, for each rule; empty at another scale."""
+    if published_manifest()["scale"] != SCALE:
         return {}
-    return json.loads(manifest.read_text(encoding="utf-8"))["wall seconds"]
+    cells = {f"{experiment}.{algorithm}" for experiment, algorithm in PLAN.cells()}
+    by_rule = {}
+    for name, seconds in published_seconds().items():
+        prefix = name.split(".")[0]
+        known = "run_cell" if name in cells else RULE_OF_LOG.get(prefix, prefix)
+        by_rule.setdefault(known, {})[name] = seconds
+    return by_rule
 
 
 # Priority of what many jobs wait for, and of what takes long when all others have ended.

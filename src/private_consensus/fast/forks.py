@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import multiprocessing
+import os
+import signal
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
+from threading import Thread
 from typing import Any
 
 
@@ -55,11 +58,25 @@ def fewest(items: int, most: int) -> int:
     return -(-items // turns)
 
 
+def end_with_parent() -> None:
+    """End this process as soon as its parent has ended. `multiprocessing` must have started it.
+
+    The parent holds one end of a pipe. A thread waits until the pipe is closed.
+    """
+
+    def watch() -> None:
+        multiprocessing.parent_process().join()
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    Thread(target=watch, daemon=True).start()
+
+
 _FUNCTION: list[Callable[[Any], Any]] = []
 """What a fork was made for. A queue would have to pickle it; a fork has it."""
 
 
 def _keep(function: Callable[[Any], Any]) -> None:
+    end_with_parent()
     _FUNCTION[:] = [function]
 
 

@@ -13,7 +13,6 @@ from ..provenance import atomic_write
 from .captions import data_of
 from .documents import settled
 from .rasters import compact
-from .rendering import svg_of
 from .specifications import Specification
 from .symbols import typeset
 from .vectors import rounded, small_svg, still, without_groups, without_hidden, without_idle_clips
@@ -107,7 +106,8 @@ def save(
     import vl_convert as vlc
 
     specification = rounded(chart.to_dict())
-    drawing = without_groups(without_hidden(_numbered_anew(svg_of(_text(still(specification))))))
+    drawn = vlc.vegalite_to_svg(_text(still(specification)))
+    drawing = without_groups(without_hidden(_numbered_anew(drawn)))
     _write(json_path, _text(specification).encode())
     _write(svg, small_svg(drawing).encode())
     width = float(_WIDTH.search(drawing)[1])

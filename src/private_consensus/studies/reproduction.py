@@ -61,7 +61,8 @@ def command(folder: Path, scale: str | None, cores: int) -> list[str]:
     """The call of Snakemake, as a user would type it in the study's folder."""
     chosen = [] if scale is None else ["--config", f"scale={scale}"]
     profile = ["--workflow-profile", str(HOME / "profiles" / "default")]
-    return [sys.executable, "-m", "snakemake", "--cores", str(cores), *profile, *chosen]
+    executor = ["--executor", "forks" if sys.platform == "linux" else "local"]
+    return [sys.executable, "-m", "snakemake", "--cores", str(cores), *executor, *profile, *chosen]
 
 
 def environment(folder: Path) -> dict[str, str]:

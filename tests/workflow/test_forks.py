@@ -1,0 +1,251 @@
+"""The executor `forks`: jobs are forks of one server; no job outlives the server or Snakemake."""
+
+import os
+import pickle
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from multiprocessing import Pipe
+from multiprocessing.connection import Connection
+from pathlib import Path
+
+import psutil
+import pytest
+from scratch import ROOT
+
+from snakemake_executor_plugin_forks import start_server
+
+TIMEOUT_S = 300
+
+
+class Server:
+    """A server in a folder, and the calls that Snakemake makes."""
+
+    def __init__(self, process: subprocess.Popen, connection: Connection, folder: Path) -> None:
+        self.process, self.connection, self.folder = process, connection, folder
+
+    def send(self, jobid: int, text: str, content: bytes = pickle.dumps("snakemake")) -> None:
+        script = self.folder / f"{jobid}.py"
+        script.write_text(textwrap.dedent(text))
+        self.connection.send((jobid, str(script), content))
+
+    def receive(self) -> tuple[int, int]:
+        assert self.connection.poll(TIMEOUT_S)
+        return self.connection.recv()
+
+    def run(self, text: str, **options) -> int:
+        self.send(0, text, **options)
+        jobid, exit_code = self.receive()
+        assert jobid == 0
+        return exit_code
+
+    def started(self, name: str) -> list[psutil.Process]:
+        """Wait until jobs have written their process ids to files named ``name``."""
+        wait_for(lambda: list(self.folder.glob(name)))
+        return [psutil.Process(int(path.read_text())) for path in self.folder.glob(name)]
+
+
+@pytest.fixture
+def server(tmp_path, monkeypatch) -> Iterator[Server]:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PYTHONPATH", str(ROOT / "src"))
+    process, connection = start_server()
+    yield Server(process, connection, tmp_path)
+    connection.close()
+    process.wait(TIMEOUT_S)
+
+
+def wait_for(condition) -> None:
+    end = time.monotonic() + TIMEOUT_S
+    while not condition():
+        assert time.monotonic() < end
+        time.sleep(0.01)
+
+
+def has_ended(process: psutil.Process) -> bool:
+    with suppress(psutil.NoSuchProcess):
+        return process.status() == psutil.STATUS_ZOMBIE
+    return True
+
+
+def has_open_files(process: psutil.Process) -> bool:
+    """Return False for a process that ends: the system closes its files first."""
+    with suppress(psutil.NoSuchProcess, psutil.AccessDenied, FileNotFoundError):
+        return process.num_fds() > 0
+    return False
+
+
+SLEEP = """
+    import os, time
+    from pathlib import Path
+    Path("new").write_text(str(os.getpid()))
+    Path("new").rename("{name}.pid")
+    time.sleep(600)
+    Path("{name}.result").write_text("late")
+"""
+
+
+def test_a_job_has_the_imports_of_the_server_and_its_own_snakemake_object(server):
+    assert server.run("import colorsys\n") == 0
+    text = """
+        import sys
+        from pathlib import Path
+        already = {"private_consensus.fast.forks", "colorsys"} <= sys.modules.keys()
+        seen = [already, snakemake, __name__, sys.argv, str(Path.cwd()), sys.stdin.read()]
+        Path("seen").write_text(repr(seen))
+        import colorsys
+        colorsys.changed = True
+    """
+    assert server.run(text, content=pickle.dumps({"threads": 1})) == 0
+    folder = str(server.folder)
+    expected = [True, {"threads": 1}, "__main__", [f"{folder}/0.py"], folder, ""]
+    assert (server.folder / "seen").read_text() == repr(expected)
+    assert server.run("import colorsys; assert not hasattr(colorsys, 'changed')") == 0
+
+
+@pytest.mark.parametrize(
+    ("text", "exit_code"),
+    [
+        ("raise SystemExit(3)", 3),
+        ("raise SystemExit('epsilon: expected a positive number')", 1),
+        ("1 / 0", 1),
+        ("import absent_module", 1),
+        ("not Python", 1),
+        ("import os; os._exit(7)", 7),
+        ("import os; os.kill(os.getpid(), 9)", -9),
+    ],
+)
+def test_a_job_that_fails_ends_no_other(server, text, exit_code):
+    server.send(1, SLEEP.format(name="other"))
+    [other] = server.started("other.pid")
+    assert server.run(text) == exit_code
+    assert not has_ended(other)
+    assert server.run("pass") == 0
+
+
+def test_a_job_with_unreadable_content_fails_alone(server):
+    assert server.run("pass", content=b"no pickle") == 1
+    assert server.run("pass") == 0
+
+
+def test_jobs_end_in_any_order_and_the_server_waits_for_all(server):
+    server.send(1, "import os, time\nwhile not os.path.exists('go'): time.sleep(0.01)")
+    server.send(2, "raise SystemExit(6)")
+    assert server.receive() == (2, 6)
+    server.connection.send(None)
+    (server.folder / "go").touch()
+    assert server.receive() == (1, 0)
+    assert server.process.wait(TIMEOUT_S) == 0
+
+
+def test_a_job_that_cannot_be_forked_fails_alone(tmp_path):
+    text = """if True:
+        import errno, os, sys
+        from multiprocessing.connection import Connection
+        from snakemake_executor_plugin_forks.server import serve
+        fork = os.fork
+        def refuse():
+            os.fork = fork
+            raise OSError(errno.EAGAIN, os.strerror(errno.EAGAIN))
+        os.fork = refuse
+        serve(Connection(int(sys.argv[1])))
+    """
+    script = tmp_path / "job.py"
+    script.write_text("")
+    connection, remote = Pipe()
+    with remote:
+        process = subprocess.Popen(
+            [sys.executable, "-c", text, str(remote.fileno())], pass_fds=[remote.fileno()],
+            env={**os.environ, "PYTHONPATH": str(ROOT / "src")},
+        )  # fmt: skip
+    server = Server(process, connection, tmp_path)
+    assert [server.run(""), server.run("")] == [1, 0]
+    connection.send(None)
+    assert process.wait(TIMEOUT_S) == 0
+
+
+def test_an_interrupt_of_the_terminal_reaches_jobs_and_not_the_server(server):
+    server.send(1, SLEEP.format(name="job"))
+    [job] = server.started("job.pid")
+    for process in (server.process, job):
+        process.send_signal(signal.SIGINT)
+    assert server.receive() == (1, 1)
+    assert server.run("pass") == 0
+
+
+def test_jobs_end_when_the_server_is_killed(server):
+    for jobid in (1, 2, 3):
+        server.send(jobid, SLEEP.format(name=jobid))
+        wait_for((server.folder / f"{jobid}.pid").exists)
+    jobs = server.started("*.pid")
+    assert len(jobs) == 3
+    server.process.kill()
+    with pytest.raises(EOFError):
+        server.receive()
+    assert not any(map(has_open_files, jobs)), "Snakemake sees the end before the jobs have ended"
+    wait_for(lambda: all(map(has_ended, jobs)))
+    assert not list(server.folder.glob("*.result"))
+
+
+def test_the_server_and_its_jobs_end_when_snakemake_is_killed(tmp_path):
+    script = tmp_path / "1.py"
+    script.write_text(textwrap.dedent(SLEEP.format(name="job")))
+    text = f"""if True:
+        import pickle, time
+        from snakemake_executor_plugin_forks import start_server
+        process, connection = start_server()
+        connection.send((1, {str(script)!r}, pickle.dumps(None)))
+        print(process.pid, flush=True)
+        time.sleep(600)
+    """
+    with subprocess.Popen(
+        [sys.executable, "-c", text], cwd=tmp_path, stdout=subprocess.PIPE,
+        env={**os.environ, "PYTHONPATH": str(ROOT / "src")},
+    ) as snakemake:  # fmt: skip
+        server = psutil.Process(int(snakemake.stdout.readline()))
+        wait_for((tmp_path / "job.pid").exists)
+        job = psutil.Process(int((tmp_path / "job.pid").read_text()))
+        assert job.ppid() == server.pid
+        snakemake.kill()
+    wait_for(lambda: has_ended(server) and has_ended(job))
+    assert not (tmp_path / "job.result").exists()
+
+
+def test_worker_processes_of_a_job_end_with_it(server):
+    text = """
+        import os, time
+        from pathlib import Path
+        from private_consensus.fast.forks import map_in_forks
+
+        def work(name):
+            Path(f"{name}.new").write_text(str(os.getpid()))
+            Path(f"{name}.new").rename(f"{name}.pid")
+            time.sleep(600)
+
+        Path("job.new").write_text(str(os.getpid()))
+        Path("job.new").rename("job.pid")
+        list(map_in_forks(work, ["first", "second"], 2))
+    """
+    server.send(1, text)
+    for name in ("job", "first", "second"):
+        wait_for((server.folder / f"{name}.pid").exists)
+    processes = server.started("*.pid")
+    server.started("job.pid")[0].kill()
+    assert server.receive() == (1, -9)
+    wait_for(lambda: all(map(has_ended, processes)))
+
+
+def test_no_other_process_can_connect_to_the_server(server):
+    assert server.run("pass") == 0
+    for process in (psutil.Process(server.process.pid), psutil.Process()):
+        addresses = {each.laddr for each in process.net_connections("unix")}
+        assert not [name for name in addresses if name and str(server.folder) in name]
+    listening = [
+        each for each in psutil.Process(server.process.pid).net_connections("all")
+        if each.status == psutil.CONN_LISTEN or each.laddr
+    ]  # fmt: skip
+    assert listening == []
