@@ -10,6 +10,7 @@ from scipy.stats import kstest, norm
 from observed import run, simulated
 from private_consensus import networks
 from private_consensus.algorithms import gradient_descent as gd
+from private_consensus.algorithms.base import stack
 from private_consensus.algorithms.gradient_descent import GradientDescent
 from private_consensus.comparison.faults import UnreliableNetwork
 from private_consensus.errors import InvalidInput
