@@ -1,27 +1,220 @@
-"""Which of several pairs of neighbouring data sets moves the messages most, without any noise."""
+"""Selection of the neighbouring data sets that change the messages of an algorithm most."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import math
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import chain
+from typing import Any
 
 import numpy as np
 
 from ..algorithms.base import Algorithm
+from ..networks import Network
 from .execution import execute
-from .neighbours import Attack
+from .finders import (
+    extreme_data,
+    observed_data,
+    random_data,
+    random_pair,
+    special_data,
+    universe_of,
+)
+from .neighbours import Attack, attacks
 from .streams import AuditStreams
+
+CLIMBS = 6
+"""Random changes of the data that :func:`find_attacks` tries per attacked agent."""
+KINDS = 4
+"""Kinds of pairs tried on every agent; the first agent is attacked with all kinds."""
+COUPLED_RUNS = 2
+"""Runs with equal draws on both data sets."""
+DIGITS = 6
+"""Digits of a difference that count, so that rounding errors rank no pair above another."""
 
 
 def strongest(algorithm: Algorithm, candidates: Iterable[Attack], horizon: int) -> Attack:
-    """The attack whose two noiseless runs differ most, relative to the declared noise.
+    """Return the attack whose two noiseless runs differ most, relative to the declared noise.
 
-    One run a data set, with the same draws: without noise the messages are what is noised, as long
-    as it does not depend on noise sent before.
+    Each data set is executed once with the same draws. Without noise the messages are the values
+    to which noise is added, if they do not depend on noise sent before.
+
+    Parameters
+    ----------
+    algorithm : Algorithm
+        Calibrated.
+    candidates : iterable of Attack
+    horizon : int
+
+    Returns
+    -------
+    Attack
     """
     candidates = list(candidates)
     if len(candidates) == 1:
         return candidates[0]
     return max(candidates, key=lambda attack: _effect(algorithm, attack, horizon))
+
+
+def is_foreign(algorithm: Algorithm) -> bool:
+    """Return True if the class is defined outside of this package."""
+    return type(algorithm).__module__.split(".")[0] != __name__.split(".")[0]
+
+
+def find_attacks(
+    algorithm: Algorithm,
+    problem: Any,
+    network: Network,
+    horizon: int,
+    *,
+    agents: Sequence[int] | None = None,
+    seed: int = 0,
+    most: int = 1,
+) -> list[Attack]:
+    """Find the pairs of data sets that change the messages of each agent most.
+
+    Algorithms of this package are attacked with the extreme pairs of :func:`.neighbours.attacks`.
+    For code from outside, several finders propose pairs, and random changes of the strongest one
+    follow. Pairs are ranked by how far messages of coupled runs differ, with and without noise.
+
+    Parameters
+    ----------
+    algorithm : Algorithm
+        Calibrated.
+    problem, network
+        Sizes and graph; one graph for all runs.
+    horizon : int
+    agents : sequence of int, optional
+        Agents to attack in turn; by default as :func:`.neighbours.attacks`.
+    seed : int
+        Of the random data.
+    most : int, default 1
+        Pairs to return per agent, of different kinds, the strongest first.
+
+    Returns
+    -------
+    list of Attack
+        At most ``most`` per attacked agent; none for an agent of which no pair is known.
+    """
+    change = algorithm.largest_change
+    if not is_foreign(algorithm):
+        by_agent: dict[int, list[Attack]] = {}
+        for attack in attacks(problem, network, change, nearby=False, agents=agents):
+            by_agent.setdefault(attack.agent, []).append(attack)
+        return [
+            attack
+            for candidates in by_agent.values()
+            for attack in _ranked(lambda one: _effect(algorithm, one, horizon), candidates, most)
+        ]
+    found: list[Attack] = []
+    kinds: list[str] | None = None
+    for agent in [0] if agents is None else agents:
+        rng = np.random.default_rng([seed, agent])
+        pairs = list(_proposed(problem, network, agent, rng, change))
+        if kinds is not None:
+            pairs = [attack for attack in pairs if attack.name in kinds] or pairs
+        ranked = _ranked(lambda one: coupled_difference(algorithm, one, horizon), pairs, len(pairs))
+        if kinds is None:
+            kinds = [attack.name for attack in ranked[:KINDS]]
+        found += _climbed(algorithm, problem, ranked, horizon, rng)[:most]
+    return found
+
+
+def _proposed(
+    problem: Any, network: Network, agent: int, rng: np.random.Generator, change: float | None
+) -> Iterator[Attack]:
+    """Yield the pairs of all finders."""
+    return chain(
+        extreme_data(problem, network, agent, rng, change),
+        observed_data(problem, network, agent, rng, change),
+        special_data(problem, network, agent, rng),
+        random_data(problem, network, agent, rng),
+    )
+
+
+def _ranked(
+    score: Callable[[Attack], float], candidates: Sequence[Attack], most: int
+) -> list[Attack]:
+    """Return the candidates of the highest scores; the first of equals comes first."""
+    return (
+        sorted(candidates, key=score, reverse=True)[:most] if len(candidates) > 1 else [*candidates]
+    )
+
+
+def _climbed(
+    algorithm: Algorithm,
+    problem: Any,
+    ranked: list[Attack],
+    horizon: int,
+    rng: np.random.Generator,
+) -> list[Attack]:
+    """Put a pair of random data in front if it is stronger than the strongest one.
+
+    Each proposal keeps the records or the background of the best random pair so far.
+    """
+    universe = universe_of(problem)
+    if universe is None or not ranked:
+        return ranked
+    network, agent = ranked[0].network, ranked[0].agent
+    best = random_pair(universe, rng)
+    score = coupled_difference(algorithm, universe.attack(best, network, agent), horizon)
+    for _ in range(CLIMBS):
+        proposal = random_pair(universe, rng)
+        blended = universe.blend(best.background, proposal.background, rng)
+        changed = rng.integers(3)
+        proposal = proposal._replace(
+            background=best.background if changed == 0 else blended,
+            first=best.first if changed else proposal.first,
+            second=best.second if changed == 1 else proposal.second,
+            name="searched data",
+        )
+        value = coupled_difference(algorithm, universe.attack(proposal, network, agent), horizon)
+        if value > score:
+            best, score = proposal, value
+    searched = universe.attack(best, network, agent)
+    if score > coupled_difference(algorithm, ranked[0], horizon):
+        return [searched, *ranked]
+    return [*ranked[:1], searched, *ranked[1:]]
+
+
+def coupled_difference(algorithm: Algorithm, attack: Attack, horizon: int) -> float:
+    """Return how far the messages of two runs with equal draws differ, relative to the noise.
+
+    Parameters
+    ----------
+    algorithm : Algorithm
+        Calibrated.
+    attack : Attack
+    horizon : int
+
+    Returns
+    -------
+    float
+        Without noise, plus the same with equal noise; infinite if the numbers of messages differ.
+    """
+    difference = 0.0
+    for streams in (
+        AuditStreams.labelled("probe", 1).without("noise"),
+        AuditStreams.labelled("coupled", COUPLED_RUNS),
+    ):
+        first, second = (
+            execute(algorithm, problem, attack.network, streams, horizon).sent
+            for problem in attack.pair
+        )
+        if first.shape != second.shape:
+            return math.inf
+        scale = _least_scale(algorithm, attack, horizon, first.shape[1])
+        apart = np.linalg.norm(first - second, axis=-1).max(-1) / scale
+        difference += float(np.nan_to_num((apart**2).sum(1).max(), nan=math.inf))
+    return float(f"{difference:.{DIGITS}g}")
+
+
+def _least_scale(algorithm: Algorithm, attack: Attack, horizon: int, count: int) -> np.ndarray:
+    """Return the least declared scale of each message, 1 if none is declared."""
+    sites = algorithm.noise_sites(attack.pair[0], attack.network, horizon)
+    scale = np.ones((horizon, 1, 1)) if not sites else np.nan_to_num(sites[0].scale, nan=np.inf)
+    least = np.broadcast_to(scale, (horizon, *scale.shape[1:])).min(axis=(1, 2))
+    return np.resize(least, count)
 
 
 def _effect(algorithm: Algorithm, attack: Attack, horizon: int) -> float:
@@ -30,9 +223,7 @@ def _effect(algorithm: Algorithm, attack: Attack, horizon: int) -> float:
         execute(algorithm, problem, attack.network, quiet, horizon).sent[0, :, attack.agent]
         for problem in attack.pair
     ]
-    sites = algorithm.noise_sites(attack.pair[0], attack.network, horizon)
-    scale = np.ones((horizon, 1, 1)) if not sites else np.nan_to_num(sites[0].scale, nan=np.inf)
-    least = np.broadcast_to(scale, (horizon, *scale.shape[1:])).min(axis=(1, 2))
+    least = _least_scale(algorithm, attack, horizon, horizon)
     both = min(len(least), *map(len, sent))  # a broken copy may send more or fewer on one of them
     apart = np.linalg.norm(sent[0][:both] - sent[1][:both], axis=-1) / least[:both]
     return float(np.nan_to_num((apart**2).sum()))
