@@ -4,8 +4,8 @@ from dataclasses import dataclass
 
 import numpy as np
 import pytest
-from tests.mutants.styles import BUDGET, Descent
 
+from mutants.styles import BUDGET, Descent
 from private_consensus.audits import examples
 from private_consensus.audits.finders import extreme_data, random_data, special_data, universe_of
 from private_consensus.audits.probing import coupled_difference, find_attacks, is_foreign

@@ -84,6 +84,20 @@ class Universe(ABC):
         dim = self.problem.dim
         return apart / length if length > 0 else np.full(dim, dim**-0.5)
 
+    def filled(self, background: Background, record: Record, agent: int) -> Background:
+        """Return a data set in which every record of one agent is ``record``."""
+        parts = tuple(np.array(part, float) for part in background)
+        for part, value in zip(parts, record, strict=True):
+            part[agent] = value
+        return parts
+
+    def second_record(self, background: Background, agent: int) -> Record | None:
+        """Return the record of an agent that follows the replaced one, None if there is none."""
+        rows = background[0][agent]
+        if self.problem.records < 2 or len(rows) != self.problem.records:
+            return None
+        return tuple(part[agent, 1] for part in background)
+
     @abstractmethod
     def location(self, record: Record) -> np.ndarray:
         """Return the gradient of a record at 0 up to a factor, shape (dim,)."""
@@ -190,6 +204,9 @@ class MeanUniverse(Universe):
     def random_records(self, rng: np.random.Generator, *shape: int) -> Background:
         corners = rng.choice([-1.0, 0.0, 1.0], (*shape, self.problem.dim)) * self.problem.box
         return (corners * rng.choice([1.0, rng.random()]),)
+
+    def second_record(self, background: Background, agent: int) -> Record | None:
+        return None
 
     def location(self, record: Record) -> np.ndarray:
         return record[0]
@@ -367,7 +384,8 @@ def extreme_data(
 def special_data(
     problem: Any, network: Network, agent: int, rng: np.random.Generator
 ) -> Iterator[Attack]:
-    """Yield each special pair of records on the agent's data, and one pair on special data."""
+    """Yield each special pair of records on own and empty data, one pair on special data, and a
+    duplicate of one of the agent's records against a distant record."""
     universe = universe_of(problem)
     if universe is None:
         return
@@ -380,6 +398,29 @@ def special_data(
         for background in ("own records", "empty records"):
             case = Pair(backgrounds[background], *pair, f"{name}, {background}")
             yield universe.attack(case, network, agent)
+    data = universe.backgrounds(next(iter(records.values()))[0], rng)["own records"]
+    duplicate = universe.second_record(data, agent)
+    if duplicate is not None:
+        distant = next(iter(records.values()))[1]
+        case = Pair(data, duplicate, distant, "duplicate of one record")
+        yield universe.attack(case, network, agent)
+
+
+def agent_data(
+    problem: Any, network: Network, agent: int, rng: np.random.Generator
+) -> Iterator[Attack]:
+    """Yield pairs that differ in all records of the agent, for guarantees that hide an agent."""
+    universe = universe_of(problem)
+    if universe is None:
+        return
+    for name, pair in universe.records().items():
+        data = universe.backgrounds(pair[0], rng)["own records"]
+        problems = [
+            universe.problem_with(universe.filled(data, record, agent), record, agent)
+            for record in pair
+        ]
+        direction = universe.direction(*pair)
+        yield Attack((problems[0], problems[1]), network, direction, agent, f"{name}, all records")
 
 
 def random_data(

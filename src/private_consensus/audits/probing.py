@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -13,6 +12,7 @@ from ..algorithms.base import Algorithm
 from ..networks import Network
 from .execution import execute
 from .finders import (
+    agent_data,
     extreme_data,
     observed_data,
     random_data,
@@ -101,61 +101,67 @@ def find_attacks(
         by_agent: dict[int, list[Attack]] = {}
         for attack in attacks(problem, network, change, nearby=False, agents=agents):
             by_agent.setdefault(attack.agent, []).append(attack)
-        return [
-            attack
+        ranked = (
+            _ranked(lambda one: _effect(algorithm, one, horizon), candidates)
             for candidates in by_agent.values()
-            for attack in _ranked(lambda one: _effect(algorithm, one, horizon), candidates, most)
-        ]
-    found: list[Attack] = []
-    kinds: list[str] | None = None
+        )
+        return [attack for scored in ranked for _, attack in scored[:most]]
+    strong: list[Attack] = []
+    kinds: set[str] = set()
     for agent in [0] if agents is None else agents:
         rng = np.random.default_rng([seed, agent])
-        pairs = list(_proposed(problem, network, agent, rng, change))
-        if kinds is not None:
+        pairs = list(_proposed(algorithm, problem, network, agent, rng))
+        if kinds:
             pairs = [attack for attack in pairs if attack.name in kinds] or pairs
-        ranked = _ranked(lambda one: coupled_difference(algorithm, one, horizon), pairs, len(pairs))
-        if kinds is None:
-            kinds = [attack.name for attack in ranked[:KINDS]]
-        found += _climbed(algorithm, problem, ranked, horizon, rng)[:most]
-    return found
+        scored = _ranked(lambda one: coupled_difference(algorithm, one, horizon), pairs)
+        kinds = kinds or {attack.name for attack in _distinct(scored, KINDS)}
+        scored += _searched(algorithm, problem, network, agent, horizon, rng)
+        strong += _distinct(sorted(scored, key=lambda pair: -pair[0]), most)
+    return strong
 
 
 def _proposed(
-    problem: Any, network: Network, agent: int, rng: np.random.Generator, change: float | None
+    algorithm: Algorithm, problem: Any, network: Network, agent: int, rng: np.random.Generator
 ) -> Iterator[Attack]:
-    """Yield the pairs of all finders."""
-    return chain(
-        extreme_data(problem, network, agent, rng, change),
-        observed_data(problem, network, agent, rng, change),
-        special_data(problem, network, agent, rng),
-        random_data(problem, network, agent, rng),
-    )
+    """Yield the pairs of all finders; of whole agents if the guarantee hides an agent."""
+    place = problem, network, agent, rng
+    if algorithm.relation.unit == "agent":
+        yield from agent_data(*place)
+    yield from extreme_data(*place, algorithm.largest_change)
+    yield from observed_data(*place, algorithm.largest_change)
+    yield from special_data(*place)
+    yield from random_data(*place)
 
 
-def _ranked(
-    score: Callable[[Attack], float], candidates: Sequence[Attack], most: int
-) -> list[Attack]:
-    """Return the candidates of the highest scores; the first of equals comes first."""
-    return (
-        sorted(candidates, key=score, reverse=True)[:most] if len(candidates) > 1 else [*candidates]
-    )
+Scored = tuple[float, Attack]
+"""A difference of messages, and the pair that causes it."""
 
 
-def _climbed(
+def _ranked(score: Callable[[Attack], float], candidates: Iterable[Attack]) -> list[Scored]:
+    """Return candidates and scores, the highest first; equal scores keep their order."""
+    return sorted(((score(one), one) for one in candidates), key=lambda pair: -pair[0])
+
+
+def _distinct(ranked: Iterable[Scored], most: int) -> list[Attack]:
+    """Return the first pairs of different scores."""
+    return list({score: attack for score, attack in reversed(list(ranked))}.values())[::-1][:most]
+
+
+def _searched(
     algorithm: Algorithm,
     problem: Any,
-    ranked: list[Attack],
+    network: Network,
+    agent: int,
     horizon: int,
     rng: np.random.Generator,
-) -> list[Attack]:
-    """Put a pair of random data in front if it is stronger than the strongest one.
+) -> list[Scored]:
+    """Return the strongest pair of a random search.
 
-    Each proposal keeps the records or the background of the best random pair so far.
+    Each proposal keeps the records or the background of the strongest pair so far.
     """
     universe = universe_of(problem)
-    if universe is None or not ranked:
-        return ranked
-    network, agent = ranked[0].network, ranked[0].agent
+    if universe is None:
+        return []
     best = random_pair(universe, rng)
     score = coupled_difference(algorithm, universe.attack(best, network, agent), horizon)
     for _ in range(CLIMBS):
@@ -171,10 +177,7 @@ def _climbed(
         value = coupled_difference(algorithm, universe.attack(proposal, network, agent), horizon)
         if value > score:
             best, score = proposal, value
-    searched = universe.attack(best, network, agent)
-    if score > coupled_difference(algorithm, ranked[0], horizon):
-        return [searched, *ranked]
-    return [*ranked[:1], searched, *ranked[1:]]
+    return [(score, universe.attack(best, network, agent))]
 
 
 def coupled_difference(algorithm: Algorithm, attack: Attack, horizon: int) -> float:

@@ -1,0 +1,1 @@
+"""Algorithms from outside the project: correct ones and broken ones."""

@@ -1,0 +1,1 @@
+"""One module per algorithm; each module ends with its class as ``ALGORITHM``."""

@@ -1,0 +1,21 @@
+r"""Gradient descent along a secure sum with shares of noise that are too small.
+
+Declares what secure_sum_descent declares: noise of standard deviation :math:`\sigma` on the sum.
+Each agent adds :math:`\sigma/n` instead of :math:`\sigma/\sqrt n`.
+"""
+
+from dataclasses import dataclass
+
+from .secure_sum_descent import SecureSumDescent
+
+
+@dataclass(frozen=True, kw_only=True)
+class SmallShareSum(SecureSumDescent):
+    """Shares whose standard deviations add up to sigma."""
+
+    def share(self, problem):
+        return 1.0 / problem.n_agents
+
+
+ALGORITHM = SmallShareSum
+EXAMPLE = "mean_estimation"
