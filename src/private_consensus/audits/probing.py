@@ -29,6 +29,8 @@ KINDS = 4
 """Kinds of pairs tried on every agent; the first agent is attacked with all kinds."""
 COUPLED_RUNS = 2
 """Runs with equal draws on both data sets."""
+PAIRS = 4
+"""Pairs of all finders that an audit adds to the extreme ones, per agent."""
 DIGITS = 6
 """Digits of a difference that count, so that rounding errors rank no pair above another."""
 
@@ -37,7 +39,8 @@ def strongest(algorithm: Algorithm, candidates: Iterable[Attack], horizon: int) 
     """Return the attack whose two noiseless runs differ most, relative to the declared noise.
 
     Each data set is executed once with the same draws. Without noise the messages are the values
-    to which noise is added, if they do not depend on noise sent before.
+    to which noise is added, if they do not depend on noise sent before. For code from outside of
+    this package, runs with equal noise count as well: it may branch on data.
 
     Parameters
     ----------
@@ -53,7 +56,8 @@ def strongest(algorithm: Algorithm, candidates: Iterable[Attack], horizon: int) 
     candidates = list(candidates)
     if len(candidates) == 1:
         return candidates[0]
-    return max(candidates, key=lambda attack: _effect(algorithm, attack, horizon))
+    score = coupled_difference if is_foreign(algorithm) else _effect
+    return max(candidates, key=lambda attack: score(algorithm, attack, horizon))
 
 
 def is_foreign(algorithm: Algorithm) -> bool:
@@ -118,6 +122,43 @@ def find_attacks(
         scored += _searched(algorithm, problem, network, agent, horizon, rng)
         strong += _distinct(sorted(scored, key=lambda pair: -pair[0]), most)
     return strong
+
+
+def pairs_of_agents(
+    algorithm: Algorithm, problem: Any, network: Network, horizon: int, *, seed: int = 0
+) -> dict[int, list[Attack]]:
+    """Return the pairs of data sets with which an audit attacks each agent.
+
+    Parameters
+    ----------
+    algorithm : Algorithm
+        Calibrated.
+    problem : Problem
+    network : Network
+        One graph for all runs.
+    horizon : int
+    seed : int
+        Of the random data.
+
+    Returns
+    -------
+    dict
+        For each agent its extreme pairs. Code from outside of this package also gets the strongest
+        pairs of all finders. Agents without pairs are missing.
+    """
+    agents = range(network.n_agents)
+    options = {"nearby": False, "agents": agents, "compressed": not is_foreign(algorithm)}
+    candidates = list(attacks(problem, network, algorithm.largest_change, **options))
+    if is_foreign(algorithm):
+        strong = find_attacks(
+            algorithm, problem, network, horizon, agents=agents, seed=seed, most=PAIRS
+        )
+        extreme = {(attack.agent, attack.name) for attack in candidates}
+        candidates += [one for one in strong if (one.agent, one.name) not in extreme]
+    pairs: dict[int, list[Attack]] = {}
+    for attack in candidates:
+        pairs.setdefault(attack.agent, []).append(attack)
+    return dict(sorted(pairs.items()))
 
 
 def _proposed(
