@@ -73,14 +73,13 @@ def correct(seeds: int) -> Iterator[Asked]:
 
 
 def outside(seeds: int = 1) -> Iterator[Asked]:
-    """Yield every algorithm from outside, the correct ones with ``seeds`` seeds."""
+    """Yield every algorithm from outside in the setting of its claim; the correct ones with
+    ``seeds`` seeds, and on the examples that their modules name."""
     for name, entry in outsiders.entries().items():
-        yield from (Asked(name, outsiders.LABEL, seed) for seed in range(entry_seeds(entry, seeds)))
-
-
-def entry_seeds(entry, seeds: int) -> int:
-    """Return the number of audits of an entry."""
-    return seeds if entry.correct else 1
+        yield Asked(name, outsiders.LABEL)
+        if entry.correct:
+            yield from (Asked(name, outsiders.LABEL, seed) for seed in range(1, seeds))
+            yield Asked(name, outsiders.BY_NAME)
 
 
 class Prepared(NamedTuple):
@@ -109,7 +108,8 @@ def judged(asked: Asked, runs: int) -> dict[str, Any]:
     began = time.process_time()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", OutsideRange)
-        prepared = _from_outside(asked) if asked.fault == outsiders.LABEL else _copy(asked)
+        from_outside = asked.fault in (outsiders.LABEL, outsiders.BY_NAME)
+        prepared = _from_outside(asked) if from_outside else _copy(asked)
         result = audit(
             *prepared.world, runs=min(runs, BATCH_RUNS) if prepared.batches else runs,
             confidence=CONFIDENCE, delta=prepared.delta, seed=asked.seed,
@@ -144,7 +144,9 @@ def _copy(asked: Asked) -> Prepared:
 
 def _from_outside(asked: Asked) -> Prepared:
     """Prepare an algorithm of the package, with its claimed delta."""
-    entry, example = outsiders.entries()[asked.algorithm], outsiders.example_of(asked.algorithm)
+    entry = outsiders.entries()[asked.algorithm]
+    by_name = asked.fault == outsiders.BY_NAME
+    example = outsiders.example_of(asked.algorithm, by_name=by_name)
     row = {
         "algorithm": entry.base or entry.module, "fault": entry.module,
         "class": CORRECT if entry.correct else outsiders.LABEL, "correct": entry.correct,

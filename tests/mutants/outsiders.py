@@ -15,11 +15,13 @@ from functools import cache
 from pathlib import Path
 
 from private_consensus import algorithms
-from private_consensus.audits.examples import Example
+from private_consensus.audits.examples import Example, examples
 
 HERE = Path(__file__).parent / "outside"
 LABEL = "outside package"
 """Class of its faults in tables."""
+BY_NAME = "outside package, by name"
+"""Label of audits on the example that a module names, as ``private-consensus audit NAME`` runs."""
 
 
 _installed: list[str] = []
@@ -69,19 +71,23 @@ def entries() -> dict:
     return {entry.module: entry for entry in ENTRIES}
 
 
-def example_of(module: str) -> Example:
+def example_of(module: str, *, by_name: bool = False) -> Example:
     """Return an algorithm of the package and the setting of its claim.
 
     Parameters
     ----------
     module : str
         Name of its entry point.
+    by_name : bool, default False
+        Whether to return the example that the module names instead.
 
     Returns
     -------
     Example
     """
     install()
+    if by_name:
+        return examples(module)[0]
     setting = entries()[module].setting
     algorithm = algorithms.load(module)(**setting.options)
     return Example(
