@@ -20,7 +20,7 @@ from ..randomness import generator
 from .evidence import Evidence, longer
 from .execution import execute
 from .neighbours import Attack
-from .result import DIFFERS, Finding, NoiseFound
+from .result import DIFFERS, CheckReport, Finding, NoiseFound, Untested
 from .streams import AuditStreams
 
 SLACK_OF_COST = 1e-3
@@ -158,7 +158,12 @@ def sites_and_releases(
 
 
 def sensitivity_reached(
-    sites: Sequence[NoiseSite], one: Evidence, other: Evidence, declared: float, delta: float
+    sites: Sequence[NoiseSite],
+    one: Evidence,
+    other: Evidence,
+    declared: float,
+    delta: float,
+    agent: int = 0,
 ) -> tuple[float, list[Finding]]:
     """Largest change of what is noised over the declared one, and whether it, or what all changes
     cost together, is above what is declared: an epsilon at ``delta``.
@@ -178,13 +183,14 @@ def sensitivity_reached(
     texts = []
     if share > 1.0 + SLACK:
         texts.append(
-            f"a record moves the {site.name} by {share:.4g} times the declared sensitivity"
+            f"a record of agent {agent} moves the {site.name} by {share:.4g} times the declared "
+            "sensitivity"
         )
     spent = account([Release(site.law, np.nan_to_num(most), 1.0)], delta).epsilon
     if spent > declared * (1.0 + SLACK_OF_COST):
         texts.append(
-            f"{np.count_nonzero(most)} messages are moved by so much that they cost epsilon "
-            f"{spent:.4g}, declared is {declared:.4g}"
+            f"{np.count_nonzero(most)} messages are moved by so much by a record of agent {agent} "
+            f"that they cost epsilon {spent:.4g}, declared is {declared:.4g}"
         )
     return share, [Finding(DIFFERS, text) for text in texts]
 
@@ -196,3 +202,32 @@ def _reached(site: NoiseSite, moved: Sequence[np.ndarray]) -> tuple[float, np.nd
     allowed = np.where(site.moved > 0, site.moved, np.nan)[:times]
     with np.errstate(divide="ignore", invalid="ignore"):
         return float(np.nanmax(most / allowed)), most
+
+
+def unrecovered_noise(
+    sites: Sequence[NoiseSite], evidence: Evidence, exact: CheckReport
+) -> CheckReport:
+    """List declared sites whose noise was not recovered.
+
+    Parameters
+    ----------
+    sites : sequence of NoiseSite
+    evidence : Evidence
+        Of one data set.
+    exact : CheckReport
+        Of :func:`.exact_costs`; it decides if it covers all agents.
+
+    Returns
+    -------
+    CheckReport
+        Without findings: a message without noise is one of ``exact``.
+    """
+    decisive = bool(exact.untested) and any(part.decisive for part in exact.untested)
+    missing = []
+    for site in sites:
+        if site.name not in evidence.noise:
+            reason = "the messages are not affine in the noise of one iteration"
+            missing.append(
+                Untested(f"distribution of the noise of the {site.name}", reason, decisive)
+            )
+    return CheckReport(untested=tuple(missing))

@@ -21,11 +21,12 @@ from ..algorithms.base import Algorithm
 from ..privacy import Release, Sampling
 from .execution import execute
 from .neighbours import Attack
-from .result import DIFFERS, Finding
+from .result import DIFFERS, CheckReport, Finding, Untested
 from .streams import AuditStreams
 
 RUNS = 200
 """At most."""
+UNKNOWN_BATCHES = "the algorithm does not ask the problem for clipped gradients of each batch"
 ROUNDED = 0.02
 """Relative; what rounding messages to a fine grid may add to a change."""
 
@@ -57,32 +58,36 @@ class BatchRecorder:
 
 
 def sampling_found(
-    algorithm: Algorithm, attack: Attack, horizon: int, declared: Sequence[Release], *,
+    algorithm: Algorithm, attack: Attack, horizon: int, *, releases: Sequence[Release],
     level: float, seed: int, runs: int = RUNS,
-) -> list[Finding]:  # fmt: skip
+) -> CheckReport:  # fmt: skip
     """Findings about the batches of an algorithm that declares how it takes them."""
-    samplings = {release.sampling for release in declared if release.sampling is not None}
+    samplings = {release.sampling for release in releases if release.sampling is not None}
     if len(samplings) != 1:
-        return []
+        return CheckReport()
     recorder = BatchRecorder(attack.pair[0])
     runs = min(runs, RUNS)
     streams = AuditStreams.labelled("rows that are touched", runs, seed)
     execute(algorithm, recorder, attack.network, streams, horizon)
     if len(recorder.batches) != horizon * runs:
-        return []
+        item = "batches of records"
+        return CheckReport(untested=(Untested(item, UNKNOWN_BATCHES, False),))
     taken = np.stack(recorder.batches).reshape(horizon, runs, *recorder.batches[0].shape)
     results = list(_tested(taken, samplings.pop()))
-    return [
-        Finding(DIFFERS, f"batches: {text}")
-        for text, p_value in results
-        if p_value * len(results) <= level
-    ]
+    return CheckReport(
+        tuple(
+            Finding(DIFFERS, f"batches: {text}")
+            for text, p_value in results
+            if p_value * len(results) <= level
+        ),
+        sites=("batches of records",),
+    )
 
 
 def sampled_record_change(
-    algorithm: Algorithm, attack: Attack, horizon: int, declared: Sequence[Release], *,
+    algorithm: Algorithm, attack: Attack, horizon: int, *, releases: Sequence[Release],
     level: float, seed: int, runs: int = RUNS,
-) -> list[Finding]:  # fmt: skip
+) -> CheckReport:  # fmt: skip
     """A finding where a record in a batch moves the first message that it moves by more of its
     noise than is declared; of what is as declared with probability ``level`` at most.
 
@@ -90,9 +95,9 @@ def sampled_record_change(
     """
     # a record that is replaced is one that is removed and one that is added
     apart = 2.0 if algorithm.relation.change == "add_remove" else 1.0
-    allowed = apart * max(map(_mu_if_sampled, declared), default=0.0)
+    allowed = apart * max(map(_mu_if_sampled, releases), default=0.0)
     if not 0 < allowed < np.inf:
-        return []
+        return CheckReport()
     streams = AuditStreams.labelled("a record in a batch", min(runs, RUNS), seed)
     one, other = (
         execute(algorithm, problem, attack.network, streams, horizon).sent[:, :, attack.agent]
@@ -102,12 +107,13 @@ def sampled_record_change(
     noised = execute(algorithm, attack.pair[0], attack.network, again, horizon)
     noise = one - noised.sent[:, :, attack.agent]
     if one.shape != other.shape:
-        return []
+        return CheckReport()
     found = _least_change(one - other, noise, level / horizon)
     if found <= allowed * (1 + ROUNDED):
-        return []
+        return CheckReport()
     text = f"a record in a batch moves a message by {found:.4g} or more deviations of its noise"
-    return [Finding(DIFFERS, f"{text}, declared is {allowed:.4g}")]
+    finding = Finding(DIFFERS, f"{text}, declared is {allowed:.4g}")
+    return CheckReport((finding,))
 
 
 def _mu_if_sampled(release: Release) -> float:
