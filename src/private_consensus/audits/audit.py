@@ -30,8 +30,8 @@ from ..privacy.observers import Observer
 from .checks import (
     iterations_declared,
     noise_found,
-    noise_matters,
     sensitivity_reached,
+    silent_messages,
     sites_and_releases,
     unrecovered_noise,
 )
@@ -46,7 +46,11 @@ from .sampled_batches import sampled_record_change, sampling_found
 
 OF_CHECKS = 0.1
 """Fraction of the error level of the noise tests that :data:`CHECKS` share."""
-CHECKS: tuple[Callable[..., CheckReport], ...] = (sampling_found, sampled_record_change)
+CHECKS: tuple[Callable[..., CheckReport], ...] = (
+    sampling_found,
+    sampled_record_change,
+    silent_messages,
+)
 """Checks of one pair of data sets.
 
 Each is called for every statistically attacked agent as ``check(algorithm, attack, horizon,
@@ -172,7 +176,6 @@ def audit(
             sites, *tested.worlds, declared.epsilon, delta, tested.attack.agent
         )
         findings += iterations_declared(tested.worlds, horizon)
-        findings += noise_matters(noisy, tested.attack, horizon, seed)
         reached = float(np.fmax(reached, fraction))
         reports.append(CheckReport(tuple(findings)))
     reports.append(CheckReport(tuple(sites_and_releases(noisy, sites, declared.epsilon, delta))))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -18,12 +19,14 @@ from .noise_response import (
     MAX_UNITS,
     Executed,
     Layout,
+    OtherMessages,
     Response,
     Row,
     Shift,
     response,
     shift,
-    solved_by_newton,
+    solved_in_order,
+    solved_on_average,
 )
 from .result import DIFFERS, CheckReport, Finding, Untested
 from .streams import ROOT
@@ -34,6 +37,8 @@ NOT_SMOOTH = "the messages are not an affine or smooth function of the noise"
 NO_BASE = "the cost is known at random noise only, where a rotation of the noise is no fault"
 BASES, BASE_SIZE = 3, 0.5
 """Base points of messages that are not affine, and the deviation of their draws."""
+EXACT = 1e-5
+"""Largest relative error of an affine response; float32 arithmetic has 1e-6."""
 SLACK_OF_SHIFT = 1e-4
 """Relative error of a sum of shifts."""
 
@@ -68,14 +73,44 @@ def exact_costs(
     -------
     CheckReport
     """
+    internal = internal_outputs(algorithm)
+    report = _exact_costs(
+        algorithm, attacks, horizon, releases, declared, delta, seed=seed, internal=internal
+    )
+    noisy = [part for part in report.untested if part.item.startswith("noise in the messages")]
+    if internal is None or not any(part.decisive for part in noisy):
+        return report
+    of_messages = _exact_costs(
+        algorithm, attacks, horizon, releases, declared, delta, seed=seed, internal=None
+    )
+    reason = "outputs are not an affine or smooth function of the noise"
+    partly = Untested("noise in outputs that are no messages", reason, False)
+    findings = tuple(dict.fromkeys((*report.findings, *of_messages.findings)))
+    return replace(of_messages, findings=findings, untested=(*of_messages.untested, partly))
+
+
+def internal_outputs(algorithm: Algorithm) -> tuple[str, ...] | None:
+    """Return outputs that no observer receives; None if only messages are received.
+
+    Algorithms of this package show many quantities for figures.
+    """
+    declared = getattr(algorithm, "internal_outputs", None)
+    if declared is not None:
+        return tuple(declared)
+    return None if type(algorithm).__module__.startswith("private_consensus.") else ("internal",)
+
+
+def _exact_costs(
+    algorithm: Algorithm, attacks: Sequence[Attack], horizon: int, releases: Sequence[Release],
+    declared: Declaration, delta: float, *, seed: int, internal: tuple[str, ...] | None,
+) -> CheckReport:  # fmt: skip
     agents = sorted({attack.agent for attack in attacks})
     layout = Layout()
-    first = _executed(algorithm, attacks[0], 0, horizon, seed, layout)
-    rows = first.messages(np.zeros((1, 1))).rows
+    tested = _Pairs(algorithm, horizon, seed, layout, internal)
+    rows = tested.executed(attacks[0], 0).messages(np.zeros((1, 1))).rows
     reason = _reason(layout, len(rows))
     if reason:
         return _untested(algorithm, agents, reason)
-    tested = _Pairs(algorithm, horizon, seed, layout)
     findings: list[Fault] = []
     unsolved: dict[int, str] = {}
     for attack in attacks:
@@ -104,6 +139,9 @@ def exact_costs(
         for agent, text in unsolved.items()
         if not any(fault.attacked == agent for fault in findings)
     ]
+    if algorithm.relation.unit == "agent":
+        text = "the guarantee is for all data of an agent, pairs of data sets differ in one record"
+        untested.append(Untested("effect of all data of an agent", text))
     if sampled:
         text = "the declared releases are sampled, their cost depends on the batches"
         untested.append(Untested("cost of a record without sampling", text, False))
@@ -112,11 +150,6 @@ def exact_costs(
         f"noise as added to all messages, {listed(covered)}, {horizon} iterations",
     )  # fmt: skip
     return CheckReport(tuple(_merged(findings)), (), sites, tuple(untested))
-
-
-def _executed(algorithm, attack: Attack, index: int, horizon, seed, layout) -> Executed:
-    problem = attack.pair[index]
-    return Executed(algorithm, problem, attack.network, horizon, seed, layout)
 
 
 def _reason(layout: Layout, rows: int) -> str:
@@ -144,18 +177,31 @@ def recovers_noise_itself(algorithm: Algorithm) -> bool:
 class _Pairs:
     """Responses of the messages on the data sets of several pairs, computed once if equal."""
 
-    def __init__(self, algorithm: Algorithm, horizon: int, seed: int, layout: Layout) -> None:
-        self.world = algorithm, horizon, seed, layout
-        self.layout = layout
+    def __init__(
+        self,
+        algorithm: Algorithm,
+        horizon: int,
+        seed: int,
+        layout: Layout,
+        internal: tuple[str, ...] | None,
+    ) -> None:
+        self.algorithm, self.horizon, self.seed = algorithm, horizon, seed
+        self.layout, self.internal = layout, internal
         self.near: Response | None = None
+
+    def executed(self, attack: Attack, index: int) -> Executed:
+        """The algorithm on one data set of a pair."""
+        return Executed(
+            self.algorithm, attack.pair[index], attack.network, self.horizon, self.seed,
+            self.layout, self.internal,
+        )  # fmt: skip
 
     def shifts(self, attack: Attack) -> list[list[Shift]] | str:
         """Return the shifts from one data set to the other and back, or why there is none.
 
         The outer list is by base point. A fault has to show at each.
         """
-        algorithm, horizon, seed, layout = self.world
-        both = [_executed(algorithm, attack, index, horizon, seed, layout) for index in (0, 1)]
+        both = [self.executed(attack, index) for index in (0, 1)]
         near = [self._response(executed) for executed in both]
         if near[0].rows != near[1].rows:
             return "the number of messages depends on the data"
@@ -163,7 +209,7 @@ class _Pairs:
         equal = near[0].matrix is near[1].matrix
         for one, other in ((0, 1),) if equal else ((0, 1), (1, 0)):
             there = near[other]
-            if there.affine:
+            if there.affine and there.precision <= EXACT:
                 part = shift(there, near[one].base - there.base)
                 if not part.unique and not self._gaussian(part):
                     return "a message has several draws of noise that is not Gaussian"
@@ -180,11 +226,24 @@ class _Pairs:
             start = np.zeros(units)
             if base:
                 start = BASE_SIZE * generator(ROOT, "base", base).standard_normal(units)
-            target = both[0].messages(start[None]).values[0]
-            there = near[1] if not base else response(both[1], at=start)
-            part = solved_by_newton(both[1], there, target, start)
+            try:
+                target = both[0].values(start[None], near[1].rows)[0]
+                there = near[1] if not base else response(both[1], start)
+                part = solved_in_order(both[1], there, target, start)
+            except OtherMessages:
+                part = None
             found.append([] if part is None else [part])
-        return found if any(found) else NOT_SMOOTH
+        if any(found):
+            return found
+        try:
+            rough = solved_on_average((both[0], both[1]), self.seed)
+        except OtherMessages:
+            rough = None
+        if rough is None:
+            return NOT_SMOOTH
+        length = max(rough.error, float(np.linalg.norm(rough.shift.units)))
+        shorter = (1.0 - rough.error / length) * rough.shift.units
+        return [[rough.shift._replace(units=shorter)]]
 
     def _gaussian(self, part: Shift) -> bool:
         moved = np.abs(part.units) > 0

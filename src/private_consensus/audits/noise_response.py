@@ -49,14 +49,17 @@ FAR = 8.0
 """Largest draw, in units, up to which messages have to be affine."""
 AFFINE = 1e-4
 """Relative error of the affine prediction; float32 arithmetic has 1e-6."""
-SMALL_STEP = 1e-3
+STEP_OF_NEWTON = 1e-2
 """Difference of draws for the response of messages that are not affine."""
 PRECISION = 1e-10
 """Relative accuracy of responses in float64."""
-NEWTON_STEPS, RESPONSES_OF_NEWTON = 40, 4
-PRECISION_OF_NEWTON = 1e-6
+NEWTON_STEPS = 8
+ROUGH, AVERAGED = 0.5, 300
+"""Largest error of messages that are affine on average, in deviations, and number of draws."""
+LEAK = 1e-2
+"""Smallest difference that no noise explains, in deviations of the noise in its row."""
 CONVERGED = 1e-5
-"""Difference of the messages at the end of Newton's method, in deviations of their noise."""
+"""Difference of the messages after Newton's method, in deviations of their noise."""
 
 
 class Draws(NamedTuple):
@@ -183,8 +186,10 @@ class _Recorder:
 
     messages_alone = True
 
-    def __init__(self, network: RecordingNetwork, runs: int) -> None:
-        self.network, self.runs = network, runs
+    def __init__(
+        self, network: RecordingNetwork, runs: int, internal: tuple[str, ...] | None
+    ) -> None:
+        self.network, self.runs, self.outputs = network, runs, internal
         self.parts: list[tuple[int, str, np.ndarray]] = []
 
     def __call__(self, t: int, active: np.ndarray, seen: Mapping[str, Any]) -> None:
@@ -195,12 +200,30 @@ class _Recorder:
             self._add(t, "message", seen["released"][0])
         for values in exchanged[:limit]:
             self._add(t, "exchanged value", values)
+        for name, values in seen.items() if self.outputs is not None else ():
+            if name in ("released", LINKS, *(self.outputs or ())):
+                continue
+            values = np.asarray(values)
+            if values.ndim == 4:
+                self._add(t, f"output '{name}'", values[0])
+            elif values.ndim == 2 and values.shape[1] in (1, self.runs):
+                self._add(t, f"output '{name}'", values[0][:, None, None])
 
     def _add(self, t: int, kind: str, values: np.ndarray) -> None:
+        """Add values, unless they are exchanged and equal messages or values exchanged before."""
         values = np.array(np.broadcast_to(values, (self.runs, *np.shape(values)[1:])), float)
-        known = (old for *_, old in self.parts[-2 * MAX_EXCHANGES :])
+        if kind != "exchanged value":
+            self.parts.append((t, kind, values))
+            return
+        known = (
+            old for _, of, old in self.parts[-2 * MAX_EXCHANGES :] if not of.startswith("output")
+        )
         if not any(old.shape == values.shape and np.array_equal(old, values) for old in known):
             self.parts.append((t, kind, values))
+
+
+class OtherMessages(Exception):
+    """The number of messages depends on the noise or on the data."""
 
 
 class Transcripts(NamedTuple):
@@ -212,7 +235,19 @@ class Transcripts(NamedTuple):
 
 @dataclass(frozen=True)
 class Executed:
-    """An algorithm on one data set, whose messages are a function of chosen unit noise."""
+    """An algorithm on one data set, whose messages are a function of chosen unit noise.
+
+    Parameters
+    ----------
+    algorithm, problem, network, horizon
+        What is executed.
+    seed : int
+        Of the random numbers that are not noise.
+    layout : Layout
+    internal : tuple of str, optional
+        Outputs that no observer receives; all other outputs count as messages. Default: no output
+        does.
+    """
 
     algorithm: Algorithm
     problem: Any
@@ -220,6 +255,7 @@ class Executed:
     horizon: int
     seed: int
     layout: Layout
+    internal: tuple[str, ...] | None = None
 
     def messages(self, values: np.ndarray) -> Transcripts:
         """Return the messages for unit noise [runs, units].
@@ -240,6 +276,19 @@ class Executed:
             found.append(one.values[:-2])
         return Transcripts(np.concatenate(found), rows)
 
+    def values(self, units: np.ndarray, rows: tuple[Row, ...]) -> np.ndarray:
+        """Return the numbers of ``rows`` for unit noise [runs, units].
+
+        Raises
+        ------
+        OtherMessages
+            If the algorithm sends other messages than ``rows``.
+        """
+        found = self.messages(units)
+        if found.rows != rows:
+            raise OtherMessages
+        return found.values
+
     @property
     def _numbers_of_run(self) -> int:
         return self.horizon * self.problem.n_agents * self.problem.dim
@@ -247,7 +296,7 @@ class Executed:
     def _execute(self, values: np.ndarray) -> Transcripts:
         runs = len(values)
         recording = RecordingNetwork.on(self.network)
-        recorder = _Recorder(recording, runs)
+        recorder = _Recorder(recording, runs, self.internal)
         streams = ControlledStreams(
             ROOT + self.seed, tuple(range(runs)), {}, self.layout, values
         )  # fmt: skip
@@ -288,11 +337,6 @@ class Response(NamedTuple):
     precision: float
     scale: np.ndarray
 
-    def refined(self, near: Response) -> Response:
-        """The response to small draws; rows that only large draws change keep their noise."""
-        scale = np.where(near.scale > 0, near.scale, self.scale)
-        return near._replace(affine=False, scale=scale, precision=PRECISION_OF_NEWTON)
-
     def prefix(self, rows: np.ndarray) -> Response:
         """The response of selected rows, a boolean array."""
         kept = tuple(row for row, is_kept in zip(self.rows, rows, strict=True) if is_kept)
@@ -301,14 +345,12 @@ class Response(NamedTuple):
         )
 
 
-def response(executed: Executed, step: float = 1.0, at: np.ndarray | None = None) -> Response:
-    """Compute the response of all messages to each single draw.
+def response(executed: Executed, at: np.ndarray | None = None) -> Response:
+    """Compute the response of all messages to each single draw of size 1.
 
     Parameters
     ----------
     executed : Executed
-    step : float
-        Size of the draws.
     at : ndarray, shape (units,), optional
         Draws to which each single draw is added; none by default.
 
@@ -319,11 +361,10 @@ def response(executed: Executed, step: float = 1.0, at: np.ndarray | None = None
     units = executed.layout.units
     probes = FAR * np.cos(1.0 + np.arange(3 * units) ** 1.1).reshape(3, units)
     probes[2] /= FAR
-    single = step * np.eye(units)
-    values = np.concatenate([np.zeros((1, units)), probes, single])
+    values = np.concatenate([np.zeros((1, units)), probes, np.eye(units)])
     found = executed.messages(values if at is None else values + at)
     base, far, near = found.values[0], found.values[1:4], found.values[4:]
-    matrix = (near - base).T / step
+    matrix = (near - base).T
     predicted = base + probes @ matrix.T
     size = np.abs(probes) @ np.abs(matrix).T + np.abs(base)
     error = np.abs(far - predicted) / np.where(size > 0, size, 1.0)
@@ -400,51 +441,132 @@ def _components(matrix: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
             yield rows, np.flatnonzero(of_columns == label)
 
 
-def solved_by_newton(
-    executed: Executed, far: Response, target: np.ndarray, start: np.ndarray
+def solved_in_order(
+    executed: Executed, near: Response, target: np.ndarray, start: np.ndarray
 ) -> Shift | None:
-    """Find draws with which the messages equal ``target``; None if Newton's method fails.
+    """Find draws with which the messages equal ``target``, iteration by iteration.
 
-    The response to draws of size 1 comes first. If it does not lead to a solution, the response to
-    small draws is computed at the best draws so far, a few times.
+    The messages of an iteration are solved for with the draws that no earlier message depends on,
+    by Newton's method, while all earlier messages equal their targets.
 
     Parameters
     ----------
     executed : Executed
-    far : Response
-        At ``start``.
+    near : Response
+        At ``start``; it states which draws a message depends on.
     target : ndarray, shape (rows,)
     start : ndarray, shape (units,)
 
     Returns
     -------
     Shift or None
-        From ``start``.
+        From ``start``. None if the method fails, or if the draws do not follow from the messages.
     """
-    change = target - far.base
-    noisy = far.scale > 0
-    silent = np.isinf(shift(far, change).unexplained)
-    units, near = start, far._replace(precision=PRECISION_OF_NEWTON)
-
-    def gap_of(units: np.ndarray) -> np.ndarray:
-        gap = target - executed.messages(units[None]).values[0]
-        return np.where(noisy, gap, 0.0)
-
-    def size_of(gap: np.ndarray) -> float:
-        return float((np.abs(gap[noisy]) / far.scale[noisy]).max(initial=0.0))
-
-    gap = np.where(noisy, change, 0.0)
-    for _ in range(RESPONSES_OF_NEWTON):
+    times = np.array([row.iteration for row in near.rows])
+    responds = np.abs(near.matrix) > PRECISION * near.scale[:, None]
+    first = np.where(responds.any(0), times[responds.argmax(0)], 0)
+    units, unexplained = start.copy(), np.zeros(len(times))
+    values = near.base
+    for t in np.unique(times):
+        rows, columns = np.flatnonzero(times == t), np.flatnonzero(first == t)
         for _ in range(NEWTON_STEPS):
-            part = shift(near, gap)
-            if not part.unique or not np.isfinite(part.units).all():
-                return None
-            moved = gap_of(units + part.units)
-            if not size_of(moved) < 0.9 * size_of(gap):
+            gap = (target - values)[rows]
+            size = np.where(near.scale[rows] > 0, near.scale[rows], 1e-300)
+            allowed = CONVERGED * near.scale[rows] + 1e-9 * np.abs(target[rows])
+            if (np.abs(gap) <= allowed).all():
                 break
-            units, gap = units + part.units, moved
-            if size_of(gap) <= CONVERGED:
-                unexplained = np.where(silent, np.inf, 0.0)
-                return Shift(units - start, unexplained, True, change, far)
-        near = far.refined(response(executed, SMALL_STEP, units))
-    return None
+            if not len(columns):
+                unexplained[rows] = _leaks(gap, near.scale[rows], allowed)
+                break
+            single = np.zeros((len(columns), len(units)))
+            single[np.arange(len(columns)), columns] = STEP_OF_NEWTON
+            both = units + np.concatenate([single, -single])
+            moved = executed.values(both, near.rows)[:, rows]
+            ahead, behind = np.split(moved, 2)
+            matrix = (ahead - behind).T / (2 * STEP_OF_NEWTON) / size[:, None]
+            kept = np.abs(matrix).max(1, initial=0.0) > 1e-6
+            step, _, rank, _ = lstsq(matrix[kept], gap[kept] / size[kept], cond=1e-6)
+            if rank < len(columns) or not np.isfinite(step).all():
+                return None
+            units[columns] += step
+            values = executed.values(units[None], near.rows)[0]
+            left = (target - values)[rows]
+            solved = np.abs(left[kept] / size[kept]).max(initial=0.0) <= 10 * CONVERGED
+            excess = kept.sum() > rank and np.abs(step).max(initial=0.0) < LEAK / 10
+            if solved or excess:
+                unexplained[rows] = _leaks(left, near.scale[rows], allowed)
+                break
+        else:
+            return None
+        if unexplained.any():
+            break
+    return Shift(units - start, unexplained, True, target - near.base, near)
+
+
+def _leaks(gap: np.ndarray, scale: np.ndarray, allowed: np.ndarray) -> np.ndarray:
+    """Differences in deviations of the noise, infinite without noise; 0 within rounding errors."""
+    size = np.abs(gap) / np.where(scale > 0, scale, 1.0)
+    noisy = np.where(size > LEAK, size, 0.0)
+    return np.where(scale > 0, noisy, np.where(np.abs(gap) > allowed, np.inf, 0.0))
+
+
+class Rough(NamedTuple):
+    """A shift whose messages are affine in the noise up to bounded errors, such as rounding.
+
+    ``error`` is the uncertainty of its length.
+    """
+
+    shift: Shift
+    error: float
+
+
+def solved_on_average(pair: tuple[Executed, Executed], seed: int) -> Rough | None:
+    """Find the shift from the mean change of messages over random draws of equal noise.
+
+    Rounding of whole messages averages out. Draws come with their negatives, so that a rotation of
+    the noise that depends on the data cancels.
+
+    Parameters
+    ----------
+    pair : tuple of two Executed
+    seed : int
+        Of the draws.
+
+    Returns
+    -------
+    Rough or None
+        None if the messages are not affine up to an error of :data:`ROUGH`, in deviations.
+    """
+    units = pair[0].layout.units
+    draws = 2.0 * generator(ROOT + seed, "average").standard_normal((AVERAGED, units))
+    draws = np.concatenate([draws, -draws])
+    far = FAR * np.eye(units)
+    wide = pair[0].messages(np.concatenate([far, -far, np.zeros((1, units))]))
+    ahead, behind, base = np.split(wide.values, [units, 2 * units])
+    matrix = (ahead - behind).T / (2 * FAR)
+    all_values = [one.values(draws, wide.rows) for one in pair]
+    constant = np.all([(values == all_values[0][0]).all(0) for values in all_values], axis=0)
+    matrix, base = matrix[~constant], base[:, ~constant]
+    scale = np.linalg.norm(matrix, axis=1)
+    if not (scale > 0).all():
+        return None
+    changes, worst = [], 0.0
+    rows = tuple(row for row, drop in zip(wide.rows, constant, strict=True) if not drop)
+    for values in (values[:, ~constant] for values in all_values):
+        error = np.abs(values - values.mean(0) - draws @ matrix.T) / scale
+        worst = max(worst, float(error.max()))
+        changes.append(values)
+    if worst > ROUGH:
+        return None
+    difference = changes[0] - changes[1]
+    change = difference.mean(0)
+    near = Response(base[0], matrix, rows, True, PRECISION, scale)
+    part = shift(near, change)._replace(unexplained=np.zeros(len(scale)))
+    gap = np.abs(matrix @ part.units - change) / scale
+    allowed = 6.0 * worst / np.sqrt(AVERAGED)
+    if (gap > max(LEAK, allowed)).any():
+        return None
+    moved = np.linalg.pinv(matrix / scale[:, None], rcond=1e-6)
+    direction = part.units / max(1e-300, float(np.linalg.norm(part.units)))
+    error = 6.0 * worst / np.sqrt(AVERAGED) * float(np.linalg.norm(direction @ moved))
+    return Rough(part, error)
