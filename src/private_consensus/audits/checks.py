@@ -164,8 +164,9 @@ def silent_messages(
         runs = float(silent[:, t, agent].any(-1).mean())
         text = (
             f"the message of agent {agent} in iteration {t + 1} carries no noise in {runs:.0%} of "
+            f"runs and changes with a record of agent {attack.agent}"
         )
-        findings.append(Finding(DIFFERS, f"{text}runs and changes with a record of {_of(attack)}"))
+        findings.append(Finding(DIFFERS, text))
     return CheckReport(tuple(findings), sites=("presence of noise in each run",))
 
 

@@ -146,19 +146,27 @@ class ControlledStreams(Streams):
     def _chosen(self, stream: int, law: str, shape: tuple[int, ...]) -> Iterator[np.ndarray]:
         position = 0
         while True:
-            part = self.layout.at(stream, position, law, tuple(shape))
-            size = int(np.prod(shape))
-            unit = np.zeros((len(self.runs), *shape))
-            if self.values is not None and part.offset + size <= self.values.shape[1]:
-                values = self.values[:, part.offset : part.offset + size]
-                unit = values.reshape(unit.shape).copy()
-            yield unit
+            yield self.chosen(stream, position, law, tuple(shape), slice(None))
             position += 1
+
+    def chosen(
+        self, stream: int, position: int, law: str, shape: tuple[int, ...], runs: slice
+    ) -> np.ndarray:
+        """Return the chosen draws of one position of a stream, ``(runs, *shape)``."""
+        part = self.layout.at(stream, position, law, shape)
+        size = int(np.prod(shape))
+        count = len(self.runs[runs])
+        if self.values is None or part.offset + size > self.values.shape[1]:
+            return np.zeros((count, *shape))
+        values = self.values[runs, part.offset : part.offset + size]
+        return values.reshape((count, *shape)).copy()
 
     def generators(self, purpose: str, name: str = "") -> list[np.random.Generator]:
         """Return equal generators for all runs."""
         if purpose == "noise":
-            self.layout.uncontrolled.add("noise that is drawn from generators, not from sequences")
+            self.opened.append(name)
+            stream = len(self.opened) - 1
+            return [ChosenGenerator(self, stream, run) for run in range(len(self.runs))]
         group = self.groups.get(purpose, "")
         return [generator(self.root, purpose, group, self.runs[0], name) for _ in self.runs]
 
@@ -167,6 +175,48 @@ class ControlledStreams(Streams):
         if purpose == "noise":
             self.layout.uncontrolled.add("noise that all runs share")
         return super().shared(purpose, name)
+
+
+class ChosenGenerator(np.random.Generator):
+    """The generator of one run, whose normal and Laplace numbers are chosen.
+
+    Other distributions are drawn at random, equally for all runs, and noted as uncontrolled.
+    """
+
+    def __init__(self, streams: ControlledStreams, stream: int, run: int) -> None:
+        super().__init__(np.random.PCG64(streams.root))
+        self._streams, self._stream, self._run, self._position = streams, stream, run, 0
+
+    def _unit(self, law: str, size: Any) -> Any:
+        shape = () if size is None else tuple(np.atleast_1d(size).tolist())
+        here = slice(self._run, self._run + 1)
+        unit = self._streams.chosen(self._stream, self._position, law, shape, here)[0]
+        self._position += 1
+        return float(unit) if size is None else unit
+
+    def standard_normal(self, size=None, dtype: Any = float, out: Any = None) -> Any:
+        """Return chosen units."""
+        if out is None:
+            return self._unit("gaussian", size)
+        out[...] = self._unit("gaussian", np.shape(out))
+        return out
+
+    def normal(self, loc=0.0, scale=1.0, size=None) -> Any:
+        """Return chosen units times ``scale`` plus ``loc``."""
+        size = np.broadcast_shapes(np.shape(loc), np.shape(scale)) or None if size is None else size
+        return loc + scale * self._unit("gaussian", size)
+
+    def laplace(self, loc=0.0, scale=1.0, size=None) -> Any:
+        """Return chosen units times ``scale`` plus ``loc``."""
+        size = np.broadcast_shapes(np.shape(loc), np.shape(scale)) or None if size is None else size
+        return loc + scale * self._unit("laplace", size)
+
+    def __getattribute__(self, name: str) -> Any:
+        known = ("standard_normal", "normal", "laplace")
+        if not name.startswith("_") and name not in known:
+            streams = super().__getattribute__("_streams")
+            streams.layout.uncontrolled.add(f"noise that is drawn by {name} of a generator")
+        return super().__getattribute__(name)
 
 
 class Row(NamedTuple):

@@ -98,19 +98,20 @@ def _inclusion(
     if moved is not None:
         pairs.append(moved)
     firsts = [_first_changes(algorithm, pair, attack, horizon, seed) for pair in pairs]
-    if any(first is None or not (first < horizon).any() for first in firsts):
+    known = [first for first in firsts if first is not None and (first < horizon).any()]
+    if len(known) < len(firsts):
         text = "no message shows which records are in a batch"
         return CheckReport(untested=(Untested("batches of records", text),))
-    results = [result for first in firsts for result in _hazards(first, declared.rate, horizon)]
-    if len(firsts) == 2:
-        results.append(_together(*firsts, declared, attack.pair[0].records))
+    results = [result for first in known for result in _hazards(first, declared.rate, horizon)]
+    if len(known) == 2:
+        results.append(_together(known[0], known[1], declared, attack.pair[0].records))
     findings = tuple(
         Finding(DIFFERS, f"batches of agent {attack.agent}: {text}")
         for text, p_value in results
         if p_value * len(results) <= level
     )
     untested = ()
-    if len(firsts) < 2:
+    if len(known) < 2:
         text = "the problem has no rows that can be exchanged"
         untested = (Untested("dependence of two records in a batch", text),)
     return CheckReport(findings, sites=("batches of replaced records",), untested=untested)
