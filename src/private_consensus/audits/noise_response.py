@@ -359,7 +359,8 @@ class Executed:
             numbers = part.reshape(runs, part.shape[1], -1)
             for agent in range(numbers.shape[1]):
                 rows += [Row(t, agent, k, kind) for k in range(numbers.shape[2])]
-            columns.append(numbers.reshape(runs, -1))
+            flat = numbers.reshape(runs, -1)
+            columns.append(np.where(np.isfinite(flat), flat, 0.0))  # NaN: nothing is sent
         empty = np.zeros((runs, 0))
         return Transcripts(np.concatenate(columns, axis=1) if columns else empty, tuple(rows))
 
