@@ -262,7 +262,10 @@ class Iterative(Algorithm):
         if len(noisy) != 1 or not whole:
             return []
         (release,) = whole
-        moved = np.broadcast_to(release.losses(), horizon)
+        if release.sampling is not None:  # the cost of a record depends on the batches
+            moved = np.full(horizon, np.nan)
+        else:
+            moved = np.broadcast_to(release.losses(), horizon)
         ones = np.ones((horizon, 1, 1))
         return [NoiseSite(DRAW, release.mechanism, ones, release.norm, moved)]
 

@@ -156,7 +156,9 @@ def likelihood_ratio(
     As an observer computes it: neither noise is known nor what else is hidden.
     """
     known, public = streams.without("noise"), one.public()
-    if algorithm.hidden_sampling:
+    releases = algorithm.releases(attack.pair[0], attack.network, one.sent.shape[1])
+    hidden = algorithm.hidden_sampling or any(release.sampling for release in releases)
+    if hidden:
         known = known.without("sampling")
     data: list[Any] = [
         KnownMinimisers(problem.repeated(len(one.sent)), one.sent) for problem in attack.pair
@@ -166,7 +168,7 @@ def likelihood_ratio(
     if both[0] is not None:
         return both[0] - both[1], None
     sites = algorithm.noise_sites(attack.pair[0], attack.network, one.sent.shape[1])
-    if len(sites) != 1 or algorithm.hidden_sampling:
+    if len(sites) != 1 or hidden:
         return None, None
     (site,) = sites
     density, length = DENSITIES[site.law], LENGTHS[site.norm]

@@ -271,3 +271,27 @@ def _effect(algorithm: Algorithm, attack: Attack, horizon: int) -> float:
     both = min(len(least), *map(len, sent))  # a broken copy may send more or fewer on one of them
     apart = np.linalg.norm(sent[0][:both] - sent[1][:both], axis=-1) / least[:both]
     return float(np.nan_to_num((apart**2).sum()))
+
+
+def agent_classes(network: Network, agents: Iterable[int]) -> list[list[int]]:
+    """Group agents by degree, mixing weights and degrees of their neighbours.
+
+    Parameters
+    ----------
+    network : Network
+        One graph for all runs.
+    agents : iterable of int
+
+    Returns
+    -------
+    list of list of int
+        The classes, in the order of their first agents.
+    """
+    degrees, mixing = np.asarray(network.degrees), np.asarray(network.mixing)
+    classes: dict[tuple, list[int]] = {}
+    for agent in agents:
+        around = sorted(int(degrees[other]) for other in network.neighbours_of(agent))
+        weights = np.sort(np.round(mixing[agent], 9)).tobytes()
+        key = int(degrees[agent]), round(float(mixing[agent, agent]), 9), weights, tuple(around)
+        classes.setdefault(key, []).append(agent)
+    return list(classes.values())
