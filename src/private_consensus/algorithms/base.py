@@ -103,6 +103,9 @@ class Algorithm(ABC):
         side by side.
     ranges : mapping
         Parameters that are tuned, and ``horizon``; those that are None are not used and stay so.
+    internal_outputs : tuple of str
+        Returned quantities that no observer receives, such as iterates before noise and analyses of
+        a run. Audits test all other quantities.
     """
 
     relation: ClassVar[Relation] = Relation("record", "replace")
@@ -114,6 +117,7 @@ class Algorithm(ABC):
     deterministic: ClassVar[bool] = False
     draws_once: ClassVar[bool] = False
     ranges: ClassVar[Mapping[str, Range]] = {}
+    internal_outputs: ClassVar[tuple[str, ...]] = ("internal",)
 
     def __post_init__(self):
         check_parameters(self)

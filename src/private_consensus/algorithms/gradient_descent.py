@@ -82,6 +82,7 @@ class GradientDescent(Iterative):
 
     uses: ClassVar[tuple[str, ...]] = ("strong_convexity", "smoothness", "lipschitz")
     source: ClassVar[str] = "Paper 000, Algorithm 1, eqs. (8)-(12), Theorems 1 and 2"
+    internal_outputs: ClassVar = ("internal", "reconstruction", "bound", "expected")
     ranges: ClassVar = {"decay": Range(0.5, 0.95, 0.75), "horizon": Range(3, 40, 20)}
 
     def calibrate(self, budget, problem, network, horizon):

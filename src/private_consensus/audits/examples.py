@@ -79,37 +79,37 @@ def example_names() -> tuple[str, ...]:
     return tuple(_EXAMPLES)
 
 
-def mean_estimation() -> MeanEstimation:
-    """Means of records within a box."""
-    means = generator(1, "means").uniform(-0.2, 0.2, (1, AGENTS, 2))
+def mean_estimation(agents: int = AGENTS) -> MeanEstimation:
+    """Return means of records within a box, of some agents."""
+    means = generator(1, "means").uniform(-0.2, 0.2, (1, agents, 2))
     return MeanEstimation(means, RECORDS, 1.0)
 
 
-def logistic_regression() -> LogisticRegression:
-    """A mean of losses of rows of length 1/2."""
+def logistic_regression(agents: int = AGENTS) -> LogisticRegression:
+    """Return a mean of losses of rows of length 1/2, of some agents."""
     random = generator(2, "rows")
-    features = random.standard_normal((AGENTS, RECORDS, 2))
+    features = random.standard_normal((agents, RECORDS, 2))
     features *= 0.5 / np.linalg.norm(features, axis=-1, keepdims=True)
-    labels = np.sign(features[..., 0] + 0.1 * random.standard_normal((AGENTS, RECORDS)))
+    labels = np.sign(features[..., 0] + 0.1 * random.standard_normal((agents, RECORDS)))
     return LogisticRegression(features, labels, features[1], labels[1], 1.0 / RECORDS, 1e-2)
 
 
-def huber_regression() -> Lasso:
-    """Huber's loss, whose gradients c1 = 1 bounds."""
+def huber_regression(agents: int = AGENTS) -> Lasso:
+    """Return Huber's loss, whose gradients c1 = 1 bounds, of some agents."""
     random = generator(3, "rows")
-    features = random.standard_normal((1, AGENTS, RECORDS, 2))
+    features = random.standard_normal((1, agents, RECORDS, 2))
     features /= np.linalg.norm(features, axis=-1, keepdims=True)
     noise = 0.1 * random.standard_normal(features.shape[:-1])
     responses = features @ np.array([1.0, -0.5]) + noise
     return Lasso(features, responses, 1.0 / RECORDS, 1e-2, gradient_bound=1.0, row_bound=1.0)
 
 
-def perceptron(records: int = 10) -> Perceptron:
-    """Two inputs, one hidden unit."""
-    features = generator(4, "images").uniform(0.2, 1.0, (AGENTS * records + 5, 2))
+def perceptron(agents: int = AGENTS, records: int = 10) -> Perceptron:
+    """Return a perceptron with two inputs and one hidden unit, of some agents."""
+    features = generator(4, "images").uniform(0.2, 1.0, (agents * records + 5, 2))
     labels = np.arange(len(features)) % 3
-    agent_rows = np.arange(AGENTS * records).reshape(1, AGENTS, records)
-    return Perceptron(features, labels, agent_rows, np.arange(AGENTS * records, len(features)), 1)
+    agent_rows = np.arange(agents * records).reshape(1, agents, records)
+    return Perceptron(features, labels, agent_rows, np.arange(agents * records, len(features)), 1)
 
 
 def census() -> FairClassification:
