@@ -12,6 +12,7 @@ Arrays of the state that hold the released message are overwritten with the reco
 from __future__ import annotations
 
 import copy
+import sys
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -45,6 +46,10 @@ LEAST_EFFECT = 1e-6
 """Relative effect of a record that is attributed to the record and not to rounding."""
 CLOSE = 1e-7
 """Relative error up to which a replayed message equals the recorded one."""
+
+
+Line = tuple[str, int]
+"""File and number of a line of code."""
 
 
 class Exchanges:
@@ -275,6 +280,8 @@ class Trace:
         By iteration, the message that the agent would have released with its sampled noise.
     unreachable : dict
         By iteration, True if no noise of the agents leads to the recorded messages.
+    lines : dict
+        By iteration, the executed lines of the algorithm's own modules.
     calls : list
         Iterations of which the algorithm showed something, in order.
     """
@@ -286,6 +293,7 @@ class Trace:
     errors: dict[int, float] = field(default_factory=dict)
     bare: dict[int, np.ndarray] = field(default_factory=dict)
     unreachable: dict[int, bool] = field(default_factory=dict)
+    lines: dict[int, frozenset[Line]] = field(default_factory=dict)
     calls: list[int] = field(default_factory=list)
     all_exchanges: list[np.ndarray] = field(default_factory=list)
     is_weak: bool = False
@@ -315,6 +323,7 @@ class _Recorder:
 
     def __init__(self, rows: int | slice, exchanges: Exchanges, source: Trace | None = None):
         self.rows, self.source = rows, source
+        self.files: frozenset[str] = frozenset()
         self.exchanges = exchanges
         self.trace = Trace(all_exchanges=exchanges.values)
         self.is_stepping = False
@@ -349,18 +358,39 @@ class _Recorder:
 
     def _step(self, call, algorithm, state, problem, network, draw, t):
         if self.source is None:
-            after = call(algorithm, state, problem, network, draw, t)
+            after = self._traced(call, algorithm, state, problem, network, draw, t)
             self.trace.states[t] = _copies(after)
             return after
         target = self.source.outputs.get((RELEASED, t))
         if target is not None:
             draw = self._explaining(call, algorithm, state, problem, network, draw, t, target)
-        after = call(algorithm, state, problem, network, draw, t)
+        after = self._traced(call, algorithm, state, problem, network, draw, t)
         if target is None:
             return after
         shown = _released(algorithm, after, problem, t)
         self._compare(t, shown, target)
         return self._substituted(after, shown, target, t)
+
+    def _traced(self, call, algorithm, state, problem, network, draw, t):
+        """Take one step and record which lines of the algorithm's own modules are executed."""
+        lines: set[Line] = set()
+        files = self.files
+
+        def in_function(frame, event, argument):
+            if event == "line":
+                lines.add((frame.f_code.co_filename, frame.f_lineno))
+            return in_function
+
+        def on_call(frame, event, argument):
+            return in_function if frame.f_code.co_filename in files else None
+
+        before = sys.gettrace()
+        sys.settrace(on_call)
+        try:
+            return call(algorithm, state, problem, network, draw, t)
+        finally:
+            sys.settrace(before)
+            self.trace.lines[t] = frozenset(lines)
 
     def _compare(self, t: int, shown: np.ndarray | None, target: np.ndarray) -> None:
         error = np.inf
@@ -512,6 +542,7 @@ def run_traced(
     recorder = _Recorder(rows, exchanges, source)
     batch = stack([algorithm])
     if isinstance(algorithm, Iterative):
+        recorder.files = source_files(type(algorithm))
         batch = _with_step(batch, recorder)
     tapped = ExchangingNetwork.on(network, exchanges)
     with limited_threads(1), np.errstate(all="ignore"):
@@ -519,6 +550,14 @@ def run_traced(
             problem.repeated(len(streams.runs)), tapped, streams, np.array([horizon]), recorder
         )
     return recorder.trace
+
+
+def source_files(kind: type) -> frozenset[str]:
+    """Return the files of a class and of the classes that it extends, without the interface."""
+    modules = {sys.modules.get(base.__module__) for base in kind.__mro__}
+    modules -= {None, sys.modules[Algorithm.__module__]}
+    files = {getattr(module, "__file__", None) for module in modules}
+    return frozenset(file for file in files if file is not None)
 
 
 def _with_step(algorithm: Algorithm, recorder: _Recorder) -> Algorithm:
