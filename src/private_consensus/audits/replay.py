@@ -367,7 +367,7 @@ class _Recorder:
         after = self._traced(call, algorithm, state, problem, network, draw, t)
         if target is None:
             return after
-        shown = _released(algorithm, after, problem, t)
+        shown = released_of(algorithm, after, problem, t)
         self._compare(t, shown, target)
         return self._substituted(after, shown, target, t)
 
@@ -428,7 +428,7 @@ class _Recorder:
         def released_with(trial) -> np.ndarray:
             try:
                 after = call(algorithm, copy.deepcopy(state), problem, network, trial, t)
-                released = _released(algorithm, after, problem, t)
+                released = released_of(algorithm, after, problem, t)
             finally:
                 self.exchanges.rewind(count)
             if released is None or released.shape != target.shape or target.ndim < 3:
@@ -440,13 +440,13 @@ class _Recorder:
             self.trace.bare[t] = bare
             if _distance(self._row(bare), self._row(target)) <= 1e-14:
                 return draw
-            places = _noise_places(draw, target.shape)
+            places = noise_places(draw, target.shape)
             for place in places:
                 found = _solve(
                     lambda rows, place=place: self._row(
                         released_with(_with_rows(draw, place, self.rows, rows))
                     ),
-                    np.array(_at(draw, place)[:, self.rows]),
+                    np.array(at_place(draw, place)[:, self.rows]),
                     self._row(target),
                 )
                 if found is None:
@@ -479,7 +479,7 @@ class _Recorder:
         columns = []
         for place in places:
             for agent in range(agents):
-                rows = _at(draw, place)[:, agent]
+                rows = at_place(draw, place)[:, agent]
                 columns.append(released_with(_with_rows(draw, place, agent, rows + 1.0)) - bare)
         response = np.moveaxis(np.stack(columns, axis=-1), 2, 1)  # [runs, dim, agents, columns]
         missing = np.moveaxis(target - bare, 2, 1)[..., None]
@@ -490,7 +490,7 @@ class _Recorder:
             changed = draw
             for number, place in enumerate(places):
                 for agent in range(agents):
-                    rows = _at(draw, place)[:, agent] + added[:, number, agent]
+                    rows = at_place(draw, place)[:, agent] + added[:, number, agent]
                     changed = _with_rows(changed, place, agent, rows)
             predicted = bare + np.moveaxis((response @ _columns(added))[..., 0], 1, 2)
             after = released_with(changed)
@@ -543,7 +543,7 @@ def run_traced(
     batch = stack([algorithm])
     if isinstance(algorithm, Iterative):
         recorder.files = source_files(type(algorithm))
-        batch = _with_step(batch, recorder)
+        batch = with_step(batch, recorder)
     tapped = ExchangingNetwork.on(network, exchanges)
     with limited_threads(1), np.errstate(all="ignore"):
         batch.run(
@@ -560,8 +560,20 @@ def source_files(kind: type) -> frozenset[str]:
     return frozenset(file for file in files if file is not None)
 
 
-def _with_step(algorithm: Algorithm, recorder: _Recorder) -> Algorithm:
-    """Return the algorithm with its step passed through the recorder."""
+def with_step(algorithm: Algorithm, recorder: Any) -> Algorithm:
+    """Return an algorithm whose steps are taken by a recorder.
+
+    Parameters
+    ----------
+    algorithm : Iterative
+    recorder : object
+        Its method ``step`` receives the step of the algorithm, the algorithm and the arguments of
+        the step.
+
+    Returns
+    -------
+    Algorithm
+    """
     kind = type(algorithm)
 
     def step(self, state, problem, network, draw, t):
@@ -584,7 +596,8 @@ def _copies(state: Any) -> tuple[Any, ...]:
     return tuple(np.array(part) if isinstance(part, np.ndarray) else None for part in parts)
 
 
-def _released(algorithm: Any, state: Any, problem: Any, t: int) -> np.ndarray | None:
+def released_of(algorithm: Any, state: Any, problem: Any, t: int) -> np.ndarray | None:
+    """Return the released messages of a state of one setting; None if there are none."""
     shown = algorithm.observables(state, problem, t)
     return np.array(_first(shown[RELEASED])) if RELEASED in shown else None
 
@@ -607,9 +620,9 @@ Place = tuple[int, ...]
 """Indices that lead from a draw to one of its arrays."""
 
 
-def _noise_places(draw: Any, shape: tuple[int, ...]) -> list[Place]:
+def noise_places(draw: Any, shape: tuple[int, ...]) -> list[Place]:
     """Return the places of arrays that have one vector per run and agent; ``noise`` first."""
-    places = [place for place in _places(draw) if np.shape(_at(draw, place)) == shape]
+    places = [place for place in _places(draw) if np.shape(at_place(draw, place)) == shape]
     fields = getattr(draw, "_fields", ())
     first = fields.index("noise") if "noise" in fields else -1
     return sorted(places, key=lambda place: not place or place[0] != first)
@@ -623,21 +636,27 @@ def _places(draw: Any, before: Place = ()) -> list[Place]:
     return [place for i, part in enumerate(draw) for place in _places(part, (*before, i))]
 
 
-def _at(draw: Any, place: Place) -> Any:
+def at_place(draw: Any, place: Place) -> Any:
+    """Return the array of a draw at a place."""
     for index in place:
         draw = draw[index]
     return draw
 
 
+def with_array(draw: Any, place: Place, array: np.ndarray) -> Any:
+    """Return a copy of the draw with another array at a place."""
+    if not place:
+        return array
+    parts = list(draw)
+    parts[place[0]] = with_array(parts[place[0]], place[1:], array)
+    return type(draw)(*parts) if hasattr(draw, "_fields") else type(draw)(parts)
+
+
 def _with_rows(draw: Any, place: Place, rows: int | slice, values: np.ndarray) -> Any:
     """Return a copy of the draw with other noise of some agents."""
-    if not place:
-        changed = np.array(draw)
-        changed[:, rows] = values
-        return changed
-    parts = [copy.deepcopy(part) for part in draw]
-    parts[place[0]] = _with_rows(parts[place[0]], place[1:], rows, values)
-    return type(draw)(*parts) if hasattr(draw, "_fields") else type(draw)(parts)
+    changed = np.array(at_place(draw, place))
+    changed[:, rows] = values
+    return with_array(draw, place, changed)
 
 
 def _solve(
