@@ -1,6 +1,6 @@
 """Noise that is coarser than what it hides is found; messages that are rounded as a whole pass."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
@@ -8,8 +8,10 @@ import pytest
 from private_consensus.algorithms.base import column
 from private_consensus.audits.examples import example_names
 from private_consensus.audits.floating_point import audit_floating_point
+from private_consensus.audits.neighbours import Attack
 from private_consensus.audits.result import FLOATING_POINT
 from toys import HORIZON, NoisyRounds, State, calibrated, mean_attack, registry_attacks
+from worlds import world
 
 
 def _report(kind):
@@ -91,3 +93,15 @@ def test_discrete_noise_is_accused_on_an_unrounded_query_only(rounded):
 def test_no_algorithm_of_the_registry_has_coarse_noise(name):
     for algorithm, attack, horizon in registry_attacks(name):
         assert not audit_floating_point(algorithm, attack, horizon, seed=0).findings
+
+
+@pytest.mark.parametrize("engine", ["compiled", "plain"])
+def test_d_zoa_has_no_grid_of_random_directions_in_its_messages(engine):
+    """Directions have 32 bits, but they multiply slopes that are computed with 32 bits as well."""
+    one = world("d_zoa")
+    algorithm = replace(one.algorithm, engine=engine)
+    attack = Attack((one.problem, one.problem), one.network, np.eye(2)[0])
+    report = audit_floating_point(algorithm, attack, one.horizon, seed=0)
+    assert not report.findings
+    (part,) = report.untested
+    assert "only differences of messages were tested" in part.reason and not part.decisive

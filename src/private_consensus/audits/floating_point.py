@@ -80,8 +80,9 @@ def audit_floating_point(
                 "the value to which it is added: the last digits of a message are those of the data"
             )
             return CheckReport((Finding(FLOATING_POINT, text),), sites=(SITE,))
-    if responses.error:
-        reason = f"the noise could not be changed ({responses.error})"
+    if not responses.changes:
+        why = responses.error or "steps receive no noise of the shape of messages"
+        reason = f"only differences of messages were tested, the noise could not be changed: {why}"
         return CheckReport(untested=(Untested(SITE, reason, decisive=False),))
     return CheckReport(sites=(SITE,))
 
@@ -137,6 +138,8 @@ class _Responses:
         if t <= ITERATIONS and t not in self.changes:
             try:
                 measured = []
+                if not noise_places(draw, (RUNS, problem.n_agents, problem.dim)):
+                    return call(algorithm, state, problem, network, draw, t)
                 for factor in (1.0, 1.0 + CHANGE, 0.0):
                     scaled = _scaled(draw, factor, (RUNS, problem.n_agents, problem.dim))
                     changed = copy.deepcopy(state), problem, network, scaled, t
