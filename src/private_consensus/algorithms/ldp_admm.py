@@ -68,6 +68,9 @@ class LocallyPrivateADMM(ADMMFamily):
         "zeta": Range(0.01, 1.0, 0.1, CURVATURE),
         "horizon": Range(2, 15, 8),
     }
+    lower_bound_because: ClassVar[str] = (
+        "a label flip and points far out move the minimiser by the attained part"
+    )
 
     # Algorithm 1.
 

@@ -282,6 +282,8 @@ class Trace:
         By iteration, True if no noise of the agents leads to the recorded messages.
     lines : dict
         By iteration, the executed lines of the algorithm's own modules.
+    shifts : dict
+        By iteration, by how much the unit noise of the agent had to change, [runs, dim].
     calls : list
         Iterations of which the algorithm showed something, in order.
     """
@@ -294,6 +296,7 @@ class Trace:
     bare: dict[int, np.ndarray] = field(default_factory=dict)
     unreachable: dict[int, bool] = field(default_factory=dict)
     lines: dict[int, frozenset[Line]] = field(default_factory=dict)
+    shifts: dict[int, np.ndarray] = field(default_factory=dict)
     calls: list[int] = field(default_factory=list)
     all_exchanges: list[np.ndarray] = field(default_factory=list)
     is_weak: bool = False
@@ -454,6 +457,7 @@ class _Recorder:
                 changed = _with_rows(draw, place, self.rows, found)
                 after = released_with(changed)
                 if _distance(after, target) <= CLOSE or not self._others_change(after, bare):
+                    self.trace.shifts[t] = found - at_place(draw, place)[:, self.rows]
                     return changed
             return self._jointly(released_with, draw, places, target, t)
         except (TypeError, ValueError, IndexError, FloatingPointError, np.linalg.LinAlgError):
