@@ -19,6 +19,7 @@ import numpy as np
 from ..errors import InvalidInput, require
 from ..networks import Network
 from ..privacy import Budget, Relation, Release
+from ..privacy.brackets import LowerBound, lower_bound
 from ..problems import Problem
 from ..randomness import Streams
 from .noise import Noise, NoiseSite
@@ -103,6 +104,12 @@ class Algorithm(ABC):
         side by side.
     ranges : mapping
         Parameters that are tuned, and ``horizon``; those that are None are not used and stay so.
+    internal_outputs : tuple of str
+        Returned quantities that no observer receives, such as iterates before noise and analyses of
+        a run. Audits test all other quantities.
+    lower_bound_because : str
+        Why the attained shares of its releases are proven for exactly this class. A class that
+        extends it states its own reason; otherwise it has no lower bound.
     """
 
     relation: ClassVar[Relation] = Relation("record", "replace")
@@ -114,6 +121,8 @@ class Algorithm(ABC):
     deterministic: ClassVar[bool] = False
     draws_once: ClassVar[bool] = False
     ranges: ClassVar[Mapping[str, Range]] = {}
+    internal_outputs: ClassVar[tuple[str, ...]] = ("internal",)
+    lower_bound_because: ClassVar[str] = ""
 
     def __post_init__(self):
         check_parameters(self)
@@ -147,6 +156,29 @@ class Algorithm(ABC):
     @abstractmethod
     def releases(self, problem: Problem, network: Network, horizon: int) -> list[Release]:
         """What an observer of all messages sees of one agent, the one with the greatest loss."""
+
+    def lower_bound(self, releases: Sequence[Release], delta: float) -> LowerBound:
+        """Return the lower bound on epsilon by an attack that is proven for exactly this class.
+
+        Parameters
+        ----------
+        releases : sequence of Release
+            Those of :meth:`releases` or :meth:`releases_if_assumed`.
+        delta : float
+
+        Returns
+        -------
+        LowerBound
+            0 if the class itself states no :attr:`lower_bound_because`, and a release states what
+            an attack attains.
+        """
+        attacked = any(
+            not (release.attained is None and release.reached is None and release.attack is None)
+            for release in releases
+        )
+        if attacked and not vars(type(self)).get("lower_bound_because"):
+            return LowerBound(0.0, "none", f"no attack is proven for {type(self).__name__}")
+        return lower_bound(releases, delta)
 
     def releases_if_assumed(
         self, problem: Problem, network: Network, horizon: int

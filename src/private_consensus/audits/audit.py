@@ -35,12 +35,17 @@ from .checks import (
     sites_and_releases,
     unrecovered_noise,
 )
+from .control_flow import audit_control_flow
+from .declared_limits import audit_horizon
 from .evidence import Evidence, observed
 from .exact_costs import exact_costs, listed, recovers_noise_itself
+from .floating_point import audit_floating_point
 from .judging import ORDERINGS, Declaration, Judged, against_accountant, declaration, judge
 from .neighbours import Attack, attacks, one_graph
+from .outputs import audit_outputs
 from .partial import audit_view
 from .probing import agent_classes, pairs_of_agents, strongest
+from .received_state import audit_received_state
 from .result import AuditResult, CheckReport, Coverage, Untested
 from .sampled_batches import sampled_record_change, sampling_found
 
@@ -56,6 +61,13 @@ CHECKS: tuple[Callable[..., CheckReport], ...] = (
 Each is called for every statistically attacked agent as ``check(algorithm, attack, horizon,
 releases=..., level=..., runs=..., seed=...)`` and returns a :class:`.CheckReport`.
 """
+EXACT_CHECKS: tuple[Callable[..., CheckReport], ...] = (
+    audit_outputs,
+    audit_received_state,
+    audit_control_flow,
+    audit_floating_point,
+)
+"""Checks without an error level, of one pair of data sets per agent."""
 MAX_ATTACKED = 10
 """Largest number of agents that statistics attack."""
 SEEDS = 3
@@ -134,6 +146,11 @@ def audit(
     world = budget, problem, network, horizon
     noisy, claimed = _stated(calibrated or algorithm.calibrate(*world), world, relation)
     require(math.isfinite(claimed), "budget.epsilon", claimed, "a finite claim to be tested")
+    limits: tuple[Untested, ...] = ()
+    if calibrated is None and attack is None:
+        horizon, limits = audit_horizon(noisy, horizon, problem, network)
+        world = budget, problem, network, horizon
+        noisy, claimed = _stated(algorithm.calibrate(*world), world, relation)
     if isinstance(observer, Observer):
         return audit_view(
             noisy, attack or _searched(noisy, problem, network, horizon), horizon, observer,
@@ -170,6 +187,9 @@ def audit(
         for pair in plan.attacks
         for check in CHECKS
     ]  # fmt: skip
+    reports += [
+        check(noisy, pair, horizon, seed=seed) for pair in plan.every for check in EXACT_CHECKS
+    ]
     reached = math.nan
     for tested in results:
         fraction, findings = sensitivity_reached(
@@ -212,7 +232,7 @@ def audit(
             attacked=plan.agents, pairs=plan.pairs,
             outputs=("released and exchanged messages", *report.outputs),
             sites=(*(f"noise of the {one.site}" for one in noise), *report.sites),
-            untested=(*plan.untested, *report.untested),
+            untested=(*limits, *plan.untested, *report.untested),
         ),
     )  # fmt: skip
 
@@ -221,6 +241,7 @@ class _Plan(NamedTuple):
     """What an audit executes: exact costs of all pairs, and the pairs that statistics test."""
 
     attacks: Sequence[Attack]
+    every: Sequence[Attack]
     exact: CheckReport
     agents: tuple[int, ...]
     pairs: tuple[str, ...]
@@ -236,7 +257,7 @@ def _plan(
         others = [i for i in range(attack.network.n_agents) if i != attack.agent]
         reason = "the pair of data sets was given"
         untested = (Untested(listed(others), reason, False),) if others else ()
-        return _Plan((attack,), CheckReport(), (attack.agent,), (attack.name,), untested)
+        return _Plan((attack,), (attack,), CheckReport(), (attack.agent,), (attack.name,), untested)
     graph = one_graph(network)
     pairs = pairs_of_agents(noisy, problem, graph, horizon, seed=seed)
     exact = exact_costs(
@@ -253,8 +274,12 @@ def _plan(
         selected = list(pairs)[:MAX_ATTACKED]
     else:
         selected = [agents[0] for agents in agent_classes(graph, pairs)][:MAX_ATTACKED]
-    chosen = [strongest(noisy, pairs[agent], horizon) for agent in selected]
-    return _Plan(chosen, exact, tuple(pairs), names, tuple(untested))
+    every = {
+        agent: strongest(noisy, pairs[agent], horizon)
+        for agent in dict.fromkeys([*selected, *list(pairs)[:MAX_ATTACKED]])
+    }
+    chosen = [every[agent] for agent in selected]
+    return _Plan(chosen, tuple(every.values()), exact, tuple(pairs), names, tuple(untested))
 
 
 class _Tested(NamedTuple):
