@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -17,6 +17,7 @@ from .noise_response import (
     FAR,
     MAX_NUMBERS,
     MAX_UNITS,
+    Blocks,
     Executed,
     Layout,
     OtherMessages,
@@ -25,6 +26,7 @@ from .noise_response import (
     Shift,
     response,
     shift,
+    solved_by_blocks,
     solved_in_order,
     solved_on_average,
 )
@@ -89,6 +91,31 @@ def exact_costs(
     return replace(of_messages, findings=findings, untested=(*of_messages.untested, partly))
 
 
+def _tested(
+    solutions: Iterator[list[Shift] | str], faults_of: Callable[[Shift], Iterator[Fault]]
+) -> tuple[list[Fault], str]:
+    """Return the faults that all base points show, and why the pair was not tested.
+
+    Without a solution at the first base point a rotation of the noise could be taken for a fault.
+    """
+    first: list[Fault] | None = None
+    reasons: list[str] = []
+    for index, parts in enumerate(solutions):
+        if isinstance(parts, str):
+            reasons.append(parts)
+            continue
+        faults = [fault for part in parts for fault in faults_of(part)]
+        if not faults:
+            return [], ""
+        if index == 0 or len(reasons) == BASES:  # without noise, or on average
+            first = faults
+        elif first is None:
+            reasons.append(NO_BASE)
+    if first is not None:
+        return first, ""
+    return [], reasons[-1]
+
+
 def internal_outputs(algorithm: Algorithm) -> tuple[str, ...] | None:
     """Return outputs that no observer receives; None if only messages are received.
 
@@ -114,23 +141,15 @@ def _exact_costs(
     findings: list[Fault] = []
     unsolved: dict[int, str] = {}
     for attack in attacks:
-        found = tested.shifts(attack)
-        if isinstance(found, str):
-            unsolved.setdefault(attack.agent, found)
-            continue
-        faults = [
-            [
-                fault
-                for part in parts
-                for fault in _faults(algorithm, attack, part, layout, releases, declared, delta)
-            ]
-            for parts in found
-        ]
-        solved = [of_base for of_base, parts in zip(faults, found, strict=True) if parts]
-        if all(solved) and found[0]:
-            findings += faults[0]
-        elif all(solved):
-            unsolved.setdefault(attack.agent, NO_BASE)
+        faults, reason = _tested(
+            tested.shifts(attack),
+            lambda part, pair=attack: _faults(
+                algorithm, pair, part, layout, releases, declared, delta
+            ),
+        )
+        findings += faults
+        if reason:
+            unsolved.setdefault(attack.agent, reason)
     sampled = any(release.sampling or release.profile for release in releases)
     untested = [
         Untested(
@@ -188,6 +207,7 @@ class _Pairs:
         self.algorithm, self.horizon, self.seed = algorithm, horizon, seed
         self.layout, self.internal = layout, internal
         self.near: Response | None = None
+        self.blocks: Blocks | None = None
 
     def executed(self, attack: Attack, index: int) -> Executed:
         """The algorithm on one data set of a pair."""
@@ -196,45 +216,55 @@ class _Pairs:
             self.layout, self.internal,
         )  # fmt: skip
 
-    def shifts(self, attack: Attack) -> list[list[Shift]] | str:
-        """Return the shifts from one data set to the other and back, or why there is none.
+    def shifts(self, attack: Attack) -> Iterator[list[Shift] | str]:
+        """Yield, by base point, the shifts between the data sets, or why there are none.
 
-        The outer list is by base point. A fault has to show at each.
+        A fault has to show at each base point. The first base point is the absence of noise. The
+        others are random draws, at which no message is at a kink.
         """
         both = [self.executed(attack, index) for index in (0, 1)]
         near = [self._response(executed) for executed in both]
         if near[0].rows != near[1].rows:
-            return "the number of messages depends on the data"
-        found: list[Shift] = []
-        equal = near[0].matrix is near[1].matrix
-        for one, other in ((0, 1),) if equal else ((0, 1), (1, 0)):
-            there = near[other]
-            if there.affine and there.precision <= EXACT:
-                part = shift(there, near[one].base - there.base)
-                if not part.unique and not self._gaussian(part):
-                    return "a message has several draws of noise that is not Gaussian"
-            else:
-                return self._by_newton(both, near)
-            found.append(part)
-        return [found]
-
-    def _by_newton(self, both: list[Executed], near: list[Response]) -> list[list[Shift]] | str:
-        """Shifts at the absence of noise, and at random draws, at which no message is at a kink."""
-        found = []
-        units = near[1].matrix.shape[1]
+            yield "the number of messages depends on the data"
+            return
+        if all(one.affine and one.precision <= EXACT for one in near):
+            yield self._of_affine(near)
+            return
+        solved = 0
         for base in range(BASES):
-            start = np.zeros(units)
+            start = np.zeros(near[1].matrix.shape[1])
             if base:
-                start = BASE_SIZE * generator(ROOT, "base", base).standard_normal(units)
+                random = generator(ROOT, "base", base)
+                start = BASE_SIZE * random.standard_normal(len(start))
             try:
                 target = both[0].values(start[None], near[1].rows)[0]
-                there = near[1] if not base else response(both[1], start)
-                part = solved_in_order(both[1], there, target, start)
+                part = self._solved(both[1], near[1], target, start)
             except OtherMessages:
                 part = None
-            found.append([] if part is None else [part])
-        if any(found):
-            return found
+            solved += part is not None
+            yield NOT_SMOOTH if part is None else [part]
+        if not solved:
+            yield self._rough(both)
+
+    def _of_affine(self, near: list[Response]) -> list[Shift] | str:
+        equal = near[0].matrix is near[1].matrix
+        found = []
+        for one, other in ((0, 1),) if equal else ((0, 1), (1, 0)):
+            part = shift(near[other], near[one].base - near[other].base)
+            if not part.unique and not self._gaussian(part):
+                return "a message has several draws of noise that is not Gaussian"
+            found.append(part)
+        return found
+
+    def _solved(
+        self, executed: Executed, near: Response, target: np.ndarray, start: np.ndarray
+    ) -> Shift | None:
+        if self.blocks is None or self.blocks.near.matrix is not near.matrix:
+            self.blocks = Blocks.of(near)
+        part = solved_by_blocks(executed, self.blocks, target, start)
+        return solved_in_order(executed, near, target, start) if part is None else part
+
+    def _rough(self, both: list[Executed]) -> list[Shift] | str:
         try:
             rough = solved_on_average((both[0], both[1]), self.seed)
         except OtherMessages:
@@ -243,7 +273,7 @@ class _Pairs:
             return NOT_SMOOTH
         length = max(rough.error, float(np.linalg.norm(rough.shift.units)))
         shorter = (1.0 - rough.error / length) * rough.shift.units
-        return [[rough.shift._replace(units=shorter)]]
+        return [rough.shift._replace(units=shorter)]
 
     def _gaussian(self, part: Shift) -> bool:
         moved = np.abs(part.units) > 0
@@ -257,6 +287,10 @@ class _Pairs:
             probes = FAR * np.sin(1.0 + np.arange(2 * units) ** 1.2).reshape(2, units)
             values, rows = executed.messages(np.concatenate([np.zeros((1, units)), probes]))
             if rows == known.rows and _predicted(known, values, probes):
+                return known._replace(base=values[0])
+        elif known is not None:
+            values, rows = executed.messages(np.zeros((1, known.matrix.shape[1])))
+            if rows == known.rows:
                 return known._replace(base=values[0])
         near = response(executed)
         self.near = self.near or near

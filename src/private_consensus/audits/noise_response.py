@@ -53,7 +53,7 @@ STEP_OF_NEWTON = 1e-2
 """Difference of draws for the response of messages that are not affine."""
 PRECISION = 1e-10
 """Relative accuracy of responses in float64."""
-NEWTON_STEPS = 8
+NEWTON_STEPS, CHORD_STEPS = 8, 40
 ROUGH, AVERAGED = 0.5, 300
 """Largest error of messages that are affine on average, in deviations, and number of draws."""
 LEAK = 1e-2
@@ -492,6 +492,91 @@ def _components(matrix: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
             yield rows, np.flatnonzero(of_columns == label)
 
 
+class Blocks(NamedTuple):
+    """The response by iteration, with the inverse of each block of new draws.
+
+    Parameters
+    ----------
+    near : Response
+    rows, columns : tuple of ndarray
+        Of each iteration: its messages, and the draws that no earlier message depends on.
+    inverses : tuple of ndarray
+    unique : bool
+        Whether all draws that messages depend on follow from them.
+    """
+
+    near: Response
+    rows: tuple[np.ndarray, ...]
+    columns: tuple[np.ndarray, ...]
+    inverses: tuple[np.ndarray, ...]
+    unique: bool
+
+    @classmethod
+    def of(cls, near: Response) -> Blocks:
+        """The blocks of a response."""
+        times, first = _order(near)
+        parts, unique = [], True
+        for t in np.unique(times):
+            rows, columns = np.flatnonzero(times == t), np.flatnonzero(first == t)
+            rows = rows[near.scale[rows] > 0]
+            block = near.matrix[np.ix_(rows, columns)] / near.scale[rows, None]
+            unique &= not len(columns) or int(np.linalg.matrix_rank(block, 1e-6)) == len(columns)
+            parts.append((rows, columns, np.linalg.pinv(block, rcond=1e-6)))
+        return cls(near, *map(tuple, zip(*parts, strict=True)), unique)
+
+    def solve(self, gap: np.ndarray) -> np.ndarray:
+        """Return draws that change the messages by ``gap``, [rows], by forward substitution."""
+        units = np.zeros(self.near.matrix.shape[1])
+        for rows, columns, inverse in zip(self.rows, self.columns, self.inverses, strict=True):
+            left = gap[rows] - self.near.matrix[rows] @ units
+            units[columns] = inverse @ (left / self.near.scale[rows])
+        return units
+
+
+def _order(near: Response) -> tuple[np.ndarray, np.ndarray]:
+    """Iteration of each row, and the first iteration whose messages depend on each draw."""
+    times = np.array([row.iteration for row in near.rows])
+    responds = np.abs(near.matrix) > PRECISION * near.scale[:, None]
+    return times, np.where(responds.any(0), times[responds.argmax(0)], 0)
+
+
+def solved_by_blocks(
+    executed: Executed, blocks: Blocks, target: np.ndarray, start: np.ndarray
+) -> Shift | None:
+    """Find draws with which the messages equal ``target``, by Newton's method with one response.
+
+    Parameters
+    ----------
+    executed : Executed
+    blocks : Blocks
+        Of a response near the solution.
+    target : ndarray, shape (rows,)
+    start : ndarray, shape (units,)
+
+    Returns
+    -------
+    Shift or None
+        From ``start``. None if the method does not converge to equal messages.
+    """
+    near = blocks.near
+    if not blocks.unique:
+        return None
+    noisy = near.scale > 0
+    units, before = start, np.inf
+    change = None
+    for _ in range(CHORD_STEPS):
+        gap = target - executed.values(units[None], near.rows)[0]
+        change = gap if change is None else change
+        silent = np.abs(gap[~noisy]) > 1e-9 * np.abs(target[~noisy])
+        size = float((np.abs(gap[noisy]) / near.scale[noisy]).max(initial=0.0))
+        if silent.any() or not size < 0.8 * before:
+            return None
+        if size <= CONVERGED:
+            return Shift(units - start, np.zeros(len(target)), True, change, near)
+        units, before = units + blocks.solve(gap), size
+    return None
+
+
 def solved_in_order(
     executed: Executed, near: Response, target: np.ndarray, start: np.ndarray
 ) -> Shift | None:
@@ -513,11 +598,10 @@ def solved_in_order(
     Shift or None
         From ``start``. None if the method fails, or if the draws do not follow from the messages.
     """
-    times = np.array([row.iteration for row in near.rows])
-    responds = np.abs(near.matrix) > PRECISION * near.scale[:, None]
-    first = np.where(responds.any(0), times[responds.argmax(0)], 0)
+    times, first = _order(near)
     units, unexplained = start.copy(), np.zeros(len(times))
-    values = near.base
+    values = executed.values(start[None], near.rows)[0]
+    change = target - values
     for t in np.unique(times):
         rows, columns = np.flatnonzero(times == t), np.flatnonzero(first == t)
         for _ in range(NEWTON_STEPS):
@@ -551,7 +635,7 @@ def solved_in_order(
             return None
         if unexplained.any():
             break
-    return Shift(units - start, unexplained, True, target - near.base, near)
+    return Shift(units - start, unexplained, True, change, near)
 
 
 def _leaks(gap: np.ndarray, scale: np.ndarray, allowed: np.ndarray) -> np.ndarray:
