@@ -110,10 +110,13 @@ def judged(asked: Asked, runs: int) -> dict[str, Any]:
         warnings.simplefilter("ignore", OutsideRange)
         from_outside = asked.fault in (outsiders.LABEL, outsiders.BY_NAME)
         prepared = _from_outside(asked) if from_outside else _copy(asked)
-        result = audit(
-            *prepared.world, runs=min(runs, BATCH_RUNS) if prepared.batches else runs,
-            confidence=CONFIDENCE, delta=prepared.delta, seed=asked.seed,
-        )  # fmt: skip
+        try:
+            result = audit(
+                *prepared.world, runs=min(runs, BATCH_RUNS) if prepared.batches else runs,
+                confidence=CONFIDENCE, delta=prepared.delta, seed=asked.seed,
+            )  # fmt: skip
+        except Exception as error:  # one audit that fails is a row of the table
+            return prepared.row | failed(asked, prepared.row, error)
     row = prepared.row
     kinds = sorted({finding.kind for finding in result.findings})
     untested = [str(part) for part in result.coverage.untested if part.decisive]
@@ -124,6 +127,20 @@ def judged(asked: Asked, runs: int) -> dict[str, Any]:
         "runs": result.runs, "seconds": time.process_time() - began,
         "findings": "; ".join(finding.text for finding in result.findings),
         "untested": "; ".join(untested),
+    }  # fmt: skip
+
+
+FAILED = "error"
+"""Verdict of an audit that raised an error; a broken algorithm is then missed."""
+
+
+def failed(asked: Asked, row: dict[str, Any], error: Exception) -> dict[str, Any]:
+    """Return the columns of an audit that raised an error."""
+    return {
+        "seed": asked.seed, "meaningful": row["ratio"] >= MUST, "caught": False,
+        "inconclusive": False, "verdict": FAILED, "how": "", "claimed": float("nan"),
+        "lower": float("nan"), "runs": 0, "seconds": 0.0,
+        "findings": f"{type(error).__name__}: {error}", "untested": "",
     }  # fmt: skip
 
 
@@ -242,9 +259,10 @@ def alarms(rows: pl.DataFrame) -> dict[str, Any]:
     low = beta.ppf(5e-4, flagged, tried - flagged + 1) if flagged else 0.0
     high = beta.ppf(1 - 5e-4, flagged + 1, tried - flagged) if flagged < tried else 1.0
     inconclusive = int((right["verdict"] == INCONCLUSIVE).sum())
+    failures = int((right["verdict"] == FAILED).sum())
     return {
         "flagged": flagged, "tried": tried, "low": float(low), "high": float(high),
-        "inconclusive": inconclusive,
+        "inconclusive": inconclusive, "failed": failures,
     }  # fmt: skip
 
 
@@ -276,7 +294,7 @@ def text(rows: pl.DataFrame) -> str:
         sentence(rows), "",
         f"Correct algorithms flagged: {right['flagged']} of {right['tried']} audits "
         f"(99.9 % interval of the rate {right['low']:.2g} to {right['high']:.2g}); "
-        f"{right['inconclusive']} audits of them ended inconclusive.", "",
+        f"{right['inconclusive']} audits of them ended inconclusive, {right['failed']} failed.", "",
     ]  # fmt: skip
     for by in ("class", "fault", "algorithm"):
         lines += [

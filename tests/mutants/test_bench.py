@@ -8,7 +8,7 @@ import pytest
 from private_consensus import algorithms, audit
 from private_consensus.audits.result import Coverage, Untested
 
-from . import outsiders
+from . import bench, outsiders
 from .bench import (
     CORRECT,
     MUST,
@@ -97,6 +97,17 @@ def test_the_outside_package_is_found_by_its_entry_points():
     bases = {entry.base for entry in outsiders.entries().values() if not entry.correct}
     correct = {entry.module for entry in outsiders.entries().values() if entry.correct}
     assert bases <= correct and len(bases) > 10
+
+
+def test_an_audit_that_fails_is_a_missed_fault(monkeypatch):
+    def fails(*world, **options):
+        raise ValueError("shapes differ")
+
+    monkeypatch.setattr(bench, "audit", fails)
+    row = judged(Asked("p_admm", "noise x 0.5"), RUNS)
+    assert (row["verdict"], row["caught"], row["meaningful"]) == ("error", False, True)
+    assert row["findings"] == "ValueError: shapes differ"
+    assert missed(pl.DataFrame([row])).height == 1
 
 
 def rows(*found):
