@@ -35,8 +35,11 @@ CORRECT = "none"
 """Name of the fault that a correct algorithm has."""
 BATCH_RUNS = 300
 """Runs of algorithms with sampled batches, whose runs take longest."""
-UNSPECIFIC = {"agent", "agents", "every", "each", "that", "with", "from", "this", "into"}
-"""Words of a location that name no item."""
+UNSPECIFIC = {
+    "agent", "agents", "all", "every", "each", "that", "with", "from", "this", "into", "round",
+    "rounds", "value", "exact", "private", "data",
+}  # fmt: skip
+"""Words of a fault or its location that name no item."""
 
 ITEMS = {
     "random streams": ("noise", "draw"),
@@ -169,8 +172,10 @@ def _from_outside(asked: Asked) -> Prepared:
         "class": CORRECT if entry.correct else outsiders.LABEL, "correct": entry.correct,
         "outside": True, "ratio": float(entry.ratio),
     }  # fmt: skip
-    words = {word.strip(".,()").lower() for word in entry.location.split()}
+    words = {word.strip(".,()`").lower() for word in f"{entry.kind} {entry.location}".split()}
     items = tuple(word for word in words if len(word) > 3 and word not in UNSPECIFIC)
+    if entry.location.startswith(("all agents", "each agent")):
+        items += ("agents 0 to",)
     return Prepared(example.world, example.budget.delta, row, items)
 
 
