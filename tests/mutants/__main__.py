@@ -14,7 +14,7 @@ from private_consensus.report import described_commit
 
 from .bench import correct, missed, outside, pairs, table, text
 
-RUNS, FEW, SEEDS = 1000, 200, 40
+RUNS, FEW, SEEDS = 500, 100, 40
 """Runs of an audit of a broken copy, runs of the many audits of correct styles, and seeds."""
 OUTSIDE_SEEDS = 3
 """Seeds of each correct algorithm of the outside package."""

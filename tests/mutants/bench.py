@@ -33,7 +33,7 @@ MUST = 1.5
 """From this ratio of the true epsilon to the claimed one a fault has to be found."""
 CORRECT = "none"
 """Name of the fault that a correct algorithm has."""
-BATCH_RUNS = 300
+BATCH_RUNS = 150
 """Runs of algorithms with sampled batches, whose runs take longest."""
 UNSPECIFIC = {
     "agent", "agents", "all", "every", "each", "that", "with", "from", "this", "into", "round",

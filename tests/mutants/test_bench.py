@@ -57,7 +57,7 @@ NAMED = [
 @pytest.mark.parametrize(("algorithm", "broken"), NAMED)
 def test_a_broken_copy_is_caught(algorithm, broken):
     row = judged(Asked(algorithm, broken), RUNS // 8 if algorithm in SAMPLED else RUNS)
-    assert row["caught"]
+    assert row["caught"], (row["verdict"], row["findings"], row["untested"])
     assert row["meaningful"] == (row["ratio"] >= MUST)
 
 

@@ -79,6 +79,8 @@ FEWEST = 40
 """Runs that a statistic can be fitted on and judged by."""
 
 
+# Special data, such as records that are all zero, make measures divide by zero.
+@np.errstate(divide="ignore", invalid="ignore")
 def audit(
     algorithm: Algorithm,
     problem: Any,

@@ -221,6 +221,7 @@ def _searched(
     return [(score, universe.attack(best, network, agent))]
 
 
+@np.errstate(divide="ignore", invalid="ignore")
 def coupled_difference(algorithm: Algorithm, attack: Attack, horizon: int) -> float:
     """Return how far the messages of two runs with equal draws differ, relative to the noise.
 
