@@ -56,7 +56,7 @@ PRECISION = 1e-10
 NEWTON_STEPS, CHORD_STEPS = 8, 40
 ROUGH, AVERAGED = 0.5, 300
 """Largest error of messages that are affine on average, in deviations, and number of draws."""
-LEAK = 1e-2
+LEAK = 1e-3
 """Smallest difference that no noise explains, in deviations of the noise in its row."""
 CONVERGED = 1e-5
 """Difference of the messages after Newton's method, in deviations of their noise."""
