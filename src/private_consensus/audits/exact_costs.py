@@ -354,6 +354,8 @@ def _leak(part: Shift, attacked: int) -> str:
 
 def _first_unexplained(part: Shift) -> Row:
     """The row of the shortest prefix of messages that no draws explain."""
+    if not (part.near.affine and part.near.precision <= EXACT):  # solved iteration by iteration
+        return part.rows[int(np.flatnonzero(part.unexplained)[0])]
     change, near = part.change, part.near
     times = sorted({row.iteration for row in part.rows})
     of_rows = np.array([row.iteration for row in part.rows])
