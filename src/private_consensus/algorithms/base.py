@@ -421,21 +421,33 @@ ROUNDING = 1e-5
 
 
 def explained(sent_with: Callable[[Any], np.ndarray], sent: np.ndarray) -> np.ndarray | None:
-    """The unit noise with which a step sends what was sent; None where there is none.
+    """Return the unit noise with which a step sends ``sent``; None if there is none.
 
-    ``sent_with`` maps unit noise to a message. It has to be affine in each coordinate by itself: of
-    messages that are cut, rounded or averaged afterwards the noise is not known.
+    Parameters
+    ----------
+    sent_with : callable
+        Maps unit noise to a message. It has to be affine in each coordinate separately: the noise
+        of messages that are clipped, rounded or averaged afterwards is not known.
+    sent : ndarray, shape (runs, agents, dim)
+
+    Returns
+    -------
+    ndarray or None
+        NaN in coordinates that the noise does not change.
     """
     bare = sent_with(0.0)
     response = sent_with(1.0) - bare
-    if not np.all(response):
+    silent = response == 0
+    if silent.all():
         return None
     near = ROUNDING * (np.abs(response).max() + np.abs(bare).max())
     uneven = FAR * np.cos(np.arange(response.size)).reshape(response.shape)
     if not np.allclose(sent_with(uneven), bare + uneven * response, rtol=ROUNDING, atol=near):
         return None
-    unit = (sent - bare) / response
-    return unit if np.allclose(sent_with(unit), sent, rtol=ROUNDING, atol=near) else None
+    unit = np.where(silent, 0.0, sent - bare) / np.where(silent, 1.0, response)
+    if not np.allclose(sent_with(unit), sent, rtol=ROUNDING, atol=near):
+        return None
+    return np.where(silent, np.nan, unit)
 
 
 def _noise_of(draw: Any) -> np.ndarray | None:

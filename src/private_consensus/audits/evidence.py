@@ -21,7 +21,7 @@ NUMBERS = 8_000_000
 NOISE_NUMBERS = 400_000
 """Numbers of recovered noise that are tested; 5 % off is seen in far fewer."""
 OTHERS = 12
-"""Other agents whose messages are looked at one by one; of more, their mean."""
+"""Other agents whose single messages are features; of more agents their mean and their sums are."""
 WHOLE = 400
 """Coordinates of an agent's messages up to which they are looked at beside their projections."""
 
@@ -201,17 +201,25 @@ def projected(one: Execution, attack: Attack) -> np.ndarray:
 
 
 def single_messages(one: Execution, attack: Attack) -> dict[str, np.ndarray]:
-    """The agent's first and last message along the direction, and the sum of all, each [runs]."""
-    along = one.messages[:, :, attack.agent] @ attack.direction
+    """Single messages and sums of messages along the direction, each [runs].
+
+    For many agents the sum of each agent's messages is one of them, because :func:`projected` has
+    only their mean.
+    """
+    along = one.messages @ attack.direction
     announced = along[:, : one.sent.shape[1]]
+    own = announced[..., attack.agent]
     found = {
-        "first message": announced[:, 0],
-        "last message": announced[:, -1],
-        "sum of messages": announced.sum(1),
+        "first message": own[:, 0],
+        "last message": own[:, -1],
+        "sum of messages": own.sum(1),
     }
-    return found | (
-        {"first exchange": along[:, announced.shape[1]]} if one.unannounced.size else {}
-    )
+    if announced.shape[2] - 1 > OTHERS:
+        others = (agent for agent in range(announced.shape[2]) if agent != attack.agent)
+        found |= {f"messages of agent {j}": announced[:, :, j].sum(1) for j in others}
+    if one.unannounced.size:
+        found["first exchange"] = along[:, announced.shape[1], attack.agent]
+    return found
 
 
 def whole(one: Execution, attack: Attack) -> np.ndarray:

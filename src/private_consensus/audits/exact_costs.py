@@ -168,7 +168,9 @@ def _exact_costs(
     sites = () if not covered else (
         f"noise as added to all messages, {listed(covered)}, {horizon} iterations",
     )  # fmt: skip
-    return CheckReport(tuple(_merged(findings)), (), sites, tuple(untested))
+    kinds = dict.fromkeys(row.kind for row in tested.near.rows) if tested.near else ()
+    outputs = tuple(kind for kind in kinds if kind.startswith("output") and covered)
+    return CheckReport(tuple(_merged(findings)), outputs, sites, tuple(untested))
 
 
 def _reason(layout: Layout, rows: int) -> str:
@@ -305,17 +307,21 @@ def _predicted(near: Response, values: np.ndarray, probes: np.ndarray) -> bool:
 
 
 class Fault(NamedTuple):
-    """A finding of one pair: the attacked agent, and a text with a place for the agents."""
+    """A finding of one pair: the attacked agent, and a text with a place for the agents.
+
+    ``excess`` is the cost over the declared cost, infinite for values without noise.
+    """
 
     attacked: int
     text: str
+    excess: float
 
 
 def _faults(
     algorithm, attack: Attack, part: Shift, layout: Layout, releases, declared, delta
 ) -> Iterator[Fault]:
     if np.any(part.unexplained):
-        yield Fault(attack.agent, _leak(part, attack.agent))
+        yield Fault(attack.agent, _leak(part, attack.agent), np.inf)
         return
     yield from _excess(algorithm, attack, part, layout, releases, declared, delta)
 
@@ -348,6 +354,8 @@ def _leak(part: Shift, attacked: int) -> str:
 
 def _first_unexplained(part: Shift) -> Row:
     """The row of the shortest prefix of messages that no draws explain."""
+    if not (part.near.affine and part.near.precision <= EXACT):  # solved iteration by iteration
+        return part.rows[int(np.flatnonzero(part.unexplained)[0])]
     change, near = part.change, part.near
     times = sorted({row.iteration for row in part.rows})
     of_rows = np.array([row.iteration for row in part.rows])
@@ -384,13 +392,13 @@ def _excess(
                 f"{length:.4g} standard deviations of their noise, the declared releases permit "
                 f"{declared.mu:.4g}"
             )
-            yield Fault(attack.agent, _shifted(text, part, layout))
+            yield Fault(attack.agent, _shifted(text, part, layout), length / declared.mu)
         return
     for epsilon, at in ((declared.epsilon, delta), *declared.points):
         cost = account(shifted, at).epsilon
         if cost > epsilon * (1 + SLACK_OF_COST) + 1e-9:
             text = f"epsilon {cost:.4g} at delta {at:g}, the declared releases permit {epsilon:.4g}"
-            yield Fault(attack.agent, _shifted(text, part, layout))
+            yield Fault(attack.agent, _shifted(text, part, layout), cost / max(epsilon, 1e-300))
             return
 
 
@@ -427,16 +435,18 @@ def _as_releases(units: np.ndarray, layout: Layout) -> Iterator[Release]:
 
 
 def _merged(faults: Sequence[Fault]) -> Iterator[Finding]:
-    """One finding for each fault, with all agents that have it."""
-    agents: dict[str, list[int]] = {}
+    """The largest fault of each agent; agents with equal faults share a finding."""
+    largest: dict[int, Fault] = {}
     for fault in faults:
-        of_text = agents.setdefault(fault.text, [])
-        if fault.attacked not in of_text:
-            of_text.append(fault.attacked)
+        known = largest.get(fault.attacked)
+        if known is None or fault.excess > known.excess:
+            largest[fault.attacked] = fault
+    agents: dict[str, list[int]] = {}
+    for agent, fault in sorted(largest.items()):
+        agents.setdefault(fault.text, []).append(agent)
     for text, of_text in agents.items():
-        for_one = text.format(agent=of_text[0])
-        others = "" if len(of_text) == 1 else f" (also agents {_numbers(of_text[1:])})"
-        yield Finding(DIFFERS, for_one + others)
+        others = "" if len(of_text) == 1 else f" (also {listed(of_text[1:])})"
+        yield Finding(DIFFERS, text.format(agent=of_text[0]) + others)
 
 
 def listed(agents: Iterable[int]) -> str:

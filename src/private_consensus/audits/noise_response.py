@@ -56,8 +56,10 @@ PRECISION = 1e-10
 NEWTON_STEPS, CHORD_STEPS = 8, 40
 ROUGH, AVERAGED = 0.5, 300
 """Largest error of messages that are affine on average, in deviations, and number of draws."""
-LEAK = 1e-2
+LEAK = 1e-6
 """Smallest difference that no noise explains, in deviations of the noise in its row."""
+FINE = 1e-10
+"""Difference at which Newton's method ends; in float32 it ends below :data:`CONVERGED`."""
 CONVERGED = 1e-5
 """Difference of the messages after Newton's method, in deviations of their noise."""
 
@@ -569,10 +571,12 @@ def solved_by_blocks(
         change = gap if change is None else change
         silent = np.abs(gap[~noisy]) > 1e-9 * np.abs(target[~noisy])
         size = float((np.abs(gap[noisy]) / near.scale[noisy]).max(initial=0.0))
-        if silent.any() or not size < 0.8 * before:
+        if silent.any():
             return None
-        if size <= CONVERGED:
+        if size <= FINE or (size <= CONVERGED and not size < 0.8 * before):
             return Shift(units - start, np.zeros(len(target)), True, change, near)
+        if not size < 0.8 * before:
+            return None
         units, before = units + blocks.solve(gap), size
     return None
 
@@ -601,47 +605,47 @@ def solved_in_order(
     times, first = _order(near)
     units, unexplained = start.copy(), np.zeros(len(times))
     values = executed.values(start[None], near.rows)[0]
-    change = target - values
+    change, floor = target - values, FINE
     for t in np.unique(times):
         rows, columns = np.flatnonzero(times == t), np.flatnonzero(first == t)
-        for _ in range(NEWTON_STEPS):
-            gap = (target - values)[rows]
-            size = np.where(near.scale[rows] > 0, near.scale[rows], 1e-300)
-            allowed = CONVERGED * near.scale[rows] + 1e-9 * np.abs(target[rows])
-            if (np.abs(gap) <= allowed).all():
-                break
-            if not len(columns):
-                unexplained[rows] = _leaks(gap, near.scale[rows], allowed)
-                break
+        scale = near.scale[rows]
+        size = np.where(scale > 0, scale, 1e-300)
+        left, before, rank = np.inf, np.inf, 0
+        kept = np.zeros(len(rows), bool)
+        for _ in range(NEWTON_STEPS if len(columns) else 0):
             single = np.zeros((len(columns), len(units)))
             single[np.arange(len(columns)), columns] = STEP_OF_NEWTON
             both = units + np.concatenate([single, -single])
-            moved = executed.values(both, near.rows)[:, rows]
-            ahead, behind = np.split(moved, 2)
+            ahead, behind = np.split(executed.values(both, near.rows)[:, rows], 2)
             matrix = (ahead - behind).T / (2 * STEP_OF_NEWTON) / size[:, None]
             kept = np.abs(matrix).max(1, initial=0.0) > 1e-6
+            gap = (target - values)[rows]
             step, _, rank, _ = lstsq(matrix[kept], gap[kept] / size[kept], cond=1e-6)
             if rank < len(columns) or not np.isfinite(step).all():
                 return None
             units[columns] += step
             values = executed.values(units[None], near.rows)[0]
-            left = (target - values)[rows]
-            solved = np.abs(left[kept] / size[kept]).max(initial=0.0) <= 10 * CONVERGED
-            excess = kept.sum() > rank and np.abs(step).max(initial=0.0) < LEAK / 10
-            if solved or excess:
-                unexplained[rows] = _leaks(left, near.scale[rows], allowed)
+            gap = (target - values)[rows]
+            before, left = left, float(np.abs(gap[kept] / size[kept]).max(initial=0.0))
+            if left <= FINE or not left < 0.5 * before:
                 break
-        else:
+        if not len(columns):
+            left = 0.0
+        excess = kept.sum() > rank and np.isfinite(before)
+        if left > CONVERGED and not excess:
             return None
+        floor = max(floor, left if left <= CONVERGED else 0.0)
+        allowed = 1e-9 * np.abs(target[rows]) + 1e2 * floor * scale
+        unexplained[rows] = _leaks((target - values)[rows], scale, allowed, 1e3 * floor)
         if unexplained.any():
             break
     return Shift(units - start, unexplained, True, change, near)
 
 
-def _leaks(gap: np.ndarray, scale: np.ndarray, allowed: np.ndarray) -> np.ndarray:
+def _leaks(gap: np.ndarray, scale: np.ndarray, allowed: np.ndarray, rounding: float) -> np.ndarray:
     """Differences in deviations of the noise, infinite without noise; 0 within rounding errors."""
     size = np.abs(gap) / np.where(scale > 0, scale, 1.0)
-    noisy = np.where(size > LEAK, size, 0.0)
+    noisy = np.where(size > max(LEAK, rounding), size, 0.0)
     return np.where(scale > 0, noisy, np.where(np.abs(gap) > allowed, np.inf, 0.0))
 
 
@@ -699,7 +703,7 @@ def solved_on_average(pair: tuple[Executed, Executed], seed: int) -> Rough | Non
     part = shift(near, change)._replace(unexplained=np.zeros(len(scale)))
     gap = np.abs(matrix @ part.units - change) / scale
     allowed = 6.0 * worst / np.sqrt(AVERAGED)
-    if (gap > max(LEAK, allowed)).any():
+    if (gap > max(1e-2, allowed)).any():
         return None
     moved = np.linalg.pinv(matrix / scale[:, None], rcond=1e-6)
     direction = part.units / max(1e-300, float(np.linalg.norm(part.units)))

@@ -98,13 +98,16 @@ def _inclusion(
     if moved is not None:
         pairs.append(moved)
     firsts = [_first_changes(algorithm, pair, attack, horizon, seed) for pair in pairs]
-    known = [first for first in firsts if first is not None and (first < horizon).any()]
-    if len(known) < len(firsts):
+    known = [first for first in firsts if first is not None]
+    begin = min((int(first.min()) for first in known), default=horizon)
+    if begin >= horizon:
         text = "no message shows which records are in a batch"
         return CheckReport(untested=(Untested("batches of records", text),))
-    results = [result for first in known for result in _hazards(first, declared.rate, horizon)]
+    results = [
+        result for first in known for result in _hazards(first, declared.rate, begin, horizon)
+    ]
     if len(known) == 2:
-        results.append(_together(known[0], known[1], declared, attack.pair[0].records))
+        results.append(_together(known[0], known[1], begin, declared, attack.pair[0].records))
     findings = tuple(
         Finding(DIFFERS, f"batches of agent {attack.agent}: {text}")
         for text, p_value in results
@@ -165,23 +168,24 @@ def _first_changes(
     return np.where(differs.any(1), differs.argmax(1), horizon)
 
 
-def _hazards(first: np.ndarray, rate: float, horizon: int) -> Iterator[tuple[str, float]]:
+def _hazards(
+    first: np.ndarray, rate: float, begin: int, horizon: int
+) -> Iterator[tuple[str, float]]:
     """P-values of the rate in each iteration among runs whose record was not in a batch before.
 
-    Messages before the first change may not depend on a batch of their iteration.
+    Messages before iteration ``begin``, from 0, depend on no batch.
     """
-    for t in range(int(first.min()), horizon):
+    for t in range(begin, horizon):
         at_risk, taken = int((first >= t).sum()), int((first == t).sum())
         text = f"a record is in {taken} of {at_risk} batches of iteration {t + 1}, rate {rate:.3g}"
         yield text, _binomial(taken, at_risk, rate)
 
 
 def _together(
-    one: np.ndarray, other: np.ndarray, declared: Sampling, records: int
+    one: np.ndarray, other: np.ndarray, begin: int, declared: Sampling, records: int
 ) -> tuple[str, float]:
     """P-value of the number of first batches that hold both of two records."""
-    t = int(one.min())
-    both = int(((one == t) & (other == t)).sum())
+    both = int(((one == begin) & (other == begin)).sum())
     rate = declared.rate**2
     if declared.kind == "fixed_size" and records > 1:
         rate = declared.rate * (declared.rate * records - 1) / (records - 1)
