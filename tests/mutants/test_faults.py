@@ -404,8 +404,10 @@ def test_a_record_in_a_batch_is_held_against_the_noise_that_is_drawn(broken):
     algorithm = fault(broken).broken(case.calibrated) if broken else case.calibrated
     pair = Attack((case.problem, case.neighbour), case.network, np.ones(case.problem.dim))
     declared = algorithm.releases(case.problem, case.network, case.horizon)
-    found = sampled_record_change(algorithm, pair, case.horizon, declared, level=1e-3, seed=0)
-    assert bool(found) == (broken is not None)
+    report = sampled_record_change(
+        algorithm, pair, case.horizon, releases=declared, level=1e-3, seed=0
+    )
+    assert bool(report.findings) == (broken is not None)
 
 
 # Noise as it is added in a step.
