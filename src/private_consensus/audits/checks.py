@@ -271,7 +271,7 @@ def unrecovered_noise(
         noise = evidence.noise[site.name]
         scale = np.broadcast_to(site.scale, (len(site.moved), *np.shape(site.scale)[1:]))
         declared = np.asarray(np.isfinite(scale).all((1, 2)))[: noise.shape[1]]
-        silent = np.isnan(noise).all(0) & declared[:, None, None]
+        silent = np.asarray(np.isnan(noise).all(0))[: len(declared)] & declared[:, None, None]
         for t, agent, coordinate in np.argwhere(silent)[:1]:
             where = f"agent {agent}, iteration {t + 1}, coordinate {coordinate}"
             reason = f"the message does not depend on it in {silent.sum()} places"

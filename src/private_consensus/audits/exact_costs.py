@@ -24,13 +24,14 @@ from .noise_response import (
     Response,
     Row,
     Shift,
+    is_continuous,
     response,
     shift,
     solved_by_blocks,
     solved_in_order,
     solved_on_average,
 )
-from .result import DIFFERS, CheckReport, Finding, Untested
+from .result import DIFFERS, EXACT_SITES, CheckReport, Finding, Untested
 from .streams import ROOT
 
 SLACK_OF_COST = 1e-3
@@ -166,7 +167,7 @@ def _exact_costs(
         untested.append(Untested("cost of a record without sampling", text, False))
     covered = [agent for agent in agents if agent not in unsolved]
     sites = () if not covered else (
-        f"noise as added to all messages, {listed(covered)}, {horizon} iterations",
+        f"{EXACT_SITES} to all messages, {listed(covered)}, {horizon} iterations",
     )  # fmt: skip
     kinds = dict.fromkeys(row.kind for row in tested.near.rows) if tested.near else ()
     outputs = tuple(kind for kind in kinds if kind.startswith("output") and covered)
@@ -263,6 +264,8 @@ class _Pairs:
     ) -> Shift | None:
         if self.blocks is None or self.blocks.near.matrix is not near.matrix:
             self.blocks = Blocks.of(near)
+        if not is_continuous(executed, near, start):
+            return None
         part = solved_by_blocks(executed, self.blocks, target, start)
         return solved_in_order(executed, near, target, start) if part is None else part
 

@@ -64,6 +64,10 @@ CONVERGED = 1e-5
 """Difference of the messages after Newton's method, in deviations of their noise."""
 
 
+CONTINUOUS = 0.9
+"""Fraction of the numbers in messages that tiny draws change, for continuous messages."""
+
+
 class Draws(NamedTuple):
     """One array of unit draws: its distribution, shape and offset among all units.
 
@@ -579,6 +583,24 @@ def solved_by_blocks(
             return None
         units, before = units + blocks.solve(gap), size
     return None
+
+
+def is_continuous(executed: Executed, near: Response, start: np.ndarray) -> bool:
+    """Return True if tiny draws change almost all messages that carry noise.
+
+    Rounded messages stay equal: equal messages then do not determine the draws.
+
+    Parameters
+    ----------
+    executed : Executed
+    near : Response
+    start : ndarray, shape (units,)
+    """
+    tiny = 1e-3 * np.cos(1.0 + np.arange(2 * len(start)) ** 1.1).reshape(2, -1)
+    values = executed.values(start + np.concatenate([0.0 * tiny[:1], tiny]), near.rows)
+    noisy = np.linalg.norm(near.matrix, axis=1) > 0
+    changed = (values[1:] != values[0]).any(0)
+    return bool(changed[noisy].mean() >= CONTINUOUS) if noisy.any() else True
 
 
 def solved_in_order(

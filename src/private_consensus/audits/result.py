@@ -12,6 +12,8 @@ CONTRADICTED, DIFFERS = "contradicted", "differs from its declaration"
 NOTE, FLOATING_POINT = "note", "floating-point finding"
 WEAKENING = (CONTRADICTED, DIFFERS)
 """Kinds of findings that no verdict "holds" or "proven" may stand next to."""
+EXACT_SITES = "noise as added"
+"""Start of the name of sites whose cost is exact."""
 INCONCLUSIVE, NOT_CONTRADICTED = "inconclusive", "not contradicted"
 
 
@@ -238,7 +240,9 @@ class AuditResult:
             return DIFFERS
         if not self.coverage.is_complete:
             return INCONCLUSIVE
-        blind = self.claimed > self.ceiling and not self.noise and np.isnan(self.sensitivity)
+        exact = any(site.startswith(EXACT_SITES) for site in self.coverage.sites)
+        unknown = not self.noise and np.isnan(self.sensitivity) and not exact
+        blind = self.claimed > self.ceiling and unknown
         return "no test" if blind else NOT_CONTRADICTED
 
     def _variation(self) -> list[tuple[str, str]]:
