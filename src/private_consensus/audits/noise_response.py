@@ -200,19 +200,19 @@ class ChosenGenerator(np.random.Generator):
         self._position += 1
         return float(unit) if size is None else unit
 
-    def standard_normal(self, size=None, dtype: Any = float, out: Any = None) -> Any:
+    def standard_normal(self, size: Any = None, dtype: Any = float, out: Any = None) -> Any:
         """Return chosen units."""
         if out is None:
             return self._unit("gaussian", size)
         out[...] = self._unit("gaussian", np.shape(out))
         return out
 
-    def normal(self, loc=0.0, scale=1.0, size=None) -> Any:
+    def normal(self, loc: Any = 0.0, scale: Any = 1.0, size: Any = None) -> Any:
         """Return chosen units times ``scale`` plus ``loc``."""
         size = np.broadcast_shapes(np.shape(loc), np.shape(scale)) or None if size is None else size
         return loc + scale * self._unit("gaussian", size)
 
-    def laplace(self, loc=0.0, scale=1.0, size=None) -> Any:
+    def laplace(self, loc: Any = 0.0, scale: Any = 1.0, size: Any = None) -> Any:
         """Return chosen units times ``scale`` plus ``loc``."""
         size = np.broadcast_shapes(np.shape(loc), np.shape(scale)) or None if size is None else size
         return loc + scale * self._unit("laplace", size)
