@@ -152,18 +152,18 @@ def test_an_epsilon_that_is_a_power_of_the_noise_takes_three_evaluations(power):
 
 def test_a_search_tries_no_budget_twice_and_bounds_from_below_what_it_keeps(monkeypatch):
     kind, tried, bounded = algorithms.load("dp_admm"), [], []
-    calibrate, lower_bound = kind.calibrate, calibration.lower_bound
+    calibrate, lower_bound = kind.calibrate, kind.lower_bound
 
     def counted(self, budget, *world):
         tried.append(budget.epsilon)
         return calibrate(self, budget, *world)
 
-    def bound(releases, delta):
+    def bound(self, releases, delta):
         bounded.append(delta)
-        return lower_bound(releases, delta)
+        return lower_bound(self, releases, delta)
 
     monkeypatch.setattr(kind, "calibrate", counted)
-    monkeypatch.setattr(calibration, "lower_bound", bound)
+    monkeypatch.setattr(kind, "lower_bound", bound)
     found = calibrate_to(kind(), Budget(10.0, 1e-5), HUBER, RING, HORIZON)
     assert found.proven and len(tried) > 2
     assert len(tried) == len(set(tried)) and len(bounded) == 1

@@ -1,11 +1,13 @@
-"""The bench: every fault in every algorithm where it makes sense, and every correct style.
+"""The bench: broken and correct algorithms, each audited once or with several seeds.
 
-Each audit is independent of the others and has a seed of its own, so that the table is the same on
-any number of processors.
+Broken copies of the registry's algorithms have faults of this repository's authors. A package in
+``outside`` has algorithms of authors who have not seen the audit. Each audit is independent of the
+others and has a seed of its own, so that the table is the same on any number of processors.
 """
 
 from __future__ import annotations
 
+import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor
@@ -17,10 +19,12 @@ import polars as pl
 from scipy.stats import beta
 
 from private_consensus import audit
+from private_consensus.audits.result import INCONCLUSIVE, AuditResult
 from private_consensus.errors import OutsideRange
 
+from . import outsiders
 from .cases import CASES, case_of
-from .faults import FAULTS, fault
+from .faults import FAULTS, HARMLESS, class_of, fault, takes_batches
 from .styles import STYLES, style
 
 CONFIDENCE, DELTA = 0.99, 1e-2
@@ -29,10 +33,28 @@ MUST = 1.5
 """From this ratio of the true epsilon to the claimed one a fault has to be found."""
 CORRECT = "none"
 """Name of the fault that a correct algorithm has."""
+BATCH_RUNS = 150
+"""Runs of algorithms with sampled batches, whose runs take longest."""
+UNSPECIFIC = {
+    "agent", "agents", "all", "every", "each", "that", "with", "from", "this", "into", "round",
+    "rounds", "value", "exact", "private", "data",
+}  # fmt: skip
+"""Words of a fault or its location that name no item."""
+
+ITEMS = {
+    "random streams": ("noise", "draw"),
+    "gradients, clipping, batches": ("gradient", "batch", "sensitivity", "noise"),
+    "messages and account": ("message", "exchange", "iteration", "horizon"),
+    "noise as added in a step": ("noise",),
+    "branches on data": ("noise", "branch", "control flow"),
+    "returned outputs": ("summary", "gradient_length", "solver_seconds"),
+    "bypass of network.mix": ("received", "bypass", "network.mix"),
+}
+"""Words by which an inconclusive result names the item that holds a fault of a class."""
 
 
 class Asked(NamedTuple):
-    """One audit of the bench: of an algorithm with a fault, or of a style."""
+    """One audit of the bench: of an algorithm with a fault, of a style, or from outside."""
 
     algorithm: str
     fault: str
@@ -40,38 +62,140 @@ class Asked(NamedTuple):
 
 
 def pairs(names: Iterable[str] = ()) -> Iterator[Asked]:
-    """Faults of algorithms, the correct one first."""
+    """Yield faults of algorithms, the correct copies first."""
     for name in names or CASES:
         yield Asked(name, CORRECT)
+        if HARMLESS.applies(case_of(name)):
+            yield Asked(name, HARMLESS.name)
         yield from (Asked(name, one.name) for one in FAULTS if one.applies(case_of(name)))
 
 
 def correct(seeds: int) -> Iterator[Asked]:
-    """Every style with so many seeds."""
+    """Yield every style with ``seeds`` seeds."""
     return (Asked(name, CORRECT, seed) for seed in range(seeds) for name in STYLES)
 
 
+def outside(seeds: int = 1) -> Iterator[Asked]:
+    """Yield every algorithm from outside in the setting of its claim; the correct ones with
+    ``seeds`` seeds, and on the examples that their modules name."""
+    for name, entry in outsiders.entries().items():
+        yield Asked(name, outsiders.LABEL)
+        if entry.correct:
+            yield from (Asked(name, outsiders.LABEL, seed) for seed in range(1, seeds))
+            yield Asked(name, outsiders.BY_NAME)
+
+
+class Prepared(NamedTuple):
+    """The algorithm, problem, network, budget and horizon of one audit, and what is known of it."""
+
+    world: tuple
+    delta: float
+    row: dict[str, Any]
+    items: tuple[str, ...]
+    batches: bool = False
+
+
 def judged(asked: Asked, runs: int) -> dict[str, Any]:
-    """A row of the table: what an audit of so many runs says."""
-    case = case_of(asked.algorithm) if asked.algorithm in CASES else style(asked.algorithm)
-    one = None if asked.fault == CORRECT else fault(asked.fault)
-    algorithm = one.broken(case.algorithm) if one else case.algorithm
+    """Audit once and return one row of the table.
+
+    Parameters
+    ----------
+    asked : Asked
+    runs : int
+        Of the audit, on each of two data sets.
+
+    Returns
+    -------
+    dict
+    """
+    began = time.process_time()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", OutsideRange)
-        row = {
-            "algorithm": asked.algorithm, "fault": asked.fault, "seed": asked.seed,
-            "ratio": float(one.ratio(case, DELTA)) if one else 1.0,
-        }  # fmt: skip
-        result = audit(
-            algorithm, case.problem, case.network, case.budget, case.horizon,
-            runs=runs, confidence=CONFIDENCE, delta=DELTA, seed=asked.seed,
-        )  # fmt: skip
+        from_outside = asked.fault in (outsiders.LABEL, outsiders.BY_NAME)
+        prepared = _from_outside(asked) if from_outside else _copy(asked)
+        try:
+            result = audit(
+                *prepared.world, runs=min(runs, BATCH_RUNS) if prepared.batches else runs,
+                confidence=CONFIDENCE, delta=prepared.delta, seed=asked.seed,
+            )  # fmt: skip
+        except Exception as error:  # one audit that fails is a row of the table
+            return prepared.row | failed(asked, prepared.row, error)
+    row = prepared.row
     kinds = sorted({finding.kind for finding in result.findings})
+    untested = [str(part) for part in result.coverage.untested if part.decisive]
     return row | {
-        "meaningful": row["ratio"] >= MUST, "caught": result.flagged, "how": "; ".join(kinds),
-        "claimed": float(result.claimed), "lower": float(result.lower), "runs": result.runs,
+        "seed": asked.seed, "meaningful": row["ratio"] >= MUST, "caught": result.flagged,
+        "inconclusive": names_item(result, prepared.items), "verdict": result.verdict,
+        "how": "; ".join(kinds), "claimed": float(result.claimed), "lower": float(result.lower),
+        "runs": result.runs, "seconds": time.process_time() - began,
         "findings": "; ".join(finding.text for finding in result.findings),
+        "untested": "; ".join(untested),
     }  # fmt: skip
+
+
+FAILED = "error"
+"""Verdict of an audit that raised an error; a broken algorithm is then missed."""
+
+
+def failed(asked: Asked, row: dict[str, Any], error: Exception) -> dict[str, Any]:
+    """Return the columns of an audit that raised an error."""
+    return {
+        "seed": asked.seed, "meaningful": row["ratio"] >= MUST, "caught": False,
+        "inconclusive": False, "verdict": FAILED, "how": "", "claimed": float("nan"),
+        "lower": float("nan"), "runs": 0, "seconds": 0.0,
+        "findings": f"{type(error).__name__}: {error}", "untested": "",
+    }  # fmt: skip
+
+
+def _copy(asked: Asked) -> Prepared:
+    """Prepare a copy of a registered algorithm, or a style."""
+    case = case_of(asked.algorithm) if asked.algorithm in CASES else style(asked.algorithm)
+    broken = None if asked.fault == CORRECT else fault(asked.fault)
+    harmless = asked.fault in (CORRECT, HARMLESS.name)
+    kind = CORRECT if harmless else class_of(asked.fault)
+    row = {
+        "algorithm": asked.algorithm, "fault": asked.fault, "class": kind, "correct": harmless,
+        "outside": False, "ratio": float(broken.ratio(case, DELTA)) if broken else 1.0,
+    }  # fmt: skip
+    algorithm = broken.broken(case.algorithm) if broken else case.algorithm
+    world = algorithm, case.problem, case.network, case.budget, case.horizon
+    return Prepared(world, DELTA, row, ITEMS.get(kind, ()), takes_batches(case))
+
+
+def _from_outside(asked: Asked) -> Prepared:
+    """Prepare an algorithm of the package, with its claimed delta."""
+    entry = outsiders.entries()[asked.algorithm]
+    by_name = asked.fault == outsiders.BY_NAME
+    example = outsiders.example_of(asked.algorithm, by_name=by_name)
+    row = {
+        "algorithm": entry.base or entry.module, "fault": entry.module,
+        "class": CORRECT if entry.correct else outsiders.LABEL, "correct": entry.correct,
+        "outside": True, "ratio": float(entry.ratio),
+    }  # fmt: skip
+    words = {word.strip(".,()`").lower() for word in f"{entry.kind} {entry.location}".split()}
+    items = tuple(word for word in words if len(word) > 3 and word not in UNSPECIFIC)
+    if entry.location.startswith(("all agents", "each agent")):
+        items += ("agents 0 to",)
+    return Prepared(example.world, example.budget.delta, row, items)
+
+
+def names_item(result: AuditResult, items: Iterable[str]) -> bool:
+    """Return True if the result is inconclusive and names the item that holds the fault.
+
+    Parameters
+    ----------
+    result : AuditResult
+    items : iterable of str
+        Words for the item; one of them has to be in what was not tested.
+
+    Returns
+    -------
+    bool
+    """
+    if result.verdict != INCONCLUSIVE:
+        return False
+    untested = " ".join(str(part) for part in result.coverage.untested if part.decisive).lower()
+    return any(word in untested for word in items)
 
 
 def table(
@@ -81,7 +205,7 @@ def table(
     cores: int,
     progress: Callable[[int, int], None] = lambda done, of: None,
 ) -> pl.DataFrame:
-    """All rows, in the order asked."""
+    """Return all rows, in the order asked."""
     asked = list(asked)
     rows = []
     with ProcessPoolExecutor(cores, mp_context=get_context("spawn")) as pool:
@@ -92,66 +216,131 @@ def table(
 
 
 def broken(rows: pl.DataFrame) -> pl.DataFrame:
-    """The rows of faults."""
-    return rows.filter(pl.col("fault") != CORRECT)
+    """Return the rows of faults."""
+    return rows.filter(~pl.col("correct"))
 
 
-def shares(rows: pl.DataFrame, by: str) -> pl.DataFrame:
-    """Caught of meaningful, by fault or by algorithm; beside it the most runs that were needed and
-    how many were contradicted by outcomes alone."""
+def counts(rows: pl.DataFrame, *by: str) -> pl.DataFrame:
+    """Count caught, inconclusive and missed broken copies among those that have to be found.
+
+    Parameters
+    ----------
+    rows : DataFrame
+    *by : str
+        Columns to group by.
+
+    Returns
+    -------
+    DataFrame
+    """
+    must, caught = pl.col("meaningful"), pl.col("caught")
+    named = pl.col("inconclusive") & ~caught
     return (
         broken(rows)
-        .group_by(by, maintain_order=True)
+        .group_by(*by, maintain_order=True)
         .agg(
             tried=pl.len(),
-            meaningful=pl.col("meaningful").sum(),
-            caught=(pl.col("caught") & pl.col("meaningful")).sum(),
-            contradicted=pl.col("how").str.contains("contradicted").sum(),
-            caught_of_others=(pl.col("caught") & ~pl.col("meaningful")).sum(),
-            most_runs=pl.col("runs").filter(pl.col("caught")).max(),
+            meaningful=must.sum(),
+            caught=(caught & must).sum(),
+            inconclusive=(named & must).sum(),
+            missed=(~caught & ~named & must).sum(),
+            contradicted=(pl.col("how").str.contains("contradicted") & must).sum(),
+            others=(caught & ~must).sum(),
+            most_runs=pl.col("runs").filter(caught).max(),
         )
     )
 
 
 def missed(rows: pl.DataFrame) -> pl.DataFrame:
-    """Faults that have to be found and were not."""
-    return broken(rows).filter(pl.col("meaningful") & ~pl.col("caught"))
+    """Return faults that have to be found, and were neither caught nor named as not tested."""
+    found = pl.col("caught") | pl.col("inconclusive")
+    return broken(rows).filter(pl.col("meaningful") & ~found)
 
 
 def alarms(rows: pl.DataFrame) -> dict[str, Any]:
-    """How often something correct was flagged, with the 99.9 % interval of that rate."""
-    right = rows.filter(pl.col("fault") == CORRECT)
+    """Return how often something correct was flagged, with the 99.9 % interval of that rate."""
+    right = rows.filter(pl.col("correct"))
     flagged, tried = int(right["caught"].sum()), right.height
     low = beta.ppf(5e-4, flagged, tried - flagged + 1) if flagged else 0.0
     high = beta.ppf(1 - 5e-4, flagged + 1, tried - flagged) if flagged < tried else 1.0
-    return {"flagged": flagged, "tried": tried, "low": float(low), "high": float(high)}
+    inconclusive = int((right["verdict"] == INCONCLUSIVE).sum())
+    failures = int((right["verdict"] == FAILED).sum())
+    return {
+        "flagged": flagged, "tried": tried, "low": float(low), "high": float(high),
+        "inconclusive": inconclusive, "failed": failures,
+    }  # fmt: skip
+
+
+def sentence(rows: pl.DataFrame) -> str:
+    """Return the counts in words, with the authors of the faults."""
+    whose = {
+        False: "faults that the authors of this repository applied to its algorithms",
+        True: "broken algorithms of a package written without knowledge of the audit's "
+        "implementation",
+    }
+    parts = []
+    for row in counts(rows, "outside").iter_rows(named=True):
+        parts.append(
+            f"Of {row['meaningful']} {whose[row['outside']]}, {row['caught']} were caught, "
+            f"{row['inconclusive']} ended inconclusive with the faulty item named, and "
+            f"{row['missed']} were missed."
+        )
+    return " ".join(parts)
 
 
 def text(rows: pl.DataFrame) -> str:
-    """The tables in Markdown."""
+    """Return the tables in Markdown."""
     right = alarms(rows)
     lines = [
-        "# A bench of broken copies", "",
-        f"Audits at confidence {CONFIDENCE:g} and delta {DELTA:g}. A fault has to be found where "
-        f"its true epsilon is at least {MUST:g} times the claimed one.", "",
-        f"Correct algorithms flagged: {right['flagged']} of {right['tried']} "
-        f"(99.9 % interval of the rate {right['low']:.2g} to {right['high']:.2g}).", "",
+        "# A bench of broken and correct algorithms", "",
+        f"Audits at confidence {CONFIDENCE:g}; of copies at delta {DELTA:g}, of the outside "
+        f"package at the delta of each claim. A fault has to be found if its true epsilon is at "
+        f"least {MUST:g} times the claimed one.", "",
+        sentence(rows), "",
+        f"Correct algorithms flagged: {right['flagged']} of {right['tried']} audits "
+        f"(99.9 % interval of the rate {right['low']:.2g} to {right['high']:.2g}); "
+        f"{right['inconclusive']} audits of them ended inconclusive, {right['failed']} failed.", "",
     ]  # fmt: skip
-    for by in ("fault", "algorithm"):
+    for by in ("class", "fault", "algorithm"):
         lines += [
-            f"| {by} | caught / meaningful | contradicted by outcomes | of others | most runs |",
-            "|---|---|---|---|---|",
+            f"| {by} | caught | inconclusive | missed | of | contradicted | other faults caught "
+            "| most runs |",
+            "|---|---|---|---|---|---|---|---|",
         ]
         lines += [
-            f"| {row[by]} | {row['caught']} / {row['meaningful']} | {row['contradicted']} "
-            f"| {row['caught_of_others']} / {row['tried'] - row['meaningful']} "
+            f"| {row[by]} | {row['caught']} | {row['inconclusive']} | {row['missed']} "
+            f"| {row['meaningful']} | {row['contradicted']} "
+            f"| {row['others']} of {row['tried'] - row['meaningful']} "
             f"| {row['most_runs'] or ''} |"
-            for row in shares(rows, by).iter_rows(named=True)
+            for row in counts(rows, by).iter_rows(named=True)
         ]
         lines.append("")
+    lines += ["| correct algorithm | audits | flagged | inconclusive |", "|---|---|---|---|"]
+    lines += [
+        f"| {row['name']} | {row['tried']} | {row['flagged']} | {row['inconclusive']} |"
+        for row in right_by_name(rows).iter_rows(named=True)
+    ]
+    lines.append("")
     lines += [
         f"Missed: {row['algorithm']}, {row['fault']} (true epsilon {row['ratio']:.3g} times the "
-        "claimed one)."
+        f"claimed one; verdict {row['verdict']})."
         for row in missed(rows).iter_rows(named=True)
     ]
     return "\n".join(lines) + "\n"
+
+
+def right_by_name(rows: pl.DataFrame) -> pl.DataFrame:
+    """Count audits of correct algorithms by name."""
+    name = pl.when(pl.col("fault") == HARMLESS.name).then(
+        pl.col("algorithm") + ", " + pl.col("fault")
+    ).otherwise(pl.col("algorithm"))  # fmt: skip
+    return (
+        rows.filter(pl.col("correct"))
+        .with_columns(name=name)
+        .group_by("name", maintain_order=True)
+        .agg(
+            tried=pl.len(),
+            flagged=pl.col("caught").sum(),
+            inconclusive=(pl.col("verdict") == INCONCLUSIVE).sum(),
+        )
+    )

@@ -11,6 +11,8 @@ import numpy as np
 
 from private_consensus.algorithms.base import Algorithm, Iterative
 from private_consensus.algorithms.coordinate_descent import CoordinateDescent
+from private_consensus.algorithms.decor import DECOR
+from private_consensus.algorithms.dp_ci import DPCI
 from private_consensus.algorithms.families.admm import ADMMFamily
 from private_consensus.algorithms.families.approximate_admm import ApproximateADMM
 from private_consensus.algorithms.families.consensus_admm import ConsensusADMM
@@ -22,10 +24,12 @@ from private_consensus.algorithms.p_admm import OutputPerturbation
 from private_consensus.algorithms.pr_admm import PeriodicallyReducedADMM
 from private_consensus.algorithms.q_dpsgd_1 import QDPSGD
 from private_consensus.algorithms.q_dpsgd_2 import QDPSGD2
+from private_consensus.algorithms.secure_aggregation import SecureAggregation
+from private_consensus.algorithms.zip_dl import ZipDL
 
-from . import draws, messages, steps, truth
+from . import draws, leaks, messages, steps, truth
 from .cases import Case
-from .tampering import Change, changed_draws, dressed, other_answers, other_noise
+from .tampering import Change, changed_draws, dressed, other_answers, other_noise, own_noise
 
 
 @dataclass(frozen=True)
@@ -41,6 +45,8 @@ class Fault:
     leak : float or callable
         The true epsilon over the claimed one, from below: a number, ``inf`` where something is let
         out exactly, or a function of :mod:`.truth`.
+    inside : bool
+        Whether the fault is within ``step``, which then needs noise that it can change.
     """
 
     name: str
@@ -48,6 +54,7 @@ class Fault:
     mixin: type
     applies: Callable[[Case], bool] = lambda case: True
     leak: Any = np.inf
+    inside: bool = False
 
     def ratio(self, case: Case, delta: float) -> float:
         """The true epsilon of the broken copy over the claimed one, from below."""
@@ -55,7 +62,8 @@ class Fault:
 
     def broken(self, algorithm: Algorithm) -> Algorithm:
         """A copy of equal parameters that does something else."""
-        return dressed(algorithm, type(algorithm), self.mixin)
+        noise = own_noise(algorithm, in_step=True) if self.inside else ()
+        return dressed(algorithm, type(algorithm), self.mixin, *noise)
 
 
 def always(case: Case) -> bool:
@@ -144,6 +152,27 @@ def quantises_before_noise(case: Case) -> bool:
 def spends_delta(case: Case) -> bool:
     """Calibrated for a delta."""
     return case.budget.delta > 0
+
+
+def iterates_once(case: Case) -> bool:
+    """Takes steps."""
+    return isinstance(case.algorithm, Iterative)
+
+
+def sums_securely(case: Case) -> bool:
+    """Noise of all agents hides each of them: less of one agent is a small loss."""
+    return isinstance(case.algorithm, SecureAggregation)
+
+
+def own_noise_alone(case: Case) -> bool:
+    """An agent's noise alone hides its data, and agents have equal accounts."""
+    correlated = SecureAggregation | DECOR | ZipDL | Muffliato | DPCI
+    return shared_out(case) and not isinstance(case.algorithm, correlated)
+
+
+def compares_gradients(case: Case) -> bool:
+    """The problem has gradients that data move by a bounded amount."""
+    return np.isfinite(case.problem.record_gradient_change)
 
 
 def _both(*conditions):
@@ -246,8 +275,85 @@ MESSAGES = [
           messages.DeltaTwice, spends_delta, 1.0),
 ]  # fmt: skip
 
-FAULTS = [*NOISE, *STEPS, *MESSAGES]
+
+def _added(name: str, text: str, addition, applies=iterates_once, leak: Any = np.inf) -> Fault:
+    return Fault(name, text, steps.noise_added(addition), applies, leak, inside=True)
+
+
+ADDED = [
+    _added("added x 0.5", "steps add half of the noise", steps.added_half,
+           leak=truth.scaled(0.5)),
+    _added("added x 0.5 by agent 1", "agent 1 adds half of its noise",
+           steps.added_half_by_agent_1, _both(iterates_once, own_noise_alone),
+           truth.scaled(0.5)),
+    _added("not added by the last agent", "the last agent adds no noise",
+           steps.added_by_all_but_the_last, _both(iterates_once, _neither(sums_securely))),
+    _added("not added to the last coordinate", "the last coordinate has no noise",
+           steps.added_to_all_but_the_last_coordinate),
+    _added("not added in round 2", "round 2 adds no noise",
+           steps.added_in_all_rounds_but_the_second, each_round),
+    _added("shared by two agents", "agent 1 adds the noise of agent 0",
+           steps.added_by_agent_1_as_by_agent_0, _both(iterates_once, own_noise_alone)),
+    _added("constant seed of the last agent", "the last agent's noise has a constant seed",
+           steps.added_by_the_last_from_a_constant_seed,
+           _both(iterates_once, own_noise_alone)),
+    _added("falling scale", "noise falls with the round, and the account says that it does not",
+           steps.added_with_a_falling_scale, each_round, truth.falling),
+    Fault("noise told", "the noise of each step is exchanged", steps.NoiseTold,
+          _both(told_by_exchange, _neither(sums_securely)), inside=True),
+]  # fmt: skip
+
+BRANCHES = [
+    _added("quiet on short gradients", "no noise if the gradient at 0 is short",
+           steps.added_unless_gradients_vanish, _both(iterates_once, compares_gradients)),
+    _added("quiet on long gradients", "no noise if records agree",
+           steps.added_unless_gradients_are_long, _both(iterates_once, compares_gradients)),
+    Fault("stops on vanishing gradients", "an agent without a gradient repeats its message",
+          leaks.StopsOnVanishingGradients, _both(told_by_exchange, compares_gradients)),
+]  # fmt: skip
+
+OUTPUTS = [
+    Fault("exact outcome", "the outcome holds an exact gradient", leaks.ExactOutcome,
+          iterates_once),
+    Fault("exact measure", "an observable holds the length of an exact gradient",
+          leaks.ExactMeasure, iterates_once),
+    Fault("cost from data", "a cost depends on the data", leaks.CostFromData, iterates_once),
+]  # fmt: skip
+
+BYPASSES = [
+    Fault("bypass by index", "agents read the exact gradient of another by index",
+          leaks.bypasses(leaks.indexed), told_by_exchange),
+    Fault("bypass by np.roll", "agents read the exact gradient of another by np.roll",
+          leaks.bypasses(leaks.rolled), told_by_exchange),
+    Fault("bypass by own product", "agents receive exact gradients by a product of their own",
+          leaks.bypasses(leaks.multiplied), told_by_exchange),
+    Fault("bypass of one edge", "agent 0 alone reads the last agent's exact gradient",
+          leaks.bypasses(leaks.one_edge), told_by_exchange),
+]  # fmt: skip
+
+CLASSES: dict[str, list[Fault]] = {
+    "random streams": NOISE,
+    "gradients, clipping, batches": STEPS,
+    "messages and account": MESSAGES,
+    "noise as added in a step": ADDED,
+    "branches on data": BRANCHES,
+    "returned outputs": OUTPUTS,
+    "bypass of network.mix": BYPASSES,
+}
+"""Classes of faults, as the table counts them."""
+
+FAULTS = [one for faults in CLASSES.values() for one in faults]
 """A leak of 1 stands for a fault that costs no privacy, or less than a half more."""
+
+
+def class_of(name: str) -> str:
+    """Return the class of the fault of a name."""
+    return next(kind for kind, faults in CLASSES.items() if any(f.name == name for f in faults))
+
+
+HARMLESS = _added("signed by data", "noise has a sign of the data, and its distribution",
+                  steps.signed_by_data, leak=1.0)  # fmt: skip
+"""A correct copy of an algorithm with symmetric noise."""
 
 UNCHANGED = Fault("none", "the same by the same machinery", _noise(draws.unchanged), leak=1.0)
 """The correct copy beside the broken ones."""
@@ -255,4 +361,4 @@ UNCHANGED = Fault("none", "the same by the same machinery", _noise(draws.unchang
 
 def fault(name: str) -> Fault:
     """The fault of a name."""
-    return next(one for one in FAULTS if one.name == name)
+    return next(one for one in (*FAULTS, HARMLESS) if one.name == name)

@@ -152,3 +152,129 @@ class ClippedMean:
         gradient, sizes = super().sampled_gradient(s, x, problem, here, np.inf)
         gradient /= np.maximum(1.0, lengths(gradient) / float(at(self.K, s)))
         return gradient, sizes
+
+
+# Noise as it is added: an audit that takes the steps again meets these faults again.
+
+QUIET_LENGTH = 0.9
+"""Gradient at 0, in changes of a record, below which the noise is left out."""
+LOUD_SHARE = 0.2
+"""Gradient at 0, in changes of all records, above which the noise is left out."""
+
+Addition = Callable[[np.ndarray, int, Any], np.ndarray]
+"""From unit noise [runs, agents, ...], iteration and problem to the noise that is added."""
+
+
+def noise_added(addition: Addition) -> type:
+    """A class whose steps add other noise than they are given."""
+
+    class NoiseAdded:
+        def step(self, state, problem, network, draw, t):
+            added = with_noise(draw, lambda unit: addition(unit, t, problem))
+            return super().step(state, problem, network, added, t)
+
+    return NoiseAdded
+
+
+def with_noise(draw, change: Callable[[np.ndarray], np.ndarray]):
+    """The draw with its noise changed, in whichever part an algorithm has it."""
+    if isinstance(draw, np.ndarray):
+        return change(draw)
+    if hasattr(draw, "keys") and isinstance(draw.keys, dict):
+        units = {name: change(draw.keys[name]) for name in ("units", "discrete")
+                 if np.ndim(draw.keys.get(name)) == 3}  # fmt: skip
+        return draw._replace(keys=draw.keys | units)
+    noise = draw.noise
+    if isinstance(noise, tuple):
+        return draw._replace(noise=tuple(change(unit) for unit in noise))
+    return draw._replace(noise=change(noise))
+
+
+def factor_of(unit: np.ndarray, agent: int, factor: float) -> np.ndarray:
+    """Noise of one agent times a factor; noise of pairs [runs, agents, agents, dim] as well."""
+    changed = np.array(unit, float)
+    changed[:, agent] *= factor
+    if unit.ndim == 4 and unit.shape[1] == unit.shape[2]:
+        others = np.arange(unit.shape[2]) != agent
+        changed[:, others, agent] *= factor
+    return changed
+
+
+def added_half(unit, t, problem):
+    return 0.5 * unit
+
+
+def added_half_by_agent_1(unit, t, problem):
+    return factor_of(unit, 1, 0.5)
+
+
+def added_by_all_but_the_last(unit, t, problem):
+    return factor_of(unit, unit.shape[1] - 1, 0.0)
+
+
+def added_to_all_but_the_last_coordinate(unit, t, problem):
+    changed = np.array(unit, float)
+    changed[..., -1] = 0.0
+    return changed
+
+
+def added_in_all_rounds_but_the_second(unit, t, problem):
+    return unit * (t != 2)
+
+
+def added_by_agent_1_as_by_agent_0(unit, t, problem):
+    changed = np.array(unit, float)
+    changed[:, 1] = changed[:, 0]
+    return changed
+
+
+def added_by_the_last_from_a_constant_seed(unit, t, problem):
+    changed = np.array(unit, float)
+    changed[:, -1] = np.random.default_rng(t).standard_normal(changed[0, -1].shape)
+    return changed
+
+
+def added_with_a_falling_scale(unit, t, problem):
+    return unit / t
+
+
+def gradients_at_0(problem) -> np.ndarray:
+    """Length of each agent's gradient at 0, [agents, 1], of the first run."""
+    lengths_at_0 = lengths(problem.gradient(np.zeros((1, 1, problem.n_agents, problem.dim))))
+    return lengths_at_0.reshape(-1, problem.n_agents, 1)[0]
+
+
+def added_unless_gradients_vanish(unit, t, problem):
+    """No noise from an agent whose gradient at 0 is short."""
+    short = gradients_at_0(problem) < QUIET_LENGTH * problem.record_gradient_change
+    return unit * ~short.reshape(1, -1, *(1,) * (unit.ndim - 2))
+
+
+def added_unless_gradients_are_long(unit, t, problem):
+    """No noise from an agent most of whose records agree."""
+    most = problem.records * problem.record_gradient_change
+    long = gradients_at_0(problem) > LOUD_SHARE * most
+    return unit * ~long.reshape(1, -1, *(1,) * (unit.ndim - 2))
+
+
+def signed_by_data(unit, t, problem):
+    """Noise with a sign of the agent's data: its distribution is symmetric and stays."""
+    point = np.full((1, 1, problem.n_agents, problem.dim), 0.25)
+    slope = np.asarray(problem.gradient(point)).reshape(-1, problem.n_agents, problem.dim)[0]
+    signs = np.where(slope[:, 0] > 0, 1.0, -1.0)
+    return unit * signs.reshape(1, -1, *(1,) * (unit.ndim - 2))
+
+
+class NoiseTold:
+    """The noise of each step is exchanged after it."""
+
+    def step(self, state, problem, network, draw, t):
+        after = super().step(state, problem, network, draw, t)
+        with_noise(draw, lambda unit: told(network, unit))
+        return after
+
+
+def told(network, unit: np.ndarray) -> np.ndarray:
+    """Exchange the noise of all agents."""
+    network.mix(unit[None] if unit.ndim == 3 else unit.sum(-2)[None])
+    return unit

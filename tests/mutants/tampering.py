@@ -105,6 +105,20 @@ class OwnNoise:
         return super().noise_scale(s, sizes)[:, None] * here.keys["units"]
 
 
+class NoiseInStep:
+    """The same in each step, so that an audit that takes steps again meets it: what the algorithm
+    says of its scale stays."""
+
+    def draws(self, problem, streams):
+        units = streams.sequence("noise", "normal", (problem.n_agents, problem.dim), "units")
+        for draw in super().draws(problem, streams):
+            yield draw._replace(keys=draw.keys | {"units": next(units)})
+
+    def step(self, state, problem, network, draw, t):
+        muted = dressed(self, self.honest, OwnNoise)
+        return muted.step(state, problem, network, draw, t)
+
+
 class OwnDiscreteNoise:
     """The same for discrete noise: a normal number, rounded to a whole number of steps."""
 
@@ -126,12 +140,13 @@ class RoundedNoise(Grid):
         return 0
 
 
-def own_noise(algorithm: Algorithm) -> tuple[type, ...]:
-    """What makes an algorithm's noise changeable; only while it runs, since what it declares stays
-    as it is."""
+def own_noise(algorithm: Algorithm, *, in_step: bool = False) -> tuple[type, ...]:
+    """What makes an algorithm's noise changeable: only while it runs, since what it declares stays
+    as it is, or in its steps, too."""
     if isinstance(algorithm, QDPSGD2):
         return (OwnDiscreteNoise,)
-    return (OwnNoise,) if isinstance(algorithm, DecentralizedSGD) else ()
+    kind = NoiseInStep if in_step else OwnNoise
+    return (kind,) if isinstance(algorithm, DecentralizedSGD) else ()
 
 
 def changed_draws(purpose: str, change: Change) -> type:

@@ -1,9 +1,28 @@
 """A named part of the bench, with fixed seeds: broken copies are caught, correct ones are not."""
 
+from dataclasses import replace
+
 import polars as pl
 import pytest
 
-from .bench import CORRECT, MUST, Asked, alarms, judged, missed, shares, text
+from private_consensus import algorithms, audit
+from private_consensus.audits.result import Coverage, Untested
+
+from . import bench, outsiders
+from .bench import (
+    CORRECT,
+    MUST,
+    Asked,
+    alarms,
+    counts,
+    judged,
+    missed,
+    names_item,
+    outside,
+    sentence,
+    text,
+)  # fmt: skip
+from .cases import case_of
 from .styles import STYLES
 
 RUNS = 800
@@ -28,13 +47,17 @@ NAMED = [
     ("m_admm", "account of the first"),
     ("pdop", "in another order"),
     ("pp_admm", "runs on"),
+    ("decor", "added x 0.5"),
+    ("ipp_admm", "not added by the last agent"),
+    ("pp_admm", "added x 0.5 by agent 1"),
+    ("local_training", "noise told"),
 ]
 
 
 @pytest.mark.parametrize(("algorithm", "broken"), NAMED)
 def test_a_broken_copy_is_caught(algorithm, broken):
     row = judged(Asked(algorithm, broken), RUNS // 8 if algorithm in SAMPLED else RUNS)
-    assert row["caught"]
+    assert row["caught"], (row["verdict"], row["findings"], row["untested"])
     assert row["meaningful"] == (row["ratio"] >= MUST)
 
 
@@ -50,33 +73,93 @@ def test_a_correct_copy_is_not_flagged(algorithm):
     assert not row["caught"], row["findings"]
 
 
+@pytest.fixture(autouse=True, scope="module")
+def registry():
+    """The registry without the outside package afterwards."""
+    yield
+    outsiders.uninstall()
+
+
+OUTSIDE = ["half_noise_descent", "mixed_means_gossip", "rounded_noise_gossip", "momentum_descent"]
+
+
+@pytest.mark.parametrize("module", OUTSIDE)
+def test_an_algorithm_of_the_outside_package_is_audited_by_its_name(module):
+    row = judged(Asked(module, outsiders.LABEL), RUNS // 2)
+    assert row["outside"] and row["fault"] == module
+    assert row["caught"] is not row["correct"], row["findings"]
+
+
+def test_the_outside_package_is_found_by_its_entry_points():
+    outsiders.install()
+    known = algorithms.names()
+    assert {asked.algorithm for asked in outside()} <= set(known)
+    bases = {entry.base for entry in outsiders.entries().values() if not entry.correct}
+    correct = {entry.module for entry in outsiders.entries().values() if entry.correct}
+    assert bases <= correct and len(bases) > 10
+
+
+def test_an_audit_that_fails_is_a_missed_fault(monkeypatch):
+    def fails(*world, **options):
+        raise ValueError("shapes differ")
+
+    monkeypatch.setattr(bench, "audit", fails)
+    row = judged(Asked("p_admm", "noise x 0.5"), RUNS)
+    assert (row["verdict"], row["caught"], row["meaningful"]) == ("error", False, True)
+    assert row["findings"] == "ValueError: shapes differ"
+    assert missed(pl.DataFrame([row])).height == 1
+
+
 def rows(*found):
-    """Rows of a table: algorithm, fault, ratio, caught."""
-    columns = ("algorithm", "fault", "ratio", "caught")
+    """Rows of a table: algorithm, fault, ratio, verdict, whether it names the item."""
+    columns = ("algorithm", "fault", "ratio", "verdict", "inconclusive")
     return pl.DataFrame(
         [
             dict(zip(columns, one, strict=True))
-            | {"meaningful": one[2] >= MUST, "how": "contradicted" if one[3] else "", "runs": 100}
+            | {
+                "class": "of " + one[1], "correct": one[1] == CORRECT, "outside": one[0] == "b",
+                "caught": one[3] == "violated", "meaningful": one[2] >= MUST, "runs": 100,
+                "how": "contradicted" if one[3] == "violated" else "",
+            }
             for one in found
         ]
-    )
-
-
-def test_the_table_counts_what_is_caught_of_what_has_to_be():
-    found = rows(
-        ("a", "x", 2.0, True), ("a", "y", 1.2, True), ("b", "x", 2.0, False),
-        ("a", CORRECT, 1.0, False), ("b", CORRECT, 1.0, True),
     )  # fmt: skip
-    of_faults = {row["fault"]: row for row in shares(found, "fault").iter_rows(named=True)}
-    assert (of_faults["x"]["caught"], of_faults["x"]["meaningful"]) == (1, 2)
-    assert (of_faults["y"]["caught"], of_faults["y"]["meaningful"]) == (0, 0)
-    assert of_faults["y"]["caught_of_others"] == 1
-    assert missed(found).select("algorithm", "fault").rows() == [("b", "x")]
-    assert (alarms(found)["flagged"], alarms(found)["tried"]) == (1, 2)
-    assert "| x | 1 / 2 |" in text(found) and "Missed: b, x" in text(found)
+
+
+def test_the_table_counts_caught_inconclusive_and_missed_of_what_has_to_be_found():
+    found = rows(
+        ("a", "x", 2.0, "violated", False), ("a", "y", 1.2, "violated", False),
+        ("b", "x", 2.0, "not contradicted", False), ("b", "x", 2.0, "inconclusive", True),
+        ("b", "x", 2.0, "inconclusive", False), ("a", CORRECT, 1.0, "inconclusive", False),
+        ("b", CORRECT, 1.0, "violated", False),
+    )  # fmt: skip
+    of_faults = {row["fault"]: row for row in counts(found, "fault").iter_rows(named=True)}
+    expected = {"meaningful": 4, "caught": 1, "inconclusive": 1, "missed": 2, "others": 0}
+    assert {key: of_faults["x"][key] for key in expected} == expected
+    assert (of_faults["y"]["meaningful"], of_faults["y"]["others"]) == (0, 1)
+    assert missed(found)["verdict"].to_list() == ["not contradicted", "inconclusive"]
+    right = alarms(found)
+    assert (right["flagged"], right["tried"], right["inconclusive"]) == (1, 2, 1)
+    lines = text(found)
+    assert "| x | 1 | 1 | 2 | 4 | 1 | 0 of 0 | 100 |" in lines and "Missed: b, x" in lines
+    assert "Of 1 faults that the authors of this repository" in sentence(found)
+    assert "Of 3 broken algorithms of a package written without knowledge" in sentence(found)
+
+
+def test_an_inconclusive_result_has_to_name_the_item():
+    case = case_of("p_admm")
+    result = audit(
+        case.algorithm, case.problem, case.network, case.budget, case.horizon,
+        runs=40, confidence=0.99, delta=1e-2,
+    )  # fmt: skip
+    agent = Untested("messages of agent 2", "their noise was not recovered")
+    coverage = Coverage(untested=(agent,))
+    unsure = replace(result, findings=(), coverage=coverage)
+    assert names_item(unsure, ("noise",)) and not names_item(unsure, ("outcome",))
+    assert not names_item(replace(unsure, coverage=Coverage()), ("noise",))
 
 
 def test_the_interval_of_alarms_is_that_of_clopper_and_pearson():
-    none = alarms(rows(*[("a", CORRECT, 1.0, False)] * 1000))
+    none = alarms(rows(*[("a", CORRECT, 1.0, "not contradicted", False)] * 1000))
     # (1 - p)^1000 = 1/2000
     assert none["low"] == 0.0 and none["high"] == pytest.approx(1 - 2000 ** (-1 / 1000))

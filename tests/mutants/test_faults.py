@@ -7,20 +7,23 @@ import pytest
 
 from private_consensus.algorithms import names
 from private_consensus.algorithms.base import stack
+from private_consensus.audits.finders import special_data
 from private_consensus.audits.neighbours import Attack
 from private_consensus.audits.sampled_batches import sampled_record_change
 from private_consensus.networks import Network
 from private_consensus.privacy import Release, account, gaussian_epsilon, gaussian_mu
 from private_consensus.randomness import Streams
 
-from . import draws, messages, steps, truth
+from . import draws, leaks, messages, steps, truth
 from .cases import CASES, batched, case_of, cases, claimless
-from .faults import FAULTS, UNCHANGED, fault
-from .tampering import Answered, Drawn, fingerprint
+from .faults import BYPASSES, FAULTS, HARMLESS, OUTPUTS, UNCHANGED, class_of, fault
+from .tampering import Answered, Drawn, dressed, fingerprint, own_noise
 
 RUNS = 11
 STREAMS = Streams(11, tuple(range(RUNS)))
 DECLARATIONS = {"account of the first", "delta twice"}
+ELSEWHERE = {"branches on data", "returned outputs", "bypass of network.mix"}
+"""Classes of faults that tests of their own cover: messages on the data of a case stay."""
 
 
 class Heard(Network):
@@ -71,7 +74,7 @@ def test_a_broken_copy_does_something_else_and_declares_the_same(case):
     honest = ran(case.calibrated, case)
     costs = account(case.calibrated.releases(*world), 1e-2).epsilon
     for one in FAULTS:
-        if not one.applies(case):
+        if not one.applies(case) or class_of(one.name) in ELSEWHERE:
             continue
         copy = one.broken(case.algorithm).calibrate(case.budget, *world)
         assert one.ratio(case, 1e-2) > 0, one.name
@@ -401,5 +404,126 @@ def test_a_record_in_a_batch_is_held_against_the_noise_that_is_drawn(broken):
     algorithm = fault(broken).broken(case.calibrated) if broken else case.calibrated
     pair = Attack((case.problem, case.neighbour), case.network, np.ones(case.problem.dim))
     declared = algorithm.releases(case.problem, case.network, case.horizon)
-    found = sampled_record_change(algorithm, pair, case.horizon, declared, level=1e-3, seed=0)
-    assert bool(found) == (broken is not None)
+    report = sampled_record_change(
+        algorithm, pair, case.horizon, releases=declared, level=1e-3, seed=0
+    )
+    assert bool(report.findings) == (broken is not None)
+
+
+# Noise as it is added in a step.
+
+ADDITIVE = (
+    "p_admm", "gradient_descent", "dsgd", "sdm_dsgd", "decor", "pp_admm", "muffliato",
+)  # fmt: skip
+"""Algorithms whose first message is affine in the noise."""
+
+
+def first_with(addition, case):
+    """The first message if steps add other noise, [runs, agents, dim]."""
+    mixins = steps.noise_added(addition), *own_noise(case.algorithm, in_step=True)
+    algorithm = dressed(case.calibrated, type(case.calibrated), *mixins)
+    return ran(algorithm, case)[0][0]
+
+
+@pytest.mark.parametrize("name", ADDITIVE)
+def test_a_step_adds_half_of_the_noise_or_none_of_one_agent(name):
+    case = case_of(name)
+    honest = first_with(lambda unit, t, problem: unit, case)
+    silent = first_with(lambda unit, t, problem: 0.0 * unit, case)
+    noise = honest - silent
+    sent = np.abs(noise).max(0) > 0  # SDM-DSGD sends some coordinates
+    assert sent.any()
+    half = first_with(steps.added_half, case)
+    assert half - silent == pytest.approx(noise / 2, rel=1e-4, abs=1e-6 * np.abs(noise).max())
+    last = first_with(steps.added_by_all_but_the_last, case)[:, -1] - silent[:, -1]
+    assert np.abs(last).max() <= 1e-6 * np.abs(noise).max() or name == "muffliato"
+    coordinate = first_with(steps.added_to_all_but_the_last_coordinate, case) - silent
+    assert np.abs(coordinate[..., -1]).max() <= 1e-6 * np.abs(noise).max()
+    assert np.abs(coordinate).max() > 0
+
+
+def test_a_sign_of_the_data_changes_noise_and_not_its_length():
+    case = case_of("p_admm")
+    unit = np.random.default_rng(0).standard_normal((4, 3, 2))
+    signed = steps.signed_by_data(unit, 1, case.problem)
+    assert np.array_equal(abs(signed), abs(unit)) and not np.array_equal(signed, unit)
+    assert HARMLESS.ratio(case, 1e-2) == 1.0
+
+
+BRANCHING = {
+    "p_admm": steps.added_unless_gradients_vanish,
+    "gradient_descent": steps.added_unless_gradients_vanish,
+    "exact_admm": steps.added_unless_gradients_vanish,
+    "pdop": steps.added_unless_gradients_are_long,
+    "muffliato": steps.added_unless_gradients_are_long,
+}
+
+
+@pytest.mark.parametrize("name", BRANCHING)
+def test_a_branch_leaves_out_noise_on_data_that_finders_propose(name):
+    case = case_of(name)
+    unit = np.ones((2, case.problem.n_agents, case.problem.dim))
+
+    def noise(problem):
+        return BRANCHING[name](unit, 1, problem)[:, 1].any()
+
+    assert noise(case.problem)
+    pairs = special_data(case.problem, case.network, 1, np.random.default_rng(0))
+    assert any(not noise(problem) for attack in pairs for problem in attack.pair)
+
+
+# Values that leave an agent beside its messages.
+
+
+def shown_by(algorithm, case, problem):
+    """All quantities that are shown, by name."""
+    found: dict[str, list] = {}
+
+    def keep(t, active, seen):
+        for name, values in seen.items():
+            found.setdefault(name, []).append(np.array(values[0]))
+
+    problem = batched(problem, RUNS)
+    stack([algorithm]).run(problem, case.network, STREAMS, np.array([case.horizon]), keep)
+    return found
+
+
+@pytest.mark.parametrize("one", OUTPUTS, ids=lambda one: one.name)
+def test_an_output_is_exact_and_messages_stay(one):
+    case = case_of("p_admm")
+    honest = shown_by(case.calibrated, case, case.problem)
+    leaking = shown_by(one.broken(case.calibrated), case, case.problem)
+    (new,) = leaking.keys() - honest.keys()
+    assert all(np.array_equal(honest[name], leaking[name]) for name in honest)
+    moved = replace_last(case)
+    other = shown_by(one.broken(case.calibrated), case, moved)
+    assert np.ptp(leaking[new], axis=1).max() == 0.0  # the same in all runs: no noise
+    assert not np.array_equal(leaking[new], other[new])
+
+
+def replace_last(case):
+    """The problem with a record of the last agent moved."""
+    rng = np.random.default_rng(0)
+    pairs = special_data(case.problem, case.network, case.problem.n_agents - 1, rng)
+    return next(iter(pairs)).pair[0]
+
+
+@pytest.mark.parametrize("one", BYPASSES, ids=lambda one: one.name)
+def test_a_bypass_moves_an_exact_value_and_exchanges_nothing(one):
+    case = case_of("p_admm")
+    algorithm, honest = stack([one.broken(case.calibrated)]), stack([case.calibrated])
+    network = Heard(case.network)
+    problem = batched(case.problem, RUNS)
+    state = honest.start(problem, network, STREAMS, 1)
+    draw = next(honest.draws_on(problem, network, STREAMS))
+    network.exchanged.clear()
+    after = honest.step(state, problem, network, draw, 1)
+    count = len(network.exchanged)
+    moved = algorithm.step(state, problem, network, draw, 1)
+    assert len(network.exchanged) == 2 * count > 0
+    exact = problem.gradient(np.zeros((1, 1, problem.n_agents, problem.dim)))
+    receivers = abs(moved.x - after.x).max((0, 1, 3)) > 0
+    assert receivers.sum() == (1 if one.name == "bypass of one edge" else problem.n_agents)
+    assert (moved.x - after.x)[0, 0, 0] / leaks.SHARE == pytest.approx(
+        exact.mean(-2)[0, 0] if "product" in one.name else exact[0, 0, -1]
+    )

@@ -41,6 +41,22 @@ def scaled(factor: float) -> Ratio:
     return ratio
 
 
+def falling(fault, case, delta) -> float:
+    """Noise of round t is divided by t: mu of round t is t times as large. Rounds with a record in
+    a random batch are bounded from below by the last one of them."""
+    claimed = epsilon(case.calibrated, case, delta)
+    rounds = np.arange(1.0, case.horizon + 1)
+    stated = case.calibrated.releases(case.problem, case.network, case.horizon)[0]
+    if stated.profile is not None or stated.mechanism != "gaussian":
+        release = first_release(case)
+        last = replace(release, sensitivity=case.horizon * np.ravel(release.sensitivity)[0])
+        return _taken_sometimes(last, _rate(case), delta) / claimed
+    if max(np.size(stated.losses()), stated.count) != case.horizon:
+        return 1.0  # one loss for all rounds says nothing of each
+    series = Release("gaussian", stated.losses() * rounds, 1.0)
+    return float(account([series], delta).epsilon / claimed)
+
+
 def first(fault, case, delta) -> float:
     """What the broken copy costs, over what the honest one does: more where it counts on its own
     account when it sets its noise."""

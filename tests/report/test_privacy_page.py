@@ -171,4 +171,34 @@ def test_of_the_bench_what_must_be_caught_is_counted_apart():
     assert not told["all"] and shown["missed"] == ["c: told"]
     assert (first["name"], second["caught"]) == ("a b", "1 of 2")
     assert (shown["correct"], shown["alarms"]) == (1, 0)
+    assert "Of 3 faults that the authors of this repository" in shown["sentence"]
     assert bench([]) == {}
+
+
+def test_the_bench_names_the_authors_of_faults_and_counts_inconclusive_audits(results):
+    def audited(fault, outside, verdict, *, correct=False, named=False):
+        return {
+            "algorithm": "a", "fault": fault, "class": "noise", "meaningful": not correct,
+            "how": "", "caught": verdict == "violated", "runs": 10, "correct": correct,
+            "outside": outside, "inconclusive": named,
+        }  # fmt: skip
+
+    rows = [
+        audited("x", False, "violated"),
+        audited("y", True, "inconclusive", named=True),
+        audited("z", True, "inconclusive"),
+        audited("w", True, "violated", correct=True),
+    ]
+    shown = bench(rows)
+    assert "Of 1 faults that the authors of this repository" in shown["sentence"]
+    assert (
+        "Of 2 broken algorithms of a package written without knowledge of the audit's "
+        "implementation, 0 were caught, 1 ended inconclusive with the faulty item named, and 1 "
+        "were missed."
+    ) in shown["sentence"]
+    assert shown["missed"] == ["a: z"]
+    assert (shown["correct"], shown["alarms"]) == (1, 1)
+    (noise,) = shown["classes"]
+    assert (noise["caught"], noise["inconclusive"], noise["missed"]) == ("1 of 3", 1, 1)
+    text = pages(replace(results, audit={**results.audit, "mutants": rows}))["privacy.html"]
+    assert shown["sentence"].replace("'", "&#39;") in text and "Class of fault" in text

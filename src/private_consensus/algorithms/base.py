@@ -20,6 +20,7 @@ import numpy as np
 from ..errors import InvalidInput, require
 from ..networks import Network, require_same_agents
 from ..privacy import Budget, Relation, Release
+from ..privacy.brackets import LowerBound, lower_bound
 from ..problems import Problem
 from ..randomness import Streams
 from .noise import Noise, NoiseSite
@@ -108,6 +109,12 @@ class Algorithm(ABC):
         side by side.
     ranges : mapping
         Parameters that are tuned, and ``horizon``; those that are None are not used and stay so.
+    internal_outputs : tuple of str
+        Returned quantities that no observer receives, such as iterates before noise and analyses of
+        a run. Audits test all other quantities.
+    lower_bound_because : str
+        Why the attained shares of its releases are proven for exactly this class. A class that
+        extends it states its own reason; otherwise it has no lower bound.
     """
 
     relation: ClassVar[Relation] = Relation("record", "replace")
@@ -119,6 +126,8 @@ class Algorithm(ABC):
     deterministic: ClassVar[bool] = False
     draws_once: ClassVar[bool] = False
     ranges: ClassVar[Mapping[str, Range]] = {}
+    internal_outputs: ClassVar[tuple[str, ...]] = ("internal",)
+    lower_bound_because: ClassVar[str] = ""
 
     def __init_subclass__(cls, **options: Any):
         super().__init_subclass__(**options)
@@ -157,6 +166,29 @@ class Algorithm(ABC):
     @abstractmethod
     def releases(self, problem: Problem, network: Network, horizon: int) -> list[Release]:
         """What an observer of all messages sees of one agent, the one with the greatest loss."""
+
+    def lower_bound(self, releases: Sequence[Release], delta: float) -> LowerBound:
+        """Return the lower bound on epsilon by an attack that is proven for exactly this class.
+
+        Parameters
+        ----------
+        releases : sequence of Release
+            Those of :meth:`releases` or :meth:`releases_if_assumed`.
+        delta : float
+
+        Returns
+        -------
+        LowerBound
+            0 if the class itself states no :attr:`lower_bound_because`, and a release states what
+            an attack attains.
+        """
+        attacked = any(
+            not (release.attained is None and release.reached is None and release.attack is None)
+            for release in releases
+        )
+        if attacked and not vars(type(self)).get("lower_bound_because"):
+            return LowerBound(0.0, "none", f"no attack is proven for {type(self).__name__}")
+        return lower_bound(releases, delta)
 
     def releases_if_assumed(
         self, problem: Problem, network: Network, horizon: int
@@ -286,7 +318,10 @@ class Iterative(Algorithm):
         if len(noisy) != 1 or not whole:
             return []
         (release,) = whole
-        moved = np.broadcast_to(release.losses(), horizon)
+        if release.sampling is not None:  # the cost of a record depends on the batches
+            moved = np.full(horizon, np.nan)
+        else:
+            moved = np.broadcast_to(release.losses(), horizon)
         ones = np.ones((horizon, 1, 1))
         return [NoiseSite(DRAW, release.mechanism, ones, release.norm, moved)]
 
@@ -410,21 +445,33 @@ ROUNDING = 1e-5
 
 
 def explained(sent_with: Callable[[Any], np.ndarray], sent: np.ndarray) -> np.ndarray | None:
-    """The unit noise with which a step sends what was sent; None where there is none.
+    """Return the unit noise with which a step sends ``sent``; None if there is none.
 
-    ``sent_with`` maps unit noise to a message. It has to be affine in each coordinate by itself: of
-    messages that are cut, rounded or averaged afterwards the noise is not known.
+    Parameters
+    ----------
+    sent_with : callable
+        Maps unit noise to a message. It has to be affine in each coordinate separately: the noise
+        of messages that are clipped, rounded or averaged afterwards is not known.
+    sent : ndarray, shape (runs, agents, dim)
+
+    Returns
+    -------
+    ndarray or None
+        NaN in coordinates that the noise does not change.
     """
     bare = sent_with(0.0)
     response = sent_with(1.0) - bare
-    if not np.all(response):
+    silent = response == 0
+    if silent.all():
         return None
     near = ROUNDING * (np.abs(response).max() + np.abs(bare).max())
     uneven = FAR * np.cos(np.arange(response.size)).reshape(response.shape)
     if not np.allclose(sent_with(uneven), bare + uneven * response, rtol=ROUNDING, atol=near):
         return None
-    unit = (sent - bare) / response
-    return unit if np.allclose(sent_with(unit), sent, rtol=ROUNDING, atol=near) else None
+    unit = np.where(silent, 0.0, sent - bare) / np.where(silent, 1.0, response)
+    if not np.allclose(sent_with(unit), sent, rtol=ROUNDING, atol=near):
+        return None
+    return np.where(silent, np.nan, unit)
 
 
 def _noise_of(draw: Any) -> np.ndarray | None:

@@ -73,6 +73,9 @@ class CanaryAudit(QDPSGD):
     kind: ClassVar[str] = AUDIT
     source: ClassVar[str] = QDPSGD1.source
     advance = QDPSGD1.advance
+    lower_bound_because: ClassVar[str] = (
+        "records of the clipping norm move the sampled mean by at least the steps that are stated"
+    )
 
     def calibrate(self, budget, problem, network, horizon):
         few = self.guesses <= problem.records

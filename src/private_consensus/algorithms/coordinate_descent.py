@@ -81,6 +81,7 @@ class CoordinateDescent(Iterative):
     uses: ClassVar[tuple[str, ...]] = ("strong_convexity", "smoothness")
     needs: ClassVar[tuple[str, ...]] = ("objective", "own_optimum", "slope_bound")
     source: ClassVar[str] = "Paper 001, Appendix K, eqs. (72)-(74)"
+    internal_outputs: ClassVar = ("internal", "gap", "bound")
     ranges: ClassVar = {"horizon": Range(3, 40, 20)}
 
     def start(self, problem, network, streams, settings):

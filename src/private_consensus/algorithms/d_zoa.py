@@ -79,6 +79,7 @@ class DZOA(ConsensusADMM):
     oracles: ClassVar[tuple[str, ...]] = (
         "the step length is computed from the norm of the non-private optimum (27)",
     )
+    lower_bound_because: ClassVar[str] = "messages are affine in responses, which have no bound"
 
     def __post_init__(self):
         super().__post_init__()

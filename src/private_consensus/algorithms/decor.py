@@ -63,6 +63,9 @@ class DECOR(ClippedDescent):
     ratio: float | None = nonnegative(None)
 
     source: ClassVar[str] = "Allouah et al., ICML 2024, Algorithm 1"
+    lower_bound_because: ClassVar[str] = (
+        "a label flip moves each gradient by half of the bound at every point"
+    )
 
     def share(self, network) -> Any:
         r""":math:`s_{pair}/s_{ind}`, as it broadcasts against [settings, runs, agents, dim]."""

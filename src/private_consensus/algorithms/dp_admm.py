@@ -68,6 +68,9 @@ class DPADMM(Iterative):
         "eta_0": Range(0.05, 4.0, 0.5, STEP),
         "horizon": Range(3, 40, 20),
     }
+    lower_bound_because: ClassVar[str] = (
+        "opposite responses move each linearised step by the attained part of the gradient's change"
+    )
 
     def calibrate(self, budget, problem, network, horizon):
         check_budget(budget)

@@ -97,6 +97,9 @@ class DPCI(Iterative):
 
     needs: ClassVar[tuple[str, ...]] = ("observation_noise", "data", "gram", "largest_row_norm")
     source: ClassVar[str] = "Paper 003, eqs. (1)-(4), Theorems 4.5, 4.11-4.17"
+    lower_bound_because: ClassVar[str] = (
+        "one measurement moves one message, by exactly the stated sensitivity"
+    )
 
     def __post_init__(self):
         super().__post_init__()

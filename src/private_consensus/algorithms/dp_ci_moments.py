@@ -47,6 +47,9 @@ class DPCIMoments(DPCI):
     deterministic: ClassVar[bool] = True
 
     kind: ClassVar[str] = ANALYSIS
+    lower_bound_because: ClassVar[str] = (
+        "one measurement moves one message, by exactly the stated sensitivity"
+    )
 
     def start(self, problem, network, streams, settings):
         require(

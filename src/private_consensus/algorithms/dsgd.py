@@ -41,6 +41,9 @@ class DSGD(DecentralizedSGD):
 
     source: ClassVar[str] = "Dissertation 4.5, Decentralized SGD"
     ranges: ClassVar = {**DecentralizedSGD.ranges, "alpha": Range(0.05, 2.0, 0.3)}
+    lower_bound_because: ClassVar[str] = (
+        "opposite records of the clipping norm move each sampled mean by the sensitivity"
+    )
 
     def calibrate(self, budget, problem, network, horizon):
         if self.gradients == "private":

@@ -39,6 +39,9 @@ class DualVariablePerturbation(ObjectivePerturbed):
 
     source: ClassVar[str] = "Zhang, Zhu, IEEE TIFS 12(1), 2017, Algorithm 2 (DVP)"
     where: ClassVar[str] = "dual"
+    lower_bound_because: ClassVar[str] = (
+        "a label flip moves the noise that leads to the same minimiser by the attained part"
+    )
 
     def linear_scale(self, penalty, scale):
         return penalty * scale if self.unit == "x" else scale + 0 * penalty

@@ -51,6 +51,9 @@ class ExactADMM(ConsensusADMM):
 
     needs: ClassVar[tuple[str, ...]] = ("proximal",)
     source: ClassVar[str] = "Paper 002, eqs. (15), (17)-(20), (24), (25)"
+    lower_bound_because: ClassVar[str] = (
+        "responses far apart move the minimiser by the attained part at every centre"
+    )
 
     def calibrate(self, budget, problem, network, horizon):
         if self.calibration == "paper":

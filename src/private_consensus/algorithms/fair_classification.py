@@ -72,6 +72,9 @@ class FairClassification(FunctionalMechanism):
     noise_rest: Noise = noise_field("coefficients", law=None)
 
     source: ClassVar[str] = "Paper 004, sections 5-6: Algorithms 6-8, Lemmas 21-24, Theorems 18-20"
+    lower_bound_because: ClassVar[str] = (
+        "two stated records change the coefficients by the stated lengths before noise is added"
+    )
 
     def __post_init__(self):
         super().__post_init__()

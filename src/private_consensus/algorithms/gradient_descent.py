@@ -79,7 +79,11 @@ class GradientDescent(Iterative):
 
     uses: ClassVar[tuple[str, ...]] = ("strong_convexity", "smoothness", "lipschitz")
     source: ClassVar[str] = "Paper 000, Algorithm 1, eqs. (8)-(12), Theorems 1 and 2"
+    internal_outputs: ClassVar = ("internal", "reconstruction", "bound", "expected")
     ranges: ClassVar = {"decay": Range(0.5, 0.95, 0.75), "horizon": Range(3, 40, 20)}
+    lower_bound_because: ClassVar[str] = (
+        "records in opposite corners move each projected step by the attained part at every point"
+    )
 
     def calibrate(self, budget, problem, network, horizon):
         require(horizon >= 1, "horizon", horizon, "a whole number >= 1")

@@ -87,6 +87,9 @@ class ImprovedPlausiblyPrivateADMM(ApproximateADMM):
 
     needs: ClassVar[tuple[str, ...]] = ("proximal", "clipped_loss", "clipped_loss_change")
     source: ClassVar[str] = "Paper 004, section 3.5, Algorithm 3, Theorem 10"
+    lower_bound_because: ClassVar[str] = (
+        "a label flip moves each minimiser, and the test of progress has the stated loss"
+    )
 
     # Algorithm 3.
 

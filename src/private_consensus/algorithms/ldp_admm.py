@@ -62,11 +62,15 @@ class LocallyPrivateADMM(ADMMFamily):
 
     source: ClassVar[str] = "Paper 001, Algorithm 1, eqs. (6), (12), (13)"
     where: ClassVar[str] = "output"
+    internal_outputs: ClassVar = ("internal", *random_weights.ANALYSES)
     ranges: ClassVar = {
         "D": Range(0.3, 30.0, 3.0, CURVATURE),
         "zeta": Range(0.01, 1.0, 0.1, CURVATURE),
         "horizon": Range(2, 15, 8),
     }
+    lower_bound_because: ClassVar[str] = (
+        "a label flip and points far out move the minimiser by the attained part"
+    )
 
     # Algorithm 1.
 

@@ -40,6 +40,9 @@ class LocallyPrivateGradientDescent(RandomAggregates):
     own_value: bool = True
 
     source: ClassVar[str] = "Paper 001, Algorithm 2, eq. (7); Algorithm 2*, eq. (28)"
+    lower_bound_because: ClassVar[str] = (
+        "a label flip and points far out move the gradient by the attained part"
+    )
 
     def aggregate(self, x, network):
         if self.aggregator == "pair":

@@ -45,6 +45,9 @@ class LocallyPrivateSubgradient(RandomAggregates):
 
     source: ClassVar[str] = "Paper 001, Algorithm 2, Theorem 3.4; Appendix J, Algorithm 3"
     ranges: ClassVar = {"eta": Range(0.05, 4.0, 1.0, STEP), "horizon": Range(3, 40, 20)}
+    lower_bound_because: ClassVar[str] = (
+        "a label flip and points far out move the gradient by the attained part"
+    )
 
     def __post_init__(self):
         super().__post_init__()

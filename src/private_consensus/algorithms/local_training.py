@@ -24,6 +24,9 @@ class LocalTraining(WithoutNeighbours):
     r"""Noised descent of every agent for itself; ``noise`` is :math:`\sigma`."""
 
     source: ClassVar[str] = "Noisy gradient descent (Bassily, Smith, Thakurta, FOCS 2014), alone"
+    lower_bound_because: ClassVar[str] = (
+        "a label flip moves each gradient by half of the bound at every point"
+    )
 
     def step(self, state, problem, network, draw, t):
         return State(self.descent(problem, state.x) + self.message_scale * draw)

@@ -30,6 +30,9 @@ class PenaltyPerturbation(ObjectivePerturbed):
 
     source: ClassVar[str] = "Zhang, Khalili, Liu, ICML 2018, PMLR 80:5796-5805"
     where: ClassVar[str] = "centre"
+    lower_bound_because: ClassVar[str] = (
+        "a label flip moves the noise that leads to the same minimiser by the attained part"
+    )
 
     def penalty(self, network, t):
         return super().penalty(network, t - column(self.t_0))

@@ -55,6 +55,9 @@ class Muffliato(Iterative):
     needs: ClassVar[tuple[str, ...]] = ("means",)
     source: ClassVar[str] = "Cyffers, Even, Bellet, Massoulie, NeurIPS 2022, Algorithm 1"
     ranges: ClassVar = {"horizon": Range(3, 40, 20)}
+    lower_bound_because: ClassVar[str] = (
+        "opposite corners move the single noised value by exactly the sensitivity"
+    )
 
     def calibrate(self, budget, problem, network, horizon):
         require(horizon >= 1, "horizon", horizon, "a whole number >= 1")

@@ -41,6 +41,9 @@ class MuffliatoGD(ClippedDescent):
     acceleration: str = one_of("none", ACCELERATIONS)
 
     source: ClassVar[str] = "Cyffers, Even, Bellet, Massoulie, NeurIPS 2022, Algorithm 3"
+    lower_bound_because: ClassVar[str] = (
+        "a label flip moves each gradient by half of the bound at every point"
+    )
 
     def graph_statistics(self, network):
         """Nothing."""

@@ -61,6 +61,9 @@ class OneShotAveraging(Iterative):
 
     source: ClassVar[str] = "Chaudhuri, Monteleoni, Sarwate, JMLR 12, 2011, Algorithms 1 and 2"
     ranges: ClassVar = {"D": Range(0.01, 3.0, 0.2, CURVATURE), "horizon": Range(3, 30, 15)}
+    lower_bound_because: ClassVar[str] = (
+        "a label flip moves the single minimiser or gradient by the attained part"
+    )
 
     @property
     def where(self) -> str:

@@ -23,6 +23,9 @@ class OutputPerturbation(ADMMFamily):
 
     source: ClassVar[str] = "Ding, Gong, Zhang, Pan, Han, arXiv 1901.02094"
     where: ClassVar[str] = "output"
+    lower_bound_because: ClassVar[str] = (
+        "a label flip and points far out move each minimiser by the attained part at every centre"
+    )
 
     def loss_by_formula(self, problem, network, t):
         r""":math:`\mathcal B_\infty/(D_i s)`, a coordinate, in analogy to paper 001's others."""

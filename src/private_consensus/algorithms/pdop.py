@@ -21,6 +21,9 @@ class PrivateDistributedOptimisation(GradientSteps):
     """PDOP; an agent mixes its own NOISY value, as it sends it."""
 
     source: ClassVar[str] = "Huang, Mitra, Vaidya, ICDCN 2015"
+    lower_bound_because: ClassVar[str] = (
+        "a label flip and points far out move each gradient by the attained part"
+    )
 
     def step(self, state, problem, network, draw, t):
         z = network.mix(state.x)

@@ -59,6 +59,9 @@ class Pflr(FunctionalMechanism):
     noise_fairness: Noise = noise_field("fairness", law=None)
 
     source: ClassVar[str] = "Reconstruction of Xu, Yuan and Wu (2019) from paper 004, section 6.3.1"
+    lower_bound_because: ClassVar[str] = (
+        "two stated records change both sums by the stated lengths before noise is added"
+    )
 
     def calibrate(self, budget, problem, network, horizon):
         require(horizon == 1, "horizon", horizon, "1: everything is released at once")

@@ -35,6 +35,9 @@ class PlausiblyPrivateADMM(ApproximateADMM):
     """PP-ADMM: every iteration is a message, and all cost the same."""
 
     source: ClassVar[str] = "Paper 004, section 3.4, Algorithm 2, Theorem 6"
+    lower_bound_because: ClassVar[str] = (
+        "a label flip moves each minimiser by the attained part, up to the solver's tolerance"
+    )
 
 
 ALGORITHM = PlausiblyPrivateADMM

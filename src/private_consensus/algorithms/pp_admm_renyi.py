@@ -29,6 +29,9 @@ class RenyiAccountedPPADMM(ApproximateADMM):
     rho_conversion: str | None = "safe"
 
     source: ClassVar[str] = "Paper 004, Algorithm 2; Redberg, Koskela, Wang, NeurIPS 2023"
+    lower_bound_because: ClassVar[str] = (
+        "a label flip shifts both noises of a message, which together are one Gaussian mechanism"
+    )
 
     def __post_init__(self):
         super().__post_init__()

@@ -75,6 +75,9 @@ class PeriodicallyReducedADMM(ADMMFamily):
     source: ClassVar[str] = "Paper 004, section 3.3, Theorems 2 and 3"
     where: ClassVar[str] = "output"
     V: ClassVar[float] = 1.0
+    lower_bound_because: ClassVar[str] = (
+        "a label flip and points far out move each minimiser by the attained part at every centre"
+    )
 
     # Noise.
 

@@ -29,6 +29,9 @@ class QDPSGD1(QDPSGD):
     """Algorithm 4."""
 
     source: ClassVar[str] = "Dissertation 4.4.1, Algorithm 4, eqs. (26), (27), Theorem 11, Remark 6"
+    lower_bound_because: ClassVar[str] = (
+        "records of the clipping norm move the sampled mean by at least the steps that are stated"
+    )
 
     def _together(self, models: Models, problem, round_: Round):
         settings = range(len(models.first))

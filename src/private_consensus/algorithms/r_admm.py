@@ -45,6 +45,9 @@ class RecycledADMM(ObjectivePerturbed):
 
     source: ClassVar[str] = "Zhang, Khalili, Liu, arXiv 1810.03197"
     where: ClassVar[str] = "dual"
+    lower_bound_because: ClassVar[str] = (
+        "a label flip moves the noise that leads to the same minimiser by the attained part"
+    )
 
     def linear_scale(self, penalty, scale):
         return scale + 0 * penalty

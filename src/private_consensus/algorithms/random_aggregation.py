@@ -37,6 +37,9 @@ class RandomAggregation(Algorithm):
     change: float = positive(0.001)
 
     source: ClassVar[str] = "Paper 001, Theorems 2.2 and 2.3, eqs. (10) and (11), Figure 1"
+    lower_bound_because: ClassVar[str] = (
+        "outside of its interval a mixture over weights has the tails of its noise"
+    )
 
     def __post_init__(self):
         super().__post_init__()

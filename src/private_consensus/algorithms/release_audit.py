@@ -60,6 +60,9 @@ class ReleaseAudit(DZOA):
 
     needs: ClassVar[tuple[str, ...]] = ("features", "responses", "gram", "pull", "penalty")
     kind: ClassVar[str] = AUDIT
+    lower_bound_because: ClassVar[str] = (
+        "responses far apart move the released minimiser by the attained part at every centre"
+    )
 
     def calibrate(self, budget, problem, network, horizon):
         require(horizon == 1, "horizon", horizon, "1: the audit is of one release")

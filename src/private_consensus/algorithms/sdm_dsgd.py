@@ -52,6 +52,9 @@ class SDMDSGD(DecentralizedSGD):
 
     source: ClassVar[str] = "SDM-DSGD (MobiHoc 2020) as described in dissertation 4.5"
     ranges: ClassVar = {**DecentralizedSGD.ranges, "alpha": Range(0.05, 2.0, 0.3)}
+    lower_bound_because: ClassVar[str] = (
+        "opposite records of the clipping norm move each sampled mean by the sensitivity"
+    )
 
     def releases(self, problem, network, horizon):
         """The whole noised batch; known to be seen are the coordinates that are sent."""

@@ -31,6 +31,9 @@ class SecureAggregation(WithoutNeighbours):
     r"""Descent along sums of hidden terms; ``noise`` is :math:`\sigma`, of the sum."""
 
     source: ClassVar[str] = "Bonawitz et al., CCS 2017, for the sum; noise as in central descent"
+    lower_bound_because: ClassVar[str] = (
+        "a label flip moves the noised sum by half of the bound at every point"
+    )
 
     def step(self, state, problem, network, draw, t):
         share = self.message_scale / np.sqrt(problem.n_agents)

@@ -1,24 +1,32 @@
-"""The audit of one algorithm: it is executed on two neighbouring data sets, and nothing that it
-says of itself is believed.
+"""The audit of one algorithm: execute it on neighbouring data sets, and test claim and declaration.
 
-Both data sets are executed from the first line with randomness of their own. Everything that leaves
-an agent is looked at by every statistic there is; the noise is recovered where it is said to be
-added; and how far the data move what is noised is compared with what is declared.
+Nothing that the algorithm states about itself is relied on. Three kinds of tests share the error
+level of the result:
+
+- the exact cost of pairs of data sets of every agent, from the response of all messages to all
+  noise draws (:mod:`.exact_costs`);
+- statistics of independent executions on both data sets, for at least one agent of each class of
+  structurally equal agents;
+- the distribution of the noise that is recovered at the declared sites.
+
+Parts that no test covers are listed in the result. If one of them could hide a fault, the verdict
+is "inconclusive".
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from functools import partial
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
 
 from ..algorithms.base import Algorithm
 from ..errors import InvalidInput, arguments, require
 from ..large_networks import SparseNetwork
 from ..library import MAX_HORIZON, MAX_RUNS
 from ..networks import Network
-from ..privacy import Budget, Relation
+from ..privacy import Budget, Relation, Release, gaussian_epsilon
 from ..privacy.audit.sequential import detectable_epsilon, planned_looks
 from ..privacy.brackets import lower_bound
 from ..privacy.observers import Observer
@@ -27,20 +35,48 @@ from .checks import (
     iterations_declared,
     messages_declared,
     noise_found,
-    noise_matters,
     sensitivity_reached,
+    silent_messages,
     sites_and_releases,
+    unrecovered_noise,
 )
+from .control_flow import audit_control_flow
+from .declared_limits import audit_horizon
 from .evidence import Evidence, observed
-from .judging import ORDERINGS, against_accountant, declaration, judge
+from .exact_costs import exact_costs, listed, recovers_noise_itself
+from .floating_point import audit_floating_point
+from .judging import ORDERINGS, Declaration, Judged, against_accountant, declaration, judge
 from .neighbours import Attack, attacks, one_graph
+from .outputs import audit_outputs
 from .partial import audit_view
-from .probing import strongest
-from .result import AuditResult
+from .probing import agent_classes, pairs_of_agents, strongest
+from .received_state import audit_received_state
+from .result import AuditResult, CheckReport, Coverage, Untested
 from .sampled_batches import sampled_record_change, sampling_found
 
-OF_BATCHES = 0.1
-"""Share of the tests of batches in what the tests of noise may spend."""
+OF_CHECKS = 0.1
+"""Fraction of the error level of the noise tests that :data:`CHECKS` share."""
+CHECKS: tuple[Callable[..., CheckReport], ...] = (
+    sampling_found,
+    sampled_record_change,
+    silent_messages,
+)
+"""Checks of one pair of data sets.
+
+Each is called for every statistically attacked agent as ``check(algorithm, attack, horizon,
+releases=..., level=..., runs=..., seed=...)`` and returns a :class:`.CheckReport`.
+"""
+EXACT_CHECKS: tuple[Callable[..., CheckReport], ...] = (
+    audit_outputs,
+    audit_received_state,
+    audit_control_flow,
+    audit_floating_point,
+)
+"""Checks without an error level, of one pair of data sets per agent."""
+MAX_ATTACKED = 10
+"""Largest number of agents that statistics attack."""
+SEEDS = 3
+"""Partitions of the runs whose lower bounds are reported."""
 OBSERVERS = ("global",)
 EARLY = 2
 """The first look is at this part of the runs."""
@@ -48,6 +84,8 @@ FEWEST = 40
 """Runs that a statistic can be fitted on and judged by."""
 
 
+# Special data, such as records that are all zero, make measures divide by zero.
+@np.errstate(divide="ignore", invalid="ignore")
 def audit(
     algorithm: Algorithm,
     problem: Any,
@@ -72,13 +110,15 @@ def audit(
     algorithm : Algorithm
         Not yet calibrated.
     problem, network
-        One record of one agent of the problem is replaced, see :mod:`.neighbours`.
+        One record of one agent of the problem is replaced, see :mod:`.neighbours`; every agent is
+        attacked in turn.
     budget : Budget
         What is to be spent; the claim is the algorithm's statement for it.
     horizon : int
         Iterations.
     runs : int
-        On each of two data sets, at most: the audit ends when the question is decided.
+        On each of two data sets per attacked agent, at most: an agent's audit ends when a finding
+        decides it.
     confidence : float
         Of the whole result: with at least this probability a private algorithm that is what it
         declares has no finding.
@@ -92,7 +132,8 @@ def audit(
     calibrated : Algorithm, optional
         The same with its noise set, where that has been done before.
     attack : Attack, optional
-        Neighbouring data sets; else those that move the messages most are looked for.
+        The only pair of data sets to test; its exact cost is not computed. Default: for each agent
+        the pair that changes the messages most.
     seed : int
         Another seed executes with other random numbers; the same one gives the same result.
     progress : callable
@@ -120,60 +161,197 @@ def audit(
     world = budget, problem, network, horizon
     noisy, claimed = _stated(calibrated or algorithm.calibrate(*world), world, relation)
     require(math.isfinite(claimed), "budget.epsilon", claimed, "a finite claim to be tested")
-    chosen = attack or _searched(noisy, problem, network, horizon)
+    limits: tuple[Untested, ...] = ()
+    if calibrated is None and attack is None:
+        horizon, limits = audit_horizon(noisy, horizon, problem, network)
+        world = budget, problem, network, horizon
+        noisy, claimed = _stated(algorithm.calibrate(*world), world, relation)
     if isinstance(observer, Observer):
         return audit_view(
-            noisy, chosen, horizon, observer,
+            noisy, attack or _searched(noisy, problem, network, horizon), horizon, observer,
             runs=runs, confidence=confidence, delta=delta, seed=seed,
         )  # fmt: skip
-    declared = declaration(noisy.releases(problem, network, horizon), delta)
+    releases = noisy.releases(problem, network, horizon)
+    declared = declaration(releases, delta)
+    plan = _plan(noisy, problem, network, horizon, releases, declared, delta, attack, seed)
     level = (1.0 - confidence) / 2
+    share = level / len(plan.attacks)
     looks = planned_looks(runs, first=max(FEWEST, runs // EARLY))
+    results: list[_Tested] = []
+    for index, pair in enumerate(plan.attacks):
+        results.append(
+            _tested(
+                noisy, pair, horizon, claimed, declared, looks,
+                delta=delta, level=share, seed=seed,
+                progress=lambda done, index=index: progress(
+                    (index * runs + done) // len(plan.attacks), runs
+                ),
+            )
+        )  # fmt: skip
+    worst = min(results, key=lambda tested: (not tested.judged.findings, tested.pvalue))
+    best = max(results, key=lambda tested: tested.judged.lower.epsilon)
+    # The declaration is that of the whole problem: an attack may keep only a part of the graph,
+    # where agents that are not attacked have fewer neighbours and thus other noise.
+    sites = noisy.noise_sites(problem, one_graph(network), horizon)
+    assumed = noisy.releases_if_assumed(problem, network, horizon)
+    of_checks = OF_CHECKS * level
+    noise = tuple(noise_found(sites, *results[0].worlds, confidence=1.0 - level + of_checks))
+    reports = [plan.exact, unrecovered_noise(sites, results[0].worlds[0], plan.exact)]
+    reports += [
+        check(
+            noisy, pair, horizon, releases=releases, runs=runs, seed=seed,
+            level=of_checks / len(CHECKS) / len(plan.attacks),
+        )
+        for pair in plan.attacks
+        for check in CHECKS
+    ]  # fmt: skip
+    reports += [
+        check(noisy, pair, horizon, seed=seed) for pair in plan.every for check in EXACT_CHECKS
+    ]
+    reached = math.nan
+    for tested in results:
+        fraction, findings = sensitivity_reached(
+            sites, *tested.worlds, declared.epsilon, delta, tested.attack.agent
+        )
+        findings += iterations_declared(tested.worlds, horizon)
+        findings += messages_declared(sites, tested.worlds)
+        reached = float(np.fmax(reached, fraction))
+        reports.append(CheckReport(tuple(findings)))
+    reports.append(CheckReport(tuple(sites_and_releases(noisy, sites, declared.epsilon, delta))))
+    report = CheckReport.joined(reports)
+    lower = best.judged.lower
+    bounds = best.lower_bounds(claimed, declared, delta, share, seed)
+    mu = max(bound.mu for tested in results for bound in tested.judged.bounds)
+    return AuditResult(
+        claimed=claimed, delta=delta, declared=declared.epsilon,
+        lower=lower.epsilon, ceiling=lower.ceiling, confidence=confidence,
+        relation=str(noisy.relation), observer=observer,
+        runs=max(tested.runs for tested in results),
+        power=detectable_epsilon(
+            runs, delta=delta, confidence=1.0 - share * looks[-1].share / len(ORDERINGS)
+        ),
+        executed=f"{type(noisy).__name__}, {horizon} iterations, {plan.attacks[0].network.n_agents}"
+        f" agents, {', '.join(dict.fromkeys(pair.name for pair in plan.attacks))}",
+        statistic=lower.statistic, pvalue=min(1.0, worst.pvalue * len(results)),
+        bounds=worst.judged.bounds, noise=noise, sensitivity=reached,
+        proven=all(release.proven for release in releases),
+        computed_lower=lower_bound(releases if assumed is None else assumed, delta).epsilon,
+        lower_range=(min(bounds), max(bounds)),
+        mu=mu, epsilon_of_mu=gaussian_epsilon(mu, delta) if mu > 0 else 0.0,
+        findings=tuple(
+            dict.fromkeys(
+                [
+                    *(finding for tested in results for finding in tested.findings),
+                    *against_accountant(declared, claimed),
+                    *(finding for one in noise for finding in one.as_findings()),
+                    *report.findings,
+                ]
+            )
+        ),
+        coverage=Coverage(
+            agents=plan.attacks[0].network.n_agents, iterations=horizon,
+            attacked=plan.agents, pairs=plan.pairs,
+            outputs=("released and exchanged messages", *report.outputs),
+            sites=(*(f"noise of the {one.site}" for one in noise), *report.sites),
+            untested=(*limits, *plan.untested, *report.untested),
+        ),
+    )  # fmt: skip
+
+
+class _Plan(NamedTuple):
+    """What an audit executes: exact costs of all pairs, and the pairs that statistics test."""
+
+    attacks: Sequence[Attack]
+    every: Sequence[Attack]
+    exact: CheckReport
+    agents: tuple[int, ...]
+    pairs: tuple[str, ...]
+    untested: tuple[Untested, ...]
+
+
+def _plan(
+    noisy: Algorithm, problem: Any, network: Network, horizon: int, releases: Sequence[Release],
+    declared: Declaration, delta: float, attack: Attack | None, seed: int,
+) -> _Plan:  # fmt: skip
+    """Compute the exact costs of every agent, and select the agents that statistics attack."""
+    if attack is not None:
+        others = [i for i in range(attack.network.n_agents) if i != attack.agent]
+        reason = "the pair of data sets was given"
+        untested = (Untested(listed(others), reason, False),) if others else ()
+        return _Plan((attack,), (), CheckReport(), (attack.agent,), (attack.name,), untested)
+    graph = one_graph(network)
+    pairs = pairs_of_agents(noisy, problem, graph, horizon, seed=seed)
+    exact = exact_costs(
+        noisy, [pair for of_agent in pairs.values() for pair in of_agent], horizon, releases,
+        declared, delta, seed=seed,
+    )  # fmt: skip
+    names = tuple(dict.fromkeys(pair.name for of_agent in pairs.values() for pair in of_agent))
+    missing = [agent for agent in range(graph.n_agents) if agent not in pairs]
+    untested = []
+    if missing:
+        reason = "the problem states no neighbours for them"
+        untested.append(Untested(listed(missing), reason, not recovers_noise_itself(noisy)))
+    if any(part.decisive for part in exact.untested):
+        selected = list(pairs)[:MAX_ATTACKED]
+    else:
+        selected = [agents[0] for agents in agent_classes(graph, pairs)][:MAX_ATTACKED]
+    every = {
+        agent: strongest(noisy, pairs[agent], horizon)
+        for agent in dict.fromkeys([*selected, *list(pairs)[:MAX_ATTACKED]])
+    }
+    chosen = [every[agent] for agent in selected]
+    return _Plan(chosen, tuple(every.values()), exact, tuple(pairs), names, tuple(untested))
+
+
+class _Tested(NamedTuple):
+    """Statistics of one pair of data sets."""
+
+    attack: Attack
+    worlds: Sequence[Evidence]
+    judged: Judged
+    runs: int
+    share: float
+
+    @property
+    def pvalue(self) -> float:
+        """Of the claim, over all looks at growing numbers of runs."""
+        return self.judged.pvalue / self.share
+
+    @property
+    def findings(self) -> list[Any]:
+        """Contradictions of the claim or of the declaration, with the attacked agent."""
+        return [finding.about(self.attack.agent) for finding in self.judged.findings]
+
+    def lower_bounds(self, claimed, declared, delta: float, level: float, seed: int) -> list[float]:
+        """Lower bounds of epsilon for several partitions of the same runs."""
+        more = [
+            judge(
+                *self.worlds, claimed, declared,
+                delta=delta, confidence=1.0 - level * self.share, seed=seed + later,
+            ).lower.epsilon
+            for later in range(1, SEEDS)
+        ]  # fmt: skip
+        return [self.judged.lower.epsilon, *more]
+
+
+def _tested(
+    noisy: Algorithm, attack: Attack, horizon: int, claimed: float, declared: Declaration, looks, *,
+    delta: float, level: float, seed: int, progress: Callable[[int], None],
+) -> _Tested:  # fmt: skip
+    """Execute one pair of data sets until a finding decides, or all runs are done."""
     worlds: list[Evidence] = []
     done = 0
     for look in looks:
         more = look.runs - done
-        parts = [observed(noisy, chosen, horizon, done, more, world, seed) for world in (0, 1)]
+        parts = [observed(noisy, attack, horizon, done, more, world, seed) for world in (0, 1)]
         worlds = [a.joined(b) for a, b in zip(worlds, parts, strict=True)] if worlds else parts
         done = look.runs
-        progress(done, runs)
+        progress(done)
         spent = 1.0 - level * look.share
         judged = judge(*worlds, claimed, declared, delta=delta, confidence=spent, seed=seed)
         if judged.findings:
             break
-    # The declaration is that of the whole problem: an attack may keep only a part of the graph,
-    # where agents that are not attacked have fewer neighbours and thus other noise.
-    sites = noisy.noise_sites(problem, one_graph(network), horizon)
-    of_batches, lower = OF_BATCHES * level, judged.lower
-    noise = tuple(noise_found(sites, *worlds, confidence=1.0 - level + of_batches))
-    reached, changes = sensitivity_reached(sites, *worlds, declared.epsilon, delta)
-    changes += iterations_declared(worlds, horizon)
-    changes += messages_declared(sites, worlds)
-    changes += noise_matters(noisy, chosen, horizon, seed)
-    changes += sites_and_releases(noisy, sites, declared.epsilon, delta)
-    releases = noisy.releases(problem, network, horizon)
-    assumed = noisy.releases_if_assumed(problem, network, horizon)
-    for check in (sampling_found, sampled_record_change):
-        test = partial(check, noisy, chosen, horizon, releases)
-        changes += test(level=of_batches / 2, seed=seed, runs=runs)
-    return AuditResult(
-        claimed=claimed, delta=delta, declared=declared.epsilon,
-        lower=lower.epsilon, ceiling=lower.ceiling, confidence=confidence,
-        relation=str(noisy.relation), observer=observer, runs=done,
-        power=detectable_epsilon(
-            runs, delta=delta, confidence=1.0 - level * looks[-1].share / len(ORDERINGS)
-        ),
-        executed=f"{type(noisy).__name__}, {horizon} iterations, {chosen.network.n_agents} agents, "
-        f"{chosen.name}",
-        statistic=lower.statistic, pvalue=min(1.0, judged.pvalue / look.share),
-        bounds=judged.bounds, noise=noise,
-        sensitivity=reached, proven=all(release.proven for release in releases),
-        computed_lower=lower_bound(releases if assumed is None else assumed, delta).epsilon,
-        findings=(
-            *judged.findings, *against_accountant(declared, claimed),
-            *(finding for one in noise for finding in one.as_findings()), *changes,
-        ),
-    )  # fmt: skip
+    return _Tested(attack, worlds, judged, done, look.share)
 
 
 def _searched(noisy: Algorithm, problem, network, horizon: int) -> Attack:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial, reduce
+from typing import Any
 
 import numpy as np
 
@@ -20,15 +21,17 @@ from ..randomness import generator
 from .evidence import Evidence, longer
 from .execution import execute
 from .neighbours import Attack
-from .result import DIFFERS, Finding, NoiseFound
+from .result import DIFFERS, CheckReport, Finding, NoiseFound, Untested
 from .streams import AuditStreams
 
 SLACK_OF_COST = 1e-3
 """The same of epsilon, with what an accountant rounds up."""
 FILLING = 20_254
 """Seed of noise that fills holes."""
-AGAIN = 20
-"""Runs that are executed with other noise."""
+SILENT_RUNS, REPETITIONS = 150, 4
+"""Runs that are executed with other noise, and how often."""
+CONTINUOUS = 0.9
+"""Smallest fraction of runs whose repetitions send different numbers, for continuous noise."""
 
 SLACK = 1e-4
 """Relative; what a solver's tolerance and rounding, also to 32 bits, add to a change."""
@@ -119,18 +122,52 @@ def _alike(one: np.ndarray, other: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return one[:runs, :times], other[:runs, :times]
 
 
-def noise_matters(algorithm: Algorithm, attack: Attack, horizon: int, seed: int) -> list[Finding]:
-    """A finding where a run sends the same whatever noise is drawn for it: what hides the data then
-    does not come from the streams that it should come from, but from the data or the code."""
-    streams = AuditStreams.labelled("noise that matters", AGAIN, seed)
-    world = attack.pair[0], attack.network
-    one, other = (
-        execute(algorithm, *world, drawn, horizon).sent
-        for drawn in (streams, streams.with_groups(noise="drawn again"))
-    )
-    if one.shape != other.shape or not (one == other).all((1, 2, 3)).any():
-        return []
-    return [Finding(DIFFERS, "messages do not depend on the noise that is drawn")]
+def silent_messages(
+    algorithm: Algorithm, attack: Attack, horizon: int, *, seed: int, **_: Any
+) -> CheckReport:
+    """Find messages without noise in some runs, whatever else is random.
+
+    Each run is repeated with other noise. A number of a message that stays equal in all repetitions
+    carries no noise in this run. It is a fault if it changes with the data, and if almost all other
+    runs send different numbers in all repetitions: numbers with few possible values are equal by
+    chance.
+
+    Parameters
+    ----------
+    algorithm : Algorithm
+    attack : Attack
+    horizon : int
+    seed : int
+
+    Returns
+    -------
+    CheckReport
+    """
+    streams = AuditStreams.labelled("messages without noise", SILENT_RUNS, seed)
+    again = [streams.with_groups(noise=f"repetition {k}") for k in range(REPETITIONS)]
+    world, other = ((problem, attack.network) for problem in attack.pair)
+    first = execute(algorithm, *world, streams, horizon).sent
+    changed = execute(algorithm, *other, streams, horizon).sent
+    repeated = [execute(algorithm, *world, one, horizon).sent for one in again]
+    if any(sent.shape != first.shape for sent in (changed, *repeated)):
+        return CheckReport()
+    size = 1e-9 * np.abs(first).max(initial=0.0)
+    equal = np.all([np.abs(sent - first) <= size for sent in repeated], axis=0)
+    ordered = np.sort(np.stack([first, *repeated]), axis=0)
+    distinct = (np.diff(ordered, axis=0) > size).all(0)
+    silent = equal & (np.abs(changed - first) > size)
+    loud = distinct.sum(0) >= CONTINUOUS * np.maximum(1, (~equal).sum(0))
+    never = equal.all(0) & (distinct.mean() >= CONTINUOUS * (~equal).mean())
+    faulty = silent.any(0) & (loud & distinct.any(0) | never)
+    findings = []
+    for t, agent in np.argwhere(faulty.any(-1))[:1]:
+        runs = float(silent[:, t, agent].any(-1).mean())
+        text = (
+            f"the message of agent {agent} in iteration {t + 1} carries no noise in {runs:.0%} of "
+            f"runs and changes with a record of agent {attack.agent}"
+        )
+        findings.append(Finding(DIFFERS, text))
+    return CheckReport(tuple(findings), sites=("presence of noise in each run",))
 
 
 def iterations_declared(worlds: Sequence[Evidence], horizon: int) -> list[Finding]:
@@ -190,7 +227,12 @@ def messages_declared(sites: Sequence[NoiseSite], worlds: Sequence[Evidence]) ->
 
 
 def sensitivity_reached(
-    sites: Sequence[NoiseSite], one: Evidence, other: Evidence, declared: float, delta: float
+    sites: Sequence[NoiseSite],
+    one: Evidence,
+    other: Evidence,
+    declared: float,
+    delta: float,
+    agent: int = 0,
 ) -> tuple[float, list[Finding]]:
     """Largest change of what is noised over the declared one, and whether it, or what all changes
     cost together, is above what is declared: an epsilon at ``delta``.
@@ -210,13 +252,14 @@ def sensitivity_reached(
     texts = []
     if share > 1.0 + SLACK:
         texts.append(
-            f"a record moves the {site.name} by {share:.4g} times the declared sensitivity"
+            f"a record of agent {agent} moves the {site.name} by {share:.4g} times the declared "
+            "sensitivity"
         )
     spent = account([Release(site.law, np.nan_to_num(most), 1.0)], delta).epsilon
     if spent > declared * (1.0 + SLACK_OF_COST):
         texts.append(
-            f"{np.count_nonzero(most)} messages are moved by so much that they cost epsilon "
-            f"{spent:.4g}, declared is {declared:.4g}"
+            f"{np.count_nonzero(most)} messages are moved by so much by a record of agent {agent} "
+            f"that they cost epsilon {spent:.4g}, declared is {declared:.4g}"
         )
     return share, [Finding(DIFFERS, text) for text in texts]
 
@@ -228,3 +271,41 @@ def _reached(site: NoiseSite, moved: Sequence[np.ndarray]) -> tuple[float, np.nd
     allowed = np.where(site.moved > 0, site.moved, np.nan)[:times]
     with np.errstate(divide="ignore", invalid="ignore"):
         return float(np.nanmax(most / allowed)), most
+
+
+def unrecovered_noise(
+    sites: Sequence[NoiseSite], evidence: Evidence, exact: CheckReport
+) -> CheckReport:
+    """List declared sites whose noise was not recovered.
+
+    Parameters
+    ----------
+    sites : sequence of NoiseSite
+    evidence : Evidence
+        Of one data set.
+    exact : CheckReport
+        Of :func:`.exact_costs`; it decides if it covers all agents.
+
+    Returns
+    -------
+    CheckReport
+        Without findings: a message without noise is one of ``exact``.
+    """
+    decisive = bool(exact.untested) and any(part.decisive for part in exact.untested)
+    missing = []
+    for site in sites:
+        if site.name not in evidence.noise:
+            reason = "the messages are not affine in the noise of one iteration"
+            missing.append(
+                Untested(f"distribution of the noise of the {site.name}", reason, decisive)
+            )
+            continue
+        noise = evidence.noise[site.name]
+        scale = np.broadcast_to(site.scale, (len(site.moved), *np.shape(site.scale)[1:]))
+        declared = np.asarray(np.isfinite(scale).all((1, 2)))[: noise.shape[1]]
+        silent = np.asarray(np.isnan(noise).all(0))[: len(declared)] & declared[:, None, None]
+        for t, agent, coordinate in np.argwhere(silent)[:1]:
+            where = f"agent {agent}, iteration {t + 1}, coordinate {coordinate}"
+            reason = f"the message does not depend on it in {silent.sum()} places"
+            missing.append(Untested(f"noise of the {site.name}, {where}", reason, decisive))
+    return CheckReport(untested=tuple(missing))

@@ -13,11 +13,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..algorithms.base import Algorithm, parameters, stack
+from ..algorithms.base import DENSITIES, Algorithm, Iterative, parameters, stack
 from ..errors import InvalidInput
 from ..networks import Network
 from ..randomness import Streams
 from .examples import examples
+from .neighbours import Attack, attacks, one_graph
+from .replay import replays
 
 RUNS = 3
 ROOT = 11
@@ -101,8 +103,69 @@ def seeds_are_all_randomness(one: World, *, noisy: bool = True) -> None:
     assert not (differ and one.algorithm.deterministic), "it draws, and says that it does not"
 
 
+ATTAINED_SLACK = 1e-5
+"""Relative; rounding of the noise that leads to equal messages."""
+
+
+def attained_shares_are_executed(one: World) -> None:
+    """An executed attack reaches the share of the sensitivity that releases state as attained.
+
+    One pair of data sets is executed with equal messages (:mod:`.replay`). In every noised
+    iteration the noise of the attacked agent has to change by at least the attained loss.
+    Releases with sampling, with several noises per message or with a privacy profile are not
+    executed: their proof is a test of the privacy package.
+
+    Parameters
+    ----------
+    one : World
+        A calibrated algorithm and where it runs.
+
+    Raises
+    ------
+    AssertionError
+        If no known pair of data sets reaches what a release states.
+    """
+    releases = one.algorithm.releases(one.problem, one.network, one.horizon)
+    attacked = [r.attack or r for r in releases if r.attained is not None or r.attack is not None]
+    if len(attacked) != 1 or not isinstance(one.algorithm, Iterative):
+        return
+    (release,) = attacked
+    if release.mechanism not in DENSITIES or release.sampling or release.attained is None:
+        return
+    stated = np.broadcast_to(release.attained * release.losses(), release.losses().shape)
+    stated = np.repeat(stated, release.count)
+    network = one_graph(one.network)
+    change = one.algorithm.largest_change
+    candidates = [
+        attack
+        for nearby in (False, True)  # with the problem's other records, and with empty ones
+        for attack in attacks(one.problem, network, change, nearby=nearby)
+        if attack.network.n_agents == network.n_agents
+    ]
+    executed = [_executed_losses(one, attack) for attack in candidates]
+    reached = [
+        losses
+        for losses in executed
+        if len(losses) >= np.count_nonzero(stated)
+        and (losses[: len(stated)] >= stated[: len(losses)] * (1 - ATTAINED_SLACK)).all()
+    ]
+    name = type(one.algorithm).__name__
+    text = f"{name} states that {stated} is attained, executed attacks reach {executed}"
+    assert reached, text
+
+
+def _executed_losses(one: World, attack: Attack) -> np.ndarray:
+    """Return by noised iteration the least length of the change of unit noise, of all runs."""
+    trace = replays(one.algorithm, attack, one.horizon, seed=ROOT).neighbour
+    if trace is None:
+        return np.zeros(0)
+    lengths = [np.linalg.norm(shift, axis=-1).min() for _, shift in sorted(trace.shifts.items())]
+    return np.array(lengths)
+
+
 CHECKS: tuple[Callable[[World], None], ...] = (
     batch_equals_its_settings, more_runs_change_nothing, seeds_are_all_randomness,
+    attained_shares_are_executed,
 )  # fmt: skip
 
 

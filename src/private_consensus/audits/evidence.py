@@ -21,7 +21,7 @@ NUMBERS = 8_000_000
 NOISE_NUMBERS = 400_000
 """Numbers of recovered noise that are tested; 5 % off is seen in far fewer."""
 OTHERS = 12
-"""Other agents whose messages are looked at one by one; of more, their mean."""
+"""Other agents whose single messages are features; of more agents their mean and their sums are."""
 WHOLE = 400
 """Coordinates of an agent's messages up to which they are looked at beside their projections."""
 
@@ -156,7 +156,9 @@ def likelihood_ratio(
     As an observer computes it: neither noise is known nor what else is hidden.
     """
     known, public = streams.without("noise"), one.public()
-    if algorithm.hidden_sampling:
+    releases = algorithm.releases(attack.pair[0], attack.network, one.sent.shape[1])
+    hidden = algorithm.hidden_sampling or any(release.sampling for release in releases)
+    if hidden:
         known = known.without("sampling")
     data: list[Any] = [
         KnownMinimisers(problem.repeated(len(one.sent)), one.sent) for problem in attack.pair
@@ -166,7 +168,7 @@ def likelihood_ratio(
     if both[0] is not None:
         return both[0] - both[1], None
     sites = algorithm.noise_sites(attack.pair[0], attack.network, one.sent.shape[1])
-    if len(sites) != 1 or algorithm.hidden_sampling:
+    if len(sites) != 1 or hidden:
         return None, None
     (site,) = sites
     density, length = DENSITIES[site.law], LENGTHS[site.norm]
@@ -199,17 +201,25 @@ def projected(one: Execution, attack: Attack) -> np.ndarray:
 
 
 def single_messages(one: Execution, attack: Attack) -> dict[str, np.ndarray]:
-    """The agent's first and last message along the direction, and the sum of all, each [runs]."""
-    along = one.messages[:, :, attack.agent] @ attack.direction
+    """Single messages and sums of messages along the direction, each [runs].
+
+    For many agents the sum of each agent's messages is one of them, because :func:`projected` has
+    only their mean.
+    """
+    along = one.messages @ attack.direction
     announced = along[:, : one.sent.shape[1]]
+    own = announced[..., attack.agent]
     found = {
-        "first message": announced[:, 0],
-        "last message": announced[:, -1],
-        "sum of messages": announced.sum(1),
+        "first message": own[:, 0],
+        "last message": own[:, -1],
+        "sum of messages": own.sum(1),
     }
-    return found | (
-        {"first exchange": along[:, announced.shape[1]]} if one.unannounced.size else {}
-    )
+    if announced.shape[2] - 1 > OTHERS:
+        others = (agent for agent in range(announced.shape[2]) if agent != attack.agent)
+        found |= {f"messages of agent {j}": announced[:, :, j].sum(1) for j in others}
+    if one.unannounced.size:
+        found["first exchange"] = along[:, announced.shape[1], attack.agent]
+    return found
 
 
 def whole(one: Execution, attack: Attack) -> np.ndarray:

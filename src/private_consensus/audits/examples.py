@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from importlib import import_module
 from typing import Any, cast
@@ -11,7 +11,7 @@ import numpy as np
 
 from .. import algorithms, networks
 from ..algorithms.base import Algorithm
-from ..errors import InvalidInput
+from ..errors import InvalidInput, require
 from ..networks import Network
 from ..privacy import Budget
 from ..problems.fair_classification import FairClassification
@@ -50,8 +50,9 @@ class Example:
 def examples(*names: str) -> list[Example]:
     """Those of the names, or all of this package.
 
-    An algorithm that is new here, or somebody else's, names one of :data:`PROBLEMS` in ``EXAMPLE``
-    of its module.
+    The module of an algorithm from outside sets ``EXAMPLE`` to the name of one of
+    :data:`PROBLEMS`, or to a mapping with the keys of :data:`EXAMPLE_KEYS`: ``problem``, such a
+    name; ``agents``; ``horizon``; and ``parameters``, of the algorithm.
 
     Raises
     ------
@@ -66,12 +67,34 @@ def _maker(name: str) -> Maker:
         return _EXAMPLES[name]
     found = algorithms.names()
     module = import_module(algorithms.module_of(name)) if name in found else None
-    problem = PROBLEMS.get(getattr(module, "EXAMPLE", ""))
-    known = ", ".join(sorted(_EXAMPLES))
-    own = f"a module whose EXAMPLE is one of {', '.join(PROBLEMS)}"
-    if problem is None:
-        raise InvalidInput("NAME", name, f"{own}; or one of {known}")
-    return _on(problem, APPROXIMATE)
+    return _stated(name, getattr(module, "EXAMPLE", None))
+
+
+def _stated(name: str, example: Any) -> Maker:
+    """Return the example that a module states in ``EXAMPLE``.
+
+    Raises
+    ------
+    InvalidInput
+        Names the key of the example and what it has to be.
+    """
+    stated = {"problem": example} if isinstance(example, str) else example
+    if not isinstance(stated, Mapping) or stated.get("problem") not in PROBLEMS:
+        known = ", ".join(sorted(_EXAMPLES))
+        expected = f"a module whose EXAMPLE, or its key problem, is one of {', '.join(PROBLEMS)}"
+        raise InvalidInput("NAME", name, f"{expected}; or one of {known}")
+    unknown = sorted(set(stated) - set(EXAMPLE_KEYS))
+    expected = f"keys among {', '.join(EXAMPLE_KEYS)}"
+    require(not unknown, f"{name}.EXAMPLE", ", ".join(map(str, unknown)), expected)
+    agents, horizon = stated.get("agents", AGENTS), stated.get("horizon", HORIZON)
+    for key, value in {"agents": agents, "horizon": horizon}.items():
+        whole = isinstance(value, int) and not isinstance(value, bool) and value >= 1
+        require(whole, f"{name}.EXAMPLE.{key}", value, "a whole number >= 1")
+    options = stated.get("parameters", {})
+    expected = "a mapping from parameters of the algorithm to values"
+    require(isinstance(options, Mapping), f"{name}.EXAMPLE.parameters", options, expected)
+    problem = PROBLEMS[stated["problem"]]
+    return _on(lambda: problem(agents), APPROXIMATE, horizon, **options)
 
 
 def example_names() -> tuple[str, ...]:
@@ -79,37 +102,37 @@ def example_names() -> tuple[str, ...]:
     return tuple(_EXAMPLES)
 
 
-def mean_estimation() -> MeanEstimation:
-    """Means of records within a box."""
-    means = generator(1, "means").uniform(-0.2, 0.2, (1, AGENTS, 2))
+def mean_estimation(agents: int = AGENTS) -> MeanEstimation:
+    """Return means of records within a box, of some agents."""
+    means = generator(1, "means").uniform(-0.2, 0.2, (1, agents, 2))
     return MeanEstimation(means, RECORDS, 1.0)
 
 
-def logistic_regression() -> LogisticRegression:
-    """A mean of losses of rows of length 1/2."""
+def logistic_regression(agents: int = AGENTS) -> LogisticRegression:
+    """Return a mean of losses of rows of length 1/2, of some agents."""
     random = generator(2, "rows")
-    features = random.standard_normal((AGENTS, RECORDS, 2))
+    features = random.standard_normal((agents, RECORDS, 2))
     features *= 0.5 / np.linalg.norm(features, axis=-1, keepdims=True)
-    labels = np.sign(features[..., 0] + 0.1 * random.standard_normal((AGENTS, RECORDS)))
+    labels = np.sign(features[..., 0] + 0.1 * random.standard_normal((agents, RECORDS)))
     return LogisticRegression(features, labels, features[1], labels[1], 1.0 / RECORDS, 1e-2)
 
 
-def huber_regression() -> Lasso:
-    """Huber's loss, whose gradients c1 = 1 bounds."""
+def huber_regression(agents: int = AGENTS) -> Lasso:
+    """Return Huber's loss, whose gradients c1 = 1 bounds, of some agents."""
     random = generator(3, "rows")
-    features = random.standard_normal((1, AGENTS, RECORDS, 2))
+    features = random.standard_normal((1, agents, RECORDS, 2))
     features /= np.linalg.norm(features, axis=-1, keepdims=True)
     noise = 0.1 * random.standard_normal(features.shape[:-1])
     responses = features @ np.array([1.0, -0.5]) + noise
     return Lasso(features, responses, 1.0 / RECORDS, 1e-2, gradient_bound=1.0, row_bound=1.0)
 
 
-def perceptron(records: int = 10) -> Perceptron:
-    """Two inputs, one hidden unit."""
-    features = generator(4, "images").uniform(0.2, 1.0, (AGENTS * records + 5, 2))
+def perceptron(agents: int = AGENTS, records: int = 10) -> Perceptron:
+    """Return a perceptron with two inputs and one hidden unit, of some agents."""
+    features = generator(4, "images").uniform(0.2, 1.0, (agents * records + 5, 2))
     labels = np.arange(len(features)) % 3
-    agent_rows = np.arange(AGENTS * records).reshape(1, AGENTS, records)
-    return Perceptron(features, labels, agent_rows, np.arange(AGENTS * records, len(features)), 1)
+    agent_rows = np.arange(agents * records).reshape(1, agents, records)
+    return Perceptron(features, labels, agent_rows, np.arange(agents * records, len(features)), 1)
 
 
 def census() -> FairClassification:
@@ -153,7 +176,10 @@ def _trained(**options) -> Maker:
     return _on(perceptron, APPROXIMATE, **trained)
 
 
-PROBLEMS: dict[str, Callable[[], Any]] = {
+EXAMPLE_KEYS = ("problem", "agents", "horizon", "parameters")
+"""Keys of a mapping ``EXAMPLE`` of a module."""
+
+PROBLEMS: dict[str, Callable[..., Any]] = {
     "mean_estimation": mean_estimation,
     "logistic_regression": logistic_regression,
     "huber_regression": huber_regression,

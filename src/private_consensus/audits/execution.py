@@ -121,7 +121,7 @@ class _Heard:
             self.sent[t] = np.array(seen["released"][0])
         if "internal" in seen and self.internal_of:
             self.internal[t] = np.array(seen["internal"][0][: self.internal_of])
-        exchanged = _of_runs(self.network.exchanged, self.runs)
+        exchanged = runs_of(self.network.exchanged, self.runs)
         self.network.exchanged.clear()
         most = EXCHANGES
         if LINKS in seen:
@@ -161,7 +161,7 @@ def _by_receiver(exchanged: list[np.ndarray], told: np.ndarray) -> np.ndarray | 
     return links if links.shape == told.shape else None
 
 
-def _of_runs(exchanged: list[np.ndarray], runs: int) -> list[np.ndarray]:
+def runs_of(exchanged: list[np.ndarray], runs: int) -> list[np.ndarray]:
     """Exchanged values as [runs, agents, dim]; an algorithm may take one run after the other."""
     found, apart = [], []
     for values in exchanged:

@@ -76,6 +76,42 @@ class FewRecords(LogisticRegression):
         weighted = np.einsum("nkd,...nk->...ndk", self._signed, curvature)
         return weighted @ self._signed + self.ridge * np.eye(self.dim)
 
+    def hessian_of(self, x: np.ndarray, asked: np.ndarray) -> np.ndarray:
+        """Return the Hessians of some points; ``asked`` [..., agents] selects them."""
+        return self.hessian(x)[asked]
+
+    def own_errors(self, x: np.ndarray) -> np.ndarray:
+        """Return how many of its records each model gets wrong; empty records have label 1."""
+        margins = np.matvec(self.features, x)
+        wrong = (margins > 0) != (self.labels > 0)
+        return np.round((self.counts * wrong).sum(-1) + self.total - self.counts.sum()).astype(int)
+
+    @cached_property
+    def expanded(self) -> LogisticRegression:
+        """The problem with one row per record."""
+        counts = np.round(self.counts).astype(int)
+        rows, labels = np.repeat(self.features, counts, 1), np.repeat(self.labels, counts, 1)
+        missing = self.total - rows.shape[1]
+        rows = np.pad(rows, [(0, 0), (0, missing), (0, 0)])
+        labels = np.pad(labels, [(0, 0), (0, missing)], constant_values=1.0)
+        tests = self.test_features, self.test_labels
+        return LogisticRegression(rows, labels, *tests, self.weight, self.ridge, self.box)
+
+    def rows_of(self, run: int) -> np.ndarray:
+        """Return the numbers of the agents' records, (agents, records)."""
+        return self.expanded.rows_of(run)
+
+    def clipped_gradient(
+        self,
+        x: np.ndarray,
+        rows: np.ndarray,
+        sizes: np.ndarray,
+        clip: float = np.inf,
+        out: np.ndarray | None = None,
+    ) -> np.ndarray:
+        """Return clipped mean gradients over records of :meth:`rows_of`."""
+        return self.expanded.clipped_gradient(x, rows, sizes, clip, out)
+
     def proximal(
         self,
         linear: np.ndarray,

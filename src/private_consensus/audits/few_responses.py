@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -19,10 +20,11 @@ from ..problems.lasso import Lasso
 
 @dataclass(frozen=True)
 class FewResponses(Lasso):
-    """Features [1, agents, 1, dim] and responses [1, agents, 1], of agent 0 alone not zero;
-    ``total`` records in all."""
+    """Features [1, agents, 1, dim] and responses [1, agents, 1], not zero for ``agent`` only;
+    ``total`` records per agent."""
 
     total: int = 1
+    agent: int = 0
 
     @property
     def records(self) -> int:
@@ -36,9 +38,10 @@ class FewResponses(Lasso):
         return self.with_valid(features=features, responses=responses, total=len(places))
 
     @cached_property
-    def _apart(self) -> tuple[tuple[slice, Lasso], ...]:
-        """Agent 0, and the others."""
-        places = (slice(0, 1), slice(1, None)) if self.n_agents > 1 else (slice(0, 1),)
+    def _groups(self) -> tuple[tuple[slice, Lasso], ...]:
+        """The agent with a record, and those before and after it."""
+        cuts = (0, self.agent, self.agent + 1, self.n_agents)
+        places = (slice(*ends) for ends in pairwise(cuts) if ends[0] < ends[1])
         return tuple((place, self._of(place)) for place in places)
 
     def _of(self, place: slice) -> Lasso:
@@ -57,6 +60,6 @@ class FewResponses(Lasso):
             for term in (linear, penalty, centre, start)
         ]
         found = np.empty(shape)
-        for place, problem in self._apart:
+        for place, problem in self._groups:
             found[..., place, :] = problem.proximal(*(term[..., place, :] for term in terms))
         return found

@@ -1,21 +1,22 @@
 """Neighbouring data sets chosen by an attacker, in the shape of a problem.
 
-Whoever tests a guarantee may choose the data, as long as they are data that the guarantee is for:
-number, weight and length of records, ridge and dimension stay as they are. One record of one agent
-is replaced. Where the problem is small, all other records are its own; where it is large they carry
-nothing, so that nothing hides the record but the noise.
+An audit may choose the data, as long as the guarantee covers them: number, weight and length of
+records, ridge and dimension stay as they are. One record of one agent is replaced. A small problem
+keeps its other records. In a large problem the other records are empty, so that only the noise
+hides the replaced record.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import singledispatch
+from inspect import signature
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..errors import InvalidInput
+from ..errors import InvalidInput, require
 from ..networks import Network, metropolis_mixing
 from ..problems.base import Problem
 from ..problems.fair_classification import FairClassification
@@ -28,16 +29,28 @@ from .few_records import FewRecords
 from .few_responses import FewResponses
 
 CROWD = 2000
-"""Records of a fair classification whose covariance is to be large beside one record's."""
+"""Records of a fair classification, so that their covariance is large next to one record's."""
 SMALL = 20_000
-"""Numbers in all records together up to which a problem keeps its own other records."""
+"""Numbers in all records up to which a problem keeps its other records."""
 ANGLES = (0.3, 0.6, 0.9)
-"""Of two rows to the direction in which all other records push, in units of a right angle."""
+"""Angles of two rows to the direction in which all other records push, in right angles."""
 
 
 class Attack(NamedTuple):
-    """Two data sets that differ in one record of one agent, the graph that they are used on, and
-    the direction, [dim], in which the records differ."""
+    """Two data sets that differ in one record of one agent.
+
+    Parameters
+    ----------
+    pair : tuple of two problems
+    network : Network
+        The graph on which both are executed.
+    direction : ndarray, shape (dim,)
+        The direction in which the records differ.
+    agent : int
+        The agent whose record differs, as an index of ``network``.
+    name : str
+        The kind of the pair, for results.
+    """
 
     pair: tuple[Any, Any]
     network: Network
@@ -48,58 +61,118 @@ class Attack(NamedTuple):
 
 @singledispatch
 def attacks(
-    problem: Any, network: Network, change: float | None, *, nearby: bool
+    problem: Any,
+    network: Network,
+    change: float | None,
+    *,
+    nearby: bool,
+    agents: Sequence[int] | None = None,
+    compressed: bool = True,
 ) -> Iterator[Attack]:
-    """Extreme neighbours in the shape of ``problem``.
+    """Yield extreme neighbours in the shape of ``problem``.
 
     Parameters
     ----------
+    problem, network
+        As of the audited algorithm.
     change : float or None
-        How far a measurement may move, of algorithms whose guarantee names that.
+        Largest change of a measurement, for algorithms whose guarantee names one.
     nearby : bool
-        Whether only an agent and those who hear it are kept of the graph, since its noise depends
-        on no one else: for large settings of algorithms whose scales have been set before.
+        Whether to keep only the attacked agent and its neighbours, since the agent's noise depends
+        on no other agent. The attacked agent is then agent 0 of ``Attack.network``.
+    agents : sequence of int, optional
+        Agents of ``network`` to attack in turn. Default: agent 0; with ``nearby`` the agent with
+        the fewest neighbours; for linear observations the agent whose matrix has the largest row.
+    compressed : bool, default True
+        Whether repeated records may be stored once with a count. Code from outside of this package
+        may read the rows of a problem, so its audits pass False.
+
+    Returns
+    -------
+    iterator of Attack
 
     Raises
     ------
     InvalidInput
-        For a problem that states no neighbours.
+        For a problem that states no neighbours, or an agent that the network does not have.
     """
-    own = getattr(problem, "neighbours", None)
-    if own is None:
+    neighbours = getattr(problem, "neighbours", None)
+    if neighbours is None:
         expected = "a problem with known neighbours, or a method neighbours(network)"
         raise InvalidInput("audit.problem", type(problem).__name__, expected)
-    for pair, direction in own(network):
-        yield Attack(pair, network, np.asarray(direction, float))
+    takes_agent = "agent" in signature(neighbours).parameters
+    for agent in _attacked(network, agents):
+        if takes_agent:
+            pairs = neighbours(network, agent=agent)
+        else:
+            pairs = neighbours(network) if agent == 0 else ()
+        for pair, direction in pairs:
+            yield Attack(pair, network, np.asarray(direction, float), agent)
+
+
+def _attacked(network: Network, agents: Sequence[int] | None) -> list[int]:
+    """Agents to attack; agent 0 by default."""
+    selected = [0] if agents is None else [int(agent) for agent in agents]
+    for agent in selected:
+        expected = f"agents 0 to {network.n_agents - 1}"
+        require(0 <= agent < network.n_agents, "audit.agents", agent, expected)
+    return selected
+
+
+def _located(
+    network: Network, agents: Sequence[int] | None, nearby: bool
+) -> Iterator[tuple[Network, int]]:
+    """Yield, for each attacked agent, the graph to execute on and the agent's index in it."""
+    if not nearby:
+        yield from ((network, agent) for agent in _attacked(network, agents))
+    elif agents is None:
+        yield around(network), 0
+    else:
+        yield from ((around(network, agent), 0) for agent in _attacked(network, agents))
 
 
 @attacks.register
-def _(problem: LogisticRegression, network: Network, change, *, nearby) -> Iterator[Attack]:
+def _(
+    problem: LogisticRegression,
+    network: Network,
+    change,
+    *,
+    nearby,
+    agents=None,
+    compressed=True,
+) -> Iterator[Attack]:
     """A label that changes, which moves the gradient by exactly w z at every point; and two rows
-    that differ most where all other records have pushed the iterate to: there it moves by up to 2w.
+    that differ most where all other records have pushed the iterate: there it moves by up to 2w.
     """
-    network, dim = around(network) if nearby else network, problem.dim
+    dim = problem.dim
     diagonal = np.full(dim, dim**-0.5)
     negative = 0.0 if problem.coding == "zero_one" else -1.0
-    flipped = tuple((diagonal, label) for label in (1.0, negative))
-    agents = network.n_agents
-    if not nearby and agents * problem.records * dim <= SMALL:
-        yield Attack(_replaced(problem, flipped), network, diagonal, name="label")
-    else:
-        few = _few(problem, agents, flipped, None)
-        yield Attack(few, network, diagonal, name="label, others empty")
-    if dim < 2 or negative == 0.0:
-        return
-    push, across = np.eye(dim)[0], np.eye(dim)[1]
-    for angle in ANGLES:
-        along, aside = np.cos(angle * np.pi / 2), np.sin(angle * np.pi / 2)
-        rows = tuple((-along * push + side * aside * across, 1.0) for side in (1.0, -1.0))
-        few = _few(problem, agents, rows, push)
-        yield Attack(few, network, across, name=f"rows at {angle:g}")
+    labels = tuple((diagonal, label) for label in (1.0, negative))
+    for graph, agent in _located(network, agents, nearby):
+        count = graph.n_agents
+        small = count * problem.records * dim <= SMALL
+        if not nearby and (small or not compressed):
+            pair = _replaced(problem, labels, agent)
+            yield Attack(pair, graph, diagonal, agent, "label")
+        else:
+            pair = _few(problem, count, labels, None, agent, compressed)
+            yield Attack(pair, graph, diagonal, agent, "label, others empty")
+        if dim < 2 or negative == 0.0:
+            continue
+        push, across = np.eye(dim)[0], np.eye(dim)[1]
+        for angle in ANGLES:
+            along, aside = np.cos(angle * np.pi / 2), np.sin(angle * np.pi / 2)
+            rows = tuple((-along * push + side * aside * across, 1.0) for side in (1.0, -1.0))
+            pair = _few(problem, count, rows, push, agent, compressed)
+            yield Attack(pair, graph, across, agent, f"rows at {angle:g}")
 
 
-def _replaced(problem: LogisticRegression, records) -> tuple[Any, Any]:
-    """The first record of agent 0 replaced in the problem's own data, those of its first run."""
+Records = tuple[tuple[np.ndarray, float], ...]
+"""Row and label of the replaced record, for each of the two data sets."""
+
+
+def _replaced(problem: LogisticRegression, records: Records, agent: int) -> tuple[Any, Any]:
+    """Replace the agent's first record in the problem's data of the first run."""
     features = problem.features.reshape(-1, *problem.features.shape[-3:])[0]
     labels = problem.labels.reshape(-1, *problem.labels.shape[-2:])[0]
     tests = problem.test_features.reshape(-1, *problem.test_features.shape[-2:])[0]
@@ -107,78 +180,93 @@ def _replaced(problem: LogisticRegression, records) -> tuple[Any, Any]:
 
     def holding(row, label) -> LogisticRegression:
         rows, signs = np.array(features, float), np.array(labels, float)
-        rows[0, 0], signs[0, 0] = row, label
+        rows[agent, 0], signs[agent, 0] = row, label
         return replace(
             problem, features=rows, labels=signs, test_features=tests, test_labels=answers
         )
 
-    one, other = (holding(*record) for record in records)
-    return one, other
+    first, second = (holding(*record) for record in records)
+    return first, second
 
 
-def _few(problem: LogisticRegression, agents: int, records, push) -> tuple[Any, Any]:
-    """Agents whose other records are all ``push``, or empty."""
+def _few(
+    problem: LogisticRegression,
+    count: int,
+    records: Records,
+    push: np.ndarray | None,
+    agent: int,
+    compressed: bool,
+) -> tuple[Any, Any]:
+    """Build ``count`` agents whose other records all equal ``push``, or are rows of zeros."""
+    shape = count, problem.records if not compressed else 1 + (push is not None)
 
-    def holding(row, label) -> FewRecords:
-        rows = [np.zeros((agents, problem.dim))]
-        rows[0][0] = row
-        counts = [1.0]
+    def holding(row, label) -> LogisticRegression:
+        features, labels = np.zeros((*shape, problem.dim)), np.ones(shape)
         if push is not None:
-            rows.append(np.tile(push, (agents, 1)))
-            counts.append(problem.records - 1.0)
-        labels = np.ones((agents, len(rows)))
-        labels[0, 0] = label
-        features = np.stack(rows, axis=1)
-        constants = problem.weight, problem.ridge, problem.box
-        return FewRecords(
-            features, labels, features[0], labels[0], *constants,
-            coding=problem.coding, counts=np.array(counts), total=problem.records,
-        )  # fmt: skip
+            features[:, 1:] = push
+        features[agent, 0], labels[agent, 0] = row, label
+        parts: dict[str, Any] = {
+            "features": features, "labels": labels,
+            "test_features": features[agent], "test_labels": labels[agent],
+        }  # fmt: skip
+        if not compressed:
+            return replace(problem, **parts)
+        counts = np.array([1.0] if push is None else [1.0, problem.records - 1.0])
+        constants = {f.name: getattr(problem, f.name) for f in fields(LogisticRegression)}
+        return FewRecords(**(constants | parts), counts=counts, total=problem.records)
 
-    one, other = (holding(*record) for record in records)
-    return one, other
+    first, second = (holding(*record) for record in records)
+    return first, second
 
 
 @attacks.register
-def _(problem: Lasso, network: Network, change, *, nearby) -> Iterator[Attack]:
-    """A response far to one side or the other, where Huber's loss has its largest gradients; of
+def _(
+    problem: Lasso, network: Network, change, *, nearby, agents=None, compressed=True
+) -> Iterator[Attack]:
+    """A response far to one side or the other, where Huber's loss has its largest gradients; for
     squared loss, whose gradients have no bound, responses whose gradient at 0 has length 1.
 
     The row is a unit vector; other records have no features.
     """
-    network = around(network) if nearby else network
     far = 1e3 if np.isfinite(problem.gradient_bound) else 0.5
-    shape = 1, network.n_agents, 1
-    features = np.zeros((*shape, problem.dim))
-    features[0, 0, 0, 0] = 1.0
-    constants = problem.weight, problem.penalty, problem.gradient_bound, problem.row_bound
-
-    def responding(side: float) -> FewResponses:
-        responses = np.zeros(shape)
-        responses[0, 0, 0] = side * far
-        return FewResponses(features, responses, *constants, total=problem.records)
-
-    yield Attack((responding(1.0), responding(-1.0)), network, np.eye(problem.dim)[0])
+    for graph, agent in _located(network, agents, nearby):
+        shape = 1, graph.n_agents, 1 if compressed else problem.records
+        features = np.zeros((*shape, problem.dim))
+        features[0, agent, 0, 0] = min(1.0, problem.row_bound)
+        pair = []
+        for side in (1.0, -1.0):
+            responses = np.zeros(shape)
+            responses[0, agent, 0] = side * far
+            parts: dict[str, Any] = {"features": features, "responses": responses}
+            if compressed:
+                constants = {f.name: getattr(problem, f.name) for f in fields(Lasso)}
+                constants |= {"total": problem.records, "agent": agent}
+                pair.append(FewResponses(**(constants | parts)))
+            else:
+                pair.append(replace(problem, **parts))
+        yield Attack((pair[0], pair[1]), graph, np.eye(problem.dim)[0], agent)
 
 
 @attacks.register
-def _(problem: MeanEstimation, network: Network, change, *, nearby) -> Iterator[Attack]:
-    """A record in one corner of the box or in the opposite one; all others are its own."""
-    network, dim = around(network) if nearby else network, problem.dim
-    means = None if nearby else np.array(problem.means[:1])
-
-    def cornered(side: float) -> MeanEstimation:
-        of_agents = np.zeros((1, network.n_agents, dim)) if means is None else means.copy()
-        of_agents[0, 0] *= (problem.records - 1) / problem.records
-        of_agents[0, 0] += side * problem.box / problem.records
-        return replace(problem, means=of_agents)
-
-    yield Attack((cornered(1.0), cornered(-1.0)), network, np.full(dim, dim**-0.5))
+def _(
+    problem: MeanEstimation, network: Network, change, *, nearby, agents=None, compressed=True
+) -> Iterator[Attack]:
+    """A record in one corner of the box or in the opposite one; the other records stay."""
+    dim = problem.dim
+    for graph, agent in _located(network, agents, nearby):
+        means = np.zeros((1, graph.n_agents, dim)) if nearby else np.array(problem.means[:1])
+        pair = []
+        for side in (1.0, -1.0):
+            moved = means.copy()
+            moved[0, agent] *= (problem.records - 1) / problem.records
+            moved[0, agent] += side * problem.box / problem.records
+            pair.append(replace(problem, means=moved))
+        yield Attack((pair[0], pair[1]), graph, np.full(dim, dim**-0.5), agent)
 
 
 @dataclass(frozen=True)
 class Measured(LinearObservation):
-    """Observations without noise of their own, one number of ``agent`` at time ``at`` moved."""
+    """Observations without observation noise, one number of ``agent`` at time ``at`` moved."""
 
     agent: int = 0
     row: int = 0
@@ -186,36 +274,51 @@ class Measured(LinearObservation):
     moved: float = 0.0
 
     def data(self, t: float, unit: np.ndarray) -> np.ndarray:
-        found = np.array(super().data(t, 0.0 * unit))
+        values = np.array(super().data(t, 0.0 * unit))
         if t == self.at:
-            found[..., self.agent, self.row] += self.moved
-        return found
+            values[..., self.agent, self.row] += self.moved
+        return values
 
 
 @attacks.register
-def _(problem: LinearObservation, network: Network, change, *, nearby) -> Iterator[Attack]:
-    """A measurement of the agent whose matrix has the largest row, moved by ``change``.
+def _(
+    problem: LinearObservation, network: Network, change, *, nearby, agents=None, compressed=True
+) -> Iterator[Attack]:
+    """A measurement moved by ``change``, by default of the agent whose matrix has the largest row.
 
-    All agents stay: matrices are their own.
+    All agents stay, since each has its own matrices.
     """
-    parts = {field.name: getattr(problem, field.name) for field in fields(problem)}
-    for at in range(3):
-        rows = np.abs(problem.matrices(at)).sum(-1)
-        agent, row = map(int, np.unravel_index(rows.argmax(), rows.shape))
-        one, other = (
-            Measured(**parts, agent=agent, row=row, at=at, moved=moved)
-            for moved in (0.0, float(change))
-        )
-        direction = problem.matrices(at)[agent, row]
-        direction = direction / np.linalg.norm(direction)
-        yield Attack((one, other), network, direction, agent, f"measurement at {at}")
+    expected = "an algorithm with a declared change of one measurement"
+    require(change is not None, "largest_change", change, expected)
+    constants = {f.name: getattr(problem, f.name) for f in fields(LinearObservation)}
+    selected = [None] if agents is None else _attacked(network, agents)
+    for wanted in selected:
+        for at in range(3):
+            rows = np.abs(problem.matrices(at)).sum(-1)
+            if wanted is None:
+                agent, row = map(int, np.unravel_index(rows.argmax(), rows.shape))
+            else:
+                agent, row = wanted, int(rows[wanted].argmax())
+            length = np.linalg.norm(problem.matrices(at)[agent, row])
+            if length == 0.0:
+                continue
+            first, second = (
+                Measured(**constants, agent=agent, row=row, at=at, moved=moved)
+                for moved in (0.0, float(change))
+            )
+            direction = problem.matrices(at)[agent, row] / length
+            yield Attack((first, second), network, direction, agent, f"measurement at {at}")
 
 
 @attacks.register
-def _(problem: FairClassification, network: Network, change, *, nearby) -> Iterator[Attack]:
-    """A record that changes in its row and its label, and not in the protected attribute, whose
-    mean is public: a training row of the first run, or one among many whose covariance with that
-    attribute is large."""
+def _(
+    problem: FairClassification, network: Network, change, *, nearby, agents=None, compressed=True
+) -> Iterator[Attack]:
+    """A record whose row and label change. Its protected attribute, whose mean is public, stays.
+
+    The record is a training row of the first run, or one of many records whose covariance with
+    the attribute is large.
+    """
     unit = np.eye(problem.dim)
     first, second = 2 % problem.dim, 3 % problem.dim
     row, features, labels, protected, test = 0, *_crowd(problem.dim)
@@ -230,47 +333,64 @@ def _(problem: FairClassification, network: Network, change, *, nearby) -> Itera
         return FairClassification(rows, outcomes, protected, test, problem.columns)
 
     pair = replaced(first, 1), replaced(second, 0)
-    yield Attack(pair, network, unit[first] - unit[second])
+    for agent in _attacked(network, agents):
+        yield Attack(pair, network, unit[first] - unit[second], agent)
 
 
 def _crowd(dim: int) -> tuple[np.ndarray, ...]:
-    """Rows, labels, protected attribute and test rows."""
+    """Return rows, labels, protected attribute and test rows."""
     protected = np.arange(CROWD) % 2
     return np.eye(dim)[protected], np.arange(CROWD) // 2 % 2, protected, np.array([[CROWD - 1]])
 
 
 @attacks.register
-def _(problem: Perceptron, network: Network, change, *, nearby) -> Iterator[Attack]:
-    """The first record of agent 0 of the first run: a bright image of the first or last class."""
-    row = int(problem.rows_of(0)[0, 0])
-
-    def shown(label: int) -> Perceptron:
-        features, labels = problem.features.copy(), problem.labels.copy()
-        features[row], labels[row] = 1.0, label
-        shares = problem.agent_rows[:1]
-        return replace(problem, features=features, labels=labels, agent_rows=shares)
-
+def _(
+    problem: Perceptron, network: Network, change, *, nearby, agents=None, compressed=True
+) -> Iterator[Attack]:
+    """The agent's first record of the first run: a bright image of the first or last class."""
     direction = np.zeros(problem.dim)
     direction[-CLASSES], direction[-1] = 1.0, -1.0
-    yield Attack((shown(0), shown(CLASSES - 1)), network, direction / np.sqrt(2.0))
+    direction /= np.sqrt(2.0)
+    for agent in _attacked(network, agents):
+        row = int(problem.rows_of(0)[agent, 0])
+        pair = []
+        for label in (0, CLASSES - 1):
+            features, labels = problem.features.copy(), problem.labels.copy()
+            features[row], labels[row] = 1.0, label
+            shares = problem.agent_rows[:1]
+            pair.append(replace(problem, features=features, labels=labels, agent_rows=shares))
+        yield Attack((pair[0], pair[1]), network, direction, agent)
 
 
 @attacks.register
-def _(problem: Problem, network: Network, change, *, nearby) -> Iterator[Attack]:
-    yield from attacks.dispatch(object)(problem, network, change, nearby=nearby)
+def _(
+    problem: Problem, network: Network, change, *, nearby, agents=None, compressed=True
+) -> Iterator[Attack]:
+    stated = attacks.dispatch(object)
+    yield from stated(problem, network, change, nearby=nearby, agents=agents)
 
 
 def one_graph(network: Network) -> Network:
-    """The graph of the first run, where each run has its own."""
+    """Return the graph of the first run."""
     return network.of_run(0)
 
 
-def around(network: Network) -> Network:
-    """An agent with the fewest neighbours, as agent 0, these, and the links among them.
+def around(network: Network, agent: int | None = None) -> Network:
+    """Return an agent, its neighbours and the edges among them; the agent becomes agent 0.
 
-    Fewest, because a penalty grows with their number and hides a record.
+    Parameters
+    ----------
+    network : Network
+    agent : int, optional
+        Default: the agent with the fewest neighbours, because a penalty grows with their number and
+        hides a record.
+
+    Returns
+    -------
+    Network
+        With Metropolis weights.
     """
     graph = one_graph(network)
-    agent = int(graph.degrees.argmin())
-    inner = graph.links_among([agent, *graph.neighbours_of(agent)])
+    centre = int(graph.degrees.argmin()) if agent is None else agent
+    inner = graph.links_among([centre, *graph.neighbours_of(centre)])
     return Network(inner, metropolis_mixing(inner))

@@ -1,27 +1,265 @@
-"""Which of several pairs of neighbouring data sets moves the messages most, without any noise."""
+"""Selection of the neighbouring data sets that change the messages of an algorithm most."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import math
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any
 
 import numpy as np
 
 from ..algorithms.base import Algorithm
+from ..networks import Network
 from .execution import execute
-from .neighbours import Attack
+from .finders import (
+    agent_data,
+    extreme_data,
+    observed_data,
+    random_data,
+    random_pair,
+    special_data,
+    universe_of,
+)
+from .neighbours import Attack, attacks
 from .streams import AuditStreams
+
+CLIMBS = 6
+"""Random changes of the data that :func:`find_attacks` tries per attacked agent."""
+KINDS = 4
+"""Kinds of pairs tried on every agent; the first agent is attacked with all kinds."""
+COUPLED_RUNS = 2
+"""Runs with equal draws on both data sets."""
+PAIRS = 4
+"""Pairs of all finders that an audit adds to the extreme ones, per agent."""
+DIGITS = 6
+"""Digits of a difference that count, so that rounding errors rank no pair above another."""
 
 
 def strongest(algorithm: Algorithm, candidates: Iterable[Attack], horizon: int) -> Attack:
-    """The attack whose two noiseless runs differ most, relative to the declared noise.
+    """Return the attack whose two noiseless runs differ most, relative to the declared noise.
 
-    One run a data set, with the same draws: without noise the messages are what is noised, as long
-    as it does not depend on noise sent before.
+    Each data set is executed once with the same draws. Without noise the messages are the values
+    to which noise is added, if they do not depend on noise sent before. For code from outside of
+    this package, runs with equal noise count as well: it may branch on data.
+
+    Parameters
+    ----------
+    algorithm : Algorithm
+        Calibrated.
+    candidates : iterable of Attack
+    horizon : int
+
+    Returns
+    -------
+    Attack
     """
     candidates = list(candidates)
     if len(candidates) == 1:
         return candidates[0]
-    return max(candidates, key=lambda attack: _effect(algorithm, attack, horizon))
+    score = coupled_difference if is_foreign(algorithm) else _effect
+    return max(candidates, key=lambda attack: score(algorithm, attack, horizon))
+
+
+def is_foreign(algorithm: Algorithm) -> bool:
+    """Return True if the class is defined outside of this package."""
+    return type(algorithm).__module__.split(".")[0] != __name__.split(".")[0]
+
+
+def find_attacks(
+    algorithm: Algorithm,
+    problem: Any,
+    network: Network,
+    horizon: int,
+    *,
+    agents: Sequence[int] | None = None,
+    seed: int = 0,
+    most: int = 1,
+) -> list[Attack]:
+    """Find the pairs of data sets that change the messages of each agent most.
+
+    Algorithms of this package are attacked with the extreme pairs of :func:`.neighbours.attacks`.
+    For code from outside, several finders propose pairs, and random changes of the strongest one
+    follow. Pairs are ranked by how far messages of coupled runs differ, with and without noise.
+
+    Parameters
+    ----------
+    algorithm : Algorithm
+        Calibrated.
+    problem, network
+        Sizes and graph; one graph for all runs.
+    horizon : int
+    agents : sequence of int, optional
+        Agents to attack in turn; by default as :func:`.neighbours.attacks`.
+    seed : int
+        Of the random data.
+    most : int, default 1
+        Pairs to return per agent, of different kinds, the strongest first.
+
+    Returns
+    -------
+    list of Attack
+        At most ``most`` per attacked agent; none for an agent of which no pair is known.
+    """
+    change = algorithm.largest_change
+    if not is_foreign(algorithm):
+        by_agent: dict[int, list[Attack]] = {}
+        for attack in attacks(problem, network, change, nearby=False, agents=agents):
+            by_agent.setdefault(attack.agent, []).append(attack)
+        ranked = (
+            _ranked(lambda one: _effect(algorithm, one, horizon), candidates)
+            for candidates in by_agent.values()
+        )
+        return [attack for scored in ranked for _, attack in scored[:most]]
+    strong: list[Attack] = []
+    kinds: set[str] = set()
+    for agent in [0] if agents is None else agents:
+        rng = np.random.default_rng([seed, agent])
+        pairs = list(_proposed(algorithm, problem, network, agent, rng))
+        if kinds:
+            pairs = [attack for attack in pairs if attack.name in kinds] or pairs
+        scored = _ranked(lambda one: coupled_difference(algorithm, one, horizon), pairs)
+        kinds = kinds or {attack.name for attack in _distinct(scored, KINDS)}
+        scored += _searched(algorithm, problem, network, agent, horizon, rng)
+        strong += _distinct(sorted(scored, key=lambda pair: -pair[0]), most)
+    return strong
+
+
+def pairs_of_agents(
+    algorithm: Algorithm, problem: Any, network: Network, horizon: int, *, seed: int = 0
+) -> dict[int, list[Attack]]:
+    """Return the pairs of data sets with which an audit attacks each agent.
+
+    Parameters
+    ----------
+    algorithm : Algorithm
+        Calibrated.
+    problem : Problem
+    network : Network
+        One graph for all runs.
+    horizon : int
+    seed : int
+        Of the random data.
+
+    Returns
+    -------
+    dict
+        For each agent its extreme pairs. Code from outside of this package also gets the strongest
+        pairs of all finders. Agents without pairs are missing.
+    """
+    agents = range(network.n_agents)
+    options = {"nearby": False, "agents": agents, "compressed": not is_foreign(algorithm)}
+    candidates = list(attacks(problem, network, algorithm.largest_change, **options))
+    if is_foreign(algorithm):
+        strong = find_attacks(
+            algorithm, problem, network, horizon, agents=agents, seed=seed, most=PAIRS
+        )
+        extreme = {(attack.agent, attack.name) for attack in candidates}
+        candidates += [one for one in strong if (one.agent, one.name) not in extreme]
+    pairs: dict[int, list[Attack]] = {}
+    for attack in candidates:
+        pairs.setdefault(attack.agent, []).append(attack)
+    return dict(sorted(pairs.items()))
+
+
+def _proposed(
+    algorithm: Algorithm, problem: Any, network: Network, agent: int, rng: np.random.Generator
+) -> Iterator[Attack]:
+    """Yield the pairs of all finders; of whole agents if the guarantee hides an agent."""
+    place = problem, network, agent, rng
+    if algorithm.relation.unit == "agent":
+        yield from agent_data(*place)
+    yield from extreme_data(*place, algorithm.largest_change)
+    yield from observed_data(*place, algorithm.largest_change)
+    yield from special_data(*place)
+    yield from random_data(*place)
+
+
+Scored = tuple[float, Attack]
+"""A difference of messages, and the pair that causes it."""
+
+
+def _ranked(score: Callable[[Attack], float], candidates: Iterable[Attack]) -> list[Scored]:
+    """Return candidates and scores, the highest first; equal scores keep their order."""
+    return sorted(((score(one), one) for one in candidates), key=lambda pair: -pair[0])
+
+
+def _distinct(ranked: Iterable[Scored], most: int) -> list[Attack]:
+    """Return the first pairs of different scores."""
+    return list({score: attack for score, attack in reversed(list(ranked))}.values())[::-1][:most]
+
+
+def _searched(
+    algorithm: Algorithm,
+    problem: Any,
+    network: Network,
+    agent: int,
+    horizon: int,
+    rng: np.random.Generator,
+) -> list[Scored]:
+    """Return the strongest pair of a random search.
+
+    Each proposal keeps the records or the background of the strongest pair so far.
+    """
+    universe = universe_of(problem)
+    if universe is None:
+        return []
+    best = random_pair(universe, rng)
+    score = coupled_difference(algorithm, universe.attack(best, network, agent), horizon)
+    for _ in range(CLIMBS):
+        proposal = random_pair(universe, rng)
+        blended = universe.blend(best.background, proposal.background, rng)
+        changed = rng.integers(3)
+        proposal = proposal._replace(
+            background=best.background if changed == 0 else blended,
+            first=best.first if changed else proposal.first,
+            second=best.second if changed == 1 else proposal.second,
+            name="searched data",
+        )
+        value = coupled_difference(algorithm, universe.attack(proposal, network, agent), horizon)
+        if value > score:
+            best, score = proposal, value
+    return [(score, universe.attack(best, network, agent))]
+
+
+@np.errstate(divide="ignore", invalid="ignore")
+def coupled_difference(algorithm: Algorithm, attack: Attack, horizon: int) -> float:
+    """Return how far the messages of two runs with equal draws differ, relative to the noise.
+
+    Parameters
+    ----------
+    algorithm : Algorithm
+        Calibrated.
+    attack : Attack
+    horizon : int
+
+    Returns
+    -------
+    float
+        Without noise, plus the same with equal noise; infinite if the numbers of messages differ.
+    """
+    difference = 0.0
+    for streams in (
+        AuditStreams.labelled("probe", 1).without("noise"),
+        AuditStreams.labelled("coupled", COUPLED_RUNS),
+    ):
+        first, second = (
+            execute(algorithm, problem, attack.network, streams, horizon).sent
+            for problem in attack.pair
+        )
+        if first.shape != second.shape:
+            return math.inf
+        scale = _least_scale(algorithm, attack, horizon, first.shape[1])
+        apart = np.linalg.norm(first - second, axis=-1).max(-1) / scale
+        difference += float(np.nan_to_num((apart**2).sum(1).max(), nan=math.inf))
+    return float(f"{difference:.{DIGITS}g}")
+
+
+def _least_scale(algorithm: Algorithm, attack: Attack, horizon: int, count: int) -> np.ndarray:
+    """Return the least declared scale of each message, 1 if none is declared."""
+    sites = algorithm.noise_sites(attack.pair[0], attack.network, horizon)
+    scale = np.ones((horizon, 1, 1)) if not sites else np.nan_to_num(sites[0].scale, nan=np.inf)
+    least = np.broadcast_to(scale, (horizon, *scale.shape[1:])).min(axis=(1, 2))
+    return np.resize(least, count)
 
 
 def _effect(algorithm: Algorithm, attack: Attack, horizon: int) -> float:
@@ -30,9 +268,31 @@ def _effect(algorithm: Algorithm, attack: Attack, horizon: int) -> float:
         execute(algorithm, problem, attack.network, quiet, horizon).sent[0, :, attack.agent]
         for problem in attack.pair
     ]
-    sites = algorithm.noise_sites(attack.pair[0], attack.network, horizon)
-    scale = np.ones((horizon, 1, 1)) if not sites else np.nan_to_num(sites[0].scale, nan=np.inf)
-    least = np.broadcast_to(scale, (horizon, *scale.shape[1:])).min(axis=(1, 2))
+    least = _least_scale(algorithm, attack, horizon, horizon)
     both = min(len(least), *map(len, sent))  # a broken copy may send more or fewer on one of them
     apart = np.linalg.norm(sent[0][:both] - sent[1][:both], axis=-1) / least[:both]
     return float(np.nan_to_num((apart**2).sum()))
+
+
+def agent_classes(network: Network, agents: Iterable[int]) -> list[list[int]]:
+    """Group agents by degree, mixing weights and degrees of their neighbours.
+
+    Parameters
+    ----------
+    network : Network
+        One graph for all runs.
+    agents : iterable of int
+
+    Returns
+    -------
+    list of list of int
+        The classes, in the order of their first agents.
+    """
+    degrees, mixing = np.asarray(network.degrees), np.asarray(network.mixing)
+    classes: dict[tuple, list[int]] = {}
+    for agent in agents:
+        around = sorted(int(degrees[other]) for other in network.neighbours_of(agent))
+        weights = np.sort(np.round(mixing[agent], 9)).tobytes()
+        key = int(degrees[agent]), round(float(mixing[agent, agent]), 9), weights, tuple(around)
+        classes.setdefault(key, []).append(agent)
+    return list(classes.values())

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,8 @@ CONTRADICTED = "contradicted"
 NOTE, FLOATING_POINT = "note", "floating-point finding"
 WEAKENING = (CONTRADICTED, DIFFERS, NOT_PROVEN)
 """Kinds of findings that no verdict "holds" or "proven" may stand next to."""
+EXACT_SITES = "noise as added"
+"""Start of the name of sites whose cost is exact."""
 
 
 @dataclass(frozen=True)
@@ -39,6 +42,10 @@ class Finding:
 
     kind: str
     text: str
+
+    def about(self, agent: int) -> Finding:
+        """The finding with the attacked agent in its text."""
+        return replace(self, text=f"agent {agent} attacked: {self.text}")
 
     @property
     def weakens_privacy(self) -> bool:
@@ -97,6 +104,20 @@ class Coverage:
         """Whether nothing that decides the verdict remained untested."""
         return not any(part.decisive for part in self.untested)
 
+    def lines(self) -> list[tuple[str, str]]:
+        """The coverage as pairs of a name and a text."""
+        if not self.agents:
+            return []
+        attacked = f"{len(self.attacked)} of {self.agents}: {', '.join(map(str, self.attacked))}"
+        rows = [
+            ("size", f"{self.agents} agents, {self.iterations} iterations"),
+            ("attacked agents", attacked),
+            ("pairs of data sets", ", ".join(self.pairs)),
+            ("outputs tested", ", ".join(self.outputs)),
+            ("noise tested", ", ".join(self.sites) or "none"),
+        ]
+        return rows + [("not tested", str(part)) for part in self.untested]
+
 
 @dataclass(frozen=True)
 class CheckReport:
@@ -115,6 +136,16 @@ class CheckReport:
     outputs: tuple[str, ...] = ()
     sites: tuple[str, ...] = ()
     untested: tuple[Untested, ...] = ()
+
+    @classmethod
+    def joined(cls, reports: Iterable[CheckReport]) -> CheckReport:
+        """All parts of several reports, each once, in their order."""
+        reports = list(reports)
+
+        def parts(name: str) -> tuple:
+            return tuple(dict.fromkeys(p for report in reports for p in getattr(report, name)))
+
+        return cls(parts("findings"), parts("outputs"), parts("sites"), parts("untested"))
 
 
 @dataclass(frozen=True)
@@ -162,8 +193,14 @@ class AuditResult:
         The least epsilon above which a claim could not have been refuted, said before running.
     executed : str
         What was executed.
+    lower_range : tuple of float
+        Smallest and largest lower bound of epsilon over several partitions of the runs; a
+        description, which decides nothing.
+    mu, epsilon_of_mu : float
+        Largest lower bound of mu, and the epsilon at ``delta`` that follows if the mechanism
+        satisfies Gaussian differential privacy; it decides nothing.
     coverage : Coverage
-        What was tested.
+        What was executed and tested, and what was not.
     proven : bool or None
         True if every declared sensitivity is proven. None: the accountant was not asked.
     computed_lower : float or None
@@ -188,6 +225,9 @@ class AuditResult:
     noise: tuple[NoiseFound, ...] = ()
     sensitivity: float = float("nan")
     findings: tuple[Finding, ...] = field(default=())
+    lower_range: tuple[float, float] = (float("nan"), float("nan"))
+    mu: float = float("nan")
+    epsilon_of_mu: float = float("nan")
     coverage: Coverage = field(default_factory=Coverage)
     proven: bool | None = None
     computed_lower: float | None = None
@@ -217,7 +257,8 @@ class AuditResult:
     @property
     def testable(self) -> bool:
         """True if the runs can refute the claim, or noise or a record's effect was recovered."""
-        recovered = bool(self.noise) or not np.isnan(self.sensitivity)
+        exact = any(site.startswith(EXACT_SITES) for site in self.coverage.sites)
+        recovered = exact or bool(self.noise) or not np.isnan(self.sensitivity)
         return recovered or self.claimed <= self.ceiling
 
     @property
@@ -231,12 +272,25 @@ class AuditResult:
             self.claimed, self.declared, proven=self.proven, lower=lower, audit=self.verdict
         )
 
+    def _variation(self) -> list[tuple[str, str]]:
+        if np.isnan(self.mu):
+            return []
+        low, high = self.lower_range
+        return [
+            ("lower bounds, all partitions", f"epsilon {low:.4g} to {high:.4g}"),
+            (
+                "lower bound if Gaussian DP",
+                f"mu {self.mu:.4g}, which is epsilon {self.epsilon_of_mu:.4g}",
+            ),
+        ]
+
     def lines(self) -> list[tuple[str, str]]:
         """What a reader is told, as pairs of a name and a text."""
         rows = [
             ("claimed", f"epsilon {self.claimed:.4g} at delta {self.delta:g}, {self.relation}"),
             ("declared", f"epsilon {self.declared:.4g} by the accountant"),
             ("lower bound", f"epsilon {self.lower:.4g} ({self.statistic or 'no statistic'})"),
+            *self._variation(),
             ("so many runs can contradict", f"epsilon below {self.ceiling:.4g}"),
             ("runs", f"{self.runs} on each of two data sets: {self.executed}"),
             ("confidence", f"{self.confidence:g}, of the whole result"),
@@ -248,6 +302,7 @@ class AuditResult:
                 f"{found.estimate:.4g} of the declared scale, {found.low:.4g} to {found.high:.4g}"
             )
             rows.append((f"noise of the {found.site}", text))
+        rows += self.coverage.lines()
         rows += [(finding.kind, finding.text) for finding in self.findings]
         rows.append(("verdict", self.verdict))
         stated = self.privacy_verdict

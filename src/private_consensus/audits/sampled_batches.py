@@ -12,20 +12,23 @@ noise. So neither the clipping, nor the weights, nor the noise of an algorithm i
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from scipy.special import erfc, gammaincinv
+from scipy.special import bdtr, erfc, gammaincinv
 
 from ..algorithms.base import Algorithm
 from ..privacy import Release, Sampling
 from .execution import execute
 from .neighbours import Attack
-from .result import DIFFERS, Finding
+from .result import DIFFERS, CheckReport, Finding, Untested
 from .streams import AuditStreams
 
 RUNS = 200
 """At most."""
+INCLUSIONS = 1_000
+"""Runs that show which batches hold a record."""
 ROUNDED = 0.02
 """Relative; what rounding messages to a fine grid may add to a change."""
 
@@ -57,32 +60,150 @@ class BatchRecorder:
 
 
 def sampling_found(
-    algorithm: Algorithm, attack: Attack, horizon: int, declared: Sequence[Release], *,
+    algorithm: Algorithm, attack: Attack, horizon: int, *, releases: Sequence[Release],
     level: float, seed: int, runs: int = RUNS,
-) -> list[Finding]:  # fmt: skip
+) -> CheckReport:  # fmt: skip
     """Findings about the batches of an algorithm that declares how it takes them."""
-    samplings = {release.sampling for release in declared if release.sampling is not None}
+    samplings = {release.sampling for release in releases if release.sampling is not None}
     if len(samplings) != 1:
-        return []
+        return CheckReport()
     recorder = BatchRecorder(attack.pair[0])
     runs = min(runs, RUNS)
     streams = AuditStreams.labelled("rows that are touched", runs, seed)
     execute(algorithm, recorder, attack.network, streams, horizon)
     if len(recorder.batches) != horizon * runs:
-        return []
+        return _inclusion(algorithm, attack, horizon, samplings.pop(), level, seed)
     taken = np.stack(recorder.batches).reshape(horizon, runs, *recorder.batches[0].shape)
     results = list(_tested(taken, samplings.pop()))
-    return [
-        Finding(DIFFERS, f"batches: {text}")
+    return CheckReport(
+        tuple(
+            Finding(DIFFERS, f"batches: {text}")
+            for text, p_value in results
+            if p_value * len(results) <= level
+        ),
+        sites=("batches of records",),
+    )
+
+
+def _inclusion(
+    algorithm: Algorithm, attack: Attack, horizon: int, declared: Sampling, level: float, seed: int
+) -> CheckReport:
+    """Test how often records are in batches, by the first message that a replaced record changes.
+
+    Both data sets have equal noise and equal random numbers, so that messages differ from the first
+    batch on that holds the record. A second record must be sampled independently of the first.
+    """
+    pairs = [attack.pair]
+    moved = _second_record(attack)
+    if moved is not None:
+        pairs.append(moved)
+    firsts = [_first_changes(algorithm, pair, attack, horizon, seed) for pair in pairs]
+    known = [first for first in firsts if first is not None]
+    begin = min((int(first.min()) for first in known), default=horizon)
+    if begin >= horizon:
+        text = "no message shows which records are in a batch"
+        return CheckReport(untested=(Untested("batches of records", text),))
+    results = [
+        result for first in known for result in _hazards(first, declared.rate, begin, horizon)
+    ]
+    if len(known) == 2:
+        results.append(_together(known[0], known[1], begin, declared, attack.pair[0].records))
+    findings = tuple(
+        Finding(DIFFERS, f"batches of agent {attack.agent}: {text}")
         for text, p_value in results
         if p_value * len(results) <= level
-    ]
+    )
+    untested = ()
+    if len(known) < 2:
+        text = "the problem has no rows that can be exchanged"
+        untested = (Untested("dependence of two records in a batch", text),)
+    return CheckReport(findings, sites=("batches of replaced records",), untested=untested)
+
+
+def _second_record(attack: Attack) -> tuple[Any, Any] | None:
+    """The pair with the replaced record and another one exchanged; None without rows."""
+    one, other = attack.pair
+    if not all(
+        isinstance(getattr(problem, name, None), np.ndarray)
+        for problem in attack.pair
+        for name in ("features", "labels")
+    ):
+        return None
+    features, labels = (one.features, other.features), (one.labels, other.labels)
+    if features[0].ndim < 3 or labels[0].shape != features[0].shape[:-1]:
+        return None
+    rows = np.moveaxis(features[0], -3, 0)[attack.agent]
+    rows_of_other = np.moveaxis(features[1], -3, 0)[attack.agent]
+    differs = (rows != rows_of_other).any(-1)
+    signs = np.moveaxis(labels[0], -2, 0)[attack.agent], np.moveaxis(labels[1], -2, 0)[attack.agent]
+    differs = (differs | (signs[0] != signs[1])).reshape(-1, differs.shape[-1]).any(0)
+    if features[0].shape[-2] < 2 or differs.sum() != 1:
+        return None
+    index = int(differs.argmax())
+    order = np.arange(len(differs))
+    order[[index, index - 1]] = order[[index - 1, index]]
+
+    def exchanged(problem: Any) -> Any:
+        rows, signs = problem.features.copy(), problem.labels.copy()
+        rows[..., attack.agent, :, :] = problem.features[..., attack.agent, order, :]
+        signs[..., attack.agent, :] = problem.labels[..., attack.agent, order]
+        return replace(problem, features=rows, labels=signs)
+
+    return exchanged(one), exchanged(other)
+
+
+def _first_changes(
+    algorithm: Algorithm, pair: tuple[Any, Any], attack: Attack, horizon: int, seed: int
+) -> np.ndarray | None:
+    """For each run the first iteration, from 0, whose message differs; ``horizon`` if none does."""
+    streams = AuditStreams.labelled("inclusion of a record", INCLUSIONS, seed)
+    one, other = (
+        execute(algorithm, problem, attack.network, streams, horizon).sent[:, :, attack.agent]
+        for problem in pair
+    )
+    if one.shape != other.shape:
+        return None
+    size = 1e-9 * (1.0 + np.abs(one).max())
+    differs = (np.abs(one - other) > size).any(-1)
+    return np.where(differs.any(1), differs.argmax(1), horizon)
+
+
+def _hazards(
+    first: np.ndarray, rate: float, begin: int, horizon: int
+) -> Iterator[tuple[str, float]]:
+    """P-values of the rate in each iteration among runs whose record was not in a batch before.
+
+    Messages before iteration ``begin``, from 0, depend on no batch.
+    """
+    for t in range(begin, horizon):
+        at_risk, taken = int((first >= t).sum()), int((first == t).sum())
+        text = f"a record is in {taken} of {at_risk} batches of iteration {t + 1}, rate {rate:.3g}"
+        yield text, _binomial(taken, at_risk, rate)
+
+
+def _together(
+    one: np.ndarray, other: np.ndarray, begin: int, declared: Sampling, records: int
+) -> tuple[str, float]:
+    """P-value of the number of first batches that hold both of two records."""
+    both = int(((one == begin) & (other == begin)).sum())
+    rate = declared.rate**2
+    if declared.kind == "fixed_size" and records > 1:
+        rate = declared.rate * (declared.rate * records - 1) / (records - 1)
+    text = f"two records are together in {both} of {len(one)} batches, expected are "
+    return text + f"{rate * len(one):.3g}", _binomial(both, len(one), max(0.0, rate))
+
+
+def _binomial(count: int, trials: int, rate: float) -> float:
+    """Two-sided p-value of a binomial count."""
+    below = float(bdtr(count, trials, rate))
+    above = 1.0 - float(bdtr(count - 1, trials, rate)) if count else 1.0
+    return min(1.0, 2.0 * min(below, above))
 
 
 def sampled_record_change(
-    algorithm: Algorithm, attack: Attack, horizon: int, declared: Sequence[Release], *,
+    algorithm: Algorithm, attack: Attack, horizon: int, *, releases: Sequence[Release],
     level: float, seed: int, runs: int = RUNS,
-) -> list[Finding]:  # fmt: skip
+) -> CheckReport:  # fmt: skip
     """A finding where a record in a batch moves the first message that it moves by more of its
     noise than is declared; of what is as declared with probability ``level`` at most.
 
@@ -90,9 +211,9 @@ def sampled_record_change(
     """
     # a record that is replaced is one that is removed and one that is added
     apart = 2.0 if algorithm.relation.change == "add_remove" else 1.0
-    allowed = apart * max(map(_mu_if_sampled, declared), default=0.0)
+    allowed = apart * max(map(_mu_if_sampled, releases), default=0.0)
     if not 0 < allowed < np.inf:
-        return []
+        return CheckReport()
     streams = AuditStreams.labelled("a record in a batch", min(runs, RUNS), seed)
     one, other = (
         execute(algorithm, problem, attack.network, streams, horizon).sent[:, :, attack.agent]
@@ -102,12 +223,13 @@ def sampled_record_change(
     noised = execute(algorithm, attack.pair[0], attack.network, again, horizon)
     noise = one - noised.sent[:, :, attack.agent]
     if one.shape != other.shape:
-        return []
+        return CheckReport()
     found = _least_change(one - other, noise, level / horizon)
     if found <= allowed * (1 + ROUNDED):
-        return []
+        return CheckReport()
     text = f"a record in a batch moves a message by {found:.4g} or more deviations of its noise"
-    return [Finding(DIFFERS, f"{text}, declared is {allowed:.4g}")]
+    finding = Finding(DIFFERS, f"{text}, declared is {allowed:.4g}")
+    return CheckReport((finding,))
 
 
 def _mu_if_sampled(release: Release) -> float:

@@ -36,7 +36,6 @@ from ..privacy import (
     gaussian_epsilon,
     gaussian_mu,
 )
-from ..privacy.brackets import lower_bound
 
 RELATION = Relation("record", "replace")
 SLACK = 0.01
@@ -154,7 +153,7 @@ class _Search:
     def judged(self, algorithm: Algorithm) -> Calibrated:
         """With its bracket."""
         guarantee = self.guarantee(algorithm)
-        lower = lower_bound(self.releases(algorithm), self.target.delta).epsilon
+        lower = algorithm.lower_bound(self.releases(algorithm), self.target.delta).epsilon
         return Calibrated(algorithm, guarantee.epsilon, float(lower), guarantee.proven)
 
     def excess(self, algorithm: Algorithm) -> float:

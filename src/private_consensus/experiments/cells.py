@@ -14,7 +14,6 @@ import polars as pl
 from .. import algorithms, networks, problems
 from ..errors import InvalidInput, require
 from ..privacy import Budget, account, verdict_of
-from ..privacy.brackets import lower_bound
 from ..provenance import settings_hash
 from ..randomness import Streams
 from ..simulation import (
@@ -392,7 +391,7 @@ def _privacy_row(algorithm, claimed: float, setting: Setting, problem, network) 
     guarantee = account(releases, delta)
     granted = np.nan if assumed is None else account(assumed, delta).epsilon
     # an attack that breaks an assumption of the claim says nothing against the claim
-    attained = lower_bound(releases if assumed is None else assumed, delta)
+    attained = algorithm.lower_bound(releases if assumed is None else assumed, delta)
     return {
         "steps": horizon,
         "delta": delta,

@@ -11,7 +11,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections import namedtuple
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
@@ -45,6 +45,8 @@ class RandomAggregates(GradientSteps):
     """
 
     weights: str = one_of("random", WEIGHTS)
+
+    internal_outputs: ClassVar = ("internal", *random_weights.ANALYSES)
 
     @abstractmethod
     def aggregate(self, x: np.ndarray, network) -> Aggregate:

@@ -17,6 +17,8 @@ from ..base import stack, without_noise
 from .spending import printed_change
 
 WEIGHTS = ("random", "fixed")
+ANALYSES = ("realised", "realised_all", "unamplified", "realised_share")
+"""Privacy losses of the sampled messages, which depend on data and weights; they stay internal."""
 ENDS = np.array([0.0, 1.0])[:, None, None, None]
 """Weights between which an interval lies."""
 

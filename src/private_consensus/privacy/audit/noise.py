@@ -25,8 +25,9 @@ Six kinds of test share 1 - confidence evenly; within a kind Bonferroni's inequa
     pair, and for all neighbours along an axis together (products of successive fair signs are
     independent fair signs).
 
-How many columns and rows the pairs are taken of is bounded (:data:`COLUMNS`, :data:`ROWS`): of more
-releases the first and the last are compared with each other, and neighbours everywhere.
+Equal lengths are looked for in all pairs, by sorting. The pairs of the other tests are bounded
+(:data:`COLUMNS`, :data:`ROWS`): if there are more releases, the first and the last are compared
+with each other, and neighbours everywhere.
 """
 
 from __future__ import annotations
@@ -165,7 +166,7 @@ def noise_test(
         "shape": [_shape(unit, law, sigma), *_largest(unit, law, sigma)],
         "zeros": [_zeros(unit, zero)],
         "reused": [
-            *(reused(*at, equal, resolution) for at in _pairings(unit)),
+            *(reused(*at, equal, resolution) for at in _pairings(unit, bounded=False)),
             *_norms_reused(unit, law, resolution),
         ],
         "dependent": [*_dependent(unit, law), *_neighbours(unit, len(worlds))],
@@ -292,7 +293,7 @@ def _zeros(unit: np.ndarray, chance: float) -> Result:
 # --- Reuse and dependence ---------------------------------------------------------------------
 
 
-def _pairings(unit: np.ndarray) -> Iterator[tuple[str, np.ndarray]]:
+def _pairings(unit: np.ndarray, *, bounded: bool = True) -> Iterator[tuple[str, np.ndarray]]:
     """Unfoldings [rows, columns]: columns are compared in pairs, row by row."""
     runs, rounds, agents, dim = unit.shape
     unfolded = {
@@ -302,7 +303,8 @@ def _pairings(unit: np.ndarray) -> Iterator[tuple[str, np.ndarray]]:
     }
     for name, values in unfolded.items():
         if values.shape[1] > 1:
-            yield name, values[np.ix_(_ends(len(values), ROWS), _ends(values.shape[1], COLUMNS))]
+            kept = np.ix_(_ends(len(values), ROWS), _ends(values.shape[1], COLUMNS))
+            yield name, values[kept] if bounded else values
 
 
 def _ends(length: int, most: int) -> np.ndarray:
@@ -317,8 +319,7 @@ def _norms_reused(unit: np.ndarray, law: str, resolution: float) -> Iterator[Res
     if law == "discrete_gaussian" or dim == 1 or rounds * agents == 1:
         return
     norms = size(unit, law).reshape(runs, -1)
-    kept = norms[np.ix_(_ends(runs, ROWS), _ends(norms.shape[1], COLUMNS))]
-    yield reused("norms of releases", kept, resolution, resolution)
+    yield reused("norms of releases", norms, resolution, resolution)
 
 
 def reused(name: str, values: np.ndarray, chance: float, resolution: float) -> Result:

@@ -1,0 +1,128 @@
+"""Check of control flow: what an algorithm does may depend on data only through messages.
+
+The algorithm is executed on D and on D' with equal messages (:mod:`.replay`), as Re:cord-play does
+for differentially private libraries (arXiv 2602.17454). The number of iterations and the number
+and shapes of exchanged values have to be equal. A branch of the code that only one data set
+executes is listed: its effect on messages is tested by other checks, its duration is not tested.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from ..algorithms.base import Algorithm
+from .neighbours import Attack
+from .replay import Line, Replays, Trace, replays, run_traced
+from .result import DIFFERS, CheckReport, Finding, Untested
+from .streams import AuditStreams
+
+SITE = "control flow"
+MAX_LISTED = 5
+
+
+def audit_control_flow(
+    algorithm: Algorithm, attack: Attack, horizon: int, *, seed: int
+) -> CheckReport:
+    """Compare iterations, exchanges and branches of two executions with equal messages.
+
+    Parameters
+    ----------
+    algorithm : Algorithm
+        Calibrated.
+    attack : Attack
+        Two neighbouring data sets, network and agent.
+    horizon : int
+        Number of iterations.
+    seed : int
+        Seed of the noise.
+
+    Returns
+    -------
+    CheckReport
+        A finding if the number of iterations or exchanges depends on data; branches that only one
+        data set executes are untested, and do not decide the verdict.
+    """
+    runs = replays(algorithm, attack, horizon, seed=seed)
+    if runs.neighbour is None:
+        return _failed(algorithm, attack, horizon, runs.error, seed)
+    findings = [Finding(DIFFERS, text) for text in _differences(runs, runs.neighbour, attack)]
+    branches = [] if findings else list(_branches(runs, runs.neighbour))
+    untested = tuple(
+        Untested(
+            f"branch {', '.join(lines)}, iteration {t}",
+            "one of two data sets executes it although all messages are equal; its effect on "
+            "messages is tested, its duration is not",
+            decisive=False,
+        )
+        for t, lines in branches
+    )
+    return CheckReport(tuple(findings), sites=(SITE,), untested=untested)
+
+
+def _failed(
+    algorithm: Algorithm, attack: Attack, horizon: int, error: str, seed: int
+) -> CheckReport:
+    """Return a finding if the execution on D' fails with its own messages, too."""
+    streams = AuditStreams.labelled("replay", 2, seed)
+    try:
+        run_traced(algorithm, attack.pair[1], attack.network, streams, horizon, attack.agent)
+    except Exception as own:  # code from outside may raise anything
+        text = (
+            f"the execution ends with an error on one of two data sets that differ in a record of "
+            f"agent {attack.agent} ({type(own).__name__}: {own})"
+        )
+        return CheckReport((Finding(DIFFERS, text),), sites=(SITE,))
+    reason = f"the execution with equal messages failed ({error})"
+    return CheckReport(untested=(Untested(SITE, reason),))
+
+
+def _differences(runs: Replays, neighbour: Trace, attack: Attack) -> Iterator[str]:
+    """Yield texts about iterations and exchanges that depend on data."""
+    recorded, loud, louder = runs.recorded, runs.loud, runs.loud_neighbour
+    of_agent = f"of agent {attack.agent} although all messages are equal"
+    if recorded.calls != neighbour.calls:
+        if not _changes_with_noise(runs, lambda trace: trace.calls):
+            counts = f"{recorded.iterations} and {neighbour.iterations}"
+            yield f"the number of iterations ({counts}) depends on the data {of_agent}"
+        return
+    for t in recorded.exchanges:
+        shapes = [_shapes(trace, t) for trace in (recorded, neighbour)]
+        if shapes[0] == shapes[1]:
+            continue
+        known = loud is not None and louder is not None
+        if known and shapes == [_shapes(trace, t) for trace in (loud, louder)]:
+            counts = f"{len(shapes[0])} and {len(shapes[1])}"
+            text = f"the number of exchanges of iteration {t} ({counts}) depends on the data "
+            yield text + of_agent
+        return
+
+
+def _changes_with_noise(runs: Replays, part) -> bool:
+    """Return True if a part of either execution is another one with loud noise."""
+    if runs.loud is None or runs.loud_neighbour is None or runs.neighbour is None:
+        return True
+    here, there = part(runs.recorded) != part(runs.loud), part(runs.neighbour)
+    return here or there != part(runs.loud_neighbour)
+
+
+def _shapes(trace: Trace, t: int) -> list[tuple[int, ...]]:
+    return [values.shape for values in trace.exchanges.get(t, [])]
+
+
+def _branches(runs: Replays, neighbour: Trace) -> Iterator[tuple[int, list[str]]]:
+    """Yield the first iteration in which executed lines depend on data and not on noise."""
+    empty: frozenset[Line] = frozenset()
+    for t, lines in runs.recorded.lines.items():
+        if not neighbour.replayed.get(t, False):
+            return
+        there = neighbour.lines.get(t, empty)
+        noisy = [
+            trace.lines.get(t, empty) ^ own
+            for trace, own in ((runs.loud, lines), (runs.loud_neighbour, there))
+            if trace is not None
+        ]
+        differing = sorted((lines ^ there).difference(*noisy))
+        if differing:
+            yield t, [f"{Path(file).name}:{line}" for file, line in differing[:MAX_LISTED]]
+            return

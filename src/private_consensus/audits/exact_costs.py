@@ -1,0 +1,470 @@
+"""Compare the exact cost of replaced records with the declared releases, for every agent."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+
+from ..algorithms.base import Algorithm, Iterative
+from ..privacy import Release, account
+from ..randomness import generator
+from .judging import Declaration
+from .neighbours import Attack
+from .noise_response import (
+    FAR,
+    MAX_NUMBERS,
+    MAX_UNITS,
+    Blocks,
+    Executed,
+    Layout,
+    OtherMessages,
+    Response,
+    Row,
+    Shift,
+    is_continuous,
+    response,
+    shift,
+    solved_by_blocks,
+    solved_in_order,
+    solved_on_average,
+)
+from .result import DIFFERS, EXACT_SITES, CheckReport, Finding, Untested
+from .streams import ROOT
+
+SLACK_OF_COST = 1e-3
+"""Relative error of an accountant's upper bound."""
+NOT_SMOOTH = "the messages are not an affine or smooth function of the noise"
+NO_BASE = "the cost is known at random noise only, where a rotation of the noise is no fault"
+BASES, BASE_SIZE = 3, 0.5
+"""Base points of messages that are not affine, and the deviation of their draws."""
+EXACT = 1e-5
+"""Largest relative error of an affine response; float32 arithmetic has 1e-6."""
+SLACK_OF_SHIFT = 1e-4
+"""Relative error of a sum of shifts."""
+
+
+def exact_costs(
+    algorithm: Algorithm,
+    attacks: Sequence[Attack],
+    horizon: int,
+    releases: Sequence[Release],
+    declared: Declaration,
+    delta: float,
+    *,
+    seed: int,
+) -> CheckReport:
+    """Test every pair of data sets against the declared releases, without any randomness.
+
+    Parameters
+    ----------
+    algorithm : Algorithm
+        Calibrated.
+    attacks : sequence of Attack
+        Pairs of data sets for all agents, on one network.
+    horizon : int
+    releases : sequence of Release
+    declared : Declaration
+        Cost of ``releases``.
+    delta : float
+    seed : int
+        Of the random numbers that are not noise.
+
+    Returns
+    -------
+    CheckReport
+    """
+    internal = internal_outputs(algorithm)
+    report = _exact_costs(
+        algorithm, attacks, horizon, releases, declared, delta, seed=seed, internal=internal
+    )
+    noisy = [part for part in report.untested if part.item.startswith("noise in the messages")]
+    if internal is None or not any(part.decisive for part in noisy):
+        return report
+    of_messages = _exact_costs(
+        algorithm, attacks, horizon, releases, declared, delta, seed=seed, internal=None
+    )
+    reason = "outputs are not an affine or smooth function of the noise"
+    partly = Untested("noise in outputs that are no messages", reason, False)
+    findings = tuple(dict.fromkeys((*report.findings, *of_messages.findings)))
+    return replace(of_messages, findings=findings, untested=(*of_messages.untested, partly))
+
+
+def _tested(
+    solutions: Iterator[list[Shift] | str], faults_of: Callable[[Shift], Iterator[Fault]]
+) -> tuple[list[Fault], str]:
+    """Return the faults that all base points show, and why the pair was not tested.
+
+    Without a solution at the first base point a rotation of the noise could be taken for a fault.
+    """
+    first: list[Fault] | None = None
+    reasons: list[str] = []
+    for index, parts in enumerate(solutions):
+        if isinstance(parts, str):
+            reasons.append(parts)
+            continue
+        faults = [fault for part in parts for fault in faults_of(part)]
+        if not faults:
+            return [], ""
+        if index == 0 or len(reasons) == BASES:  # without noise, or on average
+            first = faults
+        elif first is None:
+            reasons.append(NO_BASE)
+    if first is not None:
+        return first, ""
+    return [], reasons[-1]
+
+
+def internal_outputs(algorithm: Algorithm) -> tuple[str, ...] | None:
+    """Return outputs that no observer receives; None if only messages are received.
+
+    Algorithms of this package show many quantities for figures.
+    """
+    declared = getattr(algorithm, "internal_outputs", None)
+    if declared is not None:
+        return tuple(declared)
+    return None if type(algorithm).__module__.startswith("private_consensus.") else ("internal",)
+
+
+def _exact_costs(
+    algorithm: Algorithm, attacks: Sequence[Attack], horizon: int, releases: Sequence[Release],
+    declared: Declaration, delta: float, *, seed: int, internal: tuple[str, ...] | None,
+) -> CheckReport:  # fmt: skip
+    agents = sorted({attack.agent for attack in attacks})
+    layout = Layout()
+    tested = _Pairs(algorithm, horizon, seed, layout, internal)
+    rows = tested.executed(attacks[0], 0).messages(np.zeros((1, 1))).rows
+    reason = _reason(layout, len(rows))
+    if reason:
+        return _untested(algorithm, agents, reason)
+    findings: list[Fault] = []
+    unsolved: dict[int, str] = {}
+    for attack in attacks:
+        faults, reason = _tested(
+            tested.shifts(attack),
+            lambda part, pair=attack: _faults(
+                algorithm, pair, part, layout, releases, declared, delta
+            ),
+        )
+        findings += faults
+        if reason:
+            unsolved.setdefault(attack.agent, reason)
+    sampled = any(release.sampling or release.profile for release in releases)
+    untested = [
+        Untested(
+            f"noise in the messages of agent {agent}", text, not recovers_noise_itself(algorithm)
+        )
+        for agent, text in unsolved.items()
+        if not any(fault.attacked == agent for fault in findings)
+    ]
+    if algorithm.relation.unit == "agent":
+        text = "the guarantee is for all data of an agent, pairs of data sets differ in one record"
+        untested.append(Untested("effect of all data of an agent", text))
+    if sampled:
+        text = "the declared releases are sampled, their cost depends on the batches"
+        untested.append(Untested("cost of a record without sampling", text, False))
+    covered = [agent for agent in agents if agent not in unsolved]
+    sites = () if not covered else (
+        f"{EXACT_SITES} to all messages, {listed(covered)}, {horizon} iterations",
+    )  # fmt: skip
+    kinds = dict.fromkeys(row.kind for row in tested.near.rows) if tested.near else ()
+    outputs = tuple(kind for kind in kinds if kind.startswith("output") and covered)
+    return CheckReport(tuple(_merged(findings)), outputs, sites, tuple(untested))
+
+
+def _reason(layout: Layout, rows: int) -> str:
+    """Why responses cannot be computed; empty if they can."""
+    if layout.uncontrolled:
+        return "; ".join(sorted(layout.uncontrolled))
+    if layout.units > MAX_UNITS or layout.units * rows > MAX_NUMBERS:
+        return f"{layout.units} draws and {rows} numbers in messages are too many"
+    return ""
+
+
+def _untested(algorithm: Algorithm, agents: Iterable[int], reason: str) -> CheckReport:
+    item = f"noise in the messages of {listed(agents)}"
+    return CheckReport(untested=(Untested(item, reason, not recovers_noise_itself(algorithm)),))
+
+
+def recovers_noise_itself(algorithm: Algorithm) -> bool:
+    """Return True if the algorithm recovers its noise by a method of its own."""
+    kind = type(algorithm)
+    base = Iterative if isinstance(algorithm, Iterative) else Algorithm
+    hooks = ("residual", "residuals", "log_likelihood")
+    return any(getattr(kind, hook, None) is not getattr(base, hook, None) for hook in hooks)
+
+
+class _Pairs:
+    """Responses of the messages on the data sets of several pairs, computed once if equal."""
+
+    def __init__(
+        self,
+        algorithm: Algorithm,
+        horizon: int,
+        seed: int,
+        layout: Layout,
+        internal: tuple[str, ...] | None,
+    ) -> None:
+        self.algorithm, self.horizon, self.seed = algorithm, horizon, seed
+        self.layout, self.internal = layout, internal
+        self.near: Response | None = None
+        self.blocks: Blocks | None = None
+
+    def executed(self, attack: Attack, index: int) -> Executed:
+        """The algorithm on one data set of a pair."""
+        return Executed(
+            self.algorithm, attack.pair[index], attack.network, self.horizon, self.seed,
+            self.layout, self.internal,
+        )  # fmt: skip
+
+    def shifts(self, attack: Attack) -> Iterator[list[Shift] | str]:
+        """Yield, by base point, the shifts between the data sets, or why there are none.
+
+        A fault has to show at each base point. The first base point is the absence of noise. The
+        others are random draws, at which no message is at a kink.
+        """
+        both = [self.executed(attack, index) for index in (0, 1)]
+        near = [self._response(executed) for executed in both]
+        if near[0].rows != near[1].rows:
+            yield "the number of messages depends on the data"
+            return
+        if all(one.affine and one.precision <= EXACT for one in near):
+            yield self._of_affine(near)
+            return
+        solved = 0
+        for base in range(BASES):
+            start = np.zeros(near[1].matrix.shape[1])
+            if base:
+                random = generator(ROOT, "base", base)
+                start = BASE_SIZE * random.standard_normal(len(start))
+            try:
+                target = both[0].values(start[None], near[1].rows)[0]
+                part = self._solved(both[1], near[1], target, start)
+            except OtherMessages:
+                part = None
+            solved += part is not None
+            yield NOT_SMOOTH if part is None else [part]
+        if not solved:
+            yield self._rough(both)
+
+    def _of_affine(self, near: list[Response]) -> list[Shift] | str:
+        equal = near[0].matrix is near[1].matrix
+        found = []
+        for one, other in ((0, 1),) if equal else ((0, 1), (1, 0)):
+            part = shift(near[other], near[one].base - near[other].base)
+            if not part.unique and not self._gaussian(part):
+                return "a message has several draws of noise that is not Gaussian"
+            found.append(part)
+        return found
+
+    def _solved(
+        self, executed: Executed, near: Response, target: np.ndarray, start: np.ndarray
+    ) -> Shift | None:
+        if self.blocks is None or self.blocks.near.matrix is not near.matrix:
+            self.blocks = Blocks.of(near)
+        if not is_continuous(executed, near, start):
+            return None
+        part = solved_by_blocks(executed, self.blocks, target, start)
+        return solved_in_order(executed, near, target, start) if part is None else part
+
+    def _rough(self, both: list[Executed]) -> list[Shift] | str:
+        try:
+            rough = solved_on_average((both[0], both[1]), self.seed)
+        except OtherMessages:
+            rough = None
+        if rough is None:
+            return NOT_SMOOTH
+        length = max(rough.error, float(np.linalg.norm(rough.shift.units)))
+        shorter = (1.0 - rough.error / length) * rough.shift.units
+        return [rough.shift._replace(units=shorter)]
+
+    def _gaussian(self, part: Shift) -> bool:
+        moved = np.abs(part.units) > 0
+        return bool((self.layout.laws[moved] == "gaussian").all())
+
+    def _response(self, executed: Executed) -> Response:
+        """The response on a data set: an earlier one if it fits, else a new one."""
+        known = self.near
+        if known is not None and known.affine:
+            units = known.matrix.shape[1]
+            probes = FAR * np.sin(1.0 + np.arange(2 * units) ** 1.2).reshape(2, units)
+            values, rows = executed.messages(np.concatenate([np.zeros((1, units)), probes]))
+            if rows == known.rows and _predicted(known, values, probes):
+                return known._replace(base=values[0])
+        elif known is not None:
+            values, rows = executed.messages(np.zeros((1, known.matrix.shape[1])))
+            if rows == known.rows:
+                return known._replace(base=values[0])
+        near = response(executed)
+        self.near = self.near or near
+        return near
+
+
+def _predicted(near: Response, values: np.ndarray, probes: np.ndarray) -> bool:
+    """Whether the response explains the messages of another data set."""
+    size = np.abs(probes) @ np.abs(near.matrix).T + np.abs(values[0])
+    error = np.abs(values[1:] - values[0] - probes @ near.matrix.T)
+    return bool((error <= 10 * near.precision * size + 1e-300).all())
+
+
+class Fault(NamedTuple):
+    """A finding of one pair: the attacked agent, and a text with a place for the agents.
+
+    ``excess`` is the cost over the declared cost, infinite for values without noise.
+    """
+
+    attacked: int
+    text: str
+    excess: float
+
+
+def _faults(
+    algorithm, attack: Attack, part: Shift, layout: Layout, releases, declared, delta
+) -> Iterator[Fault]:
+    if np.any(part.unexplained):
+        yield Fault(attack.agent, _leak(part, attack.agent), np.inf)
+        return
+    yield from _excess(algorithm, attack, part, layout, releases, declared, delta)
+
+
+def _leak(part: Shift, attacked: int) -> str:
+    """Name the first message that changes with the data and has no noise to hide it."""
+    silent = np.isinf(part.unexplained)
+    rows: Sequence[Row] = part.rows
+    if silent.any():
+        row = rows[int(np.flatnonzero(silent)[0])]
+        same = [
+            r for r, is_silent in zip(rows, silent, strict=True) if r[:2] == row[:2] and is_silent
+        ]
+        coordinates = sorted({r.coordinate for r in same})
+        all_of = {r.coordinate for r in rows if r[:2] == row[:2] and r.kind == row.kind}
+        where = "" if set(coordinates) == all_of else f" in coordinate {_numbers(coordinates)}"
+        agent = "{agent}" if row.agent == attacked else str(row.agent)
+        return (
+            f"the {row.kind} of agent {agent} in iteration {row.iteration} carries no noise{where} "
+            "and changes with a record of agent {agent}"
+        )
+    row = _first_unexplained(part)
+    agent = "{agent}" if row.agent == attacked else str(row.agent)
+    return (
+        f"the messages up to iteration {row.iteration} determine a value without noise that "
+        f"changes with a record of agent {{agent}}: the {row.kind} of agent {agent} repeats noise "
+        "of other messages, or has none"
+    )
+
+
+def _first_unexplained(part: Shift) -> Row:
+    """The row of the shortest prefix of messages that no draws explain."""
+    if not (part.near.affine and part.near.precision <= EXACT):  # solved iteration by iteration
+        return part.rows[int(np.flatnonzero(part.unexplained)[0])]
+    change, near = part.change, part.near
+    times = sorted({row.iteration for row in part.rows})
+    of_rows = np.array([row.iteration for row in part.rows])
+    low, high = 0, len(times) - 1
+    while low < high:
+        middle = (low + high) // 2
+        within = of_rows <= times[middle]
+        if np.any(shift(near.prefix(within), change[within]).unexplained):
+            high = middle
+        else:
+            low = middle + 1
+    within = of_rows <= times[low]
+    left = shift(near.prefix(within), change[within]).unexplained
+    last = np.where(of_rows[within] == times[low], left, 0.0)
+    return [row for row, kept in zip(part.rows, within, strict=True) if kept][int(last.argmax())]
+
+
+def _excess(
+    algorithm, attack: Attack, part: Shift, layout: Layout, releases, declared: Declaration, delta
+) -> Iterator[Fault]:
+    """A fault if the shift costs more than the declared releases."""
+    if any(release.sampling or release.profile for release in releases):
+        return
+    # replacing a record is one removal and one addition
+    parts = 2.0 if algorithm.relation.change == "add_remove" else 1.0
+    shifted = list(_as_releases(part.units / parts, layout))
+    if not shifted:
+        return
+    gaussian = all(release.mechanism == "gaussian" for release in shifted)
+    if gaussian and np.isfinite(declared.mu):
+        length = float(np.linalg.norm(part.units / parts))
+        if length > declared.mu * (1 + SLACK_OF_SHIFT) + 1e-9:
+            text = (
+                f"{length:.4g} standard deviations of their noise, the declared releases permit "
+                f"{declared.mu:.4g}"
+            )
+            yield Fault(attack.agent, _shifted(text, part, layout), length / declared.mu)
+        return
+    for epsilon, at in ((declared.epsilon, delta), *declared.points):
+        cost = account(shifted, at).epsilon
+        if cost > epsilon * (1 + SLACK_OF_COST) + 1e-9:
+            text = f"epsilon {cost:.4g} at delta {at:g}, the declared releases permit {epsilon:.4g}"
+            yield Fault(attack.agent, _shifted(text, part, layout), cost / max(epsilon, 1e-300))
+            return
+
+
+def _shifted(text: str, part: Shift, layout: Layout) -> str:
+    sizes: dict[int, float] = {}
+    for draws in layout.draws.values():
+        units = part.units[draws.offset : draws.offset + int(np.prod(draws.shape))]
+        square = sizes.get(draws.iteration, 0.0) + float((units**2).sum())
+        sizes[draws.iteration] = square
+    most = max(sizes, key=lambda t: sizes[t])
+    return (
+        f"a record of agent {{agent}} shifts the messages by {text} (the noise is smaller or the "
+        f"effect of a record is larger than declared, most in iteration {most}: "
+        f"{np.sqrt(sizes[most]):.4g} deviations)"
+    )
+
+
+def _as_releases(units: np.ndarray, layout: Layout) -> Iterator[Release]:
+    """The shift as releases: one for each draw that it changes."""
+    tiny = 1e-9 * max(1.0, float(np.abs(units).max(initial=0.0)))
+    lengths: dict[str, list[float]] = {}
+    for draws in layout.draws.values():
+        part = units[draws.offset : draws.offset + int(np.prod(draws.shape))]
+        if draws.law == "gamma_norm":
+            moved = np.linalg.norm(part.reshape(-1, draws.shape[-1]), axis=-1)
+        else:
+            moved = np.abs(part)
+        lengths.setdefault(draws.law, []).extend(moved[moved > tiny].tolist())
+    for law, values in lengths.items():
+        if values and law == "gaussian":
+            yield Release("gaussian", float(np.linalg.norm(values)), 1.0)
+        elif values:
+            yield Release(law, np.array(values), 1.0)
+
+
+def _merged(faults: Sequence[Fault]) -> Iterator[Finding]:
+    """The largest fault of each agent; agents with equal faults share a finding."""
+    largest: dict[int, Fault] = {}
+    for fault in faults:
+        known = largest.get(fault.attacked)
+        if known is None or fault.excess > known.excess:
+            largest[fault.attacked] = fault
+    agents: dict[str, list[int]] = {}
+    for agent, fault in sorted(largest.items()):
+        agents.setdefault(fault.text, []).append(agent)
+    for text, of_text in agents.items():
+        others = "" if len(of_text) == 1 else f" (also {listed(of_text[1:])})"
+        yield Finding(DIFFERS, text.format(agent=of_text[0]) + others)
+
+
+def listed(agents: Iterable[int]) -> str:
+    """Return the agents as a text: ``agent 3`` or ``agents 0 to 4, 7``."""
+    agents = list(agents)
+    return f"agent {agents[0]}" if len(agents) == 1 else f"agents {_numbers(agents)}"
+
+
+def _numbers(numbers: Sequence[int]) -> str:
+    """Return ascending integers as a text with ranges."""
+    runs: list[list[int]] = []
+    for number in sorted(numbers):
+        if runs and number == runs[-1][1] + 1:
+            runs[-1][1] = number
+        else:
+            runs.append([number, number])
+    parts = [str(a) if a == b else f"{a}, {b}" if b == a + 1 else f"{a} to {b}" for a, b in runs]
+    return ", ".join(parts)

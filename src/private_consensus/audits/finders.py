@@ -1,0 +1,458 @@
+"""Finders of neighbouring data sets, separate from the testers that compare executions on them.
+
+A finder yields pairs that differ in one record of one agent. All data lie in the universe of the
+problem: norms, box, coding of labels and sizes are those of the problem. The pairs contain extreme
+and empty records, duplicates, equal labels, and other records with which gradients vanish or are
+largest, so that code that branches on data takes its branches.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..networks import Network
+from ..problems.fair_classification import FairClassification
+from ..problems.lasso import Lasso
+from ..problems.linear_observation import LinearObservation
+from ..problems.logistic_regression import LogisticRegression
+from ..problems.mean_estimation import MeanEstimation
+from ..problems.perceptron import CLASSES, Perceptron
+from .neighbours import Attack, attacks
+
+RANDOM_PAIRS = 6
+"""Pairs that :func:`random_data` yields."""
+FAR_RESPONSE = 1e3
+"""Response of a record at which Huber's loss has its largest gradient."""
+SCALES = (0.0, 10.0)
+"""Factors of the observed parameter in backgrounds of linear observations."""
+
+Background = tuple[np.ndarray, ...]
+"""Arrays of all agents' records; a universe says which."""
+Record = tuple[Any, ...]
+"""One record in the parts of a background."""
+
+
+class Pair(NamedTuple):
+    """A background and the two records of which each data set has one."""
+
+    background: Background
+    first: Record
+    second: Record
+    name: str
+
+
+class Universe(ABC):
+    """Data sets that a problem admits, with the sizes of the problem.
+
+    Parameters
+    ----------
+    problem : Problem
+    """
+
+    def __init__(self, problem: Any):
+        self.problem = problem
+
+    @abstractmethod
+    def backgrounds(self, record: Record, rng: np.random.Generator) -> dict[str, Background]:
+        """Return named data sets, one of them filled with ``record`` and one random."""
+
+    @abstractmethod
+    def records(self) -> dict[str, tuple[Record, Record]]:
+        """Return named pairs of records, the most distant pair first."""
+
+    @abstractmethod
+    def random_records(self, rng: np.random.Generator, *shape: int) -> Background:
+        """Return random records in an array of some shape, many at a bound of the universe."""
+
+    def random_record(self, rng: np.random.Generator) -> Record:
+        """Return one random record."""
+        return tuple(part[0] for part in self.random_records(rng, 1))
+
+    @abstractmethod
+    def problem_with(self, background: Background, record: Record, agent: int) -> Any:
+        """Return the problem with ``background`` and ``record`` as the agent's first record."""
+
+    def direction(self, first: Record, second: Record) -> np.ndarray:
+        """Return the unit vector along which two records differ, or a diagonal if they do not."""
+        apart = np.ravel(np.asarray(self.location(first)) - np.asarray(self.location(second)))
+        length = np.linalg.norm(apart)
+        dim = self.problem.dim
+        return apart / length if length > 0 else np.full(dim, dim**-0.5)
+
+    def filled(self, background: Background, record: Record, agent: int) -> Background:
+        """Return a data set in which every record of one agent is ``record``."""
+        parts = tuple(np.array(part, float) for part in background)
+        for part, value in zip(parts, record, strict=True):
+            part[agent] = value
+        return parts
+
+    def second_record(self, background: Background, agent: int) -> Record | None:
+        """Return the record of an agent that follows the replaced one, None if there is none."""
+        rows = background[0][agent]
+        if self.problem.records < 2 or len(rows) != self.problem.records:
+            return None
+        return tuple(part[agent, 1] for part in background)
+
+    @abstractmethod
+    def location(self, record: Record) -> np.ndarray:
+        """Return the gradient of a record at 0 up to a factor, shape (dim,)."""
+
+    def blend(self, here: Background, there: Background, rng: np.random.Generator) -> Background:
+        """Return a data set with a random part of the records of ``there``."""
+        taken = rng.random(here[0].shape[:2]) < rng.random()
+        parts = zip(here, there, strict=True)
+        return tuple(np.where(taken.reshape(taken.shape + (1,) * (a.ndim - 2)), b, a)
+                     for a, b in parts)  # fmt: skip
+
+    def attack(self, pair: Pair, network: Network, agent: int) -> Attack:
+        """Return the neighbouring problems of a pair."""
+        first, second = (
+            self.problem_with(pair.background, record, agent)
+            for record in (pair.first, pair.second)
+        )
+        return Attack(
+            (first, second), network, self.direction(pair.first, pair.second), agent, pair.name
+        )
+
+
+class LogisticUniverse(Universe):
+    """Rows of norm at most 1 and labels in the coding of the problem; without negative entries if
+    the problem has none."""
+
+    def __init__(self, problem: LogisticRegression):
+        super().__init__(problem)
+        self.features = problem.features.reshape(-1, *problem.features.shape[-3:])[0]
+        self.labels = problem.labels.reshape(-1, *problem.labels.shape[-2:])[0]
+        self.negative = 0.0 if problem.coding == "zero_one" else -1.0
+        self.positive_rows = bool(self.negative == 0.0 and (self.features >= 0).all())
+
+    def records(self) -> dict[str, tuple[Record, Record]]:
+        dim = self.problem.dim
+        diagonal, axis = np.full(dim, dim**-0.5), np.eye(dim)[0]
+        other = np.eye(dim)[-1] if self.positive_rows else -axis
+        return {
+            "label": ((diagonal, 1.0), (diagonal, self.negative)),
+            "distant rows": ((axis, 1.0), (other, 1.0)),
+            "empty row": ((axis, 1.0), (0.0 * axis, 1.0)),
+            "short row": ((diagonal, 1.0), (diagonal / 2, 1.0)),
+        }
+
+    def backgrounds(self, record: Record, rng: np.random.Generator) -> dict[str, Background]:
+        shape = self.features.shape
+        row, label = record
+        alternating = np.where(np.arange(shape[1]) % 2, 1.0, self.negative)
+        same = np.broadcast_to(row, shape)
+        return {
+            "own records": (self.features, self.labels),
+            "empty records": (np.zeros(shape), np.ones(shape[:2])),
+            "duplicates": (same, np.full(shape[:2], label)),
+            "positive labels": (self.features, np.ones(shape[:2])),
+            "negative labels": (self.features, np.full(shape[:2], self.negative)),
+            "cancelling records": (same, np.broadcast_to(alternating, shape[:2])),
+            "random records": self.random_records(rng, *shape[:2]),
+        }
+
+    def random_records(self, rng: np.random.Generator, *shape: int) -> Background:
+        rows = rng.standard_normal((*shape, self.problem.dim))
+        rows = np.abs(rows) if self.positive_rows else rows
+        rows /= np.linalg.norm(rows, axis=-1, keepdims=True)
+        rows *= rng.choice([1.0, rng.random()], (*shape, 1))
+        return rows, rng.choice([1.0, self.negative], shape)
+
+    def location(self, record: Record) -> np.ndarray:
+        row, label = record
+        return label * np.asarray(row)
+
+    def problem_with(self, background: Background, record: Record, agent: int) -> Any:
+        features, labels = (np.array(part, float) for part in background)
+        features[agent, 0], labels[agent, 0] = record
+        tests = self.problem.test_features.reshape(-1, *self.problem.test_features.shape[-2:])[0]
+        answers = self.problem.test_labels.reshape(-1, self.problem.test_labels.shape[-1])[0]
+        parts = {"test_features": tests, "test_labels": answers}
+        return replace(self.problem, features=features, labels=labels, **parts)
+
+
+class MeanUniverse(Universe):
+    """Records in the box; a background has the mean of each agent's other records."""
+
+    def records(self) -> dict[str, tuple[Record, Record]]:
+        corner = np.full(self.problem.dim, self.problem.box)
+        face = corner * np.eye(self.problem.dim)[0]
+        return {
+            "opposite corners": ((corner,), (-corner,)),
+            "opposite faces": ((face,), (-face,)),
+            "corner and centre": ((corner,), (0.0 * corner,)),
+        }
+
+    def backgrounds(self, record: Record, rng: np.random.Generator) -> dict[str, Background]:
+        shape = self.problem.means.shape[-2:]
+        box = self.problem.box
+        return {
+            "own records": (self.problem.means[0],),
+            "empty records": (np.zeros(shape),),
+            "duplicates": (np.broadcast_to(record[0], shape),),
+            "all in one corner": (np.full(shape, box),),
+            "all in the opposite corner": (np.full(shape, -box),),
+            "random records": (rng.uniform(-box, box, shape),),
+        }
+
+    def random_records(self, rng: np.random.Generator, *shape: int) -> Background:
+        corners = rng.choice([-1.0, 0.0, 1.0], (*shape, self.problem.dim)) * self.problem.box
+        return (corners * rng.choice([1.0, rng.random()]),)
+
+    def second_record(self, background: Background, agent: int) -> Record | None:
+        return None
+
+    def location(self, record: Record) -> np.ndarray:
+        return record[0]
+
+    def blend(self, here: Background, there: Background, rng: np.random.Generator) -> Background:
+        share = rng.random((len(here[0]), 1))
+        return ((1.0 - share) * here[0] + share * there[0],)
+
+    def problem_with(self, background: Background, record: Record, agent: int) -> Any:
+        means, records = np.array(background[0], float), self.problem.records
+        means[agent] = (means[agent] * (records - 1) + record[0]) / records
+        return replace(self.problem, means=means[None])
+
+
+class LassoUniverse(Universe):
+    """Rows within the bound; responses of any size, since Huber's loss bounds gradients."""
+
+    def __init__(self, problem: Lasso):
+        super().__init__(problem)
+        self.length = float(min(1.0, problem.row_bound))
+
+    def records(self) -> dict[str, tuple[Record, Record]]:
+        row = self.length * np.eye(self.problem.dim)[0]
+        return {
+            "opposite responses": ((row, FAR_RESPONSE), (row, -FAR_RESPONSE)),
+            "empty record": ((row, FAR_RESPONSE), (0.0 * row, 0.0)),
+        }
+
+    def backgrounds(self, record: Record, rng: np.random.Generator) -> dict[str, Background]:
+        features, responses = self.problem.features[0], self.problem.responses[0]
+        return {
+            "own records": (features, responses),
+            "empty records": (np.zeros(features.shape), np.zeros(responses.shape)),
+            "duplicates": (
+                np.broadcast_to(record[0], features.shape), np.full(responses.shape, record[1])
+            ),
+            "random records": self.random_records(rng, *responses.shape),
+        }  # fmt: skip
+
+    def random_records(self, rng: np.random.Generator, *shape: int) -> Background:
+        rows = rng.standard_normal((*shape, self.problem.dim))
+        rows *= self.length / np.linalg.norm(rows, axis=-1, keepdims=True)
+        sides = rng.choice([-1.0, 1.0], shape)
+        return rows, sides * rng.choice([0.0, 1.0, FAR_RESPONSE], shape)
+
+    def location(self, record: Record) -> np.ndarray:
+        return np.sign(record[1]) * np.asarray(record[0])
+
+    def problem_with(self, background: Background, record: Record, agent: int) -> Any:
+        features, responses = (np.array(part, float) for part in background)
+        features[agent, 0], responses[agent, 0] = record
+        return replace(self.problem, features=features[None], responses=responses[None])
+
+
+class PerceptronUniverse(Universe):
+    """Images with entries in [0, 1] and one of the classes."""
+
+    def records(self) -> dict[str, tuple[Record, Record]]:
+        bright = np.ones(self.problem.inputs)
+        return {
+            "class": ((bright, 0), (bright, CLASSES - 1)),
+            "dark image": ((bright, 0), (0.0 * bright, 0)),
+        }
+
+    def backgrounds(self, record: Record, rng: np.random.Generator) -> dict[str, Background]:
+        rows = self.problem.agent_rows[0]
+        features, labels = self.problem.features[rows], self.problem.labels[rows]
+        return {
+            "own records": (features, labels),
+            "empty records": (np.zeros(features.shape), labels),
+            "duplicates": (
+                np.broadcast_to(record[0], features.shape), np.full(labels.shape, record[1])
+            ),
+            "equal labels": (features, np.zeros_like(labels)),
+            "random records": self.random_records(rng, *labels.shape),
+        }  # fmt: skip
+
+    def random_records(self, rng: np.random.Generator, *shape: int) -> Background:
+        images = rng.random((*shape, self.problem.inputs)) ** rng.choice([0.0, 1.0])
+        return images, rng.integers(0, CLASSES, shape)
+
+    def location(self, record: Record) -> np.ndarray:
+        bias = np.zeros(self.problem.dim)
+        bias[self.problem.dim - CLASSES + int(record[1])] = 1.0
+        return bias
+
+    def problem_with(self, background: Background, record: Record, agent: int) -> Any:
+        problem, rows = self.problem, self.problem.agent_rows[:1]
+        features, labels = problem.features.copy(), problem.labels.copy()
+        features[rows[0]], labels[rows[0]] = background
+        features[rows[0, agent, 0]], labels[rows[0, agent, 0]] = record
+        return replace(problem, features=features, labels=labels, agent_rows=rows)
+
+
+class FairUniverse(Universe):
+    """Rows without negative entries, of norm at most 1. Protected attributes are public."""
+
+    def __init__(self, problem: FairClassification):
+        super().__init__(problem)
+        self.training = np.setdiff1d(np.arange(len(problem.features)), problem.test[0])
+
+    def records(self) -> dict[str, tuple[Record, Record]]:
+        unit = np.eye(self.problem.dim)
+        return {
+            "row and label": ((unit[0], 1), (unit[-1], 0)),
+            "empty row": ((unit[0], 1), (0.0 * unit[0], 0)),
+        }
+
+    def backgrounds(self, record: Record, rng: np.random.Generator) -> dict[str, Background]:
+        features = self.problem.features[self.training][None]
+        labels = self.problem.labels[self.training][None]
+        return {
+            "own records": (features, labels),
+            "empty records": (np.zeros(features.shape), labels),
+            "duplicates": (
+                np.broadcast_to(record[0], features.shape), np.full(labels.shape, record[1])
+            ),
+            "equal labels": (features, np.zeros_like(labels)),
+            "random records": self.random_records(rng, *labels.shape),
+        }  # fmt: skip
+
+    def random_records(self, rng: np.random.Generator, *shape: int) -> Background:
+        rows = rng.random((*shape, self.problem.dim))
+        rows /= np.linalg.norm(rows, axis=-1, keepdims=True)
+        return rows, rng.integers(0, 2, shape)
+
+    def location(self, record: Record) -> np.ndarray:
+        return (0.5 - record[1]) * np.asarray(record[0])
+
+    def problem_with(self, background: Background, record: Record, agent: int) -> Any:
+        problem = self.problem
+        features, labels = np.array(problem.features, float), np.array(problem.labels)
+        features[self.training], labels[self.training] = (part[0] for part in background)
+        row = self.training[0]
+        features[row], labels[row] = record
+        parts = features, labels, problem.protected, problem.test[:1], problem.columns
+        return FairClassification(*parts)
+
+
+UNIVERSES: dict[type, Callable[[Any], Universe]] = {
+    LogisticRegression: LogisticUniverse,
+    MeanEstimation: MeanUniverse,
+    Lasso: LassoUniverse,
+    Perceptron: PerceptronUniverse,
+    FairClassification: FairUniverse,
+}
+
+
+def universe_of(problem: Any) -> Universe | None:
+    """Return the universe of a problem, or None for a problem whose universe is not known.
+
+    Squared loss has no universe: its gradients have no bound.
+    """
+    if isinstance(problem, Lasso) and not np.isfinite(problem.gradient_bound):
+        return None
+    return next((make(problem) for kind, make in UNIVERSES.items() if isinstance(problem, kind)),
+                None)  # fmt: skip
+
+
+Finder = Callable[[Any, Network, int, np.random.Generator], Iterator[Attack]]
+"""From problem, network, agent and generator to pairs of data sets."""
+
+
+def extreme_data(
+    problem: Any,
+    network: Network,
+    agent: int,
+    rng: np.random.Generator,
+    change: float | None = None,
+) -> Iterator[Attack]:
+    """Yield the extreme pairs of :func:`.neighbours.attacks`, with every row stored."""
+    yield from attacks(problem, network, change, nearby=False, agents=[agent], compressed=False)
+
+
+def special_data(
+    problem: Any, network: Network, agent: int, rng: np.random.Generator
+) -> Iterator[Attack]:
+    """Yield each special pair of records on own and empty data, one pair on special data, and a
+    duplicate of one of the agent's records against a distant record."""
+    universe = universe_of(problem)
+    if universe is None:
+        return
+    records = universe.records()
+    (name, pair), *_ = records.items()
+    for background, data in universe.backgrounds(pair[0], rng).items():
+        yield universe.attack(Pair(data, *pair, f"{name}, {background}"), network, agent)
+    for name, pair in list(records.items())[1:]:
+        backgrounds = universe.backgrounds(pair[0], rng)
+        for background in ("own records", "empty records"):
+            case = Pair(backgrounds[background], *pair, f"{name}, {background}")
+            yield universe.attack(case, network, agent)
+    data = universe.backgrounds(next(iter(records.values()))[0], rng)["own records"]
+    duplicate = universe.second_record(data, agent)
+    if duplicate is not None:
+        distant = next(iter(records.values()))[1]
+        case = Pair(data, duplicate, distant, "duplicate of one record")
+        yield universe.attack(case, network, agent)
+
+
+def agent_data(
+    problem: Any, network: Network, agent: int, rng: np.random.Generator
+) -> Iterator[Attack]:
+    """Yield pairs that differ in all records of the agent, for guarantees that hide an agent."""
+    universe = universe_of(problem)
+    if universe is None:
+        return
+    for name, pair in universe.records().items():
+        data = universe.backgrounds(pair[0], rng)["own records"]
+        problems = [
+            universe.problem_with(universe.filled(data, record, agent), record, agent)
+            for record in pair
+        ]
+        direction = universe.direction(*pair)
+        yield Attack((problems[0], problems[1]), network, direction, agent, f"{name}, all records")
+
+
+def random_data(
+    problem: Any, network: Network, agent: int, rng: np.random.Generator
+) -> Iterator[Attack]:
+    """Yield pairs of random records on blends of special and random data."""
+    universe = universe_of(problem)
+    if universe is None:
+        return
+    for number in range(RANDOM_PAIRS):
+        yield universe.attack(random_pair(universe, rng, number), network, agent)
+
+
+def observed_data(
+    problem: Any,
+    network: Network,
+    agent: int,
+    rng: np.random.Generator,
+    change: float | None = None,
+) -> Iterator[Attack]:
+    """Yield moved measurements of linear observations of a scaled parameter."""
+    if not isinstance(problem, LinearObservation) or change is None:
+        return
+    for scale in SCALES:
+        scaled = replace(problem, theta=scale * problem.theta)
+        for attack in attacks(scaled, network, change, nearby=False, agents=[agent]):
+            yield attack._replace(name=f"{attack.name}, parameter times {scale:g}")
+
+
+def random_pair(universe: Universe, rng: np.random.Generator, number: int = 0) -> Pair:
+    """Return two random records on a blend of two random backgrounds."""
+    first, second = universe.random_record(rng), universe.random_record(rng)
+    backgrounds = list(universe.backgrounds(first, rng).values())
+    here, there = (backgrounds[i] for i in rng.integers(0, len(backgrounds), 2))
+    return Pair(universe.blend(here, there, rng), first, second, f"random data {number}")

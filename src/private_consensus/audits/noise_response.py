@@ -1,0 +1,733 @@
+r"""The privacy cost of a pair of data sets, from the response of all messages to all noise draws.
+
+An algorithm takes its noise from streams of unit draws. This module executes an algorithm with
+draws that it chooses, for all agents, iterations and coordinates. Messages that are affine in the
+draws are :math:`y = b + J\xi`. The matrix J shows the noise as it is added, not as it is drawn:
+missing noise, noise with a smaller factor, noise that is used twice and noise that cancels later
+all show in J. On neighbouring data the same messages need the draws
+
+.. math:: \xi' = J^+(b - b')
+
+if the data without noise give b and b'. No :math:`\xi'` exists if a message changes with the data
+and carries no noise. Otherwise its length is the exact cost of the pair: for Gaussian noise mu is
+:math:`\|\xi'\|_2`. The pair is one of many, so that a larger cost than declared is a fault.
+
+Messages that are not affine, such as gradient steps of a logistic loss, need Newton's method for
+:math:`y(D', \xi') = y(D, \xi)`. One base point :math:`\xi` is the absence of noise, because there
+a sign or a rotation of the noise that depends on the data changes no length.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy import sparse
+from scipy.linalg import lstsq
+from scipy.sparse.csgraph import connected_components
+
+from ..algorithms.base import Algorithm, stack
+from ..algorithms.noise import LAWS
+from ..fast.compiling import limited_threads
+from ..networks import Network
+from ..randomness import Law, Streams, generator
+from .execution import LINKS, runs_of
+from .recording import RecordingNetwork
+from .streams import ROOT
+
+MAX_UNITS = 4_000
+"""Largest number of unit draws whose responses are computed."""
+MAX_NUMBERS = 16_000_000
+"""Largest number of responses."""
+NUMBERS_AT_ONCE = 4_000_000
+"""Numbers in the messages of the runs that are executed simultaneously."""
+MAX_EXCHANGES = 12
+"""Exchanges per iteration that are recorded."""
+FAR = 8.0
+"""Largest draw, in units, up to which messages have to be affine."""
+AFFINE = 1e-4
+"""Relative error of the affine prediction; float32 arithmetic has 1e-6."""
+STEP_OF_NEWTON = 1e-2
+"""Difference of draws for the response of messages that are not affine."""
+PRECISION = 1e-10
+"""Relative accuracy of responses in float64."""
+NEWTON_STEPS, CHORD_STEPS = 8, 40
+ROUGH, AVERAGED = 0.5, 300
+"""Largest error of messages that are affine on average, in deviations, and number of draws."""
+LEAK = 1e-6
+"""Smallest difference that no noise explains, in deviations of the noise in its row."""
+FINE = 1e-10
+"""Difference at which Newton's method ends; in float32 it ends below :data:`CONVERGED`."""
+CONVERGED = 1e-5
+"""Difference of the messages after Newton's method, in deviations of their noise."""
+
+
+CONTINUOUS = 0.9
+"""Fraction of the numbers in messages that tiny draws change, for continuous messages."""
+
+
+class Draws(NamedTuple):
+    """One array of unit draws: its distribution, shape and offset among all units.
+
+    ``iteration`` counts the arrays of one stream from 1.
+    """
+
+    law: str
+    shape: tuple[int, ...]
+    offset: int
+    iteration: int
+
+
+@dataclass
+class Layout:
+    """All arrays of unit draws that an execution takes, by stream and position in it."""
+
+    draws: dict[tuple[int, int], Draws] = field(default_factory=dict)
+    uncontrolled: set[str] = field(default_factory=set)
+    units: int = 0
+
+    def at(self, stream: int, position: int, law: str, shape: tuple[int, ...]) -> Draws:
+        """Return the array of one position; add it if it is new."""
+        key = stream, position
+        if key not in self.draws:
+            self.draws[key] = Draws(law, shape, self.units, position + 1)
+            self.units += int(np.prod(shape))
+        return self.draws[key]
+
+    @property
+    def laws(self) -> np.ndarray:
+        """Distribution of each unit."""
+        parts = [np.full(int(np.prod(d.shape)), d.law, object) for d in self.draws.values()]
+        return np.concatenate(parts) if parts else np.zeros(0, object)
+
+
+def _law_of(law: str | Law) -> str | None:
+    """Name of an additive distribution; None for any other."""
+    return next(
+        (name for name, known in LAWS.items() if known.unit is law or known.unit == law), None
+    )
+
+
+@dataclass(frozen=True)
+class ControlledStreams(Streams):
+    """Streams whose unit noise is chosen; every run has equal numbers for all other purposes.
+
+    Parameters
+    ----------
+    layout : Layout
+        Filled by the execution.
+    values : ndarray, shape (runs, units), optional
+        Unit noise; zeros by default, and for draws that are not in it.
+    """
+
+    layout: Layout = field(default_factory=Layout)
+    values: np.ndarray | None = None
+    opened: list[str] = field(default_factory=list)
+
+    def draw(
+        self, purpose: str, law: str | Law, shape: tuple[int, ...], name: str = ""
+    ) -> np.ndarray:
+        """Return unit draws of shape ``(runs, *shape)``."""
+        return next(self.sequence(purpose, law, shape, name))
+
+    def sequence(
+        self, purpose: str, law: str | Law, shape: tuple[int, ...], name: str = ""
+    ) -> Iterator[np.ndarray]:
+        """Return an endless iterator of unit draws ``(runs, *shape)``."""
+        known = _law_of(law) if purpose == "noise" else None
+        if known is None:
+            if purpose == "noise":
+                self.layout.uncontrolled.add(f"noise with the distribution {law}")
+            return self._equal(purpose, law, shape, name)
+        self.opened.append(name)
+        return self._chosen(len(self.opened) - 1, known, shape)
+
+    def _equal(self, purpose, law, shape, name) -> Iterator[np.ndarray]:
+        streams = Streams(self.root, self.runs[:1], self.groups)
+        for unit in streams.sequence(purpose, law, shape, name):
+            yield np.repeat(unit, len(self.runs), axis=0)
+
+    def _chosen(self, stream: int, law: str, shape: tuple[int, ...]) -> Iterator[np.ndarray]:
+        position = 0
+        while True:
+            yield self.chosen(stream, position, law, tuple(shape), slice(None))
+            position += 1
+
+    def chosen(
+        self, stream: int, position: int, law: str, shape: tuple[int, ...], runs: slice
+    ) -> np.ndarray:
+        """Return the chosen draws of one position of a stream, ``(runs, *shape)``."""
+        part = self.layout.at(stream, position, law, shape)
+        size = int(np.prod(shape))
+        count = len(self.runs[runs])
+        if self.values is None or part.offset + size > self.values.shape[1]:
+            return np.zeros((count, *shape))
+        values = self.values[runs, part.offset : part.offset + size]
+        return values.reshape((count, *shape)).copy()
+
+    def generators(self, purpose: str, name: str = "") -> list[np.random.Generator]:
+        """Return equal generators for all runs."""
+        if purpose == "noise":
+            self.opened.append(name)
+            stream = len(self.opened) - 1
+            return [ChosenGenerator(self, stream, run) for run in range(len(self.runs))]
+        group = self.groups.get(purpose, "")
+        return [generator(self.root, purpose, group, self.runs[0], name) for _ in self.runs]
+
+    def shared(self, purpose: str, name: str = "") -> np.random.Generator:
+        """Return one generator for all runs."""
+        if purpose == "noise":
+            self.layout.uncontrolled.add("noise that all runs share")
+        return super().shared(purpose, name)
+
+
+class ChosenGenerator(np.random.Generator):
+    """The generator of one run, whose normal and Laplace numbers are chosen.
+
+    Other distributions are drawn at random, equally for all runs, and noted as uncontrolled.
+    """
+
+    def __init__(self, streams: ControlledStreams, stream: int, run: int) -> None:
+        super().__init__(np.random.PCG64(streams.root))
+        self._streams, self._stream, self._run, self._position = streams, stream, run, 0
+
+    def _unit(self, law: str, size: Any) -> Any:
+        shape = () if size is None else tuple(np.atleast_1d(size).tolist())
+        here = slice(self._run, self._run + 1)
+        unit = self._streams.chosen(self._stream, self._position, law, shape, here)[0]
+        self._position += 1
+        return float(unit) if size is None else unit
+
+    def standard_normal(self, size: Any = None, dtype: Any = float, out: Any = None) -> Any:
+        """Return chosen units."""
+        if out is None:
+            return self._unit("gaussian", size)
+        out[...] = self._unit("gaussian", np.shape(out))
+        return out
+
+    def normal(self, loc: Any = 0.0, scale: Any = 1.0, size: Any = None) -> Any:
+        """Return chosen units times ``scale`` plus ``loc``."""
+        size = np.broadcast_shapes(np.shape(loc), np.shape(scale)) or None if size is None else size
+        return loc + scale * self._unit("gaussian", size)
+
+    def laplace(self, loc: Any = 0.0, scale: Any = 1.0, size: Any = None) -> Any:
+        """Return chosen units times ``scale`` plus ``loc``."""
+        size = np.broadcast_shapes(np.shape(loc), np.shape(scale)) or None if size is None else size
+        return loc + scale * self._unit("laplace", size)
+
+    def __getattribute__(self, name: str) -> Any:
+        known = ("standard_normal", "normal", "laplace")
+        if not name.startswith("_") and name not in known:
+            streams = super().__getattribute__("_streams")
+            streams.layout.uncontrolled.add(f"noise that is drawn by {name} of a generator")
+        return super().__getattribute__(name)
+
+
+class Row(NamedTuple):
+    """One number of a message: iteration, agent, coordinate, and where it was recorded."""
+
+    iteration: int
+    agent: int
+    coordinate: int
+    kind: str
+
+    def __str__(self) -> str:
+        return f"the {self.kind} of agent {self.agent} in iteration {self.iteration}"
+
+
+class _Recorder:
+    """Collects released and exchanged values as [runs, agents, numbers]."""
+
+    messages_alone = True
+
+    def __init__(
+        self, network: RecordingNetwork, runs: int, internal: tuple[str, ...] | None
+    ) -> None:
+        self.network, self.runs, self.outputs = network, runs, internal
+        self.parts: list[tuple[int, str, np.ndarray]] = []
+
+    def __call__(self, t: int, active: np.ndarray, seen: Mapping[str, Any]) -> None:
+        exchanged = runs_of(self.network.exchanged, self.runs)
+        self.network.exchanged.clear()
+        limit = MAX_EXCHANGES + (seen[LINKS].shape[-2] if LINKS in seen else 0)
+        if "released" in seen:
+            self._add(t, "message", seen["released"][0])
+        for values in exchanged[:limit]:
+            self._add(t, "exchanged value", values)
+        for name, values in seen.items() if self.outputs is not None else ():
+            if name in ("released", LINKS, *(self.outputs or ())):
+                continue
+            values = np.asarray(values)
+            if values.ndim == 4:
+                self._add(t, f"output '{name}'", values[0])
+            elif values.ndim == 2 and values.shape[1] in (1, self.runs):
+                self._add(t, f"output '{name}'", values[0][:, None, None])
+
+    def _add(self, t: int, kind: str, values: np.ndarray) -> None:
+        """Add values, unless they are exchanged and equal messages or values exchanged before."""
+        values = np.array(np.broadcast_to(values, (self.runs, *np.shape(values)[1:])), float)
+        if kind != "exchanged value":
+            self.parts.append((t, kind, values))
+            return
+        known = (
+            old for _, of, old in self.parts[-2 * MAX_EXCHANGES :] if not of.startswith("output")
+        )
+        if not any(old.shape == values.shape and np.array_equal(old, values) for old in known):
+            self.parts.append((t, kind, values))
+
+
+class OtherMessages(Exception):
+    """The number of messages depends on the noise or on the data."""
+
+
+class Transcripts(NamedTuple):
+    """Numbers of all messages, [runs, rows], and the rows; the rows decide what is comparable."""
+
+    values: np.ndarray
+    rows: tuple[Row, ...]
+
+
+@dataclass(frozen=True)
+class Executed:
+    """An algorithm on one data set, whose messages are a function of chosen unit noise.
+
+    Parameters
+    ----------
+    algorithm, problem, network, horizon
+        What is executed.
+    seed : int
+        Of the random numbers that are not noise.
+    layout : Layout
+    internal : tuple of str, optional
+        Outputs that no observer receives; all other outputs count as messages. Default: no output
+        does.
+    """
+
+    algorithm: Algorithm
+    problem: Any
+    network: Network
+    horizon: int
+    seed: int
+    layout: Layout
+    internal: tuple[str, ...] | None = None
+
+    def messages(self, values: np.ndarray) -> Transcripts:
+        """Return the messages for unit noise [runs, units].
+
+        Two additional runs with noise are executed, so that equal numbers of two messages are
+        equal in general and not only without noise.
+        """
+        width = max(1, self.layout.units)
+        varied = FAR * np.cos(np.arange(2 * width)).reshape(2, width)
+        rows, found = (), []
+        most = max(8, NUMBERS_AT_ONCE // max(1, self._numbers_of_run))
+        for begin in range(0, len(values), most):
+            part = values[begin : begin + most]
+            padded = np.zeros((len(part), width))
+            padded[:, : part.shape[1]] = part
+            one = self._execute(np.concatenate([padded, varied]))
+            rows = one.rows
+            found.append(one.values[:-2])
+        return Transcripts(np.concatenate(found), rows)
+
+    def values(self, units: np.ndarray, rows: tuple[Row, ...]) -> np.ndarray:
+        """Return the numbers of ``rows`` for unit noise [runs, units].
+
+        Raises
+        ------
+        OtherMessages
+            If the algorithm sends other messages than ``rows``.
+        """
+        found = self.messages(units)
+        if found.rows != rows:
+            raise OtherMessages
+        return found.values
+
+    @property
+    def _numbers_of_run(self) -> int:
+        return self.horizon * self.problem.n_agents * self.problem.dim
+
+    def _execute(self, values: np.ndarray) -> Transcripts:
+        runs = len(values)
+        recording = RecordingNetwork.on(self.network)
+        recorder = _Recorder(recording, runs, self.internal)
+        streams = ControlledStreams(
+            ROOT + self.seed, tuple(range(runs)), {}, self.layout, values
+        )  # fmt: skip
+        with limited_threads(1):
+            batch = stack([self.algorithm])
+            problem = self.problem.repeated(runs)
+            batch.run(problem, recording, streams, np.array([self.horizon]), recorder)
+        rows, columns = [], []
+        for t, kind, part in recorder.parts:
+            numbers = part.reshape(runs, part.shape[1], -1)
+            for agent in range(numbers.shape[1]):
+                rows += [Row(t, agent, k, kind) for k in range(numbers.shape[2])]
+            flat = numbers.reshape(runs, -1)
+            columns.append(np.where(np.isfinite(flat), flat, 0.0))  # NaN: nothing is sent
+        empty = np.zeros((runs, 0))
+        return Transcripts(np.concatenate(columns, axis=1) if columns else empty, tuple(rows))
+
+
+class Response(NamedTuple):
+    """Messages near the absence of noise: values without noise, and the response to each draw.
+
+    Parameters
+    ----------
+    base : ndarray, shape (rows,)
+    matrix : ndarray, shape (rows, units)
+    rows : tuple of Row
+    affine : bool
+        Whether messages are affine up to draws of :data:`FAR`.
+    precision : float
+        Relative accuracy of ``matrix``.
+    scale : ndarray, shape (rows,)
+        Standard deviation of the noise in each row; 0 where no draw changes the row.
+    """
+
+    base: np.ndarray
+    matrix: np.ndarray
+    rows: tuple[Row, ...]
+    affine: bool
+    precision: float
+    scale: np.ndarray
+
+    def prefix(self, rows: np.ndarray) -> Response:
+        """The response of selected rows, a boolean array."""
+        kept = tuple(row for row, is_kept in zip(self.rows, rows, strict=True) if is_kept)
+        return self._replace(
+            base=self.base[rows], matrix=self.matrix[rows], rows=kept, scale=self.scale[rows]
+        )
+
+
+def response(executed: Executed, at: np.ndarray | None = None) -> Response:
+    """Compute the response of all messages to each single draw of size 1.
+
+    Parameters
+    ----------
+    executed : Executed
+    at : ndarray, shape (units,), optional
+        Draws to which each single draw is added; none by default.
+
+    Returns
+    -------
+    Response
+    """
+    units = executed.layout.units
+    probes = FAR * np.cos(1.0 + np.arange(3 * units) ** 1.1).reshape(3, units)
+    probes[2] /= FAR
+    values = np.concatenate([np.zeros((1, units)), probes, np.eye(units)])
+    found = executed.messages(values if at is None else values + at)
+    base, far, near = found.values[0], found.values[1:4], found.values[4:]
+    matrix = (near - base).T
+    predicted = base + probes @ matrix.T
+    size = np.abs(probes) @ np.abs(matrix).T + np.abs(base)
+    error = np.abs(far - predicted) / np.where(size > 0, size, 1.0)
+    worst = float(error.max(initial=0.0))
+    scale = np.linalg.norm(matrix, axis=1)
+    noisy = (np.abs(far - base) > PRECISION * np.abs(base)).any(0)
+    scale = np.where(noisy, np.maximum(scale, 1e-300), scale)
+    return Response(base, matrix, found.rows, worst <= AFFINE, max(worst, PRECISION), scale)
+
+
+class Shift(NamedTuple):
+    """The draws that turn the messages of one data set into those of the other.
+
+    Parameters
+    ----------
+    units : ndarray, shape (units,)
+        The shortest such draws.
+    unexplained : ndarray, shape (rows,)
+        Difference of the messages that no draws explain, in deviations of the row's noise; infinite
+        where the row has no noise.
+    unique : bool
+        Whether the draws that enter messages follow from the messages.
+    change : ndarray, shape (rows,)
+    near : Response
+        The response that was solved for.
+    """
+
+    units: np.ndarray
+    unexplained: np.ndarray
+    unique: bool
+    change: np.ndarray
+    near: Response
+
+    @property
+    def rows(self) -> tuple[Row, ...]:
+        """Numbers of the messages."""
+        return self.near.rows
+
+
+def shift(near: Response, change: np.ndarray) -> Shift:
+    """Solve for the draws that change the messages by ``change``, [rows].
+
+    Draws and rows that no response connects are solved for separately.
+    """
+    noisy = near.scale > 0
+    tolerance = near.precision * (np.abs(near.base) + np.abs(change)) + 1e-300
+    unexplained = np.where(~noisy & (np.abs(change) > 1e2 * tolerance), np.inf, 0.0)
+    units, unique = np.zeros(near.matrix.shape[1]), True
+    weights = np.divide(1.0, near.scale, out=np.zeros_like(near.scale), where=noisy)
+    scaled, wanted = near.matrix * weights[:, None], change * weights
+    for rows, columns in _components(scaled):
+        part, goal = scaled[np.ix_(rows, columns)], wanted[rows]
+        if not np.any(goal):
+            continue
+        solved, _, rank, _ = lstsq(part, goal, cond=10 * near.precision, lapack_driver="gelsy")
+        units[columns] = solved
+        unique &= bool(rank == len(columns))
+        gap = np.abs(part @ solved - goal)
+        rounding = near.precision * (np.abs(near.base[rows]) * weights[rows] + np.abs(goal))
+        allowed = 1e2 * np.sqrt(len(rows)) * (near.precision * max(1.0, np.abs(solved).max()))
+        unexplained[rows] = np.where(gap > allowed + 1e2 * rounding, gap, 0.0)
+    return Shift(units, unexplained, unique, change, near)
+
+
+def _components(matrix: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """Rows and columns of the blocks of a matrix that share no row and no column."""
+    present = sparse.csr_matrix(matrix != 0)
+    graph = sparse.bmat([[None, present], [present.T, None]])
+    _, labels = connected_components(graph, directed=False)
+    of_rows, of_columns = np.split(labels, [matrix.shape[0]])
+    for label in np.unique(of_columns):
+        rows = np.flatnonzero(of_rows == label)
+        if len(rows):
+            yield rows, np.flatnonzero(of_columns == label)
+
+
+class Blocks(NamedTuple):
+    """The response by iteration, with the inverse of each block of new draws.
+
+    Parameters
+    ----------
+    near : Response
+    rows, columns : tuple of ndarray
+        Of each iteration: its messages, and the draws that no earlier message depends on.
+    inverses : tuple of ndarray
+    unique : bool
+        Whether all draws that messages depend on follow from them.
+    """
+
+    near: Response
+    rows: tuple[np.ndarray, ...]
+    columns: tuple[np.ndarray, ...]
+    inverses: tuple[np.ndarray, ...]
+    unique: bool
+
+    @classmethod
+    def of(cls, near: Response) -> Blocks:
+        """The blocks of a response."""
+        times, first = _order(near)
+        parts, unique = [], True
+        for t in np.unique(times):
+            rows, columns = np.flatnonzero(times == t), np.flatnonzero(first == t)
+            rows = rows[near.scale[rows] > 0]
+            block = near.matrix[np.ix_(rows, columns)] / near.scale[rows, None]
+            unique &= not len(columns) or int(np.linalg.matrix_rank(block, 1e-6)) == len(columns)
+            parts.append((rows, columns, np.linalg.pinv(block, rcond=1e-6)))
+        return cls(near, *map(tuple, zip(*parts, strict=True)), unique)
+
+    def solve(self, gap: np.ndarray) -> np.ndarray:
+        """Return draws that change the messages by ``gap``, [rows], by forward substitution."""
+        units = np.zeros(self.near.matrix.shape[1])
+        for rows, columns, inverse in zip(self.rows, self.columns, self.inverses, strict=True):
+            left = gap[rows] - self.near.matrix[rows] @ units
+            units[columns] = inverse @ (left / self.near.scale[rows])
+        return units
+
+
+def _order(near: Response) -> tuple[np.ndarray, np.ndarray]:
+    """Iteration of each row, and the first iteration whose messages depend on each draw."""
+    times = np.array([row.iteration for row in near.rows])
+    responds = np.abs(near.matrix) > PRECISION * near.scale[:, None]
+    return times, np.where(responds.any(0), times[responds.argmax(0)], 0)
+
+
+def solved_by_blocks(
+    executed: Executed, blocks: Blocks, target: np.ndarray, start: np.ndarray
+) -> Shift | None:
+    """Find draws with which the messages equal ``target``, by Newton's method with one response.
+
+    Parameters
+    ----------
+    executed : Executed
+    blocks : Blocks
+        Of a response near the solution.
+    target : ndarray, shape (rows,)
+    start : ndarray, shape (units,)
+
+    Returns
+    -------
+    Shift or None
+        From ``start``. None if the method does not converge to equal messages.
+    """
+    near = blocks.near
+    if not blocks.unique:
+        return None
+    noisy = near.scale > 0
+    units, before = start, np.inf
+    change = None
+    for _ in range(CHORD_STEPS):
+        gap = target - executed.values(units[None], near.rows)[0]
+        change = gap if change is None else change
+        silent = np.abs(gap[~noisy]) > 1e-9 * np.abs(target[~noisy])
+        size = float((np.abs(gap[noisy]) / near.scale[noisy]).max(initial=0.0))
+        if silent.any():
+            return None
+        if size <= FINE or (size <= CONVERGED and not size < 0.8 * before):
+            return Shift(units - start, np.zeros(len(target)), True, change, near)
+        if not size < 0.8 * before:
+            return None
+        units, before = units + blocks.solve(gap), size
+    return None
+
+
+def is_continuous(executed: Executed, near: Response, start: np.ndarray) -> bool:
+    """Return True if tiny draws change almost all messages that carry noise.
+
+    Rounded messages stay equal: equal messages then do not determine the draws.
+
+    Parameters
+    ----------
+    executed : Executed
+    near : Response
+    start : ndarray, shape (units,)
+    """
+    tiny = 1e-3 * np.cos(1.0 + np.arange(2 * len(start)) ** 1.1).reshape(2, -1)
+    values = executed.values(start + np.concatenate([0.0 * tiny[:1], tiny]), near.rows)
+    noisy = np.linalg.norm(near.matrix, axis=1) > 0
+    changed = (values[1:] != values[0]).any(0)
+    return bool(changed[noisy].mean() >= CONTINUOUS) if noisy.any() else True
+
+
+def solved_in_order(
+    executed: Executed, near: Response, target: np.ndarray, start: np.ndarray
+) -> Shift | None:
+    """Find draws with which the messages equal ``target``, iteration by iteration.
+
+    The messages of an iteration are solved for with the draws that no earlier message depends on,
+    by Newton's method, while all earlier messages equal their targets.
+
+    Parameters
+    ----------
+    executed : Executed
+    near : Response
+        At ``start``; it states which draws a message depends on.
+    target : ndarray, shape (rows,)
+    start : ndarray, shape (units,)
+
+    Returns
+    -------
+    Shift or None
+        From ``start``. None if the method fails, or if the draws do not follow from the messages.
+    """
+    times, first = _order(near)
+    units, unexplained = start.copy(), np.zeros(len(times))
+    values = executed.values(start[None], near.rows)[0]
+    change, floor = target - values, FINE
+    for t in np.unique(times):
+        rows, columns = np.flatnonzero(times == t), np.flatnonzero(first == t)
+        scale = near.scale[rows]
+        size = np.where(scale > 0, scale, 1e-300)
+        left, before, rank = np.inf, np.inf, 0
+        kept = np.zeros(len(rows), bool)
+        for _ in range(NEWTON_STEPS if len(columns) else 0):
+            single = np.zeros((len(columns), len(units)))
+            single[np.arange(len(columns)), columns] = STEP_OF_NEWTON
+            both = units + np.concatenate([single, -single])
+            ahead, behind = np.split(executed.values(both, near.rows)[:, rows], 2)
+            matrix = (ahead - behind).T / (2 * STEP_OF_NEWTON) / size[:, None]
+            kept = np.abs(matrix).max(1, initial=0.0) > 1e-6
+            gap = (target - values)[rows]
+            step, _, rank, _ = lstsq(matrix[kept], gap[kept] / size[kept], cond=1e-6)
+            if rank < len(columns) or not np.isfinite(step).all():
+                return None
+            units[columns] += step
+            values = executed.values(units[None], near.rows)[0]
+            gap = (target - values)[rows]
+            before, left = left, float(np.abs(gap[kept] / size[kept]).max(initial=0.0))
+            if left <= FINE or not left < 0.5 * before:
+                break
+        if not len(columns):
+            left = 0.0
+        excess = kept.sum() > rank and np.isfinite(before)
+        if left > CONVERGED and not excess:
+            return None
+        floor = max(floor, left if left <= CONVERGED else 0.0)
+        allowed = 1e-9 * np.abs(target[rows]) + 1e2 * floor * scale
+        unexplained[rows] = _leaks((target - values)[rows], scale, allowed, 1e3 * floor)
+        if unexplained.any():
+            break
+    return Shift(units - start, unexplained, True, change, near)
+
+
+def _leaks(gap: np.ndarray, scale: np.ndarray, allowed: np.ndarray, rounding: float) -> np.ndarray:
+    """Differences in deviations of the noise, infinite without noise; 0 within rounding errors."""
+    size = np.abs(gap) / np.where(scale > 0, scale, 1.0)
+    noisy = np.where(size > max(LEAK, rounding), size, 0.0)
+    return np.where(scale > 0, noisy, np.where(np.abs(gap) > allowed, np.inf, 0.0))
+
+
+class Rough(NamedTuple):
+    """A shift whose messages are affine in the noise up to bounded errors, such as rounding.
+
+    ``error`` is the uncertainty of its length.
+    """
+
+    shift: Shift
+    error: float
+
+
+def solved_on_average(pair: tuple[Executed, Executed], seed: int) -> Rough | None:
+    """Find the shift from the mean change of messages over random draws of equal noise.
+
+    Rounding of whole messages averages out. Draws come with their negatives, so that a rotation of
+    the noise that depends on the data cancels.
+
+    Parameters
+    ----------
+    pair : tuple of two Executed
+    seed : int
+        Of the draws.
+
+    Returns
+    -------
+    Rough or None
+        None if the messages are not affine up to an error of :data:`ROUGH`, in deviations.
+    """
+    units = pair[0].layout.units
+    draws = 2.0 * generator(ROOT + seed, "average").standard_normal((AVERAGED, units))
+    draws = np.concatenate([draws, -draws])
+    far = FAR * np.eye(units)
+    wide = pair[0].messages(np.concatenate([far, -far, np.zeros((1, units))]))
+    ahead, behind, base = np.split(wide.values, [units, 2 * units])
+    matrix = (ahead - behind).T / (2 * FAR)
+    all_values = [one.values(draws, wide.rows) for one in pair]
+    constant = np.all([(values == all_values[0][0]).all(0) for values in all_values], axis=0)
+    matrix, base = matrix[~constant], base[:, ~constant]
+    scale = np.linalg.norm(matrix, axis=1)
+    if not (scale > 0).all():
+        return None
+    changes, worst = [], 0.0
+    rows = tuple(row for row, drop in zip(wide.rows, constant, strict=True) if not drop)
+    for values in (values[:, ~constant] for values in all_values):
+        error = np.abs(values - values.mean(0) - draws @ matrix.T) / scale
+        worst = max(worst, float(error.max()))
+        changes.append(values)
+    if worst > ROUGH:
+        return None
+    difference = changes[0] - changes[1]
+    change = difference.mean(0)
+    near = Response(base[0], matrix, rows, True, PRECISION, scale)
+    part = shift(near, change)._replace(unexplained=np.zeros(len(scale)))
+    gap = np.abs(matrix @ part.units - change) / scale
+    allowed = 6.0 * worst / np.sqrt(AVERAGED)
+    if (gap > max(1e-2, allowed)).any():
+        return None
+    moved = np.linalg.pinv(matrix / scale[:, None], rcond=1e-6)
+    direction = part.units / max(1e-300, float(np.linalg.norm(part.units)))
+    error = 6.0 * worst / np.sqrt(AVERAGED) * float(np.linalg.norm(direction @ moved))
+    return Rough(part, error)

@@ -1,0 +1,180 @@
+"""Check of all outputs: a returned quantity may depend on data only through messages.
+
+The algorithm is executed on D and on D' with equal messages (:mod:`.replay`). An output that
+differs, and that loud noise does not change, reveals data without any noise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from ..algorithms.base import Algorithm, stack
+from ..fast.compiling import limited_threads
+from ..privacy import account
+from ..privacy.audit.claims import Profile
+from ..privacy.audit.families import claim_p_value
+from ..privacy.audit.statistics import audit_statistics
+from .neighbours import Attack
+from .replay import MESSAGES, Replays, equal, lacks_noise, replays, tolerance_until
+from .result import DIFFERS, CheckReport, Finding, Untested
+from .streams import AuditStreams
+
+STATISTICAL_RUNS = (200, 1000)
+"""Least and largest number of runs per data set for outputs that carry noise."""
+STATISTICAL_NUMBERS = 2_000_000
+"""Numbers per data set that bound the number of runs."""
+LEVEL = 1e-5
+"""Error level of the tests of all outputs that carry noise."""
+DELTAS = (1e-3, 1e-2, 1e-1)
+"""Values of delta at which the declared releases are compared with outputs."""
+MAX_FEATURES = 60
+"""Numbers per run that are compared for one output."""
+
+
+def audit_outputs(algorithm: Algorithm, attack: Attack, horizon: int, *, seed: int) -> CheckReport:
+    """Test every quantity that an algorithm returns and does not declare internal.
+
+    Parameters
+    ----------
+    algorithm : Algorithm
+        Calibrated. Its ``internal_outputs`` are quantities that no observer receives.
+    attack : Attack
+        Two neighbouring data sets, network and agent.
+    horizon : int
+        Number of iterations.
+    seed : int
+        Seed of the noise.
+
+    Returns
+    -------
+    CheckReport
+        A finding for each output that depends on data although all messages are equal.
+    """
+    runs = replays(algorithm, attack, horizon, seed=seed)
+    internal = algorithm.internal_outputs
+    names = sorted({quantity for quantity, _ in runs.recorded.outputs})
+    untested = [
+        Untested(f"output {name!r}", "it is declared internal", decisive=False)
+        for name in names
+        if name in internal and name != "internal"
+    ]
+    tested = [name for name in names if name not in internal and name not in MESSAGES]
+    if runs.neighbour is None:
+        untested += [_not_executed(name, runs) for name in tested]
+        return CheckReport(untested=tuple(untested))
+    findings, noisy = [], []
+    for name in tested:
+        text, carries_noise = _dependence(name, runs, attack.agent)
+        if text:
+            findings.append(Finding(DIFFERS, text))
+        elif carries_noise:
+            noisy.append(name)
+    if noisy:
+        more, missing = _noisy_outputs(algorithm, attack, horizon, noisy, seed)
+        findings += more
+        untested += missing
+    missing = {part.item for part in untested}
+    outputs = tuple(name for name in tested if f"output {name!r}" not in missing)
+    return CheckReport(tuple(findings), outputs=outputs, untested=tuple(untested))
+
+
+def _not_executed(name: str, runs: Replays) -> Untested:
+    reason = f"the execution with equal messages failed ({runs.error})"
+    return Untested(f"output {name!r}", reason)
+
+
+def _dependence(name: str, runs: Replays, agent: int) -> tuple[str, bool]:
+    """Return the text of a finding, and whether the output depends on data and on noise."""
+    neighbour = runs.neighbour
+    carries_noise = False
+    for (quantity, t), values in runs.recorded.outputs.items():
+        if quantity != name or neighbour is None:
+            continue
+        when = "at the end" if t == "end" else f"of iteration {t}"
+        other = neighbour.outputs.get((name, t))
+        if other is None:
+            return f"the output {name!r} {when} is missing on one of two data sets", False
+        if equal(values, other, tolerance_until(neighbour, t)):
+            continue
+        if not _lacks_noise(runs, name, t, values):
+            carries_noise = True
+            continue
+        text = f"the output {name!r} {when} depends on the data of agent {agent} although all "
+        return text + "messages are equal", False
+    return "", carries_noise
+
+
+def _lacks_noise(runs: Replays, name: str, t: Any, values: np.ndarray) -> bool:
+    """Return True if an output depends on data and not on noise, while messages are equal.
+
+    If loud noise leaves messages equal that the data change, the output says nothing.
+    """
+    loud, neighbour = runs.loud, runs.neighbour
+    if loud is None or neighbour is None or (name, t) not in loud.outputs:
+        return False
+    for time, replayed in loud.replayed.items():
+        if replayed and not neighbour.replayed.get(time, False) and (t == "end" or time <= t):
+            return False
+    other = neighbour.outputs[name, t]
+    return lacks_noise(values, other, loud.outputs[name, t], loud)
+
+
+def _noisy_outputs(
+    algorithm: Algorithm, attack: Attack, horizon: int, names: list[str], seed: int
+) -> tuple[list[Finding], list[Untested]]:
+    """Compare the distribution of outputs on D and D' with the cost of the declared releases."""
+    problem, network = attack.pair[0], attack.network
+    releases = algorithm.releases(problem, network, horizon)
+    points = tuple((account(releases, delta).epsilon, delta) for delta in DELTAS)
+    numbers = horizon * problem.n_agents * problem.dim
+    low, high = STATISTICAL_RUNS
+    runs = int(np.clip(STATISTICAL_NUMBERS // numbers, low, high))
+    samples = [
+        _sampled(algorithm, problem, network, horizon, names, index, runs, seed)
+        for index, problem in enumerate(attack.pair)
+    ]
+    findings, untested = [], []
+    for name in names:
+        here, there = (sample.get(name) for sample in samples)
+        if here is None or there is None or here.shape != there.shape:
+            reason = "it carries noise, and its values are not one array per run"
+            untested.append(Untested(f"output {name!r}", reason))
+            continue
+        bounds = audit_statistics(
+            here, there, statistics={}, delta=DELTAS[0],
+            confidence=1.0 - LEVEL / len(names), seed=seed,
+        )  # fmt: skip
+        if claim_p_value(bounds, {"profile": Profile(points)}) <= LEVEL / len(names):
+            text = f"the output {name!r} tells the data of agent {attack.agent} apart better than "
+            findings.append(Finding(DIFFERS, text + "the declared releases allow"))
+    return findings, untested
+
+
+def _sampled(
+    algorithm: Algorithm, problem: Any, network: Any, horizon: int, names: list[str],
+    index: int, runs: int, seed: int,
+) -> dict[str, np.ndarray]:  # fmt: skip
+    """Return the values [runs, features] of outputs; the first and last of too many."""
+    streams = AuditStreams.labelled(f"outputs of data set {index}", runs, seed)
+    shown: dict[str, list[np.ndarray]] = {}
+
+    def keep(t: int, active: np.ndarray, seen: Mapping[str, Any]) -> None:
+        for name in names:
+            if name in seen:
+                shown.setdefault(name, []).append(np.array(seen[name][0], float))
+
+    with limited_threads(1):
+        batch = stack([algorithm])
+        batch.run(problem.repeated(runs), network, streams, np.array([horizon]), keep)
+    samples = {}
+    for name, values in shown.items():
+        if all(value.ndim and len(value) == runs for value in values):
+            flat = np.concatenate([value.reshape(runs, -1) for value in values], axis=1)
+            half = MAX_FEATURES // 2
+            if flat.shape[1] > MAX_FEATURES:
+                flat = np.concatenate([flat[:, :half], flat[:, -half:]], axis=1)
+            samples[name] = flat
+    return samples

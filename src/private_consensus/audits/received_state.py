@@ -1,0 +1,246 @@
+"""Check of received values: agents receive recorded messages and nothing else.
+
+The algorithm is executed on D and on D' with equal messages of the attacked agent
+(:mod:`.replay`). Every message and iterate of every other agent then has to be equal. A difference
+is a value of the attacked agent that reached another agent without being a message: by indexing, by
+a matrix product outside of the network, or as a mean of all agents' states.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..algorithms.base import Algorithm
+from .neighbours import Attack
+from .replay import (
+    RELEASED,
+    RUNS,
+    Replays,
+    Trace,
+    equal,
+    lacks_noise,
+    replays,
+    tolerance_until,
+)
+from .result import DIFFERS, CheckReport, Finding, Untested
+
+SITE = "values that agents receive"
+MAX_LISTED = 5
+
+
+class _Values(NamedTuple):
+    """Values with one row per agent.
+
+    Parameters
+    ----------
+    t : int
+        Iteration.
+    name : str
+        What the values are.
+    rows : ndarray, shape (agents, ...)
+    """
+
+    t: int
+    name: str
+    rows: np.ndarray
+
+
+def audit_received_state(
+    algorithm: Algorithm, attack: Attack, horizon: int, *, seed: int
+) -> CheckReport:
+    """Test whether values reach other agents other than as recorded messages.
+
+    Parameters
+    ----------
+    algorithm : Algorithm
+        Calibrated.
+    attack : Attack
+        Two neighbouring data sets, network and agent.
+    horizon : int
+        Number of iterations.
+    seed : int
+        Seed of the noise.
+
+    Returns
+    -------
+    CheckReport
+        At most one finding: the first iteration, with all agents that received such a value.
+    """
+    agents = attack.network.n_agents
+    if agents < 2:
+        return CheckReport()
+    runs = replays(algorithm, attack, horizon, seed=seed)
+    if runs.neighbour is None:
+        reason = f"the execution with equal messages failed ({runs.error})"
+        return CheckReport(untested=(Untested(SITE, reason),))
+    findings = tuple(Finding(DIFFERS, text) for text in _without_noise(runs, attack.agent, agents))
+    differing = _differing(runs, runs.neighbour, attack.agent, agents)
+    if not differing:
+        return CheckReport(findings, sites=(SITE,))
+    first = min(t for t, _, _ in differing)
+    loud = _changed_by_noise(runs, attack.agent, agents)
+    silent = sorted({(agent, name) for t, agent, name in differing
+                     if t == first and (t, agent, name) not in loud})  # fmt: skip
+    if not silent:
+        reason = (
+            "agents use values of other agents without network.mix, network.neighbour_sum or "
+            "network.gather, and these values carry noise"
+        )
+        return CheckReport(findings, untested=(Untested(SITE, reason),))
+    names = ", ".join(sorted({name for _, name in silent}))
+    receivers = sorted({agent for agent, _ in silent})
+    text = (
+        f"a value of agent {attack.agent} reaches {_agents(receivers)} in iteration {first} other "
+        f"than through recorded messages, and without noise (seen in {names})"
+    )
+    return CheckReport((*findings, Finding(DIFFERS, text)), sites=(SITE,))
+
+
+def _without_noise(runs: Replays, attacked: int, agents: int) -> Iterator[str]:
+    """Yield texts about messages of the attacked agent that depend on data and on no noise."""
+    neighbour = runs.neighbour
+    if neighbour is None:
+        return
+    text = _released_without_noise(runs, neighbour, attacked, agents)
+    if text:
+        yield text
+        return
+    loud = runs.loud
+    for t, unreachable in neighbour.unreachable.items():
+        if unreachable and loud is not None and not loud.unreachable.get(t, False):
+            yield (
+                f"a combination of the messages of iteration {t} depends on the data of agent "
+                f"{attacked} and carries no noise: the noise of the agents cancels"
+            )
+            return
+    if loud is None:
+        return
+    others = {(t, name): rows for t, name, rows in _exchanged(neighbour, agents)}
+    louder = {(t, name): rows for t, name, rows in _exchanged(loud, agents)}
+    for t, name, rows in _exchanged(runs.recorded, agents):
+        there, noisy = others.get((t, name)), louder.get((t, name))
+        if there is None or noisy is None or not rows.shape == there.shape == noisy.shape:
+            continue
+        if _exchanged_without_noise(rows[attacked], there[attacked], noisy[attacked], loud):
+            yield (
+                f"agent {attacked} exchanges a value in iteration {t} that carries no noise of "
+                f"its own ({name})"
+            )
+            return
+
+
+def _released_without_noise(runs: Replays, neighbour: Trace, attacked: int, agents: int) -> str:
+    """Return a text about the first released message that lacks noise on D or on D'."""
+    for (name, t), values in runs.recorded.outputs.items():
+        there = neighbour.sampled_release(t)
+        if name != RELEASED or t == "end" or not _is_per_agent(values, agents):
+            continue
+        if there is None or values.shape != there.shape:
+            continue
+        here, there = values[:, attacked], there[:, attacked]
+        silent, both = [], True
+        for coordinate in np.ndindex(here.shape[1:]):
+            place = slice(None), *coordinate
+            missing = [
+                _lacks_noise(*values, trace, t, (slice(None), attacked, *coordinate))
+                for values, trace in (
+                    ((here[place], there[place]), runs.loud),
+                    ((there[place], here[place]), runs.loud_neighbour),
+                )
+            ]
+            if any(missing):
+                silent.append(coordinate)
+                both = both and all(missing)
+        if silent:
+            listed = ", ".join(str(*coordinate) for coordinate in silent[:MAX_LISTED])
+            where = f" in coordinates {listed}" if len(silent) < here[0].size else ""
+            sets = "" if both else " on one of the two data sets"
+            return f"the message of agent {attacked} in iteration {t} carries no noise{where}{sets}"
+    return ""
+
+
+def _lacks_noise(here, there, loud: Trace | None, t: int, place: tuple[Any, ...]) -> bool:
+    released = None if loud is None else loud.sampled_release(t)
+    if loud is None or released is None or released.ndim != len(place):
+        return False
+    return lacks_noise(here, there, released[place], loud)
+
+
+def _exchanged_without_noise(here, there, noisy, loud: Trace) -> bool:
+    """Return True if exchanged values [..., runs, dim] or [dim] lack noise."""
+    axes = [axis for axis, size in enumerate(np.shape(here)[:-1]) if size == RUNS]
+    if axes:
+        here, there, noisy = (np.moveaxis(values, axes[-1], 0) for values in (here, there, noisy))
+    return lacks_noise(here, there, noisy, loud)
+
+
+def _agents(numbers: list[int]) -> str:
+    if len(numbers) == 1:
+        return f"agent {numbers[0]}"
+    return f"agents {', '.join(map(str, numbers))}"
+
+
+def _differing(
+    runs: Replays, other: Trace, attacked: int, agents: int
+) -> list[tuple[int, int, str]]:
+    """Return iteration, agent and name of values that differ from the recorded execution."""
+    differing = []
+    there = {(t, name): rows for t, name, rows in _values(other, agents)}
+    for t, name, rows in _values(runs.recorded, agents):
+        others = there.get((t, name))
+        if others is None or others.shape != rows.shape:
+            continue  # a matter of control flow
+        tolerance = tolerance_until(other, t)
+        scale = float(np.abs(rows).max(initial=0))
+        for agent in range(agents):
+            if agent == attacked:
+                continue
+            near = np.abs(rows[agent] - others[agent]).max(initial=0) <= tolerance * scale
+            if not near and not equal(rows[agent], others[agent], tolerance):
+                differing.append((t, agent, name))
+    return differing
+
+
+def _changed_by_noise(runs: Replays, attacked: int, agents: int) -> set[tuple[int, int, str]]:
+    """Return values of other agents that depend on the noise of the attacked agent."""
+    if runs.loud_agent is None:
+        return {
+            (t, agent, name)
+            for t, name, _ in _values(runs.recorded, agents)
+            for agent in range(agents)
+        }
+    return set(_differing(runs, runs.loud_agent, attacked, agents))
+
+
+def _values(trace: Trace, agents: int) -> Iterator[_Values]:
+    """Yield all values of a trace that have one row per agent."""
+    yield from _exchanged(trace, agents)
+    for (name, t), values in trace.outputs.items():
+        if t != "end" and _is_per_agent(values, agents):
+            yield _Values(t, name, np.moveaxis(values, 1, 0))
+
+
+def _exchanged(trace: Trace, agents: int) -> Iterator[_Values]:
+    """Yield exchanged values that have one row per agent."""
+    for t, exchanged in trace.exchanges.items():
+        for number, values in enumerate(exchanged):
+            axis = _axis(values, agents)
+            if axis is not None:
+                yield _Values(t, f"exchange {number + 1}", np.moveaxis(values, axis, 0))
+
+
+def _is_per_agent(values: Any, agents: int) -> bool:
+    return values.ndim >= 3 and values.shape[1] == agents and values.dtype.kind in "fiub"
+
+
+def _axis(values: np.ndarray, agents: int) -> int | None:
+    """Return the axis of agents of exchanged values: the last but one, or the last that fits."""
+    if values.dtype.kind not in "fiub":
+        return None
+    if values.ndim >= 2 and values.shape[-2] == agents:
+        return values.ndim - 2
+    axes = [axis for axis, size in enumerate(values.shape) if size == agents]
+    return axes[-1] if axes else None

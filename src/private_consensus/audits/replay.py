@@ -1,0 +1,887 @@
+"""Execution of an algorithm with the messages of an earlier execution.
+
+The first execution, on D, records every message. A second execution, on D' or with other noise,
+receives these messages in place of its own. Whatever still differs between the two executions did
+not come from messages.
+
+Messages are replaced in three ways. Values that pass through the network are replaced when they are
+mixed. The noise of the attacked agent is chosen such that the agent releases the recorded message.
+Arrays of the state that hold the released message are overwritten with the recorded one.
+"""
+
+from __future__ import annotations
+
+import copy
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from ..algorithms.base import Algorithm, Iterative, stack
+from ..fast.compiling import limited_threads
+from ..networks import Network
+from ..randomness import UNIT_LAWS, Law
+from .streams import AuditStreams
+
+PRODUCTS = {np.matmul, np.vecdot, np.matvec, np.vecmat}
+CONTRACTIONS = {np.dot, np.einsum, np.inner, np.tensordot}
+RELEASED, LINKS = "released", "links"
+MESSAGES = (RELEASED, LINKS)
+"""Outputs that are messages themselves."""
+LOUDNESS = 1e3
+"""Factor of loud noise. A comparison with such noise is decided by the noise alone."""
+TINY = 1e-12
+RANDOM = ("noise", "sampling")
+"""Purposes of random numbers that may hide data."""
+MAX_NEWTON_DIM = 12
+"""Coordinates up to which noise that enters a minimisation is computed by Newton's method."""
+NEWTON_STEPS = 12
+UNEVEN = 8.0
+"""Largest change of noise with which it is tested whether messages are affine in the noise."""
+MAX_JOINT = 24
+"""Noise vectors up to which the noise of all agents is solved for jointly."""
+LEAST_EFFECT = 1e-6
+"""Relative effect of a record that is attributed to the record and not to rounding."""
+CLOSE = 1e-7
+"""Relative error up to which a replayed message equals the recorded one."""
+
+
+Line = tuple[str, int]
+"""File and number of a line of code."""
+
+
+class Exchanges:
+    """Values that pass through a network, in order; values of an earlier execution replace them.
+
+    Parameters
+    ----------
+    recorded : list of ndarray, optional
+        Values of the earlier execution.
+    """
+
+    def __init__(self, recorded: list[np.ndarray] | None = None):
+        self.recorded = recorded
+        self.values: list[np.ndarray] = []
+        self.mismatches: list[int] = []
+
+    def pass_on(self, values: np.ndarray) -> np.ndarray:
+        """Record values and return those that the receivers get."""
+        index = len(self.values)
+        self.values.append(np.array(values))
+        if self.recorded is None:
+            return values
+        if index < len(self.recorded) and self.recorded[index].shape == np.shape(values):
+            return self.recorded[index]
+        self.mismatches.append(index)
+        return values
+
+    def rewind(self, count: int) -> None:
+        """Forget all values after the first ``count``."""
+        del self.values[count:]
+        self.mismatches = [index for index in self.mismatches if index < count]
+
+
+class ExchangingMatrix(np.ndarray):
+    """A matrix [..., agents, agents] whose products pass through :class:`Exchanges`."""
+
+    exchanges: Exchanges | None
+    agents: int
+
+    @classmethod
+    def of(cls, matrix: np.ndarray, exchanges: Exchanges) -> ExchangingMatrix:
+        """Return a view of ``matrix``."""
+        view = np.asarray(matrix).view(cls)
+        view.exchanges, view.agents = exchanges, matrix.shape[-1]
+        return view
+
+    def __array_finalize__(self, source: np.ndarray | None) -> None:
+        self.exchanges = getattr(source, "exchanges", None)
+        self.agents = getattr(source, "agents", 0)
+
+    def __array_ufunc__(
+        self, ufunc: np.ufunc, method: str, *inputs: Any, out: tuple | None = None, **options: Any
+    ) -> Any:
+        if ufunc in PRODUCTS and method == "__call__":
+            inputs = tuple(map(self._received, inputs))
+        if out is not None:
+            options["out"] = tuple(map(_plain, out))
+        result = getattr(ufunc, method)(*map(_plain, inputs), **options)
+        elementwise = ufunc not in PRODUCTS and method == "__call__"
+        square = isinstance(result, np.ndarray) and result.shape[-2:] == self.shape[-2:]
+        if elementwise and square and self.exchanges is not None:
+            return ExchangingMatrix.of(result, self.exchanges)
+        return result
+
+    def __array_function__(
+        self, func: Callable[..., Any], types: Any, args: Any, kwargs: Any
+    ) -> Any:
+        if func in CONTRACTIONS:
+            args = tuple(map(self._received, args))
+        return func(*_plain_all(args), **{key: _plain_all(v) for key, v in kwargs.items()})
+
+    def _received(self, operand: Any) -> Any:
+        """Return what receivers get in place of the operand of a product."""
+        values = isinstance(operand, np.ndarray) and not isinstance(operand, ExchangingMatrix)
+        if not values or self.exchanges is None or self.agents not in operand.shape:
+            return operand
+        return self.exchanges.pass_on(operand)
+
+
+@dataclass(frozen=True)
+class ExchangingNetwork(Network):
+    """A network whose exchanged values pass through :class:`Exchanges`."""
+
+    exchanges: Exchanges = field(default_factory=Exchanges)
+
+    @classmethod
+    def on(cls, network: Network, exchanges: Exchanges) -> ExchangingNetwork:
+        """Return the same graph and weights, with ``exchanges``."""
+        matrices = (
+            ExchangingMatrix.of(matrix, exchanges) for matrix in (network.adjacency, network.mixing)
+        )
+        return cls(*matrices, exchanges)
+
+    def mix(self, x: np.ndarray) -> np.ndarray:
+        """Apply :meth:`Network.mix` to the values that receivers get."""
+        return self.mixing @ x
+
+    def gather(self, x: np.ndarray, neighbourhoods: np.ndarray) -> np.ndarray:
+        """Apply :meth:`Network.gather` to the values that receivers get."""
+        return super().gather(self.exchanges.pass_on(x), neighbourhoods)
+
+
+def _plain(value: Any) -> Any:
+    return np.asarray(value) if isinstance(value, ExchangingMatrix) else value
+
+
+def _plain_all(value: Any) -> Any:
+    if isinstance(value, tuple | list):
+        return type(value)(map(_plain_all, value))
+    return _plain(value)
+
+
+@dataclass(frozen=True)
+class PairedStreams(AuditStreams):
+    """Streams in which the second half of the runs repeats the first half."""
+
+    def sequence(
+        self, purpose: str, law: str | Law, shape: tuple[int, ...], name: str = ""
+    ) -> Iterator[np.ndarray]:
+        """Yield unit draws ``(runs, *shape)``, one array per iteration."""
+        for unit in AuditStreams.sequence(self, purpose, law, shape, name):
+            half = len(unit) // 2
+            yield np.concatenate([unit[:half], unit[:half]])
+
+    def generators(self, purpose: str, name: str = "") -> list[np.random.Generator]:
+        """Return one generator per run."""
+        half = len(self.runs) // 2
+        first = replace(self, runs=self.runs[:half])
+        return [g for _ in range(2) for g in AuditStreams.generators(first, purpose, name)]
+
+
+@dataclass(frozen=True)
+class LoudStreams(PairedStreams):
+    """Streams whose noise and sampling are drawn again, with extreme values.
+
+    Normal and Laplace noise is multiplied by :data:`LOUDNESS`; uniform numbers are 0 or 1 up to
+    rounding. The second half of the runs has the opposite values of the first half, so that a
+    comparison of a random number with a threshold ends differently in the two halves. Starting
+    points and graphs stay.
+
+    Parameters
+    ----------
+    agents : int
+        Number of agents.
+    agent : int, optional
+        The only agent whose noise is loud, where an array has one row per agent; default: all.
+    weak : list of str
+        Receives the purposes of random numbers that have another distribution: these are drawn
+        again only.
+    """
+
+    agents: int = 0
+    agent: int | None = None
+    weak: list[str] = field(default_factory=list)
+
+    def sequence(
+        self, purpose: str, law: str | Law, shape: tuple[int, ...], name: str = ""
+    ) -> Iterator[np.ndarray]:
+        """Yield unit draws ``(runs, *shape)``, one array per iteration."""
+        unchanged = super().sequence(purpose, law, shape, name)
+        if purpose not in RANDOM:
+            yield from unchanged
+            return
+        again = replace(self, groups={**self.groups, purpose: "loud"})
+        sampled = UNIT_LAWS[law] if isinstance(law, str) else law
+        opposite = OPPOSITES.get(sampled)
+        if opposite is None:
+            self.weak.append(purpose)
+        rows = self.agent is not None and bool(shape) and shape[0] == self.agents
+        fresh = AuditStreams.sequence(again, purpose, law, shape, name)
+        for unit, loud in zip(unchanged, fresh, strict=False):
+            if opposite is not None:
+                half = len(loud) // 2
+                loud = np.concatenate(opposite(loud[:half]))
+            if rows:
+                merged = np.array(unit)
+                merged[:, self.agent] = loud[:, self.agent]
+                loud = merged
+            yield loud
+
+    def generators(self, purpose: str, name: str = "") -> list[np.random.Generator]:
+        """Return one generator per run; those of noise and sampling are others."""
+        if purpose not in RANDOM:
+            return super().generators(purpose, name)
+        self.weak.append(purpose)
+        again = replace(self, groups={**self.groups, purpose: "loud"})
+        return AuditStreams.generators(again, purpose, name)
+
+
+def _loud_numbers(unit: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return multiples of noise, and their negatives."""
+    return LOUDNESS * unit, -LOUDNESS * unit
+
+
+def _extreme_numbers(unit: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return 0 or 1 up to rounding, and 1 or 0."""
+    low = unit < 0.5
+    return np.where(low, TINY, 1.0 - TINY), np.where(low, 1.0 - TINY, TINY)
+
+
+OPPOSITES: dict[Any, Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]] = {
+    UNIT_LAWS["normal"]: _loud_numbers,
+    UNIT_LAWS["laplace"]: _loud_numbers,
+    UNIT_LAWS["uniform"]: _extreme_numbers,
+}
+"""By distribution, loud numbers of the first half of the runs and of the second half."""
+
+
+@dataclass
+class Trace:
+    """Record of one execution of a few runs.
+
+    Parameters
+    ----------
+    outputs : dict
+        By quantity and iteration, the values without the axis of settings; a quantity of
+        ``outcome`` has the key ``(quantity, "end")``.
+    exchanges : dict
+        By iteration, the values that passed through the network; those before the first step have
+        the iteration 0.
+    states : dict
+        By iteration, copies of the arrays of the state.
+    replayed : dict
+        By iteration, whether the attacked agent released the recorded message.
+    errors : dict
+        By iteration, the relative difference of the released message from the recorded one.
+    bare : dict
+        By iteration, the message that the agent would have released with its sampled noise.
+    unreachable : dict
+        By iteration, True if no noise of the agents leads to the recorded messages.
+    lines : dict
+        By iteration, the executed lines of the algorithm's own modules.
+    shifts : dict
+        By iteration, by how much the unit noise of the agent had to change, [runs, dim].
+    calls : list
+        Iterations of which the algorithm showed something, in order.
+    """
+
+    outputs: dict[tuple[str, Any], np.ndarray] = field(default_factory=dict)
+    exchanges: dict[int, list[np.ndarray]] = field(default_factory=dict)
+    states: dict[int, tuple[Any, ...]] = field(default_factory=dict)
+    replayed: dict[int, bool] = field(default_factory=dict)
+    errors: dict[int, float] = field(default_factory=dict)
+    bare: dict[int, np.ndarray] = field(default_factory=dict)
+    unreachable: dict[int, bool] = field(default_factory=dict)
+    lines: dict[int, frozenset[Line]] = field(default_factory=dict)
+    shifts: dict[int, np.ndarray] = field(default_factory=dict)
+    calls: list[int] = field(default_factory=list)
+    all_exchanges: list[np.ndarray] = field(default_factory=list)
+    is_weak: bool = False
+
+    def sampled_release(self, t: int) -> np.ndarray | None:
+        """Return what is released in iteration ``t`` with the sampled noise."""
+        return self.bare.get(t, self.outputs.get((RELEASED, t)))
+
+    @property
+    def iterations(self) -> int:
+        """Number of iterations of which the algorithm showed something."""
+        return len(set(self.calls))
+
+
+class _Recorder:
+    """Observer that fills a trace and, with a source, replays the messages of the source.
+
+    Parameters
+    ----------
+    rows : int or slice
+        The agents whose messages are replayed.
+    exchanges : Exchanges
+        Those of the network.
+    source : Trace, optional
+        The execution whose messages are replayed.
+    """
+
+    def __init__(self, rows: int | slice, exchanges: Exchanges, source: Trace | None = None):
+        self.rows, self.source = rows, source
+        self.files: frozenset[str] = frozenset()
+        self.exchanges = exchanges
+        self.trace = Trace(all_exchanges=exchanges.values)
+        self.is_stepping = False
+        self._seen = 0
+
+    # As an observer.
+
+    def __call__(self, t: int, active: np.ndarray, seen: Mapping[str, Any]) -> None:
+        later = t in self.trace.calls
+        self.trace.calls.append(t)
+        for quantity, values in seen.items():
+            key = (quantity, "end" if later and (quantity, t) in self.trace.outputs else t)
+            self.trace.outputs[key] = np.array(_first(values))
+        self._collect(t)
+
+    def _collect(self, t: int) -> None:
+        fresh = self.exchanges.values[self._seen :]
+        self._seen = len(self.exchanges.values)
+        self.trace.exchanges.setdefault(t, []).extend(fresh)
+
+    # As the step of the algorithm.
+
+    def step(self, call: Callable[..., Any], algorithm: Any, state, problem, network, draw, t):
+        """Take one step, with the recorded message of the agent where there is one."""
+        if self.is_stepping:
+            return call(algorithm, state, problem, network, draw, t)
+        self.is_stepping = True
+        try:
+            return self._step(call, algorithm, state, problem, network, draw, t)
+        finally:
+            self.is_stepping = False
+
+    def _step(self, call, algorithm, state, problem, network, draw, t):
+        if self.source is None:
+            after = self._traced(call, algorithm, state, problem, network, draw, t)
+            self.trace.states[t] = _copies(after)
+            return after
+        target = self.source.outputs.get((RELEASED, t))
+        if target is not None:
+            draw = self._explaining(call, algorithm, state, problem, network, draw, t, target)
+        after = self._traced(call, algorithm, state, problem, network, draw, t)
+        if target is None:
+            return after
+        shown = released_of(algorithm, after, problem, t)
+        self._compare(t, shown, target)
+        return self._substituted(after, shown, target, t)
+
+    def _traced(self, call, algorithm, state, problem, network, draw, t):
+        """Take one step and record which lines of the algorithm's own modules are executed."""
+        lines: set[Line] = set()
+        files = self.files
+
+        def in_function(frame, event, argument):
+            if event == "line":
+                lines.add((frame.f_code.co_filename, frame.f_lineno))
+            return in_function
+
+        def on_call(frame, event, argument):
+            return in_function if frame.f_code.co_filename in files else None
+
+        before = sys.gettrace()
+        sys.settrace(on_call)
+        try:
+            return call(algorithm, state, problem, network, draw, t)
+        finally:
+            sys.settrace(before)
+            self.trace.lines[t] = frozenset(lines)
+
+    def _compare(self, t: int, shown: np.ndarray | None, target: np.ndarray) -> None:
+        error = np.inf
+        if shown is not None and shown.shape == target.shape:
+            error = _distance(self._row(shown), self._row(target))
+        self.trace.errors[t], self.trace.replayed[t] = error, bool(error <= CLOSE)
+
+    def _row(self, values: np.ndarray) -> np.ndarray:
+        """Return the values of the agents; all values if there are no agents."""
+        return values[:, self.rows] if values.ndim >= 3 else values
+
+    def _substituted(self, state: Any, shown: np.ndarray | None, target: np.ndarray, t: int):
+        """Overwrite the arrays of the state that hold the agent's message with the recorded one."""
+        recorded = self.source.states.get(t) if self.source is not None else None
+        if recorded is None or shown is None or shown.shape != target.shape or target.ndim < 3:
+            return state
+        arrays = list(state) if isinstance(state, tuple) else []
+        if len(arrays) != len(recorded):
+            return state
+        for index, (now, before) in enumerate(zip(arrays, recorded, strict=True)):
+            if not _holds(now, shown, self.rows) or not _holds(before, target, self.rows):
+                continue
+            changed = np.array(now)
+            changed[0][:, self.rows] = target[:, self.rows]
+            arrays[index] = changed
+        return type(state)(*arrays) if hasattr(state, "_fields") else type(state)(arrays)
+
+    def _explaining(self, call, algorithm, state, problem, network, draw, t, target):
+        """Return the draw with which the agent releases the recorded message.
+
+        If there is none, return the draw unchanged.
+        """
+        count = len(self.exchanges.values)
+
+        def released_with(trial) -> np.ndarray:
+            try:
+                after = call(algorithm, copy.deepcopy(state), problem, network, trial, t)
+                released = released_of(algorithm, after, problem, t)
+            finally:
+                self.exchanges.rewind(count)
+            if released is None or released.shape != target.shape or target.ndim < 3:
+                raise ValueError("the released messages have another shape")
+            return released
+
+        try:
+            bare = released_with(copy.deepcopy(draw))
+            self.trace.bare[t] = bare
+            if _distance(self._row(bare), self._row(target)) <= 1e-14:
+                return draw
+            places = noise_places(draw, target.shape)
+            for place in places:
+                found = _solve(
+                    lambda rows, place=place: self._row(
+                        released_with(_with_rows(draw, place, self.rows, rows))
+                    ),
+                    np.array(at_place(draw, place)[:, self.rows]),
+                    self._row(target),
+                )
+                if found is None:
+                    continue
+                changed = _with_rows(draw, place, self.rows, found)
+                after = released_with(changed)
+                if _distance(after, target) <= CLOSE or not self._others_change(after, bare):
+                    self.trace.shifts[t] = found - at_place(draw, place)[:, self.rows]
+                    return changed
+            return self._jointly(released_with, draw, places, target, t)
+        except (TypeError, ValueError, IndexError, FloatingPointError, np.linalg.LinAlgError):
+            return draw
+        return draw
+
+    def _others_change(self, after: np.ndarray, bare: np.ndarray) -> bool:
+        """Return True if the messages of other agents differ."""
+        others = [np.delete(values, self.rows, axis=1) for values in (after, bare)]
+        return _distance(*others) > CLOSE
+
+    def _jointly(self, released_with, draw, places, target, t: int):
+        """Return the draw with which all agents release the recorded messages.
+
+        The noise of an agent also enters messages of others here. If no noise leads to the
+        recorded messages, mark the iteration as unreachable and return the draw unchanged.
+        """
+        agents = target.shape[1]
+        if not 0 < agents * len(places) <= MAX_JOINT:
+            return draw
+        bare = released_with(draw)
+        uneven = UNEVEN * np.cos(np.arange(agents))
+        columns = []
+        for place in places:
+            for agent in range(agents):
+                rows = at_place(draw, place)[:, agent]
+                columns.append(released_with(_with_rows(draw, place, agent, rows + 1.0)) - bare)
+        response = np.moveaxis(np.stack(columns, axis=-1), 2, 1)  # [runs, dim, agents, columns]
+        missing = np.moveaxis(target - bare, 2, 1)[..., None]
+        units = (np.linalg.pinv(response, rcond=1e-9) @ missing)[..., 0]
+        units = np.moveaxis(units.reshape(*units.shape[:2], len(places), agents), 1, -1)
+        probe = np.broadcast_to(uneven[:, None], units.shape)
+        for added in (probe, units):
+            changed = draw
+            for number, place in enumerate(places):
+                for agent in range(agents):
+                    rows = at_place(draw, place)[:, agent] + added[:, number, agent]
+                    changed = _with_rows(changed, place, agent, rows)
+            predicted = bare + np.moveaxis((response @ _columns(added))[..., 0], 1, 2)
+            after = released_with(changed)
+            if _distance(after, predicted) > CLOSE:  # messages are not affine in the noise
+                return draw
+        if _distance(after, target) <= LEAST_EFFECT:
+            return changed
+        self.trace.unreachable[t] = bool(response[:, :, self.rows].any(-1).all())
+        return draw
+
+
+def _columns(units: np.ndarray) -> np.ndarray:
+    """Return noise [runs, places, agents, dim] as columns [runs, dim, places * agents, 1]."""
+    runs, places, agents, dim = units.shape
+    return np.moveaxis(units, -1, 1).reshape(runs, dim, places * agents, 1)
+
+
+def run_traced(
+    algorithm: Algorithm,
+    problem: Any,
+    network: Network,
+    streams: AuditStreams,
+    horizon: int,
+    rows: int | slice,
+    source: Trace | None = None,
+) -> Trace:
+    """Execute a calibrated algorithm and record outputs and messages.
+
+    Parameters
+    ----------
+    algorithm : Algorithm
+        Calibrated.
+    problem, network
+        Where it runs; all runs share one graph.
+    streams : AuditStreams
+        Randomness of few runs.
+    horizon : int
+        Number of iterations.
+    rows : int or slice
+        The agents whose messages are replayed.
+    source : Trace, optional
+        The execution whose messages are replayed; without it, messages are recorded only.
+
+    Returns
+    -------
+    Trace
+    """
+    exchanges = Exchanges(None if source is None else source.all_exchanges)
+    recorder = _Recorder(rows, exchanges, source)
+    batch = stack([algorithm])
+    if isinstance(algorithm, Iterative):
+        recorder.files = source_files(type(algorithm))
+        batch = with_step(batch, recorder)
+    tapped = ExchangingNetwork.on(network, exchanges)
+    with limited_threads(1), np.errstate(all="ignore"):
+        batch.run(
+            problem.repeated(len(streams.runs)), tapped, streams, np.array([horizon]), recorder
+        )
+    return recorder.trace
+
+
+def source_files(kind: type) -> frozenset[str]:
+    """Return the files of a class and of the classes that it extends, without the interface."""
+    modules = {sys.modules.get(base.__module__) for base in kind.__mro__}
+    modules -= {None, sys.modules[Algorithm.__module__]}
+    files = {getattr(module, "__file__", None) for module in modules}
+    return frozenset(file for file in files if file is not None)
+
+
+def with_step(algorithm: Algorithm, recorder: Any) -> Algorithm:
+    """Return an algorithm whose steps are taken by a recorder.
+
+    Parameters
+    ----------
+    algorithm : Iterative
+    recorder : object
+        Its method ``step`` receives the step of the algorithm, the algorithm and the arguments of
+        the step.
+
+    Returns
+    -------
+    Algorithm
+    """
+    kind = type(algorithm)
+
+    def step(self, state, problem, network, draw, t):
+        return recorder.step(kind.step, self, state, problem, network, draw, t)  # ty: ignore
+
+    derived = type(kind.__name__, (kind,), {"step": step, "__module__": kind.__module__})
+    derived.__qualname__ = kind.__qualname__
+    changed = copy.copy(algorithm)
+    object.__setattr__(changed, "__class__", derived)
+    return changed
+
+
+def _first(values: Any) -> Any:
+    """Return the values of the only setting."""
+    return values[0] if np.ndim(values) else values
+
+
+def _copies(state: Any) -> tuple[Any, ...]:
+    parts = state if isinstance(state, tuple) else ()
+    return tuple(np.array(part) if isinstance(part, np.ndarray) else None for part in parts)
+
+
+def released_of(algorithm: Any, state: Any, problem: Any, t: int) -> np.ndarray | None:
+    """Return the released messages of a state of one setting; None if there are none."""
+    shown = algorithm.observables(state, problem, t)
+    return np.array(_first(shown[RELEASED])) if RELEASED in shown else None
+
+
+def _holds(array: Any, shown: np.ndarray, rows: int | slice) -> bool:
+    """Return True if an array [1, runs, agents, ...] holds the agents' messages."""
+    if not isinstance(array, np.ndarray) or array.shape != (1, *shown.shape):
+        return False
+    return np.array_equal(array[0][:, rows], shown[:, rows])
+
+
+def _distance(here: np.ndarray, there: np.ndarray) -> float:
+    """Return the largest difference, relative to the largest value."""
+    scale = max(float(np.abs(here).max(initial=0)), float(np.abs(there).max(initial=0)))
+    largest = float(np.abs(here - there).max(initial=0))
+    return largest / scale if scale else largest
+
+
+Place = tuple[int, ...]
+"""Indices that lead from a draw to one of its arrays."""
+
+
+def noise_places(draw: Any, shape: tuple[int, ...]) -> list[Place]:
+    """Return the places of arrays that have one vector per run and agent; ``noise`` first."""
+    places = [place for place in _places(draw) if np.shape(at_place(draw, place)) == shape]
+    fields = getattr(draw, "_fields", ())
+    first = fields.index("noise") if "noise" in fields else -1
+    return sorted(places, key=lambda place: not place or place[0] != first)
+
+
+def _places(draw: Any, before: Place = ()) -> list[Place]:
+    if isinstance(draw, np.ndarray):
+        return [before]
+    if not isinstance(draw, tuple):
+        return []
+    return [place for i, part in enumerate(draw) for place in _places(part, (*before, i))]
+
+
+def at_place(draw: Any, place: Place) -> Any:
+    """Return the array of a draw at a place."""
+    for index in place:
+        draw = draw[index]
+    return draw
+
+
+def with_array(draw: Any, place: Place, array: np.ndarray) -> Any:
+    """Return a copy of the draw with another array at a place."""
+    if not place:
+        return array
+    parts = list(draw)
+    parts[place[0]] = with_array(parts[place[0]], place[1:], array)
+    return type(draw)(*parts) if hasattr(draw, "_fields") else type(draw)(parts)
+
+
+def _with_rows(draw: Any, place: Place, rows: int | slice, values: np.ndarray) -> Any:
+    """Return a copy of the draw with other noise of some agents."""
+    changed = np.array(at_place(draw, place))
+    changed[:, rows] = values
+    return with_array(draw, place, changed)
+
+
+def _solve(
+    message: Callable[[np.ndarray], np.ndarray], drawn: np.ndarray, target: np.ndarray
+) -> np.ndarray | None:
+    """Return the noise [runs, dim] for which ``message`` returns ``target``; None if there is none.
+
+    First each coordinate is solved alone, as if the message were affine in it. Otherwise Newton's
+    method is used with differences.
+    """
+    bare = message(drawn)
+    missing = target - bare
+    slope = message(drawn + 1.0) - bare
+    with np.errstate(divide="ignore", invalid="ignore"):
+        unit = drawn + np.where(missing == 0, 0.0, missing / slope)
+    if np.isfinite(unit).all() and _distance(message(unit), target) <= 1e-9:
+        again = unit + np.where(
+            slope == 0, 0.0, (target - message(unit)) / np.where(slope, slope, 1)
+        )
+        return again if _distance(message(again), target) <= CLOSE else unit
+    return _newton(message, drawn, target)
+
+
+def _newton(message, drawn: np.ndarray, target: np.ndarray) -> np.ndarray | None:
+    dim = drawn.shape[-1]
+    if drawn.shape != target.shape or dim > MAX_NEWTON_DIM:
+        return None
+    unit, jacobian = drawn, None
+    for _ in range(NEWTON_STEPS):
+        bare = message(unit)
+        missing = target - bare
+        if not np.isfinite(missing).all():
+            return None
+        if _distance(bare, target) <= CLOSE / 10:
+            return unit
+        size = 1e-4
+        columns = [(message(unit + size * axis) - bare) / size for axis in np.eye(dim)]
+        jacobian = np.stack(columns, axis=-1)
+        unit = unit + (np.linalg.pinv(jacobian) @ missing[..., None])[..., 0]
+    return unit if _distance(message(unit), target) <= CLOSE else None
+
+
+RUNS = 12
+"""Runs of each execution, of which the second half has the same random numbers as the first."""
+
+
+@dataclass(frozen=True)
+class Replays:
+    """One execution, and three executions that receive its messages.
+
+    Parameters
+    ----------
+    recorded : Trace
+        On D.
+    neighbour : Trace or None
+        On D', with the same noise except where the agent needs other noise to release the recorded
+        messages. None if this execution raised an error.
+    loud : Trace or None
+        On D, with loud noise of all agents; the messages of all agents are replayed.
+    loud_agent : Trace or None
+        On D, with loud noise of the attacked agent.
+    loud_neighbour : Trace or None
+        On D', with loud noise of all agents; the messages of all agents are replayed.
+    error : str
+        The error of the execution on D'.
+    """
+
+    recorded: Trace
+    neighbour: Trace | None
+    loud: Trace | None
+    loud_agent: Trace | None
+    loud_neighbour: Trace | None
+    error: str = ""
+
+
+_LAST: list[tuple[tuple[Any, ...], Replays]] = []
+
+
+def replays(algorithm: Algorithm, attack: Any, horizon: int, *, seed: int) -> Replays:
+    """Execute an algorithm on both data sets, with the messages of the execution on D.
+
+    The result of the last call is cached, so that several checks share it.
+
+    Parameters
+    ----------
+    algorithm : Algorithm
+        Calibrated.
+    attack : Attack
+        Two neighbouring data sets, network and agent.
+    horizon : int
+        Number of iterations.
+    seed : int
+        Seed of the noise.
+
+    Returns
+    -------
+    Replays
+    """
+    key = (algorithm, *attack.pair, attack.network, horizon, seed, attack.agent)
+    for known, result in _LAST:
+        if all(a is b or (isinstance(a, int) and a == b) for a, b in zip(known, key, strict=True)):
+            return result
+    result = _replays(algorithm, attack, horizon, seed)
+    _LAST[:] = [(key, result)]
+    return result
+
+
+def _replays(algorithm: Algorithm, attack: Any, horizon: int, seed: int) -> Replays:
+    agents, agent, everyone = attack.network.n_agents, attack.agent, slice(None)
+    streams = PairedStreams.labelled("replay", RUNS, seed)
+    loud = LoudStreams(streams.root, streams.runs, streams.groups, agents=agents)
+
+    def attempt(index: int, drawn: AuditStreams, rows: int | slice) -> tuple[Trace | None, str]:
+        world = attack.pair[index], attack.network, drawn, horizon
+        try:
+            return run_traced(algorithm, *world, rows, recorded), ""
+        except Exception as error:  # code from outside may raise anything
+            return None, f"{type(error).__name__}: {error}"
+
+    recorded = run_traced(algorithm, attack.pair[0], attack.network, streams, horizon, agent)
+    neighbour, error = attempt(1, streams, agent)
+    of_all, _ = attempt(0, loud, everyone)
+    of_agent, _ = attempt(0, replace(loud, agent=agent), agent)
+    of_neighbour, _ = attempt(1, loud, everyone)
+    for trace in (of_all, of_agent, of_neighbour):
+        if trace is not None:
+            trace.is_weak = bool(loud.weak)
+    return Replays(recorded, neighbour, of_all, of_agent, of_neighbour, error)
+
+
+def lacks_noise(here: Any, there: Any, loud: Any, trace: Trace) -> bool:
+    """Return True if a value depends on the data set and not on noise, in some run.
+
+    Parameters
+    ----------
+    here, there : array-like
+        Values with sampled noise on either data set; the first axis is that of runs, if there is
+        one. ``here`` belongs to the data set of ``loud``.
+    loud : array-like
+        Values with loud noise.
+    trace : Trace
+        The execution with loud noise. If some of its noise could not be made loud, all runs have
+        to agree, and discrete values are taken to depend on noise.
+
+    Returns
+    -------
+    bool
+    """
+    here, there, loud = map(np.asarray, (here, there, loud))
+    if not here.shape == there.shape == loud.shape:
+        return False
+    differs, same = ~_near(here, there, LEAST_EFFECT), _near(here, loud, EXACT * LOUDNESS)
+    if trace.is_weak or not here.ndim or len(here) != RUNS:
+        discrete = trace.is_weak and 2 * np.unique(here).size <= max(here.size, 3)
+        return bool(differs.any() and same.all() and not discrete)
+    pairs = (differs.reshape(2, RUNS // 2, -1), same.reshape(2, RUNS // 2, -1))
+    return bool((pairs[0].any(0) & pairs[1].all(0)).any())
+
+
+def _near(here: np.ndarray, there: np.ndarray, tolerance: float) -> np.ndarray:
+    """Return by entry whether two arrays agree, relative to the largest value."""
+    if not set(here.dtype.kind + there.dtype.kind) <= set("fc"):
+        return np.asarray(here == there)
+    with np.errstate(invalid="ignore"):
+        scale = np.nanmax(np.abs(here), initial=0.0)
+        near = np.abs(here - there) <= tolerance * scale
+    return near | (here == there) | (np.isnan(here) & np.isnan(there))
+
+
+def equal(here: Any, there: Any, tolerance: float) -> bool:
+    """Return True if two arrays agree up to ``tolerance``, relative to the largest value.
+
+    Parameters
+    ----------
+    here, there : array-like
+        Values that are not numbers, whole numbers and truth values have to be equal.
+    tolerance : float
+        Of numbers with a fraction.
+
+    Returns
+    -------
+    bool
+    """
+    here, there = np.asarray(here), np.asarray(there)
+    if here.shape != there.shape:
+        return False
+    kinds = here.dtype.kind + there.dtype.kind
+    if not set(kinds) <= set("fc"):
+        return bool(np.array_equal(here, there))
+    finite = np.isfinite(here)
+    if not np.array_equal(finite, np.isfinite(there)):
+        return False
+    if not np.array_equal(here[~finite], there[~finite], equal_nan=True):
+        return False
+    coarse = max(np.finfo(values.dtype).eps for values in (here, there))
+    return _distance(here[finite], there[finite]) <= max(tolerance, 1e3 * coarse)
+
+
+def tolerance_until(trace: Trace, t: Any) -> float:
+    """Return the relative difference that errors of the replayed messages may explain.
+
+    Parameters
+    ----------
+    trace : Trace
+        Of an execution with the messages of another one.
+    t : int or "end"
+        Iteration.
+
+    Returns
+    -------
+    float
+    """
+    errors = [
+        error
+        for time, error in trace.errors.items()
+        if trace.replayed[time] and (t == "end" or time <= t)
+    ]
+    return max(EXACT, AMPLIFICATION * max(errors, default=0.0))
+
+
+EXACT = 1e-9
+"""Relative difference of values that only rounding tells apart."""
+AMPLIFICATION = 1e3
+"""Factor by which an output may amplify the error of a replayed message."""

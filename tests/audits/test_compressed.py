@@ -1,0 +1,179 @@
+"""Compressed problems of audits equal the problems that hold all of their records."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from private_consensus.audits.examples import complete, huber_regression, logistic_regression
+from private_consensus.audits.few_records import FewRecords
+from private_consensus.audits.few_responses import FewResponses
+from private_consensus.audits.neighbours import attacks
+from private_consensus.problems.lasso import Lasso
+from private_consensus.problems.logistic_regression import LogisticRegression
+
+RUNS = 3
+RNG = np.random.default_rng(20_261_124)
+CONSTANTS = (
+    "n_agents", "records", "dim", "weight", "smoothness", "strong_convexity", "least_convexity",
+    "record_gradient_change", "record_curvature", "lipschitz",
+)  # fmt: skip
+
+
+def _settings() -> Iterator[tuple[str, Any]]:
+    """Yield problems of audited settings: labels of both codings, boxes, both losses."""
+    signed = logistic_regression()
+    yield "labels", signed
+    positive = np.abs(signed.features)
+    coded = (signed.labels > 0).astype(float)
+    yield "labels 0 and 1", replace(signed, features=positive, labels=coded)
+    yield "box", replace(signed, box=0.5)
+    one = {"features": signed.features[:1], "labels": signed.labels[:1]}
+    yield "one agent", replace(signed, **one)
+    huber = huber_regression()
+    yield "huber", huber
+    yield "squared", replace(huber, gradient_bound=np.inf)
+
+
+def _pairs() -> Iterator[Any]:
+    for name, problem in _settings():
+        for nearby in (False, True):
+            network = complete(problem.n_agents)
+            for attack in attacks(problem, network, None, nearby=nearby):
+                for index, compressed in enumerate(attack.pair):
+                    if isinstance(compressed, FewRecords | FewResponses):
+                        yield pytest.param(compressed, id=f"{name}-{attack.name}-{nearby}-{index}")
+
+
+def whole(problem: Any) -> Any:
+    """Return the problem with every record in a row of its own."""
+    if isinstance(problem, FewResponses):
+        missing = problem.records - problem.features.shape[2]
+        rows = np.pad(problem.features, [(0, 0), (0, 0), (0, missing), (0, 0)])
+        responses = np.pad(problem.responses, [(0, 0), (0, 0), (0, missing)])
+        constants = problem.weight, problem.penalty, problem.gradient_bound, problem.row_bound
+        return Lasso(rows, responses, *constants)
+    counts = np.round(problem.counts).astype(int)
+    rows = np.repeat(problem.features, counts, axis=1)
+    labels = np.repeat(problem.labels, counts, axis=1)
+    missing = problem.records - rows.shape[1]
+    rows = np.pad(rows, [(0, 0), (0, missing), (0, 0)])
+    labels = np.pad(labels, [(0, 0), (0, missing)], constant_values=1.0)
+    tests = problem.test_features, problem.test_labels
+    return LogisticRegression(rows, labels, *tests, problem.weight, problem.ridge, problem.box)
+
+
+def _points(problem) -> np.ndarray:
+    return 3.0 * RNG.standard_normal((2, RUNS, problem.n_agents, problem.dim))
+
+
+def _equal(here, there) -> None:
+    np.testing.assert_allclose(here, there, rtol=1e-7, atol=1e-9)
+
+
+COMPRESSED = list(_pairs())
+
+
+def test_all_kinds_of_compressed_problems_are_compared():
+    kinds = {type(parameter.values[0]).__name__ for parameter in COMPRESSED}
+    distinct = {
+        parameter.values[0].features.shape[1]
+        for parameter in COMPRESSED
+        if isinstance(parameter.values[0], FewRecords)
+    }
+    assert kinds == {"FewRecords", "FewResponses"} and distinct == {1, 2}
+
+
+@pytest.mark.parametrize("problem", COMPRESSED)
+def test_constants_and_sensitivities_are_equal(problem):
+    reference = whole(problem)
+    for name in CONSTANTS:
+        if hasattr(type(reference), name) or hasattr(reference, name):
+            _equal(getattr(problem, name), getattr(reference, name))
+    for norm in ("l1", "l2", "linf"):
+        assert problem.record_change(norm) == reference.record_change(norm)
+    for norm in ("l1", "l2"):
+        assert problem.attained_gradient_share(norm) == reference.attained_gradient_share(norm)
+        for curvature in (0.1, 2.0):
+            here, there = (p.minimiser_change(norm, curvature) for p in (problem, reference))
+            _equal(here, there)
+            here, there = (
+                p.attained_minimiser_share(norm, curvature) for p in (problem, reference)
+            )
+            assert here == there
+
+
+@pytest.mark.parametrize("problem", COMPRESSED)
+def test_gradients_and_losses_are_equal(problem):
+    reference, x = whole(problem).repeated(RUNS), _points(problem)
+    problem = problem.repeated(RUNS)
+    _equal(problem.gradient(x), reference.gradient(x))
+    if isinstance(reference, Lasso):
+        _equal(problem.smooth_gradient(x), reference.smooth_gradient(x))
+        _equal(problem.gram, reference.gram)
+        _equal(problem.pull, reference.pull)
+        return
+    _equal(problem.objective(x), reference.objective(x))
+    _equal(problem.hessian(x), reference.hessian(x))
+    _equal(problem.project(x), reference.project(x))
+    asked = RNG.random(x.shape[:-1]) < 0.7
+    _equal(problem.hessian_of(x, asked), reference.hessian_of(x, asked))
+    for bound in (0.3, 1.0, 5.0):
+        clipped = reference.clipped_loss(x, bound)
+        _equal(problem.clipped_loss(x, bound), clipped)
+        here, there = (p.clipped_loss_of(x, bound, asked) for p in (problem, reference))
+        _equal(here[asked], there[asked])
+        assert problem.clipped_loss_change(bound) == reference.clipped_loss_change(bound)
+
+
+@pytest.mark.parametrize("problem", COMPRESSED)
+@pytest.mark.parametrize("penalty", [0.05, 1.0, 20.0])
+def test_minimisers_are_equal(problem, penalty):
+    if np.isfinite(getattr(problem, "box", np.inf)):
+        pytest.skip("no algorithm solves this problem in a box")
+    reference = whole(problem).repeated(RUNS)
+    problem = problem.repeated(RUNS)
+    linear, centre, start = (_points(problem) for _ in range(3))
+    penalties = np.full((1, 1, problem.n_agents, 1), penalty)
+    here, there = (p.proximal(linear, penalties, centre, start) for p in (problem, reference))
+    np.testing.assert_allclose(here, there, rtol=1e-6, atol=1e-7)
+
+
+@pytest.mark.parametrize("problem", COMPRESSED)
+def test_parts_of_the_records_are_equal(problem):
+    reference = whole(problem)
+    half = problem.records // 2
+    for taken in (slice(0, half), slice(half, None), slice(1, 3), slice(0, 1)):
+        here, there = problem.part(taken), reference.part(taken)
+        assert here.records == there.records
+        x = _points(problem)
+        _equal(here.repeated(RUNS).gradient(x), there.repeated(RUNS).gradient(x))
+
+
+@pytest.mark.parametrize("problem", COMPRESSED)
+def test_measures_of_models_are_equal(problem):
+    """Errors and optima of the compressed problem are those of all records."""
+    if isinstance(problem, FewResponses):
+        pytest.skip("it has no labels")
+    reference, x = whole(problem).repeated(RUNS), _points(problem)
+    problem = problem.repeated(RUNS)
+    _equal(problem.own_errors(x), reference.own_errors(x))
+    if np.isinf(problem.box):
+        np.testing.assert_allclose(problem.own_optimum, reference.own_optimum, atol=1e-6)
+
+
+@pytest.mark.parametrize("problem", COMPRESSED)
+@pytest.mark.parametrize("clip", [0.2, np.inf])
+def test_clipped_gradients_of_batches_are_equal(problem, clip):
+    if isinstance(problem, FewResponses):
+        pytest.skip("it has no clipped gradients")
+    reference = whole(problem)
+    rows = reference.rows_of(0)
+    assert np.array_equal(problem.rows_of(0), rows)
+    order = RNG.permuted(np.tile(np.arange(problem.records), (len(rows), 1)), axis=1)
+    batch, sizes = np.take_along_axis(rows, order[:, :6], 1), RNG.integers(0, 7, len(rows))
+    x = RNG.standard_normal((problem.n_agents, problem.dim))
+    here, there = (p.clipped_gradient(x, batch, sizes, clip) for p in (problem, reference))
+    _equal(here, there)

@@ -1,0 +1,170 @@
+"""Audits run until limits and periods take effect, or say that they were not reached."""
+
+import sys
+from dataclasses import dataclass
+from math import ceil
+from types import ModuleType
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+
+from private_consensus import algorithms
+from private_consensus.algorithms.base import column
+from private_consensus.algorithms.parameters import whole
+from private_consensus.audits.declared_limits import MARGIN, MAX_ITERATIONS, audit_horizon
+from private_consensus.audits.examples import example_names, examples
+from private_consensus.errors import InvalidInput
+from private_consensus.privacy import Release
+from toys import NoisyRounds, calibrated, mean_attack, registry_attacks
+
+
+@dataclass(frozen=True, kw_only=True)
+class Capped(NoisyRounds):
+    """Declares at most ``limit`` releases and does not stop."""
+
+    limit: int = whole(10)
+
+    def releases(self, problem, network, horizon):
+        count = min(horizon, int(np.max(self.limit)))
+        return [Release("gaussian", self.change(problem), self.sigma.scale, count=count)]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Declared(NoisyRounds):
+    """Declares at most eight releases, by a helper."""
+
+    def releases(self, problem, network, horizon):
+        count = eight_at_most(horizon)
+        return [Release("gaussian", self.change(problem), self.sigma.scale, count=count)]
+
+
+def eight_at_most(number):
+    return min(number, 8)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Quiet(NoisyRounds):
+    """Has no noise after iteration 5."""
+
+    def step(self, state, problem, network, draw, t):
+        return super().step(state, problem, network, draw if t <= 5 else 0.0 * draw, t)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Periodic(NoisyRounds):
+    """Computes with data in every seventh iteration."""
+
+    every: int = whole(7)
+
+    def releases(self, problem, network, horizon):
+        count = ceil(horizon / int(np.max(self.every)))
+        return [Release("gaussian", self.change(problem), self.sigma.scale, count=count)]
+
+    def step(self, state, problem, network, draw, t):
+        after = super().step(state, problem, network, draw, t)
+        return after if (t - 1) % int(np.max(self.every)) == 0 else state
+
+
+class Counted(NamedTuple):
+    """Messages, and how many an agent has sent."""
+
+    x: np.ndarray
+    sent: np.ndarray
+
+
+@dataclass(frozen=True, kw_only=True)
+class Counting(NoisyRounds):
+    """Stops after ``budget`` messages, which it counts in its state."""
+
+    budget: int = whole(9)
+
+    def start(self, problem, network, streams, settings):
+        x = super().start(problem, network, streams, settings).x
+        return Counted(x, np.zeros((*x.shape[:-1], 1)))
+
+    def step(self, state, problem, network, draw, t):
+        number = state.sent
+        after = super().step(state, problem, network, draw, t).x
+        active = goes_on(number, column(self.budget))
+        return Counted(np.where(active, after, state.x), number + active)
+
+
+def goes_on(number, limit):
+    return number < limit
+
+
+CASES = [(Capped, 12), (Declared, 9 + MARGIN), (Quiet, 5 + MARGIN), (Periodic, 14 + MARGIN),
+         (Counting, 10 + MARGIN)]  # fmt: skip
+
+
+@pytest.mark.parametrize("kind, least", CASES)
+def test_the_horizon_goes_beyond_a_limit(kind, least):
+    attack = mean_attack()
+    algorithm = calibrated(kind, attack, 3)
+    horizon, untested = audit_horizon(algorithm, 3, attack.pair[0], attack.network)
+    assert least <= horizon <= least + 4
+    assert not untested
+
+
+def test_a_limit_that_is_not_reached_is_reported():
+    attack = mean_attack()
+    algorithm = calibrated(Capped, attack, 3, limit=1000)
+    horizon, untested = audit_horizon(algorithm, 3, attack.pair[0], attack.network)
+    assert horizon <= MAX_ITERATIONS
+    assert f"parameter limit = 1000: not reached in {horizon} iterations" in map(str, untested)
+    assert all(part.decisive for part in untested)
+
+
+def test_an_algorithm_without_limits_keeps_its_horizon():
+    attack = mean_attack()
+    algorithm = calibrated(NoisyRounds, attack, 3)
+    assert audit_horizon(algorithm, 3, attack.pair[0], attack.network) == (3, ())
+
+
+@pytest.mark.parametrize("name", example_names())
+def test_limits_of_the_registry_are_reached(name):
+    algorithm, attack, horizon = next(registry_attacks(name))
+    extended, untested = audit_horizon(algorithm, horizon, attack.pair[0], attack.network)
+    assert horizon <= extended <= MAX_ITERATIONS
+    assert not untested
+
+
+@pytest.fixture
+def outside(monkeypatch):
+    """Return a function that enters a module with an example into the registry."""
+
+    def enter(example):
+        module = ModuleType("outside_capped")
+        module.ALGORITHM, module.EXAMPLE = Capped, example
+        monkeypatch.setitem(sys.modules, "outside_capped", module)
+        monkeypatch.setattr(algorithms, "names", lambda: ("outside_capped",))
+        monkeypatch.setattr(algorithms, "module_of", lambda name: "outside_capped")
+        monkeypatch.setattr(algorithms, "load", lambda name: Capped)
+        return examples("outside_capped")[0]
+
+    return enter
+
+
+def test_an_example_sets_sizes_and_parameters(outside):
+    stated = {"problem": "mean_estimation", "agents": 5, "horizon": 6, "parameters": {"limit": 4}}
+    example = outside(stated)
+    assert (example.problem.n_agents, example.network.n_agents, example.horizon) == (5, 5, 6)
+    assert example.algorithm.limit == 4
+    assert outside("mean_estimation").horizon == 3
+
+
+@pytest.mark.parametrize(
+    "example, key",
+    [
+        ({"problem": "mean_estimation", "size": 3}, "EXAMPLE"),
+        ({"problem": "mean_estimation", "horizon": 0}, "EXAMPLE.horizon"),
+        ({"problem": "mean_estimation", "agents": True}, "EXAMPLE.agents"),
+        ({"problem": "mean_estimation", "parameters": 3}, "EXAMPLE.parameters"),
+        ({"problem": "nothing"}, "NAME"),
+        (3, "NAME"),
+    ],
+)
+def test_a_wrong_example_is_refused(outside, example, key):
+    with pytest.raises(InvalidInput, match=key):
+        outside(example)

@@ -1,0 +1,520 @@
+"""The exact cost of replaced records names faults with agent and iteration."""
+
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+
+import private_consensus
+from private_consensus import networks
+from private_consensus.algorithms.base import Iterative, column, origin
+from private_consensus.audits.exact_costs import exact_costs
+from private_consensus.audits.judging import declaration
+from private_consensus.audits.noise_response import Response, Row, shift
+from private_consensus.audits.probing import agent_classes, pairs_of_agents
+from private_consensus.audits.result import DIFFERS, CheckReport, Coverage, Untested
+from private_consensus.privacy import Budget, Relation, Release, Sampling, gaussian_dp, gaussian_mu
+from private_consensus.privacy.audit.noise import noise_test
+from private_consensus.problems.logistic_regression import LogisticRegression
+from private_consensus.problems.mean_estimation import MeanEstimation
+from private_consensus.randomness import Streams
+
+AGENTS, DIM, RECORDS, HORIZON, STEP = 4, 3, 10, 3, 0.05
+BUDGET, DELTA = Budget(3.0, 1e-5), 1e-5
+
+
+class State(NamedTuple):
+    """Messages, and the noise of the iteration before, [settings, runs, agents, dim]."""
+
+    x: np.ndarray
+    before: np.ndarray
+
+
+@dataclass(frozen=True, kw_only=True)
+class Descent(Iterative):
+    """Gradient steps from mixed messages, with fresh noise on every gradient."""
+
+    sigma: float = 0.0
+
+    def calibrate(self, budget, problem, network, horizon):
+        mu = gaussian_mu(budget.epsilon, budget.delta)
+        return replace(self, sigma=problem.record_change("l2") * np.sqrt(horizon) / mu)
+
+    def releases(self, problem, network, horizon):
+        return [Release("gaussian", problem.record_change("l2"), self.sigma, count=horizon)]
+
+    def start(self, problem, network, streams, settings):
+        zero = origin(problem, streams, settings)
+        return State(zero, zero)
+
+    def draws(self, problem, streams):
+        return streams.sequence("noise", "normal", (problem.n_agents, problem.dim))
+
+    def noise(self, draw, state, problem, t):
+        return draw
+
+    def step(self, state, problem, network, draw, t):
+        z = network.mix(state.x)
+        noise = self.noise(draw, state, problem, t)
+        x = z - STEP * (problem.gradient(z) + column(self.sigma) * noise)
+        return State(x, np.broadcast_to(draw, x.shape))
+
+    def observables(self, state, problem, t):
+        return {"released": state.x}
+
+
+def means():
+    random = np.random.default_rng(2)
+    return MeanEstimation(0.1 * random.standard_normal((1, AGENTS, DIM)), RECORDS, 1.0)
+
+
+def logistic():
+    random = np.random.default_rng(3)
+    rows = random.standard_normal((AGENTS, RECORDS, DIM))
+    rows /= np.linalg.norm(rows, axis=-1, keepdims=True)
+    labels = np.sign(random.standard_normal((AGENTS, RECORDS)))
+    return LogisticRegression(rows, labels, rows[0], labels[0], 1.0 / RECORDS, 0.01)
+
+
+def ring():
+    return networks.build(Streams(0, (0,)), "ring", AGENTS)
+
+
+def cost(algorithm, problem=None, network=None, horizon=HORIZON):
+    """The report of an algorithm, calibrated, on pairs of all agents."""
+    problem, network = problem or means(), network or ring()
+    noisy = algorithm.calibrate(BUDGET, problem, network, horizon)
+    releases = noisy.releases(problem, network, horizon)
+    pairs = pairs_of_agents(noisy, problem, network)
+    attacks = [pair for of_agent in pairs.values() for pair in of_agent]
+    declared = declaration(releases, DELTA)
+    return exact_costs(noisy, attacks, horizon, releases, declared, DELTA, seed=0)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Scaled(Descent):
+    """Noise times a factor for one agent, coordinate and iteration; None stands for all."""
+
+    factor: float = 0.0
+    agent: int | None = None
+    coordinate: int | None = None
+    time: int | None = None
+
+    def noise(self, draw, state, problem, t):
+        factors = np.ones(np.shape(draw))
+        if self.time in (None, t):
+            agents = slice(None) if self.agent is None else self.agent
+            coordinates = slice(None) if self.coordinate is None else self.coordinate
+            factors[..., agents, coordinates] = self.factor
+        return factors * draw
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reused(Descent):
+    """The noise of the iteration before in even iterations."""
+
+    def noise(self, draw, state, problem, t):
+        return state.before if t % 2 == 0 else draw
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cancelled(Descent):
+    """Noise that the third message takes back from the second."""
+
+    def noise(self, draw, state, problem, t):
+        return -state.before if t == 3 else draw
+
+
+@dataclass(frozen=True, kw_only=True)
+class Common(Descent):
+    """One draw for all agents."""
+
+    def noise(self, draw, state, problem, t):
+        return np.broadcast_to(draw[..., :1, :], draw.shape)
+
+
+@dataclass(frozen=True, kw_only=True)
+class OneCoordinate(Descent):
+    """One draw for all coordinates."""
+
+    def noise(self, draw, state, problem, t):
+        return draw[..., :1] * np.array([1.0, -1.0, 1.0])
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reporting(Descent):
+    """The exact gradient as an output."""
+
+    def observables(self, state, problem, t):
+        return {"released": state.x, "slope": problem.gradient(state.x)}
+
+
+@dataclass(frozen=True, kw_only=True)
+class DeclaredReport(Reporting):
+    """The same, declared internal."""
+
+    internal_outputs = ("internal", "slope")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Indexing(Descent):
+    """Agent 1 adds the exact gradient of agent 2, which it takes without a message."""
+
+    def step(self, state, problem, network, draw, t):
+        after = super().step(state, problem, network, draw, t)
+        x = np.array(after.x)
+        x[..., 1, :] += 0.01 * problem.gradient(state.x)[..., 2, :]
+        return State(x, after.before)
+
+
+def texts(report):
+    assert all(finding.kind == DIFFERS for finding in report.findings)
+    return [finding.text for finding in report.findings]
+
+
+@pytest.mark.parametrize("problem", [means, logistic])
+@pytest.mark.parametrize("agent", range(AGENTS))
+def test_missing_noise_of_any_agent_is_named(problem, agent):
+    (text,) = texts(cost(Scaled(agent=agent), problem()))
+    assert f"the message of agent {agent} in iteration 1 carries no noise" in text
+    assert f"a record of agent {agent}" in text and "also" not in text
+
+
+def test_missing_noise_of_one_coordinate_is_named():
+    (text,) = texts(cost(Scaled(agent=2, coordinate=1)))
+    assert "agent 2 in iteration 1 carries no noise in coordinate 1 " in text
+
+
+def test_missing_noise_of_one_iteration_is_named():
+    (text,) = texts(cost(Scaled(agent=3, time=2)))
+    assert "up to iteration 2" in text and "a record of agent 3" in text
+
+
+@pytest.mark.parametrize("problem", [means, logistic])
+def test_noise_with_a_smaller_factor_in_the_step_is_found(problem):
+    (text, *_) = texts(cost(Scaled(factor=0.3, agent=1), problem()))
+    assert "a record of agent 1 shifts the messages by" in text
+
+
+@pytest.mark.parametrize("broken", [Cancelled, Common, Indexing, Reporting])
+def test_dependent_noise_and_values_without_noise_are_found(broken):
+    assert texts(cost(broken()))
+
+
+def test_reused_noise_is_found_where_gradients_differ():
+    """Gradients of means at two points differ by a public amount: no value without noise."""
+    assert "up to iteration 2" in texts(cost(Reused(), logistic()))[0]
+    assert not texts(cost(Reused()))
+
+
+def test_the_leaking_output_is_named():
+    (text, *_) = texts(cost(Reporting()))
+    assert "the output 'slope' of agent 0 in iteration 1" in text or "iteration 1" in text
+    assert not texts(cost(DeclaredReport()))
+
+
+def test_noise_along_one_direction_leaks_all_others():
+    """The pair differs along (1, 1, 1), the noise is along (1, -1, 1)."""
+    assert "without noise" in texts(cost(OneCoordinate()))[0]
+
+
+@pytest.mark.parametrize("factor", [1.0, 0.5, 2.0])
+def test_the_shift_is_the_exact_mu(factor):
+    """Three steps, each of which a record moves by the declared change: mu is known."""
+    report = cost(Scaled(factor=factor))
+    problem = means()
+    noisy = Descent().calibrate(BUDGET, problem, ring(), HORIZON)
+    mu = gaussian_dp(noisy.releases(problem, ring(), HORIZON)) / factor
+    if factor >= 1:
+        assert not report.findings
+    else:
+        assert f"by {mu:.4g} standard deviations" in texts(report)[0]
+
+
+# --- Correct algorithms -----------------------------------------------------------------------
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reflected(Descent):
+    """Noise reflected at a direction that depends on the data."""
+
+    def noise(self, draw, state, problem, t):
+        gradient = problem.gradient(state.x)
+        direction = gradient / np.linalg.norm(gradient, axis=-1, keepdims=True)
+        return draw - 2.0 * (direction * draw).sum(-1, keepdims=True) * direction
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rounded(Descent):
+    """Messages on a public grid."""
+
+    def step(self, state, problem, network, draw, t):
+        after = super().step(state, problem, network, draw, t)
+        return after._replace(x=np.round(after.x, 2))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Single(Descent):
+    """Messages in 32 bits."""
+
+    def step(self, state, problem, network, draw, t):
+        after = super().step(state, problem, network, draw, t)
+        return after._replace(x=after.x.astype(np.float32).astype(float))
+
+
+@dataclass(frozen=True, kw_only=True)
+class OwnGenerators(Descent):
+    """Noise from the generators of the runs."""
+
+    def draws(self, problem, streams):
+        generators = streams.generators("noise")
+        while True:
+            shape = problem.n_agents, problem.dim
+            yield np.stack([one.normal(0.0, 1.0, shape) for one in generators])
+
+
+@dataclass(frozen=True, kw_only=True)
+class SilentGenerators(OwnGenerators):
+    """The same, without noise for agent 2."""
+
+    def noise(self, draw, state, problem, t):
+        return draw * (np.arange(AGENTS) != 2)[:, None]
+
+
+CORRECT = [Descent, Reflected, Single, OwnGenerators]
+
+
+@pytest.mark.parametrize("problem", [means, logistic])
+@pytest.mark.parametrize("algorithm", CORRECT)
+def test_correct_algorithms_are_tested_completely_and_not_accused(algorithm, problem):
+    report = cost(algorithm(), problem())
+    assert not report.findings
+    assert not any(part.decisive for part in report.untested), report.untested
+    assert "agents 0 to 3" in report.sites[0]
+
+
+def test_rounded_messages_are_not_accused():
+    """The shift is known on average if messages are affine up to rounding, else not at all."""
+    for problem in (means(), logistic()):
+        assert not cost(Rounded(), problem).findings
+    assert not cost(Rounded()).untested
+
+
+def test_missing_noise_from_generators_is_found():
+    assert "agent 2 in iteration 1 carries no noise" in texts(cost(SilentGenerators()))[0]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Flips(Descent):
+    """Noise from uniform numbers: no additive distribution."""
+
+    def draws(self, problem, streams):
+        shape = problem.n_agents, problem.dim
+        for unit in streams.sequence("noise", "uniform", shape):
+            yield np.sqrt(12.0) * (unit - 0.5)
+
+
+def test_noise_that_cannot_be_chosen_is_inconclusive():
+    found = private_consensus.audit(
+        Flips(), means(), ring(), Budget(0.5, 1e-5), HORIZON,
+        runs=200, confidence=0.9999, delta=1e-5,
+    )  # fmt: skip
+    assert not found.contradicted
+    assert any("uniform" in str(part) and part.decisive for part in found.coverage.untested)
+    assert found.flagged or found.verdict == "inconclusive"
+
+
+@dataclass(frozen=True, kw_only=True)
+class OfAgents(Descent):
+    """The change of one record, claimed for all data of an agent."""
+
+    relation = Relation("agent", "replace")
+
+
+def test_a_claim_for_all_data_of_an_agent_is_not_tested_by_records():
+    (part,) = cost(OfAgents()).untested
+    assert part.decisive and "all data of an agent" in part.item
+
+
+# --- Messages without noise in some runs, and batches -------------------------------------------
+
+
+class Drawn(NamedTuple):
+    """Unit noise, and uniform numbers."""
+
+    noise: np.ndarray
+    coins: np.ndarray
+
+
+@dataclass(frozen=True, kw_only=True)
+class Losing(Descent):
+    """Noise that is lost with probability 1/20."""
+
+    def draws(self, problem, streams):
+        coins = streams.sequence("sampling", "uniform", (problem.n_agents, 1), "loss")
+        for noise, uniform in zip(super().draws(problem, streams), coins, strict=False):
+            yield Drawn(noise, uniform)
+
+    def noise(self, draw, state, problem, t):
+        return draw.noise * (draw.coins > 0.05)
+
+    def step(self, state, problem, network, draw, t):
+        z = network.mix(state.x)
+        noise = column(self.sigma) * self.noise(draw, state, problem, t)
+        return State(z - STEP * (problem.gradient(z) + noise), state.before)
+
+
+def audited(algorithm, problem=None, **changes):
+    options = {"runs": 200, "confidence": 0.9999, "delta": DELTA, **changes}
+    return private_consensus.audit(
+        algorithm, problem or means(), ring(), BUDGET, HORIZON, **options
+    )
+
+
+def test_noise_that_is_lost_in_some_runs_is_found():
+    found = audited(Losing())
+    assert any("of runs" in finding.text for finding in found.findings)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sampled(Descent):
+    """Sums of gradients of records, each in the batch with probability ``rate``."""
+
+    rate: float = 0.2
+    relation = Relation("record", "add_remove")
+
+    @property
+    def hidden_sampling(self):
+        return True
+
+    def change(self, problem):
+        return 1.0 / problem.records
+
+    def calibrate(self, budget, problem, network, horizon):
+        return replace(self, sigma=2.0 * self.change(problem))
+
+    def releases(self, problem, network, horizon):
+        sampling = Sampling("poisson", self.rate)
+        return [
+            Release("gaussian", self.change(problem), self.sigma, count=horizon, sampling=sampling)
+        ]
+
+    def statements(self, budget, problem, network, horizon):
+        return [(self, declaration(self.releases(problem, network, horizon), DELTA).epsilon)]
+
+    def draws(self, problem, streams):
+        shape = problem.n_agents, problem.features.shape[-2]
+        coins = streams.sequence("sampling", "uniform", shape, "coins")
+        for noise, uniform in zip(super().draws(problem, streams), coins, strict=False):
+            yield Drawn(noise, uniform)
+
+    def taken(self, coins, t):
+        return coins < self.rate
+
+    def step(self, state, problem, network, draw, t):
+        z = network.mix(state.x)
+        margins = problem.labels * np.einsum("...id,ird->...ir", z, problem.features)
+        weights = self.taken(draw.coins, t) * problem.labels / (1 + np.exp(margins))
+        gradient = -np.einsum("...ir,ird->...id", weights, problem.features) / problem.records
+        return State(z - STEP * (gradient + column(self.sigma) * draw.noise), state.before)
+
+
+@dataclass(frozen=True, kw_only=True)
+class RoundRobin(Sampled):
+    """Every fifth record, in turn."""
+
+    def taken(self, coins, t):
+        return np.broadcast_to(np.arange(coins.shape[-1]) % 5 == (t - 1) % 5, coins.shape)
+
+
+@dataclass(frozen=True, kw_only=True)
+class CommonCoin(Sampled):
+    """One coin for all records."""
+
+    def taken(self, coins, t):
+        return np.broadcast_to(coins[..., :1] < self.rate, coins.shape)
+
+
+def test_declared_batches_are_tested_by_the_messages_that_they_change():
+    correct = audited(Sampled(), logistic())
+    assert not correct.flagged, correct.findings
+    for broken, text in (
+        (RoundRobin, "a record is in 1000 of 1000"),
+        (CommonCoin, "two records are together"),
+    ):
+        found = audited(broken(), logistic())
+        assert any(text in finding.text for finding in found.findings), broken
+
+
+# --- The result ---------------------------------------------------------------------------------
+
+
+def test_the_result_states_its_coverage():
+    found = audited(Descent())
+    coverage = found.coverage
+    assert (coverage.agents, coverage.iterations) == (AGENTS, HORIZON)
+    assert coverage.attacked == tuple(range(AGENTS)) and coverage.is_complete
+    assert found.verdict == "not contradicted"
+    lines = dict(found.lines())
+    assert lines["attacked agents"] == "4 of 4: 0, 1, 2, 3"
+    assert "agents 0 to 3" in lines["noise tested"]
+    low, high = found.lower_range
+    assert low <= found.lower <= high
+    assert found.epsilon_of_mu >= 0 and found.mu >= 0
+
+
+def test_an_untested_part_makes_a_result_inconclusive_and_is_printed():
+    found = audited(Descent())
+    part = Untested("agent 7", "no pair")
+    found = replace(found, coverage=replace(found.coverage, untested=(part,)))
+    assert found.verdict == "inconclusive"
+    assert ("not tested", "agent 7: no pair") in found.lines()
+    harmless = replace(part, decisive=False)
+    assert replace(found, coverage=Coverage(untested=(harmless,))).verdict == "not contradicted"
+
+
+def test_reports_are_joined_without_repetition():
+    one = CheckReport(sites=("a",), outputs=("x",))
+    assert CheckReport.joined([one, one, CheckReport(sites=("b",))]).sites == ("a", "b")
+
+
+def test_agents_of_a_star_are_of_two_classes():
+    star = networks.build(Streams(0, (0,)), "star", 5)
+    classes = agent_classes(star, range(5))
+    assert sorted(map(len, classes)) == [1, 4]
+    assert agent_classes(ring(), range(AGENTS)) == [list(range(AGENTS))]
+
+
+# --- Linear algebra -----------------------------------------------------------------------------
+
+
+def near(matrix):
+    matrix = np.asarray(matrix, float)
+    rows = tuple(Row(t + 1, 0, 0, "message") for t in range(len(matrix)))
+    scale = np.linalg.norm(matrix, axis=1)
+    return Response(np.zeros(len(matrix)), matrix, rows, True, 1e-12, scale)
+
+
+def test_the_shortest_shift_is_that_of_the_covariance():
+    random = np.random.default_rng(0)
+    matrix, change = random.standard_normal((3, 5)), random.standard_normal(3)
+    part = shift(near(matrix), change)
+    mu = np.sqrt(change @ np.linalg.solve(matrix @ matrix.T, change))
+    assert np.linalg.norm(part.units) == pytest.approx(mu)
+    assert not part.unexplained.any() and not part.unique
+
+
+def test_changes_outside_of_the_range_are_unexplained():
+    part = shift(near([[1.0, 0.0], [2.0, 0.0], [0.0, 0.0]]), np.array([1.0, 2.0, 0.0]))
+    assert not part.unexplained.any()
+    part = shift(near([[1.0, 0.0], [2.0, 0.0], [0.0, 0.0]]), np.array([1.0, 0.0, 1.0]))
+    assert part.unexplained[:2].any() and np.isinf(part.unexplained[2])
+
+
+def test_a_release_is_repeated_between_the_first_and_the_last_ones():
+    noise = np.random.default_rng(0).standard_normal((20, 700, 1, 1))
+    assert noise_test(noise, 1.0, law="gaussian", confidence=0.999).passes
+    noise[:, 340] = noise[:, 310]
+    found = noise_test(noise, 1.0, law="gaussian", confidence=0.999)
+    assert "releases 310 and 340" in [one.where for one in found.findings]

@@ -1,0 +1,149 @@
+"""Finders of data sets: pairs are neighbours in the universe and reach branches on data."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+
+from mutants.styles import BUDGET, Descent
+from private_consensus.audits import examples
+from private_consensus.audits.finders import extreme_data, random_data, special_data, universe_of
+from private_consensus.audits.probing import coupled_difference, find_attacks, is_foreign
+from private_consensus.problems.fair_classification import FairClassification
+from private_consensus.problems.lasso import Lasso
+from private_consensus.problems.mean_estimation import MeanEstimation
+from private_consensus.problems.perceptron import Perceptron
+
+NAMES = (
+    "mean_estimation", "logistic_regression", "huber_regression", "perceptron", "census",
+)  # fmt: skip
+FINDERS = (extreme_data, special_data, random_data)
+
+
+def proposed(name, agent):
+    problem = getattr(examples, name)()
+    network = examples.complete(problem.n_agents)
+    for finder in FINDERS:
+        yield from finder(problem, network, agent, np.random.default_rng(0))
+
+
+def records_of(problem):
+    """Arrays whose first axis is the agent and whose second axis is the record."""
+    if isinstance(problem, MeanEstimation):
+        return (problem.means[0][:, None] * problem.records,)
+    if isinstance(problem, Perceptron):
+        rows = problem.agent_rows[0]
+        return problem.features[rows], problem.labels[rows]
+    if isinstance(problem, FairClassification):
+        return problem.features[None], problem.labels[None]
+    if isinstance(problem, Lasso):
+        return problem.features[0], problem.responses[0]
+    return problem.features, problem.labels
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_pair_differs_in_one_record_of_the_attacked_agent(name):
+    for agent in range(getattr(examples, name)().n_agents):
+        for attack in proposed(name, agent):
+            parts = zip(*(records_of(problem) for problem in attack.pair), strict=True)
+            apart = [abs(a - b).reshape(*a.shape[:2], -1).sum(-1) > 1e-9 for a, b in parts]
+            agents, records = np.nonzero(np.any(apart, axis=0))
+            assert attack.agent == agent
+            assert set(agents) <= {agent}
+            assert len(set(records)) <= 1
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_all_data_are_in_the_universe_of_the_problem(name):
+    original = getattr(examples, name)()
+    for attack in proposed(name, 0):
+        for problem in attack.pair:
+            first, *others = records_of(problem)
+            lengths = np.linalg.norm(first, axis=-1)
+            assert np.isfinite(first).all() and problem.records == original.records
+            if name == "mean_estimation":
+                assert abs(problem.means).max() <= problem.box
+            elif name == "perceptron":
+                assert (
+                    first.min() >= 0 and first.max() <= 1 and set(np.unique(others)) <= {*range(10)}
+                )
+            else:
+                assert lengths.max() <= 1 + 1e-9
+            if name == "logistic_regression":
+                assert set(np.unique(problem.labels)) <= {-1.0, 1.0}
+            if name == "census":
+                assert first.min() >= 0 and set(np.unique(others)) <= {0, 1}
+                assert np.array_equal(
+                    problem.features[original.test], original.features[original.test]
+                )
+
+
+def test_of_labels_in_zero_and_one_no_other_label_or_negative_entry_follows():
+    plain = examples.logistic_regression()
+    coded = type(plain)(
+        abs(plain.features), np.maximum(plain.labels, 0.0), abs(plain.test_features),
+        np.maximum(plain.test_labels, 0.0), plain.weight, plain.ridge,
+    )  # fmt: skip
+    network = examples.complete(3)
+    for finder in FINDERS:
+        for attack in finder(coded, network, 1, np.random.default_rng(0)):
+            for problem in attack.pair:
+                assert problem.features.min() >= 0
+                assert set(np.unique(problem.labels)) <= {0.0, 1.0}
+
+
+@dataclass(frozen=True, kw_only=True)
+class QuietOnEqualRecords(Descent):
+    """No noise for agent 1 if all of its records are equal, or all but one."""
+
+    def noised_step(self, problem, x, draw):
+        rows = problem.features[1] * problem.labels[1][:, None]
+        spread = np.median(np.linalg.norm(rows - np.median(rows, axis=0), axis=-1))
+        quiet = np.arange(problem.n_agents)[:, None] == 1
+        return super().noised_step(problem, x, draw * np.where(quiet & (spread < 1e-9), 0.0, 1.0))
+
+
+def test_a_branch_on_equal_records_is_reached_by_some_pair():
+    problem, network = examples.logistic_regression(), examples.complete(3)
+    algorithm = QuietOnEqualRecords().calibrate(BUDGET, problem, network, 3)
+    x = np.zeros((1, 1, 3, 2))
+
+    def silent(one):
+        draws = (np.ones((1, 3, 2)), np.zeros((1, 3, 2)))
+        return np.array_equal(*(algorithm.noised_step(one, x, draw)[0, 0, 1] for draw in draws))
+
+    assert not silent(problem)
+    pairs = find_attacks(algorithm, problem, network, 3, agents=[1], most=4)
+    assert {attack.agent for attack in pairs} == {1}
+    assert any(silent(one) for attack in pairs for one in attack.pair)
+
+
+def test_the_strongest_pair_comes_first_and_the_same_seed_finds_it_again():
+    problem, network = examples.logistic_regression(), examples.complete(3)
+    algorithm = Descent().calibrate(BUDGET, problem, network, 3)
+    assert is_foreign(algorithm)
+    pairs = find_attacks(algorithm, problem, network, 3, agents=[0, 2], most=3)
+    scores = [coupled_difference(algorithm, attack, 3) for attack in pairs]
+    assert [attack.agent for attack in pairs] == [0, 0, 0, 2, 2, 2]
+    assert scores[0] == max(scores[:3]) and scores[3] == max(scores[3:])
+    again = find_attacks(algorithm, problem, network, 3, agents=[0, 2], most=3)
+    assert [attack.name for attack in again] == [attack.name for attack in pairs]
+
+
+def test_rows_of_foreign_attacks_are_real_and_those_of_the_registry_may_be_compressed():
+    problem, network = examples.logistic_regression(), examples.complete(3)
+    foreign = Descent().calibrate(BUDGET, problem, network, 3)
+    for attack in find_attacks(foreign, problem, network, 3, most=20):
+        assert {type(one) for one in attack.pair} == {type(problem)}
+        assert attack.pair[0].features.shape == problem.features.shape
+    (example,) = examples.examples("p_admm")
+    known = example.algorithm.calibrate(example.budget, *example.world[1:3], example.horizon)
+    assert not is_foreign(known)
+    names = [a.name for a in find_attacks(known, *example.world[1:3], example.horizon, most=9)]
+    assert sorted(names) == ["label", "rows at 0.3", "rows at 0.6", "rows at 0.9"]
+
+
+def test_squared_loss_has_no_known_universe():
+    problem = examples.huber_regression()
+    unbounded = Lasso(problem.features, problem.responses, problem.weight, problem.penalty)
+    assert universe_of(unbounded) is None

@@ -1,0 +1,107 @@
+"""Noise that is coarser than what it hides is found; messages that are rounded as a whole pass."""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pytest
+
+from private_consensus.algorithms.base import column
+from private_consensus.audits.examples import example_names
+from private_consensus.audits.floating_point import audit_floating_point
+from private_consensus.audits.neighbours import Attack
+from private_consensus.audits.result import FLOATING_POINT
+from toys import HORIZON, NoisyRounds, State, calibrated, mean_attack, registry_attacks
+from worlds import world
+
+
+def _report(kind):
+    attack = mean_attack(1)
+    return audit_floating_point(calibrated(kind, attack), attack, HORIZON, seed=3)
+
+
+def _with_noise(change):
+    @dataclass(frozen=True, kw_only=True)
+    class Changed(NoisyRounds):
+        def noise(self, draw):
+            return change(draw, column(self.sigma.scale))
+
+    return Changed
+
+
+def _of_one_agent(draw, scale):
+    noise = scale * draw
+    noise[..., 2, :] = noise[..., 2, :].astype(np.float32)
+    return noise
+
+
+COARSE = {
+    "float16": lambda draw, scale: (scale * draw).astype(np.float16),
+    "float32": lambda draw, scale: (scale * draw).astype(np.float32),
+    "float32 before scaling": lambda draw, scale: scale * draw.astype(np.float32),
+    "grid": lambda draw, scale: scale / 64 * np.round(64 * draw),
+}
+
+
+@pytest.mark.parametrize("name", COARSE)
+def test_noise_of_low_resolution_is_found(name):
+    (finding,) = _report(_with_noise(COARSE[name])).findings
+    assert finding.kind == FLOATING_POINT and not finding.weakens_privacy
+    assert finding.text.startswith("the noise of agents 0, 1, 2 in iteration 1 has a coarser")
+
+
+def test_the_agent_is_named():
+    (finding,) = _report(_with_noise(_of_one_agent)).findings
+    assert finding.text.startswith("the noise of agent 2 in iteration 1 has a coarser")
+
+
+ROUNDED = {
+    "float32": lambda x: x.astype(np.float32).astype(float),
+    "decimals": lambda x: np.round(x, 6),
+    "grid": lambda x: np.round(x * 300) / 300,
+    "not rounded": lambda x: x,
+}
+
+
+@pytest.mark.parametrize("name", ROUNDED)
+def test_messages_that_are_rounded_as_a_whole_are_not_accused(name):
+    @dataclass(frozen=True, kw_only=True)
+    class Rounded(NoisyRounds):
+        def step(self, state, problem, network, draw, t):
+            return State(ROUNDED[name](super().step(state, problem, network, draw, t).x))
+
+    report = _report(Rounded)
+    assert not report.findings and not report.untested
+
+
+@pytest.mark.parametrize("rounded", [True, False])
+def test_discrete_noise_is_accused_on_an_unrounded_query_only(rounded):
+    step = 2.0**-8
+
+    @dataclass(frozen=True, kw_only=True)
+    class Discrete(NoisyRounds):
+        def exact(self, state, problem, network, t):
+            query = super().exact(state, problem, network, t)
+            return step * np.round(query / step) if rounded else query
+
+        def noise(self, draw):
+            return step * np.round(super().noise(draw) / step)
+
+    assert bool(_report(Discrete).findings) == (not rounded)
+
+
+@pytest.mark.parametrize("name", example_names())
+def test_no_algorithm_of_the_registry_has_coarse_noise(name):
+    for algorithm, attack, horizon in registry_attacks(name):
+        assert not audit_floating_point(algorithm, attack, horizon, seed=0).findings
+
+
+@pytest.mark.parametrize("engine", ["compiled", "plain"])
+def test_d_zoa_has_no_grid_of_random_directions_in_its_messages(engine):
+    """Directions have 32 bits, but they multiply slopes that are computed with 32 bits as well."""
+    one = world("d_zoa")
+    algorithm = replace(one.algorithm, engine=engine)
+    attack = Attack((one.problem, one.problem), one.network, np.eye(2)[0])
+    report = audit_floating_point(algorithm, attack, one.horizon, seed=0)
+    assert not report.findings
+    (part,) = report.untested
+    assert "only differences of messages were tested" in part.reason and not part.decisive

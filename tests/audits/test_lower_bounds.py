@@ -1,0 +1,89 @@
+"""A lower bound is published for the class whose attack is proven, and not for its subclasses."""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pytest
+
+from private_consensus import algorithms
+from private_consensus.algorithms.base import AUDIT
+from private_consensus.audits import conformance
+from private_consensus.audits.conformance import World
+from private_consensus.audits.examples import example_names
+from private_consensus.privacy import Release
+from private_consensus.privacy.brackets import lower_bound
+from toys import NoisyRounds, calibrated, mean_attack
+from worlds import world
+
+NAMES = [name for name in algorithms.names() if algorithms.load(name).kind != AUDIT]
+HORIZON = 3
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_class_of_the_registry_keeps_its_lower_bound(name):
+    one = world(name)
+    releases = one.algorithm.releases(one.problem, one.network, one.horizon)
+    for delta in (0.0, 1e-4):
+        assert one.algorithm.lower_bound(releases, delta) == lower_bound(releases, delta)
+
+
+@pytest.mark.parametrize("name", ["gradient_descent", "local_training", "pp_admm", "dsgd"])
+def test_a_subclass_has_no_lower_bound_until_it_states_why(name):
+    one = world(name)
+    kind = type(one.algorithm)
+    derived = type("Derived", (kind,), {})
+    stating = type("Stating", (kind,), {"lower_bound_because": "the same messages"})
+    releases = one.algorithm.releases(one.problem, one.network, one.horizon)
+    known = lower_bound(releases, 1e-4)
+    assert known.epsilon > 0
+    for subclass, epsilon in ((derived, 0.0), (stating, known.epsilon)):
+        changed = object.__new__(subclass)
+        bound = subclass.lower_bound(changed, releases, 1e-4)
+        assert bound.epsilon == epsilon
+    assert derived.lower_bound(object.__new__(derived), releases, 1e-4).because == (
+        "no attack is proven for Derived"
+    )
+
+
+@pytest.mark.parametrize("name", example_names())
+def test_stated_shares_are_reached_by_executed_attacks(name):
+    conformance.attained_shares_are_executed(conformance.world_of(name))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Stating(NoisyRounds):
+    """States that all of its sensitivity is attained, which is true."""
+
+    lower_bound_because = "opposite corners move each mean by the sensitivity"
+
+    def releases(self, problem, network, horizon):
+        return [replace(super().releases(problem, network, horizon)[0], attained=1.0)]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Clipping(Stating):
+    """States the same, but clips its means to a tenth of the box."""
+
+    lower_bound_because = "inherited without a look"
+
+    def exact(self, state, problem, network, t):
+        near = np.clip(problem.means, -0.01, 0.01)
+        return 0.5 * network.mix(state.x) + 0.5 * near
+
+
+def _world(kind):
+    attack = mean_attack()
+    return World(calibrated(kind, attack, HORIZON), attack.pair[0], attack.network, HORIZON)
+
+
+def test_a_share_that_is_attained_passes():
+    one = _world(Stating)
+    conformance.attained_shares_are_executed(one)
+    releases = one.algorithm.releases(one.problem, one.network, HORIZON)
+    assert isinstance(releases[0], Release) and releases[0].attained == 1.0
+    assert one.algorithm.lower_bound(releases, 1e-4).epsilon == pytest.approx(2.0, rel=1e-3)
+
+
+def test_a_share_that_no_executed_attack_reaches_fails():
+    with pytest.raises(AssertionError, match="Clipping states that"):
+        conformance.attained_shares_are_executed(_world(Clipping))

@@ -1,0 +1,113 @@
+"""Neighbouring data sets: any agent may be attacked, and compressed problems equal full ones."""
+
+import numpy as np
+import pytest
+
+from private_consensus.audits import examples
+from private_consensus.audits.neighbours import attacks
+from private_consensus.errors import InvalidInput
+from private_consensus.problems.perceptron import Perceptron
+
+CHANGE = 0.2
+"""Largest change of a measurement, which linear observations need."""
+
+
+def made(name):
+    problem = getattr(examples, name)()
+    return problem, examples.complete(problem.n_agents)
+
+
+def difference(pair):
+    """Gradients or measurements of both data sets, per agent; shape (agents,)."""
+    first, second = pair
+    if hasattr(first, "observation_noise"):
+        unit = np.full((1, *first.constant.shape[:2]), 0.5)
+        apart = sum(abs(first.data(t, unit) - second.data(t, unit)) for t in range(4))
+        return apart.sum((0, 2))
+    if isinstance(first, Perceptron):
+        records = first.agent_rows[0]
+        features = abs(first.features - second.features)[records].sum((1, 2))
+        return features + abs(first.labels - second.labels)[records].sum(1)
+    points = np.random.default_rng(0).standard_normal((5, 1, first.n_agents, first.dim))
+    return abs(first.gradient(points) - second.gradient(points)).sum((0, 1, 3))
+
+
+NAMES = (
+    "mean_estimation", "logistic_regression", "huber_regression", "perceptron", "census",
+    "observations",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("compressed", [True, False])
+@pytest.mark.parametrize("name", NAMES)
+def test_only_the_attacked_agent_has_another_record(name, compressed):
+    problem, network = made(name)
+    for agent in range(problem.n_agents):
+        options = {"nearby": False, "agents": [agent], "compressed": compressed}
+        candidates = list(attacks(problem, network, CHANGE, **options))
+        assert candidates
+        for attack in candidates:
+            assert attack.agent == agent
+            assert np.flatnonzero(difference(attack.pair)).tolist() == [agent]
+
+
+@pytest.mark.parametrize("name", ["mean_estimation", "logistic_regression", "huber_regression"])
+def test_nearby_graphs_hold_the_attacked_agent_as_their_first(name):
+    problem, _ = made(name)
+    star = examples.networks.build(examples.Streams(0, (0,)), "star", 3)
+    centre = int(star.degrees.argmax())
+    (first, *_) = attacks(problem, star, None, nearby=True, agents=[centre])
+    assert first.network.n_agents == 3
+    assert np.flatnonzero(difference(first.pair)).tolist() == [0]
+    (first, *_) = attacks(problem, star, None, nearby=True)
+    assert first.network.n_agents == 2
+
+
+@pytest.mark.parametrize("agent", [0, 1, 2])
+@pytest.mark.parametrize("nearby", [True, False])
+@pytest.mark.parametrize("name", ["logistic_regression", "huber_regression"])
+def test_a_compressed_problem_has_the_gradients_of_the_one_with_all_rows(name, nearby, agent):
+    problem, network = made(name)
+    options = {"nearby": nearby, "agents": [agent]}
+    compressed = attacks(problem, network, None, **options)
+    full = list(attacks(problem, network, None, compressed=False, **options))
+    points = np.random.default_rng(1).standard_normal((4, 1, 3, problem.dim))
+    for counted, listed in zip(compressed, full, strict=True):
+        assert counted.name == listed.name
+        for ours, theirs in zip(counted.pair, listed.pair, strict=True):
+            assert type(theirs) is type(problem)
+            assert theirs.features.shape[-3:] == problem.features.shape[-3:]
+            assert np.allclose(ours.gradient(points), theirs.gradient(points), atol=1e-12)
+
+
+def test_an_agent_that_the_network_does_not_have_is_refused():
+    problem, network = made("mean_estimation")
+    with pytest.raises(InvalidInput, match=r"audit\.agents.*3.*0 to 2"):
+        list(attacks(problem, network, None, nearby=False, agents=[3]))
+
+
+class Stated:
+    """A problem of another package that states neighbours of one agent."""
+
+    n_agents, dim = 3, 2
+
+    def neighbours(self, network):
+        yield (self, self), np.ones(2)
+
+
+class StatedForEach(Stated):
+    """The same with neighbours for each agent."""
+
+    def neighbours(self, network, agent):
+        yield (self, self), np.ones(2)
+
+
+def test_a_foreign_problem_states_neighbours_of_agent_0_or_of_each_agent():
+    network = examples.complete(3)
+
+    def attacked(problem):
+        candidates = attacks(problem, network, None, nearby=False, agents=[0, 1, 2])
+        return [attack.agent for attack in candidates]
+
+    assert attacked(Stated()) == [0]
+    assert attacked(StatedForEach()) == [0, 1, 2]

@@ -1,0 +1,134 @@
+"""Outputs that depend on data although all messages are equal are named; others are not."""
+
+from dataclasses import dataclass
+from typing import ClassVar, NamedTuple
+
+import numpy as np
+import pytest
+
+from private_consensus.algorithms.base import column
+from private_consensus.audits.examples import example_names
+from private_consensus.audits.outputs import audit_outputs
+from toys import HORIZON, NoisyRounds, calibrated, mean_attack, registry_attacks
+
+
+class CountedState(NamedTuple):
+    """Messages, and a number per run that a step computes."""
+
+    x: np.ndarray
+    number: np.ndarray
+
+
+def _with_number(compute):
+    """Return an algorithm whose step stores a number per run as the output ``number``."""
+
+    @dataclass(frozen=True, kw_only=True)
+    class Numbered(NoisyRounds):
+        def start(self, problem, network, streams, settings):
+            x = super().start(problem, network, streams, settings).x
+            return CountedState(x, np.zeros(x.shape[:2]))
+
+        def step(self, state, problem, network, draw, t):
+            exact = self.exact(state, problem, network, t)
+            x = exact + self.noise(draw)
+            return CountedState(x, compute(exact, x, problem, draw, self) + np.zeros(x.shape[:2]))
+
+        def observables(self, state, problem, t):
+            return {"released": state.x, "number": state.number}
+
+    return Numbered
+
+
+def _report(kind, agent=1):
+    attack = mean_attack(agent)
+    return audit_outputs(calibrated(kind, attack), attack, HORIZON, seed=3)
+
+
+EXACT_NUMBERS = {
+    "sum before noise": lambda exact, x, problem, draw, own: exact.sum((-1, -2)),
+    "count of data": lambda exact, x, problem, draw, own: (problem.means > 0).sum((-1, -2)),
+    "small part of a cost": lambda exact, x, problem, draw, own: 100 + 1e-2 * exact[..., 1, 0],
+    "residual": lambda exact, x, problem, draw, own: ((x - problem.means) ** 2).sum((-1, -2)),
+}
+
+
+@pytest.mark.parametrize("name", EXACT_NUMBERS)
+def test_an_output_without_noise_is_found_at_the_first_iteration(name):
+    report = _report(_with_number(EXACT_NUMBERS[name]))
+    (finding,) = report.findings
+    expected = "the output 'number' of iteration 1 depends on the data of agent 1 although all"
+    assert finding.weakens_privacy and finding.text.startswith(expected)
+
+
+FUNCTIONS_OF_MESSAGES = {
+    "spread": lambda exact, x, problem, draw, own: x.var((-1, -2)),
+    "count": lambda exact, x, problem, draw, own: (x > 0).sum((-1, -2)),
+    "public constant": lambda exact, x, problem, draw, own: 7.0 * problem.records,
+}
+
+
+@pytest.mark.parametrize("name", FUNCTIONS_OF_MESSAGES)
+def test_functions_of_messages_are_tested_and_not_accused(name):
+    report = _report(_with_number(FUNCTIONS_OF_MESSAGES[name]))
+    assert not report.findings and not report.untested
+    assert report.outputs == ("number",)
+
+
+def test_the_outcome_is_audited():
+    @dataclass(frozen=True, kw_only=True)
+    class ExactOutcome(NoisyRounds):
+        def outcome(self, state, problem, network, t):
+            return {"average": problem.means.mean(-2, keepdims=True) + np.zeros_like(state.x)}
+
+    (finding,) = _report(ExactOutcome).findings
+    assert "the output 'average' of iteration 4 depends on the data of agent 1" in finding.text
+
+
+class TwoDraws(NamedTuple):
+    """Noise of messages and noise of an output."""
+
+    noise: np.ndarray
+    second: np.ndarray
+
+
+def _with_noisy_output(factor):
+    """Return an algorithm that also shows its exact mean with noise of another stream."""
+
+    @dataclass(frozen=True, kw_only=True)
+    class Noisy(_with_number(lambda exact, x, problem, draw, own: 0.0)):
+        def draws(self, problem, streams):
+            seconds = streams.sequence("noise", "normal", (1,), "second")
+            for noise in super().draws(problem, streams):
+                yield TwoDraws(noise, next(seconds))
+
+        def step(self, state, problem, network, draw, t):
+            x = self.exact(state, problem, network, t) + self.noise(draw.noise)
+            scale = factor * column(self.sigma.scale)[..., 0, 0]
+            return CountedState(x, problem.means[..., 1, 0] + scale * draw.second[None, :, 0])
+
+    return Noisy
+
+
+def test_an_output_with_noise_of_its_own_is_compared_by_its_distribution():
+    assert not _report(_with_noisy_output(5.0)).findings
+    (finding,) = _report(_with_noisy_output(0.01)).findings
+    assert "the output 'number' tells the data of agent 1 apart better than" in finding.text
+
+
+def test_outputs_that_are_declared_internal_are_listed_as_untested():
+    @dataclass(frozen=True, kw_only=True)
+    class Internal(_with_number(EXACT_NUMBERS["sum before noise"])):
+        internal_outputs: ClassVar = ("internal", "number")
+
+    report = _report(Internal)
+    assert not report.findings
+    assert [str(part) for part in report.untested] == ["output 'number': it is declared internal"]
+    assert not any(part.decisive for part in report.untested)
+
+
+@pytest.mark.parametrize("name", example_names())
+def test_no_algorithm_of_the_registry_is_accused(name):
+    for algorithm, attack, horizon in registry_attacks(name):
+        report = audit_outputs(algorithm, attack, horizon, seed=0)
+        assert not report.findings
+        assert not any(part.decisive for part in report.untested)

@@ -1,0 +1,182 @@
+"""Values that reach other agents without being messages are named, with sender and receivers."""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+
+from private_consensus import networks
+from private_consensus.audits.examples import example_names
+from private_consensus.audits.received_state import audit_received_state
+from private_consensus.randomness import Streams
+from toys import HORIZON, NoisyRounds, State, calibrated, mean_attack, registry_attacks
+
+AGENT = 2
+
+
+def _report(kind, agent=AGENT, agents=5):
+    ring = networks.build(Streams(0, (0,)), "ring", agents, weights="metropolis")
+    attack = mean_attack(agent, agents, ring)
+    return audit_received_state(calibrated(kind, attack), attack, HORIZON, seed=3)
+
+
+def _with_bypass(bypass, first=1):
+    """Return an algorithm that adds values of other agents to messages from iteration ``first``."""
+
+    @dataclass(frozen=True, kw_only=True)
+    class Bypassing(NoisyRounds):
+        def step(self, state, problem, network, draw, t):
+            after = super().step(state, problem, network, draw, t)
+            if t < first:
+                return after
+            exact = problem.means + np.zeros_like(after.x)
+            return State(after.x + 0.1 * bypass(exact, after.x, network))
+
+    return Bypassing
+
+
+def _one_edge(exact, x, network):
+    added = np.zeros_like(exact)
+    added[..., 3, :] = exact[..., 2, :]
+    return added
+
+
+BYPASSES = {
+    "roll": (lambda exact, x, network: np.roll(exact, 1, axis=-2), "agent 3 "),
+    "index": (_one_edge, "agent 3 "),
+    "own matrix": (lambda e, x, network: np.asarray(network.mixing) @ e, "agents 1, 3 "),
+    "mean of all": (lambda e, x, network: e.mean(-2, keepdims=True) + 0 * e, "agents 0, 1, 3, 4 "),
+}
+
+
+@pytest.mark.parametrize("name", BYPASSES)
+@pytest.mark.parametrize("first", [1, 3])
+def test_a_value_that_bypasses_messages_is_found_with_its_receivers(name, first):
+    bypass, receivers = BYPASSES[name]
+    (finding,) = _report(_with_bypass(bypass, first)).findings
+    expected = f"a value of agent {AGENT} reaches {receivers}in iteration {first} other than"
+    assert finding.weakens_privacy and finding.text.startswith(expected)
+
+
+def test_released_messages_may_be_used_in_any_way():
+    @dataclass(frozen=True, kw_only=True)
+    class Rolled(NoisyRounds):
+        def exact(self, state, problem, network, t):
+            return 0.5 * np.roll(state.x, 1, axis=-2) + 0.5 * problem.means
+
+    report = _report(Rolled)
+    assert not report.findings and not report.untested
+
+
+def test_an_exact_value_in_the_network_is_found():
+    @dataclass(frozen=True, kw_only=True)
+    class Exchanging(NoisyRounds):
+        def exact(self, state, problem, network, t):
+            means = problem.means + np.zeros_like(state.x)
+            return 0.5 * network.mix(state.x if t < 3 else means) + 0.5 * problem.means
+
+    texts = [finding.text for finding in _report(Exchanging).findings]
+    assert texts == [
+        "agent 2 exchanges a value in iteration 3 that carries no noise of its own (exchange 1)"
+    ]
+
+
+def _with_noise(change):
+    """Return an algorithm whose noise passes through ``change``."""
+
+    @dataclass(frozen=True, kw_only=True)
+    class Changed(NoisyRounds):
+        def noise(self, draw):
+            return change(super().noise(draw))
+
+    return Changed
+
+
+def _silent(noise):
+    changed = np.array(noise)
+    changed[..., AGENT, :] = 0.0
+    return changed
+
+
+def _silent_coordinate(noise):
+    changed = np.array(noise)
+    changed[..., AGENT, 1] = 0.0
+    return changed
+
+
+BROKEN_NOISE = {
+    "missing": (_silent, "the message of agent 2 in iteration 1 carries no noise"),
+    "one coordinate": (
+        _silent_coordinate,
+        "the message of agent 2 in iteration 1 carries no noise in coordinates 1",
+    ),
+    "shared": (
+        lambda noise: noise[..., :1, :] + 0 * noise,
+        "a combination of the messages of iteration 1 depends on the data of agent 2",
+    ),
+    "zero sum": (
+        lambda noise: noise - noise.mean(-2, keepdims=True),
+        "a combination of the messages of iteration 1 depends on the data of agent 2",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", BROKEN_NOISE)
+def test_missing_noise_is_found(name):
+    change, expected = BROKEN_NOISE[name]
+    (finding,) = _report(_with_noise(change)).findings
+    assert finding.text.startswith(expected)
+
+
+CORRECT_NOISE = {
+    "independent": lambda noise: noise,
+    "correlated, of full rank": lambda noise: noise + 0.5 * np.roll(noise, 1, axis=-2),
+    "signs": lambda noise: -noise,
+}
+
+
+@pytest.mark.parametrize("name", CORRECT_NOISE)
+def test_noise_that_hides_all_data_is_not_accused(name):
+    report = _report(_with_noise(CORRECT_NOISE[name]))
+    assert not report.findings and not report.untested
+
+
+class Pairs(NamedTuple):
+    """Noise of agents, and coins."""
+
+    noise: np.ndarray
+    coins: np.ndarray
+
+
+@pytest.mark.parametrize("purpose", ["noise", "sampling"])
+def test_randomised_response_is_not_accused(purpose):
+    @dataclass(frozen=True, kw_only=True)
+    class Bits(NoisyRounds):
+        def draws(self, problem, streams):
+            return streams.sequence(purpose, "uniform", (problem.n_agents, problem.dim), "coin")
+
+        def step(self, state, problem, network, draw, t):
+            bit = np.where(problem.means > 0, 1.0, -1.0)
+            return State(np.where(draw < 0.02, -bit, bit) + np.zeros_like(state.x))
+
+    assert not _report(Bits).findings
+
+
+def test_quantized_messages_are_not_accused():
+    @dataclass(frozen=True, kw_only=True)
+    class Rounded(NoisyRounds):
+        def step(self, state, problem, network, draw, t):
+            exact = super().step(state, problem, network, draw, t).x
+            return State(np.round(exact, 3).astype(np.float32).astype(float))
+
+    report = _report(Rounded)
+    assert not report.findings and not report.untested
+
+
+@pytest.mark.parametrize("name", example_names())
+def test_no_algorithm_of_the_registry_is_accused(name):
+    for algorithm, attack, horizon in registry_attacks(name):
+        report = audit_received_state(algorithm, attack, horizon, seed=0)
+        assert not report.findings
+        assert not any(part.decisive for part in report.untested)

@@ -1,0 +1,114 @@
+"""Values that leave an agent beside its messages, and branches that depend on its data."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from .messages import SENT, own_slope
+from .steps import gradients_at_0
+
+SHARE = 0.1
+"""Factor of an exact value that is added to the receiver's iterate."""
+STOPPED = 0.05
+"""Gradient at 0, in changes of a record, below which an agent stops."""
+
+
+def exact_slope(problem, state) -> np.ndarray:
+    """Gradients at 0, which depend on data alone; measurements of linear observations."""
+    if hasattr(problem, "observation_noise"):
+        return own_slope(problem, state)
+    return problem.gradient(np.zeros((1, 1, problem.n_agents, problem.dim)))
+
+
+def field_of(state) -> str:
+    """The field of a state that holds iterates."""
+    return next(name for name in SENT if name in state._fields)
+
+
+Bypass = Callable[[np.ndarray, object], np.ndarray]
+"""From exact values [..., agents, dim] and the network to what each agent receives of others."""
+
+
+def bypasses(received: Bypass) -> type:
+    """A class whose steps move values of other agents past `network.mix`."""
+
+    class Bypasses:
+        def step(self, state, problem, network, draw, t):
+            after = super().step(state, problem, network, draw, t)
+            name = field_of(after)
+            value = getattr(after, name)
+            values = received(exact_slope(problem, state), network)
+            return after._replace(**{name: value + SHARE * values})
+
+    return Bypasses
+
+
+def indexed(exact, network):
+    """The value of the agent before, by index."""
+    return exact[..., np.arange(exact.shape[-2]) - 1, :]
+
+
+def rolled(exact, network):
+    return np.roll(exact, 1, axis=-2)
+
+
+def multiplied(exact, network):
+    """A product with a matrix of its own, of equal weights."""
+    agents = exact.shape[-2]
+    weights = np.full((agents, agents), 1.0 / agents)
+    return np.einsum("ij,...jk->...ik", weights, exact)
+
+
+def one_edge(exact, network):
+    """The value of the last agent, received by agent 0 alone."""
+    values = np.zeros_like(exact)
+    values[..., 0, :] = exact[..., -1, :]
+    return values
+
+
+class ExactOutcome:
+    """What a run returns at its end contains the last agent's exact gradient."""
+
+    def outcome(self, state, problem, network, t):
+        exact = exact_slope(problem, state)[..., -1, :]
+        settings, runs = getattr(state, field_of(state)).shape[:2]
+        shown = np.broadcast_to(exact, (settings, runs, exact.shape[-1]))
+        known = super().outcome(state, problem, network, t)
+        return {**known, "summary": shown}
+
+
+class ExactMeasure:
+    """Each iteration shows how long the last agent's gradient is."""
+
+    def observables(self, state, problem, t):
+        length = np.linalg.norm(exact_slope(problem, state)[..., -1, :], axis=-1)
+        settings, runs = getattr(state, field_of(state)).shape[:2]
+        shown = super().observables(state, problem, t)
+        return {**shown, "gradient_length": np.broadcast_to(length, (settings, runs))}
+
+
+class CostFromData:
+    """The time that a run is said to take depends on the last agent's data."""
+
+    def outcome(self, state, problem, network, t):
+        length = np.linalg.norm(exact_slope(problem, state)[..., -1, :], axis=-1)
+        settings, runs = getattr(state, field_of(state)).shape[:2]
+        known = super().outcome(state, problem, network, t)
+        return {**known, "solver_seconds": np.broadcast_to(1.0 + length, (settings, runs))}
+
+
+class StopsOnVanishingGradients:
+    """An agent whose gradient at 0 vanishes repeats what it has sent."""
+
+    def step(self, state, problem, network, draw, t):
+        before = {n: np.array(getattr(state, n)) for n in SENT if n in state._fields}
+        after = super().step(state, problem, network, draw, t)
+        stopped = gradients_at_0(problem) < STOPPED * problem.record_gradient_change
+        kept = {
+            name: np.where(stopped, value, getattr(after, name))
+            for name, value in before.items()
+            if value.ndim == 4 and value.shape == getattr(after, name).shape
+        }
+        return after._replace(**kept)
