@@ -1,5 +1,6 @@
 """Every theorem has a computation or a reason, and every computation can contradict."""
 
+import csv
 import math
 import re
 from pathlib import Path
@@ -12,6 +13,7 @@ from private_consensus.audits.counterexamples import COMPUTATIONS as ERRATA
 from private_consensus.claims.words import HELD, IN_PART, NOT_HELD, UNDECIDED, UNTESTABLE
 from private_consensus.cli import main
 from private_consensus.errors import InvalidInput
+from private_consensus.experiments.shorthand import read_paper
 from private_consensus.report.views import theorems as view
 from private_consensus.theorems import COMPUTATIONS, compute
 from private_consensus.theorems.base import (
@@ -25,7 +27,8 @@ from private_consensus.theorems.base import (
 )
 from private_consensus.theorems.table import computed, read_theorems
 
-RAW = yaml.safe_load((Path(__file__).parents[2] / "config" / "theorems.yaml").read_text())
+CONFIG = Path(__file__).parents[2] / "config"
+RAW = yaml.safe_load((CONFIG / "theorems.yaml").read_text())
 ONCE = {}
 
 
@@ -161,6 +164,94 @@ def test_numbers_that_are_known_by_hand():
     assert at_budget.measured == pytest.approx(-0.02, abs=1e-3)
     # Of both laws the mean norms are d / zeta and about sqrt(d) sigma.
     assert once("objectives.gaussian_against_gamma").parts[0].margin == pytest.approx(1, abs=1e-3)
+
+
+# Claims and errata about the same matter.
+
+PAPER_OF = dict(zip("01234", ("showkatbakhsh", "xiao", "gratton", "wang", "ding"), strict=True))
+KINDS = "Theorem|Lemma|Corollary|Proposition|Remark|Equation|Footnote"
+NUMBER = r"\d+(?:\.\d+)?"
+STATEMENT = re.compile(rf"({KINDS})s? ({NUMBER})(?:(, | and | or | to )({NUMBER}))?")
+
+
+def named_statements(paper, text):
+    """Numbered statements of a paper that a text names, as `Theorem 2` or `Theorems 1 to 3`."""
+    names = set()
+    for kind, first, joint, last in STATEMENT.findall(text):
+        numbers = {first, last} - {""}
+        if joint == " to ":
+            numbers = set(map(str, range(int(first), int(last) + 1)))
+        names |= {f"{kind} {number}" for number in numbers}
+    return names & RAW[paper].keys()
+
+
+def claims_of(paper):
+    return read_paper(CONFIG / "papers" / f"{paper}.yaml")["claims"]
+
+
+PAPERS = list(PAPER_OF.values())
+
+
+@pytest.mark.parametrize("paper", PAPERS)
+def test_claims_and_the_statements_that_they_name_refer_to_each_other(paper):
+    claims = claims_of(paper)
+    named = {
+        (name, statement)
+        for name, claim in claims.items()
+        for statement in named_statements(paper, f"{claim['place']}; {claim['because']}")
+    }
+    listed = {(claim, s) for s, entry in RAW[paper].items() for claim in entry.get("claims", ())}
+    assert named <= listed and {claim for claim, _ in listed} <= claims.keys()
+
+
+def unexplained(pairs):
+    """Pairs with different verdicts and no reason, from (name, claim's, statement's, reason)."""
+    return [name for name, first, second, reason in pairs if first != second and not reason]
+
+
+@pytest.mark.parametrize("paper", PAPERS)
+def test_a_claim_and_a_statement_with_different_verdicts_say_why(paper):
+    rows = csv.DictReader((CONFIG.parent / "results" / "reference" / "claims.csv").open())
+    published = {row["id"]: row["verdict"] for row in rows if row["headline"] == "true"}
+    pairs = [
+        ((statement, claim), published[claim], verdict_of(entry), reason)
+        for statement, entry in RAW[paper].items()
+        for claim, reason in entry.get("claims", {}).items()
+        if claim in published
+    ]
+    assert pairs and unexplained(pairs) == []
+
+
+def verdict_of(entry):
+    return once(entry["computes"]).verdict if "computes" in entry else UNTESTABLE
+
+
+def test_only_a_reason_excuses_different_verdicts():
+    assert unexplained([("a", HELD, NOT_HELD, ""), ("b", HELD, HELD, "")]) == ["a"]
+    assert unexplained([("a", HELD, NOT_HELD, "other range: x")]) == []
+
+
+WITHOUT_STATEMENT = {"E1.8"}
+"""Errata about an algorithm that no numbered statement is about."""
+
+
+def test_errata_and_statements_refer_to_each_other():
+    written = yaml.safe_load((CONFIG / "errata.yaml").read_text())
+    by_erratum = {(n, s) for n, e in written.items() for s in e.get("statements", ())}
+    by_statement = {
+        (number, name)
+        for paper, entries in RAW.items()
+        for name, entry in entries.items()
+        for number in entry.get("errata", ())
+        if PAPER_OF[number[1]] == paper
+    }
+    assert by_erratum == by_statement
+    assert written.keys() - {number for number, _ in by_erratum} == WITHOUT_STATEMENT
+    for number, entry in written.items():
+        missing = named_statements(PAPER_OF[number[1]], entry["place"]) - set(
+            entry.get("statements", ())
+        )
+        assert not missing, (number, missing)
 
 
 # The judges.
