@@ -1,5 +1,6 @@
 """Every theorem has a computation or a reason, and every computation can contradict."""
 
+import csv
 import math
 import re
 from pathlib import Path
@@ -12,9 +13,11 @@ from private_consensus.audits.counterexamples import COMPUTATIONS as ERRATA
 from private_consensus.claims.words import HELD, IN_PART, NOT_HELD, UNDECIDED, UNTESTABLE
 from private_consensus.cli import main
 from private_consensus.errors import InvalidInput
+from private_consensus.experiments.shorthand import read_paper
 from private_consensus.report.views import theorems as view
 from private_consensus.theorems import COMPUTATIONS, compute
 from private_consensus.theorems.base import (
+    at_least,
     bound,
     equal,
     falls_as,
@@ -25,7 +28,8 @@ from private_consensus.theorems.base import (
 )
 from private_consensus.theorems.table import computed, read_theorems
 
-RAW = yaml.safe_load((Path(__file__).parents[2] / "config" / "theorems.yaml").read_text())
+CONFIG = Path(__file__).parents[2] / "config"
+RAW = yaml.safe_load((CONFIG / "theorems.yaml").read_text())
 ONCE = {}
 
 
@@ -115,6 +119,8 @@ KNOWN = {
     "functional.theorem_19": HELD,
     "functional.theorem_18": HELD,  # by slack
     "sgd.lemma_18": NOT_HELD,
+    "gradient_descent.theorem_2": IN_PART,  # the constant is exceeded at a weak budget
+    "zeroth_order.theorem_3": IN_PART,  # one agent's variance is not enough on a large graph
     "schedules.rate_to_the_ball": HELD,
     "schedules.scales_of_noise": IN_PART,  # the term is minimal, the error is not
     "schedules.remark_1": IN_PART,  # not of a single step
@@ -152,15 +158,112 @@ def test_numbers_that_are_known_by_hand():
     assert (round(exact.stated, 3), exact.measured) == (0.053, pytest.approx(1, rel=1e-6))
     assert drawn.measured > 0.5
     assert 1 / once("observers.mafalda_2").parts[1].margin == pytest.approx(2.8, abs=0.05)
-    printed, proven = once("gradient_descent.theorem_2").parts[1:]  # a = 21 / 40
-    assert printed.measured == proven.measured == pytest.approx(2 / (2 * 21 / 40 - 0.5))
-    assert not printed.holds and proven.holds  # 2p/kappa and 4p/kappa
+    # 2p/kappa at the budgets 4 and 40, 4p/kappa at 40; eta_1 = 21/40.
+    papers, printed, proven = once("gradient_descent.theorem_2").parts[1:]
+    unit = {e: (21 / 40) ** 2 * 4 * (e + 2 * math.log(2000)) / e**2 for e in (4, 40)}
+    assert papers.stated == pytest.approx(2 * unit[4]) and papers.holds
+    assert printed.stated == pytest.approx(2 * unit[40]) and not printed.holds
+    assert proven.stated == pytest.approx(4 * unit[40]) and proven.holds
+    # Without projection it would be 2 / (2a - 1/2) units, a = 21/40; projection takes some of it.
+    assert 0.09 < proven.measured < 2 / (2 * 21 / 40 - 0.5) * unit[40]
     # Sums of s^(1/2) and s^(-1/2) against T^2: three quarters, but for the ends of the sums.
-    assert once("schedules.scales_of_noise").parts[1].stated == pytest.approx(0.75, rel=0.03)
+    assert once("schedules.scales_of_noise").parts[1].measured == pytest.approx(0.75, rel=0.03)
+    small, large, every = once("zeroth_order.theorem_3").parts
+    assert small.holds and not large.holds and every.holds
+    # tau = lambda_max(L+)^2 / (2 lambda_min(L-)) with 80 agents that are their own neighbours too.
+    assert large.stated == pytest.approx(160**2 / (2 * 80))
     at_budget = once("sgd_remarks.remark_5").parts[3]  # T^(1 - 2 delta tilde) grows
     assert at_budget.measured == pytest.approx(-0.02, abs=1e-3)
     # Of both laws the mean norms are d / zeta and about sqrt(d) sigma.
     assert once("objectives.gaussian_against_gamma").parts[0].margin == pytest.approx(1, abs=1e-3)
+
+
+# Claims and errata about the same matter.
+
+PAPER_OF = dict(zip("01234", ("showkatbakhsh", "xiao", "gratton", "wang", "ding"), strict=True))
+KINDS = "Theorem|Lemma|Corollary|Proposition|Remark|Equation|Footnote"
+NUMBER = r"\d+(?:\.\d+)?"
+STATEMENT = re.compile(rf"({KINDS})s? ({NUMBER})(?:(, | and | or | to )({NUMBER}))?")
+
+
+def named_statements(paper, text):
+    """Numbered statements of a paper that a text names, as `Theorem 2` or `Theorems 1 to 3`."""
+    names = set()
+    for kind, first, joint, last in STATEMENT.findall(text):
+        numbers = {first, last} - {""}
+        if joint == " to ":
+            numbers = set(map(str, range(int(first), int(last) + 1)))
+        names |= {f"{kind} {number}" for number in numbers}
+    return names & RAW[paper].keys()
+
+
+def claims_of(paper):
+    return read_paper(CONFIG / "papers" / f"{paper}.yaml")["claims"]
+
+
+PAPERS = list(PAPER_OF.values())
+
+
+@pytest.mark.parametrize("paper", PAPERS)
+def test_claims_and_the_statements_that_they_name_refer_to_each_other(paper):
+    claims = claims_of(paper)
+    named = {
+        (name, statement)
+        for name, claim in claims.items()
+        for statement in named_statements(paper, f"{claim['place']}; {claim['because']}")
+    }
+    listed = {(claim, s) for s, entry in RAW[paper].items() for claim in entry.get("claims", ())}
+    assert named <= listed and {claim for claim, _ in listed} <= claims.keys()
+
+
+def unexplained(pairs):
+    """Pairs with different verdicts and no reason, from (name, claim's, statement's, reason)."""
+    return [name for name, first, second, reason in pairs if first != second and not reason]
+
+
+@pytest.mark.parametrize("paper", PAPERS)
+def test_a_claim_and_a_statement_with_different_verdicts_say_why(paper):
+    rows = csv.DictReader((CONFIG.parent / "results" / "reference" / "claims.csv").open())
+    published = {row["id"]: row["verdict"] for row in rows if row["headline"] == "true"}
+    pairs = [
+        ((statement, claim), published[claim], verdict_of(entry), reason)
+        for statement, entry in RAW[paper].items()
+        for claim, reason in entry.get("claims", {}).items()
+        if claim in published
+    ]
+    assert pairs and unexplained(pairs) == []
+
+
+def verdict_of(entry):
+    return once(entry["computes"]).verdict if "computes" in entry else UNTESTABLE
+
+
+def test_only_a_reason_excuses_different_verdicts():
+    assert unexplained([("a", HELD, NOT_HELD, ""), ("b", HELD, HELD, "")]) == ["a"]
+    assert unexplained([("a", HELD, NOT_HELD, "other range: x")]) == []
+
+
+WITHOUT_STATEMENT = {"E1.8"}
+"""Errata about an algorithm that no numbered statement is about."""
+
+
+def test_errata_and_statements_refer_to_each_other():
+    written = yaml.safe_load((CONFIG / "errata.yaml").read_text())
+    by_erratum = {(n, s) for n, e in written.items() for s in e.get("statements", ())}
+    by_statement = {
+        (number, name)
+        for paper, entries in RAW.items()
+        for name, entry in entries.items()
+        for number in entry.get("errata", ())
+        if PAPER_OF[number[1]] == paper
+    }
+    assert by_erratum == by_statement
+    assert written.keys() - {number for number, _ in by_erratum} == WITHOUT_STATEMENT
+    for number, entry in written.items():
+        missing = named_statements(PAPER_OF[number[1]], entry["place"]) - set(
+            entry.get("statements", ())
+        )
+        assert not missing, (number, missing)
 
 
 # The judges.
@@ -184,7 +287,30 @@ def test_rates_tell_powers_apart():
     t = np.geomspace(10, 1e6, 30)
     assert falls_as("x", t, t**-0.5, 0.5).holds and falls_as("x", t, t**-0.7, 0.5).holds
     assert not falls_as("x", t, t**-0.4, 0.5).holds and not falls_as("x", t, 1 + t**-1.0, 0.5).holds
+    assert not falls_as("x", t, t**-0.46, 0.5).holds and falls_as("x", t, t**-0.48, 0.5).holds
+    assert not grows_as("x", t, t**2.04, 2.0).holds and grows_as("x", t, t**2.02, 2.0).holds
     assert grows_as("x", t, t**2, 2.0).holds and not grows_as("x", t, t**2.2, 2.0).holds
+
+
+def test_stated_and_measured_are_what_their_names_say():
+    """Neither has the slack in it: the exponent of the statement, the slope of the values."""
+    t = np.geomspace(10, 1e6, 30)
+    part = falls_as("x", t, t**-0.7, 0.5)
+    assert (part.stated, part.measured) == (0.5, pytest.approx(0.7))
+    part = grows_as("x", t, t**1.5, 2.0)
+    assert (part.stated, part.measured) == (2.0, pytest.approx(1.5))
+    k = np.arange(200)
+    slower = np.exp(-np.where(k < 100, 0.1 * k, 10 + 0.05 * (k - 99)))
+    part = geometric("x", k, slower)
+    assert (part.stated, part.measured) == (pytest.approx(0.1), pytest.approx(0.05))
+    assert part.margin == pytest.approx(0.5) and not part.holds
+    part = at_least("x", [1.0, 2.0], [1.5, 1.8])
+    assert (part.stated, part.measured) == (2.0, 1.8) and not part.holds
+
+
+def test_a_lower_bound_is_held_against_its_worst_point():
+    assert at_least("x", [1.0, 2.0], [1.0, 2.5]).holds and not at_least("x", 1.0, 0.999).holds
+    assert not at_least("x", 1.0, math.nan).holds and not at_least("x", 1.0, 1.1, 0.8).holds
 
 
 def test_a_power_is_no_linear_rate():

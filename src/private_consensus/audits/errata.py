@@ -18,6 +18,9 @@ class Erratum(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     place: str = Field(description="paper, theorem, equation")
+    statements: list[str] = Field(
+        default=[], description="numbered statements of the paper, as theorems.yaml names them"
+    )
     severity: Literal["breaks", "proof", "noise", "ambiguous", "misprint", "sound"] = Field(
         description="what would follow if it were so"
     )
@@ -66,7 +69,8 @@ def computed(errata: Mapping[str, Erratum]) -> pl.DataFrame:
         rows.append(
             {
                 "id": number,
-                **entry.model_dump(exclude={"repaired", "affects"}),
+                **entry.model_dump(exclude={"statements", "repaired", "affects"}),
+                "statements": "; ".join(entry.statements),
                 "repaired": "; ".join(entry.repaired),
                 "affects": "; ".join(entry.affects),
                 "quantity": found.quantity,

@@ -112,6 +112,9 @@ class Claim(BaseModel):
     headline: str = Field(description="the variant whose verdict counts")
     variants: dict[str, list[Test]]
     reading: dict[str, str] = Field(default_factory=dict)
+    sentences: dict[str, str] = Field(
+        default_factory=dict, description="what a variant tests, if it is not the claim itself"
+    )
     untestable: str = Field(
         default="", description="why the headline cannot be tested, however many runs there are"
     )

@@ -94,7 +94,7 @@ def _described(identity: str, claim: Claim, variant: str) -> dict[str, Any]:
     return {
         "id": identity,
         "figure": claim.figure,
-        "claim": claim.claim,
+        "claim": claim.sentences.get(variant, claim.claim),
         "place": claim.place,
         "variant": variant,
         "headline": headline,

@@ -2,8 +2,9 @@
 
 A theorem is put as inequalities, stated against measured. ``scale`` multiplies what is stated, and
 divides the exponent of a rate: below 1 the statement is stronger than the paper's. A part's margin
-is the least of stated over measured; it holds where that is at least 1, and with a ``scale`` below
-1 / margin it does not, so that every computation can be seen to fail.
+is the least of stated over measured, of a lower bound measured over stated. The part holds
+where that is at least 1 but for its slack, and with a ``scale`` far enough below 1 / margin it
+does not, so that every computation can be seen to fail.
 """
 
 from __future__ import annotations
@@ -30,7 +31,8 @@ class Part:
     what : str
         What is compared, with its unit.
     stated, measured : float
-        Where stated over measured is least.
+        The paper's number and the computed number, neither changed by the slack, at the point
+        with the least margin.
     margin : float
         That quotient; at least 1 where the statement holds.
     points : int
@@ -100,6 +102,16 @@ def bound(
     return _at_worst(what, stated, measured, ratio, slack)
 
 
+def at_least(
+    what: str, stated: ArrayLike, measured: ArrayLike, scale: float = 1.0, slack: float = ROUNDING
+) -> Part:
+    """``measured`` is at least ``stated`` at every point; ``stated`` is above 0."""
+    stated, measured = np.broadcast_arrays(np.asarray(stated, float) / scale, measured)
+    with np.errstate(divide="ignore"):
+        ratio = np.asarray(measured / stated)
+    return _at_worst(what, stated, measured, ratio, slack)
+
+
 def equal(
     what: str, stated: ArrayLike, measured: ArrayLike, scale: float = 1.0, slack: float = ROUNDING
 ) -> Part:
@@ -118,34 +130,41 @@ def falls_as(
     the slope of ln value on ln t that is stated, up to ``slack``."""
     t, values = np.asarray(t, float), np.asarray(values, float)
     late = np.log(t) >= (np.log(t[0]) + np.log(t[-1])) / 2
-    slope = -np.polyfit(np.log(t[late]), np.log(values[late]), 1)[0]
+    slope = -float(np.polyfit(np.log(t[late]), np.log(values[late]), 1)[0])
     stated = exponent / scale
-    margin = (slope + slack) / stated
-    return Part(what, stated, float(slope), float(margin), int(late.sum()))
+    return Part(what, stated, slope, slope / stated, int(late.sum()), slack / stated)
 
 
 def grows_as(
     what: str, x: ArrayLike, values: ArrayLike, exponent: float, scale: float = 1.0,
     slack: float = SLOPE,
 ) -> Part:  # fmt: skip
-    r""":math:`O(x^a)`: the slope of ln value on ln x, over all points, is at most a."""
-    slope = np.polyfit(np.log(np.asarray(x, float)), np.log(values), 1)[0]
-    return bound(what, exponent, max(float(slope) - slack, 0.0), scale)
+    r""":math:`O(x^a)`: the slope of ln value on ln x, over all points, is at most a, up to
+    ``slack``."""
+    x = np.asarray(x, float)
+    slope = float(np.polyfit(np.log(x), np.log(values), 1)[0])
+    stated = exponent * scale
+    margin = stated / slope if slope > 0 else np.inf
+    return Part(what, stated, slope, margin, len(x), slack / (stated + slack))
 
 
 def geometric(
     what: str, k: ArrayLike, values: ArrayLike, scale: float = 1.0, slack: float = 0.1
 ) -> Part:
-    """A linear rate: an iteration takes off the same share late as early (in ln value), up to
-    ``slack``; a power of k slows down by as much as k grows."""
+    """A linear rate: the slope of ln value on k in the second half is that in the first half.
+
+    A linear rate that has the first slope has it throughout, so that this is what is stated; the
+    second slope is measured. It may be less by the fraction ``slack``: a power of k slows down by
+    as much as k grows.
+    """
     k, logs = np.asarray(k, float), np.log(np.asarray(values, float))
     half = len(k) // 2
     early, late = (
         -np.polyfit(k[part], logs[part], 1)[0] for part in (slice(half), slice(half, None))
     )
-    if early <= 0:
-        return Part(what, float(early), float(late), -np.inf, len(k))
-    return bound(what, late, (1 - slack) * early, scale)
+    stated = float(early) / scale
+    margin = float(late) / stated if early > 0 else -np.inf
+    return Part(what, stated, float(late), margin, len(k), slack)
 
 
 def _at_worst(

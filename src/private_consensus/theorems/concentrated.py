@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from scipy.special import logsumexp
 
 from ..privacy import discrete_gaussian_pmf, gaussian_epsilon, pure_rho, zcdp_epsilon, zcdp_rho
-from .base import Finding, bound, found
+from .base import Finding, at_least, bound, found
 
 ORDERS = np.array([1.1, 1.5, 2.0, 4.0, 10.0, 40.0])
 
@@ -187,7 +187,7 @@ def proposition_2(scale: float = 1.0) -> Finding:
         least = 1 / np.expm1(1 / variance)
     return found(
         bound("variance, from above", _upper(variance), exact, scale, 1e-6),
-        bound("variance over its lower bound", exact, least, scale, 1e-6),
+        at_least("variance, from below", least, exact, scale, 1e-6),
         lines="Seven sigma^2 from 0.02 to 10.",
     )
 
@@ -201,7 +201,7 @@ def corollary_2(scale: float = 1.0) -> Finding:
         least = 1 / np.expm1(1 / ratio)
     return found(
         bound("variance, from above, eta = 0.1, 0.5, 2", _upper(ratio), exact, scale),
-        bound("variance over its lower bound", exact, least, scale),
+        at_least("variance, from below", least, exact, scale),
         lines=(
             "sigma^2 / eta^2 is the variance in steps of the grid: below eta = 1 the lower bound "
             "is",

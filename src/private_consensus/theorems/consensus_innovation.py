@@ -128,8 +128,8 @@ def lemma_4_9(scale: float = 1.0) -> Finding:
         if np.linalg.eigvalsh(rows.T @ rows)[0] > 1e-3:
             least.append(np.linalg.eigvalsh(_coupling(EXAMPLE, rows))[0])
     return found(
-        bound("0 against minus the smallest eigenvalue (in units of itself)", 1.0,
-              np.array(least) < 1e-12, scale),
+        bound("cases whose smallest eigenvalue is not positive", 0.0, np.array(least) < 1e-12,
+              scale),
         lines=f"400 times of the example and {len(least) - 400} random sets of rows that observe "
         f"together: the smallest eigenvalue is {min(least):.2g}, above 0.",
     )  # fmt: skip

@@ -10,7 +10,7 @@ import numpy as np
 
 from ..privacy import Budget, gaussian_noise_multiplier
 from .admm import excess_of_run
-from .base import Finding, bound, equal, falls_as, found
+from .base import Finding, at_least, bound, equal, falls_as, found
 
 HORIZONS = np.array([10, 30, 100, 300])
 DECAY = 0.9
@@ -110,8 +110,9 @@ def gaussian_against_gamma(scale: float = 1.0) -> Finding:
     sigmas = [gaussian_noise_multiplier(Budget(epsilon, delta), 1) for epsilon in epsilons]
     once = [d / epsilon / (sigma * unit) for epsilon, sigma in zip(epsilons, sigmas, strict=True)]
     return found(
-        bound("sqrt d, T releases of equal loss in zCDP", d / unit, np.sqrt(d), scale),
-        bound("sqrt d, one release of epsilon 0.5, 1 and 10", np.array(once), np.sqrt(d), scale),
+        at_least("improvement, T releases of equal loss in zCDP", np.sqrt(d), d / unit, scale),
+        at_least("improvement, one release of epsilon 0.5, 1 and 10", np.sqrt(d), np.array(once),
+                 scale),
         lines=(
             "An improvement is the quotient of expected norms, d from 1 to 1,000. In zCDP a pure "
             "epsilon_0 costs what sigma = Delta / epsilon_0 costs, and the quotient is above sqrt "

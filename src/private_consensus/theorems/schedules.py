@@ -15,7 +15,7 @@ from scipy.special import gammaln
 
 from ..algorithms.gradient_descent import advanced_composition_allowance, theorem_1_allowance
 from ..privacy import gaussian_epsilon
-from .base import Finding, bound, falls_as, found, geometric
+from .base import Finding, at_least, bound, falls_as, found, geometric
 
 
 def _left_of_noise(T: int, a: float, scales: np.ndarray) -> float:
@@ -84,8 +84,10 @@ def scales_of_noise(scale: float = 1.0) -> Finding:
     term = [(t * at_equal_budget(squares)).sum() for squares in (theirs, *others)]
     error = [(t**2 * at_equal_budget(squares)).sum() for squares in (theirs, t**-2)]
     return found(
-        bound("second term of (30), other scales", np.array(term[1:]) / term[0], 1.0, scale),
-        bound("error of the mean, scales M_t = 1/t", error[1] / error[0], 1.0, scale),
+        at_least("second term of (30), other scales over the stated", 1.0,
+                 np.array(term[1:]) / term[0], scale),
+        at_least("error of the mean, scales M_t = 1/t over the stated", 1.0, error[1] / error[0],
+                 scale),
         lines=(
             "T = 1,000, equal sums of eta_t^2 / M_t^2, 63 other scales: the term of the bound is "
             "least as stated. The error of the mean itself is "
@@ -93,7 +95,7 @@ def scales_of_noise(scale: float = 1.0) -> Finding:
             "(30) bounds its weight s^2/T^2 by s/T.",
         ),
         compound=True,
-    )
+    )  # fmt: skip
 
 
 EPSILONS, DELTAS = (0.1, 0.5, 0.99), (1e-2, 1e-4, 1e-9)
@@ -107,12 +109,13 @@ def remark_1(scale: float = 1.0) -> Finding:
     composed = [advanced_composition_allowance(*pair, T) for pair in pairs for T in (1, 10, 1000)]
     once = epsilon**2 / (2 * np.log(1.25 / delta))
     return found(
-        bound("sum Delta^2/M^2, advanced composition", np.repeat(permitted, 3), composed, scale),
-        bound("Delta^2/M^2 of one step, Proposition 2", permitted, once, scale),
+        at_least("sum Delta^2/M^2 by (14), against advanced composition", composed,
+                 np.repeat(permitted, 3), scale),
+        at_least("Delta^2/M^2 of one step by (14), against Proposition 2", once, permitted, scale),
         lines="Nine budgets, T of 1, 10 and 1,000: steps that are composed may have less noise "
         "nowhere. A single step is the Gaussian mechanism, which needs less than (14) asks for.",
         compound=True,
-    )
+    )  # fmt: skip
 
 
 def remark_3(scale: float = 1.0) -> Finding:

@@ -23,6 +23,10 @@ class Theorem(BaseModel):
     computes: str = Field(default="", description="module.function of private_consensus.theorems")
     because: str = Field(default="", description="why it cannot be tested")
     errata: list[str] = Field(default=[], description="errata about it")
+    claims: dict[str, str] = Field(
+        default={},
+        description="claims about the same matter, each with the reason if its verdict is another",
+    )
 
     @model_validator(mode="after")
     def one_of_both(self) -> Theorem:
@@ -103,6 +107,9 @@ def _row(paper: str, number: str, entry: Theorem, finding: Finding | None) -> di
         "computation": entry.computes,
         "because": entry.because,
         "errata": "; ".join(entry.errata),
+        "claims": "\n".join(
+            f"{claim}: {reason}" if reason else claim for claim, reason in entry.claims.items()
+        ),
     }
     if finding is None:
         nothing = dict.fromkeys(("stated", "measured", "margin", "points"))

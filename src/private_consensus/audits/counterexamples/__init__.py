@@ -33,6 +33,7 @@ COMPUTATIONS: dict[str, Callable[[], Finding]] = {
     "E2.6": zeroth_order.unbounded_gradient,
     "E2.7": zeroth_order.one_point_argument,
     "E2.8": statements.bound_of_the_norm,
+    "E2.9": statements.variance_of_one_agent,
     "E3.1": average.two_units,
     "E3.2": average.geometric_sum,
     "E3.3": average.first_steps,

@@ -40,7 +40,12 @@ def biased_output() -> Finding:
 
 def remaining_error() -> Finding:
     """E0.7: what remains of Theorem 2's bound is 4 p / kappa, as its proof has it."""
-    return _of("gradient_descent.theorem_2", 1)
+    return _of("gradient_descent.theorem_2", 2)
+
+
+def variance_of_one_agent() -> Finding:
+    """E2.9: (32) has the variance of one agent where its proof has the sum over all agents."""
+    return _of("zeroth_order.theorem_3", 1)
 
 
 def slowest_mode() -> Finding:

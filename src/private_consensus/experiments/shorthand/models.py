@@ -347,6 +347,10 @@ class Statement(Strict):
 class ClaimVariant(Test):
     """What a variant of a claim changes of its tests."""
 
+    claim: str | None = Field(
+        default=None,
+        description="the sentence that this variant tests, if it is not the sentence of the claim",
+    )
     reading: Reading | None = None
     over: Slug | None = Field(
         default=None, description="a set of variants: one of this for each, `that_this`"

@@ -43,6 +43,7 @@ def _claim(claim, file, runs, where: str) -> dict[str, Any]:
         for name, variant in variants.items()
     }
     found["reading"] = {n: v["reading"] for n, v in variants.items() if "reading" in v}
+    found["sentences"] = {n: v["claim"] for n, v in variants.items() if "claim" in v}
     return found
 
 
@@ -89,7 +90,7 @@ def _over(base: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _tests(block: Mapping[str, Any], where: str) -> Iterator[dict[str, Any]]:
-    common = without(block, {"tests", "reading"})
+    common = without(block, {"tests", "reading", "claim"})
     for own in block.get("tests", [{}]):
         for one in _products(_over(common, own)):
             yield _test(one, where)

@@ -60,6 +60,7 @@ def _statement(row: Row) -> dict[str, Any]:
         "look": LOOKS[row["verdict"]],
         "because": row["because"],
         "errata": [name for name in row["errata"].split("; ") if name],
+        "claims": row["claims"].splitlines(),
         "parts": row["parts"].splitlines(),
         "lines": " ".join(row["lines"].splitlines()),
         "command": f"private-consensus theorem {row['computation']}",
