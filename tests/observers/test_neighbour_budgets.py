@@ -29,8 +29,9 @@ def test_the_largest_loss_to_one_neighbour_is_that_of_epsilon_1(name, algorithm)
     network = networks.build(streams, **EXPERIMENT["network"])
     budget = Budget(variant["set"]["budget.epsilon"], EXPERIMENT["budget"]["delta"])
     horizon = EXPERIMENT["horizon"]
-    descent = algorithm(eta=variant["set"]["algorithm.eta"])
-    calibrated = descent.calibrate(budget, problem, network, horizon)
+    calibrated = algorithm(eta=variant["set"]["algorithm.eta"]).calibrate(
+        budget, problem, network, horizon
+    )
     system = observed_system(calibrated, problem, network, horizon)
     # All agents of a ring are alike, so that one observing agent is enough.
     [channel] = system.channels
