@@ -28,7 +28,10 @@ def _settings() -> Iterator[tuple[str, Any]]:
     yield "labels", signed
     positive = np.abs(signed.features)
     coded = (signed.labels > 0).astype(float)
-    yield "labels 0 and 1", replace(signed, features=positive, labels=coded)
+    yield "labels 0 and 1", replace(
+        signed, features=positive, labels=coded, test_features=np.abs(signed.test_features),
+        test_labels=(signed.test_labels > 0).astype(float), coding="zero_one",
+    )  # fmt: skip
     yield "box", replace(signed, box=0.5)
     one = {"features": signed.features[:1], "labels": signed.labels[:1]}
     yield "one agent", replace(signed, **one)
@@ -62,7 +65,8 @@ def whole(problem: Any) -> Any:
     rows = np.pad(rows, [(0, 0), (0, missing), (0, 0)])
     labels = np.pad(labels, [(0, 0), (0, missing)], constant_values=1.0)
     tests = problem.test_features, problem.test_labels
-    return LogisticRegression(rows, labels, *tests, problem.weight, problem.ridge, problem.box)
+    constants = problem.weight, problem.ridge, problem.box
+    return LogisticRegression(rows, labels, *tests, *constants, coding=problem.coding)
 
 
 def _points(problem) -> np.ndarray:

@@ -81,5 +81,7 @@ def test_a_new_algorithm_names_the_problem_on_which_it_is_tested(monkeypatch):
     conformance.check("newcomer")
     module.EXAMPLE = "nothing"
     for name in ("newcomer", "nobody"):
-        with pytest.raises(InvalidInput, match="EXAMPLE is one of mean_estimation"):
+        with pytest.raises(
+            InvalidInput, match="EXAMPLE, or its key problem, is one of mean_estimation"
+        ):
             examples(name)

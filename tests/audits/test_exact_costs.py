@@ -86,7 +86,7 @@ def cost(algorithm, problem=None, network=None, horizon=HORIZON):
     problem, network = problem or means(), network or ring()
     noisy = algorithm.calibrate(BUDGET, problem, network, horizon)
     releases = noisy.releases(problem, network, horizon)
-    pairs = pairs_of_agents(noisy, problem, network)
+    pairs = pairs_of_agents(noisy, problem, network, horizon)
     attacks = [pair for of_agent in pairs.values() for pair in of_agent]
     declared = declaration(releases, DELTA)
     return exact_costs(noisy, attacks, horizon, releases, declared, DELTA, seed=0)

@@ -82,7 +82,7 @@ def test_of_labels_in_zero_and_one_no_other_label_or_negative_entry_follows():
     plain = examples.logistic_regression()
     coded = type(plain)(
         abs(plain.features), np.maximum(plain.labels, 0.0), abs(plain.test_features),
-        np.maximum(plain.test_labels, 0.0), plain.weight, plain.ridge,
+        np.maximum(plain.test_labels, 0.0), plain.weight, plain.ridge, coding="zero_one",
     )  # fmt: skip
     network = examples.complete(3)
     for finder in FINDERS:

@@ -20,7 +20,6 @@ from private_consensus.fast import (
     local_minima,
     logistic,
     messages,
-    mixing,
     normals,
     rounds,
     sampling,
@@ -41,18 +40,6 @@ def single(generator: np.random.Generator, *shape: int) -> np.ndarray:
 
 def ring(agents: int) -> np.ndarray:
     return (np.roll(np.eye(agents), 1, 0) + np.roll(np.eye(agents), -1, 0) + np.eye(agents)) / 3
-
-
-def mean_step(dim: int, agents: int = 5) -> Any:
-    g = randoms()
-    means, draw = g.normal(size=(2, 1, agents, dim))
-    steps = {"step": np.array([0.1, 0.2]), "scale": np.array([1.0, 2.0])}
-    sent = g.normal(size=(2, 3, agents, dim))
-    return mixing.mean_step(sent, ring(agents)[None], means, draw, records=4, box=1.0, **steps)
-
-
-def consensus_limits(dim: int) -> Any:
-    return mixing.consensus_limits(randoms().normal(size=(2, 3, 5, dim)), ring(5)[None], 1e-9, 50)
 
 
 def farthest_pairs(dim: int) -> Any:
@@ -210,7 +197,7 @@ def draws(vectors: int) -> Any:
 
 
 ENTRIES: tuple[Callable[[int], Any], ...] = (
-    mean_step, consensus_limits, farthest_pairs, linearised_step, soft_steps, soft_steps_huber,
+    farthest_pairs, linearised_step, soft_steps, soft_steps_huber,
     few_losses, single_messages, whole_rounds, perceptrons, logistic_losses, first_of, inner_loops,
     draws,
 )  # fmt: skip

@@ -155,7 +155,12 @@ def test_short_rows_attain_all_that_an_assumed_gradient_bound_leaves_open():
 
 def test_what_a_claim_assumes_is_bracketed_on_data_that_keep_to_it():
     """Gaussian noise on a change that is attained: both sides agree."""
-    problem = squared(0.5, 1.0, 1.0)
+    single = squared(0.5, 1.0, 1.0)
+    shape = 1, NETWORK.n_agents, 3
+    problem = replace(
+        single, features=np.broadcast_to(single.features, (*shape, DIM)),
+        responses=np.broadcast_to(single.responses, shape),
+    )  # fmt: skip
     for algorithm in (DPADMM(c1=1.0), ExactADMM(c1=1.0)):
         noisy = algorithm.calibrate(Budget(0.5, 1e-4), problem, NETWORK, 5)
         assert account(noisy.releases(problem, NETWORK, 5), 1e-4).epsilon == np.inf
@@ -289,7 +294,10 @@ def test_a_message_that_depends_on_a_test_by_numerical_integration(tested, inner
         return 1 - np.trapezoid(density, x), density
 
     (silent, one), (mute, other) = map(outcome, pair)
-    releases = algorithm.releases(pair[0], network, 1)
+    both = replace(
+        pair[0], features=np.tile(features[0], (2, 1, 1)), labels=np.tile(labels[0], (2, 1))
+    )
+    releases = algorithm.releases(both, network, 1)
     for delta in (1e-3, 0.03):
         found = lower_bound(releases, delta).epsilon
         assert found > 0
@@ -320,7 +328,8 @@ def test_a_stream_of_measurements_moves_each_message_by_what_is_said():
     streams = Streams(3, (0,), {"data": "t"})
     problem = linear_observation.build(streams, 5, **linear_observation.EXAMPLE)
     algorithm = DPCI(noise=2.0, unit="stream", delta=0.2)
-    (release,) = algorithm.releases(problem, NETWORK, 20)
+    ring = networks.build(streams, "ring", agents=5)
+    (release,) = algorithm.releases(problem, ring, 20)
     times = np.arange(20)
     moved = np.array([
         [algorithm.step_size(t) * 0.2 * np.abs(H[0]).sum() for H in problem.matrices(t)]
@@ -375,11 +384,12 @@ def test_a_fairness_term_that_is_left_out_tells_nothing():
     rows = rng.dirichlet(np.ones(4), 30)
     none = lambda *names: np.array([], int)  # noqa: E731
     problem = CensusProblem(rows, np.arange(30) % 2, np.arange(30) % 3 % 2, np.array([[29]]), none)
+    single = networks.build(Streams(1, (0,)), "single", agents=1)
     for law, delta in (("laplace", 0.0), ("gaussian", 1e-3)):
         bounds = {}
         for fair, alpha in (("off", 1.0), ("penal", 0.0), ("penal", 1.0)):
             algorithm = FairClassification(mechanism=law, fair=fair, alpha=alpha, noise_rest=9.0)
-            releases = algorithm.releases(problem, NETWORK, 1)
+            releases = algorithm.releases(problem, single, 1)
             bounds[fair, alpha] = lower_bound(releases, delta).epsilon
         assert bounds["penal", 0.0] == pytest.approx(bounds["off", 1.0])
         assert 0 < bounds["penal", 0.0] < bounds["penal", 1.0]

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from private_consensus.errors import InvalidInput
-from private_consensus.fast import compiling, mixing, vectors, workspaces
+from private_consensus.fast import compiling, vectors, workspaces
 from private_consensus.fast.messages import descend
 from private_consensus.fast.normals import fill_normals, fill_uniforms, fill_words
 from private_consensus.fast.rounds import in_full, keys, mix_and_step, steps_of
@@ -123,7 +123,7 @@ class Guarded:
 
 
 MODULES = (
-    "backpropagation", "farthest", "local_minima", "logistic", "messages", "mixing", "rounds",
+    "backpropagation", "farthest", "local_minima", "logistic", "messages", "rounds",
     "sampling", "two_point", "workspaces",
 )  # fmt: skip
 
@@ -164,17 +164,6 @@ def test_buffers_of_draws_need_whole_vectors():
             first, second = (np.empty(length, kind) for length in lengths)
             with pytest.raises(ValueError, match="a multiple of 32"):
                 fill(number, number, number, number, first, second)
-
-
-@pytest.mark.parametrize("agents", [1, 3, 5, 64])
-def test_a_mixing_matrix_of_other_agents_is_refused(agents):
-    sent, one = np.zeros((1, 1, agents, 2)), np.zeros((1, agents, 2))
-    numbers = {"records": 3, "box": 1.0, "step": np.ones(1), "scale": np.ones(1)}
-    expected = rf"mixing: found \(1, 4, 4\), expected an array of shape \(any, {agents}, {agents}\)"
-    with pytest.raises(InvalidInput, match=f"mean_step.{expected}"):
-        mixing.mean_step(sent, np.ones((1, 4, 4)), one, one, **numbers)
-    with pytest.raises(InvalidInput, match=f"consensus_limits.{expected}"):
-        mixing.consensus_limits(sent, np.ones((1, 4, 4)), 1e-9, 10)
 
 
 def round_of(**changes):
@@ -226,7 +215,7 @@ def test_vectors_need_contiguous_arrays():
 
 def test_loops_for_another_processor_differ_by_rounding_alone():
     """`compare` allows a relative difference of 1e-6."""
-    entries = kernels.mean_step, kernels.soft_steps, kernels.few_losses
+    entries = kernels.soft_steps, kernels.few_losses
     names = [entry.__name__ for entry in entries]
     program = f"""
 import json, kernels
@@ -242,7 +231,7 @@ print(json.dumps([[part.tolist() for part in kernels.arrays_of(entry(17))] for e
 
 def test_without_compiled_code_the_call_ends_with_one_line():
     call = "from private_consensus.cli import main; raise SystemExit(main({}))"
-    done = in_process(call.format(["run", "gradient_descent"]), NUMBA_DISABLE_JIT="1")
+    done = in_process(call.format(["run", "pp_admm"]), NUMBA_DISABLE_JIT="1")
     assert done.returncode == 2
     expected = "NUMBA_DISABLE_JIT: found 1, expected 0 or unset: compiled code is required"
     assert done.stderr == f"private-consensus: {expected}\n"

@@ -158,7 +158,7 @@ CALLS = {
 """Public functions and constructors, each with arguments that it accepts."""
 SLOW = {pc.audit, pc.simulate}
 COVERED_ELSEWHERE = {
-    "verdict", "verdict_of",  # words of verdicts: tests/privacy/test_verdicts.py
+    "audit_verdict", "verdict", "verdict_of",  # words of verdicts: tests/privacy/test_verdicts.py
 }  # fmt: skip
 EXAMPLES = {example.name: example for example in examples()}
 

@@ -60,7 +60,7 @@ def uninstall() -> None:
 def _forget() -> None:
     importlib.invalidate_caches()
     algorithms._elsewhere.cache_clear()
-    algorithms.module_of.cache_clear()
+    algorithms._module_of.cache_clear()
 
 
 @cache

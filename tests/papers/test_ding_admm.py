@@ -67,7 +67,9 @@ def test_clipped_losses_of_some_agents_are_those_of_all(problem, monkeypatch, fe
 @pytest.mark.parametrize("negative", [-1.0, 0.0])
 def test_errors_on_own_records_are_those_of_the_plain_count(problem, monkeypatch, negative):
     labels = np.where(problem.labels > 0, 1.0, negative)
-    few = replace(problem, labels=labels)
+    coding, tests = "signed" if negative else "zero_one", problem.test_labels
+    tests = np.where(tests > 0, 1.0, negative)
+    few = replace(problem, labels=labels, test_labels=tests, coding=coding)
     points = np.random.default_rng(3).normal(size=(7, len(labels), AGENTS, problem.dim)) * 3
     points[0] = 0.0
     margins = np.einsum("...k,...jk->...j", points, problem.features)

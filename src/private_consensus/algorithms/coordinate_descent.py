@@ -82,6 +82,7 @@ class CoordinateDescent(Iterative):
     needs: ClassVar[tuple[str, ...]] = ("objective", "own_optimum", "slope_bound")
     source: ClassVar[str] = "Paper 001, Appendix K, eqs. (72)-(74)"
     internal_outputs: ClassVar = ("internal", "gap", "bound")
+    lower_bound_because: ClassVar[str] = "one course of messages with its probabilities"
     ranges: ClassVar = {"horizon": Range(3, 40, 20)}
 
     def start(self, problem, network, streams, settings):

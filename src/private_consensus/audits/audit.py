@@ -28,7 +28,6 @@ from ..library import MAX_HORIZON, MAX_RUNS
 from ..networks import Network
 from ..privacy import Budget, Relation, Release, gaussian_epsilon
 from ..privacy.audit.sequential import detectable_epsilon, planned_looks
-from ..privacy.brackets import lower_bound
 from ..privacy.observers import Observer
 from ..problems import Problem
 from .checks import (
@@ -235,7 +234,7 @@ def audit(
         statistic=lower.statistic, pvalue=min(1.0, worst.pvalue * len(results)),
         bounds=worst.judged.bounds, noise=noise, sensitivity=reached,
         proven=all(release.proven for release in releases),
-        computed_lower=lower_bound(releases if assumed is None else assumed, delta).epsilon,
+        computed_lower=noisy.lower_bound(releases if assumed is None else assumed, delta).epsilon,
         lower_range=(min(bounds), max(bounds)),
         mu=mu, epsilon_of_mu=gaussian_epsilon(mu, delta) if mu > 0 else 0.0,
         findings=tuple(

@@ -95,7 +95,8 @@ class FewRecords(LogisticRegression):
         rows = np.pad(rows, [(0, 0), (0, missing), (0, 0)])
         labels = np.pad(labels, [(0, 0), (0, missing)], constant_values=1.0)
         tests = self.test_features, self.test_labels
-        return LogisticRegression(rows, labels, *tests, self.weight, self.ridge, self.box)
+        constants = self.weight, self.ridge, self.box
+        return LogisticRegression(rows, labels, *tests, *constants, coding=self.coding)
 
     def rows_of(self, run: int) -> np.ndarray:
         """Return the numbers of the agents' records, (agents, records)."""
