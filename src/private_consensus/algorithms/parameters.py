@@ -210,11 +210,20 @@ def rules(kind: type) -> Mapping[str, tuple[Rule, bool]]:
 def _all(holds: Callable[[Any], Any]) -> Callable[[Any], bool]:
     def of_all(value: Any) -> bool:
         if type(value) in (int, float):
-            return bool(holds(value))
+            return _is_representable(value) and bool(holds(value))
         array = _array(value)
         return array is not None and array.dtype.kind in "iuf" and bool(np.all(holds(array)))
 
     return of_all
+
+
+def _is_representable(value: float) -> bool:
+    """Return True if the number is a float or an integer that converts to one."""
+    try:
+        float(value)
+    except OverflowError:
+        return False
+    return True
 
 
 def _field(default: Any, rule: Rule, calibration: bool) -> Any:

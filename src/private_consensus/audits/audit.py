@@ -150,6 +150,7 @@ def audit(
     """
     _check_setting(algorithm, problem, network, budget, horizon, seed)
     _check(runs, confidence, delta, budget, observer)
+    confidence, delta = float(confidence), float(delta)
     if relation is not None:
         arguments.instance("relation", relation, Relation, "a Relation or None")
     if calibrated is not None:

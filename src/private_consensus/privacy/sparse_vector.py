@@ -75,7 +75,7 @@ def sparse_vector_release(
     InvalidInput
         With key ``sparse_vector.redrawn``.
     """
-    require(redrawn in REDRAWS, "sparse_vector.redrawn", redrawn, f"one of {', '.join(REDRAWS)}")
+    arguments.choice("sparse_vector.redrawn", redrawn, REDRAWS)
     sensitivity, threshold_scale, query_scale = (
         arguments.number(f"sparse_vector.{key}", value, "a number >= 0", lambda v: v >= 0)
         for key, value in (
@@ -119,7 +119,7 @@ def least_answers(
     ndarray, shape (count + 1,)
         Probabilities of 0, ..., ``count`` answers.
     """
-    require(redrawn in REDRAWS, "sparse_vector.redrawn", redrawn, f"one of {', '.join(REDRAWS)}")
+    arguments.choice("sparse_vector.redrawn", redrawn, REDRAWS)
     noise = _laplace_quantile(np.arange(1, CELLS) / CELLS)
     lifted = level + threshold_scale * noise
     above = _laplace_tail(lifted / query_scale) if query_scale > 0 else (lifted <= 0).astype(float)
