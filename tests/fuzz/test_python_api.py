@@ -202,7 +202,9 @@ def test_any_argument_is_used_or_refused_by_name(call, data):
     found = refused_or_made(call, {**CALLS[call], **changes})
     for number in numbers_in(found):
         assert number == number, (named(call), changes)
-    if isinstance(found, Guarantee) and found.epsilon == 0 and call is privacy.account:
+    # With a large delta, epsilon 0 is right.
+    accounted = isinstance(found, Guarantee) and "delta" not in changes
+    if accounted and found.epsilon == 0 and call is privacy.account:
         releases = changes.get("releases", PURE)
         assert all(np.all(release.losses() == 0) for release in releases)
 
