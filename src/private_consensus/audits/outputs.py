@@ -22,7 +22,7 @@ from .replay import MESSAGES, Replays, equal, lacks_noise, replays, tolerance_un
 from .result import DIFFERS, CheckReport, Finding, Untested
 from .streams import AuditStreams
 
-STATISTICAL_RUNS = (200, 500)
+STATISTICAL_RUNS = (200, 1000)
 """Least and largest number of runs per data set for outputs that carry noise."""
 STATISTICAL_NUMBERS = 2_000_000
 """Numbers per data set that bound the number of runs."""

@@ -38,12 +38,6 @@ RANDOM = ("noise", "sampling")
 MAX_NEWTON_DIM = 12
 """Coordinates up to which noise that enters a minimisation is computed by Newton's method."""
 NEWTON_STEPS = 12
-AFFINE_STEPS = 2
-"""Corrections of the noise of a message that is affine in it; the second one removes rounding."""
-ROUNDING, NEARLY = 1e-14, 1e-11
-"""Relative errors of messages that are equal, and of messages that need no further correction."""
-ARRAYS = (np.ndarray, tuple)
-"""Kinds of draws that are recorded."""
 UNEVEN = 8.0
 """Largest change of noise with which it is tested whether messages are affine in the noise."""
 MAX_JOINT = 24
@@ -290,8 +284,6 @@ class Trace:
         By iteration, the executed lines of the algorithm's own modules.
     shifts : dict
         By iteration, by how much the unit noise of the agent had to change, [runs, dim].
-    draws : dict
-        By iteration, the draw of the step.
     calls : list
         Iterations of which the algorithm showed something, in order.
     """
@@ -305,7 +297,6 @@ class Trace:
     unreachable: dict[int, bool] = field(default_factory=dict)
     lines: dict[int, frozenset[Line]] = field(default_factory=dict)
     shifts: dict[int, np.ndarray] = field(default_factory=dict)
-    draws: dict[int, Any] = field(default_factory=dict)
     calls: list[int] = field(default_factory=list)
     all_exchanges: list[np.ndarray] = field(default_factory=list)
     is_weak: bool = False
@@ -331,18 +322,10 @@ class _Recorder:
         Those of the network.
     source : Trace, optional
         The execution whose messages are replayed.
-    is_loud : bool
-        Whether the noise is loud, so that the noise of the source is tried first.
     """
 
-    def __init__(
-        self,
-        rows: int | slice,
-        exchanges: Exchanges,
-        source: Trace | None = None,
-        is_loud: bool = False,
-    ):
-        self.rows, self.source, self.is_loud = rows, source, is_loud
+    def __init__(self, rows: int | slice, exchanges: Exchanges, source: Trace | None = None):
+        self.rows, self.source = rows, source
         self.files: frozenset[str] = frozenset()
         self.exchanges = exchanges
         self.trace = Trace(all_exchanges=exchanges.values)
@@ -378,7 +361,6 @@ class _Recorder:
 
     def _step(self, call, algorithm, state, problem, network, draw, t):
         if self.source is None:
-            self.trace.draws[t] = copy.deepcopy(draw) if isinstance(draw, ARRAYS) else None
             after = self._traced(call, algorithm, state, problem, network, draw, t)
             self.trace.states[t] = _copies(after)
             return after
@@ -389,8 +371,6 @@ class _Recorder:
         if target is None:
             return after
         shown = released_of(algorithm, after, problem, t)
-        if shown is not None:
-            self.trace.bare.setdefault(t, shown)
         self._compare(t, shown, target)
         return self._substituted(after, shown, target, t)
 
@@ -459,28 +439,17 @@ class _Recorder:
             return released
 
         try:
-            places = noise_places(draw, target.shape)
-            if not places:
-                return draw
             bare = released_with(copy.deepcopy(draw))
             self.trace.bare[t] = bare
-            if _distance(self._row(bare), self._row(target)) <= ROUNDING:
+            if _distance(self._row(bare), self._row(target)) <= 1e-14:
                 return draw
-            recorded = self.source.draws.get(t) if self.source is not None else None
-            if recorded is not None and self.is_loud:
-                restored = draw
-                for place in places:
-                    rows = at_place(recorded, place)[:, self.rows]
-                    restored = _with_rows(restored, place, self.rows, rows)
-                if _distance(self._row(released_with(restored)), self._row(target)) <= CLOSE:
-                    return restored
+            places = noise_places(draw, target.shape)
             for place in places:
                 found = _solve(
                     lambda rows, place=place: self._row(
                         released_with(_with_rows(draw, place, self.rows, rows))
                     ),
                     np.array(at_place(draw, place)[:, self.rows]),
-                    self._row(bare),
                     self._row(target),
                 )
                 if found is None:
@@ -574,7 +543,7 @@ def run_traced(
     Trace
     """
     exchanges = Exchanges(None if source is None else source.all_exchanges)
-    recorder = _Recorder(rows, exchanges, source, isinstance(streams, LoudStreams))
+    recorder = _Recorder(rows, exchanges, source)
     batch = stack([algorithm])
     if isinstance(algorithm, Iterative):
         recorder.files = source_files(type(algorithm))
@@ -695,26 +664,23 @@ def _with_rows(draw: Any, place: Place, rows: int | slice, values: np.ndarray) -
 
 
 def _solve(
-    message: Callable[[np.ndarray], np.ndarray],
-    drawn: np.ndarray,
-    bare: np.ndarray,
-    target: np.ndarray,
+    message: Callable[[np.ndarray], np.ndarray], drawn: np.ndarray, target: np.ndarray
 ) -> np.ndarray | None:
     """Return the noise [runs, dim] for which ``message`` returns ``target``; None if there is none.
 
     First each coordinate is solved alone, as if the message were affine in it. Otherwise Newton's
     method is used with differences.
     """
+    bare = message(drawn)
+    missing = target - bare
     slope = message(drawn + 1.0) - bare
-    divisor = np.where(slope, slope, 1.0)
-    unit = drawn
-    for _ in range(AFFINE_STEPS):
-        unit = unit + np.where(slope == 0, 0.0, (target - bare) / divisor)
-        if not np.isfinite(unit).all():
-            break
-        bare = message(unit)
-        if _distance(bare, target) <= NEARLY:
-            return unit
+    with np.errstate(divide="ignore", invalid="ignore"):
+        unit = drawn + np.where(missing == 0, 0.0, missing / slope)
+    if np.isfinite(unit).all() and _distance(message(unit), target) <= 1e-9:
+        again = unit + np.where(
+            slope == 0, 0.0, (target - message(unit)) / np.where(slope, slope, 1)
+        )
+        return again if _distance(message(again), target) <= CLOSE else unit
     return _newton(message, drawn, target)
 
 
@@ -737,7 +703,7 @@ def _newton(message, drawn: np.ndarray, target: np.ndarray) -> np.ndarray | None
     return unit if _distance(message(unit), target) <= CLOSE else None
 
 
-RUNS = 6
+RUNS = 12
 """Runs of each execution, of which the second half has the same random numbers as the first."""
 
 
