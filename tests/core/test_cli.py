@@ -4,7 +4,6 @@ import os
 import re
 import socket
 from dataclasses import replace
-from functools import cache
 from importlib import import_module
 
 import pytest
@@ -12,7 +11,7 @@ import pytest
 import private_consensus
 from private_consensus import algorithms, cli, problems
 from private_consensus.cli import main
-from private_consensus.datasets import PREPARATIONS, Acquisition, acquire, prepare
+from private_consensus.datasets import acquire
 from private_consensus.privacy import gaussian_epsilon
 
 
@@ -56,12 +55,6 @@ def test_run_ends_with_table_plot_and_four_privacy_figures(call):
     }
     assert found["claimed"] == 2
     assert found["attack"] <= found["accountant"] < found["formula"] < found["claimed"]
-
-
-@cache
-def surrogate(name: str):
-    raw, provenance = acquire(PREPARATIONS[name].dataset, Acquisition(source="surrogate"), seed=0)
-    return prepare(name, raw, provenance)
 
 
 @pytest.mark.parametrize("name", algorithms.names())
