@@ -94,6 +94,7 @@ lint: $(READY)
 	$(BIN)/ty check --python $(VENV)
 	$(BIN)/snakefmt --check Snakefile workflow/Snakefile workflow/rules
 	$(BIN)/snakemake --lint
+	$(BIN)/python -m tests.tools.readability --check
 
 LOCK = $(BIN)/uv pip compile --quiet --universal --generate-hashes --fork-strategy fewest --python-version 3.11 \
   --no-header --no-annotate pyproject.toml
