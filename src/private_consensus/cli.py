@@ -27,6 +27,7 @@ from .experiments.cells import environment_of, run_cell, setting_of
 from .experiments.checks import MOST, require_settings, whole, wrong_horizon
 from .experiments.quantities import quantities_of
 from .extras import how_to_install
+from .networks import default_parameters
 from .secrets import redacted
 from .spelling import meant
 from .studies.commands import add_commands
@@ -533,7 +534,12 @@ def _cell(options) -> dict[str, Any]:
         "horizon": options.horizon,
         "budget": {"epsilon": options.epsilon, "delta": options.delta},
         "problem": {"name": options.problem, **module.EXAMPLE, **parts["problem"]},
-        "network": {"name": options.network, "agents": options.agents, **parts["network"]},
+        "network": {
+            "name": options.network,
+            "agents": options.agents,
+            **default_parameters(options.network, min(options.agents, MOST["agents"])),
+            **parts["network"],
+        },
         "algorithm": parts["algorithm"],
     }
     cell = {

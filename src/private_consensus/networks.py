@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from functools import cached_property, partial
 from inspect import signature
 from itertools import pairwise
+from math import isqrt
 from typing import Any, ClassVar
 
 import numpy as np
@@ -489,6 +490,29 @@ def require_buildable(
         require(fits, "network.rows", rows, f"a divisor of {agents}, the agents")
     if name == "edges":
         _require_links(agents, parameters["edges"])
+
+
+def default_parameters(name: str, agents: int) -> dict[str, int]:
+    """Return parameters for a graph family if a user names the family alone.
+
+    Parameters
+    ----------
+    name : str
+        Graph family, a key of :data:`GRAPHS`.
+    agents : int
+        Number of agents.
+
+    Returns
+    -------
+    dict of str to int
+        ``rows`` of the grid nearest to a square, or ``degree`` of a random regular graph: 4, or
+        the number of other agents if that is smaller. Empty for other families.
+    """
+    if name == "grid" and agents > 0:
+        return {"rows": max(r for r in range(1, isqrt(agents) + 1) if agents % r == 0)}
+    if name == "random_regular":
+        return {"degree": min(4, agents - 1)}
+    return {}
 
 
 def _require_edges(agents: int, edges: Any) -> None:

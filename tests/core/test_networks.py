@@ -187,3 +187,13 @@ def test_neighbourhoods_hold_members_once_and_one_of_them_again_as_padding(strea
     gathered = network.gather(x, network.closed_neighbourhoods)
     first = network.closed_neighbourhoods[4, 7]
     assert np.array_equal(gathered[0, 4, 7], x[0, 4, first])
+
+
+@pytest.mark.parametrize(("agents", "rows"), [(10_000, 100), (12, 3), (7, 1), (1, 1)])
+def test_a_grid_without_a_size_is_the_nearest_to_a_square(agents, rows):
+    assert networks.default_parameters("grid", agents) == {"rows": rows}
+
+
+@pytest.mark.parametrize(("name", "agents"), [("grid", 36), ("random_regular", 36), ("ring", 5)])
+def test_default_parameters_make_a_buildable_graph(name, agents):
+    networks.require_buildable(name, agents, **networks.default_parameters(name, agents))
