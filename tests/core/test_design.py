@@ -1,4 +1,4 @@
-"""The floors of docs/design.md are those of the imports."""
+"""Tests that the imports follow the layers of docs/design.md."""
 
 import ast
 import re
@@ -16,20 +16,20 @@ DESIGN = (ROOT / "docs" / "design.md").read_text()
 FAMILIES = PACKAGE / "algorithms" / "families"
 
 
-def floors() -> dict[str, int]:
-    """Floor by room, of the table's rows; what is in brackets explains."""
-    table = DESIGN.partition("## Floors")[2].partition("An algorithm is made of parts")[0]
-    found: dict[str, int] = {}
-    for floor, rooms in re.findall(r"^\| (\d+) \| (.+) \|$", table, re.MULTILINE):
-        alone = re.sub(r"\([^()]*\)|:[^`]*`.*", "", rooms)
-        for room in re.findall(r"`(\w+)`", alone):
-            assert room not in found, room
-            found[room] = int(floor)
-    return found
+def layers() -> dict[str, int]:
+    """Return the layer of each package; text in brackets is an explanation."""
+    table = DESIGN.partition("## Layers")[2].partition("## Algorithms")[0]
+    numbers: dict[str, int] = {}
+    for layer, packages in re.findall(r"^\| (\d+) \| (.+) \|$", table, re.MULTILINE):
+        listed = re.sub(r"\([^()]*\)", "", packages)
+        for package in re.findall(r"`(\w+)`", listed):
+            assert package not in numbers, package
+            numbers[package] = int(layer)
+    return numbers
 
 
 def imported(file: Path, package: Path = PACKAGE) -> set[tuple[str, ...]]:
-    """What a file imports of the package, as parts of dotted names below it."""
+    """Return what a file imports from the package, as parts of dotted names."""
     here = ("private_consensus", *file.relative_to(PACKAGE).parts[:-1])
     found = set()
     for node in ast.walk(ast.parse(file.read_text())):
@@ -42,29 +42,29 @@ def imported(file: Path, package: Path = PACKAGE) -> set[tuple[str, ...]]:
     return {name[1:] for name in found if name[0] == "private_consensus" and len(name) > 1}
 
 
-def room_of(file: Path) -> str:
+def package_of(file: Path) -> str:
     return file.relative_to(PACKAGE).parts[0].removesuffix(".py")
 
 
-ROOMS = sorted({room_of(file) for file in PACKAGE.rglob("*.py")} - {"__init__"})
+PACKAGES = sorted({package_of(file) for file in PACKAGE.rglob("*.py")} - {"__init__"})
 
 
-def test_every_room_is_on_one_floor():
-    assert sorted(floors()) == ROOMS
+def test_every_package_is_in_one_layer():
+    assert sorted(layers()) == PACKAGES
 
 
-@pytest.mark.parametrize("room", ROOMS)
-def test_a_room_imports_from_floors_below_only(room):
-    known = floors()
-    files = [file for file in PACKAGE.rglob("*.py") if room_of(file) == room]
-    others = {name[0] for file in files for name in imported(file)} & set(known) - {room}
-    assert {other for other in others if known[other] >= known[room]} == set()
+@pytest.mark.parametrize("package", PACKAGES)
+def test_a_package_imports_from_lower_layers_only(package):
+    layer = layers()
+    files = [file for file in PACKAGE.rglob("*.py") if package_of(file) == package]
+    used = {name[0] for file in files for name in imported(file)} & set(layer) - {package}
+    assert {name for name in used if layer[name] >= layer[package]} == set()
 
 
 def test_an_import_upwards_would_be_found():
     assert ("privacy", "Release") in imported(PACKAGE / "algorithms" / "base.py")
     assert ("algorithms", "base", "column") in imported(FAMILIES / "admm.py")
-    assert floors()["privacy"] < floors()["algorithms"]
+    assert layers()["privacy"] < layers()["algorithms"]
 
 
 def test_families_know_no_algorithm():
