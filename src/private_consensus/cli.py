@@ -177,7 +177,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _defaults() -> dict[str, Any]:
-    """What levels are where nothing else is said."""
+    """Return the default of each level."""
     from . import yamls
 
     return yamls.read(Path(__file__).parent / "defaults.yaml")
@@ -188,7 +188,7 @@ SETTING = ("network", "agents", "epsilon", "delta", "horizon")
 
 
 def _setting() -> dict[str, Any]:
-    """What is run where nothing else is said."""
+    """Return the default setting of a run."""
     return dict(zip(SETTING, ("ring", 10, 1.0, _defaults()["delta"], 50), strict=True))
 
 
@@ -196,8 +196,9 @@ SHOWN = ("problem", "quantity", "metric")
 
 
 def _as_in_the_example(options) -> None:
-    """What is not said of a run: as in the example of its algorithm, unless that has another
-    problem; else as for every algorithm."""
+    """Fill missing options from the example of the algorithm if it has the same problem, else
+    from the general defaults.
+    """
     from . import yamls
 
     examples = yamls.read(Path(__file__).parent / "examples.yaml")
@@ -304,7 +305,7 @@ def _default(field: dataclasses.Field) -> str:
 
 
 def _print_oracles(name: str) -> None:
-    """What no mechanism covers."""
+    """Print the uses of private data that no mechanism covers."""
     if name in algorithms.names():
         algorithm = _with_defaults(algorithms.load(name))
         uses = [f"where the problem computes it from data: {use}" for use in algorithm.uses]

@@ -85,7 +85,9 @@ class SecretSharing:
         return np.concatenate([free, last[..., None, :]], axis=-2)
 
     def gather(self, shares: np.ndarray) -> np.ndarray:
-        """What each agent broadcasts: the sum of the shares that it holds; ``[..., j, d]``."""
+        """Return the broadcast of each agent: the sum of the shares that it holds; ``[..., j,
+        d]``.
+        """
         return self.total(shares, -3)
 
     def reconstruct(self, broadcast: np.ndarray) -> np.ndarray:
@@ -101,7 +103,9 @@ class SecretSharing:
         return found
 
     def outcome(self, x: np.ndarray) -> np.ndarray:
-        """What :meth:`sum` finds; the shares cancel, so that no random number is needed."""
+        """Return the result of :meth:`sum`; the shares cancel, so that no random number is
+        needed.
+        """
         return self.decode(self.total(self.encode(x), -2))
 
     def sum(self, x: np.ndarray, generator: np.random.Generator) -> np.ndarray:

@@ -19,7 +19,7 @@ EXTRA_OF = {
 
 
 def how_to_install(error: ModuleNotFoundError) -> str | None:
-    """One line for a package that an extra brings; none for any other."""
+    """Return one line for a package that an extra installs; None for other packages."""
     package = (error.name or "").partition(".")[0]
     if package not in EXTRA_OF:
         return None

@@ -85,8 +85,7 @@ def _paired(generator, agents: int, degree: int) -> np.ndarray | None:
 
 
 def _among(numbers: np.ndarray, ascending: np.ndarray) -> np.ndarray:
-    """Which numbers are among ascending ones, of which a hash of whole numbers would see most in
-    few of its places."""
+    """Return which numbers are among ascending numbers, by binary search instead of hashing."""
     if not len(ascending):
         return np.zeros(len(numbers), dtype=bool)
     places = np.searchsorted(ascending, numbers)
@@ -115,7 +114,7 @@ def first_connected(
 
 
 def links_connect(agents: int, links: np.ndarray) -> bool:
-    """Whether every agent reaches every other."""
+    """Return True if every agent can reach every other agent."""
     from scipy.sparse.csgraph import connected_components
 
     return connected_components(matrix_of(agents, links), directed=False)[0] == 1

@@ -38,7 +38,7 @@ _FACTORED = 2e8
 
 @dataclass(frozen=True, eq=False)
 class SparseNetwork:
-    """One graph for all runs, or one a run, as sparse matrices.
+    """Network with sparse matrices: one graph for all runs, or one graph per run.
 
     Parameters
     ----------
@@ -115,7 +115,7 @@ class SparseNetwork:
         return self.weights[0 if self.shared else run]
 
     def exchange(self) -> Callable[[int, int], Any]:
-        """What one round's messages are mixed with, a matrix by setting and run."""
+        """Return the function that maps setting and run to the mixing matrix of a round."""
         return lambda setting, run: self.mixing_of(run)
 
     @cached_property
@@ -134,7 +134,7 @@ class SparseNetwork:
 
     @cached_property
     def own_weights(self) -> np.ndarray:
-        """With which agents weigh their own values in mixing; shape ([R,] n)."""
+        """Diagonal of the mixing matrix: weight of an agent's own value; shape ([R,] n)."""
         return self._by_run(matrix.diagonal() for matrix in self.weights)
 
     @cached_property
@@ -144,12 +144,13 @@ class SparseNetwork:
 
     @cached_property
     def algebraic_connectivity(self) -> np.ndarray:
-        """Least eigenvalue of the Laplacian apart from 0; shape ([R])."""
+        """Smallest non-zero eigenvalue of the Laplacian; shape ([R])."""
         return self._by_run(np.asarray(algebraic_connectivity(graph)) for graph in self.graphs)
 
     def traces_of_powers(self, highest: int) -> np.ndarray:
-        """Of the powers 0, ..., ``highest`` of the first mixing matrix, by Hutchinson's estimator
-        with ``PROBES`` vectors of signs, the same each time."""
+        """Estimate the traces of the powers 0, ..., ``highest`` of the first mixing matrix by
+        Hutchinson's estimator with ``PROBES`` fixed vectors of signs.
+        """
         matrix, n = self.weights[0], self.n_agents
         now = np.random.default_rng(0).integers(0, 2, (n, PROBES)) * 2.0 - 1.0
         traces = []
@@ -165,7 +166,9 @@ class SparseNetwork:
 
     @cached_property
     def closed_neighbourhoods(self) -> np.ndarray:
-        """Each agent and its neighbours, ([R,] n, 1 + largest degree), padded with the agent."""
+        """Neighbours of each agent and the agent itself, ([R,] n, 1 + largest degree), padded
+        with the agent.
+        """
         from scipy.sparse import eye_array
 
         eye = eye_array(self.n_agents, format="csr")
@@ -174,7 +177,7 @@ class SparseNetwork:
 
     @cached_property
     def open_neighbourhoods(self) -> np.ndarray:
-        """Each agent's neighbours, ([R,] n, largest degree), padded with one of them."""
+        """Neighbours of each agent, ([R,] n, largest degree), padded with one of them."""
         return self._by_run(_padded(self.graphs, None))
 
     def gather(self, x: np.ndarray, neighbourhoods: np.ndarray) -> np.ndarray:
@@ -219,7 +222,7 @@ class SparseNetwork:
 
     @cached_property
     def _first_links(self) -> np.ndarray:
-        """Where the links of an agent begin."""
+        """Index of the first edge of each agent."""
         counts = np.reshape(self.degrees, -1)
         return np.concatenate([[0], counts.cumsum()[:-1]])
 
@@ -243,13 +246,13 @@ class SparseNetwork:
 
     @cached_property
     def reversed_links(self) -> np.ndarray:
-        """For each link the place of the same one in the other direction."""
+        """Index of the edge in the opposite direction, for each edge."""
         own, other = self._ends
         return np.lexsort((own, other))
 
     @cached_property
     def link_weights(self) -> np.ndarray:
-        """Of the neighbour in mixing, one number a link."""
+        """Mixing weight of the neighbour, one number per edge."""
         weights = []
         for graph, matrix in zip(self.graphs, self.weights, strict=True):
             own = np.repeat(np.arange(self.n_agents), np.diff(graph.indptr))
@@ -258,8 +261,9 @@ class SparseNetwork:
 
     @cached_property
     def pairs_of_links(self) -> tuple[np.ndarray, np.ndarray]:
-        """For each link the number of its pair of agents, counted over pairs i < j of all runs, and
-        1 for the end with the lower number, -1 for the other."""
+        """Number of the pair of agents of each edge, over pairs i < j of all runs, and 1 for the
+        end with the lower number, -1 for the other.
+        """
         own, other = self._ends
         low, high = np.minimum(own, other), np.maximum(own, other)
         _, number = np.unique(low * (high.max() + 1) + high, return_inverse=True)
@@ -357,14 +361,18 @@ def sparse_laplacian(graph: csr_array) -> csr_array:
 
 
 def laplacian_weights(graph: csr_array, *, scale: float = 1.5) -> csr_array:
-    """As :func:`private_consensus.networks.laplacian_mixing`."""
+    """Compute Laplacian weights, the sparse version of
+    :func:`private_consensus.networks.laplacian_mixing`.
+    """
     require(scale > 0.5, "network.scale", scale, "a number > 0.5")
     lap = sparse_laplacian(graph)
     return _one_minus(lap / (scale * largest_eigenvalue(lap)))
 
 
 def metropolis_weights(graph: csr_array) -> csr_array:
-    """As :func:`private_consensus.networks.metropolis_mixing`."""
+    """Compute Metropolis weights, the sparse version of
+    :func:`private_consensus.networks.metropolis_mixing`.
+    """
     from scipy.sparse import diags_array
 
     degrees, weights = graph.sum(1), graph.copy()
@@ -374,7 +382,9 @@ def metropolis_weights(graph: csr_array) -> csr_array:
 
 
 def max_degree_weights(graph: csr_array) -> csr_array:
-    """As :func:`private_consensus.networks.max_degree_mixing`."""
+    """Compute maximum-degree weights, the sparse version of
+    :func:`private_consensus.networks.max_degree_mixing`.
+    """
     return _one_minus(sparse_laplacian(graph) / (1.0 + graph.sum(1).max()))
 
 
@@ -407,7 +417,7 @@ def largest_eigenvalue(lap: csr_array) -> float:
 
 
 def algebraic_connectivity(graph: csr_array) -> float:
-    """Least eigenvalue of the Laplacian apart from that of the constant vector."""
+    """Compute the second smallest eigenvalue of the Laplacian of a connected graph."""
     lap = sparse_laplacian(graph)
     bound = 2.0 * float(lap.diagonal().max())
     if narrow(lap):
@@ -433,7 +443,7 @@ def _gershgorin_minimum(matrix: csr_array) -> float:
 
 
 def narrow(matrix: csr_array) -> bool:
-    """Whether rows can be put into an order in which its entries are near the diagonal."""
+    """Return True if a permutation of the rows brings all entries close to the diagonal."""
     from scipy.sparse.csgraph import reverse_cuthill_mckee
 
     n = matrix.shape[0]

@@ -78,7 +78,7 @@ class Network:
 
     @property
     def shared(self) -> bool:
-        """Whether one graph serves all runs."""
+        """Return True if all runs share one graph."""
         return self.adjacency.ndim == 2
 
     def of_runs(self, first: int, last: int) -> Network:
@@ -107,7 +107,7 @@ class Network:
         return self.mixing if self.shared else self.mixing[run]
 
     def exchange(self) -> Callable[[int, int], Any]:
-        """What one round's messages are mixed with, a matrix by setting and run."""
+        """Return the function that maps setting and run to the mixing matrix of a round."""
         return lambda setting, run: self.mixing_of(run)
 
     @property
@@ -117,7 +117,7 @@ class Network:
 
     @property
     def own_weights(self) -> np.ndarray:
-        """With which agents weigh their own values in mixing; shape ([R,] n)."""
+        """Diagonal of the mixing matrix: weight of an agent's own value; shape ([R,] n)."""
         return np.diagonal(self.mixing, axis1=-2, axis2=-1)
 
     @cached_property
@@ -132,12 +132,14 @@ class Network:
 
     @cached_property
     def closed_neighbourhoods(self) -> np.ndarray:
-        """Each agent and its neighbours, ([R,] n, 1 + largest degree), padded with the agent."""
+        """Neighbours of each agent and the agent itself, ([R,] n, 1 + largest degree), padded
+        with the agent.
+        """
         return _padded(self.adjacency | np.eye(self.n_agents, dtype=bool))
 
     @cached_property
     def open_neighbourhoods(self) -> np.ndarray:
-        """Each agent's neighbours, ([R,] n, largest degree), padded with one of them."""
+        """Neighbours of each agent, ([R,] n, largest degree), padded with one of them."""
         return _padded(self.adjacency)
 
     def gather(self, x: np.ndarray, neighbourhoods: np.ndarray) -> np.ndarray:
@@ -278,7 +280,7 @@ def second_eigenvalue(mixing: np.ndarray) -> np.ndarray:
 
 
 def connected(adjacency: np.ndarray) -> np.ndarray:
-    """For each graph of a stack, whether every agent reaches every other."""
+    """Return, for each graph of a stack, whether every agent can reach every other agent."""
     n = adjacency.shape[-1]
     if n > DENSE_UP_TO:
         graphs = adjacency.reshape(-1, n, n)
@@ -294,7 +296,7 @@ def connected(adjacency: np.ndarray) -> np.ndarray:
 
 
 def erdos_renyi(streams: Streams, agents: int, *, probability: float) -> np.ndarray:
-    """One connected G(n, p) a run, by rejection.
+    """Sample one connected G(n, p) graph per run, by rejection.
 
     Links compare one uniform each with ``probability``; the same uniforms serve every probability.
 
@@ -313,8 +315,9 @@ def erdos_renyi(streams: Streams, agents: int, *, probability: float) -> np.ndar
 
 
 def random_regular(streams: Streams, agents: int, *, degree: int) -> np.ndarray:
-    """One connected graph a run in which everybody has ``degree`` neighbours
-    (:func:`.large_graphs.random_regular`)."""
+    """Sample one connected graph per run in which every agent has ``degree`` neighbours
+    (:func:`.large_graphs.random_regular`).
+    """
     links = _regular_links(streams, agents, degree=degree)
     return np.stack([_linked(agents, of_run) for of_run in links])
 
@@ -325,7 +328,7 @@ def grid(streams: Streams, agents: int, *, rows: int) -> np.ndarray:
 
 
 def random_edges(streams: Streams, agents: int, *, edges: int) -> np.ndarray:
-    """One connected graph a run, uniform among those with a given number of links."""
+    """Sample one connected graph per run, uniformly among those with a given number of edges."""
     pairs = agents * (agents - 1) // 2
     _require_edges(agents, edges)
 
@@ -409,7 +412,7 @@ def _complete(agents: int) -> np.ndarray:
 
 
 def drawn(name: str) -> bool:
-    """Whether a graph of this name is drawn from the streams of graphs."""
+    """Return True if graphs of this family are sampled from the graph streams."""
     return name in _DRAWN
 
 

@@ -42,7 +42,7 @@ def versions() -> dict[str, str]:
 
 
 def files_hash(paths: Iterable[str | Path]) -> str:
-    """One digest of the bytes of files, by name and in any order; empty without any.
+    """Compute a digest of the names and contents of files, in any order; empty without files.
 
     Raises
     ------
@@ -175,7 +175,7 @@ def _file_of(module: str) -> str | None:
 
 
 def _places(root: str) -> list[Path]:
-    """Where a package is, or what a single module's file is called without its suffix."""
+    """Return the folders of a package, or the path of a single module without its suffix."""
     if root == PACKAGE:
         return [Path(__file__).parent]
     spec = importlib.util.find_spec(root)
@@ -224,7 +224,9 @@ def _uncollected() -> Iterator[None]:
 
 
 def _dumped(node: Any) -> str:
-    """As :func:`ast.dump` of Python 3.11, in half of the time and whatever version runs."""
+    """Return the output of :func:`ast.dump` of Python 3.11 for any Python version, in half of
+    the time.
+    """
     if isinstance(node, list):
         return f"[{', '.join(map(_dumped, node))}]"
     if not isinstance(node, ast.AST):

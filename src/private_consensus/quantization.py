@@ -68,7 +68,9 @@ class Grid:
         return messages.add_discrete(z, self.resolution, *self.ends, table, key, counter)
 
     def variance(self, deviation: float) -> float:
-        """Of noise in squared steps; 0 where it never moves a message."""
+        """Compute the variance of noise in squared steps; 0 if the noise never changes a
+        message.
+        """
         found = (float(deviation) / float(self.resolution)) ** 2
         return 0.0 if found < NEVER_MOVES else found
 

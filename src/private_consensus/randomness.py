@@ -74,7 +74,7 @@ class Streams:
             arguments.text(f"{key}.{purpose}", group)
 
     def generators(self, purpose: str, name: str = "") -> list[np.random.Generator]:
-        """One fresh generator a run."""
+        """Create one new generator per run."""
         arguments.choice("stream purpose", purpose, PURPOSES)
         arguments.text("name", name)
         group = self.groups.get(purpose, "")

@@ -48,7 +48,7 @@ def readable(path: str | Path) -> Iterator[None]:
 
 
 def read_json(path: str | Path) -> Any:
-    """What a JSON file says; raises as :func:`readable`."""
+    """Read a JSON file; raises the errors of :func:`readable`."""
     with readable(path):
         try:
             return json.loads(Path(path).read_text(encoding="utf-8"))

@@ -43,8 +43,9 @@ class Environment(NamedTuple):
 
 @dataclass(frozen=True)
 class Setting:
-    """One line of an experiment: an algorithm, what it may spend, how long it runs, and whether
-    it is measured on the way or at its end alone."""
+    """Experimental setting: algorithm, privacy budget, number of iterations, and whether
+    intermediate iterations are measured.
+    """
 
     algorithm: Algorithm
     budget: Budget
@@ -96,8 +97,9 @@ class Calibration:
         return _graphs(self.network)[: self.runs]
 
     def cases(self, index: int) -> list[Case]:
-        """Of a setting: what its runs are, each with its graph, and of graphs between which privacy
-        makes no difference the first. The setting is as private as the worst of them."""
+        """Return the runs of a setting with their graphs; of graphs with equal privacy, only the
+        first. The privacy of the setting is that of the worst graph.
+        """
         kind, found = self.settings[index].algorithm, {}
         for algorithm, graph in zip(self.algorithms[index], self.graphs, strict=False):
             found.setdefault(kind.graph_statistics(graph), Case(algorithm, graph))
@@ -188,7 +190,8 @@ def _graphs(network: Network) -> list[Network]:
 
 @dataclass(frozen=True)
 class Watch:
-    """What is measured: pairs (quantity, metric), and at which iterations besides the last.
+    """Measurement plan: pairs (quantity, metric), and the intermediate iterations at which they
+    are measured.
 
     A quantity is what an algorithm shows (``internal``, ``released``, ``consensus``, ...). Metric
     ``value`` takes the quantity itself as the measurement. Of the pairs in ``averages`` the mean
@@ -203,12 +206,13 @@ class Watch:
 
     @property
     def on_the_way(self) -> tuple[tuple[str, str], ...]:
-        """What is measured before the last iteration."""
+        """Pairs that are measured before the last iteration."""
         return self.courses or self.measures
 
     def keys(self, horizon: int, course: bool = True) -> set[tuple[int, str, str]]:
-        """What is measured of a run of ``horizon`` iterations, if its algorithm shows it: on the
-        way too, or at its end alone."""
+        """Return the (iteration, quantity, metric) triples to record in a run of ``horizon``
+        iterations, at intermediate iterations or at the last only.
+        """
         times = [t for t in self.iterations if t < horizon] if course else []
         every = {(t, *measure) for t in times for measure in self.on_the_way}
         every |= {(horizon, *measure) for measure in self.measures}
@@ -216,7 +220,7 @@ class Watch:
 
 
 class Asked(NamedTuple):
-    """What is measured besides, of some settings (by their index) and of the first runs only."""
+    """Additional measurements for some settings (by index), in the first runs only."""
 
     watch: Watch
     settings: frozenset[int]
@@ -435,11 +439,13 @@ class _Recorder:
                 self._measure(t, active[wanted], quantity, metric, seen[quantity][wanted])
 
     def asks(self, t: int, active: np.ndarray) -> bool:
-        """Whether anything of an iteration is measured."""
+        """Return True if anything is measured at an iteration."""
         return bool(self.watch.averages) or any(some.any() for _, some in self._now(t, active))
 
     def _now(self, t: int, active: np.ndarray) -> list[tuple[Any, np.ndarray]]:
-        """What each watch measures, and of which settings: those that end, and those on the way."""
+        """Return the measures of each plan and the settings to which they apply: those that end,
+        and those at intermediate iterations.
+        """
         if t not in self.times:
             return []
         ends, now = self.horizon[active] == t, []
@@ -484,4 +490,4 @@ class _Counter(_Recorder):
         return np.where(np.isfinite(values), values, np.inf)
 
     def _require_finite(self, t: int, active: np.ndarray, array: np.ndarray) -> None:
-        """Nothing is required."""
+        """Accept all values; counters require no finite numbers."""

@@ -99,7 +99,7 @@ def _root(found: re.Match[str]) -> str:
 
 
 def _closed(text: str) -> str:
-    """In brackets, unless it is one thing already."""
+    """Add brackets to a text, unless it is a single term."""
     text = text.replace(END, "").strip()
     return text if re.fullmatch(r"\\?[^\W_]+|[\w₀-₉ₐ-ₜ⁰-⁹ᵀ]+", text) else f"({text})"
 

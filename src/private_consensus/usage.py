@@ -47,7 +47,7 @@ def used() -> tuple[float, float]:
 
 
 def read_usage(path: str | Path) -> dict[str, float]:
-    """What :func:`measured` wrote, by `TITLES`; raises as :func:`.readable`."""
+    """Read the record of :func:`measured`, by `TITLES`; raises the errors of :func:`.readable`."""
     with readable(path):
         titles, row = Path(path).read_text(encoding="utf-8").splitlines()
         found = dict(zip(titles.split("\t"), map(float, row.split("\t")), strict=True))
@@ -55,5 +55,5 @@ def read_usage(path: str | Path) -> dict[str, float]:
 
 
 def was_measured(path: Path) -> bool:
-    """Whether the job has ended well: of one that has not, Snakemake leaves an empty file."""
+    """Return True if the job has ended normally; Snakemake leaves an empty file for other jobs."""
     return path.is_file() and path.stat().st_size > 0

@@ -35,7 +35,7 @@ class _Unique(_Base):
 
 
 def parse(text: str, name: str) -> Any:
-    """What a YAML text says.
+    """Parse a YAML text.
 
     Raises
     ------
@@ -53,7 +53,7 @@ def parse(text: str, name: str) -> Any:
 
 
 def read(path: str | Path) -> Any:
-    """What a YAML file says; raises as :func:`parse`, also where the file is not there."""
+    """Read a YAML file; raises the errors of :func:`parse`, also for a missing file."""
     path = Path(path)
     try:
         text = path.read_text(encoding="utf-8")

@@ -51,7 +51,7 @@ Ends = tuple[np.ndarray, np.ndarray]
 
 @dataclass(frozen=True)
 class Element:
-    """One statistic, its interval and the region in which the claim is true."""
+    """Statistic of one part of a claim, its interval, and the region in which the claim is true."""
 
     kind: str
     name: str
@@ -63,7 +63,7 @@ class Element:
 
     @property
     def slack(self) -> float:
-        """How far the estimate is inside the region; negative outside."""
+        """Return the distance of the estimate to the edge of the region; negative outside."""
         return min(self.value - self.accept[0], self.accept[1] - self.value)
 
 
@@ -190,7 +190,7 @@ class Judgement:
         return np.where(self._tied(ends, shift), TIED, found)
 
     def holds(self, alone: Ends, shift: float = 0.0) -> bool:
-        """Whether all elements are confirmed: nobody asks for their states, which take longer."""
+        """Return True if all elements are confirmed, without naming the state of each element."""
         return bool(np.all(self._inside(alone, shift)) and not np.any(self._tied(alone, shift)))
 
     def outcome(self, alone: Ends, together: Ends, shift: float = 0.0) -> str:

@@ -45,7 +45,7 @@ class Estimates:
 
     @property
     def strict(self) -> bool:
-        """Whether the claim is of strict inequality, which exact equality contradicts."""
+        """Return True if the claim is a strict inequality, which exact equality contradicts."""
         ordering = self.test.kind in ORDERINGS
         equal = (
             self.test.kind in ("below", "lower", "steadier", "falls") and self.test.expected == 1.0
@@ -127,7 +127,7 @@ def block_diagonal(blocks: Sequence[np.ndarray]) -> np.ndarray:
 
 
 def logarithmic(test: Test) -> bool:
-    """Whether a test is about ratios, so that its statistic is a logarithm."""
+    """Return True if a test compares ratios, so that its statistic is a logarithm."""
     return test.kind not in ("trend", "steady", "level", "difference")
 
 
@@ -327,7 +327,7 @@ def _goal(test: Test, logs: np.ndarray, part: np.ndarray) -> np.ndarray:
 
 
 def _arrived(above: np.ndarray, x: np.ndarray) -> float:
-    """Where along x a series is at its goal for good; twice the end if nowhere."""
+    """Return the x from which a series stays at its goal; twice the last x if there is none."""
     last = np.flatnonzero(above)
     return float(np.append(x, 2.0 * x[-1])[last[-1] + 1 if len(last) else 0])
 

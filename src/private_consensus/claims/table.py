@@ -85,7 +85,7 @@ _OPEN = {"verdict": UNDECIDED, "p": NEVER, "flip": None, "needed": None}
 
 
 def _never(claim: Claim, variant: str) -> bool:
-    """Whether no measurement decides: for a reason that is given, or for want of a test."""
+    """Return True if no measurement can decide the claim: it states a reason, or has no test."""
     return not claim.variants or bool(claim.untestable and variant == claim.headline)
 
 

@@ -155,7 +155,7 @@ class _OneProblem:
         self.runs: tuple[int, ...] = ()
 
     def problem(self, asked: Mapping[str, Any], streams: Streams) -> Any:
-        """As a specification says."""
+        """Build the problem that a specification describes."""
         if self.runs != streams.runs:
             self.latest.clear()  # first, since the next takes as much memory
             self.latest[settings_hash(self.first)] = self.build(streams)
@@ -314,7 +314,7 @@ def with_tuned(specification: Mapping[str, Any], grids: pl.DataFrame | None) -> 
 
 
 def environment_of(specification: Mapping[str, Any], prepared: Prepared) -> Environment:
-    """What builds problem and network from the streams of some runs."""
+    """Return the object that builds problem and network from the streams of some runs."""
     parameters = dict(specification["problem"])
     module = problems.load(parameters.pop("name"))
     if "prepared" in parameters:

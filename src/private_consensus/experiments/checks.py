@@ -109,8 +109,9 @@ def _wrong_data(settings: Iterable[Mapping[str, Any]]) -> Iterator[str]:
 
 @cache
 def _unbuildable(problem: str, agents: int) -> list[str]:
-    """What is told when the data of one run are made, with as many rows as are asked for in the
-    place of prepared ones. Many cells have the same problem."""
+    """Return the errors of building the data of one run, with stand-ins for prepared data.
+    Results are cached, since many cells have the same problem.
+    """
     given = json.loads(problem)
     name = given.pop("name")
     if "prepared" in given and name not in STAND_INS:
@@ -190,7 +191,9 @@ def _wrong_problem(_: type, problem: Mapping[str, Any]) -> Iterator[str]:
 
 @cache
 def _building(problem: str) -> tuple[Callable, list[inspect.Parameter]]:
-    """What builds a problem, and the parameters that a configuration may give it."""
+    """Return the function that builds a problem, and the parameters that a configuration may
+    set.
+    """
     build = problems.load(problem).build
     return build, list(inspect.signature(build).parameters.values())[2:]
 
@@ -213,7 +216,7 @@ PARTS: dict[str, Callable[[type, Any], Iterator[str]]] = {
 
 
 def _told(make: Callable[[], object]) -> list[str]:
-    """What making a thing says of its parameters."""
+    """Return the messages of the errors that a constructor raises."""
     try:
         make()
     except InvalidInput as error:

@@ -146,7 +146,7 @@ def curve_points(
 
 
 def guarantee_of(privacy: pl.DataFrame, curve: Mapping[str, Any]) -> str:
-    """Whether the settings of a curve have a proven guarantee at the epsilon that they claim.
+    """Return whether the settings of a curve have a proven guarantee at the claimed epsilon.
 
     That nothing is proven is said of whatever such settings measure, numbers of messages and
     models that nobody sends as well; that it is, of what is sent only. Nothing where the metric is

@@ -18,14 +18,16 @@ from ..problems import Problem
 def oracles_of(
     algorithm: Algorithm, problem: Problem, specification: Mapping[str, Any]
 ) -> list[str]:
-    """One line a use, each once."""
+    """List each unaccounted use of private data once, one line per use."""
     used = [problem.from_data[name] for name in algorithm.uses if name in problem.from_data]
     found = [*algorithm.oracles, *used, *problem.oracles, *oracles_of_setting(specification)]
     return list(dict.fromkeys(found))
 
 
 def oracles_of_setting(specification: Mapping[str, Any]) -> list[str]:
-    """Of a setting's prepared data, its tuning and its experiment."""
+    """List the unaccounted uses of private data by prepared data, tuning and experiment of a
+    setting.
+    """
     prepared = _preparing(specification["problem"].get("prepared"))
     return [*prepared, *_tuning(specification.get("tuned")), *specification.get("oracles", ())]
 

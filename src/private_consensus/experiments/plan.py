@@ -86,14 +86,16 @@ class Plan:
         ]
 
     def cell(self, experiment: str, algorithm: str) -> dict[str, Any]:
-        """One cell, as plain JSON."""
+        """Return the specification of a cell as plain JSON."""
         if (experiment, algorithm) not in self.known:
             found = expand(self.experiments[experiment], experiment, algorithm, self.config)
             self.known[experiment, algorithm] = found
         return self.known[experiment, algorithm]
 
     def borrowed(self) -> dict[tuple[str, str], dict[str, tuple[str, str]]]:
-        """Of cells whose settings others compute, by the identity of a setting, which cell does."""
+        """Map each cell to the settings that it reuses, by identity, and to the cell that
+        computes them.
+        """
         if not self.sources:
             self.sources.update(sharing.lenders({pair: self.cell(*pair) for pair in self.cells()}))
         return self.sources
@@ -103,7 +105,7 @@ class Plan:
         return sorted(set(self.borrowed().get((experiment, algorithm), {}).values()))
 
     def asked(self, experiment: str, algorithm: str) -> list[dict[str, Any]]:
-        """What a cell computes for others, as plain JSON."""
+        """Return the measurements that other cells request from a cell, as plain JSON."""
         cells = {pair: self.cell(*pair) for pair in self.borrowed()}
         return sharing.asked(cells, self.borrowed(), (experiment, algorithm))
 
@@ -178,7 +180,9 @@ class Plan:
         return {"seed": self.config.seed, "panels": panels} if panels else {}
 
     def views(self, figure: str) -> dict[str, Any]:
-        """What a figure shows of what observers learn, as plain JSON; empty if nothing."""
+        """Return the observers' quantities that a figure shows, as plain JSON; empty if there
+        are none.
+        """
         panels = {
             panel.title: panel.views.at(self.config.scale).asked()
             for panel in self.figures[figure].panels
@@ -289,7 +293,7 @@ def _taken_names(papers: Mapping[str, Paper]) -> Iterator[str]:
 
 
 def _wrong_cells(plan: Plan) -> Iterator[str]:
-    """What is wrong with the settings that are planned, each once an algorithm."""
+    """Return the errors of the planned settings, each once per algorithm."""
     for experiment, algorithm in plan.cells():
         where = f"{plan.paper_of(experiment)}.experiments.{experiment}"
         lines = list(too_many("settings", _sizes(plan, experiment, algorithm)))
@@ -356,7 +360,7 @@ def expand(experiment: Experiment, name: str, algorithm: str, config: Config) ->
 
 
 def _has_course(experiment: Experiment, columns: Mapping[str, Any]) -> bool:
-    """Whether a setting is measured before its end."""
+    """Return True if a setting is measured at intermediate iterations."""
     courses = experiment.courses
     return courses is None or courses.where.items() <= columns.items()
 
@@ -539,7 +543,9 @@ def _claim_inconsistencies(where, claim, paper) -> Iterator[str]:
 def unknown_run(
     where: str, algorithm: str, run: str | None, experiment: Experiment
 ) -> Iterator[str]:
-    """What is wrong with naming an algorithm of an experiment, and perhaps one of its runs."""
+    """Return the errors of a reference to an algorithm of an experiment, and optionally to one
+    of its runs.
+    """
     if algorithm not in experiment.algorithms:
         yield expected(where, algorithm, experiment.algorithms)
     elif run is not None and run not in experiment.algorithms[algorithm]:

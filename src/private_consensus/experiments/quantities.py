@@ -81,7 +81,8 @@ SHOWN: dict[str, tuple[str, ...]] = {
 
 
 def quantities_of(algorithm: str) -> tuple[str, ...]:
-    """What an algorithm shows: as its class declares under ``quantities``, as is known here of
-    those of this package, or else iterates alone."""
+    """Return the quantities that an algorithm shows: declared by its class, listed in this
+    module, or its iterates.
+    """
     declared = getattr(algorithms.load(algorithm), "quantities", None)
     return SHOWN.get(algorithm, ITERATES) if declared is None else tuple(declared)

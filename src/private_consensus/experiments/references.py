@@ -33,7 +33,7 @@ OF_AN_AGENT = re.compile(r"agent_[1-9]\d*_[1-9]\d*")
 
 
 def expected(where: str, found: object, known: Iterable[str]) -> str:
-    """One line about a name that is none of those there are."""
+    """Return one line about a name that is not among the allowed names."""
     return f"{where}: found {found!r}, expected one of {', '.join(map(str, known))}"
 
 
@@ -107,7 +107,7 @@ def _wrong_path(where: str, path: str, known: Mapping[str, Iterable[str]]) -> It
 
 @cache
 def _known(problem: str, algorithm: str) -> dict[str, tuple[str, ...]]:
-    """What a path may reach, by its first part."""
+    """Return the objects that a path may reach, by its first part."""
     graphs = [name for graph in GRAPHS.values() for name in _parameters(graph, 2)]
     mixings = [name for mixing in MIXINGS.values() for name in _parameters(mixing, 1)]
     built = _parameters(problems.load(problem).build, 2)

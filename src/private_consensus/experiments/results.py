@@ -21,7 +21,7 @@ DRAWN = "drawn as the paper describes"
 def stamp(
     settings: Any, code: str, source: str, prepared: Iterable[str | Path] = ()
 ) -> dict[str, str]:
-    """What a result carries so that it can be told whether it is current, and what data made it.
+    """Return the provenance of a result: hashes of settings and code, source and prepared data.
 
     Parameters
     ----------
@@ -50,7 +50,8 @@ def write(
 
 
 def damaged(path: str | Path) -> list[str]:
-    """Of a result and the files that were written with it, those that are not what was written.
+    """Return those files among a result and its companions whose content has changed since they
+    were written.
 
     What cannot be read is damaged. JSON has no checksums of others.
     """
@@ -108,7 +109,7 @@ def read_all(paths: Iterable[str | Path]) -> pl.DataFrame:
 
 
 def source_of(prepared: Iterable[Any]) -> str:
-    """What prepared data sets say of their origin, in words for a figure."""
+    """Describe the origin of prepared data sets in words for a figure."""
     found = [f"{p.provenance.dataset} ({p.provenance.source})" for p in prepared]
     return "; ".join(dict.fromkeys(found)) or DRAWN
 

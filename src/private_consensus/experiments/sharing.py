@@ -50,7 +50,8 @@ def _plain(value: Any) -> Any:
 
 
 def lenders(cells: Mapping[Pair, Mapping[str, Any]]) -> dict[Pair, dict[str, Pair]]:
-    """Of each cell that need not compute all of its settings, by their identity, which cell does.
+    """Map each cell that need not compute all of its settings to the cells that compute them, by
+    identity of the setting.
 
     Audits and analyses compute their own, and so do settings that are tuned, which are known only
     when the runs that decide them are there.
@@ -95,8 +96,9 @@ def _recurring(
 def asked(
     cells: Mapping[Pair, Mapping[str, Any]], borrowed: Mapping[Pair, Mapping[str, Pair]], pair: Pair
 ) -> list[dict[str, Any]]:
-    """What others ask of a cell, as plain JSON: settings by their identity, and what is measured
-    of how many of their runs."""
+    """Return the requests of other cells to a cell, as plain JSON: settings by identity,
+    measures, and number of runs.
+    """
     found = []
     for borrower, sources in borrowed.items():
         names = {name for name, lender in sources.items() if lender == pair}

@@ -19,7 +19,7 @@ FIXED = ("block", "row", "method", "algorithm", "variant", "reading", "printed",
 def table_numbers(
     table: Mapping[str, Any], cells: Mapping[tuple[str, str], pl.DataFrame]
 ) -> pl.DataFrame:
-    """One row a cell of the table.
+    """Compute the numbers of a table, one row per cell.
 
     Parameters
     ----------

@@ -150,7 +150,9 @@ def scale_of(run: str | Path) -> str | None:
 
 
 def _machines(manifest: Mapping[str, Any]) -> Iterable[str]:
-    """What this machine has other than that of a reference, as far as it decides digits."""
+    """Describe how this machine differs from that of a reference, if the difference can change
+    digits.
+    """
     before, now = manifest.get("machine", {}), machine()
     before = {"compiled for": THIS_PROCESSOR, **before}
     for key in ("architecture", "processor", "features", "compiled for", "kernels"):
@@ -218,7 +220,7 @@ def _error(frame: pl.DataFrame) -> pl.Expr:
 
 
 def moved(numbers: pl.DataFrame) -> list[str]:
-    """One line a number beyond its error, the error's interval with it."""
+    """Return one line per number that changed beyond its error, with the interval of the error."""
     if numbers.is_empty():
         return []
     y, other = numbers["y"].to_numpy(), numbers["y_run"].to_numpy()
@@ -267,7 +269,7 @@ def _verdicts(run: Path, reference: Path) -> Iterable[str]:
 
 
 def _words(path: Path, keys: tuple[str, ...], word: str) -> dict[tuple[str, ...], str]:
-    """What is said of each key; nothing where there is no file."""
+    """Return the words listed under each key; empty if there is no file."""
     if not path.exists():
         return {}
     names = {True: "flagged", False: "not flagged"}

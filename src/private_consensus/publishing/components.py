@@ -34,7 +34,9 @@ def normal(name: str) -> str:
 
 
 def licence(package: Distribution) -> str:
-    """What a package says of its licence: its expression, its classifiers, or its first line."""
+    """Return the licence of a package: its expression, its classifiers, or the first line of its
+    licence.
+    """
     said = package.metadata
     kinds = [kind.rpartition(" :: ")[2] for kind in said.get_all("Classifier") or ()
              if kind.startswith("License ::")]  # fmt: skip

@@ -132,7 +132,7 @@ def _software(citation: Mapping[str, Any], made: Mapping[str, Any]) -> Entity:
 
 
 def _data(made: Mapping[str, Any]) -> Iterator[Entity]:
-    """Each edition once, however it was prepared."""
+    """List each edition of the data once, for any number of preparations."""
     editions = {(row["dataset"], row["checksum"]): row for row in made["data"]}
     for (name, checksum), row in sorted(editions.items()):
         yield {

@@ -56,7 +56,7 @@ def processor() -> str:
 
 
 def features() -> list[str]:
-    """Those of :data:`FEATURES` that the processor has."""
+    """Return the features of :data:`FEATURES` that the processor has."""
     known = (_of_cpu("flags") or _of_cpu("Features")).split()
     return [name for name in FEATURES if name in known]
 
@@ -83,7 +83,7 @@ def kernels() -> dict[str, str]:
 
 
 def _of_cpu(key: str) -> str:
-    """What Linux says of the first processor; nothing elsewhere."""
+    """Return the entry of Linux for the first processor; empty on other systems."""
     try:
         said = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace")
     except OSError:

@@ -18,7 +18,7 @@ LONGEST_CELL = 60.0
 
 
 def jobs(folder: str | Path) -> list[dict[str, Any]]:
-    """Every job with its wall and CPU time, those first that take most of the latter."""
+    """Return all jobs with wall and CPU time, in descending order of CPU time."""
     is_path = isinstance(folder, str | Path) and "\0" not in str(folder)
     require(is_path, "run", folder, "a folder of results with timings")
     files = sorted(filter(was_measured, Path(folder, "timings").glob("*.tsv")))

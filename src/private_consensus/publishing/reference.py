@@ -117,7 +117,7 @@ def require_citable(
 
 
 def _surrogates(results: Results) -> str:
-    """What was made from a surrogate: figures, tables, claims, privacy or cards say so."""
+    """List the figures, tables, claims, privacy rows and data cards that use surrogate data."""
     sources = [fact["source"] for fact in results.facts.values()]
     sources += [row.get("source") or "" for row in (*results.claims, *results.privacy)]
     sources += [s for frame in results.tables.values() for s in frame["source"].unique()]
@@ -157,8 +157,7 @@ def _write(results: Results, made: Path, folder: Path) -> None:
 
 
 def _keep_bench(old: Path, new: Path) -> None:
-    """Of the older reference the bench of broken copies, where it was not run again, and what
-    came of the faults."""
+    """Copy the mutation bench and the faults of the older reference if they were not run again."""
     if (old / FAULTS).is_file():
         _copy(old / FAULTS, new / FAULTS)
     for kind in ("parquet", "csv"):
@@ -168,8 +167,9 @@ def _keep_bench(old: Path, new: Path) -> None:
 
 
 def _keep_comparison(made: Path, old: Path, new: Path) -> None:
-    """What was compared, of this run, or of the older reference where it was not run again; the
-    rows of single runs where there is room for them."""
+    """Copy the comparison of this run, or of the older reference if it was not run again;
+    include rows of single runs if they are small enough.
+    """
     found = next((f for f in (made, old) if (f / COMPARED / "answers.json").is_file()), None)
     if found is None:
         return

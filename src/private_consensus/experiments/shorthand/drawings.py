@@ -158,7 +158,7 @@ def _listed(found: Any) -> list[Any]:
 
 
 def _title(figure: Mapping[str, Any], panel: Mapping[str, Any], place: Mapping[str, Any]) -> str:
-    """What a panel is called; other braces than those of its grid are what they are."""
+    """Return the title of a panel; only the braces of its grid are replaced."""
     values = {axis: shown(value) for axis, value in place.items()}
     title = _filled(panel.get("title", ""), values)
     return _filled(figure.get("panel", "{title}"), {"title": title, **values})

@@ -47,7 +47,7 @@ def read_paper(path: Path) -> dict[str, Any]:
 
 
 def complete(found: Mapping[str, Any], key: str) -> dict[str, Any]:
-    """What a file stands for; sections that it has."""
+    """Return the complete content of a file, with the sections that it contains."""
     _check(found, key)
     runs = experiments(found, key)
     sections = {
@@ -77,7 +77,9 @@ def _check(found: Mapping[str, Any], key: str) -> None:
 
 
 def _written(error: Mapping[str, Any], found: Any) -> Iterator[str | int]:
-    """Of where an error is what the file has: keys and places, not alternatives of a type."""
+    """Return the location of an error as keys and indices of the file, without alternatives of a
+    type.
+    """
     for part in error["loc"]:
         inside = isinstance(found, Mapping) and part in found
         inside |= isinstance(found, list) and isinstance(part, int) and part < len(found)

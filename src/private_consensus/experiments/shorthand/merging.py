@@ -14,7 +14,7 @@ def refined(base: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def renamed(base: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, Any]:
-    """As :func:`refined`; what has another name has nothing of ``base``."""
+    """Merge like :func:`refined`; an entry with another name inherits nothing from ``base``."""
     other = "name" in own and own["name"] != base.get("name")
     return refined({} if other else base, own)
 
@@ -30,7 +30,7 @@ def chosen(found: Mapping[str, Any], keys: Iterable[str]) -> dict[str, Any]:
 
 
 def named(known: Mapping[str, Any], name: str, where: str) -> Any:
-    """What stands under a name.
+    """Return the entry with a given name.
 
     Raises
     ------
@@ -43,7 +43,7 @@ def named(known: Mapping[str, Any], name: str, where: str) -> Any:
 
 
 def wrong(where: str, found: object, expectation: str) -> ConfigurationError:
-    """One line about a key: what it says and what was expected."""
+    """Return one line about a key: its value and the expectation."""
     return ConfigurationError([f"{where}: found {found!r}, expected {expectation}"])
 
 
