@@ -106,7 +106,7 @@ def _require_axes(key: str, where: Mapping[str, Any]) -> None:
 
 
 class Sides(NamedTuple):
-    """One pair of a test: a cell and a method on either side, with their runs."""
+    """Pair of a test: a cell and a method on either side, with their runs."""
 
     name: str
     problem: str
@@ -201,7 +201,7 @@ def _series(side: Side) -> Series:
 
 
 def _pairs(test: Pairwise, observed: _Observed, axis: Mapping[tuple, str]) -> Iterator[Sides]:
-    """Every pair of cell and methods of which the test speaks, as far as both have run."""
+    """Return every pair of cells and methods that the test compares and that have runs."""
     one, other = (
         observed.cubes.cube(test.measure, side.tuning) for side in (test.smaller, test.than)
     )
@@ -225,7 +225,7 @@ def _runs(made: Cube, cell: int, method: str) -> np.ndarray:
 
 
 def _paired(one: np.ndarray, other: np.ndarray) -> np.ndarray:
-    """Both sides in the runs that both have; [2, runs]."""
+    """Restrict both sides to the runs that both have; [2, runs]."""
     common = min(len(one), len(other))
     both = np.array([one[:common], other[:common]])
     return both[:, ~np.isnan(both).any(0)]
@@ -279,5 +279,5 @@ def _row(name: str, sentence: Sentence, verdict: Verdict, p: float) -> dict[str,
 
 
 def _number(value: float) -> float | None:
-    """What JSON can say."""
+    """Convert a value to a number that JSON can represent."""
     return float(value) if np.isfinite(value) else None

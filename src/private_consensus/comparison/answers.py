@@ -47,7 +47,7 @@ Row = list[float | int | None]
 def answers(
     table: pl.DataFrame, design: Mapping[str, Any], advice: Sequence[Mapping[str, Any]]
 ) -> dict[str, Any]:
-    """All answers.
+    """Compute all conclusions of the comparison.
 
     Parameters
     ----------
@@ -148,7 +148,7 @@ def _ends(table: Parts, tuning: str) -> dict[tuple, dict[str, np.ndarray]]:
 def _places(
     table: Parts, tuning: str, ends: Mapping[tuple, Any], names: Sequence[str]
 ) -> dict[tuple, list[Row]]:
-    """By cell, the ranked methods, the best first."""
+    """Return the ranked methods of each cell, best first."""
     made = table.cube(LOSS, tuning)
     beside = [_means(table, measure, tuning) for measure in BESIDE]
     costs = [_means(table, measure, tuning) for measure in COSTS]
@@ -209,7 +209,9 @@ def _fronts(
 
 
 def _unproven(table: Parts, tuning: str, names: Sequence[str]) -> dict[tuple, list[Row]]:
-    """By cell, methods without a proof, each with its bracket; and who is not private at all."""
+    """Return, for each cell, the methods without a proof with their bounds, and the methods that
+    are not private.
+    """
     rows = table.rows(LOSS, tuning).filter(~pl.col("proven") | (pl.col("observer") == "none"))
     means = rows.group_by([*CELL, "method"], maintain_order=True).agg(
         pl.col("value").mean(), pl.col("epsilon_lower").max(), pl.col("epsilon_accountant").max()
@@ -222,7 +224,9 @@ def _unproven(table: Parts, tuning: str, names: Sequence[str]) -> dict[tuple, li
 
 
 def _costs(table: Parts, tuning: str, names: Sequence[str]) -> dict[tuple, list[Row]]:
-    """By cell, what each method costs, in the order of :data:`.pareto.COSTS`, and its seconds."""
+    """Return the costs of each method per cell, in the order of :data:`.pareto.COSTS`, and its
+    seconds.
+    """
     found: dict[tuple, list[Row]] = {}
     means = [_means(table, measure, tuning) for measure in (*COSTS, "seconds")]
     for cell, method in means[0]:
@@ -235,7 +239,7 @@ def _costs(table: Parts, tuning: str, names: Sequence[str]) -> dict[tuple, list[
 def _budgets(
     table: Parts, ranked: Parts, problem: str, design: Mapping[str, Any]
 ) -> list[dict[str, Any]]:
-    """By goal, the budgets that methods need in the base cells of a problem.
+    """Return, for each goal, the budgets that methods need in the base cells of a problem.
 
     Goals are what local training and central noise reach at the budget in the middle of the design.
     """
@@ -265,7 +269,7 @@ def _needed(curve: Mapping[float, np.ndarray], goal: float) -> list[float | None
 
 
 def _base_curves(made: Cube, base: Iterable[tuple]) -> dict[str, dict[float, np.ndarray]]:
-    """By method and epsilon, runs in the base cells."""
+    """Return the runs in the base cells, by method and epsilon."""
     base, found = set(base), {}
     for i, cell in enumerate(made.cells):
         if cell in base:
@@ -275,7 +279,9 @@ def _base_curves(made: Cube, base: Iterable[tuple]) -> dict[str, dict[float, np.
 
 
 def _gains(table: Parts, design: Mapping[str, Any]) -> dict[str, dict[str, Row]]:
-    """By method and kind of tuning, its loss over that with default parameters, in base cells."""
+    """Return the loss of each method relative to its default parameters, per kind of tuning, in
+    base cells.
+    """
     base = {tuple(c[key] for key in CELL) for c in design["cells"] if c["axis"] == "base"}
     made = {tuning: table.cube(LOSS, tuning) for tuning in TUNINGS}
     found: dict[str, dict[str, Row]] = {}
@@ -304,7 +310,9 @@ def _both(one: Cube, other: Cube, method: str, base: set[tuple]) -> np.ndarray |
 
 
 def _absent(rows: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Who is not entered and why, once a reason, with what its cells have in common."""
+    """List the methods that are not entered, once per reason, with the common attributes of the
+    cells.
+    """
     groups: dict[tuple[str, str], list[Mapping[str, Any]]] = {}
     for row in rows:
         groups.setdefault((row["method"], row["because"]), []).append(row)

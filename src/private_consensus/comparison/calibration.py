@@ -144,14 +144,14 @@ class _Search:
         return list(algorithm.releases(*self.world)) * self.copies
 
     def guarantee(self, algorithm: Algorithm) -> Guarantee:
-        """The accountant's."""
+        """Compute the guarantee by the accountant."""
         if algorithm not in self.accounted:
             found = account(self.releases(algorithm), self.target.delta)
             self.accounted[algorithm] = found
         return self.accounted[algorithm]
 
     def judged(self, algorithm: Algorithm) -> Calibrated:
-        """With its bracket."""
+        """Compute the guarantee with its lower and upper bound."""
         guarantee = self.guarantee(algorithm)
         lower = algorithm.lower_bound(self.releases(algorithm), self.target.delta).epsilon
         return Calibrated(algorithm, guarantee.epsilon, float(lower), guarantee.proven)
@@ -212,7 +212,7 @@ class _Search:
         return low, high
 
     def _scaled(self, algorithm: Algorithm) -> Algorithm:
-        """More noise, or less, than a nominal budget asks for, where noise is one number."""
+        """Scale the noise that a nominal budget requires, if the noise is one number."""
 
         key = _noise_of(algorithm)
         noise = float(parameters(algorithm)[key])
@@ -244,8 +244,8 @@ def _noise_of(algorithm: Algorithm) -> str:
 
 
 def _root(excess: Callable[[float], float], low: float, high: float) -> float:
-    """Where a growing function is within :data:`NEAR` of 0; where it leaps, at most :data:`WIDTH`
-    below.
+    """Find where an increasing function is within :data:`NEAR` of 0; at a jump, at most
+    :data:`WIDTH` below it.
 
     Each evaluation may be a search by itself. A secant needs few of them; each third step halves,
     so that a leap, or noise that spends nothing and budgets that are refused, end it too.

@@ -38,7 +38,7 @@ class Environment:
 
     @property
     def faulty(self) -> bool:
-        """Whether agents or links may fail."""
+        """Return True if agents or edges may fail."""
         return bool(self.missing or self.links)
 
 
@@ -57,7 +57,7 @@ class Cell:
     axis: str
 
     def row(self) -> dict[str, Any]:
-        """As a flat mapping."""
+        """Return the cell as a flat mapping."""
         return {**asdict(self.environment), "epsilon": self.epsilon, "axis": self.axis}
 
 

@@ -48,7 +48,8 @@ KEPT = (
 
 @dataclass(frozen=True)
 class LastHeard:
-    r"""In place of a mixing matrix: :math:`w_{ii}x_i + \sum_j w_{ij}\hat x_j` of a setting and run.
+    r"""Replacement of a mixing matrix under message loss: :math:`w_{ii}x_i + \sum_j w_{ij}\hat
+    x_j` for a setting and run.
 
     Parameters
     ----------
@@ -63,15 +64,15 @@ class LastHeard:
     hear: Callable[[np.ndarray], np.ndarray]
 
     def astype(self, kind: Any) -> LastHeard:
-        """In another precision."""
+        """Return a copy in another floating-point precision."""
         return replace(self, own=self.own.astype(kind), weights=self.weights.astype(kind))
 
     def diagonal(self) -> np.ndarray:
-        """With which agents weigh their own values."""
+        """Return the weights of the agents' own values."""
         return self.own
 
     def without_diagonal(self) -> LastHeard:
-        """Others' part alone."""
+        """Return the operator without the agents' own values."""
         return replace(self, own=np.zeros_like(self.own))
 
     def __rmul__(self, factor: float) -> LastHeard:
@@ -146,7 +147,7 @@ class UnreliableNetwork:
         return np.where((neighbourhoods == itself)[..., None], x[..., :, None, :], others)
 
     def exchange(self) -> Callable[[int, int], LastHeard]:
-        """What one round's messages are mixed with, by setting and run."""
+        """Return the function that maps setting and run to the operator that mixes messages."""
         arrived = self._arrived("exchange")
         own = np.asarray(self._network.own_weights)
 
@@ -162,14 +163,14 @@ class UnreliableNetwork:
         return heard_in
 
     def _hear(self, kind: str, now: np.ndarray, own: np.ndarray) -> np.ndarray:
-        """What was last heard on each link, [settings, runs, links, dim]."""
+        """Return the value last received on each edge, [settings, runs, links, dim]."""
         arrived = self._arrived(kind)
         before = own if self._heard is None else self._heard
         self._heard = np.where(arrived[..., None], now, before)
         return self._heard
 
     def _arrived(self, kind: str) -> np.ndarray:
-        """Which messages arrive, [runs, links]; a link fails in both directions."""
+        """Return the messages that arrive, [runs, links]; an edge fails in both directions."""
         expected = f"{self._kind} alone: one kind of exchange"
         require(self._kind in ("", kind), "faults", kind, expected)
         self._kind = kind

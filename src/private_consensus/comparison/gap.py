@@ -29,7 +29,7 @@ class Share:
 
     @property
     def known(self) -> bool:
-        """Whether there is a gap."""
+        """Return True if there is a gap to close."""
         return not np.isnan(self.value)
 
 
@@ -58,7 +58,7 @@ def closed(
 def closed_by_each(
     methods: np.ndarray, local: np.ndarray, central: np.ndarray, alpha: float = ALPHA
 ) -> list[Share]:
-    """As :func:`closed`, of several methods [methods, runs]."""
+    """Apply :func:`closed` to several methods [methods, runs]."""
     if np.isinf(local).any() or np.isinf(central).any():
         return [NONE] * len(methods)
     if interval(local - central, alpha)[1] <= 0:

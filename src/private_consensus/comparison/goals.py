@@ -48,8 +48,9 @@ def budget_needed(
 
 
 def crossing(epsilons: Sequence[float], losses: np.ndarray, goal: float) -> float:
-    """Where the falling curve through the losses comes down to the goal; 0 if it begins there,
-    infinity if it does not."""
+    """Return where the decreasing curve through the losses reaches the goal; 0 if it starts
+    there, infinity if it never does.
+    """
     falling = _falling(np.asarray(losses, float))
     below = np.flatnonzero(falling <= goal)
     if not len(below):

@@ -22,7 +22,7 @@ WINS, OPEN, BEATEN = "wins", "open", "beaten"
 
 
 class Alone(NamedTuple):
-    """Of one problem, the outcome at each budget, smallest first."""
+    """Outcome of local training for one problem, by budget in ascending order."""
 
     problem: str
     outcomes: list[tuple[float, str]]
@@ -44,7 +44,9 @@ def alone(
     observer: str = "eavesdropper",
     measure: str = "excess_loss_mean",
 ) -> list[Alone]:
-    """Whether training alone wins, by problem and budget of the base cells."""
+    """Return whether local training has the lowest loss, by problem and budget of the base
+    cells.
+    """
     base = {tuple(cell[key] for key in CELL) for cell in cells if cell["axis"] == "base"}
     made = cube(compared(table, observer), measure, tuning)
     rows = [i for i, cell in enumerate(made.cells) if cell in base]

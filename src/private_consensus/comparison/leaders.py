@@ -19,7 +19,7 @@ from ..multiplicity import ALPHA
 
 @dataclass(frozen=True)
 class Place:
-    """One method in one cell.
+    """Rank and loss of a method in a cell.
 
     Attributes
     ----------

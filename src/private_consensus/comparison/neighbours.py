@@ -134,7 +134,7 @@ def worst_pair(
 
 
 def _worst(observed: ObservedSystem, observer: Observer, *, below: bool = True) -> Bracket:
-    """Of the victim that loses most to one observer, as it is guaranteed."""
+    """Return the guarantee of the agent that loses most to one observer."""
     (system,) = observed.channels
     found = statements(system, observer, observed.changes, observed.inputs).values()
     lower = max(one.open_loop.lower for one in found) if below else 0.0

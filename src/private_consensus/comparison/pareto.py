@@ -10,7 +10,7 @@ COSTS = ("messages", "bits", "gradient_evaluations")
 
 
 def front(points: np.ndarray) -> np.ndarray:
-    """Which points are dominated by none; [n] from [n, measures], lower is better.
+    """Return which points no other point dominates; [n] from [n, measures], lower is better.
 
     A point dominates another if it is at most as large in every measure and smaller in one; equal
     points stay together. What is not a number or infinite in a measure is on no front.
@@ -25,7 +25,8 @@ def front(points: np.ndarray) -> np.ndarray:
 def fronts(
     means: Mapping[str, Mapping[str, float]], loss: str, costs: Sequence[str] = COSTS
 ) -> dict[str, list[str]]:
-    """By cost, the methods on the front of loss against it, from the cheapest to the dearest.
+    """Return the methods on the Pareto front of loss against each cost, from cheapest to most
+    expensive.
 
     Parameters
     ----------

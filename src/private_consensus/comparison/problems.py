@@ -239,7 +239,7 @@ class Regressed(Pool):
 
     @cached_property
     def least(self):
-        r"""By proximal gradient steps of length :math:`1/L`."""
+        """Minimise by proximal gradient steps of length :math:`1/L`."""
         gram = 2.0 * self.features.T @ self.features / len(self.responses)
         step = 1.0 / np.linalg.eigvalsh(gram)[-1]
         x = before = np.zeros(self.features.shape[1])
@@ -284,7 +284,7 @@ class Images(Pool):
         return self._perceptron(self.train[None, None, :])
 
     def losses(self, x):
-        """Of the first of the records, as many as are evaluated."""
+        """Compute the losses of the first evaluated records."""
         return self._losses(x, self.train[:EVALUATED])
 
     def scores(self, x):

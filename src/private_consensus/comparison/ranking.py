@@ -30,7 +30,7 @@ Prepared = Callable[[Sequence[str]], Mapping[str, Any]]
 
 
 class Ranked(NamedTuple):
-    """What a user is shown: a table, and why an algorithm is not entered somewhere."""
+    """Ranking table of an algorithm, and the reasons for cells without the algorithm."""
 
     heads: tuple[str, ...]
     rows: list[tuple[str, ...]]
@@ -180,8 +180,9 @@ def _methods(table: pl.DataFrame) -> list[str]:
 
 
 def _rivals(design: Comparison, known: set[str], observers: set[str]) -> list[str]:
-    """Who is compared with what is known: all who are ranked for those observers, and who trains
-    alone."""
+    """Return the methods to compare with: all that are ranked for the same observers, and local
+    training.
+    """
     return [
         name
         for name, method in design.methods.items()
@@ -293,7 +294,7 @@ def standings(table: pl.DataFrame, observer: str) -> tuple[Ranking, list[Standin
 
 
 def _better(runs: Mapping[str, Any], one: str, other: str) -> bool:
-    """Whether one method is shown to be better than another in a cell, at 95 %."""
+    """Return True if one method is better than another in a cell at the 95 % level."""
     if other not in runs or one == other:
         return False
     behind = {place.method: place for place in places({name: runs[name] for name in (one, other)})}

@@ -75,7 +75,7 @@ def rules(design: Comparison) -> dict[str, Any]:
 
 
 def manifest_of(path: str | Path) -> Path:
-    """Where the manifest of a table is: beside it, with its name."""
+    """Return the path of the manifest of a table: the same folder and name."""
     return Path(path).with_suffix(".json")
 
 
@@ -419,7 +419,7 @@ def _some(values: Iterable[Any]) -> str:
 
 
 def together(tables: Sequence[pl.DataFrame]) -> pl.DataFrame:
-    """One table of several, in which every row stands once.
+    """Join several tables and keep each row once.
 
     Raises
     ------

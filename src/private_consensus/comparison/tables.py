@@ -78,11 +78,11 @@ class Parts:
         self._rows = table.partition_by("measure", "tuning", as_dict=True)
 
     def rows(self, measure: str, tuning: str = "default") -> pl.DataFrame:
-        """Those of one measure and one kind of tuning."""
+        """Return the rows of one measure and one kind of tuning."""
         return self._rows.get((measure, tuning), self._none)
 
     def cube(self, measure: str, tuning: str = "default") -> Cube:
-        """Their values."""
+        """Return the values of one measure and one kind of tuning."""
         return cube(self.rows(measure, tuning), measure, tuning)
 
     def kept(self, choose: Callable[[pl.DataFrame], pl.DataFrame]) -> Parts:

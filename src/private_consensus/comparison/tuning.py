@@ -32,7 +32,7 @@ class Scales(NamedTuple):
     gradient: float
 
     def of(self, unit: str) -> float:
-        """What a number in a unit is multiplied with."""
+        """Return the factor of a unit."""
         sizes = {
             PLAIN: 1.0, STEP: 1.0 / self.curvature,
             CURVATURE: self.curvature, GRADIENT: self.gradient,

@@ -45,7 +45,7 @@ def default_cache() -> Path:
 
 @dataclass(frozen=True, kw_only=True)
 class Acquisition:
-    """Where to look for data.
+    """Sources of data sets and their order.
 
     Parameters
     ----------
@@ -291,7 +291,7 @@ def _cached(about: Entry, acquisition: Acquisition, checksum: str) -> tuple[Raw,
 
 
 def _read_cache(folder: Path, dataset: str, pinned: str | None) -> tuple[Raw, Provenance]:
-    """What was cached, if it is still what it was and, where a checksum is pinned, of that one.
+    """Read a cached data set if it is unchanged and agrees with the pinned checksum.
 
     What lies in a cache agrees with its own provenance as soon as both were replaced together.
     """

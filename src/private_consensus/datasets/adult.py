@@ -187,7 +187,7 @@ def _from_archive(access: Access, publisher: Publisher) -> pl.DataFrame:
 
 
 def _tie(columns: dict[str, np.ndarray], generator: np.random.Generator) -> dict[str, np.ndarray]:
-    """What holds between columns by their meaning, as far as one-way marginals allow."""
+    """Make columns consistent in meaning, as far as one-way marginals allow."""
     number = {
         "Preschool": 1, "1st-4th": 2, "5th-6th": 3, "7th-8th": 4, "9th": 5, "10th": 6, "11th": 7,
         "12th": 8, "HS-grad": 9, "Some-college": 10, "Assoc-voc": 11, "Assoc-acdm": 12,

@@ -13,7 +13,7 @@ from .tables import MISSING, Schema
 def ordinal(
     table: pl.DataFrame, schema: Schema, attributes: tuple[str, ...], *, complete: bool
 ) -> tuple[np.ndarray, tuple[str, ...]]:
-    """One column an attribute; a category becomes its rank, a missing one comes before all.
+    """Encode each attribute as one column of ranks; a missing value has the lowest rank.
 
     Parameters
     ----------

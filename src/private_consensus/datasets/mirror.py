@@ -68,7 +68,7 @@ class Mirror:
 
     @property
     def where(self) -> str:
-        """What may be said in public: the host of a URL, of a folder only that it is one."""
+        """Describe the mirror without secrets: the host of a URL, or the word for a folder."""
         return "mirror folder" if self.folder else urlsplit(self.location).hostname or "mirror"
 
     @property
@@ -77,7 +77,7 @@ class Mirror:
         return folder_of(self.location)
 
     def has(self) -> bool:
-        """Whether the mirror has this data set, at least in part."""
+        """Return True if the mirror has at least a part of this data set."""
         if self.folder is None:
             return self._fetch(next(iter(self.files))) is not None
         return any((self.folder / name).parent.is_dir() for name in self.files)

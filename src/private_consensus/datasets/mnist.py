@@ -79,7 +79,7 @@ def _enlarge(images: np.ndarray, generator: np.random.Generator, *, block: int =
 
 
 def _jittered(images: np.ndarray, generator: np.random.Generator) -> np.ndarray:
-    """Each image turned, scaled, sheared and shifted a little on its way to 28 x 28."""
+    """Rotate, scale, shear and shift each image slightly while it is resampled to 28 x 28."""
     n = len(images)
     angle = generator.normal(0, 0.12, n).astype(np.float32)
     size = generator.normal(1.0, 0.07, n).astype(np.float32)

@@ -40,12 +40,14 @@ class Provenance:
 
     @property
     def is_surrogate(self) -> bool:
-        """Whether the data were generated, and must be labelled so wherever they show."""
+        """Return True if the data were generated, so that figures and tables must say so."""
         return self.source == "surrogate"
 
     @property
     def publishable(self) -> bool:
-        """Whether the licence lets records be handed on; IPUMS does not."""
+        """Return True if the licence allows the redistribution of records; the licence of IPUMS
+        does not.
+        """
         return "no redistribution" not in self.licence
 
     def to_dict(self) -> dict[str, str]:

@@ -141,7 +141,7 @@ def sizes_of(agent_rows: np.ndarray) -> np.ndarray:
 
 
 def label_shares(labels: np.ndarray, agent_rows: np.ndarray) -> np.ndarray:
-    """What a partition looks like: share of each class, ``[runs, agents, classes]``."""
+    """Compute the fraction of each class per agent, ``[runs, agents, classes]``."""
     classes = np.unique(labels)
     held = np.where(agent_rows == UNUSED, len(labels), agent_rows)
     padded = np.append(np.searchsorted(classes, labels), -1)

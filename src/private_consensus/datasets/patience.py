@@ -28,7 +28,7 @@ CONNECTION_TIMEOUT = 3.0
 
 
 class Unavailable(Exception):
-    """This way to the data is closed; the message says why, the next way may be open.
+    """Error of one download source, with the reason; the next source may be available.
 
     It ends in provenance, data cards and the report, and is free of secrets for that.
     """

@@ -31,7 +31,7 @@ ENCODINGS = {"ordinal": encoding.ordinal, "onehot": encoding.onehot}
 
 @dataclass(frozen=True, kw_only=True)
 class Preparation:
-    """How a table becomes features.
+    """Rules that turn a table into features.
 
     Parameters
     ----------
@@ -71,7 +71,7 @@ class Preparation:
 
     @property
     def oracles(self) -> tuple[str, ...]:
-        """Where the features of one row depend on other rows, or a bound is taken for public."""
+        """List features that depend on other rows, and bounds that are treated as public."""
         values = self.encoding == "onehot" and not self.drop_missing
         found = (
             COLUMN_ORACLES.get(self.scaling),

@@ -53,7 +53,7 @@ class Prepared:
 
     @property
     def provenance(self) -> Provenance:
-        """Where the data came from."""
+        """Return the origin of the data."""
         return self.card.provenance
 
     @property

@@ -28,7 +28,7 @@ class Access:
 
 @dataclass(frozen=True, kw_only=True)
 class Route:
-    """One way from a publisher to canonical contents.
+    """Download source: a publisher and the function that fetches canonical contents.
 
     Parameters
     ----------
@@ -46,5 +46,5 @@ class Route:
 
     @property
     def has_key(self) -> bool:
-        """Whether the key that this way needs is there."""
+        """Return True if the key that this source needs is set."""
         return self.key is None or key_in(self.key) is not None

@@ -16,8 +16,8 @@ from .tables import Schema
 
 
 def summary(acquisition: Acquisition, *, seed: int = 0) -> list[dict[str, Any]]:
-    """One row a data set: size, label rate, source, reason, checksum, licence, needs,
-    seconds.
+    """Summarise each data set in one row: size, label rate, source, reason, checksum, licence,
+    needs, seconds.
 
     Parameters
     ----------

@@ -27,7 +27,7 @@ STEEPEST = 4.0
 def aggregate(
     table: pl.DataFrame, schema: Schema, *, digits: int = 5, smallest: int = 1, trim: float = 0.0
 ) -> dict[str, Any]:
-    """One-way marginals and label rates of a table: all that a surrogate needs.
+    """Compute one-way marginals and label rates of a table, from which a surrogate is generated.
 
     Parameters
     ----------

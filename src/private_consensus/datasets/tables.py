@@ -66,7 +66,7 @@ class Schema:
         return tuple(c for c in self.columns if c != self.label)
 
     def is_numeric(self, column: str) -> bool:
-        """Whether a column holds numbers."""
+        """Return True if a column contains numbers."""
         return column not in self.categories
 
     def positives(self, table: pl.DataFrame) -> pl.Series:

@@ -34,7 +34,9 @@ class _Update(NamedTuple):
 
 
 def not_linear(algorithm: Any) -> str:
-    """Why a version of ADMM is not linear even on quadratic objectives; empty where it is."""
+    """Return the reason why a version of ADMM is not linear on quadratic objectives; empty if it
+    is linear.
+    """
     if getattr(algorithm, "weights", "fixed") == "random":
         return "the weights of aggregates are random"
     if getattr(algorithm, "threshold", "none") != "none":
@@ -45,7 +47,7 @@ def not_linear(algorithm: Any) -> str:
 
 
 def projects(algorithm: Any) -> bool:
-    """Whether an iterate is projected to the domain, which is not linear."""
+    """Return True if an iterate is projected to the domain, which is not linear."""
     return getattr(algorithm, "minimisation", "exact") == "exact"
 
 

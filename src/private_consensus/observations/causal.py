@@ -57,7 +57,7 @@ class Observation:
 
     @property
     def last_states(self) -> bool:
-        """Whether rounds without noise follow, so that last states are known to all."""
+        """Return True if rounds without noise follow, so that every agent knows the last states."""
         return self.system is not None and self.system.last_states
 
     @cached_property

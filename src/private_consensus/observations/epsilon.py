@@ -206,7 +206,7 @@ def _with_causal(
 
 
 def by_distance(seen: Observation, delta: float, observer: int) -> list[dict[str, object]]:
-    """What one agent learns about every other one, the nearest first.
+    """Compute the privacy loss of every other agent to one agent, nearest first.
 
     Returns
     -------

@@ -88,7 +88,9 @@ def cancelling_noise(algorithm: Any, network: Network, horizon: int, kept: float
 
 
 def summed(algorithm: Any, network: Network, horizon: int, kept: float) -> LinearSystem:
-    """One model, moved by sums of which nobody sees a term; each agent knows its share of noise."""
+    """Build the system of secure aggregation: only sums of messages are visible, and each agent
+    knows its own noise.
+    """
     n = network.n_agents
     everybody = np.ones((1, n))
     eta, noise = float(algorithm.eta), float(algorithm.eta * algorithm.noise.scale)
@@ -105,7 +107,9 @@ def summed(algorithm: Any, network: Network, horizon: int, kept: float) -> Linea
 
 
 def alone(algorithm: Any, network: Network, horizon: int, kept: float) -> LinearSystem:
-    """Nothing is sent to anybody; the eavesdropper is shown every model, as all are paid for."""
+    """Build the system of local training: agents send nothing, and the eavesdropper receives
+    every model.
+    """
     eta, noise = float(algorithm.eta), float(algorithm.eta * algorithm.noise.scale)
     own = np.eye(network.n_agents)
     return noised_descent(own, horizon, gain=eta, noise=noise, transition=kept * own)

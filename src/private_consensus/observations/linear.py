@@ -105,7 +105,7 @@ def registry_name(algorithm: Any) -> str | None:
 
 
 def broadcasts(algorithm: Any) -> bool:
-    """Whether all neighbours are sent the same; else execution does not keep messages apart."""
+    """Return True if an agent sends the same message to all neighbours."""
     return registry_name(algorithm) not in OF_LINKS
 
 
@@ -257,7 +257,7 @@ def _admm(algorithm: Any, problem: Any, network: Network, horizon: int) -> Obser
 
 
 def _muffliato(algorithm: Any, problem: Any, network: Network, horizon: int) -> ObservedSystem:
-    """One input an agent, which reacts to nothing."""
+    """Build the system of Muffliato, with one input per agent that does not depend on messages."""
     system = gossiping.averaging(algorithm, network, horizon)
     change = problem.record_change("l2") / problem.records
     return ObservedSystem((system,), Constant(change), Inputs(react=False))

@@ -219,8 +219,9 @@ def _distance(seen: Observation, observer: Observer, victim: int) -> int | None:
 
 
 def summary(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Of each graph, algorithm, epsilon and kind of observer the worst and the median pair; agents
-    by distance. A median is no guarantee for any pair."""
+    """Return the worst and the median pair for each graph, algorithm, epsilon and kind of
+    observer, and agents by distance. A median is no guarantee for any pair.
+    """
     keys = ("graph", "algorithm", "epsilon", "accounted", "kind", "distance")
     groups: dict[tuple, list[dict[str, Any]]] = {}
     for row in rows:

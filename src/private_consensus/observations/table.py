@@ -17,7 +17,8 @@ PAIRS = ("worst", "median")
 
 
 def epsilon_by_observer(seen: Observation, delta: float) -> list[dict[str, object]]:
-    """Of each kind of observer the worst and the median pair, beside the eavesdropper.
+    """Compute the privacy loss of the worst and the median pair for each kind of observer, and
+    for the eavesdropper.
 
     Returns
     -------

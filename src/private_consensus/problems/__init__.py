@@ -50,12 +50,12 @@ def load(name: str) -> ModuleType:
 
 
 def class_of(name: str) -> type[Problem]:
-    """What a problem's ``build`` returns."""
+    """Return the class that the ``build`` function of a problem returns."""
     return get_type_hints(load(name).build)["return"]
 
 
 def shared_by_runs(module: ModuleType, parameters: Mapping[str, Any]) -> bool:
-    """Whether a problem with these parameters is the same for every run."""
+    """Return True if a problem with these parameters is equal in all runs."""
     instance("module", module, ModuleType, "the module of a problem")
     instance("parameters", parameters, Mapping, "a mapping of parameters")
     decide = getattr(module, "shared_by_runs", None)

@@ -86,8 +86,9 @@ class Problem(ABC):
 
     @classmethod
     def offers(cls, name: str) -> bool:
-        """Whether it has an attribute that not every problem has, or a method that is refused
-        unless a problem overrides it."""
+        """Return True if the problem has an optional attribute, or overrides a method that is
+        refused by default.
+        """
         if name in getattr(cls, "__dataclass_fields__", {}):
             return True
         return getattr(cls, name, None) is not getattr(Problem, name, None)
@@ -105,8 +106,9 @@ class Problem(ABC):
         return float(self.record_gradient_change * (np.sqrt(self.dim) if norm == "l1" else 1.0))
 
     def assumed_record_change(self, gradient_bound: float) -> float:
-        r"""What ``record_change("l2")`` would be if :math:`\|\nabla\ell\|_2 \le c_1` held for every
-        record: :math:`2wc_1`. An assumption on the data, which nothing here guarantees."""
+        r"""Return :math:`2wc_1`, the value of ``record_change("l2")`` if :math:`\|\nabla\ell\|_2
+        \le c_1` held for every record. Nothing here guarantees this assumption on the data.
+        """
         return 2.0 * self.weight * gradient_bound
 
     def minimiser_change(self, norm: str, curvature: Any) -> Any:

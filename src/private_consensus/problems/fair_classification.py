@@ -34,7 +34,7 @@ GROUPS = 4
 
 @dataclass(frozen=True)
 class Coefficients:
-    r"""What the objective is made of, for each run.
+    r"""Coefficients of the objective, for each run.
 
     Parameters
     ----------
@@ -145,8 +145,10 @@ class FairClassification(Problem):
     def coefficient_change(
         self, fair: str, *, public_mean: bool = True, coefficients: str = "ordered"
     ) -> Sensitivity:
-        """How far replacing a training row moves the coefficients, in l1 and l2, with the fairness
-        term ``fair``; see :class:`private_consensus.privacy.functional.Sensitivity`."""
+        """Bound the change of the coefficients if one training row is replaced, in l1 and l2,
+        with the fairness term ``fair``; see
+        :class:`private_consensus.privacy.functional.Sensitivity`.
+        """
         return Sensitivity(self.dim, fair, self.mean, public_mean, coefficients)
 
     def _train_sum(self, weights: np.ndarray) -> np.ndarray:
@@ -174,7 +176,9 @@ class FairClassification(Problem):
 
     @cached_property
     def _by_group(self) -> tuple[np.ndarray, np.ndarray]:
-        """For each run: test rows of each group (z, y), and 0/1 columns that sum over them."""
+        """Return, for each run, the test rows of each group (z, y), and 0/1 columns that sum
+        over them.
+        """
         group = 2 * self.protected[self.test] + self.labels[self.test]
         members = (group[..., None] == np.arange(GROUPS)).astype(np.float32)
         return members.sum(1), members

@@ -31,12 +31,12 @@ AT_ONCE = 2**20
 
 @dataclass(frozen=True)
 class LinearObservation(Problem):
-    """What agents observe of a common parameter.
+    r"""Linear observations of a common parameter, with one sensor per agent.
 
     Parameters
     ----------
     theta : ndarray, shape (n,)
-        :math:`\\theta^*`, which the agents estimate.
+        :math:`\theta^*`, which the agents estimate.
     constant, sine, cosine : ndarray, shape (agents, m, n)
         :math:`A_i, B_i, C_i`.
     initial : ndarray, shape (agents, n)
@@ -154,7 +154,7 @@ class LinearObservation(Problem):
         return float(kinds.row_norm(best).max())
 
     def gradient(self, x: np.ndarray) -> np.ndarray:
-        r"""Of :math:`\tfrac12 E\|y_i - H_i x_i\|^2` in the average over time."""
+        r"""Compute the gradient of :math:`\tfrac12 E\|y_i - H_i x_i\|^2`, averaged over time."""
         average = self.time_average
         return np.einsum("ikl,...il->...ik", average, x - self.theta)
 

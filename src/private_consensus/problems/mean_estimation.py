@@ -116,7 +116,9 @@ class MeanEstimation(Problem):
         return self.records * (x - self.means)
 
     def proximal(self, linear, penalty, centre, start):
-        """In closed form, then projected: the objective is separable, so that is the minimiser."""
+        """Minimise in closed form and project; this is the minimiser because the objective is
+        separable.
+        """
         pull = self.records * self.means - linear + penalty * centre
         return self.project(pull / (self.records + penalty))
 

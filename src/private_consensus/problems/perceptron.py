@@ -205,7 +205,9 @@ class Perceptron(Problem):
         return out
 
     def gradient(self, x: np.ndarray) -> np.ndarray:
-        """Of the mean over all records of each agent; x is (settings, runs, agents, p)."""
+        """Compute the gradient of the mean over all records of each agent; x is (settings, runs,
+        agents, p).
+        """
         out = np.empty_like(x)
         for r in range(x.shape[1]):
             rows = self.rows_of(r)
@@ -362,7 +364,7 @@ def _squared(v: np.ndarray) -> np.ndarray:
 
 
 def shared_by_runs(parameters: Mapping[str, Any]) -> bool:
-    """Whether all runs have one partition."""
+    """Return True if all runs have one partition."""
     return parameters.get("partition", "per_run") == "shared"
 
 

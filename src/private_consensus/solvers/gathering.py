@@ -28,7 +28,7 @@ class _Stopped(BaseException):
 
 
 class _Task:
-    """One of several, in a thread of its own; what it asks for waits in ``request``."""
+    """Task in a thread of its own; its request waits in ``request``."""
 
     def __init__(self, work: Callable[[], Any]):
         self.work = work
@@ -51,7 +51,9 @@ class _Task:
         self.waits.release()
 
     def ask(self, request: _Request) -> Any:
-        """In the task's own thread: what is answered when all tasks ask or have ended."""
+        """Wait in the task's thread for the answer, which comes when all tasks wait or have
+        ended.
+        """
         self.request = request
         self.waits.release()
         self.goes.acquire()
@@ -60,14 +62,14 @@ class _Task:
         return self.answer
 
     def go_on(self) -> None:
-        """Until it asks or has ended."""
+        """Resume the task until it requests or ends."""
         self.running = True
         self.goes.release()
         self.waits.acquire()
         self.running = False
 
     def stop(self) -> None:
-        """It ends where it waits; one that computes, as the user interrupts, is not waited for."""
+        """End a waiting task; do not wait for a task that computes when the user interrupts."""
         self.stopped = True
         self.goes.release()
         if not self.running:

@@ -24,7 +24,7 @@ SLOPE = 0.03
 
 @dataclass(frozen=True)
 class Part:
-    """One inequality at its worst point.
+    """Inequality at the point with the smallest margin.
 
     Parameters
     ----------
@@ -50,13 +50,13 @@ class Part:
 
     @property
     def holds(self) -> bool:
-        """Whether the inequality holds at every point."""
+        """Return True if the inequality holds at every point."""
         return self.margin >= 1 - self.slack
 
 
 @dataclass(frozen=True)
 class Finding:
-    """What a computation finds of a theorem.
+    """Result of the computation for a theorem.
 
     Parameters
     ----------

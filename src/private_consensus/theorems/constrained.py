@@ -42,7 +42,7 @@ class Constrained:
         return float(terms + self.m / 2 * (x**2).sum())
 
     def gradient(self, x: np.ndarray) -> np.ndarray:
-        """Of each agent; shape (agents, dim)."""
+        """Compute the gradient of each agent; shape (agents, dim)."""
         return np.vecmat(expit(np.matvec(self.b, x)), self.b) + self.m * x
 
     def residual(self, x: np.ndarray) -> np.ndarray:

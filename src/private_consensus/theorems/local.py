@@ -17,7 +17,7 @@ from .base import Finding, Part, bound, equal, falls_as, found, geometric, grows
 
 
 def _views(values: tuple[int, int], p: int, colluders: int) -> Counter:
-    """How often each view of the colluders occurs, over all draws of two honest agents.
+    """Count the views of the colluders over all samples of two honest agents.
 
     They see the shares that they are sent, and of the two broadcasts what is not their own.
     """

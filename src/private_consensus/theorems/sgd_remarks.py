@@ -45,7 +45,7 @@ def _errors(
 
 
 def _by_source(in_state: bool) -> tuple[np.ndarray, np.ndarray]:
-    """What quantisation and what the private noise add to the error, at a fixed variance."""
+    """Compute the errors due to quantisation and due to private noise, at a fixed variance."""
     none = _errors(in_state, lambda T: (0.0, 0.0))
     return (
         _errors(in_state, lambda T: (QUANTISED, 0.0)) - none,

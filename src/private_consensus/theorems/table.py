@@ -85,7 +85,8 @@ def _each(found: Theorems) -> Iterable[tuple[str, str, Theorem]]:
 
 
 def computed(theorems: Theorems) -> pl.DataFrame:
-    """One row a statement: its sentence, the verdict, and what decided it.
+    """Compute all statements: one row per statement, with sentence, verdict and deciding
+    numbers.
 
     Columns ``quantity``, ``stated``, ``measured``, ``margin`` and ``points`` are of the part with
     the least margin; ``parts`` has a line for each.

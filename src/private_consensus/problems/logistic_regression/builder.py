@@ -18,7 +18,7 @@ RESCALED = ("loss_scale",)
 
 
 def shared_by_runs(parameters: Mapping[str, Any]) -> bool:
-    """Whether all runs have one partition, so that it is made once."""
+    """Return True if all runs have one partition, so that it is built once."""
     return parameters.get("partition", "shared") == "shared"
 
 

@@ -56,7 +56,9 @@ class _Asked(NamedTuple):
 
 
 class _Ends(NamedTuple):
-    """Where all problems of a call ended, what records added up to there, gradients taken."""
+    """Solutions of all problems of a call, with sums over records at the solutions and
+    gradients.
+    """
 
     x: np.ndarray
     sums: np.ndarray
@@ -259,7 +261,8 @@ class LogisticRegression(Problem):
 
     @property
     def record_gradient_change(self) -> float:
-        r"""Each record's gradient has norm at most ``w``, so a replacement moves it by 2w.
+        r"""Bound the change of a record's gradient under replacement: 2w, since its norm is at
+        most ``w``.
 
         For labels in {0, 1} and rows without negative entries it is
         :math:`\sup \|\sigma z - \sigma' z'\|_2 w = \sqrt2\, w`, two orthogonal rows.
@@ -267,7 +270,8 @@ class LogisticRegression(Problem):
         return self.weight * (np.sqrt(2.0) if self._one_sided else 2.0)
 
     def record_change(self, norm: str) -> float:
-        r"""In ``linf``, 2w; w where every coordinate of a record's gradient has one sign.
+        r"""Bound the change in ``linf``: 2w, or w if every coordinate of a record's gradient has
+        one sign.
 
         That is so for labels in {0, 1} and rows without negative entries (paper 001's
         :math:`\mathcal B_\infty = 1/b_i`), and for no other coding (errata E1.3).
@@ -282,7 +286,7 @@ class LogisticRegression(Problem):
 
     @property
     def _both_labels(self) -> bool:
-        """Whether labels are in {-1, +1}."""
+        """Return True if labels are in {-1, +1}."""
         return self.coding == "signed"
 
     def attained_gradient_share(self, norm: str) -> float | None:
@@ -461,8 +465,9 @@ class LogisticRegression(Problem):
         return _agent_by_agent(losses, wanted).reshape(x.shape[:-1])
 
     def own_errors(self, x: np.ndarray) -> np.ndarray:
-        """How many of its own records each agent's model gets wrong, shape (..., agents); margin 0
-        predicts the negative class."""
+        """Count the local records that each agent's model misclassifies, shape (..., agents);
+        margin 0 predicts the negative class.
+        """
         if not (self._many and AVAILABLE and self._both_labels and np.isfinite(x).all()):
             margins = per_agent(x, np.swapaxes(self.features, -1, -2))
             return ((margins > 0) != (self.labels > 0)).sum(-1)
