@@ -28,7 +28,7 @@ ALIKE = 0.4
 
 @dataclass(frozen=True, kw_only=True)
 class Extent:
-    """What an axis spans.
+    """Range of an axis, with optional strips for values beyond its ends.
 
     Attributes
     ----------
@@ -108,7 +108,7 @@ class Extent:
 
 
 def extent(values: Iterable[float], *, log: bool, ends: Sequence[float] | None = None) -> Extent:
-    """What an axis spans: the ends that are asked for, or all finite values and some room."""
+    """Compute the range of an axis: the requested ends, or all finite values with a margin."""
     if ends is not None:
         return Extent(low=float(ends[0]), high=float(ends[1]), log=log)
     found = [v for v in values if v is not None and isfinite(v) and (v > 0 or not log)]
@@ -120,7 +120,7 @@ def extent(values: Iterable[float], *, log: bool, ends: Sequence[float] | None =
 
 
 def common(extents: Sequence[Extent]) -> list[Extent]:
-    """One extent for panels that are compared, unless one of them would be lost in it."""
+    """Return one range for panels that are compared, unless a panel would be unreadable in it."""
     whole = replace(
         extents[0], low=min(e.low for e in extents), high=max(e.high for e in extents),
         above=any(e.above for e in extents), below=any(e.below for e in extents),

@@ -26,7 +26,9 @@ MOST = 4
 
 
 def facts(numbers: pl.DataFrame, figure: Mapping[str, Any]) -> str:
-    """One line: budget, agents, runs and what line and band are, as far as they hold for all."""
+    """Describe budget, agents, runs, lines and bands in one line, as far as they hold for all
+    curves.
+    """
     settings = [_setting(part, numbers, figure.get("settings", ())) for part in PARTS]
     kinds = [BANDS.get(kind, kind) for kind in numbers["interval"].unique(maintain_order=True)]
     bands = [typeset(kind) for kind in dict.fromkeys(kinds) if kind]
@@ -34,7 +36,7 @@ def facts(numbers: pl.DataFrame, figure: Mapping[str, Any]) -> str:
 
 
 def marks(numbers: pl.DataFrame) -> str:
-    """What the dagger means, where there is one."""
+    """Explain the dagger, if the figure has one."""
     return UNPROVEN_NOTE if (numbers["guarantee"] == UNPROVEN).any() else ""
 
 

@@ -46,7 +46,7 @@ Spec = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Panel:
-    """What one panel shows: its points, how they look, what its axes span."""
+    """Content of a panel: points, styles and ranges of the axes."""
 
     spec: Spec
     points: pl.DataFrame
@@ -96,7 +96,7 @@ def arranged(
 
 
 def switched(chart: dict[str, Any], first: dict[str, Any]) -> dict[str, Any]:
-    """With one selection by the legend, which the first panel holds and all panels obey."""
+    """Add one selection by the legend, which the first panel holds and all panels follow."""
     first["layer"][0]["name"] = SWITCHED
     select = {"type": "point", "fields": ["curve"], "toggle": "true"}
     return {
@@ -115,7 +115,7 @@ def legend_of(names: Sequence[str], width: float) -> dict[str, Any]:
 
 
 def thinned(points: pl.DataFrame) -> pl.DataFrame:
-    """Every so many-th point of long curves."""
+    """Keep every k-th point of long curves."""
     rank = pl.int_range(pl.len()).over("panel", "curve")
     every = ((pl.len().over("panel", "curve") - 1) // MOST_POINTS + 1).clip(lower_bound=1)
     return points.filter(rank % every == 0)
@@ -211,7 +211,7 @@ def marked_beyond(points: pl.DataFrame, y: Extent) -> pl.DataFrame:
 
 
 def _own_names(panels: Sequence[Panel]) -> bool:
-    """Whether names belong at the ends of curves: one legend would be long and mostly useless."""
+    """Return True if labels belong at the ends of curves because one legend would be too long."""
     own = [set(panel.points["curve"]) for panel in panels]
     everything = set().union(*own)
     return len(everything) > LONGEST_LEGEND and any(2 * len(s) < len(everything) for s in own)
@@ -221,7 +221,9 @@ def _own_names(panels: Sequence[Panel]) -> bool:
 
 
 def panel_chart(panel: Panel, legend: dict[str, Any] | None) -> dict[str, Any]:
-    """One panel: strips, bands, lines, points, what is off the axis, and its title."""
+    """Build the chart of a panel: strips, bands, lines, points, values beyond the axis, and
+    title.
+    """
     shown, spec = panel.points, panel.spec
     names, colours, dashes = panel.styles.of(shown["curve"] if panel.direct else panel.names)
     x = field("x", title=typeset(spec["x_title"]), scale=panel.x.scale(),
@@ -296,7 +298,7 @@ def _tooltip(spec: Spec, shown: pl.DataFrame) -> list[dict[str, Any]]:
 
 
 def _dotted(shown: pl.DataFrame) -> bool:
-    """Whether points are drawn: only where they are few."""
+    """Return True if points are drawn: only if there are few."""
     return shown.group_by("curve").len()["len"].max() <= CROWDED
 
 
@@ -318,7 +320,7 @@ def _strips(panel: Panel) -> list[dict[str, Any]]:
 
 
 def _said(panel: Panel) -> tuple[str, str]:
-    """What the strips above and below are for."""
+    """Return the labels of the strips above and below the axis."""
     below = panel.points.filter(pl.col("place") == BELOW)["exact"].drop_nulls()
     zero = panel.y.log and all(value < NOTHING * panel.y.low for value in below)
     infinite = panel.points["infinite"].any()

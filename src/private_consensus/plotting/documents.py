@@ -37,7 +37,9 @@ def settled(document: bytes) -> bytes:
 
 
 def _parts(document: bytes) -> tuple[list[bytes], bytes, bytes]:
-    """What comes before the table, cut at each object's beginning; the table; what follows it."""
+    """Split a PDF document into the text before its cross-reference table, cut at each object,
+    the table, and the rest.
+    """
     begin = int(document.rpartition(b"startxref\n")[2].split()[0])
     table, trailer, end = document[begin:].partition(b"trailer\n")
     places = sorted(int(place) for place in PLACE.findall(table))

@@ -65,7 +65,8 @@ def named(points: pl.DataFrame, styles: Styles) -> pl.DataFrame:
 
 
 def curve_styles(shown: pl.DataFrame, styles: Styles) -> CurveStyles:
-    """How the curves of a figure look; ``shown`` is :func:`named`.
+    """Choose colour and dash of the curves of a figure; ``shown`` is the output of
+    :func:`named`.
 
     A curve that is called as its style is, or is the only one of it, looks as that says, whatever
     else the figure shows. Two curves of one style (on test and on training data, at two budgets)
@@ -112,13 +113,13 @@ def _first(own: str | None, names: list[str]) -> list[str]:
 
 
 def _second(name: str, siblings: list[str]) -> int:
-    """Of two curves of a style: what is measured on training data is dashed, else the second."""
+    """Return the curve of a style that is dashed: the one on training data, else the second."""
     training = [sibling.endswith("training") for sibling in siblings]
     return int(name.endswith("training")) if any(training) else siblings.index(name)
 
 
 def _along(series: Mapping[str, str]) -> dict[str, tuple[int, int, tuple[int, ...]]]:
-    """Of curves along an axis with three values or more: rank of the value, how many, dash.
+    """Return rank, number of values and dash of curves along an axis with at least three values.
 
     By the names as they are typed: a number that is set, ``10⁻³``, is read by nobody.
     """

@@ -128,12 +128,12 @@ def _named_below(view: dict[str, Any]) -> None:
 
 
 def _field(layer: dict[str, Any], channel: str) -> str | None:
-    """What a channel of a layer shows."""
+    """Return the field that a channel of a layer shows."""
     return layer.get("encoding", {}).get(channel, {}).get("field")
 
 
 def _one_legend(spec: dict[str, Any]) -> bool:
-    """Whether all panels have one legend."""
+    """Return True if all panels share one legend."""
     return spec.get("resolve", {}).get("scale", {}).get("color") != "independent"
 
 

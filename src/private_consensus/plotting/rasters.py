@@ -53,7 +53,9 @@ def runs_of(content: bytes) -> tuple[np.ndarray, np.ndarray, tuple[int, int]]:
 
 
 def _steps(content: bytes) -> np.ndarray:
-    """What each pixel is more than the one to its left, modulo 256, (height, width, 4)."""
+    """Compute the difference of each pixel to its left neighbour, modulo 256, (height, width,
+    4).
+    """
     header, packed = b"", b""
     for name, body in chunks(content):
         header = body if name == b"IHDR" else header

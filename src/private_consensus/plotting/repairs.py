@@ -100,7 +100,7 @@ def _arrow(row: Mapping[str, Any], x: Extent, names: Mapping) -> dict[str, Any]:
 
 
 def _placed(epsilon: float, x: Extent) -> float:
-    """Where an epsilon is drawn: what is not finite in the strip, what is 0 at the end."""
+    """Return the position of an epsilon: infinite values in the strip, 0 at the end of the axis."""
     return max(epsilon, x.low) if isfinite(epsilon) else x.at(1 + STRIP / 2)
 
 

@@ -57,7 +57,7 @@ def power_of_ten(mantissa: str, exponent: int) -> str:
 
 
 def raised(text: str) -> str:
-    """A superscript."""
+    """Format a text as a superscript."""
     return text.translate(RAISED)
 
 

@@ -66,7 +66,7 @@ CONFIG = {
 
 
 def source_note(source: str) -> tuple[str, str]:
-    """What the figure says of its data, in which colour: a surrogate must not be overlooked."""
+    """Return text and colour of the note on the data source; surrogates stand out."""
     if "surrogate" in source:
         return f"SURROGATE DATA, not the real data set ({source})", ALARM
     return f"data: {data_of(source)}", GREY

@@ -78,7 +78,7 @@ def without_idle_clips(svg: str) -> str:
 
 
 def _inside(mark: str, frame: Sequence[float]) -> bool:
-    """Whether a path of straight lines lies wholly in a frame."""
+    """Return True if a path of straight lines lies completely in a frame."""
     path, width = STRAIGHT.search(mark), STROKE.search(mark)
     if path is None:
         return False

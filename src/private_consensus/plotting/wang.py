@@ -90,7 +90,7 @@ def _trajectories(points: pl.DataFrame, panel: Spec) -> alt.VConcatChart | alt.L
 
 
 def _within(points: pl.DataFrame) -> pl.DataFrame:
-    """Nothing of what is outside the view: clipping marks is slow in a PNG."""
+    """Remove points outside the view, since clipped marks are slow in a PNG."""
     return points.with_columns(
         pl.col("low", "high").clip(*ZOOM),
         y=pl.when(pl.col("y").is_between(*ZOOM)).then(pl.col("y")),

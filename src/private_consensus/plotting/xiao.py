@@ -97,7 +97,7 @@ def _relayed(nodes: pl.DataFrame) -> tuple[list[dict], list[dict], list[dict]]:
 
 
 def _arrow(begin: tuple[float, float], end: tuple[float, float], text: str) -> dict[str, Any]:
-    """From agent to agent, on its left side, with its label beside it."""
+    """Draw an arrow between two agents, on its left side, with a label."""
     (x, y), (x_end, y_end) = begin, end
     length = math.hypot(x_end - x, y_end - y)
     along = (x_end - x) / length, (y_end - y) / length

@@ -88,7 +88,7 @@ _LARGE_ORDERS = tuple(float(2**power) for power in range(11, 31))
 
 @dataclass(frozen=True)
 class Guarantee:
-    """What an accountant vouches for.
+    """Privacy guarantee computed by an accountant.
 
     Parameters
     ----------
@@ -119,7 +119,7 @@ class Guarantee:
         arguments.text("guarantee.note", self.note)
 
     def within(self, budget: Budget) -> bool:
-        """Whether this is at least as strong as ``budget``."""
+        """Return True if this guarantee is at least as strong as ``budget``."""
         arguments.instance("budget", budget, Budget, "a Budget")
         return self.epsilon <= budget.epsilon and self.delta <= budget.delta
 
@@ -471,7 +471,7 @@ def _has_renyi_curve(group: _Group) -> bool:
 
 
 def _event(group: _Group):
-    """One release as ``dp_accounting`` describes it, see :func:`dp_events`."""
+    """Convert a release to an event of ``dp_accounting``, see :func:`dp_events`."""
     import dp_accounting as dp
 
     if group.kind == "profile":

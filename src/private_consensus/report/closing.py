@@ -10,7 +10,7 @@ FOR_REAL_DATA = "for real data name a mirror (make reproduce MIRROR=folder) or a
 
 
 def closing_lines(results: str | Path) -> list[str]:
-    """What is said at the end of a run.
+    """Return the lines that are printed at the end of a run.
 
     Parameters
     ----------

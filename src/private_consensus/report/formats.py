@@ -29,7 +29,9 @@ def number(value: float | int | None, digits: int = 3) -> str:
 
 
 def spread(values: Iterable[float | None]) -> str:
-    """One number if all are the same to the reader, else smallest to largest."""
+    """Return one number if all values look equal to the reader, else the smallest and the
+    largest.
+    """
     finite = [value for value in values if value is not None and not math.isnan(value)]
     if not finite:
         return NONE
@@ -59,7 +61,7 @@ def duration(seconds: float) -> str:
 
 
 def share(value: float) -> str:
-    """A percentage."""
+    """Format a fraction as a percentage."""
     return f"{100 * value:.1f} %"
 
 

@@ -71,7 +71,7 @@ def pages(results: Results) -> dict[str, str]:
 
 
 def navigation(results: Results) -> dict[str, Any]:
-    """What the contents name, the same on every page."""
+    """Return the entries of the table of contents, which all pages share."""
     return {
         "contents": [
             {"key": key, "number": paper["paper"]["number"], "short": short_title(paper["paper"])}
@@ -86,7 +86,7 @@ def navigation(results: Results) -> dict[str, Any]:
 
 
 def findable(results: Results) -> list[dict[str, str]]:
-    """What the search finds: its address from the front page, its words, and its name."""
+    """Return the entries of the search: address from the front page, words, and name."""
     rows = []
     for paper in (paper_view(key, results) for key in results.papers):
         page = f"papers/{paper['key']}.html"
@@ -218,7 +218,7 @@ def _context(results: Results) -> dict[str, Any]:
 
 
 def paper_view(key: str, results: Results) -> dict[str, Any]:
-    """One paper: its figures and tables with their claims, its choices, its privacy."""
+    """Collect the content of a paper's page: figures and tables with claims, choices, privacy."""
     return _once_made(f"paper {key}", results, lambda: _paper_view(key, results))
 
 

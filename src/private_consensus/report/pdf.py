@@ -41,7 +41,9 @@ def write_pdf(results: Results, made: str | Path, path: str | Path) -> None:
 
 
 def content(results: Results) -> dict[str, Any]:
-    """What the template reads: strings only, so that nothing of a configuration is ever markup."""
+    """Return the content of the template as strings only, so that text from a configuration is
+    never markup.
+    """
     from .page import context
 
     found = context(results)

@@ -153,7 +153,7 @@ def read_results(
 
 
 def made_beside(folder: str | Path, scale: str) -> dict[str, Path]:
-    """Of :data:`BESIDE`, the files that are there."""
+    """Return the files of :data:`BESIDE` that exist."""
     places = {name: Path(folder, file.format(scale=scale)) for name, file in BESIDE.items()}
     return {name: path for name, path in places.items() if path.is_file()}
 

@@ -71,7 +71,7 @@ def write_site(results: Results, made: str | Path, folder: str | Path) -> None:
 
 
 def _write_pages(results: Results, made: Path, folder: Path) -> None:
-    """What Python itself writes; it is at work all the time."""
+    """Write the pages that Python renders, while other processes write the rest."""
     for name, text in own_assets().items():
         write_text(folder / "assets" / name, text)
     write_text(folder / "assets" / "search.js", f"searchable({json.dumps(findable(results))});\n")

@@ -19,7 +19,7 @@ _KEPT = 0.002  # share of the runs below which a value is no atom
 
 
 class Atoms(NamedTuple):
-    """How much of a transcript repeats exactly, as shares of its values or messages.
+    """Exact repetitions in a transcript, as fractions of its values or messages.
 
     Parameters
     ----------
@@ -50,7 +50,8 @@ def atom_statistics(one: np.ndarray, other: np.ndarray) -> dict[str, tuple[np.nd
 
 
 def find_atoms(one: np.ndarray, other: np.ndarray) -> list[Atoms]:
-    """What repeats exactly under either data set; nothing for noise of a continuous law.
+    """Find exact repetitions under either data set; noise with a continuous distribution has
+    none.
 
     Parameters
     ----------
@@ -115,7 +116,7 @@ def _looked_up(values: np.ndarray, atoms: np.ndarray, weights: np.ndarray) -> np
 
 
 def _within(transcripts: np.ndarray) -> dict[str, np.ndarray]:
-    """Of each run the numbers of zeros, of values and of messages that it has had before."""
+    """Count, for each run, the zeros, repeated values and repeated messages."""
     transcripts = np.asarray(transcripts)
     runs, dim = len(transcripts), transcripts.shape[-1]
     flat = transcripts.reshape(runs, -1)
@@ -129,7 +130,7 @@ def _within(transcripts: np.ndarray) -> dict[str, np.ndarray]:
 
 
 def _fingerprints(messages: np.ndarray) -> np.ndarray:
-    """One number a message [runs, messages, dim], the same for equal ones."""
+    """Hash messages [runs, messages, dim] to one number per message, equal for equal messages."""
     weights = np.random.default_rng(0).uniform(1, 2, messages.shape[-1])
     return np.where(np.isfinite(messages), messages, 0.0) @ weights
 

@@ -161,7 +161,7 @@ class Bound:
         mu: float | None = None,
         profile: Profile | None = None,
     ) -> float:
-        """What :meth:`p_value` is at least, at a fraction of its cost; parameters as there."""
+        """Compute a lower bound on :meth:`p_value` at a fraction of its cost; equal parameters."""
         return self._shared(self._glimpse(self._allowed(epsilon, mu, profile)))
 
     def _allowed(self, epsilon, mu, profile) -> Allowed:
@@ -176,11 +176,11 @@ class Bound:
         return float(min(1.0, p_value / self.share))
 
     def contradicts(self, *, epsilon: float | None = None, mu: float | None = None) -> bool:
-        """Whether the claim is refuted at the stated confidence."""
+        """Return True if the claim is refuted at the stated confidence."""
         return self.p_value(epsilon=epsilon, mu=mu) <= 1 - self.confidence
 
     def refutes(self, epsilon: float) -> bool:
-        """Whether this bound alone, with its share of the error, is above ``epsilon``."""
+        """Return True if this bound, with its part of the error level, is above ``epsilon``."""
         allowed = _allowed(Epsilon(self.delta), epsilon)
         return self._glimpse(allowed) <= self.level and self._p_value(allowed) <= self.level
 
@@ -254,7 +254,7 @@ def _limits_of_all(runs: int, tail: float) -> tuple[np.ndarray, np.ndarray]:
 
 
 def ordering_tail(level: float) -> float:
-    """One-sided level of the limits that order outcomes.
+    """Compute the one-sided level of the limits that order outcomes.
 
     Where the two standard errors are equal, the corner of the two limits then lies as far out as
     the tangent of their joint ellipse.

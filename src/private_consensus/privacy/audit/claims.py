@@ -27,7 +27,7 @@ class Measure(Protocol):
     """A one-parameter family of claims, ordered: a larger parameter allows more."""
 
     def value(self, p: Any, q: Any) -> np.ndarray:
-        """Least parameter, negative where p < q, that allows the rates p and q."""
+        """Compute the smallest parameter, negative if p < q, that allows the rates p and q."""
 
     def largest(self, q: Any, value: float) -> np.ndarray:
         """Largest p that the parameter ``value`` allows beside q."""
@@ -52,7 +52,9 @@ class Epsilon:
         require(0 <= self.delta < 1, "delta", self.delta, "a number in [0, 1)")
 
     def value(self, p: Any, q: Any) -> np.ndarray:
-        """Least epsilon: the larger of ln((p - delta)/q) and ln((1 - q - delta)/(1 - p))."""
+        """Compute the smallest epsilon: the larger of ln((p - delta)/q) and ln((1 - q -
+        delta)/(1 - p)).
+        """
         p, q = np.asarray(p, float), np.asarray(q, float)
         return np.maximum(_log_ratio(p - self.delta, q), _log_ratio(1 - q - self.delta, 1 - p))
 
@@ -77,7 +79,7 @@ class Mu:
     """
 
     def value(self, p: Any, q: Any) -> np.ndarray:
-        """Least mu."""
+        """Compute the smallest mu that allows the rates p and q."""
         high = ndtri(np.asarray(q, float))
         return np.where(np.isposinf(high), -np.inf, ndtri(np.asarray(p, float)) - high)
 

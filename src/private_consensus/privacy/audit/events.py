@@ -26,7 +26,7 @@ class Event(NamedTuple):
     swapped: bool
 
     def counts(self, one: np.ndarray, other: np.ndarray) -> Counts:
-        """Of the likelier data set first."""
+        """Count the event under both data sets, the likelier data set first."""
         hits = [
             int(np.sum(values >= self.threshold if self.at_least else values <= self.threshold))
             for values in (one, other)
@@ -65,7 +65,7 @@ def best_event(
 
 
 def scalar_statistic(name: str, values: np.ndarray) -> np.ndarray:
-    """One number a run, infinite ones included."""
+    """Reduce values to one number per run, with infinite values included."""
     values = np.asarray(values, float)
     usable = values.ndim == 1 and values.size >= 4 and not np.isnan(values).any()
     require(usable, name, f"shape {values.shape}", "one number a run, no NaN, at least 4 runs")

@@ -41,7 +41,7 @@ def claim_p_value(bounds: Iterable[Bound], claim: Mapping[str, Any]) -> float:
 
 
 def holm(rows: Sequence[Mapping[str, Any]], level: float) -> list[dict[str, Any]]:
-    """Which claims a table contradicts, wrong anywhere with probability at most ``level``.
+    """Return the claims that a table contradicts, with a family-wise error of at most ``level``.
 
     Parameters
     ----------

@@ -36,7 +36,9 @@ _LEAST = 2.0**-24  # what a float32 uniform may round to 0
 
 
 def energy(unit: np.ndarray, law: str) -> np.ndarray:
-    """Of each value what a test of scale sums up; of ``gamma_norm`` of each release, d = 1."""
+    """Compute the statistic that a test of scale sums, per value; for ``gamma_norm`` per
+    release, d = 1.
+    """
     if law == "gamma_norm":
         return np.linalg.norm(unit, axis=-1, keepdims=True)
     if law == "laplace":
@@ -120,8 +122,9 @@ def _cdf(values: np.ndarray, law: str, dim: int) -> np.ndarray:
 
 
 def size(unit: np.ndarray, law: str) -> np.ndarray:
-    """Of each release a length whose density is at most 1, and that no order or sign of the
-    coordinates changes: the norm in which the law is a gamma or a chi law."""
+    """Compute the length of each release, invariant under order and signs of coordinates: the
+    norm that has a gamma or chi distribution.
+    """
     order = 1 if law in ("laplace", "uniform") else 2
     return np.linalg.norm(unit, ord=order, axis=-1)
 

@@ -66,7 +66,7 @@ _SHAPE_VALUES = 100_000
 
 @dataclass(frozen=True)
 class NoiseFinding:
-    """One way in which noise is not what is claimed.
+    """Difference between observed noise and declared noise.
 
     Parameters
     ----------

@@ -27,7 +27,7 @@ ROLE = re.compile(r":\w+:`~?([^`]+)`")
 
 
 def algorithm(name: str) -> dict[str, Any]:
-    """What the page of an algorithm shows."""
+    """Collect the content of an algorithm's page."""
     built = algorithms.load(name)
     module = sys.modules[built.__module__]
     return {

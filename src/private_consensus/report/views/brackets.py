@@ -27,21 +27,24 @@ def lower(row: Row) -> float:
 
 
 def upper(row: Row) -> float:
-    """What the accountant says, if all that it was told is proven, or assumed of the data by the
-    claim; a lower bound keeps to what is assumed, too."""
+    """Return the accountant's epsilon if it is proven or rests on the claim's assumption about
+    the data; a lower bound uses the same assumption.
+    """
     if row["proven"]:
         return row["epsilon_accountant"]
     return row["epsilon_if_assumed"] if _given(row) else math.inf
 
 
 def _given(row: Row) -> bool:
-    """Whether the bracket is about data within an assumption, without which nothing is proven."""
+    """Return True if the bounds need an assumption about the data, without which nothing is
+    proven.
+    """
     granted = row.get("epsilon_if_assumed")
     return not row["proven"] and granted is not None and math.isfinite(granted)
 
 
 def closeness(low: float, high: float) -> str:
-    """One of :data:`CLOSENESS`, of a bracket about epsilon."""
+    """Classify the bounds on an epsilon by one of :data:`CLOSENESS`."""
     if low == math.inf:
         return INFINITE
     if high == 0:

@@ -37,7 +37,7 @@ INDEX = (
 
 
 def page(results: Results) -> dict[str, Any]:
-    """What the template names; without a comparison it says how to make one."""
+    """Collect the content of the page; without a comparison it explains how to compute one."""
     found = results.comparison
     if not found:
         return {"compared": None}
@@ -229,6 +229,6 @@ def _apart(found: Answers, titles: Mapping[str, str]) -> list[dict[str, Any]]:
 
 
 def _where(row: Mapping[str, Any]) -> str:
-    """In which cells a method is not entered, and how often."""
+    """List the cells in which a method is not entered, with their number."""
     said = [f"{key} {value}" for key, value in row["where"].items()]
     return ", ".join([*said, f"{row['times']} times"]) if row["times"] > 1 else ", ".join(said)

@@ -16,7 +16,7 @@ BAR, GAP, HEIGHT = 10, 2, 48
 
 
 def page(results: Results) -> dict[str, Any]:
-    """What the page of data cards shows."""
+    """Collect the content of the page of data cards."""
     return {"cards": [card(found) for found in results.cards]}
 
 

@@ -31,7 +31,7 @@ def audits() -> frozenset[str]:
 def rows(
     privacy: Iterable[Row], paper_of: Mapping[str, str], papers: Mapping[str, Mapping[str, Any]]
 ) -> list[dict[str, Any]]:
-    """What each algorithm of each paper delivers, what breaks its promise first.
+    """Return the delivered privacy of each algorithm of each paper, violated claims first.
 
     Literal readings are what a text says, not what an algorithm can do; one that has no other
     reading is judged by it. Audits attack what others release, and promise nothing.
@@ -85,7 +85,7 @@ def in_words(low: float, high: float) -> str:
 
 
 def _place(multiple: float) -> float:
-    """Where a multiple stands on the axis, in per cent of its length."""
+    """Return the position of a multiple on the axis, in percent of its length."""
     low, high = (math.log(end) for end in ENDS)
     at = math.log(min(max(multiple, ENDS[0]), ENDS[1]))
     return round(100 * (at - low) / (high - low), 1)

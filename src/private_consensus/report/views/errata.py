@@ -28,7 +28,7 @@ LOOKS = {"confirmed": "held", "in part": "part", "refuted": "not"}
 
 
 def page(results: Results) -> dict[str, Any]:
-    """What the page of errata names."""
+    """Collect the content of the page of errata."""
     found = results.audit.get("errata", [])
     return {"errata": table(found, results.privacy, results.papers)}
 
@@ -36,7 +36,7 @@ def page(results: Results) -> dict[str, Any]:
 def table(
     errata: Iterable[Row], privacy: Iterable[Row], papers: Mapping[str, Mapping[str, Any]]
 ) -> list[dict[str, Any]]:
-    """One row an erratum, with the figures that show what it affects and what repairs it."""
+    """Return one row per erratum, with the figures that it affects and that show its correction."""
     curves = _curves(papers)
     shown = list(privacy)
     return [
@@ -63,7 +63,7 @@ def table(
 
 
 def audits(rows: Iterable[Row]) -> list[dict[str, Any]]:
-    """What was audited, correct copies and broken ones."""
+    """Return the audits of correct and of broken copies."""
     return [
         {
             "algorithm": words(row["algorithm"]),
@@ -100,12 +100,12 @@ def _texts(row: Row) -> list[str]:
 
 
 def _level(confidence: float) -> str:
-    """In per cent; a computed bound is not wrong by chance."""
+    """Format a confidence level in percent; a computed bound has no error level."""
     return "computed" if confidence == 1.0 else f"{100 * confidence:.6g} %"
 
 
 def _setting(row: Row) -> str:
-    """Of a setting that a figure shows, its experiment and its point on the axes."""
+    """Return experiment and axis values of a setting that a figure shows."""
     if not row["experiment"]:
         return row["setting"]
     point = json.loads(row["setting"]).items()

@@ -64,12 +64,12 @@ def heading(title: str, number: str) -> str:
 
 
 def short(title: str, number: str) -> str:
-    """What a figure is called in a table: the part before the colon."""
+    """Return the short name of a figure for a table: the part before the colon."""
     return heading(title, number).partition(":")[0]
 
 
 def alt_text(spec: Mapping[str, Any], labels: Mapping[str, str]) -> str:
-    """What a reader hears who cannot see the figure."""
+    """Compose the alternative text of a figure for readers who cannot see it."""
     panels = [_panel_text(panel, labels) for panel in spec["panels"]]
     count = f" {len(panels)} panels." if len(panels) > 1 else ""
     return f"{spec['title']}.{count} " + " ".join(panels)
@@ -103,7 +103,9 @@ def _panel_text(panel: Mapping[str, Any], labels: Mapping[str, str]) -> str:
 
 
 def experiment(key: str, spec: Mapping[str, Any], scale: str) -> dict[str, Any]:
-    """What an experiment varies and compares, and what a smaller scale takes away."""
+    """Describe the varied and the compared parameters of an experiment, and the reductions of a
+    smaller scale.
+    """
     return {
         "name": key,
         "title": spec["title"],
@@ -124,7 +126,7 @@ def experiment(key: str, spec: Mapping[str, Any], scale: str) -> dict[str, Any]:
 
 
 def settings(spec: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """What all variants share, in words."""
+    """Describe the parameters that all variants share."""
     parts = [(key, spec[key]) for key in ("problem", "network", "budget") if spec.get(key)]
     found = [
         (key, "; ".join(f"{words(k)} {_value(v)}" for k, v in part.items() if v is not None))
@@ -145,7 +147,7 @@ def _value(value: Any) -> str:
 
 
 def reductions(reduced: Mapping[str, Any] | None) -> str:
-    """What a scale changes, in words; empty if nothing."""
+    """Describe the changes of a smaller scale; empty if there are none."""
     if not reduced:
         return ""
     parts = [f"{number(reduced['runs'])} runs"] if reduced.get("runs") else []
@@ -161,7 +163,7 @@ def _plain(value: Any) -> str:
 
 
 def choices(paper: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Where the text leaves something open: each choice once, with the places where it is made."""
+    """List each unspecified detail of the text once, with the settings that it affects."""
     found: dict[tuple, dict[str, Any]] = {}
     for spec in paper["experiments"].values():
         for choice in spec["choices"]:

@@ -29,7 +29,9 @@ SHOWN_BUDGET = 4.0
 
 
 def page(results: Results) -> dict[str, Any]:
-    """What the page names: the worst pair by distance of each algorithm, one table a graph."""
+    """Collect the content of the page: the worst pair by distance of each algorithm, one table
+    per graph.
+    """
     rows = results.audit.get("observers", [])
     budget = _budget(rows)
     at = [row for row in rows if row["epsilon"] == budget]
@@ -58,7 +60,9 @@ NEARLY = 0.95
 
 
 def sentence(name: str, rows: Iterable[Row]) -> dict[str, str]:
-    """What an agent two hops away learns under an algorithm, in words, from the table's rows."""
+    """Compose a sentence on the privacy loss to an agent two edges away, from the rows of the
+    table.
+    """
     own = [row for row in rows if row["algorithm"] == name]
     everything = max((r["guarantee"] for r in own if r["kind"] == "eavesdropper"), default=math.nan)
     worst = {d: _largest(own, d) for d in (1, FAR)}
@@ -68,12 +72,12 @@ def sentence(name: str, rows: Iterable[Row]) -> dict[str, str]:
 
 
 def title(name: str) -> str:
-    """What an entry of the configuration is called."""
+    """Return the title of a configuration entry."""
     return NAMES.get(name) or called(name)
 
 
 def graph_title(name: str) -> str:
-    """What a graph of the configuration is called."""
+    """Return the title of a graph of the configuration."""
     return GRAPHS.get(name) or words(name)
 
 

@@ -56,7 +56,7 @@ WORDS = {VIOLATED: "is violated", NOT_PRIVATE: "no privacy is claimed"}
 def promises(
     privacy: Iterable[Row], paper_of: Mapping[str, str], papers: Mapping[str, Mapping[str, Any]]
 ) -> list[dict[str, Any]]:
-    """One row a paper, algorithm and variant: does it deliver the privacy that it promises?"""
+    """Return one row per paper, algorithm and variant: whether it delivers the claimed privacy."""
     groups = _grouped(
         privacy, lambda row: (paper_of[row["experiment"]], row["algorithm"], row["variant"])
     )
@@ -68,7 +68,7 @@ def promises(
 
 
 def page(results: Results) -> dict[str, Any]:
-    """What the page of the audit names."""
+    """Collect the content of the privacy page."""
     papers = results.papers
     paper_of = {name: key for key, paper in papers.items() for name in paper["experiments"]}
     experiments = {k: v for paper in papers.values() for k, v in paper["experiments"].items()}
@@ -96,7 +96,7 @@ def variants(
     privacy: Iterable[Row], experiments: Mapping[str, Mapping[str, Any]],
     paper_of: Mapping[str, str],
 ) -> list[dict[str, Any]]:  # fmt: skip
-    """One line an experiment and variant."""
+    """Return one line per experiment and variant."""
     found = _grouped(privacy, lambda row: row["experiment"])
     return [
         {**group, "experiment": name, "title": experiments[name]["title"], "paper": paper_of[name]}
@@ -108,7 +108,9 @@ def variants(
 def of_algorithm(
     name: str, privacy: Iterable[Row], papers: Mapping[str, Mapping[str, Any]]
 ) -> list[dict[str, Any]]:
-    """What one algorithm promises and delivers: a line an experiment and variant."""
+    """Return claimed and delivered privacy of one algorithm, one line per experiment and
+    variant.
+    """
     paper_of = {key: paper for paper, found in papers.items() for key in found["experiments"]}
     experiments = {k: v for paper in papers.values() for k, v in paper["experiments"].items()}
     own = [row for row in privacy if row["algorithm"] == name]
@@ -143,7 +145,7 @@ def _elsewhere(small: Row | None, parts: list[Row]) -> str:
 
 
 def _noise(algorithm: str, correct: list[Row]) -> str:
-    """What was found of the noise where it is added."""
+    """Describe the result of the test of the noise where it is added."""
     flags = [
         row["flagged"] for row in correct
         if row["algorithm"] == algorithm and row["level"].startswith("noise")
@@ -154,7 +156,7 @@ def _noise(algorithm: str, correct: list[Row]) -> str:
 
 
 def repair(row: Row) -> dict[str, str]:
-    """One setting as printed and as repaired."""
+    """Describe a setting as published and as corrected."""
     return {
         "algorithm": called(row["algorithm"]), "experiment": words(row["experiment"]),
         "measure": f"{words(row['quantity'])}, {words(row['metric'])}",
@@ -168,7 +170,9 @@ def repair(row: Row) -> dict[str, str]:
 
 
 def algorithms(promised: Sequence[Row]) -> list[dict[str, Any]]:
-    """One row a paper and algorithm: which of its variants deliver what they promise."""
+    """Return one row per paper and algorithm, with the variants that deliver the claimed
+    privacy.
+    """
     groups: dict[tuple[str, str], list[Mapping[str, Any]]] = {}
     for row in promised:
         groups.setdefault((row["paper"], row["name"]), []).append(row)
@@ -199,7 +203,9 @@ def _furthest(rows: list[Mapping[str, Any]]) -> Mapping[str, Any]:
 
 
 def _times(ratios: Iterable[float | None]) -> str:
-    """In words, what the accountant finds of what is claimed; nothing where nothing is claimed."""
+    """Describe the ratio of the accountant's to the claimed epsilon; empty if nothing is
+    claimed.
+    """
     known = [ratio for ratio in ratios if ratio is not None]
     return f"{number(max(known), 2)} times ε" if known else ""
 
@@ -233,7 +239,7 @@ def _above(row: Row) -> float:
 
 
 def kept(promised: Sequence[Row]) -> dict[str, int]:
-    """How many variants deliver the privacy claimed, do not, or claim none."""
+    """Count the variants that deliver the claimed privacy, that do not, and that claim none."""
     looks = Counter(row["look"] for row in promised)
     return {"variants": len(promised), "held": looks["held"],
             "broken": looks["not"] + looks["part"],
@@ -319,8 +325,9 @@ def _audited(rows: list[Row]) -> str:
 
 
 def _assumed(rows: list[Row]) -> str:
-    """What the accountant would say under an assumption that the notes name; nothing where none is
-    made."""
+    """Return the accountant's epsilon under the assumption in the notes; None without an
+    assumption.
+    """
     found = [row["epsilon_if_assumed"] for row in rows if row.get("epsilon_if_assumed") is not None]
     return "" if all(map(math.isnan, found)) else spread(found)
 
@@ -347,7 +354,7 @@ def _each(values: Iterable[str]) -> str:
 
 
 def _ratio(rows: list[Row]) -> float | None:
-    """How many times the claimed epsilon the accountant finds, at worst."""
+    """Return the largest ratio of the accountant's to the claimed epsilon."""
     ratios = [
         row["epsilon_accountant"] / row["epsilon_claimed"]
         for row in rows

@@ -72,7 +72,7 @@ def rows(
     claims: Iterable[Row], papers: Mapping[str, Mapping[str, Any]], seconds: Mapping[str, float],
     scale: str,
 ) -> list[dict[str, Any]]:  # fmt: skip
-    """One row a claim as the page shows it.
+    """Return one row per claim, in the form that the page shows.
 
     Parameters
     ----------
@@ -109,7 +109,7 @@ def _in_words(row: Row, found: Row) -> dict[str, Any]:
 
 
 def counts(shown: Iterable[Row]) -> list[dict[str, Any]]:
-    """How many of each verdict stand after the adjustment."""
+    """Count the verdicts that stand after the adjustment, by verdict."""
     shown = list(shown)
     return [
         {

@@ -17,13 +17,13 @@ BESIDE = {"observers": "Methods for single observers"}
 
 
 def page(results: Results) -> dict[str, Any]:
-    """What the page of theorems names."""
+    """Collect the content of the page of theorems."""
     papers = {key: paper["paper"] for key, paper in results.papers.items()}
     return {"theorems": by_paper(results.theorems, papers), "verdicts": counts(results.theorems)}
 
 
 def counts(rows: Iterable[Row]) -> list[dict[str, Any]]:
-    """How many statements have which verdict."""
+    """Count the statements by verdict."""
     found = Counter(row["verdict"] for row in rows)
     return [
         {"verdict": verdict, "look": look, "count": found[verdict]}

@@ -45,7 +45,7 @@ def look(verdict: str) -> str:
 
 
 def counts(claims: Iterable[Row]) -> list[dict[str, Any]]:
-    """How many headline verdicts of each kind, none left out."""
+    """Count the primary verdicts by kind, with zero counts included."""
     found = Counter(row["verdict"] for row in claims if row["headline"])
     return [
         {"verdict": verdict, "look": LOOKS[verdict], "count": found[verdict], "meaning": meaning}
@@ -54,7 +54,7 @@ def counts(claims: Iterable[Row]) -> list[dict[str, Any]]:
 
 
 def scorecard(claims: Iterable[Row], papers: Mapping[str, Mapping[str, Any]]) -> list[dict]:
-    """One row a claim: its headline verdict and the number that decides."""
+    """Return one row per claim: its primary verdict and the deciding number."""
     return [_scored(row, papers[row["paper"]]) for row in claims if row["headline"]]
 
 
@@ -100,8 +100,7 @@ def judged(row: Row) -> dict[str, Any]:
 
 
 def remark(row: Row) -> str:
-    """What a verdict does not say by itself: why, by how much, with how many runs, and what flips
-    it."""
+    """Explain a verdict: reason, distance, number of runs, and the change that would flip it."""
     if row["verdict"] == UNTESTABLE:
         return row.get("untestable") or "nothing is measured that could decide"
     said = [_undecided(row)] if row["verdict"] == UNDECIDED else [_violation(row), _equal(row)]
@@ -120,7 +119,7 @@ def _undecided(row: Row) -> str:
 
 
 def _violation(row: Row) -> str:
-    """By how much the farthest part is contradicted."""
+    """Describe the distance by which the worst element contradicts the claim."""
     if row["verdict"] != NOT_HELD or not row["contradicted"]:
         return ""
     beyond = max(row["value"] - row["accept_high"], row["accept_low"] - row["value"])
@@ -154,7 +153,7 @@ def _size(row: Row, size: float) -> str:
 
 
 def measure(row: Row) -> str:
-    """What kind of number the deciding statistic is: ratio, slope, level, or simply value."""
+    """Return the kind of the deciding statistic: ratio, slope, level, or value."""
     return "ratio" if row["kind"] in RATIOS else row["kind"] or "value"
 
 
