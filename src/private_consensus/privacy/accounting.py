@@ -464,7 +464,7 @@ def _renyi(groups: Sequence[_Group], orders: np.ndarray) -> np.ndarray:
 
 
 def _has_renyi_curve(group: _Group) -> bool:
-    """Whether the Renyi accountant knows more of it than its rho."""
+    """Return True if the Renyi divergences of a group are known beyond its rho."""
     if group.kind == "laplace":
         return group.sampling is None
     return group.kind == "gaussian" and group.sampling is not None

@@ -137,7 +137,7 @@ def lower_bound(releases: Iterable[Release], delta: float) -> LowerBound:
 
 
 def _shares(release: Release, delta: float) -> np.ndarray:
-    """What is attained of each release of a series, 0 where nothing is known."""
+    """Return the attained fraction of each release of a series; 0 if it is unknown."""
     share = release.attained
     if delta == 0 and release.reached is not None:
         share = release.reached
@@ -151,7 +151,7 @@ def _attained_losses(release: Release, delta: float) -> np.ndarray:
 
 
 def _shortfall(delta: float):
-    """Why a release's bound is not what an accountant says, in words."""
+    """Explain in words why a lower bound is below the accountant's epsilon."""
 
     def words(release: Release) -> str:
         if not np.any(release.losses() > 0):
@@ -174,13 +174,13 @@ def _shortfall(delta: float):
 
 
 def _vacuous(release: Release) -> str:
-    """Why the attack on a release tells nothing."""
+    """Explain why the attack on a release gives no bound."""
     attack = release.attack
     return "" if attack is None or np.any(attack.losses() > 0) else attack.note
 
 
 def _unknown(release: Release) -> str:
-    """Why nothing is known of what a pair attains."""
+    """Explain why the attained loss of a release is unknown."""
     if release.mechanism == "exact":
         why = "of what is sent without added noise no law is known"
         return f"{release.note}: {why}" if release.note else why
@@ -188,8 +188,9 @@ def _unknown(release: Release) -> str:
 
 
 def _certain(release: Release) -> bool:
-    """Whether a pair is told apart with certainty: different values without noise, or a change
-    without bound. PrivacyProfile that overflow say nothing of that."""
+    """Return True if some pair is distinguished with certainty: different values without noise,
+    or an unbounded change. Overflow of a PrivacyProfile does not count.
+    """
     if release.mechanism == "profile":
         return False
     return bool(np.any(np.isinf(release.losses()) & (_shares(release, 1.0) > 0)))

@@ -41,7 +41,7 @@ class Budget:
 
     @property
     def private(self) -> bool:
-        """Whether anything is promised at all."""
+        """Return True if the budget is finite."""
         return math.isfinite(self.epsilon)
 
     def __str__(self) -> str:

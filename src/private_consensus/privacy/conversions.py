@@ -154,7 +154,7 @@ def gaussian_epsilons(mus: Sequence[np.ndarray], delta: float) -> list[np.ndarra
 
 
 def _narrowed(m: np.ndarray, target: np.ndarray) -> np.ndarray:
-    """Of rows, each as if it were alone."""
+    """Narrow the search interval of each row independently."""
     top = m**2 / 2 + m * np.sqrt(-2 * target)
     low = np.zeros_like(m)
     enough = _bisect(lambda e: gaussian_log_delta(m, e) <= target, low, top, by_rows=True)

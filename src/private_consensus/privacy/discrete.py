@@ -161,7 +161,9 @@ def _bernoulli_exp(rng: np.random.Generator, numerator: np.ndarray, denominator:
 def _bernoulli_exp_unit(
     rng: np.random.Generator, numerator: np.ndarray, denominator: int
 ) -> np.ndarray:
-    """As above for numerator <= denominator: the number of successes at x/1, x/2, ... is even."""
+    """Sample Bernoulli(exp(-numerator/denominator)) for numerator <= denominator: the number of
+    successes at x/1, x/2, ... is even.
+    """
     true = np.zeros(numerator.size, dtype=bool)
     alive = np.arange(numerator.size)
     turn = 1

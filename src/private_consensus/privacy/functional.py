@@ -114,8 +114,9 @@ class Sensitivity:
 
     @property
     def known(self) -> bool:
-        """Whether pairs are known that attain a share: not where the mean of the data counts, or
-        where products of two are doubled."""
+        """Return True if pairs are known that attain a fraction of the bound; False if the mean
+        of the data or doubled products matter.
+        """
         return self.coefficients == "ordered" and (self.public_mean or self.fair == "off")
 
     def reached_laplace_loss(self, part_scale: float, rest_scale: float, columns: int) -> float:

@@ -32,7 +32,8 @@ EXPONENTS = np.concatenate([np.arange(-20, 0), np.arange(1, 21)])
 
 
 def of_gaussian(mu: float, step: float):
-    r"""Of :math:`N(\mu, 1)` against :math:`N(0, 1)`, by connecting the dots of its curve
+    r"""Build the loss distribution of :math:`N(\mu, 1)` against :math:`N(0, 1)` by connecting the
+    dots of its curve
 
     .. math:: \delta(\epsilon) = \Phi(\mu/2-\epsilon/\mu) - e^\epsilon\Phi(-\mu/2-\epsilon/\mu).
 

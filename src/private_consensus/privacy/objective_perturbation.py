@@ -110,7 +110,7 @@ class PerturbedObjective:
         return np.where(left > 0, found - np.log(known) / 4, np.inf)
 
     def deltas(self, epsilon: np.ndarray) -> tuple[np.ndarray, ...]:
-        """None: no dominating pair is known."""
+        """Return None, since no dominating pair is known."""
         return ()
 
     def largest(self) -> float:
@@ -118,7 +118,7 @@ class PerturbedObjective:
         return np.inf
 
     def attained(self) -> tuple[tuple[float, float, float], ...]:
-        """None: no pair's law is known in closed form."""
+        """Return None, since no pair has a known distribution in closed form."""
         return ()
 
     def mu_if_sampled(self) -> float:

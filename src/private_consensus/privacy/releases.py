@@ -34,7 +34,7 @@ MAX_COUNT = 10**12
 
 @dataclass(frozen=True)
 class Sampling:
-    """How the records of one release were drawn from the agent's data.
+    """Sampling of the records of one release from the agent's data.
 
     Parameters
     ----------
@@ -117,15 +117,15 @@ class RandomCount:
         return (np.inf if something else 0.0,) * len(RENYI_ORDERS)
 
     def deltas(self, epsilon: np.ndarray) -> tuple[np.ndarray, ...]:
-        """None."""
+        """Return None, since no curve is known."""
         return ()
 
     def largest(self) -> float:
-        """Infinite."""
+        """Return infinity, since no largest loss exists."""
         return np.inf
 
     def mu_if_sampled(self) -> float:
-        """That of one release."""
+        """Return the value of a single release."""
         return self.mu
 
     def attained(self) -> tuple[tuple[float, float, float], ...]:
@@ -136,7 +136,7 @@ class RandomCount:
 
 @dataclass(frozen=True, eq=False)
 class Release:
-    r"""One noisy answer, or a series of them.
+    r"""Noisy answer, or a series of them.
 
     Parameters
     ----------

@@ -287,7 +287,8 @@ class SparseVector:
         return pure(self.epsilon, **options)
 
     def above(self, query: Any, noisy_threshold: Any, unit: Any) -> Any:
-        """One test, for callers whose next query depends on the answer; they count "above".
+        """Perform one test, for callers whose next query depends on the answer; they count
+        "above".
 
         Parameters
         ----------

@@ -117,7 +117,7 @@ def _deadline_batches(deadline: float, slowest: float, fastest: float) -> Batche
 
 @dataclass(frozen=True)
 class SampledNoise:
-    r"""One noised batch; ``sigma`` is left open.
+    r"""Noise on a sampled batch; ``sigma`` is left open.
 
     Parameters
     ----------
@@ -238,7 +238,7 @@ class NoisedBatch:
 
 @dataclass(frozen=True)
 class SentInPart(NoisedBatch):
-    """What is seen of a noised batch of which at least a share of the coordinates is sent.
+    """Observation of a noisy batch of which at least a fraction of the coordinates is sent.
 
     Parameters
     ----------
@@ -389,7 +389,7 @@ def _concentrated_moments(noise: SampledNoise, sigma: float) -> np.ndarray:
 
 
 def _removed(epsilon: np.ndarray, rate: float, mu: float) -> np.ndarray:
-    r""":math:`H_{e^\epsilon}((1-\gamma)N(0,1)+\gamma N(\mu,1)\,\|\,N(0,1))`.
+    r"""Compute :math:`H_{e^\epsilon}((1-\gamma)N(0,1)+\gamma N(\mu,1)\,\|\,N(0,1))`.
 
     It is :math:`\gamma H_{e^{\epsilon'}}(N(\mu,1)\|N(0,1))` with
     :math:`\epsilon'=\ln(1+(e^\epsilon-1)/\gamma)`.
@@ -405,7 +405,7 @@ def _removed(epsilon: np.ndarray, rate: float, mu: float) -> np.ndarray:
 
 
 def _added(epsilon: np.ndarray, rate: float, mu: float) -> np.ndarray:
-    r""":math:`H_{e^\epsilon}(N(0,1)\,\|\,(1-\gamma)N(0,1)+\gamma N(\mu,1))`.
+    r"""Compute :math:`H_{e^\epsilon}(N(0,1)\,\|\,(1-\gamma)N(0,1)+\gamma N(\mu,1))`.
 
     It is :math:`a\,H_{e^\epsilon\gamma/a}(N(0,1)\|N(\mu,1))` with
     :math:`a=1-(1-\gamma)e^\epsilon`, and 0 for a <= 0.
@@ -466,7 +466,9 @@ def _log_binomial(n: int, k):
 
 
 def _change(sampling: str) -> float:
-    """How many clipping norms a sum moves by under the relation that goes with the sampling."""
+    """Return the change of a sum in clipping norms, under the relation that belongs to the
+    sampling.
+    """
     return 2.0 if sampling == "fixed_size" else 1.0
 
 

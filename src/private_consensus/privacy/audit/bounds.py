@@ -279,12 +279,12 @@ class _Exceedance:
         )
 
     def p_value(self, allowed: Allowed) -> float:
-        """Of a claim that allows beside q at most ``allowed(q)``."""
+        """Compute the p-value of a claim that allows, for a rate q, at most ``allowed(q)``."""
         chances = self._chances(allowed, slice(None), self.below)
         return float(min(1.0, chances.max() + self.neglected))
 
     def glimpse(self, allowed: Allowed) -> float:
-        """What the p-value is at least: the largest of a few cells, for their chances alone."""
+        """Compute a lower bound on the p-value from the largest of a few cells."""
         if "below" in self.__dict__:
             return self.p_value(allowed)
         return float(min(1.0, self._chances(allowed, self._few, self._below_few).max()))
@@ -295,7 +295,9 @@ class _Exceedance:
 
     @cached_property
     def below(self) -> np.ndarray:
-        """In each cell the chance of so few hits on D' as each number on D needs."""
+        """Compute, for each cell, the probability of so few hits on D' as each number on D
+        requires.
+        """
         return self._below(slice(None))
 
     @cached_property
@@ -329,7 +331,9 @@ class _Ordering:
         self.seen = float(measure.value(low, high))
 
     def most(self, hits: np.ndarray) -> np.ndarray:
-        """Of each k the largest m that is as telling as what was seen; -1 for none."""
+        """Return, for each k, the largest m at least as extreme as the observed hits; -1 if
+        there is none.
+        """
         counts, tail = self.counts, self.tail
         if self.seen == -math.inf:
             return np.full(hits.shape, counts.runs_other)

@@ -108,17 +108,19 @@ class NoiseTest:
 
     @property
     def passes(self) -> bool:
-        """Whether law, scale, freshness and independence are all as claimed."""
+        """Return True if distribution, scale, freshness and independence agree with the
+        declaration.
+        """
         return not self.findings
 
     @property
     def p_value(self) -> float:
-        """Of the claim as a whole."""
+        """Return the p-value of the declaration as a whole."""
         return min(self.p_values.values())
 
     @property
     def kinds(self) -> tuple[str, ...]:
-        """Of the findings."""
+        """Return the kinds of the findings."""
         return tuple(finding.kind for finding in self.findings)
 
 
@@ -231,7 +233,9 @@ def _place(axes: tuple[int, ...], place) -> str:
 
 
 def _share_of_norm(unit: np.ndarray) -> Iterator[Result]:
-    """How often a coordinate has more than the median of its share of a spherical law."""
+    """Compute how often the fraction of a coordinate exceeds the median of a spherical
+    distribution.
+    """
     dim = unit.shape[-1]
     if dim == 1:
         return
@@ -343,7 +347,7 @@ def reused(name: str, values: np.ndarray, chance: float, resolution: float) -> R
 
 
 def _equal(ordered: np.ndarray) -> np.ndarray:
-    """Where a value other than 0 is followed by the same."""
+    """Return where a non-zero value equals its predecessor."""
     return (np.diff(ordered, axis=1) == 0) & (ordered[:, 1:] > 0)
 
 
@@ -358,7 +362,7 @@ def _dependent(unit: np.ndarray, law: str) -> Iterator[Result]:
 
 
 def _median(law: str, dim: int) -> float:
-    """Of the energy."""
+    """Compute the median of the energy of a distribution."""
     if law == "gaussian":
         return float(stats.chi2.median(1))
     return float(gammaincinv(dim if law == "gamma_norm" else 1, 0.5))

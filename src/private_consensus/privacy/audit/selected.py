@@ -30,7 +30,7 @@ _AXES = ("run", "round", "agent")
 def selected_noise_test(
     noise: np.ndarray, *, law: str, confidence: float, resolution: float = RESOLUTION
 ) -> tuple[NoiseFinding, ...]:
-    """What speaks against noise of unit scale of which the vectors that are not seen are NaN.
+    """Test noise of unit scale in which unobserved vectors are NaN.
 
     Parameters
     ----------

@@ -57,7 +57,7 @@ class SequentialAudit:
 
     @property
     def runs(self) -> int:
-        """On each data set, so far."""
+        """Return the number of runs on each data set so far."""
         return self.looks[-1].runs
 
 

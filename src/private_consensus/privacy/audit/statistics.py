@@ -114,7 +114,9 @@ def audit_statistics(
 def _ranked(
     splits: list[_Split], measure: Measure, level: float
 ) -> Iterator[tuple[_Candidate, float]]:
-    """Of each family of statistics the one that promises most, the best first, with its share."""
+    """Return the most promising statistic of each family, best first, with its part of the error
+    level.
+    """
     best: dict[str, _Candidate] = {}
     for split in splits:
         promise, event = best_event(*split.chosen, measure, level)
@@ -147,7 +149,7 @@ def _given(name: str, pair: Pair, rng) -> _Split:
 
 
 def _learned(one: np.ndarray, other: np.ndarray, rng) -> list[_Split]:
-    """What was fitted on some runs, where it takes more than one value on those that choose."""
+    """Fit statistics on some runs, and keep those that vary on the runs that select."""
     (fit_one, choose_one, judge_one), (fit_other, choose_other, judge_other) = (
         _thirds(features, rng) for features in (one, other)
     )
@@ -169,7 +171,7 @@ def _thirds(features: np.ndarray, rng) -> tuple[np.ndarray, np.ndarray, np.ndarr
 
 
 def _features(transcripts: np.ndarray) -> np.ndarray:
-    """Of each run one row of finite numbers."""
+    """Convert each run to one row of finite numbers."""
     transcripts = np.asarray(transcripts, float)
     require(len(transcripts) >= _FEWEST, "transcripts", len(transcripts), f"{_FEWEST} runs or more")
     flat = transcripts.reshape(len(transcripts), -1)

@@ -229,7 +229,7 @@ def _seen_last(observer: Observer, n: int) -> list[int]:
 
 
 def _links(round_: Round, n: int) -> np.ndarray:
-    """Whose behaviour a round's messages can carry to whom, bool [to, from]."""
+    """Return which agents can influence which messages of a round, bool [to, from]."""
     sent = round_.receives.astype(float) @ (round_.senders[:, None] == np.arange(n))
     moves = dense(round_.transition) != 0
     return (sent > 0) | moves if moves.shape == (n, n) else sent > 0
@@ -270,7 +270,9 @@ def light_cone_bound(
 
 
 def is_descent(system: LinearSystem) -> bool:
-    """Whether a round is mixing with weights >= 0 and independent noise in every agent."""
+    """Return True if a round is mixing with non-negative weights and independent noise in every
+    agent.
+    """
     if not system.noised_state or system.filter is not None:
         return False
     return all(_descent_terms(round_) is not None for round_ in set(system.rounds))
@@ -345,7 +347,7 @@ def contraction_bound(
 
 
 def _hidden(system: LinearSystem, observer: Observer) -> np.ndarray:
-    """Where two worlds may differ, bool [T, N]."""
+    """Return where the states of two neighbouring data sets may differ, bool [T, N]."""
     hidden = np.ones((system.horizon, system.n_agents), dtype=bool)
     hidden[-1, _seen_last(observer, system.n_agents)] = False
     if isinstance(observer, FinalModels):

@@ -55,7 +55,7 @@ class Information:
 
     @property
     def sharp(self) -> bool:
-        """Whether the radius is small against each victim's information."""
+        """Return True if the radius is small relative to the information of each target agent."""
         size = np.trace(self.matrix, axis1=1, axis2=2)
         return bool((self.radius <= SHARP * size).all())
 

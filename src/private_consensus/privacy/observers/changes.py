@@ -65,7 +65,7 @@ class Constant(Changes):
 
 @dataclass(frozen=True, eq=False)
 class Once(Changes):
-    """One round, whichever costs most: one participation, or a one-shot average."""
+    """Change in a single round, the most costly one: one participation, or a one-shot average."""
 
     def patterns(self, horizon: int) -> list[np.ndarray]:
         return list(self.basis(horizon))
@@ -77,7 +77,7 @@ class Once(Changes):
 
 @dataclass(frozen=True, eq=False)
 class Free(Changes):
-    r"""Every round up to ``size``, in directions of their own: full-batch gradients.
+    r"""Change in every round up to ``size``, in independent directions: full-batch gradients.
 
     In any dimension of at least T this is :math:`\max \mathrm{tr}(M X)` over correlation matrices
     X; the bound holds in every dimension. From below by ascent over unit vectors, from above by

@@ -43,7 +43,7 @@ def _scaled(matrix: np.ndarray, bits: int) -> np.ndarray:
 
 
 def _inverse(c: np.ndarray, bits: int) -> np.ndarray | None:
-    """By elimination without pivoting, as is right for a definite matrix; None at a pivot <= 0."""
+    """Invert a definite matrix by elimination without pivoting; None at a pivot <= 0."""
     n = len(c)
     unit = np.zeros((n, n), dtype=object)
     np.fill_diagonal(unit, 1 << bits)

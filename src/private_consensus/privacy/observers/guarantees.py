@@ -168,7 +168,8 @@ def pairwise(
 def information_of(
     system: LinearSystem, observer: Observer, basis: np.ndarray, victims: Sequence[int]
 ) -> Information:
-    """In floating point where every message carries enough noise of its own, else exactly.
+    """Compute the information in floating point if every message has enough independent noise,
+    else exactly.
 
     Where a view is too large for exact arithmetic, the information is that of the view with more
     noise from below, and what the victim's own noise hides from above.
@@ -180,8 +181,8 @@ def information_of(
 
 
 def hears_everybody(system: LinearSystem, observer: Observer) -> bool:
-    """Whether each round's message of every agent that is no member is seen by itself, or the one
-    model from which all of them go on.
+    """Return True if the observer receives each round's message of every other agent, or the one
+    model from which all agents continue.
 
     Parameters
     ----------
@@ -251,13 +252,17 @@ def _of_view(
 
 
 def _own_shift_alone(cap: np.ndarray) -> Information:
-    """Of a view that determines all noise: no shift but the victim's own explains its change."""
+    """Bound the information of a view that determines all noise: only the target agent's own
+    shift explains its change.
+    """
     outside = np.zeros(cap.shape[:2], dtype=bool)
     return Information(cap, 2e-12 * np.trace(cap, axis1=1, axis2=2), outside, cap)
 
 
 def _from_below(view: LinearView) -> Information:
-    """Of the view with independent noise added, which tells less; nothing from above."""
+    """Bound the information from below by the view with additional independent noise; no upper
+    bound.
+    """
     covariance = view.covariance.copy()
     for share in (1e-12, 1e-10, 1e-8, 1e-6):
         extra = share * float(np.trace(view.covariance)) * np.eye(len(covariance))
@@ -278,7 +283,9 @@ def _exactly(
     victims: Sequence[int],
     rows: int,
 ) -> Information | None:
-    """By elimination in fractions, or with hundreds of bits; None of views too large for both."""
+    """Compute the information by elimination in fractions, or with hundreds of bits; None for
+    views too large for both.
+    """
     states = system.rounds[0].transition.shape[0]
     if rows * states > MOST_EXACT_ENTRIES:
         return None

@@ -27,7 +27,7 @@ MOST_ENTRIES = 4_000_000
 
 
 def determines_noise(system: LinearSystem, observer: Observer) -> bool:
-    """Whether full column rank was proven; False says nothing."""
+    """Return True if full column rank is proven; False implies nothing."""
     states = max(round_.transition.shape[0] for round_ in system.rounds)
     if system.filter is not None or states > MOST_TERMS:
         return False
@@ -102,7 +102,7 @@ def _of_round(round_: Round, prime: int) -> list[_Parts]:
 
 
 def _modulo(matrix: Any, prime: int) -> np.ndarray:
-    """Of the rational numbers that the entries stand for; denominators are no multiples of it."""
+    """Reduce the rational numbers of a matrix modulo a prime that divides no denominator."""
     values, places = np.unique(rational(dense(matrix)), return_inverse=True)
     found = [_residue(Fraction(value), prime) for value in values]
     return np.array(found, dtype=float)[places].reshape(np.shape(matrix))
@@ -113,7 +113,7 @@ def _residue(value: Fraction, prime: int) -> int:
 
 
 def _rank(matrix: np.ndarray, prime: int) -> int:
-    """By elimination; products of two residues fit into 64 bits."""
+    """Compute the rank modulo a prime by elimination; products of two residues fit into 64 bits."""
     matrix, rank = matrix % prime, 0
     for column in range(matrix.shape[1]):
         places = np.flatnonzero(matrix[rank:, column])

@@ -62,8 +62,8 @@ def exact_view(
 def exact_information(
     covariance: np.ndarray, response: np.ndarray, victims: int
 ) -> list[tuple[np.ndarray, np.ndarray]]:
-    r"""For each victim :math:`M = (B^+A)^T(B^+A)` of its basis changes, exactly, and which of them
-    leave the range of B.
+    """Compute :math:`M = (B^+A)^T(B^+A)` exactly for the basis changes of each target agent, and
+    which of them leave the range of B.
 
     Parameters
     ----------

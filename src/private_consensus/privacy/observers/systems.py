@@ -33,7 +33,7 @@ SPARSE_FROM = 200
 
 @dataclass(frozen=True, eq=False)
 class Round:
-    """One round of a linear algorithm of N agents.
+    """Round of a linear algorithm of N agents.
 
     Parameters
     ----------
@@ -125,7 +125,9 @@ def one_graph(mixing: np.ndarray) -> np.ndarray:
 
 
 def links(mixing: np.ndarray, adjacency: np.ndarray | None) -> np.ndarray:
-    """Who is sent whose broadcast, bool [receiver, sender]: weights that are not 0, and links."""
+    """Return which agents receive which broadcasts, bool [receiver, sender]: non-zero weights,
+    and edges.
+    """
     heard = mixing != 0
     if adjacency is not None:
         shape = np.shape(adjacency)
@@ -135,7 +137,7 @@ def links(mixing: np.ndarray, adjacency: np.ndarray | None) -> np.ndarray:
 
 
 def per_round(value: ArrayLike, horizon: int, key: str, *, positive: bool = False) -> np.ndarray:
-    """One number a round from a number or from T of them."""
+    """Expand a number, or T numbers, to one number per round."""
     kind = "above 0" if positive else "finite, >= 0"
     expected = f"a number or {horizon} of them, {kind}"
     try:
@@ -158,7 +160,7 @@ def amount(value: float, key: str, *, zero: bool = False) -> float:
 
 @dataclass(frozen=True, eq=False)
 class Broadcast:
-    """Who is sent what where each of N agents sends one number to all who hear it.
+    """Broadcast of one number per agent to all of its receivers.
 
     Parameters
     ----------
@@ -204,7 +206,7 @@ class Broadcast:
 
 
 def stored(matrix: np.ndarray) -> Any:
-    """As it is, or sparse where it is large."""
+    """Return the matrix, in sparse form if it is large."""
     return matrix if len(matrix) < SPARSE_FROM else csr_array(matrix)
 
 

@@ -70,14 +70,16 @@ class Observer(ABC):
 
     @abstractmethod
     def rows(self, round_: Round) -> np.ndarray:
-        """What is seen of a round's messages, [rows, messages]."""
+        """Return the observed combinations of a round's messages, [rows, messages]."""
 
     def final_rows(self, system: LinearSystem) -> np.ndarray:
-        """What is seen of the last models, [rows, agents]; of most observers nothing."""
+        """Return the observed combinations of the final models, [rows, agents]; empty for most
+        observers.
+        """
         return np.zeros((0, system.n_agents))
 
     def unknown(self, round_: Round) -> np.ndarray:
-        """Which noise of a round the observer does not know, bool [noises]."""
+        """Return which noise of a round the observer does not know, bool [noises]."""
         return np.logical_not(round_.owners[:, list(self.members)].any(1))
 
     def _others(self, round_: Round) -> np.ndarray:
@@ -213,7 +215,7 @@ def agent(v: int) -> Coalition:
 
 
 def secure_agent(v: int) -> SecureSums:
-    """One agent, who sees of each round only the weighted sum over its neighbours.
+    """Build the observer that receives only the weighted sum over the neighbours of one agent.
 
     Parameters
     ----------
