@@ -110,7 +110,7 @@ def _built_in() -> frozenset[str]:
 
 @cache
 def _elsewhere() -> dict[str, str]:
-    """By name of an algorithm of another package that can be loaded, its module."""
+    """Map the name of each loadable algorithm of another package to its module."""
     known = unusable()
     return {name: points[0].module for name, points in _points().items() if name not in known}
 
@@ -143,7 +143,7 @@ def collisions() -> dict[str, str]:
 
 
 def _broken() -> dict[str, str]:
-    """By name of an entry point that defines no algorithm, the reason."""
+    """Map each entry point that defines no algorithm to the reason."""
     found = {}
     for name, (point, *others) in _points().items():
         if not others and name not in _built_in() and (reason := _failure(name, point)):

@@ -33,7 +33,7 @@ STEP, CURVATURE, GRADIENT, PLAIN = "step", "curvature", "gradient", ""
 
 
 class Range(NamedTuple):
-    """Where a parameter is looked for when an algorithm is tuned, on a logarithmic scale.
+    """Search range of a tuned parameter, on a logarithmic scale.
 
     Parameters
     ----------
@@ -54,7 +54,7 @@ class Range(NamedTuple):
 
 
 class Finite(dict):
-    """What is seen after an iteration of which it is known that all numbers are finite."""
+    """Observables after an iteration, known to be finite."""
 
 
 COMPARED = frozenset({"calibrate", "releases", "run"})
@@ -70,7 +70,7 @@ Residuals = dict[str, np.ndarray]
 
 
 class Observe(Protocol):
-    """What the driver gives to :meth:`Algorithm.run`, to be called after every iteration.
+    """Callback of the driver, called by :meth:`Algorithm.run` after every iteration.
 
     It may have a function ``asks(t, active)``, whether it looks at an iteration at all: where it
     does not, what only an observer needs may be missing from ``seen``.
@@ -165,7 +165,9 @@ class Algorithm(ABC):
 
     @abstractmethod
     def releases(self, problem: Problem, network: Network, horizon: int) -> list[Release]:
-        """What an observer of all messages sees of one agent, the one with the greatest loss."""
+        """Return the releases that an observer of all messages receives from one agent, the one
+        with the largest privacy loss.
+        """
 
     def lower_bound(self, releases: Sequence[Release], delta: float) -> LowerBound:
         """Return the lower bound on epsilon by an attack that is proven for exactly this class.
@@ -215,11 +217,11 @@ class Algorithm(ABC):
 
     @property
     def noise_is_given(self) -> bool:
-        """Whether the noise is as it is stated, whatever the budget."""
+        """Return True if the noise does not depend on the budget."""
         return False
 
     def noise_sites(self, problem: Problem, network: Network, horizon: int) -> list[NoiseSite]:
-        """Where noise is added, for audits that look for it there; none where it is not known."""
+        """Return where noise is added, so that audits can recover it; empty if unknown."""
         return []
 
     def residuals(
@@ -246,7 +248,7 @@ class Algorithm(ABC):
 
     @property
     def hidden_sampling(self) -> bool:
-        """Whether something that is drawn beside the noise is not seen by others."""
+        """Return True if other agents do not observe a random choice besides the noise."""
         return False
 
     @abstractmethod
@@ -341,7 +343,7 @@ class Iterative(Algorithm):
         return {} if unit is None else {DRAW: unit}
 
     def _sent_with(self, state, problem, network, draw, t: int, unit: Any) -> np.ndarray:
-        """What an iteration sends with some noise, [runs, agents, dim]."""
+        """Return the message of an iteration under given noise, [runs, agents, dim]."""
         noise = without_noise(draw)
         if np.any(unit):
             noise = self.with_residual(draw, {DRAW: unit + np.zeros(np.shape(_noise_of(draw)))})
@@ -485,7 +487,7 @@ def filled(unit: np.ndarray, drawn: np.ndarray) -> np.ndarray:
 
 
 def moved(now: np.ndarray, before: np.ndarray) -> np.ndarray:
-    """Where two values differ by more than rounding."""
+    """Return where two values differ by more than rounding."""
     return ~np.isclose(now, before, rtol=1e-9, atol=1e-12)
 
 
@@ -551,14 +553,14 @@ def unstable_steps(algorithm: Algorithm, problem: Problem) -> dict[str, tuple[fl
 
 
 def structure(algorithm: Algorithm) -> tuple:
-    """What settings of one batch have in common: all but numbers and switches of calibration."""
+    """Return the common part of settings of one batch: all but numbers and calibration switches."""
     calibrating = {f.name for f in fields(algorithm) if FOR_CALIBRATION.keys() & f.metadata.keys()}
     values = ((n, v) for n, v in parameters(algorithm).items() if n not in calibrating)
     return (type(algorithm), *((name, value) for name, value in values if not _is_number(value)))
 
 
 def stack(settings: Sequence[Algorithm]) -> Algorithm:
-    """One batch of settings of equal structure; numbers become arrays with the settings axis."""
+    """Stack settings of equal structure; numbers become arrays with the settings axis."""
     first = settings[0]
     if any(structure(setting) != structure(first) for setting in settings):
         raise ValueError("settings of different structure do not stack")
@@ -572,7 +574,7 @@ def stack(settings: Sequence[Algorithm]) -> Algorithm:
 
 
 def join_runs(algorithms: Sequence[Algorithm]) -> Algorithm:
-    """One setting from its copies for each run; numbers that differ become arrays [runs, 1, 1].
+    """Join the copies of a setting for each run; numbers that differ become arrays [runs, 1, 1].
 
     Raises
     ------

@@ -132,7 +132,7 @@ class CanaryAudit(QDPSGD):
         return found
 
     def _advance(self, s, x, problem, round_: Round, mine: Canaries, scores, pending) -> None:
-        """One round of Algorithm 4, and what it adds to the scores of both views."""
+        """Perform one round of Algorithm 4, and update the scores of both views."""
         a, e, grid = self.of(s)
         K = float(at(self.K, s))
         grid.quantize(x, round_.keys["rounding"], round_.counter, round_.message)

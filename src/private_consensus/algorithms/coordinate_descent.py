@@ -109,7 +109,7 @@ class CoordinateDescent(Iterative):
         }
 
     def residual(self, scale, state, problem, network, draw, shown, t):
-        """Which coordinate was chosen is seen: it alone has moved."""
+        """Recover the noise of the chosen coordinate, which is visible because only it changes."""
         chosen = moved(shown.sent, state.x[0])
         bare = problem.project(state.x - problem.gradient(state.x) / problem.smoothness)[0]
         return {"message": np.where(chosen, (shown.sent - bare) / scale["message"], np.nan)}
@@ -133,7 +133,7 @@ class CoordinateDescent(Iterative):
         return calibrated(self, budget, problem, network, horizon)
 
     def noise_sites(self, problem, network, horizon):
-        """On the coordinate that is chosen."""
+        """Return the site of the noise: the chosen coordinate."""
         (release,) = self.releases(problem, network, horizon)
         return [self.noise.site_of(release, self.noise.scales(horizon))]
 
@@ -146,13 +146,15 @@ class CoordinateDescent(Iterative):
         return float(together * steps / (problem.smoothness * self.noise.scale))
 
     def releases(self, problem, network, horizon):
-        """One coordinate an iteration, chosen independently of the data."""
+        """Return one release per iteration, of a coordinate that is chosen independently of the
+        data.
+        """
         moved = problem.record_change("linf") / problem.smoothness
         known = self.known_of_steps(problem, horizon)
         return self.noise.releases(np.full(horizon, moved), self.noise.scales(horizon), **known)
 
     def known_of_steps(self, problem, horizon: int) -> dict[str, Any]:
-        r"""What a pair of neighbours attains at delta 0.
+        r"""Return the loss that some pair of neighbours attains at delta 0.
 
         With the other label on a unit row along the first axis, and zero rows beside it, the step
         of the first coordinate differs by :math:`s = w/\hat M` at every point. The first

@@ -98,7 +98,9 @@ class DZOA(ConsensusADMM):
         return self.claiming(budget, float(self._assumed_noise(problem, network)))
 
     def _assumed_noise(self, problem, network) -> float:
-        r"""Least :math:`\sigma_k|N_k|` of any run and agent that :math:`\alpha_0R` stands for."""
+        r"""Return the smallest :math:`\sigma_k|N_k|` of any run and agent that :math:`\alpha_0R`
+        represents.
+        """
         bracket = (
             self.alpha_R**2 * self.c * step_sum(self.T, problem.dim) / np.log(2 * problem.dim)
             - 4.0 * problem.optimum_norm**2 / self.T

@@ -125,7 +125,9 @@ class DECOR(ClippedDescent):
             yield Draw((own, next(pairs)))
 
     def draws_on(self, problem, network, streams) -> Iterator[Draw]:
-        """One draw a link, not one a pair of agents, where links are few."""
+        """Sample one random vector per edge, instead of one per pair of agents, if edges are
+        few.
+        """
         if not isinstance(network, SparseNetwork):
             return self.draws(problem, streams)
         shape = (problem.n_agents, problem.dim)

@@ -87,7 +87,7 @@ class DPADMM(Iterative):
         return [gaussian_release(problem.record_change("l2"), self.noise.scale, horizon, attained)]
 
     def releases_if_assumed(self, problem, network, horizon):
-        """With the bound c1 on every record's gradient."""
+        """Return the releases under the assumed bound c1 on every record's gradient."""
         if np.isfinite(problem.record_change("l2")):
             return None
         change = problem.assumed_record_change(self.c1)
@@ -142,7 +142,7 @@ class DPADMM(Iterative):
 
 
 def _by_run(rho, inverse_step, scale, state: State, draw) -> bool:
-    """Whether numbers differ between settings and runs alone."""
+    """Return True if numbers differ between settings and runs only."""
     alike = all(np.shape(value)[-2:] in {(), (1, 1)} for value in (rho, inverse_step, scale))
     return alike and np.ndim(state.noisy) == 4 and np.shape(draw) == state.noisy.shape[1:]
 

@@ -204,7 +204,7 @@ class DPCI(Iterative):
 
     @property
     def _schedule(self):
-        """What settings with the same steps have in common."""
+        """Return the common part of settings with equal step sizes."""
         same = {"hmax": BOUNDS[0], "unit": UNITS[0], "calibration": CALIBRATIONS[0]}
         return replace(self, noise=0.0, delta=1.0, **same)
 
@@ -228,7 +228,7 @@ class DPCI(Iterative):
         return horizon / self.noise.scale
 
     def statements(self, budget, problem, network, horizon):
-        """One measurement and a whole stream, side by side.
+        """Return the statements for one measurement and for the whole stream.
 
         Claimed for a measurement is epsilon a message (Theorem 4.5), where the paper gives one,
         and else what its theorems give for all messages.
@@ -250,7 +250,7 @@ class DPCI(Iterative):
         return map(Draw, problem.observation_noise(streams), self.noise.units(problem, streams))
 
     def step(self, state, problem, network, draw, t):
-        """From x(t - 1) to x(t): the paper's iteration with its t one less."""
+        """Compute x(t) from x(t - 1): the paper's iteration with its t reduced by one."""
         before = t - 1
         measured = problem.data(before, draw.observation)
         innovation = np.einsum("imk,...im->...ik", problem.matrices(before), measured)
@@ -323,7 +323,7 @@ def _spread_laplacian(adjacency: bytes, shape: tuple[int, ...], dim: int) -> np.
 
 
 def _rows_times(x: np.ndarray, matrix: np.ndarray) -> np.ndarray:
-    """Each row of x [settings, runs, k] times a symmetric matrix, one for all runs or one a run."""
+    """Multiply each row of x [settings, runs, k] by a symmetric matrix, shared or one per run."""
     if matrix.ndim == 2:
         return x @ matrix
     return (x[..., None, :] @ matrix)[..., 0, :]

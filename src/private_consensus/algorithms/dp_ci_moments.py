@@ -157,7 +157,7 @@ ALGORITHM = DPCIMoments
 
 
 class Constants(NamedTuple):
-    r"""What the theorems are stated in, over a range of times.
+    r"""Constants of the theorems, over a range of times.
 
     ``least_eigenvalue`` of :math:`L \otimes I + HH^\top`; ``printed_b0`` =
     :math:`\min(\lambda_2(L), \eta_0)`; ``laplacian_norm``; ``eta0`` and ``gamma0`` bound the

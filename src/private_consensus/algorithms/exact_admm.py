@@ -69,11 +69,11 @@ class ExactADMM(ConsensusADMM):
         return self.claiming(budget, float(self._unit_sensitivity(problem) / mu))
 
     def _unit_sensitivity(self, problem) -> float:
-        r""":math:`\Delta_k|N_k|`."""
+        r"""Return the sensitivity :math:`\Delta_k|N_k|`."""
         return problem.record_change("l2") / (2.0 * self.rho)
 
     def statements(self, budget, problem, network, horizon):
-        """Without noise nothing is claimed."""
+        """Return the privacy statements; none without noise."""
         if not self.noise:
             return [(self, float("inf"))]
         return super().statements(budget, problem, network, horizon)
@@ -86,7 +86,7 @@ class ExactADMM(ConsensusADMM):
         return [gaussian_release(moved, self.noise.scale, horizon, attained)]
 
     def releases_if_assumed(self, problem, network, horizon):
-        """With the bound c1 on every record's gradient."""
+        """Return the releases under the assumed bound c1 on every record's gradient."""
         if not self.noise or np.isfinite(problem.record_change("l2")):
             return None
         change = problem.assumed_record_change(self.c1) / (2.0 * self.rho)

@@ -156,7 +156,7 @@ class FairClassification(FunctionalMechanism):
         return GAUSSIANS[self.gaussian](budget, self._assumed(problem))
 
     def releases(self, problem, network, horizon):
-        """One release, scaled so that all of its noise has scale 1."""
+        """Return one release, scaled so that all of its noise has scale 1."""
         if not self.noise_rest:
             return [Release("exact", scale=0.0)]
         columns = self._columns(problem)

@@ -98,7 +98,7 @@ class GradientDescent(Iterative):
         )
 
     def graph_statistics(self, network):
-        """Nothing."""
+        """Return no statistics, since privacy does not depend on the graph."""
 
     def _assumed_change(self, problem) -> float:
         if self.sensitivity == "lipschitz":
@@ -259,7 +259,7 @@ class GradientDescent(Iterative):
         return bound / distance
 
     def stage_two_start(self, state: State) -> np.ndarray:
-        """What agents broadcast first in Stage II."""
+        """Return the first broadcast of the agents in Stage II."""
         return state.y if self.stage_two == "repaired" else state.x
 
 
@@ -353,7 +353,8 @@ def consensus_limit(
 
 
 def reconstruct_descent_target(broadcast: np.ndarray, z: np.ndarray, t) -> np.ndarray:
-    r"""What an eavesdropper makes of a last message and of the messages before it.
+    r"""Reconstruct the descent target from the last message and the messages before it, as an
+    eavesdropper can.
 
     With :math:`x_i(T) = z_i - \eta_1 \nabla f_i(z_i)/T`, the point
     :math:`z_i + T (x_i(T) - z_i) = z_i - \eta_1\nabla f_i(z_i)` follows from public values where

@@ -120,7 +120,9 @@ def _objective(problem, mask, ridge, w) -> np.ndarray:
 
 
 def _gradient(problem, mask, ridge, w) -> np.ndarray:
-    """Of each column of ``mask``, weights of rows [rows, runs]; w is [runs, d]."""
+    """Compute the gradient for each column of ``mask``, weights of rows [rows, runs]; w is
+    [runs, d].
+    """
     x, y = problem.features, problem.labels
     residual = x @ w.T
     expit(residual, out=residual)

@@ -89,7 +89,7 @@ class MAFALDASGD(ClippedDescent):
         return _found_once(gram.tobytes(), horizon, int(self.batches))
 
     def change(self, problem):
-        """Of a batch's gradient."""
+        """Return the change of a batch's gradient."""
         moved = float(problem.record_change("l2")) * int(self.batches)
         return moved if self.clip is None else min(moved, 2.0 * float(self.clip))
 

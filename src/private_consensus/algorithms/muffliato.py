@@ -67,7 +67,7 @@ class Muffliato(Iterative):
         return replace(self, noise=_change(problem) / mu_of(budget))
 
     def graph_statistics(self, network):
-        """Nothing."""
+        """Return no statistics, since privacy does not depend on the graph."""
 
     def releases(self, problem, network, horizon):
         if not self.noise:
@@ -75,7 +75,7 @@ class Muffliato(Iterative):
         return [Release("gaussian", _change(problem), self.noise.scale, attained=1.0)]
 
     def epsilon_by_formula(self, delta, problem, network, horizon):
-        """Of the first message, by the exact Gaussian curve."""
+        """Compute the epsilon of the first message by the exact Gaussian curve."""
         if not self.noise:
             return float("inf")
         return gaussian_epsilon(_change(problem) / self.noise.scale, delta)

@@ -46,10 +46,10 @@ class MuffliatoGD(ClippedDescent):
     )
 
     def graph_statistics(self, network):
-        """Nothing."""
+        """Return no statistics, since privacy does not depend on the graph."""
 
     def noised(self, horizon: int) -> np.ndarray:
-        """Whether a message is the first of a step, [horizon]."""
+        """Return True for each message that is the first of a step, [horizon]."""
         return np.arange(horizon) % int(self.rounds) == 0
 
     def losses(self, problem, network, horizon):

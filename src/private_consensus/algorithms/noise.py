@@ -95,12 +95,12 @@ class Noise:
     growth: Any = 1.0
 
     def __bool__(self) -> bool:
-        """Whether every setting of a batch has noise."""
+        """Return True if every setting of a batch has noise."""
         return bool(np.all(np.asarray(self.scale) > 0))
 
     @property
     def norm(self) -> str:
-        """In which the change is measured that it hides."""
+        """Return the norm of the change that the noise hides."""
         return LAWS[self.law].norm
 
     def at(self, t: int) -> Any:
@@ -116,7 +116,7 @@ class Noise:
         return streams.sequence("noise", LAWS[self.law].unit, (problem.n_agents, problem.dim))
 
     def site(self, scale: np.ndarray, moved: np.ndarray, name: str = "message") -> NoiseSite:
-        """Where an audit finds it, at the scales of all iterations."""
+        """Return the noise site for audits, at the scales of all iterations."""
         return NoiseSite(name, self.law, scale, self.norm, moved)
 
     def site_of(self, release: Release, scales: np.ndarray) -> NoiseSite:

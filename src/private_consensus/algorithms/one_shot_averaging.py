@@ -67,11 +67,11 @@ class OneShotAveraging(Iterative):
 
     @property
     def where(self) -> str:
-        """What the noise is added to."""
+        """Return the quantity to which noise is added."""
         return self.perturbed
 
     def graph_statistics(self, network):
-        """Nothing."""
+        """Return no statistics, since privacy does not depend on the graph."""
 
     def calibrate(self, budget, problem, network, horizon):
         require(horizon >= 1, "horizon", horizon, "a whole number >= 1")

@@ -23,7 +23,7 @@ FOR_CALIBRATION = {"calibration only": True}
 
 
 class Rule(NamedTuple):
-    """What a field takes: ``holds`` maps a value to a truth value, ``expected`` says it."""
+    """Validation rule of a field: ``holds`` tests a value, ``expected`` describes it."""
 
     holds: Callable[[Any], bool]
     expected: str
@@ -122,7 +122,7 @@ _TYPES: Mapping[str, tuple[str, str]] = {
 
 @cache
 def _typed(kind: type) -> Mapping[str, Rule]:
-    """By field without a rule, a rule that takes the values of its declared type.
+    """Build, for each field without a rule, a rule for values of the declared type.
 
     NaN is taken where it is the default.
     """
@@ -182,7 +182,7 @@ def _scale(value: Any) -> Any:
 
 @cache
 def noises(kind: type) -> Mapping[str, Declared]:
-    """By field that is a noise, what it says of it."""
+    """Return the declaration of each field that is a noise."""
     return {f.name: f.metadata[NOISE] for f in fields(kind) if NOISE in f.metadata}
 
 

@@ -216,7 +216,9 @@ def _energy_of(covariance: np.ndarray) -> float:
 
 
 def _covariance(mixing: np.ndarray, u: int) -> np.ndarray:
-    """Of u's noise towards its neighbours, over that of a draw, [neighbours, neighbours]."""
+    """Compute the covariance of u's noise towards its neighbours, relative to that of a sample,
+    [neighbours, neighbours].
+    """
     members = np.flatnonzero(mixing[u])
     return _covariance_of(mixing[u, members], members != u)
 

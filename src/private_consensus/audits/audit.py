@@ -259,7 +259,7 @@ def audit(
 
 
 class _Plan(NamedTuple):
-    """What an audit executes: exact costs of all pairs, and the pairs that statistics test."""
+    """Plan of an audit: exact costs of all pairs, and the pairs that statistics test."""
 
     attacks: Sequence[Attack]
     every: Sequence[Attack]
@@ -314,7 +314,7 @@ class _Tested(NamedTuple):
 
     @property
     def pvalue(self) -> float:
-        """Of the claim, over all looks at growing numbers of runs."""
+        """Return the p-value of the claim, over all looks at increasing numbers of runs."""
         return self.judged.pvalue / self.share
 
     @property

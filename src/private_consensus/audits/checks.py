@@ -117,7 +117,7 @@ def _filled(noise: np.ndarray, world: int, law: str) -> np.ndarray:
 
 
 def _alike(one: np.ndarray, other: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """As many runs and iterations of either."""
+    """Truncate both to the smaller number of runs and iterations."""
     runs, times = (min(sizes) for sizes in zip(one.shape[:2], other.shape[:2], strict=True))
     return one[:runs, :times], other[:runs, :times]
 

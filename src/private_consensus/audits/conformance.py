@@ -47,7 +47,7 @@ def world_of(name: str) -> World:
 
 
 def check(name: str) -> None:
-    """Every check of this module, on the example of an algorithm of the registry.
+    """Run every check of this module on the example of a registered algorithm.
 
     Raises
     ------
@@ -172,7 +172,7 @@ CHECKS: tuple[Callable[[World], None], ...] = (
 def shown(
     one: World, settings: list[Algorithm], horizons: list[int], runs: int, root: int = ROOT
 ) -> Shown:
-    """What settings show in some runs."""
+    """Return the observables of settings in some runs."""
     found: Shown = {}
 
     def keep(t: int, active: np.ndarray, seen: Mapping[str, Any]) -> None:
@@ -187,7 +187,7 @@ def shown(
 
 
 def varied(algorithm: Algorithm) -> Algorithm:
-    """Every number that may be a tenth smaller, is."""
+    """Return a copy in which every number that may be a tenth smaller is."""
     for name, value in parameters(algorithm).items():
         if isinstance(value, float) and np.isfinite(value) and value:
             try:

@@ -57,12 +57,12 @@ def read_errata(raw: Mapping[str, Any]) -> dict[str, Erratum]:
 
 
 def concerns(names: Iterable[str], algorithm: str, variant: str) -> bool:
-    """Whether a list of ``algorithm`` or ``algorithm.variant`` has this variant."""
+    """Return True if a list of ``algorithm`` or ``algorithm.variant`` contains this variant."""
     return bool({algorithm, f"{algorithm}.{variant}"} & set(names))
 
 
 def computed(errata: Mapping[str, Erratum]) -> pl.DataFrame:
-    """One row an erratum: what is written of it, and what its computation finds now."""
+    """Compute all errata: one row per erratum, with its text and the result of its computation."""
     rows = []
     for number, entry in errata.items():
         found = compute(number)

@@ -83,7 +83,7 @@ class Evidence:
 def _if_both(
     join: Callable[..., np.ndarray], one: np.ndarray | None, other: np.ndarray | None
 ) -> np.ndarray | None:
-    """What two parts have together; None where it is not known."""
+    """Join two arrays; None if either is unknown."""
     return None if one is None or other is None else join(one, other)
 
 
@@ -143,7 +143,7 @@ def recovered(
 
 
 def _explained(runs: int, each: int) -> int:
-    """Of how many runs noise is recovered, where a run has so many numbers."""
+    """Return the number of runs in which noise is recovered, for a number of values per run."""
     return min(runs, max(50, NOISE_NUMBERS // each))
 
 

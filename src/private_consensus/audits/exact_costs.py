@@ -175,7 +175,7 @@ def _exact_costs(
 
 
 def _reason(layout: Layout, rows: int) -> str:
-    """Why responses cannot be computed; empty if they can."""
+    """Return the reason why responses cannot be computed; empty if they can."""
     if layout.uncontrolled:
         return "; ".join(sorted(layout.uncontrolled))
     if layout.units > MAX_UNITS or layout.units * rows > MAX_NUMBERS:
@@ -303,7 +303,7 @@ class _Pairs:
 
 
 def _predicted(near: Response, values: np.ndarray, probes: np.ndarray) -> bool:
-    """Whether the response explains the messages of another data set."""
+    """Return whether the response explains the messages of another data set."""
     size = np.abs(probes) @ np.abs(near.matrix).T + np.abs(values[0])
     error = np.abs(values[1:] - values[0] - probes @ near.matrix.T)
     return bool((error <= 10 * near.precision * size + 1e-300).all())

@@ -43,12 +43,12 @@ class Example:
 
     @property
     def world(self) -> tuple[Algorithm, Any, Network, Budget, int]:
-        """As :func:`.audit.audit` takes them."""
+        """Return the arguments of :func:`.audit.audit`."""
         return self.algorithm, self.problem, self.network, self.budget, self.horizon
 
 
 def examples(*names: str) -> list[Example]:
-    """Those of the names, or all of this package.
+    """Return the named examples, or all examples of this package.
 
     The module of an algorithm from outside sets ``EXAMPLE`` to the name of one of
     :data:`PROBLEMS`, or to a mapping with the keys of :data:`EXAMPLE_KEYS`: ``problem``, such a
@@ -144,7 +144,7 @@ def census() -> FairClassification:
 
 
 def observations() -> LinearObservation:
-    """What the example of linear observation measures."""
+    """Return the measurements of the example of linear observation."""
     measured: dict[str, Any] = OBSERVED
     return linear_observation(Streams(0, (0,)), AGENTS, **measured)
 
@@ -154,7 +154,7 @@ def _none(*names: str) -> np.ndarray:
 
 
 def complete(agents: int) -> Network:
-    """Everybody linked to everybody; one agent alone is linked to nobody."""
+    """Build the complete graph; a single agent has no edges."""
     built = networks.build(Streams(0, (0,)), "single" if agents == 1 else "complete", agents)
     return cast(Network, built)  # few agents: never sparse
 

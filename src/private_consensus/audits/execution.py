@@ -66,7 +66,7 @@ class Execution:
         return Execution(self.sent[:runs], self.unannounced[:runs], internal, links)
 
     def public(self) -> Execution:
-        """What an observer has."""
+        """Return the outputs that an observer receives."""
         return replace(self, internal=None)
 
 

@@ -141,7 +141,7 @@ class FewRecords(LogisticRegression):
         return np.einsum("nkd,nld->nkl", rows, rows)
 
     def _pulled(self, base: np.ndarray, curvature: np.ndarray) -> np.ndarray:
-        """How far records pull those who hold some from b."""
+        """Compute the distance by which records move the minimisers of their agents from b."""
         rows, gram = self._signed[: self._holders], self._gram
         margins = np.matvec(rows, base)
         pull = self.weight * self.counts / curvature
@@ -191,7 +191,7 @@ class _Place(NamedTuple):
 def _descended(
     at: _Place, ahead: np.ndarray, margins: np.ndarray, gram: np.ndarray, pull: np.ndarray
 ) -> _Place:
-    """Where a step leads that is halved until the objective falls."""
+    """Take a step that is halved until the objective decreases."""
     most, length = at.value + EXACT * np.abs(at.value), np.ones(at.s.shape[:-1])
     after = _Place.of(at.s - ahead, margins, gram, pull)
     for _ in range(HALVINGS):

@@ -51,7 +51,7 @@ class FewResponses(Lasso):
     def proximal(
         self, linear: np.ndarray, penalty: ArrayLike, centre: np.ndarray, start: np.ndarray
     ) -> np.ndarray:
-        """As of any lasso, where nobody waits for the steps of another."""
+        """Solve the proximal problem of the lasso, each agent with its own number of steps."""
         if AVAILABLE:  # nobody does anyway
             return super().proximal(linear, penalty, centre, start)
         shape = np.broadcast_shapes(*map(np.shape, (linear, penalty, centre, start)))

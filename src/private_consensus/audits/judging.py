@@ -48,7 +48,7 @@ class Declaration(NamedTuple):
 
 
 def declaration(releases: Sequence[Release], delta: float) -> Declaration:
-    """By the accountant."""
+    """Compute the privacy cost of the declared releases by the accountant."""
     points = tuple((account(releases, at).epsilon, at) for at in DELTAS)
     gaussian = all(release.mechanism == "gaussian" for release in releases)
     mu = gaussian_dp(releases) if gaussian else math.inf
@@ -59,7 +59,7 @@ def judge(
     one: Evidence, other: Evidence, claimed: float, declared: Declaration, *,
     delta: float, confidence: float, seed: int,
 ) -> Judged:  # fmt: skip
-    """Every statistic of two executions against the claim and the declaration.
+    """Test every statistic of two executions against the claim and the declaration.
 
     Events are chosen for the claim and for the declaration; all that they say of either holds
     together at ``confidence``.
@@ -87,7 +87,7 @@ def _against_claim(bounds: list[Bound], pvalue: float, claimed: float, confidenc
 def _against_declaration(
     bounds: list[Bound], declared: Declaration, confidence: float
 ) -> Iterator[Finding]:
-    """What is declared is tested as a whole curve, and as mu."""
+    """Test the declaration as a whole curve, and as mu."""
     if claim_p_value(bounds, {"profile": Profile(declared.points)}) <= 1.0 - confidence:
         listed = (f"epsilon {epsilon:.4g} at delta {delta:g}" for epsilon, delta in declared.points)
         text = f"messages need more than what is declared gives, {', '.join(listed)}"
@@ -101,7 +101,7 @@ def _against_declaration(
 
 
 def against_accountant(declared: Declaration, claimed: float) -> list[Finding]:
-    """What is declared must not cost more than is claimed."""
+    """Check that the declared releases cost at most the claimed epsilon."""
     if declared.epsilon <= claimed * (1 + SLACK):
         return []
     text = f"what it declares costs epsilon {declared.epsilon:.4g}, claimed is {claimed:.4g}"

@@ -39,7 +39,7 @@ class KnownMinimisers:
         return getattr(self._problem, name)
 
     def gradient(self, x: np.ndarray) -> np.ndarray:
-        """As the problem's own; the last one is kept for an equal point."""
+        """Compute the problem's gradient; the last one is cached for an equal point."""
         if not np.array_equal(x, self._at):
             self._at, self._slope = np.copy(x), self._problem.gradient(x)
         return self._slope
@@ -53,7 +53,7 @@ class KnownMinimisers:
         *options: Any,
         **named: Any,
     ) -> np.ndarray:
-        """As the problem's own; the last answer is kept for an equal call."""
+        """Solve the problem's proximal step; the last solution is cached for an equal call."""
         asked = (linear, penalty, centre)
         asked_before = self._asked is not None and all(map(np.array_equal, asked, self._asked))
         if asked_before and self._answer is not None:

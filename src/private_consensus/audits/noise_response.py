@@ -69,7 +69,8 @@ CONTINUOUS = 0.9
 
 
 class Draws(NamedTuple):
-    """One array of unit draws: its distribution, shape and offset among all units.
+    """Array of standard random numbers: its distribution, shape and offset among all random
+    numbers.
 
     ``iteration`` counts the arrays of one stream from 1.
     """
@@ -226,7 +227,7 @@ class ChosenGenerator(np.random.Generator):
 
 
 class Row(NamedTuple):
-    """One number of a message: iteration, agent, coordinate, and where it was recorded."""
+    """Entry of a message: iteration, agent, coordinate, and where it was recorded."""
 
     iteration: int
     agent: int

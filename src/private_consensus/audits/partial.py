@@ -99,7 +99,7 @@ def _check(network, observer: Observer, victim: int) -> None:
 
 
 def _weights(seen: Observation, observer: Observer) -> np.ndarray | None:
-    """With which agents take each other's messages into sums, [agents, agents]."""
+    """Return the weights with which agents sum each other's messages, [agents, agents]."""
     if not isinstance(observer, SecureSums):
         return None
     expected = f"single messages: what is summed is not known ({seen.reason})"
@@ -114,7 +114,7 @@ Look = Callable[[Execution, np.ndarray], np.ndarray]
 
 
 def _look(noisy: Algorithm, network: Network, observer: Observer, seen: Observation) -> Look:
-    """What is seen of messages, and of models after the last round."""
+    """Return the observed part of messages, and of models after the last round."""
     models = _models(observer, seen)
     if isinstance(observer, FinalModels):
         return models
@@ -151,7 +151,7 @@ def _messages(noisy: Algorithm, network: Network, observer: Observer, seen: Obse
 def _views(
     noisy, attack: Attack, horizon, observer: Observer, look: Look, runs: int, world: int, seed: int
 ):
-    """What the observer has of each run on one data set, [runs, numbers]."""
+    """Return the view of the observer in each run on one data set, [runs, numbers]."""
     streams = AuditStreams.labelled(f"view of world {world}", runs, seed)
     one = execute(noisy, attack.pair[world], attack.network, streams, horizon)
     along = attack.direction / np.linalg.norm(attack.direction)
@@ -213,7 +213,7 @@ def seen_links(observer: Observer, adjacency: np.ndarray, weights: np.ndarray) -
 
 
 def _single(links: np.ndarray) -> np.ndarray:
-    """One row for each link, [links, agents, receivers]."""
+    """Build one row per edge, [links, agents, receivers]."""
     found = np.zeros((np.count_nonzero(links), *links.shape))
     found[np.arange(len(found)), *np.nonzero(links)] = 1.0
     return found

@@ -81,11 +81,11 @@ class RecordingNetwork(Network):
         return cls(*matrices, kept)
 
     def mix(self, x: np.ndarray) -> np.ndarray:
-        """As :meth:`Network.mix`, through the matrix that records."""
+        """Apply :meth:`Network.mix` and record the exchanged values."""
         return self.mixing @ x
 
     def gather(self, x: np.ndarray, neighbourhoods: np.ndarray) -> np.ndarray:
-        """As :meth:`Network.gather`."""
+        """Apply :meth:`Network.gather` and record the exchanged values."""
         self.exchanged.append(np.array(x))
         return super().gather(x, neighbourhoods)
 

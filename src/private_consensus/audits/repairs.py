@@ -28,7 +28,7 @@ def cells_of(pairs: Iterable[Mapping[str, Any]]) -> set[str]:
 
 
 def asked_of(pairs: Iterable[Mapping[str, Any]], runs: pl.DataFrame) -> pl.DataFrame:
-    """Of a cell's rows those that a pair looks at: what is released, of the variants it names."""
+    """Select the rows of a cell that a pair compares: released quantities of the named variants."""
     named = {tuple(pair[side].split(".", 1)) for pair in pairs for side in SIDES}
     names = pl.DataFrame(sorted(named), schema=["algorithm", "variant"], orient="row")
     released = runs.filter(pl.col("quantity").is_in(QUANTITIES))
@@ -38,7 +38,8 @@ def asked_of(pairs: Iterable[Mapping[str, Any]], runs: pl.DataFrame) -> pl.DataF
 def compared(
     pairs: Iterable[Mapping[str, Any]], runs: pl.DataFrame, privacy: pl.DataFrame
 ) -> list[dict[str, Any]]:
-    """One row a pair, experiment and setting that both have; of those that ``where`` leaves.
+    """Compare pairs: one row per pair, experiment and setting that both have, within the filter
+    ``where``.
 
     The value is the mean over runs at the last iteration; the epsilons are the accountant's, for
     the same setting.

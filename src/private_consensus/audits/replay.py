@@ -709,7 +709,7 @@ RUNS = 12
 
 @dataclass(frozen=True)
 class Replays:
-    """One execution, and three executions that receive its messages.
+    """Execution with three further executions that receive its messages.
 
     Parameters
     ----------

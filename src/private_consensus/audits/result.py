@@ -24,7 +24,7 @@ EXACT_SITES = "noise as added"
 
 @dataclass(frozen=True)
 class Finding:
-    """One contradiction of the claim or of the declaration.
+    """Contradiction of the claim or of the declaration.
 
     Parameters
     ----------
@@ -49,13 +49,13 @@ class Finding:
 
     @property
     def weakens_privacy(self) -> bool:
-        """Whether the finding excludes the verdicts "holds" and "proven"."""
+        """Return True if the finding excludes the verdicts "holds" and "proven"."""
         return self.kind in WEAKENING
 
 
 @dataclass(frozen=True)
 class Untested:
-    """One part of an algorithm that the audit did not test.
+    """Part of an algorithm that the audit did not test.
 
     Parameters
     ----------
@@ -78,7 +78,7 @@ class Untested:
 
 @dataclass(frozen=True)
 class Coverage:
-    """What an audit executed and tested.
+    """Sizes, outputs and sites that an audit executed and tested.
 
     Parameters
     ----------
@@ -101,7 +101,7 @@ class Coverage:
 
     @property
     def is_complete(self) -> bool:
-        """Whether nothing that decides the verdict remained untested."""
+        """Return True if everything that decides the verdict was tested."""
         return not any(part.decisive for part in self.untested)
 
     def lines(self) -> list[tuple[str, str]]:
@@ -159,7 +159,7 @@ class NoiseFound:
     findings: tuple[str, ...]
 
     def as_findings(self) -> list[Finding]:
-        """What of the noise is not as declared."""
+        """Return the differences between observed and declared noise as findings."""
         return [Finding(DIFFERS, f"noise of the {self.site}: {text}") for text in self.findings]
 
 
@@ -234,12 +234,12 @@ class AuditResult:
 
     @property
     def flagged(self) -> bool:
-        """Whether a finding contradicts the claim or the declaration."""
+        """Return True if a finding contradicts the claim or the declaration."""
         return any(finding.weakens_privacy for finding in self.findings)
 
     @property
     def contradicted(self) -> bool:
-        """Whether outcomes refute the claim."""
+        """Return True if outcomes refute the claim."""
         return any(finding.kind == CONTRADICTED for finding in self.findings)
 
     @property
@@ -285,7 +285,7 @@ class AuditResult:
         ]
 
     def lines(self) -> list[tuple[str, str]]:
-        """What a reader is told, as pairs of a name and a text."""
+        """Return the result for the reader, as pairs of a name and a text."""
         rows = [
             ("claimed", f"epsilon {self.claimed:.4g} at delta {self.delta:g}, {self.relation}"),
             ("declared", f"epsilon {self.declared:.4g} by the accountant"),

@@ -44,14 +44,14 @@ class BatchRecorder:
         return getattr(self._problem, name)
 
     def repeated(self, runs: int) -> BatchRecorder:
-        """As the problem's own, still recorder."""
+        """Repeat the problem for a number of runs and keep recording."""
         self._problem = self._problem.repeated(runs)
         return self
 
     def clipped_gradient(
         self, x: np.ndarray, rows: np.ndarray, sizes: np.ndarray, *options: Any, **named: Any
     ) -> np.ndarray:
-        """As the problem's own."""
+        """Compute the problem's clipped gradient and record the batch."""
         taken = np.arange(rows.shape[-1]) < sizes[:, None]
         own = self._problem.rows_of(0)
         each = zip(own, rows, taken, strict=True)
@@ -155,7 +155,9 @@ def _second_record(attack: Attack) -> tuple[Any, Any] | None:
 def _first_changes(
     algorithm: Algorithm, pair: tuple[Any, Any], attack: Attack, horizon: int, seed: int
 ) -> np.ndarray | None:
-    """For each run the first iteration, from 0, whose message differs; ``horizon`` if none does."""
+    """Return, for each run, the first iteration, from 0, whose message differs; ``horizon`` if
+    none does.
+    """
     streams = AuditStreams.labelled("inclusion of a record", INCLUSIONS, seed)
     one, other = (
         execute(algorithm, problem, attack.network, streams, horizon).sent[:, :, attack.agent]

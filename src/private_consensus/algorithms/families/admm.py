@@ -55,7 +55,7 @@ class Draw(NamedTuple):
 
 
 class Noises(NamedTuple):
-    """What an iteration adds to dual, centre and output."""
+    """Noise of an iteration on dual, centre and output."""
 
     dual: Any = 0.0
     centre: Any = 0.0
@@ -123,7 +123,7 @@ class ADMMFamily(Iterative):
         return column(self.eta if self.zeta is None else self.zeta)
 
     def centre(self, state, network, draw: Draw) -> np.ndarray:
-        """:math:`c_i`."""
+        """Compute the centre :math:`c_i` of the penalty."""
         return (state.x + state.received_sum / network.degrees[..., None]) / 2
 
     def scale(self, t: int) -> Any:
@@ -136,7 +136,7 @@ class ADMMFamily(Iterative):
 
     @property
     def noisy(self) -> bool:
-        """Whether every setting of the batch has noise."""
+        """Return True if every setting of the batch has noise."""
         return bool(self.noise)
 
     def noises(self, unit: np.ndarray, network, t: int) -> Noises:
@@ -164,7 +164,7 @@ class ADMMFamily(Iterative):
         return problem.proximal(linear, penalty, centre, state.minimiser, **ends)
 
     def message(self, problem, state, minimiser, noise, draw) -> tuple[np.ndarray, dict[str, Any]]:
-        """What is sent, and what else of the state changes by that."""
+        """Compute the message, and the resulting changes of the state."""
         return minimiser + noise, {}
 
     def receive(self, state, network):
@@ -319,7 +319,7 @@ class ADMMFamily(Iterative):
         return known[key]
 
     def convergent(self, problem, network) -> tuple[bool, str]:
-        r"""Whether the mean iteration contracts, and the condition.
+        r"""Return whether the mean iteration contracts, and the condition.
 
         For identical quadratic objectives of curvature h on a regular graph, every mode of the
         iteration with :math:`w_i = 1/2` is stable if and only if

@@ -111,7 +111,7 @@ class ApproximateADMM(ADMMFamily):
     # Privacy.
 
     def charge(self, problem, network=None) -> Charge:
-        """What a message costs, and which noise a price buys."""
+        """Return the privacy cost of a message, which also gives the noise for a cost."""
         return CHARGES[self.perturbed](self, problem, network)
 
     def silent(self):
@@ -138,7 +138,7 @@ class ApproximateADMM(ADMMFamily):
         return replace(self, **self.charge(problem, network).noise_for(rho)._asdict())
 
     def loss_by_formula(self, problem, network, t):
-        """Of a message, in zCDP."""
+        """Compute the privacy loss of a message by the paper's formula, in zCDP."""
         return np.ones((1, 1, 1, 1)) * sum(self.charge(problem).rhos())
 
     def rho_by_formula(self, problem, network, horizon):
@@ -153,7 +153,9 @@ class ApproximateADMM(ADMMFamily):
     # What audits ask for.
 
     def noise_sites(self, problem, network, horizon):
-        """In the minimisation, where there is noise in it, and on what is sent."""
+        """Return the sites of the noise: in the minimisation, if it has noise, and on the
+        message.
+        """
         if not self.noisy:
             return []
         curvature = np.reshape(self.ridge + self.penalty(network, 1), (1, -1, 1))
@@ -168,7 +170,7 @@ class ApproximateADMM(ADMMFamily):
         return [self.noise.site(scale, moved, "minimisation"), output]
 
     def residual(self, scale, state, problem, network, draw, shown, t):
-        """Both noises from the iterates before the output's: no observer has them."""
+        """Recover both noises from the iterates before output noise, which no observer has."""
         if not self.noise:
             after = self.step(state, problem, network, without_noise(draw), t)
             return {"message": (shown.sent - after.minimiser[0]) / scale["message"]}

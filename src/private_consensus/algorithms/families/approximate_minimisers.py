@@ -58,7 +58,7 @@ class Charge(ABC):
 
     @abstractmethod
     def releases(self, count: int) -> list[Release]:
-        """What an observer sees of so many messages."""
+        """Return the releases of a number of messages."""
 
     @property
     def penalty(self) -> Any:

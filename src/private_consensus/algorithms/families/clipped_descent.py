@@ -107,7 +107,7 @@ class WithoutNeighbours(ClippedDescent):
     """Descent in which the graph has no part: each round is one Gaussian mechanism."""
 
     def graph_statistics(self, network):
-        """Nothing."""
+        """Return no statistics, since privacy does not depend on the graph."""
 
     def losses(self, problem, network, horizon):
         return np.full(horizon, self.change(problem))

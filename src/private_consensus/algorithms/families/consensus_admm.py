@@ -74,7 +74,7 @@ class ConsensusADMM(Iterative):
         return replace(self, noise=noise, epsilon=budget.epsilon, delta=budget.delta)
 
     def statements(self, budget, problem, network, horizon):
-        """What the paper claims of all M iterations, (29)."""
+        """Return the paper's claim for all M iterations, (29)."""
         return [(self, total_epsilon(budget.epsilon, budget.delta, horizon))]
 
     def epsilon_by_formula(self, delta, problem, network, horizon):

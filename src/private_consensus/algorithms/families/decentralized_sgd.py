@@ -98,7 +98,7 @@ class Draw(NamedTuple):
 
 @dataclass(frozen=True)
 class Round:
-    """One round of one run: its graph, its draws and its workspace arrays.
+    """Round of one run: graph, random numbers and workspace arrays.
 
     ``counter`` is the first number of this round in every stream of counters. ``mixing`` is a
     matrix, dense or sparse, or where messages may be lost what takes the place of one.
@@ -121,7 +121,7 @@ class Round:
         return self.mixed
 
     def mix_others(self, factor: float, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """What agents weigh themselves with, and the others' part of ``factor * mixing @ x``."""
+        """Return the agents' own weights, and the other agents' part of ``factor * mixing @ x``."""
         if isinstance(self.mixing, np.ndarray):
             own = np.diagonal(self.mixing)
             return own, self.mix(factor * (self.mixing - np.diag(own)), x)
@@ -213,7 +213,7 @@ class DecentralizedSGD(Iterative):
         return fixed_batches(self.B)
 
     def sampled(self, problem, horizon: int) -> SampledNoise:
-        """One agent's noised batch, as the accountant takes it."""
+        """Return the noisy batch of one agent in the form of the accountant."""
         make = noisy_mean if self.noise_on == "mean" else noisy_sum
         return make(self.batches(), problem.records)
 
@@ -261,11 +261,13 @@ class DecentralizedSGD(Iterative):
         return [self.sigma.site(ones, np.full(horizon, np.nan), "gradient")]
 
     def noise_weight(self) -> float:
-        """What a step multiplies the noise of a gradient with, of a batch of one setting."""
+        """Return the factor by which a step multiplies the noise of a gradient, for a batch of
+        one setting.
+        """
         return float(np.ravel(self.alpha)[0])
 
     def residuals(self, problem, network, streams, execution):
-        """Each round is taken again without noise from the models that were reached."""
+        """Repeat each round without noise from the recorded models."""
         if execution.internal is None:
             return
         horizon = execution.internal.shape[1]
@@ -324,7 +326,7 @@ class DecentralizedSGD(Iterative):
         return State(models, message, nothing, nothing, nothing, nothing, asked)
 
     def check(self, problem, network) -> None:
-        """What problem and network have to be like."""
+        """Check the requirements on problem and network."""
         smallest = float(network.own_weights.min())
         require(
             self.negative_weights or smallest >= -1e-12,

@@ -87,7 +87,7 @@ class FunctionalMechanism(Algorithm):
 
     @property
     def law(self) -> str:
-        """Of all noises."""
+        """Return the distribution of all noises."""
         return self.mechanism
 
     def sensitivity(self, problem, fair: str) -> Sensitivity:
@@ -96,11 +96,11 @@ class FunctionalMechanism(Algorithm):
         return problem.coefficient_change(fair, public_mean=public, coefficients=self.coeffs)
 
     def emulation(self, problem) -> float:
-        """What noise is multiplied by."""
+        """Return the factor of the noise."""
         return len(problem.labels) / self.emulated if self.emulated else 1.0
 
     def statements(self, budget, problem, network, horizon):
-        """Of noise that emulates more records nothing is claimed."""
+        """Return the privacy statements; none for noise that emulates more records."""
         return [(self, np.inf if self.emulated else budget.epsilon)]
 
     @abstractmethod

@@ -77,7 +77,7 @@ class GradientSteps(Iterative):
         return self.noise.units(problem, streams)
 
     def descend(self, problem, at, mixed, noise, t: int) -> np.ndarray:
-        """One step from ``mixed`` along the gradient at ``at``."""
+        """Take one step from ``mixed`` along the gradient at ``at``."""
         return mixed - self.step_size(t) * problem.gradient(at) + self.noise.at(t) * noise
 
     def observables(self, state, problem, t) -> Mapping[str, np.ndarray]:
@@ -114,7 +114,7 @@ class GradientSteps(Iterative):
         return largest_sum(self.loss_by_formula(problem, network, t) for t in times)
 
     def graph_statistics(self, network):
-        """Nothing."""
+        """Return no statistics, since privacy does not depend on the graph."""
 
     def releases(self, problem, network, horizon):
         r"""Gradients are taken at points that were sent or mixed from such:
@@ -125,12 +125,12 @@ class GradientSteps(Iterative):
         return self.noise.releases(moved * steps, self.noise.scales(horizon), **known)
 
     def noise_sites(self, problem, network, horizon):
-        """On messages, of the scale of each iteration."""
+        """Return the site of the noise: messages, with the scale of each iteration."""
         (release,) = self.releases(problem, network, horizon)
         return [self.noise.site_of(release, self.noise.scales(horizon))]
 
     def known(self, problem, horizon: int) -> dict[str, Any]:
-        """What of the sensitivities is known to be attained and reached.
+        """Return the sensitivities that are known to be attained and reached.
 
         A projection may take changes away, and then nothing is known.
         """

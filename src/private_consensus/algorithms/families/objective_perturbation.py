@@ -82,7 +82,9 @@ class ObjectivePerturbed(ADMMFamily):
         return replace(self, Phi=float(needed - problem.least_convexity - least))
 
     def share_of(self, budget, count: int) -> float:
-        """What each of ``count`` pure mechanisms may lose so that together they meet a budget."""
+        """Return the loss that each of ``count`` pure mechanisms may have so that together they
+        meet a budget.
+        """
         if self.calibration == "formula" and self.rho_conversion is not None:
             return float(np.sqrt(2.0 * self.rho_of(budget) / count))
         scale = calibrate(lambda s: [Release("pure", epsilon=np.full(count, 1.0 / s))], budget)

@@ -70,7 +70,7 @@ def untested(x: np.ndarray) -> Tested:
 
 
 def draws(messages: Iterator[Any], problem, streams) -> Iterator[Draw]:
-    """Those of messages, with those of the tests."""
+    """Combine the random numbers of messages and of tests."""
     kinds = ("noise", "laplace", "query"), ("noise", "laplace", "threshold")
     drawn = (*kinds, ("sampling", "uniform", "coin"))
     shape = (problem.n_agents,)
@@ -81,7 +81,7 @@ def draws(messages: Iterator[Any], problem, streams) -> Iterator[Draw]:
 
 @dataclass(frozen=True)
 class ProgressTests:
-    """What the tests of a run cost.
+    """Tests of progress and their privacy cost.
 
     Parameters
     ----------
@@ -93,7 +93,9 @@ class ProgressTests:
     problem: Any
 
     def test(self, state: Any, minimiser: np.ndarray, noised: np.ndarray, draw: Draw) -> Tested:
-        """Who sends: whose loss fell by more than the threshold, among those who may still."""
+        """Return which agents send: those whose loss decreased by more than the threshold, among
+        those who still may.
+        """
         made = self.algorithm
         unit = np.where(state.stale, draw.threshold, state.threshold)
         may = state.sent < per_agent(made.c)

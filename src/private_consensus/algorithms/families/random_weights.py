@@ -39,7 +39,7 @@ def draws(algorithm: Any, problem, streams) -> Iterator[Draw]:
 
 
 def amplify(algorithm: Any) -> bool:
-    """Whether Theorem 2.2 holds: it is about Laplace noise and random weights."""
+    """Return True if Theorem 2.2 applies: Laplace noise and random weights."""
     return bool(algorithm.noise) and (algorithm.weights, algorithm.law) == ("random", "laplace")
 
 
@@ -123,7 +123,7 @@ def without_losses(state: Any) -> Any:
 
 
 def counted(state: Any) -> bool:
-    """Whether steps count what their messages lose."""
+    """Return True if steps count the privacy losses of their messages."""
     return state.realised is not None
 
 

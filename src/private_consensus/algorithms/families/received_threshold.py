@@ -34,7 +34,7 @@ def no_distance(network: Any, x: np.ndarray) -> np.ndarray:
 def received_within(
     network: Any, x: np.ndarray, distance: np.ndarray, limit: Any, *, forgets: bool
 ) -> Received:
-    """What agents take their neighbours' new values to be.
+    """Compute the values that agents use in place of their neighbours' new values.
 
     Parameters
     ----------

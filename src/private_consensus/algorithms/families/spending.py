@@ -58,7 +58,7 @@ def largest_sum(losses: Iterable[Any]) -> float:
 
 
 def spent_after(spent: np.ndarray, loss: Any) -> np.ndarray:
-    """What agents have spent, [settings, runs, agents], after one more loss."""
+    """Add one more loss to the accumulated losses of agents, [settings, runs, agents]."""
     return spent + np.asarray(loss)[..., 0]
 
 

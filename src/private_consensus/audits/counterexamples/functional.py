@@ -92,7 +92,9 @@ def l2_share(split: float = 50.0) -> Finding:
 
 
 def _breaks_at(change: float, whole: float, eps_n: float = 0.01, delta: float = 1e-5) -> float:
-    """Least eps_s over eps_n from which a pair in w_s alone needs more delta than is claimed."""
+    """Return the smallest eps_s over eps_n from which a pair in w_s alone needs more delta than
+    claimed.
+    """
     for split in np.geomspace(1.0, 3000.0, 300):
         eps_s = split * eps_n
         mu = change / (whole * extended_gaussian_scale(Budget(eps_s, delta)))

@@ -88,7 +88,9 @@ def average_loss(length: float = 0.5, beta: float = 6.0, change: float = 1e-4) -
 
 
 def _share_above_the_footnote(count, length, beta, change, delta, runs=20_000) -> float:
-    """Of runs whose loss against a moved interval is above footnote 1's total of its own."""
+    """Compute the fraction of runs whose loss against a shifted interval exceeds the total of
+    footnote 1.
+    """
     rng = np.random.default_rng(9)
     x = rng.uniform(0, length, (runs, count)) + rng.laplace(size=(runs, count)) / beta
     each = realised_loss(x, length, beta, change)

@@ -54,13 +54,15 @@ def random_batches() -> Finding:
 
 
 def _attained(epsilon: float, rounds: int, law: Batches) -> float:
-    """What an attack reaches where Theorem 11 says ``epsilon``; a lower bound."""
+    """Compute the epsilon that an attack reaches where Theorem 11 states ``epsilon``; a lower
+    bound.
+    """
     sigma = theorem11_sigma(Budget(epsilon, DELTA), RECORDS, rounds)
     return lower_bound(noisy_mean(law, RECORDS).releases(sigma, rounds), DELTA).epsilon
 
 
 def _granted(epsilon: float, rounds: int, law: Batches, sampling: str = "fixed_size") -> float:
-    """What the accountant grants where Theorem 11 says ``epsilon``; an upper bound."""
+    """Compute the accountant's epsilon where Theorem 11 states ``epsilon``; an upper bound."""
     sigma = theorem11_sigma(Budget(epsilon, DELTA), RECORDS, rounds)
     releases = noisy_mean(law, RECORDS, sampling=sampling).releases(sigma, rounds)
     return float(account(releases, DELTA).epsilon)
