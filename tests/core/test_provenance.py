@@ -135,6 +135,8 @@ def foreign(package, monkeypatch):
     (root / "method.py").write_text("from small.c import x\nfrom .part import helper\n")
     (root / "part" / "helper.py").write_text("y = 1\n")  # a namespace: no __init__.py
     (root / "unused.py").write_text("z = 1\n")
+    for name in [name for name in sys.modules if name.partition(".")[0] == "elsewhere"]:
+        monkeypatch.delitem(sys.modules, name)  # a test of the same process may have left it
     monkeypatch.syspath_prepend(str(root.parent))
     importlib.invalidate_caches()
     return root
