@@ -74,9 +74,22 @@ class SecretSharing:
         return signed / self.resolution
 
     def split(self, values: np.ndarray, generator: np.random.Generator) -> np.ndarray:
-        """Shares ``[..., i, j, d]`` of residues ``[..., i, d]``: from agent i for agent j.
+        """Split residues ``[..., i, d]`` into shares ``[..., i, j, d]``, from agent i for agent j.
 
-        All but the last are uniform and independent; which of them is the last has no meaning.
+        All but the last share are uniform and independent. Any other share could take the place of
+        the last.
+
+        Parameters
+        ----------
+        values : ndarray of int [..., agents, d]
+            Residues modulo p.
+        generator : numpy.random.Generator
+            Source of the uniform shares.
+
+        Returns
+        -------
+        ndarray of int [..., agents, agents, d]
+            Shares that sum to the residues modulo p over j.
         """
         agents = values.shape[-2]
         shape = (*values.shape[:-1], agents - 1, values.shape[-1])
@@ -95,7 +108,20 @@ class SecretSharing:
         return self.total(broadcast, -2)
 
     def total(self, residues: np.ndarray, axis: int) -> np.ndarray:
-        """Sum modulo p along an axis, reduced after every addition."""
+        """Sum modulo p along an axis, reduced after every addition.
+
+        Parameters
+        ----------
+        residues : ndarray of int
+            Residues modulo p.
+        axis : int
+            Axis to sum over.
+
+        Returns
+        -------
+        ndarray of int
+            Residues, without that axis.
+        """
         terms = np.moveaxis(residues, axis, 0)
         found = np.zeros(terms.shape[1:], np.int64)
         for term in terms:
@@ -109,7 +135,20 @@ class SecretSharing:
         return self.decode(self.total(self.encode(x), -2))
 
     def sum(self, x: np.ndarray, generator: np.random.Generator) -> np.ndarray:
-        """Sum over agents of reals ``[..., agents, d]``, exchanged; ``[..., d]``."""
+        """Sum real values over agents by secret sharing.
+
+        Parameters
+        ----------
+        x : ndarray [..., agents, d]
+            Values of the agents.
+        generator : numpy.random.Generator
+            Source of the uniform shares.
+
+        Returns
+        -------
+        ndarray [..., d]
+            Sum of the values, each rounded to the resolution.
+        """
         shares = self.split(self.encode(x), generator)
         return self.decode(self.reconstruct(self.gather(shares)))
 

@@ -21,7 +21,20 @@ _STUCK = 50
 
 
 def grid(agents: int, *, rows: int) -> np.ndarray:
-    """Agents in rows, linked to those beside, above and below them."""
+    """Return the edges of a rectangular grid.
+
+    Parameters
+    ----------
+    agents : int
+        Number of agents, a multiple of ``rows``.
+    rows : int
+        Number of rows.
+
+    Returns
+    -------
+    ndarray of int [links, 2]
+        Edges between horizontal and vertical neighbours.
+    """
     number = np.arange(agents).reshape(rows, -1)
     beside = np.stack([number[:, :-1], number[:, 1:]], -1).reshape(-1, 2)
     below = np.stack([number[:-1], number[1:]], -1).reshape(-1, 2)
@@ -29,13 +42,41 @@ def grid(agents: int, *, rows: int) -> np.ndarray:
 
 
 def erdos_renyi(generator: np.random.Generator, agents: int, probability: float) -> np.ndarray:
-    """G(n, p): a binomial number of links, then so many different pairs."""
+    """Sample G(n, p): a binomial number of edges, then a uniform set of that many edges.
+
+    Parameters
+    ----------
+    generator : numpy.random.Generator
+        Source of randomness.
+    agents : int
+        Number of agents n.
+    probability : float
+        Probability p of each edge.
+
+    Returns
+    -------
+    ndarray of int [links, 2]
+    """
     pairs = agents * (agents - 1) // 2
     return random_edges(generator, agents, int(generator.binomial(pairs, probability)))
 
 
 def random_edges(generator: np.random.Generator, agents: int, edges: int) -> np.ndarray:
-    """Uniform among all sets of so many links."""
+    """Sample a graph uniformly among those with a given number of edges.
+
+    Parameters
+    ----------
+    generator : numpy.random.Generator
+        Source of randomness.
+    agents : int
+        Number of agents.
+    edges : int
+        Number of edges.
+
+    Returns
+    -------
+    ndarray of int [links, 2]
+    """
     pairs = agents * (agents - 1) // 2
     return _pairs(generator.choice(pairs, edges, replace=False, shuffle=False))
 
@@ -49,16 +90,29 @@ def _pairs(numbers: np.ndarray) -> np.ndarray:
 
 
 def random_regular(generator: np.random.Generator, agents: int, degree: int) -> np.ndarray:
-    """A graph in which everybody has ``degree`` neighbours, asymptotically uniform (Steger and
-    Wormald, Combinatorics, Probability and Computing 8, 1999).
+    """Sample a regular graph, asymptotically uniform (Steger and Wormald 1999).
 
-    Free ends are paired at random; pairs that are no new link are taken apart and their ends paired
-    again, and where that does not go on the graph is begun again.
+    Stubs are paired at random. Pairs that form a loop or an existing edge are split, and their
+    stubs are paired again. If no pairing is left, the graph is sampled from scratch. Reference:
+    Combinatorics, Probability and Computing 8, 1999.
+
+    Parameters
+    ----------
+    generator : numpy.random.Generator
+        Source of randomness.
+    agents : int
+        Number of agents.
+    degree : int
+        Number of neighbours of every agent.
+
+    Returns
+    -------
+    ndarray of int [links, 2]
 
     Raises
     ------
     InvalidInput
-        Where no graph was completed.
+        If no graph was completed.
     """
     for _ in range(_RESTARTS):
         links = _paired(generator, agents, degree)
@@ -95,12 +149,27 @@ def _among(numbers: np.ndarray, ascending: np.ndarray) -> np.ndarray:
 def first_connected(
     draw: Callable[[], np.ndarray], agents: int, key: str, value: object
 ) -> np.ndarray:
-    """The first graph drawn that is connected.
+    """Return the first sampled graph that is connected.
+
+    Parameters
+    ----------
+    draw : callable
+        Samples the edges of one graph, ``[links, 2]``.
+    agents : int
+        Number of agents.
+    key : str
+        Configuration key that the error names.
+    value : object
+        Value of that key.
+
+    Returns
+    -------
+    ndarray of int [links, 2]
 
     Raises
     ------
     InvalidInput
-        Where none was after ``ATTEMPTS`` graphs.
+        If none of ``ATTEMPTS`` graphs is connected.
     """
     for _ in range(ATTEMPTS):
         links = draw()
@@ -114,14 +183,38 @@ def first_connected(
 
 
 def links_connect(agents: int, links: np.ndarray) -> bool:
-    """Return True if every agent can reach every other agent."""
+    """Return True if every agent can reach every other agent.
+
+    Parameters
+    ----------
+    agents : int
+        Number of agents.
+    links : ndarray of int [links, 2]
+        Undirected edges.
+
+    Returns
+    -------
+    bool
+    """
     from scipy.sparse.csgraph import connected_components
 
     return connected_components(matrix_of(agents, links), directed=False)[0] == 1
 
 
 def matrix_of(agents: int, links: np.ndarray):
-    """The adjacency as a sparse matrix of 0 and 1, rows in the order of their columns."""
+    """Return the sparse adjacency matrix of 0 and 1, with sorted columns in each row.
+
+    Parameters
+    ----------
+    agents : int
+        Number of agents.
+    links : array_like of int [links, 2]
+        Undirected edges; repeated edges count once.
+
+    Returns
+    -------
+    scipy.sparse.csr_array [agents, agents]
+    """
     from scipy.sparse import coo_array
 
     i, j = np.asarray(links, dtype=np.int64).reshape(-1, 2).T

@@ -76,7 +76,20 @@ class SparseNetwork:
         return self.graphs[0].shape[0]
 
     def of_runs(self, first: int, last: int) -> SparseNetwork:
-        """The graphs of runs first to last - 1; the same network where one serves all runs."""
+        """Return the graphs of runs ``first`` to ``last - 1``.
+
+        Parameters
+        ----------
+        first : int
+            Index of the first run.
+        last : int
+            Index after the last run.
+
+        Returns
+        -------
+        SparseNetwork
+            The network itself if all runs share one graph.
+        """
         if self.shared:
             return self
         return self._with_graphs(slice(first, last), False)
@@ -181,7 +194,19 @@ class SparseNetwork:
         return self._by_run(_padded(self.graphs, None))
 
     def gather(self, x: np.ndarray, neighbourhoods: np.ndarray) -> np.ndarray:
-        """Values of the members: (S, R, n, d) to (S, R, n, members, d)."""
+        """Return the values of the members of each neighbourhood.
+
+        Parameters
+        ----------
+        x : ndarray [S, R, n, d]
+            Values of the agents, for S settings and R runs.
+        neighbourhoods : ndarray of int
+            Indices of the members: [n, members] if all runs share a graph, else [R, n, members].
+
+        Returns
+        -------
+        ndarray [S, R, n, members, d]
+        """
         if self.shared:
             return x[..., neighbourhoods, :]
         runs = np.arange(len(neighbourhoods))[:, None, None]
@@ -319,14 +344,43 @@ def _equal(one: csr_array, other: csr_array) -> bool:
 def build(
     graphs: list[csr_array], shared: bool, weights: str, parameters: dict[str, Any]
 ) -> SparseNetwork:
-    """The network of some graphs with the weights that a configuration names."""
+    """Build the network of sampled graphs with the weights that a configuration names.
+
+    Parameters
+    ----------
+    graphs : list of csr_array [n, n]
+        Adjacency matrices: one for all runs, or one per run.
+    shared : bool
+        True if one graph serves all runs.
+    weights : str
+        Name of the mixing weights, a key of ``WEIGHTS``.
+    parameters : dict
+        Keyword arguments of the weights.
+
+    Returns
+    -------
+    SparseNetwork
+    """
     require(weights in WEIGHTS, "network.weights", weights, f"one of {', '.join(WEIGHTS)}")
     mixing = tuple(WEIGHTS[weights](graph, **parameters) for graph in graphs)
     return SparseNetwork(tuple(graphs), mixing, shared)
 
 
 def product(matrix: csr_array, x: np.ndarray) -> np.ndarray:
-    """A sparse matrix times ``x`` (..., n, d) in its rows."""
+    """Multiply a sparse matrix by the rows of ``x``.
+
+    Parameters
+    ----------
+    matrix : csr_array [n, n]
+        Left factor.
+    x : ndarray [..., n, d]
+        Values of the agents.
+
+    Returns
+    -------
+    ndarray [..., n, d]
+        Contiguous array.
+    """
     n, d = x.shape[-2:]
     columns = np.moveaxis(x, -2, 0).reshape(n, -1)
     found = (matrix @ columns).reshape(n, *x.shape[:-2], d)
@@ -361,8 +415,19 @@ def sparse_laplacian(graph: csr_array) -> csr_array:
 
 
 def laplacian_weights(graph: csr_array, *, scale: float = 1.5) -> csr_array:
-    """Compute Laplacian weights, the sparse version of
-    :func:`private_consensus.networks.laplacian_mixing`.
+    r"""Compute the sparse version of :func:`private_consensus.networks.laplacian_mixing`.
+
+    Parameters
+    ----------
+    graph : csr_array [n, n]
+        Adjacency matrix.
+    scale : float, default 1.5
+        Factor c > 1/2 in :math:`W = I - L / (c\,\lambda_{\max}(L))`.
+
+    Returns
+    -------
+    csr_array [n, n]
+        Symmetric, doubly stochastic matrix W.
     """
     require(scale > 0.5, "network.scale", scale, "a number > 0.5")
     lap = sparse_laplacian(graph)

@@ -16,7 +16,20 @@ ALPHA = 0.05
 
 
 def holm(p: Sequence[float], alpha: float = ALPHA) -> tuple[np.ndarray, np.ndarray]:
-    """Holm-adjusted p-values, and the level of each test, in the order given."""
+    """Compute Holm-adjusted p-values and the level of each test.
+
+    Parameters
+    ----------
+    p : sequence of float
+        Unadjusted p-values.
+    alpha : float, default ALPHA
+        Familywise error rate.
+
+    Returns
+    -------
+    adjusted, levels : ndarray
+        Adjusted p-values and levels, in the order of ``p``.
+    """
     values = np.asarray(p, float)
     order = np.argsort(values, kind="stable")
     factors = len(values) - np.arange(len(values))

@@ -82,7 +82,20 @@ class Network:
         return self.adjacency.ndim == 2
 
     def of_runs(self, first: int, last: int) -> Network:
-        """The graphs of runs first to last - 1; the same network where one serves all runs."""
+        """Return the graphs of runs ``first`` to ``last - 1``.
+
+        Parameters
+        ----------
+        first : int
+            Index of the first run.
+        last : int
+            Index after the last run.
+
+        Returns
+        -------
+        Network
+            The network itself if all runs share one graph.
+        """
         if self.shared:
             return self
         return self._with_graphs(slice(first, last))
@@ -143,7 +156,19 @@ class Network:
         return _padded(self.adjacency)
 
     def gather(self, x: np.ndarray, neighbourhoods: np.ndarray) -> np.ndarray:
-        """Values of the members: (S, R, n, d) to (S, R, n, members, d)."""
+        """Return the values of the members of each neighbourhood.
+
+        Parameters
+        ----------
+        x : ndarray [S, R, n, d]
+            Values of the agents, for S settings and R runs.
+        neighbourhoods : ndarray of int
+            Indices of the members: [n, members] if all runs share a graph, else [R, n, members].
+
+        Returns
+        -------
+        ndarray [S, R, n, members, d]
+        """
         if neighbourhoods.ndim == 2:
             return x[..., neighbourhoods, :]
         runs = np.arange(len(neighbourhoods))[:, None, None]
@@ -240,9 +265,22 @@ def laplacian(adjacency: np.ndarray) -> np.ndarray:
 
 
 def laplacian_mixing(adjacency: np.ndarray, *, scale: float = 1.5) -> np.ndarray:
-    r""":math:`W = I - L / (c\,\lambda_{\max}(L))`.
+    r"""Compute the Laplacian mixing matrix :math:`W = I - L / (c\,\lambda_{\max}(L))`.
 
-    Paper 000, section V uses :math:`c = 3/2`; any :math:`c > 1/2` keeps the spectrum in (-1, 1].
+    Showkatbakhsh et al., section V, use :math:`c = 3/2`. Any :math:`c > 1/2` keeps the spectrum
+    in (-1, 1].
+
+    Parameters
+    ----------
+    adjacency : ndarray [..., n, n]
+        Adjacency matrices.
+    scale : float, default 1.5
+        Factor c.
+
+    Returns
+    -------
+    ndarray [..., n, n]
+        Symmetric, doubly stochastic matrices W.
     """
     require(scale > 0.5, "network.scale", scale, "a number > 0.5")
     lap = laplacian(adjacency)
@@ -298,12 +336,27 @@ def connected(adjacency: np.ndarray) -> np.ndarray:
 def erdos_renyi(streams: Streams, agents: int, *, probability: float) -> np.ndarray:
     """Sample one connected G(n, p) graph per run, by rejection.
 
-    Links compare one uniform each with ``probability``; the same uniforms serve every probability.
+    An edge exists if its uniform variable is less than ``probability``. The uniform variables do
+    not depend on ``probability``.
+
+    Parameters
+    ----------
+    streams : Streams
+        Random streams of the runs.
+    agents : int
+        Number of agents n.
+    probability : float
+        Probability p of each edge, in (0, 1].
+
+    Returns
+    -------
+    ndarray [runs, agents, agents]
+        Adjacency matrices.
 
     Raises
     ------
     InvalidInput
-        Where no draw was connected after ``MAX_ATTEMPTS`` graphs.
+        If no graph was connected after ``MAX_ATTEMPTS`` graphs.
     """
     require(0 < probability <= 1, "network.probability", probability, "a number in (0, 1]")
     upper = np.triu_indices(agents, 1)
@@ -315,20 +368,63 @@ def erdos_renyi(streams: Streams, agents: int, *, probability: float) -> np.ndar
 
 
 def random_regular(streams: Streams, agents: int, *, degree: int) -> np.ndarray:
-    """Sample one connected graph per run in which every agent has ``degree`` neighbours
-    (:func:`.large_graphs.random_regular`).
+    """Sample one connected regular graph per run (see :func:`.large_graphs.random_regular`).
+
+    Parameters
+    ----------
+    streams : Streams
+        Random streams of the runs.
+    agents : int
+        Number of agents.
+    degree : int
+        Number of neighbours of every agent.
+
+    Returns
+    -------
+    ndarray [runs, agents, agents]
+        Adjacency matrices.
     """
     links = _regular_links(streams, agents, degree=degree)
     return np.stack([_linked(agents, of_run) for of_run in links])
 
 
 def grid(streams: Streams, agents: int, *, rows: int) -> np.ndarray:
-    """Agents in so many rows, the same in every run."""
+    """Return a rectangular grid, identical in every run.
+
+    Parameters
+    ----------
+    streams : Streams
+        Unused; every graph family takes it.
+    agents : int
+        Number of agents, a multiple of ``rows``.
+    rows : int
+        Number of rows.
+
+    Returns
+    -------
+    ndarray [agents, agents]
+        Adjacency matrix.
+    """
     return _linked(agents, large_graphs.grid(agents, rows=rows))
 
 
 def random_edges(streams: Streams, agents: int, *, edges: int) -> np.ndarray:
-    """Sample one connected graph per run, uniformly among those with a given number of edges."""
+    """Sample one connected graph per run, uniformly among those with a given number of edges.
+
+    Parameters
+    ----------
+    streams : Streams
+        Random streams of the runs.
+    agents : int
+        Number of agents.
+    edges : int
+        Number of edges.
+
+    Returns
+    -------
+    ndarray [runs, agents, agents]
+        Adjacency matrices.
+    """
     pairs = agents * (agents - 1) // 2
     _require_edges(agents, edges)
 
@@ -376,7 +472,20 @@ def _first_connected(generator, agents, attempt, key, value) -> np.ndarray:
 
 
 def from_edges(agents: int, edges: list[tuple[int, int]]) -> np.ndarray:
-    """Adjacency of a list of links between agents numbered from 1, as papers print them."""
+    """Build the adjacency matrix of a list of edges, numbered from 1 as in the papers.
+
+    Parameters
+    ----------
+    agents : int
+        Number of agents.
+    edges : list of tuple of int
+        Pairs of agents 1, ..., n.
+
+    Returns
+    -------
+    ndarray [agents, agents]
+        Adjacency matrix.
+    """
     _require_links(agents, edges)
     return _linked(agents, ((i - 1, j - 1) for i, j in edges))
 
@@ -469,7 +578,21 @@ in :data:`GRAPHS`, random ones from other draws; a family that is missing here i
 def require_buildable(
     name: str, agents: int, *, weights: str = "laplacian", scale: float = 1.5, **parameters: Any
 ) -> None:
-    """Raise :class:`InvalidInput` for what :func:`build` could not even begin."""
+    """Raise :class:`InvalidInput` if :func:`build` cannot accept the arguments.
+
+    Parameters
+    ----------
+    name : str
+        Graph family, or ``single`` for one agent.
+    agents : int
+        Number of agents.
+    weights : str, default "laplacian"
+        Name of the mixing weights.
+    scale : float, default 1.5
+        Factor c of Laplacian weights; only its type is checked here.
+    **parameters
+        Parameters of the graph family, such as ``probability``, ``edges``, ``degree`` or ``rows``.
+    """
     require(type(agents) is int, "network.agents", agents, "a whole number")
     if name == "single":
         require(agents == 1, "network.agents", agents, "1 agent for single")

@@ -60,13 +60,38 @@ def file_hash(path: str | Path) -> str:
 
 
 def checksums(paths: Iterable[str | Path], folder: str | Path) -> dict[str, str]:
-    """SHA-256 of files by their paths from a folder, in order."""
+    """Compute the SHA-256 checksums of files, sorted by path.
+
+    Parameters
+    ----------
+    paths : iterable of str or Path
+        Files to read.
+    folder : str or Path
+        Folder that the keys are relative to.
+
+    Returns
+    -------
+    dict of str to str
+        Checksum of each file, by its relative path with forward slashes.
+    """
     found = {Path(os.path.relpath(path, folder)).as_posix(): file_hash(path) for path in paths}
     return dict(sorted(found.items()))
 
 
 def changed(found: Mapping[str, str], folder: str | Path) -> list[str]:
-    """Paths of the files that are no longer what their :func:`checksums` say, or not there."""
+    """Return the paths of files that are missing or have another checksum.
+
+    Parameters
+    ----------
+    found : mapping of str to str
+        Expected checksums, as returned by :func:`checksums`.
+    folder : str or Path
+        Folder that the keys are relative to.
+
+    Returns
+    -------
+    list of str
+    """
     return [
         os.path.normpath(Path(folder, name))
         for name, expected in found.items()
@@ -141,13 +166,29 @@ def _to_disk(path: Path) -> None:
 
 
 def write_text(path: str | Path, text: str) -> None:
-    """Write text atomically, as UTF-8 whatever the locale."""
+    """Write text atomically, encoded as UTF-8 in every locale.
+
+    Parameters
+    ----------
+    path : str or Path
+        Target file.
+    text : str
+        Contents.
+    """
     with atomic_write(path) as part:
         part.write_text(text, encoding="utf-8")
 
 
 def write_json(path: str | Path, value: Any) -> None:
-    """Write JSON atomically, keys sorted."""
+    """Write JSON atomically, with sorted keys.
+
+    Parameters
+    ----------
+    path : str or Path
+        Target file.
+    value : object
+        Value that :func:`json.dumps` accepts.
+    """
     write_text(path, json.dumps(value, indent=1, sort_keys=True) + "\n")
 
 

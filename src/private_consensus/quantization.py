@@ -51,15 +51,47 @@ class Grid:
         return -half, half - 1.0
 
     def quantize(self, x: np.ndarray, key: np.ndarray, counter: int, out: np.ndarray) -> int:
-        """Round ``x[agents, p]`` into ``out``; how many coordinates were cut."""
+        """Round to the grid at random, without bias, and count the clipped coordinates.
+
+        Parameters
+        ----------
+        x : ndarray [agents, p]
+            Values to round.
+        key : ndarray
+            Key of the counter-based generator.
+        counter : int
+            Position in the random stream.
+        out : ndarray [agents, p]
+            Receives the grid points.
+
+        Returns
+        -------
+        int
+            Number of coordinates that were clipped to the grid.
+        """
         return messages.quantize(x, self.resolution, *self.ends, key, counter, out)
 
     def add_noise(self, z: np.ndarray, deviation: float, key: np.ndarray, counter: int) -> int:
-        r"""Add :math:`N_{\eta Z}(0, \text{deviation}^2)` to grid points ``z[agents, p]`` in place.
+        r"""Add :math:`N_{\eta Z}(0, \text{deviation}^2)` to grid points ``z`` in place.
 
-        What leaves the grid is cut to it; returned is how often. The discrete Gaussian with
-        parameter :math:`\sigma^2` on :math:`\eta Z` is :math:`\eta` times the one with
-        :math:`\sigma^2/\eta^2` on the integers.
+        The discrete Gaussian with parameter :math:`\sigma^2` on :math:`\eta Z` is :math:`\eta`
+        times the one with :math:`\sigma^2/\eta^2` on the integers.
+
+        Parameters
+        ----------
+        z : ndarray [agents, p]
+            Grid points; sums outside the grid are clipped to it.
+        deviation : float
+            Parameter sigma of the discrete Gaussian, in the unit of ``z``.
+        key : ndarray
+            Key of the counter-based generator.
+        counter : int
+            Position in the random stream.
+
+        Returns
+        -------
+        int
+            Number of coordinates that were clipped.
         """
         variance = self.variance(deviation)
         if variance == 0:

@@ -74,20 +74,60 @@ class Streams:
             arguments.text(f"{key}.{purpose}", group)
 
     def generators(self, purpose: str, name: str = "") -> list[np.random.Generator]:
-        """Create one new generator per run."""
+        """Create one new generator per run.
+
+        Parameters
+        ----------
+        purpose : str
+            One of :data:`PURPOSES`.
+        name : str, default ""
+            Name of the stream.
+
+        Returns
+        -------
+        list of numpy.random.Generator
+        """
         arguments.choice("stream purpose", purpose, PURPOSES)
         arguments.text("name", name)
         group = self.groups.get(purpose, "")
         return [generator(self.root, purpose, group, run, name) for run in self.runs]
 
     def shared(self, purpose: str, name: str = "") -> np.random.Generator:
-        """A fresh generator that all runs have in common."""
+        """Create one new generator that all runs share.
+
+        Parameters
+        ----------
+        purpose : str
+            One of :data:`PURPOSES`.
+        name : str, default ""
+            Name of the stream.
+
+        Returns
+        -------
+        numpy.random.Generator
+        """
         arguments.choice("stream purpose", purpose, PURPOSES)
         arguments.text("name", name)
         return generator(self.root, purpose, self.groups.get(purpose, ""), "all runs", name)
 
     def draw(self, purpose: str, law: str, shape: tuple[int, ...], name: str = "") -> np.ndarray:
-        """Unit draws of shape ``(runs, *shape)``."""
+        """Sample standardized random variables for every run.
+
+        Parameters
+        ----------
+        purpose : str
+            One of :data:`PURPOSES`.
+        law : str
+            Distribution, a key of :data:`UNIT_LAWS`.
+        shape : tuple of int
+            Shape per run.
+        name : str, default ""
+            Name of the stream.
+
+        Returns
+        -------
+        ndarray [runs, *shape]
+        """
         arguments.choice("law", law, UNIT_LAWS)
         shape, generators = _checked_shape(shape), self._some_generators(purpose, name)
         return np.stack([UNIT_LAWS[law](g, shape) for g in generators])
@@ -95,7 +135,24 @@ class Streams:
     def sequence(
         self, purpose: str, law: str | Law, shape: tuple[int, ...], name: str = ""
     ) -> Iterator[np.ndarray]:
-        """An endless iterator of unit draws ``(runs, *shape)``, one an iteration."""
+        """Sample standardized random variables for every run, in an endless iterator.
+
+        Parameters
+        ----------
+        purpose : str
+            One of :data:`PURPOSES`.
+        law : str or callable
+            Distribution: a key of :data:`UNIT_LAWS`, or a function of generator and shape.
+        shape : tuple of int
+            Shape per run and iteration.
+        name : str, default ""
+            Name of the stream.
+
+        Yields
+        ------
+        ndarray [runs, *shape]
+            Samples of one iteration.
+        """
         if not callable(law):
             arguments.choice("law", law, UNIT_LAWS)
         draw = UNIT_LAWS[law] if isinstance(law, str) else law

@@ -113,7 +113,19 @@ class Calibration:
         return replace(self, settings=settings, algorithms=algorithms)
 
     def of_block(self, index: int, first: int) -> Algorithm:
-        """A setting's algorithm for the block of runs that begins with ``first``."""
+        """Return the algorithm of a setting for the block of runs that starts at ``first``.
+
+        Parameters
+        ----------
+        index : int
+            Index of the setting.
+        first : int
+            Index of the first run of the block.
+
+        Returns
+        -------
+        Algorithm
+        """
         own = self.algorithms[index]
         return own[0] if len(own) == 1 else join_runs(own[first : first + self.block])
 
@@ -166,7 +178,22 @@ def _require_comparable(problem: Problem, network: Network, runs: int) -> None:
 
 
 def calibrated(setting: Setting, problem: Problem, network: Network) -> Algorithm:
-    """The setting's algorithm with the noise that its budget asks for on one network."""
+    """Calibrate the noise of a setting to its privacy budget on one network.
+
+    Parameters
+    ----------
+    setting : Setting
+        Algorithm, privacy budget and number of iterations.
+    problem : Problem
+        States the sensitivities, which hold for all data sets.
+    network : Network
+        Public communication graph.
+
+    Returns
+    -------
+    Algorithm
+        Algorithm with its noise set.
+    """
     setting.algorithm.check_needs(problem)
     return setting.algorithm.calibrate(setting.budget, problem, network, setting.horizon)
 
@@ -210,8 +237,18 @@ class Watch:
         return self.courses or self.measures
 
     def keys(self, horizon: int, course: bool = True) -> set[tuple[int, str, str]]:
-        """Return the (iteration, quantity, metric) triples to record in a run of ``horizon``
-        iterations, at intermediate iterations or at the last only.
+        """Return the (iteration, quantity, metric) triples to record in a run.
+
+        Parameters
+        ----------
+        horizon : int
+            Number of iterations of the run.
+        course : bool, default True
+            True if metrics are recorded at intermediate iterations, not only at the last.
+
+        Returns
+        -------
+        set of tuple
         """
         times = [t for t in self.iterations if t < horizon] if course else []
         every = {(t, *measure) for t in times for measure in self.on_the_way}
@@ -299,15 +336,31 @@ def simulate_together(
     processes: int = 1,
     asked: Sequence[Sequence[Asked]],
 ) -> list[Records]:
-    """As :func:`simulate`, of several environments of the same runs: block after block of all of
-    them, so that what they build alike is built once, and what they ask for is computed together
-    (:mod:`.solvers.gathering`). No number depends on it.
+    """Run several environments on the same runs and record their measurements.
+
+    Each block of runs is computed for all environments before the next block. Identical objects
+    are then built once, and solves are batched (:mod:`.solvers.gathering`). The results do not
+    depend on it.
 
     Parameters
     ----------
     calibrations : sequence of Calibration
+        One calibration per environment, with equal numbers of runs and equal blocks.
+    watch : Watch
+        Quantities and metrics to record.
+    divergence : {"raise", "record"}
+        See :func:`simulate`.
+    progress : callable
+        Called after each block with the number of finished runs and of all runs.
+    processes : int, default 1
+        Number of worker processes. The results do not depend on it.
     asked : sequence of sequences of Asked
-        What is measured besides of each.
+        Additional measurements for each calibration.
+
+    Returns
+    -------
+    list of Records
+        One element per calibration.
     """
     require(divergence in DIVERGENCES, "divergence", divergence, f"one of {DIVERGENCES}")
     runs, block = calibrations[0].runs, calibrations[0].block
@@ -332,7 +385,7 @@ def simulate_together(
 
 
 def _records(calibration: Calibration, watch: Watch, parts: list[list[dict]]) -> Records:
-    """Of what was measured in each block."""
+    """Collect the measurements of all blocks of one environment."""
     runs, found = calibration.runs, Records()
     for index, setting in enumerate(calibration.settings):
         own = watch.keys(setting.horizon, setting.course)
@@ -364,8 +417,10 @@ def _run_block(
 def _tasks(
     calibration: Calibration, first: int, watch: Watch, also: Sequence[Asked], recorder_type
 ) -> tuple[list[Callable[[], None]], list[dict]]:
-    """What runs a block of one environment, batch by batch, and where it writes what it measures,
-    a mapping a setting."""
+    """Return the tasks that run a block of one environment, and the mappings that they fill.
+
+    There is one task per batch and one mapping per setting.
+    """
     last = first + calibration.block
     streams = Streams(calibration.root, tuple(range(first, last)), calibration.groups)
     problem = calibration.environment.problem(streams)

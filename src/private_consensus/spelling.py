@@ -12,7 +12,19 @@ ONE_OF = "one of "
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
-    """A question with the names that are most like it; nothing where none is."""
+    """Return a question that suggests the most similar names, or an empty text.
+
+    Parameters
+    ----------
+    name : str
+        Unknown name.
+    known : iterable of str
+        Valid names.
+
+    Returns
+    -------
+    str
+    """
     found = get_close_matches(name, list(known), n=MOST)
     return f"did you mean {' or '.join(found)}?" if found else ""
 

@@ -37,10 +37,22 @@ class _Unique(_Base):
 def parse(text: str, name: str) -> Any:
     """Parse a YAML text.
 
+    Parameters
+    ----------
+    text : str
+        Contents of a YAML file.
+    name : str
+        Name of the file, which is the key of the error.
+
+    Returns
+    -------
+    object
+        Mappings, lists and scalars.
+
     Raises
     ------
     InvalidInput
-        With ``name`` as its key: no YAML, or a key that stands twice in one mapping.
+        If the text is not valid YAML, or a mapping has a key twice.
     """
     try:
         return yaml.load(text, Loader=_Unique)

@@ -339,7 +339,15 @@ def suffix_of(raw: Raw) -> str:
 
 
 def write_raw(path: str | Path, raw: Raw) -> None:
-    """Write canonical contents atomically, as Parquet or NPZ after the suffix."""
+    """Write the canonical contents of a data set atomically.
+
+    Parameters
+    ----------
+    path : str or Path
+        Target: ``.parquet`` for a table, ``.npz`` for arrays.
+    raw : polars.DataFrame or mapping of str to ndarray
+        Canonical contents; a data frame is written as Parquet, arrays as NPZ.
+    """
     with atomic_write(path) as part:
         if isinstance(raw, pl.DataFrame):
             raw.write_parquet(part)
@@ -370,12 +378,24 @@ def read_provenance(path: str | Path) -> Provenance:
 
 
 def read_acquired(raw: str | Path, provenance: str | Path) -> tuple[Raw, Provenance]:
-    """Canonical contents and where they came from, if the one is what the other speaks of.
+    """Read canonical contents and their provenance, and check that the two belong together.
+
+    Parameters
+    ----------
+    raw : str or Path
+        Parquet or NPZ file with the contents.
+    provenance : str or Path
+        The ``.provenance.json`` file, which states the checksum of the contents.
+
+    Returns
+    -------
+    contents : polars.DataFrame or dict of str to ndarray
+    provenance : Provenance
 
     Raises
     ------
     InvalidInput
-        Names a file that is not there, or damaged.
+        Names a file that does not exist, is damaged, or has another checksum.
     """
     contents, about = read_raw(raw), read_provenance(provenance)
     with readable(raw):
@@ -384,5 +404,13 @@ def read_acquired(raw: str | Path, provenance: str | Path) -> tuple[Raw, Provena
 
 
 def write_provenance(path: str | Path, provenance: Provenance) -> None:
-    """Write a ``.provenance.json`` atomically."""
+    """Write a ``.provenance.json`` file atomically.
+
+    Parameters
+    ----------
+    path : str or Path
+        Target file.
+    provenance : Provenance
+        Source, version and checksum of the contents.
+    """
     write_json(path, provenance.to_dict())

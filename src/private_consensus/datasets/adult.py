@@ -99,7 +99,20 @@ def from_mirror(mirror: Mirror) -> pl.DataFrame:
 
 
 def from_files(train: bytes, test: bytes) -> pl.DataFrame:
-    """Canonical table of the contents of ``adult.data`` and ``adult.test``."""
+    """Build the canonical table from the contents of ``adult.data`` and ``adult.test``.
+
+    Parameters
+    ----------
+    train : bytes
+        Contents of ``adult.data``.
+    test : bytes
+        Contents of ``adult.test``.
+
+    Returns
+    -------
+    polars.DataFrame
+        Training rows first, then test rows.
+    """
     return canonical(pl.concat([_read(train), _read(test)]))
 
 
@@ -124,7 +137,20 @@ def routes(about: Entry) -> tuple[Route, ...]:
 
 
 def surrogate(rows: int | None, generator: np.random.Generator) -> pl.DataFrame:
-    """A table with Adult's schema, sizes and marginals; no row is a person."""
+    """Sample a table with Adult's schema, sizes and marginals; no row is a person.
+
+    Parameters
+    ----------
+    rows : int or None
+        Number of rows; None means 48,842, as in Adult.
+    generator : numpy.random.Generator
+        Source of all random values.
+
+    Returns
+    -------
+    polars.DataFrame
+        Table that satisfies the schema, with missing values.
+    """
     rows = rows or ROWS
     drawn = surrogates.draw(aggregates("adult"), rows, generator, tie=_tie)
     return SCHEMA.check(_with_gaps(drawn, generator))

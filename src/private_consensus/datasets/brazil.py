@@ -91,7 +91,20 @@ def routes(about: Entry) -> tuple[Route, ...]:
 
 
 def surrogate(rows: int | None, generator: np.random.Generator) -> pl.DataFrame:
-    """A table with the schema, the size and the marginals of the extract."""
+    """Sample a table with the schema and the marginals of the extract.
+
+    Parameters
+    ----------
+    rows : int or None
+        Number of rows; None means 38,000, as in the extract.
+    generator : numpy.random.Generator
+        Source of all random values.
+
+    Returns
+    -------
+    polars.DataFrame
+        Canonical table.
+    """
     return expand(surrogates.draw(aggregates("brazil"), rows or ROWS, generator))
 
 

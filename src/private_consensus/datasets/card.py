@@ -93,7 +93,20 @@ class Card:
 
 
 def marginals_of(table: pl.DataFrame, schema: Schema) -> dict[str, dict[str, list[Any]]]:
-    """Histograms of the first few columns, label first."""
+    """Compute histograms of the label and of the first few features.
+
+    Parameters
+    ----------
+    table : polars.DataFrame
+        Canonical table.
+    schema : Schema
+        States the label, the order of the features and which columns are numeric.
+
+    Returns
+    -------
+    dict
+        One histogram per column, the label first.
+    """
     chosen = [schema.label, *[c for c in schema.features if c in table.columns]][: PICTURED + 1]
     return {
         name: _bars(table[name]) if schema.is_numeric(name) else _counts(table[name])

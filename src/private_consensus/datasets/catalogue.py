@@ -19,7 +19,7 @@ DATA_SETS = ("adult", "us", "brazil", "mnist", "cifar10")
 
 @dataclass(frozen=True, kw_only=True)
 class Publisher:
-    """One way to a publisher: what it is called, where it is, which edition it gives."""
+    """Download source of a publisher: name, addresses, version, licence and checksum."""
 
     name: str
     urls: tuple[str, ...]
@@ -31,7 +31,7 @@ class Publisher:
 
 @dataclass(frozen=True, kw_only=True)
 class MirrorCopy:
-    """What a mirror is expected to hold: files with the checksum of file or contents."""
+    """Expected contents of a mirror: version, licence, files and their checksums."""
 
     version: str
     files: Mapping[str, Mapping[str, str]]

@@ -96,10 +96,22 @@ def _bytes_of(batch: dict, key: bytes) -> np.ndarray:
 
 
 def surrogate(rows: int | None, generator: np.random.Generator) -> dict[str, np.ndarray]:
-    """Images with the structure of classes: smooth patterns, mixed, shifted and blurred by noise.
+    """Sample images with class structure: smooth patterns, mixed, shifted and with added noise.
 
-    A class has four patterns of its own; an image mixes one of them with a pattern of no class, so
-    that a linear classifier finds the classes about as hard as CIFAR-10's.
+    Each class has four patterns. An image mixes one of them with a pattern of no class, so that
+    a linear classifier finds the classes about as hard as those of CIFAR-10.
+
+    Parameters
+    ----------
+    rows : int or None
+        Number of training images; None means 12,000. There are a sixth as many test images.
+    generator : numpy.random.Generator
+        Source of all random values.
+
+    Returns
+    -------
+    dict of str to ndarray
+        Images ``x_train`` and ``x_test``, labels ``y_train`` and ``y_test`` (uint8).
     """
     patterns = _smooth(generator, len(CLASSES) * 4).reshape(len(CLASSES), 4, SIDE, SIDE, 3)
     arrays = {}

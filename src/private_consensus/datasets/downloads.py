@@ -169,7 +169,20 @@ class Downloads:
 
 
 def unzipped(archive: zipfile.ZipFile, name: str) -> bytes:
-    """A member of an archive, read by its name; one beyond :data:`LARGEST` is cut off there."""
+    """Read a member of an archive, truncated to :data:`LARGEST` bytes.
+
+    Parameters
+    ----------
+    archive : zipfile.ZipFile
+        Archive that is open for reading.
+    name : str
+        Name of the member.
+
+    Returns
+    -------
+    bytes
+        Uncompressed contents.
+    """
     with archive.open(name) as stream:
         return stream.read(LARGEST)
 

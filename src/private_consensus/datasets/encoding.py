@@ -34,7 +34,26 @@ def ordinal(
 def onehot(
     table: pl.DataFrame, schema: Schema, attributes: tuple[str, ...], *, complete: bool
 ) -> tuple[np.ndarray, tuple[str, ...]]:
-    """Numbers as they are, each category a 0/1 column; arguments as in :func:`ordinal`."""
+    """Encode each category as a 0/1 column and keep numbers unchanged.
+
+    Parameters
+    ----------
+    table : polars.DataFrame
+        Canonical table.
+    schema : Schema
+        States which columns are numeric, and the values of the others.
+    attributes : tuple of str
+        Columns to encode, in this order.
+    complete : bool
+        True if rows with missing values were dropped; otherwise ``?`` is a category of columns
+        with missing values.
+
+    Returns
+    -------
+    features : ndarray [rows, columns]
+    names : tuple of str
+        Column names: ``attribute`` for numbers, ``attribute=value`` for categories.
+    """
     blocks, names = [], []
     for a in attributes:
         if schema.is_numeric(a):
@@ -49,7 +68,24 @@ def onehot(
 
 
 def domain(schema: Schema, attribute: str, *, complete: bool, gaps: bool = True) -> tuple[str, ...]:
-    """Values of a category in the order of their codes."""
+    """Return the values of a categorical attribute in the order of their codes.
+
+    Parameters
+    ----------
+    schema : Schema
+        States the values of each categorical attribute.
+    attribute : str
+        Name of the attribute.
+    complete : bool
+        True if rows with missing values were dropped. Values that occur only in such rows are
+        then left out.
+    gaps : bool, default True
+        True if ``?`` is the first value; ignored if ``complete``.
+
+    Returns
+    -------
+    tuple of str
+    """
     values = schema.categories[attribute]
     if complete:
         absent = schema.only_incomplete.get(attribute, ())

@@ -20,7 +20,22 @@ BLACK_TO_WHITE = "Pixels are bytes over 255; that range does not depend on the d
 
 
 def prepare(how: Preparation, raw: Mapping[str, np.ndarray], provenance: Provenance) -> Prepared:
-    """Features ``[rows, pixels]`` in float32 and classes; training images first."""
+    """Prepare images as features ``[rows, pixels]`` in float32, training images first.
+
+    Parameters
+    ----------
+    how : Preparation
+        Names the data set.
+    raw : mapping of str to ndarray
+        Images ``x_train`` and ``x_test``, labels ``y_train`` and ``y_test``.
+    provenance : Provenance
+        Source of the images, for the data card.
+
+    Returns
+    -------
+    Prepared
+        Pixels in [0, 1], classes, and the splits ``train`` and ``test``.
+    """
     classes = module_of(how.dataset).CLASSES
     images = np.concatenate([raw["x_train"], raw["x_test"]])
     labels = np.concatenate([raw["y_train"], raw["y_test"]]).astype(np.int8)

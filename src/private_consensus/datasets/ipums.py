@@ -62,7 +62,20 @@ def order(options: Mapping[str, Any]) -> MicrodataExtract:
 
 
 def read(folder: Path, columns: Sequence[str]) -> pl.DataFrame:
-    """Columns of a downloaded extract, in blocks so that memory stays small."""
+    """Read columns of a downloaded extract, in blocks of 100,000 rows to limit memory.
+
+    Parameters
+    ----------
+    folder : Path
+        Folder with the code book (``.xml``) and the data (``.dat.gz``).
+    columns : sequence of str
+        Names of the columns to read.
+
+    Returns
+    -------
+    polars.DataFrame
+        Integer columns; missing values are null.
+    """
     from ipumspy import readers
 
     codebook = readers.read_ipums_ddi(next(folder.glob("*.xml")))

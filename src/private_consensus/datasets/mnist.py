@@ -54,10 +54,22 @@ def read_idx(path: str | Path) -> np.ndarray:
 
 
 def surrogate(rows: int | None, generator: np.random.Generator) -> dict[str, np.ndarray]:
-    """Scikit-learn's 1,797 handwritten 8 x 8 digits, enlarged to 28 x 28 and jittered.
+    """Sample scikit-learn's 1,797 handwritten 8 x 8 digits, enlarged to 28 x 28 and jittered.
 
-    By default 12,000 + 2,000 of them: the papers learn from 10,000. Test images come from other
-    digits than training images do.
+    Training and test images come from disjoint sets of digits. The default sizes are 12,000 and
+    2,000, because the papers train on 10,000 images.
+
+    Parameters
+    ----------
+    rows : int or None
+        Number of training images; None means 12,000. There are a sixth as many test images.
+    generator : numpy.random.Generator
+        Source of all random values.
+
+    Returns
+    -------
+    dict of str to ndarray
+        Images ``x_train`` and ``x_test``, labels ``y_train`` and ``y_test`` (uint8).
     """
     from sklearn.datasets import load_digits
 

@@ -126,7 +126,19 @@ def partition_dirichlet(
 
 
 def rest(labels: np.ndarray, agent_rows: np.ndarray) -> np.ndarray:
-    """Rows that no agent has, ``[runs, rows - assigned]``, in order."""
+    """Return the rows that no agent holds, in ascending order.
+
+    Parameters
+    ----------
+    labels : ndarray [rows]
+        Only its length is used.
+    agent_rows : ndarray of int [runs, agents, size]
+        Indices of each agent's rows, padded with ``UNUSED``.
+
+    Returns
+    -------
+    ndarray of int [runs, rows - assigned]
+    """
     runs = []
     for rows in agent_rows.reshape(len(agent_rows), -1):
         free = np.ones(len(labels), bool)
@@ -141,7 +153,20 @@ def sizes_of(agent_rows: np.ndarray) -> np.ndarray:
 
 
 def label_shares(labels: np.ndarray, agent_rows: np.ndarray) -> np.ndarray:
-    """Compute the fraction of each class per agent, ``[runs, agents, classes]``."""
+    """Compute the fraction of each class among each agent's records.
+
+    Parameters
+    ----------
+    labels : ndarray [rows]
+        Class of each record.
+    agent_rows : ndarray of int [runs, agents, size]
+        Indices of each agent's rows, padded with ``UNUSED``.
+
+    Returns
+    -------
+    ndarray [runs, agents, classes]
+        Fractions that sum to 1 over the classes, in ascending order of the classes.
+    """
     classes = np.unique(labels)
     held = np.where(agent_rows == UNUSED, len(labels), agent_rows)
     padded = np.append(np.searchsorted(classes, labels), -1)
@@ -177,7 +202,20 @@ def _available(mixture: np.ndarray, left: np.ndarray, size: int) -> np.ndarray:
 
 
 def largest_remainders(shares: np.ndarray, total: int) -> np.ndarray:
-    """Counts that add up to ``total``, by the largest remainders."""
+    """Round proportional counts to integers that sum to ``total``, by the largest remainders.
+
+    Parameters
+    ----------
+    shares : ndarray
+        Non-negative weights; they need not sum to 1.
+    total : int
+        Sum of the counts.
+
+    Returns
+    -------
+    ndarray of int
+        One count per weight. Ties go to the earlier weight.
+    """
     exact = shares / shares.sum() * total
     counts = np.floor(exact).astype(int)
     counts[np.argsort(counts - exact, kind="stable")[: total - counts.sum()]] += 1

@@ -80,7 +80,20 @@ NOT_APPLICABLE = "N"
 
 
 def from_mirror(mirror: Mirror, *, excerpt: str = "national2019") -> pl.DataFrame:
-    """Canonical table of one of the mirror's two excerpts."""
+    """Build the canonical table of one of the mirror's two excerpts.
+
+    Parameters
+    ----------
+    mirror : Mirror
+        Local mirror that holds the files ``acs-us/*.csv``.
+    excerpt : str, default "national2019"
+        File name of the excerpt, without its suffix.
+
+    Returns
+    -------
+    polars.DataFrame
+        Canonical table.
+    """
     return from_excerpt(pl.read_csv(mirror.file(f"acs-us/{excerpt}.csv"), infer_schema=False))
 
 
@@ -94,7 +107,20 @@ def routes(about: Entry) -> tuple[Route, ...]:
 
 
 def surrogate(rows: int | None, generator: np.random.Generator) -> pl.DataFrame:
-    """A table with the schema, the size and the marginals of the mirror's excerpt."""
+    """Sample a table with the schema and the marginals of the mirror's excerpt.
+
+    Parameters
+    ----------
+    rows : int or None
+        Number of rows; None means that of the excerpt.
+    generator : numpy.random.Generator
+        Source of all random values.
+
+    Returns
+    -------
+    polars.DataFrame
+        Table that satisfies the schema.
+    """
     about = aggregates("us")
     drawn = surrogates.draw(about, rows or about["rows"], generator, tie=_tie)
     return SCHEMA.check(drawn)
@@ -124,7 +150,20 @@ def from_excerpt(table: pl.DataFrame) -> pl.DataFrame:
 
 
 def from_census(persons: pl.DataFrame, houses: pl.DataFrame) -> pl.DataFrame:
-    """Canonical table of the Census Bureau's person and housing records (PUMS 2019, integers)."""
+    """Build the canonical table from the Census Bureau's records (PUMS 2019, integers).
+
+    Parameters
+    ----------
+    persons : polars.DataFrame
+        Person records, with the column ``SERIALNO`` of their household.
+    houses : polars.DataFrame
+        Household records, joined to the persons on ``SERIALNO``.
+
+    Returns
+    -------
+    polars.DataFrame
+        Canonical table.
+    """
     table = persons.join(houses, on="SERIALNO", how="left", maintain_order="left")
     hispanic = pl.when(pl.col("HISP") >= 5).then(5).otherwise(pl.col("HISP"))
     married = pl.when(pl.col("MSP").is_null()).then(6).otherwise(pl.col("MSP"))

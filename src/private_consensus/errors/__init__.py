@@ -62,7 +62,19 @@ class Diverged(ArithmeticError):
 
 
 def require(condition: bool, key: str, value: Any, expected: str) -> None:
-    """Raise :class:`InvalidInput` unless ``condition`` holds."""
+    """Raise :class:`InvalidInput` unless ``condition`` holds.
+
+    Parameters
+    ----------
+    condition : bool
+        Requirement that the input has to meet.
+    key : str
+        Configuration key, argument or file that the error names.
+    value : object
+        Invalid value.
+    expected : str
+        Description of the valid values.
+    """
     if not condition:
         raise InvalidInput(key, value, expected)
 
@@ -80,7 +92,19 @@ def representation(value: Any) -> str:
 
 
 def shortened(text: str, limit: int) -> str:
-    """Return a text of at most ``limit`` characters, or its beginning and its length."""
+    """Return a text of at most ``limit`` characters, or its beginning and its length.
+
+    Parameters
+    ----------
+    text : str
+        Text of any length.
+    limit : int
+        Number of characters that are retained.
+
+    Returns
+    -------
+    str
+    """
     if len(text) <= limit:
         return text
     return f"{text[:limit]}... ({len(text):,} characters)"

@@ -137,13 +137,37 @@ def choice(key: str, value: Any, names: Collection[str]) -> str:
 
 
 def flag(key: str, value: Any) -> bool:
-    """Return a truth value; numbers and text are refused."""
+    """Return a truth value; refuse numbers and text.
+
+    Parameters
+    ----------
+    key : str
+        Name of the argument in the error.
+    value : object
+        Value to check: a Python or NumPy truth value.
+
+    Returns
+    -------
+    bool
+    """
     require(isinstance(value, bool | np.bool_), key, value, "True or False")
     return bool(value)
 
 
 def text(key: str, value: Any) -> str:
-    """Return a text; other types are refused."""
+    """Return a text; refuse other types.
+
+    Parameters
+    ----------
+    key : str
+        Name of the argument in the error.
+    value : object
+        Value to check.
+
+    Returns
+    -------
+    str
+    """
     require(isinstance(value, str), key, value, "a text")
     return value
 
@@ -170,7 +194,19 @@ def instance(key: str, value: Any, kind: Kind, expected: str) -> Any:
 
 
 def function(key: str, value: Any) -> Callable:
-    """Return a value that can be called."""
+    """Return a value that can be called.
+
+    Parameters
+    ----------
+    key : str
+        Name of the argument in the error.
+    value : object
+        Value to check.
+
+    Returns
+    -------
+    callable
+    """
     require(callable(value), key, value, "a function")
     return value
 

@@ -32,7 +32,25 @@ def draw(
     figure: Mapping[str, Any],
     styles: Mapping[str, Mapping[str, Any]],
 ) -> Specification:
-    """The chart of a figure: the paper's own drawing of that name, else curves."""
+    """Draw a figure by the paper's function of that name, or as curves if there is none.
+
+    Parameters
+    ----------
+    name : str
+        Name of the figure.
+    paper : str
+        Key of the paper.
+    numbers : polars.DataFrame
+        Points of all panels.
+    figure : mapping
+        Specification of the figure.
+    styles : mapping
+        Label, colour and dash by ``algorithm.variant``.
+
+    Returns
+    -------
+    Specification
+    """
     # Not sooner: whoever only asks for a module's name need not wait for the drawing library.
     from altair.utils.schemapi import debug_mode
 

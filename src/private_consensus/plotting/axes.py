@@ -65,9 +65,21 @@ class Extent:
     def axis(
         self, values: Sequence[float] = (), said: tuple[str, str] = ("", "")
     ) -> dict[str, Any]:
-        """Ticks: at the values that were run where they are few, else where they are regular.
+        """Return the axis with its ticks and labels, as Vega-Lite options.
 
-        ``said`` is what stands beside the strips above and below.
+        Ticks are the given values if these are few and the axis is logarithmic; otherwise they are
+        regular.
+
+        Parameters
+        ----------
+        values : sequence of float
+            Values of the computed points.
+        said : tuple of str
+            Labels of the strips above and below the axis.
+
+        Returns
+        -------
+        dict
         """
         few = self.log and 0 < len(set(values)) <= FEW
         ticks = sorted(set(values)) if few else []
@@ -108,7 +120,21 @@ class Extent:
 
 
 def extent(values: Iterable[float], *, log: bool, ends: Sequence[float] | None = None) -> Extent:
-    """Compute the range of an axis: the requested ends, or all finite values with a margin."""
+    """Compute the range of an axis: the requested ends, or all finite values with a margin.
+
+    Parameters
+    ----------
+    values : iterable of float
+        Values to cover; on a logarithmic axis only positive values count.
+    log : bool
+        True for a logarithmic axis.
+    ends : sequence of float, optional
+        Lowest and highest value of the axis.
+
+    Returns
+    -------
+    Extent
+    """
     if ends is not None:
         return Extent(low=float(ends[0]), high=float(ends[1]), log=log)
     found = [v for v in values if v is not None and isfinite(v) and (v > 0 or not log)]
@@ -131,8 +157,22 @@ def common(extents: Sequence[Extent]) -> list[Extent]:
 
 
 def log_ticks(low: float, high: float) -> list[float]:
-    """Powers of ten, so many apart that there are at most seven; where they are too few, 2 and 5
-    times or all multiples of them."""
+    """Return the ticks of a logarithmic axis: at most seven powers of ten.
+
+    Axes of fewer than three powers of ten also get ticks at multiples of powers of ten, or
+    linear ticks.
+
+    Parameters
+    ----------
+    low : float
+        Lower end, positive.
+    high : float
+        Upper end.
+
+    Returns
+    -------
+    list of float
+    """
     first, last = ceil(log10(low) - 1e-9), floor(log10(high) + 1e-9)
     decades = last - first + 1
     if decades >= 3:
@@ -147,7 +187,21 @@ def log_ticks(low: float, high: float) -> list[float]:
 
 
 def linear_ticks(low: float, high: float, most: int = 7) -> list[float]:
-    """Multiples of 1, 2 or 5 times a power of ten, as close as at most so many allow."""
+    """Return multiples of 1, 2 or 5 times a power of ten as ticks.
+
+    Parameters
+    ----------
+    low : float
+        Lower end.
+    high : float
+        Upper end.
+    most : int, default 7
+        Largest number of ticks.
+
+    Returns
+    -------
+    list of float
+    """
     power = floor(log10((high - low) / most))
     for digit in (1, 2, 5, 10, 20):
         step = digit * 10.0**power
@@ -174,7 +228,19 @@ def written(value: float) -> str:
 
 
 def labels(ticks: Sequence[float], *, log: bool) -> list[str]:
-    """Ticks in one way of writing: all as multiples of powers of ten, or none."""
+    """Format ticks uniformly: all as multiples of powers of ten, or none.
+
+    Parameters
+    ----------
+    ticks : sequence of float
+        Values of the ticks.
+    log : bool
+        True for a logarithmic axis.
+
+    Returns
+    -------
+    list of str
+    """
     decades = len(ticks) > 2 and all(_power(tick).startswith("10") for tick in ticks)
     small = decades and min(ticks) < 1
     if log and (small or any(not _short(tick) for tick in ticks)):

@@ -26,8 +26,19 @@ MOST = 4
 
 
 def facts(numbers: pl.DataFrame, figure: Mapping[str, Any]) -> str:
-    """Describe budget, agents, runs, lines and bands in one line, as far as they hold for all
-    curves.
+    """Describe budget, agents, runs, lines and bands in one line, if all curves share them.
+
+    Parameters
+    ----------
+    numbers : polars.DataFrame
+        Points of all curves.
+    figure : mapping
+        Specification of the figure, with optional ``settings``.
+
+    Returns
+    -------
+    str
+        Parts separated by semicolons.
     """
     settings = [_setting(part, numbers, figure.get("settings", ())) for part in PARTS]
     kinds = [BANDS.get(kind, kind) for kind in numbers["interval"].unique(maintain_order=True)]

@@ -58,7 +58,21 @@ class Panel:
 
 
 def curves(numbers: pl.DataFrame, figure: Spec, styles: Styles) -> Specification:
-    """All panels of a figure, with hover and one legend that switches curves off in all of them."""
+    """Draw all panels of a figure, with tooltips and a legend that hides curves.
+
+    Parameters
+    ----------
+    numbers : polars.DataFrame
+        Points of all panels.
+    figure : mapping
+        Specification of the figure.
+    styles : mapping
+        Label, colour and dash by ``algorithm.variant``.
+
+    Returns
+    -------
+    Specification
+    """
     shown = thinned(named(numbers, styles))
     panels = [
         _panel(shown.filter(pl.col("panel") == spec["title"]), spec) for spec in figure["panels"]
@@ -84,7 +98,22 @@ def curves(numbers: pl.DataFrame, figure: Spec, styles: Styles) -> Specification
 def arranged(
     panels: Sequence[dict[str, Any]], columns: int | None = None, *, own_names: bool = False
 ) -> dict[str, Any]:
-    """Panels side by side, in rows of so many, with one legend, or each with names of its own."""
+    """Arrange panels in rows, with one legend or with separate scales of colour and dash.
+
+    Parameters
+    ----------
+    panels : sequence of dict
+        Charts of the panels.
+    columns : int, optional
+        Panels per row; all in one row by default.
+    own_names : bool, default False
+        True if each panel names its curves separately.
+
+    Returns
+    -------
+    dict
+        Vega-Lite chart.
+    """
     if len(panels) == 1:
         return panels[0]
     columns = min(columns or len(panels), len(panels))
@@ -96,7 +125,20 @@ def arranged(
 
 
 def switched(chart: dict[str, Any], first: dict[str, Any]) -> dict[str, Any]:
-    """Add one selection by the legend, which the first panel holds and all panels follow."""
+    """Add one selection by the legend, defined in the first panel and used by all panels.
+
+    Parameters
+    ----------
+    chart : dict
+        Chart of all panels.
+    first : dict
+        Chart of the first panel; it is modified in place.
+
+    Returns
+    -------
+    dict
+        Vega-Lite chart.
+    """
     first["layer"][0]["name"] = SWITCHED
     select = {"type": "point", "fields": ["curve"], "toggle": "true"}
     return {
@@ -106,7 +148,20 @@ def switched(chart: dict[str, Any], first: dict[str, Any]) -> dict[str, Any]:
 
 
 def legend_of(names: Sequence[str], width: float) -> dict[str, Any]:
-    """A legend in as many columns as there is room for."""
+    """Return a legend with as many columns as fit into the width.
+
+    Parameters
+    ----------
+    names : sequence of str
+        Names of the curves, at least one.
+    width : float
+        Width in pixels.
+
+    Returns
+    -------
+    dict
+        Vega-Lite options.
+    """
     longest = max(map(len, names)) * LETTER + SYMBOL
     return {"columns": max(1, min(len(names), int(width / longest))), "title": None}
 
@@ -139,8 +194,22 @@ ON, ABOVE, BELOW = "on the axis", "above the axis", "below the axis"
 
 
 def on_axis(points: pl.DataFrame, y: Extent) -> pl.DataFrame:
-    """Points with ``place``, and ``beyond``: where in its strip a point is marked that is off the
-    axis. Lines and bands hold what is finite; a specification cannot hold infinity."""
+    """Add the columns that place points on the axis, above it or below it.
+
+    Lines and bands contain only finite values, because a specification cannot hold infinity.
+
+    Parameters
+    ----------
+    points : polars.DataFrame
+        Columns ``curve``, ``y``, ``low`` and ``high``.
+    y : Extent
+        Range of the axis.
+
+    Returns
+    -------
+    polars.DataFrame
+        Points with ``place``, ``exact``, ``infinite``, ``beyond`` and ``dot``.
+    """
     value = pl.col("y").cast(float)
     place = pl.when(value < y.low).then(pl.lit(BELOW)).when(value > y.high).then(pl.lit(ABOVE))
     placed = points.with_columns(
@@ -197,7 +266,20 @@ def _alike(panels: Sequence[Panel]) -> list[list[int]]:
 
 
 def marked_beyond(points: pl.DataFrame, y: Extent) -> pl.DataFrame:
-    """Column ``beyond``: where in its strip what is off the axis is marked, a curve in a line."""
+    """Add the column ``beyond``: the position in its strip of a point off the axis.
+
+    Parameters
+    ----------
+    points : polars.DataFrame
+        Columns ``curve`` and ``place``.
+    y : Extent
+        Range of the axis.
+
+    Returns
+    -------
+    polars.DataFrame
+        Points on the axis have null; curves have different heights.
+    """
     off = points.filter(pl.col("place") != ON)["curve"].unique(maintain_order=True).to_list()
     lines = {name: (i + 1) / (len(off) + 1) for i, name in enumerate(off)}
     line = pl.col("curve").replace_strict(lines, default=None, return_dtype=pl.Float64)
@@ -221,8 +303,19 @@ def _own_names(panels: Sequence[Panel]) -> bool:
 
 
 def panel_chart(panel: Panel, legend: dict[str, Any] | None) -> dict[str, Any]:
-    """Build the chart of a panel: strips, bands, lines, points, values beyond the axis, and
-    title.
+    """Build the chart of a panel: strips, bands, lines, points, values beyond the axis, title.
+
+    Parameters
+    ----------
+    panel : Panel
+        Points, axes, styles and specification of the panel.
+    legend : dict or None
+        Options of the shared legend; None if curves are labelled directly.
+
+    Returns
+    -------
+    dict
+        Vega-Lite chart.
     """
     shown, spec = panel.points, panel.spec
     names, colours, dashes = panel.styles.of(shown["curve"] if panel.direct else panel.names)

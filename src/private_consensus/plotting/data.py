@@ -18,7 +18,21 @@ COLUMNS = 2
 
 
 def data_extra_partitions(numbers: pl.DataFrame, figure: Spec, styles: Spec) -> alt.Chart:
-    """Bars of records by label, an agent a bar, with the share of the last label above it."""
+    """Draw the records of each agent as bars by label, with the fraction of the last label.
+
+    Parameters
+    ----------
+    numbers : polars.DataFrame
+        Number of records per panel, agent and label.
+    figure : mapping
+        Specification of the figure.
+    styles : mapping
+        Unused; every drawing function takes it.
+
+    Returns
+    -------
+    altair.Chart
+    """
     top = 1.12 * float(numbers["size"].max())
     names = numbers.sort("label")["series"].unique(maintain_order=True).to_list()
     panels = [

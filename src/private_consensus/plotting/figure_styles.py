@@ -38,6 +38,17 @@ class CurveStyles:
     dash: dict[str, list[int]] = field(default_factory=dict)
 
     def add(self, name: str, colour: str, dash) -> None:
+        """Set colour and dash of a curve, unless they are set already.
+
+        Parameters
+        ----------
+        name : str
+            Name of the curve.
+        colour : str
+            Colour in hexadecimal notation.
+        dash : sequence of int
+            Lengths of dashes and gaps; empty for a solid line.
+        """
         self.colour.setdefault(name, colour)
         self.dash.setdefault(name, list(dash) or [1, 0])
 
@@ -48,10 +59,21 @@ class CurveStyles:
 
 
 def named(points: pl.DataFrame, styles: Styles) -> pl.DataFrame:
-    """Columns ``style``, and ``curve``: the name that is shown.
+    """Add the columns ``style``, ``name`` and ``curve``, the displayed name.
 
-    A curve is called as its style is, or as its series; it is marked where its guarantee is not
-    proven. One curve has one name: what fails at some of its points is marked at all of them.
+    A curve has the label of its style, or the name of its series. It is marked if its guarantee is
+    unproven at any of its points.
+
+    Parameters
+    ----------
+    points : polars.DataFrame
+        Columns ``algorithm``, ``variant``, ``series`` and ``guarantee``.
+    styles : mapping
+        Label, colour and dash by ``algorithm.variant``.
+
+    Returns
+    -------
+    polars.DataFrame
     """
     labels = {name: style["label"] for name, style in styles.items()}
     key = pl.format("{}.{}", pl.col("algorithm"), pl.col("variant"))
@@ -65,13 +87,23 @@ def named(points: pl.DataFrame, styles: Styles) -> pl.DataFrame:
 
 
 def curve_styles(shown: pl.DataFrame, styles: Styles) -> CurveStyles:
-    """Choose colour and dash of the curves of a figure; ``shown`` is the output of
-    :func:`named`.
+    """Choose colour and dash of the curves of a figure.
 
-    A curve that is called as its style is, or is the only one of it, looks as that says, whatever
-    else the figure shows. Two curves of one style (on test and on training data, at two budgets)
-    have its colour and differ in dash. Curves along an axis have the colours of a ramp, from its
-    least value to its largest.
+    A curve with the label of its style, or the only curve of its style, has exactly that style in
+    every figure. Two curves of one style (on test and training data, at two budgets) share its
+    colour and differ in dash. Curves along an axis have the colours of a ramp, from the smallest
+    value to the largest.
+
+    Parameters
+    ----------
+    shown : polars.DataFrame
+        Output of :func:`named`.
+    styles : mapping
+        Label, colour and dash by ``algorithm.variant``.
+
+    Returns
+    -------
+    CurveStyles
     """
     found = CurveStyles()
     labels = {style: typeset(look["label"]) for style, look in styles.items()}

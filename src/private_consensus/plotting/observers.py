@@ -56,7 +56,21 @@ TOGETHER = {
 
 
 def observers_extra_map(numbers: pl.DataFrame, figure: Spec, styles: Spec) -> alt.Chart:
-    """The graph with what one agent learns, and maps of all pairs; a row for each algorithm."""
+    """Draw, per algorithm, the graph with one agent's view and the map of all pairs.
+
+    Parameters
+    ----------
+    numbers : polars.DataFrame
+        Privacy losses of ordered pairs of agents.
+    figure : mapping
+        Specification of the figure.
+    styles : mapping
+        Unused; every drawing function takes it.
+
+    Returns
+    -------
+    altair.Chart
+    """
     top = _budget(figure)
     colour = alt.Color("shown:Q").title("ε").scale(
         type="log", scheme="blues", domain=[FLOOR, top], clamp=True
@@ -72,17 +86,59 @@ def observers_extra_map(numbers: pl.DataFrame, figure: Spec, styles: Spec) -> al
 
 
 def observers_extra_distance(numbers: pl.DataFrame, figure: Spec, styles: Spec) -> alt.Chart:
-    """Pairs as dots, their median with the middle eighty per cent, and what they compare with."""
+    """Draw pairs as dots over their distance, with the median and the central 80 %.
+
+    Parameters
+    ----------
+    numbers : polars.DataFrame
+        Privacy losses of ordered pairs of agents.
+    figure : mapping
+        Specification of the figure.
+    styles : mapping
+        Unused; every drawing function takes it.
+
+    Returns
+    -------
+    altair.Chart
+    """
     return _side_by_side(_distances, numbers, figure, FLOOR)
 
 
 def observers_extra_rounds(numbers: pl.DataFrame, figure: Spec, styles: Spec) -> alt.Chart:
-    """A line for each kind of observer."""
+    """Draw one line per kind of observer over the number of rounds.
+
+    Parameters
+    ----------
+    numbers : polars.DataFrame
+        Privacy losses by kind of observer and number of rounds.
+    figure : mapping
+        Specification of the figure.
+    styles : mapping
+        Unused; every drawing function takes it.
+
+    Returns
+    -------
+    altair.Chart
+    """
     return _side_by_side(_rounds, numbers, figure, 10 * FLOOR)
 
 
 def observers_extra_coalitions(numbers: pl.DataFrame, figure: Spec, styles: Spec) -> alt.Chart:
-    """A line for each way to choose so many agents."""
+    """Draw one line per way to choose a coalition, over its size.
+
+    Parameters
+    ----------
+    numbers : polars.DataFrame
+        Privacy losses by coalition size.
+    figure : mapping
+        Specification of the figure.
+    styles : mapping
+        Unused; every drawing function takes it.
+
+    Returns
+    -------
+    altair.Chart
+    """
     return _side_by_side(_together, numbers, figure, 10 * FLOOR)
 
 

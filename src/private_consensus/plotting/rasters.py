@@ -90,10 +90,22 @@ def on_white(colours: np.ndarray) -> np.ndarray:
 
 
 def reduced(colours: np.ndarray, lengths: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The place of each colour in a palette, and the palette.
+    """Reduce colours to a palette and return the palette index of each colour.
 
-    Colours of one cell of 8 x 8 x 8 are one; the most frequent cells stay, each with the mean of
-    its pixels, and all others become the nearest of them.
+    Colours in one cell of 8 x 8 x 8 values are merged. The most frequent cells form the palette,
+    each with the mean of its pixels. Other cells get the nearest palette colour.
+
+    Parameters
+    ----------
+    colours : ndarray of uint8 [n, 3]
+        Red, green and blue.
+    lengths : ndarray of int [n]
+        Number of pixels of each colour.
+
+    Returns
+    -------
+    indices, palette : ndarray of uint8
+        Indices [n] and colours [k, 3].
     """
     cells = (colours >> 3).astype(np.uint32) @ np.array([1024, 32, 1], np.uint32)
     counts, *sums = (
@@ -109,7 +121,21 @@ def reduced(colours: np.ndarray, lengths: np.ndarray) -> tuple[np.ndarray, np.nd
 
 
 def written(places: np.ndarray, palette: np.ndarray, effort: int) -> bytes:
-    """A PNG of places in a palette."""
+    """Encode an indexed image as PNG.
+
+    Parameters
+    ----------
+    places : ndarray of uint8 [height, width]
+        Palette index of each pixel.
+    palette : ndarray of uint8 [k, 3]
+        Red, green and blue.
+    effort : int
+        Compression level of zlib.
+
+    Returns
+    -------
+    bytes
+    """
     height, width = places.shape
     rows = np.concatenate([np.zeros((height, 1), np.uint8), places], axis=1).tobytes()
     parts = [

@@ -25,10 +25,23 @@ ARROW_SHORT = 0.012
 def draw(
     rows: pl.DataFrame, source: str, names: Mapping[tuple[str, str], str] | None = None
 ) -> alt.Chart:
-    """An arrow a pair, from the true epsilon as printed to the true epsilon as repaired.
+    """Draw one arrow per pair, from the true epsilon as published to that of the correction.
 
-    Of the settings of a pair that whose claimed epsilon is closest to 1, with finite means where
-    there are any; what the repair does to the mean is written beside it.
+    Each pair shows the setting whose claimed epsilon is closest to 1, with finite means if
+    possible. A label states the change of the mean.
+
+    Parameters
+    ----------
+    rows : polars.DataFrame
+        One row per setting of each pair ``printed``, ``repaired``.
+    source : str
+        Data source, for the note below the title.
+    names : mapping, optional
+        Displayed names by algorithm and variant.
+
+    Returns
+    -------
+    altair.Chart
     """
     if not rows.height:
         nothing = alt.Chart(

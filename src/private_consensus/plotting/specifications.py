@@ -28,7 +28,21 @@ class Specification:
 
 
 def field(name: str, kind: str = "quantitative", **options: Any) -> dict[str, Any]:
-    """A channel that shows a column."""
+    """Return a Vega-Lite channel that encodes a column.
+
+    Parameters
+    ----------
+    name : str
+        Name of the column.
+    kind : str, default "quantitative"
+        Vega-Lite type.
+    **options : object
+        Further options of the channel.
+
+    Returns
+    -------
+    dict
+    """
     return {"field": name, "type": kind, **options}
 
 

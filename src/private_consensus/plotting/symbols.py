@@ -51,7 +51,19 @@ def typeset(text: str) -> str:
 
 
 def power_of_ten(mantissa: str, exponent: int) -> str:
-    """``mantissa`` times a power of ten; a mantissa of 1 is not written."""
+    """Format ``mantissa`` times a power of ten; a mantissa of 1 is left out.
+
+    Parameters
+    ----------
+    mantissa : str
+        Decimal number.
+    exponent : int
+        Exponent of ten.
+
+    Returns
+    -------
+    str
+    """
     power = f"10{raised(str(exponent))}"
     return power if float(mantissa) == 1.0 else f"{mantissa}×{power}"
 

@@ -78,9 +78,24 @@ _WIDTH = re.compile(r'width="([\d.]+)"')
 def finish(
     chart: alt.TopLevelMixin | Mapping[str, Any], title: str, source: str, *notes: str
 ) -> Specification:
-    """Title, data source, what else has to be known of the figure, and theme.
+    """Add title, data source, notes and theme to a chart.
 
-    A chart of the drawing library is held against the schema of specifications here.
+    Charts of the drawing library are validated against the Vega-Lite schema here.
+
+    Parameters
+    ----------
+    chart : Altair chart or mapping
+        Chart without a title.
+    title : str
+        Title of the figure.
+    source : str
+        Data source, for the first line of the subtitle.
+    *notes : str
+        Further lines of the subtitle; long lines are wrapped.
+
+    Returns
+    -------
+    Specification
     """
     note, colour = source_note(source)
     heading = {
@@ -101,8 +116,23 @@ def finish(
 def save(
     chart: Specification, *, json_path: Path, svg: Path, png: Path, pdf: Path, png_scale: float = 2
 ) -> None:
-    """Write a chart in four formats, each whole or not at all; the PNG has ``png_scale`` pixels a
-    unit of the drawing."""
+    """Write a chart in four formats, each of them atomically.
+
+    Parameters
+    ----------
+    chart : Specification
+        Finished chart.
+    json_path : Path
+        Target of the Vega-Lite specification.
+    svg : Path
+        Target of the SVG.
+    png : Path
+        Target of the PNG.
+    pdf : Path
+        Target of the PDF.
+    png_scale : float, default 2
+        Pixels per unit if less than ``LEAST_SCALE``; else the PNG is ``PIXELS`` wide or wider.
+    """
     import vl_convert as vlc
 
     specification = rounded(chart.to_dict())

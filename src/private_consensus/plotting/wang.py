@@ -29,7 +29,21 @@ Spec = Mapping[str, Any]
 
 
 def wang_fig1(numbers: pl.DataFrame, figure: Spec, styles: Spec) -> alt.Chart:
-    """Nodes and edges of the communication graph."""
+    """Draw the nodes and edges of the communication graph.
+
+    Parameters
+    ----------
+    numbers : polars.DataFrame
+        Positions of nodes and ends of edges.
+    figure : mapping
+        Specification of the figure.
+    styles : mapping
+        Unused; every drawing function takes it.
+
+    Returns
+    -------
+    altair.Chart
+    """
     place = {
         "x": alt.X("x:Q").axis(None).scale(domain=[-1.25, 1.25]),
         "y": alt.Y("y:Q").axis(None).scale(domain=[-1.15, 1.25]),
@@ -50,7 +64,21 @@ def wang_fig1(numbers: pl.DataFrame, figure: Spec, styles: Spec) -> alt.Chart:
 
 
 def wang_fig2(numbers: pl.DataFrame, figure: Spec, styles: Spec) -> alt.Chart:
-    """Trajectories of the agents' estimates, two panels a row, each in two views."""
+    """Draw the trajectories of the agents' estimates, two panels per row, each in two views.
+
+    Parameters
+    ----------
+    numbers : polars.DataFrame
+        Estimates per panel, agent and iteration.
+    figure : mapping
+        Specification of the figure.
+    styles : mapping
+        Unused; every drawing function takes it.
+
+    Returns
+    -------
+    altair.Chart
+    """
     columns = [
         _trajectories(numbers.filter(pl.col("panel") == panel["title"]), panel)
         for panel in figure["panels"]
@@ -63,7 +91,21 @@ wang_fig3 = wang_fig2
 
 
 def wang_extra_mse(numbers: pl.DataFrame, figure: Spec, styles: Spec) -> alt.Chart:
-    """Mean square errors, exact as lines and measured as points, with the theorem's slope."""
+    """Draw mean square errors, exact as lines and measured as points, with the theorem's slope.
+
+    Parameters
+    ----------
+    numbers : polars.DataFrame
+        Exact and measured errors per panel.
+    figure : mapping
+        Specification of the figure.
+    styles : mapping
+        Unused; every drawing function takes it.
+
+    Returns
+    -------
+    altair.Chart
+    """
     parts = [numbers.filter(pl.col("panel") == panel["title"]) for panel in figure["panels"]]
     ends = common([extent([*part["low"], *_guide(part)["y"]], log=True) for part in parts])
     panels = [

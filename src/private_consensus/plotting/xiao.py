@@ -30,7 +30,23 @@ THOUSANDTHS = "datum.value == 0 ? '0' : format(1000 * datum.value, '.0f') + '×1
 def xiao_fig1(
     numbers: pl.DataFrame, figure: Mapping[str, Any], styles: Mapping[str, Mapping[str, Any]]
 ) -> alt.Chart:
-    """Bound and expectation on one colour scale, their difference on one with zero in white."""
+    """Draw heat maps of bound, expectation and difference.
+
+    Bound and expectation share a colour scale. In the scale of the difference, zero is white.
+
+    Parameters
+    ----------
+    numbers : polars.DataFrame
+        Points per panel and variant.
+    figure : mapping
+        Specification of the figure.
+    styles : mapping
+        Unused; every drawing function takes it.
+
+    Returns
+    -------
+    altair.Chart
+    """
     shared = _range(numbers.filter(pl.col("variant") != "excess"))
     maps = []
     for panel in figure["panels"]:
@@ -50,7 +66,21 @@ def xiao_fig1(
 def xiao_figA(
     numbers: pl.DataFrame, figure: Mapping[str, Any], styles: Mapping[str, Mapping[str, Any]]
 ) -> alt.Chart:
-    """The shares that agents exchange and the sums that they broadcast; the same passed on."""
+    """Draw the shares that agents exchange and the sums that they broadcast or relay.
+
+    Parameters
+    ----------
+    numbers : polars.DataFrame
+        Positions of the agents, per panel.
+    figure : mapping
+        Specification of the figure.
+    styles : mapping
+        Unused; every drawing function takes it.
+
+    Returns
+    -------
+    altair.Chart
+    """
     titles = [panel["title"] for panel in figure["panels"]]
     nodes = [numbers.filter(pl.col("panel") == title, pl.col("kind") == "node") for title in titles]
     panels = [

@@ -9,7 +9,21 @@ UNKNOWN = "unknown"
 
 
 def command(target: str, scale: str, *, force: bool = False) -> str:
-    """The command that makes a target at a scale; everything, if no target is named."""
+    """Return the shell command that builds a target at a scale.
+
+    Parameters
+    ----------
+    target : str
+        Target of the workflow; an empty text builds everything.
+    scale : str
+        Name of the scale, such as ``paper``.
+    force : bool, default False
+        True if existing outputs are rebuilt.
+
+    Returns
+    -------
+    str
+    """
     words = ["snakemake", "--cores 2", "--force" if force else "", target]
     if scale != "paper":
         # The file comes last: Snakemake takes every word after --configfile for another file.

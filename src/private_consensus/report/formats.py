@@ -13,7 +13,19 @@ SUPERSCRIPT = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
 def number(value: float | int | None, digits: int = 3) -> str:
-    """Three significant digits; powers of ten written out; a dash for what is not a number."""
+    """Format a number with three significant digits, or with a power of ten.
+
+    Parameters
+    ----------
+    value : float, int or None
+        None and NaN are formatted as a dash.
+    digits : int, default 3
+        Number of significant digits. Integers and integral floats below 10^6 are exact.
+
+    Returns
+    -------
+    str
+    """
     if value is None or (isinstance(value, float) and math.isnan(value)):
         return NONE
     if math.isinf(value):
@@ -40,12 +52,36 @@ def spread(values: Iterable[float | None]) -> str:
 
 
 def interval(low: float | None, high: float | None) -> str:
-    """An interval in brackets; nothing if there is none."""
+    """Format an interval in brackets, or return an empty text if an end is missing.
+
+    Parameters
+    ----------
+    low : float or None
+        Lower end.
+    high : float or None
+        Upper end.
+
+    Returns
+    -------
+    str
+    """
     return "" if NONE in (number(low), number(high)) else f"[{number(low)}, {number(high)}]"
 
 
 def region(low: float | None, high: float | None) -> str:
-    """Values that a claim accepts, in words; a dash where an end is missing."""
+    """Describe the values that a claim accepts, or return a dash if an end is missing.
+
+    Parameters
+    ----------
+    low : float or None
+        Smallest accepted value, possibly -inf.
+    high : float or None
+        Largest accepted value, possibly inf.
+
+    Returns
+    -------
+    str
+    """
     if low is None or high is None or NONE in (number(low), number(high)):
         return NONE
     if low == -math.inf:

@@ -218,7 +218,20 @@ def _context(results: Results) -> dict[str, Any]:
 
 
 def paper_view(key: str, results: Results) -> dict[str, Any]:
-    """Collect the content of a paper's page: figures and tables with claims, choices, privacy."""
+    """Collect the content of a paper's page: figures and tables with claims, choices, privacy.
+
+    Parameters
+    ----------
+    key : str
+        Key of the paper.
+    results : Results
+        Results of one scale; the view is cached in it.
+
+    Returns
+    -------
+    dict
+        Variables of the page template.
+    """
     return _once_made(f"paper {key}", results, lambda: _paper_view(key, results))
 
 

@@ -153,7 +153,20 @@ def read_results(
 
 
 def made_beside(folder: str | Path, scale: str) -> dict[str, Path]:
-    """Return the files of :data:`BESIDE` that exist."""
+    """Return the files of :data:`BESIDE` that exist.
+
+    Parameters
+    ----------
+    folder : str or Path
+        Folder with the results of all scales.
+    scale : str
+        Name of the scale.
+
+    Returns
+    -------
+    dict of str to Path
+        Target of ``make`` to its file.
+    """
     places = {name: Path(folder, file.format(scale=scale)) for name, file in BESIDE.items()}
     return {name: path for name, path in places.items() if path.is_file()}
 
@@ -163,7 +176,20 @@ def _json(path: Path | None) -> Any:
 
 
 def with_outcomes(faults: Iterable[Row], tried: Iterable[Row]) -> list[Row]:
-    """Faults, each with what came of it when it was tried last, where and when."""
+    """Add to each fault the outcome of its most recent test.
+
+    Parameters
+    ----------
+    faults : iterable of rows
+        Faults with the column ``fault``.
+    tried : iterable of rows
+        Test results with the column ``fault``; the last row of a fault counts.
+
+    Returns
+    -------
+    list of rows
+        The outcome is ``not tried`` for untested faults.
+    """
     known = {row["fault"]: row for row in tried}
     nothing = {"outcome": "not tried"}
     return [{**row, **nothing, **known.get(row["fault"], {})} for row in faults]

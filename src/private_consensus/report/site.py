@@ -102,7 +102,17 @@ def write_runtime(path: Path) -> None:
 
 
 def write_downloads(figures: Iterable[str], made: Path, folder: Path) -> None:
-    """Copies of figures and numbers, so that the folder is whole wherever it goes."""
+    """Copy figures and numbers, and write the numbers as zipped CSV, for download.
+
+    Parameters
+    ----------
+    figures : iterable of str
+        Names of figures.
+    made : Path
+        Folder with the subfolders ``figures`` and ``data``.
+    folder : Path
+        Target folder.
+    """
     for name in figures:
         for kind in COPIED:
             _copy(made / "figures" / f"{name}.{kind}", folder / f"{name}.{kind}")
@@ -114,7 +124,15 @@ def write_downloads(figures: Iterable[str], made: Path, folder: Path) -> None:
 
 
 def write_zipped(path: Path, text: str) -> None:
-    """A text, named as the archive without ``.zip``: the same bytes whenever it is written."""
+    """Write a text as a ZIP archive of one file, with byte-identical output every time.
+
+    Parameters
+    ----------
+    path : Path
+        Archive; the file in it has this name without ``.zip``.
+    text : str
+        Contents of the file.
+    """
     with atomic_write(path) as part, ZipFile(part, "w") as archive:
         archive.writestr(ZipInfo(path.stem), text, ZIP_DEFLATED)
 

@@ -51,7 +51,20 @@ def known() -> list[str]:
 
 
 def pages(used: Iterable[str], results: Results) -> list[dict[str, Any]]:
-    """Pages of algorithms, alphabetically, with what they deliver and the figures that show it."""
+    """Return the pages of algorithms in alphabetical order, with delivered privacy and figures.
+
+    Parameters
+    ----------
+    used : iterable of str
+        Names of algorithms; unknown names are ignored.
+    results : Results
+        Results of one scale.
+
+    Returns
+    -------
+    list of dict
+        One dictionary of template variables per algorithm.
+    """
     known = set(algorithms.names())
     return [
         {
@@ -64,7 +77,20 @@ def pages(used: Iterable[str], results: Results) -> list[dict[str, Any]]:
 
 
 def figures_with(name: str, papers: Mapping[str, Mapping[str, Any]]) -> list[dict[str, str]]:
-    """Figures with a curve of an algorithm."""
+    """Return the figures that have a curve of an algorithm.
+
+    Parameters
+    ----------
+    name : str
+        Name of the algorithm.
+    papers : mapping
+        Key to paper, with its figures.
+
+    Returns
+    -------
+    list of dict
+        Paper, name, title and number of each figure.
+    """
     return [
         {"paper": key, "name": figure, "title": short(spec["title"], paper["paper"]["number"]),
          "number": paper["paper"]["number"]}
@@ -145,7 +171,20 @@ def inline(text: str) -> str:
 
 
 def formula(latex: str, display: str = "inline") -> str:
-    """MathML, which browsers typeset themselves; LaTeX as written where it cannot be made."""
+    """Convert LaTeX to MathML, or return the LaTeX as code if that fails.
+
+    Parameters
+    ----------
+    latex : str
+        Formula without delimiters.
+    display : {"inline", "block"}
+        Display mode of the formula.
+
+    Returns
+    -------
+    str
+        HTML.
+    """
     try:
         return convert(ARG.sub(r"\\mathrm{arg}", " ".join(latex.split())), display=display)
     except Exception:  # the converter names no errors of its own for every input

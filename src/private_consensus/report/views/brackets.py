@@ -44,7 +44,19 @@ def _given(row: Row) -> bool:
 
 
 def closeness(low: float, high: float) -> str:
-    """Classify the bounds on an epsilon by one of :data:`CLOSENESS`."""
+    """Classify the bounds on an epsilon by one of :data:`CLOSENESS`.
+
+    Parameters
+    ----------
+    low : float
+        Lower bound.
+    high : float
+        Upper bound, possibly infinite.
+
+    Returns
+    -------
+    str
+    """
     if low == math.inf:
         return INFINITE
     if high == 0:

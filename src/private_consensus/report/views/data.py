@@ -35,7 +35,20 @@ def card(found: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def picture(name: str, rows: list[Any]) -> dict[str, Any]:
-    """The mean picture of a class."""
+    """Return the mean image of a class for the page.
+
+    Parameters
+    ----------
+    name : str
+        Name of the class.
+    rows : list of lists
+        Pixels of the image, row by row.
+
+    Returns
+    -------
+    dict
+        Address, size and alternative text of the image.
+    """
     return {
         "name": words(name),
         "src": data_uri(rows),
@@ -46,7 +59,20 @@ def picture(name: str, rows: list[Any]) -> dict[str, Any]:
 
 
 def marginal(name: str, found: Mapping[str, Any]) -> dict[str, Any]:
-    """The bars of one column, with what each says when pointed at."""
+    """Return the bars of one column's histogram, with a tooltip for each.
+
+    Parameters
+    ----------
+    name : str
+        Name of the column.
+    found : mapping
+        Histogram: ``counts`` with either ``values`` or ``edges``.
+
+    Returns
+    -------
+    dict
+        Sizes in pixels, labels and alternative text.
+    """
     counts = found["counts"]
     top = max(counts, default=0) or 1
     labels = found.get("values") or _bins(found.get("edges", []))

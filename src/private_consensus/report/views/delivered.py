@@ -33,8 +33,22 @@ def rows(
 ) -> list[dict[str, Any]]:
     """Return the delivered privacy of each algorithm of each paper, violated claims first.
 
-    Literal readings are what a text says, not what an algorithm can do; one that has no other
-    reading is judged by it. Audits attack what others release, and promise nothing.
+    A literal setting follows the text of a paper exactly. It decides only for algorithms without
+    other settings. Audits are left out because they claim no privacy.
+
+    Parameters
+    ----------
+    privacy : iterable of rows
+        One row per setting, with claimed epsilon and bounds.
+    paper_of : mapping of str to str
+        Experiment to the key of its paper.
+    papers : mapping
+        Key to paper.
+
+    Returns
+    -------
+    list of dict
+        One row per paper and algorithm.
     """
     groups: dict[tuple[str, str], list[Row]] = {}
     for row in privacy:
@@ -73,7 +87,19 @@ def _multiples(row: Row) -> tuple[float, float]:
 
 
 def in_words(low: float, high: float) -> str:
-    """A bracket in multiples of what is claimed; a bound that says nothing is not written."""
+    """Describe lower and upper bound as multiples of the claimed epsilon.
+
+    Parameters
+    ----------
+    low : float
+        Lower bound, as a multiple; 0 is not written.
+    high : float
+        Upper bound, as a multiple; infinity is not written.
+
+    Returns
+    -------
+    str
+    """
     if low == math.inf:
         return "∞"
     if high == math.inf:

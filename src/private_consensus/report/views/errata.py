@@ -36,7 +36,21 @@ def page(results: Results) -> dict[str, Any]:
 def table(
     errata: Iterable[Row], privacy: Iterable[Row], papers: Mapping[str, Mapping[str, Any]]
 ) -> list[dict[str, Any]]:
-    """Return one row per erratum, with the figures that it affects and that show its correction."""
+    """Return one row per erratum, with the figures that it affects and that show its correction.
+
+    Parameters
+    ----------
+    errata : iterable of rows
+        Errata with claimed and computed values.
+    privacy : iterable of rows
+        One row per setting.
+    papers : mapping
+        Key to paper, with its figures.
+
+    Returns
+    -------
+    list of dict
+    """
     curves = _curves(papers)
     shown = list(privacy)
     return [

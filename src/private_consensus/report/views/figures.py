@@ -59,17 +59,53 @@ def figure(
 
 
 def heading(title: str, number: str) -> str:
-    """The title of a figure where its paper is already named."""
+    """Return the title of a figure without the number of its paper.
+
+    Parameters
+    ----------
+    title : str
+        Title of the figure.
+    number : str
+        Number of the paper, such as ``001``.
+
+    Returns
+    -------
+    str
+    """
     return title.removeprefix(f"Paper {number}").lstrip(",: ")
 
 
 def short(title: str, number: str) -> str:
-    """Return the short name of a figure for a table: the part before the colon."""
+    """Return the short name of a figure for a table: the part before the colon.
+
+    Parameters
+    ----------
+    title : str
+        Title of the figure.
+    number : str
+        Number of the paper, which is removed.
+
+    Returns
+    -------
+    str
+    """
     return heading(title, number).partition(":")[0]
 
 
 def alt_text(spec: Mapping[str, Any], labels: Mapping[str, str]) -> str:
-    """Compose the alternative text of a figure for readers who cannot see it."""
+    """Compose the alternative text of a figure for readers who cannot see it.
+
+    Parameters
+    ----------
+    spec : mapping
+        Title and panels of the figure.
+    labels : mapping of str to str
+        Curve to its label.
+
+    Returns
+    -------
+    str
+    """
     panels = [_panel_text(panel, labels) for panel in spec["panels"]]
     count = f" {len(panels)} panels." if len(panels) > 1 else ""
     return f"{spec['title']}.{count} " + " ".join(panels)
@@ -103,8 +139,21 @@ def _panel_text(panel: Mapping[str, Any], labels: Mapping[str, str]) -> str:
 
 
 def experiment(key: str, spec: Mapping[str, Any], scale: str) -> dict[str, Any]:
-    """Describe the varied and the compared parameters of an experiment, and the reductions of a
-    smaller scale.
+    """Describe an experiment: varied parameters, compared variants and reductions.
+
+    Parameters
+    ----------
+    key : str
+        Name of the experiment.
+    spec : mapping
+        Experiment as the configuration states it.
+    scale : str
+        Name of the scale, whose reductions are listed.
+
+    Returns
+    -------
+    dict
+        Template variables.
     """
     return {
         "name": key,

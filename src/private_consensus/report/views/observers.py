@@ -60,8 +60,19 @@ NEARLY = 0.95
 
 
 def sentence(name: str, rows: Iterable[Row]) -> dict[str, str]:
-    """Compose a sentence on the privacy loss to an agent two edges away, from the rows of the
-    table.
+    """Compose a sentence on the privacy loss to an agent two edges away.
+
+    Parameters
+    ----------
+    name : str
+        Name of the algorithm.
+    rows : iterable of rows
+        Rows of the table; other algorithms are ignored.
+
+    Returns
+    -------
+    dict
+        Title of the algorithm and the sentence.
     """
     own = [row for row in rows if row["algorithm"] == name]
     everything = max((r["guarantee"] for r in own if r["kind"] == "eavesdropper"), default=math.nan)
@@ -164,12 +175,11 @@ def epsilon_in_words(value: float) -> str:
 
 
 def learned(rows: Iterable[Row]) -> dict[str, Any]:
-    """What the script draws: links of graphs, what they and algorithms are called, and for each
-    algorithm, budget and kind of view the guarantee and the formula of every ordered pair,
-    [observer][victim].
+    """Collect the data for the page's script: edges and names of graphs, and privacy losses.
 
-    Cells are ``null`` on the diagonal, where there is no formula, and for infinity the guarantee is
-    -1: JSON knows no infinity.
+    For each algorithm, budget and kind of view, it holds the guarantee and the formula of every
+    ordered pair, [observer][target agent]. Cells are ``null`` on the diagonal, and formulas also
+    where none exists. Values above 10^6 are -1, because JSON has no infinity.
     """
     graphs: dict[str, dict[str, Any]] = {}
     for row in rows:

@@ -56,7 +56,21 @@ WORDS = {VIOLATED: "is violated", NOT_PRIVATE: "no privacy is claimed"}
 def promises(
     privacy: Iterable[Row], paper_of: Mapping[str, str], papers: Mapping[str, Mapping[str, Any]]
 ) -> list[dict[str, Any]]:
-    """Return one row per paper, algorithm and variant: whether it delivers the claimed privacy."""
+    """Return the claimed and delivered privacy per paper, algorithm and variant.
+
+    Parameters
+    ----------
+    privacy : iterable of rows
+        One row per setting.
+    paper_of : mapping of str to str
+        Experiment to the key of its paper.
+    papers : mapping
+        Key to paper.
+
+    Returns
+    -------
+    list of dict
+    """
     groups = _grouped(
         privacy, lambda row: (paper_of[row["experiment"]], row["algorithm"], row["variant"])
     )
@@ -96,7 +110,21 @@ def variants(
     privacy: Iterable[Row], experiments: Mapping[str, Mapping[str, Any]],
     paper_of: Mapping[str, str],
 ) -> list[dict[str, Any]]:  # fmt: skip
-    """Return one line per experiment and variant."""
+    """Return one line per experiment and variant.
+
+    Parameters
+    ----------
+    privacy : iterable of rows
+        One row per setting.
+    experiments : mapping
+        Name to experiment; determines the order.
+    paper_of : mapping of str to str
+        Experiment to the key of its paper.
+
+    Returns
+    -------
+    list of dict
+    """
     found = _grouped(privacy, lambda row: row["experiment"])
     return [
         {**group, "experiment": name, "title": experiments[name]["title"], "paper": paper_of[name]}
@@ -108,8 +136,21 @@ def variants(
 def of_algorithm(
     name: str, privacy: Iterable[Row], papers: Mapping[str, Mapping[str, Any]]
 ) -> list[dict[str, Any]]:
-    """Return claimed and delivered privacy of one algorithm, one line per experiment and
-    variant.
+    """Return the claimed and delivered privacy of one algorithm.
+
+    Parameters
+    ----------
+    name : str
+        Name of the algorithm.
+    privacy : iterable of rows
+        One row per setting.
+    papers : mapping
+        Key to paper, with its experiments.
+
+    Returns
+    -------
+    list of dict
+        One line per experiment and variant.
     """
     paper_of = {key: paper for paper, found in papers.items() for key in found["experiments"]}
     experiments = {k: v for paper in papers.values() for k, v in paper["experiments"].items()}
@@ -249,8 +290,22 @@ def kept(promised: Sequence[Row]) -> dict[str, int]:
 def of_experiments(
     privacy: Iterable[Row], experiments: Mapping[str, Mapping[str, Any]]
 ) -> list[dict[str, Any]]:
-    """Per experiment a row a variant, and all settings in full where they are not too many to be
-    read."""
+    """Return the privacy of each experiment, with one row per variant.
+
+    All settings are listed in full if there are at most :data:`MOST_SETTINGS` of them.
+
+    Parameters
+    ----------
+    privacy : iterable of rows
+        One row per setting.
+    experiments : mapping
+        Name to experiment; determines the order.
+
+    Returns
+    -------
+    list of dict
+        One dictionary per experiment.
+    """
     found = _grouped(privacy, lambda row: row["experiment"])
     return [
         {
@@ -273,7 +328,20 @@ def _by_variant(rows: Iterable[Row]) -> list[dict[str, Any]]:
 
 
 def settings_table(privacy: Iterable[Row], experiments: Iterable[str]) -> pl.DataFrame:
-    """All settings of some experiments as numbers, without the texts that they share."""
+    """Return all settings of the named experiments as a table of numbers.
+
+    Parameters
+    ----------
+    privacy : iterable of rows
+        One row per setting.
+    experiments : iterable of str
+        Names of the experiments to include.
+
+    Returns
+    -------
+    polars.DataFrame
+        One row per setting.
+    """
     rows = [row for row in privacy if row["experiment"] in set(experiments)]
     kept = [*SAID, *_axes(rows), *NUMBERS] if rows else []
     frame = pl.DataFrame(

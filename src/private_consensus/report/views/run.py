@@ -31,7 +31,20 @@ def jobs(timings: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
 def seconds_of_figures(
     papers: Mapping[str, Mapping[str, Any]], timings: Iterable[Mapping[str, Any]]
 ) -> dict[str, float]:
-    """Wall time of the cells that a figure or table needs; those that were not timed are absent."""
+    """Sum the wall times of the cells that each figure or table needs.
+
+    Parameters
+    ----------
+    papers : mapping
+        Key to paper, with its figures and tables.
+    timings : iterable of rows
+        Columns ``job`` and ``seconds``.
+
+    Returns
+    -------
+    dict of str to float
+        Seconds per figure or table; absent if none of its cells was timed.
+    """
     seconds = {row["job"]: row["seconds"] for row in timings}
     found = {}
     for paper in papers.values():

@@ -193,6 +193,19 @@ def _after_holm(row: Row) -> str:
 def in_words(
     claims: Iterable[Row], papers: Mapping[str, Mapping[str, Any]]
 ) -> dict[str, list[dict[str, Any]]]:
-    """Headline claims by what came of them: what holds, what does not, what is open."""
+    """Group the primary variants of the claims by verdict.
+
+    Parameters
+    ----------
+    claims : iterable of rows
+        One row per claim and variant.
+    papers : mapping
+        Key to paper.
+
+    Returns
+    -------
+    dict of str to list
+        Verdict to its claims.
+    """
     headline = scorecard(claims, papers)
     return {look: [row for row in headline if row["look"] == look] for look in LOOKS.values()}

@@ -16,7 +16,23 @@ LINKS = (("csv", "numbers as CSV"), ("md", "Markdown"), ("tex", "LaTeX"))
 
 
 def table(name: str, paper: Mapping[str, Any], numbers: pl.DataFrame, scale: str) -> dict[str, Any]:
-    """A table as the page shows it."""
+    """Return the template variables of a table: published and computed numbers.
+
+    Parameters
+    ----------
+    name : str
+        Name of the table.
+    paper : mapping
+        Paper with its tables and experiments.
+    numbers : polars.DataFrame
+        Computed numbers with their sources and numbers of runs.
+    scale : str
+        Name of the scale.
+
+    Returns
+    -------
+    dict
+    """
     spec = paper["tables"][name]
     titles, rows = shown(numbers, spec)
     used = dict.fromkeys(block["experiment"] for block in spec["blocks"])

@@ -33,7 +33,20 @@ def counts(rows: Iterable[Row]) -> list[dict[str, Any]]:
 
 
 def by_paper(rows: Iterable[Row], papers: Mapping[str, Row]) -> list[dict[str, Any]]:
-    """A group a paper, in the order of the table; papers that were not run stay."""
+    """Group the theorems by paper, in the order of their rows.
+
+    Parameters
+    ----------
+    rows : iterable of rows
+        One row per numbered statement.
+    papers : mapping
+        Key to paper; papers that were not run may be absent.
+
+    Returns
+    -------
+    list of dict
+        One group per paper in ``rows``.
+    """
     groups: dict[str, list[Row]] = {}
     for row in rows:
         groups.setdefault(row["paper"], []).append(row)

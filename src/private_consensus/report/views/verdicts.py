@@ -54,7 +54,19 @@ def counts(claims: Iterable[Row]) -> list[dict[str, Any]]:
 
 
 def scorecard(claims: Iterable[Row], papers: Mapping[str, Mapping[str, Any]]) -> list[dict]:
-    """Return one row per claim: its primary verdict and the deciding number."""
+    """Return one row per claim: its primary verdict and the deciding number.
+
+    Parameters
+    ----------
+    claims : iterable of rows
+        One row per claim and variant.
+    papers : mapping
+        Key to paper.
+
+    Returns
+    -------
+    list of dict
+    """
     return [_scored(row, papers[row["paper"]]) for row in claims if row["headline"]]
 
 
@@ -65,7 +77,19 @@ def _scored(row: Row, paper: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def of_figure(claims: Iterable[Row], figure: str) -> list[dict[str, Any]]:
-    """Claims that a figure shows, each with a row a variant, the headline first."""
+    """Return the claims that a figure shows, with one row per variant, the primary first.
+
+    Parameters
+    ----------
+    claims : iterable of rows
+        One row per claim and variant.
+    figure : str
+        Name of the figure.
+
+    Returns
+    -------
+    list of dict
+    """
     grouped: dict[str, list[dict]] = {}
     for row in claims:
         if row["figure"] == figure:
