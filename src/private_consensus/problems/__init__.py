@@ -1,9 +1,9 @@
-"""What is minimised: a module a problem, resolved by name.
+"""Optimisation problems, one module per problem, resolved by name.
 
-Each has a function ``build(streams, agents, **parameters)``, the names of its ``METRICS``,
-parameters of an ``EXAMPLE``. ``SHARED_BY_RUNS = True``, or ``shared_by_runs(parameters)``, says
-that what it builds is the same for every run. ``RESCALED`` names parameters that its data do not
-depend on: ``rescaled(problem, **parameters)`` is another problem with the same data.
+Each module has a function ``build(streams, agents, **parameters)``, the names of its ``METRICS``
+and parameters of an ``EXAMPLE``. ``SHARED_BY_RUNS = True``, or ``shared_by_runs(parameters)``,
+states that the built problem is identical in every run. ``RESCALED`` names parameters that the
+data do not depend on: ``rescaled(problem, **parameters)`` is another problem with the same data.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ __all__ = ["Problem", "class_of", "load", "module_of", "modules", "names", "shar
 
 
 def names() -> list[str]:
-    """Names of the problems there are."""
+    """Return the names of the available problems."""
     return sorted(module.name for module in pkgutil.iter_modules(__path__) if module.name != "base")
 
 
 def module_of(name: str) -> str:
-    """Dotted name of the module of a problem; what was found once is not looked for again."""
+    """Return the dotted name of a problem's module; valid names are cached."""
     return _module_of(text("problem.name", name))
 
 
@@ -40,12 +40,12 @@ def _module_of(name: str) -> str:
 
 
 def modules() -> list[str]:
-    """Dotted names of the modules of all problems."""
+    """Return the dotted names of the modules of all problems."""
     return [module_of(name) for name in names()]
 
 
 def load(name: str) -> ModuleType:
-    """The module of a problem."""
+    """Import and return the module of a problem."""
     return import_module(module_of(name))
 
 
@@ -55,7 +55,19 @@ def class_of(name: str) -> type[Problem]:
 
 
 def shared_by_runs(module: ModuleType, parameters: Mapping[str, Any]) -> bool:
-    """Return True if a problem with these parameters is equal in all runs."""
+    """Return True if a problem with these parameters is equal in all runs.
+
+    Parameters
+    ----------
+    module : module
+        Module of the problem.
+    parameters : mapping
+        Parameters of its ``build`` function.
+
+    Returns
+    -------
+    bool
+    """
     instance("module", module, ModuleType, "the module of a problem")
     instance("parameters", parameters, Mapping, "a mapping of parameters")
     decide = getattr(module, "shared_by_runs", None)

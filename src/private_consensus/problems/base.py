@@ -1,24 +1,26 @@
-"""What every problem offers to algorithms and to the driver.
+"""Base class of all problems: objectives, sensitivities and metrics.
 
 Conventions
 -----------
-An agent's objective ``f_i`` is what the agent minimises, in the scale that the paper gives it (a
-sum over records in 000, a mean in 001 and 004); the problem says which.
+The objective ``f_i`` of an agent is the function that the agent minimises. It has the scale of the
+paper: a sum over records (Showkatbakhsh et al.) or a mean (Xiao et al., Ding). Each problem states
+its scale.
 
 Sensitivities
 -------------
-The problem states by how much replacing one record can change what an algorithm noises, from the
-weight that its own objective gives to a record: the gradient (``record_change``), a minimiser
-(``minimiser_change``), a mean of clipped losses (``clipped_loss_change``). Each is a bound over all
-data sets of the problem's universe and over all points, never one for the data at hand; where there
-is none, it is infinite. Algorithms multiply these with what they do to the quantity and derive no
-sensitivity from constants of their own.
+The problem bounds by how much replacing one record changes the quantity that an algorithm noises:
+the gradient (``record_change``), a minimiser (``minimiser_change``), or a mean of clipped losses
+(``clipped_loss_change``). The bound follows from the weight of a record in the local objective. It
+holds for all data sets of the problem's universe and for all points, not only for the present
+data. It is infinite if no bound exists. Algorithms multiply it by their own scale factors and
+derive no sensitivity from constants of their own.
 
-A constructor refuses data outside the universe, with one error that names agent, record, value and
-bound: no bound above holds for them. Rounding errors are allowed (:mod:`private_consensus.arrays`).
+A constructor refuses data outside the universe, because no bound above holds for them. The error
+names agent, record, value and bound. Rounding errors are allowed
+(:mod:`private_consensus.arrays`).
 
-It also states which share of such a bound is known to be attained, of which lower bounds on epsilon
-are made (:mod:`private_consensus.privacy.brackets`).
+The problem also states which fraction of a bound is known to be attained. Lower bounds on epsilon
+use these fractions (:mod:`private_consensus.privacy.brackets`).
 """
 
 from __future__ import annotations
@@ -40,30 +42,31 @@ Metric = Callable[["Problem", np.ndarray], np.ndarray]
 
 
 class Problem(ABC):
-    """Agents' objectives, for a batch of settings and runs.
+    r"""Objectives of all agents, for a batch of settings and runs.
 
     Attributes
     ----------
     n_agents, dim : int
+        Number of agents and dimension of the decision variable.
     strong_convexity, smoothness : float or ndarray, broadcastable to (runs, agents, dim)
-        :math:`\\mu` and :math:`L` of the local objectives.
+        :math:`\mu` and :math:`L` of the local objectives.
     lipschitz : float
-        :math:`G`, a bound on :math:`\\|\\nabla f_i\\|_2` over the domain.
+        :math:`G`, a bound on :math:`\|\nabla f_i\|_2` over the domain.
     weight : float
         :math:`w`, with which the loss of one record enters ``f_i``.
     record_gradient_change : float
-        Bound on :math:`w\\|\\nabla\\ell(x;d) - \\nabla\\ell(x;d')\\|_2`, replace-one; infinite
-        where none exists.
+        Bound on :math:`w\|\nabla\ell(x;d) - \nabla\ell(x;d')\|_2`, replace-one; infinite
+        if none exists.
     record_curvature : float
-        Bound on the largest eigenvalue of the Hessian of :math:`w\\ell`; infinite without one.
+        Bound on the largest eigenvalue of the Hessian of :math:`w\ell`; infinite if none exists.
     least_convexity : float
-        Strong convexity that ``f_i`` has on every data set, unlike ``strong_convexity``, which may
-        be that of the data at hand.
+        Strong convexity that ``f_i`` has on every data set. ``strong_convexity`` may hold for the
+        present data only.
     from_data : mapping
-        Quantities that are computed from private records, each in words, for algorithms that set
-        themselves by one (:attr:`.Algorithm.uses`).
+        Quantities that are computed from private records, with a description of each. An algorithm
+        that uses one to set its parameters declares it (:attr:`.Algorithm.uses`).
     oracles : tuple of str
-        Uses of private data that come with the problem, whatever the algorithm.
+        Unaccounted uses of private data that the problem implies for every algorithm.
     metrics : mapping
         Name to a function of ``(problem, x[..., agents, dim])`` with values ``[...]``.
     """
@@ -86,8 +89,9 @@ class Problem(ABC):
 
     @classmethod
     def offers(cls, name: str) -> bool:
-        """Return True if the problem has an optional attribute, or overrides a method that is
-        refused by default.
+        """Return True if the problem supports an optional attribute or method.
+
+        That is so for dataclass fields and for overridden methods that raise an error by default.
         """
         if name in getattr(cls, "__dataclass_fields__", {}):
             return True
@@ -95,94 +99,146 @@ class Problem(ABC):
 
     @abstractmethod
     def gradient(self, x: np.ndarray) -> np.ndarray:
-        r""":math:`\nabla f_i(x_i)` for every agent; shape of ``x``."""
+        r"""Compute :math:`\nabla f_i(x_i)` for every agent; the result has the shape of ``x``."""
 
     def record_change(self, norm: str) -> float:
-        """Bound on the change of ``grad f_i`` at one point, in a norm, when a record is replaced.
+        """Bound the change of ``grad f_i`` at one point, in a norm, if one record is replaced.
 
-        From the l2 bound, unless a problem knows a better one.
+        It is derived from the l2 bound unless the problem has a tighter one.
         """
         require(norm in NORMS, "norm", norm, f"one of {', '.join(NORMS)}")
         return float(self.record_gradient_change * (np.sqrt(self.dim) if norm == "l1" else 1.0))
 
     def assumed_record_change(self, gradient_bound: float) -> float:
-        r"""Return :math:`2wc_1`, the value of ``record_change("l2")`` if :math:`\|\nabla\ell\|_2
-        \le c_1` held for every record. Nothing here guarantees this assumption on the data.
+        r"""Return :math:`2wc_1`, the assumed bound on the gradient change in l2.
+
+        It would be ``record_change("l2")`` if :math:`\|\nabla\ell\|_2 \le c_1` held for every record.
+        Nothing here guarantees this assumption on the data.
         """
         return 2.0 * self.weight * gradient_bound
 
     def minimiser_change(self, norm: str, curvature: Any) -> Any:
-        r"""Bound on the change, in a norm, of :math:`\arg\min_x f_i(x) + h(x)` when a record is
-        replaced, for h that does not depend on the data.
+        r"""Bound the change of :math:`\arg\min_x f_i(x) + h(x)` in a norm if one record is replaced.
 
-        With h strongly convex of modulus ``curvature`` and :math:`\mu` the ``least_convexity``,
-        strong monotonicity of the gradient gives :math:`\Delta_2/(\mu + \text{curvature})` in l2
-        and linf, and :math:`\sqrt d` times that in l1.
+        The function h does not depend on the data. With h strongly convex of modulus ``curvature`` and
+        :math:`\mu` the ``least_convexity``, strong monotonicity of the gradient gives
+        :math:`\Delta_2/(\mu + \text{curvature})` in l2 and linf, and :math:`\sqrt d` times that in l1.
 
         Parameters
         ----------
         norm : {"l1", "l2", "linf"}
+            Norm of the change.
         curvature : float or ndarray
+            Modulus of strong convexity of h.
+
+        Returns
+        -------
+        float or ndarray
+            Bound, with the shape of ``curvature``.
         """
         require(norm in NORMS, "norm", norm, f"one of {', '.join(NORMS)}")
         moved = self.record_change("l2") / (self.least_convexity + curvature)
         return moved * (np.sqrt(self.dim) if norm == "l1" else 1.0)
 
     def assumed_gradient_share(self, gradient_bound: float) -> float | None:
-        """Share of ``assumed_record_change`` by which replacing one certain record, whose gradient
-        keeps to the bound, by another moves the gradient at EVERY point (a limit of pairs counts).
-        None: not known."""
+        """Return the fraction of ``assumed_record_change`` that one pair of records attains.
+
+        Replacing one specific record by another, both with gradients within the bound, must change the
+        gradient by this fraction at EVERY point. A limit of pairs suffices. None: not known.
+        """
         return None
 
     def assumed_minimiser_share(self, gradient_bound: float) -> float | None:
-        """The same of minimisers, as of :meth:`attained_minimiser_share` in l2, over the curvature
-        that is added."""
+        """Return the fraction of the assumed change of a minimiser that one pair of records attains.
+
+        The definition is that of :meth:`attained_minimiser_share` in l2, with ``assumed_record_change``
+        over the added curvature as the bound. None: not known.
+        """
         return None
 
     def attained_gradient_share(self, norm: str) -> float | None:
-        """Share of ``record_change(norm)`` by which replacing one certain record by another moves
-        the gradient at EVERY point, and nowhere the Hessian: in l1 along a single coordinate. None:
-        not known."""
+        """Return the fraction of ``record_change(norm)`` that one pair of records attains.
+
+        Replacing one specific record by another must change the gradient by this fraction at EVERY point
+        and must not change the Hessian. In l1 the change is along a single coordinate. None: not known.
+        """
         return None
 
     def attained_step_share(self, steps: np.ndarray) -> np.ndarray | None:
-        r"""Share of ``steps * record_change("l2")`` by which replacing one certain record of an
-        agent by another moves :math:`\mathrm{Proj}(x - s\nabla f_i(x))` from EVERY point x of the
-        domain, for each step length s. None: not known."""
+        r"""Return the fraction of ``steps * record_change("l2")`` that one pair of records attains.
+
+        Replacing one specific record of an agent by another must change
+        :math:`\mathrm{Proj}(x - s\nabla f_i(x))` by this fraction from EVERY point x of the domain, for
+        each step length s. None: not known.
+        """
         return None
 
     def attained_minimiser_share(self, norm: str, curvature: Any) -> Any | None:
-        r"""Share of ``minimiser_change(norm, curvature)`` by which replacing one certain record of
-        an agent by another moves :math:`\arg\min_x f_i(x) + h(x)` for EVERY h that is
-        :math:`\frac{\text{curvature}}2\|x\|^2` and something linear: in l1 along a single
-        coordinate. None: not known."""
+        r"""Return the fraction of ``minimiser_change(norm, curvature)`` that one pair of records attains.
+
+        Replacing one specific record of an agent by another must change
+        :math:`\arg\min_x f_i(x) + h(x)` by this fraction, for EVERY h that is
+        :math:`\frac{\text{curvature}}2\|x\|^2` plus a linear function. In l1 the change is along a
+        single coordinate.
+
+        Parameters
+        ----------
+        norm : {"l1", "l2", "linf"}
+            Norm of the change.
+        curvature : float or ndarray
+            Modulus of strong convexity of h.
+
+        Returns
+        -------
+        float or ndarray or None
+            Fraction in [0, 1]; None if it is not known.
+        """
         return None
 
     def reached_gradient_share(self, norm: str) -> float | None:
-        """Share of ``record_change(norm)`` that replacing one certain record comes near to at
-        points far out in one direction: at least what is attained everywhere."""
+        """Return the fraction of ``record_change(norm)`` that one pair of records approaches far out.
+
+        The limit is taken over points far from the origin in one direction. It is at least the fraction
+        that is attained at every point.
+        """
         return self.attained_gradient_share(norm)
 
     def clipped_loss_change(self, bound: Any) -> Any:
-        """Bound on the change of an agent's mean loss, each record's loss clipped at ``bound`` and
-        of weight 1, when a record is replaced."""
+        """Bound the change of an agent's mean clipped loss if one record is replaced.
+
+        The loss of each record is clipped at ``bound`` and has weight 1.
+        """
         raise InvalidInput("problem.name", type(self).__name__, "a problem with clipped losses")
 
     def clipped_loss_of(self, x: np.ndarray, bound: Any, asked: np.ndarray) -> np.ndarray:
-        """``clipped_loss(x, bound)`` of agents that are ``asked`` for, shape [..., agents]; what
-        is said of others does not count."""
+        """Compute ``clipped_loss(x, bound)`` for selected agents.
+
+        Parameters
+        ----------
+        x : ndarray, shape (..., agents, dim)
+            Local models.
+        bound : float or ndarray
+            Clipping bound of each record's loss.
+        asked : ndarray of bool, shape (..., agents)
+            Agents whose loss is required.
+
+        Returns
+        -------
+        ndarray, shape (..., agents)
+            Mean clipped losses; values of other agents are unspecified.
+        """
         return self.clipped_loss(x, bound)
 
     def with_valid(self, **changes: Any) -> Self:
         """Return a copy with other values of some fields, without validating them.
 
-        For values that follow from validated ones, as a part of the records does, and for copies in
-        loops. ``dataclasses.replace`` validates again.
+        Use it for values that follow from validated ones, such as a subset of the records, and for
+        copies in loops. ``dataclasses.replace`` validates again.
 
         Parameters
         ----------
         **changes
-            Fields and their values.
+            Fields and their new values.
 
         Returns
         -------
@@ -196,18 +252,20 @@ class Problem(ABC):
         return copied
 
     def part(self, taken: slice) -> Problem:
-        """The problem of those of each agent's records that are in some places, each with the
-        weight that it has among all.
+        """Return the problem with a subset of each agent's records, at unchanged weight per record.
 
         Raises
         ------
         InvalidInput
-            For a problem whose records are not kept one by one.
+            If the problem does not store individual records.
         """
         raise InvalidInput("problem.name", type(self).__name__, "a problem with records, for parts")
 
     def repeated(self, runs: int) -> Problem:
-        """The data of the first run in each of ``runs``, for a problem that keeps those of each."""
+        """Return a problem in which each of ``runs`` runs has the data of the first run.
+
+        A problem whose runs share the data returns itself.
+        """
         return self
 
     def proximal(
@@ -218,7 +276,7 @@ class Problem(ABC):
         start: np.ndarray,
         tolerance: np.ndarray | float | None = None,
     ) -> np.ndarray:
-        r""":math:`\arg\min_x f_i(x) + a_i^T x + \frac{D_i}{2}\|x - c_i\|_2^2` for every agent.
+        r"""Compute :math:`\arg\min_x f_i(x) + a_i^T x + \frac{D_i}{2}\|x - c_i\|_2^2` for every agent.
 
         Parameters
         ----------
@@ -227,9 +285,14 @@ class Problem(ABC):
         penalty : ndarray, broadcastable to (settings, runs, agents, 1)
             :math:`D > 0`.
         start : ndarray, shape (settings, runs, agents, dim)
-            Where an iterative solver begins.
+            Initial point of an iterative solver.
         tolerance : float or ndarray, broadcastable to (settings, runs, agents), optional
-            Gradient norm at which to stop, kept strictly; none: as small as makes sense.
+            l2 norm of the gradient at the result, never exceeded. None: the solver's default.
+
+        Returns
+        -------
+        ndarray, shape (settings, runs, agents, dim)
+            Minimisers.
         """
         raise InvalidInput("problem.name", type(self).__name__, "a problem with a proximal solve")
 
@@ -241,19 +304,23 @@ class Problem(ABC):
         clip: float = np.inf,
         out: np.ndarray | None = None,
     ) -> np.ndarray:
-        r"""Mean of clipped gradients of sampled records,
-        :math:`\frac1{|S|}\sum_S \nabla\ell/\max(1,\|\nabla\ell\|/K)`, of one run.
+        r"""Compute the mean of clipped gradients of sampled records, for one run.
+
+        The mean is :math:`\frac1{|S|}\sum_S \nabla\ell/\max(1,\|\nabla\ell\|/K)`, with l2 norms.
 
         Parameters
         ----------
         x : ndarray, shape (agents, dim)
+            Local models.
         rows : ndarray of int, shape (agents, widest)
-            Places of the data; an agent's sample is the first of its rows, the others fill up.
+            Row indices of the data. The sample of an agent is the first ``sizes`` entries of its row;
+            the others are padding.
         sizes : ndarray of int, shape (agents,)
             :math:`|S|`; an empty sample has gradient 0.
         clip : float
-            K; infinite for none.
+            K; infinite for no clipping.
         out : ndarray, shape (agents, dim), optional
+            Array for the result.
 
         Returns
         -------
@@ -262,14 +329,38 @@ class Problem(ABC):
         raise InvalidInput("problem.name", type(self).__name__, "a problem with sampled gradients")
 
     def project(self, x: np.ndarray) -> np.ndarray:
-        """Euclidean projection to the domain; the whole space unless a problem says otherwise."""
+        """Compute the Euclidean projection to the domain, by default the whole space."""
         return x
 
     def measure(self, metric: str, x: np.ndarray) -> np.ndarray:
-        """A metric of an iterate ``[..., agents, dim]``; shape ``[...]``."""
+        """Compute a metric of an iterate.
+
+        Parameters
+        ----------
+        metric : str
+            Key of ``metrics``.
+        x : ndarray, shape (..., agents, dim)
+            Local models.
+
+        Returns
+        -------
+        ndarray, shape (...)
+        """
         return self.metrics[metric](self, x)
 
 
 def consensus_error(problem: Problem | None, x: np.ndarray) -> np.ndarray:
-    r""":math:`\frac1n\sum_i \|x_i - \bar x\|_2^2`."""
+    r"""Compute :math:`\frac1n\sum_i \|x_i - \bar x\|_2^2`.
+
+    Parameters
+    ----------
+    problem : Problem or None
+        Ignored; it is present because all metrics have this argument.
+    x : ndarray, shape (..., agents, dim)
+        Local models.
+
+    Returns
+    -------
+    ndarray, shape (...)
+    """
     return ((x - x.mean(-2, keepdims=True)) ** 2).sum(-1).mean(-1)

@@ -4,8 +4,8 @@ r"""Logistic regression as a quadratic, with the covariance of a protected attri
     + \Bigl|\sum_i (z_i - \bar z)\, x_i^T w\Bigr| \quad (102)
 
 with labels y and protected attribute z in {0, 1}, rows :math:`x \ge 0`, :math:`\|x\|_2 \le 1`. One
-agent holds all training rows; a record is predicted positive iff :math:`x^T w > 0`. Each run has a
-training and a test set of its own, or one of ``splits`` that runs share.
+agent holds all training rows. A record is predicted positive if and only if :math:`x^T w > 0`.
+Each run has its own training and test set, or one of ``splits`` sets that runs share.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ GROUPS = 4
 
 @dataclass(frozen=True)
 class Coefficients:
-    r"""Coefficients of the objective, for each run.
+    r"""Coefficients of the quadratic objective, for each run.
 
     Parameters
     ----------
@@ -42,8 +42,8 @@ class Coefficients:
         :math:`M = \frac18\sum_i x_i x_i^T`.
     linear, covariance, distance : ndarray, shape (runs, d)
         :math:`b = \sum_i (\frac12 - y_i) x_i`, :math:`g = \sum_i (z_i - \bar z) x_i`, and
-        :math:`\sum_i |z_i - \bar z|\, x_i`, which the proofs of Lemmas 22 and 24 have instead of
-        :math:`|g|`.
+        :math:`\sum_i |z_i - \bar z|\, x_i`. The proofs of Lemmas 22 and 24 use the last one in place
+        of :math:`|g|`.
     """
 
     quadratic: np.ndarray
@@ -54,16 +54,18 @@ class Coefficients:
 
 @dataclass(frozen=True, eq=False)
 class FairClassification(Problem):
-    """All rows, and which of them each run tests on.
+    """Fair classification of tabular data, with one random test set per run.
 
     Parameters
     ----------
     features : ndarray, shape (rows, dim)
+        Rows that are >= 0 and have l2 norm <= 1.
     labels, protected : ndarray of 0 and 1, shape (rows,)
+        Labels y and protected attribute z.
     test : ndarray of int, shape (runs, test rows)
         Rows of the test sets; a run trains on the others.
     columns : callable
-        Attributes to their columns, as :meth:`..datasets.prepared.Prepared.columns_of`.
+        Map from names of attributes to their columns, :meth:`..datasets.prepared.Prepared.columns_of`.
     """
 
     features: np.ndarray
@@ -101,20 +103,21 @@ class FairClassification(Problem):
 
     @property
     def records(self) -> int:
-        """Training rows of a run."""
+        """Number of training rows of a run."""
         return len(self.features) - self.test.shape[1]
 
     @cached_property
     def mean(self) -> float:
-        r""":math:`\bar z`, over all rows: one number, as what is public is."""
+        r""":math:`\bar z` over all rows, so that it is one public number for all runs."""
         return float(self.protected.mean())
 
     def repeated(self, runs):
+        """Return a problem in which each of ``runs`` runs has the test set of the first run."""
         test = np.broadcast_to(self.test[:1], (runs, *self.test.shape[1:]))
         return self.with_valid(test=test, _latest={})
 
     def columns_of(self, selected: str) -> np.ndarray:
-        """Columns of the attributes that ``selected`` joins by ``+``; none for an empty name."""
+        """Return the columns of the attributes in ``selected``, joined by ``+``; none for an empty name."""
         names = [name for name in selected.split("+") if name]
         for name in names:
             require(
@@ -128,7 +131,7 @@ class FairClassification(Problem):
 
     @cached_property
     def coefficients(self) -> Coefficients:
-        """Sums over the training rows: over all rows, less those over the test rows."""
+        """Sums over the training rows, computed as sums over all rows minus sums over the test rows."""
         y, z, mean = self.labels, self.protected, self.mean
         plain, labelled, grouped = (
             self._train_sum(v) for v in (np.ones(len(y)), y.astype(float), z.astype(float))
@@ -145,9 +148,22 @@ class FairClassification(Problem):
     def coefficient_change(
         self, fair: str, *, public_mean: bool = True, coefficients: str = "ordered"
     ) -> Sensitivity:
-        """Bound the change of the coefficients if one training row is replaced, in l1 and l2,
-        with the fairness term ``fair``; see
-        :class:`private_consensus.privacy.functional.Sensitivity`.
+        r"""Bound the change of the coefficients if one training row is replaced, in l1 and l2.
+
+        Parameters
+        ----------
+        fair : {"off", "perrec", "plus", "penal"}
+            Fairness term of the objective.
+        public_mean : bool
+            True if :math:`\bar z` is public. If not, the bounds hold for every mean and include the
+            change of the mean.
+        coefficients : {"ordered", "unique"}
+            Either all :math:`d^2` quadratic coefficients, or one coefficient per monomial.
+
+        Returns
+        -------
+        Sensitivity
+            See :class:`private_consensus.privacy.functional.Sensitivity`.
         """
         return Sensitivity(self.dim, fair, self.mean, public_mean, coefficients)
 
@@ -156,37 +172,35 @@ class FairClassification(Problem):
         return weights @ self.features - tested
 
     def in_training(self) -> np.ndarray:
-        """1 for the training rows of a run, 0 for its test rows; shape (rows, runs)."""
+        """Return 1 for the training rows of a run and 0 for its test rows; shape (rows, runs)."""
         mask = np.ones((len(self.features), len(self.test)))
         np.put_along_axis(mask, self.test.T, 0.0, axis=0)
         return mask
 
     def gradient(self, x: np.ndarray) -> np.ndarray:
-        r""":math:`2Mw + b + \mathrm{sgn}(g^T w)\,g`."""
+        r"""Compute :math:`2Mw + b + \mathrm{sgn}(g^T w)\,g`."""
         made, w = self.coefficients, x[..., 0, :]
         sign = np.sign(np.vecdot(made.covariance, w))[..., None]
         inner = 2 * np.matvec(made.quadratic, w) + made.linear + sign * made.covariance
         return inner[..., None, :]
 
     def objective(self, x: np.ndarray) -> np.ndarray:
-        r""":math:`\bar f(w) - n \ln 2`; shape of ``x`` without its last two axes."""
+        r"""Compute :math:`\bar f(w) - n \ln 2`; the shape is that of ``x`` without its last two axes."""
         made, w = self.coefficients, x[..., 0, :]
         curved = np.vecdot(w, np.matvec(made.quadratic, w))
         return curved + np.vecdot(made.linear, w) + np.abs(np.vecdot(made.covariance, w))
 
     @cached_property
     def _by_group(self) -> tuple[np.ndarray, np.ndarray]:
-        """Return, for each run, the test rows of each group (z, y), and 0/1 columns that sum
-        over them.
-        """
+        """Number of test rows per group (z, y) and run, and 0/1 columns that sum over these rows."""
         group = 2 * self.protected[self.test] + self.labels[self.test]
         members = (group[..., None] == np.arange(GROUPS)).astype(np.float32)
         return members.sum(1), members
 
     def positives(self, x: np.ndarray) -> np.ndarray:
-        """Test rows of each group that are predicted positive; shape (..., runs, groups).
+        """Count the test rows of each group that are predicted positive; shape (..., runs, groups).
 
-        A measurement asks for one iterate under many names: the last answer is kept.
+        The last result is cached, because several metrics use the counts of the same iterate.
         """
         w = x[..., 0, :]
         if not np.array_equal(self._latest.get("w"), w):
@@ -197,10 +211,10 @@ class FairClassification(Problem):
         return self._latest["counts"]
 
     def _said(self, w: np.ndarray) -> np.ndarray:
-        """1 for test rows that are predicted positive, else 0, [runs, rows, iterates].
+        """Return 1 for test rows that are predicted positive, else 0; shape [runs, rows, iterates].
 
-        Where nobody has asked for the test rows' features, those of all runs are copies that take
-        longer than the products of all rows.
+        If the test features are not cached yet, all rows are multiplied. Copying the test features of
+        all runs would take longer.
         """
         if "_test_features" in self.__dict__:
             return (self._test_features @ np.moveaxis(w, 0, -1) > 0).astype(np.float32)
@@ -210,44 +224,44 @@ class FairClassification(Problem):
         return by_run[self.test, :, runs].astype(np.float32)
 
     def rates(self, x: np.ndarray) -> np.ndarray:
-        """Share of each group that is predicted positive; shape (..., runs, groups)."""
+        """Compute the fraction of each group that is predicted positive; shape (..., runs, groups)."""
         return self.positives(x) / self._by_group[0]
 
     def accuracies(self, x: np.ndarray) -> np.ndarray:
-        """Share predicted rightly where z = 0, where z = 1; shape (..., runs, 2)."""
+        """Compute the accuracy for z = 0 and for z = 1; shape (..., runs, 2)."""
         positive, size = self.positives(x), self._by_group[0].astype(float)
         right = np.where(np.arange(GROUPS) % 2 == 1, positive, size - positive)
         pairs = (*right.shape[:-1], 2, 2)
         return right.reshape(pairs).sum(-1) / size.reshape(-1, 2, 2).sum(-1)
 
     def accuracy(self, x: np.ndarray) -> np.ndarray:
-        """Share of test rows that are predicted rightly."""
+        """Compute the fraction of test rows that are predicted correctly."""
         size = self._by_group[0].astype(float).reshape(-1, 2, 2).sum(-1)
         return (self.accuracies(x) * size).sum(-1) / size.sum(-1)
 
     def selection(self, x: np.ndarray) -> np.ndarray:
-        r""":math:`P(\hat y = 1 | z = 0)`, :math:`P(\hat y = 1 | z = 1)`; shape (..., runs, 2)."""
+        r"""Compute :math:`P(\hat y = 1 | z = 0)` and :math:`P(\hat y = 1 | z = 1)`; shape (..., runs, 2)."""
         positive, size = self.positives(x), self._by_group[0].astype(float)
         by_z = positive.reshape(*positive.shape[:-1], 2, 2).sum(-1)
         return by_z / size.reshape(-1, 2, 2).sum(-1)
 
     def risk_difference(self, x: np.ndarray) -> np.ndarray:
-        r""":math:`|P(\hat y = 1 | z = 1) - P(\hat y = 1 | z = 0)|` (Definition 9)."""
+        r"""Compute :math:`|P(\hat y = 1 | z = 1) - P(\hat y = 1 | z = 0)|` (Definition 9)."""
         return np.abs(np.diff(self.selection(x), axis=-1)[..., 0])
 
     def parity_ratio(self, x: np.ndarray) -> np.ndarray:
-        """Smaller over larger selection rate; 1 where nobody is predicted positive."""
+        """Compute the smaller over the larger selection rate; 1 if no row is predicted positive."""
         rates = self.selection(x)
         low, high = rates.min(-1), rates.max(-1)
         return np.divide(low, high, out=np.ones_like(low), where=high > 0)
 
     def equalized_odds_difference(self, x: np.ndarray) -> np.ndarray:
-        """The larger of the differences in true and in false positive rates."""
+        """Compute the larger of the differences in true and in false positive rates."""
         rates = self.rates(x)
         return np.abs(rates[..., 2:] - rates[..., :2]).max(-1)
 
     def positive_share(self, x: np.ndarray) -> np.ndarray:
-        """Share of test rows predicted positive: near 0 or 1 the classifier is a constant."""
+        """Compute the fraction of test rows predicted positive; near 0 or 1 the classifier is constant."""
         return self.positives(x).sum(-1) / self.test.shape[1]
 
     metrics = {  # noqa: RUF012
@@ -280,20 +294,28 @@ def build(
 
     Parameters
     ----------
+    streams : Streams
+        Random streams; splits come from the stream ``data``.
+    agents : int
+        Number of agents, which must be 1.
     prepared : object
         With ``features`` (not negative, rows of norm <= 1), ``labels`` in {-1, +1}, ``protected``.
     protected : str
-        One of the prepared attributes, with two values.
+        Name of a prepared attribute with two values.
     test_share : float
-        Share of the rows that is tested on.
+        Fraction of the rows in the test set.
     splits : int, optional
-        Run r has split r modulo this number; by default each run has a split of its own.
+        Run r has split r modulo this number. By default each run has its own split.
+
+    Returns
+    -------
+    FairClassification
 
     Raises
     ------
     InvalidInput
-        Where there are several agents, the attribute does not exist, is constant or has more than
-        two values, a feature is negative or a row is longer than 1.
+        If there are several agents, the attribute does not exist, is constant or has more than
+        two values, a feature is negative, or the norm of a row exceeds 1.
     """
     require(agents == 1, "network.agents", agents, "1: one agent holds all rows")
     require(0 < test_share < 1, "problem.test_share", test_share, "a number in (0, 1)")

@@ -4,11 +4,12 @@ r"""Distributed lasso (paper 002, eqs. (2), (33), (34)).
           + \frac{\eta}{K}\|\beta\|_1, \qquad \ell(r) = r^2
 
 with :math:`w = 1/N_k` (``loss: mean``, eq. (2)) or 1 (``loss: sum``, whose sum over agents is
-(33)). The reference :math:`\beta^c` minimises the sum of the very objectives that agents have.
+(33)). The reference :math:`\beta^c` minimises the sum of the agents' objectives.
 
 With ``gradient_bound`` the loss is Huber's, :math:`\ell(r) = r^2` up to :math:`|2r| = c_1` and
-linear beyond. Rows have norm at most 1, so that no record's gradient is longer than :math:`c_1`:
-Assumption 3 of the paper, which squared loss does not meet. :math:`\beta^c` remains the lasso's.
+linear beyond. Rows have norm at most 1, so that the norm of a record's gradient is at most
+:math:`c_1`. This is Assumption 3 of the paper, which squared loss violates. :math:`\beta^c`
+remains the lasso's.
 """
 
 from __future__ import annotations
@@ -41,20 +42,22 @@ TOLERANCE = 1e-14
 
 @dataclass(frozen=True)
 class Lasso(Problem):
-    """Agents' regressions with a common penalty.
+    r"""Local regressions of all agents with a common l1 penalty.
 
     Parameters
     ----------
     features : ndarray, shape (runs, agents, N, P)
+        Rows of the records.
     responses : ndarray, shape (runs, agents, N)
+        Responses y of the records.
     weight : float
         :math:`w`.
     penalty : float
-        :math:`\\lambda = \\eta/K`, of each agent.
+        :math:`\lambda = \eta/K`, of each agent.
     gradient_bound : float
         :math:`c_1` of Huber's loss; infinite for squared loss.
     row_bound : float
-        Largest l2 norm that the row of a record may have; infinite where rows are as they come.
+        Largest l2 norm that the row of a record may have; infinite if rows are not normalised.
     """
 
     features: np.ndarray
@@ -107,12 +110,12 @@ class Lasso(Problem):
 
     @cached_property
     def gram(self) -> np.ndarray:
-        r""":math:`2 w X_k^T X_k`, the Hessian of the squared loss; shape (runs, agents, P, P)."""
+        """:math:`2 w X_k^T X_k`, the Hessian of the squared loss; shape (runs, agents, P, P)."""
         return 2.0 * self.weight * self.features.swapaxes(-1, -2) @ self.features
 
     @cached_property
     def pull(self) -> np.ndarray:
-        r""":math:`2 w X_k^T y_k`; shape (runs, agents, P)."""
+        """:math:`2 w X_k^T y_k`; shape (runs, agents, P)."""
         return 2.0 * self.weight * (self.responses[..., None, :] @ self.features)[..., 0, :]
 
     @cached_property
@@ -127,24 +130,39 @@ class Lasso(Problem):
 
     @property
     def record_gradient_change(self) -> float:
-        r""":math:`2wc_1` times the longest row that there may be, in the scale of ``f_k``.
+        r""":math:`2wc_1` times the largest row norm, in the scale of ``f_k``.
 
-        Infinite for squared loss, whose gradient :math:`2x(x^T\beta - y)` has no bound, and for
-        rows without one.
+        Infinite for squared loss, whose gradient :math:`2x(x^T\beta - y)` is unbounded, and without a
+        bound on the row norm.
         """
         return 2.0 * self.weight * self.gradient_bound * self.row_bound
 
     def attained_gradient_share(self, norm: str) -> float:
-        """Responses far up and far down move it by :math:`2wc_1` times the row, at every point in
-        the limit; without :math:`c_1`, or without a bound on rows, by more than any number."""
+        """Return the fraction attained by two records with very large responses of opposite sign.
+
+        They change the gradient by :math:`2wc_1` times the row at every point, in the limit. Without
+        :math:`c_1`, or without a bound on rows, the change is unbounded.
+        """
         one = norm == "l1" and np.isfinite(self.record_gradient_change)
         return 1.0 / np.sqrt(self.dim) if one else 1.0
 
     def attained_minimiser_share(self, norm: str, curvature) -> float:
-        r"""The same two responses, with a row along an axis and zero rows beside it.
+        r"""Return the fraction attained by two records with large responses of opposite sign.
 
-        The minimiser is a soft threshold, which takes away :math:`2\lambda` of a change of its
-        argument by :math:`2wc_1` at most.
+        The row of the records is along an axis, and all other rows are zero. The minimiser is a soft
+        threshold of its argument, which changes by at most :math:`2wc_1`. The threshold reduces this
+        change by at most :math:`2\lambda`.
+
+        Parameters
+        ----------
+        norm : {"l1", "l2", "linf"}
+            Norm of the change.
+        curvature : float or ndarray
+            Ignored: the fraction does not depend on it.
+
+        Returns
+        -------
+        float
         """
         share = 1.0 - self.penalty / (
             self.weight * self.gradient_bound * min(self.row_bound, 1e300)
@@ -152,28 +170,33 @@ class Lasso(Problem):
         return max(0.0, share) * self.attained_gradient_share(norm)
 
     def assumed_gradient_share(self, gradient_bound: float) -> float:
-        r"""All of :math:`2wc_1`: a row :math:`\zeta e_1` with the responses
-        :math:`\pm c_1/(2\zeta)` has the gradient :math:`\mp c_1e_1 + 2\zeta^2\beta_1e_1`, in the
-        limit of short rows :math:`\mp c_1e_1` on every bounded set."""
+        r"""Return 1: the bound :math:`2wc_1` is attained.
+
+        A row :math:`\zeta e_1` with the responses :math:`\pm c_1/(2\zeta)` has the gradient
+        :math:`\mp c_1e_1 + 2\zeta^2\beta_1e_1`. In the limit of short rows it is :math:`\mp c_1e_1` on
+        every bounded set.
+        """
         return 1.0
 
     def assumed_minimiser_share(self, gradient_bound: float) -> float:
-        r"""The same records, with zero rows beside them: all but the :math:`2\lambda` that the
-        soft threshold takes away at most."""
+        r"""Return the fraction attained by the records of :meth:`assumed_gradient_share`.
+
+        All other rows are zero. The soft threshold reduces the change by at most :math:`2\lambda`.
+        """
         return max(0.0, 1.0 - self.penalty / (self.weight * gradient_bound))
 
     @cached_property
     def optimum(self) -> np.ndarray:
-        r""":math:`\beta^c`, shape (runs, P)."""
+        r"""Non-private optimum :math:`\beta^c`, shape (runs, P)."""
         return lasso(self.gram.sum(1), self.pull.sum(1), self.penalty * self.n_agents)
 
     @cached_property
     def optimum_norm(self) -> np.ndarray:
-        r""":math:`\|\beta^c\|_2`, shape (runs,)."""
+        r"""Norm :math:`\|\beta^c\|_2` of the non-private optimum, shape (runs,)."""
         return np.linalg.norm(self.optimum, axis=-1)
 
     def smooth_gradient(self, x: np.ndarray) -> np.ndarray:
-        """Gradient of the loss without the penalty."""
+        """Compute the gradient of the loss without the penalty."""
         if np.isinf(self.gradient_bound):
             return (x[..., None, :] @ self.gram)[..., 0, :] - self.pull
         residuals = (self.features @ x[..., None])[..., 0] - self.responses
@@ -181,11 +204,12 @@ class Lasso(Problem):
         return self.weight * (slopes[..., None, :] @ self.features)[..., 0, :]
 
     def part(self, taken: slice) -> Lasso:
+        """Return the problem with a subset of each agent's records, at unchanged weight per record."""
         rows, responses = self.features[..., taken, :], self.responses[..., taken]
         return self.with_valid(features=rows, responses=responses)
 
     def gradient(self, x: np.ndarray) -> np.ndarray:
-        """A subgradient: of the penalty the sign, 0 at 0."""
+        """Compute a subgradient; for the penalty it is the sign, with 0 at 0."""
         if AVAILABLE and np.isinf(self.gradient_bound):
             shape = np.broadcast_shapes(x.shape, self.pull.shape)
             points = np.ascontiguousarray(np.broadcast_to(x, shape), float).reshape(-1, self.dim)
@@ -194,10 +218,25 @@ class Lasso(Problem):
         return self.smooth_gradient(x) + self.penalty * np.sign(x)
 
     def proximal(self, linear, penalty, centre, start):
-        r"""Proximal gradient steps, as many as the condition number asks for.
+        r"""Take proximal gradient steps; the condition number determines how many.
 
-        The error shrinks in each step by :math:`(\Lambda-\mu)/(\Lambda+\mu)` with step
-        :math:`2/(\Lambda+\mu)`, :math:`\mu = D_i` and :math:`\Lambda = D_i + \lambda_{\max}`.
+        The error decreases in each step by the factor :math:`(\Lambda-\mu)/(\Lambda+\mu)` with step
+        :math:`2/(\Lambda+\mu)`, :math:`\mu = D_i` and :math:`\Lambda = D_i + \lambda_{\max}`. For squared
+        loss, :math:`\mu` also includes the smallest eigenvalue of the agent's Hessian.
+
+        Parameters
+        ----------
+        linear, centre : ndarray, broadcastable to (settings, runs, agents, dim)
+            Linear coefficient a and centre c of the quadratic penalty.
+        penalty : ndarray, broadcastable to (settings, runs, agents, 1)
+            Coefficient D > 0 of the quadratic penalty.
+        start : ndarray, shape (settings, runs, agents, dim)
+            Initial point.
+
+        Returns
+        -------
+        ndarray, shape (settings, runs, agents, dim)
+            Minimisers up to a relative error of about ``TOLERANCE``.
         """
         largest = penalty + self.smoothness
         smallest = penalty + self.strong_convexity * np.isinf(self.gradient_bound)
@@ -214,7 +253,7 @@ class Lasso(Problem):
         return x
 
     def _compiled_steps(self, linear, penalty, centre, start, step, steps):
-        """The same steps, one problem after the other."""
+        """Take the steps of :meth:`proximal` in compiled code, one problem at a time."""
         own = (len(self.features), self.n_agents)
         terms = map(np.shape, (linear, penalty, centre, start, step))
         shape = np.broadcast_shapes(*terms, (*own, self.dim))
@@ -246,19 +285,19 @@ class Lasso(Problem):
 
     @cached_property
     def _filled_records(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Features as they are and turned, and responses."""
+        """Padded features, transposed features and responses."""
         rows = self.features.reshape(-1, *self.features.shape[2:])
         responses = self.responses.reshape(-1, self.responses.shape[2])
         return filled(rows), filled(rows.swapaxes(-1, -2)), filled(responses)
 
     def squared_error(self, x: np.ndarray) -> np.ndarray:
-        r""":math:`\sum_k \|\beta_k - \beta^c\|_2^2`, shape (..., runs)."""
+        r"""Compute :math:`\sum_k \|\beta_k - \beta^c\|_2^2`, shape (..., runs)."""
         return ((x - self.optimum[:, None]) ** 2).sum((-1, -2))
 
     def normalised_error(self, x: np.ndarray) -> np.ndarray:
-        r""":math:`\sum_k\|\beta_k-\beta^c\|^2/\|\beta^c\|^2`; infinite where :math:`\beta^c = 0`.
+        r"""Compute :math:`\sum_k\|\beta_k-\beta^c\|^2/\|\beta^c\|^2`; infinite if :math:`\beta^c = 0`.
 
-        A sum over agents, so that K is the error at the origin (paper 002, section VI).
+        It is a sum over agents, so that its value at the origin is K (paper 002, section VI).
         """
         with np.errstate(divide="ignore", invalid="ignore"):
             relative = self.squared_error(x) / self.optimum_norm**2
@@ -276,25 +315,44 @@ EXAMPLE = {"records": 20, "dim": 10}
 
 
 def _steps(rate: np.ndarray) -> np.ndarray:
-    """Steps until the error is below ``TOLERANCE`` of what it was; at least one."""
+    """Return the number of steps until the error is below ``TOLERANCE`` times its start; at least 1."""
     with np.errstate(divide="ignore"):
         needed = np.ceil(np.log(TOLERANCE) / np.log(np.clip(rate, 0.0, 0.999)))
     return np.where(rate > 0, needed, 0) + 1
 
 
 def soft_threshold(x: np.ndarray, threshold) -> np.ndarray:
-    r""":math:`\mathrm{sign}(x)\max(|x| - \tau, 0)`."""
+    r"""Compute the soft threshold :math:`\mathrm{sign}(x)\max(|x| - \tau, 0)`.
+
+    Parameters
+    ----------
+    x : ndarray
+        Argument of any shape.
+    threshold : float or ndarray, broadcastable to x
+        :math:`\tau \ge 0`.
+
+    Returns
+    -------
+    ndarray
+    """
     return np.copysign(np.maximum(np.abs(x) - threshold, 0.0), x)
 
 
 def lasso(gram: np.ndarray, pull: np.ndarray, penalty: float) -> np.ndarray:
-    r""":math:`\arg\min_b \tfrac12 b^TGb - p^Tb + \lambda\|b\|_1` by coordinate descent.
+    r"""Compute :math:`\arg\min_b \tfrac12 b^TGb - p^Tb + \lambda\|b\|_1` by coordinate descent.
 
     Parameters
     ----------
     gram : ndarray, shape (R, P, P)
+        Matrices G, one per run.
     pull : ndarray, shape (R, P)
+        Vectors p, one per run.
     penalty : float
+        :math:`\lambda`.
+
+    Returns
+    -------
+    ndarray, shape (R, P)
     """
     b = np.zeros_like(pull)
     scale = np.abs(pull).max(-1, initial=1e-300)
@@ -313,7 +371,7 @@ def lasso(gram: np.ndarray, pull: np.ndarray, penalty: float) -> np.ndarray:
 
 
 def normalise(features: np.ndarray) -> np.ndarray:
-    """Columns of all agents' records divided by their largest entry, then rows by their norm."""
+    """Divide columns by their largest entry over all agents, then rows by their l2 norm."""
     columns = features / np.abs(features).max((1, 2), keepdims=True)
     return columns / np.linalg.norm(columns, axis=-1, keepdims=True)
 
@@ -331,23 +389,34 @@ def build(
     noise_variance: float = 0.1,
     gradient_bound: float = np.inf,
 ) -> Lasso:
-    r"""Draw :math:`y = X\omega + \psi` with standard normal X and :math:`\omega` (section VI).
+    r"""Sample :math:`y = X\omega + \psi` with standard normal X and :math:`\omega` (section VI).
 
     Parameters
     ----------
+    streams : Streams
+        Random streams; all samples come from the stream ``data``.
+    agents : int
+        Number of agents K.
     records : int
         :math:`N_k`, of each agent.
+    dim : int
+        Number of features P.
     eta : float
         Weight of the penalty in the sum over agents.
     loss : {"sum", "mean"}
+        Local loss: sum or mean over the agent's records.
     normalised : bool
-        Whether features are normalised by columns and rows.
+        True to normalise the features by columns and rows.
     responses : {"normalised", "raw"}
-        Of which features :math:`y` is made, where they are normalised.
+        Features from which :math:`y` is computed, if features are normalised.
     noise_variance : float
-        Of :math:`\psi`.
+        Variance of :math:`\psi`.
     gradient_bound : float
         :math:`c_1` of Huber's loss.
+
+    Returns
+    -------
+    Lasso
     """
     require(loss in LOSSES, "problem.loss", loss, f"one of {', '.join(LOSSES)}")
     require(responses in RESPONSES, "problem.responses", responses, f"one of {RESPONSES}")

@@ -4,8 +4,8 @@ r"""Estimation of a parameter from streams of linear observations (paper 003, eq
           H_i(t) = A_i + B_i \sin t + C_i \cos t, \quad t = 0, 1, 2, \dots
 
 with t in radians and :math:`\omega_i(t)` independent and uniform on :math:`[-w, w]`. Each agent
-receives one vector of m numbers at each time; nothing is stored, and no two times share data. The
-matrices are public: privacy concerns the measurements alone.
+receives one vector of m numbers at each time. Agents store no data, and no two times share data.
+The matrices are public: only the measurements are private.
 
 Neighbours (Definition 3.1) differ in one :math:`y_i(t)`, by at most :math:`\delta` in l1 norm.
 """
@@ -81,11 +81,11 @@ class LinearObservation(Problem):
 
     @property
     def noise_variance(self) -> float:
-        r""":math:`\mathrm{Var}\,\omega = w^2/3` of each number observed."""
+        r""":math:`\mathrm{Var}\,\omega = w^2/3` of each observed number."""
         return self.noise**2 / 3.0
 
     def matrices(self, t: float) -> np.ndarray:
-        """:math:`H_i(t)` of all agents; shape (agents, m, n)."""
+        """Compute :math:`H_i(t)` of all agents; shape (agents, m, n)."""
         # Asked for several times an iteration: those of the latest t are kept.
         if self._latest.get("t") != t:
             H = self.constant + self.sine * math.sin(t) + self.cosine * math.cos(t)
@@ -98,7 +98,7 @@ class LinearObservation(Problem):
         return {}
 
     def gram(self, t: float) -> np.ndarray:
-        r""":math:`G_t = \mathrm{blockdiag}(H_i(t)^\top H_i(t))`, shape (agents n, agents n)."""
+        r"""Compute :math:`G_t = \mathrm{blockdiag}(H_i(t)^\top H_i(t))`, shape (agents n, agents n)."""
         H = self.matrices(t)
         agents, _, dim = H.shape
         blocks = np.zeros((agents, dim, agents, dim))
@@ -106,24 +106,39 @@ class LinearObservation(Problem):
         return blocks.reshape(agents * dim, agents * dim)
 
     def observation_noise(self, streams: Streams) -> Iterator[np.ndarray]:
-        r"""Unit draws of :math:`\omega`, one item a time: uniform on [0, 1), (runs, agents, m)."""
+        r"""Return the stream of unit samples of :math:`\omega`, one item per time.
+
+        Items are uniform on [0, 1) and have shape (runs, agents, m).
+        """
         return streams.sequence("data", "uniform", self.constant.shape[:2], "observations")
 
     def data(self, t: float, unit: np.ndarray) -> np.ndarray:
-        """Measurements :math:`y_i(t)`, shape (runs, agents, m), from an item of the stream."""
+        """Compute the measurements :math:`y_i(t)`.
+
+        Parameters
+        ----------
+        t : float
+            Time, in radians.
+        unit : ndarray, shape (runs, agents, m)
+            Item of :meth:`observation_noise`.
+
+        Returns
+        -------
+        ndarray, shape (runs, agents, m)
+        """
         return self.matrices(t) @ self.theta + self.noise * (2.0 * unit - 1.0)
 
     def row_norm(self, t: float) -> np.ndarray:
-        r"""The largest :math:`\sum_k |H_i(t)_{jk}|` over rows j; shape (agents,).
+        r"""Compute the largest :math:`\sum_k |H_i(t)_{jk}|` over rows j; shape (agents,).
 
-        A change of :math:`y_i(t)` by :math:`\delta` in l1 norm moves :math:`H_i^\top y_i` by at
-        most :math:`\delta` times this, and by as much if the row's own number changes. Lemma 4.4
-        has the sum over all rows, which is the same for m = 1 and looser otherwise (E3.3).
+        A change of :math:`y_i(t)` by :math:`\delta` in l1 norm changes :math:`H_i^\top y_i` by at most
+        :math:`\delta` times this norm in l1. A change of the number of the largest row attains the bound.
+        Lemma 4.4 has the sum over all rows, which is equal for m = 1 and looser otherwise (E3.3).
         """
         return np.abs(self.matrices(t)).sum(-1).max(-1)
 
     def row_norms(self, times: np.ndarray) -> np.ndarray:
-        """:meth:`row_norm` of many times, shape (times, agents)."""
+        """Compute :meth:`row_norm` for many times; shape (times, agents)."""
         found = np.empty((len(times), self.n_agents))
         together = max(1, AT_ONCE // self.constant.size)
         for first in range(0, len(times), together):
@@ -136,9 +151,9 @@ class LinearObservation(Problem):
     def largest_row_norm(self) -> float:
         r""":math:`H_{\max}`, the supremum of :meth:`row_norm` over agents and real t.
 
-        Each entry is :math:`a + r\sin(t + \varphi)` with bends where it changes sign; the supremum
-        is searched for on a grid of t and about its best point. Agents with the same matrices are
-        looked at once.
+        Each entry is :math:`a + r\sin(t + \varphi)`, whose absolute value has a kink at a sign change. The
+        supremum is searched for on a grid of t, which is then refined around its best point. Agents with
+        equal matrices are evaluated once.
         """
         parts = np.stack([self.constant, self.sine, self.cosine], axis=1)
         _, one_of_each = np.unique(parts.reshape(len(parts), -1), axis=0, return_index=True)
@@ -160,7 +175,7 @@ class LinearObservation(Problem):
 
     @cached_property
     def time_average(self) -> np.ndarray:
-        """:math:`H_i^T H_i` in the average over time; shape (agents, n, n)."""
+        """Average of :math:`H_i^T H_i` over time; shape (agents, n, n)."""
         parts = ((self.constant, 1.0), (self.sine, 0.5), (self.cosine, 0.5))
         return sum(weight * part.transpose(0, 2, 1) @ part for part, weight in parts)
 
@@ -170,7 +185,7 @@ class LinearObservation(Problem):
         return float(np.linalg.eigvalsh(self.time_average)[:, -1].max())
 
     def squared_error(self, x: np.ndarray) -> np.ndarray:
-        r""":math:`\frac1N\sum_i \|x_i - \theta^*\|_2^2`."""
+        r"""Compute :math:`\frac1N\sum_i \|x_i - \theta^*\|_2^2`."""
         return ((x - self.theta) ** 2).sum(-1).mean(-1)
 
     metrics = {  # noqa: RUF012
@@ -179,7 +194,19 @@ class LinearObservation(Problem):
     }
 
     def measure(self, metric: str, x: np.ndarray) -> np.ndarray:
-        """A metric; ``agent_i_k`` is coordinate k of agent i, both counted from 1."""
+        """Compute a metric of an iterate.
+
+        Parameters
+        ----------
+        metric : str
+            Key of ``metrics``, or ``agent_i_k`` for coordinate k of agent i, both counted from 1.
+        x : ndarray, shape (..., agents, n)
+            Estimates of the agents.
+
+        Returns
+        -------
+        ndarray, shape (...)
+        """
         if metric in self.metrics:
             return super().measure(metric, x)
         return _coordinate(metric, self.n_agents, self.dim)(x)
@@ -216,24 +243,33 @@ SHARED_BY_RUNS = True
 def build(
     streams: Streams, agents: int, *, theta, constant, sine, cosine, initial, noise: float
 ) -> LinearObservation:
-    """The observations that a configuration describes.
+    r"""Build the observation model that a configuration describes.
 
     Parameters
     ----------
+    streams : Streams
+        Ignored: the model has no random parameters.
+    agents : int
+        Number of agents.
     theta : sequence of n numbers
+        :math:`\theta^*`.
     constant, sine, cosine : sequences of rows
         For each agent :math:`A_i`, :math:`B_i`, :math:`C_i`: a row of n numbers, or m such rows.
-        Where there are more agents than matrices, the matrices repeat in turn.
+        If there are more agents than matrices, the matrices repeat in turn.
     initial : sequence of n numbers
-        :math:`x_i(0)`, the same for all agents.
+        :math:`x_i(0)`, equal for all agents.
     noise : float
-        :math:`w \\ge 0`.
+        :math:`w \ge 0`.
+
+    Returns
+    -------
+    LinearObservation
 
     Raises
     ------
     InvalidInput
-        Where shapes do not fit, or the agents together cannot see some direction of the parameter
-        at any time (assumption A2 asks for more: that they see it at every time).
+        If shapes do not fit, or the agents together cannot observe some direction of the parameter
+        at any time. (Assumption A2 is stronger: they observe it at every time.)
     """
     theta = _numbers("theta", theta, 1)
     initial = _numbers("initial", initial, 1)

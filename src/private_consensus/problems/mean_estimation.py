@@ -2,7 +2,7 @@ r"""Distributed mean estimation in a box (paper 000, eq. (38)).
 
 .. math:: f_i(x) = \tfrac12 \sum_{d \in D_i} \|x - d\|_2^2, \qquad x, d \in [-R, R]^p
 
-a SUM over the agent's records, hence :math:`\mu = L = |D_i|`.
+The objective is a SUM over the agent's records, hence :math:`\mu = L = |D_i|`.
 """
 
 from __future__ import annotations
@@ -26,19 +26,19 @@ from .base import Problem, consensus_error
 
 @dataclass(frozen=True)
 class MeanEstimation(Problem):
-    """Local means and the mean of all records.
+    """Mean estimation from local means of the agents' records.
 
     Parameters
     ----------
     means : ndarray, shape (runs, agents, p)
         Mean of each agent's records.
     records : int
-        Records an agent, :math:`N_i`, the same for all agents.
+        Number of records per agent, :math:`N_i`, equal for all agents.
     box : float
-        :math:`R`; the domain and the records' universe are :math:`[-R, R]^p`, of side 2R.
+        :math:`R`; the domain and the records' universe are :math:`[-R, R]^p`, with side length 2R.
     size_ratio : float
-        Largest number of an agent's records, over ``records``. Where it is above 1, sizes are
-        unequal and ``means`` holds sums of records over ``records``.
+        Largest number of records of an agent, divided by ``records``. If it exceeds 1, the numbers
+        are unequal and ``means`` holds sums of records divided by ``records``.
     """
 
     means: np.ndarray
@@ -82,7 +82,7 @@ class MeanEstimation(Problem):
         return 2.0 * self.box * np.sqrt(self.dim)
 
     def record_change(self, norm: str) -> float:
-        r""":math:`2R\,p`, :math:`2R\sqrt p`, 2R: opposite corners of the box."""
+        r"""Return :math:`2R\,p` (l1), :math:`2R\sqrt p` (l2) or 2R (linf), for opposite corners of the box."""
         return float(2.0 * self.box * {"l1": self.dim, "l2": np.sqrt(self.dim), "linf": 1.0}[norm])
 
     @property
@@ -91,12 +91,18 @@ class MeanEstimation(Problem):
         return self.records * self.record_gradient_change
 
     def attained_gradient_share(self, norm: str) -> float:
-        r"""Two opposite corners move it by :math:`2R\sqrt p` at every point, in l2; opposite faces
-        by 2R in one coordinate."""
+        r"""Return the fraction attained by two records on opposite corners or faces of the box.
+
+        Opposite corners change the gradient by :math:`2R\sqrt p` in l2 at every point. Opposite faces
+        change it by 2R in one coordinate.
+        """
         return {"l2": 1.0, "l1": 1.0 / self.dim, "linf": 1.0 / np.sqrt(self.dim)}[norm]
 
     def attained_step_share(self, steps):
-        """All: up to a step of 1/N a step ends between the point and the mean, in the box."""
+        """Return 1 for steps of at most 1/N, else 0.
+
+        A step of at most 1/N ends between the point and the mean, hence in the box.
+        """
         within = np.asarray(steps) <= (1 + 1e-12) / self.records
         return np.where(within, 1.0, 0.0)
 
@@ -104,6 +110,7 @@ class MeanEstimation(Problem):
     """Replacing a record does not move the Hessian."""
 
     def repeated(self, runs):
+        """Return a problem in which each of ``runs`` runs has the data of the first run."""
         shape = (runs, *self.means.shape[1:])
         return self.with_valid(means=np.broadcast_to(self.means[:1], shape))
 
@@ -113,11 +120,26 @@ class MeanEstimation(Problem):
         return self.means.mean(-2)
 
     def gradient(self, x: np.ndarray) -> np.ndarray:
+        r"""Compute :math:`N_i (x_i - \bar d_i)`, with the local mean :math:`\bar d_i`."""
         return self.records * (x - self.means)
 
     def proximal(self, linear, penalty, centre, start):
-        """Minimise in closed form and project; this is the minimiser because the objective is
-        separable.
+        """Minimise in closed form, then project to the box.
+
+        This is the minimiser over the box because the objective is separable.
+
+        Parameters
+        ----------
+        linear, centre : ndarray, broadcastable to (settings, runs, agents, dim)
+            Linear coefficient a and centre c of the quadratic penalty.
+        penalty : ndarray, broadcastable to (settings, runs, agents, 1)
+            Coefficient D > 0 of the quadratic penalty.
+        start : ndarray
+            Ignored.
+
+        Returns
+        -------
+        ndarray, shape (settings, runs, agents, dim)
         """
         pull = self.records * self.means - linear + penalty * centre
         return self.project(pull / (self.records + penalty))
@@ -126,7 +148,7 @@ class MeanEstimation(Problem):
         return np.clip(x, -self.box, self.box)
 
     def error(self, estimate: np.ndarray) -> np.ndarray:
-        r""":math:`\|\hat x - \bar d\|_2^2 / \|\bar d\|_2^2` for estimates (..., runs, p)."""
+        r"""Compute :math:`\|\hat x - \bar d\|_2^2 / \|\bar d\|_2^2` for estimates (..., runs, p)."""
         distance = ((estimate - self.target) ** 2).sum(-1)
         return distance / (self.target**2).sum(-1)
 
@@ -151,14 +173,30 @@ def build(
     centre: float = 0.7,
     deviation: float = 1.0,
 ) -> MeanEstimation:
-    """Draw records from a normal law truncated to the box, per coordinate (paper 000, section V-A).
+    """Sample records from a normal distribution truncated to the box (paper 000, section V-A).
+
+    Coordinates are independent.
 
     Parameters
     ----------
+    streams : Streams
+        Random streams; records come from the stream ``data``.
+    agents : int
+        Number of agents.
     records : int
-        Records an agent.
-    centre, deviation : float
-        The normal law before truncation has mean ``centre * box``.
+        Number of records per agent.
+    dim : int
+        Dimension p of a record.
+    box : float
+        R, half the side length of the box.
+    centre : float
+        Mean before truncation, divided by ``box``.
+    deviation : float
+        Standard deviation before truncation.
+
+    Returns
+    -------
+    MeanEstimation
     """
     for key, value in {"records": records, "dim": dim}.items():
         require_integer(f"problem.{key}", value, 1)

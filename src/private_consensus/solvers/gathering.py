@@ -1,8 +1,9 @@
-"""Tasks that go on together where each asks for what is best computed of all at once.
+"""Cooperative tasks whose requests are answered in batches.
 
-Batches of settings with different algorithms have local problems over the same records, which are
-solved eight at a time: a batch alone leaves registers empty. Each task has a thread, of which one
-runs at a time, until it asks; what it computes is what it would compute alone, in the same order.
+Batches of settings with different algorithms have local problems over the same records. The
+solver processes eight such problems per SIMD register, and a single batch does not fill them.
+Each task has its own thread. Only one thread runs at a time, until it makes a request or ends.
+Every task computes the same values in the same order as it would compute alone.
 """
 
 from __future__ import annotations
@@ -24,11 +25,11 @@ class _Request(NamedTuple):
 
 
 class _Stopped(BaseException):
-    """Ends a task since another one failed."""
+    """Exception that ends a task after another task has failed."""
 
 
 class _Task:
-    """Task in a thread of its own; its request waits in ``request``."""
+    """Task that runs in its own thread; its pending request is in ``request``."""
 
     def __init__(self, work: Callable[[], Any]):
         self.work = work
@@ -51,8 +52,9 @@ class _Task:
         self.waits.release()
 
     def ask(self, request: _Request) -> Any:
-        """Wait in the task's thread for the answer, which comes when all tasks wait or have
-        ended.
+        """Submit a request and wait, in the task's thread, for the answer.
+
+        The answer arrives when all tasks are waiting or have ended.
         """
         self.request = request
         self.waits.release()
@@ -62,14 +64,17 @@ class _Task:
         return self.answer
 
     def go_on(self) -> None:
-        """Resume the task until it requests or ends."""
+        """Resume the task until it makes a request or ends."""
         self.running = True
         self.goes.release()
         self.waits.acquire()
         self.running = False
 
     def stop(self) -> None:
-        """End a waiting task; do not wait for a task that computes when the user interrupts."""
+        """End a waiting task.
+
+        Do not wait for a task that is computing when the user interrupts.
+        """
         self.stopped = True
         self.goes.release()
         if not self.running:
@@ -80,12 +85,17 @@ _TASK: ContextVar[_Task | None] = ContextVar("task", default=None)
 
 
 def together(tasks: Sequence[Callable[[], Any]]) -> None:
-    """Execute tasks so that those which ask (:func:`gathered`) are answered together.
+    """Execute tasks and answer their simultaneous requests (:func:`gathered`) in batches.
+
+    Parameters
+    ----------
+    tasks : sequence of callable
+        Functions without arguments; their return values are ignored.
 
     Raises
     ------
     Exception
-        That of the first task which raises one; the others end where they are.
+        The exception of the first task that fails; the other tasks stop at their current request.
     """
     if len(tasks) == 1:
         tasks[0]()
@@ -118,6 +128,22 @@ def _answer(waiting: Sequence[_Task]) -> None:
 
 
 def gathered(key: Hashable, solve: Solve, asked: Any) -> Any:
-    """``solve([asked])[0]``, together with what other tasks ask for under the same key."""
+    """Return ``solve([request])[0]``, solved together with requests of other tasks under this key.
+
+    Parameters
+    ----------
+    key : hashable
+        Only requests with equal keys are solved in one call.
+    solve : callable
+        Maps a sequence of requests to a sequence of answers. An answer does not depend on the
+        other requests.
+    asked : object
+        Request of the calling task.
+
+    Returns
+    -------
+    object
+        Answer to the request.
+    """
     task = _TASK.get()
     return solve([asked])[0] if task is None else task.ask(_Request(key, solve, asked))

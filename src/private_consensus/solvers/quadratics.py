@@ -1,11 +1,11 @@
-r"""Minima of quadratics that noise may have made indefinite, with an absolute value, in batches.
+r"""Batched minimisation of quadratics plus an absolute value; noise may make them indefinite.
 
 .. math:: \min_w\; w^T M w + b^T w + |g^T w|
 
-The absolute value is solved exactly: :math:`|a| = \max_{-1 \le t \le 1} t a`, and the minimiser
-:math:`w(t)` for a fixed t has :math:`g^T w(t)` falling in t where M is positive on what is kept.
-Either the sign of :math:`g^T w(\pm 1)` agrees with t, or the minimiser lies on
-:math:`g^T w = 0` and t is found between.
+The absolute value is handled exactly: :math:`|a| = \max_{-1 \le t \le 1} t a`. For a fixed t, the
+minimiser is :math:`w(t)`, and :math:`g^T w(t)` decreases in t if M is positive definite on the
+retained directions. Either the sign of :math:`g^T w(\pm 1)` agrees with t, or the minimiser lies
+on :math:`g^T w = 0` for a t between -1 and 1.
 """
 
 from __future__ import annotations
@@ -21,7 +21,17 @@ BISECTIONS = 60
 
 
 class Solution(NamedTuple):
-    """Minimisers [..., d], whether M had an eigenvalue <= 0, share of directions left out."""
+    """Minimisers of a batch, with indicators of the repair of M.
+
+    Attributes
+    ----------
+    w : ndarray, shape (..., d)
+        Minimisers.
+    repaired : ndarray, shape (...)
+        1 if M had an eigenvalue <= 0, else 0.
+    dropped : ndarray, shape (...)
+        Fraction of directions left out.
+    """
 
     w: np.ndarray
     repaired: np.ndarray
@@ -37,7 +47,7 @@ def minimise(
     ridge: np.ndarray | float = 0.0,
     radius: np.ndarray | float = np.inf,
 ) -> Solution:
-    r"""Minimisers of :math:`w^T M w + b^T w + |g^T w|`, M repaired where it needs to be.
+    r"""Minimise :math:`w^T M w + b^T w + |g^T w|`, with a repair of M if it is not positive definite.
 
     Parameters
     ----------
@@ -48,12 +58,17 @@ def minimise(
     repair : {"ridge", "trim", "ball", "literal"}
         ``trim`` leaves out directions with eigenvalues <= 0 (w is 0 there); ``ridge`` adds a
         diagonal, then trims (Zhang et al., PVLDB 2012); ``ball`` sets negative eigenvalues to 0
-        and stays in :math:`\|w\|_2 \le R`; ``literal`` takes the stationary point, be it a
-        minimum or not.
+        and constrains w to :math:`\|w\|_2 \le R`; ``literal`` takes the stationary point, which
+        need not be a minimum.
     ridge : ndarray, broadcastable to (..., d)
         Diagonal that ``ridge`` adds.
     radius : ndarray, broadcastable to (...)
         R of ``ball``.
+
+    Returns
+    -------
+    Solution
+        Minimisers, and per problem whether M was repaired and the fraction of dropped directions.
     """
     require(repair in REPAIRS, "algorithm.solver", repair, f"one of {', '.join(REPAIRS)}")
     dim = matrix.shape[-1]
@@ -75,12 +90,12 @@ def minimise(
 
 
 def _point(inverse, beta, gamma, t) -> np.ndarray:
-    r""":math:`w(t) = -\frac12 \Lambda^{-1} (\beta + t\gamma)` in the basis of eigenvectors."""
+    r"""Compute :math:`w(t) = -\frac12 \Lambda^{-1} (\beta + t\gamma)` in the basis of eigenvectors."""
     return -0.5 * inverse * (beta + t[..., None] * gamma)
 
 
 def _multiplier(inverse, beta, gamma) -> np.ndarray:
-    r"""t in [-1, 1], a subgradient of the absolute value at :math:`g^T w(t)`."""
+    """Compute t in [-1, 1], a subgradient of the absolute value at :math:`g^T w(t)`."""
     cross = (inverse * beta * gamma).sum(-1)
     square = (inverse * gamma * gamma).sum(-1)
     between = np.divide(-cross, square, out=np.zeros_like(cross), where=square != 0)
@@ -90,7 +105,7 @@ def _multiplier(inverse, beta, gamma) -> np.ndarray:
 
 
 def _in_ball(values, beta, gamma, radius) -> np.ndarray:
-    """Minimiser over a ball for eigenvalues >= 0; bisection for t, and within it for the ball."""
+    """Minimise over a ball for eigenvalues >= 0, by nested bisection for t and for the radius."""
 
     def at(t):
         return _point_in_ball(values, beta + t[..., None] * gamma, radius)
@@ -109,7 +124,7 @@ def _in_ball(values, beta, gamma, radius) -> np.ndarray:
 
 
 def _point_in_ball(values, beta, radius) -> np.ndarray:
-    r""":math:`-\frac12(\Lambda+\mu I)^{-1}\beta` with the least :math:`\mu \ge 0` of norm <= R."""
+    r"""Compute :math:`-\frac12(\Lambda+\mu I)^{-1}\beta` for the least :math:`\mu \ge 0` with norm <= R."""
 
     def point(mu):
         total = values + mu[..., None]

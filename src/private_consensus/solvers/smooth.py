@@ -1,7 +1,7 @@
-r"""Smooth, strongly convex minimisation for a whole batch of small problems at once.
+"""Batched minimisation of smooth, strongly convex functions.
 
-Every problem of the batch goes its own way: it stops when its own gradient is small, and changes
-its method when its own progress is slow. So the result of one does not depend on its company.
+Each problem stops when its own gradient is small, and changes its method when its own progress is
+slow. The solution of a problem therefore does not depend on the other problems of the batch.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ ROUNDING = 64 * np.finfo(float).eps
 
 
 class Unsolved(ArithmeticError):
-    """No convergence, or a number that is not finite, within the allowed steps."""
+    """Error for a solver without convergence, or with a non-finite number, within the allowed steps."""
 
 
 def minimise(
@@ -39,31 +39,45 @@ def minimise(
     tolerance: float = TOLERANCE,
     at_most: int = 200,
 ) -> np.ndarray:
-    r"""Minimisers of a batch of functions, to a gradient norm of at most ``tolerance``.
+    r"""Minimise a batch of functions to a gradient norm of at most ``tolerance``.
 
     A problem first takes the steps of an upper bound of its Hessian, :math:`G(x) = x -
-    P^{-1}\nabla F(x)` with :math:`P \succeq \nabla^2 F`, which need no new Hessian, combined with
-    the step before (Anderson acceleration of depth one): :math:`x_{k+1} = G(x_k) - \theta_k (G(x_k)
-    - G(x_{k-1}))` with the :math:`\theta_k` that would leave least of :math:`G(x) - x` if that were
-    affine. Where they are slow, it goes on by damped Newton
-    steps of length :math:`\ln(1+r)/r`, :math:`r = \|\Delta\|_2`, which decrease a generalised
-    self-concordant function without a line search (Sun, Tran-Dinh, Mathematical Programming 2019;
-    the logistic loss of rows of norm at most 1 is one, with constant 1) and become Newton's. Of a
-    step with :math:`r` above ``FAR`` they take the longest share 1, 1/2, 1/4, ... that leaves
-    at most :math:`1 - share/2` of the gradient norm, of which Newton's direction is one of descent.
+    P^{-1}\nabla F(x)` with :math:`P \succeq \nabla^2 F`. These steps need no new Hessian. Each is
+    combined with the step before (Anderson acceleration of depth one): :math:`x_{k+1} = G(x_k) -
+    \theta_k (G(x_k) - G(x_{k-1}))`, with the :math:`\theta_k` that would minimise :math:`\|G(x) -
+    x\|` if that were affine.
+
+    If progress is slow, the problem continues with damped Newton steps of length
+    :math:`\ln(1+r)/r`, :math:`r = \|\Delta\|_2`. They decrease a generalised self-concordant function
+    without a line search (Sun, Tran-Dinh, Mathematical Programming 2019) and become Newton's. The
+    logistic loss of rows of norm at most 1 is such a function, with constant 1. If :math:`r` exceeds
+    ``FAR``, the step length is the largest s among 1, 1/2, 1/4, ... that leaves at most
+    :math:`1 - s/2` of the gradient norm. Newton's direction decreases this norm.
 
     Parameters
     ----------
     gradient, hessian : callable
-        Of points ``[..., d]``, to ``[..., d]`` and ``[..., d, d]``.
+        Map points ``[..., d]`` to ``[..., d]`` and ``[..., d, d]``.
     start : ndarray, shape (..., d)
+        Initial points.
     descend : callable, optional
-        :math:`g \mapsto P^{-1} g`; none: Newton from the start.
+        :math:`g \mapsto P^{-1} g`; None: Newton steps from the start.
     hessian_of : callable, optional
-        Of points ``[..., d]`` and which of them are asked for, to ``[asked, d, d]``: where most
-        problems do without Newton, theirs are not computed. None: those that ``hessian`` has.
+        Maps points ``[..., d]`` and a mask ``[...]`` to the Hessians of the selected problems,
+        ``[selected, d, d]``. It avoids computing Hessians that no Newton step needs. None: select
+        from the result of ``hessian``.
     magnitude : float or ndarray, shape (...)
-        Size of the terms of the gradient; rounding sets a floor of ``ROUNDING`` times it.
+        Size of the terms of the gradient. Gradient norms below ``ROUNDING`` times this size count
+        as zero.
+    tolerance : float
+        l2 norm of the gradient at which a problem counts as solved.
+    at_most : int
+        Largest number of steps.
+
+    Returns
+    -------
+    ndarray, shape (..., d)
+        Approximate minimisers.
 
     Raises
     ------
@@ -98,13 +112,27 @@ def minimise(
 
 
 class _Accelerated:
-    """Steps of the bound, each combined with the one before."""
+    """Steps of the Hessian bound with Anderson acceleration of depth one."""
 
     def __init__(self, descend: Callable[[np.ndarray], np.ndarray] | None):
         self.descend = descend
         self.reached = self.moved = None
 
     def next(self, x: np.ndarray, slope: np.ndarray) -> np.ndarray:
+        """Compute the next iterate.
+
+        Parameters
+        ----------
+        x : ndarray, shape (..., d)
+            Current points.
+        slope : ndarray, shape (..., d)
+            Gradients at ``x``.
+
+        Returns
+        -------
+        ndarray, shape (..., d)
+            Next points; ``x`` itself without a Hessian bound.
+        """
         if self.descend is None:
             return x
         moved = -self.descend(slope)
@@ -131,8 +159,27 @@ def newton_share(
     size: np.ndarray,
     asked: np.ndarray,
 ) -> np.ndarray:
-    r"""What each problem takes of its Newton step :math:`\Delta`: :math:`\ln(1+r)/r` with
-    :math:`r = \|\Delta\|_2`, or more where the step is ``FAR`` and it is ``asked``."""
+    r"""Compute the step length of each problem along its Newton step :math:`\Delta`.
+
+    It is :math:`\ln(1+r)/r` with :math:`r = \|\Delta\|_2`. A selected problem with r above ``FAR``
+    may take a longer step.
+
+    Parameters
+    ----------
+    gradient : callable
+        Maps points ``[..., d]`` to gradients ``[..., d]``.
+    x, step : ndarray, shape (..., d)
+        Current points and their Newton steps.
+    size : ndarray, shape (...)
+        l2 norms of the gradients at ``x``.
+    asked : ndarray of bool, shape (...)
+        Problems for which longer steps are tried.
+
+    Returns
+    -------
+    ndarray, shape (...)
+        Step lengths in (0, 1].
+    """
     length = np.linalg.norm(step, axis=-1)
     damped = np.divide(np.log1p(length), length, out=np.ones_like(length), where=length > 1e-12)
     looking = asked & (length > FAR)
