@@ -112,17 +112,18 @@ class Problem(ABC):
     def assumed_record_change(self, gradient_bound: float) -> float:
         r"""Return :math:`2wc_1`, the assumed bound on the gradient change in l2.
 
-        It would be ``record_change("l2")`` if :math:`\|\nabla\ell\|_2 \le c_1` held for every record.
-        Nothing here guarantees this assumption on the data.
+        It would be ``record_change("l2")`` if :math:`\|\nabla\ell\|_2 \le c_1` held for every
+        record. Nothing here guarantees this assumption on the data.
         """
         return 2.0 * self.weight * gradient_bound
 
     def minimiser_change(self, norm: str, curvature: Any) -> Any:
-        r"""Bound the change of :math:`\arg\min_x f_i(x) + h(x)` in a norm if one record is replaced.
+        r"""Bound the change of :math:`\arg\min_x f_i(x) + h(x)` if one record is replaced.
 
-        The function h does not depend on the data. With h strongly convex of modulus ``curvature`` and
-        :math:`\mu` the ``least_convexity``, strong monotonicity of the gradient gives
-        :math:`\Delta_2/(\mu + \text{curvature})` in l2 and linf, and :math:`\sqrt d` times that in l1.
+        The function h does not depend on the data. With h strongly convex of modulus ``curvature``
+        and :math:`\mu` the ``least_convexity``, strong monotonicity of the gradient gives
+        :math:`\Delta_2/(\mu + \text{curvature})` in l2 and linf, and :math:`\sqrt d` times that in
+        l1.
 
         Parameters
         ----------
@@ -143,24 +144,25 @@ class Problem(ABC):
     def assumed_gradient_share(self, gradient_bound: float) -> float | None:
         """Return the fraction of ``assumed_record_change`` that one pair of records attains.
 
-        Replacing one specific record by another, both with gradients within the bound, must change the
-        gradient by this fraction at EVERY point. A limit of pairs suffices. None: not known.
+        Replacing one specific record by another, both with gradients within the bound, must change
+        the gradient by this fraction at EVERY point. A limit of pairs suffices. None: not known.
         """
         return None
 
     def assumed_minimiser_share(self, gradient_bound: float) -> float | None:
-        """Return the fraction of the assumed change of a minimiser that one pair of records attains.
+        """Return the fraction of the assumed minimiser change that one pair of records attains.
 
-        The definition is that of :meth:`attained_minimiser_share` in l2, with ``assumed_record_change``
-        over the added curvature as the bound. None: not known.
+        The definition is that of :meth:`attained_minimiser_share` in l2, with
+        ``assumed_record_change`` over the added curvature as the bound. None: not known.
         """
         return None
 
     def attained_gradient_share(self, norm: str) -> float | None:
         """Return the fraction of ``record_change(norm)`` that one pair of records attains.
 
-        Replacing one specific record by another must change the gradient by this fraction at EVERY point
-        and must not change the Hessian. In l1 the change is along a single coordinate. None: not known.
+        Replacing one specific record by another must change the gradient by this fraction at EVERY
+        point and must not change the Hessian. In l1 the change is along a single coordinate. None:
+        not known.
         """
         return None
 
@@ -168,13 +170,13 @@ class Problem(ABC):
         r"""Return the fraction of ``steps * record_change("l2")`` that one pair of records attains.
 
         Replacing one specific record of an agent by another must change
-        :math:`\mathrm{Proj}(x - s\nabla f_i(x))` by this fraction from EVERY point x of the domain, for
-        each step length s. None: not known.
+        :math:`\mathrm{Proj}(x - s\nabla f_i(x))` by this fraction from EVERY point x of the domain,
+        for each step length s. None: not known.
         """
         return None
 
     def attained_minimiser_share(self, norm: str, curvature: Any) -> Any | None:
-        r"""Return the fraction of ``minimiser_change(norm, curvature)`` that one pair of records attains.
+        r"""Return the fraction of ``minimiser_change(norm, curvature)`` that a pair attains.
 
         Replacing one specific record of an agent by another must change
         :math:`\arg\min_x f_i(x) + h(x)` by this fraction, for EVERY h that is
@@ -196,10 +198,10 @@ class Problem(ABC):
         return None
 
     def reached_gradient_share(self, norm: str) -> float | None:
-        """Return the fraction of ``record_change(norm)`` that one pair of records approaches far out.
+        """Return the fraction of ``record_change(norm)`` that a pair of records approaches far out.
 
-        The limit is taken over points far from the origin in one direction. It is at least the fraction
-        that is attained at every point.
+        The limit is taken over points far from the origin in one direction. It is at least the
+        fraction that is attained at every point.
         """
         return self.attained_gradient_share(norm)
 
@@ -276,7 +278,7 @@ class Problem(ABC):
         start: np.ndarray,
         tolerance: np.ndarray | float | None = None,
     ) -> np.ndarray:
-        r"""Compute :math:`\arg\min_x f_i(x) + a_i^T x + \frac{D_i}{2}\|x - c_i\|_2^2` for every agent.
+        r"""Compute :math:`\arg\min_x f_i(x) + a_i^T x + \frac{D_i}{2}\|x - c_i\|_2^2` per agent.
 
         Parameters
         ----------
@@ -313,8 +315,8 @@ class Problem(ABC):
         x : ndarray, shape (agents, dim)
             Local models.
         rows : ndarray of int, shape (agents, widest)
-            Row indices of the data. The sample of an agent is the first ``sizes`` entries of its row;
-            the others are padding.
+            Row indices of the data. The sample of an agent is the first ``sizes`` entries of its
+            row; the others are padding.
         sizes : ndarray of int, shape (agents,)
             :math:`|S|`; an empty sample has gradient 0.
         clip : float

@@ -42,8 +42,8 @@ class Coefficients:
         :math:`M = \frac18\sum_i x_i x_i^T`.
     linear, covariance, distance : ndarray, shape (runs, d)
         :math:`b = \sum_i (\frac12 - y_i) x_i`, :math:`g = \sum_i (z_i - \bar z) x_i`, and
-        :math:`\sum_i |z_i - \bar z|\, x_i`. The proofs of Lemmas 22 and 24 use the last one in place
-        of :math:`|g|`.
+        :math:`\sum_i |z_i - \bar z|\, x_i`. The proofs of Lemmas 22 and 24 use the last one in
+        place of :math:`|g|`.
     """
 
     quadratic: np.ndarray
@@ -65,7 +65,8 @@ class FairClassification(Problem):
     test : ndarray of int, shape (runs, test rows)
         Rows of the test sets; a run trains on the others.
     columns : callable
-        Map from names of attributes to their columns, :meth:`..datasets.prepared.Prepared.columns_of`.
+        Map from names of attributes to their columns,
+        :meth:`..datasets.prepared.Prepared.columns_of`.
     """
 
     features: np.ndarray
@@ -117,7 +118,10 @@ class FairClassification(Problem):
         return self.with_valid(test=test, _latest={})
 
     def columns_of(self, selected: str) -> np.ndarray:
-        """Return the columns of the attributes in ``selected``, joined by ``+``; none for an empty name."""
+        """Return the columns of the attributes in ``selected``, joined by ``+``.
+
+        Return no columns for an empty name.
+        """
         names = [name for name in selected.split("+") if name]
         for name in names:
             require(
@@ -131,7 +135,7 @@ class FairClassification(Problem):
 
     @cached_property
     def coefficients(self) -> Coefficients:
-        """Sums over the training rows, computed as sums over all rows minus sums over the test rows."""
+        """Sums over the training rows: sums over all rows minus sums over the test rows."""
         y, z, mean = self.labels, self.protected, self.mean
         plain, labelled, grouped = (
             self._train_sum(v) for v in (np.ones(len(y)), y.astype(float), z.astype(float))
@@ -185,14 +189,14 @@ class FairClassification(Problem):
         return inner[..., None, :]
 
     def objective(self, x: np.ndarray) -> np.ndarray:
-        r"""Compute :math:`\bar f(w) - n \ln 2`; the shape is that of ``x`` without its last two axes."""
+        r"""Compute :math:`\bar f(w) - n \ln 2`; the shape lacks the last two axes of ``x``."""
         made, w = self.coefficients, x[..., 0, :]
         curved = np.vecdot(w, np.matvec(made.quadratic, w))
         return curved + np.vecdot(made.linear, w) + np.abs(np.vecdot(made.covariance, w))
 
     @cached_property
     def _by_group(self) -> tuple[np.ndarray, np.ndarray]:
-        """Number of test rows per group (z, y) and run, and 0/1 columns that sum over these rows."""
+        """Number of test rows per group (z, y) and run, and 0/1 columns for sums over them."""
         group = 2 * self.protected[self.test] + self.labels[self.test]
         members = (group[..., None] == np.arange(GROUPS)).astype(np.float32)
         return members.sum(1), members
@@ -213,8 +217,8 @@ class FairClassification(Problem):
     def _said(self, w: np.ndarray) -> np.ndarray:
         """Return 1 for test rows that are predicted positive, else 0; shape [runs, rows, iterates].
 
-        If the test features are not cached yet, all rows are multiplied. Copying the test features of
-        all runs would take longer.
+        If the test features are not cached yet, all rows are multiplied. Copying the test features
+        of all runs would take longer.
         """
         if "_test_features" in self.__dict__:
             return (self._test_features @ np.moveaxis(w, 0, -1) > 0).astype(np.float32)
@@ -224,7 +228,7 @@ class FairClassification(Problem):
         return by_run[self.test, :, runs].astype(np.float32)
 
     def rates(self, x: np.ndarray) -> np.ndarray:
-        """Compute the fraction of each group that is predicted positive; shape (..., runs, groups)."""
+        """Compute the fraction of each group predicted positive; shape (..., runs, groups)."""
         return self.positives(x) / self._by_group[0]
 
     def accuracies(self, x: np.ndarray) -> np.ndarray:
@@ -240,7 +244,7 @@ class FairClassification(Problem):
         return (self.accuracies(x) * size).sum(-1) / size.sum(-1)
 
     def selection(self, x: np.ndarray) -> np.ndarray:
-        r"""Compute :math:`P(\hat y = 1 | z = 0)` and :math:`P(\hat y = 1 | z = 1)`; shape (..., runs, 2)."""
+        r"""Compute :math:`P(\hat y = 1 | z)` for z = 0 and z = 1; shape (..., runs, 2)."""
         positive, size = self.positives(x), self._by_group[0].astype(float)
         by_z = positive.reshape(*positive.shape[:-1], 2, 2).sum(-1)
         return by_z / size.reshape(-1, 2, 2).sum(-1)
@@ -261,7 +265,10 @@ class FairClassification(Problem):
         return np.abs(rates[..., 2:] - rates[..., :2]).max(-1)
 
     def positive_share(self, x: np.ndarray) -> np.ndarray:
-        """Compute the fraction of test rows predicted positive; near 0 or 1 the classifier is constant."""
+        """Compute the fraction of test rows predicted positive.
+
+        Near 0 or 1 the classifier is constant.
+        """
         return self.positives(x).sum(-1) / self.test.shape[1]
 
     metrics = {  # noqa: RUF012

@@ -132,16 +132,16 @@ class Lasso(Problem):
     def record_gradient_change(self) -> float:
         r""":math:`2wc_1` times the largest row norm, in the scale of ``f_k``.
 
-        Infinite for squared loss, whose gradient :math:`2x(x^T\beta - y)` is unbounded, and without a
-        bound on the row norm.
+        Infinite for squared loss, whose gradient :math:`2x(x^T\beta - y)` is unbounded, and without
+        a bound on the row norm.
         """
         return 2.0 * self.weight * self.gradient_bound * self.row_bound
 
     def attained_gradient_share(self, norm: str) -> float:
         """Return the fraction attained by two records with very large responses of opposite sign.
 
-        They change the gradient by :math:`2wc_1` times the row at every point, in the limit. Without
-        :math:`c_1`, or without a bound on rows, the change is unbounded.
+        They change the gradient by :math:`2wc_1` times the row at every point, in the limit.
+        Without :math:`c_1`, or without a bound on rows, the change is unbounded.
         """
         one = norm == "l1" and np.isfinite(self.record_gradient_change)
         return 1.0 / np.sqrt(self.dim) if one else 1.0
@@ -149,9 +149,9 @@ class Lasso(Problem):
     def attained_minimiser_share(self, norm: str, curvature) -> float:
         r"""Return the fraction attained by two records with large responses of opposite sign.
 
-        The row of the records is along an axis, and all other rows are zero. The minimiser is a soft
-        threshold of its argument, which changes by at most :math:`2wc_1`. The threshold reduces this
-        change by at most :math:`2\lambda`.
+        The row of the records is along an axis, and all other rows are zero. The minimiser is a
+        soft threshold of its argument, which changes by at most :math:`2wc_1`. The threshold
+        reduces this change by at most :math:`2\lambda`.
 
         Parameters
         ----------
@@ -173,8 +173,8 @@ class Lasso(Problem):
         r"""Return 1: the bound :math:`2wc_1` is attained.
 
         A row :math:`\zeta e_1` with the responses :math:`\pm c_1/(2\zeta)` has the gradient
-        :math:`\mp c_1e_1 + 2\zeta^2\beta_1e_1`. In the limit of short rows it is :math:`\mp c_1e_1` on
-        every bounded set.
+        :math:`\mp c_1e_1 + 2\zeta^2\beta_1e_1`. In the limit of short rows it is :math:`\mp c_1e_1`
+        on every bounded set.
         """
         return 1.0
 
@@ -204,7 +204,7 @@ class Lasso(Problem):
         return self.weight * (slopes[..., None, :] @ self.features)[..., 0, :]
 
     def part(self, taken: slice) -> Lasso:
-        """Return the problem with a subset of each agent's records, at unchanged weight per record."""
+        """Return the problem with a subset of each agent's records, weighted as before."""
         rows, responses = self.features[..., taken, :], self.responses[..., taken]
         return self.with_valid(features=rows, responses=responses)
 
@@ -221,8 +221,8 @@ class Lasso(Problem):
         r"""Take proximal gradient steps; the condition number determines how many.
 
         The error decreases in each step by the factor :math:`(\Lambda-\mu)/(\Lambda+\mu)` with step
-        :math:`2/(\Lambda+\mu)`, :math:`\mu = D_i` and :math:`\Lambda = D_i + \lambda_{\max}`. For squared
-        loss, :math:`\mu` also includes the smallest eigenvalue of the agent's Hessian.
+        :math:`2/(\Lambda+\mu)`, :math:`\mu = D_i` and :math:`\Lambda = D_i + \lambda_{\max}`. For
+        squared loss, :math:`\mu` also includes the smallest eigenvalue of the agent's Hessian.
 
         Parameters
         ----------
@@ -295,9 +295,10 @@ class Lasso(Problem):
         return ((x - self.optimum[:, None]) ** 2).sum((-1, -2))
 
     def normalised_error(self, x: np.ndarray) -> np.ndarray:
-        r"""Compute :math:`\sum_k\|\beta_k-\beta^c\|^2/\|\beta^c\|^2`; infinite if :math:`\beta^c = 0`.
+        r"""Compute :math:`\sum_k\|\beta_k-\beta^c\|^2/\|\beta^c\|^2`.
 
-        It is a sum over agents, so that its value at the origin is K (paper 002, section VI).
+        It is a sum over agents, so that its value at the origin is K (paper 002, section VI). It is
+        infinite if :math:`\beta^c = 0`.
         """
         with np.errstate(divide="ignore", invalid="ignore"):
             relative = self.squared_error(x) / self.optimum_norm**2
@@ -315,7 +316,7 @@ EXAMPLE = {"records": 20, "dim": 10}
 
 
 def _steps(rate: np.ndarray) -> np.ndarray:
-    """Return the number of steps until the error is below ``TOLERANCE`` times its start; at least 1."""
+    """Return the number of steps, at least 1, that reduce the error by the factor ``TOLERANCE``."""
     with np.errstate(divide="ignore"):
         needed = np.ceil(np.log(TOLERANCE) / np.log(np.clip(rate, 0.0, 0.999)))
     return np.where(rate > 0, needed, 0) + 1

@@ -98,7 +98,10 @@ class LinearObservation(Problem):
         return {}
 
     def gram(self, t: float) -> np.ndarray:
-        r"""Compute :math:`G_t = \mathrm{blockdiag}(H_i(t)^\top H_i(t))`, shape (agents n, agents n)."""
+        r"""Compute :math:`G_t = \mathrm{blockdiag}(H_i(t)^\top H_i(t))`.
+
+        Its shape is (agents n, agents n).
+        """
         H = self.matrices(t)
         agents, _, dim = H.shape
         blocks = np.zeros((agents, dim, agents, dim))
@@ -131,9 +134,10 @@ class LinearObservation(Problem):
     def row_norm(self, t: float) -> np.ndarray:
         r"""Compute the largest :math:`\sum_k |H_i(t)_{jk}|` over rows j; shape (agents,).
 
-        A change of :math:`y_i(t)` by :math:`\delta` in l1 norm changes :math:`H_i^\top y_i` by at most
-        :math:`\delta` times this norm in l1. A change of the number of the largest row attains the bound.
-        Lemma 4.4 has the sum over all rows, which is equal for m = 1 and looser otherwise (E3.3).
+        A change of :math:`y_i(t)` by :math:`\delta` in l1 norm changes :math:`H_i^\top y_i` by at
+        most :math:`\delta` times this norm in l1. A change of the number of the largest row attains
+        the bound. Lemma 4.4 has the sum over all rows, which is equal for m = 1 and looser
+        otherwise (E3.3).
         """
         return np.abs(self.matrices(t)).sum(-1).max(-1)
 
@@ -151,9 +155,9 @@ class LinearObservation(Problem):
     def largest_row_norm(self) -> float:
         r""":math:`H_{\max}`, the supremum of :meth:`row_norm` over agents and real t.
 
-        Each entry is :math:`a + r\sin(t + \varphi)`, whose absolute value has a kink at a sign change. The
-        supremum is searched for on a grid of t, which is then refined around its best point. Agents with
-        equal matrices are evaluated once.
+        Each entry is :math:`a + r\sin(t + \varphi)`, whose absolute value has a kink at a sign
+        change. The supremum is searched for on a grid of t, which is then refined around its best
+        point. Agents with equal matrices are evaluated once.
         """
         parts = np.stack([self.constant, self.sine, self.cosine], axis=1)
         _, one_of_each = np.unique(parts.reshape(len(parts), -1), axis=0, return_index=True)

@@ -82,7 +82,7 @@ class MeanEstimation(Problem):
         return 2.0 * self.box * np.sqrt(self.dim)
 
     def record_change(self, norm: str) -> float:
-        r"""Return :math:`2R\,p` (l1), :math:`2R\sqrt p` (l2) or 2R (linf), for opposite corners of the box."""
+        r"""Return :math:`2R\,p` (l1), :math:`2R\sqrt p` (l2) or 2R (linf): opposite corners."""
         return float(2.0 * self.box * {"l1": self.dim, "l2": np.sqrt(self.dim), "linf": 1.0}[norm])
 
     @property
@@ -93,8 +93,8 @@ class MeanEstimation(Problem):
     def attained_gradient_share(self, norm: str) -> float:
         r"""Return the fraction attained by two records on opposite corners or faces of the box.
 
-        Opposite corners change the gradient by :math:`2R\sqrt p` in l2 at every point. Opposite faces
-        change it by 2R in one coordinate.
+        Opposite corners change the gradient by :math:`2R\sqrt p` in l2 at every point. Opposite
+        faces change it by 2R in one coordinate.
         """
         return {"l2": 1.0, "l1": 1.0 / self.dim, "linf": 1.0 / np.sqrt(self.dim)}[norm]
 
@@ -148,7 +148,7 @@ class MeanEstimation(Problem):
         return np.clip(x, -self.box, self.box)
 
     def error(self, estimate: np.ndarray) -> np.ndarray:
-        r"""Compute :math:`\|\hat x - \bar d\|_2^2 / \|\bar d\|_2^2` for estimates (..., runs, p)."""
+        r"""Compute :math:`\|\hat x - \bar d\|_2^2 / \|\bar d\|_2^2`; estimates (..., runs, p)."""
         distance = ((estimate - self.target) ** 2).sum(-1)
         return distance / (self.target**2).sum(-1)
 

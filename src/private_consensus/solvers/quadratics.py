@@ -47,7 +47,7 @@ def minimise(
     ridge: np.ndarray | float = 0.0,
     radius: np.ndarray | float = np.inf,
 ) -> Solution:
-    r"""Minimise :math:`w^T M w + b^T w + |g^T w|`, with a repair of M if it is not positive definite.
+    r"""Minimise :math:`w^T M w + b^T w + |g^T w|`, with M repaired if it is indefinite.
 
     Parameters
     ----------
@@ -90,7 +90,7 @@ def minimise(
 
 
 def _point(inverse, beta, gamma, t) -> np.ndarray:
-    r"""Compute :math:`w(t) = -\frac12 \Lambda^{-1} (\beta + t\gamma)` in the basis of eigenvectors."""
+    r"""Compute :math:`w(t) = -\frac12 \Lambda^{-1} (\beta + t\gamma)` in the eigenbasis."""
     return -0.5 * inverse * (beta + t[..., None] * gamma)
 
 
@@ -124,7 +124,10 @@ def _in_ball(values, beta, gamma, radius) -> np.ndarray:
 
 
 def _point_in_ball(values, beta, radius) -> np.ndarray:
-    r"""Compute :math:`-\frac12(\Lambda+\mu I)^{-1}\beta` for the least :math:`\mu \ge 0` with norm <= R."""
+    r"""Compute :math:`-\frac12(\Lambda+\mu I)^{-1}\beta` for the least feasible :math:`\mu`.
+
+    Feasible are :math:`\mu \ge 0` for which the norm of the result is at most R.
+    """
 
     def point(mu):
         total = values + mu[..., None]

@@ -25,7 +25,7 @@ ROUNDING = 64 * np.finfo(float).eps
 
 
 class Unsolved(ArithmeticError):
-    """Error for a solver without convergence, or with a non-finite number, within the allowed steps."""
+    """Error raised if the allowed steps end without convergence or in a non-finite number."""
 
 
 def minimise(
@@ -48,11 +48,13 @@ def minimise(
     x\|` if that were affine.
 
     If progress is slow, the problem continues with damped Newton steps of length
-    :math:`\ln(1+r)/r`, :math:`r = \|\Delta\|_2`. They decrease a generalised self-concordant function
-    without a line search (Sun, Tran-Dinh, Mathematical Programming 2019) and become Newton's. The
-    logistic loss of rows of norm at most 1 is such a function, with constant 1. If :math:`r` exceeds
-    ``FAR``, the step length is the largest s among 1, 1/2, 1/4, ... that leaves at most
-    :math:`1 - s/2` of the gradient norm. Newton's direction decreases this norm.
+    :math:`\ln(1+r)/r`, :math:`r = \|\Delta\|_2`. They decrease a generalised self-concordant
+    function without a line search (Sun, Tran-Dinh, Mathematical Programming 2019) and become
+    Newton's. The logistic loss of rows of norm at most 1 is such a function, with constant 1.
+
+    If :math:`r` exceeds ``FAR``, the step length is the largest s among 1, 1/2, 1/4, ... that
+    leaves at most :math:`1 - s/2` of the gradient norm, but at least the damped length. A short
+    enough step along Newton's direction decreases this norm.
 
     Parameters
     ----------
