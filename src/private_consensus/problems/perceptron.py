@@ -1,19 +1,20 @@
-r"""A perceptron with one hidden layer on images (dissertation 4.5).
+r"""Perceptron with one hidden layer for image classification (dissertation 4.5).
 
 .. math:: h = \varsigma(a W_1 + b_1), \quad o = h W_2 + b_2, \qquad
           x = (W_1, b_1, W_2, b_2) \in R^p
 
 with :math:`\varsigma` the sigmoid. A record's loss is softmax cross-entropy,
 :math:`\ln\sum_k e^{o_k} - o_y`, or the sum of ten binary cross-entropies,
-:math:`\sum_k \ln(1+e^{o_k}) - o_y` (``loss: bce``); the dissertation says "cross-entropy", its
-predecessor's code is the second. Both have :math:`\partial\ell/\partial o = \pi - e_y`, with
+:math:`\sum_k \ln(1+e^{o_k}) - o_y` (``loss: bce``). The dissertation states "cross-entropy"; its
+predecessor's code has the second loss. Both have :math:`\partial\ell/\partial o = \pi - e_y`, with
 :math:`\pi` the softmax or the sigmoids. An agent's objective is the mean over its records.
 
-A record's gradient is the outer product of what enters a layer and of what comes back to it, so
+The gradient of a record in one layer is the outer product of the layer's input and of the
+backpropagated derivative, so
 
 .. math:: \|\nabla\ell\|^2 = (\|a\|^2+1)\|\delta_1\|^2 + (\|h\|^2+1)\|\delta_2\|^2
 
-and scaling the rows of :math:`\delta` clips it. No gradient of a single record is ever formed.
+and scaling the rows of :math:`\delta` clips it. Gradients of single records are never formed.
 """
 
 from __future__ import annotations
@@ -50,19 +51,22 @@ ROWS_AT_ONCE, MODELS_AT_ONCE = 1000, 8
 
 @dataclass(frozen=True, eq=False)
 class Perceptron(Problem):
-    """Agents' networks of equal shape.
+    """Networks of equal shape, one per agent, on a common data set.
 
     Parameters
     ----------
     features : ndarray, shape (rows, inputs)
-        Of all records there are; its precision is the precision of everything.
+        Inputs of all records; their dtype is the precision of all computations.
     labels : ndarray of int, shape (rows,)
+        Classes from 0 to 9.
     agent_rows : ndarray of int, shape (runs or 1, agents, m)
         Rows of each agent.
     test : ndarray of int
         Rows of the test set.
     hidden : int
+        Number of hidden units.
     loss : {"softmax", "bce"}
+        Softmax cross-entropy or the sum of binary cross-entropies.
     """
 
     features: np.ndarray
@@ -107,7 +111,7 @@ class Perceptron(Problem):
 
     @property
     def records(self) -> int:
-        """m, of each agent."""
+        """Number m of records of each agent."""
         return self.agent_rows.shape[2]
 
     @property
@@ -120,15 +124,19 @@ class Perceptron(Problem):
 
     @property
     def record_gradient_change(self) -> float:
-        """Infinite: algorithms clip."""
+        """Infinite: the algorithms clip gradients instead."""
         return np.inf
 
     def rows_of(self, run: int) -> np.ndarray:
-        """Rows of the agents of a run, (agents, m)."""
+        """Return the rows of the agents of a run; shape (agents, m)."""
         return self.agent_rows[run if len(self.agent_rows) > 1 else 0]
 
     def layers(self, x: np.ndarray) -> tuple[np.ndarray, ...]:
-        """Views W1 (..., inputs, hidden), b1 (..., 1, hidden), W2, b2 of parameters (..., p)."""
+        """Return views of the layers of parameters (..., p).
+
+        The views are W1 (..., inputs, hidden), b1 (..., 1, hidden), W2 (..., hidden, classes) and
+        b2 (..., 1, classes).
+        """
         d, h, lead = self.inputs, self.hidden, x.shape[:-1]
         first, second = d * h + h, d * h + h + h * CLASSES
         return (
@@ -139,11 +147,23 @@ class Perceptron(Problem):
         )
 
     def initial(self, init: str, streams: Streams) -> np.ndarray:
-        """The common starting point of all agents of a run; shape (runs, 1, p).
+        """Return the common starting point of all agents of a run.
 
-        ``zero`` (as the algorithms print it), ``random`` (normal weights of variance 1/fan-in,
-        biases 0) or ``u05`` (everything uniform in [-0.5, 0.5], the predecessor's code). Drawn
-        from the stream of the data, so that the algorithms of a figure start from one point.
+        It is sampled from the stream of the data, so that all algorithms of a figure start from the
+        same point.
+
+        Parameters
+        ----------
+        init : {"zero", "random", "u05"}
+            ``zero`` (as published in the algorithms), ``random`` (normal weights of variance
+            1/fan-in, biases 0) or ``u05`` (all parameters uniform in [-0.5, 0.5], the predecessor's
+            code).
+        streams : Streams
+            Random streams.
+
+        Returns
+        -------
+        ndarray, shape (runs, 1, p)
         """
         require(init in INITS, "algorithm.init", init, f"one of {', '.join(INITS)}")
         shape = (1, self.dim)
@@ -160,6 +180,25 @@ class Perceptron(Problem):
         return x.astype(self.features.dtype)
 
     def clipped_gradient(self, x, rows, sizes, clip=np.inf, out=None):
+        """Compute the mean of clipped gradients of sampled records, for one run.
+
+        Parameters
+        ----------
+        x : ndarray, shape (agents, p)
+            Local models.
+        rows : ndarray of int, shape (agents, widest)
+            Row indices; the sample of an agent is the first ``sizes`` entries of its row.
+        sizes : ndarray of int, shape (agents,)
+            Sample sizes; an empty sample has gradient 0.
+        clip : float
+            Bound on the l2 norm of a record's gradient.
+        out : ndarray, shape (agents, p), optional
+            Array for the result.
+
+        Returns
+        -------
+        ndarray, shape (agents, p)
+        """
         out = np.empty_like(x) if out is None else out
         if compiled_for(x) and x.dtype == self.features.dtype and out.flags.c_contiguous:
             factors = self.factors(len(x), rows.shape[-1])
@@ -170,12 +209,41 @@ class Perceptron(Problem):
         return self._plain_gradient(x, rows, np.arange(rows.shape[-1]) < sizes[:, None], clip, out)
 
     def factors(self, agents: int, widest: int) -> backpropagation.Factors:
-        """Workspace for gradients of so many agents, of batches of ``widest`` records at most."""
+        """Return a workspace for factored gradients.
+
+        Parameters
+        ----------
+        agents : int
+            Number of agents.
+        widest : int
+            Largest batch size.
+
+        Returns
+        -------
+        Factors
+        """
         return backpropagation.factors_for(self._records, self.hidden, agents, widest)
 
     def backpropagate(self, x, first, rows, sizes, clips, factors) -> None:
-        """What :meth:`clipped_gradient` does for the agents of several settings, as factors; of
-        contiguous models of float32 [models, p], where there is a compiler."""
+        """Compute the factors of :meth:`clipped_gradient` for the agents of several settings.
+
+        It requires the compiler. The models are contiguous arrays of float32.
+
+        Parameters
+        ----------
+        x : ndarray, shape (models, p)
+            Models of all settings.
+        first : ndarray of int, shape (settings,)
+            Index of the first model of each setting.
+        rows : ndarray of int, shape (agents, widest)
+            Row indices of the samples.
+        sizes : ndarray of int, shape (settings, agents)
+            Sample sizes.
+        clips : ndarray, shape (settings,)
+            Bounds on the l2 norm of a record's gradient.
+        factors : Factors
+            Workspace from :meth:`factors`, which receives the result.
+        """
         softmax = self.loss == "softmax"
         backpropagation.backpropagate(
             x, first, self._records, self.labels, rows, sizes, clips, softmax, factors
@@ -186,7 +254,7 @@ class Perceptron(Problem):
         return _records_of(_Same(self.features))
 
     def _plain_gradient(self, x, rows, taken, clip, out) -> np.ndarray:
-        """Of samples that are filled up, whose further records weigh nothing."""
+        """Compute clipped gradients of padded samples; padding has weight 0."""
         W1, b1, W2, b2 = self.layers(x)
         a = self.features[rows]
         h = sigmoid(a @ W1 + b1)
@@ -205,8 +273,9 @@ class Perceptron(Problem):
         return out
 
     def gradient(self, x: np.ndarray) -> np.ndarray:
-        """Compute the gradient of the mean over all records of each agent; x is (settings, runs,
-        agents, p).
+        """Compute the gradient of the mean over all records of each agent.
+
+        The array ``x`` has shape (settings, runs, agents, p).
         """
         out = np.empty_like(x)
         for r in range(x.shape[1]):
@@ -218,7 +287,7 @@ class Perceptron(Problem):
         return out
 
     def _gradient_of_all(self, x, a, labels, out) -> None:
-        """Of agents [agents, p] on inputs [agents, inputs, m], where all have as many records."""
+        """Compute gradients of models [agents, p] on inputs [agents, inputs, m]."""
         # Products with inputs have the inputs' precision, as in clipped_gradient.
         weighted = (self.layers(x)[0].swapaxes(-1, -2) @ a).astype(self.features.dtype)
         h, o = self._outputs(x, weighted.astype(x.dtype))
@@ -233,16 +302,29 @@ class Perceptron(Problem):
             np.sum(slopes, axis=-1, out=g[..., 0, :])
 
     def outputs(self, x: np.ndarray, rows: np.ndarray) -> np.ndarray:
-        """o of models (models, p) on some rows; [models, classes, rows]."""
+        """Compute the outputs o of models on a subset of rows.
+
+        Parameters
+        ----------
+        x : ndarray, shape (models, p)
+            Models.
+        rows : ndarray of int, shape (rows,)
+            Rows of the features.
+
+        Returns
+        -------
+        ndarray, shape (models, classes, rows)
+        """
         if compiled_for(x) and x.dtype == self.features.dtype:
             return backpropagation.outputs(x, self._records, rows, self.hidden)
         a = self.features[rows].T.astype(x.dtype)
         return self._outputs(x, self.layers(x)[0].swapaxes(-1, -2) @ a)[1]
 
     def _outputs(self, x: np.ndarray, weighted: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """h [..., hidden, records], in place of weighted inputs, and o [..., classes, records].
+        """Compute h [..., hidden, records] and o [..., classes, records].
 
-        Records lie side by side: sums and largest values over classes are of long rows.
+        The array h replaces the weighted inputs. The records are the last axis, so that sums and
+        maxima over classes use long contiguous rows.
         """
         _, b1, W2, b2 = (v.swapaxes(-1, -2) for v in self.layers(x))
         weighted += b1
@@ -252,7 +334,7 @@ class Perceptron(Problem):
         return h, o
 
     def _slopes(self, o: np.ndarray, labels: np.ndarray, axis: int = -1) -> np.ndarray:
-        r""":math:`\pi - e_y`, with classes along an axis."""
+        r"""Compute :math:`\pi - e_y`, with classes along an axis."""
         if self.loss == "softmax":
             o = np.exp(o - o.max(axis, keepdims=True))
             o /= o.sum(axis, keepdims=True)
@@ -263,7 +345,19 @@ class Perceptron(Problem):
         return o
 
     def evaluate(self, x: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Mean loss and accuracy of models (..., p) on some rows; each (...)."""
+        """Compute the mean loss and the accuracy of models on a subset of rows.
+
+        Parameters
+        ----------
+        x : ndarray, shape (..., p)
+            Models.
+        rows : ndarray of int, shape (rows,)
+            Rows of the features.
+
+        Returns
+        -------
+        loss, accuracy : ndarray, shape (...)
+        """
         models = x.reshape(-1, x.shape[-1])
         # Images of one class are black in much the same places, which then cost nothing.
         rows = rows[np.argsort(self.labels[rows], kind="stable")]
@@ -279,9 +373,9 @@ class Perceptron(Problem):
         return (loss / len(rows)).reshape(shape), (right / len(rows)).reshape(shape)
 
     def _judged(self, o: np.ndarray, labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Losses, and whether the first of the largest outputs is the label's; [models, records].
+        """Compute losses and correctness of predictions; each [models, records].
 
-        Outputs are [models, classes, records].
+        Outputs are [models, classes, records]. The prediction is the first class of maximal output.
         """
         own = o[:, labels, np.arange(len(labels))]
         top = o.max(-2)
@@ -296,9 +390,19 @@ class Perceptron(Problem):
         return np.log(_summed(np.exp(o, out=o))) + top - own, rightly
 
     def evaluated(self, part: str, x: np.ndarray) -> np.ndarray:
-        """Loss and accuracy of the AVERAGE model of (settings, runs, agents, p); (2, ...).
+        """Compute the loss and the accuracy of the AVERAGE model.
 
-        ``part`` is "training" (the records of all agents of the run) or "test".
+        Parameters
+        ----------
+        part : {"training", "test"}
+            Records of all agents of the run, or the test set.
+        x : ndarray, shape (settings, runs, agents, p)
+            Local models.
+
+        Returns
+        -------
+        ndarray, shape (2, settings, runs)
+            Loss and accuracy.
         """
         average = x.mean(-2)
         known, found = self._evaluated.get(part, (None, None))
@@ -326,7 +430,7 @@ EXAMPLE = {"prepared": "mnist-pixels", "hidden": 50}
 
 
 def sigmoid(v: np.ndarray) -> np.ndarray:
-    r""":math:`1/(1+e^{-v})`, in place; by the hyperbolic tangent nothing overflows."""
+    """Compute :math:`1/(1+e^{-v})` in place; the hyperbolic tangent avoids overflow."""
     v *= 0.5
     np.tanh(v, out=v)
     v += 1.0
@@ -336,7 +440,7 @@ def sigmoid(v: np.ndarray) -> np.ndarray:
 
 @dataclass(frozen=True, eq=False)
 class _Same:
-    """An array that is known again as the same one: blocks of runs share their images."""
+    """Array with equality by identity: a cache key for blocks of runs that share images."""
 
     array: np.ndarray
 
@@ -353,13 +457,13 @@ def _records_of(features: _Same) -> backpropagation.Records:
 
 
 def _summed(v: np.ndarray) -> np.ndarray:
-    """Sums over ten classes, [models, records], in the order of a sum over a row of ten."""
+    """Compute sums over ten classes, [models, records], in NumPy's order for a row of ten."""
     fours = (v[:, 0] + v[:, 1]) + (v[:, 2] + v[:, 3]), (v[:, 4] + v[:, 5]) + (v[:, 6] + v[:, 7])
     return (fours[0] + fours[1]) + v[:, 8] + v[:, 9]
 
 
 def _squared(v: np.ndarray) -> np.ndarray:
-    """Squared norms of rows."""
+    """Compute the squared l2 norms of rows."""
     return (v * v).sum(-1)
 
 
@@ -380,22 +484,33 @@ def build(
     test_rows: int | None = None,
     precision: str = "single",
 ) -> Perceptron:
-    """Draw training records and share them out equally; the remainder is unused.
+    """Sample training records and distribute them equally to the agents; the remainder is unused.
 
     Parameters
     ----------
+    streams : Streams
+        Random streams; records come from the stream ``data``.
+    agents : int
+        Number of agents.
     prepared : object
         With ``features``, ``labels`` from 0 to 9 and ``splits`` train and test.
     hidden : int
         Units of the hidden layer: 50 for MNIST, 40 for CIFAR-10.
     records : int
-        Of all agents together; each has ``records // agents``.
+        Number of records of all agents together; each agent has ``records // agents``.
+    loss : {"softmax", "bce"}
+        Softmax cross-entropy or the sum of binary cross-entropies.
     partition : {"per_run", "shared"}
-        Whether every run draws and assigns records afresh, "in each simulation".
+        Either every run samples and assigns records again ("in each simulation"), or all runs share
+        one partition.
     test_rows : int, optional
-        At most so many of the test set.
+        Largest number of test rows.
     precision : {"single", "double"}
         Double is the reference.
+
+    Returns
+    -------
+    Perceptron
     """
     train = np.asarray(prepared.splits["train"])
     for key, value in {"hidden": hidden, "records": records}.items():

@@ -1,11 +1,11 @@
-r"""Regularised logistic regression on records shared out to agents.
+r"""Regularised logistic regression on records distributed among agents.
 
 .. math:: f_i(x) = w \sum_{j} \ln\bigl(1 + e^{-y_{ij}\, x^T z_{ij}}\bigr) +
 \tfrac{\lambda}{2}\|x\|_2^2
 
-with labels in {-1, +1} and rows :math:`\|z\|_2 \le 1`. ``w = 1`` makes it a sum over the records
-(paper 000), ``w = C / N_i`` a scaled mean (papers 001, 004). Paper 001 prints labels in {0, 1}: a
-record labelled 0 then has a constant loss and teaches nothing.
+with labels in {-1, +1} and rows :math:`\|z\|_2 \le 1`. With ``w = 1`` it is a sum over the records
+(paper 000), with ``w = C / N_i`` a scaled mean (papers 001, 004). Paper 001 states labels in
+{0, 1}: a record labelled 0 then has a constant loss and no influence.
 """
 
 from .builder import CODINGS, PARTITIONS, RESCALED, build, rescaled, shared_by_runs

@@ -1,4 +1,4 @@
-"""Prepared rows shared out to agents; what is left over is the test set."""
+"""Distribution of prepared rows to agents; the remaining rows are the test set."""
 
 from __future__ import annotations
 
@@ -36,31 +36,41 @@ def build(
     partition: str = "shared",
     coding: str = "signed",
 ) -> LogisticRegression:
-    """Share out prepared rows to agents at random; what is left over is the test set.
+    r"""Distribute prepared rows to agents at random; the remaining rows are the test set.
 
     Parameters
     ----------
+    streams : Streams
+        Random streams; the partition comes from the stream ``data``.
+    agents : int
+        Number of agents.
     prepared : object
         With ``features`` (rows of norm <= 1) and ``labels`` in {-1, +1}.
     records : int
-        Records an agent.
+        Number of records per agent.
     ridge : float
-        :math:`\\lambda` a record: the agent's regulariser is ``records * weight * ridge``.
+        :math:`\lambda` per record: the agent's regulariser is ``records * weight * ridge``.
+    box : float
+        R; the domain is :math:`[-R, R]^d`.
     weight : float or "mean"
         Weight of one record's loss; "mean" is ``loss_scale`` / records.
     loss_scale : float
         C of paper 004's predecessors, which multiply the mean loss, and with it the ridge.
     test_rows : int, optional
-        At most so many of the rows left over.
+        Largest number of test rows.
     partition : {"shared", "per_run"}
-        One for all runs, or a fresh one for each run.
+        One partition for all runs, or a new one for each run.
     coding : {"signed", "zero_one"}
         Labels as prepared, or 1 for the negative and 0 for the positive class (paper 001).
+
+    Returns
+    -------
+    LogisticRegression
 
     Raises
     ------
     InvalidInput
-        Where there are not enough rows, a row is longer than 1, or labels are coded otherwise.
+        If there are not enough rows, the norm of a row exceeds 1, or labels are coded otherwise.
     """
     rows = len(prepared.labels)
     require(
@@ -104,7 +114,27 @@ def rescaled(
     loss_scale: float = 1.0,
     **same: Any,
 ) -> LogisticRegression:
-    """A problem that was built with another scale of the loss, with this one."""
+    r"""Return a problem with the same data and another scale of the loss.
+
+    Parameters
+    ----------
+    problem : LogisticRegression
+        Problem that was built with other values of the parameters below.
+    records : int
+        Number of records per agent.
+    ridge : float
+        :math:`\lambda` per record.
+    weight : float or "mean"
+        Weight of one record's loss; "mean" is ``loss_scale`` / records.
+    loss_scale : float
+        C, which multiplies the mean loss, and with it the ridge.
+    **same
+        Parameters that determine the data; ignored.
+
+    Returns
+    -------
+    LogisticRegression
+    """
     weight = _weight(weight, loss_scale, records)
     return problem.weighted(weight, ridge * records * weight)
 
@@ -121,7 +151,7 @@ def _weight(weight: float | str, loss_scale: float, records: int) -> float:
 
 
 def _order(streams: Streams, rows: int, partition: str) -> np.ndarray:
-    """Rows in random order, ``[rows]`` or ``[runs, rows]``."""
+    """Return the rows in random order, ``[rows]`` or ``[runs, rows]``."""
     if partition == "shared":
         return streams.shared("data").permutation(rows)
     return np.stack([generator.permutation(rows) for generator in streams.generators("data")])

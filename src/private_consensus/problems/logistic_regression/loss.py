@@ -1,4 +1,4 @@
-"""The logistic loss of margins, and products of models with the records of their agents."""
+"""Logistic loss of margins, and products of models with the records of their agents."""
 
 from __future__ import annotations
 
@@ -10,12 +10,15 @@ TOGETHER = 8192
 
 
 def sigmoid_neg(margins: np.ndarray) -> np.ndarray:
-    r""":math:`1/(1+e^m)`, without overflow; twice as fast as the general function."""
+    """Compute :math:`1/(1+e^m)` without overflow; twice as fast as the general function."""
     return 1.0 / (1.0 + np.exp(np.minimum(margins, LARGEST_EXPONENT)))
 
 
 def losses_of(margins: np.ndarray) -> np.ndarray:
-    r""":math:`\ln(1+e^{-m})` to rounding of 1; some at a time stay in the innermost cache."""
+    r"""Compute :math:`\ln(1+e^{-m})` up to rounding of 1.
+
+    Blocks of margins are processed one at a time to fit the innermost cache.
+    """
     every = np.ravel(margins)
     losses = np.empty(every.shape)
     for first in range(0, every.size, TOGETHER):
@@ -25,7 +28,19 @@ def losses_of(margins: np.ndarray) -> np.ndarray:
 
 
 def per_agent(x: np.ndarray, matrices: np.ndarray) -> np.ndarray:
-    """``x[..., agents, k] @ matrices[([runs,] agents, k, m]``, as one product an agent."""
+    """Compute ``x[..., agents, k] @ matrices[([runs,] agents, k, m]``, with one product per agent.
+
+    Parameters
+    ----------
+    x : ndarray, shape (..., [runs,] agents, k)
+        Rows of the products.
+    matrices : ndarray, shape ([runs,] agents, k, m)
+        One matrix per agent.
+
+    Returns
+    -------
+    ndarray, shape (..., [runs,] agents, m)
+    """
     if matrices.ndim > 3:
         # [..., runs, agents, k] with all that stands before the runs as rows of one product.
         ahead = int(np.prod(x.shape[:-3]))

@@ -1,4 +1,4 @@
-"""What is measured of models: losses and errors on own and on test records, distances."""
+"""Metrics of models: losses and errors on local and on test records, and distances."""
 
 from __future__ import annotations
 
@@ -14,7 +14,19 @@ SOLVER_ERROR = 1e-9
 
 
 def excess(problem: Any, estimate: np.ndarray) -> np.ndarray:
-    r""":math:`(f(\hat x) - f(x^*)) / N`, a record's share; estimates (..., dim)."""
+    r"""Compute the excess loss per record, :math:`(f(\hat x) - f(x^*)) / N`.
+
+    Parameters
+    ----------
+    problem : LogisticRegression
+        Problem with the reference optimum.
+    estimate : ndarray, shape (..., dim)
+        Estimates.
+
+    Returns
+    -------
+    ndarray, shape (...)
+    """
     everywhere = np.broadcast_to(
         estimate[..., None, :], (*estimate.shape[:-1], problem.n_agents, problem.dim)
     )
@@ -28,7 +40,19 @@ def excess(problem: Any, estimate: np.ndarray) -> np.ndarray:
 
 
 def misclassified(problem: Any, estimate: np.ndarray) -> np.ndarray:
-    """Share of test rows on the wrong side; margin 0 predicts the negative class."""
+    """Compute the fraction of misclassified test rows; margin 0 predicts the negative class.
+
+    Parameters
+    ----------
+    problem : LogisticRegression
+        Problem with the test set.
+    estimate : ndarray, shape (..., dim)
+        Estimates.
+
+    Returns
+    -------
+    ndarray, shape (...)
+    """
     if problem.test_features.ndim == 2:
         positive = estimate @ problem.test_features.T > 0
     else:
@@ -37,28 +61,90 @@ def misclassified(problem: Any, estimate: np.ndarray) -> np.ndarray:
 
 
 def log_distance(problem: Any, x: np.ndarray) -> np.ndarray:
-    r"""Mean over agents of :math:`\ln(\|x_i - x^*\|_2 / d)` (paper 001, Appendix E)."""
+    r"""Compute the mean over agents of :math:`\ln(\|x_i - x^*\|_2 / d)` (paper 001, Appendix E).
+
+    Parameters
+    ----------
+    problem : LogisticRegression
+        Problem with the optimum :math:`x^*`.
+    x : ndarray, shape (..., agents, dim)
+        Local models.
+
+    Returns
+    -------
+    ndarray, shape (...)
+    """
     distance = np.linalg.norm(x - problem.optimum[..., None, :], axis=-1)
     return np.log(np.maximum(distance, SOLVER_ERROR) / problem.dim).mean(-1)
 
 
 def squared_distance(problem: Any, x: np.ndarray) -> np.ndarray:
-    r""":math:`\frac1N\sum_i\|x_i - x^*\|_2^2` (paper 004, Theorems 12 and 16)."""
+    r"""Compute :math:`\frac1N\sum_i\|x_i - x^*\|_2^2` (paper 004, Theorems 12 and 16).
+
+    Parameters
+    ----------
+    problem : LogisticRegression
+        Problem with the optimum :math:`x^*`.
+    x : ndarray, shape (..., agents, dim)
+        Local models.
+
+    Returns
+    -------
+    ndarray, shape (...)
+    """
     return ((x - problem.optimum[..., None, :]) ** 2).sum(-1).mean(-1)
 
 
 def own_loss(problem: Any, x: np.ndarray) -> np.ndarray:
-    """Mean over agents of :math:`\\frac1{|D_i|}\\sum\\ln(1+e^{-m})`: no weight, no ridge."""
+    r"""Compute the mean over agents of the local loss, without weight and ridge.
+
+    The local loss is :math:`\frac1{|D_i|}\sum\ln(1+e^{-m})`.
+
+    Parameters
+    ----------
+    problem : LogisticRegression
+        Problem with the local records.
+    x : ndarray, shape (..., agents, dim)
+        Local models.
+
+    Returns
+    -------
+    ndarray, shape (...)
+    """
     return problem.clipped_loss_of(x, np.inf, np.ones(x.shape[:-1], bool)).mean(-1)
 
 
 def own_error(problem: Any, x: np.ndarray) -> np.ndarray:
-    """Mean over agents of the share of its own records that its own model gets wrong."""
+    """Compute the mean over agents of the local model's error on the local records.
+
+    Parameters
+    ----------
+    problem : LogisticRegression
+        Problem with the local records.
+    x : ndarray, shape (..., agents, dim)
+        Local models.
+
+    Returns
+    -------
+    ndarray, shape (...)
+    """
     return problem.own_errors(x).sum(-1) / math.prod(problem.labels.shape[-2:])
 
 
 def own_test_error(problem: Any, x: np.ndarray) -> np.ndarray:
-    """Mean over agents of the share of test rows that an agent's own model gets wrong."""
+    """Compute the mean over agents of the local model's error on the test rows.
+
+    Parameters
+    ----------
+    problem : LogisticRegression
+        Problem with the test set.
+    x : ndarray, shape (..., agents, dim)
+        Local models.
+
+    Returns
+    -------
+    ndarray, shape (...)
+    """
     rows = np.swapaxes(problem.test_features, -1, -2)
     if rows.ndim == 2:
         margins = x @ rows
@@ -73,7 +159,10 @@ def own_test_error(problem: Any, x: np.ndarray) -> np.ndarray:
 
 
 def _majority(labels: np.ndarray, axes: int, x: np.ndarray) -> np.ndarray:
-    """Share of the more frequent label, whatever the model x [..., agents, dim]; shape [...]."""
+    """Compute the fraction of the more frequent label, repeated for each model of x.
+
+    The array x has shape [..., agents, dim], the result [...].
+    """
     positive = (labels > 0).mean(tuple(range(-axes, 0)))
     return np.broadcast_to(np.maximum(positive, 1.0 - positive), x.shape[:-2])
 

@@ -1,4 +1,4 @@
-r"""The objective of logistic regression, and what one record can change of it."""
+"""Objective of logistic regression, its sensitivities and its local solvers."""
 
 from __future__ import annotations
 
@@ -44,8 +44,11 @@ mean loss times the second plus so much curvature, found to this share of the la
 
 
 class _Asked(NamedTuple):
-    """Of problems of several settings, [settings, ([runs,] agents)] and so on: w, D, tolerances,
-    whether minimisers are far out, linear terms and starts."""
+    """Local problems of several settings, with arrays of shape [settings, [runs,] agents, ...].
+
+    The fields are the weight w, the curvature D, the tolerances, an indicator of minimisers far
+    from the origin, the linear terms and the initial points.
+    """
 
     weight: np.ndarray
     curvature: np.ndarray
@@ -56,9 +59,7 @@ class _Asked(NamedTuple):
 
 
 class _Ends(NamedTuple):
-    """Solutions of all problems of a call, with sums over records at the solutions and
-    gradients.
-    """
+    """Solutions of all problems of a call, with sums over records and numbers of gradients."""
 
     x: np.ndarray
     sums: np.ndarray
@@ -66,8 +67,10 @@ class _Ends(NamedTuple):
 
 
 class _Signed:
-    """Rows times their labels, and what solvers make of them: problems that differ in weights
-    share it, and the lanes of their solver."""
+    """Records times their labels, with the derived data of the local solvers.
+
+    Problems that differ only in weights share it, and the SIMD lanes of its solver.
+    """
 
     def __init__(self, features: np.ndarray, labels: np.ndarray):
         self.rows = features * labels[..., None]
@@ -91,8 +94,11 @@ class _Signed:
 
     @cached_property
     def farther(self) -> list[fast.Model]:
-        r"""Spectral form of :math:`Z_i^T S Z_i / \theta_i`, S with :math:`\sigma(1-\sigma)` of the
-        records at a point farther out, and :math:`\theta_i` four times the mean of those."""
+        r"""Spectral form of :math:`Z_i^T S Z_i / \theta_i` at a point farther from the origin.
+
+        S is diagonal with :math:`\sigma(1-\sigma)` of the records at the point, and
+        :math:`\theta_i` is four times its mean.
+        """
         every = zip(self._of_each_agent(self.rows), self.lanes, self.models, strict=True)
         return [_farther(*own) for own in every]
 
@@ -100,7 +106,7 @@ class _Signed:
         return array.reshape(-1, *array.shape[-2:])
 
     def solve(self, requests: Sequence[_Asked]) -> list[np.ndarray]:
-        """Minimisers for each who asks."""
+        """Compute the minimisers of each request."""
         parts = np.cumsum([len(one.start) for one in requests])[:-1]
         asked = _Asked(*map(np.concatenate, zip(*requests, strict=True)))
         found = np.empty(asked.start.shape)
@@ -133,8 +139,10 @@ class _Signed:
         return np.split(found, parts)
 
     def _last(self, start: np.ndarray) -> tuple[_Ends, np.ndarray]:
-        """Ends of the last call, and of which problems what records add up to is known, since they
-        start where they ended."""
+        """Return the last results and a mask of problems whose sums over records are known.
+
+        The sums are known if a problem starts at its last solution.
+        """
         if self.ends is not None and self.ends.x.shape == start.shape:
             return self.ends, (self.ends.x == start).all(-1)
         each, dim = start.shape[:-1], start.shape[-1]
@@ -143,7 +151,7 @@ class _Signed:
 
 
 def _farther(rows: np.ndarray, lanes: fast.Records, bound: fast.Model) -> fast.Model:
-    """Of an agent's signed rows."""
+    """Compute the model of :attr:`_Signed.farther` for one agent's signed rows."""
     origin = np.zeros((1, rows.shape[1]))
     numbers = np.array([SLACK]), origin, origin, np.array([ROUGHLY * OUT])
     (x,), _ = fast.minimise(lanes, OUT / len(rows), bound, *numbers)
@@ -155,7 +163,7 @@ def _farther(rows: np.ndarray, lanes: fast.Records, bound: fast.Model) -> fast.M
 
 
 def _distinct(asked: _Asked) -> tuple[np.ndarray, np.ndarray]:
-    """Places of an agent's problems that differ, and which of those each is."""
+    """Return the indices of an agent's distinct problems, and the map from all problems to them."""
     places: dict[bytes, int] = {}
     rows = np.column_stack(asked)
     whole = rows.view((np.void, rows.itemsize * rows.shape[1])).ravel().tolist()
@@ -164,8 +172,11 @@ def _distinct(asked: _Asked) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _agent_by_agent(evaluate: Callable[[int, tuple], np.ndarray], asked: np.ndarray) -> np.ndarray:
-    """``evaluate(agent, here)`` of the points ``here`` that are asked of each agent; ``asked`` has
-    shape (points, [runs,] agents), of others it is not a number."""
+    """Evaluate selected points, one agent after the other; results for other points are NaN.
+
+    ``evaluate(agent, index)`` returns the values at the points ``index`` of an agent. The mask has
+    shape (points, [runs,] agents).
+    """
     found = np.full(asked.shape, np.nan)
 
     def evaluate_some(first, last):
@@ -180,7 +191,7 @@ def _agent_by_agent(evaluate: Callable[[int, tuple], np.ndarray], asked: np.ndar
 
 @dataclass(frozen=True)
 class LogisticRegression(Problem):
-    """Agents' records, with a test set held by nobody.
+    r"""Logistic regression on the agents' records, with a test set that no agent holds.
 
     Parameters
     ----------
@@ -189,15 +200,16 @@ class LogisticRegression(Problem):
     labels : ndarray, shape ([runs,] agents, records)
         In {-1, +1}, or in {0, 1} with ``coding="zero_one"``.
     test_features, test_labels : ndarray, shapes ([runs,] rows, dim) and ([runs,] rows)
+        Test set.
     weight : float
         ``w``, the weight of one record's loss.
     ridge : float
-        :math:`\\lambda`.
+        :math:`\lambda`.
     box : float
         The domain is :math:`[-R, R]^d`; infinite for none.
     coding : {"signed", "zero_one"}
-        Whether labels are -1 and 1, or 0 and 1 as paper 001 prints them. Sensitivities depend on
-        it, and on whether all features are >= 0: both are public.
+        Labels -1 and 1, or 0 and 1 as published in paper 001. Sensitivities depend on the coding,
+        and on whether all features are >= 0: both are public.
     """
 
     features: np.ndarray
@@ -256,24 +268,27 @@ class LogisticRegression(Problem):
 
     @property
     def smoothness(self) -> float:
-        """Second derivative of the logistic loss is at most 1/4, rows have norm at most 1."""
+        r"""Upper bound :math:`wN_i/4 + \lambda` on the eigenvalues of the Hessian.
+
+        The second derivative of the logistic loss is at most 1/4, and rows have norm at most 1.
+        """
         return self.weight * self.records / 4 + self.ridge
 
     @property
     def record_gradient_change(self) -> float:
-        r"""Bound the change of a record's gradient under replacement: 2w, since its norm is at
-        most ``w``.
+        r"""Bound on the change of the gradient if one record is replaced: 2w in general.
 
-        For labels in {0, 1} and rows without negative entries it is
-        :math:`\sup \|\sigma z - \sigma' z'\|_2 w = \sqrt2\, w`, two orthogonal rows.
+        The norm of a record's gradient is at most ``w``. For labels in {0, 1} and rows without
+        negative entries the bound is :math:`\sup \|\sigma z - \sigma' z'\|_2 w = \sqrt2\, w`, for
+        two orthogonal rows.
         """
         return self.weight * (np.sqrt(2.0) if self._one_sided else 2.0)
 
     def record_change(self, norm: str) -> float:
-        r"""Bound the change in ``linf``: 2w, or w if every coordinate of a record's gradient has
-        one sign.
+        r"""Bound the change of the gradient in a norm if one record is replaced.
 
-        That is so for labels in {0, 1} and rows without negative entries (paper 001's
+        In ``linf`` it is 2w, or w if every coordinate of a record's gradient has one sign. That is
+        so for labels in {0, 1} and rows without negative entries (paper 001's
         :math:`\mathcal B_\infty = 1/b_i`), and for no other coding (errata E1.3).
         """
         if norm == "linf":
@@ -286,29 +301,30 @@ class LogisticRegression(Problem):
 
     @property
     def _both_labels(self) -> bool:
-        """Return True if labels are in {-1, +1}."""
+        """True if labels are in {-1, +1}."""
         return self.coding == "signed"
 
     def attained_gradient_share(self, norm: str) -> float | None:
-        r"""Half: the other label on the same row of norm 1 moves the gradient by
-        :math:`w(\sigma(-m)+\sigma(m)) = w` at every point.
+        r"""Return 1/2, attained by the opposite label on the same row of norm 1.
 
-        In l1 along one axis :math:`w` of :math:`2w\sqrt d`. A record with label 0 has no gradient,
-        and nothing is attained everywhere.
+        It changes the gradient by :math:`w(\sigma(-m)+\sigma(m)) = w` at every point. In l1, with
+        the row along one axis, this is :math:`w` of :math:`2w\sqrt d`. A record with label 0 has no
+        gradient, so that no fraction is known for labels in {0, 1}.
         """
         if not self._both_labels:
             return None
         return 0.5 / np.sqrt(self.dim) if norm == "l1" else 0.5
 
     def attained_step_share(self, steps):
-        r"""Half without a box, or where it cuts nothing; else a quarter: for the other label on a
-        row along an axis and zero rows beside it.
+        r"""Return 1/2 without a box or where the box has no effect; otherwise 1/4 or 0.
+
+        The two records have opposite labels on the same row along an axis; all other rows are zero.
 
         The two steps go to :math:`m(1-s\lambda)\pm sw\sigma(\mp m)`. For
-        :math:`s(\lambda + w/4) \le 1` both rise with m, and at m = R the upper one is in the box if
-        :math:`w\sigma(-R) \le \lambda R`. For :math:`sw \le R,\ s\lambda \le 1` and
-        :math:`m \ge 0` the lower one is in the box, and the upper one, if it is cut at R, is
-        :math:`sw\sigma(m) \ge sw/2` above it.
+        :math:`s(\lambda + w/4) \le 1` both increase with m, and at m = R the upper one is in the
+        box if :math:`w\sigma(-R) \le \lambda R`. For :math:`sw \le R,\ s\lambda \le 1` and
+        :math:`m \ge 0` the lower one is in the box. If the upper one is projected to R, it is
+        :math:`sw\sigma(m) \ge sw/2` above the lower one.
         """
         steps = np.asarray(steps)
         if not self._both_labels:
@@ -321,7 +337,7 @@ class LogisticRegression(Problem):
         return np.where(rising & inside, 0.5, np.where(small, 0.25, 0.0))
 
     def upper_face_steps(self, step: float) -> tuple[float, float] | None:
-        r"""Gradient steps along one axis from the upper face of the box, for either label.
+        r"""Compute gradient steps along one axis from the upper face of the box, for either label.
 
         The record is a unit row along the axis, and the other rows of the agent are zero:
         :math:`R - s\lambda R \pm sw\sigma(\mp R)`, which differ by :math:`sw`.
@@ -342,11 +358,24 @@ class LogisticRegression(Problem):
         return float(above), float(above - step * self.weight)
 
     def attained_minimiser_share(self, norm: str, curvature):
-        r"""The other label on the same row, with zero rows beside it: one over
-        :math:`2(1+\kappa)`, :math:`\kappa = \frac w4/(\lambda + \text{curvature})`.
+        r"""Return the fraction attained by opposite labels on one row, with other rows zero.
 
-        With h the curvature in all and :math:`m_\pm` the margins of the two minimisers,
+        In l2 it is one over :math:`2(1+\kappa)`,
+        :math:`\kappa = \frac w4/(\lambda + \text{curvature})`. With h the total curvature and
+        :math:`m_\pm` the margins of the two minimisers,
         :math:`h(m_+ - m_-) = w(1-\sigma(m_+)+\sigma(m_-)) \ge w(1-(m_+-m_-)/4)`.
+
+        Parameters
+        ----------
+        norm : {"l1", "l2", "linf"}
+            Norm of the change.
+        curvature : float or ndarray
+            Modulus of strong convexity that is added to the objective.
+
+        Returns
+        -------
+        float or ndarray or None
+            Fraction; None if a record has only one possible label.
         """
         share = self.attained_gradient_share(norm)
         if share is None:
@@ -354,11 +383,12 @@ class LogisticRegression(Problem):
         return share / (1.0 + self.record_curvature / (self.least_convexity + curvature))
 
     def reached_gradient_share(self, norm: str) -> float | None:
-        r"""All, in the limit of two rows that are nearly opposite, far out where both are on the
-        wrong side: :math:`w\|\sigma z-\sigma'z'\| \to 2w`.
+        r"""Return the fraction of the change that two nearly opposite rows approach far out.
 
-        In l1 one coordinate is spared, :math:`\sqrt{(d-1)/d}`: where both rows have little of it
-        and of one sign, so that any noise on the other coordinates leaves room to be far out.
+        It is 1 in the limit of points where both rows are on the wrong side:
+        :math:`w\|\sigma z-\sigma'z'\| \to 2w`. In l1 it is :math:`\sqrt{(d-1)/d}`, because one
+        coordinate is excluded. Both rows have a small entry of equal sign there, so that the point
+        can be far out for any noise on the other coordinates.
         """
         if not self._both_labels or self.dim == 1:
             return self.attained_gradient_share(norm)
@@ -366,16 +396,32 @@ class LogisticRegression(Problem):
 
     @property
     def record_curvature(self) -> float:
-        """Largest eigenvalue of the Hessian of one record's loss, of rank one."""
+        """Largest eigenvalue of the Hessian of one record's loss, which has rank one."""
         return self.weight / 4
 
     @property
     def lipschitz(self) -> float:
-        """Over the box; infinite without one, since the regulariser's gradient is unbounded."""
+        """Lipschitz constant over the box.
+
+        It is infinite without a box, since the regulariser's gradient is unbounded.
+        """
         return self.weight * self.records + self.ridge * self.box * np.sqrt(self.dim)
 
     def weighted(self, weight: float, ridge: float) -> LogisticRegression:
-        """The same data with other weights."""
+        r"""Return a problem with the same data and other weights.
+
+        Parameters
+        ----------
+        weight : float
+            ``w``, the weight of one record's loss.
+        ridge : float
+            :math:`\lambda`.
+
+        Returns
+        -------
+        LogisticRegression
+            It shares the derived data of the solvers.
+        """
         found = self.with_valid(weight=weight, ridge=ridge)
         vars(found)["_shared"] = self._shared
         return found
@@ -389,6 +435,7 @@ class LogisticRegression(Problem):
         return self._shared.rows
 
     def part(self, taken: slice) -> LogisticRegression:
+        """Return the problem with a subset of each agent's records, weighted as before."""
         rows, labels = self.features[..., taken, :], self.labels[..., taken]
         return self.with_valid(features=rows, labels=labels)
 
@@ -396,7 +443,7 @@ class LogisticRegression(Problem):
         return -self.weight * self._sums_of_shares(x) + self.ridge * x
 
     def _sums_of_shares(self, x: np.ndarray) -> np.ndarray:
-        r""":math:`\sum_j \sigma(-m_j) z_j` over each agent's signed records."""
+        r"""Compute :math:`\sum_j \sigma(-m_j) z_j` over each agent's signed records."""
         points = x.reshape(-1, math.prod(self.labels.shape[:-1]), self.dim)
         if AVAILABLE and not self._many:
             return fast.sums_of_few_shares(self._shared.few, points).reshape(x.shape)
@@ -408,22 +455,56 @@ class LogisticRegression(Problem):
         return per_agent(sigmoid_neg(margins), self._signed)
 
     def rows_of(self, run: int) -> np.ndarray:
-        """Places of the agents' records of a run among those of all runs, (agents, records)."""
+        """Return the indices, among the records of all runs, of the agents' records of a run.
+
+        The result has shape (agents, records).
+        """
         shape = self.features.shape[-3:-1]
         first = run * math.prod(shape) if self.features.ndim == 4 else 0
         return first + np.arange(math.prod(shape)).reshape(shape)
 
     def initial(self, init: str, streams: Streams) -> np.ndarray:
-        """The common starting point of all agents of a run, ``zero`` or ``random`` (normal, of
-        norm one on average); shape (runs, 1, dim)."""
+        """Return the common starting point of all agents of a run.
+
+        Parameters
+        ----------
+        init : {"zero", "random"}
+            ``random`` is normal with mean squared norm 1.
+        streams : Streams
+            Random streams; the point comes from the stream ``data``.
+
+        Returns
+        -------
+        ndarray, shape (runs, 1, dim)
+        """
         require(init in INITS, "algorithm.init", init, f"one of {', '.join(INITS)}")
         if init == "zero":
             return np.zeros((len(streams.runs), 1, self.dim))
         return streams.draw("data", "normal", (1, self.dim), "initial") / np.sqrt(self.dim)
 
     def clipped_gradient(self, x, rows, sizes, clip=np.inf, out=None):
-        r"""And the gradient of the regulariser, which is no record's: :math:`\frac1{|S|}\sum_S
-        \frac{wN_i\nabla\ell}{\max(1, \|wN_i\nabla\ell\|/K)} + \lambda x`."""
+        r"""Compute the mean of clipped gradients of records, plus the regulariser's gradient.
+
+        The regulariser belongs to no record: :math:`\frac1{|S|}\sum_S
+        \frac{wN_i\nabla\ell}{\max(1, \|wN_i\nabla\ell\|/K)} + \lambda x`.
+
+        Parameters
+        ----------
+        x : ndarray, shape (agents, dim)
+            Local models.
+        rows : ndarray of int, shape (agents, widest)
+            Row indices, :meth:`rows_of`; the sample of an agent is the first ``sizes`` entries.
+        sizes : ndarray of int, shape (agents,)
+            :math:`|S|`; an empty sample has gradient 0.
+        clip : float
+            K, in l2 norm; infinite for no clipping.
+        out : ndarray, shape (agents, dim), optional
+            Array for the result.
+
+        Returns
+        -------
+        ndarray, shape (agents, dim)
+        """
         signed = self._signed.reshape(-1, self.dim)[rows]
         slopes = self.weight * self.records * sigmoid_neg(np.matvec(signed, x))
         lengths = slopes * np.sqrt(np.vecdot(signed, signed))
@@ -433,25 +514,46 @@ class LogisticRegression(Problem):
         return np.subtract(regular, np.vecmat(weights, signed), out=out)
 
     def objective(self, x: np.ndarray) -> np.ndarray:
-        r""":math:`f_i(x_i)`; shape (..., agents)."""
+        """Compute the local objectives :math:`f_i(x_i)`; shape (..., agents)."""
         margins = per_agent(x, np.swapaxes(self._signed, -1, -2))
         return self.weight * losses_of(margins).sum(-1) + self.ridge / 2 * (x**2).sum(-1)
 
     def clipped_loss(self, x: np.ndarray, bound: Any) -> np.ndarray:
-        r"""Mean over an agent's records of :math:`\min(\ln(1+e^{-m}), C_{loss})`, weight 1.
+        r"""Compute an agent's mean of :math:`\min(\ln(1+e^{-m}), C_{loss})`, with weight 1.
 
         Parameters
         ----------
         x : ndarray, shape (..., agents, dim)
+            Local models.
         bound : float or ndarray
-            Broadcast against (..., agents, records).
+            :math:`C_{loss}`, broadcast against (..., agents, records).
+
+        Returns
+        -------
+        ndarray, shape (..., agents)
         """
         margins = per_agent(x, np.swapaxes(self._signed, -1, -2))
         return np.minimum(losses_of(margins), bound).mean(-1)
 
     def clipped_loss_of(self, x: np.ndarray, bound: Any, asked: np.ndarray) -> np.ndarray:
-        """The same of agents that are ``asked`` for, shape (..., agents), to rounding; of others
-        not a number. Eight points side by side, where there are many records."""
+        """Compute :meth:`clipped_loss` for selected agents, up to rounding.
+
+        With many records, the compiled kernel evaluates eight points per SIMD register. Values of
+        other agents are then NaN.
+
+        Parameters
+        ----------
+        x : ndarray, shape (..., agents, dim)
+            Local models.
+        bound : float or ndarray, broadcastable to (..., agents)
+            :math:`C_{loss}`.
+        asked : ndarray of bool, shape (..., agents)
+            Agents whose loss is required.
+
+        Returns
+        -------
+        ndarray, shape (..., agents)
+        """
         if not (self._many and AVAILABLE):
             return super().clipped_loss_of(x, bound, asked)
         holders, lanes = self.labels.shape[:-1], self._lane_records
@@ -465,8 +567,9 @@ class LogisticRegression(Problem):
         return _agent_by_agent(losses, wanted).reshape(x.shape[:-1])
 
     def own_errors(self, x: np.ndarray) -> np.ndarray:
-        """Count the local records that each agent's model misclassifies, shape (..., agents);
-        margin 0 predicts the negative class.
+        """Count the local records that each agent's model misclassifies; shape (..., agents).
+
+        Margin 0 predicts the negative class.
         """
         if not (self._many and AVAILABLE and self._both_labels and np.isfinite(x).all()):
             margins = per_agent(x, np.swapaxes(self.features, -1, -2))
@@ -480,11 +583,11 @@ class LogisticRegression(Problem):
         return _agent_by_agent(errors, np.ones(points.shape[:-1], bool)).reshape(x.shape[:-1])
 
     def clipped_loss_change(self, bound: Any) -> Any:
-        r""":math:`C_{loss}/N_i`: one of :math:`N_i` losses moves within :math:`[0, C_{loss}]`."""
+        """Return :math:`C_{loss}/N_i`: one loss changes within :math:`[0, C_{loss}]`."""
         return bound / self.records
 
     def hessian(self, x: np.ndarray) -> np.ndarray:
-        r""":math:`\nabla^2 f_i(x_i)`; shape (..., agents, dim, dim)."""
+        r"""Compute the Hessians :math:`\nabla^2 f_i(x_i)`; shape (..., agents, dim, dim)."""
         margins = per_agent(x, np.swapaxes(self._signed, -1, -2))
         share = sigmoid_neg(margins)
         curvature = self.weight * share * (1.0 - share)
@@ -492,7 +595,19 @@ class LogisticRegression(Problem):
         return weighted @ self._signed + self.ridge * np.eye(self.dim)
 
     def hessian_of(self, x: np.ndarray, asked: np.ndarray) -> np.ndarray:
-        """The same of points that are ``asked`` for, [..., agents]; [asked, dim, dim]."""
+        """Compute the Hessians at selected points.
+
+        Parameters
+        ----------
+        x : ndarray, shape (..., agents, dim)
+            Local models.
+        asked : ndarray of bool, shape (..., agents)
+            Selected points.
+
+        Returns
+        -------
+        ndarray, shape (selected, dim, dim)
+        """
         holders = np.nonzero(asked)[-(self.labels.ndim - 1) :]
         points = x[asked]
         found = np.empty((len(points), self.dim, self.dim))
@@ -512,10 +627,24 @@ class LogisticRegression(Problem):
         return np.linalg.eigh(self.weight / 4 * gram + self.ridge * np.eye(self.dim))
 
     def proximal(self, linear, penalty, centre, start, tolerance=None):
-        r"""To a gradient norm of at most 1e-10, or that share of the largest that records may have,
-        :math:`wN_i`, verified, or to what rounding allows.
+        """Minimise the local objectives plus a linear and a quadratic term.
 
-        A ``tolerance`` that rounding does not allow is not met silently: ``Unsolved``.
+        Parameters
+        ----------
+        linear, centre : ndarray, broadcastable to (settings, runs, agents, dim)
+            Linear coefficient a and centre c of the quadratic penalty.
+        penalty : ndarray, broadcastable to (settings, runs, agents, 1)
+            Coefficient D > 0 of the quadratic penalty.
+        start : ndarray, shape (settings, runs, agents, dim)
+            Initial points.
+        tolerance : float or ndarray, broadcastable to (settings, runs, agents), optional
+            l2 norm of the gradient at the result; the solver raises ``Unsolved`` if rounding does
+            not allow it. None: 1e-10, with many records times :math:`wN_i` if that exceeds 1, or
+            what rounding allows.
+
+        Returns
+        -------
+        ndarray, shape (settings, runs, agents, dim)
         """
         require(np.isinf(self.box), "problem.box", self.box, "no box for a proximal solve")
         solve = self.proximal_simd if self._many and AVAILABLE else self.proximal_plainly
@@ -523,13 +652,34 @@ class LogisticRegression(Problem):
 
     @property
     def _many(self) -> bool:
-        """Of the rows that are held: a problem may hold fewer than it has records."""
+        """True if the stored rows of an agent have many entries.
+
+        A problem may store fewer rows than it has records.
+        """
         return math.prod(self.features.shape[-2:]) > FEW
 
     def proximal_simd(self, linear, penalty, centre, start, tolerance=None):
-        """All settings (and runs, where they share the records) of an agent side by side, and
-        those of other batches and scales of the loss that ask at the same time
-        (:mod:`...solvers.gathering`)."""
+        """Solve :meth:`proximal` with the compiled solver, one problem per SIMD lane.
+
+        All settings of an agent, and all runs that share the records, are solved together.
+        Simultaneous requests of other batches and scales of the loss join them
+        (:mod:`...solvers.gathering`).
+
+        Parameters
+        ----------
+        linear, centre : ndarray, broadcastable to (settings, runs, agents, dim)
+            Linear coefficient a and centre c of the quadratic penalty.
+        penalty : ndarray, broadcastable to (settings, runs, agents, 1)
+            Coefficient D > 0 of the quadratic penalty.
+        start : ndarray, shape (settings, runs, agents, dim)
+            Initial points.
+        tolerance : float or ndarray, optional
+            l2 norm of the gradient at the result.
+
+        Returns
+        -------
+        ndarray, shape (settings, runs, agents, dim)
+        """
         everyone = start.shape[:-1]
         pull = np.broadcast_to(linear - penalty * centre, start.shape)
         curvature = np.broadcast_to(self.ridge + np.asarray(penalty)[..., 0], everyone)
@@ -551,7 +701,25 @@ class LogisticRegression(Problem):
         return self._shared.lanes
 
     def proximal_plainly(self, linear, penalty, centre, start, tolerance=None):
-        """The same by array operations on all agents: for small problems, or without a compiler."""
+        """Solve :meth:`proximal` by array operations on all agents.
+
+        It serves small problems and systems without a compiler.
+
+        Parameters
+        ----------
+        linear, centre : ndarray, broadcastable to (settings, runs, agents, dim)
+            Linear coefficient a and centre c of the quadratic penalty.
+        penalty : ndarray, broadcastable to (settings, runs, agents, 1)
+            Coefficient D > 0 of the quadratic penalty.
+        start : ndarray, shape (settings, runs, agents, dim)
+            Initial points.
+        tolerance : float or ndarray, optional
+            l2 norm of the gradient at the result.
+
+        Returns
+        -------
+        ndarray, shape (settings, runs, agents, dim)
+        """
         values, vectors = self._bound
         shrink = 1.0 / (values + penalty)
         pull = linear - penalty * centre
@@ -575,7 +743,7 @@ class LogisticRegression(Problem):
 
     @cached_property
     def own_optimum(self) -> np.ndarray:
-        """Minimiser of each agent's own objective; shape ([runs,] agents, dim)."""
+        """Minimiser of each local objective; shape ([runs,] agents, dim)."""
         return optimum.own_minimisers(self)
 
     def project(self, x: np.ndarray) -> np.ndarray:
@@ -583,7 +751,7 @@ class LogisticRegression(Problem):
 
     @cached_property
     def optimum(self) -> np.ndarray:
-        r""":math:`x^*`, the minimiser of :math:`\sum_i f_i`; shape ([runs,] dim)."""
+        r"""Optimum :math:`x^*`, the minimiser of :math:`\sum_i f_i`; shape ([runs,] dim)."""
         return (
             optimum.minimiser_in_box(self)
             if self.features.ndim == 3
@@ -592,7 +760,7 @@ class LogisticRegression(Problem):
 
     @property
     def slope_bound(self) -> float:
-        r""":math:`C_1 \ge \|\nabla f_i\|_1` over the box."""
+        r"""Bound :math:`C_1 \ge \|\nabla f_i\|_1` over the box."""
         return self.weight * self.records * np.sqrt(self.dim) + self.ridge * self.box * self.dim
 
     excess = metrics.excess

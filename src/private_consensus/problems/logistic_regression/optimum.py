@@ -1,4 +1,4 @@
-"""Minimisers of the sum of all objectives and of each agent's own."""
+"""Minimisers of the sum of all objectives and of each local objective."""
 
 from __future__ import annotations
 
@@ -12,7 +12,10 @@ from ...solvers import minimise as minimise_batch
 
 
 def minimisers_of_runs(problem: Any) -> np.ndarray:
-    r"""Minimiser of :math:`\sum_i f_i` of each run that has data of its own; shape (runs, dim)."""
+    r"""Compute the minimiser of :math:`\sum_i f_i` per run, for runs with their own data.
+
+    The result has shape (runs, dim).
+    """
     require(np.isinf(problem.box), "problem.box", problem.box, "no box where runs have own data")
 
     def everywhere(point):
@@ -27,7 +30,7 @@ def minimisers_of_runs(problem: Any) -> np.ndarray:
 
 
 def own_minimisers(problem: Any) -> np.ndarray:
-    """Minimiser of each agent's own objective; shape ([runs,] agents, dim)."""
+    """Compute the minimiser of each local objective; shape ([runs,] agents, dim)."""
     found = minimise_batch(
         problem.gradient,
         problem.hessian,
@@ -40,7 +43,7 @@ def own_minimisers(problem: Any) -> np.ndarray:
 
 
 def minimiser_in_box(problem: Any) -> np.ndarray:
-    r"""Minimiser of :math:`\sum_i f_i` over the box, by L-BFGS-B; shape (dim,)."""
+    r"""Compute the minimiser of :math:`\sum_i f_i` over the box with L-BFGS-B; shape (dim,)."""
 
     def total(point):
         x = np.broadcast_to(point, (problem.n_agents, problem.dim))
