@@ -1,8 +1,8 @@
-"""The interface of algorithms, and the iteration loop that most of them share.
+"""Interface of all algorithms, and the iteration loop that most of them share.
 
-An algorithm is a frozen dataclass of hyperparameters in the symbols of its paper. Its fields are
-scalars, or arrays that broadcast to (runs, agents, dim); ``stack`` joins settings that differ in
-numbers only, and then such a field carries the settings axis in front.
+An algorithm is a frozen dataclass of hyperparameters in the symbols of its paper. Its
+fields are scalars, or arrays that broadcast to (runs, agents, dim). ``stack`` joins
+settings that differ in numbers only; such a field then has a leading settings axis.
 """
 
 from __future__ import annotations
@@ -38,13 +38,13 @@ class Range(NamedTuple):
     Parameters
     ----------
     low, high : float
-        In ``unit``.
+        Limits of the range, in ``unit``.
     default : float
-        Where nothing is tuned.
+        Value without tuning.
     unit : {"step", "curvature", "gradient", ""}
-        1/L, L or G: what a step, a penalty or a clip is measured by, so that one range serves all
-        problems. L is the curvature of an agent's objective and G the size of its gradients, as
-        they are public.
+        1/L, L or G: the natural unit of a step, a penalty or a clip, so that one range serves
+        all problems. L is the curvature of an agent's objective and G the size of its
+        gradients; both are public.
     """
 
     low: float
@@ -54,7 +54,7 @@ class Range(NamedTuple):
 
 
 class Finite(dict):
-    """Observables after an iteration, known to be finite."""
+    """Observables of an iteration, known to be finite."""
 
 
 COMPARED = frozenset({"calibrate", "releases", "run"})
@@ -72,49 +72,59 @@ Residuals = dict[str, np.ndarray]
 class Observe(Protocol):
     """Callback of the driver, called by :meth:`Algorithm.run` after every iteration.
 
-    It may have a function ``asks(t, active)``, whether it looks at an iteration at all: where it
-    does not, what only an observer needs may be missing from ``seen``.
+    It may have a function ``asks(t, active)`` that returns True if it uses an iteration at
+    all. If it does not, quantities that only an observer needs may be missing from ``seen``.
     """
 
     def __call__(self, t: int, active: np.ndarray, seen: Mapping[str, Any]) -> None:
-        """``active`` indexes the settings still running; ``seen`` maps quantities to iterates
-        ``[len(active), runs, agents, dim]``, to measurements ``[len(active), runs]`` or to
-        costs."""
+        """Receive the observables of one iteration.
+
+        Parameters
+        ----------
+        t : int
+            Iteration, counted from 1.
+        active : ndarray of int
+            Indices of the settings that are still running.
+        seen : mapping
+            Quantities by name: iterates ``[len(active), runs, agents, dim]``, measurements
+            ``[len(active), runs]`` or costs.
+        """
 
 
 @dataclass(frozen=True, kw_only=True)
 class Algorithm(ABC):
-    """An algorithm of the field, private or not.
+    """Base class of all algorithms, private or not.
 
     Attributes
     ----------
     relation : Relation
-        Whose change the guarantee hides.
+        Neighbouring relation of the guarantee.
     source : str
         Paper, section and equations.
     oracles : tuple of str
         Uses of private data that no mechanism covers.
     uses : tuple of str
-        Quantities of the problem by which it sets noise, steps or coefficients; those that the
-        problem computes from data (:attr:`.Problem.from_data`) are oracles too.
+        Quantities of the problem that set noise, steps or coefficients. Those that the problem
+        computes from data (:attr:`.Problem.from_data`) are oracles as well.
     needs : tuple of str
-        Of what not every problem has, what the algorithm asks the problem for.
+        Optional attributes and methods of the problem that the algorithm requires.
     kind : {"method", "audit", "analysis"}
-        What a cell with it is: a run of a method, an attack on what a method releases, or a
-        computation about a method.
+        Kind of a cell with this algorithm: a run of a method, an attack on the output of a
+        method, or a computation about a method.
     deterministic : bool
-        Whether nothing is drawn at random, so that one run says all.
+        Whether nothing is sampled, so that one run suffices.
     draws_once : bool
-        Whether it draws once for settings with other problems and networks, too: then these go
-        side by side.
+        Whether settings with different problems and networks can share one set of draws. They
+        are then computed in one batch.
     ranges : mapping
-        Parameters that are tuned, and ``horizon``; those that are None are not used and stay so.
+        Search ranges of the tuned parameters and of ``horizon``. Parameters that are None are
+        unused and are not tuned.
     internal_outputs : tuple of str
-        Returned quantities that no observer receives, such as iterates before noise and analyses of
-        a run. Audits test all other quantities.
+        Returned quantities that no observer receives, such as iterates before noise and
+        analyses of a run. Audits test all other quantities.
     lower_bound_because : str
-        Why the attained shares of its releases are proven for exactly this class. A class that
-        extends it states its own reason; otherwise it has no lower bound.
+        Reason why the attained fractions of its releases are proven for exactly this class. A
+        subclass states its own reason; otherwise it has no lower bound.
     """
 
     relation: ClassVar[Relation] = Relation("record", "replace")
@@ -139,7 +149,29 @@ class Algorithm(ABC):
         set_noises(self)
 
     def calibrate(self, budget: Budget, problem: Problem, network: Network, horizon: int) -> Self:
-        """A copy with its noise set such that the whole run spends ``budget``."""
+        """Return a copy whose noise is set so that the whole run meets ``budget``.
+
+        Parameters
+        ----------
+        budget : Budget
+            Privacy budget of the whole run.
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        network : Network
+            Communication graph with its mixing matrix.
+        horizon : int
+            Number of iterations.
+
+        Returns
+        -------
+        Algorithm
+            Copy with calibrated noise.
+
+        Raises
+        ------
+        InvalidInput
+            If the budget is finite and the algorithm is not private.
+        """
         if np.isfinite(budget.epsilon):
             raise InvalidInput(
                 "budget.epsilon", budget.epsilon, "inf: this algorithm is not private"
@@ -147,26 +179,44 @@ class Algorithm(ABC):
         return self
 
     def check_needs(self, problem: Problem) -> None:
-        """Refuse a problem that lacks something of :attr:`needs`.
+        """Refuse a problem that lacks an attribute or method of :attr:`needs`.
 
         Raises
         ------
         InvalidInput
-            With key ``problem.name``; what is missing stands in it.
+            With key ``problem.name``; the message lists the missing names.
         """
         missing = [name for name in self.needs if not problem.offers(name)]
         expected = f"a problem with {', '.join(missing)}"
         require(not missing, "problem.name", type(problem).__name__, expected)
 
     def graph_statistics(self, network: Network) -> Hashable:
-        """What of a graph the noise and the statements of privacy depend on: graphs with equal
-        answers are calibrated and accounted for once. All of the graph unless it is less."""
+        """Return the graph properties that determine the noise and the privacy statements.
+
+        Graphs with equal values are calibrated and accounted for once. The default is the
+        identity of the whole graph.
+        """
         return network.identity
 
     @abstractmethod
     def releases(self, problem: Problem, network: Network, horizon: int) -> list[Release]:
-        """Return the releases that an observer of all messages receives from one agent, the one
-        with the largest privacy loss.
+        """Return the releases of the agent with the largest privacy loss.
+
+        The observer receives all messages.
+
+        Parameters
+        ----------
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        network : Network
+            Communication graph with its mixing matrix.
+        horizon : int
+            Number of iterations.
+
+        Returns
+        -------
+        list of Release
+            Mechanisms whose composition bounds the privacy loss.
         """
 
     def lower_bound(self, releases: Sequence[Release], delta: float) -> LowerBound:
@@ -177,12 +227,13 @@ class Algorithm(ABC):
         releases : sequence of Release
             Those of :meth:`releases` or :meth:`releases_if_assumed`.
         delta : float
+            Delta at which epsilon is stated.
 
         Returns
         -------
         LowerBound
-            0 if the class itself states no :attr:`lower_bound_because`, and a release states what
-            an attack attains.
+            0 if a release states an attained loss and the class itself states no
+            :attr:`lower_bound_because`.
         """
         attacked = any(
             not (release.attained is None and release.reached is None and release.attack is None)
@@ -195,22 +246,74 @@ class Algorithm(ABC):
     def releases_if_assumed(
         self, problem: Problem, network: Network, horizon: int
     ) -> list[Release] | None:
-        """The same under what the paper assumes of the data and nothing guarantees; None where
-        :meth:`releases` assume nothing. Never proven."""
+        """Return the releases under assumptions of the paper that nothing guarantees.
+
+        These releases are never proven.
+
+        Parameters
+        ----------
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        network : Network
+            Communication graph with its mixing matrix.
+        horizon : int
+            Number of iterations.
+
+        Returns
+        -------
+        list of Release or None
+            None if :meth:`releases` makes no assumption on the data.
+        """
         return None
 
     def epsilon_by_formula(
         self, delta: float, problem: Problem, network: Network, horizon: int
     ) -> float:
-        """Epsilon that the paper's own formula gives for the noise that is set."""
+        """Return the epsilon that the paper's formula gives for the noise that is set.
+
+        Parameters
+        ----------
+        delta : float
+            Delta at which epsilon is stated.
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        network : Network
+            Communication graph with its mixing matrix.
+        horizon : int
+            Number of iterations.
+
+        Returns
+        -------
+        float
+            NaN if the paper has no formula.
+        """
         return float("nan")
 
     def statements(
         self, budget: Budget, problem: Problem, network: Network, horizon: int
     ) -> list[tuple[Self, float]]:
-        """What is stated of one run's privacy: for each neighbouring relation a copy of this
-        algorithm with that relation, and the epsilon that the paper claims for it. Noise that is
-        given is claimed to be as private as the paper's formula says."""
+        """Return the privacy statements of one run.
+
+        Noise that does not depend on the budget is claimed to have the epsilon of the paper's
+        formula.
+
+        Parameters
+        ----------
+        budget : Budget
+            Privacy budget of the whole run.
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        network : Network
+            Communication graph with its mixing matrix.
+        horizon : int
+            Number of iterations.
+
+        Returns
+        -------
+        list of (Algorithm, float)
+            For each neighbouring relation, a copy with that relation and the epsilon that
+            the paper claims for it.
+        """
         if not self.noise_is_given:
             return [(self, budget.epsilon)]
         return [(self, self.epsilon_by_formula(budget.delta, problem, network, horizon))]
@@ -221,29 +324,75 @@ class Algorithm(ABC):
         return False
 
     def noise_sites(self, problem: Problem, network: Network, horizon: int) -> list[NoiseSite]:
-        """Return where noise is added, so that audits can recover it; empty if unknown."""
+        """Return where noise is added, so that audits can recover it.
+
+        Parameters
+        ----------
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        network : Network
+            Communication graph with its mixing matrix.
+        horizon : int
+            Number of iterations.
+
+        Returns
+        -------
+        list of NoiseSite
+            Empty if the sites are unknown.
+        """
         return []
 
     def residuals(
         self, problem: Problem, network: Network, streams: Streams, execution: Any
     ) -> Iterator[Residuals]:
-        """The noise of each iteration that follows from what was executed, supposing ``problem``.
+        """Recover the noise of each iteration from an execution, under the hypothesis ``problem``.
 
-        ``execution`` has ``sent`` and ``internal``, each [runs, iterations, agents, dim] or None
-        for what is not to be used; ``streams`` has the randomness that is not noise.
+        Parameters
+        ----------
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        network : Network
+            Communication graph with its mixing matrix.
+        streams : Streams
+            Random numbers other than noise.
+        execution : Execution
+            Has ``sent`` and ``internal``, each [runs, iterations, agents, dim] or None if
+            it must not be used.
+
+        Returns
+        -------
+        iterator of dict
+            For each iteration, noise over its declared scale, by site. Empty by default.
         """
         return iter(())
 
     def log_likelihood(
         self, problem: Problem, network: Network, streams: Streams, execution: Any
     ) -> np.ndarray | None:
-        """Logarithm of the density of all that was sent, supposing ``problem``, up to a constant;
-        [runs], or None where it does not follow from noise at one site, or is not known."""
+        """Compute the log density of all messages under ``problem``, up to a constant.
+
+        Parameters
+        ----------
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        network : Network
+            Communication graph with its mixing matrix.
+        streams : Streams
+            Random numbers other than noise.
+        execution : Execution
+            Recorded iterates ``sent`` and ``internal``, each [runs, iterations, agents,
+            dim].
+
+        Returns
+        -------
+        ndarray, shape (runs,), or None
+            None if the density is unknown or does not follow from the noise at one site.
+        """
         return None
 
     @property
     def largest_change(self) -> float | None:
-        """How far a measurement may move, where the guarantee names that."""
+        """Largest change of a measurement that the guarantee covers; None if it names no limit."""
         return None
 
     @property
@@ -260,11 +409,25 @@ class Algorithm(ABC):
         horizon: np.ndarray,
         observe: Observe,
     ) -> None:
-        """Run a batch of settings, each to its own horizon (an array ``[settings]``)."""
+        """Run a batch of settings, each to its own horizon.
+
+        Parameters
+        ----------
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        network : Network
+            Communication graph with its mixing matrix.
+        streams : Streams
+            Random streams of all runs.
+        horizon : ndarray of int, shape (settings,)
+            Number of iterations of each setting.
+        observe : Observe
+            Callback that receives the observables of each iteration.
+        """
 
 
 def _of_same_agents(method: Callable) -> Callable:
-    """Return the method with a comparison of the agents of its problem and its network."""
+    """Wrap a method so that it compares the agents of its problem and its network."""
     names = list(signature(method).parameters)
     places = [(name, names.index(name)) for name in ("problem", "network")]
 
@@ -278,42 +441,153 @@ def _of_same_agents(method: Callable) -> Callable:
 
 
 class Iterative(Algorithm):
-    """An algorithm that repeats one step; state arrays are ``[settings, runs, agents, dim]``."""
+    """Algorithm that repeats one step; state arrays are ``[settings, runs, agents, dim]``."""
 
     @abstractmethod
     def start(
         self, problem: Problem, network: Network, streams: Streams, settings: int
     ) -> NamedTuple:
-        """The state before the first iteration."""
+        """Return the state before the first iteration.
+
+        Parameters
+        ----------
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        network : Network
+            Communication graph with its mixing matrix.
+        streams : Streams
+            Random streams of all runs.
+        settings : int
+            Number of settings in the batch.
+
+        Returns
+        -------
+        NamedTuple
+            State whose arrays have leading axes [settings, runs].
+        """
 
     def draws(self, problem: Problem, streams: Streams) -> Iterator[Any]:
-        """Unit draws, one item an iteration; none unless an algorithm asks for some."""
+        """Return the unit draws, one item per iteration.
+
+        Parameters
+        ----------
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        streams : Streams
+            Random streams of all runs.
+
+        Returns
+        -------
+        iterator
+            None in every iteration unless an algorithm samples something.
+        """
         return repeat(None)
 
     def draws_on(self, problem: Problem, network: Network, streams: Streams) -> Iterator[Any]:
-        """The same where it depends on the graph what is drawn, as where links have noise."""
+        """Return the unit draws if they depend on the graph, such as noise per edge.
+
+        Parameters
+        ----------
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        network : Network
+            Communication graph with its mixing matrix.
+        streams : Streams
+            Random streams of all runs.
+
+        Returns
+        -------
+        iterator
+            One item per iteration. The default is :meth:`draws`.
+        """
         return self.draws(problem, streams)
 
     @abstractmethod
     def step(self, state: Any, problem: Problem, network: Network, draw: Any, t: int) -> NamedTuple:
-        """The state after iteration ``t`` = 1, 2, ..."""
+        """Return the state after iteration ``t`` = 1, 2, ...
+
+        Parameters
+        ----------
+        state : State
+            State before the iteration.
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        network : Network
+            Communication graph with its mixing matrix.
+        draw : Draw
+            Unit draws of the iteration.
+        t : int
+            Iteration, counted from 1.
+
+        Returns
+        -------
+        NamedTuple
+            State of the same type.
+        """
 
     @abstractmethod
     def observables(self, state: Any, problem: Problem, t: int) -> Mapping[str, np.ndarray]:
-        """Quantities of a state: ``internal`` and ``released`` iterates, and what else there is."""
+        """Return the observable quantities of a state.
+
+        Parameters
+        ----------
+        state : State
+            State after the iteration.
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        t : int
+            Iteration, counted from 1.
+
+        Returns
+        -------
+        mapping
+            ``internal`` and ``released`` iterates, and further quantities of the algorithm.
+        """
 
     def outcome(
         self, state: Any, problem: Problem, network: Network, t: int
     ) -> Mapping[str, np.ndarray]:
-        """Quantities that exist only once a setting has ended."""
+        """Return the quantities that exist only at the last iteration of a setting.
+
+        Parameters
+        ----------
+        state : State
+            State after the iteration.
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        network : Network
+            Communication graph with its mixing matrix.
+        t : int
+            Iteration, counted from 1.
+
+        Returns
+        -------
+        mapping
+            Quantities by name; empty by default.
+        """
         return {}
 
     # What audits ask for.
 
     def noise_sites(self, problem, network, horizon):
-        """The draw of each iteration, where one series of releases says what it costs.
+        """Return the draw of each iteration if one series of releases states its privacy cost.
 
-        In units of the draw, whatever the releases are stated in: of the gradient, of the message.
+        The site is in units of the draw. The releases may be stated in another unit, such as that
+        of the gradient or of the message.
+
+        Parameters
+        ----------
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        network : Network
+            Communication graph with its mixing matrix.
+        horizon : int
+            Number of iterations.
+
+        Returns
+        -------
+        list of NoiseSite
+            One site, or empty if no single series of releases has one loss per iteration.
         """
         noisy = [r for r in self.releases(problem, network, horizon) if r.mechanism in DENSITIES]
         whole = [r for r in noisy if max(np.size(r.losses()), r.count) == horizon]
@@ -330,11 +604,30 @@ class Iterative(Algorithm):
     def residual(
         self, scale: Any, state: Any, problem: Any, network: Any, draw: Any, shown: Any, t: int
     ) -> Residuals:
-        """Noise sites and their noise in iteration t, over its scale, from the state before; none
-        where no noise explains what was sent.
+        """Recover the noise of iteration t over its scale, from the state before the iteration.
 
-        ``scale`` maps sites to their scale in this iteration, ``shown`` has what was ``sent`` in
-        it, and ``internal`` (None where that is not to be used).
+        Parameters
+        ----------
+        scale : mapping
+            Noise scale of the iteration, by site name.
+        state : State
+            State before the iteration.
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        network : Network
+            Communication graph with its mixing matrix.
+        draw : Draw
+            Unit draws of the iteration.
+        shown : namespace
+            The messages ``sent`` in this iteration, and ``internal``, which is None if it
+            must not be used.
+        t : int
+            Iteration, counted from 1.
+
+        Returns
+        -------
+        dict
+            Noise by site, [runs, agents, dim]; empty if no noise explains the messages.
         """
         take = partial(self._sent_with, state, problem, network, draw, t)
         if DRAW not in scale:
@@ -343,7 +636,7 @@ class Iterative(Algorithm):
         return {} if unit is None else {DRAW: unit}
 
     def _sent_with(self, state, problem, network, draw, t: int, unit: Any) -> np.ndarray:
-        """Return the message of an iteration under given noise, [runs, agents, dim]."""
+        """Return the messages of an iteration under the specified noise, [runs, agents, dim]."""
         noise = without_noise(draw)
         if np.any(unit):
             noise = self.with_residual(draw, {DRAW: unit + np.zeros(np.shape(_noise_of(draw)))})
@@ -351,15 +644,48 @@ class Iterative(Algorithm):
         return self.observables(after, problem, t)["released"][0]
 
     def with_residual(self, draw: Any, found: Residuals) -> Any:
-        """The draw with which the same step sends what was sent."""
+        """Return the draw with which the same step sends the recorded messages.
+
+        Parameters
+        ----------
+        draw : Draw
+            Unit draws of the iteration.
+        found : dict
+            Noise over its scale by site, [runs, agents, dim], as :meth:`residual` returns
+            it.
+
+        Returns
+        -------
+        Draw
+            Draw with this noise.
+        """
         (unit,) = found.values()
         if isinstance(draw, np.ndarray):
             return filled(unit, draw)
         return draw._replace(noise=filled(unit, draw.noise))
 
     def residuals(self, problem, network, streams, execution):
-        """The steps are taken again, each with the noise that explains what was sent, as long as
-        there is such noise."""
+        """Repeat the steps with the noise that explains the recorded messages.
+
+        The iteration ends if no noise explains a message.
+
+        Parameters
+        ----------
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        network : Network
+            Communication graph with its mixing matrix.
+        streams : Streams
+            Random streams of all runs.
+        execution : Execution
+            Recorded iterates ``sent`` and ``internal``, each [runs, iterations, agents,
+            dim].
+
+        Yields
+        ------
+        dict
+            For each iteration, noise over its declared scale, by site.
+        """
         horizon = execution.sent.shape[1]
         sites = self.noise_sites(problem, network, horizon)
         if not sites:
@@ -382,6 +708,21 @@ class Iterative(Algorithm):
             state = batch.step(state, problem, network, batch.with_residual(draw, found), t)
 
     def run(self, problem, network, streams, horizon, observe):
+        """Run a batch of settings; each setting leaves the batch at its horizon.
+
+        Parameters
+        ----------
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        network : Network
+            Communication graph with its mixing matrix.
+        streams : Streams
+            Random streams of all runs.
+        horizon : ndarray of int, shape (settings,)
+            Number of iterations of each setting.
+        observe : Observe
+            Callback that receives the observables of each iteration.
+        """
         horizon = np.asarray(horizon)
         active = np.arange(len(horizon))
         algorithm = self
@@ -406,17 +747,33 @@ class Iterative(Algorithm):
             )
 
     def asked(self, state: Any, anyone: bool) -> Any:
-        """The state before an iteration that anyone looks at, or else nobody: what only an observer
-        needs has not to be made then."""
+        """Return the state before an iteration, marked by whether anyone observes the iteration.
+
+        Quantities that only an observer needs may be left out of an unobserved iteration.
+
+        Parameters
+        ----------
+        state : State
+            State before the iteration.
+        anyone : bool
+            Whether any setting of the batch is observed in this iteration.
+
+        Returns
+        -------
+        State
+            The state itself by default.
+        """
         return state
 
     def without_diagnostics(self, state: Any) -> Any:
-        """The first state for those who look at messages alone, as audits do: None in place of what
-        no message depends on, which steps then leave out."""
+        """Return the first state without the diagnostics, for observers of messages only.
+
+        Audits use it. Fields on which no message depends are None, and steps then leave them out.
+        """
         return state
 
     def select(self, chosen: np.ndarray) -> Self:
-        """The batch restricted to some of its settings."""
+        """Return the batch restricted to some of its settings."""
         values = parameters(self).items()
         batched = {name: value[chosen] for name, value in values if isinstance(value, np.ndarray)}
         return replace(self, **batched)
@@ -452,9 +809,11 @@ def explained(sent_with: Callable[[Any], np.ndarray], sent: np.ndarray) -> np.nd
     Parameters
     ----------
     sent_with : callable
-        Maps unit noise to a message. It has to be affine in each coordinate separately: the noise
-        of messages that are clipped, rounded or averaged afterwards is not known.
+        Maps unit noise to a message. It has to be affine in each coordinate separately. The
+        noise of messages that are clipped, rounded or averaged afterwards is therefore not
+        recovered.
     sent : ndarray, shape (runs, agents, dim)
+        Recorded messages.
 
     Returns
     -------
@@ -482,17 +841,43 @@ def _noise_of(draw: Any) -> np.ndarray | None:
 
 
 def filled(unit: np.ndarray, drawn: np.ndarray) -> np.ndarray:
-    """Noise that was found, and as it was drawn where it does not show."""
+    """Combine recovered noise with the original draw in coordinates without information.
+
+    Parameters
+    ----------
+    unit : ndarray
+        Recovered noise, NaN in coordinates that it does not change.
+    drawn : ndarray
+        Original unit draw, of the same shape.
+
+    Returns
+    -------
+    ndarray
+        Noise without NaN.
+    """
     return np.where(np.isnan(unit), drawn, unit)
 
 
 def moved(now: np.ndarray, before: np.ndarray) -> np.ndarray:
-    """Return where two values differ by more than rounding."""
+    """Return where two values differ by more than rounding error.
+
+    Parameters
+    ----------
+    now : ndarray
+        Values after a step.
+    before : ndarray
+        Values before it.
+
+    Returns
+    -------
+    ndarray of bool
+        True where they differ.
+    """
     return ~np.isclose(now, before, rtol=1e-9, atol=1e-12)
 
 
 def without_noise(draw: Any) -> Any:
-    """The same draw without its noise; what is random beside it stays."""
+    """Return the draw with its noise set to 0; other random numbers stay."""
     if isinstance(draw, np.ndarray):
         return np.zeros_like(draw)
     if not hasattr(draw, "noise"):
@@ -507,19 +892,51 @@ def _zeros_like(noise: Any) -> Any:
 
 
 def origin(problem: Problem, streams: Streams, settings: int) -> np.ndarray:
-    """Iterates at 0, [settings, runs, agents, dim]."""
+    """Return iterates at 0.
+
+    Parameters
+    ----------
+    problem : Problem
+        Objectives and data of the agents, with their sensitivities.
+    streams : Streams
+        Random streams of all runs.
+    settings : int
+        Number of settings in the batch.
+
+    Returns
+    -------
+    ndarray, shape (settings, runs, agents, dim)
+        Zeros.
+    """
     return np.zeros((settings, len(streams.runs), problem.n_agents, problem.dim))
 
 
 def normal_start(problem: Problem, streams: Streams, settings: int, std: Any) -> np.ndarray:
-    """Starting points: standard normal draws times ``std``, the same for all algorithms."""
+    """Return normal starting points from standard normal draws common to all algorithms.
+
+    Parameters
+    ----------
+    problem : Problem
+        Objectives and data of the agents, with their sensitivities.
+    streams : Streams
+        Random streams of all runs.
+    settings : int
+        Number of settings in the batch.
+    std : float or ndarray, shape (settings,)
+        Standard deviation of each coordinate.
+
+    Returns
+    -------
+    ndarray, shape (settings, runs, agents, dim)
+        Draws times ``std``.
+    """
     unit = streams.draw("data", "normal", (problem.n_agents, problem.dim), "start")
     shape = (settings, *unit.shape)
     return np.broadcast_to(column(std) * unit, shape).copy()
 
 
 def parameters(algorithm: Algorithm) -> dict[str, Any]:
-    """Values of all fields as a configuration states them: of a noise its scale."""
+    """Return the values of all fields as a configuration states them; a noise is its scale."""
     values = {f.name: getattr(algorithm, f.name) for f in fields(algorithm)}
     return {name: v.scale if isinstance(v, Noise) else v for name, v in values.items()}
 
@@ -537,7 +954,7 @@ def unstable_steps(algorithm: Algorithm, problem: Problem) -> dict[str, tuple[fl
     Returns
     -------
     dict of str to (float, float)
-        For each such parameter, its first value and 2/L.
+        For each such parameter, its largest value and 2/L.
     """
     smoothness = getattr(problem, "smoothness", None)
     if smoothness is None:
@@ -553,7 +970,7 @@ def unstable_steps(algorithm: Algorithm, problem: Problem) -> dict[str, tuple[fl
 
 
 def structure(algorithm: Algorithm) -> tuple:
-    """Return the common part of settings of one batch: all but numbers and calibration switches."""
+    """Return the common part of a batch: all fields but numbers and calibration switches."""
     calibrating = {f.name for f in fields(algorithm) if FOR_CALIBRATION.keys() & f.metadata.keys()}
     values = ((n, v) for n, v in parameters(algorithm).items() if n not in calibrating)
     return (type(algorithm), *((name, value) for name, value in values if not _is_number(value)))
@@ -579,7 +996,7 @@ def join_runs(algorithms: Sequence[Algorithm]) -> Algorithm:
     Raises
     ------
     ValueError
-        Where the copies differ in anything but scalars.
+        If the copies differ in anything but scalars.
     """
     first = algorithms[0]
     if all(one is first for one in algorithms):  # as on graphs that make no difference
