@@ -1,10 +1,10 @@
-"""One file an algorithm. The registry resolves a module by its name and imports none itself.
+"""Registry of algorithms, one module per algorithm, resolved by name without importing any module.
 
-A package of somebody else adds algorithms through the entry-point group
-``private_consensus.algorithms``, whose names are algorithm names and whose values are modules. A
-module names its class in ``ALGORITHM``. Built-in names take precedence: an entry point with the
-name of a built-in algorithm, or with a name that two packages use, is not used, and
-:func:`unusable` states why.
+Another package adds algorithms through the entry-point group
+``private_consensus.algorithms``. The names of its entry points are algorithm names, and
+their values are modules. A module names its class in ``ALGORITHM``. Built-in names take
+precedence. An entry point is not used if it has the name of a built-in algorithm, or if
+two packages use its name; :func:`unusable` states why.
 """
 
 from __future__ import annotations
@@ -26,22 +26,23 @@ if TYPE_CHECKING:
 
 GROUP = "private_consensus.algorithms"
 SHARED = {"base", "families", "noise", "parameters", "shapes"}
-"""What algorithms share, and what is none itself."""
+"""Modules that algorithms share and that define no algorithm."""
 NAME = re.compile(r"[a-z][a-z0-9_]*")
-"""What the name of an algorithm looks like."""
+"""Pattern of an algorithm's name."""
 
 
 def names() -> list[str]:
-    """Names of all algorithms that can be loaded, alphabetically."""
+    """Return the names of all algorithms that can be loaded, alphabetically."""
     return sorted(_built_in() | set(_elsewhere()))
 
 
 def module_of(name: str) -> str:
-    """Dotted name of the module that defines an algorithm.
+    """Return the dotted name of the module that defines an algorithm.
 
     Parameters
     ----------
     name : str
+        Name of the algorithm.
 
     Returns
     -------
@@ -67,7 +68,7 @@ def _module_of(name: str) -> str:
 
 
 def modules() -> list[str]:
-    """Dotted names of the modules of all algorithms."""
+    """Return the dotted names of the modules of all algorithms."""
     return [module_of(name) for name in names()]
 
 
@@ -77,6 +78,7 @@ def load(name: str) -> type[Algorithm]:
     Parameters
     ----------
     name : str
+        Name of the algorithm.
 
     Returns
     -------
@@ -97,8 +99,8 @@ def unusable() -> dict[str, str]:
     Returns
     -------
     dict
-        By name of the entry point. It may be the name of a built-in algorithm, which remains
-        usable; the reason names both modules.
+        Reason by name of the entry point. The name may be that of a built-in algorithm, which
+        remains usable; the reason then names both modules.
     """
     return dict(sorted((collisions() | _broken()).items()))
 
@@ -116,7 +118,10 @@ def _elsewhere() -> dict[str, str]:
 
 
 def _points() -> dict[str, list[EntryPoint]]:
-    """Entry points by name; equal ones count once, as a package may be installed twice."""
+    """Return the entry points by name; equal entry points count once.
+
+    A package that is installed twice has equal entry points.
+    """
     found: dict[str, list[EntryPoint]] = defaultdict(list)
     for point in entry_points(group=GROUP):
         if all(point.value != known.value for known in found[point.name]):
@@ -125,12 +130,12 @@ def _points() -> dict[str, list[EntryPoint]]:
 
 
 def collisions() -> dict[str, str]:
-    """Return the entry points that have the name of a built-in algorithm or of each other.
+    """Return the entry points that share their name with a built-in algorithm or with each other.
 
     Returns
     -------
     dict
-        By name, a sentence that names all modules of that name.
+        For each name, a sentence that lists all modules of that name.
     """
     found = {}
     for name, points in _points().items():

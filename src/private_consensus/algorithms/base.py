@@ -58,15 +58,15 @@ class Finite(dict):
 
 
 COMPARED = frozenset({"calibrate", "releases", "run"})
-"""Methods of algorithms that refuse a problem and a network of different numbers of agents. They
-come before every execution and every account."""
+"""Methods of algorithms that refuse a problem and a network with different numbers of agents. One
+of them is called before every execution and every privacy accounting."""
 
 METHOD, AUDIT, ANALYSIS = "method", "audit", "analysis"
-"""Kinds of what a cell runs."""
+"""Kinds of computation of a cell."""
 
 
 Residuals = dict[str, np.ndarray]
-"""By noise site, the noise of one iteration over its declared scale, [runs, agents, dim]."""
+"""Noise of one iteration over its declared scale, [runs, agents, dim], by noise site."""
 
 
 class Observe(Protocol):
@@ -567,7 +567,7 @@ class Iterative(Algorithm):
         """
         return {}
 
-    # What audits ask for.
+    # Methods for audits.
 
     def noise_sites(self, problem, network, horizon):
         """Return the draw of each iteration if one series of releases states its privacy cost.
@@ -792,15 +792,15 @@ def _log_gamma_norm(unit: np.ndarray) -> np.ndarray:
 
 
 DENSITIES = {"gaussian": _log_gaussian, "laplace": _log_laplace, "gamma_norm": _log_gamma_norm}
-"""By law, the logarithm of the density of unit noise [runs, agents, dim], up to a constant."""
+"""Log density of unit noise [runs, agents, dim] up to a constant, by distribution."""
 
 
 DRAW = "draw"
-"""Site of an algorithm that states releases and no sites: the draw that its step is given."""
+"""Noise site of an algorithm that declares releases but no sites: the draw of its step."""
 FAR = 8.0
-"""Units of noise up to which a message has to follow."""
+"""Largest unit noise at which the response of a message is tested to be affine."""
 ROUNDING = 1e-5
-"""Relative, of an algorithm that may compute in 32 bits."""
+"""Relative rounding error of an algorithm that may compute in 32 bits."""
 
 
 def explained(sent_with: Callable[[Any], np.ndarray], sent: np.ndarray) -> np.ndarray | None:
@@ -999,7 +999,7 @@ def join_runs(algorithms: Sequence[Algorithm]) -> Algorithm:
         If the copies differ in anything but scalars.
     """
     first = algorithms[0]
-    if all(one is first for one in algorithms):  # as on graphs that make no difference
+    if all(one is first for one in algorithms):  # such as on graphs with equal noise
         return first
     if any(structure(one) != structure(first) for one in algorithms):
         raise ValueError("runs of different structure do not join")

@@ -22,7 +22,7 @@ from .parameters import positive
 
 FULL_STEPS = 10
 CHUNK = 4096
-"""Rows whose second derivatives are computed at once."""
+"""Number of rows per block of second derivatives."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,9 +42,40 @@ class Logistic(Algorithm):
     needs: ClassVar[tuple[str, ...]] = ("features", "labels", "in_training")
 
     def releases(self, problem, network, horizon):
+        """Return one exact release, since nothing is private.
+
+        Parameters
+        ----------
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        network : Network
+            Communication graph with its mixing matrix.
+        horizon : int
+            Number of iterations.
+
+        Returns
+        -------
+        list of Release
+            One exact release.
+        """
         return [Release("exact", scale=0.0)]
 
     def run(self, problem, network, streams, horizon, observe):
+        """Observe the fitted coefficients of all settings at iteration 1.
+
+        Parameters
+        ----------
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        network : Network
+            Communication graph with its mixing matrix.
+        streams : Streams
+            Random streams of all runs.
+        horizon : ndarray of int, shape (settings,)
+            Number of iterations of each setting.
+        observe : Observe
+            Callback that receives the observables of each iteration.
+        """
         ridges = np.atleast_1d(self.ridge)
         found = np.stack([fit(problem, float(ridge)) for ridge in ridges])
         observe(1, np.arange(len(horizon)), {"released": found[..., None, :]})
@@ -54,10 +85,22 @@ ALGORITHM = Logistic
 
 
 def fit(problem, ridge: float) -> np.ndarray:
-    """Minimisers for the training rows of all runs; shape (runs, d).
+    r"""Compute the minimisers for the training rows of all runs.
 
-    All runs start from the minimiser for all rows and go on by the second derivative there, since
-    one for each run costs far more than the steps that it saves.
+    All runs start from the minimiser for all rows and use the second derivative at that
+    point. A second derivative per run costs far more than the steps that it saves.
+
+    Parameters
+    ----------
+    problem : Problem
+        Features, labels and training rows of all runs.
+    ridge : float
+        :math:`\lambda > 0` of (97).
+
+    Returns
+    -------
+    ndarray, shape (runs, d)
+        Coefficients of each run.
     """
     rows, dim = problem.features.shape
     centre, whole, magnitude = _of_all_rows(problem, ridge)
@@ -74,13 +117,13 @@ def fit(problem, ridge: float) -> np.ndarray:
 
 
 _latest: list[tuple] = []
-"""What :func:`_of_all_rows` was asked last, and its answer."""
+"""Arguments and result of the latest call of :func:`_of_all_rows`."""
 
 
 def _of_all_rows(problem, ridge: float) -> tuple[np.ndarray, np.ndarray, float]:
-    """The minimiser for all rows, the second derivative there, and the size of the terms.
+    """Return the minimiser for all rows, the second derivative there, and the size of the terms.
 
-    Blocks of runs follow each other with the same rows: the last answer is kept.
+    Successive batches of runs have the same rows, so the latest result is cached.
     """
     for features, labels, asked, answer in _latest:
         same = features is problem.features and np.array_equal(labels, problem.labels)
@@ -101,7 +144,7 @@ def _of_all_rows(problem, ridge: float) -> tuple[np.ndarray, np.ndarray, float]:
 
 
 def _full_steps(problem, mask, ridge, start) -> np.ndarray:
-    """Newton's steps without damping as long as the objective falls: most of the way, quickly."""
+    """Take Newton steps without damping as long as the objective decreases."""
     w, value = start, _objective(problem, mask, ridge, start)
     for _ in range(FULL_STEPS):
         slope = _gradient(problem, mask, ridge, w)
@@ -120,8 +163,9 @@ def _objective(problem, mask, ridge, w) -> np.ndarray:
 
 
 def _gradient(problem, mask, ridge, w) -> np.ndarray:
-    """Compute the gradient for each column of ``mask``, weights of rows [rows, runs]; w is
-    [runs, d].
+    """Compute the gradient for each column of ``mask``.
+
+    ``mask`` has row weights [rows, runs]; w is [runs, d].
     """
     x, y = problem.features, problem.labels
     residual = x @ w.T

@@ -1,7 +1,7 @@
-"""Noise, apart from the algorithm that adds it: what calibration sets.
+"""Noise as an object that calibration sets, separate from the algorithm that adds it.
 
-An algorithm has hyper-parameters, and fields made by :func:`.parameters.noise_field`. A number that
-is given for such a field, by a configuration or by a calibration, is the scale of a
+An algorithm has hyperparameters, and fields made by :func:`.parameters.noise_field`. A
+configuration or a calibration gives such a field a number, which is the scale of a
 :class:`Noise`.
 """
 
@@ -25,7 +25,7 @@ def _gamma_norm_unit(generator: np.random.Generator, shape: tuple[int, ...]) -> 
 class Law(NamedTuple):
     """Unit draws of a noise, and the norm of the sensitivity that it hides.
 
-    ``unit`` is None where draws of a scale are not multiples of draws of scale 1: on a grid.
+    ``unit`` is None if draws of a scale are not multiples of draws of scale 1, as on a grid.
     """
 
     unit: Any
@@ -39,11 +39,11 @@ LAWS = {
     "discrete_gaussian": Law(None, "l2"),
 }
 SCALED = tuple(name for name, law in LAWS.items() if law.unit is not None)
-"""Laws of a unit draw times a scale."""
+"""Distributions that are a unit draw times a scale."""
 
 
 class NoiseSite(NamedTuple):
-    """A place where an algorithm says that it adds noise.
+    """Declared site at which an algorithm adds noise.
 
     Parameters
     ----------
@@ -52,16 +52,17 @@ class NoiseSite(NamedTuple):
     law : str
         ``gaussian``, ``laplace`` or ``gamma_norm``.
     scale : ndarray, broadcastable to [iterations, agents, dim]
-        Declared, in the unit of what the noise is added to; NaN where none is added.
+        Declared scale, in the unit of the noised quantity; NaN if no noise is added.
     norm : str
-        In which a change of the data is measured there.
+        Norm in which a change of the data is measured at this site.
     moved : ndarray, [iterations]
-        Declared bound on that change over the scale; what a release costs is a function of it.
+        Declared bound on that change over the scale. The privacy cost of a release is a
+        function of this ratio.
     selected : bool
-        Whether the noise itself has a part in what of it is sent.
+        Whether the noise affects which of its values are sent.
     max_observed : int, optional
-        Largest number of iterations whose noise enters a message of one agent, if the others are
-        dropped independently of data and noise. None: all iterations.
+        Largest number of iterations whose noise enters a message of one agent, if the others
+        are dropped independently of data and noise. None: all iterations.
     """
 
     name: str
@@ -75,16 +76,18 @@ class NoiseSite(NamedTuple):
 
 @dataclass(frozen=True)
 class Noise:
-    """Independent draws of one law, added in one place.
+    """Independent draws of one distribution, added to one quantity.
 
     Parameters
     ----------
     scale : float or ndarray
-        Of all draws, or of the first one, in the unit that the algorithm states; 0 for no noise. In
-        a batch it has the settings axis in front.
+        Scale of all draws or, with ``growth``, the scale from which the schedule starts. It
+        is in the unit that the algorithm states; 0 for no noise. In a batch it has a leading
+        settings axis.
     law : {"gaussian", "laplace", "gamma_norm", "discrete_gaussian"}
+        Distribution of the draws.
     added_to : str
-        Such as ``message``, ``gradient`` or ``dual``.
+        Noised quantity, such as ``message``, ``gradient`` or ``dual``.
     growth : float or ndarray
         The scale of iteration t is ``scale / growth**t``.
     """
@@ -100,40 +103,112 @@ class Noise:
 
     @property
     def norm(self) -> str:
-        """Return the norm of the change that the noise hides."""
+        """Norm of the change that the noise hides."""
         return LAWS[self.law].norm
 
     def at(self, t: int) -> Any:
-        """Scale of iteration t, as it broadcasts against iterates."""
+        """Return the scale of iteration t, broadcastable against iterates."""
         return column(self.scale) / column(self.growth) ** t
 
     def scales(self, horizon: int) -> np.ndarray:
-        """Scales of a single setting, [horizon]."""
+        """Return the scales of a single setting, [horizon]."""
         return self.scale / self.growth ** np.arange(1, horizon + 1)
 
     def units(self, problem: Any, streams: Any) -> Iterator[np.ndarray]:
-        """Unit draws [runs, agents, dim], one an iteration."""
+        """Return the unit draws of all iterations.
+
+        Parameters
+        ----------
+        problem : Problem
+            Number of agents and dimension.
+        streams : Streams
+            Random streams of all runs.
+
+        Returns
+        -------
+        iterator of ndarray, shape (runs, agents, dim)
+            One array per iteration.
+        """
         return streams.sequence("noise", LAWS[self.law].unit, (problem.n_agents, problem.dim))
 
     def site(self, scale: np.ndarray, moved: np.ndarray, name: str = "message") -> NoiseSite:
-        """Return the noise site for audits, at the scales of all iterations."""
+        """Return the noise site for audits, at the scales of all iterations.
+
+        Parameters
+        ----------
+        scale : ndarray, broadcastable to [iterations, agents, dim]
+            Scale in the unit of the noised quantity.
+        moved : ndarray, shape (iterations,)
+            Bound on the change of that quantity over the scale.
+        name : str
+            Name of the site.
+
+        Returns
+        -------
+        NoiseSite
+            Site with the distribution and norm of this noise.
+        """
         return NoiseSite(name, self.law, scale, self.norm, moved)
 
     def site_of(self, release: Release, scales: np.ndarray) -> NoiseSite:
-        """The same on messages, each of which costs what a release says; scales are [horizon]."""
+        """Return the noise site on messages whose privacy cost a release states.
+
+        Parameters
+        ----------
+        release : Release
+            Its losses are the changes over the scale.
+        scales : ndarray, shape (horizon,)
+            Noise scale of each iteration.
+
+        Returns
+        -------
+        NoiseSite
+            Site named ``message``.
+        """
         moved = np.broadcast_to(release.losses(), len(scales))
         return self.site(scales[:, None, None], moved)
 
     def releases(self, sensitivity: Any, scales: np.ndarray, **known: Any) -> list[Release]:
-        """One release an iteration; exact ones without noise. ``known`` is what is known to be
-        attained."""
+        """Return one release per iteration; an exact release without noise.
+
+        Parameters
+        ----------
+        sensitivity : float or ndarray, shape (horizon,)
+            Bound on the change, in the norm of the noise.
+        scales : ndarray, shape (horizon,)
+            Noise scale of each iteration.
+        **known : Any
+            Fields of :class:`.Release` that state what an attack is known to attain.
+
+        Returns
+        -------
+        list of Release
+            One release that covers all iterations.
+        """
         if not self:
             return [Release("exact", sensitivity=float(np.max(sensitivity)), scale=0.0)]
         return [Release(self.law, sensitivity=sensitivity, scale=scales, **known)]
 
     def reached(self, problem: Any, horizon: int, first: float | None) -> np.ndarray | None:
-        """What of the gradient's change is reached at delta 0: ``first`` in iteration 1, whose
-        point is not chosen, and later what points far out give, for noise reaches everywhere."""
+        """Return the fraction of the gradient's change that an attack at delta 0 is known to reach.
+
+        The point of iteration 1 is fixed in advance. Noise reaches every point afterwards, and
+        points far from the origin attain the fraction of later iterations.
+
+        Parameters
+        ----------
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        horizon : int
+            Number of iterations.
+        first : float or None
+            Additional factor for iteration 1; None if it is unknown.
+
+        Returns
+        -------
+        ndarray, shape (horizon,), or None
+            None if either fraction is unknown.
+        """
         later = problem.reached_gradient_share(self.norm)
         if first is None or later is None:
             return None

@@ -1,8 +1,9 @@
-"""Hyperparameters that say which values they take, where they are declared.
+"""Hyperparameters that are declared together with the values they allow.
 
-A field of an algorithm is made by one of the functions here and refuses anything else with one
-error, ``algorithm.<name>``, when the algorithm is made. A subclass that gives a field another
-default keeps its rule. What holds between fields stays in ``__post_init__``.
+The functions of this module declare a field of an algorithm. The field refuses any other
+value when the algorithm is constructed, with the error ``algorithm.<name>``. A subclass
+that changes the default of a field keeps its rule. Conditions between fields are checked
+in ``__post_init__``.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from .noise import Noise
 
 RULE, NOISE = "rule", "noise"
 FOR_CALIBRATION = {"calibration only": True}
-"""Metadata of fields that decide how the noise is set and mean nothing to the running algorithm."""
+"""Metadata of fields that affect only how the noise is set, not the running algorithm."""
 
 
 class Rule(NamedTuple):
@@ -30,7 +31,22 @@ class Rule(NamedTuple):
 
 
 def one_of(default: str | None, names: Iterable[str], *, calibration: bool = False) -> Any:
-    """A switch; None is a value only where it is the default."""
+    """Declare a switch with a fixed set of values; None is allowed only as the default.
+
+    Parameters
+    ----------
+    default : str or None
+        Default value.
+    names : iterable of str
+        Allowed values.
+    calibration : bool
+        Whether the field affects only how the noise is set.
+
+    Returns
+    -------
+    Field
+        Dataclass field with its rule.
+    """
     known = tuple(names)
     rule = Rule(partial(_is_one_of, known), f"one of {', '.join(known)}")
     return _field(default, rule, calibration)
@@ -41,18 +57,55 @@ def _is_one_of(known: tuple[str | None, ...], value: Any) -> bool:
 
 
 def positive(default: Any, *, expected: str = "a number > 0", calibration: bool = False) -> Any:
-    """A number above 0."""
+    """Declare a number above 0.
+
+    Parameters
+    ----------
+    default : float or None
+        Default value; None is then allowed as well.
+    expected : str
+        Description of the allowed values, for error messages.
+    calibration : bool
+        Whether the field affects only how the noise is set.
+
+    Returns
+    -------
+    Field
+        Dataclass field with its rule.
+    """
     return _field(default, Rule(_all(lambda v: v > 0), expected), calibration)
 
 
 def nonnegative(default: Any, *, calibration: bool = False) -> Any:
-    """A number of at least 0."""
+    """Declare a number of at least 0.
+
+    Parameters
+    ----------
+    default : float or None
+        Default value; None is then allowed as well.
+    calibration : bool
+        Whether the field affects only how the noise is set.
+
+    Returns
+    -------
+    Field
+        Dataclass field with its rule.
+    """
     return _field(default, Rule(_all(lambda v: v >= 0), "a number >= 0"), calibration)
 
 
 class Declared(NamedTuple):
-    """What a field says of its noise; where it says nothing, the algorithm's ``where`` and ``law``
-    do. The scale changes with the algorithm's ``growth``, or not."""
+    """Declared properties of a noise field.
+
+    Parameters
+    ----------
+    law : str or None
+        Distribution; None uses the ``law`` of the algorithm.
+    added_to : str or None
+        Quantity to which the noise is added; None uses the ``where`` of the algorithm.
+    scheduled : bool
+        Whether the scale changes with the ``growth`` of the algorithm.
+    """
 
     law: str | None
     added_to: str | None
@@ -62,8 +115,24 @@ class Declared(NamedTuple):
 def noise_field(
     added_to: str | None = "message", law: str | None = "gaussian", *, scheduled: bool = False
 ) -> Any:
-    """Noise that calibration sets, see :class:`.noise.Noise` and :class:`Declared`; none by
-    default."""
+    """Declare a noise that calibration sets; the default is no noise.
+
+    See :class:`.noise.Noise` and :class:`Declared`.
+
+    Parameters
+    ----------
+    added_to : str or None
+        Quantity to which the noise is added; None uses the algorithm's ``where``.
+    law : str or None
+        Distribution; None uses the algorithm's ``law``.
+    scheduled : bool
+        Whether the scale changes with the algorithm's ``growth``.
+
+    Returns
+    -------
+    Field
+        Dataclass field with its rule and declaration.
+    """
     made, said = nonnegative(0.0), Declared(law, added_to, scheduled)
     return field(default=0.0, metadata={**made.metadata, NOISE: said})
 
@@ -71,31 +140,77 @@ def noise_field(
 def fraction(
     default: Any = MISSING, *, below: float = 1.0, expected: str = "", calibration: bool = False
 ) -> Any:
-    """A number strictly between 0 and ``below``; without a default it has to be given."""
+    """Declare a number strictly between 0 and ``below``.
+
+    Parameters
+    ----------
+    default : float or None, optional
+        Default value; None is then allowed as well. Without a default, the value is
+        required.
+    below : float
+        Exclusive upper limit.
+    expected : str
+        Description of the allowed values, for error messages.
+    calibration : bool
+        Whether the field affects only how the noise is set.
+
+    Returns
+    -------
+    Field
+        Dataclass field with its rule.
+    """
     expected = expected or f"a number in (0, {below:g})"
     return _field(default, Rule(_all(lambda v: (v > 0) & (v < below)), expected), calibration)
 
 
 def up_to_one(default: Any) -> Any:
-    """A number above 0 and at most 1."""
+    """Declare a number above 0 and at most 1."""
     return _field(default, Rule(_all(lambda v: (v > 0) & (v <= 1)), "a number in (0, 1]"), False)
 
 
 def whole(default: Any, *, most: float = np.inf, calibration: bool = False) -> Any:
-    """A whole number of at least 1, and at most ``most``."""
+    """Declare a whole number of at least 1.
+
+    Parameters
+    ----------
+    default : int or None
+        Default value; None is then allowed as well.
+    most : float
+        Inclusive upper limit.
+    calibration : bool
+        Whether the field affects only how the noise is set.
+
+    Returns
+    -------
+    Field
+        Dataclass field with its rule.
+    """
     expected = "a whole number >= 1" + (f" and <= {most}" if np.isfinite(most) else "")
     holds = _all(lambda v: (v >= 1) & (v <= most) & (v < np.inf) & (v == np.floor(v)))
     return _field(default, Rule(holds, expected), calibration)
 
 
 def only(default: Any, because: str = "") -> Any:
-    """A number that a subclass cannot change."""
+    """Declare a number that a subclass cannot change.
+
+    Parameters
+    ----------
+    default : float
+        The only allowed value.
+    because : str
+        Reason, for error messages.
+
+    Returns
+    -------
+    Field
+        Dataclass field with its rule.
+    """
     expected = f"{default:g}{because and ': '}{because}"
     return _field(default, Rule(_all(lambda v: v == default), expected), False)
 
 
 def check_parameters(algorithm: Any) -> None:
-    """Refuse the first field whose value its rule, or its declared type, does not take.
+    """Refuse the first field whose value violates its rule or its declared type.
 
     Raises
     ------
@@ -117,14 +232,14 @@ _TYPES: Mapping[str, tuple[str, str]] = {
     "bool": ("b", "True or False"),
     "str": ("U", "a text"),
 }
-"""By the declared type of a field without a rule: kinds of arrays, and the type in words."""
+"""Array kinds and description of each declared type of a field without a rule."""
 
 
 @cache
 def _typed(kind: type) -> Mapping[str, Rule]:
     """Build, for each field without a rule, a rule for values of the declared type.
 
-    NaN is taken where it is the default.
+    NaN is allowed if it is the default.
     """
     found = {}
     for declared in fields(kind):
@@ -165,7 +280,7 @@ def _array(value: Any) -> np.ndarray | None:
 
 
 def set_noises(algorithm: Any) -> None:
-    """Put an object for the number that was given, in each field that is a noise."""
+    """Replace the number in each noise field by a :class:`.noise.Noise` of that scale."""
     for name, said in noises(type(algorithm)).items():
         found = Noise(
             _scale(getattr(algorithm, name)),
@@ -182,20 +297,23 @@ def _scale(value: Any) -> Any:
 
 @cache
 def noises(kind: type) -> Mapping[str, Declared]:
-    """Return the declaration of each field that is a noise."""
+    """Return the declaration of each noise field."""
     return {f.name: f.metadata[NOISE] for f in fields(kind) if NOISE in f.metadata}
 
 
 @cache
 def noiseless(kind: type) -> tuple[str, ...]:
-    """The fields that are no noise."""
+    """Return the names of the fields that are not noise."""
     return tuple(f.name for f in fields(kind) if f.name not in noises(kind))
 
 
 @cache
 def rules(kind: type) -> Mapping[str, tuple[Rule, bool]]:
-    """By field, the rule of the class nearest to ``kind`` that declares one, and whether it may be
-    None, as it is by default there."""
+    """Return the rule of each field, and whether the field may be None.
+
+    The rule is that of the nearest class in the method resolution order that declares one. A
+    field may be None if that class has None as its default.
+    """
     found = {}
     for name in (own.name for own in fields(kind)):
         tables = (getattr(parent, "__dataclass_fields__", {}) for parent in kind.__mro__)

@@ -47,19 +47,104 @@ class RandomAggregation(Algorithm):
         require(wide, "algorithm.omega", self.omega, "more than change (Theorem 2.3)")
 
     def calibrate(self, budget, problem, network, horizon):
+        """Return the algorithm itself, since its noise is fixed.
+
+        Parameters
+        ----------
+        budget : Budget
+            Privacy budget of the whole run.
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        network : Network
+            Communication graph with its mixing matrix.
+        horizon : int
+            Number of iterations.
+
+        Returns
+        -------
+        RandomAggregation
+            The same object.
+        """
         return self
 
     def statements(self, budget, problem, network, horizon):
+        """Return one statement, with the epsilon of the paper's formula.
+
+        Parameters
+        ----------
+        budget : Budget
+            Privacy budget of the whole run.
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        network : Network
+            Communication graph with its mixing matrix.
+        horizon : int
+            Number of iterations.
+
+        Returns
+        -------
+        list of (RandomAggregation, float)
+            One pair.
+        """
         return [(self, self.epsilon_by_formula(0.0, problem, network, horizon))]
 
     def releases(self, problem, network, horizon):
-        # Outside the interval a mixture over its points has the noise's own tails.
+        # Outside the interval, a mixture over its points has the tails of the noise.
+        """Return the Laplace mechanism of one coordinate.
+
+        Parameters
+        ----------
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        network : Network
+            Communication graph with its mixing matrix.
+        horizon : int
+            Number of iterations.
+
+        Returns
+        -------
+        list of Release
+            One release, with sensitivity ``change`` and scale ``1 / beta``.
+        """
         return [Release("laplace", sensitivity=self.change, scale=1.0 / self.beta, reached=1.0)]
 
     def epsilon_by_formula(self, delta, problem, network, horizon):
+        r"""Return :math:`\beta\,\alpha\mathcal B_\infty`, the loss without random weights.
+
+        Parameters
+        ----------
+        delta : float
+            Delta at which epsilon is stated.
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        network : Network
+            Communication graph with its mixing matrix.
+        horizon : int
+            Number of iterations.
+
+        Returns
+        -------
+        float
+            Product of ``beta`` and ``change``.
+        """
         return self.beta * self.change
 
     def run(self, problem, network, streams, horizon, observe):
+        """Observe outputs, privacy losses and bounds of all settings at iteration 1.
+
+        Parameters
+        ----------
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        network : Network
+            Communication graph with its mixing matrix.
+        streams : Streams
+            Random streams of all runs.
+        horizon : ndarray of int, shape (settings,)
+            Number of iterations of each setting.
+        observe : Observe
+            Callback that receives the observables of each iteration.
+        """
         shape = (problem.n_agents, problem.dim)
         weights = streams.draw("sampling", "uniform", shape, "weights")
         noise = streams.draw("noise", "laplace", shape)
