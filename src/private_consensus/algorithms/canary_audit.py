@@ -38,7 +38,10 @@ LEVEL = ("bound_delta", "bound_confidence")
 
 
 class Canaries(NamedTuple):
-    """Of one run: coins and axes, each (m,), and which canary a row of the data is."""
+    """Signs and axes of the canaries of one run, each (m,), and the canary of each data row.
+
+    ``number`` is -1 for rows that are no canaries.
+    """
 
     signs: np.ndarray
     axes: np.ndarray
@@ -78,6 +81,24 @@ class CanaryAudit(QDPSGD):
     )
 
     def calibrate(self, budget, problem, network, horizon):
+        """Return a copy with the fraction ``share`` of the calibrated noise, and its two epsilons.
+
+        Parameters
+        ----------
+        budget : Budget
+            Privacy budget of the whole run.
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        network : Network
+            Communication graph with its mixing matrix.
+        horizon : int
+            Number of iterations.
+
+        Returns
+        -------
+        Algorithm
+            Copy with calibrated noise.
+        """
         few = self.guesses <= problem.records
         require(few, "algorithm.guesses", self.guesses, f"at most {problem.records}")
         expected = f"at least {problem.records} parameters, one an axis of each canary"
@@ -91,10 +112,42 @@ class CanaryAudit(QDPSGD):
         )
 
     def statements(self, budget, problem, network, horizon):
-        """Theorem 11 at the noise that is used."""
+        """Return the epsilon of Theorem 11 at the noise that is used.
+
+        Parameters
+        ----------
+        budget : Budget
+            Privacy budget of the whole run.
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        network : Network
+            Communication graph with its mixing matrix.
+        horizon : int
+            Number of iterations.
+
+        Returns
+        -------
+        list of (Algorithm, float)
+            For each neighbouring relation, a copy with it and the claimed epsilon.
+        """
         return [(self, self.formula)]
 
     def run(self, problem, network, streams, horizon, observe):
+        """Run all settings with canaries, and pass the bounds to ``observe`` after the last round.
+
+        Parameters
+        ----------
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        network : Network
+            Communication graph with its mixing matrix.
+        streams : Streams
+            Random streams of all runs.
+        horizon : ndarray of int, shape (settings,)
+            Number of rounds, equal for all settings.
+        observe : Observe
+            Callback that receives the bounds.
+        """
         rounds = int(horizon[0])
         require(bool(np.all(horizon == rounds)), "horizon", horizon.tolist(), "one for all")
         settings = len(horizon)
@@ -172,7 +225,22 @@ class CanaryAudit(QDPSGD):
 
 
 def guessed(scores: np.ndarray, signs: np.ndarray, guesses: int) -> tuple[int, int]:
-    """Right guesses and guesses: the signs of the scores that are furthest out."""
+    """Count the correct guesses: signs of the scores with the largest absolute values.
+
+    Parameters
+    ----------
+    scores : ndarray, shape (m,)
+        Sum of the observed values along the axis of each canary.
+    signs : ndarray, shape (m,)
+        True signs, -1 or 1.
+    guesses : int
+        Number of guesses.
+
+    Returns
+    -------
+    (int, int)
+        Number of correct guesses, and number of guesses.
+    """
     furthest = np.argsort(-np.abs(scores), kind="stable")[:guesses]
     return int(np.sum(np.sign(scores[furthest]) == signs[furthest])), len(furthest)
 

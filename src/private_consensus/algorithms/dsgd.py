@@ -46,12 +46,46 @@ class DSGD(DecentralizedSGD):
     )
 
     def calibrate(self, budget, problem, network, horizon):
+        """Calibrate the noise of ``private`` gradients, or refuse a finite budget without noise.
+
+        Parameters
+        ----------
+        budget : Budget
+            Privacy budget of the whole run.
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        network : Network
+            Communication graph with its mixing matrix.
+        horizon : int
+            Number of iterations.
+
+        Returns
+        -------
+        Algorithm
+            Copy with calibrated noise.
+        """
         if self.gradients == "private":
             return super().calibrate(budget, problem, network, horizon)
         self.check(problem, network)
         return Algorithm.calibrate(self, budget, problem, network, horizon)
 
     def releases(self, problem, network, horizon):
+        """Return the releases of the noisy gradients, or exact releases without noise.
+
+        Parameters
+        ----------
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        network : Network
+            Communication graph with its mixing matrix.
+        horizon : int
+            Number of iterations.
+
+        Returns
+        -------
+        list of Release
+            Mechanisms whose composition bounds the privacy loss.
+        """
         if self.gradients == "private":
             return super().releases(problem, network, horizon)
         return [Release("exact", count=int(horizon))]
@@ -80,6 +114,24 @@ class DSGD(DecentralizedSGD):
 
     @in_one_pass(_together)
     def advance(self, s, x, problem, round_):
+        """Perform one round of one setting and one run, in place.
+
+        Parameters
+        ----------
+        s : int
+            Index of the setting.
+        x : ndarray, shape (agents, p)
+            Models, changed in place.
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        round_ : Round
+            Graph, random numbers and workspace of the run.
+
+        Returns
+        -------
+        float
+            Fraction of cut coordinates: 0, since messages are not quantised.
+        """
         clip = np.inf if self.gradients == "plain" else float(at(self.K, s))
         gradient, sizes = self.sampled_gradient(s, x, problem, round_, clip)
         scale = self.noise_scale(s, sizes) if self.gradients == "private" else np.zeros(len(x))

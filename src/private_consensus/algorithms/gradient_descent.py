@@ -86,6 +86,24 @@ class GradientDescent(Iterative):
     )
 
     def calibrate(self, budget, problem, network, horizon):
+        """Return a copy whose noise meets the condition that ``calibration`` names.
+
+        Parameters
+        ----------
+        budget : Budget
+            Privacy budget of the whole run.
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        network : Network
+            Communication graph with its mixing matrix.
+        horizon : int
+            Number of iterations.
+
+        Returns
+        -------
+        Algorithm
+            Copy with calibrated noise.
+        """
         require(horizon >= 1, "horizon", horizon, "a whole number >= 1")
         if np.isinf(budget.epsilon):
             return replace(self, noise=0.0)
@@ -106,7 +124,7 @@ class GradientDescent(Iterative):
         return problem.record_gradient_change
 
     def _spent(self, horizon: int) -> float:
-        r""":math:`\sum_t (\eta_t/M_t)^2` in units of :math:`1/m^2`."""
+        r"""Return :math:`\sum_t (\eta_t/M_t)^2` in units of :math:`1/m^2`."""
         if self.spending == "theorem_2" and self.decay == 0.75 and self.shift == 0:
             return 2.0 * np.sqrt(horizon)
         return float((self._steps_to_noise(horizon) ** 2).sum())
@@ -116,6 +134,24 @@ class GradientDescent(Iterative):
         return t**self.decay / (t + self.shift)
 
     def releases(self, problem, network, horizon):
+        """Return the releases of the noisy steps and of the first message of Stage II.
+
+        With ``stage_two: literal`` the last message has no noise.
+
+        Parameters
+        ----------
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        network : Network
+            Communication graph with its mixing matrix.
+        horizon : int
+            Number of iterations.
+
+        Returns
+        -------
+        list of Release
+            Mechanisms whose composition bounds the privacy loss.
+        """
         if not self.noise:
             return [Release("exact", sensitivity=problem.record_gradient_change, scale=0.0)]
         t = np.arange(1, horizon + 1)
@@ -138,6 +174,22 @@ class GradientDescent(Iterative):
         return [earlier, last]
 
     def noise_sites(self, problem, network, horizon):
+        """Return the site of the noise: the messages, with one scale per step.
+
+        Parameters
+        ----------
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        network : Network
+            Communication graph with its mixing matrix.
+        horizon : int
+            Number of iterations.
+
+        Returns
+        -------
+        list of NoiseSite
+            Empty without noise.
+        """
         if not self.noise:
             return []
         t = np.arange(1, horizon + 1)
@@ -146,20 +198,89 @@ class GradientDescent(Iterative):
         return [self.noise.site(scale[:, None, None], change / scale)]
 
     def epsilon_by_formula(self, delta, problem, network, horizon):
-        """Theorem 1 solved for epsilon, with all T messages noised as the theorem has it."""
+        """Return the epsilon of Theorem 1 with noise on all T messages, as the theorem assumes.
+
+        Parameters
+        ----------
+        delta : float
+            Delta at which epsilon is stated.
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        network : Network
+            Communication graph with its mixing matrix.
+        horizon : int
+            Number of iterations.
+
+        Returns
+        -------
+        float
+            Infinite without noise.
+        """
         if not self.noise:
             return float("inf")
         spent = (self._assumed_change(problem) / self.noise.scale) ** 2
         return theorem_1_epsilon(spent * float((self._steps_to_noise(horizon) ** 2).sum()), delta)
 
     def start(self, problem, network, streams, settings):
+        """Return the state before the first iteration, with all values at 0.
+
+        Parameters
+        ----------
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        network : Network
+            Communication graph with its mixing matrix.
+        streams : Streams
+            Random streams of all runs.
+        settings : int
+            Number of settings in the batch.
+
+        Returns
+        -------
+        State
+            State before the first iteration.
+        """
         zero = origin(problem, streams, settings)
         return State(zero, zero, zero)
 
     def draws(self, problem, streams):
+        """Return the unit noise of each iteration.
+
+        Parameters
+        ----------
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        streams : Streams
+            Random streams of all runs.
+
+        Returns
+        -------
+        iterator
+            One item per iteration.
+        """
         return self.noise.units(problem, streams)
 
     def step(self, state, problem, network, draw, t):
+        """Return the state after one projected gradient step, (8), (9) and (11).
+
+        Parameters
+        ----------
+        state : State
+            State before the iteration.
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        network : Network
+            Communication graph with its mixing matrix.
+        draw : ndarray, shape (runs, agents, p)
+            Unit noise of the iteration.
+        t : int
+            Iteration, counted from 1.
+
+        Returns
+        -------
+        State
+            State after the iteration.
+        """
         length = first_step(problem) / (t + column(self.shift))
         scale = self._noise_of_step(problem, t)
         z = problem.project(network.mix(state.y))
@@ -170,7 +291,26 @@ class GradientDescent(Iterative):
         return column(self.noise.scale) * first_step(problem) * t ** -column(self.decay)
 
     def residuals(self, problem, network, streams, execution):
-        """A step without noise is the one with noise but for what is added in the end."""
+        """Recover the noise as the difference between recorded and noiseless messages.
+
+        A step without noise differs from the noisy step only by the noise, which is added last.
+
+        Parameters
+        ----------
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        network : Network
+            Communication graph with its mixing matrix.
+        streams : Streams
+            Random streams of all runs.
+        execution : Execution
+            Recorded iterates ``sent`` and ``internal``, [runs, iterations, agents, dim].
+
+        Yields
+        ------
+        dict
+            For each iteration, noise over its declared scale, by site.
+        """
         horizon = execution.sent.shape[1]
         sites = self.noise_sites(problem, network, horizon)
         if type(self).step is not GradientDescent.step or not sites:
@@ -186,10 +326,46 @@ class GradientDescent(Iterative):
             state = bare._replace(y=bare.x + batch._noise_of_step(problem, t) * unit)
 
     def observables(self, state, problem, t) -> Mapping[str, np.ndarray]:
+        """Return the local estimates and the messages.
+
+        Parameters
+        ----------
+        state : State
+            State after the iteration.
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        t : int
+            Iteration, counted from 1.
+
+        Returns
+        -------
+        mapping
+            Quantities by name.
+        """
         return {"internal": state.x, "released": state.y}
 
     def outcome(self, state, problem, network, t):
-        """The limit of Stage II, and how far an eavesdropper's reconstruction misses."""
+        """Return the limit of Stage II, and the error of an eavesdropper's reconstruction.
+
+        The error is relative to the descent target and averaged over agents. If the problem has a
+        target, the bound of Theorem 2 and the expected error are included.
+
+        Parameters
+        ----------
+        state : State
+            State after the iteration.
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        network : Network
+            Communication graph with its mixing matrix.
+        t : int
+            Iteration, counted from 1.
+
+        Returns
+        -------
+        mapping
+            ``consensus`` [settings, runs, agents, p]; other quantities [settings, runs].
+        """
         broadcast = self.stage_two_start(state)
         found = reconstruct_descent_target(broadcast, state.z, t + column(self.shift))
         truth = state.z - first_step(problem) * problem.gradient(state.z)
@@ -205,24 +381,24 @@ class GradientDescent(Iterative):
         return ended
 
     def expected_error(self, problem, T: int) -> np.ndarray:
-        r"""Normalised error that Stage II is expected to end with on means, were there no box.
+        r"""Return the expected normalised error of the limit of Stage II, for means without a box.
 
-        A step lands on :math:`\eta_t N_i = 1/(t+s)` of the way to the local mean, and mixing keeps
-        the mean of all agents, so that their mean misses :math:`\bar d` by
+        A step covers the fraction :math:`\eta_t N_i = 1/(t+s)` of the distance to the local mean.
+        Mixing keeps the mean of all agents. The error of this mean is
 
         .. math::
             \bar y(T) - \bar d = -\frac{s}{T+s}\,\bar d
                 + \sum_{t \le T} \frac{t+s}{T+s}\,\bar n(t), \qquad
             E\|\bar n(t)\|_2^2 = \frac{p M_t^2}{N}
 
-        where s is ``shift``. Literally, Stage II starts before the last noise.
+        where s is ``shift``. With ``stage_two: literal``, Stage II starts without the last noise.
 
         Parameters
         ----------
         problem : MeanEstimation
-            p coordinates, N agents; its data are given.
+            p coordinates, N agents; the data are fixed.
         T : int
-            Steps, at least 1.
+            Number of steps, at least 1.
 
         Returns
         -------
@@ -239,10 +415,10 @@ class GradientDescent(Iterative):
         return (shift / (T + shift)) ** 2 + spread / (problem.target**2).sum(-1)
 
     def _theorem_2(self, problem, network, T: int) -> np.ndarray:
-        """Theorem 2's bound at the noise used, in the unit of the normalised error; [settings,
-        runs].
+        """Return the bound of Theorem 2 at the set noise, in units of the normalised error.
 
-        It holds for the theorem's own schedule, ``decay`` 3/4 and ``shift`` 0.
+        The result has shape [settings, runs]. It holds for the theorem's own schedule, ``decay``
+        3/4 and ``shift`` 0.
         """
         inverse_kappa = np.atleast_1d(self.noise.scale)[:, None] ** 2 / (2.0 * np.sqrt(T))
         distance = (problem.target**2).sum(-1)
@@ -267,14 +443,31 @@ ALGORITHM = GradientDescent
 
 
 def first_step(problem) -> float:
-    r""":math:`\eta_1 = (\mu + L)/(2 \mu L)` (Theorem 2)."""
+    r"""Return the first step size :math:`\eta_1 = (\mu + L)/(2 \mu L)` (Theorem 2)."""
     mu, smooth = problem.strong_convexity, problem.smoothness
     return (mu + smooth) / (2.0 * mu * smooth)
 
 
 @cache
 def allowance(calibration: str, epsilon: float, delta: float, horizon: int) -> float:
-    r"""The largest :math:`\sum_t \Delta_t^2/M_t^2` that a calibration permits."""
+    r"""Return the largest :math:`\sum_t \Delta_t^2/M_t^2` that a calibration permits.
+
+    Parameters
+    ----------
+    calibration : {"theorem_1", "gaussian_dp", "zcdp", "advanced_composition"}
+        Condition, as in :class:`GradientDescent`.
+    epsilon : float
+        Epsilon of the budget.
+    delta : float
+        Delta of the budget.
+    horizon : int
+        Number of iterations.
+
+    Returns
+    -------
+    float
+        Sum of squared ratios of sensitivity to noise.
+    """
     if calibration == "theorem_1":
         return theorem_1_allowance(epsilon, delta)
     if calibration == "zcdp":
@@ -285,16 +478,44 @@ def allowance(calibration: str, epsilon: float, delta: float, horizon: int) -> f
 
 
 def theorem_1_allowance(epsilon: float, delta: float) -> float:
-    r""":math:`\varepsilon^2/(\varepsilon + 2\ln(2/\delta))`, the right side of eq. (14)."""
+    r"""Return :math:`\varepsilon^2/(\varepsilon + 2\ln(2/\delta))`, the right side of eq. (14).
+
+    Parameters
+    ----------
+    epsilon : float
+        Epsilon of the budget.
+    delta : float
+        Delta of the budget.
+
+    Returns
+    -------
+    float
+        Largest :math:`\sum_t \Delta_t^2/M_t^2`.
+    """
     squared = epsilon**2 if epsilon < 1e150 else np.inf
     return squared / (epsilon + 2.0 * np.log(2.0 / delta))
 
 
 def advanced_composition_allowance(epsilon: float, delta: float, steps: int) -> float:
-    r""":math:`\sum_t \Delta_t^2/M_t^2` if every step is private on its own and steps are composed.
+    r"""Return :math:`\sum_t \Delta_t^2/M_t^2` of equally private steps by advanced composition.
 
-    Half of delta pays for the composition (Dwork and Roth, Theorem 3.20), half for the steps; a
-    step then has :math:`\Delta^2/M^2 = \varepsilon_0^2/(2\ln(1.25/\delta_0))` (Proposition 2).
+    One half of delta is charged to the composition (Dwork and Roth, Theorem 3.20), the other half
+    to the steps. A step then has :math:`\Delta^2/M^2 = \varepsilon_0^2/(2\ln(1.25/\delta_0))`
+    (Proposition 2).
+
+    Parameters
+    ----------
+    epsilon : float
+        Epsilon of the budget.
+    delta : float
+        Delta of the budget.
+    steps : int
+        Number of composed steps.
+
+    Returns
+    -------
+    float
+        Sum over all steps.
     """
     root = np.sqrt(2.0 * steps * np.log(2.0 / delta))
     each = brentq(lambda e: root * e + steps * e * np.expm1(e) - epsilon, 0.0, epsilon / root * 2)
@@ -302,7 +523,30 @@ def advanced_composition_allowance(epsilon: float, delta: float, steps: int) -> 
 
 
 def theorem_2_bound(T, inverse_kappa, G, first, p, beta, *, distance):
-    r"""The right side of Theorem 2, for :math:`\|x_i(0) - x^*\|_2^2` = ``distance``."""
+    r"""Return the right side of Theorem 2, an upper bound on the squared error.
+
+    Parameters
+    ----------
+    T : int
+        Number of steps.
+    inverse_kappa : float or ndarray
+        :math:`1/\kappa = m^2/(2\sqrt T)`.
+    G : float
+        Lipschitz constant of the local sum.
+    first : float
+        First step size :math:`\eta_1`.
+    p : int
+        Number of coordinates.
+    beta : float or ndarray
+        Second largest absolute eigenvalue of the mixing matrix.
+    distance : float or ndarray
+        :math:`\|x_i(0) - x^*\|_2^2`.
+
+    Returns
+    -------
+    float or ndarray
+        In the broadcast shape of the arguments.
+    """
     gap = 1.0 - beta
     slow = 2.0 * np.sqrt(2.0 * p) * G * np.sqrt(inverse_kappa) * (4.0 + 3.0 / gap) * first**2
     steps = G**2 * (1.0 + 1.0 / gap) * first**2
@@ -311,7 +555,20 @@ def theorem_2_bound(T, inverse_kappa, G, first, p, beta, *, distance):
 
 
 def theorem_1_epsilon(spent: float, delta: float) -> float:
-    r"""Epsilon for which eq. (14) is an equality, given :math:`\sum_t \Delta_t^2/M_t^2`."""
+    r"""Return the epsilon for which eq. (14) is an equality.
+
+    Parameters
+    ----------
+    spent : float
+        :math:`\sum_t \Delta_t^2/M_t^2`.
+    delta : float
+        Delta of the guarantee.
+
+    Returns
+    -------
+    float
+        Epsilon of Theorem 1.
+    """
     return (spent + np.sqrt(spent**2 + 8.0 * spent * np.log(2.0 / delta))) / 2.0
 
 
@@ -327,16 +584,18 @@ def consensus_limit(
     Parameters
     ----------
     network : Network
+        Communication graph with its mixing matrix.
     x : ndarray, shape (..., n, d)
-        Values that agents broadcast first.
+        First values that the agents broadcast.
     tolerance : float
         Relative change at which the rounds with lost messages end.
     max_rounds : int
-        Number of these rounds at most.
+        Maximum number of these rounds.
 
     Returns
     -------
     ndarray, shape (..., n, d)
+        Values of all agents in the limit.
     """
     mixed = network.mix(x)
     if network.lossless:
@@ -353,11 +612,24 @@ def consensus_limit(
 
 
 def reconstruct_descent_target(broadcast: np.ndarray, z: np.ndarray, t) -> np.ndarray:
-    r"""Reconstruct the descent target from the last message and the messages before it, as an
-    eavesdropper can.
+    r"""Reconstruct the descent target of an agent from public values, as an eavesdropper can.
 
-    With :math:`x_i(T) = z_i - \eta_1 \nabla f_i(z_i)/T`, the point
-    :math:`z_i + T (x_i(T) - z_i) = z_i - \eta_1\nabla f_i(z_i)` follows from public values where
-    :math:`x_i(T)` is broadcast as it is. For mean estimation it is the mean of the agent's records.
+    With :math:`x_i(T) = z_i - \eta_1 \nabla f_i(z_i)/T`, the point :math:`z_i + T (x_i(T) - z_i) =
+    z_i - \eta_1\nabla f_i(z_i)` follows from public values if :math:`x_i(T)` is broadcast without
+    noise. For mean estimation it is the mean of the agent's records.
+
+    Parameters
+    ----------
+    broadcast : ndarray, shape (..., p)
+        Last message.
+    z : ndarray, shape (..., p)
+        Mixed estimates before the last step, a function of messages.
+    t : float or ndarray
+        Ratio of the first to the last step size.
+
+    Returns
+    -------
+    ndarray, shape (..., p)
+        Reconstructed points.
     """
     return z + t * (broadcast - z)

@@ -46,6 +46,24 @@ class QDPSGD1(QDPSGD):
 
     @in_one_pass(_together)
     def advance(self, s, x, problem, round_):
+        """Perform one round of Algorithm 4 for one setting and one run, in place.
+
+        Parameters
+        ----------
+        s : int
+            Index of the setting.
+        x : ndarray, shape (agents, p)
+            Models, changed in place.
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        round_ : Round
+            Graph, random numbers and workspace of the run.
+
+        Returns
+        -------
+        float
+            Fraction of cut coordinates.
+        """
         a, e, grid = self.of(s)
         cut = grid.quantize(x, round_.keys["rounding"], round_.counter, round_.message)
         gradient, sizes = self.sampled_gradient(s, x, problem, round_, float(at(self.K, s)))
