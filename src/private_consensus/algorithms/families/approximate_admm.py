@@ -1,7 +1,7 @@
-"""ADMM whose minimisations are approximate, with a noise in them and one on what is sent.
+"""ADMM with approximate minimisations, noise in each minimisation and noise on each message.
 
-Not an algorithm: what PP-ADMM, its proven account and IPP-ADMM share. Each message is charged for
-by one of :data:`.approximate_minimisers.CHARGES`.
+This module is not an algorithm. PP-ADMM, its proven variant and IPP-ADMM share it. One of
+:data:`.approximate_minimisers.CHARGES` states the privacy cost of a message.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ RULES = ("literal", "sharp")
 
 @dataclass(frozen=True, kw_only=True)
 class ApproximateADMM(ADMMFamily):
-    r"""ADMM that adds ``noise`` to the dual and ``output_noise`` to what is sent.
+    r"""ADMM that adds ``noise`` to the dual and ``output_noise`` to the messages.
 
     Parameters
     ----------
@@ -33,22 +33,25 @@ class ApproximateADMM(ADMMFamily):
         :math:`\sigma_1`.
     beta : float
         :math:`\beta`, a gradient norm in the units of :math:`f_i`, verified at every solve. A
-        solve begins at the last :math:`\hat x_i`, which a large one accepts as it is.
+        solve begins at the last :math:`\hat x_i`, which a large :math:`\beta` accepts
+        unchanged.
     splits : float
-        Share of an iteration's budget that pays for the approximation: :math:`\rho_2`.
+        Fraction of an iteration's budget for the approximation: :math:`\rho_2`.
     e3 : float
         :math:`\epsilon_3/\epsilon_1`.
     lam_rule : {"literal", "sharp"}
-        The printed condition on :math:`\hat\lambda`, or what its proof needs:
-        :math:`\hat\lambda/N + 2\eta|V_i|` on the left. The problem's own ridge is the least.
+        Condition on :math:`\hat\lambda`: as published, or as the proof needs it, with
+        :math:`\hat\lambda/N + 2\eta|V_i|` on the left. The ridge of the problem is the
+        minimum.
     delta_1 : float
         :math:`\delta_{i1}`.
     step_conversion : {"safe", "shortcut"}
-        Between :math:`\rho_1` and :math:`\epsilon_1`: as the experiments say, or Theorem 6.
+        Conversion between :math:`\rho_1` and :math:`\epsilon_1`: that of the experiments, or
+        that of Theorem 6.
     perturbed : {"objective", "output"}
-        What hides the data: both noises as printed, or the output's alone.
+        Noise that hides the data: both noises as published, or the output noise only.
     ridge : float
-        :math:`\hat\lambda/N`; what the problem has already is not added again.
+        :math:`\hat\lambda/N`; a ridge of the problem is part of it and is not added again.
     output_noise : float
         :math:`\sigma_2` times the curvature, :math:`\beta/\sqrt{2\rho_2}`.
     """
@@ -98,12 +101,42 @@ class ApproximateADMM(ADMMFamily):
         return bool(self.output_noise)
 
     def draws(self, problem, streams) -> Iterator[Draw]:
+        """Yield the unit noises of dual and output of each iteration.
+
+        Parameters
+        ----------
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        streams : Streams
+            Random streams of all runs.
+
+        Yields
+        ------
+        Draw
+            ``noise`` is a pair of arrays [runs, agents, dim].
+        """
         shape = (problem.n_agents, problem.dim)
         output = streams.sequence("noise", "normal", shape, "output")
         for unit in self.noise.units(problem, streams):
             yield Draw((unit, next(output)))
 
     def noises(self, unit, network, t):
+        """Return the noise on the dual and on the output.
+
+        Parameters
+        ----------
+        unit : tuple of ndarray
+            Unit draws of dual and output, [runs, agents, dim] each.
+        network : Network
+            Communication graph with its mixing matrix.
+        t : int
+            Iteration, counted from 1.
+
+        Returns
+        -------
+        Noises
+            The output noise is ``output_noise`` over the curvature.
+        """
         inner, output = unit
         scale = column(self.output_noise.scale) / (column(self.ridge) + self.penalty(network, t))
         return Noises(dual=self.scale(t) * inner, output=scale * output)
@@ -111,13 +144,46 @@ class ApproximateADMM(ADMMFamily):
     # Privacy.
 
     def charge(self, problem, network=None) -> Charge:
-        """Return the privacy cost of a message, which also gives the noise for a cost."""
+        """Return the privacy cost of a message, which also gives the noise for a cost.
+
+        Parameters
+        ----------
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        network : Network, optional
+            Not needed for :meth:`.Charge.rhos`.
+
+        Returns
+        -------
+        Charge
+            Privacy cost according to ``perturbed``.
+        """
         return CHARGES[self.perturbed](self, problem, network)
 
     def silent(self):
         return replace(self, **NO_NOISE._asdict())
 
     def spending(self, budget, problem, network, horizon):
+        """Return a copy whose noises meet a finite budget, by the formula or by the accountant.
+
+        The accountant scales both noises of the formula by the same factor.
+
+        Parameters
+        ----------
+        budget : Budget
+            Privacy budget of the whole run.
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        network : Network
+            Communication graph with its mixing matrix.
+        horizon : int
+            Number of iterations.
+
+        Returns
+        -------
+        ApproximateADMM
+            Copy with calibrated noises and ridge.
+        """
         printed = self.for_all(self.rho_of(budget), problem, network, horizon)
         if self.calibration == "formula":
             return printed
@@ -130,31 +196,122 @@ class ApproximateADMM(ADMMFamily):
         return scaled(found)
 
     def for_all(self, rho: float, problem, network, horizon: int) -> Self:
-        """A copy with its noise set such that the whole run costs rho, in zCDP."""
+        """Return a copy whose noises make the whole run cost rho.
+
+        Parameters
+        ----------
+        rho : float
+            Cost of the whole run, in zCDP.
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        network : Network
+            Communication graph with its mixing matrix.
+        horizon : int
+            Number of iterations.
+
+        Returns
+        -------
+        ApproximateADMM
+            Copy with calibrated noises and ridge.
+        """
         return self.for_one(rho / horizon, problem, network)
 
     def for_one(self, rho: float, problem, network) -> Self:
-        """A copy with the noise and the ridge for one message that costs rho."""
+        """Return a copy with the noises and the ridge for one message that costs rho.
+
+        Parameters
+        ----------
+        rho : float
+            Cost of one message, in zCDP.
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        network : Network
+            Communication graph with its mixing matrix.
+
+        Returns
+        -------
+        ApproximateADMM
+            Copy with calibrated noises and ridge.
+        """
         return replace(self, **self.charge(problem, network).noise_for(rho)._asdict())
 
     def loss_by_formula(self, problem, network, t):
-        """Compute the privacy loss of a message by the paper's formula, in zCDP."""
+        """Compute the privacy loss of a message by the paper's formula, in zCDP.
+
+        Parameters
+        ----------
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        network : Network
+            Communication graph with its mixing matrix.
+        t : int
+            Iteration, counted from 1.
+
+        Returns
+        -------
+        ndarray
+            Broadcastable against [settings, runs, agents, 1].
+        """
         return np.ones((1, 1, 1, 1)) * sum(self.charge(problem).rhos())
 
     def rho_by_formula(self, problem, network, horizon):
-        r"""Theorem 6: :math:`T(\rho_1 + \rho_2)`."""
+        r"""Return the total zCDP cost of Theorem 6: :math:`T(\rho_1 + \rho_2)`.
+
+        Parameters
+        ----------
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        network : Network
+            Communication graph with its mixing matrix.
+        horizon : int
+            Number of iterations.
+
+        Returns
+        -------
+        float
+            Total cost, equal for all agents.
+        """
         return float(horizon * sum(self.charge(problem).rhos()))
 
     def releases(self, problem, network, horizon):
+        """Return the releases of all messages; an exact release without noise.
+
+        Parameters
+        ----------
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        network : Network
+            Communication graph with its mixing matrix.
+        horizon : int
+            Number of iterations.
+
+        Returns
+        -------
+        list of Release
+            Releases of the agent with the largest privacy loss.
+        """
         if not self.noisy:
             return super().releases(problem, network, horizon)
         return self.charge(problem, network).releases(horizon)
 
-    # What audits ask for.
+    # Methods for audits.
 
     def noise_sites(self, problem, network, horizon):
-        """Return the sites of the noise: in the minimisation, if it has noise, and on the
-        message.
+        """Return the sites of the noise: in the minimisation, if it has noise, and on the message.
+
+        Parameters
+        ----------
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        network : Network
+            Communication graph with its mixing matrix.
+        horizon : int
+            Number of iterations.
+
+        Returns
+        -------
+        list of NoiseSite
+            Sites ``minimisation`` and ``message``; empty without noise.
         """
         if not self.noisy:
             return []
@@ -170,7 +327,31 @@ class ApproximateADMM(ADMMFamily):
         return [self.noise.site(scale, moved, "minimisation"), output]
 
     def residual(self, scale, state, problem, network, draw, shown, t):
-        """Recover both noises from the iterates before output noise, which no observer has."""
+        """Recover both noises from the iterates before output noise, which no observer receives.
+
+        Parameters
+        ----------
+        scale : mapping
+            Noise scale of the iteration, by site name.
+        state : State
+            State before the iteration.
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        network : Network
+            Communication graph with its mixing matrix.
+        draw : Draw
+            Unit draws of the iteration.
+        shown : namespace
+            Recorded ``sent`` messages and ``internal`` minimisers, [runs, agents, dim]; the
+            latter may be None.
+        t : int
+            Iteration, counted from 1.
+
+        Returns
+        -------
+        dict
+            Noise over its scale by site; empty if the minimisers are required and missing.
+        """
         if not self.noise:
             after = self.step(state, problem, network, without_noise(draw), t)
             return {"message": (shown.sent - after.minimiser[0]) / scale["message"]}
@@ -184,6 +365,20 @@ class ApproximateADMM(ADMMFamily):
         }
 
     def with_residual(self, draw, found):
+        """Return the draw with the recovered noises.
+
+        Parameters
+        ----------
+        draw : Draw
+            Unit draws of the iteration.
+        found : dict
+            Noise over its scale by site; the site ``minimisation`` may be missing.
+
+        Returns
+        -------
+        Draw
+            Draw with these noises.
+        """
         inner, output = draw.noise
         output = filled(found["message"], output)
         return draw._replace(noise=(found.get("minimisation", inner), output))

@@ -1,7 +1,8 @@
-r"""What a message of PP-ADMM costs, and which noise a price buys. Not an algorithm.
+r"""Privacy cost of one message of PP-ADMM, and the noise for a given cost.
 
-An agent's augmented objective has curvature m, and its solution a gradient of norm at most
-:math:`\beta`. Replacing a record moves the gradient by at most :math:`\Delta_2` (l2).
+This module is not an algorithm. An agent's augmented objective has curvature m, and its
+approximate minimiser has a gradient of norm at most :math:`\beta`. Replacing a record
+moves the gradient by at most :math:`\Delta_2` (l2).
 """
 
 from __future__ import annotations
@@ -21,7 +22,10 @@ UNPROVEN = "the shift of objective perturbation depends on the output (E4.3), ta
 
 
 class MessageNoise(NamedTuple):
-    r""":math:`\sigma_1`; :math:`\sigma_2` times the curvature m; :math:`\hat\lambda/N`."""
+    r"""Noise scales and ridge of one message.
+
+    They are :math:`\sigma_1`, :math:`\sigma_2` times the curvature m, and :math:`\hat\lambda/N`.
+    """
 
     noise: float
     output_noise: float
@@ -33,13 +37,14 @@ NO_NOISE = MessageNoise(0.0, 0.0, 0.0)
 
 @dataclass(frozen=True)
 class Charge(ABC):
-    """The price of one message of an algorithm on a problem.
+    """Privacy cost of one message of an algorithm on a problem, in zCDP.
 
     Parameters
     ----------
     algorithm : ApproximateADMM
-        With the noise that is charged; its fields may carry the settings axis in :meth:`rhos`.
+        Algorithm with its noise; its fields may have the settings axis in :meth:`rhos`.
     problem : Problem
+        Objectives and sensitivities.
     network : Network or None
         Not needed by :meth:`rhos`.
     """
@@ -50,25 +55,28 @@ class Charge(ABC):
 
     @abstractmethod
     def noise_for(self, rho: float) -> MessageNoise:
-        """Noise and ridge of one message that costs rho, in zCDP."""
+        """Return the noise and the ridge of one message that costs rho, in zCDP."""
 
     @abstractmethod
     def rhos(self) -> tuple[Any, Any]:
-        r""":math:`\rho_1` and :math:`\rho_2` at the noise that is set, as they broadcast."""
+        r"""Return :math:`\rho_1` and :math:`\rho_2` for the noise that is set, broadcastable."""
 
     @abstractmethod
     def releases(self, count: int) -> list[Release]:
-        """Return the releases of a number of messages."""
+        """Return the releases of ``count`` messages."""
 
     @property
     def penalty(self) -> Any:
-        """The least of any agent."""
+        """Smallest penalty of any agent."""
         return np.min(self.algorithm.penalty(self.network, 1))
 
     @property
     def attained_shift(self) -> float | None:
-        r"""By how much some pair of records moves :math:`\hat x_i` in every iteration, times the
-        curvature m: what the exact minimiser does, less :math:`2\beta`."""
+        r"""Distance that some pair of records moves :math:`\hat x_i` in every iteration, times m.
+
+        It is the shift of the exact minimiser times the curvature m, less :math:`2\beta`. None if
+        the problem states no attained fraction.
+        """
         own = np.min(self.problem.strong_convexity)
         curvature = self.penalty + max(float(self.algorithm.ridge) - float(own), 0.0)
         share = self.problem.attained_minimiser_share("l2", curvature)
@@ -79,12 +87,13 @@ class Charge(ABC):
 
     @property
     def attained_ratio(self) -> float | None:
-        r"""The pair that moves the minimiser by :math:`g/m` whatever the noise :math:`b_{i1}` is.
+        r"""Attained ratio of shift to noise of a message, for every noise :math:`b_{i1}`.
 
-        A message is, along the row, :math:`1/m`-Lipschitz in :math:`b_{i1}` and adds
-        :math:`b_{i2}`; by the isoperimetric inequality of Gaussians, a shift by :math:`g/m` is then
-        told at least as well as one of a Gaussian of deviation
-        :math:`\sqrt{\sigma_1^2 + (m\sigma_2)^2}/m`.
+        A pair of records moves the minimiser by :math:`g/m` for every :math:`b_{i1}`. A message
+        is, along the row, :math:`1/m`-Lipschitz in :math:`b_{i1}` and adds :math:`b_{i2}`. By the
+        Gaussian isoperimetric inequality, a shift by :math:`g/m` is then distinguished at least
+        as well as a shift of a Gaussian with standard deviation :math:`\sqrt{\sigma_1^2 +
+        (m\sigma_2)^2}/m`.
         """
         shift = self.attained_shift
         if shift is None:
@@ -94,12 +103,15 @@ class Charge(ABC):
 
 
 class OutputAlone(Charge):
-    r"""Noise on the output hides data and approximation: two points with gradients of norm at most
-    :math:`\beta` on neighbouring data are at most :math:`(\Delta_2 + 2\beta)/m` apart."""
+    r"""Privacy cost if noise on the output hides both the data and the approximation.
+
+    Two points with gradients of norm at most :math:`\beta` on neighbouring data are at most
+    :math:`(\Delta_2 + 2\beta)/m` apart.
+    """
 
     @property
     def moved(self) -> Any:
-        r""":math:`\Delta_2 + 2\beta`."""
+        r"""Largest change times the curvature, :math:`\Delta_2 + 2\beta`."""
         return self.problem.record_change("l2") + 2.0 * column(self.algorithm.beta)
 
     def noise_for(self, rho):
@@ -117,10 +129,11 @@ class OutputAlone(Charge):
 
 
 class BothNoises(Charge):
-    r"""Theorem 6 as printed: :math:`b_{i1}` hides the data, :math:`b_{i2}` the approximation.
+    r"""Privacy cost of Theorem 6 as published, with noise in the objective and on the output.
 
-    The accountant is told that approximate minimisers are :math:`2\beta/m` apart, not
-    :math:`\beta/m` (E4.4), and that the perturbed objective's loss is not proven (E4.3).
+    :math:`b_{i1}` hides the data and :math:`b_{i2}` the approximation. The releases state
+    that approximate minimisers are :math:`2\beta/m` apart, not :math:`\beta/m` (E4.4), and
+    that the loss of the perturbed objective is not proven (E4.3).
     """
 
     def noise_for(self, rho):
@@ -141,7 +154,7 @@ class BothNoises(Charge):
         return np.sqrt(2.0 * np.log(1.25 / column(self.algorithm.delta_1)))
 
     def _ridge(self, left: float) -> float:
-        r""":math:`\hat\lambda/N` that :math:`\epsilon_1 - \epsilon_3` asks for."""
+        r"""Return the :math:`\hat\lambda/N` that :math:`\epsilon_1 - \epsilon_3` requires."""
         needed = 2.8 * self.problem.record_curvature / left
         if self.algorithm.lam_rule == "sharp":
             needed -= float(self.penalty)
@@ -155,7 +168,7 @@ class BothNoises(Charge):
         return rho_1, (column(made.beta) / column(made.output_noise.scale)) ** 2 / 2
 
     def jacobian(self, ridge: float) -> float:
-        r""":math:`2.8\kappa` with a ridge; :math:`\kappa \le 1/2` is demanded."""
+        r"""Return :math:`2.8\kappa` for a ridge; :math:`\kappa \le 1/2` is required."""
         more = max(float(ridge) - self.problem.least_convexity, 0.0)
         return float(jacobian_loss(self.problem, self.penalty, "paper", more))
 
@@ -172,9 +185,9 @@ class BothNoises(Charge):
 
 
 def _told_apart(ratio: float, count: int) -> Release:
-    """Messages, as they are told apart by :attr:`Charge.attained_ratio`."""
+    """Return the Gaussian attack on messages with the ratio :attr:`Charge.attained_ratio`."""
     return Release("gaussian", ratio, 1.0, count=count, attained=1, note=COARSE_SOLVER)
 
 
 CHARGES = {"objective": BothNoises, "output": OutputAlone}
-"""By what is perturbed."""
+"""Privacy cost classes, by the perturbed quantity."""
