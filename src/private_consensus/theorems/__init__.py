@@ -1,9 +1,10 @@
-"""Every numbered statement of the papers against a computation.
+"""Numerical tests of every numbered statement of the papers.
 
-A module a paper, or a chapter of one; a function a statement, named as the paper numbers it. Each
-returns what it measured and the verdict that follows (:class:`Finding`), and is seconds long at
-most: exact sums and moments, quadrature, a search for counterexamples. ``config/theorems.yaml``
-says in a sentence what is stated, and which function computes it or why none can.
+There is one module per paper or chapter, and one function per statement, named after its number in
+the paper. Each function returns the measured quantities and the resulting verdict
+(:class:`Finding`), and takes at most seconds. The methods are exact sums and moments, quadrature,
+and searches for counterexamples. ``config/theorems.yaml`` states each theorem in one sentence, and
+names the function that computes it or the reason why none can.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ STATEMENTS = (
     "remark", "equation", "footnote", "rate", "scales", "gaussian_against",
     "muffliato", "chebyshev", "secure_sums", "decor", "mafalda", "zip_dl",
 )  # fmt: skip
-"""How the names of computations begin; other public functions are what errata use of them."""
+"""Prefixes of the names of computations; the errata use other public functions."""
 
 MODULES = (
     gradient_descent,
@@ -66,11 +67,24 @@ def _own(module: ModuleType) -> dict[str, Callable[..., Finding]]:
 COMPUTATIONS: dict[str, Callable[..., Finding]] = {
     name: function for module in MODULES for name, function in _own(module).items()
 }
-"""``module.function`` to the computation."""
+"""Computations by name, ``module.function``."""
 
 
 def compute(name: str, scale: float = 1.0) -> Finding:
-    """The finding of a computation; ``scale`` falsifies what is stated where it is below 1."""
+    """Run one computation and return its finding.
+
+    Parameters
+    ----------
+    name : str
+        Key of ``COMPUTATIONS``, as ``module.function``.
+    scale : float, default 1.0
+        Factor on the stated bounds. A value below 1 makes the statements stronger than the paper's,
+        so that tests can see the computation fail.
+
+    Returns
+    -------
+    Finding
+    """
     require(name in COMPUTATIONS, "computation", name, f"one of {', '.join(COMPUTATIONS)}")
     return COMPUTATIONS[name](scale)
 

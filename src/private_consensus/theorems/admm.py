@@ -1,4 +1,4 @@
-"""Paper 004, chapter 3: PR-, PP- and IPP-ADMM."""
+"""Ding, chapter 3: PR-, PP- and IPP-ADMM."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .base import Finding, bound, equal, falls_as, found, open_question
 
 
 def _ring(agents: int) -> tuple[np.ndarray, np.ndarray]:
-    """Signless Laplacian and Laplacian of a path, on which information is slow."""
+    """Return the signless Laplacian and the Laplacian of a path, a graph that mixes slowly."""
     adjacency = np.eye(agents, k=1) + np.eye(agents, k=-1)
     degree = np.diag(adjacency.sum(1))
     return degree + adjacency, degree - adjacency
@@ -32,7 +32,7 @@ def _run(
     start: np.ndarray,
     noises: np.ndarray,
 ) -> np.ndarray:
-    r"""(18) and (19) for :math:`f_i = \frac h2(x - a_i)^2`: (x^t, xi^t) for t = 0, 1, ..., T."""
+    r"""Return the iterates x^0, ..., x^T of (18) and (19) for :math:`f_i = \frac h2(x - a_i)^2`."""
     plus, minus = _ring(agents)
     M = np.diag(np.diag(minus))
     x, dual = start.astype(float), np.zeros_like(start, float)
@@ -47,7 +47,7 @@ def _run(
 
 
 def lemma_9(scale: float = 1.0) -> Finding:
-    """Sum of the deviations of ADMM without noise, on paths of agents whose losses are flat."""
+    """Test the sum of the deviations of noiseless ADMM, on paths of agents with constant losses."""
     stated, measured, eta = [], [], 0.5
     for agents in (5, 10, 20, 40):
         plus, minus = _ring(agents)
@@ -70,7 +70,7 @@ def lemma_9(scale: float = 1.0) -> Finding:
 
 
 def lemma_10(scale: float = 1.0) -> Finding:
-    """The change of a minimiser over random losses of Lipschitz constant V."""
+    """Test the change of a minimiser over random losses with Lipschitz constant V."""
     rng = np.random.default_rng(1)
     V, eta, degree = 1.0, 0.5, 2
     stated, measured = [], []
@@ -91,10 +91,10 @@ def lemma_10(scale: float = 1.0) -> Finding:
 
 
 def theorem_1(scale: float = 1.0) -> Finding:
-    """The loss of a message at the printed sensitivity, by sums over a grid."""
+    """Compare the privacy loss of a message at the published sensitivity with sums over a grid."""
     stated, measured = [], []
     for V, eta, degree, sigma in product((1.0,), (0.5, 2.0), (1, 2, 4), (0.5, 3.0)):
-        change = V / (eta * degree)  # the largest, with one record
+        change = V / (eta * degree)  # largest change, with one record
         grid = np.arange(-30, 30, 0.01) * sigma
         logs = [-((grid - m) ** 2) / (2 * sigma**2) for m in (0.0, change)]
         p, q = (log - logsumexp(log) for log in logs)
@@ -110,7 +110,7 @@ def theorem_1(scale: float = 1.0) -> Finding:
 
 
 def theorem_2(scale: float = 1.0) -> Finding:
-    """The printed sum of the losses against the sum itself, where the sensitivity is reached."""
+    """Compare the published sum of the losses with the exact sum, at the attained sensitivity."""
     rows = [(T, period, rate) for T, period in ((1, 1), (2, 1), (50, 1), (50, 5), (4, 4))
             for rate in (0.5, 0.925)]  # fmt: skip
     stated, measured = [], []
@@ -118,7 +118,7 @@ def theorem_2(scale: float = 1.0) -> Finding:
         K = T // period
         printed = period * (1 - rate**K) / (rate ** (K - 1) - rate**K) - 1
         true = (rate ** -(np.arange(T) // period).astype(float)).sum()
-        rho = 0.01  # of the first message
+        rho = 0.01  # zCDP cost of the first message
         stated.append(
             zcdp_epsilon(rho * printed, 1e-4, conversion="safe") if printed > 1e-9 else 0.0
         )
@@ -131,7 +131,7 @@ def theorem_2(scale: float = 1.0) -> Finding:
 
 
 def theorem_3(scale: float = 1.0) -> Finding:
-    """The closed form of the sum, and the exact epsilon at the printed total."""
+    """Test the closed form of the sum, and the exact epsilon at the published total."""
     T, rate = np.array(list(product((1, 2, 5, 50), (0.015, 0.5, 2.0)))).T
     sums = np.array(
         [1 + sum(r * t * (t + 1) for t in range(1, int(n))) for n, r in zip(T, rate, strict=True)]
@@ -148,7 +148,7 @@ def theorem_3(scale: float = 1.0) -> Finding:
 
 
 def proposition_1(scale: float = 1.0) -> Finding:
-    """The inequality of one iteration, over random quadratics, noises and r."""
+    """Test the inequality of one iteration over random quadratics, noises and r."""
     rng = np.random.default_rng(2)
     stated, measured = [], []
     for _ in range(60):
@@ -183,9 +183,28 @@ def proposition_1(scale: float = 1.0) -> Finding:
 def excess_of_run(
     schedule: str, T: int, sigma: float, runs: int = 100, rate: float = 0.9
 ) -> tuple[float, float, float]:
-    """Excess of f at the averaged iterate, the bound with L_- as printed, and with L_+.
+    """Return the excess of f at the averaged iterate, and its bound with L_- and with L_+.
 
-    U hat is the largest sum of deviations that a run has. The start is 0, the optimum all ones.
+    U hat is the largest sum of deviations over the runs. The start is 0 and the optimum is the
+    vector of ones.
+
+    Parameters
+    ----------
+    schedule : {"periodic", "iteration"}
+        Decay of the noise variance: per period (here one iteration) or by the iteration number.
+    T : int
+        Number of iterations.
+    sigma : float
+        Standard deviation of the first noise.
+    runs : int, default 100
+        Number of runs.
+    rate : float, default 0.9
+        Decay rate of the variance.
+
+    Returns
+    -------
+    tuple of float
+        Mean excess, the bound as published (with L_-), and the bound with L_+.
     """
     agents, eta, h = 5, 0.5, 1.0
     plus, minus = _ring(agents)
@@ -228,20 +247,21 @@ def _converges(schedule: str, scale: float) -> Finding:
 
 
 def theorem_4(scale: float = 1.0) -> Finding:
-    """The bound and O(1/T), periodic decay."""
+    """Test the bound and the rate O(1/T) with periodic decay."""
     return _converges("periodic", scale)
 
 
 def theorem_5(scale: float = 1.0) -> Finding:
-    """The bound and O(1/T), iteration-based decay."""
+    """Test the bound and the rate O(1/T) with iteration-based decay."""
     return _converges("iteration", scale)
 
 
 def _perturbed_divergence(share: float, order: float, records: int, penalty: float) -> float:
-    r"""Renyi divergence of one perturbed solve over order rho_1, one dimension.
+    r"""Return the Renyi divergence of one perturbed solve over order rho_1, in one dimension.
 
-    The minimiser x and the noise are one to one, :math:`b = -\nabla f(x) - D(x - c)`, so that x has
-    the density :math:`\phi(b(x))\,|b'(x)|`; n - 1 records of (1, +1), one with either label.
+    The noise is a function of the minimiser x, :math:`b = -\nabla f(x) - D(x - c)`, so that x has
+    the density :math:`\phi(b(x))\,|b'(x)|`. The data are n - 1 records (1, +1), and one record with
+    either label.
     """
     epsilon, delta = 1.0, 1e-4
     sigma = 2 * math.sqrt(2 * math.log(1.25 / delta)) / (records * share * epsilon)
@@ -262,7 +282,7 @@ def _perturbed_divergence(share: float, order: float, records: int, penalty: flo
 
 
 def theorem_6(scale: float = 1.0) -> Finding:
-    """Divergences of perturbed solves in one dimension against what the theorem states."""
+    """Compare divergences of perturbed solves in one dimension with the stated divergence."""
     found_at = [
         _perturbed_divergence(share, order, records, penalty)
         for share, order, records in product((0.9, 0.99), (1.1, 2.0, 16.0, 200.0), (10, 1000))
@@ -279,7 +299,7 @@ def theorem_6(scale: float = 1.0) -> Finding:
 
 
 def theorem_7(scale: float = 1.0) -> Finding:
-    """The conversion of a total in zCDP; the total itself is Theorem 6's."""
+    """Test the conversion of a total in zCDP; Theorem 6 states the total itself."""
     rho, delta = np.array(list(product((1e-3, 0.1, 2.0), (1e-2, 1e-4)))).T
     stated = rho + 2 * np.sqrt(rho * np.log(1 / delta))
     return open_question(
@@ -293,7 +313,7 @@ def theorem_7(scale: float = 1.0) -> Finding:
 
 
 def lemma_12(scale: float = 1.0) -> Finding:
-    """The change of the clipped quality function, for any two pairs of models."""
+    """Test the change of the clipped quality function, for any two pairs of models."""
     rng = np.random.default_rng(4)
     stated, measured = [], []
     for _ in range(3000):
@@ -313,7 +333,7 @@ def lemma_12(scale: float = 1.0) -> Finding:
 
 
 def _below(query: float, tests: int, threshold: float, noise: float) -> float:
-    """Log-probability that all tests answer below, the threshold drawn anew at each."""
+    """Return the log-probability that all tests answer below, with a new threshold at each test."""
     grid = np.linspace(-60, 60, 20_001) * threshold
     weight = np.exp(-np.abs(grid) / threshold)
     lag = (grid - query) / noise
@@ -322,12 +342,12 @@ def _below(query: float, tests: int, threshold: float, noise: float) -> float:
 
 
 def _tests_divergence(count: int, tests: int, epsilon: float = 1.0) -> float:
-    """Largest quotient of a lower bound of the divergence of the tests and order (eps^2 / 2).
+    """Return the largest quotient of a lower bound on the tests' divergence and order (eps^2 / 2).
 
-    One outcome, all answers below, bounds the divergence of every order from below.
+    A single outcome, in which all answers are below, bounds the divergence of every order.
     """
     svt = SparseVector.split(epsilon, sensitivity=1.0, count=count)
-    threshold = count / svt.epsilon_threshold  # of line 9, c times that of a single draw
+    threshold = count / svt.epsilon_threshold  # scale of line 9, c times that of a single draw
     noise = 2 * count / svt.epsilon_queries
     log_p, log_q = (_below(query, tests, threshold, noise) for query in (-1.0, 0.0))
     orders = np.array([1.5, 2.0, 3.0, 5.0, 8.0])
@@ -336,7 +356,10 @@ def _tests_divergence(count: int, tests: int, epsilon: float = 1.0) -> float:
 
 
 def lemma_13(scale: float = 1.0) -> Finding:
-    """Tests answered below with a threshold drawn anew, against (eps_1 + eps_2)^2 / 2 in zCDP."""
+    """Compare tests with a redrawn threshold, all answered below, with the stated zCDP cost.
+
+    The stated cost is (eps_1 + eps_2)^2 / 2.
+    """
     rows = [(15, 30), (1, 20), (1, 100), (1, 400)]
     return found(
         bound("divergence over order (eps_1 + eps_2)^2 / 2; c, T = 15, 30; 1, 20; 1, 100; 1, 400",
@@ -351,7 +374,7 @@ def lemma_13(scale: float = 1.0) -> Finding:
 
 
 def theorem_10(scale: float = 1.0) -> Finding:
-    """IPP-ADMM's tests alone, where it sends nothing: already more than the whole total."""
+    """Compare the divergence of IPP-ADMM's tests, without any message, with the stated total."""
     rows = [(15, 30), (1, 100), (1, 1000), (2, 1000)]
     return found(
         bound("divergence over order rho'; c, T = 15, 30; 1, 100; 1, 1000; 2, 1000", 1.0,
@@ -368,7 +391,7 @@ def theorem_10(scale: float = 1.0) -> Finding:
 
 
 def lemma_14(scale: float = 1.0) -> Finding:
-    """The norm of a normal vector against sqrt(2 d ln(1/xi))."""
+    """Compare the tail of the norm of a normal vector with the bound sqrt(2 d ln(1/xi))."""
     d, xi = np.array(list(product((1, 2, 10, 100), (1e-4, 1e-2, 0.1, 0.5, 0.9)))).T
     exceeded = gammaincc(d / 2, d * np.log(1 / xi))
     holds = exceeded <= xi

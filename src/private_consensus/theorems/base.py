@@ -1,10 +1,11 @@
-"""What is measured of a theorem, and the verdict that follows from the numbers alone.
+"""Comparison of a theorem with measurements, and the verdict that follows from the numbers alone.
 
-A theorem is put as inequalities, stated against measured. ``scale`` multiplies what is stated, and
-divides the exponent of a rate: below 1 the statement is stronger than the paper's. A part's margin
-is the least of stated over measured, of a lower bound measured over stated. The part holds
-where that is at least 1 but for its slack, and with a ``scale`` far enough below 1 / margin it
-does not, so that every computation can be seen to fail.
+A theorem is expressed as inequalities between a stated and a measured quantity. ``scale``
+multiplies the stated quantity, and divides the exponent of a rate. A value below 1 makes the
+statement stronger than the paper's. The margin of a part is the smallest quotient of stated over
+measured quantity, or of measured over stated quantity for a lower bound. A part holds if its
+margin is at least 1, up to its slack. With a ``scale`` far enough below 1 / margin it does not
+hold, so that tests can see every computation fail.
 """
 
 from __future__ import annotations
@@ -17,9 +18,9 @@ from numpy.typing import ArrayLike
 from ..claims.words import HELD, IN_PART, NOT_HELD, UNDECIDED
 
 ROUNDING = 1e-9
-"""Relative error of a computation that is exact but for floating point."""
+"""Relative error of a computation that is exact up to floating-point rounding."""
 SLOPE = 0.03
-"""By how much a slope over finitely many points may miss its limit."""
+"""Allowed difference between a slope over finitely many points and its limit."""
 
 
 @dataclass(frozen=True)
@@ -29,16 +30,16 @@ class Part:
     Parameters
     ----------
     what : str
-        What is compared, with its unit.
+        Compared quantity, with its unit.
     stated, measured : float
-        The paper's number and the computed number, neither changed by the slack, at the point
-        with the least margin.
+        Number of the paper and computed number at the point with the smallest margin. The slack
+        changes neither.
     margin : float
-        That quotient; at least 1 where the statement holds.
+        Quotient of the two numbers; at least 1 if the statement holds.
     points : int
-        How many points were compared.
+        Number of compared points.
     slack : float
-        What the quotient may be short of 1 for reasons of computation.
+        Amount by which rounding or a finite range may lower the margin below 1.
     """
 
     what: str
@@ -61,11 +62,12 @@ class Finding:
     Parameters
     ----------
     parts : tuple of Part
+        Inequalities of the statement.
     verdict : str
-        Held, where all parts do. A statement with parts of its own holds in part where some do;
-        any other is contradicted by one part that fails.
+        Held if all parts hold. A compound statement holds in part if some parts hold; any other
+        statement is contradicted by a single part that fails.
     lines : tuple of str
-        What was computed, and what a reader has to know beside the numbers.
+        Description of the computation, and remarks that a reader needs next to the numbers.
     """
 
     parts: tuple[Part, ...]
@@ -74,16 +76,42 @@ class Finding:
 
 
 def found(*parts: Part, lines: str | tuple[str, ...], compound: bool = False) -> Finding:
-    """The finding of some parts; ``compound`` where the statement consists of several."""
+    """Return the finding that follows from some parts.
+
+    Parameters
+    ----------
+    *parts : Part
+        Inequalities of the statement.
+    lines : str or tuple of str
+        Description of the computation.
+    compound : bool, default False
+        True if the statement consists of several statements, which may hold in part.
+
+    Returns
+    -------
+    Finding
+    """
     holding = [part.holds for part in parts]
     verdict = HELD if all(holding) else IN_PART if compound and any(holding) else NOT_HELD
     return Finding(parts, verdict, (lines,) if isinstance(lines, str) else lines)
 
 
 def open_question(*parts: Part, lines: str | tuple[str, ...]) -> Finding:
-    """The finding where neither a proof nor a counterexample is known.
+    """Return the finding for a statement without a known proof or counterexample.
 
-    A part that fails is a counterexample, and decides.
+    A part that fails is a counterexample and decides the verdict.
+
+    Parameters
+    ----------
+    *parts : Part
+        Inequalities of the statement.
+    lines : str or tuple of str
+        Description of the computation.
+
+    Returns
+    -------
+    Finding
+        Undecided if all parts hold, contradicted otherwise.
     """
     decided = found(*parts, lines=lines)
     if decided.verdict == NOT_HELD:
@@ -94,8 +122,26 @@ def open_question(*parts: Part, lines: str | tuple[str, ...]) -> Finding:
 def bound(
     what: str, stated: ArrayLike, measured: ArrayLike, scale: float = 1.0, slack: float = ROUNDING
 ) -> Part:
-    """``measured`` is at most ``stated`` at every point; both are at least 0 unless the statement
-    is absurd, and nothing is below anything that is not negative."""
+    """Compare an upper bound: ``measured`` is at most ``stated`` at every point.
+
+    Both quantities are expected to be at least 0. If ``measured`` is 0, the margin is infinite for
+    a nonnegative ``stated`` and minus infinity for a negative one.
+
+    Parameters
+    ----------
+    what : str
+        Compared quantity, with its unit.
+    stated, measured : array_like
+        Bound of the paper and computed quantity; broadcast against each other.
+    scale : float, default 1.0
+        Factor on ``stated``.
+    slack : float
+        Amount by which the margin may be below 1.
+
+    Returns
+    -------
+    Part
+    """
     stated, measured = np.broadcast_arrays(np.asarray(stated, float) * scale, measured)
     with np.errstate(divide="ignore", invalid="ignore"):
         ratio = np.where(measured == 0, np.where(stated >= 0, np.inf, -np.inf), stated / measured)
@@ -105,7 +151,23 @@ def bound(
 def at_least(
     what: str, stated: ArrayLike, measured: ArrayLike, scale: float = 1.0, slack: float = ROUNDING
 ) -> Part:
-    """``measured`` is at least ``stated`` at every point; ``stated`` is above 0."""
+    """Compare a lower bound: ``measured`` is at least ``stated`` at every point.
+
+    Parameters
+    ----------
+    what : str
+        Compared quantity, with its unit.
+    stated, measured : array_like
+        Bound of the paper, above 0, and computed quantity; broadcast against each other.
+    scale : float, default 1.0
+        Divisor of ``stated``.
+    slack : float
+        Amount by which the margin may be below 1.
+
+    Returns
+    -------
+    Part
+    """
     stated, measured = np.broadcast_arrays(np.asarray(stated, float) / scale, measured)
     with np.errstate(divide="ignore"):
         ratio = np.asarray(measured / stated)
@@ -115,7 +177,23 @@ def at_least(
 def equal(
     what: str, stated: ArrayLike, measured: ArrayLike, scale: float = 1.0, slack: float = ROUNDING
 ) -> Part:
-    """The two are the same at every point, up to ``slack``."""
+    """Compare two quantities that the statement calls equal at every point.
+
+    Parameters
+    ----------
+    what : str
+        Compared quantity, with its unit.
+    stated, measured : array_like
+        Quantity of the paper and computed quantity; broadcast against each other.
+    scale : float, default 1.0
+        Factor on ``stated``.
+    slack : float
+        Relative difference that is allowed.
+
+    Returns
+    -------
+    Part
+    """
     stated, measured = np.broadcast_arrays(np.asarray(stated, float) * scale, measured)
     with np.errstate(divide="ignore", invalid="ignore"):
         ratio = np.where(stated == measured, 1.0, np.minimum(stated / measured, measured / stated))
@@ -126,8 +204,28 @@ def falls_as(
     what: str, t: ArrayLike, values: ArrayLike, exponent: float, scale: float = 1.0,
     slack: float = SLOPE,
 ) -> Part:  # fmt: skip
-    r""":math:`O(t^{-a})`: over the last half of the points (in ln t), the values fall at least with
-    the slope of ln value on ln t that is stated, up to ``slack``."""
+    """Compare a rate :math:`O(t^{-a})` with the slope of ln value on ln t.
+
+    The slope is fitted over the last half of the points, in ln t. The values must fall at least
+    with the stated slope, up to ``slack``.
+
+    Parameters
+    ----------
+    what : str
+        Compared quantity.
+    t, values : array_like, shape (points,)
+        Increasing numbers of iterations, and the positive values at them.
+    exponent : float
+        Stated exponent a, above 0.
+    scale : float, default 1.0
+        Divisor of ``exponent``.
+    slack : float
+        Difference of slopes that is allowed.
+
+    Returns
+    -------
+    Part
+    """
     t, values = np.asarray(t, float), np.asarray(values, float)
     late = np.log(t) >= (np.log(t[0]) + np.log(t[-1])) / 2
     slope = -float(np.polyfit(np.log(t[late]), np.log(values[late]), 1)[0])
@@ -139,8 +237,27 @@ def grows_as(
     what: str, x: ArrayLike, values: ArrayLike, exponent: float, scale: float = 1.0,
     slack: float = SLOPE,
 ) -> Part:  # fmt: skip
-    r""":math:`O(x^a)`: the slope of ln value on ln x, over all points, is at most a, up to
-    ``slack``."""
+    """Compare a growth rate :math:`O(x^a)` with the slope of ln value on ln x.
+
+    The slope is fitted over all points. It must be at most a, up to ``slack``.
+
+    Parameters
+    ----------
+    what : str
+        Compared quantity.
+    x, values : array_like, shape (points,)
+        Positive arguments, and the positive values at them.
+    exponent : float
+        Stated exponent a, above 0.
+    scale : float, default 1.0
+        Factor on ``exponent``.
+    slack : float
+        Difference of slopes that is allowed.
+
+    Returns
+    -------
+    Part
+    """
     x = np.asarray(x, float)
     slope = float(np.polyfit(np.log(x), np.log(values), 1)[0])
     stated = exponent * scale
@@ -151,11 +268,26 @@ def grows_as(
 def geometric(
     what: str, k: ArrayLike, values: ArrayLike, scale: float = 1.0, slack: float = 0.1
 ) -> Part:
-    """A linear rate: the slope of ln value on k in the second half is that in the first half.
+    """Compare a linear rate: the slope of ln value on k is equal in both halves of the points.
 
-    A linear rate that has the first slope has it throughout, so that this is what is stated; the
-    second slope is measured. It may be less by the fraction ``slack``: a power of k slows down by
-    as much as k grows.
+    A linear rate has the first slope throughout, so that the slope of the first half is the stated
+    quantity and the slope of the second half is measured. For a power of k, the second slope is
+    smaller by the factor by which k grows.
+
+    Parameters
+    ----------
+    what : str
+        Compared quantity.
+    k, values : array_like, shape (points,)
+        Numbers of iterations, and the positive values at them.
+    scale : float, default 1.0
+        Divisor of the stated slope.
+    slack : float, default 0.1
+        Fraction by which the second slope may be smaller.
+
+    Returns
+    -------
+    Part
     """
     k, logs = np.asarray(k, float), np.log(np.asarray(values, float))
     half = len(k) // 2

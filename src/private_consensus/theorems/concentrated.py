@@ -1,4 +1,4 @@
-"""Paper 004, chapter 2 and the discrete Gaussian: zCDP and Renyi differential privacy."""
+"""Ding, chapter 2 and the discrete Gaussian: zCDP and Renyi differential privacy."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ ORDERS = np.array([1.1, 1.5, 2.0, 4.0, 10.0, 40.0])
 
 
 def _renyi(log_p: np.ndarray, log_q: np.ndarray, orders: ArrayLike = ORDERS) -> np.ndarray:
-    """Renyi divergences of laws given by logarithms along the last axis; [orders, ...]."""
+    """Return Renyi divergences of log-probabilities along the last axis; shape (orders, ...)."""
     orders = np.reshape(orders, (-1,) + (1,) * log_p.ndim)
     return logsumexp(orders * log_p + (1 - orders) * log_q, axis=-1) / (orders[..., 0] - 1)
 
@@ -33,7 +33,7 @@ def _laws(seed: int, count: int = 2000, outcomes: int = 5) -> tuple[np.ndarray, 
 
 
 def gaussian_divergence(scale: float = 1.0) -> Finding:
-    """Lemmas 1 and 5: order rho times Delta^2 / (2 sigma^2), by sums over a fine grid."""
+    """Compare Lemmas 1 and 5, order rho times Delta^2 / (2 sigma^2), with sums over a fine grid."""
     stated, measured = [], []
     for change, sigma in product((0.1, 1.0, 3.0), (0.7, 2.0)):
         grid = np.arange(-60, 60, 0.01) * sigma
@@ -47,7 +47,7 @@ def gaussian_divergence(scale: float = 1.0) -> Finding:
 
 
 def serial_composition(scale: float = 1.0) -> Finding:
-    """Lemmas 2 and 6: divergences of adaptive compositions, over random pairs of laws."""
+    """Compare Lemmas 2 and 6 with divergences of adaptive compositions of random distributions."""
     first_p, first_q = _laws(1, outcomes=3)
     rng = np.random.default_rng(2)
     second_p, second_q = np.log(rng.dirichlet(np.ones(3), size=(2, 2000, 3)))
@@ -61,7 +61,7 @@ def serial_composition(scale: float = 1.0) -> Finding:
 
 
 def lemma_3(scale: float = 1.0) -> Finding:
-    """From pure privacy to zCDP, and from zCDP to (epsilon, delta) by the shortcut."""
+    """Test the conversions from pure DP to zCDP and, by the shortcut, to (epsilon, delta)."""
     epsilon = np.array([0.01, 0.1, 1.0, 3.0, 10.0])
     p = 1 / (1 + np.exp(-epsilon))
     answer = np.log(np.stack([p, 1 - p], -1))
@@ -83,7 +83,7 @@ def lemma_3(scale: float = 1.0) -> Finding:
 
 
 def lemma_4(scale: float = 1.0) -> Finding:
-    """From zCDP to (epsilon, delta), against the exact epsilon of Gaussian noise."""
+    """Compare the zCDP conversion to (epsilon, delta) with the exact epsilon of Gaussian noise."""
     rho, delta = np.array(list(product((1e-3, 0.01, 0.1, 1.0, 10.0), (1e-2, 1e-4, 1e-8)))).T
     stated = [zcdp_epsilon(r, d, conversion="safe") for r, d in zip(rho, delta, strict=True)]
     return found(
@@ -94,7 +94,10 @@ def lemma_4(scale: float = 1.0) -> Finding:
 
 
 def lemma_7(scale: float = 1.0) -> Finding:
-    """From Renyi privacy to (epsilon, delta): the delta that is needed, over random laws."""
+    """Compare the conversion from Renyi DP to (epsilon, delta) with the required delta.
+
+    The required delta is computed for random pairs of distributions.
+    """
     p, q = _laws(3)
     stated, measured = [], []
     for order, delta in product((1.5, 2.0, 8.0), (0.3, 0.05, 1e-3)):
@@ -109,7 +112,7 @@ def lemma_7(scale: float = 1.0) -> Finding:
 
 
 def lemma_8(scale: float = 1.0) -> Finding:
-    """The bound for Poisson samples as printed, at order 2, against the divergence itself."""
+    """Compare the published bound for Poisson samples with the exact divergence of order 2."""
     rate, mu = np.array(list(product((0.01, 0.1, 0.5), (0.2, 1.0)))).T
     full = mu**2  # the divergence of order 2 of Gaussian noise
     exact = np.log1p(rate**2 * np.expm1(full))
@@ -124,7 +127,7 @@ def lemma_8(scale: float = 1.0) -> Finding:
 
 
 def lemma_11(scale: float = 1.0) -> Finding:
-    """Parallel composition: one of k parts changes, the others have no divergence."""
+    """Test parallel composition: one part changes, and the other parts have divergence 0."""
     p, q = _laws(4, outcomes=3)
     same, _ = _laws(5, outcomes=3)
     joint = [(same[..., None] + law[:, None, :]).reshape(2000, 9) for law in (p, q)]
@@ -136,7 +139,7 @@ def lemma_11(scale: float = 1.0) -> Finding:
 
 
 def theorem_14(scale: float = 1.0) -> Finding:
-    """The discrete Gaussian against the continuous one's divergence."""
+    """Compare the divergence of the discrete Gaussian with that of the continuous Gaussian."""
     stated, measured = [], []
     for variance, shift in product((0.3, 1.0, 4.0), (1, 2, 3)):
         k = np.arange(-60, 64)
@@ -153,7 +156,7 @@ def theorem_14(scale: float = 1.0) -> Finding:
 
 
 def corollary_1(scale: float = 1.0) -> Finding:
-    """The same on a grid of step eta."""
+    """Compare Theorem 14 on a grid of step eta with sums over the grid."""
     stated, measured, k = [], [], np.arange(-200, 210)
     for eta, sigma, shift in product((0.05, 0.5, 2.0), (0.5, 1.0), (1, 3)):
         log_p, log_q = (-(((k - s) * eta) ** 2) / (2 * sigma**2) for s in (shift, 0))
@@ -180,7 +183,7 @@ def _upper(variance: np.ndarray) -> np.ndarray:
 
 
 def proposition_2(scale: float = 1.0) -> Finding:
-    """Bounds of the discrete Gaussian's variance, by sums."""
+    """Compare the bounds on the variance of the discrete Gaussian with sums over the integers."""
     variance = np.array([0.02, 0.05, 0.1, 0.3, 1.0, 3.0, 10.0])
     exact = _discrete_variance(variance)
     with np.errstate(over="ignore"):
@@ -193,7 +196,10 @@ def proposition_2(scale: float = 1.0) -> Finding:
 
 
 def corollary_2(scale: float = 1.0) -> Finding:
-    """The printed bounds on a grid of step eta, whose variance has the factor eta^2."""
+    """Compare the published bounds on a grid of step eta with the exact variance.
+
+    The exact variance has the factor eta^2.
+    """
     eta, sigma = np.array(list(product((0.1, 0.5, 2.0), (0.3, 1.0)))).T
     ratio = sigma**2 / eta**2
     exact = eta**2 * _discrete_variance(ratio)

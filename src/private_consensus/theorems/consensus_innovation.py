@@ -1,4 +1,4 @@
-"""Paper 003: consensus plus innovation."""
+"""Wang et al.: consensus plus innovation."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ def _laplacian(adjacency: np.ndarray) -> np.ndarray:
 
 
 def _example_rows(t: float) -> np.ndarray:
-    """The measurement rows of section 5 at time t, [agents, 2]."""
+    """Return the measurement rows of section 5 at time t, shape (agents, 2)."""
     s, c = math.sin(t), math.cos(t)
     return np.array([[1 + s, 0], [1 - c, 0], [0, 1 + c], [1, 1 - s], [1, s / 2]])
 
 
 def _coupling(adjacency: np.ndarray, rows: np.ndarray) -> np.ndarray:
-    """L x I_n + H H^T, for one measurement row an agent."""
+    """Return the coupling L x I_n + H H^T for one measurement row per agent."""
     agents, dim = rows.shape
     blocks = np.zeros((agents * dim, agents * dim))
     for i, row in enumerate(rows):
@@ -42,10 +42,11 @@ def _moments(
     noise_scale: ArrayLike,
     own_noise: float = 0.0,
 ) -> np.ndarray:
-    r"""Exact :math:`E\,V(t)` of (8) for a constant coupling, mode by mode.
+    r"""Return the exact :math:`E\,V(t)` of (8) for a constant coupling, computed mode by mode.
 
-    Laplace noise of scale :math:`\sigma_t` has variance :math:`2\sigma_t^2` and enters with
-    :math:`1 - \alpha\lambda`; measurement noise of variance ``own_noise`` with :math:`\alpha`.
+    Laplace noise of scale :math:`\sigma_t` has variance :math:`2\sigma_t^2` and enters with the
+    factor :math:`1 - \alpha\lambda`. Measurement noise of variance ``own_noise`` enters with the
+    factor :math:`\alpha`.
     """
     alpha, sigma = np.asarray(steps), np.asarray(noise_scale)
     total = np.zeros(len(alpha))
@@ -57,7 +58,7 @@ def _moments(
 
 
 def _recursion(factor: np.ndarray, fresh: np.ndarray, first: float) -> np.ndarray:
-    """V(t) = factor(t) V(t-1) + fresh(t) for all t at once, in logarithms."""
+    """Solve V(t) = factor(t) V(t-1) + fresh(t) for all t, in logarithms."""
     with np.errstate(divide="ignore"):
         shrunk = np.cumsum(np.log(factor))
         added = np.logaddexp.accumulate(np.append(np.log(first), np.log(fresh) - shrunk))
@@ -65,12 +66,12 @@ def _recursion(factor: np.ndarray, fresh: np.ndarray, first: float) -> np.ndarra
 
 
 def lemma_3_5(scale: float = 1.0) -> Finding:
-    """Adaptive composition, for random pairs of mechanisms on few outcomes."""
+    """Test adaptive composition for random pairs of mechanisms with few outcomes."""
     rng = np.random.default_rng(1)
     stated, measured = [], []
     for _ in range(2000):
         first = rng.dirichlet(np.ones(3), size=2)
-        second = rng.dirichlet(np.ones(3), size=(2, 3))  # one law for each earlier answer
+        second = rng.dirichlet(np.ones(3), size=(2, 3))  # one distribution per earlier answer
         losses = np.abs(np.log(second[0] / second[1])).max()
         joint = np.log(first[0] / first[1])[:, None] + np.log(second[0] / second[1])
         stated.append(np.abs(np.log(first[0] / first[1])).max() + losses)
@@ -82,7 +83,7 @@ def lemma_3_5(scale: float = 1.0) -> Finding:
 
 
 def lemma_4_4(scale: float = 1.0) -> Finding:
-    """The l1 change of a message over random matrices and changes of one measurement."""
+    """Test the l1 change of a message over random matrices and changes of one measurement."""
     rng = np.random.default_rng(2)
     stated, measured, alpha, delta = [], [], 0.3, 0.2
     for _ in range(1500):
@@ -101,7 +102,7 @@ def lemma_4_4(scale: float = 1.0) -> Finding:
 
 
 def theorem_4_5(scale: float = 1.0) -> Finding:
-    """The largest log-ratio of Laplace densities whose means differ as Lemma 4.4 allows."""
+    """Test the largest log-ratio of Laplace densities whose means differ as Lemma 4.4 allows."""
     rng = np.random.default_rng(3)
     epsilon, alpha, delta = 0.8, 0.5, 0.2
     stated, measured = [], []
@@ -120,7 +121,7 @@ def theorem_4_5(scale: float = 1.0) -> Finding:
 
 
 def lemma_4_9(scale: float = 1.0) -> Finding:
-    """Smallest eigenvalue of the coupling in the example over time, and of random ones."""
+    """Test that the smallest eigenvalue of the coupling is positive."""
     rng = np.random.default_rng(4)
     least = [np.linalg.eigvalsh(_coupling(EXAMPLE, _example_rows(t)))[0] for t in range(400)]
     for _ in range(500):
@@ -136,14 +137,14 @@ def lemma_4_9(scale: float = 1.0) -> Finding:
 
 
 def lemma_4_10(scale: float = 1.0) -> Finding:
-    """V(t) against a share of V(s) that vanishes and the largest quotient after s."""
+    """Bound V(t) by a vanishing multiple of V(s) plus the largest quotient after s."""
     rng = np.random.default_rng(5)
     stated, measured, T = [], [], 20_000
     t = np.arange(T)
     for _ in range(40):
         q = 1 / (1 + t) ** rng.uniform(0.1, 1.0)
         quotient = 1 / np.log(3 + t) ** rng.uniform(0.5, 2)
-        q[0] = 0.5  # a factor of 0 would forget the start
+        q[0] = 0.5  # a factor of 0 would remove the start
         at = _recursion(1 - q, q * quotient, rng.uniform(0.1, 10))
         for s in (100, 1000, 10_000):
             left = np.exp(np.log1p(-q[s + 1 :]).sum()) * at[s]
@@ -158,18 +159,32 @@ def lemma_4_10(scale: float = 1.0) -> Finding:
 
 
 def theorem_4_11(scale: float = 1.0) -> Finding:
-    r"""Rates by exact moments; :math:`b_0 \le \min(\lambda_2, \eta_0)` as printed is too large.
+    r"""Test the rates by exact moments.
 
-    On consensus the coupling has the eigenvalue :math:`\eta_0/N` at most: for one parameter and
-    :math:`H_i = h` it is :math:`h^2` with :math:`\eta_0 = N h^2`.
+    The published condition :math:`b_0 \le \min(\lambda_2, \eta_0)` permits too large values. For
+    consensus the smallest eigenvalue of the coupling is at most :math:`\eta_0/N`. For one parameter
+    and :math:`H_i = h` it is :math:`h^2`, with :math:`\eta_0 = N h^2`.
     """
     T = 100_000
     t = np.arange(1, T + 1)
     at = np.unique(np.geomspace(100, T, 30).astype(int)) - 1
 
     def error(h2, gamma):
+        r"""Return the exact :math:`E\,V(t)`, shape (T,).
+
+        Parameters
+        ----------
+        h2 : float
+            Squared measurement coefficient of each agent.
+        gamma : float
+            Exponent by which steps and noise decrease.
+
+        Returns
+        -------
+        ndarray, shape (T,)
+        """
         eigenvalues = np.array([h2, 5.0 + h2])  # the complete graph of five agents
-        later = t + 20.0  # past the first steps, which are above 1 / lambda
+        later = t + 20.0  # skip the first steps, which exceed 1 / lambda
         start = np.array([3.0, 2.0])
         return _moments(eigenvalues, start, later**-gamma, 0.01 * (later - 1) ** -gamma)
 
@@ -197,7 +212,7 @@ def theorem_4_11(scale: float = 1.0) -> Finding:
 
 
 def theorem_4_13(scale: float = 1.0) -> Finding:
-    """Mean square error by exact moments for steps that fall at different speeds."""
+    """Test the mean square error by exact moments, for steps that decrease at different rates."""
     T = 100_000
     t = np.arange(1, T + 1) + 20.0
     eigenvalues, start = np.array([0.5, 3.0, 5.0]), np.array([3.0, 1.0, 1.0])
@@ -216,7 +231,7 @@ def theorem_4_13(scale: float = 1.0) -> Finding:
 
 
 def theorem_4_15(scale: float = 1.0) -> Finding:
-    """Losses of T messages of which the first carries no data."""
+    """Test the total loss of T messages, of which the first contains no data."""
     T, epsilon = np.array([1, 2, 10, 100]), 0.4
     return found(
         bound("total epsilon of a stream", T * epsilon, (T - 1) * epsilon, scale),
@@ -226,10 +241,10 @@ def theorem_4_15(scale: float = 1.0) -> Finding:
 
 
 def theorem_4_16(scale: float = 1.0) -> Finding:
-    r"""The limit of :math:`E\,V(t)` against the printed right side, over the c that is allowed.
+    r"""Compare the limit of :math:`E\,V(t)` with the published right side, over the permitted c.
 
-    :math:`\|\mathcal L\|^2`, :math:`\gamma_0`, :math:`b_0` and the noise as the theorem has them,
-    with the noise of messages and measurements small.
+    :math:`\|\mathcal L\|^2`, :math:`\gamma_0`, :math:`b_0` and the noise are those of the theorem.
+    The noise of messages and measurements is small.
     """
     q, p, delta, own = 0.4, 0.8, 1e-3, 1e-8
     h2 = 0.5
@@ -264,7 +279,7 @@ def theorem_4_16(scale: float = 1.0) -> Finding:
 
 
 def theorem_4_17(scale: float = 1.0) -> Finding:
-    """The geometric sum of the losses, without the message that carries no data."""
+    """Test the geometric sum of the losses, without the message that contains no data."""
     pairs = [(0.4, 0.8), (0.1, 0.9), (0.79, 0.8), (0.5, 0.6)]
     t = np.arange(1, 5000)
     return found(

@@ -1,8 +1,9 @@
-r"""Paper 001's problem (1) with a constraint of its own, :math:`\sum_i A_i x_i = c`.
+r"""Problem (1) of Xiao et al. with a general linear constraint, :math:`\sum_i A_i x_i = c`.
 
-Consensus is the case in which the :math:`A_i` are made of a graph's links; here they are arbitrary,
-so that agents end at different points and what they share is the constraint. Algorithm 2 "only
-captures consensus optimization" (before Theorem 3.4); ADMM with random penalties does not.
+Consensus is the special case in which the edges of a graph define the :math:`A_i`. Here the
+:math:`A_i` are arbitrary: agents converge to different points and are coupled by the constraint
+only. Algorithm 2 "only captures consensus optimization" (before Theorem 3.4); ADMM with random
+penalties is not restricted to consensus.
 """
 
 from __future__ import annotations
@@ -18,15 +19,18 @@ from .base import Finding, bound, found, geometric
 
 @dataclass(frozen=True)
 class Constrained:
-    r""":math:`\min \sum_i f_i(x_i)` subject to :math:`\sum_i A_i x_i = c`.
+    r"""Problem :math:`\min \sum_i f_i(x_i)` subject to :math:`\sum_i A_i x_i = c`.
 
     .. math:: f_i(x) = \sum_j \ln(1+e^{b_{ij}^Tx}) + \tfrac m2\|x\|_2^2
 
     Parameters
     ----------
     A : ndarray, shape (agents, rows, dim)
+        Matrices of the constraint.
     c : ndarray, shape (rows,)
+        Right side of the constraint.
     b : ndarray, shape (agents, terms, dim)
+        Vectors of the logistic terms.
     m : float
         Strong convexity.
     """
@@ -37,7 +41,7 @@ class Constrained:
     m: float
 
     def objective(self, x: np.ndarray) -> float:
-        """Sum over agents at x (agents, dim)."""
+        """Return the sum of all local objectives at x, shape (agents, dim)."""
         terms = np.logaddexp(0, np.matvec(self.b, x)).sum()
         return float(terms + self.m / 2 * (x**2).sum())
 
@@ -46,15 +50,27 @@ class Constrained:
         return np.vecmat(expit(np.matvec(self.b, x)), self.b) + self.m * x
 
     def residual(self, x: np.ndarray) -> np.ndarray:
-        r""":math:`\sum_i A_i x_i - c`; shape (rows,)."""
+        r"""Return the residual :math:`\sum_i A_i x_i - c`; shape (rows,)."""
         return np.matvec(self.A, x).sum(0) - self.c
 
     def pull(self, multiplier: np.ndarray) -> np.ndarray:
-        r""":math:`A_i^T v_i`, of one v or of one an agent; shape (agents, dim)."""
+        """Return :math:`A_i^T v_i` for a common v or for one v per agent; shape (agents, dim)."""
         return np.vecmat(multiplier, self.A)
 
     def proximal(self, centre: np.ndarray, penalty: float) -> np.ndarray:
-        r""":math:`\arg\min f_i(x) + \frac D2\|x - v_i\|_2^2`, by Newton's method."""
+        r"""Return :math:`\arg\min f_i(x) + \frac D2\|x - v_i\|_2^2`, by 12 Newton steps.
+
+        Parameters
+        ----------
+        centre : ndarray, shape (agents, dim)
+            Centres :math:`v_i`.
+        penalty : float
+            Penalty :math:`D`.
+
+        Returns
+        -------
+        ndarray, shape (agents, dim)
+        """
         x, eye = centre.copy(), np.eye(centre.shape[-1])
         for _ in range(12):
             share = expit(np.matvec(self.b, x))
@@ -64,8 +80,10 @@ class Constrained:
         return x
 
     def solution(self) -> tuple[np.ndarray, np.ndarray]:
-        r""":math:`x^*` and :math:`\lambda^*` of (33), by another method: a root of the conditions
-        :math:`\nabla f_i(x_i) = A_i^T\lambda`, :math:`\sum A_i x_i = c`."""
+        r"""Return :math:`x^*` and :math:`\lambda^*` of (33), computed by a root finder.
+
+        They are a root of :math:`\nabla f_i(x_i) = A_i^T\lambda` and :math:`\sum A_i x_i = c`.
+        """
         shape = self.A.shape[0], self.A.shape[2]
 
         def conditions(u):
@@ -77,8 +95,20 @@ class Constrained:
 
 
 def drawn(seed: int, agents: int = 4, rows: int = 2, dim: int = 3) -> Constrained:
-    """A problem whose matrices are of full rank and otherwise arbitrary, with largest singular
-    value 1."""
+    """Sample a problem with random matrices of largest singular value 1.
+
+    Parameters
+    ----------
+    seed : int
+        Seed of the random numbers.
+    agents, rows, dim : int
+        Numbers of agents, of constraints and of variables per agent.
+
+    Returns
+    -------
+    Constrained
+        Problem with five logistic terms per agent and strong convexity 1.
+    """
     rng = np.random.default_rng(seed)
     A = rng.normal(size=(agents, rows, dim))
     A /= np.linalg.norm(A, 2, axis=(-2, -1))[:, None, None]
@@ -90,10 +120,10 @@ def run(
     problem: Constrained, first_order: bool, rounds: int, *, spread: float, seed: int = 0,
     D: float = 6.0, rho: float = 0.5, zeta: float = 0.5,
 ) -> tuple[np.ndarray, np.ndarray]:  # fmt: skip
-    r"""Points of (12), or of (13), and multipliers after each round.
+    r"""Return the points of (12) or (13) and the multipliers after each round.
 
-    With :math:`D I = A_i^T\rho_i A_i + \Gamma_i` both are steps from the point at which all that is
-    known of others is the residual r:
+    With :math:`D I = A_i^T\rho_i A_i + \Gamma_i`, both updates start from a point :math:`v_i` that
+    depends on the other agents through the residual r only:
 
     .. math:: v_i = x_i + D^{-1}A_i^T(\lambda - \rho_i r), \qquad
         x_i \leftarrow v_i - D^{-1}\nabla f_i(x_i) \quad\text{or}\quad
@@ -101,9 +131,19 @@ def run(
 
     Parameters
     ----------
+    problem : Constrained
+        Problem to solve.
+    first_order : bool
+        True for the gradient step (13), False for exact minimisation (12).
+    rounds : int
+        Number of rounds.
     spread : float
         The diagonal of each :math:`\rho_i` is uniform on rho (1 - spread) to rho (1 + spread),
-        afresh for each agent, row and round.
+        sampled independently for each agent, row and round.
+    seed : int, default 0
+        Seed of the penalties.
+    D, rho, zeta : float
+        Total penalty, mean penalty and dual step size.
 
     Returns
     -------
@@ -150,10 +190,10 @@ def _solves(first_order: bool, scale: float) -> Finding:
 
 
 def equation_12(scale: float = 1.0) -> Finding:
-    """ADMM with random penalties and exact minimisation, for arbitrary matrices."""
+    """Test ADMM with random penalties and exact minimisation, for arbitrary matrices."""
     return _solves(False, scale)
 
 
 def equation_13(scale: float = 1.0) -> Finding:
-    """Its first-order version, a gradient step from a random aggregate."""
+    """Test the first-order version of (12), with gradient steps, for arbitrary matrices."""
     return _solves(True, scale)

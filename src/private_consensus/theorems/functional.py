@@ -1,4 +1,4 @@
-"""Paper 004, chapter 6: the functional mechanism."""
+"""Ding, chapter 6: the functional mechanism."""
 
 from __future__ import annotations
 
@@ -13,14 +13,20 @@ from .base import Finding, bound, found
 
 
 def _coefficients(x: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    """Linear and quadratic coefficients of records [..., d], weights [...] of the linear ones."""
+    """Return linear and quadratic coefficients of records x, shape (..., d).
+
+    ``weights``, shape (...), multiply the linear coefficients.
+    """
     quadratic = x[..., :, None] * x[..., None, :] / 8
     flat = quadratic.reshape(*x.shape[:-1], -1)
     return np.concatenate([weights[..., None] * x, flat], axis=-1)
 
 
 def _records(dim: int, count: int, seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Records in the unit box, half of them at its corners, with labels and attributes."""
+    """Sample records in the unit box with labels and attributes.
+
+    About half of the records are at corners of the box.
+    """
     rng = np.random.default_rng(seed)
     x = rng.uniform(size=(count, dim))
     corners = rng.random(count) < 0.5
@@ -32,7 +38,10 @@ def _records(dim: int, count: int, seed: int) -> tuple[np.ndarray, np.ndarray, n
 def _changes(
     fair: bool, norm: int, dims: tuple[int, ...] = (1, 2, 5, 13), records: int = 6
 ) -> tuple[list[float], list[float]]:
-    """Printed sensitivity and largest change over data sets that differ in one record."""
+    """Return the published sensitivity and the largest change over neighbouring data sets.
+
+    Data sets are neighbours if they differ in one record. Both lists have one entry per dimension.
+    """
     stated, measured = [], []
     for dim in dims:
         x, y, z = (part.reshape(2000, records + 1, *part.shape[1:])
@@ -56,33 +65,33 @@ LINES = (
 
 
 def lemma_21(scale: float = 1.0) -> Finding:
-    """l1 change of the coefficients of logistic regression."""
+    """Test the l1 change of the coefficients of logistic regression."""
     return found(bound("l1 change", *_changes(False, 1), scale), lines=LINES)
 
 
 def lemma_22(scale: float = 1.0) -> Finding:
-    """l1 change with the fairness penalty, the mean moving with the data."""
+    """Test the l1 change with the fairness penalty, whose mean depends on the data."""
     lines = (*LINES, "The mean of the protected attribute is that of the data and moves, which the",
              "proof leaves out (errata E4.9b); the bound is wide enough for it.")  # fmt: skip
     return found(bound("l1 change", *_changes(True, 1), scale), lines=lines)
 
 
 def lemma_23(scale: float = 1.0) -> Finding:
-    """l2 change of the coefficients of logistic regression."""
+    """Test the l2 change of the coefficients of logistic regression."""
     return found(bound("l2 change", *_changes(False, 2), scale), lines=LINES)
 
 
 def lemma_24(scale: float = 1.0) -> Finding:
-    """l2 change with the fairness penalty, the mean moving with the data."""
+    """Test the l2 change with the fairness penalty, whose mean depends on the data."""
     return found(bound("l2 change", *_changes(True, 2), scale), lines=LINES)
 
 
 def theorem_18(scale: float = 1.0) -> Finding:
-    """The largest loss with two levels of Laplace noise at the printed sensitivity."""
+    """Test the largest loss with two levels of Laplace noise at the published sensitivity."""
     stated, measured = [], []
     for dim, split in product((2, 5, 13, 41), (0.01, 0.1, 1.0, 10.0, 100.0)):
         whole = paper_sensitivity("l1", dim, fair=True)
-        # From no features to all: 2 a linear coefficient, and the mean's move of the others' 1.
+        # From no features to all: 2 per linear coefficient, and 1 by the shift of the others' mean.
         share = (3 + (2 * dim - 1) / 8) / whole
         rest = (3 * (dim - 1) + (dim - 1) ** 2 / 8) / whole
         stated.append(split / dim + (dim - 1) / dim)
@@ -100,7 +109,7 @@ def theorem_18(scale: float = 1.0) -> Finding:
 
 
 def theorem_19(scale: float = 1.0) -> Finding:
-    """The exact epsilon of the extended Gaussian mechanism."""
+    """Compare the exact epsilon of the extended Gaussian mechanism with the budget."""
     epsilon, delta = np.array(
         list(product((0.01, 0.1, 0.5, 1.0, 3.0, 10.0, 50.0), (0.3, 1e-2, 1e-5, 1e-9)))
     ).T
@@ -113,7 +122,10 @@ def theorem_19(scale: float = 1.0) -> Finding:
 
 
 def theorem_20(scale: float = 1.0) -> Finding:
-    """delta that a pair of records needs with two levels of Gaussian noise, against delta."""
+    """Compare delta with the delta that a pair of records requires.
+
+    The mechanism adds two levels of Gaussian noise.
+    """
     stated, measured, delta = [], [], 1e-5
     for dim, split in product((5, 13), (1.0, 10.0, 200.0)):
         whole, epsilon_n = paper_sensitivity("l2", dim, fair=True), 0.05
@@ -121,12 +133,12 @@ def theorem_20(scale: float = 1.0) -> Finding:
         sigma_s, sigma_n = (whole * extended_gaussian_scale(Budget(e, delta))
                             for e in (epsilon_s, epsilon_n))  # fmt: skip
         claimed = epsilon_s / dim + epsilon_n * (dim - 1) / dim
-        # A record with the selected feature alone, (y, z) from (0, 1) to (1, 0), where the mean of
-        # z is 0.01: its coefficient moves from 1/2 + 0.99 to -1/2 + 0.01.
+        # A record with only the selected feature, (y, z) from (0, 1) to (1, 0), where the mean of
+        # z is 0.01: its coefficient changes from 1/2 + 0.99 to -1/2 + 0.01.
         linear, square = 1.98, 1 / 8
         stated.append(1 - (1 - delta) ** 2)
         measured.append(float(gaussian_delta(linear / sigma_s, claimed)))
-        # All features at once, so that both groups of coefficients move.
+        # All features simultaneously, so that both groups of coefficients change.
         own = linear**2 + (2 * dim - 1) * square**2
         other = (dim - 1) * linear**2 + (dim - 1) ** 2 * square**2
         mu = math.sqrt(own / sigma_s**2 + other / sigma_n**2)

@@ -1,4 +1,4 @@
-"""Paper 000: gradient descent with consensus."""
+"""Showkatbakhsh et al.: gradient descent with consensus."""
 
 from __future__ import annotations
 
@@ -19,7 +19,10 @@ HORIZONS = np.array([10, 30, 100, 300])
 
 
 def proposition_1(scale: float = 1.0) -> Finding:
-    """A tail bound of the privacy loss implies (epsilon, delta), over random pairs of laws."""
+    """Test that a tail bound on the privacy loss implies (epsilon, delta)-DP.
+
+    The pairs of distributions are random.
+    """
     rng = np.random.default_rng(1)
     p, q = rng.dirichlet(np.full(6, 0.5), size=(2, 5000))
     epsilon = rng.uniform(0, 3, size=(5000, 1))
@@ -33,7 +36,7 @@ def proposition_1(scale: float = 1.0) -> Finding:
 
 
 def proposition_2(scale: float = 1.0) -> Finding:
-    """The classical Gaussian mechanism, its sensitivity not squared."""
+    """Test the classical Gaussian mechanism as published, where the sensitivity is not squared."""
     parts = []
     for change in (0.5, 4.0):
         epsilon, delta = np.array(list(product((0.1, 0.5, 0.99), DELTAS))).T
@@ -48,7 +51,7 @@ def proposition_2(scale: float = 1.0) -> Finding:
 
 
 def proposition_3(scale: float = 1.0) -> Finding:
-    """The projected step moves by at most 2 eta G, over random pairs of gradients in a box."""
+    """Test that the projected step changes by at most 2 eta G, over random gradients in a box."""
     rng = np.random.default_rng(2)
     G, eta, box = 1.0, 0.3, 0.5
     z = rng.uniform(-box, box, size=(20_000, 3))
@@ -64,7 +67,10 @@ def proposition_3(scale: float = 1.0) -> Finding:
 
 
 def proposition_4(scale: float = 1.0) -> Finding:
-    """The tail of a sub-Gaussian variable, for a normal, a uniform and a coin."""
+    """Test the tail bound of a sub-Gaussian variable for three distributions.
+
+    They are a normal, a uniform and a two-valued distribution.
+    """
     t = np.linspace(0, 6, 121)
     normal = np.array([math.erfc(v / math.sqrt(2)) / 2 for v in t])
     uniform = np.clip(1 - t / math.sqrt(3), 0, 1) / 2  # variance 1, sub-Gaussian with sigma^2 1
@@ -76,7 +82,10 @@ def proposition_4(scale: float = 1.0) -> Finding:
 
 
 def theorem_1(scale: float = 1.0) -> Finding:
-    """What (14) permits costs at most epsilon, exactly; Algorithm 1 releases one message more."""
+    """Compare epsilon with the exact epsilon at equality in (14), and test the additional message.
+
+    Algorithm 1 releases one message more, without noise.
+    """
     epsilon, delta = np.array(list(product(EPSILONS, DELTAS))).T
     mu = np.sqrt([theorem_1_allowance(*row) for row in zip(epsilon, delta, strict=True)])
     spent = gaussian_epsilon(mu, delta)
@@ -93,7 +102,7 @@ def theorem_1(scale: float = 1.0) -> Finding:
 
 
 def corollary_1(scale: float = 1.0) -> Finding:
-    """(15) is (14) with the sensitivity 2 eta G."""
+    """Test (15), which is (14) with the sensitivity 2 eta G."""
     G, eta = 1.7, 1.0 / np.arange(1, 51)
     epsilon, delta = np.array(list(product(EPSILONS, DELTAS))).T
     kappa = epsilon**2 / (4 * G**2 * (epsilon + 2 * np.log(2 / delta)))
@@ -116,10 +125,11 @@ def _errors(
     dim: int = 2,
     runs: int = 400,
 ) -> tuple[np.ndarray, float]:
-    r"""Algorithm 1 on a ring: squared error of the mean, largest of an agent, |x(T)|^2.
+    r"""Run Algorithm 1 on a ring; return the rows of errors and the second eigenvalue modulus beta.
 
-    :math:`f_i(x) = \frac h2\|x - a_i\|^2` on a box, :math:`\eta_t = 1/t` times
-    :math:`(\mu+L)/(2\mu L)` with :math:`\mu = L = h`.
+    A row holds the squared error of the mean, the largest squared error of an agent, and |x(T)|^2.
+    The losses are :math:`f_i(x) = \frac h2\|x - a_i\|^2` on a box. The steps are
+    :math:`\eta_t = 1/t` times :math:`(\mu+L)/(2\mu L)` with :math:`\mu = L = h`.
     """
     rng = np.random.default_rng(3)
     targets = rng.uniform(-box / 4, box / 4, size=(agents, dim))
@@ -144,12 +154,15 @@ def _errors(
 
 
 def _gradients(curvature: float, box: float, dim: int = 2) -> float:
-    """G over the box, for targets within a quarter of it."""
+    """Return the gradient bound G over the box, for targets within a quarter of it."""
     return curvature * 1.25 * box * math.sqrt(dim)
 
 
 def _simulated() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Errors [horizon, kind] on a box, the bound of Theorem 2, and its term in the fourth root."""
+    """Return errors on a box, shape (horizons, kinds), the bound of Theorem 2, and a term of it.
+
+    The term is the one in the fourth root of T.
+    """
     epsilon, delta, box, dim = 40.0, 1e-3, 1.0, 2
     G = _gradients(1.0, box)
     kappa = epsilon**2 / (4 * G**2 * (epsilon + 2 * math.log(2 / delta)))
@@ -166,10 +179,10 @@ SMOOTH = 20.0
 def _left_on_an_interval(
     epsilon: float, delta: float = 1e-3, horizon: int = 1000, runs: int = 10_000
 ) -> tuple[float, float, float]:
-    r"""Error of one agent with projection on [-1, 1], its standard error, and
+    r"""Return the error of one agent with projection on [-1, 1], its standard error, and
     :math:`p\,\eta_1^2/\kappa`.
 
-    The loss is :math:`x^2/2`, so that :math:`\mu = G = 1`; noise is that of Theorem 2.
+    The loss is :math:`x^2/2`, so that :math:`\mu = G = 1`. The noise is that of Theorem 2.
     """
     rng = np.random.default_rng(6)
     first = (1 + SMOOTH) / (2 * SMOOTH)
@@ -186,11 +199,11 @@ def _left_on_an_interval(
 
 
 def theorem_2(scale: float = 1.0) -> Finding:
-    r"""The bound on a simulation, and its last term for large T at two budgets.
+    r"""Test the bound in a simulation, and its last term for large T at two budgets.
 
-    The last term is what remains as :math:`T \to \infty`. It is compared with the error of one
-    agent with projection after 1,000 steps, which has settled: after 300 and 4,000 steps the error
-    is within two standard errors of it.
+    The last term is the limit of the bound as :math:`T \to \infty`. It is compared with the error
+    of one agent with projection after 1,000 steps. The error has converged: after 300 and 4,000
+    steps it is within two standard errors of this value.
     """
     errors, stated, _ = _simulated()
     papers, _, papers_unit = _left_on_an_interval(4.0)
@@ -216,8 +229,10 @@ def theorem_2(scale: float = 1.0) -> Finding:
 
 
 def corollary_2(scale: float = 1.0) -> Finding:
-    """The bound of Stage II, with the printed square root of T, on a simulation and in the
-    limit."""
+    """Test the bound of Stage II, with the published square root of T.
+
+    The bound is tested in a simulation and in the limit.
+    """
     errors, whole, fourth = _simulated()
     stated = 4 * errors[:, 2] + 2 * (whole - fourth + fourth * HORIZONS**-0.25)
     a = (1 + np.array([2.0, 4.0, 20.0])) / (2 * np.array([2.0, 4.0, 20.0]))
@@ -236,7 +251,11 @@ def corollary_2(scale: float = 1.0) -> Finding:
 def _rounds(
     seed: int, steps: int = 8, agents: int = 4, dim: int = 2, box: float = 1.0
 ) -> tuple[Any, ...]:
-    """Random runs of Stage I: (W, beta, noises, deviations of z hat and z, eta G)."""
+    """Return one random run of Stage I.
+
+    The result is (W, beta, norms of the noises, distances of z hat and of z to their means,
+    eta G, last x).
+    """
     rng = np.random.default_rng(seed)
     lazy = rng.uniform(0.1, 0.9)
     ring = np.roll(np.eye(agents), 1, 1)
@@ -261,13 +280,13 @@ def _rounds(
 def _right_side(
     beta: float, noises: np.ndarray, lengths: np.ndarray, t: int, agents: int = 4
 ) -> float:
-    """The sums of (20) and (53) at t; ``noises[s]`` is n(s), which is part of y(s+1)."""
+    """Return the sums of (20) and (53) at t; ``noises[s]`` is n(s), which is part of y(s+1)."""
     powers = beta ** (t - np.arange(1, t))
     return float(2 * powers @ noises[1:t] + math.sqrt(agents) * powers @ lengths[: t - 1])
 
 
 def lemma_1(scale: float = 1.0) -> Finding:
-    """Distances to the mean in Stage I, over random runs, and in Stage II."""
+    """Test the distances to the mean in Stage I, over random runs, and in Stage II."""
     stated, measured, later, distance = [], [], [], []
     for seed in range(100):
         W, beta, noises, _, zs, lengths, x = _rounds(seed)
@@ -288,7 +307,7 @@ def lemma_1(scale: float = 1.0) -> Finding:
 
 
 def lemma_2(scale: float = 1.0) -> Finding:
-    """The inequality of smooth and strongly convex functions, for random quadratics."""
+    """Test the inequality of smooth and strongly convex functions for random quadratics."""
     rng = np.random.default_rng(4)
     mu, L = 0.5, 4.0
     stated, measured = [], []
@@ -305,7 +324,10 @@ def lemma_2(scale: float = 1.0) -> Finding:
 
 
 def lemma_3(scale: float = 1.0) -> Finding:
-    """Mixing and noise: exact second moments without projection, which only brings nearer."""
+    """Test the bound on mixing and noise by exact second moments without projection.
+
+    Projection only reduces the distance.
+    """
     rng = np.random.default_rng(5)
     stated, measured = [], []
     for _ in range(500):
@@ -323,7 +345,7 @@ def lemma_3(scale: float = 1.0) -> Finding:
 
 
 def lemma_4(scale: float = 1.0) -> Finding:
-    """The moment generating function where the second change depends on the first noise."""
+    """Test the moment generating function if the second change depends on the first noise."""
     grid = np.linspace(-12, 12, 4001)
     weight = np.exp(-(grid**2) / 2)
     weight /= weight.sum()
@@ -341,7 +363,7 @@ def lemma_4(scale: float = 1.0) -> Finding:
 
 
 def lemma_5(scale: float = 1.0) -> Finding:
-    """Distances of the averages before projection, over random runs."""
+    """Test the distances of the averages before projection, over random runs."""
     stated, measured = [], []
     for seed in range(100):
         _, beta, noises, hats, _, lengths, _ = _rounds(seed)

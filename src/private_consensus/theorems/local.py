@@ -1,4 +1,4 @@
-"""Paper 001: local differential privacy of decentralized optimisation."""
+"""Xiao et al.: local differential privacy of decentralized optimisation."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ from .base import Finding, Part, bound, equal, falls_as, found, geometric, grows
 def _views(values: tuple[int, int], p: int, colluders: int) -> Counter:
     """Count the views of the colluders over all samples of two honest agents.
 
-    They see the shares that they are sent, and of the two broadcasts what is not their own.
+    The colluders observe the shares sent to them. They also observe the two broadcasts, from which
+    they subtract their own shares.
     """
     counts: Counter = Counter()
     for draws in product(range(p), repeat=2 * (colluders + 1)):
@@ -32,7 +33,7 @@ def _views(values: tuple[int, int], p: int, colluders: int) -> Counter:
 
 
 def theorem_2_1(scale: float = 1.0) -> Finding:
-    """All views of N - 2 colluders among three, four and five agents, for values of one sum."""
+    """Compare all views of N - 2 colluders among three, four and five agents, for equal sums."""
     parts = []
     for p, colluders, one, other in ((3, 1, (0, 2), (1, 1)), (2, 2, (0, 1), (1, 0)),
                                      (2, 3, (0, 0), (1, 1))):  # fmt: skip
@@ -54,7 +55,7 @@ def theorem_2_1(scale: float = 1.0) -> Finding:
 
 
 def lemma_2_1(scale: float = 1.0) -> Finding:
-    """The loss of a transcript against its definition (8), with and without the exponential."""
+    """Compare the loss of a transcript with its definition (8), with and without exponential."""
     losses = np.array([0.05, 0.2, 0.567, 1.0, 3.0])
     ratio = np.exp(losses)  # the largest quotient of densities, at one-sided outputs
     return found(
@@ -70,7 +71,7 @@ def lemma_2_1(scale: float = 1.0) -> Finding:
 
 
 def theorem_2_2(scale: float = 1.0) -> Finding:
-    """(10) against the log-ratio at every move, and against alpha beta B."""
+    """Compare (10) with the log-ratio at every change, and with alpha beta B."""
     rng = np.random.default_rng(1)
     length, beta = rng.uniform(0.05, 2, 4000), rng.uniform(0.5, 12, 4000)
     change, place = rng.uniform(1e-3, 0.3, 4000), rng.uniform(-0.5, 1.5, 4000)
@@ -92,7 +93,7 @@ def theorem_2_2(scale: float = 1.0) -> Finding:
 
 
 def theorem_2_3(scale: float = 1.0) -> Finding:
-    """(11) against the average of the loss, by quadrature."""
+    """Compare (11) with the average of the loss, computed by quadrature."""
     rows = product(np.linspace(0.05, 1.0, 12), (2.0, 4.0, 6.0, 8.0, 10.0), (1e-3, 1e-2, 0.04))
     length, beta, change = np.array(list(rows)).T
     stated = aggregation.printed_bound(length, beta, change)
@@ -110,20 +111,25 @@ def theorem_2_3(scale: float = 1.0) -> Finding:
 
 
 def _coin_losses(epsilon: float, rounds: int) -> tuple[np.ndarray, np.ndarray]:
-    """Losses and probabilities of ``rounds`` coins that are told truly with e^eps/(1+e^eps)."""
+    """Return losses and probabilities of ``rounds`` randomised responses.
+
+    A response is true with probability e^eps/(1+e^eps).
+    """
     heads = np.arange(rounds + 1)
     return epsilon * (2.0 * heads - rounds), binom.pmf(heads, rounds, expit(epsilon))
 
 
 def _by_footnote(epsilon: float, rounds: float, delta: float) -> float:
-    """Footnote 1 for equal losses epsilon of each of some rounds."""
+    """Return the bound of footnote 1 for several rounds with an equal loss epsilon."""
     spread = np.sqrt(2 * rounds * epsilon**2 * math.log(1 / delta))
     return rounds * epsilon * math.tanh(epsilon / 2) + spread
 
 
 def _stopped(epsilon: float, rounds: int, delta: float) -> tuple[float, float]:
-    """Coins that are told no more once their loss exceeds the footnote's bound for those told:
-    probability of that, and what is needed of delta there."""
+    """Return the probability of exceeding the footnote's bound, and the delta required there.
+
+    Responses stop once their loss exceeds the footnote's bound for the responses so far.
+    """
     heads = np.arange(rounds + 1)
     left = np.append(1.0, np.zeros(rounds))
     passed = needed = 0.0
@@ -138,7 +144,7 @@ def _stopped(epsilon: float, rounds: int, delta: float) -> tuple[float, float]:
 
 
 def footnote_1(scale: float = 1.0) -> Finding:
-    """The stronger composition for fixed losses, and for losses that depend on outputs."""
+    """Test the stronger composition for fixed losses, and for losses that depend on outputs."""
     fixed, stopped = [], []
     for epsilon, delta in product((0.1, 0.2, 0.5), (0.1, 0.01)):
         for rounds in (1, 30, 300):
@@ -163,7 +169,10 @@ def footnote_1(scale: float = 1.0) -> Finding:
 
 
 def equation_71(scale: float = 1.0) -> Finding:
-    r"""What noise adds to a loss with gradients bounded in l1: :math:`E\|\Delta\|_\infty`."""
+    r"""Test the loss increase due to noise for gradients bounded in l1.
+
+    It is proportional to :math:`E\|\Delta\|_\infty`.
+    """
     d = np.array([2, 10, 100, 10_000])
     x = np.linspace(0, 12, 24_001)
     largest = np.array([np.trapezoid(1 - (2 * ndtr(x) - 1) ** n, x) for n in d])
@@ -188,11 +197,11 @@ class Setting(NamedTuple):
 
 
 MEANT = Setting(m=10.0, rho=2.0, spread=0.1, D=3.0, zeta=1.0, alpha=1.37)
-"""Within (43) as the proof uses it."""
+"""Parameters that satisfy (43) as the proof uses it."""
 PRINTED = Setting(m=0.1, rho=2.0, spread=0.0, D=0.01, zeta=1.0, alpha=1000.0)
-"""Within Theorem 3.1, whose rho_max is the largest deviation from rho_0: here 0."""
+"""Parameters that satisfy Theorem 3.1; its rho_max is the largest deviation from rho_0, here 0."""
 FIRST_ORDER = Setting(m=40.0, rho=2.0, spread=0.1, D=1700.0, zeta=1.0, alpha=1.37)
-"""Within (48), M the square of the smoothness."""
+"""Parameters that satisfy (48), with M the square of the smoothness."""
 
 
 def _distances(
@@ -202,7 +211,7 @@ def _distances(
     dual_weight: float,
     noise: Callable[[int], float] | None = None,
 ) -> np.ndarray:
-    r"""Squared G-norm of :math:`u^k - u^*` along a run of (12) or (13)."""
+    """Return squared G-norms of :math:`u^k - u^*` along a run of (12) or (13)."""
     rng = np.random.default_rng(2)
     targets = rng.normal(size=(s.agents, 2))
     c = np.array([1.0, -0.5])
@@ -226,7 +235,7 @@ def _distances(
 
 
 def _gain(s: Setting, first_order: bool) -> float:
-    """p of (42) and (47), with sigma = 1 and M = m^2."""
+    """Return p of (42) or (47), with sigma = 1 and M = m^2."""
     M, N = s.m**2, s.agents
     largest, deviation = s.rho * (1 + s.spread), s.rho * s.spread
     kept = s.alpha * (N * largest**2 + deviation**2)
@@ -249,7 +258,7 @@ def _shrinks(what: str, s: Setting, first_order: bool, dual_weight: float, scale
 
 
 def theorem_3_1(scale: float = 1.0) -> Finding:
-    """Contraction by 1 + p of (42), and what the printed condition lets through."""
+    """Test the contraction by 1 + p of (42), and a setting that the published condition permits."""
     return found(
         _shrinks("distance after an iteration, as (43) has it", MEANT, False, 1 / MEANT.zeta,
                  scale),
@@ -266,7 +275,7 @@ def theorem_3_1(scale: float = 1.0) -> Finding:
 
 
 def theorem_3_2(scale: float = 1.0) -> Finding:
-    """Contraction of the first-order version by 1 + p of (47), and at the same speed throughout."""
+    """Test that the first-order version contracts by 1 + p of (47), at a constant rate."""
     s = FIRST_ORDER
     at = _distances(s, True, 1200, 1 / s.zeta)[400:]
     k = np.arange(len(at))
@@ -278,14 +287,15 @@ def theorem_3_2(scale: float = 1.0) -> Finding:
 
 
 LENGTH = 600
-"""Iterations of the runs whose residual is measured, and for which their noise is calibrated."""
+"""Number of iterations of the runs whose residual is measured and whose noise is calibrated."""
 
 
 def _residual(dim: int, epsilon: float, relaxed: bool) -> float:
-    """Mean square distance to the solution of runs of (13) with noise for a budget, B_inf = 1.
+    """Return the mean square distance to the solution in runs of (13) with noise for a budget.
 
-    Each of ``dim`` coordinates has Laplace noise for the l1 change d B_inf, or Gaussian noise for
-    the l2 change sqrt(d) B_inf, over D. The mean is over the second half of the iterations.
+    B_inf = 1. Each of ``dim`` coordinates has Laplace noise for the l1 change d B_inf, or Gaussian
+    noise for the l2 change sqrt(d) B_inf, divided by D. The mean is over the second half of the
+    iterations.
     """
     s, rng, runs = FIRST_ORDER, np.random.default_rng(7), 2400 // dim
     if relaxed:
@@ -293,7 +303,7 @@ def _residual(dim: int, epsilon: float, relaxed: bool) -> float:
         size, draw = multiplier * math.sqrt(dim) / s.D, rng.standard_normal
     else:
         size, draw = dim * LENGTH / epsilon / s.D, lambda shape: rng.laplace(size=shape)
-    # The recursion is linear, so that the distance does not depend on the solution: both are 0.
+    # The recursion is linear: the distance does not depend on the solution, which is set to 0.
     x, dual, total = np.zeros((runs, s.agents, dim)), np.zeros((runs, 1, dim)), 0.0
     for k in range(LENGTH):
         rho = s.rho * (1 + s.spread * rng.uniform(-1, 1, size=(runs, s.agents, 1)))
@@ -306,7 +316,7 @@ def _residual(dim: int, epsilon: float, relaxed: bool) -> float:
 
 
 def theorem_3_3(scale: float = 1.0) -> Finding:
-    """The residual under noise, and its exponents in d and epsilon, from runs."""
+    """Test the residual under noise, and its exponents in d and epsilon, in simulated runs."""
     s, K = FIRST_ORDER, 1000
     quiet = _distances(s, True, K, 1 / s.zeta)
     fading = _distances(s, True, K, 1 / s.zeta, noise=lambda k: 0.05 * 0.98**k)
@@ -329,10 +339,10 @@ def theorem_3_3(scale: float = 1.0) -> Finding:
 
 
 def _excess_at_a_budget(dim: int, relaxed: bool, K: int = 300, runs: int = 50) -> float:
-    r"""Excess of the averaged iterate over the bound, with noise for epsilon 1 and c for the bound.
+    r"""Return the excess of the averaged iterate over the bound, with noise for epsilon 1.
 
-    Five agents with the losses :math:`\sqrt{1 + |x - a_i|^2}`, whose minimisers are one point, and
-    :math:`\mathcal B_\infty = 0.01`.
+    The constant c minimises the bound. Five agents have the losses :math:`\sqrt{1 + |x - a_i|^2}`,
+    which have a common minimiser, and :math:`\mathcal B_\infty = 0.01`.
     """
     rng, agents, change = np.random.default_rng(8), 5, 0.01
     if relaxed:
@@ -355,7 +365,10 @@ def _excess_at_a_budget(dim: int, relaxed: bool, K: int = 300, runs: int = 50) -
 
 
 def theorem_3_4(scale: float = 1.0) -> Finding:
-    r"""The bound with :math:`\eta_k = 1/(c\sqrt k)` on noisy descent; its rate without noise."""
+    r"""Test the bound with :math:`\eta_k = 1/(c\sqrt k)` on noisy descent.
+
+    The rate is tested without noise.
+    """
     rng = np.random.default_rng(3)
     targets = rng.uniform(-2, 2, size=5)
     fine = np.linspace(-3, 3, 6001)
@@ -363,6 +376,21 @@ def theorem_3_4(scale: float = 1.0) -> Finding:
     x_best, least = float(fine[values.argmin()]), float(values.min())
 
     def excess(horizons, V: float, runs: int) -> list[float]:
+        """Return the mean excess of the averaged iterate at each horizon.
+
+        Parameters
+        ----------
+        horizons : list of int
+            Numbers of iterations.
+        V : float
+            Standard deviation of the noise of one agent.
+        runs : int
+            Number of runs.
+
+        Returns
+        -------
+        list of float
+        """
         mean, total, found_at = np.full(runs, 3.0), np.zeros(runs), []
         for k in range(1, max(horizons) + 1):
             total += mean

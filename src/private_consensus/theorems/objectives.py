@@ -1,5 +1,4 @@
-"""Paper 004, chapter 3: what its remarks conclude from the theorems, and Gaussian against Gamma
-noise (section 3.5.2)."""
+"""Ding, chapter 3: conclusions of the remarks, and Gaussian against Gamma noise (section 3.5.2)."""
 
 from __future__ import annotations
 
@@ -17,7 +16,10 @@ DECAY = 0.9
 
 
 def _first_variance(schedule: str, T: int) -> float:
-    """Sum of 1 / share over the messages: what the first variance grows with at a budget."""
+    """Return the factor by which the first variance grows at a fixed budget.
+
+    The factor is the sum of 1 / (variance over first variance) over the messages.
+    """
     t = np.arange(T)
     if schedule == "periodic":
         return float((DECAY**-t).sum())
@@ -25,7 +27,7 @@ def _first_variance(schedule: str, T: int) -> float:
 
 
 def remark_1(scale: float = 1.0) -> Finding:
-    """O(1/T) of both decays at a fixed first variance, and at a fixed total privacy loss."""
+    """Test O(1/T) of both decays at a fixed first variance, and at a fixed total privacy loss."""
     parts = []
     for schedule in ("periodic", "iteration"):
         fixed = [excess_of_run(schedule, T, 2.0)[0] for T in HORIZONS]
@@ -55,20 +57,22 @@ def _samples(
     tolerance: float | np.ndarray,
     noise: float | np.ndarray = 0.0,
 ) -> np.ndarray:
-    r"""Theorem 8's and 9's number of samples over V log(1/xi):
-    :math:`1/(g^2/(2r^2) - (1+a)(\beta + H))`, here with a = 1."""
+    r"""Return the number of samples of Theorems 8 and 9, over V log(1/xi).
+
+    It is :math:`1/(g^2/(2r^2) - (1+a)(\beta + H))`, here with a = 1.
+    """
     return 1 / (gap**2 / (2 * reference**2) - 2 * (tolerance + noise))
 
 
 def _cases() -> np.ndarray:
-    """Gaps a_acc - Delta and norms of the reference, [2, cases]."""
+    """Return gaps a_acc - Delta and norms of the reference, shape (2, cases)."""
     return np.array(list(product((0.1, 0.3, 1.0), (1.0, 3.0)))).T
 
 
 def remark_2(scale: float = 1.0) -> Finding:
-    """Theorem 8's number of samples at beta = 0, and as beta grows."""
+    """Test the number of samples of Theorem 8 at beta = 0, and as beta grows."""
     gap, reference = _cases()
-    largest = gap**2 / (4 * reference**2)  # beyond it no number is enough
+    largest = gap**2 / (4 * reference**2)  # beyond it no number suffices
     numbers = [_samples(gap, reference, share * largest) for share in (0.0, 0.3, 0.9)]
     return found(
         equal("samples at beta = 0", 2 * reference**2 / gap**2, numbers[0], scale),
@@ -79,11 +83,24 @@ def remark_2(scale: float = 1.0) -> Finding:
 
 
 def remark_3(scale: float = 1.0) -> Finding:
-    """Theorem 9's number of samples without noise, and as the dimension grows."""
+    """Test the number of samples of Theorem 9 without noise, and as the dimension grows."""
     gap, reference = _cases()
     xi, beta = 0.05, 0.0
 
     def noise(d: int, sigma: float):
+        """Return the term H of Theorem 9 for noise of standard deviation ``sigma``.
+
+        Parameters
+        ----------
+        d : int
+            Dimension.
+        sigma : float
+            Standard deviation per coordinate.
+
+        Returns
+        -------
+        float
+        """
         root = math.sqrt(2 * d * math.log(1 / xi))
         return sigma * gap * root / reference**2 + 2 * sigma**2 * d * math.log(1 / xi)
 
@@ -99,9 +116,9 @@ def remark_3(scale: float = 1.0) -> Finding:
 
 
 def gaussian_against_gamma(scale: float = 1.0) -> Finding:
-    r"""Expected norms of Gamma noise over those of Gaussian noise, against sqrt d.
+    r"""Compare the quotient of expected norms of Gamma and Gaussian noise with sqrt d.
 
-    Density :math:`\propto e^{-\zeta\|b\|}` has :math:`E\|b\| = d/\zeta`; of normal noise
+    The density :math:`\propto e^{-\zeta\|b\|}` has :math:`E\|b\| = d/\zeta`. Normal noise has
     :math:`E\|b\| = \sigma\sqrt2\,\Gamma((d+1)/2)/\Gamma(d/2)`.
     """
     d = np.array([1, 2, 10, 41, 104, 1000])

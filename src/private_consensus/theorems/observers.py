@@ -1,7 +1,7 @@
-"""Statements about single observers: Muffliato, secure sums, DECOR, MAFALDA-SGD and Zip-DL.
+r"""Statements about single observers: Muffliato, secure sums, DECOR, MAFALDA-SGD and Zip-DL.
 
-Losses are :math:`\\mu^2` in units of the squared change over the variance of an agent's noise, from
-certificates on both sides.
+Losses are :math:`\mu^2`, in units of the squared change over the variance of an agent's noise.
+Certificates bound them from both sides.
 """
 
 from __future__ import annotations
@@ -54,13 +54,13 @@ def _graph(name: str, agents: int) -> Network:
 def _squares(
     system: LinearSystem, observer: Observer, changes: Changes | None = None
 ) -> dict[int, tuple[float, float]]:
-    """mu^2 of every victim, from below and from above."""
+    """Return lower and upper bounds on mu^2 for every target agent."""
     brackets = all_victims(system, observer, changes or Constant())
     return {u: (one.lower**2, one.upper**2) for u, one in brackets.items()}
 
 
 def muffliato_1(scale: float = 1.0) -> Finding:
-    """The pairwise loss as the sum of what single messages say."""
+    """Compare the pairwise loss with the sum of the losses of single messages."""
     graph = _graph("ring", 8)
     stated = gossip_sum(graph.mixing, 3, 0)
     exact = _squares(gossip(graph.mixing, 3), agent(0))
@@ -84,7 +84,7 @@ def muffliato_1(scale: float = 1.0) -> Finding:
 
 
 def muffliato_2(scale: float = 1.0) -> Finding:
-    """The mean over victims, which counts the numbers that are received."""
+    """Compare the sum of the losses over target agents with the number of received values."""
     stated, measured = [], []
     for name, agents in (("ring", 8), ("star", 6), ("path", 6)):
         graph = _graph(name, agents)
@@ -99,13 +99,13 @@ def muffliato_2(scale: float = 1.0) -> Finding:
 
 
 def chebyshev_1(scale: float = 1.0) -> Finding:
-    """Acceleration tells as much as plain gossip of as many rounds."""
+    """Test that accelerated gossip loses as much privacy as plain gossip with as many rounds."""
     mixing = _graph("path", 6).mixing
     plain, fast = (
         _squares(system, agent(0))
         for system in (gossip(mixing, 4), chebyshev_gossip(mixing, 4, weight=1.5))
     )
-    near = range(1, 5)  # agent 5 is out of reach of either
+    near = range(1, 5)  # agent 5 is too far away in both cases
     stated, measured = ([squares[u][1] for u in near] for squares in (plain, fast))
     line = f"{SOURCES['muffliato']}. Path of 6, four rounds; polynomials of the same degrees."
     return found(
@@ -114,7 +114,7 @@ def chebyshev_1(scale: float = 1.0) -> Finding:
 
 
 def secure_sums_1(scale: float = 1.0) -> Finding:
-    """Growth with the rounds as in central aggregation."""
+    """Test that the loss grows with the rounds as in central aggregation."""
     stated, measured = [], []
     for name, agents in (("ring", 6), ("path", 5), ("complete", 4)):
         graph = _graph(name, agents)
@@ -131,7 +131,7 @@ def secure_sums_1(scale: float = 1.0) -> Finding:
 
 
 def decor_1(scale: float = 1.0) -> Finding:
-    """As good as a server's noise up to a constant, on every connected graph."""
+    """Compare the loss with that of a server's noise, up to a constant, on connected graphs."""
     sizes, measured = [], []
     for name in ("path", "ring", "star", "complete"):
         for agents in (4, 9):
@@ -143,7 +143,7 @@ def decor_1(scale: float = 1.0) -> Finding:
 
 
 def decor_2(scale: float = 1.0) -> Finding:
-    """Against curious users: the graph has to stay connected without them."""
+    """Test the loss to curious users: the graph has to stay connected without them."""
     path, ring = _graph("path", 5), _graph("ring", 5)
     options = {"own_noise": 1.0, "pair_noise": 50.0}
     alone = mu(decor(path.mixing, 2, **options), Coalition((1,)), 0, Constant()).upper ** 2
@@ -157,7 +157,7 @@ def decor_2(scale: float = 1.0) -> Finding:
 
 
 def mafalda_1(scale: float = 1.0) -> Finding:
-    """Less error than independent noise, and that less than anti-PGD, at equal privacy."""
+    """Compare errors at equal privacy: optimal correlated noise, independent noise and anti-PGD."""
     best, plain, anti = [], [], []
     for name, agents, rounds in (("ring", 10, 8), ("path", 6, 8), ("star", 6, 6)):
         gram = error_gram(_graph(name, agents).mixing, rounds)
@@ -173,7 +173,7 @@ def mafalda_1(scale: float = 1.0) -> Finding:
 
 
 def mafalda_2(scale: float = 1.0) -> Finding:
-    """What is best for the eavesdropper's account is not best for every pair."""
+    """Test that the optimal noise for the eavesdropper is not optimal for every pair."""
     mixing, rounds = _graph("path", 6).mixing, 12
     factor = optimal_factor(error_gram(mixing, rounds))
     filters = (None, np.tril(np.linalg.inv(factor)))
@@ -194,7 +194,7 @@ def mafalda_2(scale: float = 1.0) -> Finding:
 
 
 def zip_dl_1(scale: float = 1.0) -> Finding:
-    """One round, equal weights: a neighbour."""
+    """Test the loss to a neighbour in one round with equal weights."""
     stated, measured = [], []
     for name, agents, degree in (("ring", 6, 2), ("complete", 4, 3)):
         system = zip_dl(_graph(name, agents).mixing, 1)
@@ -207,7 +207,7 @@ def zip_dl_1(scale: float = 1.0) -> Finding:
 
 
 def zip_dl_2(scale: float = 1.0) -> Finding:
-    """What hides from a neighbour does not hide from an eavesdropper."""
+    """Compare the loss to an eavesdropper with the loss to a neighbour."""
     system = zip_dl(_graph("ring", 6).mixing, 1)
     neighbour = mu(system, agent(0), 1, Constant()).upper ** 2
     everything = mu(system, Eavesdropper(), 1, Constant()).lower ** 2

@@ -1,8 +1,8 @@
-"""Paper 000: what it says of its steps and scales of noise between its numbered statements.
+r"""Showkatbakhsh et al.: unnumbered statements about step sizes and noise scales.
 
-Without projection and with curvature :math:`\\mu` everywhere, :math:`a = \\mu\\eta_1
-= (\\mu+L)/(2L)`, an agent's x(T) carries the noise of step s times
-:math:`\\prod_{r=s+1}^{T}(1 - a/r)`, so that its mean square is an exact sum.
+Consider quadratics without projection and with curvature :math:`\mu` everywhere, and let
+:math:`a = \mu\eta_1 = (\mu+L)/(2L)`. An agent's x(T) then contains the noise of step s times
+:math:`\prod_{r=s+1}^{T}(1 - a/r)`, so that its mean square is an exact sum.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from .base import Finding, at_least, bound, falls_as, found, geometric
 
 
 def _left_of_noise(T: int, a: float, scales: np.ndarray) -> float:
-    """Mean square of x(T) for noise of the squared ``scales`` of s = 1, ..., T - 1."""
+    """Return the mean square of x(T) for squared noise ``scales`` at steps s = 1, ..., T - 1."""
     s = np.arange(1, T)
     log = gammaln(T + 1 - a) - gammaln(T + 1) - gammaln(s + 1 - a) + gammaln(s + 1)
     return float((np.exp(2 * log) * scales[: T - 1]).sum())
 
 
 def rate_to_the_ball(scale: float = 1.0) -> Finding:
-    """The error against its limit, exactly, for two quotients L / mu."""
+    """Compare the exact error with its limit, for two quotients L / mu."""
     horizons = np.unique(np.geomspace(100, 1e5, 13).astype(int))
     parts = []
     for quotient in (1.0, 50.0):
@@ -46,7 +46,7 @@ def rate_to_the_ball(scale: float = 1.0) -> Finding:
 
 
 def rate_of_stage_two(scale: float = 1.0) -> Finding:
-    """Disagreement along Stage II, late against early, on three graphs."""
+    """Compare the late with the early decay of the disagreement in Stage II, on three graphs."""
     rng, k, parts = np.random.default_rng(1), np.arange(60), []
     path = np.eye(6, k=1) + np.eye(6, k=-1)
     star = np.zeros((6, 6))
@@ -70,7 +70,7 @@ def rate_of_stage_two(scale: float = 1.0) -> Finding:
 
 
 def scales_of_noise(scale: float = 1.0) -> Finding:
-    """The term of (30), and the error, against those of other scales at an equal (15)."""
+    """Compare the second term of (30), and the error, with other noise scales at an equal (15)."""
     T = 1000
     t = np.arange(1.0, T + 1)
     theirs = t**-1.5
@@ -102,7 +102,7 @@ EPSILONS, DELTAS = (0.1, 0.5, 0.99), (1e-2, 1e-4, 1e-9)
 
 
 def remark_1(scale: float = 1.0) -> Finding:
-    """What (14) permits against composition theorems, and against the mechanism used once."""
+    """Compare the noise that (14) requires with composition theorems and a single mechanism."""
     epsilon, delta = np.array(list(product(EPSILONS, DELTAS))).T
     pairs = list(zip(epsilon, delta, strict=True))
     permitted = np.array([theorem_1_allowance(*pair) for pair in pairs])
@@ -119,7 +119,7 @@ def remark_1(scale: float = 1.0) -> Finding:
 
 
 def remark_3(scale: float = 1.0) -> Finding:
-    """The exact epsilon of what (16) permits, for small epsilon and delta."""
+    """Compare epsilon with the exact epsilon of the noise that (16) permits, at small budgets."""
     epsilon, delta = np.array(list(product((1e-3, 1e-2, 0.1), (1e-4, 1e-6, 1e-9)))).T
     mu = epsilon / np.sqrt(2 * np.log(2 / delta))
     return found(

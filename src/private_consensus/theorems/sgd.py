@@ -1,4 +1,4 @@
-"""Paper 004, chapter 4: Q-DPSGD."""
+"""Ding, chapter 4: Q-DPSGD."""
 
 from __future__ import annotations
 
@@ -27,7 +27,10 @@ RATE = 0.4
 
 
 def theorem_11(scale: float = 1.0) -> Finding:
-    """The epsilon that an attack reaches with the noise of Remark 6 and batches by a deadline."""
+    """Compare the budget with a lower bound on epsilon, for the noise of Remark 6.
+
+    The batches are those of a deadline.
+    """
     epsilon, delta, records = 1.5, 1e-5, 1000
     sigma = theorem11_sigma(Budget(epsilon, delta), records, 100)
     releases = noisy_mean(deadline_batches(0.4), records).releases(sigma, 100)
@@ -40,7 +43,7 @@ def theorem_11(scale: float = 1.0) -> Finding:
 
 
 def theorem_15(scale: float = 1.0) -> Finding:
-    """The cost of all messages that a record used once has moved, over that of one."""
+    """Compare the cost of all messages that one use of a record changes with that of a message."""
     keep = np.array([0.5, 0.9, 0.95])
     shifts = keep[:, None] ** np.arange(400)
     return found(
@@ -51,11 +54,12 @@ def theorem_15(scale: float = 1.0) -> Finding:
 
 
 def _modes(T: float, noise_in_state: bool, sizes: tuple[float, float], factor: float) -> float:
-    r"""Exact error and bias of the algorithm after T rounds on quadratics, by modes of W.
+    r"""Return the exact mean square error after T rounds on quadratics, by modes of W.
 
-    Steps :math:`\alpha =` factor :math:`T^{-\tilde\delta/2}`, :math:`\varepsilon =
-    T^{-3\tilde\delta/2}`; ``sizes`` are the deviations of quantisation and of DP noise. A mode
-    with eigenvalue w shrinks by :math:`1 - \varepsilon(1-w) - \alpha\varepsilon h` a round.
+    Steps are :math:`\alpha =` factor :math:`T^{-\tilde\delta/2}` and :math:`\varepsilon =
+    T^{-3\tilde\delta/2}`. ``sizes`` are the standard deviations of quantisation and of DP noise.
+    A mode with eigenvalue w shrinks by :math:`1 - \varepsilon(1-w) - \alpha\varepsilon h`
+    per round.
     """
     alpha, averaging = factor * T ** (-RATE / 2), T ** (-1.5 * RATE)
     return mean_square_error(T, alpha, averaging, noise_in_state, sizes)
@@ -64,10 +68,26 @@ def _modes(T: float, noise_in_state: bool, sizes: tuple[float, float], factor: f
 def mean_square_error(
     T: float, alpha: float, averaging: float, noise_in_state: bool, sizes: tuple[float, float]
 ) -> float:
-    """Mean over agents of E|x_i - x*|^2 after T rounds from 0."""
+    r"""Return the mean over agents of E|x_i - x*|^2 after T rounds from 0.
+
+    Parameters
+    ----------
+    T : float
+        Number of rounds.
+    alpha, averaging : float
+        Step sizes :math:`\alpha` of the gradient and :math:`\varepsilon` of the averaging.
+    noise_in_state : bool
+        True for Q-DPSGD-1 (noise of the gradient), False for Q-DPSGD-2 (noise of the message).
+    sizes : tuple of float
+        Standard deviations of quantisation and of DP noise.
+
+    Returns
+    -------
+    float
+    """
     values, vectors = np.linalg.eigh(RING)
     together = values > 1 - 1e-12
-    values = np.where(together, 1.0, values)  # else rounding is a gap at large T
+    values = np.where(together, 1.0, values)  # rounding would act as a spectral gap at large T
     pull = vectors.T @ TARGETS
     decay = averaging * (1 - values) + alpha * averaging * CURVATURE
     fixed = alpha * averaging * CURVATURE * pull / decay
@@ -80,7 +100,7 @@ def mean_square_error(
     else:  # Q-DPSGD-2: noise of the message enters with epsilon
         fresh = averaging**2 * (quantised**2 + private**2) * heard
     spread = fresh * -np.expm1(2 * T * np.log1p(-decay)) / (decay * (2 - decay))
-    bias = np.where(together, -pull * left, fixed * (1 - left))  # by modes: x* has one alone
+    bias = np.where(together, -pull * left, fixed * (1 - left))  # by modes: x* has a single mode
     return float((bias**2).mean() + spread.mean())
 
 
@@ -94,17 +114,17 @@ def _strongly_convex(noise_in_state: bool, factor: float, scale: float) -> Findi
 
 
 def theorem_12(scale: float = 1.0) -> Finding:
-    """O(T^-delta), Q-DPSGD-1."""
+    """Test the rate O(T^-delta) of Q-DPSGD-1."""
     return _strongly_convex(True, 2.0, scale)
 
 
 def theorem_16(scale: float = 1.0) -> Finding:
-    """O(T^-delta), Q-DPSGD-2."""
+    """Test the rate O(T^-delta) of Q-DPSGD-2."""
     return _strongly_convex(False, 1.0, scale)
 
 
 def _stationary(noise_in_state: bool, scale: float) -> Finding:
-    """Averages over the run of the squared gradient at the mean, and of the disagreement."""
+    """Test averages over the run of the squared gradient at the mean and of the disagreement."""
     values, vectors = np.linalg.eigh(RING)
     order = np.argsort(values)[::-1]
     values, vectors = values[order], vectors[:, order]
@@ -136,17 +156,17 @@ def _stationary(noise_in_state: bool, scale: float) -> Finding:
 
 
 def theorem_13(scale: float = 1.0) -> Finding:
-    """O(T^-1/3), Q-DPSGD-1."""
+    """Test the rate O(T^-1/3) of Q-DPSGD-1."""
     return _stationary(True, scale)
 
 
 def theorem_17(scale: float = 1.0) -> Finding:
-    """O(T^-1/3), Q-DPSGD-2."""
+    """Test the rate O(T^-1/3) of Q-DPSGD-2."""
     return _stationary(False, scale)
 
 
 def lemma_15(scale: float = 1.0) -> Finding:
-    """Variances of gradients of samples, exactly, and of batches that a deadline decides."""
+    """Test the variances of sample gradients, and of batches whose size a deadline determines."""
     gamma, mean, m, n = 1.3, 10.0, 50, 10
     speeds, rows = np.linspace(10, 90, 80_001), []
     for deadline in (0.4, 0.05):
@@ -170,7 +190,7 @@ def lemma_15(scale: float = 1.0) -> Finding:
 
 
 def _penalised() -> np.ndarray:
-    """Distance of the penalised minimiser from x*, for each horizon."""
+    """Return the distance of the penalised minimiser from x* for each horizon."""
     values, vectors = np.linalg.eigh(RING)
     pull = vectors.T @ TARGETS
     found_at = []
@@ -182,7 +202,7 @@ def _penalised() -> np.ndarray:
 
 
 def lemma_17(scale: float = 1.0) -> Finding:
-    """The penalised minimiser against the minimiser."""
+    """Compare the penalised minimiser with the minimiser."""
     return found(
         falls_as("exponent of T", HORIZONS, _penalised(), RATE / 2, scale),
         lines="Four agents on a ring, different quadratics, T from 1e4 to 1e10.",
@@ -204,17 +224,17 @@ def _deviation(noise_in_state: bool, factor: float, scale: float) -> Finding:
 
 
 def lemma_16(scale: float = 1.0) -> Finding:
-    """Q-DPSGD-1 about the penalised minimiser."""
+    """Test the deviation of Q-DPSGD-1 from the penalised minimiser."""
     return _deviation(True, 2.0, scale)
 
 
 def lemma_20(scale: float = 1.0) -> Finding:
-    """Q-DPSGD-2 about the penalised minimiser."""
+    """Test the deviation of Q-DPSGD-2 from the penalised minimiser."""
     return _deviation(False, 1.0, scale)
 
 
 def lemma_18(scale: float = 1.0) -> Finding:
-    """The recursion (41) with b far below c, where only the second term is left."""
+    """Test the recursion (41) with b far below c, where only the second term remains."""
     a, b, c = 1.0, 1e-9, 1.0
     factor = a / HORIZONS ** (2 * RATE)
     fresh = (b + c) / HORIZONS ** (3 * RATE)
@@ -230,7 +250,10 @@ def lemma_18(scale: float = 1.0) -> Finding:
 
 
 def lemma_19(scale: float = 1.0) -> Finding:
-    """The change of a stochastically rounded model, over random models, batches and roundings."""
+    """Test the change of a stochastically rounded model, over random models and batches.
+
+    The two roundings are as far from each other as possible.
+    """
     rng = np.random.default_rng(1)
     stated, measured = [], []
     for _ in range(1000):

@@ -1,7 +1,8 @@
-"""Paper 004, chapter 4: what its remarks conclude from the theorems on Q-DPSGD.
+"""Ding, chapter 4: conclusions of the remarks on the theorems on Q-DPSGD.
 
-The theorems hold the noise fixed while T grows. By Remarks 6 and 10 its variance grows in
-proportion to T at a given budget: what they say of private runs is asked at that variance too.
+The theorems hold the noise fixed while T grows. By Remarks 6 and 10 the variance grows in
+proportion to T at a fixed budget. Statements about private runs are therefore tested at that
+variance too.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from .sgd import HORIZONS, mean_square_error
 NEARLY_HALF = 0.49
 """delta tilde close to 1/2."""
 FAR = np.geomspace(1e110, 1e130, 13)
-"""Large enough: the start fades as exp(-4 T^(1 - 2 delta tilde)), which is nothing for long."""
+"""Horizons at which the effect of the start, exp(-4 T^(1 - 2 delta tilde)), is negligible."""
 QUANTISED, PRIVATE = 0.1, 0.5
 
 
@@ -35,7 +36,7 @@ def _errors(
     sizes: Callable[[float], tuple[float, float]],
     horizons: Iterable[float] = HORIZONS,
 ) -> np.ndarray:
-    """Error of Q-DPSGD-1 (noise in the state) or -2 with the theorems' steps."""
+    """Return the errors of Q-DPSGD-1 (noise in the state) or -2 with the theorems' steps."""
     factor = 2.0 if in_state else 1.0
     rows = [
         (T, factor * T ** (-NEARLY_HALF / 2), T ** (-1.5 * NEARLY_HALF), in_state, sizes(T))
@@ -54,12 +55,12 @@ def _by_source(in_state: bool) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _at_a_budget(T: float) -> tuple[float, float]:
-    """Deviations by Remark 6 at epsilon 1, delta 1e-5 and 1,000 records."""
+    """Return the standard deviations of Remark 6 at epsilon 1, delta 1e-5 and 1,000 records."""
     return QUANTISED, 4 * math.sqrt(T * (2 * math.log(1e5) + 1)) / 1000
 
 
 def remark_5(scale: float = 1.0) -> Finding:
-    """Q-DPSGD-1: O(1/sqrt T), which term decays faster, and the same at a budget."""
+    """Test Q-DPSGD-1: the rate O(1/sqrt T), its faster term, and the rate at a fixed budget."""
     quantised, private = _by_source(True)
     far, early = (
         falls_as(
@@ -86,7 +87,7 @@ def remark_5(scale: float = 1.0) -> Finding:
 
 
 def remark_6(scale: float = 1.0) -> Finding:
-    """Privacy with batches of B records, and the order of the risk after the stated T."""
+    """Test the privacy with batches of B records, and the order of the risk after the stated T."""
     epsilon, delta, records = 1.0, 1e-5, 1000
     reached = [
         lower_bound(
@@ -128,7 +129,7 @@ def remark_6(scale: float = 1.0) -> Finding:
 
 
 def remark_8(scale: float = 1.0) -> Finding:
-    """The loss by one use of a record, in all messages, as the steps diminish."""
+    """Test the loss by one use of a record, over all messages, as the steps diminish."""
     eta, p, batch, K = 1e-3, 10, 20, 1.0
     T = np.geomspace(1e4, 1e10, 13)
     alpha, averaging = T**-0.2, T**-0.6
@@ -144,7 +145,7 @@ def remark_8(scale: float = 1.0) -> Finding:
 
 
 def remark_9(scale: float = 1.0) -> Finding:
-    """Q-DPSGD-2: the private noise decays slower, O(1/sqrt T), and the same at a budget."""
+    """Test Q-DPSGD-2: slower decay of the private noise, the rate O(1/sqrt T), and at a budget."""
     _, first = _by_source(True)
     _, second = _by_source(False)
     late = slice(len(HORIZONS) // 2, None)
@@ -164,11 +165,11 @@ def remark_9(scale: float = 1.0) -> Finding:
 
 
 def remark_10(scale: float = 1.0) -> Finding:
-    """The two orders of the risk where the stated T is at least 1, and the privacy."""
+    """Compare the two orders of the risk if the stated T is at least 1, and test the privacy."""
     m, epsilon, p = (
         axis.ravel() for axis in np.meshgrid([1e2, 1e3, 1e4], [0.1, 1.0, 10.0], [1, 10, 1e4])
     )
-    runs = m * epsilon / p >= 1  # T of Remark 10, but for constants
+    runs = m * epsilon / p >= 1  # T of Remark 10, up to constants
     first, second = p / (m * epsilon) ** 2, (p / (m * epsilon)) ** (4 / 3)
     shifts = 0.9 ** np.arange(400)
     return found(

@@ -1,4 +1,4 @@
-"""The theorems as they are written down, with what their computations find."""
+"""Table of the theorems, with the results of their computations."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .base import Finding
 
 
 class Theorem(BaseModel):
-    """One numbered statement of one paper."""
+    """Numbered statement of a paper, with its computation or the reason for having none."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -30,28 +30,35 @@ class Theorem(BaseModel):
 
     @model_validator(mode="after")
     def one_of_both(self) -> Theorem:
-        """A computation or a reason, and not both."""
+        """Raise an error unless exactly one of ``computes`` and ``because`` is set."""
         if bool(self.computes) == bool(self.because):
             raise ValueError("either computes or because")
         return self
 
 
 Theorems = Mapping[str, Mapping[str, Theorem]]
-"""Paper to number, as ``Theorem 1``, to the statement."""
+"""Statements by paper and by number, such as ``Theorem 1``."""
 
 
 def read_theorems(raw: Mapping[str, Any], errata: Iterable[str]) -> Theorems:
-    """Checked statements by paper and number.
+    """Return the checked statements by paper and number.
 
     Parameters
     ----------
+    raw : mapping
+        Content of ``config/theorems.yaml``.
     errata : iterable of str
-        Numbers that there are.
+        Numbers of the existing errata.
+
+    Returns
+    -------
+    Theorems
 
     Raises
     ------
     InvalidInput
-        Where an entry is wrong, names what does not exist, or leaves a computation unused.
+        If an entry is invalid, if it names an unknown computation or erratum, or if a computation
+        has no entry.
     """
     found: dict[str, dict[str, Theorem]] = {}
     for paper, entries in raw.items():
@@ -85,11 +92,10 @@ def _each(found: Theorems) -> Iterable[tuple[str, str, Theorem]]:
 
 
 def computed(theorems: Theorems) -> pl.DataFrame:
-    """Compute all statements: one row per statement, with sentence, verdict and deciding
-    numbers.
+    """Compute all statements: one row per statement, with sentence, verdict and deciding numbers.
 
-    Columns ``quantity``, ``stated``, ``measured``, ``margin`` and ``points`` are of the part with
-    the least margin; ``parts`` has a line for each.
+    Columns ``quantity``, ``stated``, ``measured``, ``margin`` and ``points`` describe the part with
+    the smallest margin; ``parts`` has one line per part.
     """
     findings: dict[str, Finding] = {}
     rows = []

@@ -1,4 +1,4 @@
-"""Paper 002: D-ZOA."""
+"""Gratton et al.: D-ZOA."""
 
 from __future__ import annotations
 
@@ -17,16 +17,17 @@ P, J, T, C = 10, 30, 100, 0.5
 
 
 def _steps(first: float, dim: int = P) -> np.ndarray:
-    """alpha_t of (12): first is alpha_0 R / L."""
+    """Return alpha_t of (12); ``first`` is alpha_0 R / L."""
     return first / np.sqrt(np.arange(1, T + 1) * dim * math.log(2 * dim))
 
 
 def _inner(
     first: float, curvature: float, best: np.ndarray, runs: int = 60, seed: int = 1
 ) -> tuple[np.ndarray, float]:
-    r"""The inner loop on :math:`F = \frac h2\|\beta - \beta^*\|^2` from 0: outputs, and the sum
-    :math:`\frac1{JP}\sum_t\alpha_t^2\,\mathrm{tr}\,\Psi_t` that (21) takes for the variance.
+    r"""Run the inner loop on :math:`F = \frac h2\|\beta - \beta^*\|^2` from 0.
 
+    Return the outputs, and the sum :math:`\frac1{JP}\sum_t\alpha_t^2\,\mathrm{tr}\,\Psi_t` that
+    (21) uses as the variance. The gradient estimate is
     :math:`g = \frac{F(\beta+u_1\nu_1+u_2\nu_2) - F(\beta+u_1\nu_1)}{u_2}\nu_2` with
     :math:`u_1 = 1/t`, :math:`u_2 = 1/(Pt)^2`.
     """
@@ -44,17 +45,29 @@ def _inner(
 
 
 CURVATURE = 24.0
-"""2 rho |N_k| for rho = 4 and three agents in N_k: what ADMM itself adds to each loss."""
+"""2 rho |N_k| for rho = 4 and three agents in N_k: the curvature that ADMM adds to each loss."""
 DELTA = 1e-3
 
 
 def noise_of_theorem_1(epsilon: float) -> float:
-    """sigma_k of (25) for c_1 = 1, rho = 4, |N_k| = 3, N_k = 20."""
+    """Return sigma_k of (25) for c_1 = 1, rho = 4, |N_k| = 3, N_k = 20."""
     return math.sqrt(2.1 * math.log(1.25 / DELTA)) / (4.0 * 3 * 20 * epsilon)
 
 
 def first_step_of_27(epsilon: float, best: np.ndarray) -> float:
-    """alpha_0 R of (27), solved for the step."""
+    """Return alpha_0 R of (27), solved for the step.
+
+    Parameters
+    ----------
+    epsilon : float
+        Budget of one iteration.
+    best : ndarray, shape (P,)
+        Minimiser.
+
+    Returns
+    -------
+    float
+    """
     t = np.arange(1, T + 1)
     sums = (1 / t).sum() * (1 + math.log(P)) + (t**-1.5).sum()
     needed = J * P * noise_of_theorem_1(epsilon) ** 2 + 4 * float(best @ best) / T
@@ -63,18 +76,21 @@ def first_step_of_27(epsilon: float, best: np.ndarray) -> float:
 
 @cache
 def _outputs(epsilon: float, lipschitz: float, level: float, runs: int = 30) -> np.ndarray:
-    """Outputs of the inner loop with the steps of (27), the minimiser at ``level`` throughout."""
+    """Return outputs of the inner loop with the steps of (27).
+
+    The minimiser is constant at ``level``.
+    """
     best = np.full(P, level)
     return _inner(first_step_of_27(epsilon, best) / lipschitz, CURVATURE, best, runs)[0]
 
 
 def deviation_of_the_output(epsilon: float) -> float:
-    """Standard deviation of a coordinate of the output, steps of (27) at L = 1."""
+    """Return the standard deviation of one output coordinate, with the steps of (27) at L = 1."""
     return float(_outputs(epsilon, 1.0, 0.3).std(0, ddof=1).mean())
 
 
 def _upper(first: float, lipschitz: float, best: np.ndarray) -> float:
-    """The right side of (22); alpha_0 R is first times L."""
+    """Return the right side of (22); alpha_0 R is ``first`` times L."""
     t = np.arange(1, T + 1)
     sums = (1 / t).sum() * (1 + math.log(P)) + (t**-1.5).sum()
     whole = C * (first * lipschitz) ** 2 / (J * P * math.log(2 * P)) * sums
@@ -82,9 +98,10 @@ def _upper(first: float, lipschitz: float, best: np.ndarray) -> float:
 
 
 def lemma_1(scale: float = 1.0) -> Finding:
-    """The mean of the inner loop against the minimiser, with the steps of (27)."""
+    """Compare the mean of the inner loop with the minimiser, with the steps of (27)."""
     level, stated, measured = 0.3, [], []
-    valid = 2 * CURVATURE * level * math.sqrt(P)  # of the quadratic on the ball around beta*
+    # Lipschitz constant of the quadratic on the ball around beta*.
+    valid = 2 * CURVATURE * level * math.sqrt(P)
     for lipschitz in (1.0, valid):
         outputs = _outputs(0.95, lipschitz, level)
         error = outputs.std(0, ddof=1) / math.sqrt(len(outputs))
@@ -107,7 +124,7 @@ def lemma_1(scale: float = 1.0) -> Finding:
 
 
 def lemma_2(scale: float = 1.0) -> Finding:
-    """The variance of the inner loop against (22), over lengths of steps."""
+    """Compare the variance of the inner loop with (22), over lengths of steps."""
     best = np.full(P, 0.3)
     lipschitz = 0.5 * (1 + math.log(2 * P)) + float(np.linalg.norm(best)) + math.sqrt(P)
     firsts = (2.0, 0.5, 0.005)
@@ -123,12 +140,12 @@ def lemma_2(scale: float = 1.0) -> Finding:
 
 
 def lemma_3(scale: float = 1.0) -> Finding:
-    """The change of the exact primal update, over random pairs of convex losses."""
+    """Test the change of the exact primal update over random pairs of convex losses."""
     rng = np.random.default_rng(2)
     c_1, rho, size, records = 1.0, 4.0, 3, 20
     stated, measured = [], []
     for _ in range(3000):
-        h = rng.uniform(0, 1)  # of the other records
+        h = rng.uniform(0, 1)  # curvature of the other records
         slopes = rng.normal(size=(2, 3))
         slopes *= c_1 / np.linalg.norm(slopes, axis=1, keepdims=True) * rng.choice([1, 1, 0.3])
         if rng.random() < 0.2:
@@ -144,7 +161,7 @@ def lemma_3(scale: float = 1.0) -> Finding:
 
 
 def theorem_1(scale: float = 1.0) -> Finding:
-    """sigma of (25) for true Gaussian noise, and for the randomness that the method has."""
+    """Test sigma of (25) for true Gaussian noise, and for the randomness of the method."""
     epsilon, delta = np.array(list(product((0.05, 0.15, 0.5, 1.0), (1e-2, 1e-3, 1e-6)))).T
     mu = epsilon / np.sqrt(2.1 * np.log(1.25 / delta))
     return found(
@@ -160,7 +177,7 @@ def theorem_1(scale: float = 1.0) -> Finding:
 
 
 def corollary_1(scale: float = 1.0) -> Finding:
-    """(27) takes the upper bound of the variance for the variance."""
+    """Test (27), which equates the variance with its upper bound."""
     epsilon = np.array([0.15, 0.95])
     ratio = np.array([noise_of_theorem_1(e) / deviation_of_the_output(e) for e in epsilon])
     mu = ratio * epsilon / math.sqrt(2.1 * math.log(1.25 / DELTA))
@@ -175,7 +192,7 @@ def corollary_1(scale: float = 1.0) -> Finding:
 
 
 def theorem_2(scale: float = 1.0) -> Finding:
-    """The total (29) against the exact one of true Gaussian noise."""
+    """Compare the total (29) with the exact total of true Gaussian noise."""
     epsilon, M = np.array(list(product((0.15, 0.5, 0.95), (10, 200)))).T
     delta = 1e-3
     stated = [total_epsilon(e, delta, int(m)) for e, m in zip(epsilon, M, strict=True)]
@@ -199,11 +216,12 @@ def _complete(agents: int) -> np.ndarray:
 def _excess_of_admm(
     adjacency: np.ndarray, curvature: float, sigma: float, lengths: Iterable[int], best: float = 1.0
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    r"""E[f(mean of w) - f(w*)] of ADMM with Gaussian noise, and both terms of (32), by length.
+    r"""Return E[f(mean of w) - f(w*)] of ADMM with Gaussian noise, and both terms of (32).
 
-    Every agent has the loss :math:`\frac h2(w - w^*)^2`: where agents differ f(mean of w) may be
-    below f(w*). Each agent is its own neighbour too, as :math:`N_k` has it. The second term is
-    that of one agent's variance.
+    All three are arrays over the lengths of the run. Every agent has the loss
+    :math:`\frac h2(w - w^*)^2`. With different losses, f(mean of w) could be below f(w*). Each
+    agent is also its own neighbour, as in :math:`N_k`. The second term uses the variance of one
+    agent.
     """
     agents, rho, runs, rng = len(adjacency), 1.0, 400, np.random.default_rng(4)
     adjacency = adjacency + np.eye(agents)
@@ -225,7 +243,7 @@ def _excess_of_admm(
 
 
 def theorem_3(scale: float = 1.0) -> Finding:
-    """The bound (32) on ADMM with Gaussian noise, on a small graph and on a large one."""
+    """Test the bound (32) on ADMM with Gaussian noise, on a small and on a large graph."""
     small = [_excess_of_admm(_ring(5), 1.0, sigma, (10, 100, 300)) for sigma in (0.0, 0.02, 0.1)]
     excess, start, noise = np.concatenate(small, axis=1)
     large = _excess_of_admm(_complete(80), 640.0, 1.0, (8, 12, 20), best=0.0)
@@ -254,10 +272,10 @@ def _averages(
     horizons: Iterable[int],
     pairs: int = 1,
 ) -> list[float]:
-    r"""Mean excess of the average of the inner loop's iterates after each horizon, in 20 runs.
+    r"""Return the mean excess of the averaged inner iterate at each horizon, over 20 runs.
 
-    ``loss`` is of points [..., P]; steps are :math:`\alpha_0 R / (L\sqrt{t P\ln 2P})`, ``step`` is
-    :math:`\alpha_0 R/L`.
+    ``loss`` maps points, shape (..., P), to values. Steps are
+    :math:`\alpha_0 R / (L\sqrt{t P\ln 2P})`, where ``step`` is :math:`\alpha_0 R/L`.
     """
     runs = 20
     rng = np.random.default_rng(5)
@@ -276,11 +294,24 @@ def _averages(
 
 
 def equation_30(scale: float = 1.0) -> Finding:
-    """The inner loop's averaged iterate against (30), for Lipschitz losses and for a quadratic."""
+    """Compare the averaged inner iterate with (30), for Lipschitz losses and for a quadratic."""
     best, horizons = np.full(P, 0.3), (30, 100, 300)
     radius = float(np.linalg.norm(best))
 
     def stated(L: float, first: float) -> np.ndarray:
+        """Return the bound (30) at all horizons.
+
+        Parameters
+        ----------
+        L : float
+            Lipschitz constant.
+        first : float
+            Factor alpha_0 of the steps.
+
+        Returns
+        -------
+        ndarray, shape (horizons,)
+        """
         length = np.array(horizons, float)
         slow = max(first, 1 / first) * math.sqrt(math.log(2 * P))
         bracket = slow + np.log(2 * length) / np.sqrt(length)
