@@ -1,6 +1,7 @@
-"""What methods with full-batch gradients and Gaussian noise share. Not an algorithm.
+"""Common base of methods with full-batch gradients and Gaussian noise.
 
-Gradients of an agent are clipped as a whole, or not at all, before noise is added to them.
+This module is not an algorithm. The gradient of an agent is clipped to a norm, or not at
+all, before noise is added to it.
 """
 
 from __future__ import annotations
@@ -20,21 +21,21 @@ from ..parameters import noise_field, positive
 
 
 class State(NamedTuple):
-    """Messages [settings, runs, agents, dim]."""
+    """Messages of all agents, [settings, runs, agents, dim]."""
 
     x: np.ndarray
 
 
 @dataclass(frozen=True, kw_only=True)
 class ClippedDescent(Iterative):
-    r"""What methods with full-batch gradients, clipped or not, and Gaussian noise share.
+    r"""Descent along full-batch gradients, clipped or not, with Gaussian noise.
 
     Parameters
     ----------
     eta : float
-        :math:`\eta`.
+        Step size :math:`\eta`.
     clip : float, optional
-        C, l2 norm to which an agent's whole gradient is clipped; none, it is used as it is.
+        C, l2 norm to which the gradient of an agent is clipped; None for no clipping.
     noise : float
         :math:`\sigma`, in the unit of the gradient.
     """
@@ -50,20 +51,58 @@ class ClippedDescent(Iterative):
     }
 
     def change(self, problem) -> float:
-        r"""Largest l2 change of an agent's gradient at one point: by what a replaced record moves
-        it, which clipping does not enlarge, and 2C at most."""
+        """Return the largest l2 change of an agent's gradient at one point.
+
+        It is the change by one replaced record, which clipping does not enlarge, and at most 2C.
+        """
         moved = float(problem.record_change("l2"))
         return moved if self.clip is None else min(moved, 2.0 * float(self.clip))
 
     def attained(self, problem) -> float | None:
-        """Share of the change that a pair of records attains everywhere; not known if clipped."""
+        """Return the fraction of the change that a pair of records attains at every point.
+
+        It is None, for unknown, if gradients are clipped.
+        """
         return problem.attained_gradient_share("l2") if self.clip is None else None
 
     @abstractmethod
     def losses(self, problem, network, horizon: int) -> np.ndarray:
-        """Sensitivity of each noised step over noise of scale 1, for the eavesdropper."""
+        """Return the sensitivity of each noisy step over noise of scale 1, for the eavesdropper.
+
+        Parameters
+        ----------
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        network : Network
+            Communication graph with its mixing matrix.
+        horizon : int
+            Number of iterations.
+
+        Returns
+        -------
+        ndarray, shape (horizon,)
+            Sensitivities in l2.
+        """
 
     def calibrate(self, budget, problem, network, horizon):
+        """Return a copy with the Gaussian noise for a budget.
+
+        Parameters
+        ----------
+        budget : Budget
+            Privacy budget of the whole run.
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        network : Network
+            Communication graph with its mixing matrix.
+        horizon : int
+            Number of iterations.
+
+        Returns
+        -------
+        ClippedDescent
+            Copy with calibrated noise; no noise for an infinite budget.
+        """
         require(horizon >= 1, "horizon", horizon, "a whole number >= 1")
         if not budget.private:
             return replace(self, noise=0.0)
@@ -73,6 +112,22 @@ class ClippedDescent(Iterative):
         return replace(self, noise=total / mu_of(budget))
 
     def releases(self, problem, network, horizon):
+        """Return the Gaussian mechanisms of all steps; an exact release without noise.
+
+        Parameters
+        ----------
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        network : Network
+            Communication graph with its mixing matrix.
+        horizon : int
+            Number of iterations.
+
+        Returns
+        -------
+        list of Release
+            One release that covers all iterations.
+        """
         if not self.noise:
             return [Release("exact", sensitivity=self.change(problem), scale=0.0)]
         losses = self.losses(problem, network, horizon)
@@ -80,7 +135,20 @@ class ClippedDescent(Iterative):
         return [Release("gaussian", losses, scale, attained=self.attained(problem))]
 
     def descent(self, problem, z: np.ndarray) -> np.ndarray:
-        r""":math:`z - \eta\,\mathrm{clip}_C(\nabla f(z))`."""
+        r"""Return :math:`z - \eta\,\mathrm{clip}_C(\nabla f(z))`.
+
+        Parameters
+        ----------
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        z : ndarray, shape (settings, runs, agents, dim)
+            Point of each agent.
+
+        Returns
+        -------
+        ndarray
+            With the shape of ``z``.
+        """
         gradient = problem.gradient(z)
         if self.clip is not None:
             norms = np.linalg.norm(gradient, axis=-1, keepdims=True)
@@ -89,37 +157,118 @@ class ClippedDescent(Iterative):
 
     @property
     def message_scale(self) -> Any:
-        """Standard deviation of the noise of a message, as it broadcasts."""
+        """Standard deviation of the noise of a message, broadcastable."""
         return column(self.eta) * column(self.noise.scale)
 
     def start(self, problem, network, streams, settings):
+        """Return the state at the origin.
+
+        Parameters
+        ----------
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        network : Network
+            Communication graph with its mixing matrix.
+        streams : Streams
+            Random streams of all runs.
+        settings : int
+            Number of settings in the batch.
+
+        Returns
+        -------
+        State
+            Messages at 0.
+        """
         return State(origin(problem, streams, settings))
 
     def draws(self, problem, streams):
+        """Return the unit noise of each iteration.
+
+        Parameters
+        ----------
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        streams : Streams
+            Random streams of all runs.
+
+        Returns
+        -------
+        iterator of ndarray, shape (runs, agents, dim)
+            One array per iteration.
+        """
         return self.noise.units(problem, streams)
 
     def observables(self, state, problem, t) -> Mapping[str, np.ndarray]:
+        """Return the messages of an iteration.
+
+        Parameters
+        ----------
+        state : State
+            State after the iteration.
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        t : int
+            Iteration, counted from 1.
+
+        Returns
+        -------
+        mapping
+            ``released`` iterates.
+        """
         return {"released": state.x}
 
 
 @dataclass(frozen=True, kw_only=True)
 class WithoutNeighbours(ClippedDescent):
-    """Descent in which the graph has no part: each round is one Gaussian mechanism."""
+    """Descent without an effect of the graph: each round is one Gaussian mechanism."""
 
     def graph_statistics(self, network):
         """Return no statistics, since privacy does not depend on the graph."""
 
     def losses(self, problem, network, horizon):
+        """Return the change of the gradient for each iteration.
+
+        Parameters
+        ----------
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        network : Network
+            Communication graph with its mixing matrix.
+        horizon : int
+            Number of iterations.
+
+        Returns
+        -------
+        ndarray, shape (horizon,)
+            Sensitivities in l2.
+        """
         return np.full(horizon, self.change(problem))
 
 
 def mu_of(budget) -> float:
-    """mu of Gaussian differential privacy that a budget allows."""
+    """Return the mu of Gaussian differential privacy that a budget allows."""
     require(budget.delta > 0, "budget.delta", budget.delta, "in (0, 1): Gaussian noise needs it")
     return float(gaussian_mu(budget.epsilon, budget.delta))
 
 
 def normals_of_links(generators, counts: np.ndarray, dim: int, shared: bool) -> np.ndarray:
-    """Unit normals [runs, links, dim], or of graphs of different size one after the other."""
+    """Draw unit normals for the edges of each run's graph.
+
+    Parameters
+    ----------
+    generators : sequence of Generator
+        One random generator per run.
+    counts : ndarray of int, shape (runs,)
+        Number of edges of each run's graph.
+    dim : int
+        Dimension of a message.
+    shared : bool
+        Whether all runs have the same number of edges.
+
+    Returns
+    -------
+    ndarray
+        [runs, edges, dim] if shared, else [total number of edges, dim].
+    """
     drawn = [g.standard_normal((n, dim)) for g, n in zip(generators, counts, strict=True)]
     return np.stack(drawn) if shared else np.concatenate(drawn)
