@@ -45,7 +45,7 @@ def start_server() -> tuple[subprocess.Popen, Connection]:
 
 
 class Executor(RealExecutor):
-    """Sends jobs to the server and reports their results to Snakemake."""
+    """Executor that sends jobs to the server and reports their results to Snakemake."""
 
     def __post_init__(self) -> None:
         if self.workflow.deployment_settings.deployment_method:

@@ -45,6 +45,15 @@ def serve(connection: Connection) -> None:
 
     def run_job(script: str, content: bytes) -> None:
         # Jobs hold the connection open: Snakemake sees it close after the last of them has ended.
+        """Run a script in a forked process.
+
+        Parameters
+        ----------
+        script : str
+            Path of the script.
+        content : bytes
+            Pickled snakemake object of the job.
+        """
         signal.signal(signal.SIGINT, signal.default_int_handler)
         end_with_parent()
         sys.argv = [script]

@@ -1,4 +1,4 @@
-"""The privacy audit.  Needs: errata, runs of audits.  Makes: audits, errata."""
+"""Run the privacy audits.  Inputs: errata, runs of audits.  Outputs: audits, errata."""
 
 from private_consensus import yamls
 from private_consensus.audits.experiments import EXPERIMENTS as AUDIT_EXPERIMENTS

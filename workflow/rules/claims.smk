@@ -1,4 +1,4 @@
-"""Verdicts.  Needs: runs and privacy of the cells that claims speak of, privacy of all, audits.  Makes: claims.parquet and privacy.parquet."""
+"""Compute verdicts.  Inputs: runs and privacy of the cells that claims use, privacy of all cells, audits.  Outputs: claims.parquet and privacy.parquet."""
 
 JUDGED = [name for name, paper in PLAN.papers.items() if paper.claims]
 

@@ -1,4 +1,4 @@
-"""What rules look up.  Needs: HOME, CONFIGURED, PLAN, CONFIG, SCALE."""
+"""Define functions that several rules use.  Inputs: HOME, CONFIGURED, PLAN, CONFIG, SCALE."""
 
 import json
 from functools import cache
@@ -12,25 +12,25 @@ from private_consensus.provenance import code_hash, settings_hash
 preparations_of = cache(PLAN.preparations)
 SCRIPTS = HOME / "workflow" / "scripts"
 FIGURE_KINDS = ("svg", "png", "pdf", "json")
-# Found by name, which the hash of a script cannot follow.
+# Modules that are loaded by name, which the hash of a script does not include.
 FOUND_BY_NAME = [*algorithms.modules(), *problems.modules()]
 
 
 def configured(name):
-    """A file of the configuration: the study's own, or the one that is shipped."""
+    """Return a file of the configuration: that of the study, or that of the package."""
     return next(folder / name for folder in CONFIGURED if (folder / name).is_file())
 
 
 def at_home(name):
-    """A file that is shipped, by its short name where that leads to it."""
+    """Return the path of a file of the package; relative if it is the same file."""
     file = HOME / name
     return name if Path(name).resolve() == file.resolve() else file.as_posix()
 
 
-# Asked by a job and again by the report, which is told what is current.
+# Cached, because jobs and the report need the same hashes.
 @cache
 def code_of(script, *modules):
-    """Hash of a script and of the modules that it or its names reach."""
+    """Compute the hash of a script, of the modules it imports, and of the named modules."""
     return code_hash(*modules, files=[SCRIPTS / script])
 
 
@@ -41,20 +41,20 @@ def code_of_cell(wildcards):
 
 
 def processes_of_cell(wildcards):
-    """As many as blocks of runs, or take as few turns; at most a quarter of this machine's cores; a profile says it for a cluster."""
+    """Return the number of processes: the smallest with the fewest rounds of blocks, at most a quarter of the cores. A profile sets it on a cluster."""
     cell = PLAN.cell(wildcards.experiment, wildcards.algorithm)
     blocks = -(-cell["runs"] // cell["block"])
     return fewest(blocks, quarter_of_cores())
 
 
 def quarter_of_cores():
-    """Of this machine's, at least one: processes among which a job may share itself out."""
+    """Return a quarter of the cores that Snakemake may use, at least one."""
     return max(1, (workflow.resource_settings.cores or 1) // 4)
 
 
 @cache
 def published_manifest():
-    """Manifest of the published run; an empty one if the reference is absent."""
+    """Return the manifest of the published run; an empty one if the reference is absent."""
     manifest = HOME / "results" / "reference" / "manifest.json"
     if not manifest.is_file():
         return {"scale": None, "wall seconds": {}}
@@ -62,11 +62,11 @@ def published_manifest():
 
 
 def published_seconds():
-    """Seconds of each job of the published run, by the name of its log file."""
+    """Return the wall seconds of each job of the published run, by the name of its log file."""
     return published_manifest()["wall seconds"]
 
 
-# Rules whose log files have another name.
+# Rules whose log files have different names.
 RULE_OF_LOG = {
     "audit": "audit_settings",
     "claims": "judge_claims",
@@ -75,7 +75,7 @@ RULE_OF_LOG = {
 
 
 def published_seconds_by_rule():
-    """Seconds of each job of the published run, for each rule; empty at another scale."""
+    """Return the wall seconds of each job of the published run, by rule; empty at another scale."""
     if published_manifest()["scale"] != SCALE:
         return {}
     cells = {f"{experiment}.{algorithm}" for experiment, algorithm in PLAN.cells()}
@@ -87,12 +87,12 @@ def published_seconds_by_rule():
     return by_rule
 
 
-# Priority of what many jobs wait for, and of what takes long when all others have ended.
+# Priority of jobs that many jobs depend on, and of long jobs that would otherwise end alone.
 AWAITED = 10**6
 
 
 def longest_first(job):
-    """Priority of the jobs so named: a long one that begins last would end alone."""
+    """Return a priority function: jobs that took longer in the published run start earlier."""
     return lambda wildcards: published_seconds().get(job.format(**wildcards), 0)
 
 
@@ -151,12 +151,12 @@ def views_of(figure, scale):
 
 @cache
 def stamps_of_now():
-    """Stamps of all results; asked once, since it reads every module."""
+    """Return the expected provenance of all results; cached, since it reads every module."""
     return pages.expected_stamps(CURRENT(SCALE))
 
 
 def expected_of(figure):
-    """Stamps of the numbers of a figure or table, and of what they come from."""
+    """Return the expected provenance of the numbers of a figure or table, and of their inputs."""
     made = [made_of_cell(*pair, SCALE) for pair in PLAN.cells_of(figure)]
     if figure in PLAN.tables:
         made.append(made_of_table(figure, SCALE))
@@ -199,7 +199,7 @@ def prepared_of_audited(wildcards):
     return prepared_files(sorted(names), wildcards.scale)
 
 
-# What results are made with, asked of the rules that make them: (files, settings, code, prepared data).
+# Provenance of results, from the parameters of their rules: (files, settings, code, prepared data).
 
 
 def made_of_cell(experiment, algorithm, scale):
@@ -254,7 +254,7 @@ def made_of_table(name, scale):
 
 
 def ask_for_another(wildcards):
-    """Snakemake says of a target that is none only that no rule makes it."""
+    """Exit with the nearest valid target; Snakemake only reports that no rule makes the target."""
     known = [rule.name for rule in workflow.rules if rule.name != "wrong_target"]
     meant = nearest(wildcards.wrong, known) or "snakemake --list names them all"
     sys.exit(f"{wildcards.wrong}: no figure, table, data set or other target; {meant}")

@@ -1,6 +1,6 @@
-"""Every private algorithm on equal terms.  Needs: config/comparison.yaml, prepared data.  Makes: results, cells, answers.
+"""Compare all private algorithms under equal conditions.  Inputs: config/comparison.yaml, prepared data.  Outputs: results, cells, answers.
 
-Not a part of `everything`: snakemake --cores 8 comparison. A job has some of the methods on one problem, all cells of it.
+This target is not part of `everything`: snakemake --cores 8 comparison. A job runs some methods in all cells of one problem.
 """
 
 from private_consensus.comparison.design import read_comparison

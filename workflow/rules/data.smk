@@ -1,7 +1,7 @@
-"""Data.  Needs: nothing but a mirror or the publishers.  Makes: results/{scale}/raw, prepared, cards
+"""Acquire and prepare data.  Inputs: a mirror or the publishers.  Outputs: results/{scale}/raw, prepared, cards
 
-Where data come from is said in the configuration (data.source, data.mirror, data.cache); what was
-done, and why, in the .provenance.json beside every raw file and on every card.
+The configuration sets the origin of data (data.source, data.mirror, data.cache). The file
+.provenance.json of every raw file, and every card, record the processing and its reasons.
 """
 
 from pathlib import Path
@@ -26,7 +26,7 @@ rule acquire:
     wildcard_constraints:
         dataset="|".join(TABLES),
     priority: AWAITED
-    # Nodes of a cluster often reach no publisher, or not the mirror.
+    # Nodes of a cluster often have no access to the publishers or the mirror.
     localrule: True
     conda:
         "../../environment.yml"

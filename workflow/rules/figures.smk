@@ -1,6 +1,6 @@
-"""Figures by name.
+"""Draw figures by name.
 
-Needs: runs and privacy of their cells, or what agents hold, or what they learn.  Makes: numbers, SVG, PNG, PDF, JSON.
+Inputs: runs and privacy of their cells, data partitions, or views of observers.  Outputs: numbers, SVG, PNG, PDF, JSON.
 """
 
 
@@ -86,7 +86,7 @@ rule draw_figure:
         figure=lambda w: PLAN.drawing(w.figure),
         styles=lambda w: PLAN.figure_styles(w.figure),
         paper=lambda w: PLAN.paper_of(w.figure),
-        # Of eighty small figures, pixels would be a fifth of the time.
+        # At full resolution, PNGs would take a fifth of the time for eighty small figures.
         png_scale=0.5 if SCALE == "smoke" else 2,
         code=code_of_figure,
     message:

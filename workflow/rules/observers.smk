@@ -1,4 +1,4 @@
-"""Who learns what about whom.  Needs: config/observers.yaml.  Makes: pairs, and a table of them."""
+"""Compute the privacy loss to each observer.  Inputs: config/observers.yaml.  Outputs: pairs, and a table of them."""
 
 from private_consensus.observations.settings import read_observed
 

@@ -1,4 +1,4 @@
-"""The page.  Needs: figures, numbers, claims, privacy, cards, timings.  Makes: plan.json, report/, one folder."""
+"""Write the report.  Inputs: figures, numbers, claims, privacy, cards, timings.  Outputs: plan.json, report/ (one folder)."""
 
 from types import SimpleNamespace
 
@@ -76,7 +76,7 @@ CURRENT = lambda scale: [
     ),
 ]
 
-# Read where they exist; as inputs, their names would be taken for those of other cells.
+# Read if they exist; as inputs, their names would match the patterns of other cells.
 TIMINGS = [
     *(f"acquire.{dataset}" for dataset in DATASETS_USED),
     *(f"prepare.{name}" for name in PREPARATIONS_USED),
@@ -93,13 +93,13 @@ TIMINGS = [
     "observers",
 ]
 
-# Pages for readers; those that a copy of the repository lacks are left out.
+# Pages of the documentation; missing pages are omitted.
 DOCUMENTS = sorted(
     at_home(f"docs/{file.name}") for file in Path(HOME, "docs").glob("*.md")
 )
 
 
-# A file, since Snakemake writes down the parameters of a job once for each of its files: the report has hundreds.
+# A file, since Snakemake records the parameters of a job for each of its files: the report has hundreds.
 rule write_plan:
     output:
         plan="results/{scale}/plan.json",
@@ -125,7 +125,7 @@ rule write_plan:
         "../scripts/write_plan.py"
 
 
-# The folder has hundreds of pages more; Snakemake would hash all inputs for each file that is named here.
+# Only one page is an output, since Snakemake hashes all inputs for each output; the report has hundreds of pages.
 rule write_report:
     input:
         plan="results/{scale}/plan.json",
@@ -176,7 +176,7 @@ rule write_report:
         "../scripts/write_report.py"
 
 
-# The reference is kept in git: written only from results that are current, real and complete.
+# The reference is versioned: it is written only from up-to-date and complete results on real data.
 for name in ("publish", "publish_partial"):
 
     rule:

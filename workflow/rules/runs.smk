@@ -1,4 +1,4 @@
-"""Runs of one algorithm in one experiment.  Needs: prepared data, runs that tune, settings that others compute.  Makes: measurements and privacy, and what others need of it."""
+"""Run one algorithm of one experiment.  Inputs: prepared data, tuning runs, settings of other cells.  Outputs: measurements and privacy, and measurements for other cells."""
 
 
 rule run_cell:

@@ -1,9 +1,9 @@
-"""Tables by name.  Needs: runs of their cells.  Makes: numbers, CSV, Markdown, LaTeX."""
+"""Make tables by name.  Inputs: runs of their cells.  Outputs: numbers, CSV, Markdown, LaTeX."""
 
 TABLE_KINDS = ("csv", "md", "tex")
 
 
-# Both make results/{scale}/data; the names of tables are those of the configuration.
+# Both rules write to results/{scale}/data; the configuration determines the names of tables.
 ruleorder: make_table > draw_figure
 
 

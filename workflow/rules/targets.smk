@@ -1,8 +1,8 @@
-"""What a user asks for: a figure or a table by its name.
+"""Define the targets of a user: figures and tables by name.
 
-A target ends by asking every result that it rests on whether it was made by the code and the settings of now.
-Snakemake sees to that by itself as long as its records in .snakemake are kept; where they were lost, or files were
-copied in, the target fails and says what to run.
+A target finally checks that the present code and settings produced every result it depends on. Snakemake ensures
+this as long as its records in .snakemake exist. If the records were lost, or files were copied, the target fails and
+reports the command to run.
 """
 
 for name in PLAN.figures:
@@ -49,7 +49,7 @@ for name in PLAN.tables:
             "../scripts/require_current.py"
 
 
-# A data set by its name: fetched, prepared in each way that anything asks for, with its cards.
+# A data set by its name: acquired, and prepared in each way that is used, with its cards.
 for name in DATA_SETS:
 
     rule:
@@ -67,7 +67,7 @@ for name in DATA_SETS:
             f"The data set: results/{SCALE}/prepared"
 
 
-# All that the papers of the configuration ask for, without pages: what a study in a folder of its own wants.
+# All results of the papers in the configuration, without the report: the target of a separate study.
 rule study:
     input:
         figures=expand(
@@ -113,7 +113,7 @@ rule study:
         "../scripts/summarise.py"
 
 
-# All files have folders or endings: what has neither is a name that was written wrong.
+# All files have a folder or a suffix: a name without either is misspelled.
 rule wrong_target:
     input:
         ask_for_another,

@@ -1,4 +1,4 @@
-"""Every numbered statement of the papers.  Needs: theorems, errata.  Makes: theorems.parquet and theorems.csv."""
+"""Compute every numbered statement of the papers.  Inputs: theorems, errata.  Outputs: theorems.parquet and theorems.csv."""
 
 THEOREMS = Path(HOME, "config", "theorems.yaml")
 

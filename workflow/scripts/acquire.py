@@ -1,4 +1,4 @@
-"""Acquire one data set and note where it came from."""
+"""Acquire one data set and record its origin."""
 
 import logging
 

@@ -1,4 +1,4 @@
-"""What the comparison answers, with verdicts on its advice."""
+"""Compute the answers of the comparison, with verdicts on its advice."""
 
 import json
 

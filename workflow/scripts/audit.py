@@ -1,4 +1,4 @@
-"""The audits: what is computed of errata, small examples of all algorithms, settings of figures."""
+"""Run the audits: errata, small examples of all algorithms, and settings of figures."""
 
 import polars as pl
 

@@ -1,4 +1,4 @@
-"""Transcripts of settings of one experiment, on data that an attacker chose."""
+"""Audit transcripts of settings of one experiment, on data chosen by an attacker."""
 
 import polars as pl
 

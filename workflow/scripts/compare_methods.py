@@ -1,4 +1,4 @@
-"""Some methods on one problem, in all of its cells: measures of every run, and who is not there."""
+"""Compare some methods in all cells of one problem; record measures and absent methods."""
 
 import json
 

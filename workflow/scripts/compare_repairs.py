@@ -1,4 +1,4 @@
-"""Errors of algorithms as printed and as repaired, each with its true epsilon."""
+"""Compare errors of published and corrected algorithm variants, each with its true epsilon."""
 
 import polars as pl
 
@@ -18,7 +18,7 @@ SCHEMA = {
 pairs = snakemake.params.pairs
 with job_logging(snakemake.log[0], pairs, snakemake.log.usage):
     files = snakemake.input.runs
-    # A cell at a time: all rows of all of them are ten times what is looked at.
+    # Read one cell at a time: all rows need ten times the memory of the selected rows.
     kept = [asked_of(pairs, read(file)) for file in files]
     runs = pl.concat(kept, how="diagonal_relaxed") if kept else pl.DataFrame()
     rows = compared(pairs, runs, rows_of(snakemake.input.privacy)) if files else []

@@ -1,4 +1,4 @@
-"""What observers learn, for the panels of a figure that show it."""
+"""Compute the knowledge of observers for the panels of a figure that show it."""
 
 import polars as pl
 

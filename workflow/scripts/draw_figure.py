@@ -1,4 +1,4 @@
-"""Numbers of a figure, and the figure."""
+"""Compute the numbers of a figure, and draw the figure."""
 
 from private_consensus import plotting
 from private_consensus.experiments.numbers import figure_numbers

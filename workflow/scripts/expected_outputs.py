@@ -1,4 +1,4 @@
-"""Which outputs of a scale are missing or empty; fails if any is: `expected_outputs.py smoke`."""
+"""List missing or empty outputs, and fail if there are any: `expected_outputs.py SCALE`."""
 
 import sys
 from pathlib import Path
@@ -16,7 +16,7 @@ names += [f"data/{table}.parquet" for table in plan.tables]
 names += [f"tables/{table}.{kind}" for table in plan.tables for kind in ("csv", "md", "tex")]
 names += [f"theorems.{kind}" for kind in ("parquet", "csv")]
 names += ["claims.parquet", "privacy.parquet", "report/index.html"]
-# At the scale of the papers the comparison is a target of its own.
+# At the scale of the papers, the comparison is a separate target.
 names += ["comparison/answers.json"] * (scale == "smoke")
 files = [Path("results", scale, name) for name in names]
 missing = [str(file) for file in files if not file.exists() or file.stat().st_size == 0]

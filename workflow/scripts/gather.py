@@ -1,4 +1,4 @@
-"""One table of all claims, one of all privacy statements and what the audits say of them."""
+"""Collect all claims and all privacy statements in two tables; add the results of audits."""
 
 import polars as pl
 
@@ -12,7 +12,7 @@ with job_logging(snakemake.log[0], {}, snakemake.log.usage):
     for kind in ("claims", "privacy"):
         files = snakemake.input[kind]
         mark = stamp(snakemake.params.errata, snakemake.params.code, sources(files))
-        # Figures about data alone have neither claims nor privacy.
+        # Figures that only show data have neither claims nor privacy.
         rows = read_all(files) if files else pl.DataFrame()
         if kind == "privacy":
             errata = read_errata(yamls.read(snakemake.input.errata))

@@ -1,4 +1,4 @@
-"""All that was compared, in one table, and the design that it was compared by."""
+"""Collect all results of the comparison in one table, and write its design."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""Put the claims of a paper to the test."""
+"""Test the claims of a paper."""
 
 from private_consensus import algorithms
 from private_consensus.claims import Claim, judge_all

@@ -1,4 +1,4 @@
-"""Numbers of a table, and the table in three formats."""
+"""Compute the numbers of a table, and write the table in three formats."""
 
 from private_consensus.experiments import tables
 from private_consensus.experiments.results import read, sources, stamp, write

@@ -1,4 +1,4 @@
-"""What every observer learns about every agent, and the worst and median pair of each kind."""
+"""Compute the privacy loss for all pairs of agent and observer; list worst and median pairs."""
 
 import polars as pl
 

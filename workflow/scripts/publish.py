@@ -1,4 +1,4 @@
-"""Current results at the scale of the papers become the reference."""
+"""Publish up-to-date results at the scale of the papers as the reference."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Refuse results that the code and the settings of now would not have made."""
+"""Refuse results that the present code and settings would not produce."""
 
 from private_consensus.job_logging import job_logging
 from private_consensus.report import require_current, require_whole

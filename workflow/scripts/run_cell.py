@@ -1,4 +1,4 @@
-"""Run a cell; write its measurements and its privacy, and measurements that other cells need."""
+"""Run a cell; write its measurements, its privacy, and measurements for other cells."""
 
 import logging
 

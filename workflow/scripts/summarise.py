@@ -1,4 +1,4 @@
-"""The page of a study: figures, claims, privacy with verdicts, and audits, in Markdown."""
+"""Write the page of a study in Markdown: figures, claims, privacy with verdicts, and audits."""
 
 from private_consensus import yamls
 from private_consensus.audits.errata import read_errata

@@ -1,4 +1,4 @@
-"""What agents hold of prepared data."""
+"""Summarize the partition of prepared data to agents."""
 
 import polars as pl
 

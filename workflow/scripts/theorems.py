@@ -1,4 +1,4 @@
-"""Every numbered statement of the papers, each with what its computation finds."""
+"""Compute the results on every numbered statement of the papers."""
 
 from private_consensus import yamls
 from private_consensus.experiments.results import DRAWN, stamp, write

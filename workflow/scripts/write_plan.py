@@ -1,4 +1,4 @@
-"""What a run is asked for, in words for the report and as stamps of what is current."""
+"""Write the plan of a run: settings for the report, and the expected provenance of results."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""The page of a whole reproduction."""
+"""Write the report of a complete reproduction."""
 
 from pathlib import Path
 

@@ -1,10 +1,11 @@
-"""Verdicts on claims, from measurements of runs.
+"""Compute verdicts on claims from measurements of runs.
 
-A claim becomes tests (:mod:`.schema`), each a statement about mean measurements: statistics with a
-region in which the claim is true (:mod:`.statements`). Each gets an interval over runs, the same
-runs for all curves, so that comparisons stay paired (:mod:`.intervals`); from these follow the
-verdict, the number of runs that would decide and the tolerance at which it would be another
-(:mod:`.judging`), in the words of :mod:`.words`.
+A claim consists of tests (:mod:`.schema`). Each test is a statement about mean measurements: a
+statistic with a region in which the claim is true (:mod:`.statements`). Each statistic has an
+interval over runs (:mod:`.intervals`). All curves use the same runs, so that comparisons are
+paired. The intervals determine the verdict, the number of runs needed for a decision, and the
+tolerance at which the verdict changes (:mod:`.judging`). :mod:`.words` defines the names of
+verdicts.
 """
 
 from .judging import Element, Verdict, evaluate

@@ -1,17 +1,17 @@
-r"""Intervals of statistics of mean measurements, from few runs or many.
+r"""Compute confidence intervals of statistics of mean measurements, from few or many runs.
 
 A statistic :math:`\theta = f(\bar x)` of means over n runs has the jackknife's pseudo-values
 :math:`\theta_i = n f(\bar x) - (n - 1) f(\bar x_{-i})` (for a linear f, the runs themselves), with
 standard error s and skewness g. The interval is the union of two:
 
 - Student's: :math:`\theta \pm s\, t_{n-1}`;
-- Hall's (Journal of the Royal Statistical Society B 54, 1992), which undoes the skewness: with
+- Hall's (Journal of the Royal Statistical Society B 54, 1992), which corrects the skewness: with
   :math:`y = \pm t_{n-1} / \sqrt n`, the end
   :math:`\theta - s \sqrt n\, (3 / g) \{[1 + g (y - g / 6n)]^{1/3} - 1\}`.
 
-Both are in closed form at any level, so that a family of claims can share a level that no
-affordable number of resamples resolves. Fewer than :data:`MIN_RUNS` runs bound nothing. What does
-not vary between runs is exact.
+Both are in closed form at any level. A family of claims can therefore share a level that would
+require too many resamples. Fewer than :data:`MIN_RUNS` runs give no bounds. A value that does not
+vary between runs is exact.
 """
 
 from __future__ import annotations
@@ -27,19 +27,41 @@ MIN_RUNS = 5
 
 
 def quantile(alpha: float | np.ndarray, runs: int) -> np.ndarray:
-    """Upper ``alpha / 2`` quantile of Student's t with ``runs - 1`` degrees of freedom."""
+    """Return the upper ``alpha / 2`` quantile of Student's t with ``runs - 1`` degrees of freedom.
+
+    Parameters
+    ----------
+    alpha : float or ndarray
+        Two-sided error level.
+    runs : int
+        Number of runs, at least 2.
+
+    Returns
+    -------
+    ndarray
+        Quantile for each level.
+    """
     return -stdtrit(runs - 1, np.asarray(alpha) / 2)
 
 
 def limits(
     value: ArrayLike, error: ArrayLike, skewness: ArrayLike, runs: int, alpha: float
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Ends of the intervals at level ``1 - alpha``, elementwise.
+    """Compute the ends of the intervals at level ``1 - alpha``, elementwise.
 
     Parameters
     ----------
     value, error, skewness : array_like
         Estimate, its standard error and the skewness of its pseudo-values; an error of 0 is exact.
+    runs : int
+        Number of runs; fewer than :data:`MIN_RUNS` give infinite ends.
+    alpha : float
+        Two-sided error level.
+
+    Returns
+    -------
+    low, high : ndarray
+        Ends of the intervals, with the broadcast shape of the arguments.
     """
     value, error, skewness = np.broadcast_arrays(*map(np.asarray, (value, error, skewness)))
     exact = error == 0
@@ -54,7 +76,7 @@ def limits(
 
 
 def _skewed(t: float | np.ndarray, skewness: np.ndarray, runs: int) -> np.ndarray:
-    """Hall's inverse of the cubic transformation that takes the skewness away, at ``t``."""
+    """Evaluate Hall's inverse of the cubic transformation that removes the skewness, at ``t``."""
     flat = np.abs(skewness) < 1e-6
     g = np.where(flat, 1.0, skewness)
     root = np.cbrt(1 + g * (t / np.sqrt(runs) - g / (6 * runs)))
@@ -64,13 +86,19 @@ def _skewed(t: float | np.ndarray, skewness: np.ndarray, runs: int) -> np.ndarra
 def jackknife(
     statistic: Callable[[np.ndarray], np.ndarray], values: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Estimate, standard error and skewness of statistics of means.
+    """Compute estimate, standard error and skewness of statistics of means.
 
     Parameters
     ----------
     statistic : callable
         From means [points, k] to statistics [elements, k].
     values : ndarray, [points, runs]
+        Measurements of each run.
+
+    Returns
+    -------
+    estimate, error, skewness : ndarray, [elements]
+        The error is 0 for a single run and for elements that do not vary between runs.
     """
     runs = values.shape[1]
     means = values.mean(1, keepdims=True)
@@ -94,9 +122,25 @@ def jackknife(
 
 
 def runs_needed(distance: float, error: float, runs: int, alpha: float) -> float:
-    """Runs after which an interval of this spread is shorter than the distance to the border.
+    r"""Estimate the number of runs after which an interval is shorter than a distance.
 
-    Solves :math:`t_{m-1}(\\alpha) s \\sqrt{n / m} = d` for m by iteration.
+    Solves :math:`t_{m-1}(\alpha) s \sqrt{n / m} = d` for m by iteration.
+
+    Parameters
+    ----------
+    distance : float
+        Distance d of the estimate to the border of the region.
+    error : float
+        Standard error s after ``runs`` runs.
+    runs : int
+        Number n of runs.
+    alpha : float
+        Two-sided error level.
+
+    Returns
+    -------
+    float
+        Number m of runs, rounded up; infinite for a distance of 0.
     """
     if distance <= 0:
         return np.inf

@@ -1,15 +1,15 @@
-r"""Verdicts from estimates: which elements are confirmed or contradicted, and what follows.
+r"""Derive verdicts from estimates: the state of each element, and the verdict of the claim.
 
-An element is confirmed if its interval lies inside the region in which the claim is true,
-contradicted if outside, tied if it is exactly equal where the claim says smaller or larger, else
-undecided. A claim of k elements
+An element is confirmed if its interval lies inside the region in which the claim is true, and
+contradicted if its interval lies outside. It is tied if it is exactly equal although the claim
+states a strict inequality. Otherwise it is undecided. A claim of k elements
 
-- held, if all are confirmed at level :math:`1 - \alpha` each: an intersection-union test, which
-  needs no correction, since the claim is wrong if one of them is;
-- else is judged by intervals that share the level, :math:`1 - \alpha / k` each (Bonferroni), so
-  that any statement about its parts is wrong with probability :math:`\alpha` at most.
+- held, if all are confirmed at level :math:`1 - \alpha` each. This is an intersection-union test,
+  which needs no correction, since the claim is wrong if one of them is;
+- otherwise is judged by intervals that share the level, :math:`1 - \alpha / k` each (Bonferroni).
+  Any statement about its parts is then wrong with probability :math:`\alpha` at most.
 
-How elements combine is said by the ``quantifier`` of their test (:class:`.schema.Test`).
+The ``quantifier`` of a test (:class:`.schema.Test`) determines how its elements are combined.
 """
 
 from __future__ import annotations
@@ -63,29 +63,31 @@ class Element:
 
     @property
     def slack(self) -> float:
-        """Return the distance of the estimate to the edge of the region; negative outside."""
+        """Signed distance of the estimate to the edge of the region; negative outside."""
         return min(self.value - self.accept[0], self.accept[1] - self.value)
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """The verdict on one variant of a claim, with value and interval of the element nearest to
-    failing among those that decide.
+    """Verdict on one variant of a claim, with value and interval of the deciding element.
+
+    The deciding element is nearest to failing among the elements that determine the verdict.
 
     Attributes
     ----------
     p : float
-        The smallest level at which the verdict still is what it is at 5 %.
+        Smallest level at which the verdict equals that at 5 %.
     flip : float
-        By how much the border of the accepted region would have to move, in units of the statistic,
-        for another verdict: positive looser, negative stricter.
+        Shift of the border of the accepted region that changes the verdict, in units of the
+        statistic: positive looser, negative stricter.
     needed : float
-        Of an undecided claim the runs that would decide if its estimates stay; infinite where an
-        estimate is on the border or no number of runs decides, not a number where it is decided.
+        Number of runs that would decide an undecided claim if its estimates stay. Infinite if an
+        estimate is on the border or no number of runs decides; NaN for a decided claim.
     shared : int
-        Number of elements that the level of the intervals is shared among.
+        Number of elements among which the level of the intervals is shared.
     error, skewness : float
-        What the interval of the deciding element follows from, see :mod:`.intervals`.
+        Standard error and skewness that determine the interval of the deciding element, see
+        :mod:`.intervals`.
     """
 
     verdict: str
@@ -129,24 +131,45 @@ def evaluate(
 
     Parameters
     ----------
+    tests : sequence of Test
+        Tests of the variant.
     runs : DataFrame
         Columns experiment, algorithm, variant, quantity, metric, run, value and those of the axes.
     privacy : DataFrame
         Columns experiment, algorithm, variant, epsilon_claimed, epsilon_accountant, epsilon_lower,
         proven and axes.
     deterministic : collection of str
-        Algorithms that draw nothing, whose one run is exact; one run of others gives no verdict.
+        Algorithms without randomness, whose single run is exact. A single run of any other
+        algorithm gives no verdict.
+
+    Returns
+    -------
+    Verdict
+        The verdict with its elements.
     """
     return judge([estimates(test, runs, privacy) for test in tests], deterministic)
 
 
 def judge(parts: Sequence[Estimates], deterministic: Collection[str] = ()) -> Verdict:
-    """The verdict on a claim from the estimates of its tests."""
+    """Derive the verdict on a claim from the estimates of its tests.
+
+    Parameters
+    ----------
+    parts : sequence of Estimates
+        Estimates of each test.
+    deterministic : collection of str
+        Algorithms without randomness, whose single run is exact.
+
+    Returns
+    -------
+    Verdict
+        :data:`NOTHING` for a claim without tests.
+    """
     return Judgement(parts, deterministic).verdict() if parts else NOTHING
 
 
 class Judgement:
-    """Estimates of all elements of a claim, and the verdict that follows at any level."""
+    """Estimates of all elements of a claim, and the resulting verdict at any level."""
 
     def __init__(self, parts: Sequence[Estimates], deterministic: Collection[str]) -> None:
         self.parts = parts
@@ -160,7 +183,7 @@ class Judgement:
         )
 
     def ends(self, alpha: float) -> Ends:
-        """Intervals of all elements, [elements] each; one drawn run bounds nothing."""
+        """Return the intervals of all elements, [elements] each; one random run gives no bounds."""
         low, high = (
             np.concatenate(side)
             for side in zip(*(part.ends(alpha) for part in self.parts), strict=True)
@@ -182,7 +205,20 @@ class Judgement:
         return self.strict & exact & equal
 
     def states(self, ends: Ends, shift: float = 0.0) -> np.ndarray:
-        """States with the borders moved outwards by ``shift``."""
+        """Return the state of each element after the borders are moved outwards.
+
+        Parameters
+        ----------
+        ends : (ndarray, ndarray)
+            Lower and upper ends of the intervals, [elements] each.
+        shift : float
+            Outward shift of both borders, in units of the statistic.
+
+        Returns
+        -------
+        ndarray of str, [elements]
+            Confirmed, contradicted, tied or undecided.
+        """
         (low, high), (lowest, highest) = ends, self._borders(shift)
         outside = (high < lowest) | (low > highest)
         choices = [self._inside(ends, shift), outside]
@@ -190,11 +226,39 @@ class Judgement:
         return np.where(self._tied(ends, shift), TIED, found)
 
     def holds(self, alone: Ends, shift: float = 0.0) -> bool:
-        """Return True if all elements are confirmed, without naming the state of each element."""
+        """Return True if all elements are confirmed, without naming the state of each element.
+
+        Parameters
+        ----------
+        alone : (ndarray, ndarray)
+            Ends of the intervals at the full level, [elements] each.
+        shift : float
+            Outward shift of both borders, in units of the statistic.
+
+        Returns
+        -------
+        bool
+            True if all elements are confirmed and none is tied.
+        """
         return bool(np.all(self._inside(alone, shift)) and not np.any(self._tied(alone, shift)))
 
     def outcome(self, alone: Ends, together: Ends, shift: float = 0.0) -> str:
-        """The verdict by intervals that have the level alone, and by those that share it."""
+        """Return the verdict that follows from intervals at the full level and at the shared level.
+
+        Parameters
+        ----------
+        alone : (ndarray, ndarray)
+            Ends of the intervals at the full level, [elements] each.
+        together : (ndarray, ndarray)
+            Ends of the intervals at the shared level (Bonferroni), [elements] each.
+        shift : float
+            Outward shift of both borders, in units of the statistic.
+
+        Returns
+        -------
+        str
+            Held if all elements are confirmed at the full level; otherwise by the shared level.
+        """
         return HELD if self.holds(alone, shift) else self._in_parts(together, shift)
 
     def _in_parts(self, together: Ends, shift: float = 0.0) -> str:
@@ -211,10 +275,12 @@ class Judgement:
         return combined(found + [_COUNTED[key](own) for (key, _), own in counted.items()])
 
     def at(self, alpha: float) -> str:
+        """Return the verdict at error level ``alpha``."""
         held = self.holds(self.ends(alpha))
         return HELD if held else self._in_parts(self.ends(alpha / self.count))
 
     def verdict(self) -> Verdict:
+        """Return the verdict at the error level of this package, with all its numbers."""
         alone, together = self.ends(ALPHA), self.ends(ALPHA / self.count)
         found = self.outcome(alone, together)
         shared = 1 if found == HELD else self.count
@@ -243,7 +309,7 @@ class Judgement:
         )  # fmt: skip
 
     def _p(self, found: str) -> float:
-        """Smallest level at which the verdict still is the one found, by bisection on ln alpha."""
+        """Compute the smallest level with an unchanged verdict, by bisection on ln alpha."""
         if found in (UNDECIDED, UNTESTABLE):
             return NEVER
         if self.at(SMALLEST) == found:
@@ -258,7 +324,7 @@ class Judgement:
         return all(np.all(part.error == 0) for part in self.parts)
 
     def _flip(self, found: str, alone: Ends, together: Ends) -> float:
-        """The least move of the borders, outwards or inwards, that changes the verdict."""
+        """Compute the smallest shift of the borders, in or out, that changes the verdict."""
         lowest, highest = self.accept.T
         with np.errstate(invalid="ignore"):  # unbounded on both sides: no move reaches it
             moves = np.concatenate([
@@ -274,7 +340,7 @@ class Judgement:
         return np.nan
 
     def _needed(self, found: str, alone: Ends, together: Ends) -> float:
-        """Runs at which every interval that is open ends at the nearest border of its region."""
+        """Estimate the runs at which every open interval ends at the nearest border."""
         if found != UNDECIDED:
             return np.nan
         inside = (self.accept[:, 0] <= self.value) & (self.value <= self.accept[:, 1])
@@ -290,7 +356,7 @@ class Judgement:
 
 
 def _runs(part: Estimates, place: int, distance: float, width: float, alpha: float) -> float:
-    """Runs until the width of an interval has shrunk to a distance."""
+    """Estimate the number of runs until the width of an interval equals a distance."""
     if distance == 0 or part.runs == 1 or not np.isfinite(part.error[place]):
         return np.inf
     # Below the least number of runs there is no width to go by.

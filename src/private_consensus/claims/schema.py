@@ -1,4 +1,4 @@
-"""Claims as they are configured: what is measured, and which kind of statement is tested."""
+"""Define the configuration of claims: measured series, and the kind of statement that is tested."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ Quantifier = Literal["each", "universal", "most", "some"]
 
 
 class Series(BaseModel):
-    """The measurements of one algorithm, run variant, quantity and metric."""
+    """Measurements of one algorithm, run variant, quantity and metric."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -50,36 +50,37 @@ class Series(BaseModel):
 
 
 class Test(BaseModel):
-    """A kind of statement about one series, or about two.
+    """Statement of one kind about one series or about two.
 
-    ``decreasing``, ``increasing``: along ``x``, each mean against the one before, strictly, or
-    allowing a relative ``tolerance`` in the wrong direction. ``falls``: the last mean is at most
-    ``expected`` times the first. ``slope``: of ln mean on ln x, ``expected`` within ``tolerance``,
-    or between ``at_least`` and ``at_most`` where one of these is given; so is ``trend``, the slope
-    of the mean on ``x``, without logarithms. ``steady``: in the first and in the second half of the
-    grid the trend is at least ``1 - tolerance`` of that over all of it, in the direction of
-    ``expected``. ``largest``, ``smallest``: the mean at x = ``at`` is strictly larger (smaller)
-    than each other; with a ``tolerance``, none is better by more than that, relatively. ``below``:
-    mean of the series at most ``expected`` times that of ``against``, where ``expected`` is 1
-    strictly less; ``lower``: so on the geometric average along ``x``; ``steadier``: so its standard
-    deviation over runs. ``ratio``: series over ``against`` is ``expected`` within a relative
-    ``tolerance``. ``differs``: the two differ, in whichever direction, by more than a relative
-    ``tolerance``. ``difference``: series minus ``against`` lies between ``at_least`` and
-    ``at_most``. ``reaches_earlier``: along ``x``, the series comes down for good to its goal before
-    that of ``against`` does to its own; the goal is ``goal``, or ``expected`` times a series' own
-    last mean. ``level``: the means lie between ``at_least`` and ``at_most``. ``private``: the true
-    epsilon, which lies between a proven lower bound and the accountant's, is at most the claimed
-    one, relatively within ``tolerance``; ``tight``: the accountant's is not less than the claimed
-    one either.
+    ``decreasing``, ``increasing``: each mean along ``x`` against the previous mean, strictly, or
+    with a relative ``tolerance`` in the wrong direction. ``falls``: the last mean is at most
+    ``expected`` times the first. ``slope``: the slope of ln mean on ln x is ``expected`` within
+    ``tolerance``. If ``at_least`` or ``at_most`` is set, it lies between these instead. ``trend``:
+    like ``slope``, for the slope of the mean on ``x``, without logarithms. ``steady``: in the first
+    and in the second half of the grid, the trend is at least ``1 - tolerance`` of that over the
+    entire grid, in the direction of ``expected``. ``largest``, ``smallest``: the mean at x = ``at``
+    is strictly larger (smaller) than every other mean. With a ``tolerance``, no other mean is
+    better by more than that, relatively. ``below``: the mean of the series is at most ``expected``
+    times that of ``against``. If ``expected`` is 1, it is strictly less. ``lower``: like ``below``,
+    for the geometric mean along ``x``. ``steadier``: like ``below``, for the standard deviation
+    over runs. ``ratio``: series over ``against`` is ``expected`` within a relative ``tolerance``.
+    ``differs``: the two series differ, in either direction, by more than a relative ``tolerance``.
+    ``difference``: series minus ``against`` lies between ``at_least`` and ``at_most``.
+    ``reaches_earlier``: along ``x``, the series reaches its goal permanently before ``against``
+    reaches its goal. The goal is ``goal``, or ``expected`` times the last mean of the respective
+    series. ``level``: the means lie between ``at_least`` and ``at_most``. ``private``: the true
+    epsilon is at most the claimed one, relatively within ``tolerance``. The true epsilon lies
+    between a proven lower bound and the accountant's. ``tight``: like ``private``, and the
+    accountant's epsilon is not less than the claimed one either.
 
-    ``quantifier``: what is said of the points of a test. ``each``: every point is a part of a
-    compound claim, so that it may hold in part. ``universal``: the test is one statement, a
-    theorem or a bound, which one point contradicts; equality is allowed. ``most``: more than half
-    of the points, ``some``: one at least, of all tests of the claim that say so and that have the
-    same ``part``.
+    The ``quantifier`` determines what is stated about the points of a test. ``each``: every point
+    is a part of a compound claim, which may therefore hold in part. ``universal``: the test is one
+    statement, a theorem or a bound, which a single point contradicts; equality is allowed.
+    ``most``: the statement holds for more than half of the points. ``some``: it holds for at least
+    one. Both count the points of all tests of the claim with the same quantifier and the same
+    ``part``.
 
-    Where one of two series is exact, having one run only, it is compared with every run of the
-    other.
+    If one of two series is exact, with a single run, it is compared with every run of the other.
     """
 
     __test__ = False
@@ -101,7 +102,7 @@ class Test(BaseModel):
 
 
 class Claim(BaseModel):
-    """A statement of a paper, in our words, and how it is put to the test in each variant."""
+    """Statement of a paper, in our words, with the tests of each of its variants."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 

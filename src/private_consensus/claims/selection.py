@@ -1,4 +1,4 @@
-"""Measurements of a series as arrays: values [points, runs], along an axis, group by group."""
+"""Select measurements of a series as arrays: values [points, runs] along an axis, by group."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ Curves = Mapping[tuple[Any, ...], pl.DataFrame]
 
 
 def by_curve(frame: pl.DataFrame) -> Curves:
-    """Rows by :data:`CURVE`, so that a series is found without a look at all rows of all cells.
+    """Split rows by :data:`CURVE`, so that finding a series needs no scan of all rows.
 
-    Rows of a curve stand together in what a cell writes: they are views of ``frame``, whose copy
-    would be three times as large.
+    The rows of a curve are contiguous in the output of a cell. The parts are therefore views of
+    ``frame``; a copy would need three times the memory.
     """
     keys = frame.select(CURVE)
     begins = keys.select(pl.any_horizontal(pl.all().ne_missing(pl.all().shift())).arg_true())
@@ -36,14 +36,47 @@ def by_curve(frame: pl.DataFrame) -> Curves:
 
 
 def rows_for(tests: Sequence[Test], curves: Curves, none: pl.DataFrame) -> pl.DataFrame:
-    """Rows of all series of some tests, each once; those of ``none`` where there are no others."""
+    """Collect the rows of all series of some tests, each row once.
+
+    Parameters
+    ----------
+    tests : sequence of Test
+        Tests with one or two series.
+    curves : mapping
+        Rows by (experiment, algorithm, variant), as :func:`by_curve` returns them.
+    none : DataFrame
+        Table without rows, which is returned if no series has rows.
+
+    Returns
+    -------
+    DataFrame
+        Rows with the columns of ``none``.
+    """
     asked = [series for test in tests for series in (test.series, test.against) if series]
     keys = dict.fromkeys((one.experiment, one.algorithm, one.run) for one in asked)
     return pl.concat([none, *(curves[key] for key in keys if key in curves)])
 
 
 def rows_of(series: Series, frame: pl.DataFrame) -> pl.DataFrame:
-    """Rows of a series; raises :class:`InvalidInput` where there are none, or no such column."""
+    """Select the rows of a series.
+
+    Parameters
+    ----------
+    series : Series
+        Experiment, algorithm, run variant and axis values.
+    frame : DataFrame
+        Rows of several series.
+
+    Returns
+    -------
+    DataFrame
+        Rows of the series, at least one.
+
+    Raises
+    ------
+    InvalidInput
+        If the series has no rows, or a filter names an unknown column.
+    """
     kept = frame.filter(
         (pl.col("experiment") == series.experiment)
         & (pl.col("algorithm") == series.algorithm)
@@ -67,7 +100,28 @@ def _at(column: str, wanted: Any) -> pl.Expr:
 def measured(
     series: Series, runs: pl.DataFrame, x: str | None, each: Sequence[str]
 ) -> tuple[list[str], np.ndarray, list[np.ndarray]]:
-    """Labels of groups, values [points of all groups, runs], and x of each group."""
+    """Return the measurements of a series, by group.
+
+    Parameters
+    ----------
+    series : Series
+        Series with quantity and metric.
+    runs : DataFrame
+        Measurements of runs.
+    x : str or None
+        Axis of the points; None is an error.
+    each : sequence of str
+        Axes whose combinations of values form the groups.
+
+    Returns
+    -------
+    labels : list of str
+        Label of each group; empty without further axes.
+    values : ndarray, [points of all groups, runs]
+        Measurements.
+    grids : list of ndarray
+        Values of x of each group.
+    """
     if x is None:
         raise InvalidInput("test.x", x, "the name of an axis")
     kept = rows_of(series, runs).filter(
@@ -94,7 +148,18 @@ def measured(
 
 
 def paired(first: np.ndarray, second: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Values [points, runs] of two series in the same runs; one exact run is repeated."""
+    """Restrict two series to common runs; a single exact run is repeated.
+
+    Parameters
+    ----------
+    first, second : ndarray, [points, runs]
+        Values of both series.
+
+    Returns
+    -------
+    (ndarray, ndarray)
+        Values of both series, with equal numbers of runs.
+    """
     runs = max(first.shape[1], second.shape[1])
     both = [np.repeat(v, runs, axis=1) if v.shape[1] == 1 else v for v in (first, second)]
     common = min(v.shape[1] for v in both)

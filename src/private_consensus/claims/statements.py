@@ -1,4 +1,4 @@
-"""Kinds of tests as statements about measurements: linear contrasts of means or their logarithms.
+"""Express kinds of tests as linear contrasts of means or of their logarithms.
 
 A statement is a matrix A, with ``A @ ln(means)`` (a ratio) or ``A @ means`` (a difference) for each
 element, and for each element the region in which the claim is true.
@@ -28,9 +28,9 @@ Region = tuple[float, float]
 
 @dataclass(frozen=True)
 class Estimates:
-    """Estimates of a test's elements with standard error and skewness, or intervals.
+    """Estimates of a test's elements, with standard error and skewness, or with intervals.
 
-    ``ends`` gives the intervals at a level; ``error`` and ``skewness`` are not numbers where these
+    ``ends`` returns the intervals at a level. ``error`` and ``skewness`` are NaN if the intervals
     do not follow from them (see :mod:`.intervals`).
     """
 
@@ -45,7 +45,7 @@ class Estimates:
 
     @property
     def strict(self) -> bool:
-        """Return True if the claim is a strict inequality, which exact equality contradicts."""
+        """True if the claim is a strict inequality, which exact equality contradicts."""
         ordering = self.test.kind in ORDERINGS
         equal = (
             self.test.kind in ("below", "lower", "steadier", "falls") and self.test.expected == 1.0
@@ -60,7 +60,7 @@ class Estimates:
 
 @dataclass(frozen=True)
 class Contrast:
-    """A linear contrast: its elements' names, matrix [elements, points] and region."""
+    """Linear contrast: names of its elements, matrix [elements, points] and region."""
 
     names: list[str]
     matrix: np.ndarray
@@ -68,12 +68,26 @@ class Contrast:
 
 
 def estimates(test: Test, runs: pl.DataFrame, privacy: pl.DataFrame) -> Estimates:
-    """Estimates of a test's elements from measurements of runs.
+    """Estimate the elements of a test from measurements of runs.
+
+    Parameters
+    ----------
+    test : Test
+        Test of any kind.
+    runs : DataFrame
+        Measurements of runs.
+    privacy : DataFrame
+        Privacy rows, used by the kinds ``private`` and ``tight``.
+
+    Returns
+    -------
+    Estimates
+        Estimates of all elements.
 
     Raises
     ------
     InvalidInput
-        A series without measurements, two series that are not on one grid, or a missing key.
+        If a series has no measurements, two series have different grids, or a key is missing.
     """
     if test.kind in ("private", "tight"):
         return _privacy(test, privacy)
@@ -91,16 +105,24 @@ def estimates(test: Test, runs: pl.DataFrame, privacy: pl.DataFrame) -> Estimate
 def estimated(
     test: Test, labels: Sequence[str], values: np.ndarray, x: Sequence[np.ndarray]
 ) -> Estimates:
-    """Estimates from values, for a test of any kind but ``private`` and ``tight``.
+    """Estimate the elements of a test of any kind but ``private`` and ``tight`` from values.
 
     Parameters
     ----------
+    test : Test
+        The test.
     labels : sequence of str
-        Of the groups that ``each`` makes.
+        Labels of the groups that ``each`` defines.
     values : ndarray, [points, runs]
-        Of all groups; of a comparison those of the first series, then those of the second.
+        Measurements of all groups. For a comparison, the values of the first series precede those
+        of the second.
     x : sequence of ndarray
-        The axis of each group, the same for both series.
+        Axis of each group, equal for both series.
+
+    Returns
+    -------
+    Estimates
+        Estimates of all elements.
     """
     if test.kind == "reaches_earlier":
         return _arrival(test, labels, values, x)
@@ -117,7 +139,7 @@ def estimated(
 
 
 def block_diagonal(blocks: Sequence[np.ndarray]) -> np.ndarray:
-    """Matrices along the diagonal, zero elsewhere."""
+    """Place matrices along the diagonal of a matrix that is zero elsewhere."""
     rows, columns = np.sum([block.shape for block in blocks], axis=0)
     found, row, column = np.zeros((rows, columns)), 0, 0
     for block in blocks:
@@ -132,7 +154,20 @@ def logarithmic(test: Test) -> bool:
 
 
 def contrasts(test: Test, x: Sequence[np.ndarray]) -> list[Contrast]:
-    """Contrasts of a test along each group's axis; of a comparison, first series less second."""
+    """Return the contrasts of a test along each group's axis.
+
+    Parameters
+    ----------
+    test : Test
+        The test.
+    x : sequence of ndarray
+        Axis of each group.
+
+    Returns
+    -------
+    list of Contrast
+        One contrast per group. For a comparison, a single contrast of first minus second series.
+    """
     if test.kind in COMPARISONS:
         size = sum(map(len, x))
         matrix = np.concatenate([np.eye(size), -np.eye(size)], axis=1)
@@ -173,7 +208,7 @@ def _falls(test: Test, x: np.ndarray) -> Contrast:
 
 
 def _regression(x: np.ndarray) -> np.ndarray:
-    """Weights [1, points] of the least-squares slope on x."""
+    """Return the weights [1, points] of the least-squares slope on x."""
     centred = x - x.mean()
     return centred[None] / (centred @ centred)
 
@@ -187,10 +222,10 @@ def _trend(test: Test, x: np.ndarray) -> Contrast:
 
 
 def _steady(test: Test, x: np.ndarray) -> Contrast:
-    """Trends of both halves, less the share that may be missing of the trend of the whole.
+    """Return the trends of both halves minus the required fraction of the overall trend.
 
-    The claim names a direction by ``expected``: each half falls (rises) by at least
-    ``1 - tolerance`` of the whole's trend.
+    The claim sets the direction by ``expected``: each half falls (rises) by at least
+    ``1 - tolerance`` of the overall trend.
     """
     x = np.asarray(x, float)
     middle = len(x) // 2
@@ -237,7 +272,7 @@ def _compared(test: Test) -> Region:
 
 
 def _both(test: Test, runs: pl.DataFrame) -> tuple[list[str], np.ndarray, list[np.ndarray]]:
-    """Labels of groups, values [points of both, runs], x of each group, which is that of both."""
+    """Return labels of groups, values [points of both series, runs], and x of each group."""
     if test.against is None:
         raise InvalidInput("test.against", None, f"a series for kind {test.kind}")
     labels, first, x = measured(test.series, runs, test.x, test.each)
@@ -250,7 +285,10 @@ def _both(test: Test, runs: pl.DataFrame) -> tuple[list[str], np.ndarray, list[n
 def _linear(
     test: Test, names: list[str], matrix: np.ndarray, values: np.ndarray, regions: list[Region]
 ) -> Estimates:
-    """Intervals by :func:`.intervals.limits`; the sign of what merely ``differs`` is dropped."""
+    """Estimate linear contrasts with intervals of :func:`.intervals.limits`.
+
+    For kind ``differs``, the sign of the estimate is discarded.
+    """
     infinite = np.isinf(values).any(1)
     values = np.minimum(values, HUGE)
     scale = _log if logarithmic(test) else np.asarray
@@ -278,11 +316,11 @@ def _without_sign(low: np.ndarray, high: np.ndarray) -> tuple[np.ndarray, np.nda
 def _arrival(
     test: Test, labels: Sequence[str], values: np.ndarray, x: Sequence[np.ndarray]
 ) -> Estimates:
-    """Logarithms of the ratio of the points on the axis where the goals are reached for good.
+    """Estimate the log ratio of the points at which two series reach their goals permanently.
 
-    A series has arrived by x once the upper limits of its mean stay at or below the goal from there
-    on, which needs no correction, since each of them has to. It has not arrived by x where the
-    lower limit of some later point is above the goal: that is corrected for the number of points.
+    A series has arrived by x if the upper limits of its mean stay at or below the goal from x on.
+    This needs no correction, since every limit has to. It has not arrived by x if the lower limit
+    at some later point is above the goal. This is corrected for the number of points.
     """
     half, size = len(values) // 2, values.shape[1]
     pieces = np.split(np.arange(half), np.cumsum([len(points) for points in x])[:-1])
@@ -320,7 +358,7 @@ def _arrival(
 
 
 def _goal(test: Test, logs: np.ndarray, part: np.ndarray) -> np.ndarray:
-    """Logarithm of the goal of a group at each of its points, [points, k]."""
+    """Return the logarithm of the goal of a group at each of its points, [points, k]."""
     if test.goal is not None:
         return np.full((len(part), logs.shape[1]), np.log(test.goal))
     return np.repeat(logs[part[-1:]] + np.log(test.expected), len(part), axis=0)
@@ -333,7 +371,10 @@ def _arrived(above: np.ndarray, x: np.ndarray) -> float:
 
 
 def _privacy(test: Test, privacy: pl.DataFrame) -> Estimates:
-    """ln(epsilon / claimed): the true epsilon is between its lower bound and the accountant's."""
+    """Estimate ln(epsilon / claimed), between the lower bound and the accountant's epsilon.
+
+    The upper end is infinite if the accountant's epsilon is not proven.
+    """
     frame = rows_of(test.series, privacy)
     claimed = np.log(frame["epsilon_claimed"].to_numpy())
     accounted = _log(frame["epsilon_accountant"].to_numpy()) - claimed
@@ -348,13 +389,13 @@ def _privacy(test: Test, privacy: pl.DataFrame) -> Estimates:
 
 
 def _proven_lower(frame: pl.DataFrame) -> np.ndarray:
-    """ln of the epsilon that an attack proves; minus infinity where there is none."""
+    """Return the logarithm of the epsilon that an attack proves; minus infinity if none does."""
     found = frame["epsilon_lower"].fill_null(0.0).to_numpy()
     return np.where(found > 0, _log(found), -np.inf)
 
 
 def _log_deviations(moments: np.ndarray) -> np.ndarray:
-    """ln of standard deviations from first and, below them, second moments."""
+    """Return the logarithm of standard deviations from stacked first and second moments."""
     first, second = np.split(moments, 2)
     return _log(second - first**2) / 2
 

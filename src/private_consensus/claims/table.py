@@ -1,4 +1,4 @@
-"""One row a claim and variant, as ``claims.parquet`` holds them."""
+"""Build the table of verdicts, one row per claim and variant, as in ``claims.parquet``."""
 
 from __future__ import annotations
 
@@ -57,15 +57,28 @@ def judge_all(
     deterministic: Collection[str] = (),
     reduced: bool = False,
 ) -> pl.DataFrame:
-    """Verdicts on all claims of a paper in all their variants.
+    """Compute the verdicts on all claims of a paper in all their variants.
 
     Parameters
     ----------
-    runs, privacy, deterministic
-        As :func:`.judging.evaluate` wants them; privacy with a column source.
+    claims : mapping
+        Identifier of each claim to the claim.
+    runs : DataFrame
+        Measurements as in :func:`.judging.evaluate`.
+    privacy : DataFrame
+        Privacy rows as in :func:`.judging.evaluate`, with an additional column source.
+    paper : str
+        Key of the paper.
+    deterministic : collection of str
+        Algorithms without randomness, whose single run is exact.
     reduced : bool
-        The measurements are of smaller experiments than the paper's: they decide nothing of what
-        it states, and every claim with a test is undecided, beside its numbers.
+        True if the experiments are smaller than those of the paper. Every testable claim is then
+        undecided, and its numbers are kept.
+
+    Returns
+    -------
+    DataFrame
+        One row per claim and variant, with the columns of ``SCHEMA``.
     """
     curves, none = by_curve(runs), runs.clear()
     found = [

@@ -1,4 +1,4 @@
-"""The words of verdicts, on claims and on theorems alike, and how those of parts combine."""
+"""Define the names of verdicts, on claims and on theorems, and combine verdicts on parts."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ CONFIRMED, CONTRADICTED, TIED, OPEN = "confirmed", "contradicted", "tied", "unde
 
 
 def combined(parts: Sequence[str]) -> str:
-    """The verdict on a claim from those on its parts.
+    """Combine the verdicts on the parts of a claim.
 
-    All held: held. Some held, some not: held in part. None held, some not: did not hold. Else the
-    parts that are open decide.
+    No parts: cannot be tested. All held: held. Some held, some not: held in part. None held, some
+    not: did not hold. Otherwise undecided.
     """
     if not parts:
         return UNTESTABLE

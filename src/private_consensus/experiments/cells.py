@@ -1,4 +1,4 @@
-"""A cell to its rows: measurements of all runs, and the privacy of every setting."""
+"""Compute one cell: the measurements of all its runs and the privacy of each of its settings."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ LENT = {"identity": pl.String, **ROWS}
 
 
 class Computed(NamedTuple):
-    """Measurements, privacy, and measurements that other cells ask for."""
+    """Results of one cell: measurements, privacy, and measurements that other cells reuse."""
 
     runs: pl.DataFrame
     privacy: pl.DataFrame
@@ -58,9 +58,28 @@ def run_cell(
     grids: pl.DataFrame | None = None,
     processes: int = 1,
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Measurements (a row a setting, run, iteration and measure) and privacy (a row a setting and
-    neighbouring relation). ``grids`` are the runs that tuned settings are decided by; blocks of
-    runs are computed by so many ``processes``, on which no number depends."""
+    """Run all settings of one cell.
+
+    Parameters
+    ----------
+    cell : mapping
+        One algorithm of one experiment, with all its settings.
+    prepared : mapping
+        Name of each prepared data set to the data set.
+    progress : callable, optional
+        Called with the number of completed runs and the number of all runs.
+    grids : DataFrame, optional
+        Runs of the tuning grids; required if a setting has tuned parameters.
+    processes : int, default 1
+        Number of worker processes for blocks of runs. The results do not depend on it.
+
+    Returns
+    -------
+    measurements : DataFrame
+        One row per setting, run, iteration and measure.
+    privacy : DataFrame
+        One row per setting and neighbouring relation.
+    """
     return compute_cell(cell, prepared, progress, grids, processes)[:2]
 
 
@@ -74,14 +93,30 @@ def compute_cell(
     asked: Sequence[Mapping[str, Any]] = (),
     borrowed: pl.DataFrame | None = None,
 ) -> Computed:
-    """A cell as :func:`run_cell` has it, in exchange with others.
+    """Run all settings of one cell, and exchange measurements with other cells.
 
     Parameters
     ----------
+    cell : mapping
+        One algorithm of one experiment, with all its settings.
+    prepared : mapping
+        Name of each prepared data set to the data set.
+    progress : callable, optional
+        Called with the number of completed runs and the number of all runs.
+    grids : DataFrame, optional
+        Runs of the tuning grids; required if a setting has tuned parameters.
+    processes : int, default 1
+        Number of worker processes for blocks of runs. The results do not depend on it.
     asked : sequence of mappings
-        Of :func:`.sharing.asked`.
+        Requests of other cells, as :func:`.sharing.asked` returns them.
     borrowed : DataFrame, optional
-        What lenders computed, with the columns of ``LENT``: those settings are not computed again.
+        Measurements that other cells computed, with the columns of ``LENT``. Their settings are not
+        computed again.
+
+    Returns
+    -------
+    Computed
+        Measurements and privacy as in :func:`run_cell`, and the requested measurements.
     """
     cell = {**cell, "settings": [with_tuned(spec, grids) for spec in cell["settings"]]}
     watch = Watch(
@@ -124,7 +159,7 @@ def compute_cell(
 def _calibrated(
     cell: Mapping[str, Any], environments: Sequence[Distinct], prepared: Prepared
 ) -> list[Calibration]:
-    """Settings of environments that have the same data, which are built once for all of them."""
+    """Calibrate the settings of environments with equal data; build the data only once."""
     specifications = [_specifications(cell, environment) for environment in environments]
     if len(specifications) == 1:
         return [calibrated_cell(cell, specifications[0], prepared)]
@@ -136,7 +171,10 @@ def _calibrated(
 
 
 def _specifications(cell: Mapping[str, Any], environment: Distinct) -> list[Mapping[str, Any]]:
-    """Of the settings that differ, measured on the way if one of those that are the same is."""
+    """Return one specification per distinct setting of an environment.
+
+    Intermediate iterations are measured if any of the equal settings requires it.
+    """
     return [
         {**every[0], "course": any(one.get("course", True) for one in every)}
         for every in ([cell["settings"][index] for index in same] for same in environment)
@@ -144,8 +182,10 @@ def _specifications(cell: Mapping[str, Any], environment: Distinct) -> list[Mapp
 
 
 class _OneProblem:
-    """Builds a problem once for what asks after each other for the same runs, and makes of it those
-    that differ in what their data do not depend on."""
+    """Builder of one problem that several environments share for the same runs.
+
+    Problems that differ only in parameters that do not affect the data are derived from it.
+    """
 
     def __init__(self, specification: Mapping[str, Any], prepared: Prepared):
         self.build = environment_of(specification, prepared).problem
@@ -155,7 +195,20 @@ class _OneProblem:
         self.runs: tuple[int, ...] = ()
 
     def problem(self, asked: Mapping[str, Any], streams: Streams) -> Any:
-        """Build the problem that a specification describes."""
+        """Build the problem that a specification describes.
+
+        Parameters
+        ----------
+        asked : mapping
+            Specification of the problem.
+        streams : Streams
+            Random streams of the runs.
+
+        Returns
+        -------
+        Problem
+            The cached problem if runs and specification are equal to those of an earlier call.
+        """
         if self.runs != streams.runs:
             self.latest.clear()  # first, since the next takes as much memory
             self.latest[settings_hash(self.first)] = self.build(streams)
@@ -171,7 +224,7 @@ class _OneProblem:
 def _private(
     cell: Mapping[str, Any], calibration: Calibration, pairs: Sequence[tuple[int, int]]
 ) -> list[dict[str, Any]]:
-    """Privacy of the settings of an environment, for each member of the cell that is one."""
+    """Return the privacy rows of an environment, for each member of the cell it represents."""
     own = [privacy_rows(calibration, index) for index in range(len(calibration.settings))]
     rows = []
     for index, member in pairs:
@@ -189,8 +242,10 @@ def _measured(
     asked: Sequence[Mapping[str, Any]],
     **how: Any,
 ) -> list[tuple[pl.DataFrame, pl.DataFrame]]:
-    """Of each environment rows of all settings, simulated unless they are given, and rows that were
-    asked for."""
+    """Return two tables per environment: rows of all settings, and rows that were requested.
+
+    Settings whose rows are not given are simulated.
+    """
     known = set(given["identity"])
     own = [[index for index, name in enumerate(one) if name not in known] for one in names]
     computed = [place for place, indices in enumerate(own) if indices]
@@ -218,8 +273,7 @@ def _with_given(
     given: pl.DataFrame,
     asked: Sequence[Mapping[str, Any]],
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Rows of what was simulated, those ``own`` settings, and of what is given; and rows that were
-    asked for."""
+    """Combine simulated rows (settings ``own``) with given rows, and select the requested rows."""
     known = set(given["identity"])
     rows = _rows(records.values, own)
     lent = pl.concat([rows, _rows(records.besides, own)])
@@ -252,7 +306,7 @@ def _asked(one: Mapping[str, Any], names: Sequence[str]) -> Asked:
 def _borrowed(
     given: pl.DataFrame, name: str, watch: Watch, setting: Setting, runs: int
 ) -> pl.DataFrame:
-    """Of what lenders computed for all, what one setting is asked for."""
+    """Select the measurements that one setting requires from the rows that lenders computed."""
     wanted = watch.keys(setting.horizon, setting.course)
     keys = pl.DataFrame(sorted(wanted), schema=KEYS, orient="row")
     found = given.filter(pl.col("identity") == name, pl.col("run") < runs)
@@ -260,7 +314,7 @@ def _borrowed(
 
 
 def _rows(values: list[dict], settings: Sequence[int]) -> pl.DataFrame:
-    """A row a measurement of some settings, with the setting that it is of."""
+    """Return one row per measurement, with the index of its setting."""
     if not any(values):
         return pl.DataFrame(schema={"setting": pl.Int64, **ROWS})
     found = Records(values).rows()
@@ -273,9 +327,27 @@ def calibrated_cell(
     prepared: Prepared,
     problem: Callable[[Streams], Any] | None = None,
 ) -> Calibration:
-    """Settings of a cell that have one problem and network, with their noise set: what runs, what
-    the privacy rows are about and what an audit executes. ``problem`` is what builds the problem in
-    another environment, where it is the same."""
+    """Calibrate the noise of the settings of a cell that share one problem and one network.
+
+    The simulation, the privacy rows and the audits all use this calibration.
+
+    Parameters
+    ----------
+    cell : mapping
+        One algorithm of one experiment.
+    specifications : sequence of mappings
+        Settings with one problem and one network.
+    prepared : mapping
+        Name of each prepared data set to the data set.
+    problem : callable, optional
+        Function that builds the problem from random streams. It replaces the function of the
+        environment if several environments share their data.
+
+    Returns
+    -------
+    Calibration
+        Settings, problem and network, with calibrated noise.
+    """
     deterministic = algorithms.load(cell["algorithm"]).deterministic
     environment = environment_of(specifications[0], prepared)
     return calibrate(
@@ -289,8 +361,22 @@ def calibrated_cell(
 
 
 def with_tuned(specification: Mapping[str, Any], grids: pl.DataFrame | None) -> Mapping[str, Any]:
-    """A setting with the parameters that did best on the runs of its tuning: by the error at the
-    last iteration, or by its mean over all of them."""
+    """Insert the tuned parameters with the smallest mean error on the tuning runs into a setting.
+
+    The error is that of the last iteration, or its mean over all iterations (criterion ``mean``).
+
+    Parameters
+    ----------
+    specification : mapping
+        One setting; returned unchanged if it has no tuned parameters.
+    grids : DataFrame or None
+        Runs of the tuning grids.
+
+    Returns
+    -------
+    mapping
+        The setting with its tuned parameters.
+    """
     tuned = specification.get("tuned")
     if tuned is None:
         return specification
@@ -314,7 +400,20 @@ def with_tuned(specification: Mapping[str, Any], grids: pl.DataFrame | None) -> 
 
 
 def environment_of(specification: Mapping[str, Any], prepared: Prepared) -> Environment:
-    """Return the object that builds problem and network from the streams of some runs."""
+    """Return the object that builds problem and network from the streams of some runs.
+
+    Parameters
+    ----------
+    specification : mapping
+        One setting, of which ``problem`` and ``network`` are read.
+    prepared : mapping
+        Name of each prepared data set to the data set.
+
+    Returns
+    -------
+    Environment
+        Builders of problem and network. A problem that all runs share is built once.
+    """
     parameters = dict(specification["problem"])
     module = problems.load(parameters.pop("name"))
     if "prepared" in parameters:
@@ -333,7 +432,20 @@ def environment_of(specification: Mapping[str, Any], prepared: Prepared) -> Envi
 
 
 def setting_of(algorithm: str, specification: Mapping[str, Any]) -> Setting:
-    """A setting of the simulation from its plain description."""
+    """Build a setting of the simulation from its plain description.
+
+    Parameters
+    ----------
+    algorithm : str
+        Name of the algorithm.
+    specification : mapping
+        Budget, horizon, parameters of the algorithm, variant and axis values.
+
+    Returns
+    -------
+    Setting
+        The setting, not yet calibrated.
+    """
     budget = Budget(specification["budget"]["epsilon"], specification["budget"]["delta"])
     built = _called("algorithm", algorithms.load(algorithm), **specification["algorithm"])
     name = f"{specification['variant']} {specification['columns']}"
@@ -346,9 +458,21 @@ LOWER = ("epsilon_lower", "lower_by", "lower_because")
 
 
 def privacy_rows(calibration: Calibration, index: int) -> list[dict[str, Any]]:
-    """Epsilon of a setting, once for each neighbouring relation that is stated for it.
+    """Compute the epsilon of a setting, once per neighbouring relation that is stated for it.
 
-    Each number is the largest of any run: where graphs are random, of the worst of them.
+    Each number is the maximum over runs: if graphs are random, that of the worst graph.
+
+    Parameters
+    ----------
+    calibration : Calibration
+        Calibrated settings.
+    index : int
+        Index of the setting.
+
+    Returns
+    -------
+    list of dict
+        One row per neighbouring relation.
     """
     setting, problem = calibration.settings[index], calibration.problem
     cases = calibration.cases(index)
@@ -357,7 +481,20 @@ def privacy_rows(calibration: Calibration, index: int) -> list[dict[str, Any]]:
 
 
 def worst_case(calibration: Calibration, index: int) -> Case:
-    """The run of a setting, or one of them, of which the accountant says most."""
+    """Return a run of a setting with the largest epsilon according to the accountant.
+
+    Parameters
+    ----------
+    calibration : Calibration
+        Calibrated settings.
+    index : int
+        Index of the setting.
+
+    Returns
+    -------
+    Case
+        The first of these runs if there are several.
+    """
     setting, problem = calibration.settings[index], calibration.problem
 
     def epsilon(case: Case) -> float:
@@ -367,7 +504,10 @@ def worst_case(calibration: Calibration, index: int) -> Case:
 
 
 def _worst(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """The row of the run that the accountant says most of, with the largest of each epsilon."""
+    """Combine the privacy rows of all runs of a setting.
+
+    The result is the row with the largest accounted epsilon. Each epsilon is its maximum over runs.
+    """
     worst = max(rows, key=lambda row: row["epsilon_accountant"])
     largest = {key: float(np.max([row[key] for row in rows])) for key in EPSILONS}
     attacked = max(rows, key=lambda row: row["epsilon_lower"])
@@ -382,8 +522,11 @@ def _privacy_rows(case: Case, setting: Setting, problem) -> list[dict[str, Any]]
 
 
 def _privacy_row(algorithm, claimed: float, setting: Setting, problem, network) -> dict[str, Any]:
-    """Epsilon of a setting on one graph: claimed, by the paper's formula, by the accountant, and
-    from below by an attack whose law is known."""
+    """Compute four epsilons of a setting on one graph.
+
+    They are the claimed one, that of the paper's formula, that of the accountant, and a lower bound
+    from an attack with known output distribution.
+    """
     delta, horizon = setting.budget.delta, setting.horizon
     releases = algorithm.releases(problem, network, horizon)
     assumed = algorithm.releases_if_assumed(problem, network, horizon)
@@ -427,8 +570,12 @@ def _labels(cell: Mapping[str, Any]) -> pl.DataFrame:
 
 
 def _side_by_side(cell: Mapping[str, Any]) -> list[list[list[Distinct]]]:
-    """Environments with one problem, or of all problems, where the algorithm draws for all at once:
-    otherwise their data need not be in memory at the same time."""
+    """Group the environments that must be simulated together.
+
+    All environments form one group if the algorithm samples for all of them simultaneously.
+    Otherwise there is one group per data set, so that the data need not be in memory at the same
+    time.
+    """
     problems_of_cell = _by_problem(cell["settings"])
     if algorithms.load(cell["algorithm"]).draws_once:
         return [problems_of_cell]
@@ -436,7 +583,7 @@ def _side_by_side(cell: Mapping[str, Any]) -> list[list[list[Distinct]]]:
 
 
 def _by_problem(settings: list[Mapping[str, Any]]) -> list[list[Distinct]]:
-    """Environments that have the same data."""
+    """Group the environments that have equal data."""
     found = defaultdict(list)
     for distinct in _by_environment(settings):
         spec = settings[distinct[0][0]]
@@ -447,7 +594,7 @@ def _by_problem(settings: list[Mapping[str, Any]]) -> list[list[Distinct]]:
 
 
 def _by_environment(settings: list[Mapping[str, Any]]) -> list[Distinct]:
-    """Settings with one problem and network, and among them those that are the same thing."""
+    """Group the settings by problem and network, and within each group the equal settings."""
     groups: dict[str, dict[str, list[int]]] = defaultdict(lambda: defaultdict(list))
     for index, spec in enumerate(settings):
         environment = settings_hash([spec["problem"], spec["network"]])
@@ -457,7 +604,7 @@ def _by_environment(settings: list[Mapping[str, Any]]) -> list[Distinct]:
 
 
 def _called(key: str, function: Callable, *args, **parameters):
-    """Call with parameters that a user wrote; one that does not exist is the user's error."""
+    """Call a function with user-supplied parameters; report invalid names as errors of the user."""
     try:
         return function(*args, **parameters)
     except TypeError as error:

@@ -1,4 +1,4 @@
-"""Checks of every setting of a cell before any work: types, ranges, sizes."""
+"""Check types, ranges and sizes of all settings of a cell before any computation."""
 
 from __future__ import annotations
 
@@ -33,14 +33,44 @@ MOST = {
 
 
 def whole(key: str, value: Any, least: int, most: int | None = None) -> Iterator[str]:
-    """A line unless a value is a whole number of a range."""
+    """Yield an error line if a value is not an integer in a range.
+
+    Parameters
+    ----------
+    key : str
+        Name of the value in the message.
+    value : object
+        The value to check.
+    least : int
+        Smallest allowed value.
+    most : int, optional
+        Largest allowed value; unbounded if omitted.
+
+    Returns
+    -------
+    iterator of str
+        One line, or none if the value is valid.
+    """
     asked = f"a whole number >= {least}" + (f" and <= {most}" if most else "")
     if type(value) is not int or value < least or (most and value > most):
         yield f"{key}: found {representation(value)}, expected {asked}"
 
 
 def too_many(what: str, factors: Mapping[str, int]) -> Iterator[str]:
-    """A line where a product exceeds its limit, with the size that would result."""
+    """Yield an error line, with the resulting size, if a product of factors exceeds its limit.
+
+    Parameters
+    ----------
+    what : str
+        Key of :data:`MOST`, whose entry is the limit.
+    factors : mapping of str to int
+        Name of each factor to its size.
+
+    Returns
+    -------
+    iterator of str
+        One line, or none if the product is within the limit.
+    """
     size = math.prod(factors.values())
     if size > MOST[what]:
         told = " x ".join(f"{count:,} {name}" for name, count in factors.items())
@@ -48,18 +78,18 @@ def too_many(what: str, factors: Mapping[str, int]) -> Iterator[str]:
 
 
 def wrong_horizon(horizon: Any) -> Iterator[str]:
-    """A line unless a horizon is one that ends."""
+    """Yield an error line if a horizon is not an integer from 1 to the allowed maximum."""
     yield from whole("horizon", horizon, 1, MOST["horizon"])
 
 
 def require_settings(cell: Mapping[str, Any]) -> None:
-    """Raise :class:`InvalidInput` with what a cell cannot be run with, a line for each thing."""
+    """Raise :class:`InvalidInput` with one line per error if the settings of a cell are invalid."""
     if lines := list(wrong_settings(cell)):
         raise Refused(lines)
 
 
 def wrong_settings(cell: Mapping[str, Any]) -> Iterator[str]:
-    """A line for each thing that a cell's settings cannot be run with, each once."""
+    """Yield one line per error in the settings of a cell, each error once."""
     yield from whole("seed", cell["seed"], 0)
     yield from whole("runs", cell["runs"], 1, MOST["runs"])
     built = _load(cell["algorithm"])
@@ -74,7 +104,7 @@ def wrong_settings(cell: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _wrong_problems(built: type, settings: Iterable[Mapping[str, Any]]) -> Iterator[str]:
-    """A line for each problem that lacks what the algorithm needs of it."""
+    """Yield one line for each problem that lacks a feature that the algorithm needs."""
     for name in dict.fromkeys(setting["problem"]["name"] for setting in settings):
         offers = _class_of(name).offers
         lacking = [need for need in getattr(built, "needs", ()) if not offers(need)]
@@ -83,7 +113,7 @@ def _wrong_problems(built: type, settings: Iterable[Mapping[str, Any]]) -> Itera
 
 
 def _wrong_parts(built: type, settings: Iterable[Mapping[str, Any]]) -> Iterator[str]:
-    """A line for each thing that is wrong with a part of a setting by itself."""
+    """Yield one line per error in a single part of a setting."""
     for key, check in PARTS.items():
         # Settings share what they have in common, of which one look is enough.
         objects = {id(setting[key]): setting[key] for setting in settings}
@@ -93,7 +123,7 @@ def _wrong_parts(built: type, settings: Iterable[Mapping[str, Any]]) -> Iterator
 
 
 def _wrong_data(settings: Iterable[Mapping[str, Any]]) -> Iterator[str]:
-    """A line for each thing that the data of some agents cannot be."""
+    """Yield one line per error in the data that a setting assigns to its agents."""
     distinct = {
         (repr(setting["problem"]), setting["network"]["agents"]): setting["problem"]
         for setting in settings
@@ -138,7 +168,7 @@ def _classes(given: Mapping[str, Any], agents: int) -> SimpleNamespace:
 
 
 def _grouped(given: Mapping[str, Any], _: int) -> SimpleNamespace:
-    """Rows of both labels in both groups of each attribute that the data protect."""
+    """Return placeholder rows with both labels in both groups of each protected attribute."""
     from ..datasets.catalogue import module_of
     from ..datasets.preparation import preparation
 
@@ -241,7 +271,7 @@ WORDS = {float: "a number", int: "a whole number", bool: "true or false", str: "
 
 
 def _wrong_types(part: str, hints: Mapping[str, Any], given: Mapping[str, Any]) -> Iterator[str]:
-    """Numbers, words and truth values that are taken for one another."""
+    """Yield one line per number, string or Boolean whose type differs from the declared type."""
     for name, value in given.items():
         kinds = get_args(hints.get(name)) or (hints.get(name),)
         if not set(kinds) <= {*WORDS, type(None)}:

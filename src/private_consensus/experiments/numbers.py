@@ -1,4 +1,4 @@
-"""From measurements of runs to the numbers of a figure: tidy, one row a plotted point."""
+"""Convert measurements of runs to the numbers of a figure: one row per plotted point."""
 
 from __future__ import annotations
 
@@ -46,24 +46,25 @@ def figure_numbers(
     source: str,
     others: pl.DataFrame | None = None,
 ) -> pl.DataFrame:
-    """All points of a figure.
+    """Compute all points of a figure.
 
     Parameters
     ----------
     panels : sequence of mapping
-        As :class:`private_consensus.experiments.schema.Panel` dumps them.
+        Panels as :class:`private_consensus.experiments.schema.Panel` serializes them.
     cells : mapping
         (experiment, algorithm) to runs and privacy of the cell.
     source : str
-        Where the data came from.
+        Origin of the data.
     others : DataFrame, optional
-        What agents hold or learn, for panels that show it; told apart by ``panel``.
+        Points of panels that show partitions of data or the knowledge of observers. Column
+        ``panel`` identifies the panel.
 
     Returns
     -------
     DataFrame
         Columns panel, algorithm, variant, reading, those of the axes, x, y, low, high, runs,
-        interval, source, and ``series``, which tells apart curves of one variant.
+        interval, source, guarantee and ``series``, which distinguishes the curves of one variant.
     """
     parts = []
     for panel in panels:
@@ -93,11 +94,27 @@ def figure_numbers(
 def curve_points(
     runs: pl.DataFrame, privacy: pl.DataFrame, curve: Mapping[str, Any], x: str
 ) -> pl.DataFrame:
-    """The points of one curve: mean over runs, with its standard error or their range; or median.
+    """Compute the points of one curve: mean or median over runs, with an interval.
 
-    ``x`` is an axis, t, a column of the privacy table, or a quantity that was measured as such, as
-    simulated seconds are: its mean over runs. Runs that left the finite numbers count as infinite,
-    and so does their mean. Where there are any, column ``diverged`` says how many.
+    Runs that diverged count as infinite, and so does their mean. If there are any, column
+    ``diverged`` has their number.
+
+    Parameters
+    ----------
+    runs : DataFrame
+        Measurements of a cell.
+    privacy : DataFrame
+        Privacy rows of the same cell.
+    curve : mapping
+        Curve with its filters, its statistic and its kind of interval.
+    x : str
+        An axis, t, a column of the privacy table, or a measured quantity. Of a quantity, such as
+        simulated seconds, the mean over runs is used.
+
+    Returns
+    -------
+    DataFrame
+        One row per point, in ascending order of x within each series.
     """
     axes = [column for column in runs.columns if column not in FIXED]
     kept = _measured(runs, curve, (curve["quantity"], curve["metric"]))
@@ -148,9 +165,21 @@ def curve_points(
 def guarantee_of(privacy: pl.DataFrame, curve: Mapping[str, Any]) -> str:
     """Return whether the settings of a curve have a proven guarantee at the claimed epsilon.
 
-    That nothing is proven is said of whatever such settings measure, numbers of messages and
-    models that nobody sends as well; that it is, of what is sent only. Nothing where the metric is
-    of no model, or where the settings claim none.
+    A missing proof is reported for every quantity, also for message counts and unsent models. An
+    existing proof is reported only for quantities that agents send.
+
+    Parameters
+    ----------
+    privacy : DataFrame
+        Privacy rows of the cell.
+    curve : mapping
+        Curve with its filters.
+
+    Returns
+    -------
+    str
+        ``PROVEN``, ``UNPROVEN`` or the empty string. The string is empty if the metric belongs to
+        no model, or if the settings claim no guarantee.
     """
     if curve["metric"].startswith(DATA_FREE):
         return ""
@@ -170,11 +199,24 @@ def guarantee_of(privacy: pl.DataFrame, curve: Mapping[str, Any]) -> str:
 
 
 def cost_to_reach(points: pl.DataFrame, goals: Sequence[float]) -> pl.DataFrame:
-    """Cost to reach each goal: x are the goals, y the least x from which the curve stays below.
+    """Compute the smallest x from which a curve stays at or below each goal.
 
-    Interpolated between neighbouring points, linearly in the measurement and in ln x. Where the
-    first point is below already, y is its x; where the last is not, infinity. The band is that of
-    the ends of the measurement's interval, inverted in the same way.
+    Between neighbouring points, the measurement is interpolated linearly against ln x. The cost is
+    the first x if the curve starts at or below the goal and stays there. It is infinite if the
+    curve ends above the goal. The band inverts the two ends of the measurement's interval in the
+    same way.
+
+    Parameters
+    ----------
+    points : DataFrame
+        Points of one curve in ascending order of x.
+    goals : sequence of float
+        Values of the measurement.
+
+    Returns
+    -------
+    DataFrame
+        One row per goal: x is the goal; y, low and high are costs.
     """
     cost = points["x"].to_numpy()
     ends = {name: _costs(cost, points[name].to_numpy(), goals) for name in ("y", "low", "high")}
@@ -199,7 +241,7 @@ def _costs(cost: np.ndarray, values: np.ndarray, goals: Sequence[float]) -> np.n
 
 
 def _interval(kind: str) -> tuple[pl.Expr, pl.Expr, str]:
-    """Lower and upper end over runs, and what they are."""
+    """Return lower end, upper end and description of an interval over runs."""
     value = pl.col("value")
     if kind == "range":
         return value.min(), value.max(), RANGE
@@ -231,7 +273,7 @@ def _measured(runs: pl.DataFrame, curve: Mapping[str, Any], measure: Sequence[st
 
 
 def _with_band(points: pl.DataFrame, runs: pl.DataFrame, curve, keys: list[str]) -> pl.DataFrame:
-    """Points whose interval is measured too, as that of exact moments is."""
+    """Replace the interval of points by a band whose two ends are measured quantities."""
     keys = list(dict.fromkeys(keys))
     for end in ("low", "high"):
         means = _measured(runs, curve, curve[end]).group_by(*keys).agg(pl.col("value").mean())
@@ -240,11 +282,23 @@ def _with_band(points: pl.DataFrame, runs: pl.DataFrame, curve, keys: list[str])
 
 
 def graph_points(network: Mapping[str, Any], seed: int) -> pl.DataFrame:
-    """Nodes on a circle and edges between them: a row each, told apart by ``kind``.
+    """Return nodes on a circle and the edges between them, one row each.
 
-    Columns kind, node, edge_from, edge_to; x and y of a node or of an edge's beginning, x_end and
-    y_end of its end. Agents are numbered from 1, the first on top, clockwise. Where each run draws
-    its own graph, that of run 0.
+    Agents are numbered from 1, clockwise from the top. If each run samples its own graph, the graph
+    of run 0 is shown.
+
+    Parameters
+    ----------
+    network : mapping
+        Parameters of :func:`private_consensus.networks.build`.
+    seed : int
+        Seed of the random streams.
+
+    Returns
+    -------
+    DataFrame
+        Columns kind ("node" or "edge"), node, edge_from, edge_to. Columns x and y are the position
+        of a node or of the start of an edge; x_end and y_end that of the end of an edge.
     """
     built = networks.build(Streams(seed, (0,)), **network)
     adjacency = built.of_run(0).adjacency

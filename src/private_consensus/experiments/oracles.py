@@ -1,8 +1,8 @@
-"""Uses of private data that no mechanism covers, collected for a setting.
+"""Collect the unaccounted uses of private data of a setting, which no mechanism covers.
 
-They come from three places: the algorithm (what it sets itself by), the problem (what it computes
-from all records, and what it takes for public), and the setting: its prepared data, parameters that
-were chosen by the outcome of runs, and what its experiment says of itself.
+They have three origins: the algorithm (data-dependent parameters), the problem (statistics of all
+records, quantities treated as public), and the setting. The setting contributes its prepared data,
+parameters that were tuned on the outcome of runs, and the declarations of its experiment.
 """
 
 from __future__ import annotations
@@ -18,7 +18,22 @@ from ..problems import Problem
 def oracles_of(
     algorithm: Algorithm, problem: Problem, specification: Mapping[str, Any]
 ) -> list[str]:
-    """List each unaccounted use of private data once, one line per use."""
+    """List each unaccounted use of private data once, one line per use.
+
+    Parameters
+    ----------
+    algorithm : Algorithm
+        Algorithm with its parameters.
+    problem : Problem
+        Problem that the algorithm solves.
+    specification : mapping
+        The setting.
+
+    Returns
+    -------
+    list of str
+        Lines without duplicates: algorithm first, then problem, then setting.
+    """
     used = [problem.from_data[name] for name in algorithm.uses if name in problem.from_data]
     found = [*algorithm.oracles, *used, *problem.oracles, *oracles_of_setting(specification)]
     return list(dict.fromkeys(found))

@@ -1,4 +1,4 @@
-"""Partitions of records to agents: counts by agent and label, as rows of a figure's numbers."""
+"""Summarize partitions of records to agents: counts by agent and label, as rows of a figure."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ from ..randomness import Streams
 
 
 def partition_summary(prepared: Prepared, partition: Mapping[str, Any], seed: int) -> pl.DataFrame:
-    """Records that each agent holds in run 0.
+    """Count the records that each agent holds in run 0.
 
     Parameters
     ----------
     prepared : Prepared
         The records.
     partition : mapping
-        As :class:`private_consensus.experiments.schema.Partition` dumps it.
+        Partition as :class:`private_consensus.experiments.schema.Partition` serializes it.
     seed : int
-        The seed of the reproduction.
+        Seed of the reproduction.
 
     Returns
     -------
     DataFrame
-        A row an agent and label: ``x`` the agent, from 1, ``y`` its records with that label,
-        ``size`` all of its records, ``share`` the quotient.
+        One row per agent and label. ``x`` is the agent, from 1; ``y`` its number of records with
+        that label; ``size`` its number of records; ``share`` the ratio y / size.
     """
     rows_of_agents = _agent_rows(prepared.labels, partition, Streams(seed, (0,)).generators("data"))
     sizes = partitioning.sizes_of(rows_of_agents)[0]

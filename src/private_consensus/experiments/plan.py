@@ -1,7 +1,7 @@
-"""Configuration to cells: every setting of every experiment, spelled out.
+"""Expand a configuration to cells: every setting of every experiment, completely specified.
 
-A cell is one (experiment, algorithm) with all its settings: plain JSON, so that its hash says
-whether a result is current.
+A cell is one (experiment, algorithm) pair with all its settings. It is plain JSON, so that its hash
+determines whether a result is up to date.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ RULES = (
 
 @dataclass(frozen=True)
 class Plan:
-    """A validated configuration and what it asks for."""
+    """Validated configuration, with the cells, data and drawings that it requires."""
 
     config: Config
     papers: Mapping[str, Paper]
@@ -67,18 +67,21 @@ class Plan:
 
     @property
     def experiments(self) -> dict[str, Experiment]:
+        """Experiments of all papers, by name."""
         return {name: e for paper in self.papers.values() for name, e in paper.experiments.items()}
 
     @property
     def figures(self) -> dict[str, Figure]:
+        """Figures of all papers, by name."""
         return {name: f for paper in self.papers.values() for name, f in paper.figures.items()}
 
     @property
     def tables(self) -> dict[str, Table]:
+        """Tables of all papers, by name."""
         return {name: t for paper in self.papers.values() for name, t in paper.tables.items()}
 
     def cells(self) -> list[tuple[str, str]]:
-        """All (experiment, algorithm) pairs."""
+        """Return all (experiment, algorithm) pairs."""
         return [
             (name, algorithm)
             for name, experiment in self.experiments.items()
@@ -86,7 +89,18 @@ class Plan:
         ]
 
     def cell(self, experiment: str, algorithm: str) -> dict[str, Any]:
-        """Return the specification of a cell as plain JSON."""
+        """Return the specification of a cell as plain JSON.
+
+        Parameters
+        ----------
+        experiment, algorithm : str
+            Names of the pair.
+
+        Returns
+        -------
+        dict
+            The cell, expanded on the first call and cached.
+        """
         if (experiment, algorithm) not in self.known:
             found = expand(self.experiments[experiment], experiment, algorithm, self.config)
             self.known[experiment, algorithm] = found
@@ -101,29 +115,63 @@ class Plan:
         return self.sources
 
     def lenders(self, experiment: str, algorithm: str) -> list[tuple[str, str]]:
-        """Cells that compute settings for a cell."""
+        """Return the cells that compute settings for a given cell.
+
+        Parameters
+        ----------
+        experiment, algorithm : str
+            Names of the cell that reuses the settings.
+
+        Returns
+        -------
+        list of (str, str)
+            Sorted (experiment, algorithm) pairs.
+        """
         return sorted(set(self.borrowed().get((experiment, algorithm), {}).values()))
 
     def asked(self, experiment: str, algorithm: str) -> list[dict[str, Any]]:
-        """Return the measurements that other cells request from a cell, as plain JSON."""
+        """Return the measurements that other cells request from a cell, as plain JSON.
+
+        Parameters
+        ----------
+        experiment, algorithm : str
+            Names of the cell that computes the measurements.
+
+        Returns
+        -------
+        list of dict
+            Requests as :func:`.sharing.asked` returns them.
+        """
         cells = {pair: self.cell(*pair) for pair in self.borrowed()}
         return sharing.asked(cells, self.borrowed(), (experiment, algorithm))
 
     def modules(self, experiment: str, *chosen: str) -> list[str]:
-        """Modules that an experiment's cells are made by and find by name: those of the chosen
-        algorithms and of the problem."""
+        """Return the modules that the cells of an experiment load by name.
+
+        Parameters
+        ----------
+        experiment : str
+            Name of the experiment, whose problem has a module.
+        *chosen : str
+            Names of algorithms.
+
+        Returns
+        -------
+        list of str
+            Modules of the algorithms, then the module of the problem.
+        """
         problem = self.experiments[experiment].problem.name
         return [*map(_module_of, chosen), problems.module_of(problem)]
 
     def paper_of(self, figure: str) -> str:
-        """Key of the paper that a figure, table or experiment belongs to."""
+        """Return the key of the paper to which a figure, table or experiment belongs."""
         for key, paper in self.papers.items():
             if figure in {**paper.figures, **paper.tables, **paper.experiments}:
                 return key
         raise InvalidInput("figure", figure, f"one of {', '.join(sorted(self.figures))}")
 
     def cells_of(self, figure: str) -> list[tuple[str, str]]:
-        """Cells whose numbers a figure or table shows."""
+        """Return the cells whose numbers a figure or table shows."""
         if figure in self.tables:
             blocks = self.tables[figure].blocks
             pairs = [(b.experiment, method.algorithm) for b in blocks for method in b.methods]
@@ -136,7 +184,7 @@ class Plan:
         return sorted(set(pairs))
 
     def judged_cells(self, paper: str) -> list[tuple[str, str]]:
-        """Cells whose numbers a paper's claims speak of."""
+        """Return the cells whose numbers the claims of a paper use."""
         return sorted(
             {
                 (series.experiment, series.algorithm)
@@ -149,8 +197,11 @@ class Plan:
         )
 
     def drawing(self, figure: str) -> dict[str, Any]:
-        """A figure as plain JSON, with the network of each panel that shows one, and what budget
-        and agents its experiments have."""
+        """Return a figure as plain JSON, with budget and agents of its experiments.
+
+        Panels that show a graph contain its network; panels of observers contain the views at the
+        scale.
+        """
         found = self.figures[figure].model_dump(mode="json")
         number = self.papers[self.paper_of(figure)].paper.number
         if number and not found["title"].startswith(f"Paper {number}"):
@@ -171,7 +222,7 @@ class Plan:
         return found
 
     def partitions(self, figure: str) -> dict[str, Any]:
-        """Partitions of prepared data that a figure shows, as plain JSON; empty if none."""
+        """Return the data partitions that a figure shows, as plain JSON; empty if none."""
         panels = {
             panel.title: panel.partition.model_dump(mode="json")
             for panel in self.figures[figure].panels
@@ -191,29 +242,53 @@ class Plan:
         return {"seed": self.config.seed, "panels": panels} if panels else {}
 
     def preparations_of_partitions(self, figure: str) -> list[str]:
-        """Prepared data sets of whose partitions a figure shows something."""
+        """Return the prepared data sets whose partitions a figure shows."""
         panels = self.partitions(figure).get("panels", {})
         return sorted({partition["prepared"] for partition in panels.values()})
 
     def preparations_in_use(self) -> list[str]:
-        """Prepared data sets that anything reads."""
+        """Return the prepared data sets that any experiment or figure reads."""
         found = [self.preparations(name) for name in self.experiments]
         found += [self.preparations_of_partitions(name) for name in self.figures]
         return sorted({name for names in found for name in names})
 
     def tunings(self, experiment: str, algorithm: str) -> list[tuple[str, str]]:
-        """Cells whose runs decide parameters of a cell."""
+        """Return the cells whose runs determine tuned parameters of a cell.
+
+        Parameters
+        ----------
+        experiment, algorithm : str
+            Names of the tuned cell.
+
+        Returns
+        -------
+        list of (str, str)
+            Sorted (experiment, algorithm) pairs.
+        """
         variants = self.experiments[experiment].algorithms[algorithm].values()
         return sorted({(v.tuned.experiment, algorithm) for v in variants if v.tuned})
 
     def figure_styles(self, figure: str) -> dict[str, dict[str, Any]]:
-        """Styles of a figure's curves, so that another curve's colour is none of its business."""
+        """Return the styles of the curves of a figure; other styles do not affect the figure."""
         panels = self.figures[figure].panels
         used = {style_key(c.algorithm, c.variant) for panel in panels for c in panel.curves}
         return {name: s.model_dump() for name, s in self.styles.items() if name in used}
 
     def preparations(self, experiment: str, algorithm: str | None = None) -> list[str]:
-        """Prepared data sets that an experiment, or one algorithm in it, reads."""
+        """Return the prepared data sets that an experiment, or one algorithm in it, reads.
+
+        Parameters
+        ----------
+        experiment : str
+            Name of the experiment.
+        algorithm : str, optional
+            One of its algorithms; all if omitted.
+
+        Returns
+        -------
+        list of str
+            Sorted names of prepared data sets.
+        """
         chosen = [algorithm] if algorithm else self.experiments[experiment].algorithms
         found = {
             setting["problem"].get("prepared")
@@ -224,20 +299,25 @@ class Plan:
 
 
 def load(config: Mapping[str, Any], *folders: Path) -> Plan:
-    """Validate a configuration and the papers it names.
+    """Validate a configuration and the papers that it names.
 
     Parameters
     ----------
     config : mapping
-        The contents of ``config.yaml`` with what was overridden.
+        The contents of ``config.yaml`` with overridden values.
     *folders : Path
-        Where ``papers/*.yaml`` and ``styles.yaml`` are; of what has the same name in several, the
-        first is taken.
+        Folders with ``papers/*.yaml`` and ``styles.yaml``. If several have an entry of the same
+        name, the first folder takes precedence.
+
+    Returns
+    -------
+    Plan
+        The validated configuration.
 
     Raises
     ------
     ConfigurationError
-        With a line for each key that is wrong.
+        With one line per invalid key.
     """
     checked = validate(Config, config)
     papers, lines = {}, []
@@ -276,7 +356,7 @@ def load(config: Mapping[str, Any], *folders: Path) -> Plan:
 
 
 def _taken_names(papers: Mapping[str, Paper]) -> Iterator[str]:
-    """Names that stand for two things: a target is called by its name, and so are files."""
+    """Yield one line per name that is used twice: names identify both targets and files."""
     targets: dict[str, str] = dict.fromkeys(RULES, "a rule of the workflow")
     experiments: dict[str, str] = {}
     for key, paper in papers.items():
@@ -306,7 +386,7 @@ def _wrong_cells(plan: Plan) -> Iterator[str]:
 
 
 def _sizes(plan: Plan, experiment: str, algorithm: str) -> dict[str, int]:
-    """Lengths of the axes at the scale that is planned, and the number of variants."""
+    """Return the lengths of the axes at the planned scale, and the number of variants."""
     found = plan.experiments[experiment]
     grids, _ = _reduced(found, plan.config.scale)
     sizes = {f"values of {name}": len(values) for name, values in grids.items()}
@@ -314,7 +394,24 @@ def _sizes(plan: Plan, experiment: str, algorithm: str) -> dict[str, int]:
 
 
 def expand(experiment: Experiment, name: str, algorithm: str, config: Config) -> dict[str, Any]:
-    """All settings of one algorithm in one experiment."""
+    """Expand one algorithm of an experiment to a cell with all its settings.
+
+    Parameters
+    ----------
+    experiment : Experiment
+        Validated experiment.
+    name : str
+        Name of the experiment.
+    algorithm : str
+        Name of one of its algorithms.
+    config : Config
+        Scale, seed and, optionally, number of runs.
+
+    Returns
+    -------
+    dict
+        The cell as plain JSON.
+    """
     grids, reduced = _reduced(experiment, config.scale)
     base = _base(experiment)
     settings = []
@@ -366,14 +463,14 @@ def _has_course(experiment: Experiment, columns: Mapping[str, Any]) -> bool:
 
 
 def _groups(experiment: Experiment, algorithm: str) -> dict[str, str]:
-    """Groups of streams that an experiment names, for all of its algorithms or this one."""
+    """Return the groups of random streams that an experiment sets for an algorithm."""
     given = experiment.groups.items()
     named = {key: name if isinstance(name, str) else name.get(algorithm) for key, name in given}
     return {key: name for key, name in named.items() if name is not None}
 
 
 def _reduced(experiment: Experiment, scale: str) -> tuple[dict[str, list], Reduced]:
-    """Axes of an experiment at a scale, and what else the scale changes."""
+    """Return the axes of an experiment at a scale, and the other changes of the scale."""
     reduced = experiment.scales.get(scale, Reduced())
     grids = {key: list(axis.values) for key, axis in experiment.axes.items()}
     return grids | {key: list(values) for key, values in reduced.axes.items()}, reduced
@@ -385,7 +482,7 @@ def _network(experiment: Experiment) -> dict[str, Any]:
 
 
 def _stated(experiment: Experiment) -> dict[str, Any]:
-    """Budget and agents of an experiment: a number, or the name of the axis that sets it."""
+    """Return budget and agents of an experiment: a number, or the name of the axis that sets it."""
     base = _patched(_base(experiment), {})
     paths = {"epsilon": ("budget", "epsilon"), "delta": ("budget", "delta"),
              "agents": ("network", "agents")}  # fmt: skip
@@ -403,7 +500,7 @@ def _iterations(experiment: Experiment, settings: list[dict[str, Any]]) -> list[
 
 
 def _base(experiment: Experiment) -> dict[str, Any]:
-    """A setting before anything is changed."""
+    """Return the setting of an experiment before axes and variants change it."""
     base = experiment.model_dump(include=set(PARTS) - {"algorithm"})
     base["algorithm"] = {}
     for part in ("problem", "network"):
@@ -412,7 +509,7 @@ def _base(experiment: Experiment) -> dict[str, Any]:
 
 
 def _patched(base: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
-    """A setting with some of its parts changed; what stays the same is shared by all settings."""
+    """Return a setting with changed values; all settings share the unchanged parts."""
     found, copies = dict(base), {}  # by id, and kept: an id is given anew when its object is gone
     for path, value in changes.items():
         tree = found
@@ -472,7 +569,10 @@ def _inconsistencies(key: str, paper: Paper) -> Iterator[str]:
 
 
 def _wrong_scales(chosen: str, papers: Mapping[str, Paper]) -> Iterator[str]:
-    """A scale is one of a closed list: what is not said to be smaller would be planned in full."""
+    """Yield one line per unknown scale or missing reduction.
+
+    Only declared scales are allowed, because an experiment without reductions would be run in full.
+    """
     declared = [scale for paper in papers.values() for scale in paper.scales]
     if chosen not in (*SCALES, *declared):
         yield expected("scale", chosen, (*SCALES, *declared))
@@ -494,7 +594,7 @@ def _wrong_scales(chosen: str, papers: Mapping[str, Paper]) -> Iterator[str]:
 
 
 def _other_preparations(experiment: Experiment) -> set[str]:
-    """Prepared data sets that axes, variants and scales put in place of the experiment's own."""
+    """Return the prepared data sets that axes, variants and scales set for an experiment."""
     changes = [
         chosen.set for variants in experiment.algorithms.values() for chosen in variants.values()
     ]
@@ -545,6 +645,22 @@ def unknown_run(
 ) -> Iterator[str]:
     """Return the errors of a reference to an algorithm of an experiment, and optionally to one
     of its runs.
+
+    Parameters
+    ----------
+    where : str
+        Key of the reference in the configuration.
+    algorithm : str
+        Name of the algorithm.
+    run : str or None
+        Name of the run variant; not checked if None.
+    experiment : Experiment
+        Experiment to which the reference points.
+
+    Returns
+    -------
+    iterator of str
+        One line, or none if the reference is valid.
     """
     if algorithm not in experiment.algorithms:
         yield expected(where, algorithm, experiment.algorithms)
@@ -553,7 +669,20 @@ def unknown_run(
 
 
 def style_key(algorithm: str, variant: str) -> str:
-    """Name of a curve's style."""
+    """Return the name of the style of a curve.
+
+    Parameters
+    ----------
+    algorithm : str
+        Name of the algorithm.
+    variant : str
+        Name of the curve's variant.
+
+    Returns
+    -------
+    str
+        ``algorithm.variant``.
+    """
     return f"{algorithm}.{variant}"
 
 

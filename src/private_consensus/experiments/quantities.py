@@ -1,7 +1,7 @@
-"""The quantities that an algorithm shows, known before it runs.
+"""List the quantities that each algorithm shows, before it runs.
 
-Results do not depend on it: a cell measures what it is shown. So it stands beside the
-configuration that names quantities, and no result is stale when a line is added here.
+Results do not depend on this list, because a cell records what the algorithm shows. The list
+belongs to the validation of the configuration, so that a new entry makes no result out of date.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
-"""Check that names in a paper's configuration exist: paths, axes, measures.
+"""Check that the names in a paper's configuration exist: paths, axes, measures.
 
-A path that reaches nothing would be a setting that nobody uses, and a verdict about another one.
+A path without a target would have no effect on the setting, and a verdict would describe a
+different setting.
 """
 
 from __future__ import annotations
@@ -33,12 +34,40 @@ OF_AN_AGENT = re.compile(r"agent_[1-9]\d*_[1-9]\d*")
 
 
 def expected(where: str, found: object, known: Iterable[str]) -> str:
-    """Return one line about a name that is not among the allowed names."""
+    """Return one line about a name that is not among the allowed names.
+
+    Parameters
+    ----------
+    where : str
+        Key in the configuration.
+    found : object
+        The invalid value.
+    known : iterable
+        Allowed values.
+
+    Returns
+    -------
+    str
+        The error line.
+    """
     return f"{where}: found {found!r}, expected one of {', '.join(map(str, known))}"
 
 
 def wrong_references(key: str, paper: Paper) -> Iterator[str]:
-    """A line for each name of a paper that reaches nothing."""
+    """Yield one line per name in a paper's configuration that does not exist.
+
+    Parameters
+    ----------
+    key : str
+        Key of the paper, with which each line starts.
+    paper : Paper
+        Validated configuration of the paper.
+
+    Returns
+    -------
+    iterator of str
+        Error lines; none if all names exist.
+    """
     for name, experiment in paper.experiments.items():
         where = f"{key}.experiments.{name}"
         yield from _wrong_axes(where, experiment)
@@ -123,7 +152,7 @@ def _known(problem: str, algorithm: str) -> dict[str, tuple[str, ...]]:
 
 
 def _parameters(function: Callable, given: int) -> list[str]:
-    """Names of parameters, without the first ones, which no configuration gives."""
+    """Return the names of parameters, without the first ones, which no configuration sets."""
     return list(inspect.signature(function).parameters)[given:]
 
 
@@ -174,7 +203,7 @@ def _no_course(
     measures: Iterable[tuple[str, str]],
     experiment: Experiment,
 ) -> Iterator[str]:
-    """A line about each thing that is read before the end and measured there alone."""
+    """Yield one line per value read at intermediate iterations but recorded only at the last."""
     courses = experiment.courses
     if courses is None or not experiment.iterations:
         return
@@ -189,7 +218,7 @@ def _no_course(
 
 
 def _horizons(experiment: Experiment) -> list[Any]:
-    """All that stands for a horizon, at any scale."""
+    """Return every value that is set as a horizon, at any scale."""
     found = [experiment.horizon]
     for axis in experiment.axes.values():
         found += axis.values if axis.set == "horizon" else []
@@ -228,7 +257,7 @@ def _wrong_curve(where: str, panel: Panel, curve: Curve, experiment: Experiment)
 
 
 def _never_shown(where: str, algorithm: str, quantity: str) -> Iterator[str]:
-    """A line about a quantity; one about the algorithm's name is another's."""
+    """Yield a line if an algorithm does not show a quantity; skip unknown algorithms."""
     if algorithm in _algorithms() and quantity not in _shown_by(algorithm):
         yield f"{expected(where, quantity, _shown_by(algorithm))}, which {algorithm} shows"
 
@@ -242,7 +271,7 @@ _shown_by = cache(quantities_of)
 
 
 def _wrong_goals(where: str, panel: Panel) -> Iterator[str]:
-    """Goals are the x of curves that show the cost to reach them."""
+    """Yield one line per invalid goal of a panel that shows the cost to reach goals."""
     for goal in panel.goals:
         if not math.isfinite(goal) or (panel.log_x and goal <= 0) or panel.goals.count(goal) > 1:
             kind = "positive numbers" if panel.log_x else "numbers"
@@ -252,7 +281,7 @@ def _wrong_goals(where: str, panel: Panel) -> Iterator[str]:
 def _wrong_where(
     where: str, chosen: Mapping[str, Any], experiment: Experiment, *, rows: bool = False
 ) -> Iterator[str]:
-    """Axes that there are not, and values that an axis has at no scale."""
+    """Yield one line per unknown axis, and per value that an axis has at no scale."""
     for name, value in chosen.items():
         if isinstance(value, list) and not rows and not _is_range(value):
             yield f"{where}.{name}: found {value!r}, expected a value, or a range [low, high]"
@@ -273,7 +302,7 @@ def _wrong_where(
 
 
 def _never_there(where: str, name: str, value: Any, experiment: Experiment) -> Iterator[str]:
-    """A line about a run, or an iteration, that no result has."""
+    """Yield a line about a run or an iteration that no result contains."""
     if type(value) is not int:
         yield f"{where}: found {value!r}, expected a whole number"
     elif name == "run" and not 0 <= value < experiment.runs:

@@ -1,4 +1,4 @@
-"""How results are written and read: whole or not at all, each with what made it."""
+"""Write and read results: each file is written atomically, together with its provenance."""
 
 from __future__ import annotations
 
@@ -25,8 +25,19 @@ def stamp(
 
     Parameters
     ----------
+    settings : object
+        Settings as plain JSON.
+    code : str
+        Hash of the code.
+    source : str
+        Origin of the data.
     prepared : iterable of paths
-        Files of prepared data that it was made from; the stamp has their checksum.
+        Files of prepared data from which the result was computed.
+
+    Returns
+    -------
+    dict
+        Keys settings (hash), code, source and data (checksum of the prepared files).
     """
     found = {"settings": settings_hash(settings), "code": code, "source": source}
     return {**found, "data": files_hash(prepared)}
@@ -35,12 +46,18 @@ def stamp(
 def write(
     frame: pl.DataFrame, path: str | Path, mark: Mapping[str, str], beside: Iterable[str] = ()
 ) -> None:
-    """Write Parquet with a stamp, and in it checksums of its rows and of the job's other files.
+    """Write rows as Parquet with their provenance and checksums of rows and companion files.
 
     Parameters
     ----------
+    frame : DataFrame
+        Rows of the result.
+    path : path
+        Target file.
+    mark : mapping
+        Provenance as :func:`stamp` returns it.
     beside : iterable of paths
-        Files that the same job has written, and that belong to these rows.
+        Files that the same job has written and that belong to these rows.
     """
     files = json.dumps(checksums(beside, Path(path).parent))
     with atomic_write(path) as part:
@@ -53,7 +70,7 @@ def damaged(path: str | Path) -> list[str]:
     """Return those files among a result and its companions whose content has changed since they
     were written.
 
-    What cannot be read is damaged. JSON has no checksums of others.
+    An unreadable file counts as damaged. A JSON file has no checksums of other files.
     """
     try:
         if Path(path).suffix == ".json":
@@ -68,12 +85,15 @@ def damaged(path: str | Path) -> list[str]:
 
 
 def rows_of(path: str | Path) -> pl.DataFrame:
-    """The rows of a result, as they were written: a page of numbers may be damaged and readable.
+    """Return the rows of a result after checking their hash.
+
+    A damaged page of a Parquet file may still be readable, so that reading alone does not detect
+    it.
 
     Raises
     ------
     InvalidInput
-        Names a file that is not there, or damaged.
+        If the file is missing or damaged.
     """
     with readable(path):
         written = pl.read_parquet_metadata(path).get("rows")
@@ -82,14 +102,14 @@ def rows_of(path: str | Path) -> pl.DataFrame:
 
 
 def _rows_hash(path: Path) -> str:
-    """SHA-256 of a Parquet file up to its footer, whose length is in the last bytes."""
+    """Compute the SHA-256 of a Parquet file up to its footer, whose length is in the last bytes."""
     content = path.read_bytes()
     footer = int.from_bytes(content[-8:-4], "little")
     return hashlib.sha256(content[: -8 - footer]).hexdigest()
 
 
 def read(path: str | Path) -> pl.DataFrame:
-    """The rows of a result, each with the source of its data."""
+    """Return the rows of a result, each with the source of its data."""
     frame = rows_of(path)
     if "source" in frame.columns:
         return frame
@@ -97,14 +117,14 @@ def read(path: str | Path) -> pl.DataFrame:
 
 
 def mark_of(path: str | Path) -> dict[str, str]:
-    """The stamp of a result."""
+    """Return the provenance of a result."""
     with readable(path):
         found = pl.read_parquet_metadata(path)
     return {key: found.get(key, "") for key in ("settings", "code", "source", "data")}
 
 
 def read_all(paths: Iterable[str | Path]) -> pl.DataFrame:
-    """Rows of many results; columns that only some have are empty in the others."""
+    """Return the rows of several results; columns that a result lacks are empty in its rows."""
     return pl.concat([read(path) for path in paths], how="diagonal_relaxed")
 
 
@@ -115,7 +135,7 @@ def source_of(prepared: Iterable[Any]) -> str:
 
 
 def sources(paths: Iterable[str | Path]) -> str:
-    """All sources of several results, each once."""
+    """Return the distinct data sources of several results, joined by semicolons."""
     found = [mark_of(path)["source"] for path in paths]
     parts = dict.fromkeys(part for source in found for part in source.split("; "))
     return "; ".join(parts)

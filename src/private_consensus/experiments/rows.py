@@ -13,10 +13,16 @@ from ..readable import read_json
 
 
 def require_rows(cell: Mapping[str, Any], cards: Iterable[str | Path]) -> None:
-    """Raise :class:`InvalidInput` where data that are there are too small for a cell.
+    """Raise :class:`InvalidInput` if prepared data have fewer rows than a cell needs.
 
-    ``cards`` are those of its data, as :class:`..datasets.card.Card` writes them. Of data that have
-    none yet nothing is known: their cell says it itself, as soon as it runs.
+    Data without a card are not checked here; their cell reports the error when it runs.
+
+    Parameters
+    ----------
+    cell : mapping
+        One algorithm of one experiment, with all its settings.
+    cards : iterable of paths
+        Data cards of the cell, as :class:`..datasets.card.Card` writes them.
     """
     known = {card.stem: card for card in map(Path, cards) if card.exists()}
     if lines := list(dict.fromkeys(_too_few(cell, known))):
@@ -24,7 +30,7 @@ def require_rows(cell: Mapping[str, Any], cards: Iterable[str | Path]) -> None:
 
 
 def _too_few(cell: Mapping[str, Any], cards: Mapping[str, Path]) -> Iterator[str]:
-    """A line for each setting whose agents ask for more rows than there are."""
+    """Yield one line per setting whose agents need more rows than the data have."""
     known = {name: read_json(card) for name, card in cards.items()}
     for setting in cell["settings"]:
         problem, agents = setting["problem"], setting["network"]["agents"]

@@ -1,4 +1,4 @@
-"""What a configuration may say. Every key is checked, unknown ones are refused."""
+"""Define the keys and values that a configuration may contain; unknown keys are errors."""
 
 from __future__ import annotations
 
@@ -44,7 +44,8 @@ def one_of(names: Sequence[str] | Callable[[], Sequence[str]]):
     Parameters
     ----------
     names : sequence of str or callable
-        A callable is called by each check: what it imports may import this module.
+        Allowed names. A callable is called by each check, because the modules that it imports may
+        import this module.
     """
 
     def check(name: str) -> str:
@@ -127,11 +128,11 @@ class Axis(Strict):
 
 
 class Tuned(Strict):
-    """Parameters found by a grid of the same algorithm in an experiment on runs of its own.
+    """Parameters selected by a grid search of the same algorithm in another experiment.
 
     For each point of the axes that both experiments have, the grid point with the smallest mean
-    error is taken: the error at the last iteration, or its mean over all iterations, which the grid
-    then has among its ``averages``.
+    error is selected. The error is that of the last iteration, or its mean over all iterations. The
+    grid then has this mean among its ``averages``.
     """
 
     experiment: str
@@ -145,7 +146,7 @@ class Tuned(Strict):
 
 
 class Variant(Strict):
-    """One registered combination of switches."""
+    """Named combination of an algorithm's parameters, with its interpretation of the paper."""
 
     reading: Reading
     because: str
@@ -154,7 +155,7 @@ class Variant(Strict):
 
 
 class Reduced(Strict):
-    """What a smaller scale changes."""
+    """Changes of an experiment at a smaller scale."""
 
     runs: Whole | None = Field(default=None, ge=1)
     block: Whole | None = Field(default=None, ge=1, le=10_000)
@@ -163,7 +164,7 @@ class Reduced(Strict):
 
 
 class Choice(Strict):
-    """Where a text is silent or contradicts itself: what it says and what we do."""
+    """Unspecified or contradictory detail of a paper: its text, and the resolution used here."""
 
     about: str
     literal: str
@@ -172,7 +173,7 @@ class Choice(Strict):
 
 
 class Courses(Strict):
-    """What is measured before a run's end, at an experiment's iterations."""
+    """Measures and settings that are recorded at intermediate iterations of an experiment."""
 
     where: dict[str, Any] = Field(
         default_factory=dict, description="values of axes; other settings are measured at their end"
@@ -223,7 +224,7 @@ class Experiment(Strict):
 
 
 class Curve(Strict):
-    """One curve: measurements of a run variant, shown under a name of its own."""
+    """Specification of one curve: a run variant, its measure, and the displayed name."""
 
     algorithm: str
     experiment: str = Field(default="", description="instead of the panel's")
@@ -276,7 +277,7 @@ class AlgorithmConfig(Open):
 
 
 class ReducedViews(Strict):
-    """What a smaller scale puts in the place of parts of views."""
+    """Replacements of parts of views at a smaller scale."""
 
     network: NetworkConfig | None = None
     horizon: Whole | None = Field(default=None, ge=1)
@@ -284,7 +285,7 @@ class ReducedViews(Strict):
 
 
 class Views(Strict):
-    """What observers learn of each other, at noise that is set for an eavesdropper's account."""
+    """Knowledge of observers about agents, at noise calibrated for the eavesdropper."""
 
     show: Literal["graph", "map", "distance", "rounds", "coalitions"]
     problem: ProblemConfig
@@ -318,12 +319,12 @@ class Views(Strict):
         return self
 
     def at(self, scale: str) -> Views:
-        """The views at a scale, which have no other."""
+        """Return the views at a scale, without further scales."""
         changed = self.scales.get(scale, ReducedViews()).model_dump(exclude_none=True)
         return Views(**{**self.model_dump(exclude={"scales"}), **changed})
 
     def asked(self) -> dict[str, Any]:
-        """Plain JSON, with parameters that are given alone."""
+        """Return the request as plain JSON, without parameters that are None."""
         found = self.model_dump(mode="json", exclude={"scales"})
         for part in ("problem", "network", "algorithm"):
             found[part] = {k: value for k, value in found[part].items() if value is not None}
@@ -331,7 +332,7 @@ class Views(Strict):
 
 
 class Panel(Strict):
-    """Curves of one experiment, or its communication graph, or what agents hold or learn."""
+    """Curves of one experiment, or a graph, a data partition, or views of observers."""
 
     title: str
     experiment: str = ""
@@ -388,7 +389,7 @@ class Figure(Strict):
 
 
 class Method(Strict):
-    """One method of a table, with what the paper prints for it."""
+    """Single method of a table, with the numbers that the paper publishes for it."""
 
     label: str
     algorithm: str
@@ -409,7 +410,7 @@ class Block(Strict):
 
 
 class Table(Strict):
-    """Measurements beside printed ones: a row for each value of an axis and each method."""
+    """Computed and published measurements, one row per axis value and method."""
 
     title: str
     caption: str
@@ -437,7 +438,7 @@ class PaperInfo(Strict):
 
 
 class Paper(Strict):
-    """One file of ``config/papers``, or all of its parts."""
+    """Complete file of ``config/papers``, including its parts."""
 
     paper: PaperInfo
     scales: list[Slug] = Field(
@@ -476,7 +477,27 @@ class Config(Strict):
 
 
 def validate(model: type[M], found: Mapping[str, Any], *, where: str = "") -> M:
-    """A model of what was found, or one readable error."""
+    """Build a model from a configuration, or raise an error with one line per invalid key.
+
+    Parameters
+    ----------
+    model : type
+        Class of the model.
+    found : mapping
+        Contents of the configuration.
+    where : str, optional
+        Key with which each error line starts.
+
+    Returns
+    -------
+    BaseModel
+        Instance of ``model``.
+
+    Raises
+    ------
+    ConfigurationError
+        If the contents do not match the model.
+    """
     try:
         return model.model_validate(found)
     except ValidationError as error:
@@ -484,14 +505,27 @@ def validate(model: type[M], found: Mapping[str, Any], *, where: str = "") -> M:
 
 
 def read_yaml(path: Path) -> dict[str, Any]:
-    """A YAML file, or one readable error."""
+    """Read a YAML file with keys and values; an empty file gives an empty mapping."""
     found = yamls.read(path) or {}
     require(isinstance(found, dict), path.name, _short(found), "keys and values")
     return found
 
 
 def line_of(where: str, error: Mapping[str, Any]) -> str:
-    """One readable line about what pydantic found wrong."""
+    """Format a validation error of pydantic as one line.
+
+    Parameters
+    ----------
+    where : str
+        Key with which the line starts.
+    error : mapping
+        Entry of ``ValidationError.errors()``.
+
+    Returns
+    -------
+    str
+        Key, message and invalid value.
+    """
     key = ".".join(str(part) for part in (where, *error["loc"]) if part != "")
     message = error["msg"].removeprefix("Value error, ")
     if error["type"] == "missing":
@@ -507,12 +541,26 @@ def _short(value: Any) -> str:
 
 
 def resolve_delta(delta: Any, *, agents: int, records: int) -> float:
-    """delta of a budget; ``{"records_power": k}`` means ``(agents * records)**k``.
+    """Compute the delta of a budget; ``{"records_power": k}`` means ``(agents * records)**k``.
+
+    Parameters
+    ----------
+    delta : float or mapping
+        Number in [0, 1), or a mapping with the negative exponent ``records_power``.
+    agents : int
+        Number of agents.
+    records : int
+        Number of records per agent.
+
+    Returns
+    -------
+    float
+        The resolved delta.
 
     Raises
     ------
     InvalidInput
-        Where one of these is no number, or the power is none below 0.
+        If a value is not a number, or the exponent is not negative.
     """
     if not isinstance(delta, Mapping):
         require(type(delta) in (int, float), "budget.delta", delta, "a number in [0, 1)")

@@ -1,9 +1,9 @@
-"""One setting is one computation: of cells that have it with the same streams, one computes it.
+"""Share equal settings between cells, so that only one of the cells computes each setting.
 
-Two settings are one where algorithm, problem, network, budget, horizon and seed are, and the groups
-of the streams that are drawn from. What an algorithm's parameters are by default is the same as
-what is written out, and a graph that is drawn from no stream has no group. The cell with the most
-runs lends, then that with the most settings, then the first; so nobody lends in a circle.
+Two settings are equal if their algorithm, problem, network, budget, horizon, seed and groups of
+random streams are equal. A default parameter equals the same value written explicitly. A graph that
+uses no random stream has no group. The lender is the cell with the most runs, then with the most
+settings, then the first cell. This order excludes cycles of lenders.
 """
 
 from __future__ import annotations
@@ -30,7 +30,20 @@ ASKED = ("runs", "measures", "iterations", "courses")
 
 
 def identity(cell: Mapping[str, Any], setting: Mapping[str, Any]) -> str:
-    """Equal for settings that are the same computation."""
+    """Return a hash that is equal for settings that describe the same computation.
+
+    Parameters
+    ----------
+    cell : mapping
+        The cell that contains the setting.
+    setting : mapping
+        One setting of the cell.
+
+    Returns
+    -------
+    str
+        Hash of the setting with all parameters of its algorithm.
+    """
     groups = dict(cell["groups"])
     if not drawn(setting["network"]["name"]):
         del groups["graph"]
@@ -41,7 +54,7 @@ def identity(cell: Mapping[str, Any], setting: Mapping[str, Any]) -> str:
 
 
 def _plain(value: Any) -> Any:
-    """Whole numbers as they are written with a point."""
+    """Convert integers to floats at all levels, so that 1 and 1.0 have equal hashes."""
     if isinstance(value, Mapping):
         return {key: _plain(part) for key, part in value.items()}
     if isinstance(value, list | tuple):
@@ -53,8 +66,8 @@ def lenders(cells: Mapping[Pair, Mapping[str, Any]]) -> dict[Pair, dict[str, Pai
     """Map each cell that need not compute all of its settings to the cells that compute them, by
     identity of the setting.
 
-    Audits and analyses compute their own, and so do settings that are tuned, which are known only
-    when the runs that decide them are there.
+    Audits and analyses compute their own settings. Tuned settings are not shared either, because
+    they are known only after the tuning runs.
     """
     order = sorted(cells, key=lambda pair: (-cells[pair]["runs"], -len(cells[pair]["settings"])))
     first: dict[str, Pair] = {}
@@ -67,7 +80,7 @@ def lenders(cells: Mapping[Pair, Mapping[str, Any]]) -> dict[Pair, dict[str, Pai
 
 
 def _alike(cells: Mapping[Pair, Mapping[str, Any]], order: Iterable[Pair]) -> list[list[Pair]]:
-    """Cells in order, those together that have their streams and their algorithm in common."""
+    """Group cells, in order, that have equal streams and an equal algorithm."""
     together: dict[str, list[Pair]] = defaultdict(list)
     for pair in order:
         kind = _load(pair[1])
@@ -81,7 +94,10 @@ def _alike(cells: Mapping[Pair, Mapping[str, Any]], order: Iterable[Pair]) -> li
 def _recurring(
     cells: Mapping[Pair, Mapping[str, Any]], alike: Iterable[Sequence[Pair]]
 ) -> Iterator[tuple[Pair, Mapping[str, Any]]]:
-    """Settings whose parts are written in several cells alike: few, and a name takes its time."""
+    """Yield the settings that several cells describe identically.
+
+    This filter leaves few settings, because computing an identity is slow.
+    """
     for pairs in alike:
         places: dict[str, list[tuple[Pair, Mapping[str, Any]]]] = defaultdict(list)
         for pair in pairs:
@@ -98,6 +114,20 @@ def asked(
 ) -> list[dict[str, Any]]:
     """Return the requests of other cells to a cell, as plain JSON: settings by identity,
     measures, and number of runs.
+
+    Parameters
+    ----------
+    cells : mapping
+        (experiment, algorithm) to the specification of the cell.
+    borrowed : mapping
+        Each borrowing cell to its reused settings, by identity, and their lenders.
+    pair : (str, str)
+        Experiment and algorithm of the lender.
+
+    Returns
+    -------
+    list of dict
+        One or two requests per borrowing cell: settings with and without intermediate iterations.
     """
     found = []
     for borrower, sources in borrowed.items():
@@ -116,5 +146,5 @@ def asked(
 
 
 def _on_the_way(cell: Mapping[str, Any]) -> set[str]:
-    """Settings of a cell that are measured before their end."""
+    """Return the identities of the settings that a cell measures at intermediate iterations."""
     return {identity(cell, one) for one in cell["settings"] if one.get("course", True)}

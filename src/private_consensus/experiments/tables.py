@@ -1,4 +1,4 @@
-"""From measurements of runs to a table: our numbers beside the printed ones, in three formats."""
+"""Convert measurements of runs to a table: computed and published numbers, in three formats."""
 
 from __future__ import annotations
 
@@ -24,16 +24,17 @@ def table_numbers(
     Parameters
     ----------
     table : mapping
-        As :class:`private_consensus.experiments.schema.Table` dumps it.
+        Table as :class:`private_consensus.experiments.schema.Table` serializes it.
     cells : mapping
         (experiment, algorithm) to the cell's measurements.
 
     Returns
     -------
     DataFrame
-        Mean over runs as ``value``, ``std`` over runs, ``se`` of the mean, and the ``difference``
-        to what is printed, in combined standard errors: printed spreads are taken for standard
-        deviations over the printed number of runs. What is shown ``beside`` has columns of its own.
+        Mean over runs as ``value``, ``std`` over runs, ``se`` of the mean. ``difference`` is the
+        distance to the published number in combined standard errors. Published spreads are
+        interpreted as standard deviations over the published number of runs. Measures in ``beside``
+        have separate columns.
     """
     rows = [
         row
@@ -103,7 +104,22 @@ def _measured(runs: pl.DataFrame, measure: Sequence[str]) -> pl.Series:
 
 
 def shown(numbers: pl.DataFrame, table: Mapping[str, Any]) -> tuple[list[str], list[list[str]]]:
-    """Titles and rows of text, as a reader sees them."""
+    """Format the numbers of a table as text.
+
+    Parameters
+    ----------
+    numbers : DataFrame
+        Result of :func:`table_numbers`.
+    table : mapping
+        The table.
+
+    Returns
+    -------
+    titles : list of str
+        Column titles.
+    rows : list of list of str
+        Text of each table cell.
+    """
     titles = ["", table["row_title"], "", "printed", "ours", "s.e.", "difference / s.e."]
     beside = list(table["beside"])
     rows = [
@@ -127,7 +143,20 @@ def _pair(mean: float | None, spread: float | None) -> str:
 
 
 def markdown(numbers: pl.DataFrame, table: Mapping[str, Any]) -> str:
-    """A table of Markdown, with title, caption and sources."""
+    """Format a table as Markdown, with title, caption and data sources.
+
+    Parameters
+    ----------
+    numbers : DataFrame
+        Result of :func:`table_numbers`.
+    table : mapping
+        The table.
+
+    Returns
+    -------
+    str
+        The Markdown text.
+    """
     titles, rows = shown(numbers, table)
     lines = [_md_line(titles), _md_line(["---"] * len(titles)), *map(_md_line, rows)]
     body = "\n".join(lines)
@@ -151,7 +180,20 @@ SPECIAL = str.maketrans(
 
 
 def latex(numbers: pl.DataFrame, table: Mapping[str, Any]) -> str:
-    """A ``table`` environment; needs no package."""
+    """Format a table as a LaTeX ``table`` environment that needs no package.
+
+    Parameters
+    ----------
+    numbers : DataFrame
+        Result of :func:`table_numbers`.
+    table : mapping
+        The table.
+
+    Returns
+    -------
+    str
+        The LaTeX source.
+    """
     titles, rows = shown(numbers, table)
     lines = [" & ".join(cell.translate(SPECIAL) for cell in row) + r" \\" for row in rows]
     heading = " & ".join(title.translate(SPECIAL) for title in titles) + r" \\"

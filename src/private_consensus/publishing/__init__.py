@@ -1,7 +1,8 @@
-"""The published reference results, and the comparison of later runs with them.
+"""Publish the reference results, and compare later runs with them.
 
-``reference`` writes the folder, ``aggregates`` keeps records out of it, ``manifest`` says what made
-it, ``comparison`` finds the numbers of a later run that moved, ``profile`` the heaviest jobs.
+``reference`` writes the folder, ``aggregates`` excludes individual records, and ``manifest``
+describes how the results were computed. ``comparison`` finds the numbers of a later run that
+changed significantly, and ``profile`` the jobs with the largest CPU time.
 """
 
 from .aggregates import require_aggregates

@@ -1,4 +1,4 @@
-"""A check that published numbers are aggregates and hold no record of a data set."""
+"""Check that published numbers are aggregates and contain no record of a data set."""
 
 from __future__ import annotations
 
@@ -13,13 +13,20 @@ LARGEST = 100_000
 
 
 def require_aggregates(name: str, frame: pl.DataFrame) -> None:
-    """Refuse numbers that could hold records.
+    """Raise an error if a table could contain individual records.
+
+    Parameters
+    ----------
+    name : str
+        Name of the table in the message.
+    frame : DataFrame
+        Numbers to publish.
 
     Raises
     ------
     InvalidInput
-        There is a column that names single records or runs, a column of lists or bytes, or there
-        are more rows than any figure has points.
+        If a column identifies single records or runs, a column has lists or bytes, or there are
+        more than :data:`LARGEST` rows.
     """
     named = sorted(INDIVIDUAL & set(frame.columns))
     nested = [

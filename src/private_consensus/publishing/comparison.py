@@ -1,12 +1,13 @@
-r"""Which numbers of a later run moved beyond their Monte-Carlo error.
+r"""Find the numbers of a later run that changed beyond their Monte-Carlo error.
 
-Two means y, y' with standard errors s, s' moved if
+Two means y, y' with standard errors s, s' changed if
 
 .. math:: |y - y'| > q \sqrt{s^2 + s'^2},
 
-q the quantile of Student's law with the smaller run's degrees of freedom at the level 5 % shared
-out (Bonferroni) among all random numbers compared; two runs with the same seed are correlated,
-which only makes the test careful. What has no error is exact, and may move by rounding alone.
+where q is the quantile of Student's distribution with the degrees of freedom of the smaller run.
+Its level of 5 % is shared (Bonferroni) among all random numbers compared. Two runs with the same
+seed are correlated, which makes the test conservative. A number without an error is exact, and may
+change within rounding only.
 """
 
 from __future__ import annotations
@@ -63,6 +64,7 @@ class Comparison:
 
     @property
     def same(self) -> bool:
+        """True if no number and no verdict differs, and none is missing."""
         return not (self.moved or self.missing or self.verdicts)
 
 
@@ -74,7 +76,12 @@ def compare(run: str | Path, reference: str | Path) -> Comparison:
     run : path
         ``results/<scale>``.
     reference : path
-        What :func:`..reference.publish` wrote.
+        Folder that :func:`..reference.publish` wrote.
+
+    Returns
+    -------
+    Comparison
+        Number of compared values, and one line per difference.
     """
     run, reference = _folder("run", run), _folder("reference", reference)
     if not _is_file(reference / "manifest.json"):
@@ -161,7 +168,20 @@ def _machines(manifest: Mapping[str, Any]) -> Iterable[str]:
 
 
 def paired(reference: pl.DataFrame, run: pl.DataFrame, name: str) -> pl.DataFrame:
-    """Numbers side by side: where, y, error, runs and the same of the run."""
+    """Join the numbers of two tables by their description.
+
+    Parameters
+    ----------
+    reference, run : DataFrame
+        Numbers of one figure or table in the reference and in the run.
+    name : str
+        Name of the figure or table.
+
+    Returns
+    -------
+    DataFrame
+        Columns where, y, error and runs of the reference, and y_run, error_run and runs_run.
+    """
     one, two = _numbers(reference, name), _numbers(run, name)
     joined = one.join(two, on="where", how="full", suffix="_run", coalesce=True)
     return joined.sort("where")
@@ -198,10 +218,10 @@ def _label(frame: pl.DataFrame, key: str) -> pl.Expr:
 
 
 def _error(frame: pl.DataFrame) -> pl.Expr:
-    """Standard errors, from whichever interval is drawn.
+    """Return the standard errors that follow from the plotted intervals.
 
     Quartiles: sd = IQR / 1.349, and a median's error is 1.2533 sd / sqrt(runs). A range bounds the
-    standard deviation by half of it. Intervals of other kinds are as good as exact.
+    standard deviation by half of it. Intervals of other kinds are treated as exact.
     """
     if "se" in frame.columns:
         return pl.col("se").fill_null(0.0).cast(pl.Float64)
@@ -238,7 +258,20 @@ def moved(numbers: pl.DataFrame) -> list[str]:
 
 
 def quantile(runs: np.ndarray, count: int) -> np.ndarray:
-    """Two-sided quantile of Student's law, the level shared among ``count`` numbers."""
+    """Return the two-sided quantile of Student's distribution at a level shared among numbers.
+
+    Parameters
+    ----------
+    runs : ndarray
+        Number of runs; fewer than 2 give the normal quantile.
+    count : int
+        Number of values among which the level is shared (Bonferroni).
+
+    Returns
+    -------
+    ndarray
+        Quantile for each entry of ``runs``.
+    """
     tail = ALPHA / (2 * max(1, count))
     freedom = np.asarray(runs, float) - 1
     return np.where(freedom >= 1, t.isf(tail, np.maximum(freedom, 1)), norm.isf(tail))
@@ -280,7 +313,10 @@ def _words(path: Path, keys: tuple[str, ...], word: str) -> dict[tuple[str, ...]
 
 
 def _privacy(run: Path, reference: Path) -> tuple[int, list[str]]:
-    """Epsilons have no Monte-Carlo error: how many were compared, and those that differ."""
+    """Compare the epsilons, which have no Monte-Carlo error.
+
+    Returns the number of compared epsilons, and one line per difference.
+    """
     one, two = (rows_of(f / "privacy.parquet") for f in (reference, run))
     keys = [key for key in ("experiment", "algorithm", "variant") if key in one.columns]
     found, lines = 0, []

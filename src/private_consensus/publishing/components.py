@@ -1,7 +1,9 @@
-"""``python -m private_consensus.publishing.components FOLDER``: what a release is made of.
+"""Write the bill of materials of a release.
 
-A bill of materials in CycloneDX's JSON and a table of licences, of the packages that the locked
-environment has, from what they say of themselves and the checksums that they are locked with.
+    python -m private_consensus.publishing.components FOLDER
+
+The output is a CycloneDX JSON file and a table of licences. It lists the packages of the locked
+environment, with their metadata and the checksums of the lock file.
 """
 
 from __future__ import annotations
@@ -21,7 +23,7 @@ UNSAID = "not said"
 
 
 def locked(text: str) -> dict[str, dict[str, Any]]:
-    """Packages of a lock file by their normal names: version and SHA-256 of their files."""
+    """Parse a lock file: version and SHA-256 checksums of each package, by normalized name."""
     return {
         normal(name): {"version": version, "sha256": re.findall(r"sha256:([0-9a-f]+)", hashes)}
         for name, version, hashes in LOCKED.findall(text)
@@ -29,7 +31,7 @@ def locked(text: str) -> dict[str, dict[str, Any]]:
 
 
 def normal(name: str) -> str:
-    """A package's name as indices compare it."""
+    """Normalize a package name for comparison, as package indices do."""
     return re.sub(r"[-_.]+", "-", name).lower()
 
 
@@ -51,7 +53,20 @@ def _field(package: Distribution, name: str) -> str | None:
 def components(
     lock: Mapping[str, Mapping[str, Any]], installed: Iterable[Distribution]
 ) -> list[dict[str, Any]]:
-    """Packages that are both locked and installed, by name."""
+    """List the packages that are both locked and installed, sorted by name.
+
+    Parameters
+    ----------
+    lock : mapping
+        Locked packages, as :func:`locked` returns them.
+    installed : iterable of Distribution
+        Installed packages.
+
+    Returns
+    -------
+    list of dict
+        Keys name, version, licence and sha256.
+    """
     found = {normal(package.metadata["Name"]): package for package in installed}
     return [
         {"name": name, "version": found[name].version, "licence": licence(found[name]),
@@ -61,7 +76,7 @@ def components(
 
 
 def bill(rows: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
-    """CycloneDX 1.5; a package has several files, each with its checksum."""
+    """Build the bill of materials (CycloneDX 1.5), with the checksums of each package."""
     return {
         "bomFormat": "CycloneDX",
         "specVersion": "1.5",
@@ -81,7 +96,7 @@ def bill(rows: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
 
 
 def table(rows: Iterable[Mapping[str, Any]]) -> str:
-    """Markdown: a row a package."""
+    """Format the packages as a Markdown table, one row per package."""
     lines = ["| package | version | licence |", "|---|---|---|"]
     lines += [
         f"| {' | '.join(markdown(row[key]) for key in ('name', 'version', 'licence'))} |"
@@ -91,7 +106,15 @@ def table(rows: Iterable[Mapping[str, Any]]) -> str:
 
 
 def main(folder: str, lock: str = "requirements.txt") -> None:
-    """Write ``sbom.json`` and ``licences.md``."""
+    """Write ``sbom.json`` and ``licences.md``.
+
+    Parameters
+    ----------
+    folder : str
+        Target folder.
+    lock : str
+        Path of the lock file.
+    """
     rows = components(locked(Path(lock).read_text(encoding="utf-8")), distributions())
     write_json(Path(folder, "sbom.json"), bill(rows))
     write_text(Path(folder, "licences.md"), table(rows))

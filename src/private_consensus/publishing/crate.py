@@ -1,7 +1,10 @@
-"""``python -m private_consensus.publishing.crate REFERENCE ARCHIVE``: an archive for a repository.
+"""Write an archive of the reference results for a data repository.
 
-The reference results with RO-Crate 1.1 metadata: what each file is with its checksum, which commit,
-versions and data made them, under which licence. The same folder gives the same bytes.
+    python -m private_consensus.publishing.crate REFERENCE ARCHIVE
+
+The archive contains the reference results with RO-Crate 1.1 metadata: the description and checksum
+of each file, the commit, versions and data used, and the licence. Equal folders give byte-identical
+archives.
 """
 
 from __future__ import annotations
@@ -43,24 +46,24 @@ Entity = dict[str, Any]
 
 
 def crate(folder: Path, citation: Mapping[str, Any]) -> Entity:
-    """RO-Crate metadata of a folder with reference results.
+    """Build the RO-Crate metadata of a folder with reference results.
 
     Parameters
     ----------
     folder : Path
-        With a ``manifest.json``, whose checksums the files have.
+        Folder with a ``manifest.json``, whose checksums must match the files.
     citation : mapping
-        Of ``CITATION.cff``: title, version, licence, date, authors.
+        Contents of ``CITATION.cff``: title, version, licence, date, authors.
 
     Returns
     -------
     dict
-        JSON-LD: the crate, its files, the software and the data sets that made them.
+        JSON-LD: the crate, its files, the software and the data sets used.
 
     Raises
     ------
     InvalidInput
-        Names a file that is not what the manifest says.
+        If a file differs from the manifest; the message names the file.
     """
     made = read_json(folder / "manifest.json")
     wrong = changed(made["sha256"], folder)
@@ -150,13 +153,16 @@ def _references(entities: list[Entity]) -> list[Entity]:
 
 
 def write(folder: Path, archive: Path, beside: Mapping[str, Path]) -> None:
-    """Write the archive: metadata, the files of the folder, and others by their names in it.
+    """Write the archive: metadata, the files of the folder, and additional files.
 
     Parameters
     ----------
-    folder, archive : Path
+    folder : Path
+        Folder with reference results.
+    archive : Path
+        Target file.
     beside : mapping
-        Name in the archive to file; ``CITATION.cff`` is among them.
+        Name in the archive to additional file; ``CITATION.cff`` is required.
     """
     citation = yamls.read(beside["CITATION.cff"])
     metadata = crate(folder, citation)
@@ -177,7 +183,15 @@ def _add(packed: zipfile.ZipFile, name: str, content: bytes) -> None:
 
 
 def main(folder: str, archive: str) -> None:
-    """An archive of a reference, with licence and citation of this repository."""
+    """Write an archive of a reference, with licence and citation of this repository.
+
+    Parameters
+    ----------
+    folder : str
+        Folder with reference results.
+    archive : str
+        Target file.
+    """
     write(Path(folder), Path(archive), {name: Path(name) for name in ("CITATION.cff", "LICENSE")})
 
 

@@ -1,4 +1,4 @@
-"""The manifest of a reference: commit, versions, seed, data, machine, wall times."""
+"""Build the manifest of a reference: commit, versions, seed, data, machine, wall times."""
 
 from __future__ import annotations
 
@@ -28,7 +28,32 @@ def manifest(
     timings: Iterable[Mapping[str, Any]],
     files: Mapping[str, str],
 ) -> dict[str, Any]:
-    """The content of ``manifest.json``; papers that are missing on purpose are named."""
+    """Build the content of ``manifest.json``.
+
+    Parameters
+    ----------
+    scale : str
+        Scale of the run.
+    commit : str
+        Commit of the repository.
+    config : mapping
+        Configuration, of which ``seed`` and ``papers`` are used.
+    missing : iterable of str
+        Papers that are intentionally absent.
+    cards : iterable of mappings
+        Data cards.
+    stamps : mapping
+        Path of each result to its provenance.
+    timings : iterable of mappings
+        Keys ``job`` and ``seconds`` (wall time).
+    files : mapping
+        Path of each published file to its SHA-256.
+
+    Returns
+    -------
+    dict
+        Content as plain JSON.
+    """
     seconds = {row["job"]: round(row["seconds"], 2) for row in timings}
     return {
         "scale": scale,
@@ -51,7 +76,7 @@ FEATURES = ("avx", "avx2", "fma", "avx512f", "avx512bw", "avx512vl", "amx_tile",
 
 
 def processor() -> str:
-    """The type of processor, as it calls itself."""
+    """Return the model name of the processor."""
     return _of_cpu("model name") or platform.processor() or platform.machine()
 
 
@@ -70,7 +95,7 @@ def compiled_for() -> str:
 
 
 def kernels() -> dict[str, str]:
-    """Libraries of linear algebra that are loaded, each with the family of its kernels."""
+    """Return the loaded linear-algebra libraries, each with the architecture of its kernels."""
     import numpy.linalg  # noqa: F401
     import scipy.linalg  # noqa: F401
 
@@ -93,7 +118,7 @@ def _of_cpu(key: str) -> str:
 
 
 def machine() -> dict[str, Any]:
-    """The kind of machine, not which one."""
+    """Describe the kind of machine without identifying it."""
     pages = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     return {
         "system": platform.system(),

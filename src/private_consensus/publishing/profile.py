@@ -1,4 +1,4 @@
-"""The heaviest jobs of a run, from what each has counted of itself."""
+"""List the jobs of a run with the largest CPU time, from the measurements of each job."""
 
 from __future__ import annotations
 
@@ -29,12 +29,40 @@ def jobs(folder: str | Path) -> list[dict[str, Any]]:
 
 
 def heaviest(folder: str | Path, count: int = 10) -> list[dict[str, Any]]:
-    """The jobs that cost most."""
+    """Return the jobs with the largest CPU time.
+
+    Parameters
+    ----------
+    folder : path
+        Results of a run, with timings.
+    count : int
+        Maximum number of jobs.
+
+    Returns
+    -------
+    list of dict
+        Rows of :func:`jobs`, in descending order of CPU time.
+    """
     return jobs(folder)[:count]
 
 
 def profile_table(after: str | Path, before: str | Path | None = None, count: int = 10) -> str:
-    """Markdown: the heaviest jobs of a run, or of two, ranked by the heavier of both times."""
+    """Format the jobs with the largest CPU time of one or two runs as a Markdown table.
+
+    Parameters
+    ----------
+    after : path
+        Results of a run, with timings.
+    before : path, optional
+        Results of an earlier run. Jobs are then ranked by the larger of both CPU times.
+    count : int
+        Maximum number of jobs.
+
+    Returns
+    -------
+    str
+        The table; its last row has the totals.
+    """
     if before is not None:
         return _two_runs(jobs(before), jobs(after), count)
     rows = jobs(after)
@@ -43,7 +71,7 @@ def profile_table(after: str | Path, before: str | Path | None = None, count: in
 
 
 def beyond_limits(folder: str | Path) -> list[str]:
-    """A sentence for each job above `MOST_MEMORY` and for each cell above `LONGEST_CELL`."""
+    """Return one sentence per job above `MOST_MEMORY` and per cell above `LONGEST_CELL`."""
     told = []
     for row in jobs(folder):
         if row["memory MB"] > MOST_MEMORY:
@@ -63,6 +91,15 @@ def _two_runs(before: list[dict[str, Any]], after: list[dict[str, Any]], count: 
     none = dict.fromkeys(TITLES, "-")
 
     def line(name: str, one: Mapping[str, Any], two: Mapping[str, Any]) -> str:
+        """Format the row of one job in both runs.
+
+        Parameters
+        ----------
+        name : str
+            Name of the job.
+        one, two : mapping
+            CPU and wall time (s) in the earlier and in the later run.
+        """
         return _line((name, one["CPU s"], two["CPU s"], one["wall s"], two["wall s"]))
 
     def heavier(name: str) -> float:

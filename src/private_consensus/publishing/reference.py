@@ -1,4 +1,4 @@
-"""The reference: figures, tables, claims, audit and a manifest, small enough to be kept."""
+"""Write the reference: figures, tables, claims, audits and a manifest, within a size limit."""
 
 from __future__ import annotations
 
@@ -47,25 +47,29 @@ def publish(
     stamped: Iterable[str] = (),
     partial: bool = False,
 ) -> None:
-    """Write the reference in place of an older one.
+    """Write the reference, and replace an earlier one.
 
     Parameters
     ----------
+    results : Results
+        Results of the run.
     made : path
         ``results/<scale>``.
+    folder : path
+        Target folder.
     config : mapping
         Configuration of the run: ``seed``, ``papers``, ``runs``.
     known : iterable of str
-        Papers that there are.
+        Keys of all available papers.
     stamped : iterable of str
-        Results whose stamps the manifest keeps.
+        Results whose provenance the manifest contains.
     partial : bool
-        Whether papers may be missing; the manifest names them.
+        True if papers may be missing; the manifest names them.
 
     Raises
     ------
     InvalidInput
-        The run is not fit to be cited; nothing is written then.
+        If the run cannot serve as a reference; nothing is written then.
     """
     made, folder = Path(made), Path(folder)
     missing = sorted(set(known) - set(config["papers"]))
@@ -102,7 +106,24 @@ def publish(
 def require_citable(
     results: Results, config: Mapping[str, Any], missing: Iterable[str], *, partial: bool
 ) -> None:
-    """Refuse small runs, surrogates, and lists of papers cut short without saying so."""
+    """Raise an error for reduced runs, surrogate data, and undeclared missing papers.
+
+    Parameters
+    ----------
+    results : Results
+        Results of the run.
+    config : mapping
+        Configuration of the run.
+    missing : iterable of str
+        Keys of missing papers.
+    partial : bool
+        True if papers may be missing.
+
+    Raises
+    ------
+    InvalidInput
+        If the run cannot serve as a reference.
+    """
     missing = list(missing)
     if results.scale != "paper":
         raise InvalidInput("scale", results.scale, "paper: only a full run is a reference")
@@ -181,12 +202,12 @@ def _keep_comparison(made: Path, old: Path, new: Path) -> None:
 
 
 def _size(folder: Path) -> int:
-    """Bytes of all files of a folder."""
+    """Return the total size of all files of a folder in bytes."""
     return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
 
 
 def small_png(svg: str) -> bytes:
-    """The figure as a picture for slides and pages that take no SVG."""
+    """Render a figure as PNG, for slides and pages without SVG support."""
     import vl_convert as vlc
 
     width = svg_size(svg).get("width", WIDTH)
@@ -194,7 +215,7 @@ def small_png(svg: str) -> bytes:
 
 
 def gallery(results: Results) -> str:
-    """Markdown: the scorecard's counts and every figure, with links that stay in the folder."""
+    """Format the scorecard's counts and all figures as Markdown; links stay within the folder."""
     from ..report.views.scorecard import counts
 
     made = (
@@ -218,7 +239,7 @@ def gallery(results: Results) -> str:
 
 
 def checksums(folder: Path) -> dict[str, str]:
-    """SHA-256 of every file of a folder."""
+    """Compute the SHA-256 of every file of a folder."""
     return {
         path.relative_to(folder).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest()
         for path in sorted(folder.rglob("*"))

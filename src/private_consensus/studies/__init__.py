@@ -1,7 +1,7 @@
-"""A study in a folder of one's own: written by :func:`write_study`, made by :func:`reproduce`.
+"""Write a study to its own folder (:func:`write_study`) and compute it (:func:`reproduce`).
 
-The workflow, its configuration and its profile come with the package: in a clone they are where
-they are edited, beside a package that is installed in ``_workflow``.
+The package contains the workflow, its configuration and its profile. A clone of the repository has
+them at its root; an installed package has them in ``_workflow``.
 """
 
 from .places import HOME, SNAKEFILE

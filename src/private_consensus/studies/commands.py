@@ -1,4 +1,4 @@
-"""``init`` and ``reproduce`` of the command line."""
+"""Define ``init`` and ``reproduce`` of the command line."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from .writing import write_study
 
 
 def add_commands(commands: argparse._SubParsersAction) -> None:
-    """The two commands, with their arguments."""
+    """Add the two commands with their arguments."""
     beginning = commands.add_parser("init", help="write a study of one's own to a new folder")
     beginning.add_argument("study", metavar="STUDY", help="a new folder; its name is the study's")
     beginning.set_defaults(command=_init)

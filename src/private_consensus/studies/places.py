@@ -1,4 +1,4 @@
-"""Where the workflow is."""
+"""Locate the workflow of this package."""
 
 from pathlib import Path
 

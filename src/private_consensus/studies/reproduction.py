@@ -1,4 +1,4 @@
-"""``private-consensus reproduce``: figures, claims, privacy and audits of a study."""
+"""Run ``private-consensus reproduce``: figures, claims, privacy and audits of a study."""
 
 from __future__ import annotations
 
@@ -20,28 +20,28 @@ KEPT = Path(".snakemake", "private-consensus")
 
 
 def reproduce(study: str | Path, scale: str | None, cores: int) -> int:
-    """Make everything that a study asks for, by the workflow that this package brings.
+    """Compute all results of a study with the workflow of this package.
 
     Parameters
     ----------
     study : str or Path
-        Its folder.
+        Folder of the study.
     scale : str, optional
-        One of its scales; that of its configuration if none is named.
+        Scale of the study; that of its configuration if omitted.
     cores : int
-        How many jobs may run side by side.
+        Maximum number of parallel jobs.
 
     Returns
     -------
     int
-        The exit code of Snakemake.
+        Exit code of Snakemake.
 
     Raises
     ------
     InvalidInput
-        For a folder without a study.
+        If the folder contains no study.
     ModuleNotFoundError
-        Where Snakemake is not installed.
+        If Snakemake is not installed.
     """
     require("\0" not in str(study), "STUDY", str(study), "a folder with a Snakefile")
     folder = Path(study).absolute()
@@ -58,7 +58,22 @@ def reproduce(study: str | Path, scale: str | None, cores: int) -> int:
 
 
 def command(folder: Path, scale: str | None, cores: int) -> list[str]:
-    """The call of Snakemake, as a user would type it in the study's folder."""
+    """Return the command line of Snakemake for a study.
+
+    Parameters
+    ----------
+    folder : Path
+        Folder of the study.
+    scale : str or None
+        Scale of the study; that of its configuration if None.
+    cores : int
+        Maximum number of parallel jobs.
+
+    Returns
+    -------
+    list of str
+        Program and arguments.
+    """
     chosen = [] if scale is None else ["--config", f"scale={scale}"]
     profile = ["--workflow-profile", str(HOME / "profiles" / "default")]
     executor = ["--executor", "forks" if sys.platform == "linux" else "local"]
@@ -66,9 +81,9 @@ def command(folder: Path, scale: str | None, cores: int) -> list[str]:
 
 
 def environment(folder: Path) -> dict[str, str]:
-    """Variables with which the study's own package is found, installed or not.
+    """Return environment variables with which the package of a study is importable.
 
-    An installation is a folder on the path and what it says of itself; both are there already.
+    The package need not be installed: the variables add its sources and its metadata to the path.
     """
     _describe(folder)
     own = [str(folder / KEPT), str(folder / "src"), os.getenv("PYTHONPATH", "")]
@@ -76,7 +91,7 @@ def environment(folder: Path) -> dict[str, str]:
 
 
 def _describe(folder: Path) -> None:
-    """Write down what ``pip install`` would: a name, a version, entry points."""
+    """Write the metadata that ``pip install`` would write: name, version, entry points."""
     project = _project(folder)
     points = project.get("entry-points", {}).get(GROUP, {})
     name, version = project.get("name", folder.name), project.get("version", "0")

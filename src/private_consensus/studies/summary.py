@@ -1,4 +1,4 @@
-"""The page of a study in Markdown: figures, claims, privacy with verdicts, and audits."""
+"""Write the page of a study in Markdown: figures, claims, privacy with verdicts, and audits."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def summary(
     Parameters
     ----------
     figures, tables : iterable of str
-        Their files; several files of one figure are one line.
+        Paths of their files; several files of one figure are one line.
     claims, privacy, audits : iterable of str
         Parquet files with their rows.
     errata : mapping
@@ -66,7 +66,7 @@ def _rows(files: Iterable[str]) -> list[dict[str, Any]]:
 def _judged(
     files: Iterable[str], errata: Mapping[str, Erratum], audits: Iterable[Mapping[str, Any]]
 ) -> list[dict[str, Any]]:
-    """Privacy rows of all files with their verdicts."""
+    """Return the privacy rows of all files with their verdicts."""
     frames = [rows_of(path) for path in files]
     if not frames:
         return []
@@ -74,7 +74,10 @@ def _judged(
 
 
 def _differing(settings: Iterable[Mapping[str, Any]]) -> str:
-    """Warning about algorithms whose audit refutes their declaration; figures do not show it."""
+    """Return a warning about algorithms whose audit refutes their declaration.
+
+    Figures do not show this finding.
+    """
     names = dict.fromkeys(row["algorithm"] for row in settings if row["verdict"] == DIFFERS)
     if not names:
         return ""

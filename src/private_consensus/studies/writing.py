@@ -1,4 +1,4 @@
-"""``private-consensus init``: a study that runs as it is written, to be changed line by line."""
+"""Write a new study (``private-consensus init``) that runs without changes."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ def write_study(folder: str | Path) -> list[Path]:
     Parameters
     ----------
     folder : str or Path
-        A folder that is not there or is empty. Its name becomes that of the Python package, the
-        algorithm and the paper: a lower-case word that nothing else has.
+        Folder that is missing or empty. Its name becomes the name of the Python package, the
+        algorithm and the paper. It must be an unused lower-case word.
 
     Returns
     -------
@@ -37,7 +37,7 @@ def write_study(folder: str | Path) -> list[Path]:
     Raises
     ------
     InvalidInput
-        For a name that is taken or cannot be a package's, and for a folder that is not empty.
+        If the name is taken or invalid for a package, or the folder is not empty.
     """
     require("\0" not in str(folder), "STUDY", str(folder), "a folder")
     folder = Path(folder).absolute()
@@ -64,7 +64,7 @@ def _require_free(name: str) -> None:
 
 
 def _files() -> Iterator[tuple[str, str]]:
-    """Paths and texts of the template; a path may have the study's name in it."""
+    """Yield paths and texts of the template; a path may contain the name of the study."""
     for file in sorted(TEMPLATE.rglob(f"*{SUFFIX}")):
         path = file.relative_to(TEMPLATE).as_posix().removesuffix(SUFFIX)
         yield path, file.read_text(encoding="utf-8")

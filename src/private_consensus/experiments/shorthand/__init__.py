@@ -1,10 +1,10 @@
-"""What a file of ``config/papers`` may say, and the paper that it stands for.
+"""Expand the abbreviated files of ``config/papers`` to complete papers.
 
-A file says each thing once: what most of its experiments have in common (``defaults``), grids
-(``axes``), variants of algorithms, sets of curves, and titles, each by a name; experiments, figures
-and claims name them and say what is their own. :func:`read_paper` puts it all in its place, so that
-:mod:`..schema` and all that follows see an experiment, a figure and a claim that are complete.
-``config/README.md`` has every key with an example.
+A file states each fact once. Common parts of experiments (``defaults``), grids (``axes``), variants
+of algorithms, sets of curves, and titles have names. Experiments, figures and claims refer to these
+names and add their specific parts. :func:`read_paper` resolves all references, so that
+:mod:`..schema` and later modules receive complete experiments, figures and claims.
+``config/README.md`` lists every key with an example.
 """
 
 from .files import read_paper, schemas

@@ -1,4 +1,4 @@
-"""Figures and tables: panels for each point of a grid, curves by the names of sets."""
+"""Expand figures and tables: one panel per point of a grid, curves by the names of sets."""
 
 from __future__ import annotations
 
@@ -25,7 +25,22 @@ Runs = Mapping[str, Mapping[str, Any]]
 
 
 def figures(file: Mapping[str, Any], runs: Runs, key: str) -> dict[str, dict[str, Any]]:
-    """Figures of a file, complete; ``runs`` are its experiments, complete too."""
+    """Expand all figures of a file.
+
+    Parameters
+    ----------
+    file : mapping
+        Contents of the file.
+    runs : mapping
+        Complete experiments of the file, by name.
+    key : str
+        Key of the paper, with which error lines start.
+
+    Returns
+    -------
+    dict
+        Complete figures, by name.
+    """
     own = file.get("figures", {})
     default = file.get("defaults", {}).get("panel") or {}
     found = {}
@@ -52,13 +67,13 @@ def figures(file: Mapping[str, Any], runs: Runs, key: str) -> dict[str, dict[str
 
 
 def points(grid: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    """Points of a grid, the last axis fastest."""
+    """Yield the points of a grid; the last axis varies fastest."""
     for point in product(*grid.values()):
         yield dict(zip(grid, point, strict=True))
 
 
 class _Panels:
-    """Panels of one figure; what they need to know of the rest of the file."""
+    """Expansion of the panels of one figure, with the parts of the file that it needs."""
 
     def __init__(self, file: Mapping[str, Any], runs: Runs, default: Mapping[str, Any], where: str):
         self.sets = file.get("curves", {})
@@ -68,6 +83,7 @@ class _Panels:
         self.where = where
 
     def of(self, figure: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+        """Yield the complete panels of a figure, one per point of its grids."""
         common = without(figure, FIGURE)
         outer = common.pop("grid", {})
         for point in points(outer):
@@ -101,7 +117,7 @@ class _Panels:
         return found
 
     def _chosen(self, panel: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-        """Curves that a panel names or has, sets in the place of their names."""
+        """Yield the curves of a panel; names of sets are replaced by their curves."""
         for one in _listed(panel.get("curves", [])):
             for curve in self._named(one):
                 # A set may name curves, and no other set.
@@ -171,7 +187,7 @@ def _filled(template: str, values: Mapping[str, str]) -> str:
 
 
 def _products(curve: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    """Curves for each variant, then each measure, then each point of the grid."""
+    """Yield one curve per variant, measure and point of the grid, in this order."""
     rest = without(curve, {"of", "measures", "grid"})
     measures = curve.get("measures") or {None: ""}
     for of in _labelled(curve["of"]):
@@ -190,7 +206,7 @@ def _products(curve: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
 
 
 def _labelled(of: str | list[str] | Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """Variants, each with its part of the label."""
+    """Yield each variant with its part of the label."""
     if not isinstance(of, Mapping):
         yield from ((one, "") for one in _listed(of))
         return
@@ -202,7 +218,22 @@ def _labelled(of: str | list[str] | Mapping[str, Any]) -> Iterator[tuple[str, st
 
 
 def tables(file: Mapping[str, Any], runs: Runs, key: str) -> dict[str, dict[str, Any]]:
-    """Tables of a file, complete."""
+    """Expand all tables of a file.
+
+    Parameters
+    ----------
+    file : mapping
+        Contents of the file.
+    runs : mapping
+        Complete experiments of the file, by name.
+    key : str
+        Key of the paper, with which error lines start.
+
+    Returns
+    -------
+    dict
+        Complete tables, by name.
+    """
     found = {}
     for name, table in file.get("tables", {}).items():
         quantity, metric = measured(table["measure"])

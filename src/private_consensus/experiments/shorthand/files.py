@@ -1,4 +1,4 @@
-"""Files of ``config/papers`` to the papers that they stand for."""
+"""Read files of ``config/papers`` and expand them to complete papers."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ DRAFT = "https://json-schema.org/draft/2020-12/schema"
 
 
 def read_paper(path: Path) -> dict[str, Any]:
-    """A paper's file and its parts, complete: what :class:`..schema.Paper` describes.
+    """Read the file of a paper with its parts, and expand it for :class:`..schema.Paper`.
 
-    ``parts: [a, b]`` reads ``<key>/a.yaml`` and ``<key>/b.yaml``, which add to what the file itself
-    says. Names (of variants, grids, sets of curves) are those of one file. Claims of all parts are
-    in the order of their names.
+    ``parts: [a, b]`` reads ``<key>/a.yaml`` and ``<key>/b.yaml``, which extend the file. The names
+    of variants, grids and sets of curves are local to one file. Claims of all parts are sorted by
+    name.
 
     Raises
     ------
     ConfigurationError
-        With a line for each key that is wrong.
+        With one line per invalid key.
     InvalidInput
-        If a part is not there, or says what an earlier part has said.
+        If a part is missing, or defines a name that an earlier part defines.
     """
     found = read_yaml(path)
     whole = {"experiments": {}, "figures": {}, "claims": {}, **complete(found, path.stem)}
@@ -47,7 +47,25 @@ def read_paper(path: Path) -> dict[str, Any]:
 
 
 def complete(found: Mapping[str, Any], key: str) -> dict[str, Any]:
-    """Return the complete content of a file, with the sections that it contains."""
+    """Return the complete content of a file, with the sections that it contains.
+
+    Parameters
+    ----------
+    found : mapping
+        Contents of the YAML file.
+    key : str
+        Key of the paper, with which error lines start.
+
+    Returns
+    -------
+    dict
+        Experiments, figures, tables and claims without references to names of the file.
+
+    Raises
+    ------
+    ConfigurationError
+        With one line per invalid key.
+    """
     _check(found, key)
     runs = experiments(found, key)
     sections = {
@@ -61,7 +79,7 @@ def complete(found: Mapping[str, Any], key: str) -> dict[str, Any]:
 
 
 def schemas() -> dict[str, dict[str, Any]]:
-    """JSON schemas by the names that files of ``config/`` have for them, for editors."""
+    """Return the JSON schemas for editors, by the names of the files in ``config/``."""
     models = {"config": Config, "paper": File, "styles": dict[str, Style]}
     return {name: {"$schema": DRAFT} | TypeAdapter(m).json_schema() for name, m in models.items()}
 

@@ -1,4 +1,4 @@
-"""How what is said in one place refines what is said in another."""
+"""Merge mappings of the configuration: specific values override common values."""
 
 from __future__ import annotations
 
@@ -9,33 +9,99 @@ from ..schema import ConfigurationError
 
 
 def refined(base: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, Any]:
-    """The keys of both, those of ``own`` first in case of doubt; nothing (``~``) takes one away."""
+    """Merge two mappings; ``own`` takes precedence, and a null value (``~``) removes its key.
+
+    Parameters
+    ----------
+    base : mapping
+        Common values.
+    own : mapping
+        Specific values.
+
+    Returns
+    -------
+    dict
+        Merged values without null values.
+    """
     return {key: value for key, value in {**base, **own}.items() if value is not None}
 
 
 def renamed(base: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, Any]:
-    """Merge like :func:`refined`; an entry with another name inherits nothing from ``base``."""
+    """Merge like :func:`refined`; an entry with another name inherits nothing from ``base``.
+
+    Parameters
+    ----------
+    base : mapping
+        Common values, possibly with a ``name``.
+    own : mapping
+        Specific values, possibly with a different ``name``.
+
+    Returns
+    -------
+    dict
+        Merged values without null values.
+    """
     other = "name" in own and own["name"] != base.get("name")
     return refined({} if other else base, own)
 
 
 def without(found: Mapping[str, Any], keys: Collection[str]) -> dict[str, Any]:
-    """All but some keys."""
+    """Return a mapping without some keys.
+
+    Parameters
+    ----------
+    found : mapping
+        The mapping.
+    keys : collection of str
+        Keys to remove; they may be absent.
+
+    Returns
+    -------
+    dict
+        The remaining entries.
+    """
     return {key: value for key, value in found.items() if key not in keys}
 
 
 def chosen(found: Mapping[str, Any], keys: Iterable[str]) -> dict[str, Any]:
-    """Some keys, where there are any."""
+    """Select some keys of a mapping.
+
+    Parameters
+    ----------
+    found : mapping
+        The mapping.
+    keys : iterable of str
+        Keys to select; absent keys are skipped.
+
+    Returns
+    -------
+    dict
+        Selected entries, in the order of ``keys``.
+    """
     return {key: found[key] for key in keys if key in found}
 
 
 def named(known: Mapping[str, Any], name: str, where: str) -> Any:
     """Return the entry with a given name.
 
+    Parameters
+    ----------
+    known : mapping
+        Entries by name.
+    name : str
+        Name of the entry.
+    where : str
+        Key of the configuration that refers to the name.
+
+    Returns
+    -------
+    object
+        The entry.
+
     Raises
     ------
     ConfigurationError
-        With the key that has the name, if nothing stands under it.
+        If no entry has the name; the message contains ``where``.
     """
     if name not in known:
         raise wrong(where, name, f"one of {', '.join(known) or '(none)'}")
@@ -43,16 +109,31 @@ def named(known: Mapping[str, Any], name: str, where: str) -> Any:
 
 
 def wrong(where: str, found: object, expectation: str) -> ConfigurationError:
-    """Return one line about a key: its value and the expectation."""
+    """Return an error with one line about a key: its value and the expectation.
+
+    Parameters
+    ----------
+    where : str
+        Key of the configuration.
+    found : object
+        Invalid value.
+    expectation : str
+        Description of valid values.
+
+    Returns
+    -------
+    ConfigurationError
+        The error, not raised.
+    """
     return ConfigurationError([f"{where}: found {found!r}, expected {expectation}"])
 
 
 def measured(measure: str) -> tuple[str, str]:
-    """Quantity and metric; a quantity that is a number already has the metric ``value``."""
+    """Split a measure into quantity and metric; the default metric is ``value``."""
     quantity, _, metric = measure.partition(".")
     return quantity, metric or "value"
 
 
 def shown(value: Any) -> str:
-    """A value of an axis as titles and labels have it."""
+    """Format an axis value for titles and labels."""
     return f"{value:g}" if isinstance(value, float) else str(value)

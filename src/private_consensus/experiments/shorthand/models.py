@@ -1,4 +1,4 @@
-"""Keys of a file of ``config/papers``, which ``config/README.md`` explains; others are refused."""
+"""Define the keys of a file of ``config/papers``, which ``config/README.md`` explains."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Experiments: defaults, grids, variants and choices by name put in their place."""
+"""Expand experiments: resolve defaults and the names of grids, variants and unspecified details."""
 
 from __future__ import annotations
 
@@ -17,7 +17,20 @@ VARIANT = ("of", "reading", "because", "set", "tuned")
 
 
 def experiments(file: Mapping[str, Any], key: str) -> dict[str, dict[str, Any]]:
-    """Experiments of a file, complete."""
+    """Expand all experiments of a file.
+
+    Parameters
+    ----------
+    file : mapping
+        Contents of the file.
+    key : str
+        Key of the paper, with which error lines start.
+
+    Returns
+    -------
+    dict
+        Complete experiments, by name.
+    """
     own = file.get("experiments", {})
     default = file.get("defaults", {}).get("experiment") or {}
     found = {}
@@ -83,7 +96,7 @@ def _iterations(one: int | Mapping[str, int]) -> list[int]:
 
 
 def _by_name(found: list[str] | Mapping[str, Any]) -> Mapping[str, Any]:
-    """Names alone stand for what the file says under them."""
+    """Convert a list of names to a mapping without contents; names refer to entries of the file."""
     return found if isinstance(found, Mapping) else dict.fromkeys(found)
 
 
@@ -119,7 +132,7 @@ def _variants(
 def _of(
     name: str, algorithm: str, known: Mapping[str, Any], where: str, seen: tuple[str, ...]
 ) -> dict[str, Any]:
-    """The variant of a name, ``algorithm.variant`` or one of the same algorithm."""
+    """Return the variant with a name: ``algorithm.variant``, or a variant of the same algorithm."""
     first, dot, last = name.rpartition(".")
     algorithm = first if dot else algorithm
     full = f"{algorithm}.{last}"
@@ -147,7 +160,7 @@ def _variant(
 
 
 def _stored(variant: Mapping[str, Any]) -> dict[str, Any]:
-    """A variant as cells have it: one mapping of paths, a measure in two words."""
+    """Convert a variant to the form of cells: one mapping of paths, and measures as two strings."""
     changes = {
         f"algorithm.{key}": value for key, value in variant.items() if key not in VARIANT
     } | variant.get("set", {})

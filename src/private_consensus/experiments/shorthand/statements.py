@@ -1,4 +1,4 @@
-"""Claims: what its variants and tests have in common, and products of series and axes."""
+"""Expand claims: merge common keys of variants and tests; form products of series and axes."""
 
 from __future__ import annotations
 
@@ -25,7 +25,22 @@ ALONE = "resolved"
 
 
 def claims(file: Mapping[str, Any], runs: Mapping[str, Any], key: str) -> dict[str, dict[str, Any]]:
-    """Claims of a file, complete."""
+    """Expand all claims of a file.
+
+    Parameters
+    ----------
+    file : mapping
+        Contents of the file.
+    runs : mapping
+        Complete experiments of the file, by name.
+    key : str
+        Key of the paper, with which error lines start.
+
+    Returns
+    -------
+    dict
+        Complete claims, by name.
+    """
     return {
         name: _claim(claim, file, runs, f"{key}.claims.{name}")
         for name, claim in file.get("claims", {}).items()
@@ -48,7 +63,10 @@ def _claim(claim, file, runs, where: str) -> dict[str, Any]:
 
 
 def _variants(claim: Mapping[str, Any], sets: Mapping[str, Any], where: str) -> dict[str, Any]:
-    """Variants by name; without any, what the claim says is the one that has the headline."""
+    """Return the variants of a claim by name.
+
+    A claim without variants has one variant, named by ``headline``, that changes nothing.
+    """
     if claim.get("untestable") and not {*TESTED} & claim.keys():
         return {}
     own = claim.get("variants", {})
@@ -73,7 +91,7 @@ def _variants(claim: Mapping[str, Any], sets: Mapping[str, Any], where: str) -> 
 
 
 def _flat(block: Mapping[str, Any]) -> dict[str, Any]:
-    """The keys of ``series`` in its place."""
+    """Replace the key ``series`` by its contents."""
     found = {}
     for key, value in block.items():
         found |= value if key == "series" else {key: value}
@@ -81,7 +99,7 @@ def _flat(block: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _over(base: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, Any]:
-    """``own`` over ``base``, the values of axes one by one."""
+    """Merge ``own`` over ``base``; the axis values in ``where`` are merged individually."""
     own = _flat(own)
     found = {**base, **own}
     if "where" in base and "where" in own:
@@ -120,7 +138,7 @@ def _test(test: Mapping[str, Any], where: str) -> dict[str, Any]:
 
 
 def _other(test: Mapping[str, Any]) -> dict[str, Any]:
-    """The second series: the first one, but for what ``against`` says."""
+    """Return the second series: the first series, changed by the keys of ``against``."""
     against = test["against"]
     own = {"of": against} if isinstance(against, str) else against
     base = chosen(test, ("experiment", "of", "run", "measure", "where", "last", "kind"))
