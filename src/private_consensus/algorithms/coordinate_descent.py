@@ -29,7 +29,7 @@ from .parameters import noise_field, nonnegative, one_of, positive
 
 
 def _log_survival_of_laplace(x: np.ndarray) -> np.ndarray:
-    """ln P(X > x) of Laplace noise of scale 1."""
+    """Return ln P(X > x) for Laplace noise of scale 1."""
     return np.where(x >= 0, -np.abs(x) - np.log(2.0), np.log1p(-0.5 * np.exp(-np.abs(x))))
 
 
@@ -38,8 +38,7 @@ LOG_SURVIVAL = {"gaussian": lambda x: log_ndtr(-x), "laplace": _log_survival_of_
 
 
 class State(NamedTuple):
-    """Points [settings, runs, agents, dim], and what the bound knows of the beginning
-    [settings, runs, agents]."""
+    """Points [settings, runs, agents, dim]; initial gap and loss [settings, runs, agents]."""
 
     x: np.ndarray
     first_gap: np.ndarray
@@ -47,7 +46,7 @@ class State(NamedTuple):
 
 
 class Draw(NamedTuple):
-    """A normal draw and a chosen coordinate (as indicators) for every agent."""
+    """Unit noise and the sampled coordinate of every agent, the latter as indicators."""
 
     noise: np.ndarray
     chosen: np.ndarray
@@ -86,21 +85,89 @@ class CoordinateDescent(Iterative):
     ranges: ClassVar = {"horizon": Range(3, 40, 20)}
 
     def start(self, problem, network, streams, settings):
+        """Return normal starting points, projected to the domain, with their gaps to the optimum.
+
+        Parameters
+        ----------
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        network : Network
+            Communication graph with its mixing matrix.
+        streams : Streams
+            Random streams of all runs.
+        settings : int
+            Number of settings in the batch.
+
+        Returns
+        -------
+        State
+            State before the first iteration.
+        """
         x = problem.project(normal_start(problem, streams, settings, self.init_std))
         gap = problem.objective(x) - problem.objective(problem.own_optimum)
         return State(x, gap, np.zeros_like(gap))
 
     def draws(self, problem, streams):
+        """Yield unit noise and a uniform coordinate per agent, for each iteration.
+
+        Parameters
+        ----------
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        streams : Streams
+            Random streams of all runs.
+
+        Returns
+        -------
+        iterator
+            One item per iteration.
+        """
         picks = streams.sequence("sampling", "uniform", (problem.n_agents,), "coordinate")
         for noise in self.noise.units(problem, streams):
             chosen = (next(picks) * problem.dim).astype(int)
             yield Draw(noise, chosen[..., None] == np.arange(problem.dim))
 
     def step(self, state, problem, network, draw, t):
+        """Return the state after one coordinate step (72).
+
+        Parameters
+        ----------
+        state : State
+            State before the iteration.
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        network : Network
+            Communication graph with its mixing matrix.
+        draw : Draw
+            Unit draws of the iteration.
+        t : int
+            Iteration, counted from 1.
+
+        Returns
+        -------
+        State
+            State after the iteration.
+        """
         moved = -problem.gradient(state.x) / problem.smoothness + self.noise.at(t) * draw.noise
         return state._replace(x=problem.project(state.x + moved * draw.chosen))
 
     def observables(self, state, problem, t) -> Mapping[str, np.ndarray]:
+        """Return the points, and the means over agents of the gap and of its bound (74).
+
+        Parameters
+        ----------
+        state : State
+            State after the iteration.
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        t : int
+            Iteration, counted from 1.
+
+        Returns
+        -------
+        mapping
+            Quantities by name.
+        """
         gap = problem.objective(state.x) - problem.objective(problem.own_optimum)
         return {
             "released": state.x,
@@ -109,16 +176,68 @@ class CoordinateDescent(Iterative):
         }
 
     def residual(self, scale, state, problem, network, draw, shown, t):
-        """Recover the noise of the chosen coordinate, which is visible because only it changes."""
+        """Recover the noise of the sampled coordinate, which is visible because only it changes.
+
+        Parameters
+        ----------
+        scale : mapping
+            Noise scale of the iteration, by site name.
+        state : State
+            State before the iteration.
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        network : Network
+            Communication graph with its mixing matrix.
+        draw : Draw
+            Unit draws of the iteration.
+        shown : namespace
+            Recorded messages ``sent`` and iterates ``internal`` of the iteration.
+        t : int
+            Iteration, counted from 1.
+
+        Returns
+        -------
+        dict
+            Noise by site, [runs, agents, dim].
+        """
         chosen = moved(shown.sent, state.x[0])
         bare = problem.project(state.x - problem.gradient(state.x) / problem.smoothness)[0]
         return {"message": np.where(chosen, (shown.sent - bare) / scale["message"], np.nan)}
 
     def with_residual(self, draw, found):
+        """Return the draw with the recovered noise and the coordinate that changed.
+
+        Parameters
+        ----------
+        draw : Draw
+            Unit draws of the iteration.
+        found : dict
+            Noise over its scale by site, [runs, agents, dim].
+
+        Returns
+        -------
+        Draw
+            Draw with this noise.
+        """
         return Draw(filled(found["message"], draw.noise), np.isfinite(found["message"]))
 
     def bound(self, problem, first_gap: np.ndarray, t: int) -> np.ndarray:
-        """The right side of (74) in its second line, with the sum bounded as in the third."""
+        """Return the right side of (74) in its second line, with the sum bounded as in the third.
+
+        Parameters
+        ----------
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        first_gap : ndarray, shape (settings, runs, agents)
+            Gap of the starting points.
+        t : int
+            Iteration, counted from 1.
+
+        Returns
+        -------
+        ndarray, shape (settings, runs, agents)
+            Upper bound on the gap.
+        """
         rate = problem.strong_convexity / (problem.dim * problem.smoothness)
         floor = problem.smoothness / problem.strong_convexity * problem.slope_bound
         return (1 - rate) ** t * first_gap + floor * np.reshape(self.noise.scale, (-1, 1, 1))
@@ -130,15 +249,67 @@ class CoordinateDescent(Iterative):
         return self.calibration == GIVEN
 
     def calibrate(self, budget, problem, network, horizon):
+        """Return a copy whose noise meets the budget, by the rule of ``calibration``.
+
+        Parameters
+        ----------
+        budget : Budget
+            Privacy budget of the whole run.
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        network : Network
+            Communication graph with its mixing matrix.
+        horizon : int
+            Number of iterations.
+
+        Returns
+        -------
+        Algorithm
+            Copy with calibrated noise.
+        """
         return calibrated(self, budget, problem, network, horizon)
 
     def noise_sites(self, problem, network, horizon):
-        """Return the site of the noise: the chosen coordinate."""
+        """Return the site of the noise: the sampled coordinate.
+
+        Parameters
+        ----------
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        network : Network
+            Communication graph with its mixing matrix.
+        horizon : int
+            Number of iterations.
+
+        Returns
+        -------
+        list of NoiseSite
+            One site.
+        """
         (release,) = self.releases(problem, network, horizon)
         return [self.noise.site_of(release, self.noise.scales(horizon))]
 
     def epsilon_by_formula(self, delta, problem, network, horizon):
-        r""":math:`\epsilon = \mathcal B^c\sqrt{(1+a)K/d}/(\hat M\sigma)`; no delta in it."""
+        r"""Return the epsilon of the paper's calibration, in which delta does not appear.
+
+        .. math:: \epsilon = \mathcal B^c\sqrt{(1+a)K/d}/(\hat M\sigma)
+
+        Parameters
+        ----------
+        delta : float
+            Delta at which epsilon is stated.
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        network : Network
+            Communication graph with its mixing matrix.
+        horizon : int
+            Number of iterations.
+
+        Returns
+        -------
+        float
+            Infinite without noise.
+        """
         if not self.noise:
             return float("inf")
         together = problem.record_change("linf") * np.sqrt(problem.dim)
@@ -146,8 +317,21 @@ class CoordinateDescent(Iterative):
         return float(together * steps / (problem.smoothness * self.noise.scale))
 
     def releases(self, problem, network, horizon):
-        """Return one release per iteration, of a coordinate that is chosen independently of the
-        data.
+        """Return one release per iteration, of a coordinate sampled independently of the data.
+
+        Parameters
+        ----------
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        network : Network
+            Communication graph with its mixing matrix.
+        horizon : int
+            Number of iterations.
+
+        Returns
+        -------
+        list of Release
+            Mechanisms whose composition bounds the privacy loss.
         """
         moved = problem.record_change("linf") / problem.smoothness
         known = self.known_of_steps(problem, horizon)
@@ -156,15 +340,27 @@ class CoordinateDescent(Iterative):
     def known_of_steps(self, problem, horizon: int) -> dict[str, Any]:
         r"""Return the loss that some pair of neighbours attains at delta 0.
 
-        With the other label on a unit row along the first axis, and zero rows beside it, the step
-        of the first coordinate differs by :math:`s = w/\hat M` at every point. The first
-        coordinate is chosen in all iterations with positive probability.
+        With the other label on a unit row along the first axis, and zero rows otherwise, the step
+        of the first coordinate differs by :math:`s = w/\hat M` at every point. The first coordinate
+        is sampled in all iterations with positive probability.
 
         Without a box, the loss of Gaussian noise is unbounded: no finite epsilon holds at delta 0.
         A box cuts the outcomes, and the largest loss is finite. From the second iteration on, let
         the first coordinate stay at the upper face R and the others inside. With m the smaller of
         the two steps from R, and S the survival function of the noise, each iteration has the loss
         :math:`\ln S(R - m - s) - \ln S(R - m)`.
+
+        Parameters
+        ----------
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        horizon : int
+            Number of iterations.
+
+        Returns
+        -------
+        dict
+            Keyword arguments of :class:`.Release`; empty if nothing is known.
         """
         survival = LOG_SURVIVAL.get(self.law)
         share = problem.attained_gradient_share("linf")

@@ -92,6 +92,24 @@ class DZOA(ConsensusADMM):
             )
 
     def calibrate(self, budget, problem, network, horizon):
+        """Return a copy with the noise of (25), or with that of ``alpha_R`` by (27).
+
+        Parameters
+        ----------
+        budget : Budget
+            Privacy budget of ONE outer iteration.
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        network : Network
+            Communication graph with its mixing matrix.
+        horizon : int
+            Number of iterations.
+
+        Returns
+        -------
+        Algorithm
+            Copy with calibrated noise.
+        """
         if self.alpha_R is None:
             return super().calibrate(budget, problem, network, horizon)
         check_budget(budget)
@@ -115,6 +133,22 @@ class DZOA(ConsensusADMM):
         return np.sqrt(bracket / (self.J * problem.dim)) * float(sizes.min())
 
     def releases(self, problem, network, horizon):
+        """Return one exact release without proof, since no noise is added.
+
+        Parameters
+        ----------
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        network : Network
+            Communication graph with its mixing matrix.
+        horizon : int
+            Number of iterations.
+
+        Returns
+        -------
+        list of Release
+            Mechanisms whose composition bounds the privacy loss.
+        """
         note = "no formal guarantee: nothing is added to hide the data (E2.1, E2.2)"
         # The output is affine in a response, whatever was drawn: without a bound on responses
         # outputs are as far apart as one likes.
@@ -122,19 +156,72 @@ class DZOA(ConsensusADMM):
         return [Release("exact", proven=False, note=note, attained=1.0 if unbounded else None)]
 
     def releases_if_assumed(self, problem, network, horizon):
-        """With the bound c1 on every record's gradient: what the randomness of the method hides is
-        not known."""
+        """Return a release without proof, since the privacy of the method's randomness is unknown.
+
+        It assumes that c1 bounds the gradient of every record.
+
+        Parameters
+        ----------
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        network : Network
+            Communication graph with its mixing matrix.
+        horizon : int
+            Number of iterations.
+
+        Returns
+        -------
+        list of Release or None
+            None if the problem bounds the gradient of every record.
+        """
         if np.isfinite(problem.record_change("l2")):
             return None
         return [Release("exact", proven=False, note=ASSUMED)]
 
     def draws(self, problem, streams):
-        """The keys of the runs; iterations count on."""
+        """Yield the random keys of the runs; the iterations continue one counter.
+
+        Parameters
+        ----------
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        streams : Streams
+            Random streams of all runs.
+
+        Yields
+        ------
+        ndarray of uint32, shape (runs, 2)
+            The same keys in every iteration.
+        """
         keys = keys_of(streams)
         while True:
             yield keys
 
     def primal(self, problem, network, curvature, dual, centre, draw, t):
+        r"""Minimise the augmented objective approximately, by T steps of the two-point method.
+
+        Parameters
+        ----------
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        network : Network
+            Communication graph with its mixing matrix.
+        curvature : ndarray
+            :math:`2\rho|N_k|`, broadcastable to [settings, runs, agents, 1].
+        dual : ndarray, shape (settings, runs, agents, P)
+            Multipliers.
+        centre : ndarray, shape (settings, runs, agents, P)
+            Centre of the quadratic term.
+        draw : ndarray of uint32, shape (runs, 2)
+            Random keys of the runs.
+        t : int
+            Iteration, counted from 1.
+
+        Returns
+        -------
+        ndarray, shape (settings, runs, agents, P)
+            Result of the last step.
+        """
         settings, u1 = len(dual), float(np.ravel(self.u1)[0])
         asked = Asked(
             problem.gram,
@@ -154,7 +241,20 @@ class DZOA(ConsensusADMM):
         return gathered(alike, partial(solve_several, keys=draw, counter=t - 1, u1=u1), asked)
 
     def step_length(self, problem, network) -> np.ndarray:
-        r""":math:`\alpha_0R/(L\sqrt{P\ln 2P})`, broadcastable to (settings, runs, agents)."""
+        r"""Return the first step length :math:`\alpha_0R/(L\sqrt{P\ln 2P})`.
+
+        Parameters
+        ----------
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        network : Network
+            Communication graph with its mixing matrix.
+
+        Returns
+        -------
+        ndarray
+            Broadcastable to (settings, runs, agents).
+        """
         dim = problem.dim
         T, J, L, c = (_column3(getattr(self, name)) for name in ("T", "J", "L", "c"))
         noise = _column3(self.noise.scale) / neighbourhood_sizes(network)
@@ -166,7 +266,20 @@ class DZOA(ConsensusADMM):
 
 
 def step_sum(T, dim: int):
-    r""":math:`S = s_1(1+\ln P) + s_2`, with :math:`s_1=\sum 1/t` and :math:`s_2=\sum t^{-1.5}`."""
+    r"""Return :math:`S = s_1(1+\ln P) + s_2`, with :math:`s_1=\sum 1/t`, :math:`s_2=\sum t^{-1.5}`.
+
+    Parameters
+    ----------
+    T : int or ndarray of int
+        Number of inner steps, over which both sums run.
+    dim : int
+        P, the number of coordinates.
+
+    Returns
+    -------
+    float or ndarray
+        In the shape of ``T``.
+    """
     t = np.arange(1, int(np.max(T)) + 1)
     s1, s2 = np.cumsum(1.0 / t), np.cumsum(t**-1.5)
     last = np.asarray(T, int) - 1
@@ -174,18 +287,31 @@ def step_sum(T, dim: int):
 
 
 def keys_of(streams) -> np.ndarray:
-    """Two words of 32 bits a run."""
+    """Return two random words of 32 bits per run, [runs, 2]."""
     keys = [g.integers(0, 2**32, size=2, dtype=np.uint32) for g in streams.generators("noise")]
     return np.stack(keys)
 
 
 def per_setting(value: Any, settings: int) -> np.ndarray:
-    """A whole number for each setting."""
+    """Broadcast an integer field to one value per setting.
+
+    Parameters
+    ----------
+    value : int or ndarray of int
+        Field of an algorithm.
+    settings : int
+        Number of settings in the batch.
+
+    Returns
+    -------
+    ndarray of int64, shape (settings,)
+        Read-only view.
+    """
     return np.broadcast_to(np.asarray(value, dtype=np.int64), (settings,))
 
 
 def _column3(value: Any) -> Any:
-    """A field as it broadcasts against (settings, runs, agents)."""
+    """Return a field in a shape that broadcasts against (settings, runs, agents)."""
     array = np.asarray(value)
     return array[:, None, None] if array.ndim == 1 else value
 

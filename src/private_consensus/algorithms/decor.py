@@ -40,10 +40,11 @@ SPARE = 1e-6
 class Draw(NamedTuple):
     r"""Unit draws of a round.
 
-    ``noise`` is what agents draw themselves [runs, agents, dim] and one draw a pair [runs, agents,
-    agents, dim], of which those above the diagonal are used (on a sparse network one a link, [runs,
-    links, dim] or the links of one run after the other); or white noise z [runs, agents, dim] that
-    makes a round's noise :math:`\Sigma^{1/2} z`, where it was recovered from messages.
+    ``noise`` has two forms. The first is a pair: one vector per agent [runs, agents, dim] and one
+    per pair of agents [runs, agents, agents, dim], of which those above the diagonal are used. On a
+    sparse network the second array has one vector per edge, [runs, links, dim]; if the graphs of
+    the runs differ, the edges of all runs are concatenated. The second form is white noise z [runs,
+    agents, dim], recovered from messages, which makes the noise :math:`\Sigma^{1/2} z` of a round.
     """
 
     noise: Any
@@ -68,7 +69,7 @@ class DECOR(ClippedDescent):
     )
 
     def share(self, network) -> Any:
-        r""":math:`s_{pair}/s_{ind}`, as it broadcasts against [settings, runs, agents, dim]."""
+        """Return :math:`s_{pair}/s_{ind}`, broadcastable to [settings, runs, agents, dim]."""
         if self.ratio is not None:
             return column(self.ratio)
         if isinstance(network, SparseNetwork):
@@ -82,16 +83,33 @@ class DECOR(ClippedDescent):
         return found if len(graphs) > 1 else float(found[0, 0, 0])
 
     def covariance(self, network) -> np.ndarray:
-        r""":math:`\Sigma/s_{ind}^2`, [..., agents, agents], of a single setting."""
+        r"""Return :math:`\Sigma/s_{ind}^2` of a single setting, [..., agents, agents]."""
         graph = network.adjacency
         share = np.reshape(self.share(network), -1)
         weights = np.reshape(share**2, (*graph.shape[:-2], 1, 1)) if len(share) > 1 else share**2
         return np.eye(network.n_agents) + weights * laplacian(graph)
 
     def losses(self, problem, network, horizon):
-        r"""Of the agent that loses most; on a sparse network at most
-        :math:`1/N + (1-1/N)/(1+r^2a)`, since :math:`\Sigma/s_{ind}^2` has the eigenvalue 1 at the
-        constant vector and at least :math:`1+r^2a` elsewhere."""
+        r"""Return the sensitivity over unit noise for the agent with the largest privacy loss.
+
+        On a sparse network :math:`[\Sigma^{-1}]_{uu}s_{ind}^2` is bounded by :math:`1/N +
+        (1-1/N)/(1+r^2a)`, since :math:`\Sigma/s_{ind}^2` has the eigenvalue 1 at the constant
+        vector and at least :math:`1+r^2a` elsewhere.
+
+        Parameters
+        ----------
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        network : Network
+            Communication graph with its mixing matrix.
+        horizon : int
+            Number of iterations.
+
+        Returns
+        -------
+        ndarray, shape (horizon,)
+            Sensitivity of each round over noise of scale 1.
+        """
         if isinstance(network, SparseNetwork):
             most = float(np.sqrt(self._most_of_the_inverse(network)))
             return np.full(horizon, self.change(problem) * most * (1 + 1e-12))
@@ -105,28 +123,87 @@ class DECOR(ClippedDescent):
         return float((least + (1 - least) / (1 + share**2 * connectivity)).max())
 
     def releases(self, problem, network, horizon):
-        """On a sparse network not proven: no certificate says that the connectivity which was
-        found is the least one."""
+        """Return the releases of all rounds, which are not proven on a sparse network.
+
+        No certificate states that the computed connectivity is the smallest one.
+
+        Parameters
+        ----------
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        network : Network
+            Communication graph with its mixing matrix.
+        horizon : int
+            Number of iterations.
+
+        Returns
+        -------
+        list of Release
+            Mechanisms whose composition bounds the privacy loss.
+        """
         made = super().releases(problem, network, horizon)
         if not isinstance(network, SparseNetwork):
             return made
         return [replace(one, proven=False, note="connectivity without certificate") for one in made]
 
     def noise_sites(self, problem, network, horizon):
+        """Return the site of the noise: the whitened noise of a round, in units of the draw.
+
+        Parameters
+        ----------
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        network : Network
+            Communication graph with its mixing matrix.
+        horizon : int
+            Number of iterations.
+
+        Returns
+        -------
+        list of NoiseSite
+            Empty without noise.
+        """
         if not self.noise:
             return []
         moved = self.losses(problem, network, horizon) / self.noise.scale
         return [self.noise.site(np.ones((horizon, 1, 1)), moved, DRAW)]
 
     def draws(self, problem, streams) -> Iterator[Draw]:
+        """Yield one unit vector per agent and one per pair of agents, for each round.
+
+        Parameters
+        ----------
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        streams : Streams
+            Random streams of all runs.
+
+        Yields
+        ------
+        Draw
+            Unit draws of one round.
+        """
         shape = (problem.n_agents, problem.dim)
         pairs = streams.sequence("noise", "normal", (problem.n_agents, *shape), "pairs")
         for own in streams.sequence("noise", "normal", shape):
             yield Draw((own, next(pairs)))
 
     def draws_on(self, problem, network, streams) -> Iterator[Draw]:
-        """Sample one random vector per edge, instead of one per pair of agents, if edges are
-        few.
+        """Sample one vector per edge on a sparse network, and one per pair of agents otherwise.
+
+        Parameters
+        ----------
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        network : Network
+            Communication graph with its mixing matrix.
+        streams : Streams
+            Random streams of all runs.
+
+        Returns
+        -------
+        iterator
+            One item per iteration.
         """
         if not isinstance(network, SparseNetwork):
             return self.draws(problem, streams)
@@ -140,12 +217,45 @@ class DECOR(ClippedDescent):
         )
 
     def step(self, state, problem, network, draw, t):
+        """Return the state after mixing and one gradient step with correlated noise.
+
+        Parameters
+        ----------
+        state : State
+            State before the iteration.
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        network : Network
+            Communication graph with its mixing matrix.
+        draw : Draw
+            Unit draws of the iteration.
+        t : int
+            Iteration, counted from 1.
+
+        Returns
+        -------
+        State
+            State after the iteration.
+        """
         z = network.mix(state.x)
         total = self.total_noise(network, draw.noise)
         return State(self.descent(problem, z) + self.message_scale * total)
 
     def total_noise(self, network, noise) -> np.ndarray:
-        r""":math:`(v_i + \sum_j v_{ij})/s_{ind}`."""
+        r"""Return the noise of each agent's message, :math:`(v_i + \sum_j v_{ij})/s_{ind}`.
+
+        Parameters
+        ----------
+        network : Network
+            Communication graph with its mixing matrix.
+        noise : tuple or ndarray
+            Unit noise in one of the two forms of :class:`Draw`.
+
+        Returns
+        -------
+        ndarray
+            Broadcastable to [settings, runs, agents, dim].
+        """
         if not isinstance(noise, tuple):
             return np.linalg.cholesky(self.covariance(network)) @ noise
         own, pairs = noise
@@ -156,13 +266,50 @@ class DECOR(ClippedDescent):
         return own + self.share(network) * _summed(network.graph.adjacency, pairs)
 
     def residual(self, scale, state, problem, network, draw, shown, t):
-        """A round's noise made white, which is independent over agents too."""
+        """Recover the whitened noise of a round, which is also independent between agents.
+
+        Parameters
+        ----------
+        scale : mapping
+            Noise scale of the iteration, by site name.
+        state : State
+            State before the iteration.
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        network : Network
+            Communication graph with its mixing matrix.
+        draw : Draw
+            Unit draws of the iteration.
+        shown : namespace
+            Recorded messages ``sent`` and iterates ``internal`` of the iteration.
+        t : int
+            Iteration, counted from 1.
+
+        Returns
+        -------
+        dict
+            Noise by site, [runs, agents, dim].
+        """
         quiet = Draw(np.zeros_like(draw.noise[0]))
         bare = self.step(state, problem, network, quiet, t).x[0]
         total = (shown.sent - bare) / np.reshape(self.message_scale, -1)[0]
         return {DRAW: np.linalg.solve(np.linalg.cholesky(self.covariance(network)), total)}
 
     def with_residual(self, draw, found):
+        """Return the draw of the recovered white noise.
+
+        Parameters
+        ----------
+        draw : Draw
+            Unit draws of the iteration.
+        found : dict
+            Noise over its scale by site, [runs, agents, dim].
+
+        Returns
+        -------
+        Draw
+            Draw with this noise.
+        """
         return Draw(found[DRAW])
 
 
@@ -170,8 +317,11 @@ ALGORITHM = DECOR
 
 
 def _summed(adjacency: np.ndarray, pairs: np.ndarray) -> np.ndarray:
-    """What each agent adds of the noise that pairs share [runs, agents, agents, dim], and what it
-    takes away as the second of a pair; [runs, agents, dim]. Pairs without a link cost nothing."""
+    """Sum the pair noise of each agent.
+
+    The first agent of a pair adds it, and the second agent subtracts it. ``pairs`` is [runs,
+    agents, agents, dim], the result [runs, agents, dim]. Pairs without an edge are not computed.
+    """
     if adjacency.ndim > 2:
         used = np.triu(adjacency)[..., None] * pairs
         return used.sum(-2) - used.sum(-3)
@@ -186,7 +336,7 @@ def _summed(adjacency: np.ndarray, pairs: np.ndarray) -> np.ndarray:
 
 @lru_cache(maxsize=64)
 def _automatic(adjacency: bytes, agents: int) -> float:
-    """sqrt((N - 2)/a), from the links."""
+    """Return sqrt((N - 2)/a), with a the algebraic connectivity of the graph."""
     graph = np.frombuffer(adjacency, dtype=bool).reshape(agents, agents)
     connectivity = np.linalg.eigvalsh(laplacian(graph))[1]
     return float(np.sqrt(max(agents - 2, 0) / connectivity))

@@ -31,8 +31,10 @@ from .parameters import noise_field, positive
 
 
 class State(NamedTuple):
-    """Noisy estimates, exact estimates and multipliers [settings, runs, agents, P]; the server's
-    average [settings, runs, 1, P]."""
+    """Noisy estimates, exact estimates and multipliers; the average of the server.
+
+    The first three are [settings, runs, agents, P], the last is [settings, runs, 1, P].
+    """
 
     noisy: np.ndarray
     exact: np.ndarray
@@ -73,21 +75,87 @@ class DPADMM(Iterative):
     )
 
     def calibrate(self, budget, problem, network, horizon):
+        """Return a copy with the noise of the paper's formula, for the budget of one iteration.
+
+        Parameters
+        ----------
+        budget : Budget
+            Privacy budget of ONE iteration.
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        network : Network
+            Communication graph with its mixing matrix.
+        horizon : int
+            Number of iterations.
+
+        Returns
+        -------
+        Algorithm
+            Copy with calibrated noise.
+        """
         check_budget(budget)
         level = np.sqrt(2.0 * np.log(1.25 / budget.delta))
         noise = 2.0 * self.c1 * level / (problem.records * budget.epsilon)
         return replace(self, noise=float(noise))
 
     def statements(self, budget, problem, network, horizon):
-        """Composed like D-ZOA, (29) of paper 002, at equal epsilon of one iteration."""
+        """Return the claim for all iterations, composed by (29) of Gratton et al. as for D-ZOA.
+
+        Parameters
+        ----------
+        budget : Budget
+            Privacy budget of ONE iteration.
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        network : Network
+            Communication graph with its mixing matrix.
+        horizon : int
+            Number of iterations.
+
+        Returns
+        -------
+        list of (Algorithm, float)
+            For each neighbouring relation, a copy with it and the claimed epsilon.
+        """
         return [(self, total_epsilon(budget.epsilon, budget.delta, horizon))]
 
     def releases(self, problem, network, horizon):
+        """Return the Gaussian release of all iterations.
+
+        Parameters
+        ----------
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        network : Network
+            Communication graph with its mixing matrix.
+        horizon : int
+            Number of iterations.
+
+        Returns
+        -------
+        list of Release
+            Mechanisms whose composition bounds the privacy loss.
+        """
         attained = problem.attained_gradient_share("l2")
         return [gaussian_release(problem.record_change("l2"), self.noise.scale, horizon, attained)]
 
     def releases_if_assumed(self, problem, network, horizon):
-        """Return the releases under the assumed bound c1 on every record's gradient."""
+        """Return the releases under the assumed bound c1 on every record's gradient.
+
+        Parameters
+        ----------
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        network : Network
+            Communication graph with its mixing matrix.
+        horizon : int
+            Number of iterations.
+
+        Returns
+        -------
+        list of Release or None
+            None if the problem bounds the gradient of every record.
+        """
         if np.isfinite(problem.record_change("l2")):
             return None
         change = problem.assumed_record_change(self.c1)
@@ -95,6 +163,22 @@ class DPADMM(Iterative):
         return [assumed_release(change, self.noise.scale, horizon, attained)]
 
     def noise_sites(self, problem, network, horizon):
+        """Return the site of the noise: the noisy estimates, with the scale of each iteration.
+
+        Parameters
+        ----------
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        network : Network
+            Communication graph with its mixing matrix.
+        horizon : int
+            Number of iterations.
+
+        Returns
+        -------
+        list of NoiseSite
+            Empty without noise.
+        """
         (release,) = self.releases(problem, network, horizon)
         weights = self.rho + np.sqrt(np.arange(1, horizon + 1)) / self.eta_0
         moved = np.broadcast_to(release.losses(), horizon)
@@ -102,20 +186,91 @@ class DPADMM(Iterative):
         return [self.noise.site(scale, moved)] if self.noise else []
 
     def epsilon_by_formula(self, delta, problem, network, horizon):
-        r""":math:`2\sqrt{\rho_M\ln(1/\delta)}`, the moments accountant without its first term."""
+        r"""Return the epsilon :math:`2\sqrt{\rho_M\ln(1/\delta)}` of all iterations.
+
+        It is that of the moments accountant without its first term.
+
+        Parameters
+        ----------
+        delta : float
+            Delta at which epsilon is stated.
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        network : Network
+            Communication graph with its mixing matrix.
+        horizon : int
+            Number of iterations.
+
+        Returns
+        -------
+        float
+            Infinite without noise.
+        """
         if not self.noise:
             return float("inf")
         rho = horizon * (2.0 * self.c1 / problem.records / self.noise.scale) ** 2 / 2.0
         return float(2.0 * np.sqrt(rho * np.log(1.0 / delta)))
 
     def start(self, problem, network, streams, settings):
+        """Return estimates, multipliers and server average at 0.
+
+        Parameters
+        ----------
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        network : Network
+            Communication graph with its mixing matrix.
+        streams : Streams
+            Random streams of all runs.
+        settings : int
+            Number of settings in the batch.
+
+        Returns
+        -------
+        State
+            State before the first iteration.
+        """
         zero = origin(problem, streams, settings)
         return State(zero, zero, zero, zero[..., :1, :])
 
     def draws(self, problem, streams):
+        """Return the unit noise of each iteration.
+
+        Parameters
+        ----------
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        streams : Streams
+            Random streams of all runs.
+
+        Returns
+        -------
+        iterator
+            One item per iteration.
+        """
         return self.noise.units(problem, streams)
 
     def step(self, state, problem, network, draw, t):
+        """Return the state after one linearised update of the agents and of the server.
+
+        Parameters
+        ----------
+        state : State
+            State before the iteration.
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        network : Network
+            Communication graph with its mixing matrix.
+        draw : ndarray, shape (runs, agents, P)
+            Unit noise of the iteration.
+        t : int
+            Iteration, counted from 1.
+
+        Returns
+        -------
+        State
+            State after the iteration.
+        """
         rho, inverse_step = column(self.rho), np.sqrt(t) / column(self.eta_0)
         weight = rho + inverse_step
         scale = column(self.noise.scale) / weight
@@ -130,10 +285,43 @@ class DPADMM(Iterative):
         return State(noisy, exact, state.dual - rho * (noisy - server), server)
 
     def observables(self, state, problem, t) -> Mapping[str, np.ndarray]:
+        """Return the exact and the noisy estimates.
+
+        Parameters
+        ----------
+        state : State
+            State after the iteration.
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        t : int
+            Iteration, counted from 1.
+
+        Returns
+        -------
+        mapping
+            Quantities by name.
+        """
         return {"internal": state.exact, "released": state.noisy}
 
     def outcome(self, state, problem, network, t):
-        """The parameters, so that results say what a tuning chose."""
+        """Return the parameters ``rho`` and ``eta_0``, so that results record tuned values.
+
+        Parameters
+        ----------
+        state : State
+            State after the iteration.
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        network : Network
+            Communication graph with its mixing matrix.
+        t : int
+            Iteration, counted from 1.
+
+        Returns
+        -------
+        mapping
+            Quantities by name, each [settings, runs].
+        """
         shape = state.noisy.shape[:2]
         return {
             name: np.broadcast_to(np.reshape(getattr(self, name), (-1, 1)), shape)

@@ -127,13 +127,26 @@ class DPCI(Iterative):
     # --- Schedules ------------------------------------------------------------------------------
 
     def step_size(self, t: float):
-        r""":math:`\alpha(t)`; the fields' shape."""
+        r"""Return the step size :math:`\alpha(t)`, in the shape of the fields."""
         if self.schedule == "exponential":
             return self.c * self.q ** (t + 1)
         return self.c / (t + self.shift) ** self.gamma
 
     def noise_scale(self, problem, t: int):
-        r""":math:`\sigma_t` of message t; the fields' shape."""
+        r"""Return the noise scale :math:`\sigma_t` of message t, in the shape of the fields.
+
+        Parameters
+        ----------
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        t : int
+            Message, counted from 0.
+
+        Returns
+        -------
+        float or ndarray
+            Scale of the Laplace noise.
+        """
         if t == 0 and not self.initial_noise:
             return 0.0 * self.noise.scale
         return self.noise.scale * self.delta * self._row_norm(problem, t - 1) * self._noise_base(t)
@@ -151,11 +164,27 @@ class DPCI(Iterative):
     # --- Privacy --------------------------------------------------------------------------------
 
     def calibrate(self, budget, problem, network, horizon):
-        r"""Noise for a budget in the paper's sense.
+        r"""Return a copy with the noise for a budget in the paper's sense.
 
-        ``power``: epsilon is that of each message (Theorem 4.5), or of all ``horizon`` of them
-        where the unit is a stream (Theorem 4.15). ``exponential``: epsilon is the total of
-        Theorem 4.17, :math:`\tfrac1\kappa\,p/(p-q)`.
+        ``power``: epsilon is that of each message (Theorem 4.5), or of all ``horizon`` messages if
+        the unit is a stream (Theorem 4.15). ``exponential``: epsilon is the total of Theorem 4.17,
+        :math:`\tfrac1\kappa\,p/(p-q)`.
+
+        Parameters
+        ----------
+        budget : Budget
+            Privacy budget of the whole run.
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        network : Network
+            Communication graph with its mixing matrix.
+        horizon : int
+            Number of iterations.
+
+        Returns
+        -------
+        Algorithm
+            Copy with calibrated noise.
         """
         require(horizon >= 1, "horizon", horizon, "a whole number >= 1")
         self.check_needs(problem)
@@ -169,14 +198,28 @@ class DPCI(Iterative):
         return replace(self, noise=messages / budget.epsilon)
 
     def releases(self, problem, network, horizon):
-        r"""The messages that a change reaches first: 1, ..., T, or the costliest of them.
+        r"""Return the release of all messages 1, ..., T of a stream, or of the costliest message.
 
-        Message t of agent i depends on :math:`y_i(t-1)` alone, given what was sent before, and
-        moves by at most :math:`\alpha(t-1)\,\delta\,S_i(t-1)` in l1, :math:`S_i` the largest row
-        sum of :math:`|H_i|`, which is public. One measurement enters one message of one agent: it
-        costs the largest of these losses. A stream is one agent's: it costs the sum of *its*
-        losses (E3.1). :math:`H_{\max}`, by which the noise is set, is what no agent has at all
-        times. Message 0 carries no data.
+        Given earlier messages, message t of agent i depends only on :math:`y_i(t-1)`. It changes by
+        at most :math:`\alpha(t-1)\,\delta\,S_i(t-1)` in l1, with :math:`S_i` the largest row sum of
+        :math:`|H_i|`, which is public. One measurement enters one message of one agent, and its
+        privacy loss is the largest of these losses. A stream belongs to one agent, and its privacy
+        loss is the sum of the losses of *this* agent (E3.1). The noise is set by :math:`H_{\max}`,
+        which no agent attains at all times. Message 0 carries no data.
+
+        Parameters
+        ----------
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        network : Network
+            Communication graph with its mixing matrix.
+        horizon : int
+            Number of iterations.
+
+        Returns
+        -------
+        list of Release
+            Mechanisms whose composition bounds the privacy loss.
         """
         times = np.arange(1, horizon + 1)
         moved = self._moved(problem, times)
@@ -193,7 +236,7 @@ class DPCI(Iterative):
         return [Release("laplace", moved[t, agent], scale[t], note=note, reached=1.0)]
 
     def _moved(self, problem, times: np.ndarray) -> np.ndarray:
-        """Largest change of message t of each agent in l1, [times, agents]."""
+        """Return the largest l1 change of message t of each agent, [times, agents]."""
         steps, _ = _scheduled(self._schedule, len(times))
         return steps[:, None] * self.delta * problem.row_norms(times - 1)
 
@@ -209,6 +252,22 @@ class DPCI(Iterative):
         return replace(self, noise=0.0, delta=1.0, **same)
 
     def noise_sites(self, problem, network, horizon):
+        """Return the site of the noise: the messages, with one scale per time.
+
+        Parameters
+        ----------
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        network : Network
+            Communication graph with its mixing matrix.
+        horizon : int
+            Number of iterations.
+
+        Returns
+        -------
+        list of NoiseSite
+            Empty if a message has no noise.
+        """
         times = np.arange(1, horizon + 1)
         scale = self._noise_scales(problem, times)
         if not scale.all():
@@ -217,9 +276,26 @@ class DPCI(Iterative):
         return [self.noise.site(scale[:, None, None], moved)]
 
     def epsilon_by_formula(self, delta, problem, network, horizon):
-        r"""Theorem 4.15, :math:`T\varepsilon`, or Theorem 4.17, :math:`p/(p-q)`.
+        """Return the total epsilon of Theorem 4.15 or 4.17.
 
-        The paper composes over all messages although its neighbours differ at one time.
+        For kappa = 1 these are :math:`T` and :math:`p/(p-q)`. The paper composes over all messages,
+        although its neighbours differ at one time.
+
+        Parameters
+        ----------
+        delta : float
+            Delta at which epsilon is stated.
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        network : Network
+            Communication graph with its mixing matrix.
+        horizon : int
+            Number of iterations.
+
+        Returns
+        -------
+        float
+            Infinite without noise.
         """
         if not self.noise:
             return float("inf")
@@ -230,8 +306,24 @@ class DPCI(Iterative):
     def statements(self, budget, problem, network, horizon):
         """Return the statements for one measurement and for the whole stream.
 
-        Claimed for a measurement is epsilon a message (Theorem 4.5), where the paper gives one,
-        and else what its theorems give for all messages.
+        The claim for a measurement is the epsilon of one message (Theorem 4.5), if the paper gives
+        one. Otherwise it is the epsilon that the theorems give for all messages.
+
+        Parameters
+        ----------
+        budget : Budget
+            Privacy budget of the whole run.
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        network : Network
+            Communication graph with its mixing matrix.
+        horizon : int
+            Number of iterations.
+
+        Returns
+        -------
+        list of (Algorithm, float)
+            For each neighbouring relation, a copy with it and the claimed epsilon.
         """
         total = self.epsilon_by_formula(budget.delta, problem, network, horizon)
         one, all_ = (replace(self, unit=unit) for unit in UNITS)
@@ -241,16 +333,67 @@ class DPCI(Iterative):
     # --- Iterations -----------------------------------------------------------------------------
 
     def start(self, problem, network, streams, settings):
+        """Return the initial estimates and the first message.
+
+        Parameters
+        ----------
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        network : Network
+            Communication graph with its mixing matrix.
+        streams : Streams
+            Random streams of all runs.
+        settings : int
+            Number of settings in the batch.
+
+        Returns
+        -------
+        State
+            State before the first iteration.
+        """
         shape = (settings, len(streams.runs), problem.n_agents, problem.dim)
         x = np.broadcast_to(problem.initial, shape).copy()
         unit = streams.draw("noise", "laplace", shape[2:], "initial message")
         return State(x, x + column(self.noise_scale(problem, 0)) * unit)
 
     def draws(self, problem, streams) -> Iterator[Draw]:
+        """Return the observation noise and the unit privacy noise of each iteration.
+
+        Parameters
+        ----------
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        streams : Streams
+            Random streams of all runs.
+
+        Returns
+        -------
+        iterator
+            One item per iteration.
+        """
         return map(Draw, problem.observation_noise(streams), self.noise.units(problem, streams))
 
     def step(self, state, problem, network, draw, t):
-        """Compute x(t) from x(t - 1): the paper's iteration with its t reduced by one."""
+        """Compute x(t) from x(t - 1): the paper's iteration with its t reduced by one.
+
+        Parameters
+        ----------
+        state : State
+            State before the iteration.
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        network : Network
+            Communication graph with its mixing matrix.
+        draw : Draw
+            Unit draws of the iteration.
+        t : int
+            Iteration, counted from 1.
+
+        Returns
+        -------
+        State
+            State after the iteration.
+        """
         before = t - 1
         measured = problem.data(before, draw.observation)
         innovation = np.einsum("imk,...im->...ik", problem.matrices(before), measured)
@@ -259,6 +402,22 @@ class DPCI(Iterative):
         return State(x, x + column(self.noise_scale(problem, t)) * draw.noise)
 
     def observables(self, state, problem, t) -> Mapping[str, np.ndarray]:
+        """Return the estimates and the messages.
+
+        Parameters
+        ----------
+        state : State
+            State after the iteration.
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        t : int
+            Iteration, counted from 1.
+
+        Returns
+        -------
+        mapping
+            Quantities by name.
+        """
         return {"internal": state.x, "released": state.sent}
 
 
@@ -267,21 +426,26 @@ ALGORITHM = DPCI
 
 @lru_cache(maxsize=8)
 def _scheduled(algorithm: DPCI, horizon: int) -> tuple[np.ndarray, np.ndarray]:
-    """Steps before messages 1, ..., T and what the noise on these is a multiple of: settings of
-    one budget after the other have the same."""
+    """Return the step sizes before messages 1, ..., T, and the factors of their noise.
+
+    The result is cached, because settings that differ only in their budget share it.
+    """
     times = np.arange(1, horizon + 1)
     steps = np.array([float(algorithm.step_size(t - 1)) for t in times])
     return steps, np.array([float(algorithm._noise_base(t)) for t in times])
 
 
 def _dominating(losses: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Losses that dominate those of every agent at every delta, and the same of the agent with the
-    largest sum; [times] each, from [times, agents].
+    """Return losses that dominate those of every agent, and the losses of the costliest agent.
 
-    Composition does not ask for an order, and what has a loss has every larger one: in order of
-    size, the k-th is the largest of all agents' k-th. Where that adds up to more than any agent's
-    sum, the largest few are one: Laplace noise on several numbers hides all their changes at least
-    as well as on one number that changes by their sum (:mod:`..privacy.accounting`).
+    Both have shape [times], computed from losses [times, agents]. The first dominate at every
+    delta.
+
+    Composition does not depend on the order, and a mechanism with some loss also satisfies every
+    larger loss. In order of size, the k-th loss is the largest of all agents' k-th losses. If these
+    add up to more than the sum of any agent, the largest few are merged into one. Laplace noise on
+    several numbers hides all their changes at least as well as noise on one number that changes by
+    their sum (:mod:`..privacy.accounting`).
     """
     ranked = -np.sort(-losses, axis=0)
     most, together = ranked.max(-1), ranked.cumsum(0).max(-1)
@@ -297,7 +461,24 @@ def _dominating(losses: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def coupled(problem, network, t: float, x: np.ndarray) -> np.ndarray:
-    """:func:`coupling` times ``x`` [settings, runs, agents, n]; of a sparse network its links."""
+    """Multiply ``x`` by :func:`coupling`, edge by edge on a sparse network.
+
+    Parameters
+    ----------
+    problem : Problem
+        Objectives and data of the agents, with their sensitivities.
+    network : Network
+        Communication graph with its mixing matrix.
+    t : float
+        Time of the matrices :math:`H_i(t)`.
+    x : ndarray, shape (settings, runs, agents, n)
+        Values of the agents.
+
+    Returns
+    -------
+    ndarray, shape (settings, runs, agents, n)
+        Product.
+    """
     if not isinstance(network, SparseNetwork):
         flat = x.reshape(*x.shape[:2], -1)
         return _rows_times(flat, coupling(problem, network, t)).reshape(x.shape)
@@ -308,14 +489,29 @@ def coupled(problem, network, t: float, x: np.ndarray) -> np.ndarray:
 
 
 def coupling(problem, network, t: float) -> np.ndarray:
-    r""":math:`L \otimes I_n + H(t) H(t)^\top`, shape ([runs,] agents n, agents n)."""
+    r"""Return the matrix :math:`L \otimes I_n + H(t) H(t)^\top`.
+
+    Parameters
+    ----------
+    problem : Problem
+        Objectives and data of the agents, with their sensitivities.
+    network : Network
+        Communication graph with its mixing matrix.
+    t : float
+        Time of the matrices :math:`H_i(t)`.
+
+    Returns
+    -------
+    ndarray, shape ([runs,] agents n, agents n)
+        One matrix, or one per run.
+    """
     adjacency = network.adjacency
     return _spread_laplacian(adjacency.tobytes(), adjacency.shape, problem.dim) + problem.gram(t)
 
 
 @lru_cache(maxsize=4)
 def _spread_laplacian(adjacency: bytes, shape: tuple[int, ...], dim: int) -> np.ndarray:
-    r""":math:`L \otimes I_n` of one graph or of a stack, given as bytes to be remembered."""
+    r"""Return :math:`L \otimes I_n` of one graph or of a stack, cached by its bytes."""
     lap = laplacian(np.frombuffer(adjacency, dtype=bool).reshape(shape))
     size = shape[-1] * dim
     blocks = lap[..., :, None, :, None] * np.eye(dim)[:, None, :]

@@ -52,6 +52,24 @@ class DPCIMoments(DPCI):
     )
 
     def start(self, problem, network, streams, settings):
+        """Return the error of the initial estimates as the mean, with covariance 0.
+
+        Parameters
+        ----------
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        network : Network
+            Communication graph with its mixing matrix.
+        streams : Streams
+            Random streams of all runs.
+        settings : int
+            Number of settings in the batch.
+
+        Returns
+        -------
+        Moments
+            State before the first iteration.
+        """
         require(
             network.shared,
             "network.name",
@@ -65,9 +83,43 @@ class DPCIMoments(DPCI):
         return Moments(np.tile(error, (settings, 1)), np.zeros((settings, size, size)))
 
     def draws(self, problem, streams):
+        """Return an endless iterator of None, since nothing is sampled.
+
+        Parameters
+        ----------
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        streams : Streams
+            Random streams of all runs.
+
+        Returns
+        -------
+        iterator
+            One item per iteration.
+        """
         return iter(lambda: None, 0)
 
     def step(self, state, problem, network, draw, t):
+        """Return the moments of x(t) from those of x(t - 1), by eqs. (7)-(8).
+
+        Parameters
+        ----------
+        state : Moments
+            State before the iteration.
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        network : Network
+            Communication graph with its mixing matrix.
+        draw : None
+            Nothing is sampled.
+        t : int
+            Iteration, counted from 1.
+
+        Returns
+        -------
+        Moments
+            State after the iteration.
+        """
         before = t - 1
         eye = np.eye(state.mean.shape[-1])
         step = _matrix(self.step_size(before))
@@ -79,14 +131,28 @@ class DPCIMoments(DPCI):
         return Moments(mean, F @ sent @ F.transpose(0, 2, 1) + observed)
 
     def observables(self, state, problem, t) -> Mapping[str, np.ndarray]:
-        r"""Moments as curves, of the messages :math:`\tilde x_i(t)`: what an agent releases.
+        r"""Return the moments as curves, of the messages :math:`\tilde x_i(t)` that agents release.
 
-        ``squared_error`` is :math:`\frac1N\sum_i E\|\tilde x_i-\theta^*\|^2` and ``disagreement``
-        :math:`\frac1N\sum_i E\|\tilde x_i-\bar x\|^2`, :math:`\bar x` the mean of the messages;
-        ``mean`` the expected iterate, which noise does not change. ``expected`` is its mean over
-        agents, in each coordinate, and ``expected_low`` and ``expected_high`` are two root mean
-        square deviations of an agent about that. Quantities named ``internal_...`` are the same of
-        :math:`x_i(t)`, which a measurement without noise is in.
+        ``squared_error`` is :math:`\frac1N\sum_i E\|\tilde x_i-\theta^*\|^2`, and ``disagreement``
+        is :math:`\frac1N\sum_i E\|\tilde x_i-\bar x\|^2`, with :math:`\bar x` the mean of the
+        messages. ``mean`` is the expected iterate, which noise does not change. ``expected`` is its
+        mean over agents, in each coordinate. ``expected_low`` and ``expected_high`` are two root
+        mean square deviations of an agent from this mean. Quantities named ``internal_...`` are
+        those of :math:`x_i(t)`, which contains a measurement without noise.
+
+        Parameters
+        ----------
+        state : Moments
+            State after the iteration.
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        t : int
+            Iteration, counted from 1.
+
+        Returns
+        -------
+        mapping
+            Quantities by name.
         """
         shape = (len(state.mean), 1, problem.n_agents, problem.dim)
         agents, dim = shape[2:]
@@ -119,7 +185,24 @@ class DPCIMoments(DPCI):
         }
 
     def outcome(self, state, problem, network, t) -> Mapping[str, np.ndarray]:
-        """Constants of the theorems over the times 0, ..., t - 1, each [settings, 1]."""
+        """Return the constants of the theorems over the times 0, ..., t - 1.
+
+        Parameters
+        ----------
+        state : Moments
+            State after the iteration.
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        network : Network
+            Communication graph with its mixing matrix.
+        t : int
+            Iteration, counted from 1.
+
+        Returns
+        -------
+        mapping
+            Constants by name, each [settings, 1].
+        """
         constants = constants_of(problem, network, t)
         b0 = constants.printed_b0
         growth = 2.0 * (constants.laplacian_norm**2 + constants.gamma0**2)
@@ -137,7 +220,7 @@ class DPCIMoments(DPCI):
         return found
 
     def _theorem_4_16(self, problem, constants) -> np.ndarray:
-        """The right side of Theorem 4.16 as printed, divided by N like the squared error."""
+        """Return the right side of Theorem 4.16 as printed, divided by N."""
         c, q, p = (np.atleast_1d(getattr(self, name)) for name in ("c", "q", "p"))
         agents, dim = problem.n_agents, problem.dim
         norm, gamma0 = constants.laplacian_norm, constants.gamma0
@@ -172,7 +255,22 @@ class Constants(NamedTuple):
 
 
 def constants_of(problem, network, horizon: int) -> Constants:
-    """The constants for the times 0, ..., horizon - 1."""
+    """Return the constants of the theorems for the times 0, ..., horizon - 1.
+
+    Parameters
+    ----------
+    problem : Problem
+        Objectives and data of the agents, with their sensitivities.
+    network : Network
+        Communication graph with its mixing matrix.
+    horizon : int
+        Number of times.
+
+    Returns
+    -------
+    Constants
+        Constants over all these times.
+    """
     times = range(horizon)
     lap = np.linalg.eigvalsh(laplacian(network.adjacency))
     whole = np.stack([coupling(problem, network, t) for t in times])
@@ -189,5 +287,5 @@ def constants_of(problem, network, horizon: int) -> Constants:
 
 
 def _matrix(value) -> np.ndarray:
-    """A field [settings], or a scalar, against [settings, k, k]."""
+    """Return a field in a shape that broadcasts against [settings, k, k]."""
     return np.reshape(value, (-1, 1, 1))

@@ -56,6 +56,24 @@ class ExactADMM(ConsensusADMM):
     )
 
     def calibrate(self, budget, problem, network, horizon):
+        """Return a copy with the noise of (25), of exact Gaussian DP, or without noise.
+
+        Parameters
+        ----------
+        budget : Budget
+            Privacy budget of ONE iteration.
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        network : Network
+            Communication graph with its mixing matrix.
+        horizon : int
+            Number of iterations.
+
+        Returns
+        -------
+        Algorithm
+            Copy with calibrated noise.
+        """
         if self.calibration == "paper":
             return super().calibrate(budget, problem, network, horizon)
         check_budget(budget)
@@ -73,12 +91,45 @@ class ExactADMM(ConsensusADMM):
         return problem.record_change("l2") / (2.0 * self.rho)
 
     def statements(self, budget, problem, network, horizon):
-        """Return the privacy statements; none without noise."""
+        """Return the paper's claim for all iterations; without noise epsilon is infinite.
+
+        Parameters
+        ----------
+        budget : Budget
+            Privacy budget of ONE iteration.
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        network : Network
+            Communication graph with its mixing matrix.
+        horizon : int
+            Number of iterations.
+
+        Returns
+        -------
+        list of (Algorithm, float)
+            For each neighbouring relation, a copy with it and the claimed epsilon.
+        """
         if not self.noise:
             return [(self, float("inf"))]
         return super().statements(budget, problem, network, horizon)
 
     def releases(self, problem, network, horizon):
+        """Return the Gaussian release of all iterations, or an exact release without noise.
+
+        Parameters
+        ----------
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        network : Network
+            Communication graph with its mixing matrix.
+        horizon : int
+            Number of iterations.
+
+        Returns
+        -------
+        list of Release
+            Mechanisms whose composition bounds the privacy loss.
+        """
         if not self.noise:
             return [Release("exact", note="no noise")]
         attained = problem.attained_minimiser_share("l2", 2.0 * self.rho)
@@ -86,7 +137,22 @@ class ExactADMM(ConsensusADMM):
         return [gaussian_release(moved, self.noise.scale, horizon, attained)]
 
     def releases_if_assumed(self, problem, network, horizon):
-        """Return the releases under the assumed bound c1 on every record's gradient."""
+        """Return the releases under the assumed bound c1 on every record's gradient.
+
+        Parameters
+        ----------
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        network : Network
+            Communication graph with its mixing matrix.
+        horizon : int
+            Number of iterations.
+
+        Returns
+        -------
+        list of Release or None
+            None without noise, or if the problem bounds the gradient of every record.
+        """
         if not self.noise or np.isfinite(problem.record_change("l2")):
             return None
         change = problem.assumed_record_change(self.c1) / (2.0 * self.rho)
@@ -94,6 +160,22 @@ class ExactADMM(ConsensusADMM):
         return [assumed_release(change, self.noise.scale, horizon, attained)]
 
     def noise_sites(self, problem, network, horizon):
+        """Return the site of the noise: the messages, with one scale per agent.
+
+        Parameters
+        ----------
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        network : Network
+            Communication graph with its mixing matrix.
+        horizon : int
+            Number of iterations.
+
+        Returns
+        -------
+        list of NoiseSite
+            Empty without noise.
+        """
         if not self.noise:
             return []
         scale = np.reshape(self.noise.scale / neighbourhood_sizes(network), (1, -1, 1))
@@ -102,7 +184,26 @@ class ExactADMM(ConsensusADMM):
         return [self.noise.site(scales, moved)]
 
     def outcome(self, state, problem, network, t):
-        """Total epsilon so far: by (29), and exactly for Gaussian releases of this sensitivity."""
+        """Return the total epsilon after t iterations, by (29) and exactly.
+
+        The exact total is that of t Gaussian releases of this sensitivity.
+
+        Parameters
+        ----------
+        state : State
+            State after the iteration.
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        network : Network
+            Communication graph with its mixing matrix.
+        t : int
+            Iteration, counted from 1.
+
+        Returns
+        -------
+        mapping
+            Quantities by name, each [settings, runs].
+        """
         shape = state.b.shape[:2]
         set_by = self.epsilon, self.delta, self.noise.scale
         values = [np.broadcast_to(v, shape[0]) for v in set_by]
@@ -116,9 +217,47 @@ class ExactADMM(ConsensusADMM):
         return {name: np.broadcast_to(v[:, None], shape) for name, v in totals.items()}
 
     def draws(self, problem, streams):
+        """Return the unit noise of each iteration.
+
+        Parameters
+        ----------
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        streams : Streams
+            Random streams of all runs.
+
+        Returns
+        -------
+        iterator
+            One item per iteration.
+        """
         return self.noise.units(problem, streams)
 
     def primal(self, problem, network, curvature, dual, centre, draw, t):
+        r"""Return the exact minimiser of the augmented objective plus Gaussian noise.
+
+        Parameters
+        ----------
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        network : Network
+            Communication graph with its mixing matrix.
+        curvature : ndarray
+            :math:`2\rho|N_k|`, broadcastable to [settings, runs, agents, 1].
+        dual : ndarray, shape (settings, runs, agents, P)
+            Multipliers.
+        centre : ndarray, shape (settings, runs, agents, P)
+            Centre of the quadratic term.
+        draw : ndarray, shape (runs, agents, P)
+            Unit noise of the iteration.
+        t : int
+            Iteration, counted from 1.
+
+        Returns
+        -------
+        ndarray, shape (settings, runs, agents, P)
+            Messages.
+        """
         exact = problem.proximal(dual, curvature, centre, centre)
         return exact + column(self.noise.scale) / neighbourhood_sizes(network)[..., None] * draw
 
