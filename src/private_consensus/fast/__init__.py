@@ -1,6 +1,6 @@
-"""Compiled loops, each beside the plain NumPy that it is tested against.
+"""Compiled kernels, each with a NumPy reference implementation for tests.
 
-Nothing here knows of algorithms or problems. Draws are functions of a key and a counter, a key
-belongs to a run, and a run is computed by one thread: neither the number of threads nor the width
-of vectors changes what is drawn.
+The package does not depend on algorithms or problems. Random samples are functions of a key and a
+counter. Each run has its own key and is computed by one thread. Neither the number of threads nor
+the vector width changes the samples.
 """

@@ -1,15 +1,15 @@
-r"""Outputs and clipped gradients of perceptrons with one hidden layer, of many models in one call.
+"""Outputs and clipped gradients of perceptrons with one hidden layer, for many models per call.
 
-Four records go through both layers and back side by side, in registers, before the next four.
-Inputs that are 0 in all four cost nothing: of images on a black ground those are most. Sums are in
-the order of their terms, each product rounded together with its sum: an agent's bytes depend on no
-other agent, and on no library of linear algebra.
+Four records pass through both layers forward and backward together, in registers, before the next
+four. Inputs that are 0 in all four are skipped, which are most inputs of images with a black
+background. Sums follow the order of their terms, and each product is rounded together with its sum.
+The result for an agent therefore depends neither on other agents nor on a linear algebra library.
 
-Of a gradient the first matrix is a sum of a batch's outer products. Of twenty records its factors,
-besides their inputs, are a twentieth of it: who takes a step multiplies them out a part at a time
-(:func:`write_gradient`), and the whole is never written to memory.
+The gradient of the first matrix is a sum of outer products over a batch. For twenty records its
+factors, apart from the inputs, have a twentieth of its size. A step multiplies them out one part
+at a time (:func:`write_gradient`), and the full gradient is never written to memory.
 
-A model is :math:`(W_1, b_1, W_2, b_2)`, flat; formulas are those of the perceptron's module.
+A model is the flat array :math:`(W_1, b_1, W_2, b_2)`; the formulas are in the perceptron's module.
 """
 
 from __future__ import annotations
@@ -58,8 +58,7 @@ _E2, _E3, _E4, _E5, _E6, _E7 = (np.float32(1.0 / k) for k in (2.0, 6.0, 24.0, 12
 
 
 class Records(NamedTuple):
-    """All records there are, flat: inputs, which of them are not 0 (a bit each, in words),
-    :math:`\\|a\\|^2 + 1`."""
+    r"""Inputs of all records, a bit mask of nonzero inputs, and :math:`\|a\|^2 + 1`; all flat."""
 
     features: np.ndarray
     nonzero: np.ndarray
@@ -67,7 +66,7 @@ class Records(NamedTuple):
 
 
 class Shape(NamedTuple):
-    """Inputs, words of bits of a record, hidden units, and these in whole registers."""
+    """Numbers of inputs, bit-mask words per record, hidden units, and units after padding."""
 
     inputs: int
     words: int
@@ -76,10 +75,25 @@ class Shape(NamedTuple):
 
 
 class Factors(NamedTuple):
-    """Gradients of agents, one a row, the first matrix's as a sum of outer products: inputs of all
-    records, of each agent where those of its batch begin, what comes back to the hidden layer, and
-    which inputs are not 0 (a bit each, in words); and in full what belongs to the biases and the
-    second matrix."""
+    """Gradients of agents, one row per agent, with the first matrix as a sum of outer products.
+
+    Attributes
+    ----------
+    features : ndarray
+        Inputs of all records, flat.
+    shape : Shape
+        Shape of the network.
+    back : ndarray
+        Derivatives by the inputs of the hidden units, for each record of the batch.
+    rest : ndarray
+        Gradients by the biases and the second matrix.
+    starts : ndarray of int64
+        Offsets of the records of each batch in ``features``.
+    sizes : ndarray of int64
+        Batch sizes.
+    nonzero : ndarray of uint64
+        Bit mask of the inputs that are not 0 in some record of the batch.
+    """
 
     features: np.ndarray
     shape: Shape
@@ -91,8 +105,11 @@ class Factors(NamedTuple):
 
 
 class _Scratch(NamedTuple):
-    """Of an agent's records what leaves the hidden layer and what comes back to the outputs; its
-    second matrix transposed; where bits and rows of h begin; all hidden units."""
+    """Scratch for the records of one agent.
+
+    The fields are outputs of the hidden layer, derivatives by the outputs, the transposed second
+    matrix, offsets of bit masks and of rows of h, and indices of the hidden units.
+    """
 
     h: np.ndarray
     back2: np.ndarray
@@ -103,7 +120,7 @@ class _Scratch(NamedTuple):
 
 
 def records(features: np.ndarray) -> Records:
-    """Of features [records, inputs] of float32."""
+    """Prepare features [records, inputs] of float32."""
     require_layout("records", "features", features, (-1, -1))
     bits = np.zeros((len(features), -(-features.shape[1] // WORD) * WORD // 8), np.uint8)
     nonzero = np.packbits(features != 0, axis=1, bitorder="little")
@@ -115,7 +132,7 @@ def records(features: np.ndarray) -> Records:
 
 @inlined
 def _exponential(v):
-    """v = n ln 2 + r, and a polynomial for the power of r."""
+    """Compute the exponential: v = n ln 2 + r, with a polynomial for the exponential of r."""
     m = greatest(least(v, _GREATEST), _SMALLEST)
     t = m * _PER_LN2 + _ROUND
     n = t - _ROUND
@@ -142,7 +159,7 @@ def _added(sums, w, a, b, c, d):
 
 @inlined
 def _any(nonzero, at, j):
-    """Which inputs of word j are not 0 in one of four records."""
+    """Return the bit mask of inputs of word j that are not 0 in at least one of four records."""
     return nonzero[at[0] + j] | nonzero[at[1] + j] | nonzero[at[2] + j] | nonzero[at[3] + j]
 
 
@@ -158,7 +175,7 @@ def _at_input(features, starts, k):
 
 @uncounted
 def _first_layer(x, first, records, starts, bits, shape, c, h, row):
-    """Columns from c on, in four registers, of what four records send through the hidden layer."""
+    """Compute columns c and following, in four registers, of the hidden units of four records."""
     zero = everywhere(_NOTHING)
     p = q = u = v = (zero, zero, zero, zero)
     few = shape.hidden - c
@@ -194,7 +211,7 @@ def _activate(x, first, shape, c, sums, h, row):
 
 @uncounted
 def _second_layer(x, second, shape, h, row, outputs):
-    """What four records' outputs are."""
+    """Compute the outputs of four records."""
     bias = load_first(x, second + shape.hidden * CLASSES, CLASSES)
     p = (bias, bias, bias, bias)
     for k in range(shape.hidden):
@@ -215,7 +232,7 @@ def _second_layer(x, second, shape, h, row, outputs):
 
 @uncounted
 def _output_derivatives(back, row, label, softmax, ones):
-    """Outputs of a record become the derivatives of its loss by them."""
+    """Replace the outputs of a record by the derivatives of its loss."""
     o, own = load(back, row * LANES), load_first(ones, 0, CLASSES)
     if softmax:
         # What is no class is far below all that are.
@@ -230,8 +247,11 @@ def _output_derivatives(back, row, label, softmax, ones):
 
 @uncounted
 def _clip(h, back1, back2, transposed, shape, row, length, size, clip):
-    """Derivatives by what enters the hidden layer; of both layers they are scaled such that the
-    record's gradient has at most the norm ``clip``, and divided by the batch's size."""
+    """Compute the derivatives by the hidden layer's inputs and scale those of both layers.
+
+    The scaling bounds the l2 norm of the record's gradient by ``clip`` and divides by the batch
+    size.
+    """
     squares, ahead = everywhere(_NOTHING), everywhere(_NOTHING)
     for c in range(0, shape.padded, LANES):
         total = everywhere(_NOTHING)
@@ -253,7 +273,7 @@ def _clip(h, back1, back2, transposed, shape, row, length, size, clip):
 
 @inlined
 def _four_of(values, first, count):
-    """Four of the first ``count`` values, the last again where there are no more."""
+    """Return four of the first ``count`` values; the last one repeats if there are fewer."""
     last = count - 1
     return (
         values[first],
@@ -273,8 +293,10 @@ def _store_four(out, at, count, sums, places, width):
 
 @uncounted
 def _outer_products(v, starts, size, back, stride, places, count, width, out, begin):
-    """Of the rows of ``v`` that start there and of those of ``back`` the sum of outer products, its
-    lines at so many places."""
+    """Sum the outer products of selected columns of ``v`` and rows of ``back``.
+
+    Row r of ``v`` begins at ``starts[r]``. The result is written to the rows listed in ``places``.
+    """
     zero = everywhere(_NOTHING)
     for first in range(0, count, SIDE_BY_SIDE):
         k = _four_of(places, first, count)
@@ -305,7 +327,7 @@ def _outer_products(v, starts, size, back, stride, places, count, width, out, be
 
 @uncounted
 def _add_up(back, size, stride, width, out, begin):
-    """Sums over rows."""
+    """Compute sums over rows."""
     for c in range(0, width, LANES):
         total = everywhere(_NOTHING)
         for r in range(size):
@@ -325,7 +347,7 @@ def _four(starts, row):
 
 @uncounted
 def _backpropagate(x, begin, records, labels, rows, size, clip, softmax, scratch, ones, factors, i):
-    """Factors of agent i, whose model begins there."""
+    """Compute the factors of agent i, whose model begins at ``begin``."""
     shape, starts, back1 = factors.shape, factors.starts[i], factors.back[i]
     h, back2, transposed, bits, own, units = scratch
     hidden, padded, words = shape.hidden, shape.padded, shape.words
@@ -361,7 +383,7 @@ def _backpropagate(x, begin, records, labels, rows, size, clip, softmax, scratch
 def _backpropagate_all(
     x, first, records, labels, rows, sizes, clips, softmax, scratch, ones, factors
 ):
-    """One agent after the other: its records stay in the caches for all settings."""
+    """Process one agent at a time, so that its records stay in the caches for all settings."""
     settings, agents = sizes.shape
     dim = x.shape[1]
     models = x.reshape(-1)
@@ -378,14 +400,20 @@ def _backpropagate_all(
 
 @inlined
 def copy(source, target):
-    """Numbers of one row to another that does not overlap it."""
+    """Copy the numbers of one row to another that does not overlap it.
+
+    Parameters
+    ----------
+    source, target : ndarray, shape (n,)
+        Rows; ``target`` may be longer.
+    """
     for c in range(source.size):
         target[c] = source[c]
 
 
 @uncounted
 def _nonzero_inputs(nonzero, first, last, places):
-    """Inputs of a batch, from ``first`` to before ``last``, that are not 0; how many there are."""
+    """List a batch's nonzero inputs from ``first`` to before ``last``; return their number."""
     count = 0
     for j in range(first // WORD, (last + WORD - 1) // WORD):
         word = nonzero[j]
@@ -400,8 +428,24 @@ def _nonzero_inputs(nonzero, first, last, places):
 
 @uncounted
 def write_gradient(factors, i, a, b, places, out, begin):
-    """Coordinates a to b of gradient i, to ``out[begin]`` and after. A row of the first matrix that
-    a or b lies in is written whole: as many numbers as a row has may change before and after."""
+    """Write coordinates a to b of gradient i to ``out[begin]`` and following.
+
+    A row of the first matrix that contains a or b is written completely. Up to one row of numbers
+    may change before and after the target.
+
+    Parameters
+    ----------
+    factors : Factors
+        Factored gradients.
+    i, a, b : int
+        Row of the gradient, first coordinate, and end.
+    places : ndarray of int64, shape (inputs,)
+        Scratch.
+    out : ndarray of float32
+        Array for the result.
+    begin : int
+        Index of coordinate a in ``out``.
+    """
     size, hidden = factors.sizes[i], factors.shape.hidden
     end = factors.shape.inputs * hidden
     middle = max(a, min(b, end))
@@ -445,14 +489,22 @@ def _outputs(x, records, rows, shape, h, four, out):
 
 
 def outputs(x: np.ndarray, records: Records, rows: np.ndarray, hidden: int) -> np.ndarray:
-    """Outputs of models on some records, [models, classes, rows].
+    """Compute the outputs of models on a subset of records.
 
     Parameters
     ----------
     x : ndarray of float32, shape (models, p)
+        Models.
     records : Records
+        All records.
     rows : ndarray of int, shape (rows,)
+        Selected records.
     hidden : int
+        Number of hidden units.
+
+    Returns
+    -------
+    ndarray of float32, shape (models, classes, rows)
     """
     shape = _shape(records, hidden)
     require_layout("outputs", "x", x, (-1, -1))
@@ -477,24 +529,28 @@ def backpropagate(
     softmax: bool,
     factors: Factors,
 ) -> None:
-    """Of each agent's mean of clipped gradients of its batch the factors, in all settings.
+    """Compute the factors of each agent's mean of clipped gradients of its batch, in all settings.
 
     Parameters
     ----------
     x : ndarray of float32, shape (models, p)
-        Contiguous. Those of the agents of setting s are the rows from ``first[s]`` on.
+        Contiguous. The models of the agents of setting s are the rows from ``first[s]`` on.
     first : ndarray of int, shape (settings,)
+        First row of each setting.
     records : Records
+        All records.
     labels : ndarray of int64, shape (records,)
+        Classes from 0 to 9.
     rows : ndarray of int, shape (agents, widest)
         Records of each agent, of which the first ``sizes[s, i]`` are its batch.
     sizes : ndarray of int, shape (settings, agents)
+        Batch sizes.
     clips : ndarray, shape (settings,)
-        Largest norm of a record's gradient, or infinity.
+        Largest l2 norm of a record's gradient, or infinity.
     softmax : bool
-        Whether the loss is softmax cross-entropy, else the sum of binary ones.
+        True for softmax cross-entropy, False for the sum of binary cross-entropies.
     factors : Factors
-        Overwritten; of settings times agents.
+        Overwritten; one row per setting and agent.
     """
     # What lies otherwise in memory has another type, for which all would be compiled once more.
     first, rows, sizes, labels = (
@@ -517,7 +573,9 @@ def require_parameters(kernel: str, x: np.ndarray, shape: Shape) -> None:
     kernel : str
         Name of the kernel in messages.
     x : ndarray, shape (models, p)
+        Models.
     shape : Shape
+        Shape of the network.
     """
     parameters = (shape.inputs + 1) * shape.hidden + (shape.hidden + 1) * CLASSES
     require_layout(kernel, "x", x, (-1, parameters), np.float32)
@@ -543,14 +601,30 @@ def _require_batches(x, first, records, labels, rows, sizes, clips, factors) -> 
 
 
 def factors_for(records: Records, hidden: int, agents: int, widest: int) -> Factors:
-    """Workspace for the gradients of so many agents with batches of ``widest`` records at most."""
+    """Return a workspace for the gradients of several agents.
+
+    Parameters
+    ----------
+    records : Records
+        All records.
+    hidden : int
+        Number of hidden units.
+    agents : int
+        Number of gradients.
+    widest : int
+        Largest batch size.
+
+    Returns
+    -------
+    Factors
+    """
     shape = _shape(records, hidden)
     parts = kept("factors", (shape, agents, widest), lambda: _parts(shape, agents, widest))
     return Factors(records.features, shape, *parts)
 
 
 def _parts(shape: Shape, agents: int, widest: int) -> tuple[np.ndarray, ...]:
-    """Of :class:`Factors` all after the shape."""
+    """Allocate the fields of :class:`Factors` after the shape."""
     hidden, rows = shape.hidden, widest + SIDE_BY_SIDE
     # Of as many hidden units alone: what lies beyond them stays 0.
     back = workspace(f"factors, {hidden} units", (agents, rows * shape.padded))
@@ -571,21 +645,29 @@ def _shape(records: Records, hidden: int) -> Shape:
 
 
 def no_factors() -> Factors:
-    """Of no agents."""
+    """Return factors of zero agents."""
     none = np.zeros((0, 0), np.float32)
     whole, words = none.astype(np.int64), none.astype(np.uint64)
     return Factors(none.reshape(-1), Shape(0, 0, 0, 0), none, none, whole, whole.reshape(-1), words)
 
 
 def write_gradients(factors: Factors, out: np.ndarray) -> None:
-    """Gradients [agents, p], contiguous."""
+    """Write the gradients in full.
+
+    Parameters
+    ----------
+    factors : Factors
+        Factored gradients.
+    out : ndarray of float32, shape (agents, p)
+        Contiguous; overwritten with the gradients.
+    """
     require_layout("write_gradients", "out", out, (factors.sizes.size, -1))
     require_parameters("write_gradients", out, factors.shape)
     _write_all(factors, places_of(factors), out)
 
 
 def places_of(factors: Factors) -> np.ndarray:
-    """Workspace for the places of inputs."""
+    """Return a workspace for the indices of inputs."""
     return workspace("places of inputs", (factors.shape.inputs,), np.int64)
 
 

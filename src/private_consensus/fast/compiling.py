@@ -1,8 +1,8 @@
-"""Compilation by numba: when, where the result is kept, and what happens without it.
+"""Compilation with numba, cache of machine code, and the fallback without numba.
 
-Machine code is kept in a folder whose name contains a hash of this package's sources, because
-numba alone does not see a change in a function that another file calls. Loops release the
-interpreter's lock and are shared out to ordinary threads, which need no threading layer.
+Machine code is cached in a folder whose name contains a hash of this package's sources, because
+numba does not detect a change in a function that another file calls. Loops release the
+interpreter's lock and run in ordinary threads, which need no threading layer.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ how they reorder one."""
 
 
 def compiled(function: Callable, **more: Any) -> Callable:
-    """The function as machine code, compiled at its first call and kept for the next process."""
+    """Compile a function to machine code at its first call, cached for later processes."""
     if not AVAILABLE:
         return function
     options = {"nogil": True, "fastmath": STRICT, "error_model": "numpy", **more}
@@ -60,29 +60,33 @@ def compiled(function: Callable, **more: Any) -> Callable:
 
 
 def begin() -> None:
-    """Have numba load what it compiles with, as its first function does, which takes a quarter of a
-    second: before a process forks, for all that it forks into."""
+    """Initialise the compiler of numba, which takes a quarter of a second.
+
+    A process calls it before it forks, so that the forks need not repeat it.
+    """
     if AVAILABLE:
         numba.njit(lambda: None).compile(())
 
 
 def uncounted(function: Callable, **more: Any) -> Callable:
-    """As :func:`compiled`, of a function that makes no arrays: nobody counts who holds one, which
-    takes a tenth of a microsecond of a call that hands on parts of ten."""
+    """Compile a function that allocates no arrays, without reference counting.
+
+    Reference counting takes a tenth of a microsecond in a call that passes on slices of ten arrays.
+    """
     return compiled(function, _nrt=False, **more)
 
 
 def inlined(function: Callable) -> Callable:
-    """As :func:`uncounted`, and written into its caller: calls pass each array in parts."""
+    """Compile a function as :func:`uncounted` and inline it; calls pass each array in parts."""
     return uncounted(function, forceinline=True)
 
 
 @cache
 def folder() -> Path:
-    """Where machine code of the present sources is kept: a folder that nobody else can write to.
+    """Return the cache folder for machine code of the present sources, writable for this user only.
 
-    Machine code is unpickled, which runs what it says. Where the known places are other people's,
-    a folder of this process alone is made.
+    Machine code is unpickled, and unpickling can execute arbitrary code. If other users own the
+    usual folders, a temporary folder of this process is created.
     """
     sources = sorted(Path(__file__).parent.glob("*.py"))
     parts = [*(path.read_bytes() for path in sources), b"checked" * CHECKED]
@@ -118,9 +122,9 @@ def _roots() -> Iterator[Path]:
 
 
 def _distrust(kept: Any) -> None:
-    """Have numba's cache of a function throw away what is not what was written, and compile again.
+    """Make numba's cache of a function verify checksums, and recompile if a file is damaged.
 
-    A checksum stands beside each file: machine code with a wrong bit may load, and compute.
+    Each file has a checksum file next to it. Machine code with a wrong bit may load and run.
     """
     files = kept._cache_file
     save, load, overload = files._save_data, files._load_data, kept.load_overload
@@ -165,8 +169,10 @@ def _kept_in(path: Path) -> Iterator[None]:
 
 @contextmanager
 def limited_threads(count: int) -> Iterator[None]:
-    """Within it so many threads are used: what a job was given, whatever else its node has. With
-    one, parts are computed one after the other, in order."""
+    """Limit the number of threads within the context, to the number that the job was given.
+
+    With one thread, parts are computed one after the other, in order.
+    """
     before = _LIMIT.set(count)
     try:
         yield
@@ -175,8 +181,11 @@ def limited_threads(count: int) -> Iterator[None]:
 
 
 def threads() -> int:
-    """Threads to use: what :func:`limited_threads` says, else ``PRIVATE_CONSENSUS_THREADS``, else
-    the processors that this process may use."""
+    """Return the number of threads to use.
+
+    It is the limit of :func:`limited_threads`, else ``PRIVATE_CONSENSUS_THREADS``, else the number
+    of processors that this process may use.
+    """
     if _LIMIT.get():
         return _LIMIT.get()
     given = os.environ.get("PRIVATE_CONSENSUS_THREADS", "")
@@ -188,7 +197,17 @@ def threads() -> int:
 
 
 def share_out(task: Callable[[int, int], Any], items: int, workers: int | None = None) -> None:
-    """Call ``task(begin, end)`` on contiguous parts of ``range(items)``, a thread a part."""
+    """Call ``task(begin, end)`` on contiguous parts of ``range(items)``, with one thread per part.
+
+    Parameters
+    ----------
+    task : callable
+        Computes the items from ``begin`` to before ``end``.
+    items : int
+        Number of items, at least 1.
+    workers : int, optional
+        Largest number of threads; by default :func:`threads`.
+    """
     workers = min(workers or threads(), items)
     bounds = [items * i // workers for i in range(workers + 1)]
     if workers == 1:

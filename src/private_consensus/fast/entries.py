@@ -1,4 +1,4 @@
-"""Checks of what compiled code receives: it reads and writes memory without looking at lengths."""
+"""Argument checks of compiled code, which accesses memory without bounds checks."""
 
 from __future__ import annotations
 
@@ -12,13 +12,14 @@ from ..errors import InvalidInput
 def require_layout(
     kernel: str, name: str, array: Any, shape: tuple[int, ...], kind: Any = None
 ) -> None:
-    """Raise :class:`.InvalidInput` unless an array has the shape and type that a kernel reads.
+    """Raise :class:`.InvalidInput` unless an array has the shape and type that a kernel requires.
 
     Parameters
     ----------
     kernel, name : str
         Names of the kernel and of its argument.
     array : ndarray
+        Argument to check.
     shape : tuple of int
         Required shape; -1 stands for any length.
     kind : dtype, optional
@@ -48,7 +49,9 @@ def require_one_of(kernel: str, name: str, length: int, allowed: tuple[int, ...]
     kernel, name : str
         Names of the kernel and of its argument.
     length : int
+        Length of the first axis.
     allowed : tuple of int
+        Allowed lengths.
     """
     if length not in allowed:
         expected = f"a first axis of length {' or '.join(map(str, allowed))}"
@@ -56,14 +59,16 @@ def require_one_of(kernel: str, name: str, length: int, allowed: tuple[int, ...]
 
 
 def require_indices(kernel: str, name: str, indices: np.ndarray, end: int) -> None:
-    """Raise :class:`.InvalidInput` unless all indices are whole numbers from 0 to ``end`` - 1.
+    """Raise :class:`.InvalidInput` unless all indices are integers from 0 to ``end`` - 1.
 
     Parameters
     ----------
     kernel, name : str
         Names of the kernel and of its argument.
     indices : ndarray of int
+        Indices to check.
     end : int
+        Length of the indexed axis.
     """
     indices = np.asarray(indices)
     if indices.dtype.kind not in "iu":

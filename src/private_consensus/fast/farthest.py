@@ -1,5 +1,4 @@
-"""The two members of each neighbourhood that are farthest apart, where distances fit into the
-cache."""
+"""Farthest pair of members of each neighbourhood, for distance matrices that fit into the cache."""
 
 from __future__ import annotations
 
@@ -13,12 +12,20 @@ __all__ = ["AVAILABLE", "farthest_pairs"]
 
 
 def farthest_pairs(x: np.ndarray, members: np.ndarray) -> np.ndarray:
-    """``x[a] - x[b]`` of the first of the pairs in each neighbourhood whose l1 distance is largest.
+    """Compute ``x[a] - x[b]`` for the farthest pair (a, b) of each neighbourhood in l1 distance.
+
+    The first pair is used if several have the largest distance.
 
     Parameters
     ----------
     x : ndarray, shape (..., [runs,] agents, dim)
+        Points of the agents.
     members : ndarray of int, shape ([runs,] agents, members)
+        Members of each agent's neighbourhood.
+
+    Returns
+    -------
+    ndarray, shape of x
     """
     agents = x.shape[-2]
     require_layout("farthest_pairs", "members", members, (-1,) * (members.ndim - 2) + (agents, -1))

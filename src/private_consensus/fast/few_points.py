@@ -1,10 +1,11 @@
-r"""Rounding with discrete Gaussian noise where the grid has few points.
+r"""Rounding with discrete Gaussian noise on a grid with few points.
 
-From any point of a grid that is w steps wide, draws beyond :math:`\pm(w+1)` lead out of it like
-those at :math:`\pm(w+1)` themselves. The law is even: a word's first bit is the sign of its draw,
-and what is left of it, counted from the nearer end, is below as many of :math:`w+1` bounds as the
-draw is steps long. They are found in registers, and no table is looked up: on a grid of 3 bits 8
-bounds. Their first 32 bits decide but for one draw in some hundred million.
+On a grid that is w steps wide, samples beyond :math:`\pm(w+1)` leave the grid from any point, as
+:math:`\pm(w+1)` do. The distribution is even. The first bit of a word is the sign of its sample.
+The other bits are counted from the nearer end. The sample has length k if they are below k of the
+:math:`w+1` bounds. The comparison takes place in registers, without a table lookup: a grid of 3
+bits has 8 bounds. The first 32 bits of the bounds decide all but about one sample in some hundred
+million.
 """
 
 from __future__ import annotations
@@ -40,15 +41,36 @@ _LAST_BIT, _SIGN = np.int32(31), np.int32(-(2**31))
 
 
 class DrawBounds(NamedTuple):
-    """Of each setting whether so many bounds suffice, and the first 32 bits of those below the
-    middle, in rising order, after zeros; [settings, ``BOUNDS``]."""
+    """Bounds for the comparison of words, per setting.
+
+    Attributes
+    ----------
+    usable : ndarray of bool, shape (settings,)
+        True if ``BOUNDS`` bounds suffice.
+    bounds : ndarray of uint32, shape (settings, BOUNDS)
+        First 32 bits of the bounds below the middle, in increasing order, after leading zeros.
+    """
 
     usable: np.ndarray
     bounds: np.ndarray
 
 
 def bounds_of(table: Table, width: float) -> tuple[bool, np.ndarray]:
-    """What :class:`DrawBounds` has of a setting whose grid is ``width`` steps wide."""
+    """Compute the entries of :class:`DrawBounds` for one setting.
+
+    Parameters
+    ----------
+    table : Table
+        Cumulative probabilities of the noise.
+    width : float
+        Width of the grid, in steps.
+
+    Returns
+    -------
+    usable : bool
+        True if the bounds suffice.
+    bounds : ndarray of uint32, shape (BOUNDS,)
+    """
     found = np.zeros(BOUNDS, np.uint32)
     if width + 1 > BOUNDS:
         return False, found
@@ -62,7 +84,7 @@ def bounds_of(table: Table, width: float) -> tuple[bool, np.ndarray]:
 
 @inlined
 def _eight(bounds):
-    """Each of eight numbers in all lanes of a vector."""
+    """Broadcast each of eight numbers to all lanes of a vector."""
     return (
         everywhere(bounds[0]), everywhere(bounds[1]), everywhere(bounds[2]), everywhere(bounds[3]),
         everywhere(bounds[4]), everywhere(bounds[5]), everywhere(bounds[6]), everywhere(bounds[7]),
@@ -71,9 +93,10 @@ def _eight(bounds):
 
 @inlined
 def _length(word, b, tied):
-    """How many of eight bounds in rising order words do not reach, halving those in question with
-    each comparison; ``tied`` is 1 where a word is one of them, which then is the last that it
-    reaches."""
+    """Count the bounds, eight in increasing order, that words do not reach, by binary search.
+
+    ``tied`` becomes 1 if a word equals a bound, which then is the last bound that it reaches.
+    """
     second = where_reached(word, b[3], b[5], b[1])
     third = where_reached(
         word, b[3], where_reached(word, second, b[6], b[4]), where_reached(word, second, b[2], b[0])
@@ -90,7 +113,7 @@ def _length(word, b, tied):
 
 @inlined
 def _draw(word, b, tied):
-    """Draws by words, and ``tied`` as in :func:`_length`."""
+    """Return the samples of words, and ``tied`` as in :func:`_length`."""
     upper = ints(word) >> _LAST_BIT
     length, tied = _length(words(ints(word) ^ upper), b, tied)
     return singles(ints(length) | ((upper & _SIGN) ^ _SIGN)), tied
@@ -98,8 +121,26 @@ def _draw(word, b, tied):
 
 @uncounted
 def round_to_few(x, u, drawn, bounds, resolution, lowest, highest, out):
-    """As :func:`.round_row` and :func:`.add_steps` after it, of whole vectors, with the first words
-    of draws; how many were cut, or -1 where 32 bits do not decide a draw."""
+    """Round as :func:`.round_row`, then add noise as :func:`.add_steps`, in whole vectors.
+
+    Parameters
+    ----------
+    x, u : ndarray of float32, shape (n,)
+        Values, and uniforms for the rounding.
+    drawn : ndarray of uint32, shape (n,)
+        First words of the noise samples.
+    bounds : ndarray of uint32, shape (BOUNDS,)
+        Row of :class:`DrawBounds`.
+    resolution, lowest, highest : float32
+        Step of the grid, and its ends in steps.
+    out : ndarray of float32, shape (n,)
+        Overwritten with the result.
+
+    Returns
+    -------
+    int64
+        Number of clipped values, or -1 if 32 bits do not decide a sample.
+    """
     inverse = _ONE / resolution
     zero, one = everywhere(_NOTHING), everywhere(_ONE)
     bottom, top, cut, tied = everywhere(lowest), everywhere(highest), zero, zero

@@ -1,4 +1,4 @@
-"""Independent parts of a computation side by side, each in a fork of the process."""
+"""Parallel execution of independent computations in forked processes."""
 
 from __future__ import annotations
 
@@ -14,21 +14,30 @@ from typing import Any
 def map_in_forks(
     function: Callable[[Any], Any], items: Sequence[Any], processes: int
 ) -> Iterator[Any]:
-    """``map(function, items)``, in order, by so many forks, which have what the function refers to.
+    """Compute ``map(function, items)``, in order, in forks that inherit the state of ``function``.
 
-    A fork uses one thread, of linear algebra too: those of a pool that was begun before it are not
-    in it, and Snakemake allows each library as many as the job has. With one process nothing is
-    forked.
+    A fork uses one thread, also in linear algebra. It does not inherit the threads of existing
+    pools, and Snakemake allows each library as many threads as the job has. With one process
+    nothing is forked.
 
     Parameters
     ----------
     function : callable
-        Whatever it returns or raises can be pickled; itself it need not be.
+        Its results and exceptions must be picklable; the function itself need not be.
+    items : sequence
+        Arguments, one per call.
+    processes : int
+        Largest number of forks.
+
+    Yields
+    ------
+    object
+        Result of the next item.
 
     Raises
     ------
     Exception
-        That of the first item that raised one; what has not begun then never will.
+        The exception of the first item that fails; calls that have not started are cancelled.
     """
     processes = min(processes, len(items))
     if processes <= 1:
@@ -52,8 +61,21 @@ def map_in_forks(
 
 
 def fewest(items: int, most: int) -> int:
-    """As few processes as take no more turns than ``most`` of them, for so many items: the others
-    would hold cores and wait."""
+    """Return the smallest number of processes that needs no more rounds than ``most`` processes.
+
+    Further processes would occupy cores and wait.
+
+    Parameters
+    ----------
+    items : int
+        Number of items, at least 1.
+    most : int
+        Largest number of processes.
+
+    Returns
+    -------
+    int
+    """
     turns = -(-items // most)
     return -(-items // turns)
 

@@ -1,4 +1,4 @@
-"""A step of linearised ADMM in one pass: array operations read and write everything ten times."""
+"""Step of linearised ADMM in one pass; array operations would access all memory ten times."""
 
 from __future__ import annotations
 
@@ -11,15 +11,18 @@ __all__ = ["AVAILABLE", "linearised_step"]
 def linearised_step(
     noisy, dual, server, gradient, draw, rho, inverse_step, scale, exact, sent, average, pulled
 ):
-    r"""The step of :mod:`...algorithms.dp_admm`, operation by operation.
+    r"""Take the step of :mod:`...algorithms.dp_admm`, with the same operations in the same order.
 
     Parameters
     ----------
     noisy, dual, gradient : ndarray, shape (settings, runs, agents, dim)
+        Last noisy models :math:`\tilde w_i`, dual variables :math:`\gamma_i` and gradients.
     server : ndarray, shape (settings, runs, 1, dim)
+        Last average w.
     draw : ndarray, shape (runs, agents, dim)
+        Noise samples before scaling.
     rho, inverse_step, scale : ndarray, shape (settings, runs)
-        Penalty, :math:`1/\eta_t`, and what the draw is multiplied by.
+        Penalty, :math:`1/\eta_t`, and scale factor of the noise samples.
     exact, sent, average, pulled : ndarray
         Overwritten: :math:`w_i`, :math:`\tilde w_i`, w and :math:`\gamma_i`.
     """

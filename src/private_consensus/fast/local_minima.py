@@ -1,7 +1,8 @@
-r"""Minima of many small problems, one after the other in registers.
+"""Batched solvers for small problems that process one problem at a time in registers.
 
-A step of such a problem is a few dozen operations, and how many steps it takes is its own matter:
-array operations over all of them wait for the slowest, and read and write everything each time.
+A step of such a problem takes a few dozen operations, and the number of steps differs between
+problems. Array operations over all problems would wait for the slowest one, and would access all
+memory in every step.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ __all__ = [
 
 
 def filled(array: np.ndarray) -> np.ndarray:
-    """The last axis filled up to whole vectors with zeros."""
+    """Pad the last axis with zeros to whole vectors."""
     length = array.shape[-1]
     found = np.zeros((*array.shape[:-1], _filled_length(length)))
     found[..., :length] = array
@@ -30,7 +31,7 @@ def _filled_length(length: int) -> int:
 
 
 def _require_problems(kernel, x, linear, which, curvature, step, threshold, steps):
-    """Check arrays of one entry per problem."""
+    """Check arrays with one entry per problem."""
     require_layout(kernel, "linear", linear, x.shape)
     each = {"which": which, "curvature": curvature, "step": step}
     for name, values in {**each, "threshold": threshold, "steps": steps}.items():
@@ -41,21 +42,27 @@ def _require_problems(kernel, x, linear, which, curvature, step, threshold, step
 
 
 def soft_steps(x, gram, which, linear, curvature, step, threshold, steps):
-    r"""Proximal gradient steps for
-    :math:`\tfrac12 x^TGx + \tfrac h2\|x\|^2 + q^Tx + \lambda\|x\|_1`.
+    r"""Take proximal gradient steps for problems with a quadratic and an l1 term.
+
+    The objective is :math:`\tfrac12 x^TGx + \tfrac h2\|x\|^2 + q^Tx + \lambda\|x\|_1`.
 
     Parameters
     ----------
     x : ndarray, shape (problems, dim)
-        Where each begins.
+        Initial points.
     gram : ndarray, shape (matrices, dim, filled dim)
-        :math:`G`, the last axis by :func:`filled`.
+        :math:`G`, with the last axis padded by :func:`filled`.
     which : ndarray of int, shape (problems,)
-        The matrix of each.
+        Index of each problem's matrix.
     linear : ndarray, shape (problems, dim)
         :math:`q`.
     curvature, step, threshold, steps : ndarray, shape (problems,)
-        :math:`h`, the length of a step, that times :math:`\lambda`, and how many there are.
+        :math:`h`, the step length, the step length times :math:`\lambda`, and the number of steps.
+
+    Returns
+    -------
+    ndarray, shape (problems, dim)
+        Points after the last step.
     """
     kernel, dim = "soft_steps", x.shape[1]
     _require_problems(kernel, x, linear, which, curvature, step, threshold, steps)
@@ -72,14 +79,30 @@ def soft_steps(x, gram, which, linear, curvature, step, threshold, steps):
 def soft_steps_huber(
     x, rows, columns, responses, which, linear, curvature, step, threshold, steps, weight, bound
 ):
-    r"""The same with :math:`w\sum_j \ell(a_j^Tx - y_j)` for the first term, Huber's loss that is
-    linear from a slope of ``bound`` on.
+    r"""Take the steps of :func:`soft_steps` with Huber losses in place of the quadratic term.
+
+    The first term is :math:`w\sum_j \ell(a_j^Tx - y_j)`, with Huber's loss, which is linear for
+    slopes beyond ``bound``.
 
     Parameters
     ----------
+    x : ndarray, shape (problems, dim)
+        Initial points.
     rows, columns : ndarray, shapes (matrices, records, filled dim), (matrices, dim, filled records)
-        :math:`a_j`, as they are and turned.
+        :math:`a_j`, padded by :func:`filled`, and the padded transpose.
     responses : ndarray, shape (matrices, filled records)
+        :math:`y_j`.
+    which, linear, curvature, step, threshold, steps : ndarray
+        See :func:`soft_steps`.
+    weight : float
+        :math:`w`.
+    bound : float
+        Largest slope of the loss.
+
+    Returns
+    -------
+    ndarray, shape (problems, dim)
+        Points after the last step.
     """
     kernel, dim = "soft_steps_huber", x.shape[1]
     matrices, records, _ = rows.shape
@@ -99,14 +122,22 @@ def soft_steps_huber(
 
 
 def soft_slopes(x, gram, linear, threshold):
-    r""":math:`Gx + q + \lambda\,\mathrm{sign}(x)`, with G and q of the agents that points are of in
-    turn.
+    r"""Compute :math:`Gx + q + \lambda\,\mathrm{sign}(x)`, for points of the agents in turn.
+
+    Point n belongs to agent n modulo the number of agents.
 
     Parameters
     ----------
     x : ndarray, shape (points, dim)
+        Points.
     gram, linear : ndarray, shapes (agents, dim, filled dim), (agents, filled dim)
-        By :func:`filled`.
+        G and q, padded by :func:`filled`.
+    threshold : float
+        :math:`\lambda`.
+
+    Returns
+    -------
+    ndarray, shape (points, dim)
     """
     dim, size = x.shape[1], _filled_length(x.shape[1])
     require_layout("soft_slopes", "gram", gram, (-1, dim, size), np.float64)
@@ -184,7 +215,7 @@ def _soft_steps_huber(
 
 @inlined
 def _soft(new, c, x, slope, step, threshold):
-    """What a step leaves is drawn towards 0 by the threshold."""
+    """Take a gradient step and apply the soft threshold."""
     ahead, most = x - slope * step, everywhere(threshold)
     store(new, c, ahead - least(greatest(ahead, -most), most))
 
@@ -199,21 +230,23 @@ def _copy(x, at, new):
 
 
 def few_losses(margins, gram, pull, exact, newton, halvings, out):
-    r"""Where :math:`s_j = p_j\,\sigma(-(m + Hs)_j)` for two records, by Newton's method on
-    :math:`\sum_j p_j\ln(1+e^{-(m+Hs)_j}) + \tfrac12 s^THs`, each step halved until it falls.
+    r"""Solve :math:`s_j = p_j\,\sigma(-(m + Hs)_j)` for problems with two records.
+
+    Newton's method minimises :math:`\sum_j p_j\ln(1+e^{-(m+Hs)_j}) + \tfrac12 s^THs`, with each
+    step halved until the objective decreases.
 
     Parameters
     ----------
     margins : ndarray, shape (problems, 2)
         :math:`m`.
     gram : ndarray, shape (agents, 2, 2)
-        :math:`H` of the agents, which the problems are of in turn.
+        :math:`H` of the agents; problem n belongs to agent n modulo the number of agents.
     pull : ndarray, shape (problems, 2)
         :math:`p`.
     exact : float
-        How far from the equation s may be, relative to what stands in it.
+        Largest residual of the equation, relative to its terms.
     newton, halvings : int
-        Steps at most.
+        Largest numbers of steps and of halvings per step.
     out : ndarray, shape (problems, 2)
         Overwritten with s.
     """
@@ -255,7 +288,7 @@ def _few_losses(margins, gram, pull, exact, newton, halvings, out):
 
 @inlined
 def _place(s0, s1, m0, m1, H, p0, p1):
-    """The margins with the sign changed, and the objective."""
+    """Compute the negative margins and the objective."""
     turned0, turned1 = H[0, 0] * s0 + H[0, 1] * s1, H[1, 0] * s0 + H[1, 1] * s1
     a0, a1 = -(m0 + turned0), -(m1 + turned1)
     value = p0 * _softplus(a0) + p1 * _softplus(a1) + (s0 * turned0 + s1 * turned1) / 2.0

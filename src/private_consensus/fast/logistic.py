@@ -1,20 +1,21 @@
-r"""Minima of logistic losses plus quadratics, many over the same records, eight at a time.
+r"""Batched minimisation of logistic losses plus quadratics over the same records, in SIMD lanes.
 
 .. math:: \min_x\; w\sum_j \ln\bigl(1 + e^{-z_j^Tx}\bigr) + \tfrac{D}2\|x\|_2^2 + b^Tx
 
-with w, D and b of each problem and the signed rows :math:`z_j` of all. Quasi-Newton steps with
-limited memory (Nocedal, Mathematics of Computation 1980), whose first matrix is a model of the
-Hessian scaled by the share of it that the problem's own margins leave,
+Each problem has its own w, D and b; all share the signed rows :math:`z_j`. The solver takes
+limited-memory quasi-Newton steps (Nocedal, Mathematics of Computation 1980). Their first matrix is
+a model of the Hessian, scaled by the average curvature of the losses at the problem's margins:
 
 .. math:: H_0^{-1} = \theta w A + D I,
     \qquad \theta = \tfrac4N\sum_j \sigma_j(1-\sigma_j), \quad \sigma_j = \frac1{1+e^{z_j^Tx}}
 
-where A is the bound :math:`\tfrac14 Z^TZ`, or such that :math:`\theta w A` is the Hessian of the
-records' losses at some point farther out. A problem has one of two such A, each factorised once. A
-step is shortened where the slope at its end is more than half as steep upwards as it was downwards
-at its beginning; the loss is convex, so slopes say all. A problem that is solved leaves its lane to
-the next one, and what a lane computes depends on no other: results are the same bytes in any
-company. Zeros of the rows cost nothing, and indicators of several attributes one addition together.
+The matrix A is the bound :math:`\tfrac14 Z^TZ`, or such that :math:`\theta w A` is the Hessian of
+the records' losses at some point farther out. A problem has one of two such A, each factorised
+once. A step is shortened if the slope at its end is positive and more than half as steep as the
+descent at its beginning. The loss is convex, so that slopes suffice. After a problem is solved, its
+lane takes the next problem. The result in a lane depends on no other lane: results are
+byte-identical for any set of other problems. Zeros of the rows are skipped. Indicators of several
+attributes together cost one addition.
 """
 
 from __future__ import annotations
@@ -78,19 +79,19 @@ _ROUND, _MANTISSA = 6755399441055744.0, np.int64(52)
 
 
 def _polynomial(series: Callable, degree: int, low: float, high: float) -> tuple[float, ...]:
-    """That interpolates where it comes near the best."""
+    """Interpolate a series at Chebyshev points, which is close to the best approximation."""
     points = low + (high - low) * (1 - np.cos(np.pi * (np.arange(400) + 0.5) / 400)) / 2
     fit = np.polynomial.Chebyshev.fit(points, series(points), degree, domain=[low, high])
     return tuple(fit.convert(kind=np.polynomial.Polynomial).coef)
 
 
 def _power(f: np.ndarray) -> np.ndarray:
-    r""":math:`(2^f - 1 - f\ln 2)/f^2`."""
+    r"""Compute :math:`(2^f - 1 - f\ln 2)/f^2`."""
     return sum(math.log(2) ** (k + 2) / math.factorial(k + 2) * f**k for k in range(20))
 
 
 def _logarithm(z: np.ndarray) -> np.ndarray:
-    r""":math:`(\ln\frac{1+s}{1-s} - 2s)/s^3` where :math:`z = s^2`."""
+    r"""Compute :math:`(\ln\frac{1+s}{1-s} - 2s)/s^3` with :math:`z = s^2`."""
     return sum(2.0 / (2 * k + 3) * z**k for k in range(20))
 
 
@@ -99,8 +100,10 @@ _L0, _L1, _L2, _L3, _L4, _L5, _L6, _L7, _L8, _L9 = _polynomial(_logarithm, 9, 0.
 
 
 class Entries(NamedTuple):
-    """A matrix without its zeros: line j is ``values[begin[j]:begin[j+1]]`` at ``places``, which
-    count lanes. Bounds are unsigned, since numba looks for the end of an array at signed ones."""
+    """Sparse matrix: line j is ``values[begin[j]:begin[j+1]]`` at the offsets ``places``.
+
+    Offsets count lanes. Bounds are unsigned, since numba supports negative indices for signed ones.
+    """
 
     begin: np.ndarray
     places: np.ndarray
@@ -108,20 +111,23 @@ class Entries(NamedTuple):
 
 
 class Columns(NamedTuple):
-    """A matrix of few columns: that at ``places[k]``, which counts lanes, is the k-th stretch of
-    ``values``."""
+    """Matrix with few nonzero columns.
+
+    The column with the offset ``places[k]``, which counts lanes, is the k-th block of ``values``.
+    """
 
     places: np.ndarray
     values: np.ndarray
 
 
 class Records(NamedTuple):
-    """Signed records; row j is ``scale[j]`` times zeros and ones, and ``rest`` where it is neither.
+    """Signed records; row j is ``scale[j]`` times zeros and ones, plus ``rest`` for other entries.
 
-    Of the zeros and ones stretches of columns have few different ``contents``, lines of ones; a row
-    has one content of each stretch, and ``parts`` has the places of those of row after row, which
-    count lanes. So indicators of several attributes cost one addition, and a product with x is
-    taken once for all rows with a content.
+    The columns of the zeros and ones are divided into blocks. A block of columns has few distinct
+    row patterns (``contents``), which are lines of ones. A row has one pattern per block, and
+    ``parts`` has the offsets of the patterns, row after row, counted in lanes. Indicators of
+    several attributes therefore cost one addition, and a product with x is computed once for all
+    rows with a pattern.
     """
 
     scale: np.ndarray
@@ -131,7 +137,7 @@ class Records(NamedTuple):
 
 
 class Model(NamedTuple):
-    r""":math:`A = V \Lambda V^T`: eigenvalues [d], V and its transpose [d, d], flat."""
+    r"""Spectral form :math:`A = V \Lambda V^T`: eigenvalues [d], V and its transpose, flat."""
 
     eigenvalues: np.ndarray
     vectors: np.ndarray
@@ -139,9 +145,12 @@ class Model(NamedTuple):
 
 
 class _Walk(NamedTuple):
-    """In lanes: where each problem is, its gradient, the same at the step's beginning, the step,
-    linear terms, scratch twice; w, D, whether its first matrix is of farther out, length of the
-    step, slope at its beginning."""
+    """State of the problems in all lanes.
+
+    The fields are the points, their gradients, points and gradients at the beginning of the step,
+    the step, linear terms, two scratch arrays, w, D, an indicator of the second model, the step
+    length, and the slope at the beginning of the step.
+    """
 
     x: np.ndarray
     gradient: np.ndarray
@@ -159,7 +168,11 @@ class _Walk(NamedTuple):
 
 
 class _Memory(NamedTuple):
-    """In lanes: moves and changes of the gradient [MEMORY, d], one over their product; scratch."""
+    """Quasi-Newton memory in all lanes.
+
+    The fields are the changes of the points and of the gradients [MEMORY, d], the inverse of their
+    products, and scratch.
+    """
 
     moved: np.ndarray
     changed: np.ndarray
@@ -168,7 +181,7 @@ class _Memory(NamedTuple):
 
 
 def records(signed: np.ndarray) -> Records:
-    """Of one agent's signed records [N, d]."""
+    """Compress the signed records [N, d] of one agent."""
     rows = np.arange(len(signed))
     scale = signed[rows, np.abs(signed).argmax(1)]
     ones = (signed == scale[:, None]) & (scale[:, None] != 0)
@@ -179,8 +192,11 @@ def records(signed: np.ndarray) -> Records:
 
 
 def _contents(ones: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Of ones [N, d] the contents of stretches of columns [contents, d], and which of them add up
-    to each row [N, stretches]."""
+    """Find the row patterns of blocks of columns.
+
+    From ones [N, d], compute the patterns [contents, d] and the index of the pattern of each row
+    and block [N, stretches].
+    """
     places, contents, count = [], [], 0
     for first, last, of_rows in _stretches(ones):
         taken = _in_turn(of_rows)
@@ -194,8 +210,10 @@ def _contents(ones: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _stretches(ones: np.ndarray) -> Iterator[tuple[int, int, np.ndarray]]:
-    """First column, end, and a number for the content of each row: as long as there are at most
-    ``CONTENTS`` of them."""
+    """Yield blocks of columns: first column, end, and the number of the pattern of each row.
+
+    A block is as long as possible with at most ``CONTENTS`` patterns.
+    """
     first, of_rows, count = 0, np.zeros(len(ones), np.intp), 1
     for column in np.flatnonzero(ones.any(0)):
         longer, examples = _numbered(2 * of_rows + ones[:, column], 2 * count)
@@ -208,8 +226,10 @@ def _stretches(ones: np.ndarray) -> Iterator[tuple[int, int, np.ndarray]]:
 
 
 def _in_turn(names: np.ndarray) -> np.ndarray:
-    """Small whole numbers of rows, with more than one for what many rows share, which take them in
-    turn: a sum that is added to by row after row waits for the one before."""
+    """Number the rows by pattern, with several numbers for a frequent pattern, used in turn.
+
+    A sum to which consecutive rows add waits for its previous addition.
+    """
     order, count = np.argsort(names, kind="stable"), np.bincount(names)
     turns = np.empty(len(names), np.intp)
     turns[order] = np.arange(len(names)) - np.repeat(np.cumsum(count) - count, count)
@@ -218,7 +238,7 @@ def _in_turn(names: np.ndarray) -> np.ndarray:
 
 
 def _numbered(names: np.ndarray, below: int) -> tuple[np.ndarray, np.ndarray]:
-    """Whole numbers below some one numbered anew without gaps, and where each of them stands."""
+    """Renumber integers below a bound without gaps, and return an index of each of them."""
     examples = np.full(below, -1)
     examples[names] = np.arange(len(names))
     used = examples >= 0
@@ -233,7 +253,7 @@ def _entries(lines: np.ndarray) -> Entries:
 
 
 def _columns(matrix: np.ndarray) -> Columns:
-    """Those that are not zero."""
+    """Select the nonzero columns."""
     places = np.flatnonzero(matrix.any(0))
     return Columns(_lanes(places), matrix.T[places].ravel())
 
@@ -243,7 +263,19 @@ def _lanes(places: np.ndarray) -> np.ndarray:
 
 
 def model(eigenvalues: np.ndarray, vectors: np.ndarray) -> Model:
-    """Of eigenvalues [d] and the matrix of eigenvectors [d, d]."""
+    """Build a model of the Hessian.
+
+    Parameters
+    ----------
+    eigenvalues : ndarray, shape (d,)
+        Eigenvalues, >= 0.
+    vectors : ndarray, shape (d, d)
+        Matrix of eigenvectors, one per column.
+
+    Returns
+    -------
+    Model
+    """
     return Model(np.array(eigenvalues), vectors.ravel(), vectors.T.ravel())
 
 
@@ -259,24 +291,34 @@ def minimise(
     known: np.ndarray | None = None,
     farther: tuple[Model, np.ndarray] | None = None,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Minimisers [problems, d], each to its own gradient norm, and gradients taken; 0: unsolved.
+    """Minimise problems [problems, d], each to its own gradient norm.
 
     Parameters
     ----------
-    records, model
-        The signed records of all problems, and A.
+    records : Records
+        Signed records of all problems.
     weight : float or ndarray, shape (problems,)
         w.
+    model : Model
+        A.
     curvature, tolerance : ndarray, shape (problems,)
-        D, and the gradient norm to reach.
+        D, and the l2 norm of the gradient to reach.
     linear, start : ndarray, shape (problems, d)
+        b, and the initial points.
     sums : ndarray, shape (problems, d + 2), optional
-        Becomes what the records add up to at the minimisers (:func:`_sum_shares`).
+        Overwritten with sums over the records at the minimisers (:func:`_sum_shares`).
     known : ndarray of bool, shape (problems,), optional
-        Of which problems ``sums`` has it at ``start``: their first gradients, which are counted,
-        cost no pass over the records.
-    farther : Model and ndarray of bool, shape (problems,), optional
-        A second A, and the problems that it is for.
+        Problems for which ``sums`` holds these sums at ``start``. Their first gradients are
+        counted, but require no pass over the records.
+    farther : tuple of Model and ndarray of bool, shape (problems,), optional
+        A second A, and the problems that use it.
+
+    Returns
+    -------
+    x : ndarray, shape (problems, d)
+        Minimisers.
+    gradients : ndarray of int64, shape (problems,)
+        Number of gradients of each problem; 0 if it is not solved.
     """
     problems, dim = start.shape
     require_layout("minimise", "linear", linear, start.shape)
@@ -312,7 +354,7 @@ def minimise(
 
 
 class _Scratch(NamedTuple):
-    """What a call works in."""
+    """Scratch arrays of a call."""
 
     walk: _Walk
     memory: _Memory
@@ -339,22 +381,29 @@ def _scratch(dim: int, contents: int) -> _Scratch:
 
 
 def _side_by_side(counts: Sequence[int]) -> list[np.ndarray]:
-    """Zeros for arrays of whole vectors, all in one piece of memory, which is found once."""
+    """Allocate zeroed arrays of whole vectors in one piece of memory."""
     ends = np.cumsum(counts).tolist()
     whole = aligned(ends[-1], float)
     return [whole[end - count : end] for count, end in zip(counts, ends, strict=True)]
 
 
 def mean_losses(records: Records, x: np.ndarray, bound: np.ndarray) -> np.ndarray:
-    r"""Means over the records of :math:`\min(\ln(1 + e^{-z_j^Tx}), C)`, to rounding.
+    r"""Compute means over the records of :math:`\min(\ln(1 + e^{-z_j^Tx}), C)`, up to rounding.
 
-    What a point has depends on no other.
+    The result for a point depends on no other point.
 
     Parameters
     ----------
+    records : Records
+        Signed records.
     x : ndarray, shape (points, d)
+        Points.
     bound : ndarray, shape (points,)
-        C of each.
+        C of each point.
+
+    Returns
+    -------
+    ndarray, shape (points,)
     """
     _require_columns("mean_losses", records, x.shape[1])
     require_layout("mean_losses", "bound", bound, x.shape[:1])
@@ -365,12 +414,20 @@ def mean_losses(records: Records, x: np.ndarray, bound: np.ndarray) -> np.ndarra
 
 
 def misclassified(records: Records, x: np.ndarray, positive: np.ndarray) -> np.ndarray:
-    """How many records points [points, d] get wrong: margin 0 predicts the negative class.
+    """Count the misclassified records at each point; margin 0 predicts the negative class.
 
     Parameters
     ----------
+    records : Records
+        Signed records.
+    x : ndarray, shape (points, d)
+        Points.
     positive : ndarray of bool, shape (N,)
-        Whether the label, by which the signed row was multiplied, is 1 and not -1.
+        True if the label, by which the signed row was multiplied, is 1 and not -1.
+
+    Returns
+    -------
+    ndarray of float64, shape (points,)
     """
     _require_columns("misclassified", records, x.shape[1])
     require_layout("misclassified", "positive", positive, records.scale.shape)
@@ -390,13 +447,25 @@ def _require_columns(kernel: str, records: Records, dim: int) -> None:
 
 
 def _scratch_of_points(records: Records, x: np.ndarray) -> tuple[np.ndarray, ...]:
-    """For points, products of the contents with them, margins of a stretch of rows."""
+    """Allocate scratch for points, their products with patterns, and margins of a block of rows."""
     counts = (x.shape[1], len(records.contents.begin) - 1, STRETCH)
     return tuple(_side_by_side([count * LANES for count in counts]))
 
 
 def sums_of_shares(records: Records, x: np.ndarray) -> np.ndarray:
-    r""":math:`\sum_j \sigma_j z_j` at points [points, d]; what a point has depends on no other."""
+    r"""Compute :math:`\sum_j \sigma_j z_j` at points; the result for a point depends on no other.
+
+    Parameters
+    ----------
+    records : Records
+        Signed records.
+    x : ndarray, shape (points, d)
+        Points.
+
+    Returns
+    -------
+    ndarray, shape (points, d)
+    """
     _require_columns("sums_of_shares", records, x.shape[1])
     counts = (x.shape[1], x.shape[1], 2, *(len(records.contents.begin) - 1,) * 2, 3 * STRETCH)
     scratch = tuple(aligned(count * LANES, float) for count in counts)
@@ -406,15 +475,18 @@ def sums_of_shares(records: Records, x: np.ndarray) -> np.ndarray:
 
 
 class FewRecords(NamedTuple):
-    """Signed records of many agents, a few each: coordinate k of agent i's is the stretch i d + k
-    of ``columns``, filled up with zeros to ``stretch`` numbers."""
+    """Signed records of many agents with few records each.
+
+    Coordinate k of agent i is block i d + k of ``columns``, padded with zeros to ``stretch``
+    numbers.
+    """
 
     columns: np.ndarray
     stretch: int
 
 
 def few_records(signed: np.ndarray) -> FewRecords:
-    """Of agents' signed records [agents, N, d]."""
+    """Arrange the signed records [agents, N, d] of agents with few records."""
     agents, records, dim = signed.shape
     stretch = -(-records // LANES) * LANES
     columns = aligned(agents * dim * stretch, float)
@@ -423,8 +495,19 @@ def few_records(signed: np.ndarray) -> FewRecords:
 
 
 def sums_of_few_shares(records: FewRecords, x: np.ndarray) -> np.ndarray:
-    r""":math:`\sum_j \sigma_j z_j` of each agent's records at its own points x [points, agents, d],
-    eight records at a time."""
+    r"""Compute :math:`\sum_j \sigma_j z_j` of each agent's records at its own points.
+
+    Parameters
+    ----------
+    records : FewRecords
+        Signed records of all agents.
+    x : ndarray, shape (points, agents, d)
+        Points.
+
+    Returns
+    -------
+    ndarray, shape (points, agents, d)
+    """
     require_layout("sums_of_few_shares", "x", x, (-1, -1, -1))
     columns = x.shape[1] * x.shape[2] * records.stretch
     require_layout("sums_of_few_shares", "records", records.columns, (columns,))
@@ -435,7 +518,7 @@ def sums_of_few_shares(records: FewRecords, x: np.ndarray) -> np.ndarray:
 
 @inlined
 def _exponential(exponent):
-    r""":math:`e^m = 2^{n+f}`, and a polynomial for :math:`2^f`."""
+    """Compute :math:`e^m = 2^{n+f}`, with a polynomial for :math:`2^f`."""
     m = greatest(least(exponent, _LARGEST), -_LARGEST)
     t = m * _ABOUT_PER_LN2 + _ROUND
     f = m * _PER_LN2_REST + (m * _PER_LN2 - (t - _ROUND))
@@ -456,14 +539,17 @@ def _exponential(exponent):
 
 @inlined
 def _fall(margin):
-    r""":math:`1/(1+e^m)`."""
+    """Compute the decreasing sigmoid :math:`1/(1+e^m)`."""
     return everywhere(1.0) / (_exponential(margin) + 1.0)
 
 
 @inlined
 def _loss(margin):
-    r""":math:`\ln(1+e^{-m})`: with :math:`y = e^{-|m|}` and :math:`s = y/(2+y)` the logarithm of
-    1 + y is that of (1 + s)/(1 - s), a polynomial in s."""
+    r"""Compute :math:`\ln(1+e^{-m})` with a polynomial.
+
+    With :math:`y = e^{-|m|}` and :math:`s = y/(2+y)`, the logarithm of 1 + y is that of
+    (1 + s)/(1 - s), which is approximated by a polynomial in s.
+    """
     y = _exponential(least(margin, -margin))
     s = y / (y + 2.0)
     z = s * s
@@ -481,7 +567,7 @@ def _loss(margin):
 
 @inlined
 def _in_lanes(points, begin, x):
-    """As many points as there are lanes, from one on, a lane each; how many there are."""
+    """Copy the points from ``begin`` on to the lanes, one per lane; return their number."""
     lanes = min(LANES, len(points) - begin)
     for lane in range(lanes):
         for k in range(points.shape[1]):
@@ -491,7 +577,7 @@ def _in_lanes(points, begin, x):
 
 @inlined
 def _margins_from(first, records, x, products, margins):
-    """Margins of the stretch of records that begins there; how many it has."""
+    """Compute the margins of the block of records that begins at ``first``; return their number."""
     scale, parts, _, rest = records
     rows = np.uint64(scale.size)
     count = min(np.uint64(STRETCH), np.uint64(rows - first))
@@ -535,12 +621,13 @@ def _misclassified(records, points, least_margin, wrong, x, products, margins):
 
 @uncounted
 def _sum_shares(records, x, total, squares, products, sums, margins):
-    """``total = sum_j sigma_j z_j``, ``squares`` the sums of sigma_j and of its square.
+    """Compute ``total = sum_j sigma_j z_j``, and ``squares``: the sums of sigma_j and its square.
 
-    ``products`` are those of the contents with x; ``sums`` of the rows that have them; ``margins``
-    of three stretches of rows. One thing for all rows of a stretch, then the next: each is a short
-    loop, and what one row waits for, others do not. Shares of a stretch, which take arithmetic, go
-    with the contents of those before and after, which take loads and stores.
+    ``products`` are those of the patterns with x; ``sums`` belong to the rows with a pattern;
+    ``margins`` to three blocks of rows. Each operation is applied to all rows of a block before the
+    next operation. These are short loops, whose rows do not wait for each other. Sigmoids of a
+    block, which are arithmetic, alternate with the patterns of the blocks before and after, which
+    are loads and stores.
     """
     scale, parts, contents, rest = records
     _multiply(products, contents, x)
@@ -602,7 +689,7 @@ def _sums_of_few_shares(columns, points, out, shares):
 
 @inlined
 def _multiply(products, contents, x):
-    """Products of the contents with x."""
+    """Compute the products of the patterns with x."""
     for i in range(contents.begin.size - 1):
         value = everywhere(0.0)
         for k in range(contents.begin[i], contents.begin[i + 1]):
@@ -612,7 +699,7 @@ def _multiply(products, contents, x):
 
 @inlined
 def _add_contents(margins, products, scale, parts, first, count):
-    """Margins of the zeros and ones; loops of few parts have a known length."""
+    """Compute the margins of the zeros and ones; loops over few parts have a constant length."""
     each = np.uint64(np.uint64(parts.size) // np.uint64(scale.size))
     if each == _TWO:
         _add_parts(margins, products, scale, parts, first, count, _TWO)
@@ -626,8 +713,11 @@ def _add_contents(margins, products, scale, parts, first, count):
 
 @inlined
 def _share_between(before, here, after, squares, products, sums, scale, parts, first):
-    """At once what rows before add to the sums of their contents, shares, and margins of the zeros
-    and ones of rows after."""
+    """Process three blocks of rows together.
+
+    Add the block before to the sums of its patterns, compute the sigmoids of the present block, and
+    the margins of the zeros and ones of the block after.
+    """
     each = np.uint64(np.uint64(parts.size) // np.uint64(scale.size))
     given = before, here, after, squares, products, sums, scale, parts, first
     if each == _TWO:
@@ -671,7 +761,7 @@ def _add_row(margins, products, scale, parts, j, row, each):
 
 @inlined
 def _sum_contents(shares, sums, scale, parts, first, count):
-    """What rows add to the sums of their contents."""
+    """Add rows to the sums of their patterns."""
     each = np.uint64(np.uint64(parts.size) // np.uint64(scale.size))
     if each == _TWO:
         _sum_parts(shares, sums, scale, parts, first, count, _TWO)
@@ -699,7 +789,7 @@ def _sum_row(shares, sums, scale, parts, j, row, each):
 
 @inlined
 def _add_rest(margins, x, rest, first, count, rows):
-    """Margins of the rest, three columns at a time."""
+    """Add the remaining columns to the margins, three columns at a time."""
     columns, k = np.uint64(rest.places.size), np.uint64(0)
     while columns - k >= _THREE:
         _add_columns_of(margins, x, rest, k, first, count, rows, _THREE)
@@ -712,7 +802,7 @@ def _add_rest(margins, x, rest, first, count, rows):
 
 @inlined
 def _add_columns_of(margins, x, rest, k, first, count, rows, width):
-    """Up to three columns from the k-th on; where there are fewer, the last is loaded again."""
+    """Add up to three columns from the k-th on; if there are fewer, the last is loaded again."""
     b, c = min(_ONE, np.uint64(width - _ONE)), min(_TWO, np.uint64(width - _ONE))
     places, values = rest.places, rest.values
     x_a, x_b, x_c = (
@@ -731,7 +821,7 @@ def _add_columns_of(margins, x, rest, k, first, count, rows, width):
 
 @inlined
 def _share_out(margins, squares, count):
-    """Shares in the place of margins, and their sums."""
+    """Replace margins by sigmoids, and add up the sigmoids and their squares."""
     once, twice = load(squares, 0), load(squares, LANES)
     for j in range(count):
         share = _fall(load(margins, j * _LANES))
@@ -744,7 +834,7 @@ def _share_out(margins, squares, count):
 
 @inlined
 def _sum_rest(shares, total, rest, first, count, rows):
-    """What rows add to the total by their rest."""
+    """Add the remaining columns of rows to the total."""
     columns, k = np.uint64(rest.places.size), np.uint64(0)
     while columns - k >= _THREE:
         _sum_columns_of(shares, total, rest, k, first, count, rows, _THREE)
@@ -757,7 +847,7 @@ def _sum_rest(shares, total, rest, first, count, rows):
 
 @inlined
 def _sum_columns_of(shares, total, rest, k, first, count, rows, width):
-    """Up to three columns from the k-th on, each a chain of sums of its own."""
+    """Sum up to three columns from the k-th on, as independent chains of sums."""
     b, c = min(_ONE, np.uint64(width - _ONE)), min(_TWO, np.uint64(width - _ONE))
     places, values = rest.places, rest.values
     in_a, in_b, in_c = places[k], places[np.uint64(k + b)], places[np.uint64(k + c)]
@@ -784,13 +874,13 @@ def _add(out, i, value):
 
 @inlined
 def _add_product(out, i, a, j, b, k):
-    """``out[i] += a[j] * b[k]``."""
+    """Compute ``out[i] += a[j] * b[k]``."""
     store(out, i, load(out, i) + load(a, j) * load(b, k))
 
 
 @inlined
 def _add_columns(out, matrix, x):
-    """``out = matrix x``, the matrix flat and column after column; eight sums side by side."""
+    """Compute ``out = matrix x`` for a flat column-major matrix, eight sums at a time."""
     dim = np.uint64(np.uint64(out.size) // _LANES)
     i = np.uint64(0)
     while dim - i >= _LANES:
@@ -806,7 +896,7 @@ def _add_columns(out, matrix, x):
 
 @inlined
 def _eight_sums(out, matrix, x, i, dim):
-    """Those from the i-th on."""
+    """Compute eight entries of ``out = matrix x`` from the i-th on."""
     a = b = c = d = e = f = g = h = everywhere(0.0)
     for k in range(dim):
         value, at = load(x, k * _LANES), np.uint64(k * dim + i)
@@ -831,7 +921,7 @@ def _eight_sums(out, matrix, x, i, dim):
 
 @uncounted
 def _inner(out, a, at_a, b, at_b):
-    """Inner products of ``b`` with the stretch of ``a`` of equal length, a lane each."""
+    """Compute inner products of ``b`` with the part of ``a`` of equal length, one per lane."""
     value = everywhere(0.0)
     for k in range(0, min(a.size - at_a, b.size - at_b), LANES):
         value = value + load(a, at_a + k) * load(b, at_b + k)
@@ -840,7 +930,7 @@ def _inner(out, a, at_a, b, at_b):
 
 @uncounted
 def _gradients(walk):
-    """From the sum over the records in ``scratch``."""
+    """Compute gradients from the sum over the records in ``scratch``."""
     for k in range(0, walk.x.size, LANES):
         value = load(walk.linear, k) + load(walk.curvature, 0) * load(walk.x, k)
         store(walk.gradient, k, value - load(walk.scratch, k) * load(walk.weight, 0))
@@ -848,7 +938,7 @@ def _gradients(walk):
 
 @uncounted
 def _enter(walk, lane, numbers, linear, start):
-    """A problem begins in a lane; its numbers are w, D and whether its A is the second."""
+    """Start a problem in a lane; its numbers are w, D and the indicator of the second A."""
     walk.weight[lane], walk.curvature[lane], walk.far[lane] = numbers
     for k in range(start.size):
         i = k * LANES + lane
@@ -859,7 +949,7 @@ def _enter(walk, lane, numbers, linear, start):
 
 @uncounted
 def _keep_sums(total, squares, lane, sums):
-    """What the records add up to in a lane."""
+    """Store the sums over the records of a lane."""
     dim = total.size // LANES
     for k in range(dim):
         sums[k] = total[k * LANES + lane]
@@ -868,7 +958,7 @@ def _keep_sums(total, squares, lane, sums):
 
 @uncounted
 def _put_sums(total, squares, lane, sums):
-    """The same back into a lane."""
+    """Restore the sums over the records of a lane."""
     dim = total.size // LANES
     for k in range(dim):
         total[k * LANES + lane] = sums[k]
@@ -877,7 +967,7 @@ def _put_sums(total, squares, lane, sums):
 
 @uncounted
 def _leave(walk, memory, lane):
-    """Nothing is left of a problem in its lane."""
+    """Clear the state of a problem in its lane."""
     walk.length[lane] = 0.0
     for i in range(lane, walk.x.size, LANES):
         walk.x[i] = 0.0
@@ -896,7 +986,7 @@ def _leave(walk, memory, lane):
 
 @uncounted
 def _remember(walk, memory, place, kept, known, product):
-    """The step that ends here, in the lanes where one was kept; it becomes the step's beginning."""
+    """Store the step that ends here, in the lanes that accept it, and begin a new step."""
     size = walk.x.size
     total = everywhere(0.0)
     for k in range(0, size, LANES):
@@ -917,8 +1007,10 @@ def _remember(walk, memory, place, kept, known, product):
 
 @uncounted
 def _precondition(walk, models, share, turned):
-    r"""``scratch`` times :math:`V(\theta w\Lambda + D)^{-1}V^T` of each lane's model, with
-    :math:`\theta w` the share; mostly all lanes have the same model."""
+    r"""Multiply ``scratch`` by :math:`V(\theta w\Lambda + D)^{-1}V^T` of each lane's model.
+
+    The product :math:`\theta w` is ``share``. Usually all lanes have the same model.
+    """
     near, far = models
     if not walk.far.any():
         _apply(walk.scratch, near, walk, share, turned)
@@ -935,7 +1027,7 @@ def _precondition(walk, models, share, turned):
 
 @uncounted
 def _apply(out, model, walk, share, turned):
-    """What a model makes of ``scratch`` in all lanes."""
+    """Apply the inverse of a model to ``scratch`` in all lanes."""
     _add_columns(turned, model.vectors, walk.scratch)
     for k in range(model.eigenvalues.size):
         stretch = load(share, 0) * model.eigenvalues[k] + load(walk.curvature, 0)
@@ -945,7 +1037,7 @@ def _apply(out, model, walk, share, turned):
 
 @uncounted
 def _descend(walk, memory, models, place, share, turned, product):
-    """Minus the direction, in ``scratch``: the recursion of two loops over what is remembered."""
+    """Compute minus the direction in ``scratch``, by the two-loop recursion over the memory."""
     size = walk.x.size
     for k in range(0, size, LANES):
         store(walk.scratch, k, load(walk.gradient, k))
@@ -976,7 +1068,7 @@ def _descend(walk, memory, models, place, share, turned, product):
 
 @uncounted
 def _move(walk, kept, product):
-    """New steps where the last was kept; all lanes go to the ends of theirs."""
+    """Begin new steps in the lanes that accepted the last; move all lanes to their step ends."""
     size = walk.x.size
     for k in range(0, size, LANES):
         store(walk.scratch, k, -load(walk.scratch, k))
@@ -995,8 +1087,11 @@ def _move(walk, kept, product):
 def _minimise(
     records, models, numbers, linear, start, tolerance, sums, known, found, taken, scratch
 ):
-    """Of the lanes first all are judged that stand where they went, then those that a problem has
-    entered with its sums, until there are none."""
+    """Solve all problems in lanes.
+
+    After each pass over the records, every lane is tested. Problems that enter a lane with known
+    sums are then tested too, until there are none.
+    """
     problems = len(start)
     count = records.scale.size
     walk, memory, products, rows, margins, turned, squares = scratch[:7]

@@ -1,15 +1,15 @@
-r"""Quantisation, descent and sparsification of models of many parameters, a pass each.
+r"""Quantisation, descent and sparsification of models with many parameters, in one pass each.
 
-Stochastic rounding to a grid, discrete Gaussian noise on that grid, a noisy descent step and a
-randomly sparsified one. Row i of ``x[agents, p]`` draws from counter ``counter + i`` of a key, and
-coordinate j from place ``j mod h`` with :math:`h = \lceil p/2\rceil`: the first half takes the
-first number of a pair, the second half the second. Arrays of float32 go through machine code;
-functions named ``_plainly`` do the same on the same draws in NumPy, in the precision of ``x``.
+The operations are stochastic rounding to a grid, discrete Gaussian noise on that grid, a noisy
+descent step and a randomly sparsified step. Row i of ``x[agents, p]`` uses counter ``counter + i``
+of a key. Coordinate j uses index ``j mod h`` with :math:`h = \lceil p/2\rceil`: the first half
+takes the first number of a pair, the second half the second. Arrays of float32 are processed by
+machine code. Functions named ``_plainly`` use the same samples in NumPy, in the precision of ``x``.
 
-Discrete Gaussian draws compare 128 random bits with cumulative probabilities of 128 bits
-(:func:`discrete_table`). The law is off by less than 1e-33 in total variation for standard
-deviations up to 1e5 steps, where inversion in double precision is off by about 1e-16 and has no
-tails. The second 64 bits decide ties of the first and are drawn only for those.
+Discrete Gaussian samples compare 128 random bits with cumulative probabilities of 128 bits
+(:func:`discrete_table`). The error of the distribution is below 1e-33 in total variation for
+standard deviations up to 1e5 steps. Inversion in double precision has an error of about 1e-16 and
+no tails. The second 64 bits decide ties of the first and are generated only for those.
 """
 
 from __future__ import annotations
@@ -53,9 +53,9 @@ TABLES = 128
 
 
 class Table(NamedTuple):
-    """Cumulative probabilities, 128 bits each, and where to begin looking.
+    """Cumulative probabilities with 128 bits each, and a guide table for the search.
 
-    Word w belongs to the first k with ``(w, further bits) < (high[k], low[k])``; that stands for
+    A word w selects the first k with ``(w, further bits) < (high[k], low[k])``, which stands for
     the integer ``k + lowest``.
     """
 
@@ -67,11 +67,11 @@ class Table(NamedTuple):
 
 @lru_cache(maxsize=TABLES)
 def discrete_table(variance: float) -> Table:
-    r"""Of :math:`P(k) \propto e^{-k^2/(2\sigma^2)}` on the integers; ``variance`` in squared steps.
+    r"""Compute the table of :math:`P(k) \propto e^{-k^2/(2\sigma^2)}` on the integers.
 
-    Weights by the recurrence :math:`w_{k+1} = w_k q^{2k+1}`, :math:`q = e^{-1/(2\sigma^2)}`, in
-    whole numbers of :math:`2^{-256}`; the support ends where what is left is below
-    :math:`2^{-128}`.
+    The variance is in squared steps. The weights follow the recurrence
+    :math:`w_{k+1} = w_k q^{2k+1}`, :math:`q = e^{-1/(2\sigma^2)}`, in integer multiples of
+    :math:`2^{-256}`. The support ends where the remainder is below :math:`2^{-128}`.
     """
     usable = variance > 0 and math.sqrt(variance) <= WIDEST
     require(usable, "variance", variance, f"above 0, and at most {WIDEST:g} steps squared")
@@ -93,7 +93,7 @@ def discrete_table(variance: float) -> Table:
 
 
 def _one_step(variance: float) -> int:
-    r""":math:`e^{-1/(2\sigma^2)}` in units of :math:`2^{-256}`."""
+    r"""Compute :math:`e^{-1/(2\sigma^2)}` in units of :math:`2^{-256}`."""
     with localcontext() as context:
         context.prec = 120
         above, below = Fraction(variance).as_integer_ratio()
@@ -105,6 +105,24 @@ def _one_step(variance: float) -> int:
 
 @uncounted
 def round_row(x, u, resolution, inverse, lowest, highest, out):
+    """Round a row stochastically to the grid and clip it to the ends of the grid.
+
+    Parameters
+    ----------
+    x, u : ndarray of float32, shape (n,)
+        Values, and uniforms in [0, 1).
+    resolution, inverse : float32
+        Step of the grid, and its inverse.
+    lowest, highest : float32
+        Ends of the grid, in steps.
+    out : ndarray of float32, shape (n,)
+        Overwritten with the result.
+
+    Returns
+    -------
+    int
+        Number of clipped values.
+    """
     cut = 0
     for j in range(x.size):
         v = x[j] * inverse
@@ -139,6 +157,17 @@ def _quantize(x, resolution, lowest, highest, k0, k1, counter, first, second, ou
 
 @uncounted
 def descend_row(x, base, mixed, gradient, noise, keep, step, scale):
+    r"""Take the step of :func:`descend` in one row.
+
+    Parameters
+    ----------
+    x : ndarray of float32, shape (n,)
+        Overwritten.
+    base, mixed, gradient, noise : ndarray of float32, shape (n,)
+        :math:`b`, :math:`m`, :math:`g` and :math:`\xi`.
+    keep, step, scale : float32
+        :math:`k`, :math:`a` and :math:`s`.
+    """
     for j in range(x.size):
         x[j] = keep * base[j] + mixed[j] - step * (gradient[j] + scale * noise[j])
 
@@ -166,6 +195,17 @@ def _descend(x, base, mixed, gradient, keep, step, scale, k0, k1, counter, one, 
 
 @uncounted
 def sparse_row(x, mixed, gradient, noise, u, theta, step, scale, share, inverse):
+    r"""Take the step of :func:`sparsify` in one row.
+
+    Parameters
+    ----------
+    x : ndarray of float32, shape (n,)
+        Overwritten.
+    mixed, gradient, noise, u : ndarray of float32, shape (n,)
+        :math:`m`, :math:`g`, :math:`\xi`, and uniforms that select the coordinates.
+    theta, step, scale, share, inverse : float32
+        :math:`\theta`, :math:`a`, :math:`s`, :math:`c` and :math:`1/c`.
+    """
     for j in range(x.size):
         change = theta * (mixed[j] - x[j] - step * (gradient[j] + scale * noise[j]))
         x[j] += change * inverse if u[j] < share else _NOTHING
@@ -204,7 +244,21 @@ def _joined(one, other):
 
 @uncounted
 def find(word, further, high, low, guide):
-    """Index of the first bound above the 128 bits (word, further)."""
+    """Return the index of the first bound above the 128 bits (word, further).
+
+    Parameters
+    ----------
+    word, further : uint64
+        First and second 64 bits.
+    high, low : ndarray of uint64
+        First and second 64 bits of the bounds.
+    guide : ndarray of int32
+        Index at which the search begins, by the first ``GUIDE`` bits.
+
+    Returns
+    -------
+    uint64
+    """
     k = np.uint64(guide[word >> _BUCKET])
     last = np.uint64(high.size - 1)
     while word > high[k] or (word == high[k] and further >= low[k] and k < last):
@@ -214,8 +268,21 @@ def find(word, further, high, low, guide):
 
 @uncounted
 def find_steps(table, k0, k1, counter, start, first, second, ties, steps):
-    """Discrete Gaussian draws at places start, start + 1, ... from their pairs of words. Where they
-    do not decide, further ones go to ``ties`` [2, ``WIDE``]."""
+    """Compute discrete Gaussian samples with indices start, start + 1, ... from pairs of words.
+
+    Parameters
+    ----------
+    table : Table
+        Cumulative probabilities.
+    k0, k1, counter, start : uint32
+        Key, first half of the counters, and second half of the first counter.
+    first, second : ndarray of uint32
+        Pairs of words, at least as many as samples.
+    ties : ndarray of uint32, shape (2, WIDE)
+        Scratch for further words, which are generated if the first 64 bits do not decide.
+    steps : ndarray of float32, shape (n,)
+        Overwritten with the samples, in steps of the grid.
+    """
     for j in range(steps.size):
         word = _joined(first[j], second[j])
         k = np.uint64(table.guide[word >> _BUCKET])
@@ -230,6 +297,24 @@ def find_steps(table, k0, k1, counter, start, first, second, ties, steps):
 
 @uncounted
 def add_steps(z, steps, resolution, inverse, lowest, highest):
+    """Add steps of the grid to rounded values and clip the result.
+
+    Parameters
+    ----------
+    z : ndarray of float32, shape (n,)
+        Overwritten; values on the grid.
+    steps : ndarray of float32, shape (n,)
+        Integers to add.
+    resolution, inverse : float32
+        Step of the grid, and its inverse.
+    lowest, highest : float32
+        Ends of the grid, in steps.
+
+    Returns
+    -------
+    int
+        Number of clipped values.
+    """
     cut = 0
     for j in range(z.size):
         moved = np.rint(z[j] * inverse) + steps[j]
@@ -258,7 +343,7 @@ def _add_discrete(
 
 
 def quantize(x, resolution, lowest, highest, key, counter, out) -> int:
-    r"""Unbiased rounding to :math:`\eta\{k_{low},\dots,k_{high}\}`; how many were cut at its ends.
+    r"""Round without bias to :math:`\eta\{k_{low},\dots,k_{high}\}` and clip at its ends.
 
     .. math:: Q(x) = \eta k \text{ or } \eta(k+1), \quad P(k+1) = x/\eta - k, \quad
               k = \lfloor x/\eta \rfloor
@@ -266,12 +351,20 @@ def quantize(x, resolution, lowest, highest, key, counter, out) -> int:
     Parameters
     ----------
     x, out : ndarray of float32, shape (agents, p)
+        Models, and the array for the result.
     resolution : float
         :math:`\eta`.
     lowest, highest : float
         Ends of the grid in steps; infinite for none.
     key : ndarray of uint32, shape (2,)
+        Key of the random stream.
     counter : int
+        Counter of the first agent.
+
+    Returns
+    -------
+    int
+        Number of clipped coordinates.
     """
     _require_models("quantize", x, key, out=out)
     if not compiled_for(x):
@@ -282,7 +375,9 @@ def quantize(x, resolution, lowest, highest, key, counter, out) -> int:
 
 
 def descend(x, base, mixed, gradient, keep, step, scale, key, counter) -> None:
-    r""":math:`x_i \leftarrow k_i b_i + m_i - a(g_i + s_i\,\xi_i)`, :math:`\xi_i` standard normal.
+    r"""Compute :math:`x_i \leftarrow k_i b_i + m_i - a(g_i + s_i\,\xi_i)`.
+
+    The noise :math:`\xi_i` is standard normal.
 
     Parameters
     ----------
@@ -291,11 +386,13 @@ def descend(x, base, mixed, gradient, keep, step, scale, key, counter) -> None:
     base, mixed, gradient : ndarray of float32, shape (agents, p)
         :math:`b`, :math:`m` and :math:`g`.
     keep, scale : ndarray, shape (agents,)
-        :math:`k` and :math:`s`; nothing is drawn where s is 0.
+        :math:`k` and :math:`s`; nothing is sampled if s is 0.
     step : float
         :math:`a`.
     key : ndarray of uint32, shape (2,)
+        Key of the random stream.
     counter : int
+        Counter of the first agent.
     """
     _require_models("descend", x, key, base=base, mixed=mixed, gradient=gradient)
     for name, values in {"keep": keep, "scale": scale}.items():
@@ -309,17 +406,27 @@ def descend(x, base, mixed, gradient, keep, step, scale, key, counter) -> None:
 
 
 def sparsify(x, mixed, gradient, theta, step, scale, share, key, mask, counter) -> None:
-    r"""A sparsified differential step of SDM-DSGD.
+    r"""Take a sparsified differential step of SDM-DSGD.
 
     .. math:: d_i = \theta\bigl(m_i - x_i - a(g_i + s_i\xi_i)\bigr), \qquad
               x_{ij} \leftarrow x_{ij} + d_{ij}/c \text{ with probability } c
 
     Parameters
     ----------
+    x : ndarray of float32, shape (agents, p)
+        Overwritten.
+    mixed, gradient : ndarray of float32, shape (agents, p)
+        :math:`m` and :math:`g`.
+    theta, step : float
+        :math:`\theta` and :math:`a`.
+    scale : ndarray, shape (agents,)
+        :math:`s`; nothing is sampled if s is 0.
     share : float
         :math:`c`.
-    mask : ndarray of uint32, shape (2,)
-        The key of what is sent; the others as in :func:`descend`.
+    key, mask : ndarray of uint32, shape (2,)
+        Keys of the noise and of the selection of coordinates.
+    counter : int
+        Counter of the first agent.
     """
     _require_models("sparsify", x, key, mixed=mixed, gradient=gradient)
     require_layout("sparsify", "mask", mask, (2,))
@@ -333,9 +440,27 @@ def sparsify(x, mixed, gradient, theta, step, scale, share, key, mask, counter) 
 
 
 def add_discrete(z, resolution, lowest, highest, table: Table, key, counter) -> int:
-    """Discrete Gaussian noise on ``z`` in place, cut to the grid; how many were cut.
+    """Add discrete Gaussian noise to ``z`` in place and clip the result to the grid.
 
-    Parameters as in :func:`quantize`; every coordinate has a pair of words of its own.
+    Every coordinate has its own pair of words.
+
+    Parameters
+    ----------
+    z : ndarray of float32, shape (agents, p)
+        Overwritten; values on the grid.
+    resolution, lowest, highest : float
+        Step of the grid, and its ends in steps.
+    table : Table
+        Cumulative probabilities of the noise.
+    key : ndarray of uint32, shape (2,)
+        Key of the random stream.
+    counter : int
+        Counter of the first agent.
+
+    Returns
+    -------
+    int
+        Number of clipped coordinates.
     """
     _require_models("add_discrete", z, key)
     require_layout("add_discrete", "table.low", table.low, table.high.shape)
@@ -348,12 +473,12 @@ def add_discrete(z, resolution, lowest, highest, table: Table, key, counter) -> 
 
 
 def compiled_for(x: np.ndarray) -> bool:
-    """Whether machine code takes this array."""
+    """Return True if the compiled kernels support the array (numba available, dtype float32)."""
     return AVAILABLE and x.dtype == np.float32
 
 
 def _require_models(kernel: str, x: np.ndarray, key: np.ndarray, **others: np.ndarray) -> None:
-    """Check arrays of one row per agent, and a key of two words."""
+    """Check arrays with one row per agent, and a key of two words."""
     require_layout(kernel, "x", x, (-1, -1))
     require_layout(kernel, "key", key, (2,))
     for name, array in others.items():
@@ -377,18 +502,62 @@ def _places(dim: int) -> np.ndarray:
 
 
 def uniforms(key, counter, shape: tuple[int, int]) -> np.ndarray:
-    """Uniforms (agents, p) as :func:`quantize` draws them."""
+    """Compute the uniforms of :func:`quantize`.
+
+    Parameters
+    ----------
+    key : ndarray of uint32, shape (2,)
+        Key of the random stream.
+    counter : int
+        Counter of the first agent.
+    shape : tuple of int
+        (agents, p).
+
+    Returns
+    -------
+    ndarray of float64, shape (agents, p)
+    """
     one, other = _pairs(threefry, key, counter, shape)
     return _halves(*((word >> _EIGHT) * 2.0**-24 for word in (one, other)), shape[1])
 
 
 def normals_of(key, counter, shape: tuple[int, int]) -> np.ndarray:
-    """Normals (agents, p) as :func:`descend` draws them, in float64."""
+    """Compute the normals of :func:`descend` in float64.
+
+    Parameters
+    ----------
+    key : ndarray of uint32, shape (2,)
+        Key of the random stream.
+    counter : int
+        Counter of the first agent.
+    shape : tuple of int
+        (agents, p).
+
+    Returns
+    -------
+    ndarray of float64, shape (agents, p)
+    """
     return _halves(*_pairs(normals, key, counter, shape), shape[1])
 
 
 def discrete_of(table: Table, key, counter, shape: tuple[int, int]) -> np.ndarray:
-    """Discrete Gaussian draws (agents, p) as :func:`add_discrete` draws them, but for ties."""
+    """Compute the discrete Gaussian samples of :func:`add_discrete`, except for ties.
+
+    Parameters
+    ----------
+    table : Table
+        Cumulative probabilities of the noise.
+    key : ndarray of uint32, shape (2,)
+        Key of the random stream.
+    counter : int
+        Counter of the first agent.
+    shape : tuple of int
+        (agents, p).
+
+    Returns
+    -------
+    ndarray of int64, shape (agents, p)
+    """
     rows = _rows(counter, shape[0])
     one, other = threefry(np.asarray(key), rows, np.arange(shape[1], dtype=np.uint32))
     word = (one.astype(np.uint64) << _UPPER) | other
@@ -396,7 +565,24 @@ def discrete_of(table: Table, key, counter, shape: tuple[int, int]) -> np.ndarra
 
 
 def quantize_plainly(x, resolution, lowest, highest, key, counter, out) -> int:
-    """What :func:`quantize` does."""
+    """Compute the result of :func:`quantize` in NumPy, in the precision of ``x``.
+
+    Parameters
+    ----------
+    x, out : ndarray, shape (agents, p)
+        Models, and the array for the result.
+    resolution, lowest, highest : float
+        Step of the grid, and its ends in steps.
+    key : ndarray of uint32, shape (2,)
+        Key of the random stream.
+    counter : int
+        Counter of the first agent.
+
+    Returns
+    -------
+    int
+        Number of clipped coordinates.
+    """
     v = x / resolution
     below = np.floor(v)
     k = below + (uniforms(key, counter, x.shape) < v - below)
@@ -405,20 +591,71 @@ def quantize_plainly(x, resolution, lowest, highest, key, counter, out) -> int:
 
 
 def descend_plainly(x, base, mixed, gradient, keep, step, scale, key, counter) -> None:
-    """What :func:`descend` does."""
+    """Compute the result of :func:`descend` in NumPy, in the precision of ``x``.
+
+    Parameters
+    ----------
+    x : ndarray, shape (agents, p)
+        Overwritten.
+    base, mixed, gradient : ndarray, shape (agents, p)
+        :math:`b`, :math:`m` and :math:`g`.
+    keep, scale : ndarray, shape (agents,)
+        :math:`k` and :math:`s`.
+    step : float
+        :math:`a`.
+    key : ndarray of uint32, shape (2,)
+        Key of the random stream.
+    counter : int
+        Counter of the first agent.
+    """
     noise = np.asarray(scale)[:, None] * normals_of(key, counter, x.shape)
     x[:] = np.asarray(keep)[:, None] * base + mixed - step * (gradient + noise)
 
 
 def sparsify_plainly(x, mixed, gradient, theta, step, scale, share, key, mask, counter) -> None:
-    """What :func:`sparsify` does."""
+    r"""Compute the result of :func:`sparsify` in NumPy, in the precision of ``x``.
+
+    Parameters
+    ----------
+    x : ndarray, shape (agents, p)
+        Overwritten.
+    mixed, gradient : ndarray, shape (agents, p)
+        :math:`m` and :math:`g`.
+    theta, step, share : float
+        :math:`\theta`, :math:`a` and :math:`c`.
+    scale : ndarray, shape (agents,)
+        :math:`s`.
+    key, mask : ndarray of uint32, shape (2,)
+        Keys of the noise and of the selection of coordinates.
+    counter : int
+        Counter of the first agent.
+    """
     noise = np.asarray(scale)[:, None] * normals_of(key, counter, x.shape)
     change = theta * (mixed - x - step * (gradient + noise))
     x += np.where(uniforms(mask, counter, x.shape) < share, change / share, 0.0)
 
 
 def add_discrete_plainly(z, resolution, lowest, highest, table: Table, key, counter) -> int:
-    """What :func:`add_discrete` does."""
+    """Compute the result of :func:`add_discrete` in NumPy, except for ties.
+
+    Parameters
+    ----------
+    z : ndarray, shape (agents, p)
+        Overwritten; values on the grid.
+    resolution, lowest, highest : float
+        Step of the grid, and its ends in steps.
+    table : Table
+        Cumulative probabilities of the noise.
+    key : ndarray of uint32, shape (2,)
+        Key of the random stream.
+    counter : int
+        Counter of the first agent.
+
+    Returns
+    -------
+    int
+        Number of clipped coordinates.
+    """
     k = np.rint(z / resolution) + discrete_of(table, key, counter, z.shape)
     z[:] = np.clip(k, lowest, highest) * resolution
     return int(((k < lowest) | (k > highest)).sum())

@@ -1,15 +1,16 @@
 r"""Standard normal numbers as a function of a key and a counter.
 
-Threefry-2x32 with 13 rounds turns a 64-bit key and a 64-bit counter into two 32-bit words (Salmon,
-Moraes, Dror, Shaw, "Parallel random numbers: as easy as 1, 2, 3", SC 2011). Box and Muller's
-transform turns the words into two normals:
+Threefry-2x32 with 13 rounds maps a 64-bit key and a 64-bit counter to two 32-bit words (Salmon,
+Moraes, Dror, Shaw, "Parallel random numbers: as easy as 1, 2, 3", SC 2011). The Box-Muller
+transform maps the words to two normals:
 
 .. math:: (n_1, n_2) = \sqrt{-2\ln u}\,(\cos\theta, \sin\theta), \qquad
           u = \frac{\lfloor w_1/2\rfloor + 1/2}{2^{31}}, \quad \theta = \pi\,\frac{w_2}{2^{31}}
 
-with :math:`w_2` read as a signed integer. There is no state: any number can be had without those
-before it, in any order and by any thread. The compiled version works in float32 with polynomials
-for logarithm, sine and cosine; the plain version in float64 with those of NumPy.
+with :math:`w_2` interpreted as a signed integer. There is no state: any number can be computed
+without its predecessors, in any order and by any thread. The compiled version works in float32
+with polynomials for logarithm, sine and cosine; the reference works in float64 with NumPy's
+functions.
 """
 
 from __future__ import annotations
@@ -43,14 +44,14 @@ _HALF_TURN = np.float32(np.pi * 2.0**-32)
 
 
 def _even_polynomial(function, degree: int, end: float) -> tuple[np.float32, ...]:
-    """Coefficients in x^2 of a least-squares fit on Chebyshev points of [0, end^2]."""
+    """Fit coefficients in x^2 by least squares on Chebyshev points of [0, end^2]."""
     square = (0.5 - 0.5 * np.cos(np.pi * (np.arange(400) + 0.5) / 400)) * end**2
     fit = np.polynomial.Chebyshev.fit(square, function(np.sqrt(square)), degree, domain=[0, end**2])
     return tuple(np.float32(c) for c in fit.convert(kind=np.polynomial.Polynomial).coef)
 
 
 def _logarithm_polynomial(degree: int) -> tuple[np.float32, ...]:
-    """Of (ln(1+f) - f) / f^2, f from sqrt(1/2) - 1 to sqrt(2) - 1."""
+    """Fit (ln(1+f) - f) / f^2 for f from sqrt(1/2) - 1 to sqrt(2) - 1."""
     low, high = np.sqrt(0.5) - 1.0, np.sqrt(2.0) - 1.0
     f = low + (high - low) * (0.5 - 0.5 * np.cos(np.pi * (np.arange(400) + 0.5) / 400))
     fit = np.polynomial.Chebyshev.fit(f, (np.log1p(f) - f) / f**2, degree, domain=[low, high])
@@ -73,7 +74,19 @@ def _mixed(x, y, rotation):
 
 @inlined
 def threefry_words(k0, k1, x, y):
-    """Two vectors of words from a key (k0, k1) and counters (x, y)."""
+    """Compute two vectors of words from a key (k0, k1) and counters (x, y).
+
+    Parameters
+    ----------
+    k0, k1 : uint32
+        Key.
+    x, y : vector of uint32
+        Counters.
+
+    Returns
+    -------
+    tuple of vector of uint32
+    """
     k2 = np.uint32(PARITY ^ np.uint32(k0 ^ k1))
     x, y = x + k0, y + k1
     x, y = _mixed(x, y, _R0)
@@ -96,7 +109,7 @@ def threefry_words(k0, k1, x, y):
 
 @inlined
 def _radius(word):
-    r""":math:`\sqrt{-2\ln u}` of words."""
+    r"""Compute :math:`\sqrt{-2\ln u}` of words."""
     # Signed integers become floats in one instruction everywhere, unsigned ones do not. Counted
     # from 0, where the tails are, so that small numbers keep their digits.
     uniform = floated(ints(word >> _ONE)) * _STEP + _FIRST
@@ -116,7 +129,7 @@ def _radius(word):
 
 @inlined
 def _half_angle(word):
-    """Sine and cosine of half the angle of words, between plus and minus a quarter turn."""
+    """Compute sine and cosine of half the angle of words, between plus and minus a quarter turn."""
     a = floated(ints(word)) * _HALF_TURN
     z = a * a
     sine = ((((z * _S4 + _S3) * z + _S2) * z + _S1) * z + _S0) * a
@@ -126,7 +139,19 @@ def _half_angle(word):
 
 @inlined
 def normal_pairs(k0, k1, x, y):
-    """Two vectors of normals from a key (k0, k1) and vectors of counters (x, y), all uint32."""
+    """Compute two vectors of normals from a key (k0, k1) and vectors of counters (x, y).
+
+    Parameters
+    ----------
+    k0, k1 : uint32
+        Key.
+    x, y : vector of uint32
+        Counters.
+
+    Returns
+    -------
+    tuple of vector of float32
+    """
     one, other = threefry_words(k0, k1, x, y)
     radius = _radius(one)
     sine, cosine = _half_angle(other)
@@ -135,18 +160,19 @@ def normal_pairs(k0, k1, x, y):
 
 @uncounted
 def _require_whole(first, second):
-    """Refuse buffers that whole vectors would be written beyond."""
+    """Raise an error for buffers that whole vectors would overflow."""
     if first.size % WIDE != 0 or second.size != first.size:
         raise ValueError("buffers of draws need equal lengths, a multiple of 32")
 
 
 @uncounted
 def fill_words(k0, k1, x, start, first, second):
-    """Pairs ``first[i], second[i]`` of words of counters (``x``, ``start + i``).
+    """Compute pairs ``first[i], second[i]`` of words of counters (``x``, ``start + i``).
 
     Parameters
     ----------
     k0, k1, x, start : uint32
+        Key, first half of the counters, and second half of the first counter.
     first, second : ndarray of uint32, shape (n,)
         Overwritten; n is a multiple of ``WIDE``.
     """
@@ -159,7 +185,15 @@ def fill_words(k0, k1, x, start, first, second):
 
 @uncounted
 def fill_first_words(k0, k1, x, start, first):
-    """The first words of the pairs of :func:`fill_words`."""
+    """Compute the first words of the pairs of :func:`fill_words`.
+
+    Parameters
+    ----------
+    k0, k1, x, start : uint32
+        Key and counters, see :func:`fill_words`.
+    first : ndarray of uint32, shape (n,)
+        Overwritten; n is a multiple of ``WIDE``.
+    """
     _require_whole(first, first)
     for i in range(0, first.size, WIDE):
         one, _ = threefry_words(k0, k1, everywhere_wide(x), counted_from(np.uint32(start + i)))
@@ -168,7 +202,15 @@ def fill_first_words(k0, k1, x, start, first):
 
 @uncounted
 def fill_normals(k0, k1, x, start, first, second):
-    """Pairs of normals, float32, of the counters of :func:`fill_words`."""
+    """Compute pairs of normals of the counters of :func:`fill_words`.
+
+    Parameters
+    ----------
+    k0, k1, x, start : uint32
+        Key and counters, see :func:`fill_words`.
+    first, second : ndarray of float32, shape (n,)
+        Overwritten; n is a multiple of ``WIDE``.
+    """
     _require_whole(first, second)
     for i in range(0, first.size, WIDE):
         one, other = normal_pairs(k0, k1, everywhere_wide(x), counted_from(np.uint32(start + i)))
@@ -178,7 +220,15 @@ def fill_normals(k0, k1, x, start, first, second):
 
 @uncounted
 def fill_uniforms(k0, k1, x, start, first, second):
-    """Pairs of uniforms in [0, 1) with 24 bits, float32, of the counters of :func:`fill_words`."""
+    """Compute pairs of uniforms in [0, 1) with 24 bits, of the counters of :func:`fill_words`.
+
+    Parameters
+    ----------
+    k0, k1, x, start : uint32
+        Key and counters, see :func:`fill_words`.
+    first, second : ndarray of float32, shape (n,)
+        Overwritten; n is a multiple of ``WIDE``.
+    """
     _require_whole(first, second)
     for i in range(0, first.size, WIDE):
         one, other = threefry_words(k0, k1, everywhere_wide(x), counted_from(np.uint32(start + i)))
@@ -190,7 +240,19 @@ def fill_uniforms(k0, k1, x, start, first, second):
 
 
 def threefry(keys: np.ndarray, x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Two words from keys ``(..., 2)`` and counters (x, y), broadcast together; uint32."""
+    """Compute two words from keys and counters (x, y), broadcast together.
+
+    Parameters
+    ----------
+    keys : ndarray of uint32, shape (..., 2)
+        Keys.
+    x, y : ndarray of uint32
+        Counters.
+
+    Returns
+    -------
+    tuple of ndarray of uint32
+    """
     k0, k1 = np.uint32(keys[..., 0]), np.uint32(keys[..., 1])
     key = (k0, k1, PARITY ^ k0 ^ k1)
     x, y = x + k0, y + k1
@@ -205,7 +267,19 @@ def threefry(keys: np.ndarray, x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray
 
 
 def normals(keys: np.ndarray, x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Pairs of standard normals in float64, one for each key and counter."""
+    """Compute pairs of standard normals, one pair per key and counter.
+
+    Parameters
+    ----------
+    keys : ndarray of uint32, shape (..., 2)
+        Keys.
+    x, y : ndarray of uint32
+        Counters, broadcast against the keys.
+
+    Returns
+    -------
+    tuple of ndarray of float64
+    """
     one, other = threefry(keys, x, y)
     radius = np.sqrt(-2.0 * np.log(((one >> np.uint32(1)) + 0.5) / 2.0**31))
     angle = np.pi * other.view(np.int32) / 2.0**31

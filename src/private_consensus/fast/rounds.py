@@ -1,14 +1,15 @@
-r"""A round of decentralized SGD of all settings of a run, in one pass over the models.
+"""One round of decentralized SGD for all settings of a run, in one pass over the models.
 
-Rounding, mixing, noise, gradients and the step go a tile of pairs of coordinates at a time: what is
-sent and what is received stay in the caches, and settings, which scale the same draws, draw
-once. Draws are those of :mod:`.messages`, at the same places, and every number is made by the
-same operations in the same order, sums over agents as a matrix product makes them: one after the
-other, each product rounded together with its sum, and without those whose weight is 0. So the bytes
-are those of one step at a time.
+Rounding, mixing, noise, gradients and the step process one tile of pairs of coordinates at a time.
+Sent and received values stay in the caches. Settings that scale the same samples share them.
+Samples are those of :mod:`.messages`, with the same indices. Every number results from the same
+operations in the same order as one step at a time, so that the output is byte-identical. Sums over
+agents follow the order of a matrix product: one after the other, each product rounded together with
+its sum, and without products of weight 0.
 
-Whole vectors of a row go through registers, eight sums over agents side by side (one alone waits
-for itself), and what is left of a row through the plain loops of :mod:`.messages`.
+Whole vectors of a row are processed in registers, with eight interleaved sums over agents, because
+a single sum waits for its previous addition. The remainder of a row uses the plain loops of
+:mod:`.messages`.
 """
 
 from __future__ import annotations
@@ -65,9 +66,11 @@ _NOTHING, _ONE = np.float32(0.0), np.float32(1.0)
 
 
 class Steps(NamedTuple):
-    r"""Of each setting what a model becomes, :math:`x_i \leftarrow k_i b_i + \sum_j w_{ij} z_j
-    - a(g_i + s_i \xi_i)`: w [settings, agents * agents], k and s [settings, agents], a [settings];
-    all of float32."""
+    r"""Coefficients of the step of each setting, all of float32.
+
+    The step is :math:`x_i \leftarrow k_i b_i + \sum_j w_{ij} z_j - a(g_i + s_i \xi_i)`: w
+    [settings, agents * agents], k and s [settings, agents], a [settings].
+    """
 
     weights: np.ndarray
     keep: np.ndarray
@@ -76,7 +79,7 @@ class Steps(NamedTuple):
 
 
 class Grids(NamedTuple):
-    """Of each setting the resolution and the ends of its grid, in steps; float32 [settings]."""
+    """Resolution of each setting's grid, and its ends in steps; float32 [settings]."""
 
     resolution: np.ndarray
     lowest: np.ndarray
@@ -84,37 +87,54 @@ class Grids(NamedTuple):
 
 
 class Gradients(NamedTuple):
-    """Of all settings' agents, [settings * agents, p], or else factors; the other is empty."""
+    """Gradients of the agents of all settings, [settings * agents, p], or their factors.
+
+    The unused field is empty.
+    """
 
     whole: np.ndarray
     factors: Factors
 
 
 def in_factors(factors: Factors) -> Gradients:
-    """Gradients that are multiplied out where a tile needs them."""
+    """Wrap factored gradients, which are multiplied out for each tile."""
     return Gradients(_NO_ROWS, factors)
 
 
 def in_full(gradients: np.ndarray) -> Gradients:
-    """Gradients [settings * agents, p]."""
+    """Wrap gradients [settings * agents, p]."""
     return Gradients(gradients, _NO_FACTORS)
 
 
 class Sparse(NamedTuple):
-    """Of each setting :math:`\\theta` and the share of coordinates that is sent; float32."""
+    r"""Coefficient :math:`\theta` and fraction of sent coordinates of each setting; float32."""
 
     theta: np.ndarray
     share: np.ndarray
 
 
 def steps_of(*, weights, keep, scale, step) -> Steps:
-    """Of matrices and numbers of each setting; w is rounded once, as a matrix."""
+    """Build the coefficients of the steps from matrices and numbers per setting.
+
+    Parameters
+    ----------
+    weights : sequence of ndarray, shape (agents, agents)
+        Mixing matrices w, rounded once to float32.
+    keep, scale : array_like, shape (settings, agents)
+        k and s.
+    step : array_like, shape (settings,)
+        a.
+
+    Returns
+    -------
+    Steps
+    """
     rounded = np.array([np.ravel(matrix) for matrix in weights], np.float32)
     return Steps(rounded, *(np.array(part, np.float32) for part in (keep, scale, step)))
 
 
 class Keys(NamedTuple):
-    """Two words of a stream of counters, and the first counter of the round."""
+    """Key of a random stream, as two words, and the first counter of the round."""
 
     first: np.uint32
     second: np.uint32
@@ -122,13 +142,25 @@ class Keys(NamedTuple):
 
 
 def keys(key: np.ndarray, counter: int) -> Keys:
-    """Of a key of two words."""
+    """Build the stream of a round.
+
+    Parameters
+    ----------
+    key : ndarray of uint32, shape (2,)
+        Key of the random stream.
+    counter : int
+        Counter of the first agent.
+
+    Returns
+    -------
+    Keys
+    """
     return Keys(np.uint32(key[0]), np.uint32(key[1]), np.uint32(counter))
 
 
 @uncounted
 def _linked(weights, agents, linked, degrees):
-    """Whom each agent hears: row i of ``linked`` begins with those whose weight is not 0."""
+    """List the neighbours of each agent: row i of ``linked`` has those of nonzero weight."""
     for i in range(agents):
         degrees[i] = 0
         for j in range(agents):
@@ -139,8 +171,11 @@ def _linked(weights, agents, linked, degrees):
 
 @uncounted
 def _mix(weights, linked, degrees, sent, row, count, mixed):
-    """The tile ``W sent``; sums in the order of agents. So few columns at a time that what all
-    agents sent of them stays in the innermost cache."""
+    """Compute the tile ``W sent``, with sums in the order of agents.
+
+    Few columns are processed at a time, so that the values of all agents stay in the innermost
+    cache.
+    """
     agents = degrees.size
     for c in range(0, count, 8 * LANES):
         for i in range(agents):
@@ -168,7 +203,7 @@ def _mix(weights, linked, degrees, sent, row, count, mixed):
 
 @inlined
 def _lost(row):
-    """0, or NaN where a number of a short row is not finite."""
+    """Return 0, or NaN if a number of a short row is not finite."""
     found = _NOTHING
     for number in row:
         found += number * _NOTHING
@@ -177,7 +212,7 @@ def _lost(row):
 
 @uncounted
 def _round(x, u, resolution, lowest, highest, out):
-    """As :func:`.round_row`."""
+    """Compute :func:`.round_row` in whole vectors."""
     inverse = _ONE / resolution
     zero, one = everywhere_wide(_NOTHING), everywhere_wide(_ONE)
     bottom, top, cut = everywhere_wide(lowest), everywhere_wide(highest), zero
@@ -195,7 +230,7 @@ def _round(x, u, resolution, lowest, highest, out):
 
 @uncounted
 def _descend(x, base, mixed, gradient, noise, keep, step, scale):
-    """As :func:`.descend_row`; 0, or NaN where a number is not finite any more."""
+    """Compute :func:`.descend_row` in whole vectors; return 0, or NaN if a number is not finite."""
     lost = everywhere_wide(_NOTHING)
     whole = x.size // WIDE * WIDE
     for c in range(0, whole, WIDE):
@@ -211,7 +246,7 @@ def _descend(x, base, mixed, gradient, noise, keep, step, scale):
 
 @uncounted
 def _sparsify(x, mixed, gradient, noise, u, theta, step, scale, share):
-    """As :func:`.sparse_row`; 0, or NaN where a number is not finite any more."""
+    """Compute :func:`.sparse_row` in whole vectors; return 0, or NaN if a number is not finite."""
     inverse = _ONE / share
     lost = everywhere_wide(_NOTHING)
     sent = everywhere_wide(share)
@@ -240,7 +275,7 @@ def _loudest(scale, i):
 
 @uncounted
 def _draw_normals(scale, keys, start, count, row, one, other):
-    """Rows of the tile of agents that any setting adds noise to."""
+    """Sample normals for the rows of a tile of agents to which any setting adds noise."""
     for i in range(scale.shape[1]):
         if _loudest(scale, i) > _NOTHING:
             a, b = i * row, i * row + (count + WIDE - 1) // WIDE * WIDE
@@ -257,7 +292,7 @@ def _draw_uniforms(agents, keys, start, count, row, one, other):
 
 
 class _Room(NamedTuple):
-    """For a row of draws that are looked up: pairs of words, those of ties, and draws."""
+    """Scratch for samples from a table: pairs of words, words of ties, and samples."""
 
     words: np.ndarray
     further: np.ndarray
@@ -267,7 +302,7 @@ class _Room(NamedTuple):
 
 @uncounted
 def _round_and_find(x, u, noises, discrete, counter, start, grids, s, room, out):
-    """Rounded, then moved by draws that are looked up; how many were cut."""
+    """Round, then add samples from a table; return the number of clipped values."""
     ends, resolution = (grids.lowest[s], grids.highest[s]), grids.resolution[s]
     cut = _round(x, u, resolution, *ends, out)
     if not noises.any[s]:
@@ -285,8 +320,10 @@ def _round_and_find(x, u, noises, discrete, counter, start, grids, s, room, out)
 
 @uncounted
 def _round_row(x, u, words, noises, discrete, counter, start, grids, s, room, out):
-    """A row of a tile, rounded and moved by its draws, whose first words are given; how many were
-    cut."""
+    """Round a row of a tile and add its noise, whose first words are given.
+
+    Return the number of clipped values.
+    """
     whole, cut = 0, 0
     if noises.on_grid.usable[s]:
         whole = x.size // LANES * LANES
@@ -306,8 +343,10 @@ def _round_row(x, u, words, noises, discrete, counter, start, grids, s, room, ou
 
 @inlined
 def _send(x, first, agents, a, b, row, grids, noises, s, u, drawn, sent):
-    """The messages of a tile: models, or with grids these rounded, with noise where there is some;
-    how many were cut."""
+    """Compute the messages of a tile: models, or with grids rounded models with noise, if any.
+
+    Return the number of clipped values.
+    """
     cut = 0
     for i in range(agents):
         p, q = i * row, i * row + b - a
@@ -331,7 +370,7 @@ def _keep(message, first, agents, a, b, row, sent):
 
 @inlined
 def _write_gradient(gradients, row, a, b, places, room, begin):
-    """Of a row of gradients a tile."""
+    """Write a tile of a row of gradients."""
     if gradients.whole.size > 0:
         copy(gradients.whole[row, a:b], room[begin:])
     else:
@@ -340,7 +379,10 @@ def _write_gradient(gradients, row, a, b, places, room, begin):
 
 @inlined
 def _move(x, base, first, gradients, steps, graph, sparse, s, a, b, row, sent, noise, u, room):
-    """The step of a tile of one setting, whose first row is ``first``; 0, or NaN where lost."""
+    """Take the step of a tile of one setting, whose first row is ``first``.
+
+    Return 0, or NaN if a number is not finite.
+    """
     agents = steps.keep.shape[1]
     weights, lost = steps.weights[s], _NOTHING
     linked, degrees = graph
@@ -377,9 +419,12 @@ def _advance(
     x, base, sends, message, gradients, first, steps, grids, sparse, noises, drawn_from, tiles,
     tile, room, cut, lost,
 ):  # fmt: skip
-    """A round of all settings; without a grid what is in ``sends`` is sent as it is, without a
-    share to send no step is sparse, and with neither are uniforms drawn; what is sent is kept in
-    ``message`` if that has rows."""
+    """Compute a round of all settings.
+
+    Without a grid the rows of ``sends`` are sent unchanged. Without a fraction to send no step is
+    sparse, and with neither no uniforms are sampled. Messages are recorded in ``message`` if it has
+    rows.
+    """
     settings, agents = steps.keep.shape
     dim, row = x.shape[1], tile + GAP
     half = (dim + 1) // 2
@@ -444,26 +489,34 @@ def round_and_step(
     x, gradients: Gradients, first, steps: Steps, grids: Grids, rounding: Keys, noise: Keys,
     variances: tuple[float, ...] = (), discrete: Keys | None = None, message=None,
 ):  # fmt: skip
-    """Each agent sends its model rounded, mixes what it receives, and takes a noisy step.
+    """Send rounded models, mix the received ones, and take a noisy step, for every agent.
 
     Parameters
     ----------
     x : ndarray of float32, shape (rows, p)
         Overwritten. The models of the agents of setting s are the rows from ``first[s]`` on.
     gradients : Gradients
+        Gradients of all settings.
     first : ndarray of int64, shape (settings,)
-    rounding, noise
-        Of what is drawn for each.
-    variances, discrete
-        Of discrete Gaussian noise that is sent with the rounded model, in squared steps, 0 for
-        none; nowhere any if left out.
+        First row of each setting.
+    steps : Steps
+        Coefficients of the steps.
+    grids : Grids
+        Grids of the settings.
+    rounding, noise : Keys
+        Streams of the rounding and of the noise.
+    variances : tuple of float
+        Variances of the discrete Gaussian noise that is sent with the rounded model, in squared
+        steps of the grid; 0 for none. If left out, no setting has such noise.
+    discrete : Keys, optional
+        Stream of the discrete Gaussian noise.
     message : ndarray of float32, shape (rows, p), optional
-        What is sent.
+        Overwritten with the sent messages.
 
     Returns
     -------
     cut, lost : ndarray, shape (settings,)
-        Coordinates that the ends of the grid cut; 0, or NaN where a model is not finite any more.
+        Number of coordinates clipped to the ends of the grid; 0, or NaN if a model is not finite.
     """
     widths = tuple((grids.highest - grids.lowest).tolist())
     noises = _noises(variances or (0.0,) * len(first), widths)
@@ -473,10 +526,23 @@ def round_and_step(
 
 
 def mix_and_step(x, base, sent, gradients: Gradients, first, steps: Steps, noise: Keys):
-    """Each agent mixes what is sent, which may be the models themselves, and takes a noisy step
-    from ``base``; 0, or NaN where a model is not finite any more.
+    """Mix the sent messages and take a noisy step from ``base``, for every agent.
 
-    Parameters as in :func:`round_and_step`.
+    Parameters
+    ----------
+    x : ndarray of float32, shape (rows, p)
+        Overwritten.
+    base, sent : ndarray of float32, shape (rows, p)
+        Start of the step, and the messages, which may be the models themselves.
+    gradients, first, steps
+        See :func:`round_and_step`.
+    noise : Keys
+        Stream of the noise.
+
+    Returns
+    -------
+    ndarray, shape (settings,)
+        0, or NaN if a model is not finite.
     """
     return _in_tiles(
         x,
@@ -496,8 +562,24 @@ def mix_and_step(x, base, sent, gradients: Gradients, first, steps: Steps, noise
 def mix_and_sparsify(
     x, gradients: Gradients, first, steps: Steps, sparse: Sparse, noise: Keys, mask: Keys
 ):
-    """Each agent takes a sparsified step of SDM-DSGD from its model and the mixed ones; 0,
-    or NaN where a model is not finite any more. Parameters as in :func:`round_and_step`."""
+    """Take a sparsified step of SDM-DSGD from the own and the mixed models, for every agent.
+
+    Parameters
+    ----------
+    x : ndarray of float32, shape (rows, p)
+        Overwritten.
+    gradients, first, steps
+        See :func:`round_and_step`.
+    sparse : Sparse
+        Coefficients of the sparsification.
+    noise, mask : Keys
+        Streams of the noise and of the selection of coordinates.
+
+    Returns
+    -------
+    ndarray, shape (settings,)
+        0, or NaN if a model is not finite.
+    """
     return _in_tiles(
         x, x, x, _NO_ROWS, gradients, first, steps, _NO_GRIDS, sparse, _NO_NOISES,
         (mask, noise, noise),
@@ -508,9 +590,30 @@ def round_with_noise(
     x, message, first, agents: int, grids: Grids, variances: tuple[float, ...], rounding: Keys,
     discrete: Keys,
 ) -> np.ndarray:  # fmt: skip
-    """Messages: models rounded, with discrete Gaussian noise of ``variances``, in squared steps, 0
-    for none; how many coordinates the ends of the grid cut. Parameters as in
-    :func:`round_and_step`."""
+    """Compute messages: rounded models with discrete Gaussian noise.
+
+    Parameters
+    ----------
+    x : ndarray of float32, shape (rows, p)
+        Models; those of the agents of setting s are the rows from ``first[s]`` on.
+    message : ndarray of float32, shape (rows, p)
+        Overwritten with the messages.
+    first : ndarray of int, shape (settings,)
+        First row of each setting.
+    agents : int
+        Number of agents.
+    grids : Grids
+        Grids of the settings.
+    variances : tuple of float
+        Variances of the noise in squared steps of the grid; 0 for none.
+    rounding, discrete : Keys
+        Streams of the rounding and of the noise.
+
+    Returns
+    -------
+    ndarray of int64, shape (settings,)
+        Number of coordinates clipped to the ends of the grid.
+    """
     settings = len(first)
     require_layout("round_with_noise", "x", x, (-1, -1), np.float32)
     require_layout("round_with_noise", "message", message, x.shape, np.float32)
@@ -567,7 +670,7 @@ def _require_round(x, base, sends, message, gradients, first, steps, grids, spar
 
 
 def _rooms(settings: int, agents: int, inputs: int, hidden: int):
-    """Tiles, how many pairs of an agent each has, and what else a round works in."""
+    """Return the tiles, the number of pairs per agent in a tile, and scratch arrays."""
     tile = max(AT_ONCE // agents // GAP, 1) * GAP
     *drawn, sent, mixed = workspace("tiles", (6, agents * (tile + GAP)))
     words = workspace("first words of a tile", (agents * (tile + GAP),), np.uint32)
@@ -590,8 +693,11 @@ def _room(count: int) -> _Room:
 
 
 class Noises(NamedTuple):
-    """Of each setting whether it has noise, its table's lowest integer, all tables below each
-    other, where each begins, their guides, and their bounds on a grid of few points."""
+    """Discrete Gaussian noise of each setting.
+
+    The fields are an indicator of noise, the lowest integer of each table, the offset of each table
+    in the concatenated tables, their guides, and their bounds on a grid with few points.
+    """
 
     any: np.ndarray
     lowest: np.ndarray
@@ -604,7 +710,7 @@ class Noises(NamedTuple):
 
 @lru_cache(maxsize=2)  # of wide noise a hundred megabytes, for one batch at a time
 def _noises(variances: tuple[float, ...], widths: tuple[float, ...]) -> Noises:
-    """The same in all rounds of a run."""
+    """Build the noise of all settings; it is equal in all rounds of a run."""
     tables = [discrete_table(variance) if variance else _NO_TABLE for variance in variances]
     begin = np.cumsum([0, *(table.high.size for table in tables)])
     high, low = (np.concatenate([table[k] for table in tables]) for k in (1, 2))

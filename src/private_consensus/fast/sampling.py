@@ -10,15 +10,23 @@ from .entries import require_layout
 
 
 def first_of(uniform: np.ndarray, rows: np.ndarray, count: int) -> np.ndarray:
-    """Of each agent's rows those with the ``count`` smallest numbers, in their order: a uniform
-    ordered sample without replacement, whose beginnings are samples too.
+    """Select each agent's rows with the ``count`` smallest numbers, in increasing order.
+
+    The result is a uniform ordered sample without replacement. Each of its prefixes is a sample
+    too.
 
     Parameters
     ----------
     uniform : ndarray, shape (runs, agents, m)
+        Uniform random numbers in [0, 1), one per row.
     rows : ndarray of int, shape (runs, agents, m)
+        Rows of each agent.
     count : int
-        At most m.
+        Sample size, at most m.
+
+    Returns
+    -------
+    ndarray of int, shape (runs, agents, count)
     """
     require_layout("first_of", "rows", rows, uniform.shape)
     if not 0 <= count <= uniform.shape[-1]:
@@ -35,7 +43,21 @@ def first_of(uniform: np.ndarray, rows: np.ndarray, count: int) -> np.ndarray:
 
 
 def first_of_plainly(uniform, rows, count):
-    """As :func:`first_of`, without a compiler."""
+    """Select the same rows as :func:`first_of`, without a compiler.
+
+    Parameters
+    ----------
+    uniform : ndarray, shape (runs, agents, m)
+        Uniform random numbers.
+    rows : ndarray of int, shape (runs, agents, m)
+        Rows of each agent.
+    count : int
+        Sample size.
+
+    Returns
+    -------
+    ndarray of int, shape (runs, agents, count)
+    """
     order = np.argsort(uniform, axis=-1)[..., :count]
     return np.take_along_axis(rows, order, -1)
 
@@ -56,7 +78,7 @@ def _first_of(uniform, rows, likely, found):
 
 @compiled
 def _below(uniform, limit, numbers, places):
-    """Numbers below a limit, with their places; how many there are."""
+    """Collect the numbers below a limit and their indices; return their count."""
     count = 0
     for j in range(uniform.size):
         numbers[count] = uniform[j]
@@ -67,8 +89,11 @@ def _below(uniform, limit, numbers, places):
 
 @compiled
 def _sort(numbers, places, count, limit, begins, sorted_numbers, order):
-    """The places of ``count`` numbers in the order of the numbers: spread over as many equal parts
-    of [0, limit), of which each has about one, and then each moved before those that are larger."""
+    """Sort ``count`` numbers below ``limit`` and their indices by number.
+
+    The interval [0, limit) has ``count`` equal buckets with about one number each. A bucket sort is
+    followed by an insertion sort.
+    """
     scale = count / limit
     begins[: count + 1] = 0
     for k in range(count):

@@ -1,7 +1,7 @@
-r"""The two-point method for a quadratic plus a multiple of the l1 norm.
+r"""Two-point method for a quadratic plus a multiple of the l1 norm.
 
-Minimised is :math:`F(b) = \tfrac12 b^T (G + h I) b + q^T b + \lambda\|b\|_1`, known by its values.
-From :math:`b = 0`, for :math:`t = 1, \dots, T`,
+The method minimises :math:`F(b) = \tfrac12 b^T (G + h I) b + q^T b + \lambda\|b\|_1` from values of
+F. From :math:`b = 0`, for :math:`t = 1, \dots, T`,
 
 .. math::
     b &\leftarrow b - \frac{a}{\sqrt t}\,\frac1J \sum_{j=1}^J
@@ -14,18 +14,18 @@ computed without a difference of nearly equal numbers:
 .. math:: m^T\bigl((G+hI)(p + \tfrac v2 m) + q\bigr) + \lambda\sum_i (|x_i + m_i| - |x_i|), \qquad
           x_i = \min\{\max\{p_i/v, -|m_i|\}, |m_i|\}
 
-which equals it exactly, the second sum because :math:`|x+m|-|x|` no longer changes once
-:math:`|x| \ge |m|`. Where all directions of a coordinate have :math:`x_i \ge |m_i|`, or all
-:math:`x_i \le -|m_i|`, as nearly everywhere but close to a kink, the term is
-:math:`\pm m_i`, and so a part of the slope. The mean over the directions of what is linear in m is
+The two are equal. For the second sum the reason is that :math:`|x+m|-|x|` is constant for
+:math:`|x| \ge |m|`. If all directions of a coordinate have :math:`x_i \ge |m_i|`, or all
+:math:`x_i \le -|m_i|`, the term is :math:`\pm m_i`, and so a part of the slope. This is so except
+close to a kink. The mean over the directions of the terms that are linear in m is
 
 .. math:: \frac1J\Bigl(\sum_j m_jm_j^T\Bigr)\bigl((G+hI)b + q + \lambda\,\mathrm{side}\bigr)
           + \frac1J\sum_j m_j\,m_j^T(G+hI)\bigl(u n_j + \tfrac v2 m_j\bigr),
 
-with one matrix and one vector for all settings that share the draws: a setting goes through the
-directions for those coordinates alone that have some on either side of a kink. In :func:`solve` the
-J directions lie side by side in vectors of float32; b is kept in float64. :func:`solve_plainly` is
-the quotient as it stands above, in NumPy and float64.
+with one matrix and one vector for all settings that share the samples. A setting iterates over the
+directions only for coordinates with directions on both sides of a kink. In :func:`solve` the
+J directions are stored in vectors of float32; b is stored in float64. :func:`solve_plainly`
+computes the quotient above in NumPy and float64.
 """
 
 from __future__ import annotations
@@ -72,8 +72,7 @@ _SIGN, _LOWEST, _NONE = np.uint32(1 << 31), np.uint64(1), np.uint64(0)
 
 
 class Asked(NamedTuple):
-    r"""Settings of one problem: which steps are taken, from the origin, by every setting, run and
-    agent.
+    r"""Settings of one problem, which are solved from the origin for every setting, run and agent.
 
     Parameters
     ----------
@@ -88,7 +87,7 @@ class Asked(NamedTuple):
     step : ndarray, broadcastable to (S, R, K)
         :math:`a`.
     loops, samples : ndarray of int, shape (S,)
-        :math:`T` and :math:`J`. Settings share draws, the first directions of the most.
+        :math:`T` and :math:`J`. Settings share samples: each uses the first J directions.
     """
 
     gram: np.ndarray
@@ -103,32 +102,52 @@ class Asked(NamedTuple):
 def solve(
     gram, curvature, linear, penalty, step, keys, counter, *, loops, samples, u1, workers=None
 ):
-    r"""Where T steps from the origin lead, for every setting, run and agent.
+    """Take T steps from the origin, for every setting, run and agent.
 
     Parameters
     ----------
     gram, curvature, linear, penalty, step, loops, samples
         See :class:`Asked`.
     keys : ndarray of uint32, shape (R, 2)
-        One a run.
+        One key per run.
     counter : int
-        How many solves came before: no two solves of a run share draws.
+        Number of previous solves: no two solves of a run share samples.
     u1 : float
+        :math:`u_1`.
     workers : int, optional
-        Threads; no number depends on it.
+        Number of threads; the results do not depend on it.
 
     Returns
     -------
     ndarray, shape (S, R, K, P)
-        Not finite where the steps were too long.
+        Not finite if the steps were too long.
     """
     asked = Asked(gram, curvature, linear, penalty, step, loops, samples)
     return solve_several([asked], keys, counter, u1=u1, workers=workers)[0]
 
 
 def solve_several(asked, keys, counter, *, u1, workers=None):
-    """Of several problems, all with as many loops at most, what each is by :func:`solve`: the
-    same numbers, from directions that are drawn once."""
+    """Solve several problems with equal largest T, with directions that are sampled once.
+
+    The results are those of :func:`solve` for each problem.
+
+    Parameters
+    ----------
+    asked : sequence of Asked
+        Problems with equal numbers of runs, agents and coordinates.
+    keys : ndarray of uint32, shape (R, 2)
+        One key per run.
+    counter : int
+        Number of previous solves.
+    u1 : float
+        :math:`u_1`.
+    workers : int, optional
+        Number of threads.
+
+    Returns
+    -------
+    list of ndarray, shape (S, R, K, P)
+    """
     for one in asked:
         _require_asked(one, np.shape(asked[0].linear)[1:], keys)
     if not AVAILABLE:
@@ -173,7 +192,7 @@ def _require_asked(asked: Asked, shape: tuple[int, ...], keys: np.ndarray) -> No
 
 
 def _chosen(asked: Asked, some: np.ndarray) -> Asked:
-    """Some of the settings, all arrays in full."""
+    """Select settings, and broadcast all arrays."""
     shape = np.shape(asked.linear)[:-1]
     return Asked(
         np.asarray(asked.gram),
@@ -187,7 +206,7 @@ def _chosen(asked: Asked, some: np.ndarray) -> Asked:
 
 
 def _solve_alike(parts, keys, numbering, samples, u1, workers):
-    """Settings of as many directions each."""
+    """Solve settings with equal numbers of directions."""
     grams, which = _distinct([part.gram for part in parts])
     shape = np.shape(parts[0].linear)[1:]
     runs, dim = max(map(len, grams)), shape[-1]
@@ -197,7 +216,7 @@ def _solve_alike(parts, keys, numbering, samples, u1, workers):
     blocks, rows = len(matrices), _up(dim, _ROWS)
 
     def spread(values, *more, kind=np.float32):
-        """One array of all parts, with settings as the last axis, in their lanes."""
+        """Concatenate arrays of all parts, with settings as the last axis, in their lanes."""
         out = np.zeros((*np.shape(values[0])[1:-1], *more, blocks * LANES), kind)
         every = np.moveaxis(np.concatenate(values), 0, -1)
         out[..., : every.shape[-2], lanes] = every
@@ -235,7 +254,10 @@ def _solve_alike(parts, keys, numbering, samples, u1, workers):
 
 
 def _distinct(arrays):
-    """Arrays that differ, and of each array which it is: networks differ, their data need not."""
+    """Return the distinct arrays and the index of each array among them.
+
+    Networks differ, but often have equal data.
+    """
     found, which = [], []
     for array in arrays:
         same = (i for i, known in enumerate(found) if np.array_equal(known, array))
@@ -246,11 +268,13 @@ def _distinct(arrays):
 
 
 def _lanes(which, steps):
-    """The lane of every setting; of every vector of lanes its matrix, or, where lanes have several,
-    a number from that of matrices on; of each of these vectors the matrix of every lane.
+    """Assign the settings to lanes.
 
-    Those with steps of about the same length are together: near the same kinks, or past them. What
-    is left of a matrix beyond whole vectors shares vectors with what is left of others.
+    Return the lane of every setting, the matrix of every vector of lanes, and the matrix of each
+    lane for vectors with several matrices. Such vectors have a number after those of the matrices.
+
+    Settings with similar step lengths are adjacent, because they are close to the same kinks. The
+    settings of a matrix that do not fill a vector share vectors with those of other matrices.
     """
     ordered, whole, left = np.argsort(steps, kind="stable"), [], []
     for matrix in range(which.max() + 1):
@@ -267,27 +291,52 @@ def _lanes(which, steps):
 
 
 def _bits(settings, blocks):
-    """Of every vector of lanes a bit for each that a setting has."""
+    """Return a bit mask of used lanes for every vector of lanes."""
     taken = np.arange(blocks * LANES) < settings
     return (taken.reshape(blocks, LANES) * (1 << np.arange(LANES))).sum(1).astype(np.uint64)
 
 
 def first_counter(counter: int, agents: int, loops: np.ndarray) -> int:
-    """The first counter of a solve; agent k in loop t of it has the number k T + t after it."""
+    """Return the first counter of a solve.
+
+    Agent k in loop t has the counter with the offset k T + t - 1, with t from 1 to T.
+
+    Parameters
+    ----------
+    counter : int
+        Number of previous solves.
+    agents : int
+        Number of agents.
+    loops : int or ndarray of int
+        :math:`T`; the largest one counts.
+
+    Returns
+    -------
+    int
+    """
     return counter * agents * int(np.max(loops))
 
 
 def places(dim: int, samples: int) -> np.ndarray:
-    """The second half of the counter of each coordinate's and direction's pair, (dim, samples)."""
+    """Return the second half of the counters of all coordinates and directions.
+
+    Parameters
+    ----------
+    dim, samples : int
+        Numbers of coordinates and of directions.
+
+    Returns
+    -------
+    ndarray of uint32, shape (dim, samples)
+    """
     i, j = np.indices((dim, samples), dtype=np.uint32)
     return (i << np.uint32(_PAIRS)) | j
 
 
 class _Scratch(NamedTuple):
-    """What a thread works in, flat; settings, directions and coordinates are filled up to whole
-    vectors.
+    """Scratch of a thread, flat; settings, directions and coordinates are padded to whole vectors.
 
-    W is the number of matrices G that settings have, V of vectors with several.
+    W is the number of matrices G of the settings, V the number of vectors with several matrices.
     """
 
     G: np.ndarray  # [W, P, P]
@@ -423,8 +472,10 @@ def _solve_runs(
 
 @inlined
 def _lay_in_lanes(scratch, out, given):
-    """Of every lane in vectors with several matrices what belongs to its own: a sum, of which all
-    terms but one are 0."""
+    """For vectors with several matrices, collect the values that belong to the matrix of each lane.
+
+    The value is a sum in which all terms but one are 0.
+    """
     matrices = scratch.bowed.size // scratch.pushed.size
     vectors, size = scratch.owned.size // (matrices * LANES), given.size // matrices
     for v in range(vectors):
@@ -443,7 +494,7 @@ def _up_to_rows(dim):
 
 @inlined
 def _draw(scratch, k0, k1, counter, u, inverse, dim):
-    """Directions, and what of the quotient is theirs alone."""
+    """Sample directions, and compute the terms of the quotient that depend on them only."""
     lanes = scratch.own.size
     half, scale = _HALF / inverse, u * inverse
     for j in range(0, lanes, WIDE):
@@ -470,7 +521,7 @@ def _draw(scratch, k0, k1, counter, u, inverse, dim):
 
 @inlined
 def _lay_in_rows(scratch):
-    """Direction after direction, so that sums over directions are sums of vectors."""
+    """Transpose the directions, so that sums over directions are sums of vectors."""
     lanes, columns = scratch.own.size, scratch.pushed.size
     for j in range(0, lanes, LANES):
         for c in range(0, columns, LANES):
@@ -493,7 +544,7 @@ def _sum_over_directions(scratch, samples, dim):
 
 @inlined
 def _second_moments(scratch, k, c, samples):
-    """Five rows of the sum of ``m m'``, each in two sums: an addition waits for the one before."""
+    """Compute five rows of the sum of ``m m'``, each as two sums with fewer dependent steps."""
     lanes, columns, none = scratch.own.size, scratch.pushed.size, everywhere(_ZERO)
     a0, a1, a2, a3, a4 = none, none, none, none, none
     b0, b1, b2, b3, b4 = none, none, none, none, none
@@ -525,7 +576,7 @@ def _second_moments(scratch, k, c, samples):
 
 @inlined
 def _sum_of_rows(scratch, weights, at, c, samples):
-    """The sum over the directions of m times a weight."""
+    """Compute the sum over the directions of m times a weight."""
     columns = scratch.pushed.size
     first, second = everywhere(_ZERO), everywhere(_ZERO)
     third, fourth = everywhere(_ZERO), everywhere(_ZERO)
@@ -543,7 +594,7 @@ def _sum_of_rows(scratch, weights, at, c, samples):
 
 @inlined
 def _bend(scratch, w, dim):
-    """``m' G middle`` of each direction."""
+    """Compute ``m' G middle`` of each direction."""
     lanes, columns = scratch.own.size, scratch.pushed.size
     first = w * _up_to_rows(dim) * columns
     for j in range(0, lanes, WIDE):
@@ -559,8 +610,11 @@ def _bend(scratch, w, dim):
 
 @inlined
 def _advance(scratch, read, w, q, h, penalty, length, used, l, inverse, share, samples, dim):
-    """A step of the settings in a vector of lanes; ``read`` is :func:`_common` where they have one
-    matrix, w, and :func:`_own` where they have several, so that no loop asks which."""
+    """Take a step of the settings in a vector of lanes.
+
+    ``read`` is :func:`_common` if the lanes share matrix w, and :func:`_own` if they have several,
+    so that no loop has to test for it.
+    """
     some = _slopes(scratch, read, w, q, h, penalty, used, l, inverse, dim)
     kinks = some != _NONE
     if kinks:
@@ -570,8 +624,11 @@ def _advance(scratch, read, w, q, h, penalty, length, used, l, inverse, share, s
 
 @inlined
 def _slopes(scratch, read, w, q, h, penalty, used, l, inverse, dim):
-    """The gradient at b of the quadratic part, and of the penalty in coordinates all of whose
-    directions are on one side of its kink; which settings have others, one bit each."""
+    """Compute the gradient at b of the quadratic part and of the penalty away from kinks.
+
+    The penalty contributes in coordinates whose directions are all on one side of its kink. Return
+    a bit mask of the settings with other coordinates.
+    """
     settings, columns = penalty.size, scratch.pushed.size
     first, curvature = w * _up_to_rows(dim) * columns, load(h, l)
     weight, some = load(penalty, l), _NONE
@@ -597,8 +654,10 @@ def _slopes(scratch, read, w, q, h, penalty, used, l, inverse, dim):
 
 @inlined
 def _side(scratch, slope, i, at, curvature, penalty, inverse):
-    """The slope of a coordinate is kept, and its side where a setting has no directions on the
-    other; which settings have some."""
+    """Store the slope of a coordinate, and its side if all directions are on one side.
+
+    Return a bit mask of the settings with directions on both sides.
+    """
     single, one, none = load(scratch.single, at), everywhere(_ONE), everywhere(_ZERO)
     shift = single * inverse
     side = where_less(load_everywhere(scratch.above, i), shift, one, none)
@@ -612,7 +671,7 @@ def _side(scratch, slope, i, at, curvature, penalty, inverse):
 
 @inlined
 def _quotients(scratch, penalty, l, samples, dim, inverse):
-    r"""The quotients of the penalty in coordinates that have directions on either side.
+    r"""Compute the quotients of the penalty in coordinates with directions on both sides.
 
     With s the sign of m, :math:`|x+m|-|x| = \min\{\max\{2sx + |m|, -|m|\}, |m|\}`.
     """
@@ -645,7 +704,7 @@ def _difference(scratch, shift, at):
 
 @inlined
 def _descend(scratch, read, w, h, length, l, share, samples, dim, kinks):
-    """b minus the step times the sum over the directions of the quotient times m."""
+    """Subtract the step times the sum over the directions of the quotient times m from b."""
     lanes, columns, settings = scratch.own.size, scratch.pushed.size, h.size
     curvature = load(h, l)
     lower, upper = load(length, l) * share, load(length, l + DOUBLE_LANES) * share
@@ -680,20 +739,20 @@ def _descend(scratch, read, w, h, length, l, share, samples, dim, kinks):
 
 @inlined
 def _pushed(scratch, read, curvature, w, i):
-    """The sum over the directions of what of the quotient is theirs alone, times m."""
+    """Sum m times the terms of the quotient that depend on the directions only."""
     bow = read(scratch.bowed, scratch.bows, w * scratch.pushed.size + i)
     return curvature * load_everywhere(scratch.pushed, i) + bow
 
 
 @inlined
 def _common(one, laid, at):
-    """A number of the matrix that all lanes have."""
+    """Load a number of the matrix that all lanes share."""
     return load_everywhere(one, at)
 
 
 @inlined
 def _own(one, laid, at):
-    """A number of every lane's own matrix."""
+    """Load a number of the matrix of each lane."""
     return load(laid, at * LANES)
 
 
@@ -713,7 +772,25 @@ def _step(scratch, at, total, lower, upper):
 def solve_plainly(
     gram, curvature, linear, penalty, step, keys, counter, *, loops, samples, u1, draw=normals
 ):
-    """What :func:`solve` computes, in NumPy and float64; ``draw`` makes normals of counters."""
+    """Compute the result of :func:`solve` in NumPy and float64.
+
+    Parameters
+    ----------
+    gram, curvature, linear, penalty, step, loops, samples
+        See :class:`Asked`.
+    keys : ndarray of uint32, shape (R, 2)
+        One key per run.
+    counter : int
+        Number of previous solves.
+    u1 : float
+        :math:`u_1`.
+    draw : callable
+        Maps keys and counters to pairs of normals.
+
+    Returns
+    -------
+    ndarray, shape (S, R, K, P)
+    """
     settings, runs, agents, dim = np.shape(linear)
     curvature = np.broadcast_to(curvature, (settings, runs, agents))[..., None, None]
     hessian = np.asarray(gram, float) + curvature * np.eye(dim)
@@ -736,14 +813,48 @@ def solve_plainly(
 
 
 def directions_of(keys, counters, dim: int, samples: int, draw=normals):
-    """Normals n and m of one loop, each (R, K, J, P), as :func:`solve` draws them."""
+    """Compute the normals n and m of one loop, as in :func:`solve`.
+
+    Parameters
+    ----------
+    keys : ndarray of uint32, shape (R, 2)
+        One key per run.
+    counters : ndarray of int, shape (K,)
+        Counters of the agents.
+    dim, samples : int
+        Numbers of coordinates and of directions.
+    draw : callable
+        Maps keys and counters to pairs of normals.
+
+    Returns
+    -------
+    tuple of ndarray, shape (R, K, J, P)
+    """
     counters = np.asarray(counters, np.uint32)[:, None, None]
     pairs = draw(keys[:, None, None, None, :], counters, places(dim, samples))
     return tuple(np.swapaxes(part, -1, -2) for part in pairs)
 
 
 def difference_quotient(hessian, linear, penalty, b, n, m, u: float, v: float) -> np.ndarray:
-    r""":math:`[F(b + u n + v m) - F(b + u n)]/v` for directions (..., J, P); shape (..., J)."""
+    r"""Compute :math:`[F(b + u n + v m) - F(b + u n)]/v`.
+
+    Parameters
+    ----------
+    hessian : ndarray, shape (..., P, P)
+        :math:`G + hI`.
+    linear, b : ndarray, shape (..., P)
+        :math:`q` and b.
+    penalty : float or ndarray
+        :math:`\lambda`, broadcast against (..., J).
+    n, m : ndarray, shape (..., J, P)
+        Directions.
+    u, v : float
+        Lengths of the two displacements.
+
+    Returns
+    -------
+    ndarray, shape (..., J)
+    """
     p = b[..., None, :] + u * n
     middle = p + v / 2 * m
     smooth = (m * (middle @ hessian + np.asarray(linear)[..., None, :])).sum(-1)

@@ -1,14 +1,16 @@
-"""Short vectors as values of compiled loops: a register wide, with the operators of numbers.
+"""SIMD vectors as values in compiled loops, with the operators of numbers.
 
-The compiler of loops finds vectors only where it can prove that nothing overlaps, and not always as
-wide as the processor has them. Code that is written in vectors needs no such luck, and rounds the
-same in every company: a lane depends on no other. Where registers are narrower, several serve.
+The compiler vectorises loops only if it can prove that nothing overlaps, and not always at the full
+width of the processor. Code that is written in vectors does not depend on that, and its rounding
+does not depend on other data: a lane depends on no other. If registers are narrower, several are
+used per vector.
 
-A register holds 8 numbers of 64 bits or 16 of 32. Of the latter there are vectors of twice that,
-too, for long chains of operations, which leave a processor waiting unless two go side by side.
+A register holds 8 numbers of 64 bits or 16 of 32. For 32 bits there are also vectors of twice that
+length. They serve long chains of operations, in which a processor waits unless two chains are
+interleaved.
 
-``+ - *`` and, of whole numbers, ``& | ^ << >>`` work lane by lane; a number beside a vector stands
-in all lanes. A product that is added at once is rounded once, where the processor can.
+``+ - *`` and, for integers, ``& | ^ << >>`` work lane by lane; a number as an operand is broadcast
+to all lanes. A product that is added immediately is rounded once, if the processor supports it.
 """
 
 from __future__ import annotations
@@ -24,7 +26,19 @@ DOUBLE_LANES, LANES, WIDE = 8, 16, 32
 
 
 def aligned(count: int, kind=np.float32) -> np.ndarray:
-    """Zeros that begin at a multiple of 64 bytes: no vector lies across two lines of the cache."""
+    """Allocate zeros aligned to 64 bytes, so that no vector crosses a cache line.
+
+    Parameters
+    ----------
+    count : int
+        Number of entries.
+    kind : dtype
+        Type of the entries.
+
+    Returns
+    -------
+    ndarray, shape (count,)
+    """
     size = np.dtype(kind).itemsize
     raw = np.zeros(count * size + 64, np.uint8)
     begin = -raw.ctypes.data % 64
@@ -40,13 +54,26 @@ if AVAILABLE:
     from numba.extending import intrinsic, lower_builtin, lower_cast, models, register_model
 
     class Vector(types.Type):
-        """The type of a vector."""
+        """Numba type of a vector."""
 
         def __init__(self, element, lanes: int):
             self.element, self.lanes = element, lanes
             super().__init__(f"vector({element}, {lanes})")
 
         def can_convert_from(self, context, other):
+            """Return the kind of conversion from another type; numbers can be broadcast.
+
+            Parameters
+            ----------
+            context : numba context
+                Typing context.
+            other : numba type
+                Source type.
+
+            Returns
+            -------
+            Conversion or None
+            """
             return Conversion.unsafe if isinstance(other, types.Number) else None
 
     def _kinds(element, *lanes):
@@ -82,7 +109,7 @@ if AVAILABLE:
     # --- Operators --------------------------------------------------------------------------------
 
     def _common(args):
-        """The vector type of operands of which one is a vector; None if there is none."""
+        """Return the vector type of operands of which one is a vector; None if there is none."""
         vectors = {arg for arg in args if isinstance(arg, Vector)}
         return vectors.pop() if len(vectors) == 1 else None
 
@@ -128,7 +155,7 @@ if AVAILABLE:
         return builder.bitcast(place, context.get_value_type(vector).as_pointer())
 
     def _check(context, builder, kind, array, index, count):
-        """In the checked build, raise unless ``count`` numbers from the index on are inside."""
+        """In the checked build, raise an error unless ``count`` numbers from the index on are inside."""
         if not CHECKED:
             return
         long = ir.IntType(64)
@@ -148,7 +175,7 @@ if AVAILABLE:
     def _loading(registers):
         @intrinsic
         def load(typing, array, index):
-            """The numbers from ``array[index]`` on, of a contiguous array."""
+            """Load the numbers from ``array[index]`` on, of a contiguous array."""
             _require_contiguous(array)
 
             def generate(context, builder, sig, args):
@@ -167,7 +194,15 @@ if AVAILABLE:
 
     @intrinsic
     def store(typing, array, index, vector):
-        """``array[index]`` and those after it become the vector."""
+        """Store the vector to ``array[index]`` and the following entries.
+
+        Parameters
+        ----------
+        typing : numba context
+            Typing context.
+        array, index, vector : numba type
+            Types of the contiguous array, of the index and of the vector.
+        """
         _require_contiguous(array)
 
         def generate(context, builder, sig, args):
@@ -179,7 +214,7 @@ if AVAILABLE:
         return types.void(array, types.int64, vector), generate
 
     def _first(builder, array, index, count, kind, argument, context):
-        """Address, and a mask of the lanes below ``count``."""
+        """Return the address and a mask of the lanes below ``count``."""
         lanes = ir.Constant(ir.VectorType(ir.IntType(64), LANES), list(range(LANES)))
         mask = builder.icmp_signed("<", lanes, _spread(builder, count, LANES))
         most = ir.Constant(count.type, LANES)
@@ -189,8 +224,17 @@ if AVAILABLE:
 
     @intrinsic
     def load_first(typing, array, index, count):
-        """The numbers from ``array[index]`` on in the first ``count`` lanes, and zeros; no others
-        are read."""
+        """Load the numbers from ``array[index]`` on into the first ``count`` lanes, and zeros elsewhere.
+
+        No other numbers are read.
+
+        Parameters
+        ----------
+        typing : numba context
+            Typing context.
+        array, index, count : numba type
+            Types of the array, of the index and of the number of lanes.
+        """
         vector = _SINGLES[0]
 
         def generate(context, builder, sig, args):
@@ -208,7 +252,15 @@ if AVAILABLE:
 
     @intrinsic
     def load_everywhere(typing, array, index):
-        """``array[index]`` in all lanes; the index does not count from the end."""
+        """Load ``array[index]`` into all lanes; negative indices are not supported.
+
+        Parameters
+        ----------
+        typing : numba context
+            Typing context.
+        array, index : numba type
+            Types of the array and of the index.
+        """
         vector = _SINGLES[0]
 
         def generate(context, builder, sig, args):
@@ -222,7 +274,15 @@ if AVAILABLE:
 
     @intrinsic
     def store_first(typing, array, index, count, vector):
-        """The first ``count`` lanes go to ``array[index]`` and after; no others change."""
+        """Store the first ``count`` lanes to ``array[index]`` and following; no other entries change.
+
+        Parameters
+        ----------
+        typing : numba context
+            Typing context.
+        array, index, count, vector : numba type
+            Types of the array, the index, the number of lanes and the vector.
+        """
 
         def generate(context, builder, sig, args):
             place, mask = _first(builder, *args[:3], vector, sig.args[0], context)
@@ -240,7 +300,17 @@ if AVAILABLE:
 
     @intrinsic
     def turn(typing, out, to, out_stride, array, at, stride):
-        """``out[to + i out_stride + l] = array[at + l stride + i]`` for i, l < ``LANES``."""
+        """Transpose: ``out[to + i out_stride + l] = array[at + l stride + i]`` for i, l < ``LANES``.
+
+        Parameters
+        ----------
+        typing : numba context
+            Typing context.
+        out, to, out_stride : numba type
+            Types of the target, its offset and its stride.
+        array, at, stride : numba type
+            Types of the source, its offset and its stride.
+        """
 
         def generate(context, builder, sig, args):
             out, to, out_stride, array, at, stride = args
@@ -260,7 +330,7 @@ if AVAILABLE:
         return types.void(out, long, long, array, long, long), generate
 
     def _turned(builder, rows):
-        """Blocks of 8, then of 4, 2 and 1 change places across the diagonal."""
+        """Transpose rows: exchange blocks of 8, then of 4, 2 and 1 across the diagonal."""
         word = ir.IntType(32)
         lanes, half = range(LANES), LANES // 2
         while half:
@@ -279,7 +349,7 @@ if AVAILABLE:
     def _spreading(registers):
         @intrinsic
         def everywhere(typing, number):
-            """A vector with the number in all lanes."""
+            """Broadcast the number to all lanes."""
             kind = _kind(number, registers)
             return kind(kind), lambda context, builder, sig, args: args[0]
 
@@ -289,7 +359,15 @@ if AVAILABLE:
 
     @intrinsic
     def counted_from(typing, first):
-        """first, first + 1, ..., in as many lanes as fill two registers."""
+        """Return first, first + 1, ..., in as many lanes as fill two registers.
+
+        Parameters
+        ----------
+        typing : numba context
+            Typing context.
+        first : numba type
+            Type of the first number.
+        """
         kind = _kind(first, 2)
 
         def generate(context, builder, sig, args):
@@ -299,7 +377,15 @@ if AVAILABLE:
 
     @intrinsic
     def narrowed(typing, lower, upper):
-        """Two vectors of float64 as one of float32."""
+        """Convert two vectors of float64 to one of float32.
+
+        Parameters
+        ----------
+        typing : numba context
+            Typing context.
+        lower, upper : numba type
+            Types of the vectors for the lower and the upper half.
+        """
 
         def generate(context, builder, sig, args):
             both = ir.Constant(ir.VectorType(ir.IntType(32), LANES), list(range(LANES)))
@@ -310,7 +396,15 @@ if AVAILABLE:
 
     @intrinsic
     def widened(typing, a):
-        """The lower and the upper half of float32 as float64."""
+        """Convert the lower and the upper half of a vector of float32 to float64.
+
+        Parameters
+        ----------
+        typing : numba context
+            Typing context.
+        a : numba type
+            Type of the vector.
+        """
 
         def generate(context, builder, sig, args):
             kind = context.get_value_type(_DOUBLES[0])
@@ -328,19 +422,43 @@ if AVAILABLE:
 
     @intrinsic
     def least(typing, a, b):
-        """Where ``a < b``, a, else b."""
+        """Return a in lanes with ``a < b``, else b.
+
+        Parameters
+        ----------
+        typing : numba context
+            Typing context.
+        a, b : numba type
+            Types of the operands.
+        """
         kind = _common((a, b))
         return kind(kind, kind), _select("<")
 
     @intrinsic
     def greatest(typing, a, b):
-        """Where ``a > b``, a, else b."""
+        """Return a in lanes with ``a > b``, else b.
+
+        Parameters
+        ----------
+        typing : numba context
+            Typing context.
+        a, b : numba type
+            Types of the operands.
+        """
         kind = _common((a, b))
         return kind(kind, kind), _select(">")
 
     @intrinsic
     def where_positive(typing, which, a, b):
-        """Where ``which > 0``, a, else b."""
+        """Return a in lanes with ``which > 0``, else b.
+
+        Parameters
+        ----------
+        typing : numba context
+            Typing context.
+        which, a, b : numba type
+            Types of the condition and of the two choices.
+        """
 
         def generate(context, builder, sig, args):
             zero = ir.Constant(args[0].type, [0.0] * args[0].type.count)
@@ -351,7 +469,7 @@ if AVAILABLE:
     def _where(compare, order):
         @intrinsic
         def where(typing, a, b, c, d):
-            """Where a and b compare, c, else d; whole numbers compare without a sign."""
+            """Return c in lanes in which the comparison of a and b holds, else d; integers are unsigned."""
 
             def generate(context, builder, sig, args):
                 return builder.select(getattr(builder, compare)(order, *args[:2]), *args[2:])
@@ -407,7 +525,15 @@ if AVAILABLE:
 
     @intrinsic
     def lowest_bit(typing, word):
-        """Place of the lowest bit that is set of a word of 64, of which one is."""
+        """Return the index of the lowest set bit of a nonzero 64-bit word.
+
+        Parameters
+        ----------
+        typing : numba context
+            Typing context.
+        word : numba type
+            Type of the word.
+        """
 
         def generate(context, builder, sig, args):
             return builder.cttz(args[0], ir.Constant(ir.IntType(1), 1))
@@ -416,7 +542,15 @@ if AVAILABLE:
 
     @intrinsic
     def zeros_of(typing, a):
-        """A word of 64 whose lowest bits say which lanes are 0."""
+        """Return a 64-bit word whose lowest bits mark the lanes that are 0.
+
+        Parameters
+        ----------
+        typing : numba context
+            Typing context.
+        a : numba type
+            Type of the vector.
+        """
 
         def generate(context, builder, sig, args):
             kind = args[0].type
@@ -428,7 +562,7 @@ if AVAILABLE:
     def _view(element):
         @intrinsic
         def view(typing, a):
-            """The same bits as another type."""
+            """Reinterpret the bits as another type."""
 
             def generate(context, builder, sig, args):
                 return builder.bitcast(args[0], context.get_value_type(sig.return_type))
@@ -442,7 +576,15 @@ if AVAILABLE:
 
     @intrinsic
     def floated(typing, a):
-        """Whole numbers as float32, rounded."""
+        """Convert integers to float32, with rounding.
+
+        Parameters
+        ----------
+        typing : numba context
+            Typing context.
+        a : numba type
+            Type of the vector.
+        """
 
         def generate(context, builder, sig, args):
             return builder.sitofp(args[0], context.get_value_type(sig.return_type))

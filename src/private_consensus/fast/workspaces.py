@@ -1,4 +1,4 @@
-"""Arrays to work in, the same every round: having new ones zeroed takes as long as filling them."""
+"""Arrays that are reused in every round; allocating zeroed arrays takes as long as filling them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,22 @@ Made = TypeVar("Made")
 
 
 def workspace(name: str, shape: tuple[int, ...], kind=np.float32) -> np.ndarray:
-    """An array of this thread under a name: zeros at first, and then what was left in it."""
+    """Return the array of this thread with a given name; its contents persist between calls.
+
+    Parameters
+    ----------
+    name : str
+        Name of the array within the thread.
+    shape : tuple of int
+        Required shape; another shape or dtype allocates a new array.
+    kind : dtype
+        Required dtype.
+
+    Returns
+    -------
+    ndarray
+        Zeros at first, aligned to 64 bytes; later the contents that the last user left.
+    """
     found = getattr(_LOCAL, name, None)
     if found is None or found.shape != shape or found.dtype != kind:
         found = aligned(math.prod(shape), kind).reshape(shape)
@@ -25,7 +40,21 @@ def workspace(name: str, shape: tuple[int, ...], kind=np.float32) -> np.ndarray:
 
 
 def kept(name: str, key: Hashable, make: Callable[[], Made]) -> Made:
-    """What was made in this thread under a name, made again where the key is another one."""
+    """Return the cached object of this thread with a given name; build it if the key has changed.
+
+    Parameters
+    ----------
+    name : str
+        Name of the object within the thread.
+    key : hashable
+        Key of the object.
+    make : callable
+        Builds the object; it has no arguments.
+
+    Returns
+    -------
+    object
+    """
     found = getattr(_LOCAL, name, None)
     if found is None or found[0] != key:
         found = key, make()
