@@ -1,33 +1,34 @@
-r"""What Q-DPSGD, DSGD and SDM-DSGD share (dissertation 4.4 and 4.5).
+r"""Common base of Q-DPSGD, DSGD and SDM-DSGD (Ding, 4.4 and 4.5).
 
 An agent samples records without replacement, clips their gradients to the norm K and averages,
 
 .. math:: g_i = \frac{1}{|S_i|} \sum_{\theta \in S_i}
           \frac{\nabla\ell(x_i;\theta)}{\max(1, \|\nabla\ell(x_i;\theta)\|/K)},
 
-with noise of deviation :math:`\sigma K` on this mean (as printed) or on the sum, which is then
-divided by :math:`|S_i|` (``noise_on``): only then does the noise keep step with the sensitivity
-:math:`2K/|S_i|` of a batch whose size is random.
+with noise of standard deviation :math:`\sigma K` on this mean (as published) or on the sum, which
+is then divided by :math:`|S_i|` (``noise_on``). Only noise on the sum is proportional to the
+sensitivity :math:`2K/|S_i|` of a batch of random size.
 
-Run time is simulated. An agent computes :math:`V \sim U(10, 90)` gradients a second, afresh every
-round; a whole vector of 16-bit numbers takes :math:`T_c` seconds to send. A round shows its costs
-as quantities with the metric ``value``: ``seconds`` since the start, ``bits`` that one agent has
-broadcast, and ``saturated``, the share of coordinates of this round's messages that were cut.
+Run time is simulated. An agent computes :math:`V \sim U(10, 90)` gradients per second, with V
+sampled again in every round. Sending an uncompressed vector of 16-bit numbers takes :math:`T_c`
+seconds. A round reports its costs as quantities with the metric ``value``: ``seconds`` since the
+start, ``bits`` that one agent has broadcast, and ``saturated``, the fraction of coordinates of this
+round's messages that were clipped to the range of the grid.
 
-From ``privacy.subsampling``: the law of batch sizes, the noised batch with its accountant, sigma by
-rule and epsilon by Theorem 11.
+``privacy.subsampling`` provides the distribution of batch sizes and the noisy batch with its
+accountant. ``.sgd_theorems`` provides sigma by rule and epsilon by Theorem 11.
 
-What a round shows as ``released`` is covered by the releases that the accountant is told of. Where
-noise enters the model (Q-DPSGD-1, DSGD with noise, SDM-DSGD) that is the model after the round, a
-function of the noised gradients of all rounds so far. Where it enters the messages alone
-(Q-DPSGD-2) it is the messages of the round: the update that follows them has a gradient without
-noise in it. ``internal`` is the model after the round, in either case.
+The releases cover the quantity ``released`` of a round. If noise enters the model (Q-DPSGD-1, DSGD
+with noise, SDM-DSGD), it is the model after the round, a function of the noisy gradients of all
+rounds so far. If noise enters the messages only (Q-DPSGD-2), it is the messages of the round,
+because the subsequent update has a gradient without noise. ``internal`` is the model after the
+round in both cases.
 
-A round works on models in place: copying them would be felt. Who keeps what ``observe`` is shown
-has to copy it. What follows the gradients goes through the models of all settings of a run in one
-pass (:mod:`.fast.rounds`), or through one after the other where there is no compiler, where numbers
-have 64 bits, and on sparse networks; the bytes are the same. Threads share out runs; linear algebra
-has one.
+A round updates models in place, because copies take noticeable time. An observer that stores the
+arrays passed to ``observe`` has to copy them. The computation after the gradients processes the
+models of all settings of a run in one pass (:mod:`.fast.rounds`). Without a compiler, with 64-bit
+numbers, and on sparse networks, it processes one setting at a time; the output is byte-identical.
+Threads divide the runs; linear algebra is single-threaded.
 """
 
 from __future__ import annotations
@@ -64,10 +65,10 @@ from .sgd_theorems import (
 )
 
 SLOWEST, FASTEST = 10.0, 90.0
-"""Gradients that an agent computes in a second."""
+"""Limits of the number of gradients that an agent computes per second."""
 
 FULL_BITS = 16
-"""Bits of a number that is not compressed."""
+"""Bits of an uncompressed number."""
 
 NOISE_ON = ("mean", "sum")
 GIVEN = "given"
@@ -75,9 +76,13 @@ KEYS = ("noise", "rounding", "discrete", "mask")
 
 
 class State(NamedTuple):
-    """Models [settings, runs, agents, p]; messages of the same shape where noise is on them, else
-    empty; costs, the share of cut coordinates, 0 where a model is known to be finite, else NaN, and
-    whether anyone asks for the messages; [settings, runs]."""
+    """State of a batch of runs.
+
+    Models are [settings, runs, agents, p]. Messages have the same shape if the noise is on
+    them, else they are empty. The other fields are [settings, runs]: costs; the fraction of
+    saturated coordinates; ``lost``, which is 0 if a model is known to be finite, else NaN;
+    and whether messages are observed.
+    """
 
     x: np.ndarray
     message: np.ndarray
@@ -101,7 +106,7 @@ class Round:
     """Round of one run: graph, random numbers and workspace arrays.
 
     ``counter`` is the first number of this round in every stream of counters. ``mixing`` is a
-    matrix, dense or sparse, or where messages may be lost what takes the place of one.
+    dense or sparse matrix or, if messages may be lost, an object that replaces a matrix.
     """
 
     mixing: Any
@@ -114,14 +119,42 @@ class Round:
     message: np.ndarray
 
     def mix(self, weights: np.ndarray, x: np.ndarray) -> np.ndarray:
-        """``weights @ x`` into its workspace."""
+        """Compute ``weights @ x`` into the workspace.
+
+        Parameters
+        ----------
+        weights : ndarray, sparse matrix or operator, shape (agents, agents)
+            Mixing weights.
+        x : ndarray, shape (agents, p)
+            Messages.
+
+        Returns
+        -------
+        ndarray, shape (agents, p)
+            The workspace array ``mixed``.
+        """
         if isinstance(weights, np.ndarray):
             return np.matmul(weights.astype(x.dtype), x, out=self.mixed)
         self.mixed[:] = weights.astype(x.dtype) @ x
         return self.mixed
 
     def mix_others(self, factor: float, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return the agents' own weights, and the other agents' part of ``factor * mixing @ x``."""
+        """Split ``factor * mixing @ x`` into own weights and the part of the other agents.
+
+        Parameters
+        ----------
+        factor : float
+            Factor of the mixing matrix.
+        x : ndarray, shape (agents, p)
+            Messages.
+
+        Returns
+        -------
+        ndarray, shape (agents,)
+            Diagonal of the mixing matrix, without the factor.
+        ndarray, shape (agents, p)
+            Part of the other agents, in the workspace.
+        """
         if isinstance(self.mixing, np.ndarray):
             own = np.diagonal(self.mixing)
             return own, self.mix(factor * (self.mixing - np.diag(own)), x)
@@ -130,9 +163,12 @@ class Round:
 
 
 class Models(NamedTuple):
-    """All settings of one run: models and messages of all runs as rows, [rows, p], the first row of
-    each setting, how many agents each has, what messages of each setting are mixed with, and
-    whether anyone asks for the messages."""
+    """Models and messages of all settings of one run.
+
+    ``x`` and ``message`` have the rows of all runs, [rows, p]. ``first`` is the first row of
+    each setting, ``agents`` the number of agents, ``mixing`` the mixing matrix of each
+    setting, and ``asked`` is True if messages are observed.
+    """
 
     x: np.ndarray
     message: np.ndarray
@@ -142,20 +178,22 @@ class Models(NamedTuple):
     asked: bool
 
     def of(self, s: int) -> tuple[np.ndarray, np.ndarray]:
-        """Model and message of a setting, [agents, p]."""
+        """Return model and message of a setting, [agents, p]."""
         rows = slice(self.first[s], self.first[s] + self.agents)
         return self.x[rows], self.message[rows]
 
 
 Pass = Callable[[Any, Models, Any, Round], tuple[np.ndarray, np.ndarray] | None]
-"""A round of all settings of a run: from the algorithm, models, problem and round to cut shares,
-and 0 where a model is finite, else NaN; each [settings]; None where it cannot."""
+"""Round of all settings of a run. It maps algorithm, models, problem and round to the fraction of
+saturated coordinates, and to 0 if a model is finite, else NaN; each [settings]. It returns None if
+it does not support the arguments."""
 
 
 def in_one_pass(together: Pass) -> Callable[[Callable], Callable]:
-    """Marks a round of one setting as what ``together`` does for all of them, byte by byte.
+    """Return a decorator that attaches ``together`` to the round of one setting.
 
-    The mark is on the function: an algorithm that puts another in its place has no such pass.
+    ``together`` computes the round of all settings, with byte-identical output. The mark is
+    on the function, so an algorithm that overrides the function has no such pass.
     """
 
     def mark(advance: Callable) -> Callable:
@@ -167,26 +205,28 @@ def in_one_pass(together: Pass) -> Callable[[Callable], Callable]:
 
 @dataclass(frozen=True, kw_only=True)
 class DecentralizedSGD(Iterative):
-    r"""Rounds of sampled, clipped, noised gradients.
+    r"""Decentralized SGD with rounds of sampled, clipped and noisy gradients.
 
     Parameters
     ----------
     B : int
         (Expected) batch size.
     T_c : float
-        Seconds to send a vector that is not compressed.
+        Seconds to send an uncompressed vector.
     K : float
         Clipping norm.
     init : {"random", "zero", "u05"}
-        Common starting point; 0 is as printed, and there all hidden units stay equal until noise
-        tells them apart.
+        Common starting point. 0 is as published; all hidden units then stay equal until noise
+        separates them.
     sigma : float
-        :math:`\sigma`, noise in units of the clipping norm: its deviation is :math:`\sigma K` on
-        what ``noise_on`` names; set by :meth:`calibrate`, but where it is given.
+        :math:`\sigma`, noise in units of the clipping norm: its standard deviation is
+        :math:`\sigma K` on the quantity that ``noise_on`` names. :meth:`calibrate` sets it
+        unless the rule is ``given``.
     sigma_rule : {"thm11", "proof11", "accountant", "given"}
-        Theorem 11 with Remark 6, its proof's version, the numerical accountant, or ``sigma`` as it
-        is, whatever the budget.
+        Theorem 11 with Remark 6, the version of its proof, the numerical accountant, or a
+        fixed ``sigma`` for every budget.
     noise_on : {"mean", "sum"}
+        Quantity to which the noise is added.
     negative_weights : bool
         Whether W may have a negative diagonal, against Assumption 1.
     """
@@ -204,20 +244,51 @@ class DecentralizedSGD(Iterative):
     ranges: ClassVar = {"K": Range(0.1, 3.0, 1.0, GRADIENT), "horizon": Range(10, 60, 30)}
     needs: ClassVar[tuple[str, ...]] = ("clipped_gradient", "rows_of", "initial", "records")
     noised_messages: ClassVar[bool] = False
-    """Whether noise is on the messages and not in the model."""
+    """True if noise is on the messages and not in the model."""
 
     # --- Privacy ----------------------------------------------------------------------------------
 
     def batches(self) -> Batches:
-        """The law of an agent's batch size."""
+        """Return the distribution of an agent's batch size."""
         return fixed_batches(self.B)
 
     def sampled(self, problem, horizon: int) -> SampledNoise:
-        """Return the noisy batch of one agent in the form of the accountant."""
+        """Return the noisy batch of one agent in the form of the accountant.
+
+        Parameters
+        ----------
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        horizon : int
+            Number of iterations.
+
+        Returns
+        -------
+        SampledNoise
+            Noise on the mean or on the sum.
+        """
         make = noisy_mean if self.noise_on == "mean" else noisy_sum
         return make(self.batches(), problem.records)
 
     def calibrate(self, budget, problem, network, horizon):
+        """Return a copy with the sigma for a budget; fixed noise remains unchanged.
+
+        Parameters
+        ----------
+        budget : Budget
+            Privacy budget of the whole run.
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        network : Network
+            Communication graph with its mixing matrix.
+        horizon : int
+            Number of iterations.
+
+        Returns
+        -------
+        DecentralizedSGD
+            Copy with sigma; 0 for an infinite budget.
+        """
         self.check(problem, network)
         if self.noise_is_given:
             return self
@@ -229,45 +300,145 @@ class DecentralizedSGD(Iterative):
         return self.sigma_rule == GIVEN
 
     def sigma_for(self, budget, problem, horizon: int) -> float:
-        """Sigma of the rule; the formulas know noise on the mean, a sum has B times as much."""
+        r"""Return the sigma of the rule for a finite budget.
+
+        The formulas state noise on the mean. Noise on the sum is B times as large.
+
+        Parameters
+        ----------
+        budget : Budget
+            Privacy budget of the whole run.
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        horizon : int
+            Number of iterations.
+
+        Returns
+        -------
+        float
+            :math:`\sigma`, in units of the clipping norm.
+        """
         sigma = sgd_sigma(self.sigma_rule, budget, self.sampled(problem, horizon), horizon)
         on_the_sum = self.noise_on == "sum" and self.sigma_rule != "accountant"
         return sigma * self.B if on_the_sum else sigma
 
     def releases(self, problem, network, horizon):
+        """Return the releases of one agent in all rounds.
+
+        Parameters
+        ----------
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        network : Network
+            Communication graph with its mixing matrix.
+        horizon : int
+            Number of iterations.
+
+        Returns
+        -------
+        list of Release
+            Subsampled mechanisms.
+        """
         return self.sampled(problem, int(horizon)).releases(self.sigma.scale, int(horizon))
 
     def epsilon_by_formula(self, delta, problem, network, horizon):
-        """Theorem 11 solved for epsilon."""
+        """Return the epsilon of Theorem 11 for the noise that is set.
+
+        Parameters
+        ----------
+        delta : float
+            Delta at which epsilon is stated.
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        network : Network
+            Communication graph with its mixing matrix.
+        horizon : int
+            Number of iterations.
+
+        Returns
+        -------
+        float
+            Infinite without noise.
+        """
         sigma = self.sigma.scale / (self.B if self.noise_on == "sum" else 1)
         proof = self.sigma_rule == "proof11"
         return theorem11_epsilon(sigma, delta, problem.records, horizon, proof=proof)
 
     def noise_scale(self, s: int, sizes: np.ndarray) -> np.ndarray:
-        """Standard deviation of the noise on each agent's mean; none without a gradient."""
+        """Return the standard deviation of the noise on each agent's mean.
+
+        Parameters
+        ----------
+        s : int
+            Index of the setting.
+        sizes : ndarray of int, shape (..., agents)
+            Batch sizes.
+
+        Returns
+        -------
+        ndarray
+            With the shape of ``sizes``; 0 without a gradient.
+        """
         sigma, K = at(self.sigma.scale, s), at(self.K, s)
         if sigma == 0:
             return np.zeros(np.shape(sizes))
         taken = sizes if self.noise_on == "sum" else np.ones(np.shape(sizes))
         return np.where(sizes > 0, sigma * K / np.maximum(taken, 1), 0.0)
 
-    # --- What audits ask for ----------------------------------------------------------------------
+    # --- Methods for audits -----------------------------------------------------------------------
 
     def noise_sites(self, problem, network, horizon):
-        """Noise on each agent's mean gradient, in units of its own deviation."""
+        """Return the site of the noise on each agent's mean gradient.
+
+        It is in units of its own standard deviation.
+
+        Parameters
+        ----------
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        network : Network
+            Communication graph with its mixing matrix.
+        horizon : int
+            Number of iterations.
+
+        Returns
+        -------
+        list of NoiseSite
+            One site, ``gradient``; empty without noise.
+        """
         if np.max(self.sigma.scale) == 0:
             return []
         ones = np.ones((horizon, 1, 1))
         return [self.sigma.site(ones, np.full(horizon, np.nan), "gradient")]
 
     def noise_weight(self) -> float:
-        """Return the factor by which a step multiplies the noise of a gradient, for a batch of
-        one setting.
+        """Return the factor by which a step multiplies the noise of a gradient.
+
+        It is that of a batch of one setting.
         """
         return float(np.ravel(self.alpha)[0])
 
     def residuals(self, problem, network, streams, execution):
-        """Repeat each round without noise from the recorded models."""
+        """Repeat each round without noise from the recorded models.
+
+        Parameters
+        ----------
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        network : Network
+            Communication graph with its mixing matrix.
+        streams : Streams
+            Random streams of all runs.
+        execution : Execution
+            Recorded iterates ``sent`` and ``internal``, each [runs, iterations, agents,
+            dim].
+
+        Yields
+        ------
+        dict
+            For each round, noise over its scale at the site ``gradient``, [runs, agents,
+            p].
+        """
         if execution.internal is None:
             return
         horizon = execution.internal.shape[1]
@@ -286,36 +457,102 @@ class DecentralizedSGD(Iterative):
             state = bare._replace(x=reached[None].copy())
 
     def ready(self, horizon: int):
-        """A batch of one setting, as it runs for so many rounds."""
+        """Return a batch of one setting, prepared for a run of ``horizon`` rounds."""
         return stack([self])
 
     def noised(self, unit, reached, before) -> np.ndarray:
-        """NaN where no noise is added."""
+        """Return the recovered noise, with NaN in coordinates without noise.
+
+        Parameters
+        ----------
+        unit : ndarray, shape (runs, agents, p)
+            Recovered noise over its scale.
+        reached : ndarray, shape (runs, agents, p)
+            Models after the round.
+        before : ndarray, shape (runs, agents, p)
+            Models before the round.
+
+        Returns
+        -------
+        ndarray
+            With the shape of ``unit``; unchanged by default.
+        """
         return unit
 
     # --- Rounds -----------------------------------------------------------------------------------
 
     def widest(self) -> int:
-        """The largest batch there can be."""
+        """Return the largest possible batch size."""
         return int(np.max(self.B))
 
     def sizes(self, s: int, speeds: np.ndarray) -> np.ndarray:
-        """Batch sizes of a round, from the agents' speeds."""
+        """Return the batch sizes of a round.
+
+        Parameters
+        ----------
+        s : int
+            Index of the setting.
+        speeds : ndarray, shape (..., agents)
+            Gradients per second of each agent.
+
+        Returns
+        -------
+        ndarray of int
+            With the shape of ``speeds``.
+        """
         return np.full(speeds.shape, int(at(self.B, s)))
 
     @abstractmethod
     def seconds(self, speeds: np.ndarray) -> np.ndarray:
-        """Duration of a round, broadcastable to [settings, runs]; speeds are [runs, agents]."""
+        """Return the duration of a round, broadcastable to [settings, runs].
+
+        ``speeds`` are [runs, agents], in gradients per second.
+        """
 
     @abstractmethod
     def bits(self, dim: int) -> Any:
-        """Bits that an agent broadcasts in a round; a number a setting."""
+        """Return the bits that an agent broadcasts in a round, one number per setting."""
 
     @abstractmethod
     def advance(self, s: int, x: np.ndarray, problem, round_: Round) -> float:
-        """One round of setting s and one run, ``x[agents, p]`` in place; the share cut."""
+        """Compute one round of setting s and one run in place.
+
+        Parameters
+        ----------
+        s : int
+            Index of the setting.
+        x : ndarray, shape (agents, p)
+            Models, overwritten.
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        round_ : Round
+            Graph, random numbers and workspace.
+
+        Returns
+        -------
+        float
+            Fraction of saturated coordinates.
+        """
 
     def start(self, problem, network, streams, settings):
+        """Return the state with the common starting point of all agents.
+
+        Parameters
+        ----------
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        network : Network
+            Communication graph with its mixing matrix.
+        streams : Streams
+            Random streams of all runs.
+        settings : int
+            Number of settings in the batch.
+
+        Returns
+        -------
+        State
+            Models without costs.
+        """
         self.check(problem, network)
         x = problem.initial(self.init, streams)
         shape = (settings, len(x), problem.n_agents, problem.dim)
@@ -326,7 +563,21 @@ class DecentralizedSGD(Iterative):
         return State(models, message, nothing, nothing, nothing, nothing, asked)
 
     def check(self, problem, network) -> None:
-        """Check the requirements on problem and network."""
+        """Check the requirements on problem and network.
+
+        Parameters
+        ----------
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        network : Network
+            Communication graph with its mixing matrix.
+
+        Raises
+        ------
+        InvalidInput
+            For a negative weight against Assumption 1, and for batches that exceed the
+            records.
+        """
         smallest = float(network.own_weights.min())
         require(
             self.negative_weights or smallest >= -1e-12,
@@ -340,6 +591,20 @@ class DecentralizedSGD(Iterative):
         )
 
     def draws(self, problem, streams):
+        """Yield speeds, sampled rows and keys of each round.
+
+        Parameters
+        ----------
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        streams : Streams
+            Random streams of all runs.
+
+        Yields
+        ------
+        Draw
+            Random numbers of one round.
+        """
         n, m, widest = problem.n_agents, problem.records, self.widest()
         speeds = streams.sequence("sampling", "uniform", (n,), "speeds")
         order = streams.sequence("sampling", "uniform", (n, m), "records")
@@ -350,16 +615,60 @@ class DecentralizedSGD(Iterative):
             yield Draw(SLOWEST + (FASTEST - SLOWEST) * unit, rows, keys)
 
     def run(self, problem, network, streams, horizon, observe):
-        # With several threads the linear algebra sums in another order: other last digits.
+        # With several threads, linear algebra sums in another order: other rounding errors.
+        """Run a batch of settings with single-threaded linear algebra.
+
+        Parameters
+        ----------
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        network : Network
+            Communication graph with its mixing matrix.
+        streams : Streams
+            Random streams of all runs.
+        horizon : ndarray of int, shape (settings,)
+            Number of iterations of each setting.
+        observe : Observe
+            Callback that receives the observables of each iteration.
+        """
         with threadpool_limits(1, "blas"):
             super().run(problem, network, streams, horizon, observe)
 
     def step(self, state, problem, network, draw, t):
+        """Compute one round of all settings and runs; models are updated in place.
+
+        Parameters
+        ----------
+        state : State
+            State before the iteration.
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        network : Network
+            Communication graph with its mixing matrix.
+        draw : Draw
+            Unit draws of the iteration.
+        t : int
+            Iteration, counted from 1.
+
+        Returns
+        -------
+        State
+            State after the round.
+        """
         settings, runs, agents, dim = state.x.shape
         saturated, lost = np.empty((settings, runs)), np.full((settings, runs), np.nan)
         mixing_of = network.exchange()
 
         def part(begin, end):
+            """Compute the round of a range of runs.
+
+            Parameters
+            ----------
+            begin : int
+                First run.
+            end : int
+                Run after the last one.
+            """
             of_a_model = workspace("a model", (3, agents, dim), state.x.dtype)
             for run in range(begin, end):
                 round_ = Round(
@@ -387,7 +696,7 @@ class DecentralizedSGD(Iterative):
         return State(state.x, state.message, seconds, bits, saturated, lost, state.asked)
 
     def _in_one_pass(self, state: State, run: int, problem, round_: Round, mixing: list):
-        """A round of all settings of a run, where there is such a pass."""
+        """Compute a round of all settings of a run in one pass; None if there is no such pass."""
         together = getattr(type(self).advance, "together", None)
         dense = all(type(matrix) is np.ndarray for matrix in mixing)
         if together is None or not dense or not compiled_for(state.x):
@@ -401,7 +710,28 @@ class DecentralizedSGD(Iterative):
     def sampled_gradients(
         self, models: Models, problem, round_: Round, at_message: bool, clips: Sequence[float]
     ) -> tuple[Gradients, np.ndarray]:
-        """Sampled gradients of all settings, and batch sizes [settings, agents]."""
+        """Compute the sampled gradients of all settings.
+
+        Parameters
+        ----------
+        models : Models
+            Models and messages of one run.
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        round_ : Round
+            Graph, random numbers and workspace.
+        at_message : bool
+            Whether gradients are evaluated at the messages instead of the models.
+        clips : sequence of float, length settings
+            Clipping norms.
+
+        Returns
+        -------
+        Gradients
+            Gradients in factors if the problem is a perceptron, else in full.
+        ndarray of int, shape (settings, agents)
+            Batch sizes.
+        """
         sizes = np.array([self.sizes(s, round_.speeds) for s in range(len(clips))])
         if self._has_factors(problem):
             factors = problem.factors(sizes.size, round_.rows.shape[-1])
@@ -412,7 +742,7 @@ class DecentralizedSGD(Iterative):
         return self._in_full(places, problem, round_, clips), sizes
 
     def _has_factors(self, problem) -> bool:
-        """Whether gradients are those of perceptrons, by nobody's way of making them but ours."""
+        """Return True if gradients are those of perceptrons, and neither method is overridden."""
         kinds = type(self).sampled_gradient, getattr(type(problem), "clipped_gradient", None)
         return kinds == (DecentralizedSGD.sampled_gradient, Perceptron.clipped_gradient)
 
@@ -426,9 +756,39 @@ class DecentralizedSGD(Iterative):
         return in_full(gradients.reshape(-1, gradients.shape[-1]))
 
     def asked(self, state, anyone):
+        """Return the state, marked by whether messages are observed.
+
+        Parameters
+        ----------
+        state : State
+            State before the iteration.
+        anyone : bool
+            Whether any setting of the batch is observed in this round.
+
+        Returns
+        -------
+        State
+            Copy with ``asked``.
+        """
         return state._replace(asked=np.full(state.asked.shape, anyone))
 
     def observables(self, state, problem, t):
+        """Return models, costs and messages; known to be finite if no value is lost.
+
+        Parameters
+        ----------
+        state : State
+            State after the iteration.
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        t : int
+            Iteration, counted from 1.
+
+        Returns
+        -------
+        mapping
+            ``released`` is missing if noise is on the messages and they are not observed.
+        """
         found = {
             "internal": state.x,
             "seconds": state.seconds,
@@ -442,17 +802,51 @@ class DecentralizedSGD(Iterative):
         return Finite(found) if not state.lost.any() else found
 
     def sampled_gradient(self, s: int, x: np.ndarray, problem, round_: Round, clip: float):
-        """Clipped means of this round's batches at ``x``, and the batches' sizes."""
+        """Compute the clipped mean gradients of a round's batches at ``x``.
+
+        Parameters
+        ----------
+        s : int
+            Index of the setting.
+        x : ndarray, shape (agents, p)
+            Points of the gradients.
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        round_ : Round
+            Graph, random numbers and workspace.
+        clip : float
+            Clipping norm.
+
+        Returns
+        -------
+        ndarray, shape (agents, p)
+            Mean gradients.
+        ndarray of int, shape (agents,)
+            Batch sizes.
+        """
         sizes = self.sizes(s, round_.speeds)
         return problem.clipped_gradient(x, round_.rows, sizes, clip, round_.gradient), sizes
 
     def waiting(self, speeds: np.ndarray) -> np.ndarray:
-        """Seconds until the slowest agent has computed B gradients, [settings or 1, runs]."""
+        """Return the seconds until every agent has computed B gradients, [settings or 1, runs]."""
         return np.reshape(self.B, (-1, 1)) / speeds.min(-1)
 
 
 def at(value: Any, s: int) -> Any:
-    """The value of a field for setting s."""
+    """Return the value of a field for setting s.
+
+    Parameters
+    ----------
+    value : scalar or ndarray, shape (settings, ...)
+        Field of the batch.
+    s : int
+        Index of the setting.
+
+    Returns
+    -------
+    scalar or ndarray
+        The value itself if it is a scalar.
+    """
     return value[s] if isinstance(value, np.ndarray) and value.ndim else value
 
 
@@ -465,6 +859,19 @@ def _without_diagonal(matrix):
 
 
 def keys_of(streams, name: str) -> np.ndarray:
-    """Two words of 32 bits a run, for counters of one purpose."""
+    """Sample two 32-bit words per run, as keys of the counters of one purpose.
+
+    Parameters
+    ----------
+    streams : Streams
+        Random streams of all runs.
+    name : str
+        Purpose.
+
+    Returns
+    -------
+    ndarray of uint32, shape (runs, 2)
+        Keys.
+    """
     generators = streams.generators("noise", name)
     return np.stack([g.integers(0, 2**32, size=2, dtype=np.uint32) for g in generators])

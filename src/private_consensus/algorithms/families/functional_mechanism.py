@@ -1,7 +1,8 @@
-r"""What classifiers by the functional mechanism share. Not an algorithm.
+"""Common base of classifiers by the functional mechanism.
 
-Noise perturbs the coefficients of the quadratic objective; the classifier is the minimiser of what
-comes out, which costs no more privacy. Everything is released at once, at t = 1.
+This module is not an algorithm. Noise perturbs the coefficients of the quadratic
+objective. The classifier is the minimiser of the noisy objective, which has no further
+privacy cost. Everything is released in one iteration, t = 1.
 """
 
 from __future__ import annotations
@@ -21,14 +22,17 @@ from ..parameters import nonnegative, one_of, positive
 MEANS = ("public", "data")
 SENSITIVITIES = ("paper", "tight")
 LAWS = {"laplace": ("laplace", np.sqrt(2.0)), "gaussian": ("normal", 1.0)}
-"""Unit law of each noise, and the standard deviation of a unit draw."""
+"""Unit distribution of each noise, and the standard deviation of a unit draw."""
 
 RIDGE = 4.0
 """Standard deviations of the noise that ``ridge`` adds to the diagonal (Zhang et al. 2012)."""
 
 
 class Scales(NamedTuple):
-    """Noise scales, broadcastable to [settings, runs, d] and, last, [settings, runs, d, d]."""
+    """Noise scales of the linear, fairness and quadratic coefficients.
+
+    The first two broadcast to [settings, runs, d], the last one to [settings, runs, d, d].
+    """
 
     linear: np.ndarray
     fairness: np.ndarray
@@ -37,35 +41,36 @@ class Scales(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class FunctionalMechanism(Algorithm):
-    r"""Minimiser of a noisy quadratic.
+    r"""Minimiser of a quadratic objective with noisy coefficients.
 
     Parameters
     ----------
     mechanism : {"laplace", "gaussian"}
-        Law of the noise.
+        Distribution of the noise.
     fair : {"off", "perrec", "plus", "penal"}
-        Fairness term. ``penal``: :math:`|g^T w|` itself, g a block of noisy coefficients of its
-        own. ``plus``: :math:`g^T w`, one sign. ``perrec``: :math:`\sum_i |z_i - \bar z| x_i^T w`,
-        which the proofs of Lemmas 22 and 24 have in place of the absolute value. ``off``: none.
+        Fairness term. ``penal``: :math:`|g^T w|` itself, with g a separate block of noisy
+        coefficients. ``plus``: :math:`g^T w`, one sign. ``perrec``: :math:`\sum_i |z_i - \bar
+        z| x_i^T w`, which the proofs of Lemmas 22 and 24 have in place of the absolute value.
+        ``off``: none.
     alpha : float
-        :math:`\alpha_1`, what the noisy covariance is multiplied with, which costs no privacy; 0
-        leaves the fairness term out and keeps its noise, which makes a control.
+        :math:`\alpha_1`, the factor of the noisy covariance, without a privacy cost. 0 leaves
+        the fairness term out and keeps its noise, which gives a control.
     solver : {"ridge", "trim", "ball", "literal"}
-        What is done where the noisy quadratic has no minimum, see
+        Treatment of a noisy quadratic without a minimum, see
         :func:`private_consensus.solvers.quadratics.minimise`; ``ridge`` adds four standard
-        deviations of the noise on each diagonal coefficient.
+        deviations of the noise to each diagonal coefficient.
     radius : float
         R of ``ball``.
     coeffs : {"ordered", "unique"}
-        Noise on all :math:`d^2` products (then made symmetric), or on each monomial once.
+        Noise on all :math:`d^2` products (then symmetrised), or on each monomial once.
     sens : {"paper", "tight"}
-        The printed sensitivities, for features in [0, 1]; or those for rows of norm <= 1.
+        Sensitivities: as published, for features in [0, 1], or those for rows of norm <= 1.
     zbar : {"public", "data"}
-        Whether the mean of the protected attribute is public; if not, its change counts, in what
-        the accountant finds and in tight sensitivities.
+        Whether the mean of the protected attribute is public. If not, its change is counted
+        in the result of the accountant and in tight sensitivities.
     emulated : float
-        Number of records whose relative noise is emulated: the noise is multiplied by n over this
-        number, and nothing is claimed for our n. 0 for none.
+        Number of records whose relative noise is emulated. The noise is multiplied by n over
+        this number, and nothing is claimed for the actual n. 0 for none.
     """
 
     mechanism: str = one_of("laplace", LAWS)
@@ -82,33 +87,83 @@ class FunctionalMechanism(Algorithm):
 
     @property
     def uses(self) -> tuple[str, ...]:
-        """A mean that is not public has its change counted."""
+        """Quantities of the problem that set the noise: a public mean, if it is used.
+
+        The change of a mean that is not public is counted instead.
+        """
         return ("mean",) if self.fair != "off" and self.zbar == "public" else ()
 
     @property
     def law(self) -> str:
-        """Return the distribution of all noises."""
+        """Distribution of all noises."""
         return self.mechanism
 
     def sensitivity(self, problem, fair: str) -> Sensitivity:
-        """Tight sensitivities of the problem's coefficients."""
+        """Return the tight sensitivities of the problem's coefficients.
+
+        Parameters
+        ----------
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        fair : {"off", "perrec", "plus", "penal"}
+            Fairness term.
+
+        Returns
+        -------
+        Sensitivity
+            Sensitivities of the blocks of coefficients.
+        """
         public = self.zbar == "public"
         return problem.coefficient_change(fair, public_mean=public, coefficients=self.coeffs)
 
     def emulation(self, problem) -> float:
-        """Return the factor of the noise."""
+        """Return the factor of the noise for the emulated number of records."""
         return len(problem.labels) / self.emulated if self.emulated else 1.0
 
     def statements(self, budget, problem, network, horizon):
-        """Return the privacy statements; none for noise that emulates more records."""
+        """Return one privacy statement; epsilon is infinite for noise that emulates more records.
+
+        Parameters
+        ----------
+        budget : Budget
+            Privacy budget of the whole run.
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        network : Network
+            Communication graph with its mixing matrix.
+        horizon : int
+            Number of iterations.
+
+        Returns
+        -------
+        list of (FunctionalMechanism, float)
+            One pair.
+        """
         return [(self, np.inf if self.emulated else budget.epsilon)]
 
     @abstractmethod
     def scales(self, problem) -> Scales:
-        """Noise scales of all settings."""
+        """Return the noise scales of all settings."""
 
     def perturbed(self, problem, streams) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Noisy M, b and g; g is 0 where the fairness term is part of b, or off."""
+        """Sample the noisy coefficients M, b and g.
+
+        Parameters
+        ----------
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        streams : Streams
+            Random streams of all runs.
+
+        Returns
+        -------
+        ndarray, shape (settings, runs, d, d)
+            M.
+        ndarray, shape (settings, runs, d)
+            b.
+        ndarray, shape (settings, runs, d)
+            g; 0 if the fairness term is part of b, or off.
+        """
         made, scales = problem.coefficients, self.scales(problem)
         law, dim = LAWS[self.mechanism][0], problem.dim
         linear = made.linear + scales.linear * streams.draw("noise", law, (dim,), "linear")
@@ -123,17 +178,49 @@ class FunctionalMechanism(Algorithm):
             return quadratic, linear, covariance
         return quadratic, linear + covariance, np.zeros_like(linear)
 
-    # What audits ask for.
+    # Methods for audits.
 
     def noised_once(self, quadratic, linear, covariance) -> np.ndarray:
-        """Coefficients that have one draw each: the diagonal of M, b and, where it is a block of
-        its own, g; [..., number]."""
+        """Return the coefficients that have one draw each.
+
+        These are the diagonal of M, b and, if it is a separate block, g.
+
+        Parameters
+        ----------
+        quadratic : ndarray, shape (..., d, d)
+            M.
+        linear : ndarray, shape (..., d)
+            b.
+        covariance : ndarray, shape (..., d)
+            g.
+
+        Returns
+        -------
+        ndarray, shape (..., number)
+            Concatenated coefficients.
+        """
         diagonal = np.diagonal(quadratic, axis1=-2, axis2=-1)
         parts = [diagonal, linear, *([covariance] if self.fair == "penal" else [])]
         shape = np.broadcast_shapes(*(part.shape for part in parts))
         return np.concatenate([np.broadcast_to(part, shape) for part in parts], axis=-1)
 
     def noise_sites(self, problem, network, horizon):
+        """Return the site of the noise on the coefficients that have one draw each.
+
+        Parameters
+        ----------
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        network : Network
+            Communication graph with its mixing matrix.
+        horizon : int
+            Number of iterations.
+
+        Returns
+        -------
+        list of NoiseSite
+            One site, ``coefficients``; empty if some scale is 0.
+        """
         if not all(np.all(part > 0) for part in self._noised(problem)):
             return []
         norm = "l1" if self.mechanism == "laplace" else "l2"
@@ -141,7 +228,25 @@ class FunctionalMechanism(Algorithm):
         return [NoiseSite("coefficients", self.mechanism, np.ones((1, 1, 1)), norm, unknown)]
 
     def residuals(self, problem, network, streams, execution):
-        """The coefficients that were minimised, less the exact ones."""
+        """Subtract the exact coefficients from the minimised ones.
+
+        Parameters
+        ----------
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        network : Network
+            Communication graph with its mixing matrix.
+        streams : Streams
+            Random streams of all runs.
+        execution : Execution
+            Recorded iterates ``sent`` and ``internal``, each [runs, iterations, agents,
+            dim].
+
+        Yields
+        ------
+        dict
+            Noise over its scale at the site ``coefficients``, for one iteration.
+        """
         if execution.internal is None or not self.noise_sites(problem, network, 1):
             return
         made = problem.coefficients
@@ -153,7 +258,7 @@ class FunctionalMechanism(Algorithm):
         yield {"coefficients": (execution.internal[:, 0] - bare[:, None]) / scale}
 
     def _noised(self, problem) -> list[np.ndarray]:
-        """Scales of :meth:`noised_once` of a single setting, each [1, d]."""
+        """Return the scales of :meth:`noised_once` for a single setting, each [1, d]."""
         scales = self.scales(problem)
         parts = [np.diagonal(scales.quadratic, axis1=-2, axis2=-1), scales.linear]
         if self.fair == "penal":
@@ -161,6 +266,21 @@ class FunctionalMechanism(Algorithm):
         return [np.broadcast_to(part, (1, 1, problem.dim))[0] for part in parts]
 
     def run(self, problem, network, streams, horizon, observe):
+        """Observe the classifiers of all settings at iteration 1.
+
+        Parameters
+        ----------
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        network : Network
+            Communication graph with its mixing matrix.
+        streams : Streams
+            Random streams of all runs.
+        horizon : ndarray of int, shape (settings,)
+            Number of iterations of each setting.
+        observe : Observe
+            Callback that receives the observables of each iteration.
+        """
         matrix, linear, covariance = self.perturbed(problem, streams)
         diagonal = np.diagonal(self.scales(problem).quadratic, axis1=-2, axis2=-1)
         found = quadratics.minimise(
@@ -181,12 +301,29 @@ class FunctionalMechanism(Algorithm):
 
 
 def _column(value) -> np.ndarray:
-    """A field as it broadcasts against [settings, runs, d]."""
+    """Reshape a field so that it broadcasts against [settings, runs, d]."""
     return np.reshape(value, (-1, 1, 1))
 
 
 def by_columns(part, rest, chosen: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Scales of linear and quadratic coefficients: ``part`` where a chosen column is involved."""
+    """Return the scales of coefficients, with a separate scale for those of selected columns.
+
+    Parameters
+    ----------
+    part : float or ndarray, shape (settings,)
+        Scale of coefficients that involve a selected column.
+    rest : float or ndarray, shape (settings,)
+        Scale of all other coefficients.
+    chosen : ndarray of bool, shape (d,)
+        Selected columns.
+
+    Returns
+    -------
+    ndarray, shape (settings, 1, d)
+        Scales of linear coefficients.
+    ndarray, shape (settings, 1, d, d)
+        Scales of quadratic coefficients.
+    """
     part, rest = _column(part), _column(rest)
     linear = np.where(chosen, part, rest)
     either = chosen[:, None] | chosen[None, :]
@@ -194,7 +331,10 @@ def by_columns(part, rest, chosen: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _symmetric(unit: np.ndarray, coefficients: str) -> np.ndarray:
-    """Noise of a symmetric matrix from draws on all products or, of their upper half, monomials."""
+    """Build the noise of a symmetric matrix from draws on all products or on monomials.
+
+    Draws on monomials are those of the upper half.
+    """
     if coefficients == "ordered":
         return (unit + np.swapaxes(unit, -1, -2)) / 2
     upper = np.triu(unit)
@@ -202,8 +342,25 @@ def _symmetric(unit: np.ndarray, coefficients: str) -> np.ndarray:
 
 
 def paper_sensitivity(norm: str, dim: int, *, fair: bool) -> float:
-    r"""Lemmas 21 and 22 (l1): :math:`d^2/4 + d`, :math:`d^2/4 + 3d`; 23 and 24 (l2):
-    :math:`\sqrt{d^2/16 + d}`, :math:`\sqrt{d^2/16 + 9d}`."""
+    r"""Return the published sensitivity of the coefficients.
+
+    Lemmas 21 and 22 (l1) state :math:`d^2/4 + d` and :math:`d^2/4 + 3d`. Lemmas 23 and 24
+    (l2) state :math:`\sqrt{d^2/16 + d}` and :math:`\sqrt{d^2/16 + 9d}`.
+
+    Parameters
+    ----------
+    norm : {"l1", "l2"}
+        Norm of the change.
+    dim : int
+        d.
+    fair : bool
+        Whether the objective has a fairness term.
+
+    Returns
+    -------
+    float
+        Sensitivity.
+    """
     if norm == "l1":
         return dim**2 / 4 + (3 if fair else 1) * dim
     return math.sqrt(dim**2 / 16 + (9 if fair else 1) * dim)

@@ -1,7 +1,8 @@
-r"""What Q-DPSGD-1 and Q-DPSGD-2 share: steps, deadline and grid (dissertation 4.4).
+r"""Common base of Q-DPSGD-1 and Q-DPSGD-2: steps, deadline and grid (Ding, 4.4).
 
-Not an algorithm. With the printed constants :math:`e > 1` for :math:`T < 121`; the recursion is
-stable all the same as long as :math:`e(1-\lambda_{\min}(W)) < 2`.
+This module is not an algorithm. With the published constants, :math:`e > 1` for :math:`T
+< 121`. The recursion is nevertheless stable as long as :math:`e(1-\lambda_{\min}(W)) <
+2`.
 """
 
 from __future__ import annotations
@@ -25,12 +26,12 @@ from .decentralized_sgd import FASTEST, FULL_BITS, SLOWEST, DecentralizedSGD, Mo
 GRIDS = ("clipped", "open")
 MEAN_SPEED = (SLOWEST + FASTEST) / 2
 MOST_KNOWN = 8
-"""Runs side by side whose matrices are remembered."""
+"""Largest number of matrices in the cache, of runs that are computed simultaneously."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class QDPSGD(DecentralizedSGD):
-    r"""Both versions.
+    r"""Common base of both versions of Q-DPSGD.
 
     Parameters
     ----------
@@ -39,15 +40,16 @@ class QDPSGD(DecentralizedSGD):
     rate : float, optional
         :math:`\tilde\delta` in (0, 1/2), of the steps for strongly convex objectives.
     cap_e : bool
-        Whether e is cut at 1.
+        Whether e is limited to at most 1.
     eta : float
-        Resolution of the grid; the dissertation names none. 0.1 to 0.2 is what 3 bits can carry.
+        Resolution of the grid; the dissertation states none. 3 bits suffice for 0.1 to 0.2.
     s : int
         Bits of a coordinate.
     grid : {"clipped", "open"}
-        Ends where s bits do, or goes on (with an ``eta`` of 0.001 the predecessor's code).
+        Whether the grid ends at the range of s bits or is unbounded (with an ``eta`` of
+        0.001, the code of the predecessor).
     T : float
-        Rounds of the run; set by :meth:`run`.
+        Number of rounds of the run; set by :meth:`run`.
     """
 
     a0: float = positive(0.3)
@@ -72,13 +74,15 @@ class QDPSGD(DecentralizedSGD):
             Grid(float(eta), s)
 
     def deadline(self):
-        """:math:`T_d`, in seconds."""
+        """Return the deadline :math:`T_d`, in seconds."""
         return self.B / MEAN_SPEED
 
     def batches(self) -> Batches:
+        """Return the distribution of the batch size at the deadline."""
         return deadline_batches(float(self.deadline()), SLOWEST, FASTEST)
 
     def widest(self) -> int:
+        """Return the largest batch size at the deadline."""
         return self._widest
 
     @cached_property
@@ -86,18 +90,34 @@ class QDPSGD(DecentralizedSGD):
         return max(deadline_batches(float(np.max(self.deadline())), SLOWEST, FASTEST).sizes)
 
     def sizes(self, s, speeds):
+        """Return the number of gradients that each agent computes until the deadline.
+
+        Parameters
+        ----------
+        s : int
+            Index of the setting.
+        speeds : ndarray, shape (..., agents)
+            Gradients per second of each agent.
+
+        Returns
+        -------
+        ndarray of int
+            With the shape of ``speeds``.
+        """
         sizes = np.floor(speeds * at(self.deadline(), s)).astype(int)
         return np.minimum(sizes, self._widest)
 
     def seconds(self, speeds):
+        """Return the deadline plus the time to send a message, [settings, 1]."""
         spent = np.add(self.deadline(), np.multiply(self.T_c, self.s) / FULL_BITS)
         return np.reshape(spent, (-1, 1))
 
     def bits(self, dim):
+        """Return s bits per coordinate."""
         return np.multiply(self.s, float(dim))
 
     def steps(self, T):
-        """:math:`a` and :math:`e` of a run of T rounds."""
+        """Return :math:`a` and :math:`e` of a run of T rounds."""
         slow, root = 1 / 6, np.sqrt(T)
         if self.rate is not None:
             slow, root = self.rate / 2, np.power(T, 1.5 * self.rate)
@@ -105,7 +125,7 @@ class QDPSGD(DecentralizedSGD):
         return self.a0 / np.power(T, slow), np.minimum(e, 1.0) if self.cap_e else e
 
     def for_horizon(self, T: np.ndarray):
-        """The batch of settings with the steps of their numbers of rounds."""
+        """Return the batch of settings with the steps for their numbers of rounds."""
         return replace(self, T=T)
 
     def ready(self, horizon):
@@ -116,6 +136,23 @@ class QDPSGD(DecentralizedSGD):
         return a * e
 
     def run(self, problem, network, streams, horizon, observe):
+        """Run a batch of settings with the steps for their horizons.
+
+        Warns if :math:`e > 1`.
+
+        Parameters
+        ----------
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        network : Network
+            Communication graph with its mixing matrix.
+        streams : Streams
+            Random streams of all runs.
+        horizon : ndarray of int, shape (settings,)
+            Number of iterations of each setting.
+        observe : Observe
+            Callback that receives the observables of each iteration.
+        """
         T = np.asarray(horizon, float)
         self._warn(T)
         ready = self.for_horizon(T)
@@ -132,17 +169,30 @@ class QDPSGD(DecentralizedSGD):
             )
 
     def of(self, s: int) -> tuple[float, float, Grid]:
-        """a, e and the grid of setting s."""
+        """Return a, e and the grid of setting s."""
         a, e = (float(at(part, s)) for part in self.steps(self.T))
         return a, e, Grid(float(at(self.eta, s)), at(self.s, s), self.grid == "clipped")
 
     @cached_property
     def of_all(self) -> list[tuple[float, float, Grid]]:
-        """Of all settings, once the rounds of the run are known: the same in all of them."""
+        """Steps a, e and grids of all settings, which are equal in all rounds of a run."""
         return [self.of(s) for s in range(np.size(self.T))]
 
     def pass_of(self, models: Models, scales: np.ndarray) -> tuple[Steps, Grids] | None:
-        """Steps and grids of all settings; None where a grid is not rounded to as usual."""
+        """Return the steps and grids of all settings for a round in one pass.
+
+        Parameters
+        ----------
+        models : Models
+            Models of one run with the mixing matrices.
+        scales : ndarray, shape (settings, agents)
+            Standard deviations of the noise.
+
+        Returns
+        -------
+        tuple of (Steps, Grids), or None
+            None if a grid is of a subclass, which may round differently.
+        """
         if any(type(grid) is not Grid for _, _, grid in self.of_all):
             return None
         matrices = np.array(models.mixing)
@@ -158,7 +208,7 @@ class QDPSGD(DecentralizedSGD):
 
     @cached_property
     def _known(self) -> dict[bytes, tuple[Steps, Grids]]:
-        """What was made of matrices: most networks have the same ones in all rounds of a run."""
+        """Cache of steps and grids by matrices, which are equal in all rounds of most networks."""
         return {}
 
     def _parts(self, matrices: np.ndarray) -> tuple[Steps, Grids]:
@@ -177,7 +227,25 @@ class QDPSGD(DecentralizedSGD):
         return steps, Grids(*np.array(ends, np.float32).T.copy())
 
     def descend(self, x, base, e: float, a: float, gradient, scale, round_: Round) -> None:
-        """The update, given the messages; ``base`` is what an agent takes for its own model."""
+        """Update the models from the messages, in place.
+
+        Parameters
+        ----------
+        x : ndarray, shape (agents, p)
+            Models, overwritten.
+        base : ndarray, shape (agents, p)
+            Value that each agent uses for its own model.
+        e : float
+            Step :math:`e` of the mixing.
+        a : float
+            Step :math:`a` of the gradient.
+        gradient : ndarray, shape (agents, p)
+            Clipped mean gradients.
+        scale : ndarray, shape (agents,)
+            Standard deviation of the noise.
+        round_ : Round
+            Graph, messages, keys and workspace.
+        """
         own, mixed = round_.mix_others(e, round_.message)
         keep = 1.0 - e + e * own
         key, counter = round_.keys["noise"], round_.counter
