@@ -42,10 +42,10 @@ from .workspaces import kept, workspace
 
 CLASSES = 10
 SIDE_BY_SIDE = 4
-"""Records that go through the layers together."""
+"""Number of records that pass through the layers together."""
 
 WORD = 64
-"""Bits of a word that says which of so many inputs are not 0."""
+"""Number of bits per word of the bit mask of nonzero inputs."""
 
 _NOTHING, _ONE = np.float32(0.0), np.float32(1.0)
 _NO_BITS, _LOW_BIT = np.uint64(0), np.uint64(1)
@@ -235,7 +235,7 @@ def _output_derivatives(back, row, label, softmax, ones):
     """Replace the outputs of a record by the derivatives of its loss."""
     o, own = load(back, row * LANES), load_first(ones, 0, CLASSES)
     if softmax:
-        # What is no class is far below all that are.
+        # Padding lanes are far below all classes.
         o = o + (own - _ONE) * _FAR
         e = _exponential(o - largest_of(o)) * own
         o = e / everywhere(total_of(e))
@@ -552,7 +552,7 @@ def backpropagate(
     factors : Factors
         Overwritten; one row per setting and agent.
     """
-    # What lies otherwise in memory has another type, for which all would be compiled once more.
+    # Another memory layout is another type, which would trigger a recompilation.
     first, rows, sizes, labels = (
         np.ascontiguousarray(a, np.int64) for a in (first, rows, sizes, labels)
     )
@@ -626,7 +626,7 @@ def factors_for(records: Records, hidden: int, agents: int, widest: int) -> Fact
 def _parts(shape: Shape, agents: int, widest: int) -> tuple[np.ndarray, ...]:
     """Allocate the fields of :class:`Factors` after the shape."""
     hidden, rows = shape.hidden, widest + SIDE_BY_SIDE
-    # Of as many hidden units alone: what lies beyond them stays 0.
+    # Not shared between numbers of hidden units: the padding stays 0.
     back = workspace(f"factors, {hidden} units", (agents, rows * shape.padded))
     rest = workspace(
         "gradients but for the first matrix", (agents, hidden + (hidden + 1) * CLASSES)

@@ -23,7 +23,7 @@ from typing import Any
 
 try:
     import numba
-except ImportError:  # the plain engines do without
+except ImportError:  # the NumPy implementations do not need it
     numba = None
 
 from ..errors import require
@@ -34,13 +34,13 @@ if AVAILABLE:
     require(not disabled, "NUMBA_DISABLE_JIT", 1, "0 or unset: compiled code is required")
 
 CHECKED = os.environ.get("PRIVATE_CONSENSUS_CHECKED_KERNELS", "") == "1"
-"""Whether compiled code checks each index, for tests: an index outside of an array is an
-IndexError. The numbers are the same, and take longer."""
+"""True if compiled code checks each index, for tests: an index outside of an array raises an
+IndexError. The results are unchanged, and computing them takes longer."""
 
 _LIMIT: ContextVar[int] = ContextVar("threads", default=0)
 STRICT = {"contract", "nsz"}
-"""Every sum in the order in which it is written: code just compiled and code kept may differ in
-how they reorder one."""
+"""No reordering of sums: newly compiled code and cached code might otherwise differ in
+the order of a sum."""
 
 
 def compiled(function: Callable, **more: Any) -> Callable:
@@ -55,7 +55,7 @@ def compiled(function: Callable, **more: Any) -> Callable:
             made = numba.njit(cache=True, **options)(function)
             _distrust(made._cache)
             return made
-    except (OSError, RuntimeError):  # no folder can be written to
+    except (OSError, RuntimeError):  # no writable folder
         return numba.njit(**options)(function)
 
 
@@ -158,7 +158,7 @@ def _sum_of(path: Path) -> Path:
 
 @contextmanager
 def _kept_in(path: Path) -> Iterator[None]:
-    # numba asks for the folder when a function is decorated.
+    # numba reads the folder when a function is decorated.
     before = numba.config.CACHE_DIR
     numba.config.CACHE_DIR = str(path)
     try:

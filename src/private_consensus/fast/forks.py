@@ -43,7 +43,7 @@ def map_in_forks(
     if processes <= 1:
         yield from map(function, items)
         return
-    # Slow to import, and whoever reads a plan is here.
+    # Slow to import, and commands that only read a plan import this module too.
     from threadpoolctl import threadpool_limits
 
     from .compiling import limited_threads
@@ -94,7 +94,7 @@ def end_with_parent() -> None:
 
 
 _FUNCTION: list[Callable[[Any], Any]] = []
-"""What a fork was made for. A queue would have to pickle it; a fork has it."""
+"""Function that a fork evaluates. A queue would have to pickle it; a fork inherits it."""
 
 
 def _keep(function: Callable[[Any], Any]) -> None:

@@ -70,5 +70,5 @@ def _linearised_step(
                     pulled[s, r, k, i] = dual[s, r, k, i] - penalty * away
 
 
-# Without contraction: the same bytes as the array operations.
+# Without contraction, so that the result is byte-identical to that of array operations.
 _step = compiled(_linearised_step, fastmath=False)

@@ -142,7 +142,7 @@ def soft_slopes(x, gram, linear, threshold):
     dim, size = x.shape[1], _filled_length(x.shape[1])
     require_layout("soft_slopes", "gram", gram, (-1, dim, size), np.float64)
     require_layout("soft_slopes", "linear", linear, (len(gram), size), np.float64)
-    # What is filled up runs over into the next point, which is written later.
+    # The padding of a point overlaps the next point, which is written later.
     out = np.empty(x.size + DOUBLE_LANES)
     _soft_slopes(x, gram.ravel(), linear.ravel(), threshold, out)
     return out[: x.size].reshape(x.shape)

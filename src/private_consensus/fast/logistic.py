@@ -44,33 +44,33 @@ from .vectors import (
 )
 
 LANES = DOUBLE_LANES
-"""Problems side by side: coordinate k of the l-th is at place ``LANES * k + l`` of an array."""
+"""Number of problems per vector: coordinate k of lane l has index ``LANES * k + l``."""
 
 MEMORY = 10
-"""Steps that the Hessian's estimate remembers."""
+"""Number of steps in the quasi-Newton memory."""
 
 AT_MOST = 500
-"""Gradients that one problem may take."""
+"""Largest number of gradients per problem."""
 
 CONTENTS = 256
-"""Of a stretch of columns, at most: sums of all of them are to stay near the processor."""
+"""Largest number of row patterns per block of columns; their sums should stay in the cache."""
 
 APART = 32
-"""Rows that add to one and the same sum are on average so many apart."""
+"""Average distance between rows that add to the same sum."""
 
 STRETCH = 32
-"""Rows whose margins are computed before their shares are, and those before they are added up."""
+"""Number of rows per block; margins, sigmoids and sums are computed block by block."""
 
 _ONE, _TWO, _THREE, _FOUR, _FIVE, _SIX, _SEVEN = (np.uint64(n) for n in range(1, 8))
 _LANES = np.uint64(LANES)
 _ROOM = STRETCH * LANES
 
 LEAST_MARGIN = float(np.finfo(float).tiny)
-"""What a positive margin is not below."""
+"""Smallest positive margin."""
 
 STEEPEST = 0.5
 SHORTEST = 0.1
-"""What a step is shortened to at the least, at once."""
+"""Smallest factor by which a step is shortened at a time."""
 
 _LARGEST = 700.0
 _LN2 = math.log(2)
@@ -341,13 +341,13 @@ def minimise(
         sums = np.empty((len(start), start.shape[1] + 2))
     if known is None:
         known = np.zeros(len(start), np.bool_)
-    # What cannot be written to has another type, for which all would be compiled once more.
+    # A read-only array is another type, which would trigger a recompilation.
     weights = np.full(len(start), weight, float)
     second, far = farther or (model, np.zeros(len(start), np.bool_))
     numbers = np.column_stack([weights, curvature, far])
     given = (np.require(a, float, "CW") for a in (numbers, linear, start, tolerance))
     scratch = _scratch(start.shape[1], len(records.contents.begin) - 1)
-    # Lanes that no problem enters have the model of the others, where that is one.
+    # Unused lanes have the model of the others, if these share one.
     scratch.walk.far[:] = far.all()
     _minimise(records, (model, second), *given, sums, known, found, taken, scratch)
     return found, taken

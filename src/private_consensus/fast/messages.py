@@ -30,26 +30,26 @@ from .normals import fill_normals, fill_uniforms, fill_words, normals, threefry
 from .vectors import WIDE
 
 CHUNK = 1024
-"""Pairs drawn together: they stay in the innermost cache."""
+"""Number of pairs sampled together, which stay in the innermost cache."""
 
 WIDEST = 1e5
 """Largest standard deviation, in steps of the grid, of a table."""
 
 FRACTION = 256
-"""Binary places of weights: what a million roundings leave is far below the 128 that are kept."""
+"""Binary digits of weights: the error of a million roundings is far below the 128 used digits."""
 
 GUIDE = 14
 _TIES = np.uint32(1 << 31)
-"""Added to a place: where the second 64 bits of a draw come from."""
+"""Offset of the counters for the second 64 bits of a sample."""
 
 _EIGHT, _NOTHING, _ONE_STEP = np.uint32(8), np.float32(0.0), np.float32(1.0)
 _UPPER, _BUCKET = np.uint64(32), np.uint64(64 - GUIDE)
 _NEXT = np.uint64(1)
-"""Unsigned places: numba asks of each signed one whether it counts from the end."""
+"""Indices are unsigned, because numba tests whether a signed index is negative."""
 
 
 TABLES = 128
-"""Kept at once: more than a batch has settings, as each of them asks for its own in every round."""
+"""Number of cached tables: more than the settings of a batch, which use theirs in every round."""
 
 
 class Table(NamedTuple):
@@ -498,7 +498,7 @@ def _places(dim: int) -> np.ndarray:
     return np.arange((dim + 1) // 2, dtype=np.uint32)
 
 
-# --- Plain ----------------------------------------------------------------------------------------
+# --- Reference ------------------------------------------------------------------------------------
 
 
 def uniforms(key, counter, shape: tuple[int, int]) -> np.ndarray:

@@ -110,8 +110,8 @@ def threefry_words(k0, k1, x, y):
 @inlined
 def _radius(word):
     r"""Compute :math:`\sqrt{-2\ln u}` of words."""
-    # Signed integers become floats in one instruction everywhere, unsigned ones do not. Counted
-    # from 0, where the tails are, so that small numbers keep their digits.
+    # Every processor converts signed integers to floats in one instruction. The values count
+    # from 0, where the tails are, so that small numbers keep their precision.
     uniform = floated(ints(word >> _ONE)) * _STEP + _FIRST
     bits = ints(uniform)
     exponent = (bits - _MANTISSA) >> _EXPONENT
@@ -236,7 +236,7 @@ def fill_uniforms(k0, k1, x, start, first, second):
         store(second, i, floated(ints(other >> _EIGHT)) * _TO_UNIT)
 
 
-# --- Plain ----------------------------------------------------------------------------------------
+# --- Reference ------------------------------------------------------------------------------------
 
 
 def threefry(keys: np.ndarray, x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

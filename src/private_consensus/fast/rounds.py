@@ -52,15 +52,15 @@ from .vectors import (
 from .workspaces import kept, workspace
 
 ROW = 8192
-"""Pairs of coordinates of an agent that are rounded together."""
+"""Number of pairs of coordinates of an agent that are rounded together."""
 
 AT_ONCE = 1 << 17
-"""Pairs of coordinates of all agents together that make a tile. Smaller ones fit into an inner
-cache and lose more by their beginnings than that gains."""
+"""Number of pairs of coordinates per tile, over all agents. Smaller tiles fit into an inner
+cache, but their overhead exceeds the gain."""
 
 GAP = 8 * LANES
-"""Between an agent's part of a tile and the next: at a power of two all of them would be in the
-same few places of the innermost cache."""
+"""Distance between the parts of two agents in a tile. With a power of two all parts would share
+the same few lines of the innermost cache."""
 
 _NOTHING, _ONE = np.float32(0.0), np.float32(1.0)
 
@@ -708,7 +708,7 @@ class Noises(NamedTuple):
     on_grid: DrawBounds
 
 
-@lru_cache(maxsize=2)  # of wide noise a hundred megabytes, for one batch at a time
+@lru_cache(maxsize=2)  # wide noise takes a hundred megabytes; one batch at a time
 def _noises(variances: tuple[float, ...], widths: tuple[float, ...]) -> Noises:
     """Build the noise of all settings; it is equal in all rounds of a run."""
     tables = [discrete_table(variance) if variance else _NO_TABLE for variance in variances]

@@ -35,7 +35,7 @@ def first_of(uniform: np.ndarray, rows: np.ndarray, count: int) -> np.ndarray:
         return first_of_plainly(uniform, rows, count)
     m = uniform.shape[-1]
     share = count / m
-    # Rarely are so few below it that it has to be all of them.
+    # Rarely fewer than ``count`` numbers are below it; then all are sorted.
     likely = share + 5.0 * np.sqrt(share * (1.0 - share) / m)
     found = np.empty((*uniform.shape[:-1], count), rows.dtype)
     _first_of(uniform.reshape(-1, m), rows.reshape(-1, m), likely, found.reshape(-1, count))

@@ -62,10 +62,10 @@ from .vectors import (
 )
 
 _PAIRS = 16
-"""Bits of a counter for the direction; the coordinate comes above them."""
+"""Number of counter bits for the direction; the coordinate has the bits above them."""
 
 _ROWS = 5
-"""Coordinates that are computed side by side: what is added to one waits for what was before."""
+"""Number of interleaved coordinates: each addition to a coordinate waits for the previous one."""
 
 _ZERO, _HALF, _ONE, _TWO = (np.float32(value) for value in (0.0, 0.5, 1.0, 2.0))
 _SIGN, _LOWEST, _NONE = np.uint32(1 << 31), np.uint64(1), np.uint64(0)
@@ -340,34 +340,34 @@ class _Scratch(NamedTuple):
     """
 
     G: np.ndarray  # [W, P, P]
-    laid: np.ndarray  # [V, P, P, LANES]: that of every lane
-    owned: np.ndarray  # [V, W, LANES]: 1 where a lane has that, else 0
+    laid: np.ndarray  # [V, P, P, LANES]: G of every lane
+    owned: np.ndarray  # [V, W, LANES]: 1 if a lane has the matrix, else 0
     places: np.ndarray  # [P, J]; uint32
-    used: np.ndarray  # [J]: 1, then 0 where there are directions too many
-    m: np.ndarray  # [P, J]; 0 where it is not used
+    used: np.ndarray  # [J]: 1, and 0 for padding directions
+    m: np.ndarray  # [P, J]; 0 for padding directions
     sizes: np.ndarray  # [P, J]: |m|
-    signs: np.ndarray  # [P, J]: that of m
+    signs: np.ndarray  # [P, J]: sign of m
     scaled: np.ndarray  # [P, J]: 2 n u/v with the sign of m, and |m|
     middle: np.ndarray  # [P, J]: u n + v m / 2
     rows: np.ndarray  # [J, P]: m
     own: np.ndarray  # [J]: m' middle
     bent: np.ndarray  # [W, J]: m' G middle
-    above: np.ndarray  # [P]: where b/v is larger, all directions are on its side of the kink
-    below: np.ndarray  # [P]: and where it is smaller
+    above: np.ndarray  # [P]: for larger b/v, all directions are on its side of the kink
+    below: np.ndarray  # [P]: the same for smaller b/v
     moments: np.ndarray  # [P, P]: sum of m m'
     pushed: np.ndarray  # [P]: sum of m m' middle
     bowed: np.ndarray  # [W, P]: sum of m m' G middle
-    bows: np.ndarray  # [V, P, LANES]: that of every lane
+    bows: np.ndarray  # [V, P, LANES]: bowed of every lane
     b: np.ndarray  # [P, S]; float64
     single: np.ndarray  # [P, S]: b in float32
-    # Of the settings in one vector:
+    # For the settings in one vector:
     slope: np.ndarray  # [P, LANES]
-    side: np.ndarray  # [P, LANES]: 1 or -1, and 0 where directions are on either
-    divided: np.ndarray  # [P]: a bit for each setting where they are
-    which: np.ndarray  # [P]: coordinates where any setting has that
-    shift: np.ndarray  # [P, LANES]: of these, 2 b/v
-    weight: np.ndarray  # [P, LANES]: of these, the penalty where the side is 0, else 0
-    quotient: np.ndarray  # [J, LANES]: of these coordinates
+    side: np.ndarray  # [P, LANES]: 1 or -1; 0 if directions are on both sides
+    divided: np.ndarray  # [P]: bit mask of the settings with directions on both sides
+    which: np.ndarray  # [P]: coordinates in which any setting has such directions
+    shift: np.ndarray  # [P, LANES]: for these coordinates, 2 b/v
+    weight: np.ndarray  # [P, LANES]: for these, the penalty if the side is 0, else 0
+    quotient: np.ndarray  # [J, LANES]: sum over these coordinates
 
 
 def _scratch(settings: int, owners, matrices: int, dim: int, samples: int) -> _Scratch:
@@ -379,7 +379,7 @@ def _scratch(settings: int, owners, matrices: int, dim: int, samples: int) -> _S
     owned = aligned(len(owners) * matrices * LANES)
     owned[:] = (owners[:, None] == np.arange(matrices)[:, None]).ravel()
     used[:samples] = 1.0
-    above[:] = -1.0  # coordinates that fill up a vector are on the one side, at 0
+    above[:] = -1.0  # padding coordinates are at 0, on one side of the kink
     return _Scratch(
         aligned(matrices * rows * columns),
         aligned(len(owners) * rows * columns * LANES),
@@ -452,7 +452,7 @@ def _solve_runs(
                 share = 1.0 / (samples * np.sqrt(t))
                 for l in range(0, settings, LANES):
                     w, some = matrices[l // LANES], used[l // LANES]
-                    # Each array by itself: arrays in a tuple would be counted at every step.
+                    # Arrays are passed separately: those in a tuple would be reference-counted.
                     if w < several:
                         _advance(
                             scratch, _common, w, q, h, penalty, length,
@@ -472,7 +472,7 @@ def _solve_runs(
 
 @inlined
 def _lay_in_lanes(scratch, out, given):
-    """For vectors with several matrices, collect the values that belong to the matrix of each lane.
+    """Collect the values that belong to each lane's matrix, for vectors with several matrices.
 
     The value is a sum in which all terms but one are 0.
     """
@@ -766,7 +766,7 @@ def _step(scratch, at, total, lower, upper):
     store(scratch.single, at, narrowed(first, second))
 
 
-# --- Plain ----------------------------------------------------------------------------------------
+# --- Reference ------------------------------------------------------------------------------------
 
 
 def solve_plainly(

@@ -155,7 +155,7 @@ if AVAILABLE:
         return builder.bitcast(place, context.get_value_type(vector).as_pointer())
 
     def _check(context, builder, kind, array, index, count):
-        """In the checked build, raise an error unless ``count`` numbers from the index on are inside."""
+        """Raise an error if ``count`` numbers from the index overrun; checked build only."""
         if not CHECKED:
             return
         long = ir.IntType(64)
@@ -224,7 +224,7 @@ if AVAILABLE:
 
     @intrinsic
     def load_first(typing, array, index, count):
-        """Load the numbers from ``array[index]`` on into the first ``count`` lanes, and zeros elsewhere.
+        """Load numbers from ``array[index]`` on into ``count`` lanes, and zeros elsewhere.
 
         No other numbers are read.
 
@@ -274,7 +274,7 @@ if AVAILABLE:
 
     @intrinsic
     def store_first(typing, array, index, count, vector):
-        """Store the first ``count`` lanes to ``array[index]`` and following; no other entries change.
+        """Store the first ``count`` lanes to ``array[index]`` and following entries.
 
         Parameters
         ----------
@@ -300,7 +300,9 @@ if AVAILABLE:
 
     @intrinsic
     def turn(typing, out, to, out_stride, array, at, stride):
-        """Transpose: ``out[to + i out_stride + l] = array[at + l stride + i]`` for i, l < ``LANES``.
+        """Transpose a block of ``LANES`` rows and columns.
+
+        For i, l < ``LANES``: ``out[to + i out_stride + l] = array[at + l stride + i]``.
 
         Parameters
         ----------
@@ -469,7 +471,10 @@ if AVAILABLE:
     def _where(compare, order):
         @intrinsic
         def where(typing, a, b, c, d):
-            """Return c in lanes in which the comparison of a and b holds, else d; integers are unsigned."""
+            """Return c in lanes where the comparison of a and b holds, else d.
+
+            Integers are compared as unsigned.
+            """
 
             def generate(context, builder, sig, args):
                 return builder.select(getattr(builder, compare)(order, *args[:2]), *args[2:])

@@ -248,7 +248,7 @@ class Lasso(Problem):
         for done in range(int(steps.max())):
             slope = self.smooth_gradient(x) + linear + penalty * (x - centre)
             ahead = soft_threshold(x - step * slope, step * self.penalty)
-            # Each agent takes its own number of steps, whoever else is solved for at the same time.
+            # The number of steps of an agent does not depend on the other agents.
             x = np.where(done < steps, ahead, x)
         return x
 
@@ -295,10 +295,10 @@ class Lasso(Problem):
         return ((x - self.optimum[:, None]) ** 2).sum((-1, -2))
 
     def normalised_error(self, x: np.ndarray) -> np.ndarray:
-        r"""Compute :math:`\sum_k\|\beta_k-\beta^c\|^2/\|\beta^c\|^2`.
+        r"""Compute the squared error relative to the reference.
 
-        It is a sum over agents, so that its value at the origin is K (paper 002, section VI). It is
-        infinite if :math:`\beta^c = 0`.
+        It is :math:`\sum_k\|\beta_k-\beta^c\|^2/\|\beta^c\|^2`, a sum over agents, so that its
+        value at the origin is K (paper 002, section VI). It is infinite if :math:`\beta^c = 0`.
         """
         with np.errstate(divide="ignore", invalid="ignore"):
             relative = self.squared_error(x) / self.optimum_norm**2
@@ -357,7 +357,7 @@ def lasso(gram: np.ndarray, pull: np.ndarray, penalty: float) -> np.ndarray:
     """
     b = np.zeros_like(pull)
     scale = np.abs(pull).max(-1, initial=1e-300)
-    # Each run makes its own number of sweeps, whichever others are solved for at the same time.
+    # The number of sweeps of a run does not depend on the other runs.
     moving = np.ones(len(pull), bool)
     for _ in range(SWEEPS):
         before = b.copy()

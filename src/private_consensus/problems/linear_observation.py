@@ -26,7 +26,7 @@ from ..randomness import Streams
 from .base import Problem, consensus_error
 
 AT_ONCE = 2**20
-"""Entries of matrices of several times that are computed together."""
+"""Number of matrix entries that are computed together, over several times."""
 
 
 @dataclass(frozen=True)
@@ -69,7 +69,7 @@ class LinearObservation(Problem):
         require_number("problem.noise", self.noise, least=0)
 
     oracles: ClassVar[tuple[str, ...]] = ("the matrices H_i(t) are public",)
-    strong_convexity: ClassVar[float] = 0.0  # of one time's observation, which sees one direction
+    strong_convexity: ClassVar[float] = 0.0  # an observation at one time covers one direction only
 
     @property
     def n_agents(self) -> int:
@@ -86,7 +86,7 @@ class LinearObservation(Problem):
 
     def matrices(self, t: float) -> np.ndarray:
         """Compute :math:`H_i(t)` of all agents; shape (agents, m, n)."""
-        # Asked for several times an iteration: those of the latest t are kept.
+        # Used several times per iteration: the matrices of the latest t are cached.
         if self._latest.get("t") != t:
             H = self.constant + self.sine * math.sin(t) + self.cosine * math.cos(t)
             H.setflags(write=False)
@@ -239,7 +239,7 @@ EXAMPLE = {
     "sine": [[1, 0], [0, 0], [0, 0], [0, -1], [0, 0.5]],
     "cosine": [[0, 0], [-1, 0], [0, 1], [0, 0], [0, 0]],
 }
-"""The five agents of paper 003, section 5; with another number of agents they repeat in turn."""
+"""The five agents of paper 003, section 5; for another number of agents they repeat in turn."""
 
 SHARED_BY_RUNS = True
 

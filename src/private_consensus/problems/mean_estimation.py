@@ -107,7 +107,7 @@ class MeanEstimation(Problem):
         return np.where(within, 1.0, 0.0)
 
     record_curvature = 0.0
-    """Replacing a record does not move the Hessian."""
+    """Replacing a record does not change the Hessian."""
 
     def repeated(self, runs):
         """Return a problem in which each of ``runs`` runs has the data of the first run."""
@@ -206,7 +206,7 @@ def build(
     mean = centre * box
     lowest, highest = ndtr((np.array([-box, box]) - mean) / deviation)
     means = np.empty((len(streams.runs), agents, dim))
-    # Records come first in the shape: with more of them, the earlier ones stay what they were.
+    # Records are the first axis, so that more of them leave the earlier ones unchanged.
     for run, generator in enumerate(streams.generators("data")):
         uniform = generator.random((records, agents, dim))
         normal = ndtri(lowest + (highest - lowest) * uniform)

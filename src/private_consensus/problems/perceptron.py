@@ -214,7 +214,7 @@ class Perceptron(Problem):
         Parameters
         ----------
         agents : int
-            Number of agents.
+            Number of gradients, one per setting and agent.
         widest : int
             Largest batch size.
 
@@ -281,7 +281,7 @@ class Perceptron(Problem):
         for r in range(x.shape[1]):
             rows = self.rows_of(r)
             a = np.ascontiguousarray(self.features[rows].swapaxes(-1, -2), x.dtype)
-            # One setting at a time, so that what its agents compute stays in the cache.
+            # One setting at a time, so that intermediate values stay in the cache.
             for s in range(len(x)):
                 self._gradient_of_all(x[s, r], a, self.labels[rows], out[s, r])
         return out
@@ -359,7 +359,7 @@ class Perceptron(Problem):
         loss, accuracy : ndarray, shape (...)
         """
         models = x.reshape(-1, x.shape[-1])
-        # Images of one class are black in much the same places, which then cost nothing.
+        # Images of one class have similar black pixels, which are skipped.
         rows = rows[np.argsort(self.labels[rows], kind="stable")]
         loss, right = np.zeros(len(models)), np.zeros(len(models))
         for begin in range(0, len(rows), ROWS_AT_ONCE):
@@ -412,7 +412,7 @@ class Perceptron(Problem):
         for run in range(average.shape[1]):
             rows = self.test if part == "test" else self.rows_of(run).ravel()
             found[:, :, run] = self.evaluate(average[:, run], rows)
-        # Loss and accuracy are asked for one after the other: one forward pass serves both.
+        # Loss and accuracy are measured one after the other; one forward pass serves both.
         self._evaluated[part] = average, found
         return found
 

@@ -15,7 +15,7 @@ from threading import Semaphore, Thread
 from typing import Any, NamedTuple
 
 Solve = Callable[[Sequence[Any]], Sequence[Any]]
-"""Answers to several requests, each of which is as it would be alone."""
+"""Answers several requests; each answer is independent of the other requests."""
 
 
 class _Request(NamedTuple):
@@ -46,7 +46,7 @@ class _Task:
             self.goes.acquire()
             if not self.stopped:
                 self.work()
-        except BaseException as error:  # goes on in the thread that began the task
+        except BaseException as error:  # raised again in the thread that started the task
             self.error = error
         self.ended = True
         self.waits.release()

@@ -14,14 +14,14 @@ TOLERANCE = 1e-10
 """Gradient norm at which a problem counts as solved."""
 
 SLOW = 0.1
-"""A step that leaves more than this share of the gradient norm makes a problem go on by Newton."""
+"""A problem changes to Newton steps if a step leaves more than this fraction of the gradient norm."""
 
 FAR = 10.0
-"""A Newton step of this norm is looked along for the longest part that pays; damping would take
-its logarithm alone."""
+"""For Newton steps beyond this norm, longer step lengths are tried, because damping reduces the
+norm to its logarithm."""
 
 ROUNDING = 64 * np.finfo(float).eps
-"""A gradient cannot be smaller than this share of the terms that it is the sum of."""
+"""A gradient cannot be computed below this fraction of the terms of its sum."""
 
 
 class Unsolved(ArithmeticError):

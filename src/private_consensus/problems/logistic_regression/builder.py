@@ -14,7 +14,7 @@ from .objective import CODINGS, LogisticRegression
 
 PARTITIONS = ("shared", "per_run")
 RESCALED = ("loss_scale",)
-"""What data do not depend on."""
+"""Parameters that the data do not depend on."""
 
 
 def shared_by_runs(parameters: Mapping[str, Any]) -> bool:

@@ -6,7 +6,7 @@ import numpy as np
 
 LARGEST_EXPONENT = 700.0
 TOGETHER = 8192
-"""Margins whose losses are computed together."""
+"""Number of margins whose losses are computed together."""
 
 
 def sigmoid_neg(margins: np.ndarray) -> np.ndarray:
@@ -42,7 +42,7 @@ def per_agent(x: np.ndarray, matrices: np.ndarray) -> np.ndarray:
     ndarray, shape (..., [runs,] agents, m)
     """
     if matrices.ndim > 3:
-        # [..., runs, agents, k] with all that stands before the runs as rows of one product.
+        # [..., runs, agents, k]: all axes before the runs become rows of one product.
         ahead = int(np.prod(x.shape[:-3]))
         rows = np.moveaxis(x.reshape(ahead, *x.shape[-3:]), 0, -2)
         return np.moveaxis(rows @ matrices, -2, 0).reshape(*x.shape[:-1], matrices.shape[-1])

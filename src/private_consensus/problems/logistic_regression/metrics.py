@@ -10,7 +10,7 @@ import numpy as np
 from ..base import consensus_error
 
 SOLVER_ERROR = 1e-9
-"""Distance to the optimum below which it is not known."""
+"""Error of the optimum; smaller distances to it are not resolved."""
 
 
 def excess(problem: Any, estimate: np.ndarray) -> np.ndarray:
@@ -148,7 +148,7 @@ def own_test_error(problem: Any, x: np.ndarray) -> np.ndarray:
     rows = np.swapaxes(problem.test_features, -1, -2)
     if rows.ndim == 2:
         margins = x @ rows
-    else:  # all settings and agents of a run at once
+    else:  # all settings and agents of a run together
         runs = np.moveaxis(x, -3, 0)
         margins = runs.reshape(len(runs), -1, problem.dim) @ rows
         margins = np.moveaxis(margins.reshape(*runs.shape[:-1], -1), 0, -3)

@@ -35,12 +35,13 @@ INITS = ("zero", "random")
 CODINGS = {"signed": (-1, 1), "zero_one": (0, 1)}
 """Values of labels."""
 TOGETHER = 2**17
-"""Numbers in the records of the points whose Hessians are computed together."""
+"""Number of record entries of the points whose Hessians are computed together."""
 FEW = 20_000
-"""Numbers in an agent's records below which one operation on all agents beats a call an agent."""
+"""Number of record entries per agent up to which one operation on all agents is faster."""
 FAR, OUT, SLACK, ROUGHLY = 10.0, 100.0, 0.1, 1e-3
-"""Minimisers of the mean loss times more than the first are taken to be as far out as that of the
-mean loss times the second plus so much curvature, found to this share of the largest gradient."""
+"""Constants of the second model. If the weight of all records exceeds ``FAR``, minimisers are
+assumed to be as far from the origin as that of the mean loss times ``OUT``, with curvature
+``SLACK``, computed to the fraction ``ROUGHLY`` of the largest gradient."""
 
 
 class _Asked(NamedTuple):
@@ -117,8 +118,8 @@ class _Signed:
         def solve(first, last):
             for agent in range(first, last):
                 holder = np.unravel_index(agent, self.rows.shape[:-2])
-                # Those farther out go first, so that lanes have the same first matrix, and of them
-                # those that took longest last time, so that no lane waits for them.
+                # Problems far from the origin are first, so that lanes share a first matrix. Among
+                # them, those with most gradients last time are first, so that no lane waits.
                 every = (slice(None), *holder)
                 here = (np.lexsort((-taken[every], ~asked.far[every])), *holder)
                 own = _Asked(*(array[here] for array in asked))
@@ -683,10 +684,10 @@ class LogisticRegression(Problem):
         everyone = start.shape[:-1]
         pull = np.broadcast_to(linear - penalty * centre, start.shape)
         curvature = np.broadcast_to(self.ridge + np.asarray(penalty)[..., 0], everyone)
-        # An approximate minimiser depends on the way to it: there the first matrix is the bound.
+        # An approximate minimiser depends on the iterates: it always uses the bound.
         far = tolerance is None and self.weight * self.records > FAR
         if tolerance is None:
-            # What a record may move grows with its weight; so does what is left of a gradient.
+            # The sensitivity grows with the weight, and so does the allowed remaining gradient.
             least = TOLERANCE * max(1.0, self.weight * self.records)
             tolerance = np.maximum(least, ROUNDING * np.linalg.norm(pull, axis=-1))
         numbers = (np.broadcast_to(a, everyone) for a in (self.weight, curvature, tolerance, far))
