@@ -92,6 +92,24 @@ class FairClassification(FunctionalMechanism):
         )
 
     def calibrate(self, budget, problem, network, horizon):
+        """Return a copy whose two noises meet the two parts of the budget.
+
+        Parameters
+        ----------
+        budget : Budget
+            Privacy budget of the whole run.
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        network : Network
+            Communication graph with its mixing matrix.
+        horizon : int
+            Has to be 1, since all coefficients are released simultaneously.
+
+        Returns
+        -------
+        Algorithm
+            Copy with calibrated noise.
+        """
         require(horizon == 1, "horizon", horizon, "1: everything is released at once")
         columns = self._columns(problem)
         if not budget.private:
@@ -106,10 +124,24 @@ class FairClassification(FunctionalMechanism):
         return count
 
     def budgets(self, budget: Budget, columns: int, dim: int) -> tuple[Budget, Budget]:
-        r"""(:math:`\epsilon_s, \delta_s`) and (:math:`\epsilon_n, \delta_n`).
+        r"""Return the budgets (:math:`\epsilon_s, \delta_s`) and (:math:`\epsilon_n, \delta_n`).
 
-        With ``average``, :math:`\delta_s = \delta_n = 1 - \sqrt{1-\delta}`; with ``max`` both
-        parts are one Gaussian release and delta is spent once.
+        With ``average``, :math:`\delta_s = \delta_n = 1 - \sqrt{1-\delta}`. With ``max`` both parts
+        are one Gaussian release, and delta is charged once.
+
+        Parameters
+        ----------
+        budget : Budget
+            Privacy budget of the whole run.
+        columns : int
+            Number of selected columns, k.
+        dim : int
+            Number of columns, d.
+
+        Returns
+        -------
+        (Budget, Budget)
+            Budgets of the selected and of the other columns.
         """
         if columns == 0:
             return budget, budget
@@ -144,7 +176,7 @@ class FairClassification(FunctionalMechanism):
         return Budget(epsilon, delta)
 
     def _assumed(self, problem) -> float:
-        """Sensitivity that the calibration goes by."""
+        """Return the sensitivity that the calibration uses."""
         norm = "l1" if self.mechanism == "laplace" else "l2"
         if self.sens == "tight":
             return getattr(self.sensitivity(problem, self.fair), norm)
@@ -156,7 +188,22 @@ class FairClassification(FunctionalMechanism):
         return GAUSSIANS[self.gaussian](budget, self._assumed(problem))
 
     def releases(self, problem, network, horizon):
-        """Return one release, scaled so that all of its noise has scale 1."""
+        """Return one release, scaled so that all of its noise has scale 1.
+
+        Parameters
+        ----------
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        network : Network
+            Communication graph with its mixing matrix.
+        horizon : int
+            Number of iterations.
+
+        Returns
+        -------
+        list of Release
+            Mechanisms whose composition bounds the privacy loss.
+        """
         if not self.noise_rest:
             return [Release("exact", scale=0.0)]
         columns = self._columns(problem)
@@ -169,10 +216,12 @@ class FairClassification(FunctionalMechanism):
         return [Release(self.mechanism, sensitivity=worst, scale=1.0, **known)]
 
     def _known(self, tight, noises, worst: float, dim: int) -> dict[str, float]:
-        """What pairs attain of the noised coefficients that are used: in l2 all, by rows within the
-        columns that have less noise, if these are two or more; in one, what the same row attains.
+        """Return the fraction of the loss that pairs of records attain.
 
-        A fairness term that is left out after its noise tells nothing.
+        It refers to the noised coefficients that are used. Gaussian noise: if two or more columns
+        have less noise, rows within these columns attain the whole l2 change. Otherwise only the
+        change that two records with the same row make is counted. A fairness term that is left out
+        after its noise reveals nothing.
         """
         if not tight.known:
             return {}
@@ -185,7 +234,24 @@ class FairClassification(FunctionalMechanism):
         return {"attained": min(found / worst, 1.0)}
 
     def epsilon_by_formula(self, delta, problem, network, horizon):
-        """Lemma 21 or 22, Theorem 18, 19 or 20, solved for epsilon at the noise that is set."""
+        """Return the epsilon of Lemma 21 or 22, or Theorem 18, 19 or 20, at the set noise.
+
+        Parameters
+        ----------
+        delta : float
+            Delta at which epsilon is stated.
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        network : Network
+            Communication graph with its mixing matrix.
+        horizon : int
+            Number of iterations.
+
+        Returns
+        -------
+        float
+            Infinite without noise.
+        """
         if not self.noise_rest:
             return float("inf")
         columns, fair = self._columns(problem), self.fair != "off"
@@ -209,10 +275,22 @@ ALGORITHM = FairClassification
 
 
 def extended_gaussian_epsilon(ratio: float, delta: float) -> float:
-    r"""Theorem 19 solved for epsilon, given :math:`\Delta_2/\sigma`.
+    r"""Solve Theorem 19 for epsilon, for a ratio :math:`\Delta_2/\sigma`.
 
-    :math:`q\epsilon - \sqrt L = \sqrt{L+\epsilon}` with :math:`q = \sqrt2\,\sigma/\Delta_2` has
-    the root :math:`\epsilon = (1 + 2q\sqrt L)/q^2`.
+    :math:`q\epsilon - \sqrt L = \sqrt{L+\epsilon}` with :math:`q = \sqrt2\,\sigma/\Delta_2` has the
+    root :math:`\epsilon = (1 + 2q\sqrt L)/q^2`.
+
+    Parameters
+    ----------
+    ratio : float
+        :math:`\Delta_2/\sigma`, l2 sensitivity over standard deviation.
+    delta : float
+        Delta of the guarantee.
+
+    Returns
+    -------
+    float
+        Epsilon of the guarantee.
     """
     q = np.sqrt(2.0) / ratio
     tail = np.log(np.sqrt(2.0 / np.pi) / delta)

@@ -94,18 +94,90 @@ class ImprovedPlausiblyPrivateADMM(ApproximateADMM):
     # Algorithm 3.
 
     def start(self, problem, network, streams, settings):
+        """Return the state of ADMM before the first iteration, without any test.
+
+        Parameters
+        ----------
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        network : Network
+            Communication graph with its mixing matrix.
+        streams : Streams
+            Random streams of all runs.
+        settings : int
+            Number of settings in the batch.
+
+        Returns
+        -------
+        State
+            State before the first iteration.
+        """
         state = super().start(problem, network, streams, settings)
         return State(*state, *progress_tests.untested(state.x))
 
     def draws(self, problem, streams) -> Iterator[Draw]:
+        """Return the unit draws of the noise and of the tests, for each iteration.
+
+        Parameters
+        ----------
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        streams : Streams
+            Random streams of all runs.
+
+        Returns
+        -------
+        iterator
+            One item per iteration.
+        """
         return progress_tests.draws(super().draws(problem, streams), problem, streams)
 
     def message(self, problem, state, minimiser, noise, draw):
+        """Return the noisy minimiser of an agent that passes the test, else its last message.
+
+        Parameters
+        ----------
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        state : State
+            State before the iteration.
+        minimiser : ndarray, shape (settings, runs, agents, dim)
+            Minimisers without output noise.
+        noise : ndarray
+            Output noise, which broadcasts against ``minimiser``.
+        draw : Draw
+            Unit draws of the iteration.
+
+        Returns
+        -------
+        (ndarray, dict)
+            Messages [settings, runs, agents, dim], and changed fields of the state.
+        """
         kept = ProgressTests(self, problem).test(state, minimiser, minimiser + noise, draw)
         sends = (kept.sent > state.sent)[..., None]
         return np.where(sends, minimiser + noise, state.x), kept._asdict()
 
     def step(self, state, problem, network, draw, t):
+        """Return the state after one iteration, with the privacy cost of its tests and messages.
+
+        Parameters
+        ----------
+        state : State
+            State before the iteration.
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        network : Network
+            Communication graph with its mixing matrix.
+        draw : Draw
+            Unit draws of the iteration.
+        t : int
+            Iteration, counted from 1.
+
+        Returns
+        -------
+        State
+            State after the iteration.
+        """
         after = super().step(state, problem, network, draw, t)
         if not self.noisy:
             return after
@@ -115,20 +187,50 @@ class ImprovedPlausiblyPrivateADMM(ApproximateADMM):
         return after._replace(spent=state.spent + tests + each * made)
 
     def observables(self, state, problem, t):
+        """Return the observables of ADMM and the mean number of messages per agent.
+
+        Parameters
+        ----------
+        state : State
+            State after the iteration.
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        t : int
+            Iteration, counted from 1.
+
+        Returns
+        -------
+        mapping
+            Quantities by name.
+        """
         return dict(super().observables(state, problem, t)) | {"messages": state.sent.mean(-1)}
 
     # What audits ask for.
 
     @property
     def hidden_sampling(self) -> bool:
-        """Tests and coins are not seen."""
+        """Return True, since no agent observes the tests and coins of another."""
         return True
 
     def noise_sites(self, problem, network, horizon):
-        """Return the two sites.
+        """Return the two sites of the noise: in the minimisation and on the message.
 
-        Tests of noised models select messages by their noise. A coin selects at most c
-        messages independently of data and noise.
+        Tests of noised models select messages by their noise. A coin selects at most c messages
+        independently of data and noise.
+
+        Parameters
+        ----------
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        network : Network
+            Communication graph with its mixing matrix.
+        horizon : int
+            Number of iterations.
+
+        Returns
+        -------
+        list of NoiseSite
+            Empty without noise.
         """
         sites = super().noise_sites(problem, network, horizon)
         chosen = "message" if self.tested == "noised" else None
@@ -138,7 +240,30 @@ class ImprovedPlausiblyPrivateADMM(ApproximateADMM):
         ]
 
     def residual(self, scale, state, problem, network, draw, shown, t):
-        """An output that is not sent shows no noise."""
+        """Recover the noise of the messages that are sent; other outputs reveal no noise.
+
+        Parameters
+        ----------
+        scale : mapping
+            Noise scale of the iteration, by site name.
+        state : State
+            State before the iteration.
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        network : Network
+            Communication graph with its mixing matrix.
+        draw : Draw
+            Unit draws of the iteration.
+        shown : namespace
+            Recorded messages ``sent`` and iterates ``internal`` of the iteration.
+        t : int
+            Iteration, counted from 1.
+
+        Returns
+        -------
+        dict
+            Noise by site, [runs, agents, dim].
+        """
         found = super().residual(scale, state, problem, network, draw, shown, t)
         if found:
             sent = moved(shown.sent, state.x[0]).any(-1, keepdims=True)
@@ -148,6 +273,24 @@ class ImprovedPlausiblyPrivateADMM(ApproximateADMM):
     # Privacy.
 
     def calibrate(self, budget, problem, network, horizon):
+        """Return a copy whose noise meets the budget, if ``c`` is at most the horizon.
+
+        Parameters
+        ----------
+        budget : Budget
+            Privacy budget of the whole run.
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        network : Network
+            Communication graph with its mixing matrix.
+        horizon : int
+            Number of iterations.
+
+        Returns
+        -------
+        Algorithm
+            Copy with calibrated noise.
+        """
         require(self.c <= horizon, "algorithm.c", self.c, f"at most the {horizon} iterations")
         return super().calibrate(budget, problem, network, horizon)
 
@@ -155,22 +298,75 @@ class ImprovedPlausiblyPrivateADMM(ApproximateADMM):
         return replace(super().silent(), **progress_tests.NO_NOISE._asdict())
 
     def for_all(self, rho, problem, network, horizon):
-        """The share of the tests to those, an equal part of the rest to each message."""
+        """Return a copy whose tests and messages together cost ``rho``.
+
+        The tests receive the fraction ``share``. The remainder is divided equally among the charged
+        messages.
+
+        Parameters
+        ----------
+        rho : float
+            Privacy cost of the whole run, in zCDP.
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        network : Network
+            Communication graph with its mixing matrix.
+        horizon : int
+            Number of iterations.
+
+        Returns
+        -------
+        Algorithm
+            Copy with all noises.
+        """
         tests = ProgressTests(self, problem).noise_for(self.share * rho)
         each = (1.0 - self.share) * rho / self.charged(horizon)
         return replace(self.for_one(each, problem, network), **tests._asdict())
 
     def rho_by_formula(self, problem, network, horizon):
-        """Theorem 10."""
+        """Return the total privacy cost of Theorem 10, in zCDP.
+
+        Parameters
+        ----------
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        network : Network
+            Communication graph with its mixing matrix.
+        horizon : int
+            Number of iterations.
+
+        Returns
+        -------
+        float
+            Total in zCDP.
+        """
         messages = self.charged(horizon) * sum(self.charge(problem).rhos())
         return float(self.svt_epsilon**2 / 2 + messages)
 
     def charged(self, horizon: int) -> int:
-        """Minimisations that the formula charges."""
+        """Return the number of minimisations that the formula charges."""
         return horizon if self.tested == "noised" else self.c
 
     def releases(self, problem, network, horizon):
-        """With a coin, what is not sent is not seen either."""
+        """Return the releases of the minimisations and of the tests.
+
+        With a coin, at most ``c`` minimisations count, since outputs that are not sent are not
+        observed.
+
+        Parameters
+        ----------
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        network : Network
+            Communication graph with its mixing matrix.
+        horizon : int
+            Number of iterations.
+
+        Returns
+        -------
+        list of Release
+            Mechanisms whose composition bounds the privacy loss.
+        """
         coin = not self.noisy or self.decision == "coin"
         made = super().releases(problem, network, int(self.c) if coin else horizon)
         charge = self.charge(problem, network)

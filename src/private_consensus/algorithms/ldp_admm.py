@@ -75,6 +75,20 @@ class LocallyPrivateADMM(ADMMFamily):
     # Algorithm 1.
 
     def draws(self, problem, streams):
+        """Return the unit noise and the random weights of each iteration.
+
+        Parameters
+        ----------
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        streams : Streams
+            Random streams of all runs.
+
+        Returns
+        -------
+        iterator
+            One item per iteration.
+        """
         return random_weights.draws(self, problem, streams)
 
     @property
@@ -82,27 +96,117 @@ class LocallyPrivateADMM(ADMMFamily):
         return super().dual_step if self.dual == "resolved" else -super().dual_step
 
     def centre(self, state, network, draw):
+        r"""Return the weighted mean :math:`w_i x_i + (1-w_i)\bar x_i`.
+
+        Parameters
+        ----------
+        state : State
+            State before the iteration.
+        network : Network
+            Communication graph with its mixing matrix.
+        draw : Draw
+            Unit draws of the iteration.
+
+        Returns
+        -------
+        ndarray, shape (settings, runs, agents, dim)
+            Centres of all agents.
+        """
         if draw.weights is None:
             return super().centre(state, network, draw)
         mean = state.received_sum / network.degrees[..., None]
         return mean + draw.weights * (state.x - mean)
 
     def receive(self, state, network):
+        """Return the state with the sums of the neighbours' values, by secret sharing if set.
+
+        Parameters
+        ----------
+        state : State
+            State with the new messages.
+        network : Network
+            Communication graph with its mixing matrix.
+
+        Returns
+        -------
+        State
+            The same state with ``received_sum``.
+        """
         if self.exchange == "plain":
             return super().receive(state, network)
         others = SecretSharing().outcome(state.x)[..., None, :] - state.x
         return state._replace(received_sum=others)
 
     def minimise(self, problem, state, linear, penalty, centre, t):
+        """Return the exact minimiser (12), or the result of the first-order step (6), (13).
+
+        Parameters
+        ----------
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        state : State
+            State before the iteration.
+        linear : ndarray, shape (settings, runs, agents, dim)
+            Dual, with its noise.
+        penalty : ndarray
+            :math:`D_i`, broadcastable to [settings, runs, agents, 1].
+        centre : ndarray, shape (settings, runs, agents, dim)
+            Centre of the penalty.
+        t : int
+            Iteration, counted from 1.
+
+        Returns
+        -------
+        ndarray, shape (settings, runs, agents, dim)
+            New values without output noise.
+        """
         if self.minimisation == "exact":
             return super().minimise(problem, state, linear, penalty, centre, t)
         return centre - (problem.gradient(state.x) + linear) / penalty
 
     def start(self, problem, network, streams, settings):
+        """Return the state of ADMM before the first iteration, with losses of 0.
+
+        Parameters
+        ----------
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        network : Network
+            Communication graph with its mixing matrix.
+        streams : Streams
+            Random streams of all runs.
+        settings : int
+            Number of settings in the batch.
+
+        Returns
+        -------
+        State
+            State before the first iteration.
+        """
         plain = super().start(problem, network, streams, settings)
         return State(*plain, *no_losses(settings, problem, streams))
 
     def step(self, state, problem, network, draw, t):
+        """Return the state after one iteration, with the privacy losses of its messages.
+
+        Parameters
+        ----------
+        state : State
+            State before the iteration.
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        network : Network
+            Communication graph with its mixing matrix.
+        draw : Draw
+            Unit draws of the iteration.
+        t : int
+            Iteration, counted from 1.
+
+        Returns
+        -------
+        State
+            State after the iteration.
+        """
         after = super().step(state, problem, network, draw, t)
         if not (self.has_losses and random_weights.counted(state)):
             return after
@@ -121,10 +225,26 @@ class LocallyPrivateADMM(ADMMFamily):
 
     @property
     def has_losses(self) -> bool:
-        """Of the first-order step only."""
+        """Return True if the losses of messages are computed, which needs the first-order step."""
         return random_weights.amplify(self) and self.minimisation == "first_order"
 
     def observables(self, state, problem, t):
+        """Return the observables of ADMM, with the losses of messages if they are computed.
+
+        Parameters
+        ----------
+        state : State
+            State after the iteration.
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        t : int
+            Iteration, counted from 1.
+
+        Returns
+        -------
+        mapping
+            Quantities by name.
+        """
         seen = dict(super().observables(state, problem, t))
         counted = self.has_losses and random_weights.counted(state)
         return seen | random_weights.shown(state) if counted else seen
@@ -136,10 +256,28 @@ class LocallyPrivateADMM(ADMMFamily):
 
     @property
     def hidden_sampling(self):
-        """Nobody sees the weights."""
+        """Return True if weights are random, since no other agent observes them."""
         return self.weights == "random"
 
     def log_likelihood(self, problem, network, streams, execution):
+        """Return the log density of all messages, if the losses of messages are computed.
+
+        Parameters
+        ----------
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        network : Network
+            Communication graph with its mixing matrix.
+        streams : Streams
+            Random streams of all runs.
+        execution : Execution
+            Recorded iterates ``sent`` and ``internal``, [runs, iterations, agents, dim].
+
+        Returns
+        -------
+        ndarray, shape (runs,), or None
+            Up to a constant.
+        """
         if not self.has_losses:
             return None
         return random_weights.log_likelihood(self, problem, network, streams, execution)
@@ -147,13 +285,45 @@ class LocallyPrivateADMM(ADMMFamily):
     # Privacy.
 
     def loss_by_formula(self, problem, network, t):
-        r""":math:`\alpha\beta_k\mathcal B_\infty` with :math:`\alpha = 1/D` (after Theorem 2.2)."""
+        r"""Return the privacy loss :math:`\alpha\beta_k\mathcal B_\infty` per coordinate.
+
+        Here :math:`\alpha = 1/D` (after Theorem 2.2).
+
+        Parameters
+        ----------
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        network : Network
+            Communication graph with its mixing matrix.
+        t : int
+            Iteration, counted from 1.
+
+        Returns
+        -------
+        ndarray
+            Broadcastable to [settings, runs, agents, 1].
+        """
         return printed_change(problem) / (self.penalty(network, t) * self.scale(t))
 
     def releases(self, problem, network, horizon):
-        r"""The weights are data-independent, so that a message is a mixture of Laplace mechanisms.
+        r"""Return the releases of all iterations.
 
-        Its loss is at most :math:`\alpha\beta_k\mathcal B_1`, over all coordinates.
+        Random weights do not depend on the data, so that a message is a mixture of Laplace
+        mechanisms. Its loss is at most :math:`\alpha\beta_k\mathcal B_1`, over all coordinates.
+
+        Parameters
+        ----------
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        network : Network
+            Communication graph with its mixing matrix.
+        horizon : int
+            Number of iterations.
+
+        Returns
+        -------
+        list of Release
+            Mechanisms whose composition bounds the privacy loss.
         """
         # Of a mixture over random weights the tails alone are known.
         mixture = {"attained": None} if self.weights == "random" else {}
@@ -166,8 +336,23 @@ class LocallyPrivateADMM(ADMMFamily):
         return self.noise.releases(moved, self.scales(horizon), **(known | mixture))
 
     def convergent(self, problem, network):
-        r"""For the first-order step of identical quadratics of curvature h on a regular graph:
-        :math:`\zeta|N_i| < D - h`."""
+        r"""Return whether the mean iteration contracts, and the condition.
+
+        The condition of the first-order step is :math:`\zeta|N_i| < D - h`, for identical
+        quadratics of curvature h on a regular graph.
+
+        Parameters
+        ----------
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        network : Network
+            Communication graph with its mixing matrix.
+
+        Returns
+        -------
+        (bool, str)
+            True if the condition holds, and the condition.
+        """
         if self.minimisation == "exact":
             return super().convergent(problem, network)
         links = np.abs(self.dual_step) * network.degrees[..., None]
@@ -175,6 +360,15 @@ class LocallyPrivateADMM(ADMMFamily):
         return bool(fine), "zeta * degree < D - L for every agent"
 
     def check(self, problem, network):
+        """Require a complete graph for secret sharing, and warn outside the convergent range.
+
+        Parameters
+        ----------
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        network : Network
+            Communication graph with its mixing matrix.
+        """
         if self.exchange == "secret_sharing":
             require_complete(network)
         super().check(problem, network)
@@ -184,10 +378,27 @@ ALGORITHM = LocallyPrivateADMM
 
 
 def theorem_3_1_covers(D: float, zeta: float, strong_convexity: float, degrees: np.ndarray) -> bool:
-    r"""Whether any :math:`\alpha` meets the conditions (43) of Theorem 3.1 with weights on (0, 1).
+    r"""Return True if some :math:`\alpha` meets the conditions (43) of Theorem 3.1.
 
-    With edge constraints :math:`\sigma_{i,\max}^2 = |N_i|`, so :math:`\rho_i` is uniform on
-    (0, D/|N_i|), :math:`\rho^0 = D/(2|N_i|)`, and deviates from it by up to as much.
+    Weights are on (0, 1). With edge constraints :math:`\sigma_{i,\max}^2 = |N_i|`, so
+    :math:`\rho_i` is uniform on (0, D/|N_i|), :math:`\rho^0 = D/(2|N_i|)`, and the largest
+    deviation of :math:`\rho_i` from :math:`\rho^0` has the same size.
+
+    Parameters
+    ----------
+    D : float
+        Total penalty of an agent.
+    zeta : float
+        Step of the dual.
+    strong_convexity : float
+        Smallest curvature of the objectives.
+    degrees : ndarray, shape (agents,)
+        Number of neighbours of each agent.
+
+    Returns
+    -------
+    bool
+        True if the interval of such values is not empty.
     """
     n, squared = len(degrees), np.asarray(degrees, float)
     centre = D / (2 * squared)

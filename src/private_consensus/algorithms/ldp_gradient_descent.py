@@ -45,6 +45,20 @@ class LocallyPrivateGradientDescent(RandomAggregates):
     )
 
     def aggregate(self, x, network):
+        """Return the interval of the random aggregate, from the farthest pair or from the range.
+
+        Parameters
+        ----------
+        x : ndarray, shape (settings, runs, agents, dim)
+            Messages.
+        network : Network
+            Communication graph with its mixing matrix.
+
+        Returns
+        -------
+        Aggregate
+            Ends of the interval, and the point of the gradient.
+        """
         if self.aggregator == "pair":
             return around_the_mean(x, network)
         kind = network.closed_neighbourhoods if self.own_value else network.open_neighbourhoods

@@ -56,33 +56,137 @@ class LocallyPrivateSubgradient(RandomAggregates):
             require(self.weights == "fixed", "algorithm.weights", self.weights, fixed)
 
     def calibrate(self, budget, problem, network, horizon):
+        """Return a copy whose noise meets the budget, if the graph permits the exchange.
+
+        Parameters
+        ----------
+        budget : Budget
+            Privacy budget of the whole run.
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        network : Network
+            Communication graph with its mixing matrix.
+        horizon : int
+            Number of iterations.
+
+        Returns
+        -------
+        Algorithm
+            Copy with calibrated noise.
+        """
         if self.exchange == "secret_sharing":
             require_complete(network)
         return super().calibrate(budget, problem, network, horizon)
 
     def step_size(self, t: int) -> Any:
+        r"""Return the step size :math:`1/(c\sqrt t)`, in a shape that broadcasts."""
         return column(self.eta) / np.sqrt(t)
 
     def aggregate(self, x: np.ndarray, network) -> Aggregate:
+        """Return the interval of the aggregate; with secret sharing it is the mean of all agents.
+
+        Parameters
+        ----------
+        x : ndarray, shape (settings, runs, agents, dim)
+            Messages.
+        network : Network
+            Communication graph with its mixing matrix.
+
+        Returns
+        -------
+        Aggregate
+            Ends of the interval, and the point of the gradient.
+        """
         if self.exchange == "plain":
             return around_the_mean(x, network)
         mean = np.broadcast_to(SecretSharing().outcome(x)[..., None, :] / x.shape[-2], x.shape)
         return Aggregate(mean, mean, mean)
 
     def start(self, problem, network, streams, settings):
+        """Return the state of Algorithm 2 before the first iteration, with a sum of means of 0.
+
+        Parameters
+        ----------
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        network : Network
+            Communication graph with its mixing matrix.
+        streams : Streams
+            Random streams of all runs.
+        settings : int
+            Number of settings in the batch.
+
+        Returns
+        -------
+        State
+            State before the first iteration.
+        """
         plain = super().start(problem, network, streams, settings)
         return State(*plain, np.zeros_like(plain.x[..., :1, :]))
 
     def step(self, state, problem, network, draw, t):
+        """Return the state after one step, and add the mean before it to the sum of means.
+
+        Parameters
+        ----------
+        state : State
+            State before the iteration.
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        network : Network
+            Communication graph with its mixing matrix.
+        draw : Draw
+            Unit draws of the iteration.
+        t : int
+            Iteration, counted from 1.
+
+        Returns
+        -------
+        State
+            State after the iteration.
+        """
         after = super().step(state, problem, network, draw, t)
         return after._replace(total=state.total + state.x.mean(-2, keepdims=True))
 
     def observables(self, state, problem, t):
+        """Return the observables of Algorithm 2 and the average of the means so far.
+
+        Parameters
+        ----------
+        state : State
+            State after the iteration.
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        t : int
+            Iteration, counted from 1.
+
+        Returns
+        -------
+        mapping
+            Quantities by name.
+        """
         averaged = np.broadcast_to(state.total / t, state.x.shape)
         return super().observables(state, problem, t) | {"averaged": averaged}
 
     def releases(self, problem, network, horizon):
-        r""":math:`\eta_k\Delta`, as of every gradient at a point that is known."""
+        r"""Return one release per iteration, with sensitivity :math:`\eta_k\Delta`.
+
+        Gradients are taken at points that are functions of messages.
+
+        Parameters
+        ----------
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        network : Network
+            Communication graph with its mixing matrix.
+        horizon : int
+            Number of iterations.
+
+        Returns
+        -------
+        list of Release
+            Mechanisms whose composition bounds the privacy loss.
+        """
         steps = self.eta / np.sqrt(np.arange(1, horizon + 1))
         moved = problem.record_change(self.noise.norm)
         known = self.known(problem, horizon)

@@ -37,8 +37,10 @@ CORRELATIONS = ("optimal", "independent", "anti_pgd")
 
 
 class State(NamedTuple):
-    """Messages y [settings, runs, agents, dim]; unit noise of all rounds so far [settings, runs,
-    agents, dim, rounds]."""
+    """Messages y, and the unit noise of all rounds so far.
+
+    The shapes are [settings, runs, agents, dim] and [settings, runs, agents, dim, rounds].
+    """
 
     x: np.ndarray
     drawn: np.ndarray
@@ -66,6 +68,24 @@ class MAFALDASGD(ClippedDescent):
     source: ClassVar[str] = "Bellet et al., ICLR 2026, arXiv 2510.17480, Algorithm 1"
 
     def calibrate(self, budget, problem, network, horizon):
+        """Return a copy with the filter for horizon and graph, whose noise meets the budget.
+
+        Parameters
+        ----------
+        budget : Budget
+            Privacy budget of the whole run.
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        network : Network
+            Communication graph with its mixing matrix.
+        horizon : int
+            Number of iterations.
+
+        Returns
+        -------
+        Algorithm
+            Copy with calibrated noise.
+        """
         require(network.shared, "network", "one graph a run", "one fixed graph for all runs")
         _require_batches(problem, int(self.batches))
         if not budget.private:
@@ -77,7 +97,7 @@ class MAFALDASGD(ClippedDescent):
         )
 
     def _factor(self, network, horizon: int) -> np.ndarray:
-        """C, [T, T]."""
+        """Return the matrix C, [T, T]."""
         if self.correlation == "independent":
             return np.eye(horizon)
         if self.correlation == "anti_pgd":
@@ -89,32 +109,70 @@ class MAFALDASGD(ClippedDescent):
         return _found_once(gram.tobytes(), horizon, int(self.batches))
 
     def change(self, problem):
-        """Return the change of a batch's gradient."""
+        """Return the largest l2 change of a batch's gradient."""
         moved = float(problem.record_change("l2")) * int(self.batches)
         return moved if self.clip is None else min(moved, 2.0 * float(self.clip))
 
     def losses(self, problem, network, horizon):
-        """All rounds together, by an upper bound on sens for the filter that is set."""
+        """Return the sensitivity of all rounds together.
+
+        It uses an upper bound on sens for the filter that is set.
+
+        Parameters
+        ----------
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        network : Network
+            Communication graph with its mixing matrix.
+        horizon : int
+            Number of iterations.
+
+        Returns
+        -------
+        ndarray, shape (1,)
+            Sensitivity over noise of scale 1.
+        """
         C = np.linalg.inv(self.filter_of(horizon))
         squared = Cyclic(period=int(self.batches)).maximum(C.T @ C, 0.0)[1]
         return np.array([self.change(problem) * np.sqrt(squared) * (1 + 1e-9)])
 
     def filter_of(self, horizon: int) -> np.ndarray:
-        """:math:`C^{-1}` of the first rounds; independent noise in those after the last one."""
+        """Return :math:`C^{-1}` for the first ``horizon`` rounds.
+
+        Rounds after the last one of the filter have independent noise.
+        """
         found, known = np.eye(horizon), np.array(self.filter or [[]])
         kept = min(horizon, known.shape[1])
         found[:kept, :kept] = known[:kept, :kept]
         return found
 
     def attained(self, problem):
-        """One record in one round, over sens: not known in general."""
+        """Return None, since the attained fraction of the change is not known in general.
+
+        It would be the change that a record makes in a single round, over sens.
+        """
         return None
 
     def noise_sites(self, problem, network, horizon):
-        r"""The draw of each round: what a record moves there is :math:`C\Delta/\sigma`.
+        r"""Return the site of the noise: the draw of each round.
 
-        Round by round that is known where a record takes part in all rounds and no entry of C is
-        negative; elsewhere all rounds are bounded together, by :meth:`losses` alone.
+        A record changes the draws by :math:`C\Delta/\sigma`. The change of a single round is known
+        if a record takes part in all rounds and no entry of C is negative. Otherwise only all
+        rounds together are bounded, by :meth:`losses`.
+
+        Parameters
+        ----------
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        network : Network
+            Communication graph with its mixing matrix.
+        horizon : int
+            Number of iterations.
+
+        Returns
+        -------
+        list of NoiseSite
+            Empty without noise.
         """
         if not self.noise:
             return []
@@ -125,10 +183,48 @@ class MAFALDASGD(ClippedDescent):
         return [self.noise.site(np.ones((horizon, 1, 1)), moved, DRAW)]
 
     def start(self, problem, network, streams, settings):
+        """Return messages at 0, without noise of earlier rounds.
+
+        Parameters
+        ----------
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        network : Network
+            Communication graph with its mixing matrix.
+        streams : Streams
+            Random streams of all runs.
+        settings : int
+            Number of settings in the batch.
+
+        Returns
+        -------
+        State
+            State before the first iteration.
+        """
         zero = origin(problem, streams, settings)
         return State(zero, np.zeros((*zero.shape, 0)))
 
     def step(self, state, problem, network, draw, t):
+        """Return the state after mixing and one gradient step with correlated noise.
+
+        Parameters
+        ----------
+        state : State
+            State before the iteration.
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        network : Network
+            Communication graph with its mixing matrix.
+        draw : ndarray, shape (runs, agents, dim)
+            Unit noise of the round.
+        t : int
+            Iteration, counted from 1.
+
+        Returns
+        -------
+        State
+            State after the iteration.
+        """
         now = np.broadcast_to(draw, state.x.shape)[..., None]
         drawn = np.concatenate([state.drawn, now], axis=-1)
         weights = self.filter_of(t)[t - 1]
@@ -142,7 +238,7 @@ ALGORITHM = MAFALDASGD
 
 @lru_cache(maxsize=64)
 def _found_once(gram: bytes, rounds: int, batches: int) -> np.ndarray:
-    """C for a matrix of errors [rounds, rounds]: the same at all budgets."""
+    """Return C for a matrix of errors [rounds, rounds], cached because all budgets share it."""
     return cyclic_factor(np.frombuffer(gram).reshape(rounds, rounds), batches)
 
 
@@ -155,7 +251,22 @@ def _require_batches(problem: Any, batches: int) -> None:
 
 
 def batch_of(problem: Any, t: int, batches: Any):
-    """The problem of the records that take part in round t."""
+    """Return the problem restricted to the records that take part in round t.
+
+    Parameters
+    ----------
+    problem : Problem
+        Objectives and data of the agents, with their sensitivities.
+    t : int
+        Iteration, counted from 1.
+    batches : int or ndarray of int
+        Number of batches, equal for all settings.
+
+    Returns
+    -------
+    Problem
+        Weights are multiplied by the number of batches.
+    """
     counts = np.unique(batches)
     require(len(counts) == 1, "algorithm.batches", counts, "the same in all settings of a batch")
     b = int(counts[0])

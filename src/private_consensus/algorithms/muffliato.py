@@ -60,6 +60,24 @@ class Muffliato(Iterative):
     )
 
     def calibrate(self, budget, problem, network, horizon):
+        """Return a copy with the Gaussian noise of the first message for the budget.
+
+        Parameters
+        ----------
+        budget : Budget
+            Privacy budget of the whole run.
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        network : Network
+            Communication graph with its mixing matrix.
+        horizon : int
+            Number of iterations.
+
+        Returns
+        -------
+        Algorithm
+            Copy with calibrated noise.
+        """
         require(horizon >= 1, "horizon", horizon, "a whole number >= 1")
         self.check_needs(problem)
         if not budget.private:
@@ -70,17 +88,68 @@ class Muffliato(Iterative):
         """Return no statistics, since privacy does not depend on the graph."""
 
     def releases(self, problem, network, horizon):
+        """Return the single release of the first message.
+
+        Later messages are functions of the first ones.
+
+        Parameters
+        ----------
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        network : Network
+            Communication graph with its mixing matrix.
+        horizon : int
+            Number of iterations.
+
+        Returns
+        -------
+        list of Release
+            Mechanisms whose composition bounds the privacy loss.
+        """
         if not self.noise:
             return [Release("exact", sensitivity=_change(problem), scale=0.0)]
         return [Release("gaussian", _change(problem), self.noise.scale, attained=1.0)]
 
     def epsilon_by_formula(self, delta, problem, network, horizon):
-        """Compute the epsilon of the first message by the exact Gaussian curve."""
+        """Compute the epsilon of the first message by the exact Gaussian curve.
+
+        Parameters
+        ----------
+        delta : float
+            Delta at which epsilon is stated.
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        network : Network
+            Communication graph with its mixing matrix.
+        horizon : int
+            Number of iterations.
+
+        Returns
+        -------
+        float
+            Infinite without noise.
+        """
         if not self.noise:
             return float("inf")
         return gaussian_epsilon(_change(problem) / self.noise.scale, delta)
 
     def noise_sites(self, problem, network, horizon):
+        """Return the site of the noise: the first message only.
+
+        Parameters
+        ----------
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        network : Network
+            Communication graph with its mixing matrix.
+        horizon : int
+            Number of iterations.
+
+        Returns
+        -------
+        list of NoiseSite
+            Empty without noise.
+        """
         if not self.noise:
             return []
         first = np.arange(horizon) == 0
@@ -88,18 +157,86 @@ class Muffliato(Iterative):
         return [self.noise.site(scale, first * _change(problem) / self.noise.scale)]
 
     def start(self, problem, network, streams, settings):
+        """Return both messages at 0, before the first iteration.
+
+        Parameters
+        ----------
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        network : Network
+            Communication graph with its mixing matrix.
+        streams : Streams
+            Random streams of all runs.
+        settings : int
+            Number of settings in the batch.
+
+        Returns
+        -------
+        State
+            State before the first iteration.
+        """
         zero = origin(problem, streams, settings)
         return State(zero, zero)
 
     def draws(self, problem, streams):
+        """Return the unit noise of each iteration, of which only the first is used.
+
+        Parameters
+        ----------
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        streams : Streams
+            Random streams of all runs.
+
+        Returns
+        -------
+        iterator
+            One item per iteration.
+        """
         return self.noise.units(problem, streams)
 
     def step(self, state, problem, network, draw, t):
+        """Return the noisy means in iteration 1, and the result of one gossip round afterwards.
+
+        Parameters
+        ----------
+        state : State
+            State before the iteration.
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        network : Network
+            Communication graph with its mixing matrix.
+        draw : ndarray, shape (runs, agents, dim)
+            Unit noise of the iteration.
+        t : int
+            Iteration, counted from 1.
+
+        Returns
+        -------
+        State
+            State after the iteration.
+        """
         if t == 1:
             return State(problem.means + column(self.noise.scale) * draw, state.x)
         return State(gossip(network, state, t == 2, self.acceleration), state.x)
 
     def observables(self, state, problem, t):
+        """Return the messages of all agents.
+
+        Parameters
+        ----------
+        state : State
+            State after the iteration.
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        t : int
+            Iteration, counted from 1.
+
+        Returns
+        -------
+        mapping
+            Quantities by name.
+        """
         return {"released": state.x}
 
 
@@ -107,8 +244,24 @@ ALGORITHM = Muffliato
 
 
 def gossip(network, state, first, acceleration: str) -> np.ndarray:
-    """The next message of a phase of gossip; ``first``, which broadcasts, says where it is the
-    second of its phase, before which there is no other."""
+    """Return the next message of a gossip phase.
+
+    Parameters
+    ----------
+    network : Network
+        Communication graph with its mixing matrix.
+    state : State
+        Last message and the message before it.
+    first : bool or ndarray of bool
+        True where the next message is the second of its phase; ``before`` is then unused.
+    acceleration : {"none", "chebyshev"}
+        Recursion of the gossip.
+
+    Returns
+    -------
+    ndarray, shape (settings, runs, agents, dim)
+        Next messages.
+    """
     mixed = network.mix(state.x)
     if acceleration == "none":
         return mixed
@@ -117,7 +270,7 @@ def gossip(network, state, first, acceleration: str) -> np.ndarray:
 
 
 def chebyshev_weight(mixing: np.ndarray) -> np.ndarray:
-    r""":math:`\gamma` of a mixing matrix, [1, 1], or of one a run, [runs, 1, 1]."""
+    r"""Return :math:`\gamma` of a mixing matrix, [1, 1], or of one per run, [runs, 1, 1]."""
     return _weight_of(second_eigenvalue(mixing))
 
 
@@ -127,5 +280,5 @@ def _weight_of(rate) -> np.ndarray:
 
 
 def _change(problem) -> float:
-    """Largest l2 change of an agent's mean by a replaced record."""
+    """Return the largest l2 change of an agent's mean by a replaced record."""
     return float(problem.record_change("l2") / problem.records)

@@ -74,6 +74,24 @@ class OneShotAveraging(Iterative):
         """Return no statistics, since privacy does not depend on the graph."""
 
     def calibrate(self, budget, problem, network, horizon):
+        """Return a copy with the smallest noise that meets the budget.
+
+        Parameters
+        ----------
+        budget : Budget
+            Privacy budget of the whole run.
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        network : Network
+            Communication graph with its mixing matrix.
+        horizon : int
+            Number of iterations.
+
+        Returns
+        -------
+        Algorithm
+            Copy with calibrated noise.
+        """
         require(horizon >= 1, "horizon", horizon, "a whole number >= 1")
         self.check(problem)
         if not budget.private:
@@ -85,7 +103,7 @@ class OneShotAveraging(Iterative):
         return replace(self, noise=calibrate(made, budget))
 
     def check(self, problem) -> None:
-        """Noise in the objective needs a problem of which something is proven."""
+        """Require a problem with a proof for noise in the objective."""
         if self.perturbed == "output" or problem.record_curvature == 0:
             return
         free = isinstance(problem, LogisticRegression) and np.isinf(problem.box)
@@ -93,12 +111,30 @@ class OneShotAveraging(Iterative):
         require(bool(free), "problem.name", type(problem).__name__, expected)
 
     def change(self, problem) -> float:
-        """Largest l2 change of what the noise is added to."""
+        """Return the largest l2 change of the quantity to which the noise is added."""
         if self.perturbed == "output":
             return float(np.max(problem.minimiser_change("l2", self.D)))
         return float(problem.record_change("l2"))
 
     def releases(self, problem, network, horizon):
+        """Return the single release of the first message.
+
+        Later messages are functions of the first ones.
+
+        Parameters
+        ----------
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        network : Network
+            Communication graph with its mixing matrix.
+        horizon : int
+            Number of iterations.
+
+        Returns
+        -------
+        list of Release
+            Mechanisms whose composition bounds the privacy loss.
+        """
         if not self.noise:
             return [Release("exact", sensitivity=self.change(problem), scale=0.0)]
         if self.perturbed == "objective" and problem.record_curvature > 0:
@@ -112,12 +148,31 @@ class OneShotAveraging(Iterative):
         return [Release("gaussian", self.change(problem), self.noise.scale, attained=attained)]
 
     def _perturbed_objective(self, problem) -> PerturbedObjective:
-        r""":math:`\mu = 2w/\sigma` for rows of norm 1, of a loss whose derivative has one sign."""
+        r"""Return the privacy profile with :math:`\mu = 2w/\sigma`.
+
+        It holds for rows of norm 1, and for a loss whose derivative has one sign.
+        """
         curvature = problem.least_convexity + float(self.D)
         mu = 2.0 * problem.weight / float(self.noise.scale)
         return PerturbedObjective(mu, float(problem.record_curvature / curvature), one_sign=True)
 
     def noise_sites(self, problem, network, horizon):
+        """Return the site of the noise: the first message only.
+
+        Parameters
+        ----------
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        network : Network
+            Communication graph with its mixing matrix.
+        horizon : int
+            Number of iterations.
+
+        Returns
+        -------
+        list of NoiseSite
+            Empty without noise, or with noise in the objective.
+        """
         if not self.noise or self.perturbed == "objective":
             return []
         first = np.arange(horizon) == 0
@@ -126,12 +181,64 @@ class OneShotAveraging(Iterative):
         return [self.noise.site(scale, moved)]
 
     def start(self, problem, network, streams, settings):
+        """Return messages at 0, before the first iteration.
+
+        Parameters
+        ----------
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        network : Network
+            Communication graph with its mixing matrix.
+        streams : Streams
+            Random streams of all runs.
+        settings : int
+            Number of settings in the batch.
+
+        Returns
+        -------
+        State
+            State before the first iteration.
+        """
         return State(origin(problem, streams, settings))
 
     def draws(self, problem, streams):
+        """Return the unit noise of each iteration, of which only the first is used.
+
+        Parameters
+        ----------
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        streams : Streams
+            Random streams of all runs.
+
+        Returns
+        -------
+        iterator
+            One item per iteration.
+        """
         return self.noise.units(problem, streams)
 
     def step(self, state, problem, network, draw, t):
+        """Return the noisy minima in iteration 1, and their mixtures afterwards.
+
+        Parameters
+        ----------
+        state : State
+            State before the iteration.
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        network : Network
+            Communication graph with its mixing matrix.
+        draw : ndarray, shape (runs, agents, dim)
+            Unit noise of the iteration.
+        t : int
+            Iteration, counted from 1.
+
+        Returns
+        -------
+        State
+            State after the iteration.
+        """
         if t > 1:
             return State(network.mix(state.x))
         noise = column(self.noise.scale) * draw + np.zeros_like(state.x)
@@ -141,6 +248,22 @@ class OneShotAveraging(Iterative):
         return State(minimum if self.perturbed == "objective" else minimum + noise)
 
     def observables(self, state, problem, t):
+        """Return the messages of all agents.
+
+        Parameters
+        ----------
+        state : State
+            State after the iteration.
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        t : int
+            Iteration, counted from 1.
+
+        Returns
+        -------
+        mapping
+            Quantities by name.
+        """
         return {"released": state.x}
 
 

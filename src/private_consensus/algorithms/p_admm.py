@@ -28,10 +28,43 @@ class OutputPerturbation(ADMMFamily):
     )
 
     def loss_by_formula(self, problem, network, t):
-        r""":math:`\mathcal B_\infty/(D_i s)`, a coordinate, in analogy to paper 001's others."""
+        r"""Return the loss :math:`\mathcal B_\infty/(D_i s)` per coordinate.
+
+        It is analogous to the losses of the other methods of Xiao et al.
+
+        Parameters
+        ----------
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        network : Network
+            Communication graph with its mixing matrix.
+        t : int
+            Iteration, counted from 1.
+
+        Returns
+        -------
+        ndarray
+            Broadcastable to [settings, runs, agents, 1].
+        """
         return printed_change(problem) / (self.penalty(network, t) * self.scale(t))
 
     def releases(self, problem, network, horizon):
+        """Return the releases of exact minimisers with noise.
+
+        Parameters
+        ----------
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        network : Network
+            Communication graph with its mixing matrix.
+        horizon : int
+            Number of iterations.
+
+        Returns
+        -------
+        list of Release
+            Mechanisms whose composition bounds the privacy loss.
+        """
         return self.releases_of_minimisers(problem, network, horizon)
 
 

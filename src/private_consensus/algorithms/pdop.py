@@ -26,6 +26,26 @@ class PrivateDistributedOptimisation(GradientSteps):
     )
 
     def step(self, state, problem, network, draw, t):
+        """Return the state after mixing, one projected gradient step and noise.
+
+        Parameters
+        ----------
+        state : State
+            State before the iteration.
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        network : Network
+            Communication graph with its mixing matrix.
+        draw : ndarray, shape (runs, agents, dim)
+            Unit noise of the iteration.
+        t : int
+            Iteration, counted from 1.
+
+        Returns
+        -------
+        State
+            State after the iteration.
+        """
         z = network.mix(state.x)
         x = problem.project(z - self.step_size(t) * problem.gradient(z)) + self.noise.at(t) * draw
         return state._replace(x=x, spent=self.spend(state, problem, network, t))
