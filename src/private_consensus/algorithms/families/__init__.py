@@ -1,1 +1,1 @@
-"""What several algorithms share: a module a family, beside the algorithms and none itself."""
+"""Common bases of several algorithms, one module per family; no module here is an algorithm."""

@@ -1,13 +1,15 @@
-r"""Tests of progress by the sparse vector technique (paper 004, section 3.5). Not an algorithm.
+r"""Tests of progress by the sparse vector technique (Ding, section 3.5).
 
-A record moves a query by at most :math:`\Delta`, given all that was sent. With
-:math:`C_{loss}/|D_i|` for the change of a mean of clipped losses at a fixed point,
+This module is not an algorithm. Replacing a record changes a query by at most
+:math:`\Delta`, given all messages so far. A mean of clipped losses at a fixed point
+changes by at most :math:`C_{loss}/|D_i|`.
 
-* where noised outputs are tested, :math:`\Delta = 2C_{loss}/|D_i|`: both points are fixed once
-  those outputs are paid for;
-* where minimisers are tested, :math:`\Delta = C_{loss} + C_{loss}/|D_i|`: the second point is
-  hidden and moves with the data, but its mean loss stays within :math:`[0, C_{loss}]`. The bounds
-  on an answer hold for every minimiser there may be, hence beside the message made of it.
+* If noisy outputs are tested, :math:`\Delta = 2C_{loss}/|D_i|`. Both points are fixed once the
+  privacy cost of these outputs is counted.
+* If minimisers are tested, :math:`\Delta = C_{loss} + C_{loss}/|D_i|`. The second point is hidden
+  and depends on the data, but its mean loss stays within :math:`[0, C_{loss}]`. The
+  bounds on an answer hold for every possible minimiser, hence also jointly with the
+  message made from it.
 """
 
 from __future__ import annotations
@@ -43,8 +45,11 @@ TESTED = ("minimiser", "noised")
 
 
 class Draw(NamedTuple):
-    """Unit draws of an iteration: of the dual and the output [runs, agents, dim] each, of query,
-    threshold (Laplace) and coin (uniform) [runs, agents] each."""
+    """Unit draws of an iteration.
+
+    Those of the dual and the output are [runs, agents, dim] each. Those of query, threshold
+    (Laplace) and coin (uniform) are [runs, agents] each.
+    """
 
     noise: tuple[np.ndarray, np.ndarray]
     query: np.ndarray
@@ -53,9 +58,12 @@ class Draw(NamedTuple):
 
 
 class Tested(NamedTuple):
-    """The unit noise of the threshold, whether it is to be drawn again, the number of messages
-    so far, and the clipped loss of what was sent last, not a number where nobody has asked for it;
-    each [settings, runs, agents]."""
+    """State of the tests, each field [settings, runs, agents].
+
+    The fields are the unit noise of the threshold, whether it is to be sampled again, the
+    number of messages so far, and the clipped loss of the latest message. The loss is NaN if
+    it has not been computed.
+    """
 
     threshold: np.ndarray
     stale: np.ndarray
@@ -64,13 +72,31 @@ class Tested(NamedTuple):
 
 
 def untested(x: np.ndarray) -> Tested:
-    """Before the first iteration from x [settings, runs, agents, dim]."""
+    """Return the state of the tests before the first iteration.
+
+    The iteration starts from x [settings, runs, agents, dim].
+    """
     zero = np.zeros(x.shape[:-1])
     return Tested(zero, np.ones(zero.shape, bool), zero, np.full(zero.shape, np.nan))
 
 
 def draws(messages: Iterator[Any], problem, streams) -> Iterator[Draw]:
-    """Combine the random numbers of messages and of tests."""
+    """Combine the random numbers of messages and of tests.
+
+    Parameters
+    ----------
+    messages : iterator
+        Draws of the messages, with a field ``noise``.
+    problem : Problem
+        Objectives and data of the agents, with their sensitivities.
+    streams : Streams
+        Random streams of all runs.
+
+    Yields
+    ------
+    Draw
+        Unit draws of one iteration.
+    """
     kinds = ("noise", "laplace", "query"), ("noise", "laplace", "threshold")
     drawn = (*kinds, ("sampling", "uniform", "coin"))
     shape = (problem.n_agents,)
@@ -86,15 +112,35 @@ class ProgressTests:
     Parameters
     ----------
     algorithm : ImprovedPlausiblyPrivateADMM
+        Algorithm with the scales of query and threshold noise.
     problem : Problem
+        Losses and their sensitivities.
     """
 
     algorithm: Any
     problem: Any
 
     def test(self, state: Any, minimiser: np.ndarray, noised: np.ndarray, draw: Draw) -> Tested:
-        """Return which agents send: those whose loss decreased by more than the threshold, among
-        those who still may.
+        """Return which agents send a message.
+
+        An agent sends if its loss decreased by more than the threshold and its limit is not
+        reached.
+
+        Parameters
+        ----------
+        state : State
+            State before the test.
+        minimiser : ndarray, shape (settings, runs, agents, dim)
+            Minimisers before output noise.
+        noised : ndarray, shape (settings, runs, agents, dim)
+            Minimisers with output noise.
+        draw : Draw
+            Unit draws of the iteration.
+
+        Returns
+        -------
+        Tested
+            State of the tests; ``sent`` has increased for agents that send.
         """
         made = self.algorithm
         unit = np.where(state.stale, draw.threshold, state.threshold)
@@ -113,8 +159,11 @@ class ProgressTests:
         return Tested(unit, again[made.threshold_drawn], state.sent + sends, kept)
 
     def _losses(self, state: Any, after: np.ndarray, may: np.ndarray) -> tuple[np.ndarray, ...]:
-        """Clipped losses of what was sent last and of a new point, [settings, runs, agents], of
-        agents that may still send. That of the former is known unless it has just been sent."""
+        """Compute the clipped losses of the latest messages and of new points.
+
+        Both are [settings, runs, agents], for agents that may still send. The former is cached
+        unless the message has just been sent.
+        """
         new = np.isnan(state.loss) & may
         bound = np.broadcast_to(column(self.algorithm.C_loss), (*may.shape, 1))
         points, bounds, asked = (
@@ -124,7 +173,7 @@ class ProgressTests:
         return np.where(new, before, state.loss), now
 
     def noise_for(self, rho: float) -> SparseVectorNoise:
-        """Noise with which all tests cost rho, in zCDP, as it is printed."""
+        """Return the noise with which all tests cost rho, in zCDP, as published."""
         made, sensitivity = self.algorithm, 2.0 * self.algorithm.C_loss
         if made.svt_sensitivity == "per_sample":
             sensitivity = 2.0 * self.problem.clipped_loss_change(made.C_loss)
@@ -135,13 +184,26 @@ class ProgressTests:
 
     @property
     def change(self) -> Any:
-        r""":math:`\Delta`, what a record moves a test by, given all that was sent."""
+        r"""Largest change :math:`\Delta` of a query by one record, given all messages so far."""
         of_loss = self.problem.clipped_loss_change(self.algorithm.C_loss)
         noised = self.algorithm.tested == "noised"
         return of_loss + (of_loss if noised else self.algorithm.C_loss)
 
     def release(self, change: float, horizon: int) -> Release:
-        """Tests of queries that move by ``change`` at most."""
+        """Return the release of tests of queries with a bounded sensitivity.
+
+        Parameters
+        ----------
+        change : float
+            Largest change of a query by one record.
+        horizon : int
+            Number of iterations, each with one test.
+
+        Returns
+        -------
+        Release
+            Sparse vector mechanism.
+        """
         made = self.algorithm
         return sparse_vector_release(
             change,
@@ -153,7 +215,22 @@ class ProgressTests:
         )
 
     def releases(self, messages: list[Release], charge: Charge, horizon: int) -> list[Release]:
-        """Those of messages, of which the tests say how many are sent, and of the tests."""
+        """Return the releases of messages and of the tests that decide which messages are sent.
+
+        Parameters
+        ----------
+        messages : list of Release
+            Releases of the largest possible number of messages.
+        charge : Charge
+            Privacy cost of one message, with its attained ratio.
+        horizon : int
+            Number of iterations.
+
+        Returns
+        -------
+        list of Release
+            Without noise, or with decisions by coin, there is no release of tests.
+        """
         first, *others = (replace(release, attained=None, attack=None) for release in messages)
         if not self.algorithm.noisy:
             return [first, *others]
@@ -163,18 +240,25 @@ class ProgressTests:
         return [first, *others, *([] if coin else [self.release(self.change, horizon)])]
 
     def attack(self, ratio: float, horizon: int) -> Release:
-        r"""PP-ADMM's attack on the messages that are sent, one record beside zero rows.
+        """Return the attack of PP-ADMM on the sent messages, for one record next to zero rows.
 
-        If the record's own clipped loss did not count in the tests, no query would depend on the
-        data: the number of messages would have the law of tests of 0. It moves a query by at most
-        :math:`C_{loss}/|D_i|`, wherever the minimiser is; what tests of such queries cost is the
-        factor by which the law of all that is sent can differ from that.
+        If the clipped loss of the record did not count in the tests, no query would depend on the
+        data. The number of messages would then have the distribution of tests of 0. The loss
+        changes a query by at most :math:`C_{loss}/|D_i|` for every minimiser. The distribution of
+        all messages can differ from that one by at most the factor that tests of such queries
+        cost.
 
         Parameters
         ----------
         ratio : float
-            By which one message is told apart, :attr:`.Charge.attained_ratio`.
+            Attained ratio of shift to noise of one message, :attr:`.Charge.attained_ratio`.
         horizon : int
+            Number of iterations, each with one test.
+
+        Returns
+        -------
+        Release
+            Lower bound only: a random number of Gaussian releases.
         """
         made, most = self.algorithm, int(self.algorithm.c)
         if made.decision == "coin":

@@ -1,7 +1,8 @@
-"""A threshold on what neighbours send: paper 004's PR-ADMM. Not an algorithm.
+"""Threshold on the values received from neighbours, as in the PR-ADMM of Ding.
 
-A neighbour's value is used as long as its distance to the agent's own, summed over iterations, is
-at most U; the agent's own value stands in its place afterwards.
+This module is not an algorithm. The value of a neighbour is used as long as its distance
+to the agent's own value, summed over iterations, is at most U. Afterwards, the agent's
+own value replaces it.
 """
 
 from __future__ import annotations
@@ -15,9 +16,13 @@ from ..base import column
 
 
 class Received(NamedTuple):
-    """Sums of used values [settings, runs, agents, dim]; distances so far [settings, runs, agents,
-    agents] or, on a sparse network, [settings, [runs,] links]; the share of links whose values are
-    replaced."""
+    """Values that agents use after one exchange.
+
+    ``received_sum`` has the sums of used values, [settings, runs, agents, dim]. ``distance``
+    has the accumulated distances, [settings, runs, agents, agents] or, on a sparse network,
+    [settings, [runs,] edges]. ``replaced`` is the fraction of edges whose values are
+    replaced.
+    """
 
     received_sum: np.ndarray
     distance: np.ndarray
@@ -25,7 +30,20 @@ class Received(NamedTuple):
 
 
 def no_distance(network: Any, x: np.ndarray) -> np.ndarray:
-    """Before anything was received."""
+    """Return the accumulated distances before anything was received.
+
+    Parameters
+    ----------
+    network : Network
+        Communication graph with its mixing matrix.
+    x : ndarray, shape (settings, runs, agents, dim)
+        Messages of the iteration.
+
+    Returns
+    -------
+    ndarray
+        Zeros, [settings, runs, agents, agents], or per edge on a sparse network.
+    """
     if isinstance(network, SparseNetwork):
         return np.zeros(network.own_ends(x).shape[:-1])
     return np.zeros((*x.shape[:-1], x.shape[-2]))
@@ -39,13 +57,20 @@ def received_within(
     Parameters
     ----------
     network : Network or SparseNetwork
+        Communication graph.
     x : ndarray, shape (settings, runs, agents, dim)
+        New messages.
     distance : ndarray
-        So far.
+        Accumulated distances before this exchange.
     limit : float or ndarray, shape (settings,)
         U.
     forgets : bool
         Whether a value that is replaced adds no distance, so that the next one may be used.
+
+    Returns
+    -------
+    Received
+        Sums of used values, accumulated distances, and the fraction of replaced values.
     """
     if isinstance(network, SparseNetwork):
         return _over_links(network, x, distance, limit, forgets)
@@ -59,7 +84,7 @@ def received_within(
 
 
 def _over_links(network: SparseNetwork, x, distance, limit, forgets: bool) -> Received:
-    """The same from the ends of links alone."""
+    """Compute the used values from the ends of edges only, on a sparse network."""
     own, other = network.own_ends(x), network.other_ends(x)
     limit = np.reshape(limit, (-1, *(1,) * (distance.ndim - 1)))
     near, total = _near(distance, np.linalg.norm(own - other, axis=-1), limit, forgets)

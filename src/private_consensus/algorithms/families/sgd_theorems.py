@@ -1,4 +1,4 @@
-"""Noise and releases of Q-DPSGD as paper 004 states them: Theorems 11 and 15, and (28)."""
+"""Noise and releases of Q-DPSGD as Ding states them: Theorems 11 and 15, and (28)."""
 
 from __future__ import annotations
 
@@ -22,20 +22,27 @@ def reused_state_releases(
     dim: int,
     clip: float,
 ) -> list[Release]:
-    r"""Releases of Q-DPSGD-2 as printed, (28) of 004: the exact model is used again.
+    r"""Return the releases of Q-DPSGD-2 as published, (28) of Ding: the exact model is used again.
 
-    One record in one batch shifts the model for good: by the next message
-    :math:`c = 1-\varepsilon+\varepsilon w_{ii}` (``keep``) of the shift is left, and all later
-    gradients are taken elsewhere. All that is certain is that two clipped means differ by at most
-    2K, so that the models are apart by at most
-    :math:`\Delta_t = 2\alpha\varepsilon K\,(1-c^t)/(1-c)`, and no sampling can be credited.
+    One record in one batch shifts the model permanently. By the next message, the fraction
+    :math:`c = 1-\varepsilon+\varepsilon w_{ii}` (``keep``) of the shift remains, and all
+    later gradients are evaluated at other points. The only certain bound is that two clipped
+    means differ by at most 2K. The models therefore differ by at most :math:`\Delta_t =
+    2\alpha\varepsilon K\,(1-c^t)/(1-c)`, and no amplification by sampling applies.
 
     Parameters
     ----------
     sigma, step, resolution, dim, clip
         As in :func:`private_consensus.privacy.noisy_message`.
+    horizon : int
+        Number of rounds.
     keep : float
-        c, in [0, 1]; of the agent that keeps most.
+        c, in [0, 1]; that of the agent with the largest c.
+
+    Returns
+    -------
+    list of Release
+        One discrete Gaussian release that covers all rounds.
     """
     require(0 <= keep <= 1, "keep", keep, "a number in [0, 1]")
     t = np.arange(1, horizon + 1)
@@ -50,18 +57,25 @@ def reused_state_releases(
 def theorem11_sigma(
     budget: Budget, records: int, horizon: int, *, proof: bool = False, factor: float = 1.0
 ) -> float:
-    r"""Noise of Theorem 11 and Remark 6 of 004.
+    r"""Return the sigma of Theorem 11 and Remark 6 of Ding.
 
     .. math:: \sigma^2 = \frac{16T}{m^2\epsilon}\left(\frac{2\ln(1/\delta)}{\epsilon}+1\right)c^2
 
     Parameters
     ----------
+    budget : Budget
+        Epsilon and delta of the whole run.
     records, horizon : int
         m and T.
     proof : bool
-        The proof's m in the place of :math:`m^2`.
+        Whether :math:`m^2` is replaced by m, as in the proof.
     factor : float
         c: 1 for Q-DPSGD-1, :func:`theorem15_factor` for Q-DPSGD-2.
+
+    Returns
+    -------
+    float
+        :math:`\sigma`; 0 for an infinite budget.
     """
     if not budget.private:
         return 0.0
@@ -80,10 +94,30 @@ def theorem11_epsilon(
     proof: bool = False,
     factor: float = 1.0,
 ) -> float:
-    r"""Epsilon that Theorem 11 gives at sigma; the inverse of :func:`theorem11_sigma`.
+    r"""Return the epsilon of Theorem 11 at a given sigma; the inverse of :func:`theorem11_sigma`.
 
     :math:`\epsilon = T\,8\rho c^2/(m^2\sigma^2) + \ln(1/\delta)/(\rho-1)` with
     :math:`\rho = 2\ln(1/\delta)/\epsilon+1`, solved for epsilon.
+
+    Parameters
+    ----------
+    sigma : float
+        Noise in units of the clipping norm.
+    delta : float
+        Delta at which epsilon is stated.
+    records : int
+        m.
+    horizon : int
+        T.
+    proof : bool
+        Whether :math:`m^2` is replaced by m, as in the proof.
+    factor : float
+        c, as in :func:`theorem11_sigma`.
+
+    Returns
+    -------
+    float
+        Infinite without noise.
     """
     if sigma == 0:
         return math.inf
@@ -94,18 +128,47 @@ def theorem11_epsilon(
 def theorem15_factor(
     *, step: float, resolution: float, dim: int, clip: float, size: float
 ) -> float:
-    r""":math:`\alpha\varepsilon + \eta\sqrt p\,|S|/K` of Theorem 15; resolution 0 drops the
-    second term."""
+    r"""Return the factor :math:`\alpha\varepsilon + \eta\sqrt p\,|S|/K` of Theorem 15.
+
+    Parameters
+    ----------
+    step : float
+        :math:`\alpha\varepsilon`.
+    resolution : float
+        :math:`\eta`; 0 drops the second term.
+    dim : int
+        p.
+    clip : float
+        K.
+    size : float
+        Batch size :math:`|S|`.
+
+    Returns
+    -------
+    float
+        c of :func:`theorem11_sigma`.
+    """
     return step + resolution * math.sqrt(dim) * size / clip
 
 
 def sgd_sigma(rule: str, budget: Budget, noise: SampledNoise, horizon: int) -> float:
-    """Sigma of a noised batch by a named rule; 0 for an infinite budget.
+    """Return the sigma of a noisy batch by a named rule; 0 for an infinite budget.
 
     Parameters
     ----------
     rule : {"thm11", "proof11", "accountant"}
         Theorem 11 with Remark 6, its proof's version, or :meth:`SampledNoise.sigma`.
+    budget : Budget
+        Epsilon and delta of the whole run.
+    noise : SampledNoise
+        Noisy batch in the form of the accountant.
+    horizon : int
+        Number of rounds.
+
+    Returns
+    -------
+    float
+        Noise in units of the clipping norm.
     """
     expected = f"one of {', '.join(SIGMA_RULES)}"
     require(rule in SIGMA_RULES, "algorithm.sigma_rule", rule, expected)

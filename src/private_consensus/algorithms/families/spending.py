@@ -1,6 +1,7 @@
-"""How a budget becomes noise that is scheduled, and what papers charge for it. Not an algorithm.
+"""Calibration of scheduled noise to a budget, and the privacy losses that papers state for it.
 
-An algorithm with such noise has the fields ``law``, ``noise``, ``growth`` and ``calibration``.
+This module is not an algorithm. An algorithm with such noise has the fields ``law``,
+``noise``, ``growth`` and ``calibration``.
 """
 
 from __future__ import annotations
@@ -19,7 +20,26 @@ CALIBRATIONS = ("accountant", "formula", GIVEN)
 
 
 def calibrated(algorithm: Any, budget, problem, network, horizon: int) -> Any:
-    """A copy with the noise for a budget, of an algorithm that has one noise."""
+    """Return a copy with the noise for a budget, for an algorithm with one noise.
+
+    Parameters
+    ----------
+    algorithm : Algorithm
+        Algorithm with the fields listed above.
+    budget : Budget
+        Privacy budget of the whole run.
+    problem : Problem
+        Objectives and data of the agents, with their sensitivities.
+    network : Network
+        Communication graph with its mixing matrix.
+    horizon : int
+        Number of iterations.
+
+    Returns
+    -------
+    Algorithm
+        The algorithm itself if its noise is fixed.
+    """
     require(horizon >= 1, "horizon", horizon, "a whole number >= 1")
     if algorithm.noise_is_given:
         return algorithm
@@ -29,7 +49,26 @@ def calibrated(algorithm: Any, budget, problem, network, horizon: int) -> Any:
 
 
 def least_noise(algorithm: Any, budget, problem, network, horizon: int) -> float:
-    """Scale of the noise that spends a budget, by the accountant or by the formula."""
+    """Return the noise scale that meets a finite budget, by the accountant or by the formula.
+
+    Parameters
+    ----------
+    algorithm : Algorithm
+        Algorithm with the fields listed above.
+    budget : Budget
+        Privacy budget of the whole run.
+    problem : Problem
+        Objectives and data of the agents, with their sensitivities.
+    network : Network
+        Communication graph with its mixing matrix.
+    horizon : int
+        Number of iterations.
+
+    Returns
+    -------
+    float
+        Value for the field ``noise``.
+    """
     if algorithm.calibration == "formula":
         return _by_formula(algorithm, budget, problem, network, horizon)
 
@@ -40,7 +79,10 @@ def least_noise(algorithm: Any, budget, problem, network, horizon: int) -> float
 
 
 def _by_formula(algorithm: Any, budget, problem, network, horizon: int) -> float:
-    """The formulas have the form a / noise + b."""
+    """Return the noise scale at which the paper's formula gives the budget's epsilon.
+
+    The formulas have the form a / noise + b.
+    """
     at_1, at_2 = (
         replace(algorithm, noise=s).epsilon_by_formula(budget.delta, problem, network, horizon)
         for s in (1.0, 2.0)
@@ -52,20 +94,35 @@ def _by_formula(algorithm: Any, budget, problem, network, horizon: int) -> float
 
 
 def largest_sum(losses: Iterable[Any]) -> float:
-    """Sum over iterations of a paper's losses [settings, runs, agents, 1], of the agent that loses
-    most."""
+    """Return the sum over iterations of the losses of the agent with the largest sum.
+
+    Losses of an iteration are [settings, runs, agents, 1].
+    """
     return float(np.max(sum(losses)))
 
 
 def spent_after(spent: np.ndarray, loss: Any) -> np.ndarray:
-    """Add one more loss to the accumulated losses of agents, [settings, runs, agents]."""
+    """Add one more loss to the accumulated losses of agents.
+
+    Parameters
+    ----------
+    spent : ndarray, shape (settings, runs, agents)
+        Accumulated losses.
+    loss : ndarray
+        Loss of an iteration, broadcastable to [settings, runs, agents, 1].
+
+    Returns
+    -------
+    ndarray, shape (settings, runs, agents)
+        New accumulated losses.
+    """
     return spent + np.asarray(loss)[..., 0]
 
 
 def printed_change(problem) -> float:
-    r"""Paper 001's :math:`\mathcal B_\infty = 1/b_i`: the weight of one record.
+    r"""Return the :math:`\mathcal B_\infty = 1/b_i` of Xiao et al., the weight of one record.
 
-    Right for labels in {0, 1} and features in [0, 1] only (errata E1.3); what is right in general
-    is ``problem.record_change("linf")``.
+    It is right only for labels in {0, 1} and features in [0, 1] (errata E1.3). The bound that
+    holds in general is ``problem.record_change("linf")``.
     """
     return getattr(problem, "weight", None) or problem.record_change("linf")
