@@ -64,6 +64,24 @@ class Pflr(FunctionalMechanism):
     )
 
     def calibrate(self, budget, problem, network, horizon):
+        """Return a copy whose two noises together meet the budget.
+
+        Parameters
+        ----------
+        budget : Budget
+            Privacy budget of the whole run.
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        network : Network
+            Communication graph with its mixing matrix.
+        horizon : int
+            Has to be 1, since all coefficients are released simultaneously.
+
+        Returns
+        -------
+        Algorithm
+            Copy with calibrated noise.
+        """
         require(horizon == 1, "horizon", horizon, "1: everything is released at once")
         if not budget.private:
             return replace(self, noise_objective=0.0, noise_fairness=0.0)
@@ -77,7 +95,10 @@ class Pflr(FunctionalMechanism):
         )
 
     def _assumed(self, problem) -> tuple[float, float]:
-        r""":math:`\Delta_f` and :math:`\Delta_g`; printed are :math:`d^2/4 + d` and 2d."""
+        r"""Return the assumed :math:`\Delta_f` and :math:`\Delta_g`.
+
+        The printed values are :math:`d^2/4 + d` and 2d.
+        """
         if self.sens == "tight":
             return self._tight(problem)
         return paper_sensitivity("l1", problem.dim, fair=False), 2.0 * problem.dim
@@ -88,6 +109,22 @@ class Pflr(FunctionalMechanism):
         return objective, covariance_l1(problem.dim, problem.mean, public_mean=public)
 
     def releases(self, problem, network, horizon):
+        """Return the releases of the fairness term and of the objective.
+
+        Parameters
+        ----------
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        network : Network
+            Communication graph with its mixing matrix.
+        horizon : int
+            Number of iterations.
+
+        Returns
+        -------
+        list of Release
+            Mechanisms whose composition bounds the privacy loss.
+        """
         if not self.noise_fairness:
             return [Release("exact", scale=0.0, note="the mean of the noise is the covariance")]
         objective, fairness = self._tight(problem)
@@ -102,8 +139,10 @@ class Pflr(FunctionalMechanism):
         ]
 
     def _reached(self, problem) -> tuple[float, float]:
-        """Changes in l1 that one pair of records makes, opposite in label and attribute: the one
-        whose loss is largest."""
+        """Return the l1 changes of both sums by the pair of records with the largest loss.
+
+        The two records have opposite labels and opposite attributes.
+        """
         if not self.sensitivity(problem, self.fair).known or not np.all(self.alpha):
             return 0.0, 0.0
         groups = np.array([-problem.mean, 1.0 - problem.mean])[:, None]
@@ -118,8 +157,26 @@ class Pflr(FunctionalMechanism):
         return max(changes, key=lambda c: c[0] / scales[0] + c[1] / scales[1])
 
     def epsilon_by_formula(self, delta, problem, network, horizon):
-        """Sum of the two printed sensitivities over their scales; without the noise on g, what a
-        sensitivity that forgets the mean would give."""
+        """Return the sum of the two printed sensitivities over their scales.
+
+        Without noise on g, it is the value for a sensitivity that ignores the mean.
+
+        Parameters
+        ----------
+        delta : float
+            Delta at which epsilon is stated.
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        network : Network
+            Communication graph with its mixing matrix.
+        horizon : int
+            Number of iterations.
+
+        Returns
+        -------
+        float
+            Infinite without noise.
+        """
         if not self.noise_objective:
             return float("inf")
         d = problem.dim

@@ -39,6 +39,15 @@ class RenyiAccountedPPADMM(ApproximateADMM):
         require(self.perturbed == "objective", "algorithm.perturbed", self.perturbed, expected)
 
     def check(self, problem, network):
+        """Require logistic regression without a box, and warn outside the convergent range.
+
+        Parameters
+        ----------
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        network : Network
+            Communication graph with its mixing matrix.
+        """
         model = isinstance(problem, LogisticRegression)
         name = type(problem).__name__
         require(model, "problem.name", name, "logistic_regression, a generalised linear model")
@@ -46,13 +55,46 @@ class RenyiAccountedPPADMM(ApproximateADMM):
         super().check(problem, network)
 
     def curvature_share(self, problem, network) -> float:
-        r""":math:`\kappa`: largest eigenvalue of a record's Hessian over the least curvature."""
+        r"""Return the curvature ratio :math:`\kappa`.
+
+        It is the largest eigenvalue of a record's Hessian over the least curvature.
+
+        Parameters
+        ----------
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        network : Network
+            Communication graph with its mixing matrix.
+
+        Returns
+        -------
+        float
+            Ratio of the curvatures, with the penalty of iteration 1.
+        """
         least = max(float(self.ridge), problem.least_convexity)
         return float(problem.record_curvature / (least + np.min(self.penalty(network, 1))))
 
     def releases(self, problem, network, horizon):
-        r"""The minimiser by its :class:`~..privacy.objective_perturbation.PerturbedObjective`,
-        :math:`\mu = 2w/\sigma_1` for rows of norm 1, and what is left to the approximation."""
+        r"""Return the releases of the exact minimisers and of the approximation.
+
+        A minimiser has the profile of its
+        :class:`~..privacy.objective_perturbation.PerturbedObjective`, with :math:`\mu =
+        2w/\sigma_1` for rows of norm 1.
+
+        Parameters
+        ----------
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        network : Network
+            Communication graph with its mixing matrix.
+        horizon : int
+            Number of iterations.
+
+        Returns
+        -------
+        list of Release
+            Mechanisms whose composition bounds the privacy loss.
+        """
         plain = super().releases(problem, network, horizon)
         if not self.noisy:
             return plain

@@ -82,7 +82,7 @@ class PeriodicallyReducedADMM(ADMMFamily):
     # Noise.
 
     def variance_share(self, t: int) -> Any:
-        """Variance of the message of iteration t = 1, 2, ... over that of the first."""
+        """Return the variance of message t = 1, 2, ... over that of the first message."""
         if self.schedule == "periodic":
             return column(self.R_P) ** ((t - 1) // column(self.T_p))
         return 1.0 / (column(self.R_T) * (t - 1) * t) if t > 1 else 1.0
@@ -97,6 +97,24 @@ class PeriodicallyReducedADMM(ADMMFamily):
     # Threshold.
 
     def start(self, problem, network, streams, settings):
+        """Return the state of ADMM before the first iteration, with distances of 0.
+
+        Parameters
+        ----------
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        network : Network
+            Communication graph with its mixing matrix.
+        streams : Streams
+            Random streams of all runs.
+        settings : int
+            Number of settings in the batch.
+
+        Returns
+        -------
+        State
+            State before the first iteration.
+        """
         state = super().start(problem, network, streams, settings)
         if self.threshold == "none":
             return state
@@ -105,7 +123,22 @@ class PeriodicallyReducedADMM(ADMMFamily):
         return start._replace(received_sum=state.received_sum)
 
     def receive(self, state, network):
-        """Own value in place of one that is replaced."""
+        """Return the state with the sums of received values.
+
+        An agent's own value takes the place of each value that is replaced.
+
+        Parameters
+        ----------
+        state : State
+            State with the new messages.
+        network : Network
+            Communication graph with its mixing matrix.
+
+        Returns
+        -------
+        State
+            The same state with the sums, the distances and the replaced fraction.
+        """
         if not isinstance(state, State):
             return super().receive(state, network)
         forgets = self.threshold == "consistent"
@@ -113,18 +146,65 @@ class PeriodicallyReducedADMM(ADMMFamily):
         return state._replace(**found._asdict())
 
     def disagreement(self, network, x, received):
+        r"""Return the disagreement :math:`\sum_{j\in N_i}(x_i - x_j)`, by which the dual moves.
+
+        A literal threshold uses all values as received, without replacement.
+
+        Parameters
+        ----------
+        network : Network
+            Communication graph with its mixing matrix.
+        x : ndarray, shape (settings, runs, agents, dim)
+            Messages.
+        received : ndarray, shape (settings, runs, agents, dim)
+            Sums of the values that agents use.
+
+        Returns
+        -------
+        ndarray, shape (settings, runs, agents, dim)
+            Change of the dual over its step.
+        """
         if self.threshold == "literal":
             received = network.neighbour_sum(x)
         return super().disagreement(network, x, received)
 
     def observables(self, state, problem, t):
+        """Return the observables of ADMM and the fraction of replaced values.
+
+        Parameters
+        ----------
+        state : State
+            State after the iteration.
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        t : int
+            Iteration, counted from 1.
+
+        Returns
+        -------
+        mapping
+            Quantities by name.
+        """
         seen = dict(super().observables(state, problem, t))
         return seen if self.threshold == "none" else seen | {"replaced": state.replaced}
 
     # Privacy.
 
     def moved(self, problem, penalty: np.ndarray) -> np.ndarray:
-        r""":math:`\Delta_i` at a penalty, by ``sensitivity``."""
+        r"""Return the sensitivity :math:`\Delta_i` at a penalty, by the rule of ``sensitivity``.
+
+        Parameters
+        ----------
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        penalty : ndarray
+            :math:`D_i` of the agents.
+
+        Returns
+        -------
+        ndarray
+            In the shape of ``penalty``.
+        """
         if self.sensitivity == "lemma10":
             return 2.0 * self.V / penalty
         if self.sensitivity == "per_sample":
@@ -132,14 +212,60 @@ class PeriodicallyReducedADMM(ADMMFamily):
         return problem.minimiser_change(self.noise.norm, penalty)
 
     def loss_by_formula(self, problem, network, t):
-        r""":math:`\Delta_i^2/(2s_t^2)`, in zCDP."""
+        r"""Return the privacy loss :math:`\Delta_i^2/(2s_t^2)` of a message, in zCDP.
+
+        Parameters
+        ----------
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        network : Network
+            Communication graph with its mixing matrix.
+        t : int
+            Iteration, counted from 1.
+
+        Returns
+        -------
+        ndarray
+            Broadcastable to [settings, runs, agents, 1].
+        """
         return (self.moved(problem, self.penalty(network, t)) / self.scale(t)) ** 2 / 2
 
     def releases(self, problem, network, horizon):
+        """Return the releases of exact minimisers with noise.
+
+        Parameters
+        ----------
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        network : Network
+            Communication graph with its mixing matrix.
+        horizon : int
+            Number of iterations.
+
+        Returns
+        -------
+        list of Release
+            Mechanisms whose composition bounds the privacy loss.
+        """
         return self.releases_of_minimisers(problem, network, horizon)
 
     def rho_by_formula(self, problem, network, horizon):
-        """Theorems 2 and 3."""
+        """Return the total privacy cost of Theorem 2 or 3, in zCDP.
+
+        Parameters
+        ----------
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        network : Network
+            Communication graph with its mixing matrix.
+        horizon : int
+            Number of iterations.
+
+        Returns
+        -------
+        float
+            Total in zCDP.
+        """
         penalties = self.penalties(network, horizon)
         scales = self.scales(horizon).reshape(-1, *[1] * (penalties.ndim - 1))
         losses = (self.moved(problem, penalties) / scales) ** 2 / 2

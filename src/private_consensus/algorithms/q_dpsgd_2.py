@@ -85,6 +85,22 @@ class QDPSGD2(QDPSGD):
         return theorem15_factor(**message, size=float(self.B))
 
     def sigma_for(self, budget, problem, horizon):
+        """Return the noise for a budget, by the rule of ``sigma_rule``.
+
+        Parameters
+        ----------
+        budget : Budget
+            Privacy budget of the whole run.
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        horizon : int
+            Number of iterations.
+
+        Returns
+        -------
+        float
+            Sigma, in units of the clipping norm.
+        """
         if self.sigma_rule == "accountant":
             if self.own == "exact":
                 raise InvalidInput("algorithm.own", self.own, "broadcast, for the accountant")
@@ -93,11 +109,40 @@ class QDPSGD2(QDPSGD):
         return theorem11_sigma(budget, problem.records, horizon, proof=proof, factor=factor)
 
     def sampled(self, problem, horizon):
-        """One message, as the accountant takes it."""
+        """Return one noisy message in the form of the accountant.
+
+        Parameters
+        ----------
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        horizon : int
+            Number of iterations.
+
+        Returns
+        -------
+        SampledNoise
+            Law of the batch size, with the noise of a message.
+        """
         message = self._message(problem, horizon)
         return noisy_message(self.batches(), problem.records, **message)
 
     def releases(self, problem, network, horizon):
+        """Return the releases of all messages, by the model that an agent continues from.
+
+        Parameters
+        ----------
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        network : Network
+            Communication graph with its mixing matrix.
+        horizon : int
+            Number of iterations.
+
+        Returns
+        -------
+        list of Release
+            Mechanisms whose composition bounds the privacy loss.
+        """
         if self.own == "broadcast":
             return self.sampled(problem, horizon).releases(self.sigma.scale, int(horizon))
         e = float(self.steps(float(horizon))[1])
@@ -107,7 +152,24 @@ class QDPSGD2(QDPSGD):
         return reused_state_releases(self.sigma.scale, int(horizon), keep=keep, **message)
 
     def epsilon_by_formula(self, delta, problem, network, horizon):
-        """Theorem 15 with the factor that sigma was set with, solved for epsilon."""
+        """Return the epsilon of Theorem 15, with the factor by which sigma was set.
+
+        Parameters
+        ----------
+        delta : float
+            Delta at which epsilon is stated.
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        network : Network
+            Communication graph with its mixing matrix.
+        horizon : int
+            Number of iterations.
+
+        Returns
+        -------
+        float
+            Epsilon of all rounds.
+        """
         return theorem11_epsilon(
             self.sigma.scale,
             delta,
@@ -120,8 +182,25 @@ class QDPSGD2(QDPSGD):
     # What audits ask for.
 
     def noise_sites(self, problem, network, horizon):
-        """Noise on what was rounded, where no end of the grid cuts it and steps are too fine to
-        tell its law from a normal one."""
+        """Return the site of the noise: the rounded models.
+
+        The noise has to be nearly normal: the grid is open, and its steps are fine compared with
+        the standard deviation of the noise.
+
+        Parameters
+        ----------
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        network : Network
+            Communication graph with its mixing matrix.
+        horizon : int
+            Number of iterations.
+
+        Returns
+        -------
+        list of NoiseSite
+            Empty if the noise is cut or coarse.
+        """
         deviation = float(np.max(self.sigma.scale)) * float(np.max(self.K))
         if self.grid == "clipped" or deviation < FINE * float(np.max(self.eta)):
             return []
@@ -129,7 +208,24 @@ class QDPSGD2(QDPSGD):
         return [NoiseSite("message", "gaussian", scale, "l2", np.full(horizon, np.nan))]
 
     def residuals(self, problem, network, streams, execution):
-        """A message less the rounded model that it was made of, and a uniform part of a step."""
+        """Recover the noise as the message minus the rounded model, plus a uniform part of a step.
+
+        Parameters
+        ----------
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        network : Network
+            Communication graph with its mixing matrix.
+        streams : Streams
+            Random streams of all runs.
+        execution : Execution
+            Recorded iterates ``sent`` and ``internal``, [runs, iterations, agents, dim].
+
+        Yields
+        ------
+        dict
+            For each iteration, noise over its declared scale, by site.
+        """
         sent = execution.sent
         sites = self.noise_sites(problem, network, sent.shape[1])
         if execution.internal is None or not sites:
@@ -147,7 +243,7 @@ class QDPSGD2(QDPSGD):
 
     @cached_property
     def variances(self) -> tuple[float, ...]:
-        """Of the discrete noise of all settings, in squared steps of their grids."""
+        """Variance of the discrete noise of each setting, in squared steps of its grid."""
         deviations = (
             float(at(self.sigma.scale, s) * at(self.K, s)) for s in range(len(self.of_all))
         )
@@ -190,6 +286,24 @@ class QDPSGD2(QDPSGD):
 
     @in_one_pass(_together)
     def advance(self, s, x, problem, round_):
+        """Perform one round of Algorithm 5 for one setting and one run, in place.
+
+        Parameters
+        ----------
+        s : int
+            Index of the setting.
+        x : ndarray, shape (agents, p)
+            Models, changed in place.
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        round_ : Round
+            Graph, random numbers and workspace of the run.
+
+        Returns
+        -------
+        float
+            Fraction of cut coordinates, at most 1.
+        """
         a, e, grid = self.of(s)
         cut = grid.quantize(x, round_.keys["rounding"], round_.counter, round_.message)
         deviation = float(at(self.sigma.scale, s) * at(self.K, s))

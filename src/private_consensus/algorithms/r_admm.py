@@ -50,16 +50,86 @@ class RecycledADMM(ObjectivePerturbed):
     )
 
     def linear_scale(self, penalty, scale):
+        """Return the scale of :math:`b_i`, which is the noise scale of the iteration.
+
+        Parameters
+        ----------
+        penalty : ndarray
+            :math:`D_i`, broadcastable to [settings, runs, agents, 1].
+        scale : float or ndarray
+            Noise scale of the iteration.
+
+        Returns
+        -------
+        ndarray
+            In the broadcast shape of both.
+        """
         return scale + 0 * penalty
 
     def start(self, problem, network, streams, settings):
+        """Return the state of ADMM before the first iteration, with recycled gradients of 0.
+
+        Parameters
+        ----------
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        network : Network
+            Communication graph with its mixing matrix.
+        streams : Streams
+            Random streams of all runs.
+        settings : int
+            Number of settings in the batch.
+
+        Returns
+        -------
+        State
+            State before the first iteration.
+        """
         state = super().start(problem, network, streams, settings)
         return State(*state, np.zeros_like(state.x), state.minimiser)
 
     def noises(self, unit, network, t):
+        """Return the noise of the dual in odd iterations, and none in even iterations.
+
+        Parameters
+        ----------
+        unit : ndarray, shape (runs, agents, dim)
+            Unit noise.
+        network : Network
+            Communication graph with its mixing matrix.
+        t : int
+            Iteration, counted from 1.
+
+        Returns
+        -------
+        Noises
+            Noise of the iteration.
+        """
         return super().noises(unit, network, t) if t % 2 else Noises()
 
     def minimise(self, problem, state, linear, penalty, centre, t):
+        """Return the minimisers of odd iterations, or the update from recycled gradients.
+
+        Parameters
+        ----------
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        state : State
+            State before the iteration.
+        linear : ndarray, shape (settings, runs, agents, dim)
+            Dual, with its noise.
+        penalty : ndarray
+            :math:`D_i`, broadcastable to [settings, runs, agents, 1].
+        centre : ndarray, shape (settings, runs, agents, dim)
+            Centre of the penalty.
+        t : int
+            Iteration, counted from 1.
+
+        Returns
+        -------
+        ndarray, shape (settings, runs, agents, dim)
+            New values of the agents.
+        """
         if t % 2:
             begun = state._replace(minimiser=state.solved)
             return super().minimise(problem, begun, linear, penalty, centre, t)
@@ -68,6 +138,26 @@ class RecycledADMM(ObjectivePerturbed):
         return pull / (penalty + gamma)
 
     def step(self, state, problem, network, draw, t):
+        """Return the state after one iteration; odd iterations update the recycled gradients.
+
+        Parameters
+        ----------
+        state : State
+            State before the iteration.
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        network : Network
+            Communication graph with its mixing matrix.
+        draw : Draw
+            Unit draws of the iteration.
+        t : int
+            Iteration, counted from 1.
+
+        Returns
+        -------
+        State
+            State after the iteration.
+        """
         after = super().step(state, problem, network, draw, t)
         if t % 2 == 0:
             return after
@@ -76,10 +166,28 @@ class RecycledADMM(ObjectivePerturbed):
         return after._replace(recycled=known, solved=after.minimiser)
 
     def charged(self, horizon):
+        """Return the odd iterations, which use private data."""
         return np.arange(1, horizon + 1, 2)
 
     def loss_by_formula(self, problem, network, t):
-        r""":math:`\frac{2C}{|D_i|}\bigl(\frac{1.4c_1}{m} + \alpha_i(k)\bigr)` where t is odd."""
+        r"""Return the privacy loss of iteration t, which is 0 if t is even.
+
+        For odd t it is :math:`\frac{2C}{|D_i|}\bigl(\frac{1.4c_1}{m} + \alpha_i(k)\bigr)`.
+
+        Parameters
+        ----------
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        network : Network
+            Communication graph with its mixing matrix.
+        t : int
+            Iteration, counted from 1.
+
+        Returns
+        -------
+        ndarray
+            Broadcastable to [settings, runs, agents, 1].
+        """
         penalty = self.penalty(network, t)
         if t % 2 == 0:
             return 0.0 * penalty
@@ -88,6 +196,24 @@ class RecycledADMM(ObjectivePerturbed):
         return 2.8 * kappa + problem.record_change(self.noise.norm) / self.scale(t)
 
     def epsilon_by_formula(self, delta, problem, network, horizon):
+        """Return the paper's epsilon, if its formula covers the curvature.
+
+        Parameters
+        ----------
+        delta : float
+            Delta at which epsilon is stated.
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        network : Network
+            Communication graph with its mixing matrix.
+        horizon : int
+            Number of iterations.
+
+        Returns
+        -------
+        float
+            Infinite without noise.
+        """
         self.losses(problem, network, horizon)  # refuses a curvature that the formula is not for
         return super().epsilon_by_formula(delta, problem, network, horizon)
 

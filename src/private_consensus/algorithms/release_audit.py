@@ -65,13 +65,65 @@ class ReleaseAudit(DZOA):
     )
 
     def calibrate(self, budget, problem, network, horizon):
+        """Return a copy with the noise of one outer iteration.
+
+        Parameters
+        ----------
+        budget : Budget
+            Privacy budget of the whole run.
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        network : Network
+            Communication graph with its mixing matrix.
+        horizon : int
+            Has to be 1, since the audit covers one release.
+
+        Returns
+        -------
+        Algorithm
+            Copy with calibrated noise.
+        """
         require(horizon == 1, "horizon", horizon, "1: the audit is of one release")
         return super().calibrate(budget, problem, network, horizon)
 
     def statements(self, budget, problem, network, horizon):
+        """Return the epsilon of the budget as the claim for one release.
+
+        Parameters
+        ----------
+        budget : Budget
+            Privacy budget of the whole run.
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        network : Network
+            Communication graph with its mixing matrix.
+        horizon : int
+            Number of iterations.
+
+        Returns
+        -------
+        list of (Algorithm, float)
+            For each neighbouring relation, a copy with it and the claimed epsilon.
+        """
         return [(self, budget.epsilon)]
 
     def releases(self, problem, network, horizon):
+        """Return the release of D-ZOA, or the Gaussian release of the assumed mechanism.
+
+        Parameters
+        ----------
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        network : Network
+            Communication graph with its mixing matrix.
+        horizon : int
+            Number of iterations.
+
+        Returns
+        -------
+        list of Release
+            Mechanisms whose composition bounds the privacy loss.
+        """
         if self.mechanism == "d_zoa":
             return super().releases(problem, network, horizon)
         change = problem.record_change("l2") / (2.0 * self.rho)
@@ -79,7 +131,24 @@ class ReleaseAudit(DZOA):
         return [gaussian_release(change, self.noise.scale, horizon, attained)]
 
     def releases_if_assumed(self, problem, network, horizon):
-        """Of records whose gradients keep to c1, as those have on which the audit runs."""
+        """Return the releases for records whose gradients are at most c1.
+
+        The audit runs on such records.
+
+        Parameters
+        ----------
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        network : Network
+            Communication graph with its mixing matrix.
+        horizon : int
+            Number of iterations.
+
+        Returns
+        -------
+        list of Release or None
+            None if the problem bounds the gradient of every record.
+        """
         if self.mechanism == "d_zoa":
             return super().releases_if_assumed(problem, network, horizon)
         if np.isfinite(problem.record_change("l2")):
@@ -89,11 +158,43 @@ class ReleaseAudit(DZOA):
         return [assumed_release(change, self.noise.scale, horizon, attained)]
 
     def epsilon_by_formula(self, delta, problem, network, horizon):
-        """Epsilon of one iteration that (25) gives."""
+        """Return the epsilon of one iteration by (25), at the set noise.
+
+        Parameters
+        ----------
+        delta : float
+            Delta at which epsilon is stated.
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        network : Network
+            Communication graph with its mixing matrix.
+        horizon : int
+            Number of iterations.
+
+        Returns
+        -------
+        float
+            Epsilon of one release.
+        """
         level = np.sqrt(2.1 * np.log(1.25 / delta))
         return float(self.c1 * level / (self.rho * problem.records * self.noise.scale))
 
     def run(self, problem, network, streams, horizon, observe):
+        """Audit one release in each run, and pass the bounds to ``observe`` once.
+
+        Parameters
+        ----------
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        network : Network
+            Communication graph with its mixing matrix.
+        streams : Streams
+            Random streams of all runs.
+        horizon : ndarray of int, shape (settings,)
+            1 for each setting.
+        observe : Observe
+            Callback that receives the bounds and ratios.
+        """
         settings = len(horizon)
         sizes = np.broadcast_to(neighbourhood_sizes(network), (len(streams.runs), problem.n_agents))
         found = [
@@ -123,7 +224,7 @@ class ReleaseAudit(DZOA):
         return {key: np.array([row[key] for row in rows]) for key in rows[0]}
 
     def _replicated(self, case, problem, curvature, steps, keys) -> np.ndarray:
-        """Outputs [settings, 2, replicates, P]."""
+        """Return the sampled outputs, [settings, 2, replicates, P]."""
         settings, count = len(steps), keys.shape[1]
         drawn = [
             solve(
@@ -144,7 +245,24 @@ class ReleaseAudit(DZOA):
 
 
 def neighbours(problem, run: int, curvature: float, c1: float) -> AuditCase:
-    """Agent 1 of a run at the optimum, with a response moved up and down as far as is allowed."""
+    r"""Return agent 1 at the optimum, with one response at its largest and smallest allowed value.
+
+    Parameters
+    ----------
+    problem : Problem
+        Objectives and data of the agents, with their sensitivities.
+    run : int
+        Index of the run.
+    curvature : float
+        :math:`2\rho|N_k|`.
+    c1 : float
+        Bound on the gradient of a record.
+
+    Returns
+    -------
+    AuditCase
+        Two neighbouring data sets and their minimisers.
+    """
     optimum = problem.optimum[run]
     fitted = problem.features[run, 0] @ optimum
     shorter = np.minimum(1.0, 0.9 * c1 / np.maximum(np.abs(fitted), TINY))
@@ -163,7 +281,24 @@ def neighbours(problem, run: int, curvature: float, c1: float) -> AuditCase:
 
 
 def minimisers(gram, curvature: float, linear: np.ndarray, penalty: float) -> np.ndarray:
-    """Exact minimisers of the two augmented objectives; shape (2, P)."""
+    r"""Compute the exact minimisers of the two augmented objectives.
+
+    Parameters
+    ----------
+    gram : ndarray, shape (P, P)
+        Hessian of the loss.
+    curvature : float
+        :math:`2\rho|N_k|`.
+    linear : ndarray, shape (2, P)
+        Linear terms of the two objectives.
+    penalty : float
+        Weight of the l1 norm.
+
+    Returns
+    -------
+    ndarray, shape (2, P)
+        One minimiser per data set.
+    """
     hessian = gram + curvature * np.eye(len(gram))
     return lasso(np.stack([hessian, hessian]), -linear, penalty)
 
@@ -171,9 +306,30 @@ def minimisers(gram, curvature: float, linear: np.ndarray, penalty: float) -> np
 def measured(
     outputs, sigma: float, epsilon: float, delta: float, confidence: float, case: AuditCase
 ) -> dict:
-    """What is said of outputs [2, replicates, P]; not finite ones count as infinitely far out.
+    """Compute the privacy bounds and distribution statistics of sampled outputs.
 
-    The bound on mu is of any mu-GDP mechanism, whatever the law of its outputs.
+    Outputs that are not finite count as infinitely far along the direction. The bound on mu holds
+    for any mu-GDP mechanism, whatever the distribution of its outputs.
+
+    Parameters
+    ----------
+    outputs : ndarray, shape (2, replicates, P)
+        Outputs on the two data sets.
+    sigma : float
+        Standard deviation of (25).
+    epsilon : float
+        Claimed epsilon.
+    delta : float
+        Delta of the claim and of the bound.
+    confidence : float
+        Confidence of the bounds on epsilon and mu together.
+    case : AuditCase
+        Minimisers without noise.
+
+    Returns
+    -------
+    dict
+        Number by name of the quantity.
     """
     # Slow to import: whoever reads a plan loads every algorithm.
     from scipy import stats

@@ -57,7 +57,24 @@ class SDMDSGD(DecentralizedSGD):
     )
 
     def releases(self, problem, network, horizon):
-        """The whole noised batch; known to be seen are the coordinates that are sent."""
+        """Return the releases of the noisy batches.
+
+        Their attack observes only the coordinates that are sent.
+
+        Parameters
+        ----------
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        network : Network
+            Communication graph with its mixing matrix.
+        horizon : int
+            Number of iterations.
+
+        Returns
+        -------
+        list of Release
+            Mechanisms whose composition bounds the privacy loss.
+        """
         found = super().releases(problem, network, horizon)
         if self.sigma.scale == 0:
             return found
@@ -77,7 +94,22 @@ class SDMDSGD(DecentralizedSGD):
         return theta * alpha / c
 
     def noised(self, unit, reached, before):
-        """Coordinates that are not sent do not move."""
+        """Return the noise of the coordinates that are sent, NaN for the others.
+
+        Parameters
+        ----------
+        unit : ndarray, shape (runs, agents, p)
+            Recovered noise over its scale.
+        reached : ndarray, shape (runs, agents, p)
+            Models after the round.
+        before : ndarray, shape (runs, agents, p)
+            Models before the round.
+
+        Returns
+        -------
+        ndarray, shape (runs, agents, p)
+            NaN in coordinates that did not change.
+        """
         return np.where(moved(reached, before), unit, np.nan)
 
     def _together(self, models: Models, problem, round_: Round):
@@ -98,6 +130,24 @@ class SDMDSGD(DecentralizedSGD):
 
     @in_one_pass(_together)
     def advance(self, s, x, problem, round_):
+        """Perform one round of one setting and one run, in place.
+
+        Parameters
+        ----------
+        s : int
+            Index of the setting.
+        x : ndarray, shape (agents, p)
+            Models, changed in place.
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        round_ : Round
+            Graph, random numbers and workspace of the run.
+
+        Returns
+        -------
+        float
+            Fraction of cut coordinates: 0, since values are not quantised.
+        """
         gradient, sizes = self.sampled_gradient(s, x, problem, round_, float(at(self.K, s)))
         sparsify(
             x,

@@ -36,18 +36,74 @@ class SecureAggregation(WithoutNeighbours):
     )
 
     def step(self, state, problem, network, draw, t):
+        """Return the state after one step along the noisy sum, equal for all agents.
+
+        Parameters
+        ----------
+        state : State
+            State before the iteration.
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        network : Network
+            Communication graph with its mixing matrix.
+        draw : ndarray, shape (runs, agents, dim)
+            Unit noise of the iteration.
+        t : int
+            Iteration, counted from 1.
+
+        Returns
+        -------
+        State
+            State after the iteration.
+        """
         share = self.message_scale / np.sqrt(problem.n_agents)
         told = self.descent(problem, state.x) + share * draw
         return State(np.broadcast_to(told.mean(-2, keepdims=True), told.shape))
 
     def residual(self, scale, state, problem, network, draw, shown, t):
-        """The noise of the sum: its shares do not show."""
+        """Recover the noise of the sum, since no observer receives its terms.
+
+        Parameters
+        ----------
+        scale : mapping
+            Noise scale of the iteration, by site name.
+        state : State
+            State before the iteration.
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        network : Network
+            Communication graph with its mixing matrix.
+        draw : ndarray, shape (runs, agents, dim)
+            Unit noise of the iteration.
+        shown : namespace
+            Recorded messages ``sent`` and iterates ``internal`` of the iteration.
+        t : int
+            Iteration, counted from 1.
+
+        Returns
+        -------
+        dict
+            Noise of the sum, [runs, 1, dim].
+        """
         bare = self.step(state, problem, network, np.zeros_like(draw), t).x[0]
         unit = np.reshape(self.message_scale, -1)[0] / problem.n_agents
         return {DRAW: ((shown.sent - bare) / unit).mean(-2, keepdims=True)}
 
     def with_residual(self, draw, found):
-        """Shares of equal size that add up to it."""
+        """Return equal noise of all agents that adds up to the recovered noise.
+
+        Parameters
+        ----------
+        draw : ndarray, shape (runs, agents, dim)
+            Unit noise of the iteration.
+        found : dict
+            Noise of the sum, [runs, 1, dim].
+
+        Returns
+        -------
+        ndarray, shape (runs, agents, dim)
+            Unit noise of each agent.
+        """
         return np.broadcast_to(found[DRAW] / np.sqrt(draw.shape[-2]), draw.shape)
 
 

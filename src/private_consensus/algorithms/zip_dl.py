@@ -40,9 +40,12 @@ from .parameters import noise_field
 
 
 class State(NamedTuple):
-    """Models after mixing [settings, runs, agents, dim]; messages to other agents [settings, runs,
-    agents, receivers, dim], nothing where there is no link; an agent's messages in the mean,
-    weighted as they are received [settings, runs, agents, dim]."""
+    """Models after mixing, messages to other agents, and the weighted mean of these messages.
+
+    Models and means are [settings, runs, agents, dim]. Messages are [settings, runs, agents,
+    receivers, dim], 0 without an edge. On a sparse network they are [settings, [runs,] links, dim].
+    The mean weighs the messages of an agent as they are received.
+    """
 
     x: np.ndarray
     sent: np.ndarray
@@ -50,8 +53,10 @@ class State(NamedTuple):
 
 
 class OnLinks(NamedTuple):
-    """Unit normals of agents for themselves [runs, agents, dim] and for their links [[runs,] links,
-    dim]."""
+    """Unit normals of agents for themselves and for their edges.
+
+    The shapes are [runs, agents, dim] and [[runs,] links, dim].
+    """
 
     own: np.ndarray
     links: np.ndarray
@@ -67,11 +72,11 @@ class ZipDL(ClippedDescent):
     source: ClassVar[str] = "Biswas et al., PoPETs 2025(3), Algorithm 1"
 
     def change_of_step(self, problem) -> float:
-        r"""How much a step can add to the difference of two states of one agent, over
-        :math:`\eta`.
+        r"""Return the largest increase of the difference of two states, over :math:`\eta`.
 
-        Gradients are taken at states that differ: what clips bound, or, where a step expands no
-        distance (:math:`\eta L \le 2`), what a record moves at one point.
+        Both are states of one agent. Gradients are taken at different states. With a clip, the clip
+        bounds the increase. Otherwise, if a step expands no distance (:math:`\eta L \le 2`), it is
+        the change by a record at one point.
         """
         if self.clip is not None:
             return 2.0 * float(self.clip)
@@ -79,6 +84,22 @@ class ZipDL(ClippedDescent):
         return float(problem.record_change("l2")) if smooth <= 2.0 else float("inf")
 
     def losses(self, problem, network, horizon):
+        """Return the sensitivity of each round over unit noise, which grows with the rounds.
+
+        Parameters
+        ----------
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        network : Network
+            Communication graph with its mixing matrix.
+        horizon : int
+            Number of iterations.
+
+        Returns
+        -------
+        ndarray, shape (horizon,)
+            Sensitivity of each round over noise of scale 1.
+        """
         if isinstance(network, SparseNetwork):
             energy = max(map(_sparse_energy, network.weights))
         else:
@@ -87,6 +108,22 @@ class ZipDL(ClippedDescent):
         return self.change_of_step(problem) * np.sqrt(energy) * times
 
     def releases(self, problem, network, horizon):
+        """Return the Gaussian releases of all rounds, or an exact release without a bound.
+
+        Parameters
+        ----------
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        network : Network
+            Communication graph with its mixing matrix.
+        horizon : int
+            Number of iterations.
+
+        Returns
+        -------
+        list of Release
+            Mechanisms whose composition bounds the privacy loss.
+        """
         losses = self.losses(problem, network, horizon)
         if not self.noise or not np.isfinite(losses).all():
             return [Release("exact", sensitivity=float(losses[0]), scale=0.0)]
@@ -95,6 +132,24 @@ class ZipDL(ClippedDescent):
         return [Release("gaussian", losses, scale, note=note)]
 
     def start(self, problem, network, streams, settings):
+        """Return models and messages at 0.
+
+        Parameters
+        ----------
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        network : Network
+            Communication graph with its mixing matrix.
+        streams : Streams
+            Random streams of all runs.
+        settings : int
+            Number of settings in the batch.
+
+        Returns
+        -------
+        State
+            State before the first iteration.
+        """
         zero = origin(problem, streams, settings)
         if isinstance(network, SparseNetwork):
             return State(zero, np.zeros_like(network.own_ends(zero)), zero)
@@ -102,11 +157,40 @@ class ZipDL(ClippedDescent):
         return State(zero, links, zero)
 
     def draws(self, problem, streams):
+        """Return unit noise for all pairs of agents, for each round.
+
+        Parameters
+        ----------
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        streams : Streams
+            Random streams of all runs.
+
+        Returns
+        -------
+        iterator
+            One item per iteration.
+        """
         shape = (problem.n_agents, problem.n_agents, problem.dim)
         return streams.sequence("noise", "normal", shape)
 
     def draws_on(self, problem, network, streams):
-        """Pairs without a link have no draw where links are few."""
+        """Return unit noise per edge on a sparse network, and for all pairs of agents otherwise.
+
+        Parameters
+        ----------
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        network : Network
+            Communication graph with its mixing matrix.
+        streams : Streams
+            Random streams of all runs.
+
+        Returns
+        -------
+        iterator
+            One item per iteration.
+        """
         if isinstance(network, SparseNetwork):
             return self._drawn_on_links(problem, network, streams)
         return self.draws(problem, streams)
@@ -120,8 +204,24 @@ class ZipDL(ClippedDescent):
             yield OnLinks(of_agents, of_links)
 
     def noise_sites(self, problem, network, horizon):
-        """What others hear of an agent's noise, made white: a coordinate less for each agent than
-        neighbours and itself; none where the graph differs by run, or is one of very many."""
+        """Return the site of the noise: the whitened noise that other agents receive.
+
+        It has one vector per neighbour of an agent. The agent also samples one vector for itself.
+
+        Parameters
+        ----------
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        network : Network
+            Communication graph with its mixing matrix.
+        horizon : int
+            Number of iterations.
+
+        Returns
+        -------
+        list of NoiseSite
+            Empty without noise, on a sparse network, or if the graph differs between runs.
+        """
         if not self.noise or isinstance(network, SparseNetwork) or not network.shared:
             return []
         scale = np.full((horizon, 1, 1), float(self.eta) * float(self.noise.scale))
@@ -129,8 +229,27 @@ class ZipDL(ClippedDescent):
         return [self.noise.site(scale, moved)]
 
     def residuals(self, problem, network, streams, execution):
-        """States follow from messages: an agent keeps what is left of its step after what it sent,
-        as its noise sums to nothing."""
+        """Recover the noise from messages, from which the states follow.
+
+        The weighted noise of an agent sums to 0. Hence its messages to others determine the part of
+        its step that it keeps.
+
+        Parameters
+        ----------
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        network : Network
+            Communication graph with its mixing matrix.
+        streams : Streams
+            Random streams of all runs.
+        execution : Execution
+            Recorded iterates ``sent`` and ``internal``, [runs, iterations, agents, dim].
+
+        Yields
+        ------
+        dict
+            For each iteration, noise over its declared scale, by site.
+        """
         links, weights = execution.links, np.asarray(network.mixing)
         if links is None or not self.noise_sites(problem, network, links.shape[1]):
             return
@@ -143,8 +262,11 @@ class ZipDL(ClippedDescent):
             x = own + np.einsum("va,...avd->...vd", others, sent)
 
     def _whitened(self, noise: np.ndarray, others: np.ndarray, weights: np.ndarray) -> np.ndarray:
-        """Independent units [..., agents, neighbours x dim] of noise [..., agents, receivers, dim],
-        NaN for the neighbours that an agent has fewer than another."""
+        """Transform the noise of messages to independent units.
+
+        The noise is [..., agents, receivers, dim], the result [..., agents, neighbours x dim]. It
+        is NaN for the neighbours that an agent has fewer than the largest number.
+        """
         degrees = np.count_nonzero(others, axis=1)
         found = np.full((*noise.shape[:-2], degrees.max(), noise.shape[-1]), np.nan)
         for u, degree in enumerate(degrees):
@@ -154,6 +276,26 @@ class ZipDL(ClippedDescent):
         return found.reshape(*found.shape[:-2], -1)
 
     def step(self, state, problem, network, draw, t):
+        """Return the state after a gradient step, noise that cancels, and mixing.
+
+        Parameters
+        ----------
+        state : State
+            State before the iteration.
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        network : Network
+            Communication graph with its mixing matrix.
+        draw : ndarray or OnLinks
+            Unit noise of all pairs of agents, or of all edges.
+        t : int
+            Iteration, counted from 1.
+
+        Returns
+        -------
+        State
+            State after the iteration.
+        """
         if isinstance(network, SparseNetwork):
             return self._step_on_links(self.descent(problem, state.x), network, draw)
         x, scale = self.descent(problem, state.x), np.asarray(self.message_scale)[..., None]
@@ -167,7 +309,7 @@ class ZipDL(ClippedDescent):
         return State(network.mix_links(sent) + own, sent, mean)
 
     def _step_on_links(self, x, network: SparseNetwork, draw: OnLinks) -> State:
-        """The same; messages are [settings, [runs,] links, dim]."""
+        """Return the state after the same step, with messages [settings, [runs,] links, dim]."""
         scale = np.broadcast_to(self.message_scale, x.shape)
         weights, kept = network.link_weights[:, None], network.own_weights[..., None]
         own, links = scale * draw.own, network.own_ends(scale) * draw.links
@@ -179,8 +321,24 @@ class ZipDL(ClippedDescent):
         return State(received + kept * (x + own - share / kept), sent, mean)
 
     def observables(self, state, problem, t) -> Mapping[str, np.ndarray]:
-        """``released`` is one vector an agent: the mean of its messages; ``links`` are all of
-        them."""
+        """Return the mean message of each agent, the models and all messages.
+
+        ``released`` is one vector per agent, the mean of its messages. ``links`` are all messages.
+
+        Parameters
+        ----------
+        state : State
+            State after the iteration.
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        t : int
+            Iteration, counted from 1.
+
+        Returns
+        -------
+        mapping
+            Quantities by name.
+        """
         return {"released": state.mean, "internal": state.x, "links": state.sent}
 
 
@@ -188,7 +346,20 @@ ALGORITHM = ZipDL
 
 
 def cancelling(mixing: np.ndarray, unit: np.ndarray) -> np.ndarray:
-    """Z of all pairs for unit Y, [..., agents, receivers, dim]."""
+    """Return the noise Z of all pairs of agents for unit noise Y.
+
+    Parameters
+    ----------
+    mixing : ndarray, shape (..., agents, agents)
+        Mixing matrix.
+    unit : ndarray, shape (..., agents, receivers, dim)
+        Unit noise Y.
+
+    Returns
+    -------
+    ndarray, shape (..., agents, receivers, dim)
+        Noise Z, 0 without an edge.
+    """
     weights = np.asarray(mixing)[..., None]
     members = (weights > 0).astype(float)
     sums = (weights * members * unit).sum(-2, keepdims=True)
@@ -198,7 +369,7 @@ def cancelling(mixing: np.ndarray, unit: np.ndarray) -> np.ndarray:
 
 
 def hiding_energy(mixing: np.ndarray) -> float:
-    r"""The largest :math:`E_u` of any agent, in units of :math:`1/\sigma^2`."""
+    r"""Return the largest :math:`E_u` of any agent, in units of :math:`1/\sigma^2`."""
     require(bool((np.diag(mixing) > 0).all()), "network.weights", "w_ii = 0", "w_ii > 0")
     require(bool((mixing >= 0).all()), "network.weights", "a negative weight", "weights >= 0")
     return max(_energy(mixing, u) for u in range(len(mixing)))
@@ -216,8 +387,9 @@ def _energy_of(covariance: np.ndarray) -> float:
 
 
 def _covariance(mixing: np.ndarray, u: int) -> np.ndarray:
-    """Compute the covariance of u's noise towards its neighbours, relative to that of a sample,
-    [neighbours, neighbours].
+    """Return the covariance of u's noise towards its neighbours, [neighbours, neighbours].
+
+    It is relative to the variance of a sample.
     """
     members = np.flatnonzero(mixing[u])
     return _covariance_of(mixing[u, members], members != u)
@@ -230,7 +402,7 @@ def _covariance_of(weights: np.ndarray, are_others: np.ndarray) -> np.ndarray:
 
 
 def _sparse_energy(mixing) -> float:
-    """:func:`hiding_energy` of a sparse matrix; rows with the same weights count once."""
+    """Return :func:`hiding_energy` of a sparse matrix; equal rows are computed once."""
     require(bool((mixing.diagonal() > 0).all()), "network.weights", "w_ii = 0", "w_ii > 0")
     require(bool((mixing.data >= 0).all()), "network.weights", "a negative weight", "weights >= 0")
     found = {}
