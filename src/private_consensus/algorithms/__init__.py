@@ -113,8 +113,8 @@ def _built_in() -> frozenset[str]:
 @cache
 def _elsewhere() -> dict[str, str]:
     """Map the name of each loadable algorithm of another package to its module."""
-    known = unusable()
-    return {name: points[0].module for name, points in _points().items() if name not in known}
+    unused = unusable()
+    return {name: points[0].module for name, points in _points().items() if name not in unused}
 
 
 def _points() -> dict[str, list[EntryPoint]]:
@@ -122,11 +122,11 @@ def _points() -> dict[str, list[EntryPoint]]:
 
     A package that is installed twice has equal entry points.
     """
-    found: dict[str, list[EntryPoint]] = defaultdict(list)
+    points_by_name: dict[str, list[EntryPoint]] = defaultdict(list)
     for point in entry_points(group=GROUP):
-        if all(point.value != known.value for known in found[point.name]):
-            found[point.name].append(point)
-    return found
+        if all(point.value != previous.value for previous in points_by_name[point.name]):
+            points_by_name[point.name].append(point)
+    return points_by_name
 
 
 def collisions() -> dict[str, str]:
@@ -137,23 +137,23 @@ def collisions() -> dict[str, str]:
     dict
         For each name, a sentence that lists all modules of that name.
     """
-    found = {}
+    reasons = {}
     for name, points in _points().items():
         sources = [_described(point) for point in points]
         if name in _built_in():
             sources = [f"{__name__}.{name} (built in, used)", *sources]
         if len(sources) > 1:
-            found[name] = f"{' and '.join(sources)} have the same name"
-    return found
+            reasons[name] = f"{' and '.join(sources)} have the same name"
+    return reasons
 
 
 def _broken() -> dict[str, str]:
     """Map each entry point that defines no algorithm to the reason."""
-    found = {}
-    for name, (point, *others) in _points().items():
-        if not others and name not in _built_in() and (reason := _failure(name, point)):
-            found[name] = f"{_described(point)} cannot be loaded: {reason}"
-    return found
+    reasons = {}
+    for name, (point, *duplicates) in _points().items():
+        if not duplicates and name not in _built_in() and (reason := _failure(name, point)):
+            reasons[name] = f"{_described(point)} cannot be loaded: {reason}"
+    return reasons
 
 
 def _failure(name: str, point: EntryPoint) -> str:
@@ -163,10 +163,10 @@ def _failure(name: str, point: EntryPoint) -> str:
     if not NAME.fullmatch(name) or name in SHARED:
         return "its name is not small letters, digits and underscores, or is taken"
     try:
-        found = import_module(point.module).ALGORITHM
+        candidate = import_module(point.module).ALGORITHM
     except (Exception, SystemExit) as error:  # a foreign module may raise anything
         return one_line(f"{type(error).__name__}: {error}")
-    fits = inspect.isclass(found) and issubclass(found, Algorithm)
+    fits = inspect.isclass(candidate) and issubclass(candidate, Algorithm)
     return "" if fits else "ALGORITHM is no subclass of Algorithm"
 
 

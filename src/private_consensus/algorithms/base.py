@@ -429,13 +429,15 @@ class Algorithm(ABC):
 def _of_same_agents(method: Callable) -> Callable:
     """Wrap a method so that it compares the agents of its problem and its network."""
     names = list(signature(method).parameters)
-    places = [(name, names.index(name)) for name in ("problem", "network")]
+    positions = [(name, names.index(name)) for name in ("problem", "network")]
 
     @wraps(method)
-    def compared(*given: Any, **named: Any) -> Any:
-        world = [given[at] if at < len(given) else named.get(name) for name, at in places]
-        require_same_agents(*world)
-        return method(*given, **named)
+    def compared(*args: Any, **kwargs: Any) -> Any:
+        compared_arguments = [
+            args[at] if at < len(args) else kwargs.get(name) for name, at in positions
+        ]
+        require_same_agents(*compared_arguments)
+        return method(*args, **kwargs)
 
     return compared
 
@@ -590,16 +592,16 @@ class Iterative(Algorithm):
             One site, or empty if no single series of releases has one loss per iteration.
         """
         noisy = [r for r in self.releases(problem, network, horizon) if r.mechanism in DENSITIES]
-        whole = [r for r in noisy if max(np.size(r.losses()), r.count) == horizon]
-        if len(noisy) != 1 or not whole:
+        per_iteration = [r for r in noisy if max(np.size(r.losses()), r.count) == horizon]
+        if len(noisy) != 1 or not per_iteration:
             return []
-        (release,) = whole
+        (release,) = per_iteration
         if release.sampling is not None:  # the cost of a record depends on the batches
             moved = np.full(horizon, np.nan)
         else:
             moved = np.broadcast_to(release.losses(), horizon)
-        ones = np.ones((horizon, 1, 1))
-        return [NoiseSite(DRAW, release.mechanism, ones, release.norm, moved)]
+        unit_scale = np.ones((horizon, 1, 1))
+        return [NoiseSite(DRAW, release.mechanism, unit_scale, release.norm, moved)]
 
     def residual(
         self, scale: Any, state: Any, problem: Any, network: Any, draw: Any, shown: Any, t: int
@@ -700,12 +702,12 @@ class Iterative(Algorithm):
         for t in range(1, horizon + 1):
             draw = next(draws)
             scale = {name: values[t - 1] for name, values in scales.items()}
-            shown = execution.at(t)
-            found = batch.residual(scale, state, problem, network, draw, shown, t)
-            yield found
-            if not found:
+            recorded = execution.at(t)
+            noise_by_site = batch.residual(scale, state, problem, network, draw, recorded, t)
+            yield noise_by_site
+            if not noise_by_site:
                 return
-            state = batch.step(state, problem, network, batch.with_residual(draw, found), t)
+            state = batch.step(state, problem, network, batch.with_residual(draw, noise_by_site), t)
 
     def run(self, problem, network, streams, horizon, observe):
         """Run a batch of settings; each setting leaves the batch at its horizon.
@@ -772,10 +774,10 @@ class Iterative(Algorithm):
         """
         return state
 
-    def select(self, chosen: np.ndarray) -> Self:
+    def select(self, mask: np.ndarray) -> Self:
         """Return the batch restricted to some of its settings."""
         values = parameters(self).items()
-        batched = {name: value[chosen] for name, value in values if isinstance(value, np.ndarray)}
+        batched = {name: value[mask] for name, value in values if isinstance(value, np.ndarray)}
         return replace(self, **batched)
 
 
@@ -981,10 +983,10 @@ def stack(settings: Sequence[Algorithm]) -> Algorithm:
     first = settings[0]
     if any(structure(setting) != structure(first) for setting in settings):
         raise ValueError("settings of different structure do not stack")
-    given = [parameters(setting) for setting in settings]
+    values_of_settings = [parameters(setting) for setting in settings]
     stacked = {
-        name: _stack_values([one[name] for one in given])
-        for name, value in given[0].items()
+        name: _stack_values([values_of_setting[name] for values_of_setting in values_of_settings])
+        for name, value in values_of_settings[0].items()
         if _is_number(value)
     }
     return replace(first, **stacked)
@@ -999,13 +1001,13 @@ def join_runs(algorithms: Sequence[Algorithm]) -> Algorithm:
         If the copies differ in anything but scalars.
     """
     first = algorithms[0]
-    if all(one is first for one in algorithms):  # such as on graphs with equal noise
+    if all(copy is first for copy in algorithms):  # such as on graphs with equal noise
         return first
-    if any(structure(one) != structure(first) for one in algorithms):
+    if any(structure(copy) != structure(first) for copy in algorithms):
         raise ValueError("runs of different structure do not join")
-    changed, given = {}, [parameters(one) for one in algorithms]
-    for name in given[0]:
-        values = [one[name] for one in given]
+    changed, values_of_runs = {}, [parameters(copy) for copy in algorithms]
+    for name in values_of_runs[0]:
+        values = [values_of_run[name] for values_of_run in values_of_runs]
         if not _is_number(values[0]) or all(np.array_equal(v, values[0]) for v in values):
             continue
         if any(np.ndim(value) for value in values):
@@ -1023,5 +1025,5 @@ def _is_number(value: Any) -> bool:
     return isinstance(value, int | float | np.number | np.ndarray) and not isinstance(value, bool)
 
 
-def _take(state: Any, chosen: np.ndarray) -> Any:
-    return type(state)(*(None if array is None else array[chosen] for array in state))
+def _take(state: Any, mask: np.ndarray) -> Any:
+    return type(state)(*(None if array is None else array[mask] for array in state))

@@ -77,8 +77,8 @@ class Logistic(Algorithm):
             Callback that receives the observables of each iteration.
         """
         ridges = np.atleast_1d(self.ridge)
-        found = np.stack([fit(problem, float(ridge)) for ridge in ridges])
-        observe(1, np.arange(len(horizon)), {"released": found[..., None, :]})
+        coefficients = np.stack([fit(problem, float(ridge)) for ridge in ridges])
+        observe(1, np.arange(len(horizon)), {"released": coefficients[..., None, :]})
 
 
 ALGORITHM = Logistic
@@ -103,8 +103,8 @@ def fit(problem, ridge: float) -> np.ndarray:
         Coefficients of each run.
     """
     rows, dim = problem.features.shape
-    centre, whole, magnitude = _of_all_rows(problem, ridge)
-    curvature = problem.records / rows * whole
+    centre, curvature_of_all_rows, magnitude = _of_all_rows(problem, ridge)
+    curvature = problem.records / rows * curvature_of_all_rows
     start = np.repeat(centre, len(problem.test), axis=0)
     mask = problem.in_training()
     return minimise(
@@ -125,20 +125,20 @@ def _of_all_rows(problem, ridge: float) -> tuple[np.ndarray, np.ndarray, float]:
 
     Successive batches of runs have the same rows, so the latest result is cached.
     """
-    for features, labels, asked, answer in _latest:
+    for features, labels, cached_ridge, answer in _latest:
         same = features is problem.features and np.array_equal(labels, problem.labels)
-        if same and asked == ridge:
+        if same and cached_ridge == ridge:
             return answer
     rows, dim = problem.features.shape
-    everything = np.ones((rows, 1))
+    all_rows = np.ones((rows, 1))
     magnitude = float(np.abs(problem.features).sum())
     centre = minimise(
-        lambda w: _gradient(problem, everything, ridge, w),
-        lambda w: _hessian(problem, everything, ridge, w),
-        _full_steps(problem, everything, ridge, np.zeros((1, dim))),
+        lambda w: _gradient(problem, all_rows, ridge, w),
+        lambda w: _hessian(problem, all_rows, ridge, w),
+        _full_steps(problem, all_rows, ridge, np.zeros((1, dim))),
         magnitude=magnitude,
     )
-    answer = centre, _hessian(problem, everything, ridge, centre)[0], magnitude
+    answer = centre, _hessian(problem, all_rows, ridge, centre)[0], magnitude
     _latest[:] = [(problem.features, problem.labels, ridge, answer)]
     return answer
 

@@ -168,7 +168,7 @@ class Noise:
         moved = np.broadcast_to(release.losses(), len(scales))
         return self.site(scales[:, None, None], moved)
 
-    def releases(self, sensitivity: Any, scales: np.ndarray, **known: Any) -> list[Release]:
+    def releases(self, sensitivity: Any, scales: np.ndarray, **attack_fields: Any) -> list[Release]:
         """Return one release per iteration; an exact release without noise.
 
         Parameters
@@ -177,7 +177,7 @@ class Noise:
             Bound on the change, in the norm of the noise.
         scales : ndarray, shape (horizon,)
             Noise scale of each iteration.
-        **known : Any
+        **attack_fields : Any
             Fields of :class:`.Release` that state what an attack is known to attain.
 
         Returns
@@ -187,7 +187,7 @@ class Noise:
         """
         if not self:
             return [Release("exact", sensitivity=float(np.max(sensitivity)), scale=0.0)]
-        return [Release(self.law, sensitivity=sensitivity, scale=scales, **known)]
+        return [Release(self.law, sensitivity=sensitivity, scale=scales, **attack_fields)]
 
     def reached(self, problem: Any, horizon: int, first: float | None) -> np.ndarray | None:
         """Return the fraction of the gradient's change that an attack at delta 0 is known to reach.

@@ -47,13 +47,13 @@ def one_of(default: str | None, names: Iterable[str], *, calibration: bool = Fal
     Field
         Dataclass field with its rule.
     """
-    known = tuple(names)
-    rule = Rule(partial(_is_one_of, known), f"one of {', '.join(known)}")
+    allowed = tuple(names)
+    rule = Rule(partial(_is_one_of, allowed), f"one of {', '.join(allowed)}")
     return _field(default, rule, calibration)
 
 
-def _is_one_of(known: tuple[str | None, ...], value: Any) -> bool:
-    return isinstance(value, str | None) and value in known
+def _is_one_of(allowed: tuple[str | None, ...], value: Any) -> bool:
+    return isinstance(value, str | None) and value in allowed
 
 
 def positive(default: Any, *, expected: str = "a number > 0", calibration: bool = False) -> Any:
@@ -133,8 +133,8 @@ def noise_field(
     Field
         Dataclass field with its rule and declaration.
     """
-    made, said = nonnegative(0.0), Declared(law, added_to, scheduled)
-    return field(default=0.0, metadata={**made.metadata, NOISE: said})
+    number, declared = nonnegative(0.0), Declared(law, added_to, scheduled)
+    return field(default=0.0, metadata={**number.metadata, NOISE: declared})
 
 
 def fraction(
@@ -241,7 +241,7 @@ def _typed(kind: type) -> Mapping[str, Rule]:
 
     NaN is allowed if it is the default.
     """
-    found = {}
+    typed_rules = {}
     for declared in fields(kind):
         stated = declared.type
         name = stated if isinstance(stated, str) else getattr(stated, "__name__", str(stated))
@@ -251,22 +251,24 @@ def _typed(kind: type) -> Mapping[str, Rule]:
         default = declared.default
         open_ended = isinstance(default, float) and default != default
         kinds, expected = _TYPES[base]
-        check = partial(_has_type, kinds=kinds, whole=base == "int", nan=open_ended)
-        found[declared.name] = Rule(_or_none(check) if optional == "None" else check, expected)
-    return found
+        check = partial(_has_type, kinds=kinds, integral=base == "int", nan=open_ended)
+        typed_rules[declared.name] = Rule(
+            _or_none(check) if optional == "None" else check, expected
+        )
+    return typed_rules
 
 
 def _or_none(check: Callable[[Any], bool]) -> Callable[[Any], bool]:
     return lambda value: value is None or check(value)
 
 
-def _has_type(value: Any, kinds: str, whole: bool, nan: bool) -> bool:
+def _has_type(value: Any, kinds: str, integral: bool, nan: bool) -> bool:
     array = _array(value)
     if array is None or array.dtype.kind not in kinds:
         return False
     if array.dtype.kind != "f":
         return True
-    if whole:
+    if integral:
         return bool(np.all(np.isfinite(array) & (array == np.floor(array))))
     return nan or not np.isnan(array).any()
 
@@ -281,14 +283,14 @@ def _array(value: Any) -> np.ndarray | None:
 
 def set_noises(algorithm: Any) -> None:
     """Replace the number in each noise field by a :class:`.noise.Noise` of that scale."""
-    for name, said in noises(type(algorithm)).items():
-        found = Noise(
+    for name, declared in noises(type(algorithm)).items():
+        noise = Noise(
             _scale(getattr(algorithm, name)),
-            algorithm.law if said.law is None else said.law,
-            algorithm.where if said.added_to is None else said.added_to,
-            algorithm.growth if said.scheduled else 1.0,
+            algorithm.law if declared.law is None else declared.law,
+            algorithm.where if declared.added_to is None else declared.added_to,
+            algorithm.growth if declared.scheduled else 1.0,
         )
-        object.__setattr__(algorithm, name, found)
+        object.__setattr__(algorithm, name, noise)
 
 
 def _scale(value: Any) -> Any:
@@ -314,15 +316,15 @@ def rules(kind: type) -> Mapping[str, tuple[Rule, bool]]:
     The rule is that of the nearest class in the method resolution order that declares one. A
     field may be None if that class has None as its default.
     """
-    found = {}
-    for name in (own.name for own in fields(kind)):
+    nearest_rules = {}
+    for name in (declared_field.name for declared_field in fields(kind)):
         tables = (getattr(parent, "__dataclass_fields__", {}) for parent in kind.__mro__)
         declared = (table[name] for table in tables if name in table)
-        for one in declared:
-            if RULE in one.metadata:
-                found[name] = one.metadata[RULE], one.default is None
+        for candidate in declared:
+            if RULE in candidate.metadata:
+                nearest_rules[name] = candidate.metadata[RULE], candidate.default is None
                 break
-    return found
+    return nearest_rules
 
 
 def _all(holds: Callable[[Any], Any]) -> Callable[[Any], bool]:

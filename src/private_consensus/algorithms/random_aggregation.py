@@ -155,7 +155,7 @@ class RandomAggregation(Algorithm):
         exact = aggregation.exact_average(*of_settings)
         bound = aggregation.printed_bound(*of_settings)
         everywhere = np.ones((1, len(streams.runs)))
-        shown = {
+        quantities = {
             "exact": exact[:, None] * everywhere,
             "bound": bound[:, None] * everywhere,
             "excess": (bound - exact)[:, None] * everywhere,
@@ -164,7 +164,7 @@ class RandomAggregation(Algorithm):
             "worst": sampled.max((-1, -2)),
             "released": outputs,
         }
-        observe(1, np.arange(len(exact)), shown)
+        observe(1, np.arange(len(exact)), quantities)
 
 
 ALGORITHM = RandomAggregation
