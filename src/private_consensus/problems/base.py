@@ -212,7 +212,7 @@ class Problem(ABC):
         """
         raise InvalidInput("problem.name", type(self).__name__, "a problem with clipped losses")
 
-    def clipped_loss_of(self, x: np.ndarray, bound: Any, asked: np.ndarray) -> np.ndarray:
+    def clipped_loss_of(self, x: np.ndarray, bound: Any, selected: np.ndarray) -> np.ndarray:
         """Compute ``clipped_loss(x, bound)`` for selected agents.
 
         Parameters
@@ -221,7 +221,7 @@ class Problem(ABC):
             Local models.
         bound : float or ndarray
             Clipping bound of each record's loss.
-        asked : ndarray of bool, shape (..., agents)
+        selected : ndarray of bool, shape (..., agents)
             Agents whose loss is required.
 
         Returns
@@ -248,12 +248,12 @@ class Problem(ABC):
         """
         copied = object.__new__(type(self))
         for field in fields(self):
-            made = not field.init and field.default_factory is not MISSING
-            value = field.default_factory() if made else getattr(self, field.name)
+            has_factory = not field.init and field.default_factory is not MISSING
+            value = field.default_factory() if has_factory else getattr(self, field.name)
             vars(copied)[field.name] = changes.get(field.name, value)
         return copied
 
-    def part(self, taken: slice) -> Problem:
+    def part(self, selection: slice) -> Problem:
         """Return the problem with a subset of each agent's records, at unchanged weight per record.
 
         Raises

@@ -183,16 +183,24 @@ class FairClassification(Problem):
 
     def gradient(self, x: np.ndarray) -> np.ndarray:
         r"""Compute :math:`2Mw + b + \mathrm{sgn}(g^T w)\,g`."""
-        made, w = self.coefficients, x[..., 0, :]
-        sign = np.sign(np.vecdot(made.covariance, w))[..., None]
-        inner = 2 * np.matvec(made.quadratic, w) + made.linear + sign * made.covariance
+        coefficients, w = self.coefficients, x[..., 0, :]
+        sign = np.sign(np.vecdot(coefficients.covariance, w))[..., None]
+        inner = (
+            2 * np.matvec(coefficients.quadratic, w)
+            + coefficients.linear
+            + sign * coefficients.covariance
+        )
         return inner[..., None, :]
 
     def objective(self, x: np.ndarray) -> np.ndarray:
         r"""Compute :math:`\bar f(w) - n \ln 2`; the shape lacks the last two axes of ``x``."""
-        made, w = self.coefficients, x[..., 0, :]
-        curved = np.vecdot(w, np.matvec(made.quadratic, w))
-        return curved + np.vecdot(made.linear, w) + np.abs(np.vecdot(made.covariance, w))
+        coefficients, w = self.coefficients, x[..., 0, :]
+        curved = np.vecdot(w, np.matvec(coefficients.quadratic, w))
+        return (
+            curved
+            + np.vecdot(coefficients.linear, w)
+            + np.abs(np.vecdot(coefficients.covariance, w))
+        )
 
     @cached_property
     def _by_group(self) -> tuple[np.ndarray, np.ndarray]:
@@ -208,8 +216,8 @@ class FairClassification(Problem):
         """
         w = x[..., 0, :]
         if not np.array_equal(self._latest.get("w"), w):
-            said = self._said(w.reshape(-1, *w.shape[-2:]))
-            counts = np.swapaxes(said, -1, -2) @ self._by_group[1]
+            predictions = self._said(w.reshape(-1, *w.shape[-2:]))
+            counts = np.swapaxes(predictions, -1, -2) @ self._by_group[1]
             counts = np.moveaxis(counts, 1, 0).reshape(*w.shape[:-1], GROUPS)
             self._latest.update(w=w.copy(), counts=counts.astype(float))
         return self._latest["counts"]
@@ -354,8 +362,8 @@ def _require_test_rows(test: np.ndarray, rows: int) -> None:
     require_array("problem.test", test, axes, kinds="iu")
     expected = f"fewer test rows than the {rows} rows"
     require(test.shape[1] < rows, "problem.test", test.shape, expected)
-    known = (test >= 0) & (test < rows)
-    require_each(known, "problem.test", test, axes, f"a row from 0 to {rows - 1}")
+    in_range = (test >= 0) & (test < rows)
+    require_each(in_range, "problem.test", test, axes, f"a row from 0 to {rows - 1}")
     ordered = np.sort(test, axis=1)
     different = np.ones(test.shape, bool)
     different[:, 1:] = ordered[:, 1:] != ordered[:, :-1]
@@ -374,9 +382,9 @@ def _generators(streams: Streams, splits: int | None) -> list[np.random.Generato
 
 
 def _protected(prepared, name: str) -> np.ndarray:
-    known = prepared.protected
-    require(name in known, "problem.protected", name, f"one of {', '.join(known)}")
-    values = np.unique(known[name])
-    found = f"{name} with {len(values)} value{'s' if len(values) != 1 else ''}"
-    require(len(values) == 2, "problem.protected", found, "an attribute with two values")
-    return (np.asarray(known[name]) == values[1]).astype(np.int64)
+    attributes = prepared.protected
+    require(name in attributes, "problem.protected", name, f"one of {', '.join(attributes)}")
+    values = np.unique(attributes[name])
+    description = f"{name} with {len(values)} value{'s' if len(values) != 1 else ''}"
+    require(len(values) == 2, "problem.protected", description, "an attribute with two values")
+    return (np.asarray(attributes[name]) == values[1]).astype(np.int64)

@@ -143,8 +143,8 @@ class Lasso(Problem):
         They change the gradient by :math:`2wc_1` times the row at every point, in the limit.
         Without :math:`c_1`, or without a bound on rows, the change is unbounded.
         """
-        one = norm == "l1" and np.isfinite(self.record_gradient_change)
-        return 1.0 / np.sqrt(self.dim) if one else 1.0
+        is_l1 = norm == "l1" and np.isfinite(self.record_gradient_change)
+        return 1.0 / np.sqrt(self.dim) if is_l1 else 1.0
 
     def attained_minimiser_share(self, norm: str, curvature) -> float:
         r"""Return the fraction attained by two records with large responses of opposite sign.
@@ -203,9 +203,9 @@ class Lasso(Problem):
         slopes = np.clip(2.0 * residuals, -self.gradient_bound, self.gradient_bound)
         return self.weight * (slopes[..., None, :] @ self.features)[..., 0, :]
 
-    def part(self, taken: slice) -> Lasso:
+    def part(self, selection: slice) -> Lasso:
         """Return the problem with a subset of each agent's records, weighted as before."""
-        rows, responses = self.features[..., taken, :], self.responses[..., taken]
+        rows, responses = self.features[..., selection, :], self.responses[..., selection]
         return self.with_valid(features=rows, responses=responses)
 
     def gradient(self, x: np.ndarray) -> np.ndarray:
@@ -213,8 +213,8 @@ class Lasso(Problem):
         if AVAILABLE and np.isinf(self.gradient_bound):
             shape = np.broadcast_shapes(x.shape, self.pull.shape)
             points = np.ascontiguousarray(np.broadcast_to(x, shape), float).reshape(-1, self.dim)
-            given = self._filled_gram, self._filled_pull, float(self.penalty)
-            return soft_slopes(points, *given).reshape(shape)
+            coefficients = self._filled_gram, self._filled_pull, float(self.penalty)
+            return soft_slopes(points, *coefficients).reshape(shape)
         return self.smooth_gradient(x) + self.penalty * np.sign(x)
 
     def proximal(self, linear, penalty, centre, start):
@@ -254,26 +254,35 @@ class Lasso(Problem):
 
     def _compiled_steps(self, linear, penalty, centre, start, step, steps):
         """Take the steps of :meth:`proximal` in compiled code, one problem at a time."""
-        own = (len(self.features), self.n_agents)
+        data_shape = (len(self.features), self.n_agents)
         terms = map(np.shape, (linear, penalty, centre, start, step))
-        shape = np.broadcast_shapes(*terms, (*own, self.dim))
-        which = np.broadcast_to(np.arange(np.prod(own)).reshape(own), shape[:-1]).ravel()
+        shape = np.broadcast_shapes(*terms, (*data_shape, self.dim))
+        matrix_index = np.broadcast_to(
+            np.arange(np.prod(data_shape)).reshape(data_shape), shape[:-1]
+        ).ravel()
 
-        def each(values, kind=float):
+        def per_problem(values, kind=float):
             values = np.broadcast_to(values, (*shape[:-1], 1))
             return np.ascontiguousarray(values.reshape(-1), kind)
 
-        numbers = each(penalty), each(step), each(step * self.penalty), each(steps, np.int64)
+        numbers = (
+            per_problem(penalty),
+            per_problem(step),
+            per_problem(step * self.penalty),
+            per_problem(steps, np.int64),
+        )
         x = np.broadcast_to(start, shape).reshape(-1, self.dim)
         still = linear - penalty * centre
         if np.isinf(self.gradient_bound):
             still = np.broadcast_to(still - self.pull, shape).reshape(-1, self.dim)
-            found = soft_steps(x, self._filled_gram, which, still, *numbers)
+            minimisers = soft_steps(x, self._filled_gram, matrix_index, still, *numbers)
         else:
             still = np.broadcast_to(still, shape).reshape(-1, self.dim)
-            more = float(self.weight), float(self.gradient_bound)
-            found = soft_steps_huber(x, *self._filled_records, which, still, *numbers, *more)
-        return found.reshape(shape)
+            huber = float(self.weight), float(self.gradient_bound)
+            minimisers = soft_steps_huber(
+                x, *self._filled_records, matrix_index, still, *numbers, *huber
+            )
+        return minimisers.reshape(shape)
 
     @cached_property
     def _filled_gram(self) -> np.ndarray:
@@ -362,9 +371,11 @@ def lasso(gram: np.ndarray, pull: np.ndarray, penalty: float) -> np.ndarray:
     for _ in range(SWEEPS):
         before = b.copy()
         for i in range(pull.shape[-1]):
-            own = gram[:, i, i]
-            rest = pull[:, i] - (gram[:, i] * b).sum(-1) + own * b[:, i]
-            b[:, i] = np.where(moving, soft_threshold(rest, penalty) / own, b[:, i])
+            diagonal = gram[:, i, i]
+            partial_residual = pull[:, i] - (gram[:, i] * b).sum(-1) + diagonal * b[:, i]
+            b[:, i] = np.where(
+                moving, soft_threshold(partial_residual, penalty) / diagonal, b[:, i]
+            )
         moving &= np.abs(b - before).max(-1) > TOLERANCE * scale
         if not moving.any():
             break

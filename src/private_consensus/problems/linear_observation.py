@@ -143,13 +143,13 @@ class LinearObservation(Problem):
 
     def row_norms(self, times: np.ndarray) -> np.ndarray:
         """Compute :meth:`row_norm` for many times; shape (times, agents)."""
-        found = np.empty((len(times), self.n_agents))
-        together = max(1, AT_ONCE // self.constant.size)
-        for first in range(0, len(times), together):
-            t = np.asarray(times[first : first + together], float)[:, None, None, None]
+        norms = np.empty((len(times), self.n_agents))
+        block_size = max(1, AT_ONCE // self.constant.size)
+        for first in range(0, len(times), block_size):
+            t = np.asarray(times[first : first + block_size], float)[:, None, None, None]
             H = self.constant + self.sine * np.sin(t) + self.cosine * np.cos(t)
-            found[first : first + together] = np.abs(H).sum(-1).max(-1)
-        return found
+            norms[first : first + block_size] = np.abs(H).sum(-1).max(-1)
+        return norms
 
     @cached_property
     def largest_row_norm(self) -> float:
@@ -159,8 +159,10 @@ class LinearObservation(Problem):
         change. The supremum is searched for on a grid of t, which is then refined around its best
         point. Agents with equal matrices are evaluated once.
         """
-        parts = np.stack([self.constant, self.sine, self.cosine], axis=1)
-        _, one_of_each = np.unique(parts.reshape(len(parts), -1), axis=0, return_index=True)
+        coefficients = np.stack([self.constant, self.sine, self.cosine], axis=1)
+        _, one_of_each = np.unique(
+            coefficients.reshape(len(coefficients), -1), axis=0, return_index=True
+        )
         kinds = self.with_valid(
             **{key: getattr(self, key)[one_of_each] for key in ("constant", "sine", "cosine")},
             initial=self.initial[one_of_each],
@@ -180,8 +182,8 @@ class LinearObservation(Problem):
     @cached_property
     def time_average(self) -> np.ndarray:
         """Average of :math:`H_i^T H_i` over time; shape (agents, n, n)."""
-        parts = ((self.constant, 1.0), (self.sine, 0.5), (self.cosine, 0.5))
-        return sum(weight * part.transpose(0, 2, 1) @ part for part, weight in parts)
+        terms = ((self.constant, 1.0), (self.sine, 0.5), (self.cosine, 0.5))
+        return sum(weight * matrix.transpose(0, 2, 1) @ matrix for matrix, weight in terms)
 
     @cached_property
     def smoothness(self) -> float:
@@ -282,17 +284,17 @@ def build(
     require(
         len(initial) == len(theta), "problem.initial", initial.tolist(), f"{len(theta)} numbers"
     )
-    parts = {"constant": constant, "sine": sine, "cosine": cosine}
-    read = {key: _rows(key, value, len(theta)) for key, value in parts.items()}
+    coefficients = {"constant": constant, "sine": sine, "cosine": cosine}
+    read = {key: _rows(key, value, len(theta)) for key, value in coefficients.items()}
     shape = read["constant"].shape
     for key, rows in read.items():
         require(rows.shape == shape, f"problem.{key}", rows.shape, f"the constant's shape, {shape}")
     repeated = {key: rows[np.arange(agents) % shape[0]] for key, rows in read.items()}
     start = np.tile(initial, (agents, 1))
     problem = LinearObservation(theta=theta, initial=start, noise=float(noise), **repeated)
-    seen = np.linalg.eigvalsh(problem.time_average.sum(0))[0]
+    smallest_eigenvalue = np.linalg.eigvalsh(problem.time_average.sum(0))[0]
     expected = "matrices with which the agents together see every coordinate"
-    require(seen > 1e-12, "problem.constant", shape, expected)
+    require(smallest_eigenvalue > 1e-12, "problem.constant", shape, expected)
     return problem
 
 

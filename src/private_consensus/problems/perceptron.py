@@ -92,9 +92,9 @@ class Perceptron(Problem):
         require_array("problem.agent_rows", self.agent_rows, axes, kinds="iu")
         require_array("problem.test", self.test, axes[-1:], kinds="iu", empty=True)
         for name, rows in {"agent_rows": self.agent_rows, "test": self.test}.items():
-            known = (rows >= 0) & (rows < count)
+            in_range = (rows >= 0) & (rows < count)
             expected = f"a row from 0 to {count - 1}"
-            require_each(known, f"problem.{name}", rows, axes[-rows.ndim :], expected)
+            require_each(in_range, f"problem.{name}", rows, axes[-rows.ndim :], expected)
         ordered = np.sort(self.agent_rows.reshape(len(self.agent_rows), -1), axis=1)
         different = np.ones(ordered.shape, bool)
         different[:, 1:] = ordered[:, 1:] != ordered[:, :-1]
@@ -202,8 +202,8 @@ class Perceptron(Problem):
         out = np.empty_like(x) if out is None else out
         if compiled_for(x) and x.dtype == self.features.dtype and out.flags.c_contiguous:
             factors = self.factors(len(x), rows.shape[-1])
-            one = np.zeros(1, int), rows, sizes[None], np.array([clip])
-            self.backpropagate(np.ascontiguousarray(x), *one, factors)
+            batch = np.zeros(1, int), rows, sizes[None], np.array([clip])
+            self.backpropagate(np.ascontiguousarray(x), *batch, factors)
             backpropagation.write_gradients(factors, out)
             return out
         return self._plain_gradient(x, rows, np.arange(rows.shape[-1]) < sizes[:, None], clip, out)
@@ -253,7 +253,7 @@ class Perceptron(Problem):
     def _records(self) -> backpropagation.Records:
         return _records_of(_Same(self.features))
 
-    def _plain_gradient(self, x, rows, taken, clip, out) -> np.ndarray:
+    def _plain_gradient(self, x, rows, in_sample, clip, out) -> np.ndarray:
         """Compute clipped gradients of padded samples; padding has weight 0."""
         W1, b1, W2, b2 = self.layers(x)
         a = self.features[rows]
@@ -262,8 +262,8 @@ class Perceptron(Problem):
         back1 = (back2 @ W2.swapaxes(-1, -2)) * (h * (1 - h))
         lengths = _squared(a) + 1
         squares = lengths * _squared(back1) + (_squared(h) + 1) * _squared(back2)
-        sizes = np.maximum(taken.sum(-1, keepdims=True), 1)
-        weights = taken / (sizes * np.maximum(1.0, np.sqrt(squares) / clip))
+        sizes = np.maximum(in_sample.sum(-1, keepdims=True), 1)
+        weights = in_sample / (sizes * np.maximum(1.0, np.sqrt(squares) / clip))
         weights = weights.astype(x.dtype)[..., None]
         G1, g1, G2, g2 = self.layers(out)
         for v, slopes, G, g in ((a, back1, G1, g1), (h, back2, G2, g2)):
@@ -340,8 +340,8 @@ class Perceptron(Problem):
             o /= o.sum(axis, keepdims=True)
         else:
             o = sigmoid(o)
-        own = np.expand_dims(labels, axis)
-        np.put_along_axis(o, own, np.take_along_axis(o, own, axis) - 1, axis)
+        label_index = np.expand_dims(labels, axis)
+        np.put_along_axis(o, label_index, np.take_along_axis(o, label_index, axis) - 1, axis)
         return o
 
     def evaluate(self, x: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -363,12 +363,14 @@ class Perceptron(Problem):
         rows = rows[np.argsort(self.labels[rows], kind="stable")]
         loss, right = np.zeros(len(models)), np.zeros(len(models))
         for begin in range(0, len(rows), ROWS_AT_ONCE):
-            some = rows[begin : begin + ROWS_AT_ONCE]
+            block = rows[begin : begin + ROWS_AT_ONCE]
             for first in range(0, len(models), MODELS_AT_ONCE):
-                part = slice(first, first + MODELS_AT_ONCE)
-                losses, rightly = self._judged(self.outputs(models[part], some), self.labels[some])
-                loss[part] += losses.sum(-1, dtype=float)
-                right[part] += rightly.sum(-1)
+                batch = slice(first, first + MODELS_AT_ONCE)
+                losses, rightly = self._judged(
+                    self.outputs(models[batch], block), self.labels[block]
+                )
+                loss[batch] += losses.sum(-1, dtype=float)
+                right[batch] += rightly.sum(-1)
         shape = x.shape[:-1]
         return (loss / len(rows)).reshape(shape), (right / len(rows)).reshape(shape)
 
@@ -377,24 +379,24 @@ class Perceptron(Problem):
 
         Outputs are [models, classes, records]. The prediction is the first class of maximal output.
         """
-        own = o[:, labels, np.arange(len(labels))]
+        label_outputs = o[:, labels, np.arange(len(labels))]
         top = o.max(-2)
         if np.isnan(top).any():
             rightly = o.argmax(-2) == labels
         else:
             earlier = (np.arange(CLASSES)[:, None] < labels) & (o == top[:, None])
-            rightly = (own == top) & ~earlier.any(-2)
+            rightly = (label_outputs == top) & ~earlier.any(-2)
         if self.loss == "bce":
-            return _summed(np.logaddexp(o, 0)) - own, rightly
+            return _summed(np.logaddexp(o, 0)) - label_outputs, rightly
         o -= top[:, None]
-        return np.log(_summed(np.exp(o, out=o))) + top - own, rightly
+        return np.log(_summed(np.exp(o, out=o))) + top - label_outputs, rightly
 
-    def evaluated(self, part: str, x: np.ndarray) -> np.ndarray:
+    def evaluated(self, subset: str, x: np.ndarray) -> np.ndarray:
         """Compute the loss and the accuracy of the AVERAGE model.
 
         Parameters
         ----------
-        part : {"training", "test"}
+        subset : {"training", "test"}
             Records of all agents of the run, or the test set.
         x : ndarray, shape (settings, runs, agents, p)
             Local models.
@@ -405,16 +407,16 @@ class Perceptron(Problem):
             Loss and accuracy.
         """
         average = x.mean(-2)
-        known, found = self._evaluated.get(part, (None, None))
-        if known is not None and np.array_equal(known, average):
-            return found
-        found = np.empty((2, *average.shape[:-1]))
+        cached_average, measures = self._evaluated.get(subset, (None, None))
+        if cached_average is not None and np.array_equal(cached_average, average):
+            return measures
+        measures = np.empty((2, *average.shape[:-1]))
         for run in range(average.shape[1]):
-            rows = self.test if part == "test" else self.rows_of(run).ravel()
-            found[:, :, run] = self.evaluate(average[:, run], rows)
+            rows = self.test if subset == "test" else self.rows_of(run).ravel()
+            measures[:, :, run] = self.evaluate(average[:, run], rows)
         # Loss and accuracy are measured one after the other; one forward pass serves both.
-        self._evaluated[part] = average, found
-        return found
+        self._evaluated[subset] = average, measures
+        return measures
 
     metrics = {  # noqa: RUF012
         "training_loss": lambda problem, x: problem.evaluated("training", x)[0],
@@ -527,9 +529,9 @@ def build(
     labels = np.asarray(prepared.labels).astype(np.int64)
     coded = labels.min() >= 0 and labels.max() < CLASSES
     require(coded, "problem.prepared", (labels.min(), labels.max()), "labels from 0 to 9")
-    each = records // agents
+    records_per_agent = records // agents
     generators = [streams.shared("data")] if partition == "shared" else streams.generators("data")
-    agent_rows = train[partition_iid(train, [each] * agents, generators)]
+    agent_rows = train[partition_iid(train, [records_per_agent] * agents, generators)]
     features = np.asarray(prepared.features, PRECISIONS[precision])
     test = np.asarray(prepared.splits["test"])[:test_rows]
     return Perceptron(features, labels, agent_rows, test, hidden, loss)

@@ -100,10 +100,10 @@ def together(tasks: Sequence[Callable[[], Any]]) -> None:
     if len(tasks) == 1:
         tasks[0]()
         return
-    every = [_Task(work) for work in tasks]
-    for task in every:
+    all_tasks = [_Task(work) for work in tasks]
+    for task in all_tasks:
         task.thread.start()
-    waiting = every
+    waiting = all_tasks
     try:
         while waiting:
             for task in waiting:
@@ -113,7 +113,7 @@ def together(tasks: Sequence[Callable[[], Any]]) -> None:
             waiting = [task for task in waiting if not task.ended]
             _answer(waiting)
     finally:
-        for task in every:
+        for task in all_tasks:
             task.stop()
 
 
@@ -127,7 +127,7 @@ def _answer(waiting: Sequence[_Task]) -> None:
             task.answer = answer
 
 
-def gathered(key: Hashable, solve: Solve, asked: Any) -> Any:
+def gathered(key: Hashable, solve: Solve, request: Any) -> Any:
     """Return ``solve([request])[0]``, solved together with requests of other tasks under this key.
 
     Parameters
@@ -137,7 +137,7 @@ def gathered(key: Hashable, solve: Solve, asked: Any) -> Any:
     solve : callable
         Maps a sequence of requests to a sequence of answers. An answer does not depend on the
         other requests.
-    asked : object
+    request : object
         Request of the calling task.
 
     Returns
@@ -146,4 +146,4 @@ def gathered(key: Hashable, solve: Solve, asked: Any) -> Any:
         Answer to the request.
     """
     task = _TASK.get()
-    return solve([asked])[0] if task is None else task.ask(_Request(key, solve, asked))
+    return solve([request])[0] if task is None else task.ask(_Request(key, solve, request))

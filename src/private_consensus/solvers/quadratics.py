@@ -79,13 +79,13 @@ def minimise(
     values, vectors = np.linalg.eigh(matrix)
     beta, gamma = np.vecmat(linear, vectors), np.vecmat(absolute, vectors)
     if repair == "ball":
-        kept = values > 0
+        retained = values > 0
         inside = _in_ball(np.maximum(values, 0.0), beta, gamma, np.asarray(radius, float))
     else:
-        kept = values != 0 if repair == "literal" else values > 0
-        inverse = np.divide(1.0, values, out=np.zeros_like(values), where=kept)
+        retained = values != 0 if repair == "literal" else values > 0
+        inverse = np.divide(1.0, values, out=np.zeros_like(values), where=retained)
         inside = _point(inverse, beta, gamma, _multiplier(inverse, beta, gamma))
-    dropped = 1.0 - kept.mean(-1)
+    dropped = 1.0 - retained.mean(-1)
     return Solution(np.matvec(vectors, inside), (smallest <= 0).astype(float), dropped)
 
 

@@ -14,7 +14,7 @@ TOLERANCE = 1e-10
 """Gradient norm at which a problem counts as solved."""
 
 SLOW = 0.1
-"""A problem changes to Newton steps if a step leaves more than this fraction of the gradient norm."""
+"""A problem changes to Newton steps if a step leaves more than this fraction of its gradient."""
 
 FAR = 10.0
 """For Newton steps beyond this norm, longer step lengths are tried, because damping reduces the
@@ -91,19 +91,21 @@ def minimise(
     size = np.linalg.norm(slope, axis=-1)
     enough = np.maximum(tolerance, ROUNDING * magnitude)
     newton = np.full(size.shape, descend is None)
-    hessian_of = hessian_of or (lambda x, asked: hessian(x)[asked])
+    hessian_of = hessian_of or (lambda x, selected: hessian(x)[selected])
     steps = _Accelerated(descend)
     for _ in range(at_most):
         waiting = size > enough
         if not waiting.any():
             break
         ahead = steps.next(x, slope)
-        asked = waiting & newton
-        if asked.any():
+        selected = waiting & newton
+        if selected.any():
             step = np.zeros_like(x)
-            step[asked] = np.linalg.solve(hessian_of(x, asked), slope[asked][..., None])[..., 0]
-            share = newton_share(gradient, x, step, size, asked)
-            ahead = np.where(asked[..., None], x - share[..., None] * step, ahead)
+            step[selected] = np.linalg.solve(hessian_of(x, selected), slope[selected][..., None])[
+                ..., 0
+            ]
+            share = newton_share(gradient, x, step, size, selected)
+            ahead = np.where(selected[..., None], x - share[..., None] * step, ahead)
         x = np.where(waiting[..., None], ahead, x)
         slope, before = gradient(x), size
         size = np.linalg.norm(slope, axis=-1)
@@ -159,7 +161,7 @@ def newton_share(
     x: np.ndarray,
     step: np.ndarray,
     size: np.ndarray,
-    asked: np.ndarray,
+    selected: np.ndarray,
 ) -> np.ndarray:
     r"""Compute the step length of each problem along its Newton step :math:`\Delta`.
 
@@ -174,7 +176,7 @@ def newton_share(
         Current points and their Newton steps.
     size : ndarray, shape (...)
         l2 norms of the gradients at ``x``.
-    asked : ndarray of bool, shape (...)
+    selected : ndarray of bool, shape (...)
         Problems for which longer steps are tried.
 
     Returns
@@ -184,7 +186,7 @@ def newton_share(
     """
     length = np.linalg.norm(step, axis=-1)
     damped = np.divide(np.log1p(length), length, out=np.ones_like(length), where=length > 1e-12)
-    looking = asked & (length > FAR)
+    looking = selected & (length > FAR)
     share = np.where(looking, 1.0, damped)
     while looking.any():
         ahead = np.linalg.norm(gradient(x - share[..., None] * step), axis=-1)

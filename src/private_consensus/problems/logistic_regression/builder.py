@@ -89,15 +89,15 @@ def build(
     require_rows_within("problem.prepared.features", features, 1.0, ("row", "coordinate"))
     labels = labels if coding == "signed" else (labels < 0).astype(float)
     order = _order(streams, rows, partition)
-    training, rest = order[..., : agents * records], order[..., agents * records :]
-    rest = rest[..., :test_rows]
+    training, remaining = order[..., : agents * records], order[..., agents * records :]
+    remaining = remaining[..., :test_rows]
     weight = _weight(weight, loss_scale, records)
     shape = (*order.shape[:-1], agents, records)
     return LogisticRegression(
         prepared.features[training].reshape(*shape, -1),
         labels[training].reshape(shape),
-        prepared.features[rest],
-        labels[rest],
+        prepared.features[remaining],
+        labels[remaining],
         weight,
         ridge * records * weight,
         box,

@@ -19,11 +19,13 @@ def losses_of(margins: np.ndarray) -> np.ndarray:
 
     Blocks of margins are processed one at a time to fit the innermost cache.
     """
-    every = np.ravel(margins)
-    losses = np.empty(every.shape)
-    for first in range(0, every.size, TOGETHER):
-        own = every[first : first + TOGETHER]
-        losses[first : first + TOGETHER] = np.log(1.0 + np.exp(-np.abs(own))) - np.minimum(own, 0.0)
+    flat = np.ravel(margins)
+    losses = np.empty(flat.shape)
+    for first in range(0, flat.size, TOGETHER):
+        block = flat[first : first + TOGETHER]
+        losses[first : first + TOGETHER] = np.log(1.0 + np.exp(-np.abs(block))) - np.minimum(
+            block, 0.0
+        )
     return losses.reshape(margins.shape)
 
 

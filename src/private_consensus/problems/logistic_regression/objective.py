@@ -79,7 +79,7 @@ class _Signed:
 
     @cached_property
     def lanes(self) -> list[fast.Records]:
-        return [fast.records(own) for own in self._of_each_agent(self.rows)]
+        return [fast.records(rows) for rows in self._of_each_agent(self.rows)]
 
     @cached_property
     def few(self) -> fast.FewRecords:
@@ -90,8 +90,8 @@ class _Signed:
         r"""Spectral form of :math:`\frac14 Z_i^T Z_i`, which bounds the Hessian at weight 1."""
         values, vectors = np.linalg.eigh(np.swapaxes(self.rows, -1, -2) @ self.rows / 4)
         values = np.maximum(values, 0.0).reshape(-1, values.shape[-1])
-        every = zip(values, self._of_each_agent(vectors), strict=True)
-        return [fast.model(*own) for own in every]
+        spectra = zip(values, self._of_each_agent(vectors), strict=True)
+        return [fast.model(*spectrum) for spectrum in spectra]
 
     @cached_property
     def farther(self) -> list[fast.Model]:
@@ -100,44 +100,55 @@ class _Signed:
         S is diagonal with :math:`\sigma(1-\sigma)` of the records at the point, and
         :math:`\theta_i` is four times its mean.
         """
-        every = zip(self._of_each_agent(self.rows), self.lanes, self.models, strict=True)
-        return [_farther(*own) for own in every]
+        agents = zip(self._of_each_agent(self.rows), self.lanes, self.models, strict=True)
+        return [_farther(*agent) for agent in agents]
 
     def _of_each_agent(self, array: np.ndarray) -> np.ndarray:
         return array.reshape(-1, *array.shape[-2:])
 
     def solve(self, requests: Sequence[_Asked]) -> list[np.ndarray]:
         """Compute the minimisers of each request."""
-        parts = np.cumsum([len(one.start) for one in requests])[:-1]
-        asked = _Asked(*map(np.concatenate, zip(*requests, strict=True)))
-        found = np.empty(asked.start.shape)
-        (_, sums, taken), known = self._last(asked.start)
+        offsets = np.cumsum([len(request.start) for request in requests])[:-1]
+        problems = _Asked(*map(np.concatenate, zip(*requests, strict=True)))
+        solutions = np.empty(problems.start.shape)
+        (_, sums, gradient_counts), sums_known = self._last(problems.start)
         lanes, models = self.lanes, self.models
-        farther = self.farther if asked.far.any() else models
+        farther = self.farther if problems.far.any() else models
 
         def solve(first, last):
             for agent in range(first, last):
                 holder = np.unravel_index(agent, self.rows.shape[:-2])
                 # Problems far from the origin are first, so that lanes share a first matrix. Among
                 # them, those with most gradients last time are first, so that no lane waits.
-                every = (slice(None), *holder)
-                here = (np.lexsort((-taken[every], ~asked.far[every])), *holder)
-                own = _Asked(*(array[here] for array in asked))
-                some, which = _distinct(own)
-                own, added = _Asked(*(array[some] for array in own)), sums[here][some]
+                agent_index = (slice(None), *holder)
+                order = (
+                    np.lexsort((-gradient_counts[agent_index], ~problems.far[agent_index])),
+                    *holder,
+                )
+                batch = _Asked(*(array[order] for array in problems))
+                distinct, inverse = _distinct(batch)
+                batch, added = (
+                    _Asked(*(array[distinct] for array in batch)),
+                    sums[order][distinct],
+                )
                 x, gradients = fast.minimise(
-                    lanes[agent], own.weight, models[agent],
-                    own.curvature, own.pull, own.start, own.tolerance, added, known[here][some],
-                    (farther[agent], own.far),
+                    lanes[agent], batch.weight, models[agent],
+                    batch.curvature, batch.pull, batch.start, batch.tolerance, added,
+                    sums_known[order][distinct],
+                    (farther[agent], batch.far),
                 )  # fmt: skip
-                found[here], sums[here], taken[here] = x[which], added[which], gradients[which]
+                solutions[order], sums[order], gradient_counts[order] = (
+                    x[inverse],
+                    added[inverse],
+                    gradients[inverse],
+                )
                 if not gradients.all():
-                    wanted = f"gradient norm above {own.tolerance.min():.3g}"
-                    raise Unsolved(f"{wanted} after {fast.AT_MOST} steps, agent {holder[-1]}")
+                    reason = f"gradient norm above {batch.tolerance.min():.3g}"
+                    raise Unsolved(f"{reason} after {fast.AT_MOST} steps, agent {holder[-1]}")
 
         share_out(solve, len(lanes))
-        self.ends = _Ends(found.copy(), sums, taken)
-        return np.split(found, parts)
+        self.ends = _Ends(solutions.copy(), sums, gradient_counts)
+        return np.split(solutions, offsets)
 
     def _last(self, start: np.ndarray) -> tuple[_Ends, np.ndarray]:
         """Return the last results and a mask of problems whose sums over records are known.
@@ -146,9 +157,9 @@ class _Signed:
         """
         if self.ends is not None and self.ends.x.shape == start.shape:
             return self.ends, (self.ends.x == start).all(-1)
-        each, dim = start.shape[:-1], start.shape[-1]
-        nothing = _Ends(start, np.empty((*each, dim + 2)), np.zeros(each, np.int64))
-        return nothing, np.zeros(each, bool)
+        batch_shape, dim = start.shape[:-1], start.shape[-1]
+        nothing = _Ends(start, np.empty((*batch_shape, dim + 2)), np.zeros(batch_shape, np.int64))
+        return nothing, np.zeros(batch_shape, bool)
 
 
 def _farther(rows: np.ndarray, lanes: fast.Records, bound: fast.Model) -> fast.Model:
@@ -163,31 +174,31 @@ def _farther(rows: np.ndarray, lanes: fast.Records, bound: fast.Model) -> fast.M
     return fast.model(np.maximum(values, 0.0), vectors)
 
 
-def _distinct(asked: _Asked) -> tuple[np.ndarray, np.ndarray]:
+def _distinct(problems: _Asked) -> tuple[np.ndarray, np.ndarray]:
     """Return the indices of an agent's distinct problems, and the map from all problems to them."""
-    places: dict[bytes, int] = {}
-    rows = np.column_stack(asked)
-    whole = rows.view((np.void, rows.itemsize * rows.shape[1])).ravel().tolist()
-    first = [places.setdefault(row, place) for place, row in enumerate(whole)]
+    first_index: dict[bytes, int] = {}
+    rows = np.column_stack(problems)
+    row_bytes = rows.view((np.void, rows.itemsize * rows.shape[1])).ravel().tolist()
+    first = [first_index.setdefault(row, index) for index, row in enumerate(row_bytes)]
     return np.unique(first, return_inverse=True)
 
 
-def _agent_by_agent(evaluate: Callable[[int, tuple], np.ndarray], asked: np.ndarray) -> np.ndarray:
+def _agent_by_agent(evaluate: Callable[[int, tuple], np.ndarray], mask: np.ndarray) -> np.ndarray:
     """Evaluate selected points, one agent after the other; results for other points are NaN.
 
     ``evaluate(agent, index)`` returns the values at the points ``index`` of an agent. The mask has
     shape (points, [runs,] agents).
     """
-    found = np.full(asked.shape, np.nan)
+    values = np.full(mask.shape, np.nan)
 
     def evaluate_some(first, last):
         for agent in range(first, last):
-            holder = np.unravel_index(agent, asked.shape[1:])
-            here = (asked[(slice(None), *holder)], *holder)
-            found[here] = evaluate(agent, here)
+            holder = np.unravel_index(agent, mask.shape[1:])
+            index = (mask[(slice(None), *holder)], *holder)
+            values[index] = evaluate(agent, index)
 
-    share_out(evaluate_some, math.prod(asked.shape[1:]))
-    return found
+    share_out(evaluate_some, math.prod(mask.shape[1:]))
+    return values
 
 
 @dataclass(frozen=True)
@@ -234,9 +245,9 @@ class LogisticRegression(Problem):
         require_number("problem.box", self.box, above=0, infinite=True)
         require_rows_within("problem.features", features, 1.0, axes)
         negative, positive = CODINGS[self.coding]
-        other = "" if self.coding == "zero_one" else "; labels 0 and 1 need coding='zero_one'"
+        hint = "" if self.coding == "zero_one" else "; labels 0 and 1 need coding='zero_one'"
         coded = (labels == negative) | (labels == positive)
-        expected = f"{negative} or {positive}{other}"
+        expected = f"{negative} or {positive}{hint}"
         require_each(coded, "problem.labels", labels, axes[:-1], expected)
         axes = ("run", "test record", "coordinate")
         test = self.test_features
@@ -423,9 +434,9 @@ class LogisticRegression(Problem):
         LogisticRegression
             It shares the derived data of the solvers.
         """
-        found = self.with_valid(weight=weight, ridge=ridge)
-        vars(found)["_shared"] = self._shared
-        return found
+        problem = self.with_valid(weight=weight, ridge=ridge)
+        vars(problem)["_shared"] = self._shared
+        return problem
 
     @cached_property
     def _shared(self) -> _Signed:
@@ -435,9 +446,9 @@ class LogisticRegression(Problem):
     def _signed(self) -> np.ndarray:
         return self._shared.rows
 
-    def part(self, taken: slice) -> LogisticRegression:
+    def part(self, selection: slice) -> LogisticRegression:
         """Return the problem with a subset of each agent's records, weighted as before."""
-        rows, labels = self.features[..., taken, :], self.labels[..., taken]
+        rows, labels = self.features[..., selection, :], self.labels[..., selection]
         return self.with_valid(features=rows, labels=labels)
 
     def gradient(self, x: np.ndarray) -> np.ndarray:
@@ -450,8 +461,11 @@ class LogisticRegression(Problem):
             return fast.sums_of_few_shares(self._shared.few, points).reshape(x.shape)
         if AVAILABLE and len(points) >= fast.LANES:
             agents = enumerate(self._lane_records)
-            found = [fast.sums_of_shares(own, points[:, agent]) for agent, own in agents]
-            return np.stack(found, axis=1).reshape(x.shape)
+            sums = [
+                fast.sums_of_shares(agent_records, points[:, agent])
+                for agent, agent_records in agents
+            ]
+            return np.stack(sums, axis=1).reshape(x.shape)
         margins = per_agent(x, np.swapaxes(self._signed, -1, -2))
         return per_agent(sigmoid_neg(margins), self._signed)
 
@@ -509,8 +523,10 @@ class LogisticRegression(Problem):
         signed = self._signed.reshape(-1, self.dim)[rows]
         slopes = self.weight * self.records * sigmoid_neg(np.matvec(signed, x))
         lengths = slopes * np.sqrt(np.vecdot(signed, signed))
-        taken = np.arange(rows.shape[-1]) < sizes[:, None]
-        weights = taken * slopes / (np.maximum(sizes, 1)[:, None] * np.maximum(1.0, lengths / clip))
+        in_sample = np.arange(rows.shape[-1]) < sizes[:, None]
+        weights = (
+            in_sample * slopes / (np.maximum(sizes, 1)[:, None] * np.maximum(1.0, lengths / clip))
+        )
         regular = np.where(sizes[:, None] > 0, self.ridge * x, 0.0)
         return np.subtract(regular, np.vecmat(weights, signed), out=out)
 
@@ -536,7 +552,7 @@ class LogisticRegression(Problem):
         margins = per_agent(x, np.swapaxes(self._signed, -1, -2))
         return np.minimum(losses_of(margins), bound).mean(-1)
 
-    def clipped_loss_of(self, x: np.ndarray, bound: Any, asked: np.ndarray) -> np.ndarray:
+    def clipped_loss_of(self, x: np.ndarray, bound: Any, selected: np.ndarray) -> np.ndarray:
         """Compute :meth:`clipped_loss` for selected agents, up to rounding.
 
         With many records, the compiled kernel evaluates eight points per SIMD register. Values of
@@ -548,7 +564,7 @@ class LogisticRegression(Problem):
             Local models.
         bound : float or ndarray, broadcastable to (..., agents)
             :math:`C_{loss}`.
-        asked : ndarray of bool, shape (..., agents)
+        selected : ndarray of bool, shape (..., agents)
             Agents whose loss is required.
 
         Returns
@@ -556,16 +572,16 @@ class LogisticRegression(Problem):
         ndarray, shape (..., agents)
         """
         if not (self._many and AVAILABLE):
-            return super().clipped_loss_of(x, bound, asked)
+            return super().clipped_loss_of(x, bound, selected)
         holders, lanes = self.labels.shape[:-1], self._lane_records
-        points, wanted = x.reshape(-1, *holders, self.dim), asked.reshape(-1, *holders)
-        wanted = wanted & np.isfinite(points).all(-1)
-        most = np.broadcast_to(bound, (*x.shape[:-1], 1)).reshape(-1, *holders)
+        points, mask = x.reshape(-1, *holders, self.dim), selected.reshape(-1, *holders)
+        mask = mask & np.isfinite(points).all(-1)
+        bounds = np.broadcast_to(bound, (*x.shape[:-1], 1)).reshape(-1, *holders)
 
-        def losses(agent, here):
-            return fast.mean_losses(lanes[agent], points[here], most[here])
+        def losses(agent, index):
+            return fast.mean_losses(lanes[agent], points[index], bounds[index])
 
-        return _agent_by_agent(losses, wanted).reshape(x.shape[:-1])
+        return _agent_by_agent(losses, mask).reshape(x.shape[:-1])
 
     def own_errors(self, x: np.ndarray) -> np.ndarray:
         """Count the local records that each agent's model misclassifies; shape (..., agents).
@@ -578,8 +594,8 @@ class LogisticRegression(Problem):
         points = x.reshape(-1, *self.labels.shape[:-1], self.dim)
         lanes, positive = self._lane_records, self.labels.reshape(-1, self.labels.shape[-1]) > 0
 
-        def errors(agent, here):
-            return fast.misclassified(lanes[agent], points[here], positive[agent])
+        def errors(agent, index):
+            return fast.misclassified(lanes[agent], points[index], positive[agent])
 
         return _agent_by_agent(errors, np.ones(points.shape[:-1], bool)).reshape(x.shape[:-1])
 
@@ -595,31 +611,31 @@ class LogisticRegression(Problem):
         weighted = np.swapaxes(self._signed, -1, -2) * curvature[..., None, :]
         return weighted @ self._signed + self.ridge * np.eye(self.dim)
 
-    def hessian_of(self, x: np.ndarray, asked: np.ndarray) -> np.ndarray:
+    def hessian_of(self, x: np.ndarray, selected: np.ndarray) -> np.ndarray:
         """Compute the Hessians at selected points.
 
         Parameters
         ----------
         x : ndarray, shape (..., agents, dim)
             Local models.
-        asked : ndarray of bool, shape (..., agents)
+        selected : ndarray of bool, shape (..., agents)
             Selected points.
 
         Returns
         -------
         ndarray, shape (selected, dim, dim)
         """
-        holders = np.nonzero(asked)[-(self.labels.ndim - 1) :]
-        points = x[asked]
-        found = np.empty((len(points), self.dim, self.dim))
-        each = max(1, TOGETHER // (self.records * self.dim))
-        for first in range(0, len(points), each):
-            some = slice(first, first + each)
-            signed = self._signed[tuple(places[some] for places in holders)]
-            share = sigmoid_neg(np.matvec(signed, points[some]))
+        holders = np.nonzero(selected)[-(self.labels.ndim - 1) :]
+        points = x[selected]
+        hessians = np.empty((len(points), self.dim, self.dim))
+        block_size = max(1, TOGETHER // (self.records * self.dim))
+        for first in range(0, len(points), block_size):
+            block = slice(first, first + block_size)
+            signed = self._signed[tuple(indices[block] for indices in holders)]
+            share = sigmoid_neg(np.matvec(signed, points[block]))
             weighted = signed * (self.weight * share * (1.0 - share))[..., None]
-            np.matmul(np.swapaxes(weighted, -1, -2), signed, out=found[some])
-        return found + self.ridge * np.eye(self.dim)
+            np.matmul(np.swapaxes(weighted, -1, -2), signed, out=hessians[block])
+        return hessians + self.ridge * np.eye(self.dim)
 
     @cached_property
     def _bound(self) -> tuple[np.ndarray, np.ndarray]:
@@ -728,9 +744,9 @@ class LogisticRegression(Problem):
         def descend(slope):
             return per_agent(shrink * per_agent(slope, vectors), np.swapaxes(vectors, -1, -2))
 
-        def hessian_of(x, asked):
-            penalties = np.broadcast_to(penalty, (*asked.shape, 1))[asked]
-            return self.hessian_of(x, asked) + penalties[..., None] * np.eye(self.dim)
+        def hessian_of(x, selected):
+            penalties = np.broadcast_to(penalty, (*selected.shape, 1))[selected]
+            return self.hessian_of(x, selected) + penalties[..., None] * np.eye(self.dim)
 
         return minimise_batch(
             lambda x: self.gradient(x) + penalty * x + pull,

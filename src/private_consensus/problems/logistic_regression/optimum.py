@@ -31,15 +31,15 @@ def minimisers_of_runs(problem: Any) -> np.ndarray:
 
 def own_minimisers(problem: Any) -> np.ndarray:
     """Compute the minimiser of each local objective; shape ([runs,] agents, dim)."""
-    found = minimise_batch(
+    minimisers = minimise_batch(
         problem.gradient,
         problem.hessian,
         np.zeros((*problem.features.shape[:-2], problem.dim)),
         magnitude=problem.weight * problem.records,
     )
     expected = "a box that holds every agent's minimiser"
-    require(bool((np.abs(found) <= problem.box).all()), "problem.box", problem.box, expected)
-    return found
+    require(bool((np.abs(minimisers) <= problem.box).all()), "problem.box", problem.box, expected)
+    return minimisers
 
 
 def minimiser_in_box(problem: Any) -> np.ndarray:
