@@ -1,7 +1,7 @@
-"""Every private algorithm on equal terms: one design, one accountant, one observer a table.
+"""Comparison of all private algorithms with a common design, accountant and observer per table.
 
-:mod:`.design` expands ``config/comparison.yaml`` to cells, :mod:`.schema` is what results look
-like. From these :mod:`.ranks` (mean ranks, critical differences), :mod:`.leaders` (who may be best
-in a cell), :mod:`.pareto`, :mod:`.gap`, :mod:`.goals` and :mod:`.gains` make :mod:`.answers`;
-:mod:`.advice` and :mod:`.headline` put them into sentences that are tested.
+:mod:`.design` expands ``config/comparison.yaml`` to cells, and :mod:`.schema` defines the columns
+of the results. :mod:`.answers` collects the conclusions from :mod:`.ranks` (mean ranks, critical
+differences), :mod:`.leaders` (methods that may be best in a cell), :mod:`.pareto`, :mod:`.gap`,
+:mod:`.goals` and :mod:`.gains`. :mod:`.advice` and :mod:`.headline` state them as tested sentences.
 """

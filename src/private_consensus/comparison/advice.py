@@ -1,8 +1,9 @@
-"""Advice: sentences about the comparison, each a claim with a test, written before any result.
+"""Advice: sentences about the comparison, each with a test that was written before any result.
 
-A sentence of ``config/advice.yaml`` says which method has the smaller mean in which cells; it is
-judged as the claims of papers are (:mod:`..claims.judging`), by differences of means over the same
-runs, and all sentences together by Holm's method. What does not hold stays, and says so.
+A sentence of ``config/advice.yaml`` states which method has the smaller mean in which cells. It is
+judged like the claims of papers (:mod:`..claims.judging`), by differences of means over common
+runs. Holm's method corrects for the number of sentences. Sentences that do not hold are retained,
+with their verdict.
 """
 
 from __future__ import annotations
@@ -28,14 +29,14 @@ from .schema import CELL, MEASURES
 from .tables import Cube, Parts, compared
 
 OTHERS, EACH = "others", "each"
-"""In place of a method: every other one that is ranked for the sentence's observer; every one of
-them, against itself."""
+"""Placeholders for a method: every other method that is ranked for the sentence's observer; each
+of these methods, compared with itself."""
 
 Cells = Literal["base", "agents", "graph", "partition", "missing", "links", "sample", "all"]
 
 
 class Side(Strict):
-    """Whose losses: a method, with which tuning, and in which cells if not those of the test."""
+    """Side of a comparison: a method, its tuning, and its cells if they are not the test's."""
 
     method: str = Field(description="a method of the design, `others` or `each`")
     tuning: Literal["default", "tuned", "tuned_paid"] = "default"
@@ -43,10 +44,11 @@ class Side(Strict):
 
 
 class Pairwise(Strict):
-    """The mean of one side is smaller than that of the other, in each of some cells.
+    """Test that the mean of one side is smaller than that of the other, in each of some cells.
 
-    ``quantifier`` says of how many pairs of cell and method that is said: each, ``universal`` (one
-    point contradicts), most, some; with ``part: problem``, of each problem's.
+    ``quantifier`` states for how many pairs of cell and method this is claimed: each, ``universal``
+    (a single pair contradicts), most, some. With ``part: problem`` it applies to each problem
+    separately.
     """
 
     smaller: Side
@@ -59,7 +61,7 @@ class Pairwise(Strict):
 
 
 class Sentence(Strict):
-    """A sentence of advice and how it is put to the test."""
+    """Sentence of advice and its tests."""
 
     advice: str = Field(min_length=1)
     because: str = Field(min_length=1, description="why this test is what the sentence says")
@@ -68,18 +70,29 @@ class Sentence(Strict):
 
 
 class Advice(Strict):
-    """``config/advice.yaml``."""
+    """Content of ``config/advice.yaml``."""
 
     sentences: dict[str, Sentence]
 
 
 def read_advice(path: str | Path, methods: Sequence[str]) -> dict[str, Sentence]:
-    """Sentences of a file.
+    """Return the sentences of a file.
+
+    Parameters
+    ----------
+    path : path
+        YAML file.
+    methods : sequence of str
+        Methods of the design.
+
+    Returns
+    -------
+    dict of str to Sentence
 
     Raises
     ------
     InvalidInput
-        For what is no such file, and for methods, measures and axes that the design does not have.
+        For an invalid file, and for methods, measures and axes that the design does not have.
     """
     found = validate(Advice, yamls.read(path)).sentences
     for name, sentence in found.items():
@@ -106,7 +119,7 @@ def _require_axes(key: str, where: Mapping[str, Any]) -> None:
 
 
 class Sides(NamedTuple):
-    """Pair of a test: a cell and a method on either side, with their runs."""
+    """Pair of a test: a cell and a method per side, with their runs."""
 
     name: str
     problem: str
@@ -117,14 +130,21 @@ class Sides(NamedTuple):
 def judged(
     sentences: Mapping[str, Sentence], table: pl.DataFrame, cells: Sequence[Mapping[str, Any]]
 ) -> list[dict[str, Any]]:
-    """A row a sentence: verdict, by itself and among all of them, with the pair nearest to failing.
+    """Return the verdict of each sentence, alone and after Holm's correction.
 
     Parameters
     ----------
+    sentences : mapping
+        Sentences by name.
     table : DataFrame
-        As :mod:`.schema` has it.
+        Results with the columns of :mod:`.schema`.
     cells : sequence of mappings
         Rows of ``cells.json``: the design, with the ``axis`` of each cell.
+
+    Returns
+    -------
+    list of dict
+        One row per sentence, with the pair nearest to failing.
     """
     axis = {tuple(cell[key] for key in CELL): cell["axis"] for cell in cells}
     cubes = _Cubes(table)
@@ -140,17 +160,31 @@ def judged(
 
 
 class _Cubes:
-    """Cubes of one table, each made once."""
+    """Cubes of one table; each is computed once."""
 
     def __init__(self, table: pl.DataFrame) -> None:
         self.table, self.made = table, {}
         self.proven = Parts(table.filter(pl.col("proven") | (pl.col("observer") == "none")))
 
     def of(self, observer: str) -> _Observed:
+        """Return the cubes and the methods that are ranked for an observer."""
         ranked = compared(self.table, observer)["method"].unique().sort().to_list()
         return _Observed(self, ranked)
 
     def cube(self, measure: str, tuning: str) -> Cube:
+        """Return the cube of proven or non-private rows.
+
+        Parameters
+        ----------
+        measure : str
+            Name of the measure.
+        tuning : str
+            Kind of tuning.
+
+        Returns
+        -------
+        Cube
+        """
         if (measure, tuning) not in self.made:
             self.made[measure, tuning] = self.proven.cube(measure, tuning)
         return self.made[measure, tuning]
@@ -170,7 +204,7 @@ def _verdict(sentence: Sentence, observed: _Observed, axis: Mapping[tuple, str])
 def _estimates(
     test: Pairwise, observed: _Observed, axis: Mapping[tuple, str]
 ) -> Iterator[Estimates]:
-    """Estimates of a test, of each of its parts apart."""
+    """Yield the estimates of a test, separately for each of its parts."""
     pairs = list(_pairs(test, observed, axis))
     parts = dict.fromkeys(pair.problem for pair in pairs) if test.part else {"": None}
     for part in parts:
@@ -188,7 +222,7 @@ def _of_pairs(test: Pairwise, part: str, pairs: Sequence[Sides]) -> Estimates:
         kind="difference", at_most=0.0, x="pair", quantifier=test.quantifier, part=part,
         series=_series(test.smaller), against=_series(test.than),
     )  # fmt: skip
-    # Losses of problems differ in their units; a difference is judged in units of the larger.
+    # Problems have different units of loss: a difference is scaled by the larger loss.
     size = np.maximum(np.abs(one), np.abs(other)).max(1, keepdims=True)
     unit = np.where((size > 0) & np.isfinite(size), size, 1.0)
     points = [np.arange(len(pairs), dtype=float)]
@@ -201,7 +235,7 @@ def _series(side: Side) -> Series:
 
 
 def _pairs(test: Pairwise, observed: _Observed, axis: Mapping[tuple, str]) -> Iterator[Sides]:
-    """Return every pair of cells and methods that the test compares and that have runs."""
+    """Yield every pair of cells and methods that the test compares and that have runs."""
     one, other = (
         observed.cubes.cube(test.measure, side.tuning) for side in (test.smaller, test.than)
     )
@@ -225,7 +259,7 @@ def _runs(made: Cube, cell: int, method: str) -> np.ndarray:
 
 
 def _paired(one: np.ndarray, other: np.ndarray) -> np.ndarray:
-    """Restrict both sides to the runs that both have; [2, runs]."""
+    """Restrict both sides to their common runs; [2, runs]."""
     common = min(len(one), len(other))
     both = np.array([one[:common], other[:common]])
     return both[:, ~np.isnan(both).any(0)]
@@ -240,7 +274,7 @@ def _moved(cell: tuple, where: Mapping[str, Any]) -> tuple:
 
 
 def _methods(test: Pairwise, ranked: Sequence[str]) -> list[tuple[str, str]]:
-    """Pairs of methods that stand on either side; `each` is the same on both."""
+    """Return the pairs of methods to compare; `each` is the same method on both sides."""
     one, other = test.smaller.method, test.than.method
     if one == EACH:
         return [(name, name) for name in ranked]

@@ -1,8 +1,8 @@
-"""All that the comparison answers, from its table: what the page shows, as JSON.
+"""Conclusions of the comparison, computed from its table, as JSON for the page.
 
-``headline`` and ``advice``; by observer and tuning the mean ``ranks``; by problem the ``cells``
-with who is best in each, by how much and how sure; the ``budgets`` that goals need; the ``gains``
-of tuning; methods without a proof apart.
+They are ``headline`` and ``advice``; the mean ``ranks`` by observer and tuning; by problem the
+``cells`` with the best methods, their differences and intervals; the ``budgets`` that goals need;
+the ``gains`` of tuning; and, separately, methods without a proof.
 """
 
 from __future__ import annotations
@@ -28,18 +28,18 @@ from .tables import Cube, Parts, compared, cube
 LOSS = "excess_loss_mean"
 STRONGEST = OBSERVERS[0]
 KEPT = ("delta", "relation", "runs", "trials", "epsilons", "axes", "titles", "methods")
-"""What the design says and a reader needs."""
+"""Keys of the design that the answers repeat."""
 BESIDE = ("excess_loss_worst", "accuracy_mean", "consensus_error")
-"""Measures that stand beside the loss in a cell."""
+"""Further measures of a cell, next to the loss."""
 PLACE = (
     "method", "mean", "low", "high", "behind_low", "may_be_best", "share", "share_low",
     "share_high", *BESIDE, "front",
 )  # fmt: skip
-"""What a row of a cell has; ``front`` has a bit for each of the costs on whose front it is."""
+"""Entries of a row of a cell; ``front`` has one bit per cost on whose front the method is."""
 UNPROVEN = ("method", "mean", "epsilon_lower", "epsilon_accountant")
 
 INFINITE = 1e300
-"""Stands for infinity in JSON."""
+"""Representation of infinity in JSON."""
 
 Row = list[float | int | None]
 
@@ -52,17 +52,22 @@ def answers(
     Parameters
     ----------
     table : DataFrame
-        As :mod:`.schema` has it.
+        Results with the columns of :mod:`.schema`.
     design : mapping
-        As ``cells.json`` has it.
+        Content of ``cells.json``.
     advice : sequence of mappings
         Rows of :func:`.advice.judged`.
+
+    Returns
+    -------
+    dict
+        Values that JSON can represent.
     """
     names = [method["name"] for method in design["methods"]]
     problems = design["titles"]["problem"]
     seen = set(table["observer"].unique()) - {"none"}
     whole = Parts(table)
-    # Whoever is private for the eavesdropper is so for who sees less.
+    # A guarantee against the eavesdropper also holds against every weaker observer.
     tables = {
         name: whole.kept(partial(_ranked, observer=name)) for name in OBSERVERS if name in seen
     }
@@ -91,7 +96,7 @@ def _ranked(rows: pl.DataFrame, observer: str) -> pl.DataFrame:
 
 
 def _ranks(table: Parts, tuning: str, problems: Iterable[str]) -> dict[str, Any]:
-    """Mean ranks over all cells, and over those of each problem."""
+    """Return mean ranks over all cells, and over the cells of each problem."""
     made = table.cube(LOSS, tuning)
     of = np.array([cell[0] for cell in made.cells])
     return {
@@ -118,7 +123,7 @@ def _ranking(found: Ranking) -> dict[str, Any]:
 def _problem(
     problem: str, table: Parts, tables: Mapping[str, Parts], names: Sequence[str]
 ) -> list[dict[str, Any]]:
-    """The cells of a problem: their keys, and by tuning and observer the places of methods."""
+    """Return the cells of a problem with the places of methods by tuning and observer."""
     here = partial(_of_problem, problem=problem)
     whole, own = table.kept(here), {name: rows.kept(here) for name, rows in tables.items()}
     found: dict[tuple, dict[str, Any]] = {}
@@ -139,7 +144,7 @@ def _of_problem(rows: pl.DataFrame, problem: str) -> pl.DataFrame:
 
 
 def _ends(table: Parts, tuning: str) -> dict[tuple, dict[str, np.ndarray]]:
-    """Runs of local training and of central noise in each cell."""
+    """Return the runs of local training and of central noise in each cell."""
     ends = table.rows(LOSS, tuning).filter(pl.col("method").is_in([LOCAL, CENTRAL]))
     made = cube(ends, LOSS, tuning)
     return {cell: made.of_cell(i) for i, cell in enumerate(made.cells)}
@@ -183,7 +188,7 @@ def _means(table: Parts, measure: str, tuning: str) -> dict[tuple, float]:
 def _shares(
     runs: Mapping[str, np.ndarray], ends: Mapping[str, np.ndarray]
 ) -> dict[str, list[float | None]]:
-    """Share of the gap that each method closes, in the runs that all three have."""
+    """Return the fraction of the gap that each method closes, in common runs."""
     if not runs or not {LOCAL, CENTRAL} <= ends.keys():
         return {name: [None] * 3 for name in runs}
     values = np.array([*runs.values()])
@@ -198,7 +203,7 @@ def _shares(
 def _fronts(
     runs: Mapping[str, np.ndarray], cell: tuple, costs: Sequence[Mapping]
 ) -> dict[str, int]:
-    """Bits of the costs on whose Pareto front against the loss a method is."""
+    """Return, per method, the bits of the costs on whose Pareto front against the loss it is."""
     names = list(runs)
     found = dict.fromkeys(names, 0)
     for bit, cost in enumerate(costs):
@@ -209,8 +214,9 @@ def _fronts(
 
 
 def _unproven(table: Parts, tuning: str, names: Sequence[str]) -> dict[tuple, list[Row]]:
-    """Return, for each cell, the methods without a proof with their bounds, and the methods that
-    are not private.
+    """Return, for each cell, the methods without a proof and the methods that are not private.
+
+    Methods without a proof have bounds on epsilon.
     """
     rows = table.rows(LOSS, tuning).filter(~pl.col("proven") | (pl.col("observer") == "none"))
     means = rows.group_by([*CELL, "method"], maintain_order=True).agg(
@@ -224,9 +230,7 @@ def _unproven(table: Parts, tuning: str, names: Sequence[str]) -> dict[tuple, li
 
 
 def _costs(table: Parts, tuning: str, names: Sequence[str]) -> dict[tuple, list[Row]]:
-    """Return the costs of each method per cell, in the order of :data:`.pareto.COSTS`, and its
-    seconds.
-    """
+    """Return the costs of each method per cell, by :data:`.pareto.COSTS`, and its seconds."""
     found: dict[tuple, list[Row]] = {}
     means = [_means(table, measure, tuning) for measure in (*COSTS, "seconds")]
     for cell, method in means[0]:
@@ -241,7 +245,7 @@ def _budgets(
 ) -> list[dict[str, Any]]:
     """Return, for each goal, the budgets that methods need in the base cells of a problem.
 
-    Goals are what local training and central noise reach at the budget in the middle of the design.
+    The goals are the losses of local training and of central noise at the middle budget.
     """
     base = {tuple(c[key] for key in CELL) for c in design["cells"] if c["axis"] == "base"}
     ends, curves = (
@@ -262,7 +266,7 @@ def _budgets(
 
 
 def _needed(curve: Mapping[float, np.ndarray], goal: float) -> list[float | None]:
-    """The budget for a goal with its interval; 0 is at or below the smallest that was run."""
+    """Return the budget for a goal with its interval; 0 is at or below the smallest budget."""
     epsilons = sorted(curve)
     found = budget_needed(epsilons, np.array([curve[epsilon] for epsilon in epsilons]), goal)
     return [_short(end) for end in (found.value, found.low, found.high)]
@@ -279,8 +283,9 @@ def _base_curves(made: Cube, base: Iterable[tuple]) -> dict[str, dict[float, np.
 
 
 def _gains(table: Parts, design: Mapping[str, Any]) -> dict[str, dict[str, Row]]:
-    """Return the loss of each method relative to its default parameters, per kind of tuning, in
-    base cells.
+    """Return the loss of each method relative to its default parameters, per kind of tuning.
+
+    The base cells are used.
     """
     base = {tuple(c[key] for key in CELL) for c in design["cells"] if c["axis"] == "base"}
     made = {tuning: table.cube(LOSS, tuning) for tuning in TUNINGS}
@@ -295,7 +300,7 @@ def _gains(table: Parts, design: Mapping[str, Any]) -> dict[str, dict[str, Row]]
 
 
 def _both(one: Cube, other: Cube, method: str, base: set[tuple]) -> np.ndarray | None:
-    """Runs [2, cells, runs] of a method in the base cells that both cubes have whole."""
+    """Return runs [2, cells, runs] of a method in base cells that are complete in both cubes."""
     if method not in other.methods:
         return None
     runs = min(one.values.shape[-1], other.values.shape[-1])
@@ -310,9 +315,7 @@ def _both(one: Cube, other: Cube, method: str, base: set[tuple]) -> np.ndarray |
 
 
 def _absent(rows: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """List the methods that are not entered, once per reason, with the common attributes of the
-    cells.
-    """
+    """List the methods that are not entered, per reason, with common attributes of the cells."""
     groups: dict[tuple[str, str], list[Mapping[str, Any]]] = {}
     for row in rows:
         groups.setdefault((row["method"], row["because"]), []).append(row)
@@ -321,15 +324,17 @@ def _absent(rows: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
         keys = [key for key in own[0] if key not in ("method", "because")]
         values = {key: sorted({row[key] for row in own if key in row}) for key in keys}
         where = {key: alike[0] for key, alike in values.items() if len(alike) == 1}
-        # Where everything is as in the base cell nothing has to be said.
+        # Attributes equal to 0, as in the base cell, are omitted.
         told = {key: value for key, value in where.items() if value != 0}
         found.append({"method": method, "because": because, "where": told, "times": len(own)})
     return found
 
 
 def _short(value: float) -> float | int | None:
-    """Three significant digits; nothing for what is no number, and :data:`INFINITE`, since JSON
-    knows no infinity."""
+    """Round to three significant digits.
+
+    NaN becomes None, and infinity becomes :data:`INFINITE`, since JSON represents neither.
+    """
     if math.isnan(value):
         return None
     if math.isinf(value):

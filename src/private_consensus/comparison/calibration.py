@@ -1,18 +1,18 @@
-r"""Any algorithm at a true budget, by the one accountant.
+"""Calibration of any algorithm to a true budget by a common accountant.
 
-A paper's calibration means different things by epsilon. Here an algorithm is calibrated to a
-nominal budget b such that *the accountant's* epsilon of all that it releases is the target, at one
-delta and for one relation. Where noise is one number, it is scaled from where a nominal budget sets
-it, which also serves where a paper's theorem ends at some b; else b itself is looked for. Either is
-done by bracketing and secants on a logarithm, with which the accountant's epsilon grows.
+The calibrations of the papers give epsilon different meanings. Here an algorithm is calibrated to
+a nominal budget b such that *the accountant's* epsilon of all its releases is the target, for a
+given delta and relation. If the noise is a single number, it is scaled from its value at a nominal
+budget. This also works if a paper's theorem excludes some b. Otherwise the search is for b itself.
+Both searches use bracketing and secants on a logarithm in which the accountant's epsilon increases.
 
-Whatever was found is verified: never above the target, and within :data:`SLACK` of it. A lower
-bound never serves as a budget. What is not proven is not calibrated to a true budget: it runs at
-the noise that its paper prescribes, and its bracket says what is known.
+Every result is verified: it is never above the target, and within :data:`SLACK` of it. A lower
+bound never serves as a budget. An algorithm without a proven guarantee is not calibrated to a true
+budget. It runs at the noise that its paper prescribes, and its bracket states what is known.
 
-Tuning that is paid for releases every trial: ``copies`` of the releases are composed by the same
-accountant. Which of the trials is chosen follows from these and from public records (`tuning`), and
-so spends nothing more.
+Tuning that counts in the budget releases every trial: the accountant composes ``copies`` of the
+releases. The choice of a trial depends on these releases and on public records (`tuning`), and so
+adds no privacy loss.
 """
 
 from __future__ import annotations
@@ -39,35 +39,37 @@ from ..privacy import (
 
 RELATION = Relation("record", "replace")
 SLACK = 0.01
-"""Share of the target that may stay unspent."""
+"""Fraction of the target by which epsilon may be below it."""
 ROUNDED = 1e-9
-"""Share of a budget that is not asked for: where a calibration meets it exactly, how the account is
-rounded does not decide whether it is kept."""
+"""Fraction by which the requested budget is reduced, so that rounding in the accountant does not
+decide the verification of an exact calibration."""
 AIM = -0.003
-"""Logarithm of the share of the target that is looked for."""
+"""Logarithm of the fraction of the target at which the search aims."""
 NEAR = 0.002
-"""What the logarithm of epsilon may be off what is looked for."""
+"""Allowed error of the logarithm of epsilon in the search."""
 WIDTH = 5e-4
-"""Of the logarithm of a nominal budget at which a search ends."""
+"""Width of the bracket, in the logarithm of a nominal budget, at which a search ends."""
 FACTOR, ATTEMPTS, REFUSALS = 4.0, 30, 4
 NOISES = ("noise", "sigma", "output_noise", "query_noise", "threshold_noise")
-"""Names of fields that hold noise."""
+"""Names of the fields for noise."""
 FARTHEST = 40.0
-"""Logarithm of a factor of noise that is not looked beyond."""
+"""Largest logarithm of a noise factor in the search."""
 
 
 @dataclass(frozen=True)
 class Calibrated:
-    """An algorithm at its noise, and the bracket of what that noise costs.
+    """Calibrated algorithm, and bounds on its privacy loss.
 
     Parameters
     ----------
     algorithm : Algorithm
+        Algorithm with its noise.
     epsilon : float
-        The accountant's, of all copies of all releases.
+        The accountant's epsilon of all copies of all releases.
     lower : float
-        Below which no guarantee lies.
+        Lower bound: no guarantee is below it.
     proven : bool
+        True if the accountant's epsilon is proven.
     """
 
     algorithm: Algorithm
@@ -79,14 +81,26 @@ class Calibrated:
 def calibrate_to(
     algorithm: Algorithm, target: Budget, problem: Any, network: Any, horizon: int, copies: int = 1
 ) -> Calibrated:
-    """The algorithm at the noise for which the accountant's epsilon is the target's.
+    """Return the algorithm at the noise for which the accountant's epsilon is the target's.
 
     Parameters
     ----------
+    algorithm : Algorithm
+        Algorithm to calibrate.
     target : Budget
-        Of all copies together, replacing one record.
-    copies : int
-        How often all that is released is released.
+        Budget of all copies together, replacing one record.
+    problem : Problem
+        Problem of the agents.
+    network : Network
+        Graph of the run.
+    horizon : int
+        Number of iterations.
+    copies : int, default 1
+        Number of times that every release is made.
+
+    Returns
+    -------
+    Calibrated
 
     Raises
     ------
@@ -107,18 +121,18 @@ def calibrate_to(
 
 
 class _Search:
-    """Nominal budgets that were tried, and what they cost."""
+    """Search over nominal budgets; caches the algorithms and their guarantees."""
 
     def __init__(self, algorithm, target, problem, network, horizon, copies):
         self.algorithm, self.target, self.copies = algorithm, target, copies
         self.world = problem, network, horizon
         self.refusal: InvalidInput | None = None
-        # Where a search begins and ends it comes by again, and each time is a search by itself.
+        # The search revisits its end points, and each calibration may be a search in itself.
         self.tried: dict[float, Algorithm | None] = {}
         self.accounted: dict[Algorithm, Guarantee] = {}
 
     def at(self, nominal: float) -> Algorithm | None:
-        """Calibrated as the paper does; None where it refuses such a budget."""
+        """Return the algorithm calibrated by its paper; None if the calibration refuses it."""
         if nominal not in self.tried:
             budget = Budget(nominal, self.target.delta)
             try:
@@ -140,11 +154,11 @@ class _Search:
         return InvalidInput("budget.epsilon", self.target.epsilon, expected)
 
     def releases(self, algorithm: Algorithm) -> list[Release]:
-        """All of them, in all copies."""
+        """Return all releases of all copies."""
         return list(algorithm.releases(*self.world)) * self.copies
 
     def guarantee(self, algorithm: Algorithm) -> Guarantee:
-        """Compute the guarantee by the accountant."""
+        """Compute the guarantee by the accountant; results are cached."""
         if algorithm not in self.accounted:
             found = account(self.releases(algorithm), self.target.delta)
             self.accounted[algorithm] = found
@@ -157,11 +171,12 @@ class _Search:
         return Calibrated(algorithm, guarantee.epsilon, float(lower), guarantee.proven)
 
     def excess(self, algorithm: Algorithm) -> float:
-        """Logarithm of the epsilon over the target."""
+        """Return the logarithm of epsilon over the target."""
         found = self.guarantee(algorithm).epsilon
         return math.log(found / self.target.epsilon) if found > 0 else -math.inf
 
     def found(self, first: float) -> Calibrated:
+        """Return the calibrated algorithm, and verify that its epsilon meets the target."""
         start = self.at(first)
         if start is not None:
             guarantee = self.guarantee(start)
@@ -176,7 +191,7 @@ class _Search:
         return judged
 
     def _nominal(self, first: float) -> Algorithm:
-        """The algorithm at the nominal budget that is looked for."""
+        """Search for the nominal budget and return the algorithm at it."""
         low, high = self._ends(first)
         if low is None:
             raise self.refusal or self._unmet
@@ -192,7 +207,7 @@ class _Search:
         return math.inf if made is None else self.excess(made) - AIM
 
     def _ends(self, first: float) -> tuple[float | None, float | None]:
-        """Nominal budgets that spend too little and too much; None where there are none."""
+        """Return nominal budgets with a too small and a too large loss; None for a missing one."""
         low = high = None
         nominal, refusals = first, 0
         for _ in range(ATTEMPTS):
@@ -212,7 +227,7 @@ class _Search:
         return low, high
 
     def _scaled(self, algorithm: Algorithm) -> Algorithm:
-        """Scale the noise that a nominal budget requires, if the noise is one number."""
+        """Scale the noise of a calibrated algorithm until its epsilon meets the target."""
 
         key = _noise_of(algorithm)
         noise = float(parameters(algorithm)[key])
@@ -235,7 +250,7 @@ class _Search:
 
 
 def _noise_of(algorithm: Algorithm) -> str:
-    """Name of the one number that is all of an algorithm's noise; empty where there is none."""
+    """Return the name of the only noise parameter, if it is one number; empty otherwise."""
     given = parameters(algorithm)
     present = [key for key in NOISES if np.any(np.asarray(given.get(key, 0.0)) > 0)]
     if len(present) != 1 or present[0] not in ("noise", "sigma"):
@@ -244,11 +259,11 @@ def _noise_of(algorithm: Algorithm) -> str:
 
 
 def _root(excess: Callable[[float], float], low: float, high: float) -> float:
-    """Find where an increasing function is within :data:`NEAR` of 0; at a jump, at most
-    :data:`WIDTH` below it.
+    """Find a point where an increasing function is within :data:`NEAR` of 0.
 
-    Each evaluation may be a search by itself. A secant needs few of them; each third step halves,
-    so that a leap, or noise that spends nothing and budgets that are refused, end it too.
+    At a jump the point is at most :data:`WIDTH` below it. An evaluation may be a search in itself,
+    and the secant method needs few of them. Every third step bisects, so that the search also ends
+    at jumps, and if noise costs nothing or budgets are refused.
     """
     at_low, at_high = excess(low), excess(high)
     steps = 0
@@ -274,7 +289,25 @@ def _met(epsilon: float, target: Budget) -> bool:
 def prescribed(
     algorithm: Algorithm, target: Budget, problem: Any, network: Any, horizon: int
 ) -> Calibrated:
-    """The algorithm at the noise that its paper prescribes for a budget, with its bracket."""
+    """Return the algorithm at the noise that its paper prescribes for a budget, with its bracket.
+
+    Parameters
+    ----------
+    algorithm : Algorithm
+        Algorithm to calibrate.
+    target : Budget
+        Budget in the sense of the paper.
+    problem : Problem
+        Problem of the agents.
+    network : Network
+        Graph of the run.
+    horizon : int
+        Number of iterations.
+
+    Returns
+    -------
+    Calibrated
+    """
     search = _Search(algorithm, target, problem, network, horizon, 1)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", OutsideRange)

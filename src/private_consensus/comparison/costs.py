@@ -1,6 +1,7 @@
-"""What a run costs: messages, bits, gradients of single records.
+"""Costs of a run: messages, bits, and gradients of single records.
 
-Of a second stage that only mixes what was released, to its limit (paper 000), nothing is counted.
+A second stage that only mixes released values up to its limit (Showkatbakhsh et al.) has no cost
+here.
 """
 
 from __future__ import annotations
@@ -12,21 +13,36 @@ import numpy as np
 from ..algorithms.base import Algorithm
 
 BITS = 64
-"""Of a number that is not compressed."""
+"""Bits of an uncompressed number."""
 SILENT = {"coordinate_descent", "local_training"}
 STAR = {"dp_admm", "secure_aggregation"}
-"""Algorithms with a server, or a sum that takes the place of one: a message up and one down."""
+"""Algorithms with a server or a secure sum: one message to it and one back per agent."""
 SOLVES = {
     "admm", "d_zoa", "dvp", "exact_admm", "ipp_admm", "m_admm", "one_shot_averaging", "p_admm",
     "pp_admm", "pp_admm_renyi", "pr_admm", "r_admm",
 }  # fmt: skip
-"""Algorithms that minimise in every iteration: gradients of records are no measure of that."""
+"""Algorithms that minimise in every iteration, whose cost is not counted in gradients."""
 SENT_ONCE = {"muffliato", "one_shot_averaging"}
-"""Data are used in the first iteration alone."""
+"""Algorithms that use data in the first iteration only."""
 
 
 def messages_of(name: str, network: Any, horizon: int) -> float:
-    """Messages of all agents in a run in which nobody is missing, one a neighbour and round."""
+    """Return the number of messages of all agents in a run without missing agents.
+
+    Parameters
+    ----------
+    name : str
+        Name of the algorithm.
+    network : Network
+        Graph of the run.
+    horizon : int
+        Number of iterations.
+
+    Returns
+    -------
+    float
+        One message per neighbour and round; two per agent and round for algorithms with a server.
+    """
     if name in SILENT:
         return 0.0
     each = 2 * network.n_agents if name in STAR else network.degrees.sum()
@@ -34,7 +50,24 @@ def messages_of(name: str, network: Any, horizon: int) -> float:
 
 
 def bits_of(messages: Any, problem: Any, shown: dict[str, np.ndarray], horizon: int) -> Any:
-    """Bits of all messages; where an algorithm counts its own, those, in as many rounds."""
+    """Return the number of bits of all messages.
+
+    Parameters
+    ----------
+    messages : array_like
+        Number of messages of each run.
+    problem : Problem
+        Problem, for the dimension of a message.
+    shown : dict of str to ndarray
+        Quantities of the last iteration. If ``bits`` is among them, the algorithm counts its own
+        bits, which are scaled to the number of rounds with messages.
+    horizon : int
+        Number of iterations.
+
+    Returns
+    -------
+    array_like
+    """
     if "bits" in shown:
         return shown["bits"] * (messages / horizon)
     return messages * problem.dim * BITS
@@ -43,7 +76,26 @@ def bits_of(messages: Any, problem: Any, shown: dict[str, np.ndarray], horizon: 
 def gradients_of(
     name: str, algorithm: Algorithm, problem: Any, records: int, horizon: int
 ) -> float:
-    """Gradients of single records that all agents compute; NaN where they minimise instead."""
+    """Return the number of gradients of single records that all agents compute.
+
+    Parameters
+    ----------
+    name : str
+        Name of the algorithm.
+    algorithm : Algorithm
+        Algorithm with its parameters; the attribute ``B`` is a batch size.
+    problem : Problem
+        Problem, for the number of agents.
+    records : int
+        Number of records of all agents together.
+    horizon : int
+        Number of iterations.
+
+    Returns
+    -------
+    float
+        NaN for an algorithm that minimises in every iteration.
+    """
     if name in SOLVES:
         return float("nan")
     batch = getattr(algorithm, "B", None)

@@ -1,8 +1,8 @@
-"""``config/comparison.yaml``: the cells of the comparison, and who takes part.
+"""Design of the comparison, ``config/comparison.yaml``: the cells and the methods.
 
-One base cell a problem; every other axis is varied alone about it, each at every budget; and a
-space-filling sample of further cells for interactions (a scrambled Sobol sequence over all axes),
-which follows from its seed alone.
+There is one base cell per problem. Every other axis is varied separately about it, at every budget.
+A space-filling sample of further cells covers interactions: a scrambled Sobol sequence over all
+axes, determined by its seed.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ from .schema import OBSERVERS
 
 BASE, SAMPLE = "base", "sample"
 MOST_SAMPLED = 60
-"""Cells that the sample may have."""
+"""Maximum number of cells of the sample."""
 
 
 @dataclass(frozen=True)
 class Environment:
-    """Where methods are compared: all of a cell but its budget."""
+    """Attributes of a cell except its budget."""
 
     problem: str
     agents: int
@@ -44,12 +44,16 @@ class Environment:
 
 @dataclass(frozen=True)
 class Cell:
-    """An environment and a budget.
+    """Environment and budget.
 
     Parameters
     ----------
+    environment : Environment
+        Problem, agents, graph, partition and faults.
+    epsilon : float
+        Budget.
     axis : str
-        ``base``, the axis that is varied about it, or ``sample``.
+        ``base``, the axis that is varied about the base cell, or ``sample``.
     """
 
     environment: Environment
@@ -62,7 +66,7 @@ class Cell:
 
 
 class Axes(Strict):
-    """Values of each axis; the first is that of the base cell."""
+    """Values of each axis; the base cell has the first ones."""
 
     agents: list[int] = Field(min_length=1)
     graph: list[str] = Field(min_length=1)
@@ -72,20 +76,20 @@ class Axes(Strict):
 
 
 class Titled(Open):
-    """What a page calls it, and its parameters."""
+    """Title in the report, and parameters."""
 
     title: str = Field(min_length=1)
 
 
 class Problem(Titled):
-    """A problem of the comparison."""
+    """Problem of the comparison."""
 
     records: int = Field(ge=1, description="of all agents together")
     horizon: int = Field(ge=1, description="iterations unless a method is tuned otherwise")
 
 
 class Method(Strict):
-    """Who takes part."""
+    """Method that takes part in the comparison."""
 
     title: str = Field(min_length=1)
     observer: str = Field(default="eavesdropper", description="who must not learn a record")
@@ -104,21 +108,21 @@ class Method(Strict):
     because: str = Field(default="", description="which version it is, and what it is not for")
 
     def among(self, problems: Collection[str]) -> Method:
-        """The same, of fewer problems."""
+        """Return the method restricted to some problems."""
         kept = None if self.problems is None else [one for one in self.problems if one in problems]
         apart = {name: one for name, one in self.per_problem.items() if name in problems}
         return self.model_copy(update={"problems": kept, "per_problem": apart})
 
 
 class Sample(Strict):
-    """The space-filling sample."""
+    """Space-filling sample of cells."""
 
     cells: int = Field(ge=0, le=MOST_SAMPLED)
     seed: int = Field(ge=0)
 
 
 class Tuning(Strict):
-    """The trials that each method may make on each problem."""
+    """Trials that each method may make on each problem."""
 
     trials: int = Field(ge=1)
     seed: int = Field(ge=0)
@@ -126,14 +130,14 @@ class Tuning(Strict):
 
 
 class Unit(Strict):
-    """The neighbouring relation."""
+    """Neighbouring relation of the comparison."""
 
     unit: str
     change: str
 
 
 class Reduced(Strict):
-    """A smaller scale."""
+    """Design of a smaller scale."""
 
     problems: list[str] = Field(min_length=1)
     epsilons: list[float] = Field(min_length=1)
@@ -144,7 +148,7 @@ class Reduced(Strict):
 
 
 class Comparison(Strict):
-    """``config/comparison.yaml``."""
+    """Content of ``config/comparison.yaml``."""
 
     delta: float = Field(gt=0, lt=1)
     relation: Unit
@@ -199,7 +203,7 @@ class Comparison(Strict):
         return self
 
     def at(self, scale: str) -> Comparison:
-        """The design at a scale: this one, unless something smaller is declared for it."""
+        """Return the design at a scale; without a declared reduction it is this design."""
         reduced = self.scales.get(scale)
         if reduced is None:
             return self.model_copy(update={"scales": {}})
@@ -224,7 +228,7 @@ class Comparison(Strict):
         )
 
     def methods_of(self, problem: str) -> list[str]:
-        """Methods that have a meaning on a problem."""
+        """Return the methods that are defined on a problem."""
         return [
             name
             for name, method in self.methods.items()
@@ -232,18 +236,42 @@ class Comparison(Strict):
         ]
 
     def prepared(self, problem: str) -> list[str]:
-        """Prepared data that a problem reads."""
+        """Return the names of the prepared data that a problem reads."""
         found = (self.problems[problem].model_extra or {}).get("prepared")
         return [found] if found else []
 
     def asked(self, problem: str, part: int) -> dict[str, Any]:
-        """The design of one job, as plain values: every ``parts``-th method of a problem."""
+        """Return the design of one job as plain values: every ``parts``-th method of a problem.
+
+        Parameters
+        ----------
+        problem : str
+            Name of the problem.
+        part : int
+            Number of the job, from 0.
+
+        Returns
+        -------
+        dict
+        """
         chosen = self.methods_of(problem)[part :: self.parts]
         methods = {name: self.methods[name] for name in chosen}
         return self.model_copy(update={"methods": methods}).model_dump(mode="json")
 
     def algorithms_of(self, problem: str, part: int) -> list[str]:
-        """Names of the algorithms of one job."""
+        """Return the names of the algorithms of one job.
+
+        Parameters
+        ----------
+        problem : str
+            Name of the problem.
+        part : int
+            Number of the job, from 0.
+
+        Returns
+        -------
+        list of str
+        """
         methods = self.asked(problem, part)["methods"].values()
         return sorted({method["algorithm"]["name"] for method in methods})
 
@@ -278,23 +306,36 @@ def _require_known(key: str, names: list[str], known: Mapping[str, Any]) -> None
 
 
 def read_comparison(raw: Mapping[str, Any]) -> Comparison:
-    """The checked configuration of the comparison.
+    """Return the checked configuration of the comparison.
 
     Raises
     ------
     ConfigurationError
-        With a line for each key that is wrong.
+        With one line for each invalid key.
     """
     return validate(Comparison, raw)
 
 
 def network_of(declared: Titled, name: str, agents: int) -> tuple[str, dict[str, Any]]:
-    """Name and parameters of a graph of so many agents; a parameter may be a number for each.
+    """Return name and parameters of a graph with a number of agents.
+
+    Parameters
+    ----------
+    declared : Titled
+        Graph of the design. A parameter may be a mapping from numbers of agents to values.
+    name : str
+        Name of the graph.
+    agents : int
+        Number of agents.
+
+    Returns
+    -------
+    tuple of str and dict
 
     Raises
     ------
     InvalidInput
-        A parameter that is told by the number of agents lacks this one.
+        If a parameter that depends on the number of agents has no value for this one.
     """
     chosen = {
         key: _by_agents(f"graphs.{name}.{key}", value, agents) if isinstance(value, dict) else value
@@ -304,14 +345,14 @@ def network_of(declared: Titled, name: str, agents: int) -> tuple[str, dict[str,
 
 
 def _by_agents(key: str, values: Mapping[Any, Any], agents: int) -> Any:
-    # A job gets its design through JSON, whose keys are text.
+    # A job reads its design from JSON, whose keys are strings.
     found = {int(number): value for number, value in values.items()}
     require(agents in found, key, sorted(found), f"a value for {agents} agents too")
     return found[agents]
 
 
 def cells(design: Comparison) -> list[Cell]:
-    """All cells of a design, each once: the base, each axis varied alone, the sample."""
+    """Return all distinct cells of a design: base, each axis varied separately, sample."""
     found = {(cell.environment, cell.epsilon): cell for cell in _star(design)}
     for cell in _sample(design, {(cell.environment, cell.epsilon) for cell in found.values()}):
         found[cell.environment, cell.epsilon] = cell
@@ -319,7 +360,7 @@ def cells(design: Comparison) -> list[Cell]:
 
 
 def _star(design: Comparison) -> Iterator[Cell]:
-    """The base cells and their neighbours along each axis."""
+    """Yield the base cells and their neighbours along each axis."""
     axes = {name: getattr(design.axes, name) for name in Axes.model_fields}
     for problem in design.problems:
         base = Environment(problem, **{name: values[0] for name, values in axes.items()})
@@ -335,7 +376,7 @@ def _star(design: Comparison) -> Iterator[Cell]:
 
 
 def _sample(design: Comparison, taken: set[tuple[Environment, float]]) -> Iterator[Cell]:
-    """Further cells from a scrambled Sobol sequence, those that are there already passed over."""
+    """Yield further cells from a scrambled Sobol sequence, without existing cells."""
     from scipy.stats import qmc  # slow to import
 
     axes: dict[str, list] = {"problem": list(design.problems)}
@@ -359,7 +400,23 @@ def _sample(design: Comparison, taken: set[tuple[Environment, float]]) -> Iterat
 
 
 def nearest(wanted: Environment, epsilon: float, among: list[Cell]) -> Cell:
-    """The cell of the same problem that differs in the fewest axes, then in the budget least."""
+    """Return the cell of the same problem that differs in the fewest axes.
+
+    The distance of ln epsilon decides between cells that differ in equally many axes.
+
+    Parameters
+    ----------
+    wanted : Environment
+        Environment to approximate.
+    epsilon : float
+        Budget to approximate.
+    among : list of Cell
+        Cells to choose from.
+
+    Returns
+    -------
+    Cell
+    """
     same = [cell for cell in among if cell.environment.problem == wanted.problem]
     require(bool(same), "problem", wanted.problem, "a problem of the design")
 
@@ -371,19 +428,21 @@ def nearest(wanted: Environment, epsilon: float, among: list[Cell]) -> Cell:
 
 
 def described(design: Comparison, absent: list[dict[str, Any]]) -> dict[str, Any]:
-    """The contents of ``cells.json``.
+    """Return the content of ``cells.json``.
 
     Parameters
     ----------
+    design : Comparison
+        Design of the comparison.
     absent : list of dict
-        ``method``, ``because`` and those keys of an environment that it is about.
+        ``method``, ``because`` and the keys of an environment to which the entry applies.
 
     Returns
     -------
     dict
-        ``delta``, ``relation``, ``runs``, ``epsilons``, ``axes`` (values, base first), ``titles``
-        (of problems, graphs, partitions), ``methods`` (name, title, observer, because), ``cells``
-        (rows of :meth:`Cell.row`), ``absent``.
+        ``delta``, ``relation``, ``runs``, ``trials``, ``epsilons``, ``axes`` (values, base first),
+        ``titles`` (of problems, graphs, partitions), ``methods`` (name, title, observer, algorithm,
+        because), ``cells`` (rows of :meth:`Cell.row`), ``absent``.
     """
     return {
         "delta": design.delta,

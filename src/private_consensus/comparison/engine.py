@@ -1,8 +1,8 @@
-"""Runs the cells of a design and measures what is released.
+"""Execution of the cells of a design, and measurement of the released models.
 
-The graph of a cell is drawn once and is the same for all methods and runs, so that a method's noise
-is for the graph that it runs on. A method's budgets and tunings are one batch: settings that differ
-in numbers only advance together.
+The graph of a cell is sampled once and shared by all methods and runs, so that a method's noise is
+calibrated for the graph on which it runs. The budgets and tunings of a method form one batch:
+settings that differ in numbers only advance together.
 """
 
 from __future__ import annotations
@@ -33,19 +33,19 @@ from .schema import COLUMNS, NEIGHBOUR, TUNINGS
 from .tuning import Candidate, best, candidate, trials
 
 TUNING_RUNS = 3
-"""Runs of a trial, on seeds of their own."""
+"""Number of runs of a trial, which have separate seeds."""
 SEEN = ("released", "consensus", "bits")
-"""What is asked of an algorithm at its last iteration: what it has released, which a second stage
-may average further to a consensus, and bits that it counts itself."""
+"""Quantities recorded at the last iteration: the released models, their consensus after a second
+stage of averaging, and the bits if the algorithm counts them."""
 DEFAULT, TUNED, PAID = TUNINGS
 
 
 Measures = Callable[[np.ndarray], dict[str, np.ndarray]]
-"""From models [settings, runs, agents, dim] to measures [settings, runs]."""
+"""Map from models [settings, runs, agents, dim] to measures [settings, runs]."""
 
 
 class Setting(NamedTuple):
-    """A calibrated candidate, and what it is for."""
+    """Calibrated candidate with its budget and kind of tuning."""
 
     epsilon: float
     tuning: str
@@ -55,7 +55,7 @@ class Setting(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class World:
-    """A problem and a network of a cell, for some runs."""
+    """Problem and network of a cell, for some runs."""
 
     environment: Environment
     problem: Any
@@ -70,9 +70,13 @@ class Engine:
     Parameters
     ----------
     design : Comparison
+        Design of the comparison.
     problem : str
+        Name of the problem.
     pool : Pool
-    methods : sequence of str
+        Records of the problem.
+    methods : list of str
+        Names of the methods.
     """
 
     design: Comparison
@@ -88,7 +92,21 @@ class Engine:
     # --- Worlds ---------------------------------------------------------------------------------
 
     def world(self, environment: Environment, root: int, runs: int) -> World:
-        """Data of the runs, and the one graph of the environment."""
+        """Return the data of the runs and the common graph of an environment.
+
+        Parameters
+        ----------
+        environment : Environment
+            Attributes of the cell.
+        root : int
+            Root seed of the random streams.
+        runs : int
+            Number of runs.
+
+        Returns
+        -------
+        World
+        """
         groups = {purpose: self._group(purpose, environment) for purpose in PURPOSES}
         streams = Streams(root, tuple(range(runs)), groups)
         parameters = dict(self.design.partitions[environment.partition].model_extra or {})
@@ -101,7 +119,11 @@ class Engine:
         return World(environment, self.pool.problem(rows), network, streams)
 
     def _group(self, purpose: str, environment: Environment) -> str:
-        """Noise is paired in all cells of a problem, data by who holds them, graphs by law."""
+        """Return the group of random streams for a purpose.
+
+        Noise is common to all cells of a problem. Data depend on the partition over agents, and
+        graphs on the graph distribution.
+        """
         own = {
             "data": (self.problem, environment.agents, environment.partition),
             "graph": (environment.graph, environment.agents),
@@ -113,17 +135,34 @@ class Engine:
     def calibrated(
         self, name: str, made: Candidate, epsilon: float, copies: int, world: World
     ) -> Calibrated:
-        """The candidate at its noise; the answer is kept for graphs and problems that are alike.
+        """Return the candidate with its noise; results are cached.
+
+        Parameters
+        ----------
+        name : str
+            Name of the method.
+        made : Candidate
+            Algorithm and number of iterations.
+        epsilon : float
+            Budget.
+        copies : int
+            Number of times that every release is made.
+        world : World
+            Problem and network.
+
+        Returns
+        -------
+        Calibrated
 
         Raises
         ------
         InvalidInput
-            Where no noise meets the budget.
+            If no noise meets the budget.
         """
         method = self.design.methods[name]
         algorithm, horizon = made
         near, faults = method.observer == NEIGHBOUR, world.environment.faulty
-        # What a neighbour learns depends on all of the graph, and on whether its messages arrive.
+        # The loss to a neighbour depends on the whole graph and on lost messages.
         statistics = (
             (world.network.identity, faults) if near else algorithm.graph_statistics(world.network)
         )
@@ -157,7 +196,19 @@ class Engine:
     # --- Tuning ---------------------------------------------------------------------------------
 
     def tune(self, name: str, base: Environment, epsilons: Iterable[float], scales: Any) -> None:
-        """Choose a method's parameters at each budget: defaults, tuned, and tuned and paid for."""
+        """Choose a method's parameters at each budget, for each kind of tuning.
+
+        Parameters
+        ----------
+        name : str
+            Name of the method.
+        base : Environment
+            Environment of the base cell, in which trials are run.
+        epsilons : iterable of float
+            Budgets.
+        scales : Scales
+            Curvature and gradient size of an agent's objective.
+        """
         method = self.design.methods[name]
         default = candidate(self.design, name, self.problem, scales)
         for epsilon in epsilons:
@@ -189,9 +240,26 @@ class Engine:
     def measured(
         self, name: str, settings: list[Setting], world: World, measures: Measures | None = None
     ) -> list[dict[str, np.ndarray]]:
-        """Measures of each setting, each [runs]; those of the results, or others."""
+        """Run settings and return their measures.
+
+        Parameters
+        ----------
+        name : str
+            Name of the method.
+        settings : list of Setting
+            Settings; equal algorithms with equal horizons run once.
+        world : World
+            Problem and network.
+        measures : callable, optional
+            Measures of the released models; those of the results by default.
+
+        Returns
+        -------
+        list of dict of str to ndarray, shape (runs,)
+            One mapping per setting.
+        """
         measures = measures or self._values
-        # Budgets at which nothing is noised, and trials that are the defaults, run once.
+        # Budgets without noise, and trials equal to the defaults, run once.
         alike = [(setting.calibrated.algorithm, setting.horizon) for setting in settings]
         different = dict(zip(alike, settings, strict=True))
         groups: dict[Any, list[Setting]] = defaultdict(list)
@@ -206,12 +274,23 @@ class Engine:
     def _run(
         self, name: str, batch: list[Setting], world: World, measures: Measures
     ) -> list[dict[str, np.ndarray]]:
-        """A batch of settings of one structure and horizon."""
+        """Run a batch of settings with a common structure and horizon."""
         horizon, network = batch[0].horizon, self._network(name, world)
         kind = self.design.methods[name].algorithm["name"]
         shown: dict[str, np.ndarray] = {}
 
         def keep(t: int, active: np.ndarray, seen: Mapping[str, np.ndarray]) -> None:
+            """Record the released quantities of the last iteration.
+
+            Parameters
+            ----------
+            t : int
+                Iteration.
+            active : ndarray of bool
+                Settings that are still running.
+            seen : mapping of str to ndarray
+                Quantities of the iteration.
+            """
             if t != horizon:
                 return
             shown.update({key: np.array(seen[key]) for key in SEEN if key in seen})
@@ -238,18 +317,20 @@ class Engine:
         return [{key: value[s] for key, value in values.items()} for s in range(len(batch))]
 
     def _network(self, name: str, world: World) -> Any:
-        """The graph, on which messages are lost where there are faults."""
+        """Return the graph, on which messages are lost if the environment has faults."""
         where = world.environment
         if not where.faulty or self.design.methods[name].algorithm["name"] in SILENT:
             return world.network
         return UnreliableNetwork(world.network, where.missing, where.links, world.streams)
 
     def _score(self, released: np.ndarray) -> dict[str, np.ndarray]:
-        """Loss on public records, by which a trial is chosen."""
+        """Return the loss on public records, by which a trial is chosen."""
         return {"score": _or(self.pool.score(released), np.inf).mean(-1)}
 
     def _values(self, released: np.ndarray) -> dict[str, np.ndarray]:
-        """Measures of models [settings, runs, agents, dim]; what is not finite is infinite."""
+        """Return the measures of models [settings, runs, agents, dim].
+
+        Non-finite losses become infinite."""
         excess = _or(self.pool.excess(released), np.inf)
         found = {"excess_loss_mean": excess.mean(-1), "excess_loss_worst": excess.max(-1)}
         accuracy = self.pool.accuracy(released)
@@ -262,7 +343,7 @@ class Engine:
     # --- Cells ----------------------------------------------------------------------------------
 
     def rows(self) -> pl.DataFrame:
-        """All rows of the problem's cells; what is not entered is in :attr:`absent`."""
+        """Return all rows of the problem's cells; :attr:`absent` lists cells without results."""
         own = [cell for cell in cells(self.design) if cell.environment.problem == self.problem]
         base = next(cell.environment for cell in own if cell.axis == BASE)
         scales = self.pool.scales(base.agents)
@@ -290,7 +371,7 @@ class Engine:
         self.absent.append({"method": name, "because": because, **where})
 
     def _of_method(self, name: str, world: World, here: list[Cell]) -> Iterator[pl.DataFrame]:
-        """Rows of a method in the cells of one environment."""
+        """Yield the rows of a method in the cells of one environment."""
         method, where = self.design.methods[name], asdict(world.environment)
         if not method.proven and here[0].axis != BASE:
             self._leave_out(name, "not proven: shown in the base cells alone", **where)
@@ -307,14 +388,14 @@ class Engine:
             self._leave_out(name, str(error), **where)
             return
         for setting, values in zip(settings, measured, strict=True):
-            # Without privacy a run is the same at every budget, and there is nothing to tune.
+            # Runs without privacy are equal at every budget, and are not tuned.
             for epsilon in epsilons if free else [setting.epsilon]:
                 for tuning in TUNINGS if free else [setting.tuning]:
                     labelled = setting._replace(epsilon=epsilon, tuning=tuning)
                     yield self._frame(name, labelled, values, where)
 
     def _settings(self, name: str, world: World, epsilons: list[float]) -> list[Setting]:
-        """Settings of a method whose budget some noise meets."""
+        """Return the settings of a method whose budgets some noise meets."""
         found = []
         for epsilon in epsilons:
             for tuning in TUNINGS:
@@ -334,7 +415,7 @@ class Engine:
     def _frame(
         self, name: str, setting: Setting, values: dict[str, np.ndarray], where: dict[str, Any]
     ) -> pl.DataFrame:
-        """The rows of one setting; measures that do not apply are left out."""
+        """Return the rows of one setting, without measures that do not apply."""
         method = self.design.methods[name]
         kept = {key: value for key, value in values.items() if not np.isnan(value).any()}
         runs = len(next(iter(kept.values())))

@@ -1,5 +1,7 @@
-"""A new algorithm: its file, its test and its entry, in the repository or in a package of one's
-own. What is written runs as it is; ``step`` is where the idea goes."""
+"""Files of a new algorithm: its module, its test and its entry in the design or in a package.
+
+The written files run unchanged. The update of the algorithm belongs in ``step``.
+"""
 
 from __future__ import annotations
 
@@ -114,23 +116,22 @@ def new_algorithm(name: str, folder: str | Path = ".", *, package: bool = False)
     Parameters
     ----------
     name : str
-        Of the algorithm, as the registry will know it.
+        Name of the algorithm in the registry.
     folder : path
-        The repository's folder; or, for a ``package``, one that will hold it.
-    package : bool
-        Whether it becomes a package of its own, which an entry point makes known once it is
-        installed.
+        Folder of the repository, or, for a ``package``, a folder for it.
+    package : bool, default False
+        True to write a separate package. Once installed, its entry point registers it.
 
     Returns
     -------
     list of paths
-        The files, as written: algorithm, test, and the file with the entry.
+        Written files: algorithm, test, and the file with the entry.
 
     Raises
     ------
     InvalidInput
-        For a name that is taken or none, a folder that is no repository, or a file that is there.
-        Nothing has been written then.
+        For an invalid or existing name, a folder that is no repository, or an existing file. No file
+        is written in this case.
     """
     fine = bool(NAME.fullmatch(name)) and not keyword.iskeyword(name)
     require(fine, "NAME", name, "small letters, digits and underscores, a letter first")
@@ -179,21 +180,34 @@ def _package(name: str, folder: Path) -> dict[Path, str]:
 
 
 def with_method(text: str, name: str, title: str) -> str:
-    """The design's file with one more method, last of all; nothing else of it moves.
+    """Return the text of a design with one more method at the end; all other text is unchanged.
+
+    Parameters
+    ----------
+    text : str
+        Text of the design's YAML file.
+    name : str
+        Name of the algorithm.
+    title : str
+        Title of the method.
+
+    Returns
+    -------
+    str
 
     Raises
     ------
     InvalidInput
-        Where there is no list of methods, or one with this name.
+        If there is no block of methods, or if it has this name already.
     """
     lines = text.splitlines(keepends=True)
     starts = [i for i, line in enumerate(lines) if line.rstrip() == "methods:"]
     require(len(starts) == 1, DESIGN, len(starts), "one key methods with a block below it")
     after = range(starts[0] + 1, len(lines))
-    # Comments at the margin belong to the key that follows.
+    # Unindented comments belong to the key that follows.
     end = next((i for i in after if re.match(r"\S", lines[i])), len(lines))
     entry = f"  {name}: {{title: {title}, algorithm: {{name: {name}}}}}\n"
     made = "".join([*lines[:end], entry, *lines[end:]])
-    # Refuses a name that is there already.
+    # The parser refuses a repeated name.
     yamls.parse(made, DESIGN)
     return made

@@ -1,20 +1,21 @@
-r"""Agents that miss a round, and links that fail, without touching any algorithm.
+"""Agents that miss a round, and edges that fail, without changing any algorithm.
 
-In every exchange each agent is missing with one probability and each link fails with another, all
-independently, of the data too. A missing agent sends nothing; it hears, and goes on with what it
-has. A message that does not arrive is replaced by the last one that did on that link, and before
-there was any by the receiver's own, which it sends on that link.
+In every exchange each agent is missing with one probability and each edge fails with another. All
+failures are independent of each other and of the data. A missing agent sends nothing, but it
+receives messages and continues with its state. A message that does not arrive is replaced by the
+last one that arrived on that edge. Before the first arrival, it is replaced by the message that the
+receiver itself sends on that edge.
 
-Why the account of all rounds still holds: think of the run in which every agent sends every message
-to somebody who only listens. The steps of that run use what arrived, which is a function of those
-messages and of masks that do not depend on data, so that each release has the sensitivity and noise
-that the accountant was told of, given all earlier ones. What an eavesdropper sees of the run with
-faults is a part of it: a function of that run and the masks.
+The guarantee for all rounds still holds. Consider the run in which every agent sends every
+message to an additional agent who only receives. The steps of that run use the messages that
+arrived, a function of these messages and of masks that do not depend on data. Given all earlier
+releases, each release therefore has the sensitivity and the noise that the accountant assumes. The
+eavesdropper's view of the run with faults is a function of that run and of the masks.
 
-Noise that cancels (DECOR, Zip-DL) does so only where messages arrive: what is lost is accuracy, not
-privacy. An algorithm takes part if it hears of others by one exchange a round: a mixing, a sum or
-the values of neighbours, or a message a link. What is sent as a difference, or summed by a server,
-has no last value to go on with.
+Noise that cancels (DECOR, Zip-DL) cancels only if messages arrive. Losses of messages thus reduce
+the accuracy, not the privacy. An algorithm can run with faults if it receives messages by one
+exchange per round: a mixing, a sum or the values of neighbours, or one message per edge.
+Differences, and sums by a server, have no last value that could replace a lost one.
 """
 
 from __future__ import annotations
@@ -30,33 +31,34 @@ from ..networks import Network
 from ..randomness import Streams
 
 SILENT = {"coordinate_descent", "local_training"}
-"""Algorithms that send nothing on the way: faults change nothing."""
+"""Algorithms that send nothing at intermediate iterations: faults have no effect."""
 
 BROKEN = {
     "dp_admm": "a server averages what all agents send, and has no neighbours",
     "sdm_dsgd": "differences are sent: after one that is lost, copies are wrong for good",
     "secure_aggregation": "the sum lacks the share of noise of an agent that is missing",
 }
-"""Why an algorithm's guarantee or update has no meaning with faults."""
+"""Reasons why the guarantee or update of an algorithm is undefined with faults."""
 
 KEPT = (
     "n_agents", "degrees", "own_weights", "consensus_rate", "shared", "identity", "graph",
     "closed_neighbourhoods", "open_neighbourhoods",
 )  # fmt: skip
-"""What of a network does not depend on which messages arrive."""
+"""Attributes of a network that do not depend on the arrival of messages."""
 
 
 @dataclass(frozen=True)
 class LastHeard:
-    r"""Replacement of a mixing matrix under message loss: :math:`w_{ii}x_i + \sum_j w_{ij}\hat
-    x_j` for a setting and run.
+    r"""Mixing operator under message loss: :math:`w_{ii}x_i + \sum_j w_{ij}\hat x_j` for one run.
 
     Parameters
     ----------
     own : ndarray, shape (agents,)
+        Weights of the agents' own values.
     weights : ndarray, shape (agents, links)
+        Weights of the values received on each directed edge.
     hear : callable
-        From values [agents, dim] to what was last heard on each link, [links, dim].
+        Map from values [agents, dim] to the values last received per directed edge, [links, dim].
     """
 
     own: np.ndarray
@@ -83,21 +85,21 @@ class LastHeard:
 
 
 class UnreliableNetwork:
-    """A network on which messages are lost, for one batch of settings and runs.
+    """Network that loses messages, for one batch of settings and runs.
 
     Parameters
     ----------
     network : Network
         One graph for all runs.
     missing, links : float
-        Probabilities, of an agent and of a link, in each exchange.
+        Probabilities that an agent is missing and that an edge fails, in each exchange.
     streams : Streams
-        Masks of a run are drawn from a stream of its own.
+        Random streams; the masks of each run have a separate one.
 
     Attributes
     ----------
     sent : list of ndarray, shape (runs,)
-        Messages sent in each exchange, one a neighbour.
+        Number of messages sent in each exchange, one per neighbour.
     """
 
     lossless = False
@@ -123,22 +125,37 @@ class UnreliableNetwork:
         return getattr(self._network, name)
 
     def mix(self, x: np.ndarray) -> np.ndarray:
-        r""":math:`w_{ii}x_i + \sum_j w_{ij}\hat x_j` with what was last heard of neighbours."""
+        r"""Return :math:`w_{ii}x_i + \sum_j w_{ij}\hat x_j` with the values last received."""
         heard = self._hear("mix", x[..., self._from, :], x[..., self._to, :])
         return self._network.own_weights[:, None] * x + self._weights @ heard
 
     def neighbour_sum(self, x: np.ndarray) -> np.ndarray:
-        r""":math:`\sum_{j\in N_i}\hat x_j` with what was last heard of neighbours."""
+        r"""Return :math:`\sum_{j\in N_i}\hat x_j` with the values last received."""
         heard = self._hear("neighbour_sum", x[..., self._from, :], x[..., self._to, :])
         return self._ones @ heard
 
     def mix_links(self, sent: np.ndarray) -> np.ndarray:
-        r""":math:`\sum_j w_{ij}\hat m_{j\to i}` of messages [..., senders, receivers, dim]."""
+        r"""Return :math:`\sum_j w_{ij}\hat m_{j\to i}` with the messages last received.
+
+        The messages have shape (..., senders, receivers, dim).
+        """
         own = sent[..., self._to, self._from, :]
         return self._weights @ self._hear("mix_links", sent[..., self._from, self._to, :], own)
 
     def gather(self, x: np.ndarray, neighbourhoods: np.ndarray) -> np.ndarray:
-        """Values of members as each agent last heard them, [..., agents, members, dim]."""
+        """Return the values of members as each agent last received them.
+
+        Parameters
+        ----------
+        x : ndarray, shape (..., agents, dim)
+            Current values.
+        neighbourhoods : ndarray of int, shape (agents, members)
+            Members of each agent's neighbourhood, which may include the agent.
+
+        Returns
+        -------
+        ndarray, shape (..., agents, members, dim)
+        """
         heard = self._hear("gather", x[..., self._from, :], x[..., self._to, :])
         numbers = np.zeros((self._network.n_agents,) * 2, dtype=int)
         numbers[self._to, self._from] = np.arange(len(self._to))
@@ -152,6 +169,18 @@ class UnreliableNetwork:
         own = np.asarray(self._network.own_weights)
 
         def heard_in(setting: int, run: int) -> LastHeard:
+            """Return the operator that mixes the messages of one setting and run.
+
+            Parameters
+            ----------
+            setting, run : int
+                Indices of setting and run.
+
+            Returns
+            -------
+            LastHeard
+            """
+
             def hear(x: np.ndarray) -> np.ndarray:
                 before = self._heard_in.get((setting, run), x[self._to])
                 heard = np.where(arrived[run][:, None], x[self._from], before)
@@ -170,7 +199,7 @@ class UnreliableNetwork:
         return self._heard
 
     def _arrived(self, kind: str) -> np.ndarray:
-        """Return the messages that arrive, [runs, links]; an edge fails in both directions."""
+        """Return the mask of arriving messages, [runs, links]; an edge fails in both directions."""
         expected = f"{self._kind} alone: one kind of exchange"
         require(self._kind in ("", kind), "faults", kind, expected)
         self._kind = kind
@@ -185,7 +214,7 @@ class UnreliableNetwork:
 
 
 def _gathering(to: np.ndarray, weights: np.ndarray, network: Network) -> np.ndarray:
-    """Matrix [agents, links] that adds up what arrives at each agent."""
+    """Return the matrix [agents, links] that sums the messages arriving at each agent."""
     matrix = np.zeros((network.n_agents, len(to)))
     matrix[to, np.arange(len(to))] = weights
     return matrix

@@ -1,8 +1,8 @@
-r"""What tuning brings: the loss with it over the loss with default parameters.
+r"""Benefit of tuning: the loss with tuning over the loss with default parameters.
 
 .. math:: \exp\Bigl(\frac1{|C|}\sum_{c \in C} \ln\frac{L_c^\text{tuned}}{L_c^\text{default}}\Bigr)
 
-over cells C, below 1 where it helps, with the jackknife's interval over runs.
+over cells C, below 1 if tuning helps, with the jackknife's interval over runs.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from ..multiplicity import ALPHA
 
 
 class Gain(NamedTuple):
-    """Geometric mean of ratios with its interval, over how many cells."""
+    """Geometric mean of ratios of losses with its interval, and the number of cells."""
 
     ratio: float
     low: float
@@ -25,12 +25,20 @@ class Gain(NamedTuple):
 
 
 def gain(tuned: np.ndarray, default: np.ndarray, alpha: float = ALPHA) -> Gain:
-    """Ratio of losses with tuning to those without.
+    """Return the ratio of losses with tuning to those without.
 
     Parameters
     ----------
     tuned, default : ndarray, shape (cells, runs)
-        The same cells and runs. Cells in which a mean is not above 0 or not finite have no ratio.
+        Losses in the same cells and runs. Cells with a mean that is not positive and finite are
+        omitted.
+    alpha : float
+        Level of the interval.
+
+    Returns
+    -------
+    Gain
+        NaN if no cell remains.
     """
     means = np.stack([tuned, default]).mean(-1)
     kept = (np.isfinite(means) & (means > 0)).all(0)

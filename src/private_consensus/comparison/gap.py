@@ -1,9 +1,10 @@
-r"""How much of the gap between local training and central noise a method closes.
+r"""Fraction of the gap between local training and central noise that a method closes.
 
 .. math:: g = \frac{L_\text{local} - L}{L_\text{local} - L_\text{central}}
 
-of mean losses over the same runs, with the jackknife's interval of a function of means: 0 is as
-good as to train alone, 1 as if a trusted server added the noise; below 0 talking does harm.
+with mean losses over the same runs, and the jackknife's interval of a function of means. 0 is as
+good as local training, and 1 as good as noise that a trusted server adds. Below 0, communication is
+harmful.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ LOCAL, CENTRAL = "local_training", "secure_aggregation"
 
 @dataclass(frozen=True)
 class Share:
-    """Share of the gap with its interval; not numbers where there is no gap to close."""
+    """Fraction of the gap with its interval; NaN if there is no gap to close."""
 
     value: float
     low: float
@@ -39,18 +40,20 @@ NONE = Share(np.nan, np.nan, np.nan)
 def closed(
     method: np.ndarray, local: np.ndarray, central: np.ndarray, alpha: float = ALPHA
 ) -> Share:
-    """Share of the gap that a method closes.
+    """Return the fraction of the gap that a method closes.
 
     Parameters
     ----------
     method, local, central : ndarray, shape (runs,)
         Losses in the same runs; lower is better.
+    alpha : float
+        Level of the intervals.
 
     Returns
     -------
     Share
-        Without numbers where the runs do not show that central noise is better than local training:
-        the quotient of two numbers of which one may be 0 says nothing.
+        NaN unless the runs show that central noise is better than local training: otherwise the
+        denominator of the quotient may be 0.
     """
     return closed_by_each(method[None], local, central, alpha)[0]
 
@@ -58,7 +61,22 @@ def closed(
 def closed_by_each(
     methods: np.ndarray, local: np.ndarray, central: np.ndarray, alpha: float = ALPHA
 ) -> list[Share]:
-    """Apply :func:`closed` to several methods [methods, runs]."""
+    """Return the fraction of the gap that each of several methods closes.
+
+    Parameters
+    ----------
+    methods : ndarray, shape (methods, runs)
+        Losses of the methods; lower is better.
+    local, central : ndarray, shape (runs,)
+        Losses of local training and of central noise in the same runs.
+    alpha : float
+        Level of the intervals.
+
+    Returns
+    -------
+    list of Share
+        Minus infinity for a method with an infinite loss.
+    """
     if np.isinf(local).any() or np.isinf(central).any():
         return [NONE] * len(methods)
     if interval(local - central, alpha)[1] <= 0:

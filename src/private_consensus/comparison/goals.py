@@ -1,8 +1,8 @@
-r"""The budget that a method needs to reach a goal.
+r"""Budget that a method needs to reach a goal.
 
-Means of a loss at a few :math:`\varepsilon` are made to fall by isotonic regression (more budget
-needs no more noise) and joined by lines over :math:`\ln\varepsilon`. A goal that is reached at the
-smallest budget, or not at the largest, gives an end only: such a number is censored.
+Isotonic regression makes the mean losses at a few :math:`\varepsilon` decreasing (a larger budget
+needs no more noise). They are interpolated linearly in :math:`\ln\varepsilon`. If the goal is
+reached at the smallest budget, or not reached at the largest, the result is censored.
 """
 
 from __future__ import annotations
@@ -18,8 +18,10 @@ from .leaders import interval
 
 @dataclass(frozen=True)
 class Needed:
-    """Budget epsilon with its interval: 0 means at or below the smallest that was run, infinity
-    above the largest."""
+    """Budget epsilon with its interval.
+
+    0 means at or below the smallest budget that was run, and infinity above the largest.
+    """
 
     value: float
     low: float
@@ -29,27 +31,44 @@ class Needed:
 def budget_needed(
     epsilons: Sequence[float], values: np.ndarray, goal: float, alpha: float = ALPHA
 ) -> Needed:
-    """Epsilon at which the mean loss is at most the goal.
+    """Return the epsilon at which the mean loss is at most the goal.
 
     Parameters
     ----------
     epsilons : sequence of float
-        Increasing.
+        Budgets, increasing.
     values : ndarray, shape (epsilons, runs)
-        Lower is better.
+        Losses; lower is better.
+    goal : float
+        Loss to reach.
+    alpha : float
+        Level of the interval.
 
     Returns
     -------
     Needed
-        The interval has the budgets at which the goal is within the mean's interval at level
-        1 - alpha: the test of "the mean is the goal", inverted.
+        The interval contains the budgets at which the goal is within the mean's interval at level
+        1 - alpha. This inverts the test of the hypothesis that the mean is the goal.
     """
     return Needed(*(crossing(epsilons, curve, goal) for curve in interval(values, alpha)))
 
 
 def crossing(epsilons: Sequence[float], losses: np.ndarray, goal: float) -> float:
-    """Return where the decreasing curve through the losses reaches the goal; 0 if it starts
-    there, infinity if it never does.
+    """Return the epsilon at which the decreasing curve through the losses reaches the goal.
+
+    Parameters
+    ----------
+    epsilons : sequence of float
+        Budgets, increasing.
+    losses : ndarray, shape (epsilons,)
+        Losses at these budgets.
+    goal : float
+        Loss to reach.
+
+    Returns
+    -------
+    float
+        0 if the first loss is at most the goal, infinity if the curve never reaches the goal.
     """
     falling = _falling(np.asarray(losses, float))
     below = np.flatnonzero(falling <= goal)
@@ -67,7 +86,10 @@ def crossing(epsilons: Sequence[float], losses: np.ndarray, goal: float) -> floa
 
 
 def _falling(losses: np.ndarray) -> np.ndarray:
-    """The non-increasing curve nearest to the finite losses; infinite until the last that is so."""
+    """Return the non-increasing curve nearest to the losses.
+
+    It is infinite up to the last infinite loss.
+    """
     from scipy.optimize import isotonic_regression
 
     wrong = np.flatnonzero(np.isposinf(losses))

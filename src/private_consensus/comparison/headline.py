@@ -1,7 +1,7 @@
-"""Below which budget it is best to train alone, problem by problem: the headline.
+"""Headline: the budget below which local training is best, for each problem.
 
-Of each base cell it is asked whether local training is the only method that may be best
-(:mod:`.leaders`), at a level that all base cells share (Bonferroni).
+In each base cell, local training is best if it is the only method that may be best
+(:mod:`.leaders`). All base cells share one level (Bonferroni).
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from .schema import CELL
 from .tables import compared, cube
 
 WINS, OPEN, BEATEN = "wins", "open", "beaten"
-"""Local training alone may be best; it may be among others; some method is better."""
+"""Outcomes of local training: only it may be best; others may be too; some method is better."""
 
 
 class Alone(NamedTuple):
@@ -28,7 +28,7 @@ class Alone(NamedTuple):
     outcomes: list[tuple[float, str]]
 
     def until(self, *words: str) -> float | None:
-        """The largest budget up to which every outcome is one of some words; None without any."""
+        """Return the largest budget up to which every outcome is one of ``words``; None if none is."""
         found = None
         for epsilon, outcome in self.outcomes:
             if outcome not in words:
@@ -44,8 +44,24 @@ def alone(
     observer: str = "eavesdropper",
     measure: str = "excess_loss_mean",
 ) -> list[Alone]:
-    """Return whether local training has the lowest loss, by problem and budget of the base
-    cells.
+    """Return whether local training has the lowest loss, by problem and budget of the base cells.
+
+    Parameters
+    ----------
+    table : DataFrame
+        Results with the columns of :mod:`.schema`.
+    cells : iterable of mappings
+        Rows of ``cells.json``.
+    tuning : str
+        Kind of tuning.
+    observer : str
+        Observer of the ranking.
+    measure : str
+        Name of the loss.
+
+    Returns
+    -------
+    list of Alone
     """
     base = {tuple(cell[key] for key in CELL) for cell in cells if cell["axis"] == "base"}
     made = cube(compared(table, observer), measure, tuning)
@@ -67,7 +83,19 @@ def _outcome(best: Sequence[str]) -> str:
 
 
 def sentences(found: Sequence[Alone], titles: Mapping[str, str]) -> list[str]:
-    """The headline, and what stands beneath it."""
+    """Return the sentence of the headline, and the sentences below it.
+
+    Parameters
+    ----------
+    found : sequence of Alone
+        Outcomes by problem.
+    titles : mapping
+        Titles of the problems.
+
+    Returns
+    -------
+    list of str
+    """
     if not found:
         return ["Nothing has been compared."]
     wins = [(one, one.until(WINS)) for one in found]

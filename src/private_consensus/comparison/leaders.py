@@ -1,9 +1,10 @@
-r"""Who is best in one cell, and who may be: methods compared in pairs, run by run.
+r"""Methods that are, or may be, best in one cell: pairwise comparison over common runs.
 
-With k methods, j beats i where the lower end of an interval of :math:`x_i - x_j` is above 0 at the
-one-sided level :math:`\alpha / (k - 1)`. Who is beaten by nobody may be best. That set contains the
-method with the least mean with probability :math:`1 - \alpha` at least: by Bonferroni over its
-k - 1 comparisons (subset selection, Gupta, Technometrics 7, 1965).
+With k methods, j beats i if the lower end of an interval of :math:`x_i - x_j` is above 0 at the
+one-sided level :math:`\alpha / (k - 1)`. A method that no other method beats may be best. The set
+of these methods contains the method with the smallest mean with probability at least
+:math:`1 - \alpha`, by Bonferroni over its k - 1 comparisons (subset selection, Gupta, Technometrics
+7, 1965).
 """
 
 from __future__ import annotations
@@ -24,10 +25,11 @@ class Place:
     Attributes
     ----------
     mean, low, high : float
-        Mean over runs and its own interval at level 1 - alpha.
+        Mean over runs and its interval at level 1 - alpha.
     behind, behind_low, behind_high : float
-        How far its mean is above that of the method with the least, in pairs; 0 for that one.
+        Paired difference of its mean and the smallest mean, with interval; 0 for the best method.
     may_be_best : bool
+        True if no other method beats it.
     """
 
     method: str
@@ -41,18 +43,24 @@ class Place:
 
 
 def places(runs: Mapping[str, np.ndarray], alpha: float = ALPHA) -> list[Place]:
-    """Methods by their mean, the best first.
+    """Return the methods ordered by their mean, best first.
 
     Parameters
     ----------
     runs : mapping of str to ndarray, shape (runs,)
-        Values in the same runs; lower is better.
+        Values of each method in the same runs; lower is better.
+    alpha : float
+        Level of the intervals.
+
+    Returns
+    -------
+    list of Place
     """
     names = sorted(runs)
     values = np.array([runs[name] for name in names], float)
     if not values.size:
         return []
-    with np.errstate(invalid="ignore"):  # two that diverged differ by nothing
+    with np.errstate(invalid="ignore"):  # infinity minus infinity
         apart = values[:, None] - values[None]
     order = sorted(range(len(names)), key=lambda i: (values[i].mean(), names[i]))
     each = alpha / max(1, len(names) - 1)
@@ -64,10 +72,22 @@ def places(runs: Mapping[str, np.ndarray], alpha: float = ALPHA) -> list[Place]:
 
 
 def interval(values: np.ndarray, alpha: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Means over the last axis, of runs, with two-sided intervals (:mod:`..claims.intervals`).
+    """Return means over the last axis (runs) with two-sided intervals (:mod:`..claims.intervals`).
 
-    Infinite values in any run make the mean what they are, without an interval; where they cancel
-    each other (not a number) it is 0.
+    If a run has an infinite value, the mean and both ends are that infinity. If infinite values of
+    both signs, or values that are not numbers, occur, all three are 0.
+
+    Parameters
+    ----------
+    values : ndarray, shape (..., runs)
+        Values of the runs.
+    alpha : float
+        Two-sided level; the coverage is 1 - alpha.
+
+    Returns
+    -------
+    tuple of three ndarray, shape (...)
+        Mean, lower and upper end.
     """
     values = np.asarray(values, float)
     wild = ~np.isfinite(values)
@@ -75,7 +95,7 @@ def interval(values: np.ndarray, alpha: float) -> tuple[np.ndarray, np.ndarray, 
     mean, runs = tame.mean(-1), values.shape[-1]
     centred = tame - mean[..., None]
     deviation = centred.std(-1)
-    # Rounding of equal numbers is no spread.
+    # Rounding errors of equal numbers are not a deviation.
     deviation = np.where(deviation <= 1e-13 * np.abs(mean), 0.0, deviation)
     unit = centred / np.where(deviation > 0, deviation, 1.0)[..., None]
     error = deviation / np.sqrt(max(1, runs - 1))

@@ -1,21 +1,23 @@
-r"""Noise for a weaker observer: a single agent, who sees what its neighbours send it.
+r"""Noise for a weaker observer: a single agent, who receives the messages of its neighbours.
 
-What it learns of anybody has a mu of Gaussian differential privacy, from
-:mod:`private_consensus.observations`; the largest over all ordered pairs of a victim and an agent
-is proportional to :math:`1/\sigma`. So one bound at noise 1 serves all budgets,
+The privacy loss of an agent to another agent has a mu of Gaussian differential privacy, computed by
+:mod:`private_consensus.observations`. The largest mu over all ordered pairs of a target agent and
+an observing agent is proportional to :math:`1/\sigma`. One bound at noise 1 therefore serves all
+budgets,
 
 .. math:: \sigma = \sqrt{k}\,\max_{u \ne v}\mu_1(u \to v) / \mu(\epsilon, \delta)
 
-for k copies. Which bound holds depends on the algorithm:
+for k copies. The algorithm determines which bound holds:
 
-* the eavesdropper's account, by post-processing, where an agent knows no noise of others. Of
-  methods whose noise is in the state a neighbour hears all of it, and learns hardly less;
-* the exact formula, from above, where inputs react to noise linearly or not at all (means) and the
-  account leaves something to gain: noise that is shared by pairs, or is not in the state;
-* of shared noise elsewhere, what the eavesdropper learns who knows the agent's secrets as well.
+* the privacy loss to the eavesdropper, by post-processing, if agents know no noise of other agents.
+  If the noise is in the state, a neighbour receives all of it, and its loss is hardly smaller;
+* the exact formula, as an upper bound, if inputs react to noise linearly or not at all (means). It
+  is used for noise that pairs share or that is not in the state, where it is smaller;
+* for shared noise on other problems, the loss to an eavesdropper that also knows the secrets of the
+  observing agent.
 
-With faults the rounds are others than the formula is for, and it is not used; the other two hold,
-since all inputs are functions of what is sent and of masks that do not depend on data.
+With faults the rounds differ from those of the formula, which is then not used. The other two
+bounds hold: all inputs are functions of the messages and of masks that do not depend on data.
 """
 
 from __future__ import annotations
@@ -43,7 +45,7 @@ NOTHING = Bracket(0.0, 0.0)
 
 @dataclass
 class Neighbours:
-    """Calibration against single agents; bounds at noise 1 are kept."""
+    """Calibration against single agents; bounds at noise 1 are cached."""
 
     known: dict[tuple, Bracket] = field(default_factory=dict)
 
@@ -58,21 +60,33 @@ class Neighbours:
         *,
         faults: bool = False,
     ) -> Calibrated:
-        """The algorithm at the noise at which no agent learns more of another than the target.
+        """Return the algorithm at the noise at which no agent's loss to another exceeds the target.
 
         Parameters
         ----------
+        algorithm : Algorithm
+            Algorithm to calibrate.
         target : Budget
-            Of all copies together, replacing one record.
-        copies : int
-            How often all that is released is released.
-        faults : bool
-            Whether messages may be lost.
+            Budget of all copies together, replacing one record.
+        problem : Problem
+            Problem of the agents.
+        network : Network
+            Graph of the run.
+        horizon : int
+            Number of iterations.
+        copies : int, default 1
+            Number of times that every release is made.
+        faults : bool, default False
+            True if messages may be lost.
+
+        Returns
+        -------
+        Calibrated
 
         Raises
         ------
         InvalidInput
-            For an algorithm of which partial views are not known, or a budget that no noise meets.
+            If partial views of the algorithm are not known, or if no noise meets the budget.
         """
         ready = algorithm.calibrate(target, problem, network, horizon)
         size = problem.n_agents, getattr(problem, "records", 0)
@@ -93,22 +107,30 @@ class Neighbours:
 def worst_pair(
     algorithm: Algorithm, problem: Any, network: Network, horizon: int, *, faults: bool = False
 ) -> Bracket:
-    """Bounds on the mu of the pair of victim and agent that loses most, at the noise that is set.
+    """Return bounds on the mu of the pair of agents with the largest loss, at the current noise.
 
     Parameters
     ----------
-    faults : bool
-        Whether messages may be lost.
+    algorithm : Algorithm
+        Calibrated algorithm.
+    problem : Problem
+        Problem of the agents.
+    network : Network
+        Graph of the run.
+    horizon : int
+        Number of iterations.
+    faults : bool, default False
+        True if messages may be lost.
 
     Returns
     -------
     Bracket
-        From below 0 where nothing better is known.
+        The lower bound is 0 if no better one is known.
 
     Raises
     ------
     InvalidInput
-        For an algorithm of which partial views are not known.
+        If partial views of the algorithm are not known.
     """
     if registry_name(algorithm) in SILENT:
         return NOTHING
@@ -124,7 +146,7 @@ def worst_pair(
             for v in range(problem.n_agents)
         ]
     elif shared:
-        # Inputs of all agents follow from messages, so that the formula is a guarantee here.
+        # All inputs are functions of messages, so that the formula is a guarantee here.
         pairs = [_worst(observed, Eavesdropper((v,)), below=False) for v in range(problem.n_agents)]
     else:
         pairs = [Bracket(0.0, account)]
@@ -134,7 +156,7 @@ def worst_pair(
 
 
 def _worst(observed: ObservedSystem, observer: Observer, *, below: bool = True) -> Bracket:
-    """Return the guarantee of the agent that loses most to one observer."""
+    """Return bounds on the mu of the agent with the largest loss to one observer."""
     (system,) = observed.channels
     found = statements(system, observer, observed.changes, observed.inputs).values()
     lower = max(one.open_loop.lower for one in found) if below else 0.0
@@ -142,7 +164,10 @@ def _worst(observed: ObservedSystem, observer: Observer, *, below: bool = True) 
 
 
 def _accounted(algorithm: Algorithm, problem: Any, network: Network, horizon: int) -> float:
-    """mu of all releases together, to the eavesdropper."""
+    """Return the mu of all releases together to the eavesdropper.
+
+    It is infinite unless all releases are proven and Gaussian.
+    """
     releases = list(algorithm.releases(problem, network, horizon))
     gaussian = all(one.mechanism == "gaussian" and one.sampling is None for one in releases)
     if not gaussian or not all(one.proven for one in releases):

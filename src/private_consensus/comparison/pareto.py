@@ -1,4 +1,4 @@
-"""Pareto fronts: methods to which no other is preferable in one measure and as good in the rest."""
+"""Pareto fronts: methods that no other method dominates in loss and cost."""
 
 from __future__ import annotations
 
@@ -10,10 +10,19 @@ COSTS = ("messages", "bits", "gradient_evaluations")
 
 
 def front(points: np.ndarray) -> np.ndarray:
-    """Return which points no other point dominates; [n] from [n, measures], lower is better.
+    """Return a mask of the points that no other point dominates.
 
-    A point dominates another if it is at most as large in every measure and smaller in one; equal
-    points stay together. What is not a number or infinite in a measure is on no front.
+    A point dominates another if it is at most as large in every measure and smaller in one. Equal
+    points do not dominate each other. A point with a non-finite value is not on the front.
+
+    Parameters
+    ----------
+    points : ndarray, shape (n, measures)
+        Values of each point; lower is better.
+
+    Returns
+    -------
+    ndarray of bool, shape (n,)
     """
     points = np.asarray(points, float)
     no_worse = (points[:, None] <= points[None]).all(-1)
@@ -25,13 +34,20 @@ def front(points: np.ndarray) -> np.ndarray:
 def fronts(
     means: Mapping[str, Mapping[str, float]], loss: str, costs: Sequence[str] = COSTS
 ) -> dict[str, list[str]]:
-    """Return the methods on the Pareto front of loss against each cost, from cheapest to most
-    expensive.
+    """Return the methods on the Pareto front of loss against each cost, in order of the cost.
 
     Parameters
     ----------
     means : mapping
-        By method, its mean of each measure, lower is better; a measure that is missing is none.
+        Mean of each measure, by method; lower is better. Measures may be missing.
+    loss : str
+        Name of the loss.
+    costs : sequence of str
+        Names of the costs.
+
+    Returns
+    -------
+    dict of str to list of str
     """
     names = sorted(means)
     found = {}

@@ -1,17 +1,18 @@
-r"""The problems of the comparison: records of all agents, their partition, what is measured.
+r"""Problems of the comparison: records of all agents, their partition, and the measures.
 
-A problem has one pool of records, the same in every cell and run; a run shares it out anew
-(iid, Dirichlet label skew, unequal sizes). So every cell of a problem has one global objective,
+A problem has one pool of records, common to all cells and runs. Each run partitions the pool among
+the agents again (iid, Dirichlet label skew, unequal sizes). Therefore every cell of a problem has a
+common global objective,
 
 .. math:: F(x) = \frac1M \sum_{d} \ell(x; d) + r(x), \qquad \sum_i f_i = N F,
 
-with M records in all, and one minimum, to which the excess loss is measured. An agent's objective
-weighs each of its records with :math:`N/M`, however many it has: with unequal sizes too a record
-counts the same wherever it is, and replacing it moves any agent's gradient by as much. Agents with
-fewer records than the largest are filled up with records that weigh nothing: rows of zeros, which
-move no gradient. The number of records that an agent holds is taken for public.
+with M records in total, and a common minimum, which is the reference of the excess loss. An agent's
+objective weighs each of its records with :math:`N/M`, whatever their number. With unequal sizes,
+too, a record has the same weight at every agent, and replacing it changes any agent's gradient by
+the same amount. Agents with fewer records than the largest are padded with records of weight 0:
+rows of zeros, which do not change the gradient. The number of records of an agent is public.
 
-Labels for the skew are classes; a number in their place is cut at its quintiles.
+Labels for the skew are classes; a numerical label is divided at its quintiles.
 """
 
 from __future__ import annotations
@@ -45,67 +46,67 @@ from .tuning import Scales
 
 GROUP = "comparison"
 CLASSES = 5
-"""Into which a number is cut where labels are skewed."""
+"""Number of classes of a numerical label, for the label skew."""
 AT_ONCE = 2**22
-"""Products of models and records that are in memory at the same time."""
+"""Maximum number of products of models and records in memory."""
 EVALUATED = 500
-"""Training images on which a perceptron's loss is measured."""
+"""Number of training images on which a perceptron's loss is measured."""
 STEPS = 20_000
-"""Of the reference solution of the lasso."""
+"""Maximum number of steps of the reference solution of the lasso."""
 
 
 @dataclass(frozen=True, eq=False)
 class Pool(ABC):
-    """Records of all agents and what is measured of a model."""
+    """Records of all agents and the measures of a model."""
 
     @property
     @abstractmethod
     def labels(self) -> np.ndarray:
-        """Classes by which records are skewed; [records]."""
+        """Classes by which records are skewed; shape (records,)."""
 
     @abstractmethod
     def problem(self, rows: np.ndarray) -> Problem:
-        """Agents' problem, for rows [runs, agents, most] filled up with ``UNUSED``."""
+        """Return the agents' problem for rows [runs, agents, most], padded with ``UNUSED``."""
 
     @abstractmethod
     def losses(self, x: np.ndarray) -> np.ndarray:
-        """:math:`F(x)` of models [models, dim]; [models]."""
+        """Return :math:`F(x)` of models [models, dim]; shape (models,)."""
 
     @abstractmethod
     def scores(self, x: np.ndarray) -> np.ndarray:
-        """Loss of models [models, dim] on public records that no agent holds; [models]."""
+        """Return the loss of models [models, dim] on public records; shape (models,)."""
 
     @property
     @abstractmethod
     def least(self) -> float:
-        """The minimum of F, or 0 where it is not known."""
+        """Minimum of F, or 0 if it is unknown."""
 
     @abstractmethod
     def scales(self, agents: int) -> Scales:
-        """Curvature and size of gradients of an agent's objective, as they are public."""
+        """Return the public curvature and gradient size of an agent's objective."""
 
     def accuracies(self, x: np.ndarray) -> np.ndarray | None:
-        """Share of test records that are classified rightly; None without classes."""
+        """Return the fraction of correctly classified test records; None without classes."""
         return None
 
     def excess(self, x: np.ndarray) -> np.ndarray:
-        """:math:`F(x) - F^*` of models [..., dim]."""
+        """Return :math:`F(x) - F^*` of models [..., dim]."""
         flat = x.reshape(-1, x.shape[-1])
         return (self.losses(flat) - self.least).reshape(x.shape[:-1])
 
     def score(self, x: np.ndarray) -> np.ndarray:
-        """Loss of models [..., dim] on public records."""
+        """Return the loss of models [..., dim] on public records."""
         return self.scores(x.reshape(-1, x.shape[-1])).reshape(x.shape[:-1])
 
     def accuracy(self, x: np.ndarray) -> np.ndarray | None:
-        """Test accuracy of models [..., dim]."""
+        """Return the test accuracy of models [..., dim]."""
         found = self.accuracies(x.reshape(-1, x.shape[-1]))
         return None if found is None else found.reshape(x.shape[:-1])
 
 
 @dataclass(frozen=True, eq=False)
 class Means(Pool):
-    """Mean estimation: :math:`F(x) = \\frac1{2M}\\sum\\|x - d\\|_2^2`."""
+    r"""Mean estimation: :math:`F(x) = \frac1{2M}\sum\|x - d\|_2^2`."""
 
     records: np.ndarray
     public: np.ndarray
@@ -120,8 +121,10 @@ class Means(Pool):
         return Scales(each, each * self.box)
 
     def problem(self, rows):
-        """An agent's sum of records over M/N stands for its mean: with unequal sizes the minimiser
-        of the sum of objectives is the mean of all records nevertheless."""
+        """Return the problem in which an agent's mean is its sum of records over M/N.
+
+        With unequal sizes too, the minimiser of the sum of objectives is the mean of all records.
+        """
         agents = rows.shape[1]
         each = len(self.records) // agents
         sums = _held(self.records, rows).sum(-2)
@@ -141,7 +144,7 @@ class Means(Pool):
 
 @dataclass(frozen=True, eq=False)
 class Classified(Pool):
-    """Ridge-logistic regression with labels -1 and 1, and a test set that nobody holds."""
+    """Ridge-logistic regression with labels -1 and 1, and a test set that no agent holds."""
 
     features: np.ndarray
     classes: np.ndarray
@@ -198,7 +201,7 @@ class Classified(Pool):
 
 @dataclass(frozen=True, eq=False)
 class Regressed(Pool):
-    r"""The lasso of paper 002 with Huber's loss, whose gradients :math:`c_1` bounds."""
+    """Lasso of Gratton et al. with Huber's loss, whose gradients :math:`c_1` bounds."""
 
     features: np.ndarray
     responses: np.ndarray
@@ -212,7 +215,7 @@ class Regressed(Pool):
         return quantile_classes(self.responses)
 
     def scales(self, agents):
-        """Rows have norm 1 and no direction of their own."""
+        """Return the scales of rows with norm 1 and without a preferred direction."""
         return Scales(2.0 / self.features.shape[1], self.gradient_bound)
 
     def problem(self, rows):
@@ -239,7 +242,7 @@ class Regressed(Pool):
 
     @cached_property
     def least(self):
-        """Minimise by proximal gradient steps of length :math:`1/L`."""
+        """Minimise F by proximal gradient steps of length :math:`1/L`."""
         gram = 2.0 * self.features.T @ self.features / len(self.responses)
         step = 1.0 / np.linalg.eigvalsh(gram)[-1]
         x = before = np.zeros(self.features.shape[1])
@@ -255,7 +258,7 @@ class Regressed(Pool):
 
 @dataclass(frozen=True, eq=False)
 class Images(Pool):
-    """The perceptron; its loss has many minima, so that the excess is the loss itself."""
+    """Perceptron on images; its loss has many minima, so that the excess is the loss itself."""
 
     features: np.ndarray
     classes: np.ndarray
@@ -284,7 +287,7 @@ class Images(Pool):
         return self._perceptron(self.train[None, None, :])
 
     def losses(self, x):
-        """Compute the losses of the first evaluated records."""
+        """Compute the losses of models on the first training images."""
         return self._losses(x, self.train[:EVALUATED])
 
     def scores(self, x):
@@ -300,20 +303,20 @@ class Images(Pool):
 
 
 def quantile_classes(values: np.ndarray) -> np.ndarray:
-    """Numbers cut at their quintiles."""
+    """Return the class of each number, divided at the quintiles."""
     cuts = np.quantile(values, np.arange(1, CLASSES) / CLASSES)
     return np.searchsorted(cuts, values)
 
 
 def _squares(x: np.ndarray, records: np.ndarray) -> np.ndarray:
-    """Half the mean squared distance of models [..., dim] from records [records, dim]."""
+    """Return half the mean squared distance of models [..., dim] from records [records, dim]."""
     centre = records.mean(0)
     around = ((records - centre) ** 2).sum(-1).mean()
     return (((x - centre) ** 2).sum(-1) + around) / 2
 
 
 def _held(records: np.ndarray, rows: np.ndarray) -> np.ndarray:
-    """Agents' records [runs, agents, most, dim], filled up with zeros."""
+    """Return the agents' records [runs, agents, most, dim], padded with zeros."""
     return np.where((rows == UNUSED)[..., None], 0.0, records[rows])
 
 
@@ -325,13 +328,24 @@ def _parts(models: int, records: int) -> list[slice]:
 def shared_out(
     pool: Pool, parameters: Mapping[str, Any], agents: int, streams: Streams
 ) -> np.ndarray:
-    """Rows of each agent in each run, [runs, agents, most].
+    """Return the rows of each agent in each run, [runs, agents, most].
 
     Parameters
     ----------
+    pool : Pool
+        Records of all agents.
     parameters : mapping
-        ``concentration`` of a Dirichlet law of labels; of sizes where ``sizes`` is true; none,
-        records are shared out at random.
+        ``concentration`` of a Dirichlet distribution, of labels or, with ``of: sizes``, of sizes.
+        An empty mapping partitions the records at random.
+    agents : int
+        Number of agents.
+    streams : Streams
+        Random streams of the runs.
+
+    Returns
+    -------
+    ndarray of int, shape (runs, agents, most)
+        Padded with ``UNUSED``.
     """
     labels = pool.labels
     generators = streams.generators("data", "partition")
@@ -350,17 +364,25 @@ def shared_out(
 
 
 def pool_of(design: Comparison, name: str, prepared: Mapping[str, Any]) -> Pool:
-    """The pool of a problem of the design.
+    """Return the pool of a problem of the design.
 
     Parameters
     ----------
+    design : Comparison
+        Design of the comparison.
+    name : str
+        Name of the problem.
     prepared : mapping
         Prepared data sets by name.
+
+    Returns
+    -------
+    Pool
 
     Raises
     ------
     InvalidInput
-        For an unknown problem, or data with fewer records than the design asks for.
+        For an unknown problem, or for data with fewer records than the design requires.
     """
     declared = design.problems[name]
     known = name.partition("_")[0] if name not in MAKERS else name
@@ -376,7 +398,10 @@ def pool_of(design: Comparison, name: str, prepared: Mapping[str, Any]) -> Pool:
 
 
 def _means(generator, records: int, public: int, *, dim: int, box: float) -> Means:
-    """Normal with mean 0.7 R and deviation 1, truncated to the box (paper 000, section V-A)."""
+    """Sample a normal distribution with mean 0.7 R and standard deviation 1, truncated to the box.
+
+    The distribution is that of Showkatbakhsh et al., section V-A.
+    """
     lowest, highest = ndtr(np.array([-box, box]) - 0.7 * box)
     uniform = generator.random((records + public, dim))
     drawn = 0.7 * box + ndtri(lowest + (highest - lowest) * uniform)
@@ -396,7 +421,10 @@ def _classified(
 def _regressed(
     generator, records: int, public: int, *, dim: int, penalty: float, gradient_bound: float = 1.0
 ) -> Regressed:
-    """Standard normal features and coefficients, errors of variance 0.1 (paper 002, section VI)."""
+    """Sample standard normal features and coefficients, and errors of variance 0.1.
+
+    The distribution is that of Gratton et al., section VI.
+    """
     omega = generator.standard_normal(dim)
 
     def drawn(rows: int) -> tuple[np.ndarray, np.ndarray]:
@@ -409,7 +437,7 @@ def _regressed(
 def _images(
     generator, records: int, public: int, *, prepared, hidden: int, side: int, test_rows: int = 500
 ) -> Images:
-    """Images shrunk to ``side`` times ``side`` pixels by means over blocks."""
+    """Sample images and reduce them to ``side`` times ``side`` pixels by block means."""
     train, test = (np.asarray(prepared.splits[part]) for part in ("train", "test"))
     own = train[_chosen(generator, len(train), records + public)]
     others = test[_chosen(generator, len(test), test_rows)]
@@ -421,7 +449,19 @@ def _images(
 
 
 def shrunk(features: np.ndarray, side: int) -> np.ndarray:
-    """Square images [rows, pixels] to ``side`` times ``side`` pixels by means over blocks."""
+    """Reduce square images to ``side`` times ``side`` pixels by block means.
+
+    Parameters
+    ----------
+    features : ndarray, shape (rows, pixels)
+        Images.
+    side : int
+        Pixels per side; a divisor of the present number.
+
+    Returns
+    -------
+    ndarray, shape (rows, side**2)
+    """
     wide = round(np.sqrt(features.shape[1]))
     fits = wide**2 == features.shape[1] and 1 <= side <= wide and wide % side == 0
     require(fits, "problem.side", side, f"a divisor of the {wide} pixels of a side")
@@ -440,4 +480,4 @@ MAKERS = {
     "lasso": _regressed,
     "perceptron": _images,
 }
-"""Pools by the name of a problem, or by its first word."""
+"""Functions that build a pool, by the name of a problem or by its first word."""

@@ -1,4 +1,4 @@
-"""An algorithm among all others, from the command line: run on the design, or handed in."""
+"""Ranking of an algorithm among all others, from the command line: executed here or submitted."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ SUFFIX = ".parquet"
 HEADS = ("method", "mean rank", "may be best in", "better than training alone in", "cells")
 
 Prepared = Callable[[Sequence[str]], Mapping[str, Any]]
-"""From names of prepared data to the data."""
+"""Map from names of prepared data sets to the data."""
 
 
 class Ranked(NamedTuple):
@@ -39,15 +39,17 @@ class Ranked(NamedTuple):
 
 
 class Standing(NamedTuple):
-    """A method among those that are ranked for an observer.
+    """Standing of a method among those that are ranked for an observer.
 
     Parameters
     ----------
+    method : str
+        Name of the method.
     mean_rank : float, optional
-        Over the cells in which all compared methods ran; none if it is not among those.
+        Mean over the cells in which all compared methods ran; None for other methods.
     best, alone, cells : int
-        In how many cells it may be best, in how many training alone is shown to be worse, of how
-        many in which it ran.
+        Numbers of cells in which it may be best, in which local training is shown to be worse, and
+        in which it ran.
     """
 
     method: str
@@ -67,18 +69,28 @@ def ranked(
     prepared: Prepared,
     progress: Callable[[str], None],
 ) -> Ranked:
-    """Algorithms by name, which are run, and files of results, among all others.
+    """Rank algorithms, which are executed here, and files of results among all others.
 
     Parameters
     ----------
     given : sequence of str
         Names of the registry, and files of :mod:`.submissions`.
-    design, scale
-        See :func:`design_of`.
+    design : path
+        File of the design; see :func:`design_of`.
+    scale : str
+        Scale of the design.
     against : path, optional
-        Results of the others; none: they are run too.
+        Results of the other methods. By default they are executed too.
     out : path, optional
-        Where the results of the names go, to be handed in.
+        File for the results of the names, to be submitted.
+    prepared : callable
+        Map from names of prepared data sets to the data.
+    progress : callable
+        Receives each problem before it starts.
+
+    Returns
+    -------
+    Ranked
 
     Raises
     ------
@@ -126,11 +138,12 @@ def absences(
     absent: Iterable[Mapping[str, Any]],
     names: Sequence[str],
 ) -> list[dict[str, Any]]:
-    """Return the absences that methods which were run here declare.
+    """Return the absences that methods which were executed here declare.
 
     Parameters
     ----------
     design : Comparison
+        Design of the comparison.
     results : DataFrame
         Rows of the methods.
     absent : iterable of mapping
@@ -141,7 +154,7 @@ def absences(
     Returns
     -------
     list of dict
-        The engine's, the problems on which a method is not entered, and the cells in which a
+        Absences of the engine, problems on which a method is not entered, and cells in which a
         method with default parameters has no tuned ones.
     """
     found = [dict(row) for row in absent if row["method"] in names]
@@ -167,6 +180,7 @@ def absences(
 
 
 def _is_about(row: Mapping[str, Any], name: str, at: Mapping[str, Any], tuning: str) -> bool:
+    """Return True if an absence applies to a method, cell and tuning."""
     place = {**at, "method": name, "tuning": tuning}
     return all(place[key] == value for key, value in row.items() if key in place)
 
@@ -180,9 +194,7 @@ def _methods(table: pl.DataFrame) -> list[str]:
 
 
 def _rivals(design: Comparison, known: set[str], observers: set[str]) -> list[str]:
-    """Return the methods to compare with: all that are ranked for the same observers, and local
-    training.
-    """
+    """Return the methods to compare with: local training, and those for the same observers."""
     return [
         name
         for name, method in design.methods.items()
@@ -199,12 +211,25 @@ def _shown(row: Standing, entered: Sequence[str]) -> tuple[str, ...]:
 
 
 def design_of(path: str | Path, scale: str, names: Iterable[str] = ()) -> Comparison:
-    """The design of a file at a scale, with algorithms of the registry entered that are not yet.
+    """Return the design of a file at a scale, and enter missing algorithms of the registry.
+
+    Parameters
+    ----------
+    path : path
+        YAML file of the design.
+    scale : str
+        ``paper`` or a declared scale.
+    names : iterable of str
+        Algorithms to enter.
+
+    Returns
+    -------
+    Comparison
 
     Raises
     ------
     InvalidInput
-        For a file that is no design, a scale that it does not have, an unknown algorithm.
+        For an invalid file, an undeclared scale, or an unknown algorithm.
     """
     path = Path(path)
     expected = "the file of a design; call in the repository's folder, or say --design FILE"
@@ -221,7 +246,7 @@ def design_of(path: str | Path, scale: str, names: Iterable[str] = ()) -> Compar
 
 
 def prepared_for(design: Comparison) -> set[str]:
-    """Names of the prepared data that the problems of a design need."""
+    """Return the names of the prepared data that the problems of a design need."""
     found = ((problem.model_extra or {}).get("prepared") for problem in design.problems.values())
     return {name for name in found if name}
 
@@ -232,14 +257,25 @@ def run(
     prepared: Mapping[str, Any],
     progress: Callable[[str], None] = lambda problem: None,
 ) -> tuple[pl.DataFrame, list[dict[str, Any]]]:
-    """Rows of methods in all cells of a design, and where they are not entered, and why.
+    """Run methods in all cells of a design.
 
     Parameters
     ----------
+    design : Comparison
+        Design of the comparison.
+    methods : sequence of str
+        Names of the methods.
     prepared : mapping
         Prepared data sets by name.
     progress : callable
-        Told each problem before it is begun.
+        Receives each problem before it starts.
+
+    Returns
+    -------
+    table : DataFrame
+        Rows with the columns of :mod:`.schema`.
+    absent : list of dict
+        Cells without results, with the reasons.
     """
     from .engine import Engine
     from .problems import pool_of
@@ -259,12 +295,23 @@ def run(
 
 
 def observer_of(table: pl.DataFrame, methods: Sequence[str]) -> str:
-    """The observer for whom some methods are ranked.
+    """Return the observer for whom some methods are ranked.
+
+    Parameters
+    ----------
+    table : DataFrame
+        Results with the columns of :mod:`.schema`.
+    methods : sequence of str
+        Names of the methods.
+
+    Returns
+    -------
+    str
 
     Raises
     ------
     InvalidInput
-        Where they have none, or not the same one.
+        If the methods have no observer, or different ones.
     """
     found = table.filter(pl.col("method").is_in(list(methods)) & pl.col("proven"))["observer"]
     observers = sorted(found.unique())
@@ -274,7 +321,22 @@ def observer_of(table: pl.DataFrame, methods: Sequence[str]) -> str:
 
 
 def standings(table: pl.DataFrame, observer: str) -> tuple[Ranking, list[Standing]]:
-    """Mean ranks for an observer with default parameters, and how each method stands."""
+    """Return mean ranks for an observer with default parameters, and the standing of each method.
+
+    Parameters
+    ----------
+    table : DataFrame
+        Results with the columns of :mod:`.schema`.
+    observer : str
+        Observer of the ranking.
+
+    Returns
+    -------
+    ranking : Ranking
+        Mean ranks over cells.
+    standings : list of Standing
+        In the order of the ranking, then methods outside it.
+    """
     made = cube(compared(table, observer, () if observer == STRONGEST else [LOCAL]), LOSS)
     if not made.cells:
         raise InvalidInput("NAME", observer, "a method that ran in some cell for this observer")

@@ -1,14 +1,15 @@
-r"""Mean ranks of methods over cells, and by how much they have to differ.
+r"""Mean ranks of methods over cells, and their critical difference.
 
-Each cell of the design ranks the methods that ran in it, 1 the best, ties by their mean rank.
-Friedman's test asks whether k methods have equal mean ranks over n cells; after Nemenyi two of them
-differ at level :math:`\alpha` where their mean ranks differ by more than
+Each cell of the design ranks the methods that ran in it. The best method has rank 1, and tied
+methods have their mean rank. Friedman's test has the null hypothesis that k methods have equal mean
+ranks over n cells. By Nemenyi's test, two of them differ at level :math:`\alpha` if their mean
+ranks differ by more than
 
 .. math:: \mathrm{CD} = q_{\alpha,k} \sqrt{\frac{k(k+1)}{6n}}
 
 with q the quantile of the studentized range over :math:`\sqrt 2` (Demsar, JMLR 7, 2006, section
-3.2.2). Cells of one design share problems and are no random sample of problems: the test speaks of
-this design.
+3.2.2). Cells of a design share problems and are no random sample of problems: the test is a
+statement about this design.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ import numpy as np
 from ..multiplicity import ALPHA
 
 DIGITS = 9
-"""Significant digits to which values are compared: rounding is no difference."""
+"""Significant digits to which values are compared, so that rounding makes no difference."""
 
 
 @dataclass(frozen=True)
@@ -32,16 +33,17 @@ class Ranking:
     Attributes
     ----------
     methods : tuple of str
-        By mean rank, the best first.
+        Methods by mean rank, best first.
     mean_ranks : ndarray, shape (methods,)
+        Their mean ranks.
     cells, of : int
-        Number of cells that count, and of all in which any method ran.
+        Number of cells in the comparison, and number of cells in which any method ran.
     statistic, p : float
-        Friedman's; not numbers for fewer than three methods or two cells.
+        Friedman's statistic and p-value; NaN for fewer than three methods or two cells.
     critical_difference : float
-        Nemenyi's; infinite without a cell.
+        Nemenyi's critical difference; infinite without a cell.
     left_out : dict
-        Methods that ran in too few cells, with their number.
+        Methods that ran in too few cells, with their number of cells.
     """
 
     methods: tuple[str, ...]
@@ -54,7 +56,7 @@ class Ranking:
     left_out: dict[str, int]
 
     def alike(self) -> list[tuple[str, ...]]:
-        """Largest sets of neighbours in the order that do not differ, those of a diagram's bars."""
+        """Return the largest groups of adjacent methods that do not differ (bars of the diagram)."""
         ranks, found = self.mean_ranks, []
         for first in range(len(ranks)):
             inside = np.flatnonzero(ranks - ranks[first] <= self.critical_difference)
@@ -65,18 +67,21 @@ class Ranking:
 
 
 def rank(methods: Sequence[str], values: np.ndarray, alpha: float = ALPHA) -> Ranking:
-    """Mean ranks over cells.
+    """Compute mean ranks over cells.
 
     Parameters
     ----------
     methods : sequence of str
+        Names of the methods.
     values : ndarray, shape (cells, methods)
-        Lower is better; not a number where a method did not run, infinite where it diverged.
+        Lower is better; NaN if a method did not run, infinite if it diverged.
+    alpha : float
+        Level of the critical difference.
 
     Returns
     -------
     Ranking
-        Of the methods and cells that :func:`complete_part` keeps.
+        Restricted to the methods and cells of :func:`complete_part`.
     """
     values = np.asarray(values, float)
     some = ~np.isnan(values).all(1)
@@ -99,10 +104,22 @@ def rank(methods: Sequence[str], values: np.ndarray, alpha: float = ALPHA) -> Ra
 
 
 def complete_part(methods: Sequence[str], ran: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Cells and methods that are compared, such that every method ran in every cell.
+    """Select cells and methods such that every method ran in every cell.
 
-    Methods are dropped one after the other, first who ran in the fewest cells, of several the last
-    by name; of all these steps the one counts that leaves most pairs of cell and method.
+    Methods are dropped one after the other, first those that ran in the fewest cells. Of several
+    such methods the last by name is dropped. The selection is the step with the most pairs of cell and method.
+
+    Parameters
+    ----------
+    methods : sequence of str
+        Names of the methods.
+    ran : ndarray of bool, shape (cells, methods)
+        True if a method ran in a cell.
+
+    Returns
+    -------
+    tuple of ndarray of int
+        Indices of the cells and of the methods.
     """
     order = sorted(range(len(methods)), key=lambda i: (-ran[:, i].sum(), methods[i]))
     steps = range(1, len(order) + 1)
@@ -115,7 +132,7 @@ def complete_part(methods: Sequence[str], ran: np.ndarray) -> tuple[np.ndarray, 
 
 
 def significant(values: np.ndarray) -> np.ndarray:
-    """Values to :data:`DIGITS` significant digits."""
+    """Round values to :data:`DIGITS` significant digits."""
     with np.errstate(divide="ignore", invalid="ignore"):
         scale = 10.0 ** (np.floor(np.log10(np.abs(values))) - DIGITS + 1)
         rounded = np.round(values / scale) * scale
@@ -123,7 +140,10 @@ def significant(values: np.ndarray) -> np.ndarray:
 
 
 def mean_ranks(values: np.ndarray) -> np.ndarray:
-    """Mean over cells of ranks from 1, ties by their mean; [methods] from [cells, methods]."""
+    """Return the mean over cells of ranks from 1; shape (methods,) from (cells, methods).
+
+    Tied methods have their mean rank.
+    """
     from scipy.stats import rankdata
 
     if not values.size:
@@ -132,7 +152,7 @@ def mean_ranks(values: np.ndarray) -> np.ndarray:
 
 
 def friedman(values: np.ndarray) -> tuple[float, float]:
-    """Friedman's statistic, corrected for ties, and its p."""
+    """Return Friedman's statistic, corrected for ties, and its p-value."""
     from scipy.stats import friedmanchisquare, rankdata
 
     cells, methods = values.shape
@@ -146,7 +166,22 @@ def friedman(values: np.ndarray) -> tuple[float, float]:
 
 
 def critical_difference(methods: int, cells: int, alpha: float = ALPHA) -> float:
-    """Nemenyi's critical difference of mean ranks."""
+    """Return Nemenyi's critical difference of mean ranks.
+
+    Parameters
+    ----------
+    methods : int
+        Number of methods.
+    cells : int
+        Number of cells.
+    alpha : float
+        Level.
+
+    Returns
+    -------
+    float
+        Infinite for fewer than two methods or without a cell.
+    """
     if methods < 2 or cells < 1:
         return np.inf
     return float(_quantile(methods, alpha) * np.sqrt(methods * (methods + 1) / (6 * cells)))
@@ -154,7 +189,7 @@ def critical_difference(methods: int, cells: int, alpha: float = ALPHA) -> float
 
 @cache
 def _quantile(methods: int, alpha: float) -> float:
-    r"""Upper quantile of the studentized range over :math:`\sqrt 2`."""
+    r"""Return the upper quantile of the studentized range over :math:`\sqrt 2`."""
     from scipy.stats import studentized_range
 
     return float(studentized_range.isf(alpha, methods, np.inf) / np.sqrt(2))

@@ -1,8 +1,8 @@
-"""Columns of the comparison's results, which statistics and pages are made from.
+"""Columns of the comparison's results, from which statistics and pages are computed.
 
-One row a cell, method, tuning, run and measure. ``epsilon`` is the budget of the cell, at ``delta``
-for the observer of the method; ``epsilon_accountant`` is what the accountant finds at the noise
-that ran and ``epsilon_lower`` is below which no guarantee lies: a bracket. A row that is not
+There is one row per cell, method, tuning, run and measure. ``epsilon`` is the budget of the cell,
+at ``delta`` for the observer of the method. ``epsilon_accountant`` is the accountant's result at
+the noise of the run, and ``epsilon_lower`` is a lower bound on every guarantee. A row that is not
 ``proven`` is not ranked.
 """
 
@@ -18,13 +18,14 @@ from ..errors import InvalidInput, require
 from ..readable import readable
 
 TUNINGS = ("default", "tuned", "tuned_paid")
-"""Default parameters; those of the best trial; the same with all trials paid from the budget."""
+"""Default parameters; those of the best trial; those with all trials counted in the budget."""
 
 NEIGHBOUR = "neighbour"
 OBSERVERS = ("eavesdropper", "outsider", "sums", NEIGHBOUR, "none")
-"""Who must not learn a record: who sees all messages; who sees them without the secrets that pairs
-of neighbours share; who sees sums of messages alone, as under secure aggregation; an agent, any one
-of them, that sees what its neighbours send it; nobody (no privacy)."""
+"""Observers against whom a method protects a record. An eavesdropper receives all messages. An
+outsider receives them without the secrets that neighbours share. ``sums`` receives sums of messages
+only, as under secure aggregation. A neighbour is any agent, which receives the messages sent to it.
+``none`` is no privacy."""
 
 MEASURES = {
     "excess_loss_mean": "excess loss of what is released, mean over agents",
@@ -52,9 +53,9 @@ RANGES = {
 ROUNDING = 1e-6
 """Relative difference by which a lower bound may exceed the accountant's epsilon."""
 SLUG = re.compile(r"[a-z][a-z0-9_]{0,59}")
-"""What the name of a method looks like."""
+"""Pattern of the name of a method."""
 LABEL = re.compile(r"[^<>\[\]{}`|]{1,80}")
-"""What a label looks like, without characters that HTML or Markdown interpret."""
+"""Pattern of a label, without characters that HTML or Markdown interpret."""
 
 ENVIRONMENT = {
     "problem": pl.String,
@@ -83,14 +84,14 @@ KEYS = [*CELL, "observer", "method", "tuning", "run", "measure"]
 
 
 def read_results(path: str | Path) -> pl.DataFrame:
-    """Results of a comparison from a Parquet file.
+    """Read results of a comparison from a Parquet file.
 
     Raises
     ------
     InvalidInput
-        For a file that is none, a column that is missing or of another type, an empty value, an
-        unknown measure, tuning or observer, a value out of the range of its measure, a row that is
-        there twice, or a guarantee that its rows contradict.
+        For an invalid file, a missing column or one of another type, an empty value, an unknown
+        measure, tuning or observer, a value outside the range of its measure, a repeated row, or a
+        guarantee that its rows contradict.
     """
     with readable(path):
         frame = pl.read_parquet(path)
@@ -98,7 +99,24 @@ def read_results(path: str | Path) -> pl.DataFrame:
 
 
 def checked(frame: pl.DataFrame, name: str = "results") -> pl.DataFrame:
-    """The columns of :data:`COLUMNS` in order, after all that can be wrong with them."""
+    """Return the columns of :data:`COLUMNS` in order, after checking them.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        Results; further columns are dropped.
+    name : str
+        Name for error messages.
+
+    Returns
+    -------
+    DataFrame
+
+    Raises
+    ------
+    InvalidInput
+        See :func:`read_results`.
+    """
     for column, kind in COLUMNS.items():
         found = frame.schema.get(column)
         require(found == kind, f"{name}.{column}", found, f"a column of {kind}")

@@ -1,9 +1,9 @@
-"""Results that are submitted: a table, its manifest, and the checks of both.
+"""Submitted results: a table, its manifest, and the checks of both.
 
 ``NAME.parquet`` has the columns of :mod:`.schema`. ``NAME.json`` states the rules of the runs
-(design, budget, relation, seeds), the observer of each method, the cells without results and why,
-the checksum of the table, and a checksum of all that. A submission that differs from the design
-here is refused, with one line per difference.
+(design, budget, relation, seeds), the observer of each method, the cells without results with the
+reasons, and the checksum of the table. A further checksum covers all these entries. A submission
+that differs from the present design is refused, with one line per difference.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ from .design import Comparison, cells
 from .schema import CELL, COLUMNS, MEASURES, TUNINGS, checked
 
 VERSION = 2
-"""Of the manifest."""
+"""Version of the manifest format."""
 RULES = ("delta", "relation", "seed", "tuning_seed", "trials", "runs", "epsilons", "design")
-"""What has to be as it is here. ``design`` is the digest of problems, graphs and partitions."""
+"""Rules that must be equal. ``design`` is the digest of problems, graphs and partitions."""
 KEYS = ("version", "rules", "methods", "absent", "sha256", "made_by", "checksum")
 """Keys of a manifest."""
 REQUIRED_MEASURES = ("excess_loss_mean", "excess_loss_worst", "consensus_error", "messages")
@@ -35,10 +35,10 @@ REQUIRED_MEASURES = ("excess_loss_mean", "excess_loss_worst", "consensus_error",
 NOT_FINITE = "a run left the finite numbers"
 NOT_TUNED = "no parameters to tune, or no trial meets the budget"
 MAX_REASON = 300
-"""Characters of the reason for an absence."""
+"""Maximum number of characters of the reason for an absence."""
 
 Place = tuple[Any, ...]
-"""A cell and a tuning."""
+"""Cell and kind of tuning."""
 PLACE = (*CELL, "tuning")
 
 
@@ -48,9 +48,9 @@ class Submission(NamedTuple):
     Parameters
     ----------
     table : DataFrame
-        Columns of :mod:`.schema`.
+        Results with the columns of :mod:`.schema`.
     absent : list of dict
-        Declared absences: ``method``, ``because`` and those keys of a cell that it is about.
+        Declared absences: ``method``, ``because`` and the keys of the cells to which they apply.
     """
 
     table: pl.DataFrame
@@ -58,7 +58,7 @@ class Submission(NamedTuple):
 
 
 def rules(design: Comparison) -> dict[str, Any]:
-    """The rules of a design, as a manifest states them."""
+    """Return the rules of a design, as a manifest states them."""
     worlds = {
         key: design.model_dump(mode="json")[key] for key in ("problems", "graphs", "partitions")
     }
@@ -90,18 +90,19 @@ def hand_in(
     Parameters
     ----------
     table : DataFrame
-        As :mod:`.schema` has it, from the cells of the design. Cells in which a run left the finite
-        numbers are left out and declared absent.
+        Results with the columns of :mod:`.schema`, from the cells of the design. Cells with
+        infinite values are omitted and declared absent.
     design : Comparison
+        Design of the runs.
     path : path
-        Of the Parquet file; the manifest has the same name with the suffix ``.json``.
+        Path of the Parquet file; the manifest has the same name with the suffix ``.json``.
     absent : iterable of mapping
         Declared absences: ``method``, ``because`` and the keys of the cells without results.
 
     Raises
     ------
     InvalidInput
-        For results that :func:`submission` would refuse. Nothing has been written then.
+        For results that :func:`submission` would refuse. No file is written in this case.
     """
     path = Path(path)
     require(path.suffix == ".parquet", "FILE", str(path), "a name that ends in .parquet")
@@ -126,11 +127,12 @@ def hand_in(
 
 
 def sealed(manifest: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a manifest with the checksum of its other keys, among them that of the table.
+    """Return a manifest with the checksum of its other keys, including that of the table.
 
     Parameters
     ----------
     manifest : mapping
+        Manifest, with or without a checksum.
 
     Returns
     -------
@@ -141,7 +143,7 @@ def sealed(manifest: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def encoded(manifest: Mapping[str, Any]) -> str:
-    """Return the only text of a manifest that is accepted."""
+    """Return the canonical text of a manifest; no other text is accepted."""
     return json.dumps(manifest, indent=1, sort_keys=True, allow_nan=False) + "\n"
 
 
@@ -151,8 +153,9 @@ def handed_in(path: str | Path, design: Comparison) -> pl.DataFrame:
     Parameters
     ----------
     path : path
-        Of the Parquet file.
+        Path of the Parquet file.
     design : Comparison
+        Present design.
 
     Returns
     -------
@@ -162,13 +165,14 @@ def handed_in(path: str | Path, design: Comparison) -> pl.DataFrame:
 
 
 def submission(path: str | Path, design: Comparison) -> Submission:
-    """Read results that keep to the rules of a design.
+    """Read results that comply with the rules of a design.
 
     Parameters
     ----------
     path : path
-        Of the Parquet file.
+        Path of the Parquet file.
     design : Comparison
+        Present design.
 
     Returns
     -------
@@ -177,8 +181,8 @@ def submission(path: str | Path, design: Comparison) -> Submission:
     Raises
     ------
     InvalidInput
-        For a file or manifest that is missing or damaged, and with a line for each rule that is
-        another: schema, checksum, budget, relation, observer, seeds, cells, runs.
+        For a missing or damaged file or manifest, and with one line for each rule that differs:
+        schema, checksum, budget, relation, observer, seeds, cells, runs.
     """
     path = Path(path)
     manifest = _read_manifest(manifest_of(path))
@@ -201,7 +205,7 @@ def submission(path: str | Path, design: Comparison) -> Submission:
 
 
 def _read_manifest(path: Path) -> dict[str, Any]:
-    """Read a manifest whose bytes are those that :func:`hand_in` writes."""
+    """Read a manifest, and require the bytes that :func:`hand_in` writes."""
     with readable(path):
         content = path.read_bytes()
         try:
@@ -222,7 +226,7 @@ def _read_manifest(path: Path) -> dict[str, Any]:
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Return a mapping; a key that is there twice is an error."""
+    """Return a mapping of pairs; a repeated key is an error."""
     found = dict(pairs)
     if len(found) != len(pairs):
         raise ValueError("a key twice")
@@ -269,7 +273,7 @@ def _wrong_keys(where: str, stated: Mapping[str, Any], known: Sequence[str]) -> 
 
 
 def _wrong_absences(where: str, absent: Any, methods: Any) -> Iterator[str]:
-    """Absences that are no absences of a cell; what they cover is another check."""
+    """Yield an error for each malformed absence; the covered cells are checked elsewhere."""
     if not isinstance(absent, list):
         yield _line(f"{where}: absent", absent, "a list of cells without results")
         return
@@ -289,7 +293,7 @@ def _wrong_absences(where: str, absent: Any, methods: Any) -> Iterator[str]:
 
 
 def _foreign(table: pl.DataFrame, design: Comparison, name: str) -> Iterator[str]:
-    """Rows that the design does not have: other deltas, other cells, other runs."""
+    """Yield an error for rows with deltas, cells or runs that the design does not have."""
     if table.is_empty():
         yield f"{name}: found no rows, expected results of the cells of the design"
         return
@@ -311,7 +315,7 @@ def _foreign(table: pl.DataFrame, design: Comparison, name: str) -> Iterator[str
 
 
 def _not_finite(table: pl.DataFrame, name: str) -> Iterator[str]:
-    """Values that are infinite, and bounds of epsilon that are infinite with a proof."""
+    """Yield an error for infinite values, and for proven rows without privacy."""
     wrong = table.filter(~pl.col("value").is_finite())
     if wrong.height:
         yield f"{name}.value: found {wrong['value'][0]!r}, expected finite numbers"
@@ -329,7 +333,7 @@ def _without_diverged(table: pl.DataFrame) -> tuple[pl.DataFrame, list[dict[str,
 
 
 def _shortened(row: Mapping[str, Any]) -> dict[str, Any]:
-    """An absence whose reason is one line."""
+    """Return an absence whose reason is a single line."""
     because = shortened(one_line(str(row.get("because", ""))), MAX_REASON)
     return {**row, "because": because}
 
@@ -337,7 +341,7 @@ def _shortened(row: Mapping[str, Any]) -> dict[str, Any]:
 def _incomplete(
     table: pl.DataFrame, absent: Sequence[Mapping[str, Any]], design: Comparison, name: str
 ) -> Iterator[str]:
-    """Cells, runs and measures that are neither in the table nor declared absent."""
+    """Yield an error for cells, runs and measures that are neither present nor declared absent."""
     places = [
         (*(cell.row()[key] for key in CELL), tuning) for cell in cells(design) for tuning in TUNINGS
     ]
@@ -388,7 +392,7 @@ def _incomplete_runs(table: pl.DataFrame, design: Comparison, name: str) -> Iter
 
 
 def _covers(row: Mapping[str, Any], place: Place) -> bool:
-    """Return True if an absence is about a place: every key that it states is equal."""
+    """Return True if an absence applies to a cell and tuning: every stated key is equal."""
     at = dict(zip(PLACE, place, strict=True))
     return all(at[key] == value for key, value in row.items() if key in at)
 
@@ -398,7 +402,7 @@ def _place_of(row: Mapping[str, Any]) -> str:
 
 
 def _undeclared(table: pl.DataFrame, manifest: Mapping[str, Any], path: Path) -> Iterator[str]:
-    """Methods that are in the table or in the manifest only, or for another observer."""
+    """Yield an error for each method whose observer differs between table and manifest."""
     where = f"{manifest_of(path)}: methods"
     rows = dict(table.select("method", "observer").unique().sort("method").rows())
     for method, observer in rows.items():
@@ -419,12 +423,12 @@ def _some(values: Iterable[Any]) -> str:
 
 
 def together(tables: Sequence[pl.DataFrame]) -> pl.DataFrame:
-    """Join several tables and keep each row once.
+    """Concatenate several tables with disjoint sets of methods.
 
     Raises
     ------
     InvalidInput
-        For a method that is in two of them.
+        If a method is in two of the tables.
     """
     seen: set[str] = set()
     for table in tables:

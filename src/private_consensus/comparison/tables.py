@@ -1,4 +1,4 @@
-"""The table of the comparison as arrays: cells by methods by runs."""
+"""Table of the comparison as arrays: cells by methods by runs."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ LARGER_IS_BETTER = ("accuracy_mean", "accuracy_worst")
 
 
 class Cube(NamedTuple):
-    """Values [cells, methods, runs], not a number where a method did not run; lower is better.
+    """Values [cells, methods, runs]; NaN if a method did not run; lower is better.
 
     ``cells`` are rows of :data:`.schema.CELL`.
     """
@@ -26,13 +26,15 @@ class Cube(NamedTuple):
 
     @property
     def means(self) -> np.ndarray:
-        """Means over the runs that there are; [cells, methods]."""
+        """Means over the available runs; shape (cells, methods)."""
         counts = (~np.isnan(self.values)).sum(-1)
         return np.where(counts > 0, np.nansum(self.values, -1) / np.maximum(counts, 1), np.nan)
 
     def of_cell(self, cell: int) -> dict[str, np.ndarray]:
-        """Values [runs] of the methods that ran in a cell, in the runs that all of them have, so
-        that they can be compared in pairs."""
+        """Return the values, shape (runs,), of the methods that ran in a cell.
+
+        They are restricted to common runs, so that methods can be compared in pairs.
+        """
         values = self.values[cell]
         ran = ~np.isnan(values).all(-1)
         common = ~np.isnan(values[ran]).any(0)
@@ -40,12 +42,27 @@ class Cube(NamedTuple):
 
 
 def signed(measure: str) -> int:
-    """-1 for a measure of which more is better, else 1."""
+    """Return -1 for a measure of which more is better, else 1."""
     return -1 if measure in LARGER_IS_BETTER else 1
 
 
 def cube(table: pl.DataFrame, measure: str, tuning: str = "default") -> Cube:
-    """Values of a measure of what ran with one kind of tuning."""
+    """Return the values of a measure for one kind of tuning.
+
+    Parameters
+    ----------
+    table : DataFrame
+        Results with the columns of :mod:`.schema`.
+    measure : str
+        Name of the measure.
+    tuning : str
+        Kind of tuning.
+
+    Returns
+    -------
+    Cube
+        Measures of which more is better have the opposite sign.
+    """
     chosen = table.filter((pl.col("measure") == measure) & (pl.col("tuning") == tuning))
     cells = sorted(chosen.select(*CELL).unique().rows())
     methods = sorted(chosen["method"].unique())
@@ -65,12 +82,12 @@ def cube(table: pl.DataFrame, measure: str, tuning: str = "default") -> Cube:
 
 
 class Parts:
-    """Rows of the comparison by measure and tuning, told apart once: a cube looks at its own.
+    """Rows of the comparison, partitioned once by measure and tuning.
 
     Parameters
     ----------
     table : DataFrame
-        As :mod:`.schema` has it.
+        Results with the columns of :mod:`.schema`.
     """
 
     def __init__(self, table: pl.DataFrame) -> None:
@@ -78,25 +95,59 @@ class Parts:
         self._rows = table.partition_by("measure", "tuning", as_dict=True)
 
     def rows(self, measure: str, tuning: str = "default") -> pl.DataFrame:
-        """Return the rows of one measure and one kind of tuning."""
+        """Return the rows of a measure and a kind of tuning.
+
+        Parameters
+        ----------
+        measure : str
+            Name of the measure.
+        tuning : str
+            Kind of tuning.
+
+        Returns
+        -------
+        DataFrame
+        """
         return self._rows.get((measure, tuning), self._none)
 
     def cube(self, measure: str, tuning: str = "default") -> Cube:
-        """Return the values of one measure and one kind of tuning."""
+        """Return the values of a measure and a kind of tuning.
+
+        Parameters
+        ----------
+        measure : str
+            Name of the measure.
+        tuning : str
+            Kind of tuning.
+
+        Returns
+        -------
+        Cube
+        """
         return cube(self.rows(measure, tuning), measure, tuning)
 
     def kept(self, choose: Callable[[pl.DataFrame], pl.DataFrame]) -> Parts:
-        """Rows that are chosen of each part."""
+        """Return the parts after applying a selection of rows to each of them."""
         made = copy(self)
         made._rows = {key: choose(rows) for key, rows in self._rows.items()}
         return made
 
 
 def compared(table: pl.DataFrame, observer: str, yardsticks: Collection[str] = ()) -> pl.DataFrame:
-    """Rows of methods that are ranked for an observer: those that are proven, cell by cell.
+    """Return the rows of methods that are ranked for an observer: those that are proven.
 
-    ``yardsticks`` are methods whose guarantee is for an observer who sees more: they are ranked
-    here too.
+    Parameters
+    ----------
+    table : DataFrame
+        Results with the columns of :mod:`.schema`.
+    observer : str
+        Observer of the ranking.
+    yardsticks : collection of str
+        Methods with a guarantee against a stronger observer, which are ranked too.
+
+    Returns
+    -------
+    DataFrame
     """
     here = (pl.col("observer") == observer) | pl.col("method").is_in(list(yardsticks))
     return table.filter(here & pl.col("proven") & (pl.col("observer") != "none"))

@@ -1,11 +1,12 @@
 """Parameters of a method: defaults, and trials over the ranges that its algorithm declares.
 
-The first trial is the defaults; the others are Sobol points, the same for all methods with as many
-parameters, on logarithmic scales. Each is run at the base cell of its problem, at every budget, on
-seeds of its own; the best by mean loss on public records is reused in all other cells. Paid for,
-all trials together have the budget: each is run at the noise at which the accountant composes so
-many copies of it to the target. Public records are nobody's among the agents, so that the choice is
-post-processing of what the trials release, and the chosen model has the guarantee of them all.
+The first trial uses the defaults. The others are Sobol points on logarithmic scales, common to all
+methods with equally many parameters. Each trial is run at the base cell of its problem, at every
+budget, with separate seeds. The trial with the lowest mean loss on public records is used in all
+other cells. With paid tuning, all trials together have the budget: the noise of each trial is such
+that the accountant composes all copies to the target. No agent holds the public records. The choice
+is therefore post-processing of the trials' releases, and the chosen model has their joint
+guarantee.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ HORIZON = "horizon"
 
 
 class Scales(NamedTuple):
-    """L and G of an agent's objective, as they are public."""
+    """Public values of L and G of an agent's objective."""
 
     curvature: float
     gradient: float
@@ -41,7 +42,7 @@ class Scales(NamedTuple):
 
 
 class Candidate(NamedTuple):
-    """An algorithm with its parameters, and for how many iterations."""
+    """Algorithm with its parameters, and its number of iterations."""
 
     algorithm: Algorithm
     horizon: int
@@ -50,12 +51,25 @@ class Candidate(NamedTuple):
 def candidate(
     design: Comparison, name: str, problem: str, scales: Scales, units: np.ndarray | None = None
 ) -> Candidate:
-    """A method on a problem: its defaults, or the trial at a point of the unit cube.
+    """Return a method on a problem, with default parameters or those of a trial.
 
     Parameters
     ----------
+    design : Comparison
+        Design of the comparison.
+    name : str
+        Name of the method.
+    problem : str
+        Name of the problem.
+    scales : Scales
+        Curvature and gradient size of an agent's objective.
     units : ndarray, shape (parameters,), optional
-        A number in [0, 1) for each parameter of :func:`tuned_parameters`.
+        Point of the unit cube: a number in [0, 1) for each parameter of :func:`tuned_parameters`.
+        Without it the parameters are the defaults.
+
+    Returns
+    -------
+    Candidate
 
     Raises
     ------
@@ -83,13 +97,27 @@ def candidate(
 
 
 def tuned_parameters(kind: type[Algorithm], method: Method, problem: str) -> dict[str, Range]:
-    """Ranges of what a method is tuned in: those of its algorithm, without parameters that the
-    method leaves at None.
+    """Return the ranges of the parameters in which a method is tuned.
+
+    They are the ranges of its algorithm, without parameters that the method leaves at None.
+
+    Parameters
+    ----------
+    kind : type
+        Class of the algorithm.
+    method : Method
+        Method of the design.
+    problem : str
+        Name of the problem.
+
+    Returns
+    -------
+    dict of str to Range
 
     Raises
     ------
     InvalidInput
-        For a range of something that is no parameter, or that is empty.
+        For an empty range, or a range of an unknown parameter.
     """
     given = {**method.algorithm, **method.per_problem.get(problem, {})}
     defaults = {field.name: field.default for field in fields(kind)}
@@ -107,7 +135,20 @@ def tuned_parameters(kind: type[Algorithm], method: Method, problem: str) -> dic
 
 
 def trial_points(design: Comparison, parameters: int) -> np.ndarray:
-    """Sobol points, [trials - 1, parameters]; none without parameters."""
+    """Return the Sobol points of the trials after the first.
+
+    Parameters
+    ----------
+    design : Comparison
+        Design of the comparison.
+    parameters : int
+        Number of parameters.
+
+    Returns
+    -------
+    ndarray, shape (trials - 1, parameters)
+        Without rows if there are no parameters.
+    """
     from scipy.stats import qmc  # slow to import
 
     count = design.tuning.trials - 1 if parameters else 0
@@ -120,7 +161,23 @@ def trial_points(design: Comparison, parameters: int) -> np.ndarray:
 
 
 def trials(design: Comparison, name: str, problem: str, scales: Scales) -> list[Candidate]:
-    """All trials of a method on a problem, the defaults first."""
+    """Return all trials of a method on a problem, the defaults first.
+
+    Parameters
+    ----------
+    design : Comparison
+        Design of the comparison.
+    name : str
+        Name of the method.
+    problem : str
+        Name of the problem.
+    scales : Scales
+        Curvature and gradient size of an agent's objective.
+
+    Returns
+    -------
+    list of Candidate
+    """
     method = design.methods[name]
     kind = algorithms.load(method.algorithm["name"])
     parameters = tuned_parameters(kind, method, problem)
@@ -129,5 +186,5 @@ def trials(design: Comparison, name: str, problem: str, scales: Scales) -> list[
 
 
 def best(losses: Mapping[int, float]) -> int:
-    """The trial with the least loss; of trials that are equal, or all infinite, the first."""
+    """Return the trial with the smallest loss; the first one of several with this loss."""
     return min(losses, key=lambda trial: (losses[trial], trial))
