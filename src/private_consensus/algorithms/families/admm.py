@@ -369,9 +369,10 @@ class ADMMFamily(Iterative):
         minimiser = self.minimise(problem, state, linear, penalty, centre, t)
         x, changed = self.message(problem, state, minimiser, noises.output, draw)
         after = self.receive(state._replace(x=x, minimiser=minimiser, **changed), network)
-        apart = self.disagreement(network, x, after.received_sum)
+        disagreement = self.disagreement(network, x, after.received_sum)
         return after._replace(
-            dual=state.dual + self.dual_step * apart, spent=self.spend(state, problem, network, t)
+            dual=state.dual + self.dual_step * disagreement,
+            spent=self.spend(state, problem, network, t),
         )
 
     def observables(self, state, problem, t) -> Mapping[str, np.ndarray]:
@@ -391,8 +392,8 @@ class ADMMFamily(Iterative):
         mapping
             ``internal`` and ``released`` iterates; ``worst_case``, [settings, runs].
         """
-        shown = {"internal": state.minimiser, "released": state.x}
-        return shown | {"worst_case": state.spent.mean(-1)} if self.noisy else shown
+        iterates = {"internal": state.minimiser, "released": state.x}
+        return iterates | {"worst_case": state.spent.mean(-1)} if self.noisy else iterates
 
     # Privacy.
 
@@ -508,7 +509,9 @@ class ADMMFamily(Iterative):
         """
         return [Release("exact", sensitivity=problem.record_change("l2"), scale=0.0)]
 
-    def releases_of_minimisers(self, problem, network, horizon: int, **known: Any) -> list[Release]:
+    def releases_of_minimisers(
+        self, problem, network, horizon: int, **attack_fields: Any
+    ) -> list[Release]:
         r"""Return the releases of exact minimisers with noise on them.
 
         Replacing a record moves a minimiser by at most :math:`\Delta/(\mu + D_i)`. At points far
@@ -522,7 +525,7 @@ class ADMMFamily(Iterative):
             Communication graph with its mixing matrix.
         horizon : int
             Number of iterations.
-        **known : Any
+        **attack_fields : Any
             Replacements of the attained and reached fractions of that change.
 
         Returns
@@ -532,12 +535,14 @@ class ADMMFamily(Iterative):
         """
         penalties, norm = self.least_penalties(network, horizon), self.noise.norm
         first = problem.attained_minimiser_share("l2", penalties[:1])
-        own = {
+        default_fields = {
             "attained": problem.attained_minimiser_share(norm, penalties),
             "reached": self.noise.reached(problem, horizon, first),
         }
-        moved = problem.minimiser_change(norm, penalties)
-        return self.noise.releases(moved, self.scales(horizon), **(own | known))
+        sensitivity = problem.minimiser_change(norm, penalties)
+        return self.noise.releases(
+            sensitivity, self.scales(horizon), **(default_fields | attack_fields)
+        )
 
     def loss_by_formula(self, problem, network, t: int) -> Any:
         """Return the privacy loss of iteration t by the paper's formula, per coordinate.
@@ -634,10 +639,15 @@ class ADMMFamily(Iterative):
             noisy = replace(self, noise=float(np.exp(log_noise)))
             return np.log(noisy.rho_by_formula(problem, network, horizon) / rho)
 
-        least, most = np.log(NOISES)
+        log_noise_min, log_noise_max = np.log(NOISES)
         expected = "a budget that some noise meets"
-        require(excess(most) < 0 < excess(least), "budget.epsilon", budget.epsilon, expected)
-        return float(np.exp(brentq(excess, least, most, xtol=1e-13)))
+        require(
+            excess(log_noise_max) < 0 < excess(log_noise_min),
+            "budget.epsilon",
+            budget.epsilon,
+            expected,
+        )
+        return float(np.exp(brentq(excess, log_noise_min, log_noise_max, xtol=1e-13)))
 
     def rho_of(self, budget) -> float:
         """Convert a budget to zero-concentrated differential privacy by ``rho_conversion``."""
@@ -678,13 +688,13 @@ class ADMMFamily(Iterative):
         ndarray, shape (horizon, ...)
             Penalties; read-only.
         """
-        known = vars(network).setdefault("_penalties", {})
+        cache = vars(network).setdefault("_penalties", {})
         key = type(self), horizon, *(getattr(self, name) for name in noiseless(type(self)))
-        if key not in known:
-            found = np.stack([self.penalty(network, t) for t in range(1, horizon + 1)])
-            found.flags.writeable = False
-            known[key] = found
-        return known[key]
+        if key not in cache:
+            stacked = np.stack([self.penalty(network, t) for t in range(1, horizon + 1)])
+            stacked.flags.writeable = False
+            cache[key] = stacked
+        return cache[key]
 
     def convergent(self, problem, network) -> tuple[bool, str]:
         r"""Return whether the mean iteration contracts, and the condition.

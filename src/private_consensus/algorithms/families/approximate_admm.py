@@ -75,8 +75,10 @@ class ApproximateADMM(ADMMFamily):
 
     def __post_init__(self):
         super().__post_init__()
-        given = self.rho_conversion is not None
-        require(given, "algorithm.rho_conversion", None, f"one of {', '.join(CONVERSIONS)}")
+        has_conversion = self.rho_conversion is not None
+        require(
+            has_conversion, "algorithm.rho_conversion", None, f"one of {', '.join(CONVERSIONS)}"
+        )
         if self.perturbed == "output":
             first = self.noise.scale
             expected = "0 where the output alone is perturbed"
@@ -192,8 +194,10 @@ class ApproximateADMM(ADMMFamily):
             both = {"noise": printed.noise.scale, "output_noise": printed.output_noise.scale}
             return replace(printed, **{name: factor * noise for name, noise in both.items()})
 
-        found = calibrate(lambda k: scaled(k).releases(problem, network, horizon), budget)
-        return scaled(found)
+        factor_of_budget = calibrate(
+            lambda k: scaled(k).releases(problem, network, horizon), budget
+        )
+        return scaled(factor_of_budget)
 
     def for_all(self, rho: float, problem, network, horizon: int) -> Self:
         """Return a copy whose noises make the whole run cost rho.
@@ -355,13 +359,13 @@ class ApproximateADMM(ADMMFamily):
         if not self.noise:
             after = self.step(state, problem, network, without_noise(draw), t)
             return {"message": (shown.sent - after.minimiser[0]) / scale["message"]}
-        found = shown.internal
-        if found is None:
+        minimiser = shown.internal
+        if minimiser is None:
             return {}
-        noise = self.noise_in_minimisation(found, state, problem, network, t)
+        noise = self.noise_in_minimisation(minimiser, state, problem, network, t)
         return {
             "minimisation": noise / scale["minimisation"],
-            "message": (shown.sent - found) / scale["message"],
+            "message": (shown.sent - minimiser) / scale["message"],
         }
 
     def with_residual(self, draw, found):

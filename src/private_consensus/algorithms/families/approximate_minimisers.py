@@ -77,12 +77,12 @@ class Charge(ABC):
         It is the shift of the exact minimiser times the curvature m, less :math:`2\beta`. None if
         the problem states no attained fraction.
         """
-        own = np.min(self.problem.strong_convexity)
-        curvature = self.penalty + max(float(self.algorithm.ridge) - float(own), 0.0)
-        share = self.problem.attained_minimiser_share("l2", curvature)
-        if share is None:
+        convexity = np.min(self.problem.strong_convexity)
+        curvature = self.penalty + max(float(self.algorithm.ridge) - float(convexity), 0.0)
+        fraction = self.problem.attained_minimiser_share("l2", curvature)
+        if fraction is None:
             return None
-        moved = share * self.problem.record_change("l2")
+        moved = fraction * self.problem.record_change("l2")
         return float(max(moved - 2.0 * self.algorithm.beta, 0.0))
 
     @property
@@ -98,8 +98,8 @@ class Charge(ABC):
         shift = self.attained_shift
         if shift is None:
             return None
-        made = self.algorithm
-        return float(shift / np.hypot(made.noise.scale, made.output_noise.scale))
+        algorithm = self.algorithm
+        return float(shift / np.hypot(algorithm.noise.scale, algorithm.output_noise.scale))
 
 
 class OutputAlone(Charge):
@@ -137,15 +137,15 @@ class BothNoises(Charge):
     """
 
     def noise_for(self, rho):
-        made = self.algorithm
-        rho_1, rho_2 = (1.0 - made.splits) * rho, made.splits * rho
-        epsilon_1 = zcdp_epsilon(rho_1, made.delta_1, conversion=made.step_conversion)
-        epsilon_3 = made.e3 * epsilon_1
+        algorithm = self.algorithm
+        rho_1, rho_2 = (1.0 - algorithm.splits) * rho, algorithm.splits * rho
+        epsilon_1 = zcdp_epsilon(rho_1, algorithm.delta_1, conversion=algorithm.step_conversion)
+        epsilon_3 = algorithm.e3 * epsilon_1
         ridge = self._ridge(epsilon_1 - epsilon_3)
         self.jacobian(ridge)  # the condition on kappa
         return MessageNoise(
             noise=float(self.problem.record_change("l2") * self._tail / epsilon_3),
-            output_noise=float(made.beta / np.sqrt(2.0 * rho_2)),
+            output_noise=float(algorithm.beta / np.sqrt(2.0 * rho_2)),
             ridge=ridge,
         )
 
@@ -153,34 +153,34 @@ class BothNoises(Charge):
     def _tail(self) -> Any:
         return np.sqrt(2.0 * np.log(1.25 / column(self.algorithm.delta_1)))
 
-    def _ridge(self, left: float) -> float:
+    def _ridge(self, epsilon_difference: float) -> float:
         r"""Return the :math:`\hat\lambda/N` that :math:`\epsilon_1 - \epsilon_3` requires."""
-        needed = 2.8 * self.problem.record_curvature / left
+        needed = 2.8 * self.problem.record_curvature / epsilon_difference
         if self.algorithm.lam_rule == "sharp":
             needed -= float(self.penalty)
         return float(max(needed, self.problem.least_convexity))
 
     def rhos(self):
-        made = self.algorithm
-        epsilon_3 = self.problem.record_change("l2") * self._tail / column(made.noise.scale)
-        epsilon_1 = epsilon_3 / column(made.e3)
-        rho_1 = zcdp_rho(epsilon_1, column(made.delta_1), conversion=made.step_conversion)
-        return rho_1, (column(made.beta) / column(made.output_noise.scale)) ** 2 / 2
+        algorithm = self.algorithm
+        epsilon_3 = self.problem.record_change("l2") * self._tail / column(algorithm.noise.scale)
+        epsilon_1 = epsilon_3 / column(algorithm.e3)
+        rho_1 = zcdp_rho(epsilon_1, column(algorithm.delta_1), conversion=algorithm.step_conversion)
+        return rho_1, (column(algorithm.beta) / column(algorithm.output_noise.scale)) ** 2 / 2
 
     def jacobian(self, ridge: float) -> float:
         r"""Return :math:`2.8\kappa` for a ridge; :math:`\kappa \le 1/2` is required."""
-        more = max(float(ridge) - self.problem.least_convexity, 0.0)
-        return float(jacobian_loss(self.problem, self.penalty, "paper", more))
+        added_ridge = max(float(ridge) - self.problem.least_convexity, 0.0)
+        return float(jacobian_loss(self.problem, self.penalty, "paper", added_ridge))
 
     def releases(self, count):
-        made, ratio = self.algorithm, self.attained_ratio
+        algorithm, ratio = self.algorithm, self.attained_ratio
         attack = None if ratio is None else _told_apart(ratio, count)
-        many: dict[str, Any] = {"count": count, "proven": False, "note": UNPROVEN}
+        common_fields: dict[str, Any] = {"count": count, "proven": False, "note": UNPROVEN}
         moved = self.problem.record_change("l2")
         return [
-            Release("gaussian", moved, made.noise.scale, attack=attack, **many),
-            Release("pure", epsilon=self.jacobian(made.ridge), **many),
-            Release("gaussian", 2.0 * made.beta, made.output_noise.scale, count=count),
+            Release("gaussian", moved, algorithm.noise.scale, attack=attack, **common_fields),
+            Release("pure", epsilon=self.jacobian(algorithm.ridge), **common_fields),
+            Release("gaussian", 2.0 * algorithm.beta, algorithm.output_noise.scale, count=count),
         ]
 
 

@@ -193,11 +193,11 @@ class ConsensusADMM(Iterative):
             State after iteration t.
         """
         sizes = neighbourhood_sizes(network)[..., None]
-        own, received = sizes * state.b, state.b + network.neighbour_sum(state.b)
+        weighted_estimate, received = sizes * state.b, state.b + network.neighbour_sum(state.b)
         rho = column(self.rho)
-        dual = state.dual + rho * (own - received)
+        dual = state.dual + rho * (weighted_estimate - received)
         curvature = 2.0 * rho * sizes
-        centre = (own + received) / (2.0 * sizes)
+        centre = (weighted_estimate + received) / (2.0 * sizes)
         return State(self.primal(problem, network, curvature, dual, centre, draw, t), dual)
 
     @abstractmethod

@@ -156,10 +156,10 @@ class Round:
             Part of the other agents, in the workspace.
         """
         if isinstance(self.mixing, np.ndarray):
-            own = np.diagonal(self.mixing)
-            return own, self.mix(factor * (self.mixing - np.diag(own)), x)
-        own = self.mixing.diagonal()
-        return own, self.mix(factor * _without_diagonal(self.mixing), x)
+            own_weights = np.diagonal(self.mixing)
+            return own_weights, self.mix(factor * (self.mixing - np.diag(own_weights)), x)
+        own_weights = self.mixing.diagonal()
+        return own_weights, self.mix(factor * _without_diagonal(self.mixing), x)
 
 
 class Models(NamedTuple):
@@ -382,8 +382,8 @@ class DecentralizedSGD(Iterative):
         sigma, K = at(self.sigma.scale, s), at(self.K, s)
         if sigma == 0:
             return np.zeros(np.shape(sizes))
-        taken = sizes if self.noise_on == "sum" else np.ones(np.shape(sizes))
-        return np.where(sizes > 0, sigma * K / np.maximum(taken, 1), 0.0)
+        divisor = sizes if self.noise_on == "sum" else np.ones(np.shape(sizes))
+        return np.where(sizes > 0, sigma * K / np.maximum(divisor, 1), 0.0)
 
     # --- Methods for audits -----------------------------------------------------------------------
 
@@ -408,8 +408,8 @@ class DecentralizedSGD(Iterative):
         """
         if np.max(self.sigma.scale) == 0:
             return []
-        ones = np.ones((horizon, 1, 1))
-        return [self.sigma.site(ones, np.full(horizon, np.nan), "gradient")]
+        unit_scale = np.ones((horizon, 1, 1))
+        return [self.sigma.site(unit_scale, np.full(horizon, np.nan), "gradient")]
 
     def noise_weight(self) -> float:
         """Return the factor by which a step multiplies the noise of a gradient.
@@ -557,10 +557,10 @@ class DecentralizedSGD(Iterative):
         x = problem.initial(self.init, streams)
         shape = (settings, len(x), problem.n_agents, problem.dim)
         models = np.broadcast_to(x, shape).copy()
-        nothing = np.zeros(shape[:2])
+        zero_cost = np.zeros(shape[:2])
         message = np.zeros_like(models if self.noised_messages else models[..., :0, :0])
-        asked = np.ones(shape[:2], bool)
-        return State(models, message, nothing, nothing, nothing, nothing, asked)
+        observed = np.ones(shape[:2], bool)
+        return State(models, message, zero_cost, zero_cost, zero_cost, zero_cost, observed)
 
     def check(self, problem, network) -> None:
         """Check the requirements on problem and network.
@@ -680,9 +680,9 @@ class DecentralizedSGD(Iterative):
                     *of_a_model,
                 )
                 mixing = [mixing_of(s, run) for s in range(settings)]
-                found = self._in_one_pass(state, run, problem, round_, mixing)
-                if found is not None:
-                    saturated[:, run], lost[:, run] = found
+                pass_result = self._in_one_pass(state, run, problem, round_, mixing)
+                if pass_result is not None:
+                    saturated[:, run], lost[:, run] = pass_result
                     continue
                 for s in range(settings):
                     round_ = replace(round_, mixing=mixing[s])
@@ -738,21 +738,21 @@ class DecentralizedSGD(Iterative):
             x = models.message if at_message else models.x
             problem.backpropagate(x, models.first, round_.rows, sizes, np.array(clips), factors)
             return in_factors(factors), sizes
-        places = [models.of(s)[1 if at_message else 0] for s in range(len(clips))]
-        return self._in_full(places, problem, round_, clips), sizes
+        points = [models.of(s)[1 if at_message else 0] for s in range(len(clips))]
+        return self._in_full(points, problem, round_, clips), sizes
 
     def _has_factors(self, problem) -> bool:
         """Return True if gradients are those of perceptrons, and neither method is overridden."""
         kinds = type(self).sampled_gradient, getattr(type(problem), "clipped_gradient", None)
         return kinds == (DecentralizedSGD.sampled_gradient, Perceptron.clipped_gradient)
 
-    def _in_full(self, places, problem, round_: Round, clips) -> Gradients:
-        gradients = workspace("gradients", (len(clips), *places[0].shape), places[0].dtype)
-        for s, (where, clip) in enumerate(zip(places, clips, strict=True)):
-            own = replace(round_, gradient=gradients[s])
-            gradient, _ = self.sampled_gradient(s, where, problem, own, clip)
-            if gradient is not own.gradient:
-                own.gradient[:] = gradient
+    def _in_full(self, points, problem, round_: Round, clips) -> Gradients:
+        gradients = workspace("gradients", (len(clips), *points[0].shape), points[0].dtype)
+        for s, (point, clip) in enumerate(zip(points, clips, strict=True)):
+            round_of_setting = replace(round_, gradient=gradients[s])
+            gradient, _ = self.sampled_gradient(s, point, problem, round_of_setting, clip)
+            if gradient is not round_of_setting.gradient:
+                round_of_setting.gradient[:] = gradient
         return in_full(gradients.reshape(-1, gradients.shape[-1]))
 
     def asked(self, state, anyone):
@@ -789,17 +789,17 @@ class DecentralizedSGD(Iterative):
         mapping
             ``released`` is missing if noise is on the messages and they are not observed.
         """
-        found = {
+        quantities = {
             "internal": state.x,
             "seconds": state.seconds,
             "bits": state.bits,
             "saturated": state.saturated,
         }
         if not self.noised_messages:
-            found["released"] = state.x
+            quantities["released"] = state.x
         elif state.asked.all():
-            found["released"] = state.message
-        return Finite(found) if not state.lost.any() else found
+            quantities["released"] = state.message
+        return Finite(quantities) if not state.lost.any() else quantities
 
     def sampled_gradient(self, s: int, x: np.ndarray, problem, round_: Round, clip: float):
         """Compute the clipped mean gradients of a round's batches at ``x``.

@@ -164,14 +164,14 @@ class FunctionalMechanism(Algorithm):
         ndarray, shape (settings, runs, d)
             g; 0 if the fairness term is part of b, or off.
         """
-        made, scales = problem.coefficients, self.scales(problem)
+        exact, scales = problem.coefficients, self.scales(problem)
         law, dim = LAWS[self.mechanism][0], problem.dim
-        linear = made.linear + scales.linear * streams.draw("noise", law, (dim,), "linear")
+        linear = exact.linear + scales.linear * streams.draw("noise", law, (dim,), "linear")
         noise = _symmetric(streams.draw("noise", law, (dim, dim), "quadratic"), self.coeffs)
-        quadratic = made.quadratic + scales.quadratic * noise
+        quadratic = exact.quadratic + scales.quadratic * noise
         if self.fair == "off":
             return quadratic, linear, np.zeros_like(linear)
-        covariance = made.distance if self.fair == "perrec" else made.covariance
+        covariance = exact.distance if self.fair == "perrec" else exact.covariance
         unit = streams.draw("noise", law, (dim,), "fairness")
         covariance = _column(self.alpha) * (covariance + scales.fairness * unit)
         if self.fair == "penal":
@@ -200,9 +200,9 @@ class FunctionalMechanism(Algorithm):
             Concatenated coefficients.
         """
         diagonal = np.diagonal(quadratic, axis1=-2, axis2=-1)
-        parts = [diagonal, linear, *([covariance] if self.fair == "penal" else [])]
-        shape = np.broadcast_shapes(*(part.shape for part in parts))
-        return np.concatenate([np.broadcast_to(part, shape) for part in parts], axis=-1)
+        blocks = [diagonal, linear, *([covariance] if self.fair == "penal" else [])]
+        shape = np.broadcast_shapes(*(block.shape for block in blocks))
+        return np.concatenate([np.broadcast_to(block, shape) for block in blocks], axis=-1)
 
     def noise_sites(self, problem, network, horizon):
         """Return the site of the noise on the coefficients that have one draw each.
@@ -221,7 +221,7 @@ class FunctionalMechanism(Algorithm):
         list of NoiseSite
             One site, ``coefficients``; empty if some scale is 0.
         """
-        if not all(np.all(part > 0) for part in self._noised(problem)):
+        if not all(np.all(scale > 0) for scale in self._noised(problem)):
             return []
         norm = "l1" if self.mechanism == "laplace" else "l2"
         unknown = np.full(horizon, np.nan)
@@ -249,21 +249,23 @@ class FunctionalMechanism(Algorithm):
         """
         if execution.internal is None or not self.noise_sites(problem, network, 1):
             return
-        made = problem.coefficients
-        covariance = made.distance if self.fair == "perrec" else made.covariance
+        exact = problem.coefficients
+        covariance = exact.distance if self.fair == "perrec" else exact.covariance
         covariance = self.alpha * covariance
-        linear = made.linear + (covariance if self.fair in ("plus", "perrec") else 0.0)
-        bare = self.noised_once(made.quadratic, linear, covariance)
+        linear = exact.linear + (covariance if self.fair in ("plus", "perrec") else 0.0)
+        bare = self.noised_once(exact.quadratic, linear, covariance)
         scale = np.concatenate(self._noised(problem), axis=-1)
         yield {"coefficients": (execution.internal[:, 0] - bare[:, None]) / scale}
 
     def _noised(self, problem) -> list[np.ndarray]:
         """Return the scales of :meth:`noised_once` for a single setting, each [1, d]."""
         scales = self.scales(problem)
-        parts = [np.diagonal(scales.quadratic, axis1=-2, axis2=-1), scales.linear]
+        block_scales = [np.diagonal(scales.quadratic, axis1=-2, axis2=-1), scales.linear]
         if self.fair == "penal":
-            parts.append(self.alpha * scales.fairness)
-        return [np.broadcast_to(part, (1, 1, problem.dim))[0] for part in parts]
+            block_scales.append(self.alpha * scales.fairness)
+        return [
+            np.broadcast_to(block_scale, (1, 1, problem.dim))[0] for block_scale in block_scales
+        ]
 
     def run(self, problem, network, streams, horizon, observe):
         """Observe the classifiers of all settings at iteration 1.
@@ -283,7 +285,7 @@ class FunctionalMechanism(Algorithm):
         """
         matrix, linear, covariance = self.perturbed(problem, streams)
         diagonal = np.diagonal(self.scales(problem).quadratic, axis1=-2, axis2=-1)
-        found = quadratics.minimise(
+        solution = quadratics.minimise(
             matrix,
             linear,
             covariance,
@@ -291,13 +293,13 @@ class FunctionalMechanism(Algorithm):
             ridge=RIDGE * LAWS[self.mechanism][1] * diagonal,
             radius=_column(self.radius)[..., 0],
         )
-        shown = {
-            "released": found.w[..., None, :],
+        quantities = {
+            "released": solution.w[..., None, :],
             "internal": self.noised_once(matrix, linear, covariance)[..., None, :],
-            "repaired": found.repaired,
-            "dropped": found.dropped,
+            "repaired": solution.repaired,
+            "dropped": solution.dropped,
         }
-        observe(1, np.arange(len(horizon)), shown)
+        observe(1, np.arange(len(horizon)), quantities)
 
 
 def _column(value) -> np.ndarray:
@@ -305,16 +307,18 @@ def _column(value) -> np.ndarray:
     return np.reshape(value, (-1, 1, 1))
 
 
-def by_columns(part, rest, chosen: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def by_columns(
+    selected_scale, remaining_scale, selected: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
     """Return the scales of coefficients, with a separate scale for those of selected columns.
 
     Parameters
     ----------
-    part : float or ndarray, shape (settings,)
+    selected_scale : float or ndarray, shape (settings,)
         Scale of coefficients that involve a selected column.
-    rest : float or ndarray, shape (settings,)
+    remaining_scale : float or ndarray, shape (settings,)
         Scale of all other coefficients.
-    chosen : ndarray of bool, shape (d,)
+    selected : ndarray of bool, shape (d,)
         Selected columns.
 
     Returns
@@ -324,10 +328,10 @@ def by_columns(part, rest, chosen: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     ndarray, shape (settings, 1, d, d)
         Scales of quadratic coefficients.
     """
-    part, rest = _column(part), _column(rest)
-    linear = np.where(chosen, part, rest)
-    either = chosen[:, None] | chosen[None, :]
-    return linear, np.where(either, part[..., None], rest[..., None])
+    selected_scale, remaining_scale = _column(selected_scale), _column(remaining_scale)
+    linear = np.where(selected, selected_scale, remaining_scale)
+    either = selected[:, None] | selected[None, :]
+    return linear, np.where(either, selected_scale[..., None], remaining_scale[..., None])
 
 
 def _symmetric(unit: np.ndarray, coefficients: str) -> np.ndarray:

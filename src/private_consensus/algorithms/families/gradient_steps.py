@@ -149,8 +149,8 @@ class GradientSteps(Iterative):
         mapping
             ``released`` iterates; ``worst_case``, [settings, runs].
         """
-        shown = {"released": state.x}
-        return shown | {"worst_case": state.spent.mean(-1)} if self.noise else shown
+        quantities = {"released": state.x}
+        return quantities | {"worst_case": state.spent.mean(-1)} if self.noise else quantities
 
     # Privacy.
 
@@ -273,8 +273,8 @@ class GradientSteps(Iterative):
         """
         moved = problem.record_change(self.noise.norm)
         steps = self.eta * self.decay ** np.arange(1, horizon + 1)
-        known = self.known(problem, horizon)
-        return self.noise.releases(moved * steps, self.noise.scales(horizon), **known)
+        attack_fields = self.known(problem, horizon)
+        return self.noise.releases(moved * steps, self.noise.scales(horizon), **attack_fields)
 
     def noise_sites(self, problem, network, horizon):
         """Return the site of the noise: messages, with the scale of each iteration.

@@ -112,11 +112,11 @@ class ObjectivePerturbed(ADMMFamily):
         charged = self.charged(horizon)
         least = float(self.least_penalties(network, horizon)[charged - 1].min())
         share = self.share_of(budget, len(charged))
-        taken = self.jacobian_terms * jacobian_loss(problem, least, self.jacobian)
-        if taken < (share if self.curvature == "deficit" else share / 2):
+        jacobian_cost = self.jacobian_terms * jacobian_loss(problem, least, self.jacobian)
+        if jacobian_cost < (share if self.curvature == "deficit" else share / 2):
             return self
-        each = share / 2 / self.jacobian_terms
-        kappa = np.expm1(each) if self.jacobian == "tight" else each / 2.8
+        cost_per_term = share / 2 / self.jacobian_terms
+        kappa = np.expm1(cost_per_term) if self.jacobian == "tight" else cost_per_term / 2.8
         needed = problem.record_curvature / kappa
         return replace(self, Phi=float(needed - problem.least_convexity - least))
 
@@ -308,13 +308,13 @@ class ObjectivePerturbed(ADMMFamily):
             Releases of the agent with the largest privacy loss.
         """
         moved, scales, paid = self.losses(problem, network, horizon)
-        known = self.known_of_gradient(problem, len(scales))
+        attack_fields = self.known_of_gradient(problem, len(scales))
         if self.noisy and self.law != "gaussian":
-            attack = Release(self.law, moved, scales, dim=problem.dim, **known)
+            attack = Release(self.law, moved, scales, dim=problem.dim, **attack_fields)
             return [Release("pure", epsilon=moved / scales + paid, attack=attack)]
         note = "the Jacobian term of Gaussian objective perturbation depends on the noise"
         jacobian = Release("pure", epsilon=paid, proven=False, note=note)
-        return [*self.noise.releases(moved, scales, **known), jacobian]
+        return [*self.noise.releases(moved, scales, **attack_fields), jacobian]
 
     def known_of_gradient(self, problem, count: int) -> dict[str, Any]:
         r"""Return the fractions of the gradient's change that an attack attains.

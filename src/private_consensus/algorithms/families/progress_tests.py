@@ -123,8 +123,8 @@ class ProgressTests:
     def test(self, state: Any, minimiser: np.ndarray, noised: np.ndarray, draw: Draw) -> Tested:
         """Return which agents send a message.
 
-        An agent sends if its loss decreased by more than the threshold and its limit is not
-        reached.
+        An agent sends if its loss decreased by more than the noisy threshold. If ``decision`` is
+        ``coin``, a fair coin decides instead. No agent sends more than c messages.
 
         Parameters
         ----------
@@ -142,21 +142,21 @@ class ProgressTests:
         Tested
             State of the tests; ``sent`` has increased for agents that send.
         """
-        made = self.algorithm
+        algorithm = self.algorithm
         unit = np.where(state.stale, draw.threshold, state.threshold)
-        may = state.sent < per_agent(made.c)
-        if made.decision == "coin":
-            wanted, kept = np.broadcast_to(draw.coin < 0.5, unit.shape), state.loss
+        may = state.sent < per_agent(algorithm.c)
+        if algorithm.decision == "coin":
+            passes, loss = np.broadcast_to(draw.coin < 0.5, unit.shape), state.loss
         else:
-            noised_too = made.tested == "noised"
+            noised_too = algorithm.tested == "noised"
             before, after = self._losses(state, noised if noised_too else minimiser, may)
-            line = per_agent(made.alpha) + per_agent(made.threshold_noise.scale) * unit
-            query = before - after + per_agent(made.query_noise.scale) * draw.query
-            wanted = query >= line
-            kept = np.where(wanted & may, after if noised_too else np.nan, before)
-        sends = wanted & may
+            line = per_agent(algorithm.alpha) + per_agent(algorithm.threshold_noise.scale) * unit
+            query = before - after + per_agent(algorithm.query_noise.scale) * draw.query
+            passes = query >= line
+            loss = np.where(passes & may, after if noised_too else np.nan, before)
+        sends = passes & may
         again = {"each": np.ones_like(sends), "after_release": sends, "once": np.zeros_like(sends)}
-        return Tested(unit, again[made.threshold_drawn], state.sent + sends, kept)
+        return Tested(unit, again[algorithm.threshold_drawn], state.sent + sends, loss)
 
     def _losses(self, state: Any, after: np.ndarray, may: np.ndarray) -> tuple[np.ndarray, ...]:
         """Compute the clipped losses of the latest messages and of new points.
@@ -166,20 +166,20 @@ class ProgressTests:
         """
         new = np.isnan(state.loss) & may
         bound = np.broadcast_to(column(self.algorithm.C_loss), (*may.shape, 1))
-        points, bounds, asked = (
+        points, bounds, required = (
             np.concatenate(pair) for pair in ((state.x, after), (bound, bound), (new, may))
         )
-        before, now = np.split(self.problem.clipped_loss_of(points, bounds, asked), 2)
+        before, now = np.split(self.problem.clipped_loss_of(points, bounds, required), 2)
         return np.where(new, before, state.loss), now
 
     def noise_for(self, rho: float) -> SparseVectorNoise:
         """Return the noise with which all tests cost rho, in zCDP, as published."""
-        made, sensitivity = self.algorithm, 2.0 * self.algorithm.C_loss
-        if made.svt_sensitivity == "per_sample":
-            sensitivity = 2.0 * self.problem.clipped_loss_change(made.C_loss)
+        algorithm, sensitivity = self.algorithm, 2.0 * self.algorithm.C_loss
+        if algorithm.svt_sensitivity == "per_sample":
+            sensitivity = 2.0 * self.problem.clipped_loss_change(algorithm.C_loss)
         epsilon = float(np.sqrt(2.0 * rho))
-        tests = SparseVector.split(epsilon, sensitivity=sensitivity, count=int(made.c))
-        times = made.c if made.threshold_scale == "printed" else 1
+        tests = SparseVector.split(epsilon, sensitivity=sensitivity, count=int(algorithm.c))
+        times = algorithm.c if algorithm.threshold_scale == "printed" else 1
         return SparseVectorNoise(tests.query_scale, times * tests.threshold_scale, tests.epsilon)
 
     @property
@@ -204,14 +204,14 @@ class ProgressTests:
         Release
             Sparse vector mechanism.
         """
-        made = self.algorithm
+        algorithm = self.algorithm
         return sparse_vector_release(
             change,
-            made.threshold_noise.scale,
-            made.query_noise.scale,
-            count=int(made.c),
+            algorithm.threshold_noise.scale,
+            algorithm.query_noise.scale,
+            count=int(algorithm.c),
             tests=horizon,
-            redrawn=made.threshold_drawn,
+            redrawn=algorithm.threshold_drawn,
         )
 
     def releases(self, messages: list[Release], charge: Charge, horizon: int) -> list[Release]:
@@ -231,13 +231,13 @@ class ProgressTests:
         list of Release
             Without noise, or with decisions by coin, there is no release of tests.
         """
-        first, *others = (replace(release, attained=None, attack=None) for release in messages)
+        first, *remaining = (replace(release, attained=None, attack=None) for release in messages)
         if not self.algorithm.noisy:
-            return [first, *others]
+            return [first, *remaining]
         if charge.attained_ratio is not None:
             first = replace(first, attack=self.attack(charge.attained_ratio, horizon))
         coin = self.algorithm.decision == "coin"
-        return [first, *others, *([] if coin else [self.release(self.change, horizon)])]
+        return [first, *remaining, *([] if coin else [self.release(self.change, horizon)])]
 
     def attack(self, ratio: float, horizon: int) -> Release:
         """Return the attack of PP-ADMM on the sent messages, for one record next to zero rows.
@@ -260,14 +260,18 @@ class ProgressTests:
         Release
             Lower bound only: a random number of Gaussian releases.
         """
-        made, most = self.algorithm, int(self.algorithm.c)
-        if made.decision == "coin":
-            law, log_tolerance = capped_binomial(0.5, most, horizon), 0.0
+        algorithm, max_count = self.algorithm, int(self.algorithm.c)
+        if algorithm.decision == "coin":
+            law, log_tolerance = capped_binomial(0.5, max_count, horizon), 0.0
         else:
-            scales = float(made.threshold_noise.scale), float(made.query_noise.scale)
-            known = {"count": most, "tests": horizon, "redrawn": made.threshold_drawn}
-            law = least_answers(float(made.alpha), *scales, **known)
-            tests = self.release(self.problem.clipped_loss_change(made.C_loss), horizon)
+            scales = float(algorithm.threshold_noise.scale), float(algorithm.query_noise.scale)
+            test_fields = {
+                "count": max_count,
+                "tests": horizon,
+                "redrawn": algorithm.threshold_drawn,
+            }
+            law = least_answers(float(algorithm.alpha), *scales, **test_fields)
+            tests = self.release(self.problem.clipped_loss_change(algorithm.C_loss), horizon)
             log_tolerance = tests.count * tests.epsilon
         count = RandomCount(ratio, tuple(law.tolist()))
         return Release(

@@ -109,8 +109,8 @@ class QDPSGD(DecentralizedSGD):
 
     def seconds(self, speeds):
         """Return the deadline plus the time to send a message, [settings, 1]."""
-        spent = np.add(self.deadline(), np.multiply(self.T_c, self.s) / FULL_BITS)
-        return np.reshape(spent, (-1, 1))
+        duration = np.add(self.deadline(), np.multiply(self.T_c, self.s) / FULL_BITS)
+        return np.reshape(duration, (-1, 1))
 
     def bits(self, dim):
         """Return s bits per coordinate."""
@@ -170,7 +170,7 @@ class QDPSGD(DecentralizedSGD):
 
     def of(self, s: int) -> tuple[float, float, Grid]:
         """Return a, e and the grid of setting s."""
-        a, e = (float(at(part, s)) for part in self.steps(self.T))
+        a, e = (float(at(step, s)) for step in self.steps(self.T))
         return a, e, Grid(float(at(self.eta, s)), at(self.s, s), self.grid == "clipped")
 
     @cached_property
@@ -197,13 +197,13 @@ class QDPSGD(DecentralizedSGD):
             return None
         matrices = np.array(models.mixing)
         name = matrices.tobytes()
-        found = self._known.get(name)
-        if found is None:
-            found = self._parts(matrices)
+        cached = self._known.get(name)
+        if cached is None:
+            cached = self._parts(matrices)
             if len(self._known) >= MOST_KNOWN:
                 self._known.clear()
-            self._known[name] = found
-        steps, grids = found
+            self._known[name] = cached
+        steps, grids = cached
         return steps._replace(scale=scales.astype(np.float32)), grids
 
     @cached_property
@@ -212,18 +212,23 @@ class QDPSGD(DecentralizedSGD):
         return {}
 
     def _parts(self, matrices: np.ndarray) -> tuple[Steps, Grids]:
-        parts = self.of_all
-        own = [np.diagonal(matrix) for matrix in matrices]
+        step_settings = self.of_all
+        own_weights = [np.diagonal(matrix) for matrix in matrices]
         steps = steps_of(
             weights=[
                 e * (matrix - np.diag(weight))
-                for (_, e, _), matrix, weight in zip(parts, matrices, own, strict=True)
+                for (_, e, _), matrix, weight in zip(
+                    step_settings, matrices, own_weights, strict=True
+                )
             ],
-            keep=[1.0 - e + e * weight for (_, e, _), weight in zip(parts, own, strict=True)],
+            keep=[
+                1.0 - e + e * weight
+                for (_, e, _), weight in zip(step_settings, own_weights, strict=True)
+            ],
             scale=np.zeros(matrices.shape[:2]),
-            step=[a * e for a, e, _ in parts],
+            step=[a * e for a, e, _ in step_settings],
         )
-        ends = [(grid.resolution, *grid.ends) for _, _, grid in parts]
+        ends = [(grid.resolution, *grid.ends) for _, _, grid in step_settings]
         return steps, Grids(*np.array(ends, np.float32).T.copy())
 
     def descend(self, x, base, e: float, a: float, gradient, scale, round_: Round) -> None:
@@ -246,7 +251,7 @@ class QDPSGD(DecentralizedSGD):
         round_ : Round
             Graph, messages, keys and workspace.
         """
-        own, mixed = round_.mix_others(e, round_.message)
-        keep = 1.0 - e + e * own
+        own_weights, mixed = round_.mix_others(e, round_.message)
+        keep = 1.0 - e + e * own_weights
         key, counter = round_.keys["noise"], round_.counter
         descend(x, base, mixed, gradient, keep, a * e, scale, key, counter)

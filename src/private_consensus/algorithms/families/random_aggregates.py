@@ -161,8 +161,8 @@ class RandomAggregates(GradientSteps):
         mapping
             Iterates, and losses [settings, runs].
         """
-        seen = dict(super().observables(state, problem, t))
-        return seen | random_weights.shown(state) if self._counts(state) else seen
+        quantities = dict(super().observables(state, problem, t))
+        return quantities | random_weights.shown(state) if self._counts(state) else quantities
 
     def without_diagnostics(self, state):
         return random_weights.without_losses(state)
@@ -187,8 +187,8 @@ class RandomAggregates(GradientSteps):
         dict
             Fields ``attained`` and ``reached`` of :class:`.Release`, or empty.
         """
-        known = super().known(problem, horizon)
-        return known | {"attained": None} if self.weights == "random" else known
+        fractions = super().known(problem, horizon)
+        return fractions | {"attained": None} if self.weights == "random" else fractions
 
     # Methods for audits.
 
@@ -297,18 +297,18 @@ def _widest_of(x: np.ndarray) -> np.ndarray:
     The first pair is used among pairs with equal distance.
     """
     first, second = np.triu_indices(x.shape[-2], 1)
-    widest, most = np.zeros((*x.shape[:-2], x.shape[-1])), np.full(x.shape[:-2], -1.0)
-    for one, other in zip(first, second, strict=True):
-        apart = x[..., one, :] - x[..., other, :]
-        distance = np.abs(apart).sum(-1)
-        farther = distance > most
-        widest[farther], most[farther] = apart[farther], distance[farther]
+    widest, max_distance = np.zeros((*x.shape[:-2], x.shape[-1])), np.full(x.shape[:-2], -1.0)
+    for first_member, second_member in zip(first, second, strict=True):
+        difference = x[..., first_member, :] - x[..., second_member, :]
+        distance = np.abs(difference).sum(-1)
+        farther = distance > max_distance
+        widest[farther], max_distance[farther] = difference[farther], distance[farther]
     return widest
 
 
-def _pairs(distance: np.ndarray, one: np.ndarray, other: np.ndarray) -> np.ndarray:
-    """Return ``distance[..., one, other]`` for members of one graph per run or of one graph."""
-    if one.ndim == 2:
-        return distance[..., one, other]
-    runs = np.arange(len(one))[:, None, None]
-    return distance[:, runs, one, other]
+def _pairs(distance: np.ndarray, first: np.ndarray, second: np.ndarray) -> np.ndarray:
+    """Return ``distance[..., first, second]`` for members of one graph per run or of one graph."""
+    if first.ndim == 2:
+        return distance[..., first, second]
+    runs = np.arange(len(first))[:, None, None]
+    return distance[:, runs, first, second]

@@ -74,27 +74,29 @@ def received_within(
     """
     if isinstance(network, SparseNetwork):
         return _over_links(network, x, distance, limit, forgets)
-    apart = np.linalg.norm(x[..., :, None, :] - x[..., None, :, :], axis=-1)
-    near, total = _near(distance, apart, column(limit), forgets)
+    new_distance = np.linalg.norm(x[..., :, None, :] - x[..., None, :, :], axis=-1)
+    near, total = _near(distance, new_distance, column(limit), forgets)
     accepted = near & network.adjacency
     used = accepted.astype(float)
-    own = network.degrees[..., None] - used.sum(-1, keepdims=True)
+    own_weight = network.degrees[..., None] - used.sum(-1, keepdims=True)
     replaced = 1.0 - accepted.sum((-1, -2)) / network.adjacency.sum((-1, -2))
-    return Received(used @ x + own * x, total, replaced)
+    return Received(used @ x + own_weight * x, total, replaced)
 
 
 def _over_links(network: SparseNetwork, x, distance, limit, forgets: bool) -> Received:
     """Compute the used values from the ends of edges only, on a sparse network."""
-    own, other = network.own_ends(x), network.other_ends(x)
+    own_values, neighbour_values = network.own_ends(x), network.other_ends(x)
     limit = np.reshape(limit, (-1, *(1,) * (distance.ndim - 1)))
-    near, total = _near(distance, np.linalg.norm(own - other, axis=-1), limit, forgets)
+    near, total = _near(
+        distance, np.linalg.norm(own_values - neighbour_values, axis=-1), limit, forgets
+    )
     used = network.sum_at_links(near[..., None].astype(float))
-    received = network.sum_at_links(np.where(near[..., None], other, 0.0))
+    received = network.sum_at_links(np.where(near[..., None], neighbour_values, 0.0))
     received += (network.degrees[..., None] - used) * x
     return Received(received, total, 1.0 - used.sum((-1, -2)) / network.degrees.sum(-1))
 
 
-def _near(distance, apart, limit, forgets: bool) -> tuple[np.ndarray, np.ndarray]:
-    total = distance + apart
+def _near(distance, new_distance, limit, forgets: bool) -> tuple[np.ndarray, np.ndarray]:
+    total = distance + new_distance
     near = total <= limit
     return near, np.where(near, total, distance) if forgets else total

@@ -46,12 +46,14 @@ def reused_state_releases(
     """
     require(0 <= keep <= 1, "keep", keep, "a number in [0, 1]")
     t = np.arange(1, horizon + 1)
-    kept = (
+    remaining_shift = (
         t if keep == 1 else -np.expm1(t * np.log(keep)) / (1 - keep) if keep else np.ones(horizon)
     )
-    apart = 2 * step * clip * kept + resolution * math.sqrt(dim)
+    sensitivity = 2 * step * clip * remaining_shift + resolution * math.sqrt(dim)
     note = "the exact model is used again: every message depends on all earlier batches"
-    return [Release("discrete_gaussian", apart / resolution, sigma * clip / resolution, note=note)]
+    return [
+        Release("discrete_gaussian", sensitivity / resolution, sigma * clip / resolution, note=note)
+    ]
 
 
 def theorem11_sigma(
