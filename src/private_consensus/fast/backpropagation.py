@@ -619,8 +619,8 @@ def factors_for(records: Records, hidden: int, agents: int, widest: int) -> Fact
     Factors
     """
     shape = _shape(records, hidden)
-    parts = kept("factors", (shape, agents, widest), lambda: _parts(shape, agents, widest))
-    return Factors(records.features, shape, *parts)
+    arrays = kept("factors", (shape, agents, widest), lambda: _parts(shape, agents, widest))
+    return Factors(records.features, shape, *arrays)
 
 
 def _parts(shape: Shape, agents: int, widest: int) -> tuple[np.ndarray, ...]:
@@ -628,11 +628,11 @@ def _parts(shape: Shape, agents: int, widest: int) -> tuple[np.ndarray, ...]:
     hidden, rows = shape.hidden, widest + SIDE_BY_SIDE
     # Not shared between numbers of hidden units: the padding stays 0.
     back = workspace(f"factors, {hidden} units", (agents, rows * shape.padded))
-    rest = workspace(
+    remaining_gradients = workspace(
         "gradients but for the first matrix", (agents, hidden + (hidden + 1) * CLASSES)
     )
     return (
-        back, rest,
+        back, remaining_gradients,
         workspace("where records begin", (agents, rows), np.int64),
         workspace("batch sizes", (agents,), np.int64),
         workspace("inputs that are not 0", (agents, shape.words), np.uint64),
@@ -640,15 +640,23 @@ def _parts(shape: Shape, agents: int, widest: int) -> tuple[np.ndarray, ...]:
 
 
 def _shape(records: Records, hidden: int) -> Shape:
-    inputs, words = (part.size // records.lengths.size for part in records[:2])
+    inputs, words = (array.size // records.lengths.size for array in records[:2])
     return Shape(inputs, words, hidden, -(-hidden // LANES) * LANES)
 
 
 def no_factors() -> Factors:
     """Return factors of zero agents."""
-    none = np.zeros((0, 0), np.float32)
-    whole, words = none.astype(np.int64), none.astype(np.uint64)
-    return Factors(none.reshape(-1), Shape(0, 0, 0, 0), none, none, whole, whole.reshape(-1), words)
+    empty = np.zeros((0, 0), np.float32)
+    empty_int, empty_words = empty.astype(np.int64), empty.astype(np.uint64)
+    return Factors(
+        empty.reshape(-1),
+        Shape(0, 0, 0, 0),
+        empty,
+        empty,
+        empty_int,
+        empty_int.reshape(-1),
+        empty_words,
+    )
 
 
 def write_gradients(factors: Factors, out: np.ndarray) -> None:

@@ -43,18 +43,18 @@ STRICT = {"contract", "nsz"}
 the order of a sum."""
 
 
-def compiled(function: Callable, **more: Any) -> Callable:
+def compiled(function: Callable, **overrides: Any) -> Callable:
     """Compile a function to machine code at its first call, cached for later processes."""
     if not AVAILABLE:
         return function
-    options = {"nogil": True, "fastmath": STRICT, "error_model": "numpy", **more}
+    options = {"nogil": True, "fastmath": STRICT, "error_model": "numpy", **overrides}
     if CHECKED:
         options["boundscheck"] = True
     try:
         with _kept_in(folder()):
-            made = numba.njit(cache=True, **options)(function)
-            _distrust(made._cache)
-            return made
+            dispatcher = numba.njit(cache=True, **options)(function)
+            _distrust(dispatcher._cache)
+            return dispatcher
     except (OSError, RuntimeError):  # no writable folder
         return numba.njit(**options)(function)
 
@@ -68,12 +68,12 @@ def begin() -> None:
         numba.njit(lambda: None).compile(())
 
 
-def uncounted(function: Callable, **more: Any) -> Callable:
+def uncounted(function: Callable, **overrides: Any) -> Callable:
     """Compile a function that allocates no arrays, without reference counting.
 
     Reference counting takes a tenth of a microsecond in a call that passes on slices of ten arrays.
     """
-    return compiled(function, _nrt=False, **more)
+    return compiled(function, _nrt=False, **overrides)
 
 
 def inlined(function: Callable) -> Callable:
@@ -89,8 +89,8 @@ def folder() -> Path:
     usual folders, a temporary folder of this process is created.
     """
     sources = sorted(Path(__file__).parent.glob("*.py"))
-    parts = [*(path.read_bytes() for path in sources), b"checked" * CHECKED]
-    digest = hashlib.sha256(b"\0".join(parts)).hexdigest()[:12]
+    contents = [*(path.read_bytes() for path in sources), b"checked" * CHECKED]
+    digest = hashlib.sha256(b"\0".join(contents)).hexdigest()[:12]
     for root in _roots():
         path = root / "private-consensus-code" / digest
         try:
@@ -106,28 +106,28 @@ def folder() -> Path:
 
 
 def _is_own(path: Path) -> bool:
-    found = path.lstat()
-    if not stat.S_ISDIR(found.st_mode):
+    status = path.lstat()
+    if not stat.S_ISDIR(status.st_mode):
         return False
-    writable = found.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
-    return not hasattr(os, "getuid") or (found.st_uid == os.getuid() and not writable)
+    writable = status.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
+    return not hasattr(os, "getuid") or (status.st_uid == os.getuid() and not writable)
 
 
 def _roots() -> Iterator[Path]:
-    if given := os.environ.get("XDG_CACHE_HOME"):
-        yield Path(given)
+    if cache_home := os.environ.get("XDG_CACHE_HOME"):
+        yield Path(cache_home)
     if home := os.environ.get("HOME"):
         yield Path(home) / ".cache"
     yield Path(tempfile.gettempdir())
 
 
-def _distrust(kept: Any) -> None:
+def _distrust(cache: Any) -> None:
     """Make numba's cache of a function verify checksums, and recompile if a file is damaged.
 
     Each file has a checksum file next to it. Machine code with a wrong bit may load and run.
     """
-    files = kept._cache_file
-    save, load, overload = files._save_data, files._load_data, kept.load_overload
+    files = cache._cache_file
+    save, load, overload = files._save_data, files._load_data, cache.load_overload
 
     def save_data(name: str, data: Any) -> None:
         save(name, data)
@@ -146,10 +146,10 @@ def _distrust(kept: Any) -> None:
         try:
             return overload(*arguments)
         except Exception:  # a damaged pickle may raise anything
-            kept.flush()
+            cache.flush()
             return None
 
-    files._save_data, files._load_data, kept.load_overload = save_data, load_data, load_overload
+    files._save_data, files._load_data, cache.load_overload = save_data, load_data, load_overload
 
 
 def _sum_of(path: Path) -> Path:
@@ -188,9 +188,9 @@ def threads() -> int:
     """
     if _LIMIT.get():
         return _LIMIT.get()
-    given = os.environ.get("PRIVATE_CONSENSUS_THREADS", "")
-    if given.isdigit() and int(given) > 0:
-        return int(given)
+    variable = os.environ.get("PRIVATE_CONSENSUS_THREADS", "")
+    if variable.isdigit() and int(variable) > 0:
+        return int(variable)
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1

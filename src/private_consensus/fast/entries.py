@@ -25,13 +25,13 @@ def require_layout(
     kind : dtype, optional
         Required dtype, of a C-contiguous and aligned array; if left out, any numeric layout fits.
     """
-    found = np.shape(array)
-    fits = len(found) == len(shape) and all(
-        length in (-1, own) for length, own in zip(shape, found, strict=True)
+    actual = np.shape(array)
+    fits = len(actual) == len(shape) and all(
+        length in (-1, actual_length) for length, actual_length in zip(shape, actual, strict=True)
     )
     if not fits:
-        wanted = ", ".join("any" if length == -1 else str(length) for length in shape)
-        raise InvalidInput(f"{kernel}.{name}", found, f"an array of shape ({wanted})")
+        required = ", ".join("any" if length == -1 else str(length) for length in shape)
+        raise InvalidInput(f"{kernel}.{name}", actual, f"an array of shape ({required})")
     if kind is None:
         return
     flags = array.flags

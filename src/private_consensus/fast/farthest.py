@@ -32,11 +32,11 @@ def farthest_pairs(x: np.ndarray, members: np.ndarray) -> np.ndarray:
     require_indices("farthest_pairs", "members", members, agents)
     flat = np.ascontiguousarray(x, float).reshape(-1, *x.shape[-2:])
     out, distance = np.zeros(flat.shape), np.empty((x.shape[-2], x.shape[-2]))
-    every = np.ascontiguousarray(members, np.int64).reshape(-1, *members.shape[-2:])
-    if len(flat) % len(every):
+    neighbourhoods = np.ascontiguousarray(members, np.int64).reshape(-1, *members.shape[-2:])
+    if len(flat) % len(neighbourhoods):
         expected = f"as many runs as x has, {x.shape[:-2]}"
         raise InvalidInput("farthest_pairs.members", members.shape[:-2], expected)
-    _farthest(flat, every, distance, np.empty(x.shape[-2]), out)
+    _farthest(flat, neighbourhoods, distance, np.empty(x.shape[-2]), out)
     return out.reshape(x.shape)
 
 

@@ -71,15 +71,15 @@ def bounds_of(table: Table, width: float) -> tuple[bool, np.ndarray]:
         True if the bounds suffice.
     bounds : ndarray of uint32, shape (BOUNDS,)
     """
-    found = np.zeros(BOUNDS, np.uint32)
+    padded = np.zeros(BOUNDS, np.uint32)
     if width + 1 > BOUNDS:
-        return False, found
+        return False, padded
     count = int(width) + 1
-    wanted = np.arange(-count, count) - table.lowest
-    inside = table.high[np.clip(wanted, 0, table.high.size - 1)] >> np.uint64(32)
-    bounds = np.where(wanted < 0, 0, inside).astype(np.uint32)
-    found[BOUNDS - count :] = bounds[:count]
-    return np.array_equal(bounds[:count], ~bounds[count:][::-1]), found
+    bound_index = np.arange(-count, count) - table.lowest
+    inside = table.high[np.clip(bound_index, 0, table.high.size - 1)] >> np.uint64(32)
+    bounds = np.where(bound_index < 0, 0, inside).astype(np.uint32)
+    padded[BOUNDS - count :] = bounds[:count]
+    return np.array_equal(bounds[:count], ~bounds[count:][::-1]), padded
 
 
 @inlined

@@ -76,8 +76,8 @@ def fewest(items: int, most: int) -> int:
     -------
     int
     """
-    turns = -(-items // most)
-    return -(-items // turns)
+    rounds = -(-items // most)
+    return -(-items // rounds)
 
 
 def end_with_parent() -> None:

@@ -27,8 +27,14 @@ def linearised_step(
         Overwritten: :math:`w_i`, :math:`\tilde w_i`, w and :math:`\gamma_i`.
     """
     require_layout("linearised_step", "noisy", noisy, (-1, -1, -1, -1))
-    whole = {"dual": dual, "gradient": gradient, "exact": exact, "sent": sent, "pulled": pulled}
-    for name, array in whole.items():
+    full_arrays = {
+        "dual": dual,
+        "gradient": gradient,
+        "exact": exact,
+        "sent": sent,
+        "pulled": pulled,
+    }
+    for name, array in full_arrays.items():
         require_layout("linearised_step", name, array, noisy.shape)
     single = (*noisy.shape[:2], 1, noisy.shape[3])
     for name, array in {"server": server, "average": average}.items():

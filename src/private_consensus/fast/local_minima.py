@@ -21,20 +21,20 @@ __all__ = [
 def filled(array: np.ndarray) -> np.ndarray:
     """Pad the last axis with zeros to whole vectors."""
     length = array.shape[-1]
-    found = np.zeros((*array.shape[:-1], _filled_length(length)))
-    found[..., :length] = array
-    return found
+    padded = np.zeros((*array.shape[:-1], _filled_length(length)))
+    padded[..., :length] = array
+    return padded
 
 
 def _filled_length(length: int) -> int:
     return -(-length // DOUBLE_LANES) * DOUBLE_LANES
 
 
-def _require_problems(kernel, x, linear, which, curvature, step, threshold, steps):
+def _require_problems(kernel, x, linear, matrix_index, curvature, step, threshold, steps):
     """Check arrays with one entry per problem."""
     require_layout(kernel, "linear", linear, x.shape)
-    each = {"which": which, "curvature": curvature, "step": step}
-    for name, values in {**each, "threshold": threshold, "steps": steps}.items():
+    per_problem = {"which": matrix_index, "curvature": curvature, "step": step}
+    for name, values in {**per_problem, "threshold": threshold, "steps": steps}.items():
         require_layout(kernel, name, values, x.shape[:1])
 
 
@@ -68,12 +68,12 @@ def soft_steps(x, gram, which, linear, curvature, step, threshold, steps):
     _require_problems(kernel, x, linear, which, curvature, step, threshold, steps)
     require_layout(kernel, "gram", gram, (-1, dim, _filled_length(dim)), np.float64)
     require_indices(kernel, "which", which, len(gram))
-    found, q = filled(x), filled(linear)
+    padded, q = filled(x), filled(linear)
     _soft_steps(
-        found.ravel(), gram.ravel(), which, q.ravel(), curvature, step, threshold, steps,
-        x.shape[1], aligned(found.shape[1], np.float64),
+        padded.ravel(), gram.ravel(), which, q.ravel(), curvature, step, threshold, steps,
+        x.shape[1], aligned(padded.shape[1], np.float64),
     )  # fmt: skip
-    return found[:, : x.shape[1]]
+    return padded[:, : x.shape[1]]
 
 
 def soft_steps_huber(
@@ -112,13 +112,13 @@ def soft_steps_huber(
     require_layout(kernel, "columns", columns, (matrices, dim, many), np.float64)
     require_layout(kernel, "responses", responses, (matrices, many), np.float64)
     require_indices(kernel, "which", which, matrices)
-    found, q = filled(x), filled(linear)
+    padded, q = filled(x), filled(linear)
     _soft_steps_huber(
-        found.ravel(), rows.ravel(), columns.ravel(), responses.ravel(), which, q.ravel(),
+        padded.ravel(), rows.ravel(), columns.ravel(), responses.ravel(), which, q.ravel(),
         curvature, step, threshold, steps, x.shape[1], rows.shape[1], weight, bound,
-        aligned(found.shape[1], np.float64), aligned(responses.shape[1], np.float64),
+        aligned(padded.shape[1], np.float64), aligned(responses.shape[1], np.float64),
     )  # fmt: skip
-    return found[:, : x.shape[1]]
+    return padded[:, : x.shape[1]]
 
 
 def soft_slopes(x, gram, linear, threshold):

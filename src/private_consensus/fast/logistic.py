@@ -184,45 +184,48 @@ def records(signed: np.ndarray) -> Records:
     """Compress the signed records [N, d] of one agent."""
     rows = np.arange(len(signed))
     scale = signed[rows, np.abs(signed).argmax(1)]
-    ones = (signed == scale[:, None]) & (scale[:, None] != 0)
-    places, contents = _contents(ones)
+    indicators = (signed == scale[:, None]) & (scale[:, None] != 0)
+    pattern_index, contents = _contents(indicators)
     return Records(
-        scale, _lanes(places).ravel(), _entries(contents), _columns(np.where(ones, 0.0, signed))
+        scale,
+        _lanes(pattern_index).ravel(),
+        _entries(contents),
+        _columns(np.where(indicators, 0.0, signed)),
     )
 
 
-def _contents(ones: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _contents(indicators: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Find the row patterns of blocks of columns.
 
     From ones [N, d], compute the patterns [contents, d] and the index of the pattern of each row
     and block [N, stretches].
     """
-    places, contents, count = [], [], 0
-    for first, last, of_rows in _stretches(ones):
-        taken = _in_turn(of_rows)
-        number, examples = _numbered(taken, taken.max() + 1)
-        content = np.zeros((len(examples), ones.shape[1]))
-        content[:, first:last] = ones[examples, first:last]
-        places.append(count + number)
+    pattern_index, contents, count = [], [], 0
+    for first, last, of_rows in _stretches(indicators):
+        pattern_numbers = _in_turn(of_rows)
+        number, examples = _numbered(pattern_numbers, pattern_numbers.max() + 1)
+        content = np.zeros((len(examples), indicators.shape[1]))
+        content[:, first:last] = indicators[examples, first:last]
+        pattern_index.append(count + number)
         contents.append(content)
         count += len(content)
-    return np.stack(places, 1), np.concatenate(contents)
+    return np.stack(pattern_index, 1), np.concatenate(contents)
 
 
-def _stretches(ones: np.ndarray) -> Iterator[tuple[int, int, np.ndarray]]:
+def _stretches(indicators: np.ndarray) -> Iterator[tuple[int, int, np.ndarray]]:
     """Yield blocks of columns: first column, end, and the number of the pattern of each row.
 
     A block is as long as possible with at most ``CONTENTS`` patterns.
     """
-    first, of_rows, count = 0, np.zeros(len(ones), np.intp), 1
-    for column in np.flatnonzero(ones.any(0)):
-        longer, examples = _numbered(2 * of_rows + ones[:, column], 2 * count)
+    first, of_rows, count = 0, np.zeros(len(indicators), np.intp), 1
+    for column in np.flatnonzero(indicators.any(0)):
+        longer, examples = _numbered(2 * of_rows + indicators[:, column], 2 * count)
         count = len(examples)
         if count > CONTENTS:
             yield first, column, of_rows
-            first, longer, count = column, ones[:, column].astype(np.intp), 2
+            first, longer, count = column, indicators[:, column].astype(np.intp), 2
         of_rows = longer
-    yield first, ones.shape[1], of_rows
+    yield first, indicators.shape[1], of_rows
 
 
 def _in_turn(names: np.ndarray) -> np.ndarray:
@@ -246,20 +249,20 @@ def _numbered(names: np.ndarray, below: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _entries(lines: np.ndarray) -> Entries:
-    line, place = np.nonzero(lines)
+    line, column = np.nonzero(lines)
     begin = np.zeros(len(lines) + 1, np.uint64)
     np.cumsum(np.bincount(line, minlength=len(lines)), out=begin[1:], dtype=np.uint64)
-    return Entries(begin, _lanes(place), lines[line, place].astype(float))
+    return Entries(begin, _lanes(column), lines[line, column].astype(float))
 
 
 def _columns(matrix: np.ndarray) -> Columns:
     """Select the nonzero columns."""
-    places = np.flatnonzero(matrix.any(0))
-    return Columns(_lanes(places), matrix.T[places].ravel())
+    columns = np.flatnonzero(matrix.any(0))
+    return Columns(_lanes(columns), matrix.T[columns].ravel())
 
 
-def _lanes(places: np.ndarray) -> np.ndarray:
-    return (LANES * places).astype(np.uint32)
+def _lanes(indices: np.ndarray) -> np.ndarray:
+    return (LANES * indices).astype(np.uint32)
 
 
 def model(eigenvalues: np.ndarray, vectors: np.ndarray) -> Model:
@@ -330,13 +333,13 @@ def minimise(
         require_layout("minimise", "sums", sums, (problems, dim + 2), np.float64)
     if known is not None:
         require_layout("minimise", "known", known, (problems,), np.bool_)
-    for each in (model, *(farther or ())[:1]):
-        require_layout("minimise", "model", each.eigenvalues, (dim,))
+    for checked_model in (model, *(farther or ())[:1]):
+        require_layout("minimise", "model", checked_model.eigenvalues, (dim,))
     if farther is not None:
         require_layout("minimise", "farther", farther[1], (problems,))
     _require_columns("minimise", records, dim)
-    found = np.empty(start.shape)
-    taken = np.zeros(len(start), np.int64)
+    minimisers = np.empty(start.shape)
+    gradient_counts = np.zeros(len(start), np.int64)
     if sums is None:
         sums = np.empty((len(start), start.shape[1] + 2))
     if known is None:
@@ -345,12 +348,14 @@ def minimise(
     weights = np.full(len(start), weight, float)
     second, far = farther or (model, np.zeros(len(start), np.bool_))
     numbers = np.column_stack([weights, curvature, far])
-    given = (np.require(a, float, "CW") for a in (numbers, linear, start, tolerance))
+    arguments = (np.require(a, float, "CW") for a in (numbers, linear, start, tolerance))
     scratch = _scratch(start.shape[1], len(records.contents.begin) - 1)
     # Unused lanes have the model of the others, if these share one.
     scratch.walk.far[:] = far.all()
-    _minimise(records, (model, second), *given, sums, known, found, taken, scratch)
-    return found, taken
+    _minimise(
+        records, (model, second), *arguments, sums, known, minimisers, gradient_counts, scratch
+    )
+    return minimisers, gradient_counts
 
 
 class _Scratch(NamedTuple):
@@ -374,8 +379,8 @@ def _scratch(dim: int, contents: int) -> _Scratch:
     size = dim * LANES
     walk = (*[size] * 8, *[LANES] * 5)
     memory = (*[MEMORY * size] * 2, *[MEMORY * LANES] * 2)
-    others = (*[contents * LANES] * 2, 3 * _ROOM, size, 2 * LANES, *[LANES] * 5)
-    arrays = _side_by_side((*walk, *memory, *others))
+    remaining_sizes = (*[contents * LANES] * 2, 3 * _ROOM, size, 2 * LANES, *[LANES] * 5)
+    arrays = _side_by_side((*walk, *memory, *remaining_sizes))
     first, last = len(walk), len(walk) + len(memory)
     return _Scratch(_Walk(*arrays[:first]), _Memory(*arrays[first:last]), *arrays[last:])
 
@@ -383,8 +388,8 @@ def _scratch(dim: int, contents: int) -> _Scratch:
 def _side_by_side(counts: Sequence[int]) -> list[np.ndarray]:
     """Allocate zeroed arrays of whole vectors in one piece of memory."""
     ends = np.cumsum(counts).tolist()
-    whole = aligned(ends[-1], float)
-    return [whole[end - count : end] for count, end in zip(counts, ends, strict=True)]
+    buffer = aligned(ends[-1], float)
+    return [buffer[end - count : end] for count, end in zip(counts, ends, strict=True)]
 
 
 def mean_losses(records: Records, x: np.ndarray, bound: np.ndarray) -> np.ndarray:
@@ -440,7 +445,7 @@ def misclassified(records: Records, x: np.ndarray, positive: np.ndarray) -> np.n
 
 def _require_columns(kernel: str, records: Records, dim: int) -> None:
     """Check that rows of records have at most ``dim`` columns."""
-    ends = (int(part.places.max(initial=0)) for part in (records.contents, records.rest))
+    ends = (int(matrix.places.max(initial=0)) for matrix in (records.contents, records.rest))
     if max(ends) >= LANES * max(dim, 1):
         expected = f"a point of at least {max(ends) // LANES + 1} coordinates, as records have"
         raise InvalidInput(f"{kernel}.x", dim, expected)

@@ -477,11 +477,11 @@ def compiled_for(x: np.ndarray) -> bool:
     return AVAILABLE and x.dtype == np.float32
 
 
-def _require_models(kernel: str, x: np.ndarray, key: np.ndarray, **others: np.ndarray) -> None:
+def _require_models(kernel: str, x: np.ndarray, key: np.ndarray, **arrays: np.ndarray) -> None:
     """Check arrays with one row per agent, and a key of two words."""
     require_layout(kernel, "x", x, (-1, -1))
     require_layout(kernel, "key", key, (2,))
-    for name, array in others.items():
+    for name, array in arrays.items():
         require_layout(kernel, name, array, x.shape)
 
 
@@ -517,8 +517,8 @@ def uniforms(key, counter, shape: tuple[int, int]) -> np.ndarray:
     -------
     ndarray of float64, shape (agents, p)
     """
-    one, other = _pairs(threefry, key, counter, shape)
-    return _halves(*((word >> _EIGHT) * 2.0**-24 for word in (one, other)), shape[1])
+    first, second = _pairs(threefry, key, counter, shape)
+    return _halves(*((word >> _EIGHT) * 2.0**-24 for word in (first, second)), shape[1])
 
 
 def normals_of(key, counter, shape: tuple[int, int]) -> np.ndarray:
@@ -559,8 +559,8 @@ def discrete_of(table: Table, key, counter, shape: tuple[int, int]) -> np.ndarra
     ndarray of int64, shape (agents, p)
     """
     rows = _rows(counter, shape[0])
-    one, other = threefry(np.asarray(key), rows, np.arange(shape[1], dtype=np.uint32))
-    word = (one.astype(np.uint64) << _UPPER) | other
+    first, second = threefry(np.asarray(key), rows, np.arange(shape[1], dtype=np.uint32))
+    word = (first.astype(np.uint64) << _UPPER) | second
     return np.searchsorted(table.high, word, side="left") + table.lowest
 
 

@@ -280,7 +280,7 @@ def normals(keys: np.ndarray, x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray,
     -------
     tuple of ndarray of float64
     """
-    one, other = threefry(keys, x, y)
-    radius = np.sqrt(-2.0 * np.log(((one >> np.uint32(1)) + 0.5) / 2.0**31))
-    angle = np.pi * other.view(np.int32) / 2.0**31
+    first, second = threefry(keys, x, y)
+    radius = np.sqrt(-2.0 * np.log(((first >> np.uint32(1)) + 0.5) / 2.0**31))
+    angle = np.pi * second.view(np.int32) / 2.0**31
     return radius * np.cos(angle), radius * np.sin(angle)

@@ -130,7 +130,7 @@ def steps_of(*, weights, keep, scale, step) -> Steps:
     Steps
     """
     rounded = np.array([np.ravel(matrix) for matrix in weights], np.float32)
-    return Steps(rounded, *(np.array(part, np.float32) for part in (keep, scale, step)))
+    return Steps(rounded, *(np.array(values, np.float32) for values in (keep, scale, step)))
 
 
 class Keys(NamedTuple):
@@ -657,9 +657,9 @@ def _require_round(x, base, sends, message, gradients, first, steps, grids, spar
     require_layout(kernel, "keep", steps.keep, (settings, agents), single)
     require_layout(kernel, "scale", steps.scale, (settings, agents), single)
     require_layout(kernel, "step", steps.step, (settings,), single)
-    for part in (grids, sparse):
-        for name, values in zip(part._fields, part, strict=True):
-            if part[0].size > 0 or values.size > 0:
+    for coefficients in (grids, sparse):
+        for name, values in zip(coefficients._fields, coefficients, strict=True):
+            if coefficients[0].size > 0 or values.size > 0:
                 require_layout(kernel, name, values, (settings,), single)
     if gradients.whole.size > 0:
         shape = (settings * agents, x.shape[1])
@@ -717,8 +717,10 @@ def _noises(variances: tuple[float, ...], widths: tuple[float, ...]) -> Noises:
     lowest = np.array([table.lowest for table in tables], np.int64)
     guides = np.stack([table.guide for table in tables])
     noisy = np.array(variances) > 0
-    found = [bounds_of(table, width) for table, width in zip(tables, widths, strict=True)]
-    usable, bounds = (np.array(part) for part in zip(*found, strict=True))
+    bounds_by_setting = [
+        bounds_of(table, width) for table, width in zip(tables, widths, strict=True)
+    ]
+    usable, bounds = (np.array(column) for column in zip(*bounds_by_setting, strict=True))
     return Noises(noisy, lowest, begin, high, low, guides, DrawBounds(usable & noisy, bounds))
 
 

@@ -37,9 +37,9 @@ def first_of(uniform: np.ndarray, rows: np.ndarray, count: int) -> np.ndarray:
     share = count / m
     # Rarely fewer than ``count`` numbers are below it; then all are sorted.
     likely = share + 5.0 * np.sqrt(share * (1.0 - share) / m)
-    found = np.empty((*uniform.shape[:-1], count), rows.dtype)
-    _first_of(uniform.reshape(-1, m), rows.reshape(-1, m), likely, found.reshape(-1, count))
-    return found
+    samples = np.empty((*uniform.shape[:-1], count), rows.dtype)
+    _first_of(uniform.reshape(-1, m), rows.reshape(-1, m), likely, samples.reshape(-1, count))
+    return samples
 
 
 def first_of_plainly(uniform, rows, count):

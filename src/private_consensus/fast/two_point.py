@@ -122,18 +122,18 @@ def solve(
     ndarray, shape (S, R, K, P)
         Not finite if the steps were too long.
     """
-    asked = Asked(gram, curvature, linear, penalty, step, loops, samples)
-    return solve_several([asked], keys, counter, u1=u1, workers=workers)[0]
+    problem = Asked(gram, curvature, linear, penalty, step, loops, samples)
+    return solve_several([problem], keys, counter, u1=u1, workers=workers)[0]
 
 
-def solve_several(asked, keys, counter, *, u1, workers=None):
+def solve_several(problems, keys, counter, *, u1, workers=None):
     """Solve several problems with equal largest T, with directions that are sampled once.
 
     The results are those of :func:`solve` for each problem.
 
     Parameters
     ----------
-    asked : sequence of Asked
+    problems : sequence of Asked
         Problems with equal numbers of runs, agents and coordinates.
     keys : ndarray of uint32, shape (R, 2)
         One key per run.
@@ -148,92 +148,94 @@ def solve_several(asked, keys, counter, *, u1, workers=None):
     -------
     list of ndarray, shape (S, R, K, P)
     """
-    for one in asked:
-        _require_asked(one, np.shape(asked[0].linear)[1:], keys)
+    for problem in problems:
+        _require_asked(problem, np.shape(problems[0].linear)[1:], keys)
     if not AVAILABLE:
         with np.errstate(over="ignore", invalid="ignore"):
             return [
-                solve_plainly(*one[:5], keys, counter, loops=one.loops, samples=one.samples, u1=u1)
-                for one in asked
+                solve_plainly(
+                    *problem[:5], keys, counter, loops=problem.loops, samples=problem.samples, u1=u1
+                )
+                for problem in problems
             ]
-    most = [int(np.max(one.loops)) for one in asked]
-    if len(set(most)) > 1:
+    largest_loops = [int(np.max(problem.loops)) for problem in problems]
+    if len(set(largest_loops)) > 1:
         raise ValueError("problems that share draws have as many loops")
-    found = [np.empty(np.shape(one.linear)) for one in asked]
-    numbering = (first_counter(counter, found[0].shape[2], most[0]), most[0])
-    for count in sorted({int(count) for one in asked for count in one.samples}):
-        chosen = [np.flatnonzero(np.asarray(one.samples) == count) for one in asked]
-        having = [i for i, some in enumerate(chosen) if len(some)]
-        parts = [_chosen(asked[i], chosen[i]) for i in having]
-        solved = _solve_alike(parts, keys, numbering, count, u1, workers)
-        for i, out in zip(having, solved, strict=True):
-            found[i][chosen[i]] = out
-    return found
+    solutions = [np.empty(np.shape(problem.linear)) for problem in problems]
+    numbering = (first_counter(counter, solutions[0].shape[2], largest_loops[0]), largest_loops[0])
+    for count in sorted({int(count) for problem in problems for count in problem.samples}):
+        selections = [np.flatnonzero(np.asarray(problem.samples) == count) for problem in problems]
+        nonempty = [i for i, selection in enumerate(selections) if len(selection)]
+        selected = [_chosen(problems[i], selections[i]) for i in nonempty]
+        solved = _solve_alike(selected, keys, numbering, count, u1, workers)
+        for i, out in zip(nonempty, solved, strict=True):
+            solutions[i][selections[i]] = out
+    return solutions
 
 
-def _require_asked(asked: Asked, shape: tuple[int, ...], keys: np.ndarray) -> None:
+def _require_asked(problem: Asked, shape: tuple[int, ...], keys: np.ndarray) -> None:
     """Check the arrays of a problem with runs, agents and coordinates of this shape."""
-    kernel, settings = "solve", len(asked.linear)
-    require_layout(kernel, "linear", asked.linear, (-1, *shape))
+    kernel, settings = "solve", len(problem.linear)
+    require_layout(kernel, "linear", problem.linear, (-1, *shape))
     runs, agents, dim = shape
     require_layout(kernel, "keys", keys, (runs, 2))
-    require_layout(kernel, "gram", asked.gram, (-1, agents, dim, dim))
-    require_one_of(kernel, "gram", len(asked.gram), (1, runs))
-    each = {"penalty": asked.penalty, "loops": asked.loops, "samples": asked.samples}
-    for name, values in each.items():
+    require_layout(kernel, "gram", problem.gram, (-1, agents, dim, dim))
+    require_one_of(kernel, "gram", len(problem.gram), (1, runs))
+    per_setting = {"penalty": problem.penalty, "loops": problem.loops, "samples": problem.samples}
+    for name, values in per_setting.items():
         require_layout(kernel, name, values, (settings,))
-    for name, values in {"curvature": asked.curvature, "step": asked.step}.items():
-        own, full = np.shape(values), (settings, runs, agents)
-        fits = len(own) <= 3 and all(
-            a in (1, b) for a, b in zip(own[::-1], full[::-1], strict=False)
+    for name, values in {"curvature": problem.curvature, "step": problem.step}.items():
+        actual, full = np.shape(values), (settings, runs, agents)
+        fits = len(actual) <= 3 and all(
+            a in (1, b) for a, b in zip(actual[::-1], full[::-1], strict=False)
         )
         if not fits:
-            raise InvalidInput(f"{kernel}.{name}", own, f"a shape that broadcasts to {full}")
+            raise InvalidInput(f"{kernel}.{name}", actual, f"a shape that broadcasts to {full}")
 
 
-def _chosen(asked: Asked, some: np.ndarray) -> Asked:
+def _chosen(problem: Asked, selection: np.ndarray) -> Asked:
     """Select settings, and broadcast all arrays."""
-    shape = np.shape(asked.linear)[:-1]
+    shape = np.shape(problem.linear)[:-1]
     return Asked(
-        np.asarray(asked.gram),
-        np.broadcast_to(asked.curvature, shape)[some],
-        np.asarray(asked.linear)[some],
-        np.asarray(asked.penalty)[some],
-        np.broadcast_to(asked.step, shape)[some],
-        np.asarray(asked.loops)[some],
-        np.asarray(asked.samples)[some],
+        np.asarray(problem.gram),
+        np.broadcast_to(problem.curvature, shape)[selection],
+        np.asarray(problem.linear)[selection],
+        np.asarray(problem.penalty)[selection],
+        np.broadcast_to(problem.step, shape)[selection],
+        np.asarray(problem.loops)[selection],
+        np.asarray(problem.samples)[selection],
     )
 
 
-def _solve_alike(parts, keys, numbering, samples, u1, workers):
+def _solve_alike(problems, keys, numbering, samples, u1, workers):
     """Solve settings with equal numbers of directions."""
-    grams, which = _distinct([part.gram for part in parts])
-    shape = np.shape(parts[0].linear)[1:]
+    grams, matrix_index = _distinct([problem.gram for problem in problems])
+    shape = np.shape(problems[0].linear)[1:]
     runs, dim = max(map(len, grams)), shape[-1]
-    counts = [len(part.linear) for part in parts]
-    steps = np.concatenate([part.step[:, 0, 0] for part in parts])
-    lanes, matrices, owners = _lanes(np.repeat(which, counts), steps)
+    counts = [len(problem.linear) for problem in problems]
+    steps = np.concatenate([problem.step[:, 0, 0] for problem in problems])
+    lanes, matrices, owners = _lanes(np.repeat(matrix_index, counts), steps)
     blocks, rows = len(matrices), _up(dim, _ROWS)
 
-    def spread(values, *more, kind=np.float32):
+    def spread(values, *shape_after, kind=np.float32):
         """Concatenate arrays of all parts, with settings as the last axis, in their lanes."""
-        out = np.zeros((*np.shape(values[0])[1:-1], *more, blocks * LANES), kind)
-        every = np.moveaxis(np.concatenate(values), 0, -1)
-        out[..., : every.shape[-2], lanes] = every
+        out = np.zeros((*np.shape(values[0])[1:-1], *shape_after, blocks * LANES), kind)
+        stacked = np.moveaxis(np.concatenate(values), 0, -1)
+        out[..., : stacked.shape[-2], lanes] = stacked
         return out
 
     gram = np.zeros((len(grams), runs, shape[1], rows, _up(rows, LANES)), np.float32)
     for w, matrix in enumerate(grams):
         gram[w, :, :, :dim, :dim] = matrix
-    loops = spread([part.loops[:, None] for part in parts], 1, kind=np.int64)[0]
+    loops = spread([problem.loops[:, None] for problem in problems], 1, kind=np.int64)[0]
     out = np.empty((*shape[:2], dim, blocks * LANES))
-    given = (
+    arguments = (
         gram,
         matrices,
-        spread([part.curvature for part in parts], shape[1]),
-        spread([part.linear for part in parts], rows),
-        spread([part.penalty[:, None] for part in parts], 1)[0],
-        spread([part.step for part in parts], shape[1], kind=np.float64),
+        spread([problem.curvature for problem in problems], shape[1]),
+        spread([problem.linear for problem in problems], rows),
+        spread([problem.penalty[:, None] for problem in problems], 1)[0],
+        spread([problem.step for problem in problems], shape[1], kind=np.float64),
         _bits(len(lanes), blocks),
         keys,
         *numbering,
@@ -245,12 +247,14 @@ def _solve_alike(parts, keys, numbering, samples, u1, workers):
         out,
     )
 
-    def part(begin, end):
-        _solve_runs(begin, end, *given, _scratch(blocks * LANES, owners, len(grams), dim, samples))
+    def solve_block(begin, end):
+        _solve_runs(
+            begin, end, *arguments, _scratch(blocks * LANES, owners, len(grams), dim, samples)
+        )
 
-    share_out(part, shape[0], workers)
-    found = np.moveaxis(out[..., lanes], -1, 0)
-    return np.split(found, np.cumsum(counts)[:-1])
+    share_out(solve_block, shape[0], workers)
+    solutions = np.moveaxis(out[..., lanes], -1, 0)
+    return np.split(solutions, np.cumsum(counts)[:-1])
 
 
 def _distinct(arrays):
@@ -258,16 +262,16 @@ def _distinct(arrays):
 
     Networks differ, but often have equal data.
     """
-    found, which = [], []
+    distinct, indices = [], []
     for array in arrays:
-        same = (i for i, known in enumerate(found) if np.array_equal(known, array))
-        which.append(next(same, len(found)))
-        if which[-1] == len(found):
-            found.append(array)
-    return found, which
+        same = (i for i, candidate in enumerate(distinct) if np.array_equal(candidate, array))
+        indices.append(next(same, len(distinct)))
+        if indices[-1] == len(distinct):
+            distinct.append(array)
+    return distinct, indices
 
 
-def _lanes(which, steps):
+def _lanes(matrix_index, steps):
     """Assign the settings to lanes.
 
     Return the lane of every setting, the matrix of every vector of lanes, and the matrix of each
@@ -276,24 +280,26 @@ def _lanes(which, steps):
     Settings with similar step lengths are adjacent, because they are close to the same kinks. The
     settings of a matrix that do not fill a vector share vectors with those of other matrices.
     """
-    ordered, whole, left = np.argsort(steps, kind="stable"), [], []
-    for matrix in range(which.max() + 1):
-        own = ordered[which[ordered] == matrix]
-        end = len(own) // LANES * LANES
-        whole.append(own[:end])
-        left.append(own[end:])
-    order, lanes = np.concatenate(whole + left), np.empty(len(which), int)
-    lanes[order] = np.arange(len(which))
-    owned = np.pad(which[order], (0, -len(which) % LANES), mode="edge").reshape(-1, LANES)
+    ordered, full_vectors, remainders = np.argsort(steps, kind="stable"), [], []
+    for matrix in range(matrix_index.max() + 1):
+        settings = ordered[matrix_index[ordered] == matrix]
+        end = len(settings) // LANES * LANES
+        full_vectors.append(settings[:end])
+        remainders.append(settings[end:])
+    order, lanes = np.concatenate(full_vectors + remainders), np.empty(len(matrix_index), int)
+    lanes[order] = np.arange(len(matrix_index))
+    owned = np.pad(matrix_index[order], (0, -len(matrix_index) % LANES), mode="edge").reshape(
+        -1, LANES
+    )
     several = (owned != owned[:, :1]).any(1)
-    matrices = np.where(several, which.max() + np.cumsum(several), owned[:, 0])
+    matrices = np.where(several, matrix_index.max() + np.cumsum(several), owned[:, 0])
     return lanes, matrices, owned[several]
 
 
 def _bits(settings, blocks):
     """Return a bit mask of used lanes for every vector of lanes."""
-    taken = np.arange(blocks * LANES) < settings
-    return (taken.reshape(blocks, LANES) * (1 << np.arange(LANES))).sum(1).astype(np.uint64)
+    is_used = np.arange(blocks * LANES) < settings
+    return (is_used.reshape(blocks, LANES) * (1 << np.arange(LANES))).sum(1).astype(np.uint64)
 
 
 def first_counter(counter: int, agents: int, loops: np.ndarray) -> int:
@@ -795,12 +801,12 @@ def solve_plainly(
     curvature = np.broadcast_to(curvature, (settings, runs, agents))[..., None, None]
     hessian = np.asarray(gram, float) + curvature * np.eye(dim)
     step = np.broadcast_to(step, (settings, runs, agents))[..., None]
-    most, directions = int(np.max(loops)), int(np.max(samples))
+    largest_loops, directions = int(np.max(loops)), int(np.max(samples))
     samples = np.asarray(samples)[:, None]
     weights = np.where(np.arange(directions) < samples, 1.0 / samples, 0.0)[:, None, None]
     b = np.zeros((settings, runs, agents, dim))
-    for t in range(1, most + 1):
-        counters = first_counter(counter, agents, loops) + np.arange(agents) * most + t - 1
+    for t in range(1, largest_loops + 1):
+        counters = first_counter(counter, agents, loops) + np.arange(agents) * largest_loops + t - 1
         n, m = directions_of(keys, counters, dim, directions, draw)
         u, v = u1 / t, u1 / (dim * t) ** 2
         quotient = difference_quotient(
@@ -832,7 +838,7 @@ def directions_of(keys, counters, dim: int, samples: int, draw=normals):
     """
     counters = np.asarray(counters, np.uint32)[:, None, None]
     pairs = draw(keys[:, None, None, None, :], counters, places(dim, samples))
-    return tuple(np.swapaxes(part, -1, -2) for part in pairs)
+    return tuple(np.swapaxes(normal, -1, -2) for normal in pairs)
 
 
 def difference_quotient(hessian, linear, penalty, b, n, m, u: float, v: float) -> np.ndarray:

@@ -101,10 +101,10 @@ if AVAILABLE:
         first = builder.insert_element(none, number, ir.Constant(ir.IntType(32), 0))
         return _picked(builder, first, [0] * lanes)
 
-    def _picked(builder, vector, places):
+    def _picked(builder, vector, indices):
         none = ir.Constant(vector.type, ir.Undefined)
-        places = ir.Constant(ir.VectorType(ir.IntType(32), len(places)), places)
-        return builder.shuffle_vector(vector, none, places)
+        indices = ir.Constant(ir.VectorType(ir.IntType(32), len(indices)), indices)
+        return builder.shuffle_vector(vector, none, indices)
 
     # --- Operators --------------------------------------------------------------------------------
 
@@ -118,16 +118,16 @@ if AVAILABLE:
             vector = _common(args)
             return vector and signature(vector, *[vector] * len(args))
 
-    def _operator(symbol, whole=None, floating=None, kinds=_SIGNED + _UNSIGNED, flags=_FUSED):
+    def _operator(symbol, integer=None, floating=None, kinds=_SIGNED + _UNSIGNED, flags=_FUSED):
         infer_global(symbol)(type(f"_{symbol.__name__}", (_Operator,), {}))
 
         def lowered(name, **options):
             return lambda context, builder, sig, args: getattr(builder, name)(*args, **options)
 
         operands = 1 if symbol is operator.neg else 2
-        if whole:
+        if integer:
             for kind in kinds:
-                lower_builtin(symbol, *[kind] * operands)(lowered(whole))
+                lower_builtin(symbol, *[kind] * operands)(lowered(integer))
         if floating:
             for kind in _DOUBLES + _SINGLES:
                 lower_builtin(symbol, *[kind] * operands)(lowered(floating, flags=flags))
@@ -151,8 +151,8 @@ if AVAILABLE:
 
     def _place(context, builder, kind, array, index, vector):
         data = context.make_array(kind)(context, builder, array).data
-        place = builder.gep(data, [index])
-        return builder.bitcast(place, context.get_value_type(vector).as_pointer())
+        address = builder.gep(data, [index])
+        return builder.bitcast(address, context.get_value_type(vector).as_pointer())
 
     def _check(context, builder, kind, array, index, count):
         """Raise an error if ``count`` numbers from the index overrun; checked build only."""
@@ -160,11 +160,11 @@ if AVAILABLE:
             return
         long = ir.IntType(64)
         count = ir.Constant(long, count) if isinstance(count, int) else count
-        some = builder.icmp_signed(">", count, ir.Constant(long, 0))
+        is_nonempty = builder.icmp_signed(">", count, ir.Constant(long, 0))
         before = builder.icmp_signed("<", index, ir.Constant(long, 0))
         size = context.make_array(kind)(context, builder, array).nitems
         behind = builder.icmp_signed(">", builder.add(index, count), size)
-        with builder.if_then(builder.and_(some, builder.or_(before, behind)), likely=False):
+        with builder.if_then(builder.and_(is_nonempty, builder.or_(before, behind)), likely=False):
             text = "a vector outside of its array"
             context.call_conv.return_user_exc(builder, IndexError, (text,))
 
@@ -217,9 +217,9 @@ if AVAILABLE:
         """Return the address and a mask of the lanes below ``count``."""
         lanes = ir.Constant(ir.VectorType(ir.IntType(64), LANES), list(range(LANES)))
         mask = builder.icmp_signed("<", lanes, _spread(builder, count, LANES))
-        most = ir.Constant(count.type, LANES)
-        taken = builder.select(builder.icmp_signed("<", count, most), count, most)
-        _check(context, builder, argument, array, index, taken)
+        max_lanes = ir.Constant(count.type, LANES)
+        clipped_count = builder.select(builder.icmp_signed("<", count, max_lanes), count, max_lanes)
+        _check(context, builder, argument, array, index, clipped_count)
         return _place(context, builder, argument, array, index, kind), mask
 
     @intrinsic
@@ -340,8 +340,8 @@ if AVAILABLE:
             upper = [lane + half if not lane & half else LANES + lane for lane in lanes]
             after = list(rows)
             for i in (i for i in lanes if not i & half):
-                for row, places in ((i, lower), (i + half, upper)):
-                    mask = ir.Constant(ir.VectorType(word, LANES), places)
+                for row, indices in ((i, lower), (i + half, upper)):
+                    mask = ir.Constant(ir.VectorType(word, LANES), indices)
                     after[row] = builder.shuffle_vector(rows[i], rows[i + half], mask)
             rows, half = after, half // 2
         return rows

@@ -32,11 +32,11 @@ def workspace(name: str, shape: tuple[int, ...], kind=np.float32) -> np.ndarray:
     ndarray
         Zeros at first, aligned to 64 bytes; later the contents that the last user left.
     """
-    found = getattr(_LOCAL, name, None)
-    if found is None or found.shape != shape or found.dtype != kind:
-        found = aligned(math.prod(shape), kind).reshape(shape)
-        setattr(_LOCAL, name, found)
-    return found
+    array = getattr(_LOCAL, name, None)
+    if array is None or array.shape != shape or array.dtype != kind:
+        array = aligned(math.prod(shape), kind).reshape(shape)
+        setattr(_LOCAL, name, array)
+    return array
 
 
 def kept(name: str, key: Hashable, make: Callable[[], Made]) -> Made:
@@ -55,8 +55,8 @@ def kept(name: str, key: Hashable, make: Callable[[], Made]) -> Made:
     -------
     object
     """
-    found = getattr(_LOCAL, name, None)
-    if found is None or found[0] != key:
-        found = key, make()
-        setattr(_LOCAL, name, found)
-    return found[1]
+    entry = getattr(_LOCAL, name, None)
+    if entry is None or entry[0] != key:
+        entry = key, make()
+        setattr(_LOCAL, name, entry)
+    return entry[1]
