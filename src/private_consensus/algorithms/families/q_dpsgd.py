@@ -44,7 +44,7 @@ class QDPSGD(DecentralizedSGD):
     eta : float
         Resolution of the grid; the dissertation states none. 3 bits suffice for 0.1 to 0.2.
     s : int
-        Bits of a coordinate.
+        Bits per coordinate.
     grid : {"clipped", "open"}
         Whether the grid ends at the range of s bits or is unbounded (with an ``eta`` of
         0.001, the code of the predecessor).

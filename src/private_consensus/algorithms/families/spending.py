@@ -101,12 +101,12 @@ def largest_sum(losses: Iterable[Any]) -> float:
     return float(np.max(sum(losses)))
 
 
-def spent_after(spent: np.ndarray, loss: Any) -> np.ndarray:
+def spent_after(accumulated: np.ndarray, loss: Any) -> np.ndarray:
     """Add one more loss to the accumulated losses of agents.
 
     Parameters
     ----------
-    spent : ndarray, shape (settings, runs, agents)
+    accumulated : ndarray, shape (settings, runs, agents)
         Accumulated losses.
     loss : ndarray
         Loss of an iteration, broadcastable to [settings, runs, agents, 1].
@@ -116,7 +116,7 @@ def spent_after(spent: np.ndarray, loss: Any) -> np.ndarray:
     ndarray, shape (settings, runs, agents)
         New accumulated losses.
     """
-    return spent + np.asarray(loss)[..., 0]
+    return accumulated + np.asarray(loss)[..., 0]
 
 
 def printed_change(problem) -> float:
