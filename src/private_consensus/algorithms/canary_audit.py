@@ -104,11 +104,13 @@ class CanaryAudit(QDPSGD):
         expected = f"at least {problem.records} parameters, one an axis of each canary"
         require(problem.dim >= problem.records, "problem.hidden", problem.dim, expected)
         noisy = super().calibrate(budget, problem, network, horizon)
-        found = replace(noisy, sigma=self.share * noisy.sigma.scale, delta=budget.delta)
+        calibrated = replace(noisy, sigma=self.share * noisy.sigma.scale, delta=budget.delta)
         return replace(
-            found,
-            accountant=account(found.releases(problem, network, horizon), budget.delta).epsilon,
-            formula=found.epsilon_by_formula(budget.delta, problem, network, horizon),
+            calibrated,
+            accountant=account(
+                calibrated.releases(problem, network, horizon), budget.delta
+            ).epsilon,
+            formula=calibrated.epsilon_by_formula(budget.delta, problem, network, horizon),
         )
 
     def statements(self, budget, problem, network, horizon):
@@ -170,19 +172,19 @@ class CanaryAudit(QDPSGD):
                     *workspace,
                 )
                 for s in range(settings):
-                    part = scores[:, s, run], pending[s, run]
-                    algorithm._advance(s, x[s, run], problem, round_, mine, *part)
+                    score_arrays = scores[:, s, run], pending[s, run]
+                    algorithm._advance(s, x[s, run], problem, round_, mine, *score_arrays)
         observe(rounds, np.arange(settings), self._judged(scores, canaries, problem, rounds))
 
     def _canaries(self, problem, streams) -> list[Canaries]:
-        found = []
+        canaries = []
         for run, generator in enumerate(streams.generators("data", "canaries")):
             number = np.full(len(problem.features), -1)
             number[problem.rows_of(run)[0]] = np.arange(problem.records)
             signs = generator.integers(0, 2, problem.records) * 2 - 1
             axes = generator.permutation(problem.dim)[: problem.records]
-            found.append(Canaries(signs, axes, number))
-        return found
+            canaries.append(Canaries(signs, axes, number))
+        return canaries
 
     def _advance(self, s, x, problem, round_: Round, mine: Canaries, scores, pending) -> None:
         """Perform one round of Algorithm 4, and update the scores of both views."""
@@ -190,9 +192,9 @@ class CanaryAudit(QDPSGD):
         K = float(at(self.K, s))
         grid.quantize(x, round_.keys["rounding"], round_.counter, round_.message)
         gradient, sizes = self.sampled_gradient(s, x, problem, round_, K)
-        taken = mine.number[round_.rows[0, : sizes[0]]]
+        sampled_canaries = mine.number[round_.rows[0, : sizes[0]]]
         gradient[0] = 0.0
-        gradient[0, mine.axes[taken]] = K * mine.signs[taken] / sizes[0]
+        gradient[0, mine.axes[sampled_canaries]] = K * mine.signs[sampled_canaries] / sizes[0]
         before, sent = x[0, mine.axes], round_.message[0, mine.axes].astype(float)
         self.descend(x, x, e, a, gradient, self.noise_scale(s, sizes), round_)
         keep = 1.0 - e + e * round_.mixing[0, 0]
@@ -202,26 +204,26 @@ class CanaryAudit(QDPSGD):
         pending[:] = keep * sent + received
 
     def _judged(self, scores, canaries, problem, rounds: int) -> dict[str, np.ndarray]:
-        found = {name: np.empty(scores.shape[1:3]) for name in _quantities()}
+        quantities = {name: np.empty(scores.shape[1:3]) for name in _quantities()}
         for v, s, run in np.ndindex(scores.shape[:3]):
             right, guesses = guessed(
                 scores[v, s, run], canaries[run].signs, int(at(self.guesses, s))
             )
             delta, confidence = float(at(self.delta, s)), float(at(self.confidence, s))
             guessed_right, claimed = (right, guesses, problem.records), float(at(self.formula, s))
-            found[f"bound_{VIEWS[v]}"][s, run] = one_run_epsilon(
+            quantities[f"bound_{VIEWS[v]}"][s, run] = one_run_epsilon(
                 *guessed_right, delta=delta, confidence=confidence
             )
-            found[f"p_value_{VIEWS[v]}"][s, run] = one_run_pvalue(
+            quantities[f"p_value_{VIEWS[v]}"][s, run] = one_run_pvalue(
                 claimed, *guessed_right, delta=delta
             )
-            found[f"right_{VIEWS[v]}"][s, run] = right / guesses
+            quantities[f"right_{VIEWS[v]}"][s, run] = right / guesses
         for name in ("accountant", "formula"):
-            found[name][:] = np.broadcast_to(getattr(self, name), scores.shape[1])[:, None]
+            quantities[name][:] = np.broadcast_to(getattr(self, name), scores.shape[1])[:, None]
         for name in LEVEL:
             value = getattr(self, name.removeprefix("bound_"))
-            found[name][:] = np.broadcast_to(value, scores.shape[1])[:, None]
-        return found
+            quantities[name][:] = np.broadcast_to(value, scores.shape[1])[:, None]
+        return quantities
 
 
 def guessed(scores: np.ndarray, signs: np.ndarray, guesses: int) -> tuple[int, int]:

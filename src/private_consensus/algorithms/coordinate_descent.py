@@ -124,8 +124,8 @@ class CoordinateDescent(Iterative):
         """
         picks = streams.sequence("sampling", "uniform", (problem.n_agents,), "coordinate")
         for noise in self.noise.units(problem, streams):
-            chosen = (next(picks) * problem.dim).astype(int)
-            yield Draw(noise, chosen[..., None] == np.arange(problem.dim))
+            coordinates = (next(picks) * problem.dim).astype(int)
+            yield Draw(noise, coordinates[..., None] == np.arange(problem.dim))
 
     def step(self, state, problem, network, draw, t):
         """Return the state after one coordinate step (72).
@@ -200,9 +200,9 @@ class CoordinateDescent(Iterative):
         dict
             Noise by site, [runs, agents, dim].
         """
-        chosen = moved(shown.sent, state.x[0])
+        changed = moved(shown.sent, state.x[0])
         bare = problem.project(state.x - problem.gradient(state.x) / problem.smoothness)[0]
-        return {"message": np.where(chosen, (shown.sent - bare) / scale["message"], np.nan)}
+        return {"message": np.where(changed, (shown.sent - bare) / scale["message"], np.nan)}
 
     def with_residual(self, draw, found):
         """Return the draw with the recovered noise and the coordinate that changed.
@@ -334,8 +334,10 @@ class CoordinateDescent(Iterative):
             Mechanisms whose composition bounds the privacy loss.
         """
         moved = problem.record_change("linf") / problem.smoothness
-        known = self.known_of_steps(problem, horizon)
-        return self.noise.releases(np.full(horizon, moved), self.noise.scales(horizon), **known)
+        attained_loss = self.known_of_steps(problem, horizon)
+        return self.noise.releases(
+            np.full(horizon, moved), self.noise.scales(horizon), **attained_loss
+        )
 
     def known_of_steps(self, problem, horizon: int) -> dict[str, Any]:
         r"""Return the loss that some pair of neighbours attains at delta 0.

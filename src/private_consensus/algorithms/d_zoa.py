@@ -223,7 +223,7 @@ class DZOA(ConsensusADMM):
             Result of the last step.
         """
         settings, u1 = len(dual), float(np.ravel(self.u1)[0])
-        asked = Asked(
+        request = Asked(
             problem.gram,
             curvature[..., 0],
             dual - problem.pull - curvature * centre,
@@ -234,11 +234,11 @@ class DZOA(ConsensusADMM):
         )
         if self.engine == "plain":
             return solve_plainly(
-                *asked[:5], draw, t - 1, loops=asked.loops, samples=asked.samples, u1=u1
+                *request[:5], draw, t - 1, loops=request.loops, samples=request.samples, u1=u1
             )
         # Settings of other problems and networks have the same directions: drawn once for all.
-        alike = (t, u1, int(asked.loops.max()), asked.linear.shape[1:], draw.tobytes())
-        return gathered(alike, partial(solve_several, keys=draw, counter=t - 1, u1=u1), asked)
+        alike = (t, u1, int(request.loops.max()), request.linear.shape[1:], draw.tobytes())
+        return gathered(alike, partial(solve_several, keys=draw, counter=t - 1, u1=u1), request)
 
     def step_length(self, problem, network) -> np.ndarray:
         r"""Return the first step length :math:`\alpha_0R/(L\sqrt{P\ln 2P})`.

@@ -73,14 +73,14 @@ class DECOR(ClippedDescent):
         if self.ratio is not None:
             return column(self.ratio)
         if isinstance(network, SparseNetwork):
-            found = np.sqrt(max(network.n_agents - 2, 0) / network.algebraic_connectivity)
-            return float(found) if network.shared else np.reshape(found, (-1, 1, 1))
+            ratio = np.sqrt(max(network.n_agents - 2, 0) / network.algebraic_connectivity)
+            return float(ratio) if network.shared else np.reshape(ratio, (-1, 1, 1))
         links = network.graph.adjacency
         graphs = links.reshape(-1, *links.shape[-2:])
-        found = np.reshape(
+        ratio = np.reshape(
             [_automatic(graph.tobytes(), len(graph)) for graph in graphs], (-1, 1, 1)
         )
-        return found if len(graphs) > 1 else float(found[0, 0, 0])
+        return ratio if len(graphs) > 1 else float(ratio[0, 0, 0])
 
     def covariance(self, network) -> np.ndarray:
         r"""Return :math:`\Sigma/s_{ind}^2` of a single setting, [..., agents, agents]."""
@@ -111,11 +111,11 @@ class DECOR(ClippedDescent):
             Sensitivity of each round over noise of scale 1.
         """
         if isinstance(network, SparseNetwork):
-            most = float(np.sqrt(self._most_of_the_inverse(network)))
-            return np.full(horizon, self.change(problem) * most * (1 + 1e-12))
+            largest_root = float(np.sqrt(self._most_of_the_inverse(network)))
+            return np.full(horizon, self.change(problem) * largest_root * (1 + 1e-12))
         inverse = np.linalg.inv(self.covariance(network))
-        most = np.sqrt(np.diagonal(inverse, axis1=-2, axis2=-1).max())
-        return np.full(horizon, self.change(problem) * most * (1 + 1e-12))
+        largest_root = np.sqrt(np.diagonal(inverse, axis1=-2, axis2=-1).max())
+        return np.full(horizon, self.change(problem) * largest_root * (1 + 1e-12))
 
     def _most_of_the_inverse(self, network: SparseNetwork) -> float:
         share, least = np.reshape(self.share(network), -1), 1.0 / network.n_agents
@@ -141,10 +141,13 @@ class DECOR(ClippedDescent):
         list of Release
             Mechanisms whose composition bounds the privacy loss.
         """
-        made = super().releases(problem, network, horizon)
+        round_releases = super().releases(problem, network, horizon)
         if not isinstance(network, SparseNetwork):
-            return made
-        return [replace(one, proven=False, note="connectivity without certificate") for one in made]
+            return round_releases
+        return [
+            replace(release, proven=False, note="connectivity without certificate")
+            for release in round_releases
+        ]
 
     def noise_sites(self, problem, network, horizon):
         """Return the site of the noise: the whitened noise of a round, in units of the draw.
@@ -185,8 +188,8 @@ class DECOR(ClippedDescent):
         """
         shape = (problem.n_agents, problem.dim)
         pairs = streams.sequence("noise", "normal", (problem.n_agents, *shape), "pairs")
-        for own in streams.sequence("noise", "normal", shape):
-            yield Draw((own, next(pairs)))
+        for agent_noise in streams.sequence("noise", "normal", shape):
+            yield Draw((agent_noise, next(pairs)))
 
     def draws_on(self, problem, network, streams) -> Iterator[Draw]:
         """Sample one vector per edge on a sparse network, and one per pair of agents otherwise.
@@ -208,12 +211,12 @@ class DECOR(ClippedDescent):
         if not isinstance(network, SparseNetwork):
             return self.draws(problem, streams)
         shape = (problem.n_agents, problem.dim)
-        own = streams.sequence("noise", "normal", shape)
+        agent_noise = streams.sequence("noise", "normal", shape)
         counts = np.broadcast_to(np.sum(network.degrees, -1) // 2, len(streams.runs))
         generators = streams.generators("noise", "links")
         return (
             Draw((v, normals_of_links(generators, counts, problem.dim, network.shared)))
-            for v in own
+            for v in agent_noise
         )
 
     def step(self, state, problem, network, draw, t):
@@ -258,12 +261,12 @@ class DECOR(ClippedDescent):
         """
         if not isinstance(noise, tuple):
             return np.linalg.cholesky(self.covariance(network)) @ noise
-        own, pairs = noise
+        agent_noise, pairs = noise
         if isinstance(network, SparseNetwork):
             number, sign = network.pairs_of_links
             signed = sign[:, None] * pairs[..., number, :]
-            return own + self.share(network) * network.sum_at_links(signed)
-        return own + self.share(network) * _summed(network.graph.adjacency, pairs)
+            return agent_noise + self.share(network) * network.sum_at_links(signed)
+        return agent_noise + self.share(network) * _summed(network.graph.adjacency, pairs)
 
     def residual(self, scale, state, problem, network, draw, shown, t):
         """Recover the whitened noise of a round, which is also independent between agents.
@@ -325,13 +328,13 @@ def _summed(adjacency: np.ndarray, pairs: np.ndarray) -> np.ndarray:
     if adjacency.ndim > 2:
         used = np.triu(adjacency)[..., None] * pairs
         return used.sum(-2) - used.sum(-3)
-    added, taken = np.zeros((2, *pairs.shape[:-3], *pairs.shape[-2:]))
-    for first, others in enumerate(np.triu(adjacency)):
-        linked = np.flatnonzero(others)
-        own = pairs[..., first, linked, :]
-        added[..., first, :] = own.sum(-2)
-        taken[..., linked, :] += own
-    return added - taken
+    added, subtracted = np.zeros((2, *pairs.shape[:-3], *pairs.shape[-2:]))
+    for first, neighbour_row in enumerate(np.triu(adjacency)):
+        linked = np.flatnonzero(neighbour_row)
+        pair_noise = pairs[..., first, linked, :]
+        added[..., first, :] = pair_noise.sum(-2)
+        subtracted[..., linked, :] += pair_noise
+    return added - subtracted
 
 
 @lru_cache(maxsize=64)

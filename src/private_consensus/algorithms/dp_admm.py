@@ -341,12 +341,12 @@ def _compiled_step(state: State, gradient, draw, rho, inverse_step, scale) -> St
         np.ascontiguousarray(np.broadcast_to(value, (*shape[:2], 1, 1))[..., 0, 0], float)
         for value in (rho, inverse_step, scale)
     ]
-    given = [
+    arrays = [
         np.ascontiguousarray(values, float)
         for values in (state.noisy, state.dual, state.server, gradient, draw)
     ]
     exact, sent, average, dual = (np.empty(s) for s in (shape, shape, server, shape))
-    linearised_step(*given, *numbers, exact, sent, average, dual)
+    linearised_step(*arrays, *numbers, exact, sent, average, dual)
     return State(sent, exact, dual, average)
 
 

@@ -228,8 +228,8 @@ class DPCI(Iterative):
         scale = self._noise_scales(problem, times)
         losses = moved / scale[:, None]
         if self.unit == "stream":
-            largest, own = _dominating(losses)
-            reached = np.divide(own, largest, out=np.ones(horizon), where=largest > 0)
+            largest, agent_losses = _dominating(losses)
+            reached = np.divide(agent_losses, largest, out=np.ones(horizon), where=largest > 0)
             return [Release("laplace", largest * scale, scale, reached=reached)]
         t, agent = np.unravel_index(losses.argmax(), losses.shape)
         note = "each measurement enters one message; the one that costs most"
@@ -326,9 +326,11 @@ class DPCI(Iterative):
             For each neighbouring relation, a copy with it and the claimed epsilon.
         """
         total = self.epsilon_by_formula(budget.delta, problem, network, horizon)
-        one, all_ = (replace(self, unit=unit) for unit in UNITS)
-        each = total if self.schedule == "exponential" or not self.noise else 1.0 / self.noise.scale
-        return [(one, each), (all_, total)]
+        for_measurement, for_stream = (replace(self, unit=unit) for unit in UNITS)
+        message_epsilon = (
+            total if self.schedule == "exponential" or not self.noise else 1.0 / self.noise.scale
+        )
+        return [(for_measurement, message_epsilon), (for_stream, total)]
 
     # --- Iterations -----------------------------------------------------------------------------
 
@@ -448,16 +450,24 @@ def _dominating(losses: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     their sum (:mod:`..privacy.accounting`).
     """
     ranked = -np.sort(-losses, axis=0)
-    most, together = ranked.max(-1), ranked.cumsum(0).max(-1)
-    rest = np.append(most[::-1].cumsum()[::-1][1:], 0.0)
-    few = int(np.argmax(together + rest <= (1 + SPARE) * together[-1])) + 1
-    mine = losses.sum(0).argmax()
-    order = (-losses[:, mine]).argsort()
-    largest, own = np.zeros((2, len(losses)))
-    largest[order] = np.concatenate([together[few - 1 : few], np.zeros(few - 1), most[few:]])
-    first = ranked[:few, mine].sum()
-    own[order] = np.concatenate([[first], np.zeros(few - 1), ranked[few:, mine]])
-    return largest, np.minimum(own, largest)  # sums of floats may differ in the last digit
+    largest_ranked, together = ranked.max(-1), ranked.cumsum(0).max(-1)
+    remainder = np.append(largest_ranked[::-1].cumsum()[::-1][1:], 0.0)
+    merged_count = int(np.argmax(together + remainder <= (1 + SPARE) * together[-1])) + 1
+    costliest = losses.sum(0).argmax()
+    order = (-losses[:, costliest]).argsort()
+    largest, agent_losses = np.zeros((2, len(losses)))
+    largest[order] = np.concatenate(
+        [
+            together[merged_count - 1 : merged_count],
+            np.zeros(merged_count - 1),
+            largest_ranked[merged_count:],
+        ]
+    )
+    first = ranked[:merged_count, costliest].sum()
+    agent_losses[order] = np.concatenate(
+        [[first], np.zeros(merged_count - 1), ranked[merged_count:, costliest]]
+    )
+    return largest, np.minimum(agent_losses, largest)  # sums of floats may differ in the last digit
 
 
 def coupled(problem, network, t: float, x: np.ndarray) -> np.ndarray:
@@ -484,8 +494,8 @@ def coupled(problem, network, t: float, x: np.ndarray) -> np.ndarray:
         return _rows_times(flat, coupling(problem, network, t)).reshape(x.shape)
     H = problem.matrices(t)
     observed = (H * x[..., None, :]).sum(-1)
-    apart = network.degrees[..., None] * x - network.neighbour_sum(x)
-    return apart + (H * observed[..., None]).sum(-2)
+    differences = network.degrees[..., None] * x - network.neighbour_sum(x)
+    return differences + (H * observed[..., None]).sum(-2)
 
 
 def coupling(problem, network, t: float) -> np.ndarray:

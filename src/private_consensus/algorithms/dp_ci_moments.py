@@ -159,17 +159,17 @@ class DPCIMoments(DPCI):
         mean = state.mean.reshape(shape) + problem.theta
         variance = np.diagonal(state.covariance, axis1=-2, axis2=-1).reshape(shape)
         centre = mean.sum(-2, keepdims=True) / agents
-        apart = (mean - centre) ** 2
-        spread = (variance + apart).sum(-2, keepdims=True) / agents
+        squared_deviation = (mean - centre) ** 2
+        spread = (variance + squared_deviation).sum(-2, keepdims=True) / agents
         blocks = state.covariance.reshape(-1, *2 * shape[2:])
         of_the_mean = np.einsum("sikjk->s", blocks)[:, None] / agents
         of_agents = variance.sum((-2, -1))
         error = problem.squared_error(mean) + of_agents / agents
-        disagreement = (apart.sum((-2, -1)) + of_agents - of_the_mean) / agents
+        disagreement = (squared_deviation.sum((-2, -1)) + of_agents - of_the_mean) / agents
         # Independent noise of the message adds its variance to each coordinate of each agent.
         noise = 2.0 * np.reshape(self.noise_scale(problem, t), (-1, 1)) ** 2
         width = DEVIATIONS * np.sqrt(spread + noise[..., None, None])
-        kept = DEVIATIONS * np.sqrt(spread)
+        internal_width = DEVIATIONS * np.sqrt(spread)
         return {
             "mean": mean,
             "target": np.broadcast_to(problem.theta, shape),
@@ -178,8 +178,8 @@ class DPCIMoments(DPCI):
             "expected_high": np.broadcast_to(centre + width, shape),
             "squared_error": error + dim * noise,
             "disagreement": disagreement + dim * noise * (agents - 1) / agents,
-            "internal_expected_low": np.broadcast_to(centre - kept, shape),
-            "internal_expected_high": np.broadcast_to(centre + kept, shape),
+            "internal_expected_low": np.broadcast_to(centre - internal_width, shape),
+            "internal_expected_high": np.broadcast_to(centre + internal_width, shape),
             "internal_squared_error": error,
             "internal_disagreement": disagreement,
         }
@@ -208,16 +208,18 @@ class DPCIMoments(DPCI):
         growth = 2.0 * (constants.laplacian_norm**2 + constants.gamma0**2)
         steps = [np.atleast_1d(self.step_size(k)) for k in range(t)]
         factors = np.stack([1.0 - 2.0 * b0 * a + growth * a**2 for a in steps])
-        ones = np.ones((len(state.mean), 1))
-        found = {
-            "least_eigenvalue": constants.least_eigenvalue * ones,
-            "printed_b0": b0 * ones,
-            "least_factor": factors.min(0)[:, None] * ones,
-            "largest_factor": factors.max(0)[:, None] * ones,
+        unit_column = np.ones((len(state.mean), 1))
+        quantities = {
+            "least_eigenvalue": constants.least_eigenvalue * unit_column,
+            "printed_b0": b0 * unit_column,
+            "least_factor": factors.min(0)[:, None] * unit_column,
+            "largest_factor": factors.max(0)[:, None] * unit_column,
         }
         if self.schedule == "exponential":
-            found["theorem_4_16"] = self._theorem_4_16(problem, constants)[:, None] * ones
-        return found
+            quantities["theorem_4_16"] = (
+                self._theorem_4_16(problem, constants)[:, None] * unit_column
+            )
+        return quantities
 
     def _theorem_4_16(self, problem, constants) -> np.ndarray:
         """Return the right side of Theorem 4.16 as printed, divided by N."""
@@ -273,12 +275,12 @@ def constants_of(problem, network, horizon: int) -> Constants:
     """
     times = range(horizon)
     lap = np.linalg.eigvalsh(laplacian(network.adjacency))
-    whole = np.stack([coupling(problem, network, t) for t in times])
+    couplings = np.stack([coupling(problem, network, t) for t in times])
     matrices = np.stack([problem.matrices(t) for t in times])
     summed = np.linalg.eigvalsh(np.einsum("timk,timl->tkl", matrices, matrices))
     eta0, gamma0 = float(summed.min()), float(summed.max())
     return Constants(
-        float(np.linalg.eigvalsh(whole)[:, 0].min()),
+        float(np.linalg.eigvalsh(couplings)[:, 0].min()),
         float(min(lap[1], eta0)),
         float(lap[-1]),
         eta0,

@@ -114,9 +114,12 @@ class FairClassification(FunctionalMechanism):
         columns = self._columns(problem)
         if not budget.private:
             return replace(self, noise_selected=0.0, noise_rest=0.0)
-        parts = self.budgets(budget, columns, problem.dim)
-        part, rest = (self._scale(one, problem) * self.emulation(problem) for one in parts)
-        return replace(self, noise_selected=part, noise_rest=rest)
+        split_budgets = self.budgets(budget, columns, problem.dim)
+        selected_scale, other_scale = (
+            self._scale(part_budget, problem) * self.emulation(problem)
+            for part_budget in split_budgets
+        )
+        return replace(self, noise_selected=selected_scale, noise_rest=other_scale)
 
     def _columns(self, problem) -> int:
         count = len(problem.columns_of(self.selected))
@@ -149,23 +152,33 @@ class FairClassification(FunctionalMechanism):
             return self._within_max(budget)
         share = columns / dim
         if self.epsilon_selected is None:
-            rest = budget.epsilon / (share * self.split + 1 - share)
-            part = self.split * rest
+            other_epsilon = budget.epsilon / (share * self.split + 1 - share)
+            selected_epsilon = self.split * other_epsilon
         else:
-            part = self.epsilon_selected
-            rest = (budget.epsilon - share * part) / (1 - share)
+            selected_epsilon = self.epsilon_selected
+            other_epsilon = (budget.epsilon - share * selected_epsilon) / (1 - share)
         delta = -np.expm1(0.5 * np.log1p(-budget.delta))
-        return self._budget(part, delta), self._budget(rest, delta)
+        return self._budget(selected_epsilon, delta), self._budget(other_epsilon, delta)
 
     def _within_max(self, budget: Budget) -> tuple[Budget, Budget]:
         if self.epsilon_selected is None:
             largest = max(self.split, 1.0)
-            part, rest = budget.epsilon * self.split / largest, budget.epsilon / largest
+            selected_epsilon, other_epsilon = (
+                budget.epsilon * self.split / largest,
+                budget.epsilon / largest,
+            )
         else:
-            part, rest = self.epsilon_selected, budget.epsilon
+            selected_epsilon, other_epsilon = self.epsilon_selected, budget.epsilon
             allowed = f"at most epsilon = {budget.epsilon:g}"
-            require(part <= budget.epsilon, "algorithm.epsilon_selected", part, allowed)
-        return self._budget(part, budget.delta), self._budget(rest, budget.delta)
+            require(
+                selected_epsilon <= budget.epsilon,
+                "algorithm.epsilon_selected",
+                selected_epsilon,
+                allowed,
+            )
+        return self._budget(selected_epsilon, budget.delta), self._budget(
+            other_epsilon, budget.delta
+        )
 
     def _budget(self, epsilon: float, delta: float) -> Budget:
         key, value = "split", self.split
@@ -212,8 +225,8 @@ class FairClassification(FunctionalMechanism):
         noises = self.noise_selected.scale, self.noise_rest.scale, columns
         worst = loss(*noises)
         used = tight if np.all(self.alpha) else self.sensitivity(problem, "off")
-        known = self._known(used, noises, worst, problem.dim)
-        return [Release(self.mechanism, sensitivity=worst, scale=1.0, **known)]
+        attained_loss = self._known(used, noises, worst, problem.dim)
+        return [Release(self.mechanism, sensitivity=worst, scale=1.0, **attained_loss)]
 
     def _known(self, tight, noises, worst: float, dim: int) -> dict[str, float]:
         """Return the fraction of the loss that pairs of records attain.
@@ -225,13 +238,13 @@ class FairClassification(FunctionalMechanism):
         """
         if not tight.known:
             return {}
-        part, rest, columns = noises
+        selected_scale, other_scale, columns = noises
         if self.mechanism == "laplace":
             return {"reached": min(tight.reached_laplace_loss(*noises) / worst, 1.0)}
-        quiet = columns if columns and part < rest else dim - columns
+        quiet = columns if columns and selected_scale < other_scale else dim - columns
         moved = tight.l2 if quiet >= 2 else tight.same_row_l2
-        found = moved / (min(part, rest) if columns else rest)
-        return {"attained": min(found / worst, 1.0)}
+        loss = moved / (min(selected_scale, other_scale) if columns else other_scale)
+        return {"attained": min(loss / worst, 1.0)}
 
     def epsilon_by_formula(self, delta, problem, network, horizon):
         """Return the epsilon of Lemma 21 or 22, or Theorem 18, 19 or 20, at the set noise.
@@ -257,16 +270,16 @@ class FairClassification(FunctionalMechanism):
         columns, fair = self._columns(problem), self.fair != "off"
         norm = "l1" if self.mechanism == "laplace" else "l2"
         assumed = paper_sensitivity(norm, problem.dim, fair=fair)
-        parts = [assumed / noise.scale for noise in (self.noise_selected, self.noise_rest)]
+        terms = [assumed / noise.scale for noise in (self.noise_selected, self.noise_rest)]
         if self.mechanism == "gaussian":
-            each = -np.expm1(0.5 * np.log1p(-delta)) if columns else delta
-            parts = [extended_gaussian_epsilon(ratio, each) for ratio in parts]
+            part_delta = -np.expm1(0.5 * np.log1p(-delta)) if columns else delta
+            terms = [extended_gaussian_epsilon(ratio, part_delta) for ratio in terms]
         share = columns / problem.dim
-        return float(share * parts[0] + (1 - share) * parts[1])
+        return float(share * terms[0] + (1 - share) * terms[1])
 
     def scales(self, problem):
-        chosen = np.isin(np.arange(problem.dim), problem.columns_of(self.selected))
-        linear, quadratic = by_columns(self.noise_selected.scale, self.noise_rest.scale, chosen)
+        selected = np.isin(np.arange(problem.dim), problem.columns_of(self.selected))
+        linear, quadratic = by_columns(self.noise_selected.scale, self.noise_rest.scale, selected)
         # Without a block of its own the fairness term is part of the linear coefficients.
         return Scales(linear, linear if self.fair == "penal" else 0.0 * linear, quadratic)
 

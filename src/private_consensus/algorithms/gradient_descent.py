@@ -218,8 +218,10 @@ class GradientDescent(Iterative):
         """
         if not self.noise:
             return float("inf")
-        spent = (self._assumed_change(problem) / self.noise.scale) ** 2
-        return theorem_1_epsilon(spent * float((self._steps_to_noise(horizon) ** 2).sum()), delta)
+        squared_ratio = (self._assumed_change(problem) / self.noise.scale) ** 2
+        return theorem_1_epsilon(
+            squared_ratio * float((self._steps_to_noise(horizon) ** 2).sum()), delta
+        )
 
     def start(self, problem, network, streams, settings):
         """Return the state before the first iteration, with all values at 0.
@@ -367,13 +369,13 @@ class GradientDescent(Iterative):
             ``consensus`` [settings, runs, agents, p]; other quantities [settings, runs].
         """
         broadcast = self.stage_two_start(state)
-        found = reconstruct_descent_target(broadcast, state.z, t + column(self.shift))
+        reconstructed = reconstruct_descent_target(broadcast, state.z, t + column(self.shift))
         truth = state.z - first_step(problem) * problem.gradient(state.z)
         ended = {"consensus": consensus_limit(network, broadcast)}
         # A truth or a target of length 0, as audits have them, has no relative error: the result is
         # infinite, or NaN if the distance is 0 too.
         with np.errstate(divide="ignore", invalid="ignore"):
-            missed = ((found - truth) ** 2).sum(-1) / (truth**2).sum(-1)
+            missed = ((reconstructed - truth) ** 2).sum(-1) / (truth**2).sum(-1)
             ended["reconstruction"] = np.sqrt(missed).mean(-1)
             if problem.offers("target"):
                 ended["bound"] = self._theorem_2(problem, network, t)
@@ -518,8 +520,10 @@ def advanced_composition_allowance(epsilon: float, delta: float, steps: int) -> 
         Sum over all steps.
     """
     root = np.sqrt(2.0 * steps * np.log(2.0 / delta))
-    each = brentq(lambda e: root * e + steps * e * np.expm1(e) - epsilon, 0.0, epsilon / root * 2)
-    return steps * each**2 / (2.0 * np.log(1.25 * 2 * steps / delta))
+    step_epsilon = brentq(
+        lambda e: root * e + steps * e * np.expm1(e) - epsilon, 0.0, epsilon / root * 2
+    )
+    return steps * step_epsilon**2 / (2.0 * np.log(1.25 * 2 * steps / delta))
 
 
 def theorem_2_bound(T, inverse_kappa, G, first, p, beta, *, distance):
@@ -554,12 +558,12 @@ def theorem_2_bound(T, inverse_kappa, G, first, p, beta, *, distance):
     return distance / T + steps * np.log(T) / T + slow / T**0.25 + floor
 
 
-def theorem_1_epsilon(spent: float, delta: float) -> float:
+def theorem_1_epsilon(squared_ratio_sum: float, delta: float) -> float:
     r"""Return the epsilon for which eq. (14) is an equality.
 
     Parameters
     ----------
-    spent : float
+    squared_ratio_sum : float
         :math:`\sum_t \Delta_t^2/M_t^2`.
     delta : float
         Delta of the guarantee.
@@ -569,7 +573,10 @@ def theorem_1_epsilon(spent: float, delta: float) -> float:
     float
         Epsilon of Theorem 1.
     """
-    return (spent + np.sqrt(spent**2 + 8.0 * spent * np.log(2.0 / delta))) / 2.0
+    return (
+        squared_ratio_sum
+        + np.sqrt(squared_ratio_sum**2 + 8.0 * squared_ratio_sum * np.log(2.0 / delta))
+    ) / 2.0
 
 
 def consensus_limit(

@@ -153,9 +153,9 @@ class ImprovedPlausiblyPrivateADMM(ApproximateADMM):
         (ndarray, dict)
             Messages [settings, runs, agents, dim], and changed fields of the state.
         """
-        kept = ProgressTests(self, problem).test(state, minimiser, minimiser + noise, draw)
-        sends = (kept.sent > state.sent)[..., None]
-        return np.where(sends, minimiser + noise, state.x), kept._asdict()
+        tested = ProgressTests(self, problem).test(state, minimiser, minimiser + noise, draw)
+        sends = (tested.sent > state.sent)[..., None]
+        return np.where(sends, minimiser + noise, state.x), tested._asdict()
 
     def step(self, state, problem, network, draw, t):
         """Return the state after one iteration, with the privacy cost of its tests and messages.
@@ -181,10 +181,10 @@ class ImprovedPlausiblyPrivateADMM(ApproximateADMM):
         after = super().step(state, problem, network, draw, t)
         if not self.noisy:
             return after
-        each = per_agent(sum(self.charge(problem).rhos()))
-        made = 1.0 if self.tested == "noised" else after.sent - state.sent
+        message_rho = per_agent(sum(self.charge(problem).rhos()))
+        charged_messages = 1.0 if self.tested == "noised" else after.sent - state.sent
         tests = per_agent(self.svt_epsilon) ** 2 / 2 if t == 1 else 0.0
-        return after._replace(spent=state.spent + tests + each * made)
+        return after._replace(spent=state.spent + tests + message_rho * charged_messages)
 
     def observables(self, state, problem, t):
         """Return the observables of ADMM and the mean number of messages per agent.
@@ -233,10 +233,11 @@ class ImprovedPlausiblyPrivateADMM(ApproximateADMM):
             Empty without noise.
         """
         sites = super().noise_sites(problem, network, horizon)
-        chosen = "message" if self.tested == "noised" else None
+        selected_site = "message" if self.tested == "noised" else None
         observed = int(self.c) if self.decision == "coin" else None
         return [
-            site._replace(selected=site.name == chosen, max_observed=observed) for site in sites
+            site._replace(selected=site.name == selected_site, max_observed=observed)
+            for site in sites
         ]
 
     def residual(self, scale, state, problem, network, draw, shown, t):
@@ -264,11 +265,11 @@ class ImprovedPlausiblyPrivateADMM(ApproximateADMM):
         dict
             Noise by site, [runs, agents, dim].
         """
-        found = super().residual(scale, state, problem, network, draw, shown, t)
-        if found:
+        noise_by_site = super().residual(scale, state, problem, network, draw, shown, t)
+        if noise_by_site:
             sent = moved(shown.sent, state.x[0]).any(-1, keepdims=True)
-            found["message"] = np.where(sent, found["message"], np.nan)
-        return found
+            noise_by_site["message"] = np.where(sent, noise_by_site["message"], np.nan)
+        return noise_by_site
 
     # Privacy.
 
@@ -320,8 +321,8 @@ class ImprovedPlausiblyPrivateADMM(ApproximateADMM):
             Copy with all noises.
         """
         tests = ProgressTests(self, problem).noise_for(self.share * rho)
-        each = (1.0 - self.share) * rho / self.charged(horizon)
-        return replace(self.for_one(each, problem, network), **tests._asdict())
+        message_rho = (1.0 - self.share) * rho / self.charged(horizon)
+        return replace(self.for_one(message_rho, problem, network), **tests._asdict())
 
     def rho_by_formula(self, problem, network, horizon):
         """Return the total privacy cost of Theorem 10, in zCDP.
@@ -368,9 +369,9 @@ class ImprovedPlausiblyPrivateADMM(ApproximateADMM):
             Mechanisms whose composition bounds the privacy loss.
         """
         coin = not self.noisy or self.decision == "coin"
-        made = super().releases(problem, network, int(self.c) if coin else horizon)
+        minimiser_releases = super().releases(problem, network, int(self.c) if coin else horizon)
         charge = self.charge(problem, network)
-        return ProgressTests(self, problem).releases(made, charge, horizon)
+        return ProgressTests(self, problem).releases(minimiser_releases, charge, horizon)
 
 
 ALGORITHM = ImprovedPlausiblyPrivateADMM

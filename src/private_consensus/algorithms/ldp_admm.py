@@ -134,8 +134,8 @@ class LocallyPrivateADMM(ADMMFamily):
         """
         if self.exchange == "plain":
             return super().receive(state, network)
-        others = SecretSharing().outcome(state.x)[..., None, :] - state.x
-        return state._replace(received_sum=others)
+        neighbour_sum = SecretSharing().outcome(state.x)[..., None, :] - state.x
+        return state._replace(received_sum=neighbour_sum)
 
     def minimise(self, problem, state, linear, penalty, centre, t):
         """Return the exact minimiser (12), or the result of the first-order step (6), (13).
@@ -245,9 +245,9 @@ class LocallyPrivateADMM(ADMMFamily):
         mapping
             Quantities by name.
         """
-        seen = dict(super().observables(state, problem, t))
+        quantities = dict(super().observables(state, problem, t))
         counted = self.has_losses and random_weights.counted(state)
-        return seen | random_weights.shown(state) if counted else seen
+        return quantities | random_weights.shown(state) if counted else quantities
 
     def without_diagnostics(self, state):
         return random_weights.without_losses(state)
@@ -332,8 +332,11 @@ class LocallyPrivateADMM(ADMMFamily):
         norm = self.noise.norm
         moved = problem.record_change(norm) / self.least_penalties(network, horizon)
         attained, first = map(problem.attained_gradient_share, (norm, "l2"))
-        known = {"attained": attained, "reached": self.noise.reached(problem, horizon, first)}
-        return self.noise.releases(moved, self.scales(horizon), **(known | mixture))
+        attained_loss = {
+            "attained": attained,
+            "reached": self.noise.reached(problem, horizon, first),
+        }
+        return self.noise.releases(moved, self.scales(horizon), **(attained_loss | mixture))
 
     def convergent(self, problem, network):
         r"""Return whether the mean iteration contracts, and the condition.
@@ -404,7 +407,7 @@ def theorem_3_1_covers(D: float, zeta: float, strong_convexity: float, degrees: 
     centre = D / (2 * squared)
     highest = np.min(2 * strong_convexity / ((n + 1) * centre**2 * squared))
     lowest = np.max(np.maximum(n / (2 * centre), n * squared / D))
-    room = 2 * centre - zeta
-    if np.any(room <= 0):
+    margin = 2 * centre - zeta
+    if np.any(margin <= 0):
         return False
-    return bool(max(lowest, np.max(n / room)) < highest)
+    return bool(max(lowest, np.max(n / margin)) < highest)

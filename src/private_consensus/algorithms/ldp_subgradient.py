@@ -189,8 +189,8 @@ class LocallyPrivateSubgradient(RandomAggregates):
         """
         steps = self.eta / np.sqrt(np.arange(1, horizon + 1))
         moved = problem.record_change(self.noise.norm)
-        known = self.known(problem, horizon)
-        return self.noise.releases(moved * steps, self.noise.scales(horizon), **known)
+        attained_loss = self.known(problem, horizon)
+        return self.noise.releases(moved * steps, self.noise.scales(horizon), **attained_loss)
 
 
 ALGORITHM = LocallyPrivateSubgradient

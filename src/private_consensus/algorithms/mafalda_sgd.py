@@ -141,10 +141,10 @@ class MAFALDASGD(ClippedDescent):
 
         Rounds after the last one of the filter have independent noise.
         """
-        found, known = np.eye(horizon), np.array(self.filter or [[]])
-        kept = min(horizon, known.shape[1])
-        found[:kept, :kept] = known[:kept, :kept]
-        return found
+        inverse, stored = np.eye(horizon), np.array(self.filter or [[]])
+        stored_rounds = min(horizon, stored.shape[1])
+        inverse[:stored_rounds, :stored_rounds] = stored[:stored_rounds, :stored_rounds]
+        return inverse
 
     def attained(self, problem):
         """Return None, since the attained fraction of the change is not known in general.
@@ -178,8 +178,8 @@ class MAFALDASGD(ClippedDescent):
             return []
         C = np.linalg.inv(self.filter_of(horizon))
         aligned = int(self.batches) == 1 and bool((C >= -1e-12).all())
-        each = C.sum(1) if aligned else np.full(horizon, np.nan)
-        moved = self.change(problem) * each / float(self.noise.scale)
+        round_sums = C.sum(1) if aligned else np.full(horizon, np.nan)
+        moved = self.change(problem) * round_sums / float(self.noise.scale)
         return [self.noise.site(np.ones((horizon, 1, 1)), moved, DRAW)]
 
     def start(self, problem, network, streams, settings):
@@ -272,5 +272,5 @@ def batch_of(problem: Any, t: int, batches: Any):
     b = int(counts[0])
     if b == 1:
         return problem
-    part = problem.part(slice((t - 1) % b, None, b))
-    return part.with_valid(weight=problem.weight * b)
+    batch = problem.part(slice((t - 1) % b, None, b))
+    return batch.with_valid(weight=problem.weight * b)

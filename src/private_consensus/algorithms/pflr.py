@@ -87,11 +87,11 @@ class Pflr(FunctionalMechanism):
             return replace(self, noise_objective=0.0, noise_fairness=0.0)
         objective, fairness = self._assumed(problem)
         factor = self.emulation(problem) / budget.epsilon
-        spent = 0.0 if self.shift == "raw" else self.share
+        fairness_share = 0.0 if self.shift == "raw" else self.share
         return replace(
             self,
-            noise_objective=factor * objective / (1.0 - spent),
-            noise_fairness=factor * fairness / spent if spent else 0.0,
+            noise_objective=factor * objective / (1.0 - fairness_share),
+            noise_fairness=factor * fairness / fairness_share if fairness_share else 0.0,
         )
 
     def _assumed(self, problem) -> tuple[float, float]:
@@ -129,13 +129,13 @@ class Pflr(FunctionalMechanism):
             return [Release("exact", scale=0.0, note="the mean of the noise is the covariance")]
         objective, fairness = self._tight(problem)
         of_fairness, of_objective = self._reached(problem)
-        parts = (
+        terms = (
             (fairness, self.noise_fairness, of_fairness),
             (objective, self.noise_objective, of_objective),
         )
         return [
             Release(noise.law, change, noise.scale, reached=min(reached / change, 1.0))
-            for change, noise, reached in parts
+            for change, noise, reached in terms
         ]
 
     def _reached(self, problem) -> tuple[float, float]:
@@ -180,8 +180,11 @@ class Pflr(FunctionalMechanism):
         if not self.noise_objective:
             return float("inf")
         d = problem.dim
-        found = paper_sensitivity("l1", d, fair=False) / self.noise_objective.scale
-        return float(found + (2.0 * d / self.noise_fairness.scale if self.noise_fairness else 0.0))
+        objective_epsilon = paper_sensitivity("l1", d, fair=False) / self.noise_objective.scale
+        return float(
+            objective_epsilon
+            + (2.0 * d / self.noise_fairness.scale if self.noise_fairness else 0.0)
+        )
 
     def scales(self, problem):
         none = np.zeros(problem.dim, bool)

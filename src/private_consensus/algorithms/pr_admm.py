@@ -142,8 +142,8 @@ class PeriodicallyReducedADMM(ADMMFamily):
         if not isinstance(state, State):
             return super().receive(state, network)
         forgets = self.threshold == "consistent"
-        found = received_within(network, state.x, state.distance, self.U, forgets=forgets)
-        return state._replace(**found._asdict())
+        received = received_within(network, state.x, state.distance, self.U, forgets=forgets)
+        return state._replace(**received._asdict())
 
     def disagreement(self, network, x, received):
         r"""Return the disagreement :math:`\sum_{j\in N_i}(x_i - x_j)`, by which the dual moves.
@@ -185,8 +185,8 @@ class PeriodicallyReducedADMM(ADMMFamily):
         mapping
             Quantities by name.
         """
-        seen = dict(super().observables(state, problem, t))
-        return seen if self.threshold == "none" else seen | {"replaced": state.replaced}
+        quantities = dict(super().observables(state, problem, t))
+        return quantities if self.threshold == "none" else quantities | {"replaced": state.replaced}
 
     # Privacy.
 

@@ -37,11 +37,13 @@ class QDPSGD1(QDPSGD):
         settings = range(len(models.first))
         clips = [float(at(self.K, s)) for s in settings]
         gradients, sizes = self.sampled_gradients(models, problem, round_, False, clips)
-        parts = self.pass_of(models, np.array([self.noise_scale(s, sizes[s]) for s in settings]))
-        if parts is None:
+        steps_and_grids = self.pass_of(
+            models, np.array([self.noise_scale(s, sizes[s]) for s in settings])
+        )
+        if steps_and_grids is None:
             return None
         drawn = (keys(round_.keys[name], round_.counter) for name in ("rounding", "noise"))
-        cut, lost = round_and_step(models.x, gradients, models.first, *parts, *drawn)
+        cut, lost = round_and_step(models.x, gradients, models.first, *steps_and_grids, *drawn)
         return cut / (models.agents * models.x.shape[1]), lost
 
     @in_one_pass(_together)

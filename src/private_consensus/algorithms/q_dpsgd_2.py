@@ -146,8 +146,8 @@ class QDPSGD2(QDPSGD):
         if self.own == "broadcast":
             return self.sampled(problem, horizon).releases(self.sigma.scale, int(horizon))
         e = float(self.steps(float(horizon))[1])
-        own = network.own_weights
-        keep = min(float(np.abs(1.0 - e + e * own).max()), 1.0)
+        own_weights = network.own_weights
+        keep = min(float(np.abs(1.0 - e + e * own_weights).max()), 1.0)
         message = self._message(problem, horizon)
         return reused_state_releases(self.sigma.scale, int(horizon), keep=keep, **message)
 
@@ -237,8 +237,8 @@ class QDPSGD2(QDPSGD):
             rounded = np.empty_like(x)
             for run, key in enumerate(draw.keys["rounding"]):
                 grid.quantize(x[run], key, t * problem.n_agents, rounded[run])
-            part = grid.resolution * (next(within) - 0.5)
-            yield {"message": (sent[:, t] - rounded + part) / sites[0].scale[t]}
+            offset = grid.resolution * (next(within) - 0.5)
+            yield {"message": (sent[:, t] - rounded + offset) / sites[0].scale[t]}
             x = np.ascontiguousarray(execution.internal[:, t], dtype=x.dtype)
 
     @cached_property
@@ -254,10 +254,10 @@ class QDPSGD2(QDPSGD):
 
     def _together(self, models: Models, problem, round_: Round):
         settings, agents = range(len(models.first)), models.agents
-        parts = self.pass_of(models, np.zeros((len(settings), agents)))
-        if parts is None:
+        steps_and_grids = self.pass_of(models, np.zeros((len(settings), agents)))
+        if steps_and_grids is None:
             return None
-        steps, grids = parts
+        steps, grids = steps_and_grids
         clips = [float(at(self.K, s)) for s in settings]
         rounding, discrete, noise = (
             keys(round_.keys[name], round_.counter) for name in ("rounding", "discrete", "noise")

@@ -162,8 +162,8 @@ class RecycledADMM(ObjectivePerturbed):
         if t % 2 == 0:
             return after
         centre = self.centre(state, network, draw)
-        known = self.penalty(network, t) * (centre - after.x) - state.dual
-        return after._replace(recycled=known, solved=after.minimiser)
+        known_gradient = self.penalty(network, t) * (centre - after.x) - state.dual
+        return after._replace(recycled=known_gradient, solved=after.minimiser)
 
     def charged(self, horizon):
         """Return the odd iterations, which use private data."""

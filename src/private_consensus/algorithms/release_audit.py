@@ -197,12 +197,15 @@ class ReleaseAudit(DZOA):
         """
         settings = len(horizon)
         sizes = np.broadcast_to(neighbourhood_sizes(network), (len(streams.runs), problem.n_agents))
-        found = [
+        run_results = [
             self._audit_run(problem, network, run, float(sizes[run, 0]), generator, settings)
             for run, generator in enumerate(streams.generators("noise"))
         ]
-        shown = {key: np.stack([one[key] for one in found], axis=1) for key in found[0]}
-        observe(1, np.arange(settings), shown)
+        observed = {
+            key: np.stack([run_result[key] for run_result in run_results], axis=1)
+            for key in run_results[0]
+        }
+        observe(1, np.arange(settings), observed)
 
     def _audit_run(self, problem, network, run, size, generator, settings) -> dict:
         curvature = 2.0 * float(np.max(self.rho)) * size
@@ -233,13 +236,13 @@ class ReleaseAudit(DZOA):
                 np.broadcast_to(linear, (settings, count, 1, problem.dim)),
                 np.full(settings, problem.penalty),
                 steps[:, None, None],
-                own,
+                dataset_keys,
                 0,
                 loops=per_setting(self.T, settings),
                 samples=per_setting(self.J, settings),
                 u1=float(np.ravel(self.u1)[0]),
             )
-            for linear, own in zip(case.linear, keys, strict=True)
+            for linear, dataset_keys in zip(case.linear, keys, strict=True)
         ]
         return np.stack([outputs[:, :, 0] for outputs in drawn], axis=1)
 
@@ -344,10 +347,10 @@ def measured(
         None, None, statistics={"half space": tuple(along)}, delta=delta,
         confidence=confidence, seed=0,
     )  # fmt: skip
-    kept = outputs[0][finite[0]]
-    deviations = kept.std(0, ddof=1)
+    finite_outputs = outputs[0][finite[0]]
+    deviations = finite_outputs.std(0, ddof=1)
     centred = (along[0][finite[0]] - along[0][finite[0]].mean()) / along[0][finite[0]].std(ddof=1)
-    bias = kept.mean(0) - case.minimisers[0]
+    bias = finite_outputs.mean(0) - case.minimisers[0]
     return {
         "epsilon_bound": bound.epsilon,
         "epsilon_ceiling": bound.ceiling,

@@ -75,13 +75,13 @@ class SDMDSGD(DecentralizedSGD):
         list of Release
             Mechanisms whose composition bounds the privacy loss.
         """
-        found = super().releases(problem, network, horizon)
+        batch_releases = super().releases(problem, network, horizon)
         if self.sigma.scale == 0:
-            return found
+            return batch_releases
         from scipy.stats import binom  # slow to import: a plan loads every algorithm
 
         share = float(binom.ppf(MISSED, problem.dim, self.c)) / problem.dim
-        return [replace(release, attack=_in_part(release, share)) for release in found]
+        return [replace(release, attack=_in_part(release, share)) for release in batch_releases]
 
     def seconds(self, speeds):
         return self.waiting(speeds) + np.reshape(np.multiply(self.c, self.T_c), (-1, 1))

@@ -57,8 +57,8 @@ class SecureAggregation(WithoutNeighbours):
             State after the iteration.
         """
         share = self.message_scale / np.sqrt(problem.n_agents)
-        told = self.descent(problem, state.x) + share * draw
-        return State(np.broadcast_to(told.mean(-2, keepdims=True), told.shape))
+        noisy_terms = self.descent(problem, state.x) + share * draw
+        return State(np.broadcast_to(noisy_terms.mean(-2, keepdims=True), noisy_terms.shape))
 
     def residual(self, scale, state, problem, network, draw, shown, t):
         """Recover the noise of the sum, since no observer receives its terms.

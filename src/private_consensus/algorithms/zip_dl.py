@@ -196,10 +196,10 @@ class ZipDL(ClippedDescent):
         return self.draws(problem, streams)
 
     def _drawn_on_links(self, problem, network, streams) -> Iterator[OnLinks]:
-        own = streams.sequence("noise", "normal", (problem.n_agents, problem.dim), "own")
+        agent_noise = streams.sequence("noise", "normal", (problem.n_agents, problem.dim), "own")
         counts = np.broadcast_to(np.sum(network.degrees, -1), len(streams.runs))
         generators = streams.generators("noise", "links")
-        for of_agents in own:
+        for of_agents in agent_noise:
             of_links = normals_of_links(generators, counts, problem.dim, network.shared)
             yield OnLinks(of_agents, of_links)
 
@@ -254,26 +254,30 @@ class ZipDL(ClippedDescent):
         if links is None or not self.noise_sites(problem, network, links.shape[1]):
             return
         x = np.zeros_like(links[:, 0, :, 0])
-        others = weights * ~np.eye(len(weights), dtype=bool)
+        other_weights = weights * ~np.eye(len(weights), dtype=bool)
         for sent in np.moveaxis(links, 1, 0):
             stepped = self.descent(problem, x)
-            yield {"message": self._whitened(sent - stepped[..., None, :], others, weights)}
-            own = stepped - (others[..., None] * sent).sum(-2)
-            x = own + np.einsum("va,...avd->...vd", others, sent)
+            yield {"message": self._whitened(sent - stepped[..., None, :], other_weights, weights)}
+            retained = stepped - (other_weights[..., None] * sent).sum(-2)
+            x = retained + np.einsum("va,...avd->...vd", other_weights, sent)
 
-    def _whitened(self, noise: np.ndarray, others: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    def _whitened(
+        self, noise: np.ndarray, other_weights: np.ndarray, weights: np.ndarray
+    ) -> np.ndarray:
         """Transform the noise of messages to independent units.
 
         The noise is [..., agents, receivers, dim], the result [..., agents, neighbours x dim]. It
         is NaN for the neighbours that an agent has fewer than the largest number.
         """
-        degrees = np.count_nonzero(others, axis=1)
-        found = np.full((*noise.shape[:-2], degrees.max(), noise.shape[-1]), np.nan)
+        degrees = np.count_nonzero(other_weights, axis=1)
+        whitened = np.full((*noise.shape[:-2], degrees.max(), noise.shape[-1]), np.nan)
         for u, degree in enumerate(degrees):
             root = np.linalg.cholesky(_covariance(weights, u))
-            received = noise[..., u, others[u] > 0, :] / (float(self.eta) * float(self.noise.scale))
-            found[..., u, :degree, :] = np.linalg.solve(root, received)
-        return found.reshape(*found.shape[:-2], -1)
+            received = noise[..., u, other_weights[u] > 0, :] / (
+                float(self.eta) * float(self.noise.scale)
+            )
+            whitened[..., u, :degree, :] = np.linalg.solve(root, received)
+        return whitened.reshape(*whitened.shape[:-2], -1)
 
     def step(self, state, problem, network, draw, t):
         """Return the state after a gradient step, noise that cancels, and mixing.
@@ -303,22 +307,22 @@ class ZipDL(ClippedDescent):
         weights = np.asarray(agreed)[..., None]
         messages = (weights > 0) * (x[..., None, :] + scale * cancelling(agreed, draw))
         itself = np.eye(x.shape[-2], dtype=bool)[..., None]
-        sent, own = messages * ~itself, (weights * itself * messages).sum(-2)
-        kept = (weights * itself).sum(-2)
-        mean = (weights * sent).sum(-2) / (1.0 - kept)
-        return State(network.mix_links(sent) + own, sent, mean)
+        sent, retained = messages * ~itself, (weights * itself * messages).sum(-2)
+        own_weight = (weights * itself).sum(-2)
+        mean = (weights * sent).sum(-2) / (1.0 - own_weight)
+        return State(network.mix_links(sent) + retained, sent, mean)
 
     def _step_on_links(self, x, network: SparseNetwork, draw: OnLinks) -> State:
         """Return the state after the same step, with messages [settings, [runs,] links, dim]."""
         scale = np.broadcast_to(self.message_scale, x.shape)
-        weights, kept = network.link_weights[:, None], network.own_weights[..., None]
-        own, links = scale * draw.own, network.own_ends(scale) * draw.links
-        sums = kept * own + network.sum_at_links(weights * links)
+        weights, own_weights = network.link_weights[:, None], network.own_weights[..., None]
+        agent_noise, links = scale * draw.own, network.own_ends(scale) * draw.links
+        sums = own_weights * agent_noise + network.sum_at_links(weights * links)
         share = sums / (network.degrees[..., None] + 1)
         sent = network.own_ends(x) + links - network.own_ends(share) / weights
         received = network.sum_at_links(weights * sent[..., network.reversed_links, :])
-        mean = network.sum_at_links(weights * sent) / (1.0 - kept)
-        return State(received + kept * (x + own - share / kept), sent, mean)
+        mean = network.sum_at_links(weights * sent) / (1.0 - own_weights)
+        return State(received + own_weights * (x + agent_noise - share / own_weights), sent, mean)
 
     def observables(self, state, problem, t) -> Mapping[str, np.ndarray]:
         """Return the mean message of each agent, the models and all messages.
@@ -382,8 +386,8 @@ def _energy(mixing: np.ndarray, u: int) -> float:
 def _energy_of(covariance: np.ndarray) -> float:
     if not len(covariance):
         return 0.0
-    ones = np.ones(len(covariance))
-    return float(ones @ np.linalg.solve(covariance, ones)) * (1 + 1e-9)
+    ones_vector = np.ones(len(covariance))
+    return float(ones_vector @ np.linalg.solve(covariance, ones_vector)) * (1 + 1e-9)
 
 
 def _covariance(mixing: np.ndarray, u: int) -> np.ndarray:
@@ -397,23 +401,25 @@ def _covariance(mixing: np.ndarray, u: int) -> np.ndarray:
 
 def _covariance_of(weights: np.ndarray, are_others: np.ndarray) -> np.ndarray:
     shaped = np.eye(len(weights)) - weights / (len(weights) * weights[:, None])
-    others = shaped[are_others]
-    return others @ others.T
+    neighbour_rows = shaped[are_others]
+    return neighbour_rows @ neighbour_rows.T
 
 
 def _sparse_energy(mixing) -> float:
     """Return :func:`hiding_energy` of a sparse matrix; equal rows are computed once."""
     require(bool((mixing.diagonal() > 0).all()), "network.weights", "w_ii = 0", "w_ii > 0")
     require(bool((mixing.data >= 0).all()), "network.weights", "a negative weight", "weights >= 0")
-    found = {}
+    energies = {}
     for u, (begin, end) in enumerate(pairwise(mixing.indptr)):
-        weights, others = mixing.data[begin:end], mixing.indices[begin:end] != u
-        kept = weights > 0
-        rest = np.sort(weights[kept & others])
-        same = (weights[~others].tobytes(), rest.tobytes())
-        if same not in found:
-            found[same] = _energy_of(_covariance_of(weights[kept], others[kept]))
-    return max(found.values())
+        weights, is_neighbour = mixing.data[begin:end], mixing.indices[begin:end] != u
+        has_weight = weights > 0
+        neighbour_weights = np.sort(weights[has_weight & is_neighbour])
+        key = (weights[~is_neighbour].tobytes(), neighbour_weights.tobytes())
+        if key not in energies:
+            energies[key] = _energy_of(
+                _covariance_of(weights[has_weight], is_neighbour[has_weight])
+            )
+    return max(energies.values())
 
 
 def _graphs(mixing: np.ndarray) -> np.ndarray:
