@@ -125,23 +125,24 @@ class Guarantee:
 
 
 def account(releases: Iterable[Release], delta: float) -> Guarantee:
-    """The tightest guarantee that can be proven for ``releases`` at ``delta``.
+    """Return the tightest guarantee that can be proven for ``releases`` at ``delta``.
 
     Parameters
     ----------
     releases : iterable of Release
-        All that one agent releases, sensitivities for one and the same relation.
+        All that one agent releases, with sensitivities for one neighbouring relation.
     delta : float
         In [0, 1).
 
     Returns
     -------
     Guarantee
+        With the smallest epsilon among the methods that apply.
 
     Raises
     ------
     InvalidInput
-        Where samplings with different neighbouring relations meet, or delta is out of range.
+        If samplings with different neighbouring relations are combined, or delta is out of range.
     """
     releases, delta = _checked(releases), _checked_delta(delta)
     groups = _groups(releases)
@@ -160,22 +161,24 @@ def account(releases: Iterable[Release], delta: float) -> Guarantee:
 def epsilon(
     releases: Iterable[Release], delta: float, method: str = "best", *, conversion: str = "cks"
 ) -> float:
-    """Epsilon of ``releases`` at ``delta`` by one accountant.
+    """Return the epsilon of ``releases`` at ``delta`` by one accountant.
 
     Parameters
     ----------
     releases : iterable of Release
+        All that one agent releases, with sensitivities for one neighbouring relation.
     delta : float
+        In [0, 1).
     method : {"best", "pure", "gaussian", "gaussian+pure", "zcdp", "rdp", "pld"}
         ``best`` is :func:`account`. ``gaussian`` is exact GDP, ``gaussian+pure`` adds the pure
         losses to it, ``rdp`` and ``pld`` compose numerically.
     conversion : {"cks", "safe", "shortcut"}
-        Only of ``zcdp``; see :func:`private_consensus.privacy.conversions.zcdp_epsilon`.
+        Used by ``zcdp`` only; see :func:`private_consensus.privacy.conversions.zcdp_epsilon`.
 
     Returns
     -------
     float
-        An upper bound (``shortcut`` excepted); ``inf`` where the method says nothing.
+        An upper bound (except for ``shortcut``); ``inf`` if the method gives no bound.
     """
     arguments.choice("method", method, ("best", *METHODS))
     arguments.choice("conversion", conversion, CONVERSIONS)
@@ -191,13 +194,16 @@ def epsilon(
 
 
 def zcdp(releases: Iterable[Release]) -> float:
-    """Rho of ``releases``; sampling is not credited to Gaussians."""
+    """Return the rho of ``releases``; sampling is not credited to Gaussians."""
     groups = _groups(releases)
     return math.inf if groups is None else _rho(groups)
 
 
 def gaussian_dp(releases: Iterable[Release]) -> float:
-    """Mu of ``releases`` if all are Gaussian, else infinity; sampling is not credited."""
+    """Return the mu of ``releases`` if all are Gaussian, else infinity.
+
+    Sampling is not credited.
+    """
     groups = _groups(releases)
     return math.inf if groups is None else _mu(groups)
 
@@ -239,10 +245,10 @@ def dp_events(releases: Iterable[Release]):
 
 
 def network_guarantee(guarantees: Iterable[Guarantee]) -> Guarantee:
-    """The guarantee of a network whose agents hold disjoint data: that of its weakest agent.
+    """Return the guarantee of a network whose agents hold disjoint data: that of its weakest agent.
 
-    A change of one record, or of one agent, touches the data of one agent only, and what the others
-    released is a function of what that agent released.
+    A change of one record, or of one agent, affects the data of one agent only. The releases of the
+    other agents are functions of what that agent released.
     """
     guarantees = arguments.items("guarantees", guarantees, Guarantee, "Guarantee objects")
     require(bool(guarantees), "guarantees", guarantees, "at least one agent")
@@ -267,7 +273,7 @@ class _Group:
 
     @property
     def pure(self) -> float:
-        """Pure epsilon of one release, sampling credited."""
+        """Pure epsilon of one release, with sampling credited."""
         if self.kind not in ("laplace", "pure"):
             return math.inf
         if self.sampling is None:
@@ -286,7 +292,7 @@ _KINDS = {
 
 
 def _groups(releases: Iterable[Release]) -> tuple[_Group, ...] | None:
-    """Equal losses counted together; None if one of them is infinite."""
+    """Count equal losses together; return None if one of the losses is infinite."""
     counts: dict[tuple, int] = defaultdict(int)
     for release in _checked(releases):
         sampling = release.sampling
@@ -342,7 +348,7 @@ def _applicable(groups: Sequence[_Group], delta: float) -> list[str]:
 
 
 def _levelled(groups: Sequence[_Group]) -> list[_Group]:
-    """Groups whose losses are rounded up to few levels; privacy profiles are left as they are."""
+    """Round the losses of groups up to a few levels; leave privacy profiles unchanged."""
     if len(groups) <= LEVELS:
         return list(groups)
     by_kind: dict[tuple, list[_Group]] = defaultdict(list)
@@ -355,8 +361,10 @@ def _levelled(groups: Sequence[_Group]) -> list[_Group]:
 
 
 def _levels_of(alike: Sequence[_Group]) -> list[_Group]:
-    """Neighbouring losses of one mechanism and sampling joined at the largest of them, so that each
-    level carries a like share of the sum of losses."""
+    """Join neighbouring losses of one mechanism and sampling at the largest of them.
+
+    Every level carries an approximately equal fraction of the sum of losses.
+    """
     ordered = sorted(alike, key=lambda group: group.loss)
     weight = np.cumsum([group.count * group.loss for group in ordered])
     level = np.floor((LEVELS - 1) * weight / weight[-1]).astype(int)
@@ -391,7 +399,7 @@ def _gaussian(groups: Sequence[_Group], delta: float) -> float:
 
 
 def _gaussian_plus_pure(groups: Sequence[_Group], delta: float) -> float:
-    """Basic composition of the Gaussian part, at all of delta, with the pure part."""
+    """Add the pure losses to the Gaussian epsilon, which uses all of delta (basic composition)."""
     gaussian = [group for group in groups if group.kind == "gaussian"]
     rest = [group for group in groups if group.kind != "gaussian"]
     return _gaussian(gaussian, delta) + _pure(rest, delta)
@@ -417,7 +425,7 @@ def _zcdp(groups: Sequence[_Group], delta: float, conversion: str = "cks") -> fl
 
 @lru_cache(maxsize=4096)  # asked for twice, on its own and to choose a grid of losses
 def _rdp(groups: tuple[_Group, ...], delta: float) -> float:
-    """Renyi accounting by ``dp_accounting``; Gaussians are credited their sampling.
+    """Compute epsilon by the Renyi accountant of ``dp_accounting``, with sampling of Gaussians.
 
     Conversion: Canonne, Kamath, Steinke 2020, Proposition 12.
     """
@@ -432,14 +440,17 @@ def _rdp(groups: tuple[_Group, ...], delta: float) -> float:
 
 
 def _divergences(profile: PrivacyProfile) -> np.ndarray:
-    """Renyi divergence at each order; one that underflowed to 0 is bounded by that of the next, one
-    that is not a number by nothing."""
+    """Return the Renyi divergence at each order, corrected for underflow.
+
+    A divergence that underflowed to 0 is bounded by the smallest positive one. A divergence that is
+    not a number becomes infinite.
+    """
     found = np.nan_to_num(profile.renyi(), nan=math.inf, posinf=math.inf)
     return np.maximum(found, found.min(where=found > 0, initial=math.inf) if found.any() else 0.0)
 
 
 def _orders(groups: Sequence[_Group]) -> tuple[float, ...]:
-    """Orders at which every group gives its divergence."""
+    """Return the orders at which every group has a divergence."""
     if any(group.kind == "profile" for group in groups):
         return RENYI_ORDERS
     sampled = any(group.kind == "gaussian" and group.sampling for group in groups)
@@ -448,7 +459,7 @@ def _orders(groups: Sequence[_Group]) -> tuple[float, ...]:
 
 
 def _renyi(groups: Sequence[_Group], orders: np.ndarray) -> np.ndarray:
-    """Renyi divergence at each order of the composition of all that has no privacy profile."""
+    """Compose the Renyi divergences, at each order, of all groups without a privacy profile."""
     import dp_accounting  # slow to import
 
     relation = dp_accounting.NeighboringRelation.ADD_OR_REMOVE_ONE
@@ -494,10 +505,11 @@ def _event(group: _Group):
 
 @lru_cache(maxsize=4096)  # a setting is calibrated for each block of runs, and once for its table
 def _pld(groups: tuple[_Group, ...], delta: float) -> float:
-    """Privacy loss distributions by ``dp_accounting``, rounded to the pessimistic side.
+    """Compute a pessimistic epsilon from privacy loss distributions of ``dp_accounting``.
 
-    Infinity where no one-dimensional dominating pair is known here: for discrete Gaussian vectors
-    and for Gaussians on a sample of fixed size; and for more than ``MAX_COMPOSED`` equal releases.
+    The result is infinite if no one-dimensional dominating pair is known: for discrete Gaussian
+    vectors and for Gaussians on a sample of fixed size. It is also infinite for more than
+    ``MAX_COMPOSED`` equal releases.
     """
     unknown = any(
         group.kind == "concentrated" or _fixed_gaussian(group) or _without_pair(group)
@@ -528,7 +540,7 @@ def _composed(groups: tuple[_Group, ...], step: float):
 
 
 def _convolved(parts: list):
-    """Composition of loss distributions, two neighbours at a time: short arrays meet short ones."""
+    """Compose loss distributions pairwise, so that short arrays are convolved with short arrays."""
     while len(parts) > 1:
         pairs = zip(parts[::2], parts[1::2], strict=False)
         left = parts[len(parts) // 2 * 2 :]
@@ -537,7 +549,7 @@ def _convolved(parts: list):
 
 
 def _too_many(groups: Sequence[_Group]) -> bool:
-    """Return True if a grid of losses would be too large; Gaussians that sample nothing are one."""
+    """Return True if a grid of losses would be too large; unsampled Gaussians are one release."""
     return any(
         group.count > MAX_COMPOSED and (group.kind != "gaussian" or group.sampling is not None)
         for group in groups
@@ -545,7 +557,7 @@ def _too_many(groups: Sequence[_Group]) -> bool:
 
 
 def _merged_gaussians(groups: Sequence[_Group]) -> list[_Group]:
-    """All Gaussians that credit no sampling as one, which is exact."""
+    """Merge all Gaussians that credit no sampling into one, which is exact."""
     plain = [group for group in groups if group.kind == "gaussian" and group.sampling is None]
     others = [group for group in groups if group.kind != "gaussian" or group.sampling is not None]
     return others + ([_Group("gaussian", _mu(plain), 1, None)] if plain else [])
@@ -584,7 +596,7 @@ def _loss_distribution(group: _Group, step: float):
 
 
 def _from_profile(profile: PrivacyProfile, step: float):
-    """Loss distribution of a dominating pair known by its profile, by connecting the dots."""
+    """Build the loss distribution of a dominating pair from its profile, by connecting the dots."""
     from dp_accounting.pld import pld_pmf, privacy_loss_distribution
 
     most = math.ceil(profile.largest() / step) + 1
@@ -595,12 +607,12 @@ def _from_profile(profile: PrivacyProfile, step: float):
 
 
 def _response_masses(loss: float, step: float) -> dict[int, float]:
-    r"""Randomised response, which dominates every pure release, on a grid of losses.
+    r"""Return the masses, on a loss grid, of randomised response, which dominates pure releases.
 
     Its hockey-stick curve is :math:`p - e^t(1-p)` for :math:`|t| \le \epsilon`, p the probability
-    of the truth. The mixture of the responses at the two neighbouring grid points with the same p
-    on average has the same curve up to the lower of them, and being convex in :math:`e^t` lies
-    above it beyond: a pessimistic rounding whose error falls as the square of the step.
+    of the truth. The mixture of the responses at the two neighbouring grid points, with p as mean,
+    has the same curve up to the lower of them. Beyond it the mixture lies above, being convex in
+    :math:`e^t`. The rounding is pessimistic, and its error falls as the square of the step.
     """
     low = math.floor(loss / step)
     truth = [1 / (1 + math.exp(-value)) for value in (low * step, (low + 1) * step, loss)]
@@ -614,7 +626,7 @@ def _response_masses(loss: float, step: float) -> dict[int, float]:
 
 
 def _amplified(loss: float, rate: float) -> float:
-    """ln(1 + rate (e^loss - 1)) without overflow."""
+    """Compute ln(1 + rate (e^loss - 1)) without overflow."""
     if loss > 30:
         return loss + math.log(rate + (1 - rate) * math.exp(-loss))
     return math.log1p(rate * math.expm1(loss))

@@ -1,18 +1,18 @@
-r"""Privacy loss of a random aggregate: realised, and on average (paper 001).
+r"""Privacy loss of a random aggregate: realised and on average (Xiao et al.).
 
 An agent outputs :math:`x = a + \Delta` with :math:`a` uniform on an interval of length
 :math:`\omega` and :math:`\Delta` Laplace with density :math:`\frac\beta2 e^{-\beta|y|}`. Another
 data set moves the interval by at most :math:`h = \alpha\mathcal B_\infty`. Positions are measured
-from the interval's lower end. The density of the output, seen from the middle at distance r, is
-proportional to :math:`e^{G(r)}`, even and log-concave, so that the loss
+from the interval's lower end. The density of the output, at distance r from the middle, is
+proportional to :math:`e^{G(r)}`, even and log-concave. Therefore the loss
 
 .. math:: \Theta(x) = \max_{|t| \le h} \left|\ln
     \frac{\int_0^\omega e^{-\beta|x-y|}dy}{\int_t^{\omega+t} e^{-\beta|x-y|}dy}\right|
     = G(r) - G(r+h) \qquad (10)
 
-is attained where the interval moves away from the output. It is a loss of ONE output: outside the
-interval it is :math:`\beta h`, whatever :math:`\omega`, so the worst case is not reduced (errata
-E1.4). Averages of it are average ex-post losses and no differential privacy.
+is attained where the interval moves away from the output. It is the loss of ONE output. Outside
+the interval it is :math:`\beta h` for every :math:`\omega`, so the worst case is not reduced
+(errata E1.4). Averages of it are average ex-post losses and no differential privacy.
 """
 
 from __future__ import annotations
@@ -28,12 +28,27 @@ NODES = 48
 
 
 def log_mass(distance: np.ndarray, length: np.ndarray, beta: np.ndarray) -> np.ndarray:
-    r""":math:`G(r) = \ln\frac1{\omega}\int_0^\omega e^{-\beta|x-y|}dy`, r the distance of x from
-    the middle.
+    r"""Return the logarithm of the mean Laplace kernel over the interval, G(r).
 
-    With :math:`m = \omega/2`: for :math:`r \le m` it is :math:`\ln\frac{2 - e^{-\beta(m+r)} -
-    e^{-\beta(m-r)}}{\beta\omega}`, beyond it falls by :math:`\beta` a unit. An interval of length 0
-    is a point.
+    .. math:: G(r) = \ln\frac1{\omega}\int_0^\omega e^{-\beta|x-y|}dy
+
+    with r the distance of x from the middle. With :math:`m = \omega/2`: for :math:`r \le m` it is
+    :math:`\ln\frac{2 - e^{-\beta(m+r)} - e^{-\beta(m-r)}}{\beta\omega}`; beyond m it falls by
+    :math:`\beta` per unit. An interval of length 0 is a point.
+
+    Parameters
+    ----------
+    distance : ndarray
+        r >= 0.
+    length : ndarray
+        :math:`\omega \ge 0`.
+    beta : ndarray
+        Inverse scale of the Laplace noise.
+
+    Returns
+    -------
+    ndarray
+        Broadcast over the parameters.
     """
     half = length / 2
     beyond = np.maximum(distance - half, 0.0)
@@ -47,7 +62,7 @@ def log_mass(distance: np.ndarray, length: np.ndarray, beta: np.ndarray) -> np.n
 def realised_loss(
     position: np.ndarray, length: np.ndarray, beta: np.ndarray, change: np.ndarray
 ) -> np.ndarray:
-    r""":math:`\Theta`, the loss of one output in one coordinate (Theorem 2.2, eq. (10)).
+    r"""Return :math:`\Theta`, the loss of one output in one coordinate (Theorem 2.2, eq. (10)).
 
     Parameters
     ----------
@@ -59,6 +74,11 @@ def realised_loss(
         Inverse scale of the Laplace noise.
     change : float or ndarray
         :math:`h = \alpha\mathcal B_\infty`.
+
+    Returns
+    -------
+    ndarray
+        Broadcast over the parameters.
     """
     return realised_losses(position, length, beta, [change])[0]
 
@@ -66,7 +86,24 @@ def realised_loss(
 def realised_losses(
     position: np.ndarray, length: np.ndarray, beta: np.ndarray, changes: Sequence[np.ndarray]
 ) -> list[np.ndarray]:
-    r"""The same for several changes; :math:`G(r)` is one for all of them."""
+    r"""Return :func:`realised_loss` for several changes, with one evaluation of :math:`G(r)`.
+
+    Parameters
+    ----------
+    position : ndarray
+        Output minus the interval's lower end.
+    length : ndarray
+        :math:`\omega \ge 0`.
+    beta : float or ndarray
+        Inverse scale of the Laplace noise.
+    changes : sequence of ndarray
+        Values of :math:`h = \alpha\mathcal B_\infty`.
+
+    Returns
+    -------
+    list of ndarray
+        One array per change.
+    """
     position, length, beta = np.broadcast_arrays(position, length, beta)
     distance = np.abs(position - length / 2)
     own, outside = log_mass(distance, length, beta), distance >= length / 2
@@ -78,16 +115,44 @@ def realised_losses(
 
 
 def share_inside(length: np.ndarray, beta: np.ndarray) -> np.ndarray:
-    r"""Probability that the output lies in the interval:
-    :math:`1 - (1-e^{-\beta\omega})/(\beta\omega)`."""
+    r"""Return the probability that the output lies in the interval.
+
+    It is :math:`1 - (1-e^{-\beta\omega})/(\beta\omega)`.
+
+    Parameters
+    ----------
+    length : ndarray
+        :math:`\omega > 0`.
+    beta : ndarray
+        Inverse scale of the Laplace noise.
+
+    Returns
+    -------
+    ndarray
+    """
     return 1.0 + np.expm1(-beta * length) / (beta * length)
 
 
 def exact_average(length: np.ndarray, beta: np.ndarray, change: np.ndarray) -> np.ndarray:
-    r""":math:`\gamma = E[\Theta(x)]/(\beta h)`, the conditional expectation before Theorem 2.3.
+    r"""Compute :math:`\gamma = E[\Theta(x)]/(\beta h)`, the expectation before Theorem 2.3.
 
-    By Gauss-Legendre quadrature over half of the interval, apart on the two sides of the kink at
-    distance h from its end; outside, the loss is :math:`\beta h`.
+    Gauss-Legendre quadrature over half of the interval, separately on the two sides of the kink
+    at distance h from its end. The expectation includes outputs outside the interval, where the
+    loss is :math:`\beta h`.
+
+    Parameters
+    ----------
+    length : ndarray
+        :math:`\omega > h`.
+    beta : ndarray
+        Inverse scale of the Laplace noise.
+    change : ndarray
+        :math:`h > 0`.
+
+    Returns
+    -------
+    ndarray
+        Broadcast over the parameters.
     """
     length, beta, change = map(np.asarray, np.broadcast_arrays(length, beta, change))
     _require_wide(length, change)
@@ -101,7 +166,7 @@ def exact_average(length: np.ndarray, beta: np.ndarray, change: np.ndarray) -> n
 
 
 def _integral(low, high, length, beta, change) -> np.ndarray:
-    """Loss times density over the distances [low, high] on both sides of the middle."""
+    """Integrate loss times density over the distances [low, high] on both sides of the middle."""
     nodes, weights = np.polynomial.legendre.leggauss(NODES)
     span = (high - low)[..., None]
     distance = low[..., None] + span * (nodes + 1) / 2
@@ -112,10 +177,24 @@ def _integral(low, high, length, beta, change) -> np.ndarray:
 
 
 def printed_bound(length: np.ndarray, beta: np.ndarray, change: np.ndarray) -> np.ndarray:
-    r"""The right side of eq. (11), in closed form.
+    r"""Return the right side of eq. (11) in closed form.
 
-    Its proof takes the interval's move towards the output where the loss is that of the move away
-    from it, which is larger: the bound falls short by a term of second order in h.
+    Its proof uses the loss where the interval moves towards the output. The loss is larger where
+    the interval moves away from it. The bound is too small by a term of second order in h.
+
+    Parameters
+    ----------
+    length : ndarray
+        :math:`\omega > h`.
+    beta : ndarray
+        Inverse scale of the Laplace noise.
+    change : ndarray
+        :math:`h > 0`.
+
+    Returns
+    -------
+    ndarray
+        Broadcast over the parameters.
     """
     length, beta, change = map(np.asarray, np.broadcast_arrays(length, beta, change))
     _require_wide(length, change)
@@ -132,7 +211,21 @@ def printed_bound(length: np.ndarray, beta: np.ndarray, change: np.ndarray) -> n
 
 
 def limiting_average(length: np.ndarray, beta: np.ndarray) -> np.ndarray:
-    r""":math:`\gamma \to (1-e^{-s})/s`, :math:`s = \beta\omega/2`, as h tends to 0."""
+    r"""Return the limit of :math:`\gamma` as h tends to 0.
+
+    :math:`\gamma \to (1-e^{-s})/s`, :math:`s = \beta\omega/2`.
+
+    Parameters
+    ----------
+    length : ndarray
+        :math:`\omega \ge 0`.
+    beta : ndarray
+        Inverse scale of the Laplace noise.
+
+    Returns
+    -------
+    ndarray
+    """
     s = np.asarray(beta) * length / 2
     return np.divide(-np.expm1(-s), s, out=np.ones_like(s), where=s > 0)
 

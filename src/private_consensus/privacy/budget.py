@@ -1,4 +1,4 @@
-"""What is promised: a budget, and whose change it hides."""
+"""Privacy budgets and neighbouring relations."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ CHANGES = ("replace", "add_remove")
 
 @dataclass(frozen=True)
 class Budget:
-    """An (epsilon, delta) budget for everything that one agent releases.
+    """(epsilon, delta) budget for everything that one agent releases.
 
     Parameters
     ----------
     epsilon : float
-        Positive. ``inf`` asks for the non-private run.
+        Positive; ``inf`` requests the non-private run.
     delta : float
-        In [0, 1). Zero asks for pure differential privacy.
+        In [0, 1); zero requests pure differential privacy.
 
     Raises
     ------
@@ -50,12 +50,12 @@ class Budget:
 
 @dataclass(frozen=True)
 class Relation:
-    """The neighbouring relation: the data of one ``unit`` may ``change``.
+    """Neighbouring relation: the data of one ``unit`` may ``change``.
 
     Parameters
     ----------
     unit : {"record", "agent", "measurement", "stream"}
-        One record of one agent, or all that one agent holds; where data arrive over time, what one
+        One record of one agent, or all that one agent holds. If data arrive over time: what one
         agent measures at one time, or at all times.
     change : {"replace", "add_remove"}
         The unit takes another value, or it appears or disappears.

@@ -1,7 +1,7 @@
-r"""From a budget to a noise scale.
+"""Calibration of noise scales to privacy budgets.
 
-Each function states the sensitivity's norm; the relation is the caller's, and the budget is then
-for that relation. A budget with infinite epsilon gives scale 0.
+Each function states the norm of the sensitivity. The caller chooses the neighbouring relation, and
+the budget is then for that relation. A budget with infinite epsilon gives scale 0.
 
 References
 ----------
@@ -25,15 +25,27 @@ from private_consensus.privacy.releases import MAX_COUNT, Release
 
 
 def gaussian_noise_multiplier(budget: Budget, count: int = 1) -> float:
-    r"""Standard deviation over l2 sensitivity for ``count`` adaptive Gaussian releases.
+    r"""Return the standard deviation per l2 sensitivity for ``count`` adaptive Gaussian releases.
 
     :math:`\sqrt{count}/\mu` with the largest :math:`\mu` that exact Gaussian differential privacy
     allows; no smaller noise is private.
 
+    Parameters
+    ----------
+    budget : Budget
+        For all releases together; delta above 0.
+    count : int
+        Number of releases.
+
+    Returns
+    -------
+    float
+        0 if the budget is infinite or ``count`` is 0.
+
     Raises
     ------
     InvalidInput
-        Where delta is 0: no Gaussian noise is purely private.
+        If delta is 0: no Gaussian noise is purely private.
     """
     _check(budget, count=count)
     if not budget.private or count == 0:
@@ -43,18 +55,42 @@ def gaussian_noise_multiplier(budget: Budget, count: int = 1) -> float:
 
 
 def analytic_gaussian_scale(budget: Budget, sensitivity: float = 1.0) -> float:
-    """Smallest standard deviation for one release of l2 ``sensitivity`` (Balle & Wang 2018)."""
+    """Return the smallest standard deviation for one release (Balle & Wang 2018).
+
+    Parameters
+    ----------
+    budget : Budget
+        With delta above 0.
+    sensitivity : float
+        In l2.
+
+    Returns
+    -------
+    float
+    """
     _check(budget, sensitivity)
     return sensitivity * gaussian_noise_multiplier(budget)
 
 
 def classical_gaussian_scale(budget: Budget, sensitivity: float = 1.0) -> float:
-    r"""Standard deviation :math:`\sqrt{2\ln(1.25/\delta)}\,\Delta_2/\epsilon` (Dwork & Roth 2014).
+    r"""Return the scale :math:`\sqrt{2\ln(1.25/\delta)}\,\Delta_2/\epsilon` (Dwork & Roth 2014).
+
+    Parameters
+    ----------
+    budget : Budget
+        With epsilon below 1 and delta above 0.
+    sensitivity : float
+        :math:`\Delta_2`, in l2.
+
+    Returns
+    -------
+    float
+        Standard deviation.
 
     Raises
     ------
     InvalidInput
-        Where epsilon is 1 or more: not covered by the theorem, and false for large epsilon.
+        If epsilon is 1 or more: not covered by the theorem, and false for large epsilon.
     """
     _check(budget, sensitivity)
     if not budget.private:
@@ -66,17 +102,28 @@ def classical_gaussian_scale(budget: Budget, sensitivity: float = 1.0) -> float:
 
 
 def extended_gaussian_scale(budget: Budget, sensitivity: float = 1.0) -> float:
-    r"""Standard deviation of the extended Gaussian mechanism, valid for every epsilon > 0.
+    r"""Return the standard deviation of the extended Gaussian mechanism, for every epsilon > 0.
 
     .. math:: \sigma = \frac{\sqrt2\,\Delta_2}{2\epsilon}\left(\sqrt L + \sqrt{L+\epsilon}\right),
         \quad L = \ln\frac{\sqrt{2/\pi}}{\delta}
 
-    (Paper 004, Theorem 19.)
+    (Ding, paper 004, Theorem 19.)
+
+    Parameters
+    ----------
+    budget : Budget
+        With delta in :math:`(0, \sqrt{2/\pi})`.
+    sensitivity : float
+        :math:`\Delta_2`, in l2.
+
+    Returns
+    -------
+    float
 
     Raises
     ------
     InvalidInput
-        Where delta is 0, or above :math:`\sqrt{2/\pi}` where L is negative.
+        If delta is 0, or above :math:`\sqrt{2/\pi}`, where L is negative.
     """
     _check(budget, sensitivity)
     if not budget.private:
@@ -90,10 +137,23 @@ def extended_gaussian_scale(budget: Budget, sensitivity: float = 1.0) -> float:
 
 
 def laplace_scale(budget: Budget, sensitivity: float = 1.0, count: int = 1) -> float:
-    r"""Laplace scale b for ``count`` releases of l1 ``sensitivity``.
+    r"""Return the Laplace scale b for ``count`` releases of l1 ``sensitivity``.
 
-    :math:`count\,\Delta_1/\epsilon`: pure composition; ``budget.delta`` is left unspent. It is
+    :math:`count\,\Delta_1/\epsilon`: pure composition; ``budget.delta`` is not used. It is
     also the scale 1/zeta of gamma-norm noise of that l2 sensitivity.
+
+    Parameters
+    ----------
+    budget : Budget
+        For all releases together.
+    sensitivity : float
+        :math:`\Delta_1`, in l1.
+    count : int
+        Number of releases.
+
+    Returns
+    -------
+    float
     """
     _check(budget, sensitivity, count)
     return count * sensitivity / budget.epsilon
@@ -102,10 +162,25 @@ def laplace_scale(budget: Budget, sensitivity: float = 1.0, count: int = 1) -> f
 def zcdp_gaussian_scale(
     budget: Budget, sensitivity: float = 1.0, count: int = 1, *, conversion: str = "cks"
 ) -> float:
-    r"""Standard deviation for ``count`` releases by way of zCDP.
+    r"""Return the standard deviation for ``count`` Gaussian releases, calibrated by zCDP.
 
     :math:`\Delta_2\sqrt{count/(2\rho)}`, for papers that calibrate so; exact Gaussian
     differential privacy needs less noise.
+
+    Parameters
+    ----------
+    budget : Budget
+        For all releases together; delta above 0.
+    sensitivity : float
+        :math:`\Delta_2`, in l2.
+    count : int
+        Number of releases.
+    conversion : {"cks", "safe", "shortcut"}
+        From (epsilon, delta) to :math:`\rho`, see :func:`~.conversions.zcdp_rho`.
+
+    Returns
+    -------
+    float
     """
     _check(budget, sensitivity, count)
     arguments.choice("conversion", conversion, CONVERSIONS)
@@ -123,27 +198,28 @@ def calibrate(
     *,
     tolerance: float = 1e-6,
 ) -> float:
-    """The smallest noise scale at which ``make_releases(scale)`` stays within ``budget``.
+    """Return the smallest noise scale at which ``make_releases(scale)`` stays within ``budget``.
 
     Parameters
     ----------
     make_releases : callable
-        From a scale above 0 to releases; their loss must fall as the scale grows.
+        From a scale above 0 to releases; their privacy loss must decrease as the scale grows.
     budget : Budget
-    method : str
-        As in :func:`private_consensus.privacy.accounting.epsilon`.
+        For all releases together.
+    method : {"best", "pure", "gaussian", "gaussian+pure", "zcdp", "rdp", "pld"}
+        Accountant, see :func:`private_consensus.privacy.accounting.epsilon`.
     tolerance : float
         Relative; the scale returned is on the safe side.
 
     Returns
     -------
     float
-        0 where the budget is infinite or nothing private is released.
+        0 if the budget is infinite or nothing private is released.
 
     Raises
     ------
     InvalidInput
-        Where no scale is enough, as for an exact release or Gaussian noise at delta 0.
+        If no scale meets the budget, as for an exact release or Gaussian noise at delta 0.
     """
     _check(budget)
     arguments.function("make_releases", make_releases)
@@ -153,7 +229,7 @@ def calibrate(
         return 0.0
 
     def excess(scale: float) -> float:
-        """Logarithm of what is lost over what may be: above 0 where the scale is too little."""
+        """Return the logarithm of attained over allowed epsilon; positive if above the budget."""
         lost = epsilon_of(make_releases(scale), budget.delta, method)
         return math.log(lost / budget.epsilon) if lost > 0 else -math.inf
 
@@ -174,7 +250,7 @@ class _Tried(NamedTuple):
 
 
 def _bracket(excess: Callable[[float], float], budget: Budget) -> tuple[_Tried, _Tried]:
-    """Neighbouring powers of 4, too little and enough; both 0 where any scale is enough."""
+    """Return neighbouring powers of 4, below and within the budget; both 0 if any scale fits."""
     tried = _Tried(1.0, excess(1.0))
     step = 0.25 if tried.enough else 4.0
     while True:
@@ -191,11 +267,12 @@ def _bracket(excess: Callable[[float], float], budget: Budget) -> tuple[_Tried, 
 def _narrowed(
     low: _Tried, high: _Tried, excess: Callable[[float], float], tolerance: float
 ) -> float:
-    r"""Enough, and too little a ``tolerance`` below; the logarithm of a loss is almost linear in
-    that of its scale, which makes three or four interpolations do for twenty halvings.
+    r"""Find a scale that meets the budget, while a scale smaller by ``tolerance`` does not.
 
-    The ITP method (Oliveira, Takahashi, ACM Transactions on Mathematical Software 2020) with
-    :math:`\kappa_1 = 0.2` over the first width, :math:`\kappa_2 = 2`, :math:`n_0 = 1`.
+    The logarithm of a loss is almost linear in that of its scale, so that three or four
+    interpolations replace twenty bisections. The ITP method (Oliveira, Takahashi, ACM Transactions
+    on Mathematical Software 2020) with :math:`\kappa_1 = 0.2` over the first width,
+    :math:`\kappa_2 = 2`, :math:`n_0 = 1`.
     """
     first = width = math.log(high.scale / low.scale)
     goal = math.log1p(tolerance)

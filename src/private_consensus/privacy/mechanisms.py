@@ -1,9 +1,9 @@
-r"""Noise from unit draws.
+"""Additive noise of a given scale from unit draws.
 
-The draws come from outside, so that settings with different scales share them; ``scale`` broadcasts
-and may carry a settings axis. Scales mean what :mod:`private_consensus.privacy.releases` says. The
-draws are floating-point numbers: the guarantee is that of the real-valued mechanism. The one that
-is exact on a computer is in :mod:`private_consensus.privacy.discrete`.
+The draws are parameters, so that settings with different scales share them; ``scale`` broadcasts
+and may have a settings axis. Scales are defined in :mod:`private_consensus.privacy.releases`. The
+draws are floating-point numbers: the guarantee is that of the real-valued mechanism. The mechanism
+that is exact on a computer is in :mod:`private_consensus.privacy.discrete`.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from private_consensus.errors import InvalidInput, arguments, require
 
 
 def gaussian_noise(unit: np.ndarray, scale: Any) -> np.ndarray:
-    """Noise of standard deviation ``scale`` from standard normal draws; hides an l2 sensitivity.
+    """Return noise of standard deviation ``scale`` from standard normal draws (l2 sensitivity).
 
     Parameters
     ----------
     unit : ndarray
         Standard normal draws.
     scale : float or ndarray
-        Broadcast against ``unit``.
+        Standard deviation per coordinate; broadcast against ``unit``.
 
     Returns
     -------
@@ -33,14 +33,14 @@ def gaussian_noise(unit: np.ndarray, scale: Any) -> np.ndarray:
 
 
 def laplace_noise(unit: np.ndarray, scale: Any) -> np.ndarray:
-    r"""Noise of density :math:`e^{-|y|/b}/(2b)`, b = ``scale``; hides an l1 sensitivity.
+    """Return noise of density :math:`e^{-|y|/b}/(2b)`, b = ``scale`` (l1 sensitivity).
 
     Parameters
     ----------
     unit : ndarray
         Laplace draws of scale 1.
     scale : float or ndarray
-        Broadcast against ``unit``.
+        b; broadcast against ``unit``.
 
     Returns
     -------
@@ -50,18 +50,18 @@ def laplace_noise(unit: np.ndarray, scale: Any) -> np.ndarray:
 
 
 def gamma_norm_noise(direction: np.ndarray, radius: np.ndarray, scale: Any) -> np.ndarray:
-    r"""Noise of density proportional to :math:`e^{-\|b\|_2/s}`, s = ``scale``.
+    r"""Return noise of density proportional to :math:`e^{-\|b\|_2/s}`, s = ``scale``.
 
-    Hides an l2 sensitivity. In polar coordinates the density of the radius is
-    :math:`r^{d-1}e^{-r/s}`: Gamma with shape d, independent of a uniform
-    direction (Chaudhuri, Monteleoni, Sarwate, JMLR 2011).
+    It hides an l2 sensitivity. In polar coordinates the density of the radius is
+    :math:`r^{d-1}e^{-r/s}`: Gamma with shape d, independent of a uniform direction (Chaudhuri,
+    Monteleoni, Sarwate, JMLR 2011).
 
     Parameters
     ----------
     direction : ndarray, shape (..., d)
         Standard normal draws; only their direction is used.
     radius : ndarray, shape (...)
-        Draws of the Gamma law of shape d and scale 1.
+        Draws of the Gamma distribution of shape d and scale 1.
     scale : float or ndarray
         1/zeta; broadcast against ``direction``.
 
