@@ -130,8 +130,8 @@ def new_algorithm(name: str, folder: str | Path = ".", *, package: bool = False)
     Raises
     ------
     InvalidInput
-        For an invalid or existing name, a folder that is no repository, or an existing file. No file
-        is written in this case.
+        For an invalid or existing name, a folder that is no repository, or an existing file. No
+        file is written in this case.
     """
     fine = bool(NAME.fullmatch(name)) and not keyword.iskeyword(name)
     require(fine, "NAME", name, "small letters, digits and underscores, a letter first")

@@ -28,7 +28,7 @@ class Alone(NamedTuple):
     outcomes: list[tuple[float, str]]
 
     def until(self, *words: str) -> float | None:
-        """Return the largest budget up to which every outcome is one of ``words``; None if none is."""
+        """Return the largest budget up to which every outcome is in ``words``, or None."""
         found = None
         for epsilon, outcome in self.outcomes:
             if outcome not in words:

@@ -56,7 +56,7 @@ class Ranking:
     left_out: dict[str, int]
 
     def alike(self) -> list[tuple[str, ...]]:
-        """Return the largest groups of adjacent methods that do not differ (bars of the diagram)."""
+        """Return the largest groups of adjacent methods that do not differ (diagram bars)."""
         ranks, found = self.mean_ranks, []
         for first in range(len(ranks)):
             inside = np.flatnonzero(ranks - ranks[first] <= self.critical_difference)
@@ -107,7 +107,8 @@ def complete_part(methods: Sequence[str], ran: np.ndarray) -> tuple[np.ndarray, 
     """Select cells and methods such that every method ran in every cell.
 
     Methods are dropped one after the other, first those that ran in the fewest cells. Of several
-    such methods the last by name is dropped. The selection is the step with the most pairs of cell and method.
+    such methods the last by name is dropped. The selection is the step with the most pairs of cell
+    and method.
 
     Parameters
     ----------

@@ -1,10 +1,10 @@
-"""Privacy of the registry's algorithms against observers that see a part of the messages.
+"""Privacy of the registry's algorithms against observers that receive a part of the messages.
 
-linear     an algorithm with its noise set, as a linear system, or why it is none
-admm       the same of ADMM where objectives are quadratic
-causal     what distance alone guarantees, of any algorithm
-epsilon    of one pair: by the formula, from both sides, and what is guaranteed
-table      of all pairs of a setting: by observer and by distance
+linear     a calibrated algorithm as a linear system, or the reason why it is not linear
+admm       the linear system of ADMM with quadratic objectives
+causal     guarantees from distance alone, for any algorithm
+epsilon    epsilon of one pair: by the formula, its bounds, and the guarantee
+table      epsilon of all pairs of a setting, by observer and by distance
 """
 
 from .causal import Observation, observation

@@ -1,15 +1,15 @@
-r"""ADMM as a linear system where objectives are :math:`\frac{q}2\|x\|^2 - b_i^Tx`, q public.
+r"""ADMM as a linear system for objectives :math:`\frac{q}2\|x\|^2 - b_i^Tx` with public q.
 
-With the dual before it moves by what was sent last, :math:`a^-`, and :math:`L` the Laplacian,
+With :math:`a^-` the dual before its update by the last messages, and :math:`L` the Laplacian,
 
 .. math::
     a &= a^- + \zeta L x, \qquad
     x' = \frac{b - a + D c}{q + D + \Phi} + \sigma n, \qquad c = C x
 
-so that the state :math:`(x, a^-)` takes input and noise in one place. D-ZOA's outer loop is the
-same with :math:`D_i = 2\rho|N_i|`, the agent itself counted among its neighbours. A first-order
-step is :math:`x' = c - (qx - b + a)/D + \sigma n`. Noise of the dual is noise of x over
-:math:`q+D+\Phi`, noise of the centre D times that.
+so that input and noise enter the state :math:`(x, a^-)` in a single block. The outer loop of D-ZOA
+has this form with :math:`D_i = 2\rho|N_i|`, where the agent is one of its own neighbours. A
+first-order step is :math:`x' = c - (qx - b + a)/D + \sigma n`. Noise of the dual is equivalent to
+noise of x divided by :math:`q+D+\Phi`, and noise of the centre to D times that.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from ..privacy.observers.systems import Broadcast
 
 
 class _Update(NamedTuple):
-    """x' from x [N, N] and from the dual, the input and the unit noise [N] each."""
+    """Coefficients of x': matrix of x [N, N], and vectors [N] of dual, input and noise."""
 
     own: np.ndarray
     dual: np.ndarray
@@ -34,8 +34,9 @@ class _Update(NamedTuple):
 
 
 def not_linear(algorithm: Any) -> str:
-    """Return the reason why a version of ADMM is not linear on quadratic objectives; empty if it
-    is linear.
+    """Return the reason why a version of ADMM is not linear on quadratic objectives.
+
+    The reason is empty if it is linear.
     """
     if getattr(algorithm, "weights", "fixed") == "random":
         return "the weights of aggregates are random"
@@ -54,7 +55,23 @@ def projects(algorithm: Any) -> bool:
 def quadratic_system(
     algorithm: Any, curvature: float, network: Network, horizon: int
 ) -> LinearSystem:
-    """Rounds 1 to T of a calibrated version of ADMM on one graph; the private input is b."""
+    """Build rounds 1 to T of a calibrated version of ADMM on one graph; the private input is b.
+
+    Parameters
+    ----------
+    algorithm : Algorithm
+        Calibrated version of ADMM.
+    curvature : float
+        Public curvature q of the objectives.
+    network : Network
+        Graph of the run.
+    horizon : int
+        Number of rounds T.
+
+    Returns
+    -------
+    LinearSystem
+    """
     n = network.n_agents
     zeta, lap = _dual_step(algorithm), laplacian(network.adjacency)
     sent, none = Broadcast(network.adjacency.astype(float)), np.zeros((n, n))

@@ -1,15 +1,16 @@
-r"""Guarantees by distance, for any algorithm whose agents send messages to neighbours only.
+"""Guarantees from distance, for any algorithm whose agents send messages to neighbours only.
 
-What an agent does after round R shows in a view only if it can still arrive: with a link a round,
-the view of T rounds of somebody at distance d is made of what the victim sent in the first
-:math:`R = T - d + 1`, and of others' data and randomness, which react to nothing else of the
-victim. By post-processing it is as private as the eavesdropper's view of R rounds, and that is what
-the accountant says of the algorithm's releases in R rounds: whatever the losses, the noise and its
-place. No linearity is asked for.
+An action of an agent after round R affects a view only if it can still arrive. A message crosses
+one edge per round. The view of T rounds of an observer at distance d therefore depends on the
+target agent's messages in the first :math:`R = T - d + 1` rounds. It also depends on data and
+randomness of other agents, which react to nothing else of the target agent. By post-processing, it
+is as private as the eavesdropper's view of R rounds. The accountant bounds the latter from the
+algorithm's releases in R rounds, for any losses, noise, and position of the noise. No linearity is
+required.
 
-Two things the releases do not cover. Last models are among them only where agents send all of their
-state: of Zip-DL the mean of models has no noise at all. And where agents share noise, as in DECOR,
-a member of an observer knows more than the eavesdropper, whom the account is for.
+The releases do not cover two cases. The final models are among them only if agents send all of
+their state: in Zip-DL the mean of the models has no noise at all. If agents share noise, as in
+DECOR, a member of an observer knows more than the eavesdropper, whom the accountant considers.
 """
 
 from __future__ import annotations
@@ -30,22 +31,32 @@ NO_VIEWS = {
     "admm", "canary_audit", "coordinate_descent", "dgd", "dp_ci_moments", "fair_classification",
     "logistic", "pflr", "random_aggregation", "release_audit",
 }  # fmt: skip
-"""Algorithms of which no agent's view is worth a statement: without noise, or without messages."""
+"""Algorithms without views of agents to consider: they have no noise or no messages."""
 WHOLE_RUN = {"dp_admm", "q_dpsgd_1", "q_dpsgd_2", "secure_aggregation"}
-"""Algorithms with a server, through which everybody hears of everybody at once, and those whose
-every round depends on how many there are: distance says nothing of them."""
+"""Algorithms for which distance gives no guarantee. Some have a server, which forwards every
+message immediately. In others, every round depends on the number of rounds."""
 SHARED_NOISE = {"decor", "secure_aggregation"}
-"""Algorithms whose account counts on noise that other agents know."""
+"""Algorithms whose accounting relies on noise that other agents know."""
 
 
 @dataclass(frozen=True)
 class Observation:
-    """A calibrated algorithm on a problem and one fixed graph, as partial views see it.
+    """Calibrated algorithm on a problem and one fixed graph, for partial views.
 
     Parameters
     ----------
+    algorithm : Algorithm
+        Calibrated algorithm.
+    problem : Problem
+        Problem of the agents.
+    network : Network
+        Fixed graph.
+    horizon : int
+        Number of rounds.
     system : ObservedSystem or None
-        None where it is not linear; then ``reason`` says why.
+        Linear system; None if the algorithm is not linear.
+    reason : str
+        Reason why there is no linear system; empty if there is one.
     """
 
     algorithm: Any
@@ -62,11 +73,24 @@ class Observation:
 
     @cached_property
     def distances(self) -> np.ndarray:
-        """Links on the shortest way between any two agents, [N, N]."""
+        """Number of edges on the shortest path between any two agents, [N, N]."""
         return distances(self.network.adjacency)
 
     def last_round(self, observer: Observer, victim: int) -> int:
-        """The last round of which anything that the victim does can show in the view."""
+        """Return the last round in which an action of the target agent can affect the view.
+
+        Parameters
+        ----------
+        observer : Observer
+            Observer of the view.
+        victim : int
+            Target agent.
+
+        Returns
+        -------
+        int
+            From 0 to the horizon.
+        """
         observer.check(self.network.n_agents)
         name = registry_name(self.algorithm)
         whole = name in WHOLE_RUN or name not in NOT_LINEAR | MAPPED
@@ -77,8 +101,23 @@ class Observation:
         return max(0, min(self.horizon, self.horizon - distance + 1))
 
     def causal_guarantee(self, observer: Observer, victim: int, delta: float) -> Guarantee:
-        """The accountant's guarantee for the rounds that can arrive; infinite where the view is not
-        made of releases, or the observer knows noise that they count on."""
+        """Return the accountant's guarantee for the rounds that can arrive.
+
+        Parameters
+        ----------
+        observer : Observer
+            Observer of the view.
+        victim : int
+            Target agent.
+        delta : float
+            Delta of the guarantee.
+
+        Returns
+        -------
+        Guarantee
+            Infinite if the view is not a function of releases, or if the observer knows noise on
+            which the releases rely.
+        """
         shared = bool(observer.members) and registry_name(self.algorithm) in SHARED_NOISE
         if shared or (_sees_models(observer) and not self._sends_its_state):
             return Guarantee(np.inf, delta, "none")
@@ -105,13 +144,27 @@ class Observation:
 
 
 def observation(algorithm: Any, problem: Any, network: Network, horizon: int) -> Observation:
-    """An algorithm as partial views see it, linear or not.
+    """Prepare an algorithm, linear or not, for partial views.
+
+    Parameters
+    ----------
+    algorithm : Algorithm
+        Calibrated algorithm.
+    problem : Problem
+        Problem of the agents.
+    network : Network
+        Fixed graph.
+    horizon : int
+        Number of rounds.
+
+    Returns
+    -------
+    Observation
 
     Raises
     ------
     InvalidInput
-        For a graph that changes from run to run, noise 0, and an algorithm without views of
-        agents.
+        For a graph that changes between runs, noise 0, and an algorithm without views of agents.
     """
     name = registry_name(algorithm)
     expected = f"an algorithm with views to speak of; here: {NOT_LINEAR.get(name)}"
@@ -124,7 +177,10 @@ def observation(algorithm: Any, problem: Any, network: Network, horizon: int) ->
 
 
 def distances(adjacency: np.ndarray) -> np.ndarray:
-    """Links on the shortest way between any two agents, [N, N]; N where there is none."""
+    """Return the number of edges on the shortest path between any two agents.
+
+    The result has shape (N, N), with N for agents that no path connects.
+    """
     n = len(adjacency)
     found = np.full((n, n), n)
     reached = np.eye(n, dtype=bool)

@@ -1,11 +1,11 @@
-r"""What observers learn, as rows of a figure's numbers.
+"""Privacy losses to observers, as rows of a figure's data.
 
-graph      agents on a circle, each with what one marked agent learns of it
+graph      agents on a circle, each with its privacy loss to one marked agent
 map        every ordered pair
-distance   pairs by distance; beside them what is guaranteed of other losses, and the sum of single
-           messages' losses, which bounds nothing
-rounds     kinds of observers after T rounds, at the noise that is set for the last T
-coalitions what so many agents together learn of one: those nearest to it, any, those farthest
+distance   pairs by distance; with the guarantees for other losses, and with the sum of single
+           messages' losses, which is no bound
+rounds     kinds of observers after T rounds, with the noise for the largest T
+coalitions loss of one agent to coalitions, by size: nearest agents, random agents, farthest agents
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from .table import kinds, nearest
 
 VIEWS = {"agent": Coalition, "secure sums": SecureSums}
 COMPUTED = "none, all is computed"
-"""What a figure says of its data."""
+"""Data source that a figure states."""
 SHOWN = {
     "eavesdropper": ("worst",),
     "eavesdropper with an agent's secrets": ("worst",),
@@ -50,31 +50,31 @@ SHOWN = {
     "last models": ("worst",),
     "mean of last models": ("worst",),
 }
-"""Kinds of observers that are shown over the rounds, and of which pairs."""
+"""Kinds of observers in the figure over rounds, with the pairs that it contains."""
 SIZES = (2, 5)
-"""Of coalitions that are shown over the rounds, beside those of the table."""
+"""Sizes of further coalitions in the figure over rounds."""
 GUIDE = "a server's sum: mu as the root of T"
 DRAWN = 20
-"""Random orders in which agents join a coalition."""
+"""Number of random orders in which agents join a coalition."""
 Row = dict[str, Any]
 
 
 def view_points(views: Mapping[str, Any], seed: int) -> pl.DataFrame:
-    """Rows of one panel.
+    """Return the rows of one panel.
 
     Parameters
     ----------
     views : mapping
-        As :class:`private_consensus.experiments.schema.Views` dumps it.
+        Dump of :class:`private_consensus.experiments.schema.Views`.
     seed : int
-        The seed of the reproduction.
+        Seed of the reproduction.
 
     Returns
     -------
     DataFrame
-        ``kind`` (node, edge, pair, line, mark), ``x`` and ``y`` of what is drawn, ``epsilon`` that
-        is guaranteed, null where nothing arrives or nothing is promised; for pairs ``observer`` and
-        ``victim``, from 1, ``distance``, ``formula`` and ``label``.
+        ``kind`` (node, edge, pair, line, mark), ``x`` and ``y`` of the element, and the guaranteed
+        ``epsilon``, null if no message arrives or if nothing is guaranteed. Pairs also have
+        ``observer`` and ``victim``, from 1, ``distance``, ``formula`` and ``label``.
     """
     budget = views["budget"]
     algorithm, problem, network = calibrated(
@@ -135,7 +135,7 @@ def _by_distance(seen: Observation, views: Mapping[str, Any]) -> Iterator[Row]:
 
 
 def _beside(seen: Observation, views: Mapping[str, Any]) -> dict[str, dict[int, float]]:
-    """Epsilon by distance of what pairs are compared with."""
+    """Return the reference epsilons by distance, with which pairs are compared."""
     delta, agents = views["budget"]["delta"], seen.network.n_agents
     releases = seen.algorithm.releases(seen.problem, seen.network, seen.horizon)
     everything = float(account(releases, delta).epsilon)
@@ -160,7 +160,10 @@ def _beside(seen: Observation, views: Mapping[str, Any]) -> dict[str, dict[int, 
 
 
 def _of_other_losses(seen: Observation, delta: float, apart: list[int]) -> dict[str, dict]:
-    """Guarantees of descent whose gradients change by as much in every round, of the worst pair."""
+    """Return the guarantee of the worst pair by distance, for gradients of other losses.
+
+    The gradients of every round may change by the same amount.
+    """
     algorithm = seen.algorithm
     system = noised_descent(
         seen.network.mixing, seen.horizon, gain=float(algorithm.eta),
@@ -205,8 +208,10 @@ def _over_rounds(seen: Observation, views: Mapping[str, Any]) -> Iterator[Row]:
 
 
 def _watching(seen: Observation) -> Iterator[tuple[str, list[Observer]]]:
-    """Kinds of the table; an eavesdropper with the secrets of an agent, and coalitions of agents
-    that are near to each other."""
+    """Yield the kinds of observers: those of the table, and further ones.
+
+    They are an eavesdropper with the secrets of an agent, and coalitions of adjacent agents.
+    """
     yield from kinds(seen)
     n, more = seen.network.n_agents, {"last_states": seen.last_states}
     yield "eavesdropper with an agent's secrets", [Eavesdropper((v,)) for v in range(n)]
@@ -217,8 +222,10 @@ def _watching(seen: Observation) -> Iterator[tuple[str, list[Observer]]]:
 
 
 def _guide(seen: Observation, views: Mapping[str, Any]) -> Iterator[Row]:
-    """The slope of mu that grows as the root of the rounds, where all have the same noise: through
-    what a server's sum would tell an agent in the end."""
+    """Yield a reference curve, mu proportional to the square root of the rounds.
+
+    It requires equal noise in all rounds, and ends at the loss of an agent to a server's sum.
+    """
     if len(_noisy_rounds(seen)) < seen.horizon:
         return
     delta = views["budget"]["delta"]
@@ -230,21 +237,23 @@ def _guide(seen: Observation, views: Mapping[str, Any]) -> Iterator[Row]:
 
 
 def _last_noise(seen: Observation) -> Iterator[Row]:
-    """A mark at the first of the rounds that have no noise to the end, if there are any."""
+    """Yield a mark at the start of the final rounds without noise, if there are any."""
     noisy = _noisy_rounds(seen)
     if noisy and noisy[-1] < seen.horizon:
         yield {"kind": "mark", "series": "no fresh noise from here on", "x": noisy[-1] + 1.0}
 
 
 def _noisy_rounds(seen: Observation) -> list[int]:
-    """Rounds with fresh noise, from 1; none of an algorithm that is not linear."""
+    """Return the rounds with fresh noise, from 1; empty for an algorithm that is not linear."""
     rounds = [] if seen.system is None else seen.system.channels[0].rounds
     return [t for t, round_ in enumerate(rounds, 1) if dense(round_.noise).any()]
 
 
 def _together(seen: Observation, views: Mapping[str, Any]) -> Iterator[Row]:
-    """Of one agent's data, by the size of a coalition; the mark is where it may be all neighbours,
-    who cut the agent off."""
+    """Yield the loss of one agent by the size of a coalition.
+
+    The mark is the number of its neighbours: a coalition of all of them separates the agent.
+    """
     n, victim = seen.network.n_agents, views["watcher"] - 1
     near = [u for u in nearest(seen, victim, n) if u != victim]
     random = generator(0, "coalitions")

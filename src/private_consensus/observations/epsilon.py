@@ -1,12 +1,12 @@
-r"""Epsilon of one pair: by the formula for inputs as given, and what is guaranteed.
+"""Epsilon of one pair: by the formula for fixed inputs, and the guarantee.
 
 ============  =======  ================================================================
-rule          label    the guarantee holds because
+rule          label    reason for the guarantee
 ============  =======  ================================================================
 exact         exact    inputs react to no noise, or linearly with public curvature
-adaptive      exact    the observer sees all that inputs react to
+adaptive      exact    the observer receives everything to which inputs react
 contraction   F1       local steps expand no distances; hidden noise shrinks differences
-light_cone    F0       the victim's rounds that can still arrive, by the accountant
+light_cone    F0       the target's rounds that can still arrive, by the accountant
 refused       refused  the accountant guarantees nothing
 ============  =======  ================================================================
 """
@@ -34,24 +34,25 @@ LABELS = {
     "refused": "refused",
 }
 MOST_BUDGETS = 3000
-"""Rounds times agents up to which the contraction bound is minimised."""
+"""Maximum of rounds times agents for which the contraction bound is minimised."""
 Asked = tuple[Observer, Sequence[int]]
-"""An observer and the victims of whom it is asked what it learns."""
+"""Observer and the target agents whose loss to it is requested."""
 _WORTH = 1e-6
-"""What another bound has to be smaller by, relatively, to be the one that is named."""
+"""Relative amount by which another bound must be smaller to replace the rule."""
 
 
 @dataclass(frozen=True)
 class ObservedEpsilon:
-    """Epsilon of one pair.
+    """Epsilon of one pair of target agent and observer.
 
     Parameters
     ----------
     lower, formula : float
-        The formula's value for inputs as given, from below and from above; NaN where there is
-        none.
+        Lower and upper bound on the formula's value for fixed inputs; NaN without a formula.
     guarantee : float
+        Guaranteed epsilon; may be infinite.
     rule : str
+        Rule of the guarantee; a key of ``LABELS``.
     """
 
     lower: float
@@ -61,23 +62,34 @@ class ObservedEpsilon:
 
     @property
     def label(self) -> str:
-        """exact, F1, F0 or refused."""
+        """Label of the rule: exact, F1, F0 or refused."""
         return LABELS[self.rule]
 
 
 Found = Mapping[int, Statement | ObservedEpsilon]
-"""Of each victim mu, or what is known without it."""
+"""Statement on mu for each target agent, or its epsilon if there is none."""
 
 
 def epsilon_for(
     seen: Observation, observer: Observer, victim: int, delta: float
 ) -> ObservedEpsilon:
-    """Epsilon of one agent's data against an observer.
+    """Compute the privacy loss of one agent to an observer.
 
     Parameters
     ----------
+    seen : Observation
+        Calibrated algorithm on a problem and graph.
+    observer : Observer
+        Observer of messages.
+    victim : int
+        Target agent.
     delta : float
-        Of the guarantee. The linear program for Laplace noise gives pure privacy, whatever delta.
+        Delta of the guarantee. The linear program for Laplace noise gives pure privacy for any
+        delta.
+
+    Returns
+    -------
+    ObservedEpsilon
     """
     return epsilons(seen, observer, delta, [victim])[victim]
 
@@ -85,7 +97,23 @@ def epsilon_for(
 def epsilons(
     seen: Observation, observer: Observer, delta: float, victims: Sequence[int] | None = None
 ) -> dict[int, ObservedEpsilon]:
-    """:func:`epsilon_for` of every victim, or of some."""
+    """Compute the privacy loss of target agents to an observer.
+
+    Parameters
+    ----------
+    seen : Observation
+        Calibrated algorithm on a problem and graph.
+    observer : Observer
+        Observer of messages.
+    delta : float
+        Delta of the guarantee.
+    victims : sequence of int, optional
+        Target agents; by default all agents that are not members of the observer.
+
+    Returns
+    -------
+    dict of int to ObservedEpsilon
+    """
     return all_epsilons(seen, [observer], delta, victims)[0]
 
 
@@ -97,8 +125,27 @@ def all_epsilons(
     *,
     apart: bool = False,
 ) -> list[dict[int, ObservedEpsilon]]:
-    """:func:`epsilons` of many observers, whose mu are converted together; apart, the last digit of
-    each is as it is alone."""
+    """Compute the privacy losses to many observers, with joint conversions of their mu.
+
+    Parameters
+    ----------
+    seen : Observation
+        Calibrated algorithm on a problem and graph.
+    observers : sequence of Observer
+        Observers of messages.
+    delta : float
+        Delta of the guarantee.
+    victims : sequence of int, optional
+        Target agents; by default all agents that are not members of the observer.
+    apart : bool, default False
+        True to convert each observer's mu separately. Results then equal those of
+        :func:`epsilons` to the last digit.
+
+    Returns
+    -------
+    list of dict of int to ObservedEpsilon
+        One mapping per observer.
+    """
     return of_several([(seen, observers)], delta, victims, apart=apart)[0]
 
 
@@ -109,8 +156,26 @@ def of_several(
     *,
     apart: bool = False,
 ) -> list[list[dict[int, ObservedEpsilon]]]:
-    """:func:`all_epsilons` of several settings and kinds of observers, each as it is alone:
-    conversions of as many numbers share calls."""
+    """Compute the privacy losses of several settings; conversions of equal size share calls.
+
+    The results equal those of :func:`all_epsilons` for each setting.
+
+    Parameters
+    ----------
+    cases : sequence of tuple
+        Settings with their observers.
+    delta : float
+        Delta of the guarantee.
+    victims : sequence of int, optional
+        Target agents; by default all agents that are not members of the observer.
+    apart : bool, default False
+        True to convert each observer's mu separately.
+
+    Returns
+    -------
+    list of list of dict of int to ObservedEpsilon
+        One list per setting, with one mapping per observer.
+    """
     asked = [
         [(observer, _victims(seen, observer, victims)) for observer in observers]
         for seen, observers in cases
@@ -157,7 +222,7 @@ def _gaussian(observed: ObservedSystem, asked: Sequence[Asked]) -> list[Found]:
 def _converted(
     found: Sequence[list[Found]], delta: float, apart: bool
 ) -> list[list[dict[int, ObservedEpsilon]]]:
-    """Statements on mu as epsilons, of all observers of a case together, or apart."""
+    """Convert statements on mu to epsilons, for all observers of a case jointly or separately."""
     groups = [
         group
         for parts in found
@@ -173,7 +238,7 @@ def _converted(
 
 
 def _sides(part: Found) -> list[tuple[float, float, float]]:
-    """mu by the formula from both sides and as guaranteed, of each victim who has a statement."""
+    """Return lower and upper bound and guarantee of mu, for each target agent with a statement."""
     stated = [one for one in part.values() if isinstance(one, Statement)]
     return [(one.open_loop.lower, one.open_loop.upper, one.mu) for one in stated]
 
@@ -197,7 +262,7 @@ def _laplace(
 def _with_causal(
     seen: Observation, observer: Observer, victim: int, delta: float, found: ObservedEpsilon
 ) -> ObservedEpsilon:
-    """The better of what the statement and what distance guarantees."""
+    """Return the smaller of the guarantees from the statement and from distance."""
     causal = seen.causal_guarantee(observer, victim, delta)
     bound = causal.epsilon if causal.proven else np.inf
     if bound < found.guarantee * (1 - _WORTH):
@@ -207,6 +272,15 @@ def _with_causal(
 
 def by_distance(seen: Observation, delta: float, observer: int) -> list[dict[str, object]]:
     """Compute the privacy loss of every other agent to one agent, nearest first.
+
+    Parameters
+    ----------
+    seen : Observation
+        Calibrated algorithm on a problem and graph.
+    delta : float
+        Delta of the guarantees.
+    observer : int
+        Observing agent.
 
     Returns
     -------

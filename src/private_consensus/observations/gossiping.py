@@ -1,7 +1,8 @@
-r"""Muffliato, Muffliato-GD, MAFALDA-SGD, DECOR, Zip-DL, secure sums and training alone as systems.
+r"""Linear systems of gossip algorithms.
 
-``kept`` is what a gradient step leaves of the point at which it is taken: 1 where gradients are
-inputs as given, :math:`1 - \\eta N_i` for means, whose curvature is public.
+They are Muffliato, Muffliato-GD, MAFALDA-SGD, DECOR, Zip-DL, secure sums and local training.
+``kept`` is the factor of the point at which a gradient step is made. It is 1 if gradients are
+fixed inputs, and :math:`1 - \eta N_i` for means, whose curvature is public.
 """
 
 from __future__ import annotations
@@ -25,7 +26,23 @@ from ..privacy.observers.systems import MESSAGE, Broadcast
 
 
 def averaging(algorithm: Any, network: Network, horizon: int) -> LinearSystem:
-    """Return noise once, then gossip; the algorithm publishes its last messages as its models."""
+    """Build the system of gossip with noise in the first round only.
+
+    The algorithm publishes its last messages as its models.
+
+    Parameters
+    ----------
+    algorithm : Algorithm
+        Calibrated Muffliato.
+    network : Network
+        Graph of the run.
+    horizon : int
+        Number of rounds.
+
+    Returns
+    -------
+    LinearSystem
+    """
     options = {"noise": float(algorithm.noise.scale), "output": MESSAGE}
     if algorithm.acceleration == "none":
         return gossip(network.mixing, horizon, **options)
@@ -34,8 +51,25 @@ def averaging(algorithm: Any, network: Network, horizon: int) -> LinearSystem:
 
 
 def phases(algorithm: Any, network: Network, horizon: int, kept: float) -> LinearSystem:
-    """Noised steps with gossip between them; the state has the message before the last as well
-    where gossip is accelerated."""
+    """Build the system of noisy gradient steps with gossip between them.
+
+    With accelerated gossip the state also contains the message before the last.
+
+    Parameters
+    ----------
+    algorithm : Algorithm
+        Calibrated Muffliato-GD.
+    network : Network
+        Graph of the run.
+    horizon : int
+        Number of rounds.
+    kept : float
+        Factor of the point in a gradient step.
+
+    Returns
+    -------
+    LinearSystem
+    """
     first = algorithm.noised(horizon)
     gains, scales = algorithm.eta * first, algorithm.eta * algorithm.noise.scale * first
     W = network.mixing
@@ -58,7 +92,23 @@ def phases(algorithm: Any, network: Network, horizon: int, kept: float) -> Linea
 
 
 def filtered(algorithm: Any, network: Network, horizon: int, kept: float) -> LinearSystem:
-    """Noise correlated over rounds."""
+    """Build the system of gradient steps with noise that is correlated over rounds.
+
+    Parameters
+    ----------
+    algorithm : Algorithm
+        Calibrated MAFALDA-SGD.
+    network : Network
+        Graph of the run.
+    horizon : int
+        Number of rounds.
+    kept : float
+        Factor of the point in a gradient step.
+
+    Returns
+    -------
+    LinearSystem
+    """
     eta, noise = float(algorithm.eta), float(algorithm.eta * algorithm.noise.scale)
     shaped = algorithm.filter_of(horizon)
     independent = np.array_equal(shaped, np.eye(horizon))
@@ -74,7 +124,23 @@ def filtered(algorithm: Any, network: Network, horizon: int, kept: float) -> Lin
 
 
 def pairwise_noise(algorithm: Any, network: Network, horizon: int, kept: float) -> LinearSystem:
-    """Noise that cancels between neighbours, known to both of them."""
+    """Build the system with noise that cancels between neighbours, and that both of them know.
+
+    Parameters
+    ----------
+    algorithm : Algorithm
+        Calibrated DECOR.
+    network : Network
+        Graph of the run.
+    horizon : int
+        Number of rounds.
+    kept : float
+        Factor of the point in a gradient step.
+
+    Returns
+    -------
+    LinearSystem
+    """
     own = float(algorithm.eta * algorithm.noise.scale)
     pair = own * float(np.reshape(algorithm.share(network), -1)[0])
     eta = float(algorithm.eta)
@@ -82,14 +148,46 @@ def pairwise_noise(algorithm: Any, network: Network, horizon: int, kept: float) 
 
 
 def cancelling_noise(algorithm: Any, network: Network, horizon: int, kept: float) -> LinearSystem:
-    """Noise that cancels at its sender."""
+    """Build the system with noise that cancels over the messages of its sender.
+
+    Parameters
+    ----------
+    algorithm : Algorithm
+        Calibrated Zip-DL.
+    network : Network
+        Graph of the run.
+    horizon : int
+        Number of rounds.
+    kept : float
+        Factor of the point in a gradient step.
+
+    Returns
+    -------
+    LinearSystem
+    """
     eta, noise = float(algorithm.eta), float(algorithm.eta * algorithm.noise.scale)
     return zip_dl(network.mixing, horizon, gain=eta, noise=noise, kept=kept)
 
 
 def summed(algorithm: Any, network: Network, horizon: int, kept: float) -> LinearSystem:
-    """Build the system of secure aggregation: only sums of messages are visible, and each agent
-    knows its own noise.
+    """Build the system of secure aggregation: only sums of messages are visible.
+
+    Each agent knows its own noise.
+
+    Parameters
+    ----------
+    algorithm : Algorithm
+        Calibrated secure aggregation.
+    network : Network
+        Graph of the run.
+    horizon : int
+        Number of rounds.
+    kept : float
+        Factor of the point in a gradient step.
+
+    Returns
+    -------
+    LinearSystem
     """
     n = network.n_agents
     everybody = np.ones((1, n))
@@ -107,8 +205,24 @@ def summed(algorithm: Any, network: Network, horizon: int, kept: float) -> Linea
 
 
 def alone(algorithm: Any, network: Network, horizon: int, kept: float) -> LinearSystem:
-    """Build the system of local training: agents send nothing, and the eavesdropper receives
-    every model.
+    """Build the system of local training, in which agents send nothing.
+
+    The eavesdropper receives every model.
+
+    Parameters
+    ----------
+    algorithm : Algorithm
+        Calibrated local training.
+    network : Network
+        Graph, for the number of agents.
+    horizon : int
+        Number of rounds.
+    kept : float
+        Factor of the point in a gradient step.
+
+    Returns
+    -------
+    LinearSystem
     """
     eta, noise = float(algorithm.eta), float(algorithm.eta * algorithm.noise.scale)
     own = np.eye(network.n_agents)

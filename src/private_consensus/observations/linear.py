@@ -1,12 +1,12 @@
-r"""Algorithms of the registry as linear systems: what is sent, from which state, with which noise.
+"""Algorithms of the registry as linear systems: messages, states and noise.
 
-Built from the calibrated algorithm itself, its steps, weights and scales. Linear are gradient
-methods with fixed weights, DP-CI and gossip; ADMM where objectives are quadratic with curvature
-that is public. Projections are not linear: the formula then holds as long as none is active, and
-the guarantee says what holds regardless.
+A system is built from the calibrated algorithm, with its steps, weights and scales. Linear are
+gradient methods with fixed weights, DP-CI and gossip, and ADMM on quadratic objectives with public
+curvature. Projections are not linear: the formula holds while none is active, and the guarantee
+holds in any case.
 
-Only classes of the registry itself are mapped. A class that inherits from one may send anything
-else, and what is too small a number for it would not show.
+Only classes of the registry itself are mapped. A subclass may send other messages, and a too small
+privacy loss would not be noticed.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from ..problems.mean_estimation import MeanEstimation
 from . import admm, gossiping
 
 OF_LINKS = {"zip_dl"}
-"""Algorithms that send each neighbour a message of its own."""
+"""Algorithms that send a different message to each neighbour."""
 NOT_LINEAR = {
     "admm": "no noise is added, so that nothing is hidden",
     "canary_audit": "an audit that shows bounds and no iterates",
@@ -63,12 +63,12 @@ NOT_LINEAR = {
     "release_audit": "an audit that shows bounds and no iterates",
     "sdm_dsgd": "which coordinates are sent is random, and the agent keeps the others",
 }
-"""Why an algorithm of the registry is no linear system. What any agent learns is then bounded by
-what distance leaves of the accountant's guarantee (:mod:`.causal`)."""
+"""Reasons why an algorithm of the registry is not a linear system. The loss to an agent is then
+bounded by distance and the accountant's guarantee (:mod:`.causal`)."""
 
 
 class NotLinear(InvalidInput):
-    """An algorithm, or a setting of one, that is no linear system; ``reason`` says why."""
+    """Error for an algorithm or setting that is not a linear system; ``reason`` states why."""
 
     def __init__(self, key: str, value: object, reason: str) -> None:
         super().__init__(key, value, f"an algorithm whose partial views are known; here: {reason}")
@@ -77,18 +77,21 @@ class NotLinear(InvalidInput):
 
 @dataclass(frozen=True)
 class ObservedSystem:
-    """An algorithm with its noise set, as partial views see it.
+    """Calibrated algorithm as a linear system, for partial views.
 
     Parameters
     ----------
     channels : tuple of LinearSystem
-        One for each direction in which a private input can change.
+        One system for each direction in which a private input can change.
     changes : Changes
-        Of the neighbouring relation of the algorithm, in the norm that its noise hides.
+        Changes under the neighbouring relation of the algorithm, in the norm of its noise.
     inputs : Inputs
+        Reaction of the inputs to messages.
     law : {"gaussian", "laplace"}
+        Distribution of the noise.
     last_states : bool
-        Whether rounds without noise follow, of any number, or all models are released in the end.
+        True if rounds without noise follow, of any number, or if all models are released in the
+        end.
     """
 
     channels: tuple[LinearSystem, ...]
@@ -99,7 +102,7 @@ class ObservedSystem:
 
 
 def registry_name(algorithm: Any) -> str | None:
-    """The name of an algorithm whose class is the registry's own; None of any other."""
+    """Return the registry's name of an algorithm; None for a class outside the registry."""
     package, _, name = type(algorithm).__module__.rpartition(".")
     return name if package == "private_consensus.algorithms" else None
 
@@ -110,14 +113,29 @@ def broadcasts(algorithm: Any) -> bool:
 
 
 def observed_system(algorithm: Any, problem: Any, network: Network, horizon: int) -> ObservedSystem:
-    """The rounds of an algorithm on a problem and one fixed graph.
+    """Build the linear system of an algorithm on a problem and one fixed graph.
+
+    Parameters
+    ----------
+    algorithm : Algorithm
+        Calibrated algorithm.
+    problem : Problem
+        Problem of the agents.
+    network : Network
+        Fixed graph.
+    horizon : int
+        Number of rounds.
+
+    Returns
+    -------
+    ObservedSystem
 
     Raises
     ------
     NotLinear
-        For an algorithm that does not fit, with what stands against it.
+        For an algorithm that is not linear, with the reason.
     InvalidInput
-        For a graph that changes from run to run; for noise 0.
+        For a graph that changes between runs, and for noise 0.
     """
     require(network.shared, "network", "one graph a run", "one fixed graph for all runs")
     name = registry_name(algorithm)
@@ -132,7 +150,7 @@ def observed_system(algorithm: Any, problem: Any, network: Network, horizon: int
 def _gradient_descent(
     algorithm: Any, problem: Any, network: Network, horizon: int
 ) -> ObservedSystem:
-    """Paper 000, Algorithm 1; Stage II is told by the last states."""
+    """Build the system of Showkatbakhsh et al., Algorithm 1; the last states determine Stage II."""
     if algorithm.stage_two != "repaired":
         key, value = "algorithm.stage_two", algorithm.stage_two
         raise NotLinear(key, value, "Stage II shows the last iterate without noise")
@@ -147,7 +165,10 @@ def _gradient_descent(
 
 
 def _pdop(algorithm: Any, problem: Any, network: Network, horizon: int) -> ObservedSystem:
-    """Paper 001's reference [45]: the gradient at the mixed value, noise after the projection."""
+    """Build the system of reference [45] of Xiao et al.
+
+    The gradient is that at the mixed value, and noise is added after the projection.
+    """
     _require_law(algorithm)
     steps = algorithm.eta * algorithm.decay ** np.arange(1, horizon + 1)
     change = problem.record_change(LAWS[algorithm.law].norm)
@@ -160,7 +181,10 @@ def _pdop(algorithm: Any, problem: Any, network: Network, horizon: int) -> Obser
 def _ldp_gradient_descent(
     algorithm: Any, problem: Any, network: Network, horizon: int
 ) -> ObservedSystem:
-    """Paper 001, Algorithm 2 with its weights at their mean: the plain mean of a neighbourhood."""
+    """Build the system of Xiao et al., Algorithm 2, with weights at their mean.
+
+    The aggregate is the plain mean of a neighbourhood.
+    """
     if algorithm.weights == "random":
         raise NotLinear("algorithm.weights", "random", "the weights of aggregates are random")
     if algorithm.aggregator == "range":
@@ -192,10 +216,11 @@ def _mixed_gradient_steps(
     change: float,
     law: str = "gaussian",
 ) -> ObservedSystem:
-    r""":math:`z = W y`, :math:`y' = \mathrm{Proj}(z - \eta_t\nabla f_i(z)) + \sigma_t n`.
+    r"""Build the system :math:`z = W y`, :math:`y' = \mathrm{Proj}(z - \eta_t\nabla f_i(z)) + n_t`.
 
-    A mean's loss has the public curvature :math:`N_i` and is part of the loop, which contracts up
-    to :math:`\eta_t N_i = 2`, projection included; other gradients are inputs as given.
+    The noise :math:`n_t` has scale :math:`\sigma_t`. The loss of a mean has the public curvature
+    :math:`N_i`, which is part of the loop. The loop contracts up to :math:`\eta_t N_i = 2`,
+    including the projection. Other gradients are fixed inputs.
     """
     options = {"gain": steps, "noise": scales, "adjacency": network.adjacency}
     horizon = len(steps)
@@ -203,14 +228,17 @@ def _mixed_gradient_steps(
         system = noised_descent(mixing, horizon, **options)
         return ObservedSystem((system,), Free(change), Inputs(), law=law)
     kept = 1 - steps * problem.records
-    kept = np.where(np.abs(kept) < 1e-15, 0.0, kept)  # a step of 1/N forgets where it began
+    kept = np.where(np.abs(kept) < 1e-15, 0.0, kept)  # a step of 1/N removes the previous state
     moves = kept[:, None, None] * mixing
     system = noised_descent(mixing, horizon, transition=moves, **options)
     return ObservedSystem((system,), Constant(change), Inputs(expansion=1.0), law=law)
 
 
 def _dp_ci(algorithm: Any, problem: Any, network: Network, horizon: int) -> ObservedSystem:
-    """States are what was sent, n numbers an agent; one channel for each number measured."""
+    """Build the systems of DP-CI, one for each measured number.
+
+    The state is the last message of every agent, with n numbers per agent.
+    """
     agents, dim = problem.n_agents, problem.dim
     sent, eye = Broadcast(network.mixing, network.adjacency), np.eye(agents * dim)
     carried = {
@@ -222,6 +250,19 @@ def _dp_ci(algorithm: Any, problem: Any, network: Network, horizon: int) -> Obse
     }
 
     def round_(t: int, channel: int) -> Round:
+        """Return the round of one iteration for one measured number.
+
+        Parameters
+        ----------
+        t : int
+            Iteration, from 0.
+        channel : int
+            Index of the measured number.
+
+        Returns
+        -------
+        Round
+        """
         step = float(algorithm.step_size(t - 1)) if t else 0.0
         moves = eye - step * coupling(problem, network, t - 1)
         inputs = np.zeros((agents, dim, agents))
@@ -240,7 +281,10 @@ def _dp_ci(algorithm: Any, problem: Any, network: Network, horizon: int) -> Obse
 
 
 def _admm(algorithm: Any, problem: Any, network: Network, horizon: int) -> ObservedSystem:
-    """Objectives of means: quadratic with the public curvature :math:`N_i`, in a box."""
+    """Build the system of ADMM for objectives of means.
+
+    They are quadratic with the public curvature :math:`N_i`, in a box.
+    """
     if not isinstance(problem, MeanEstimation):
         value = type(problem).__name__
         raise NotLinear("problem", value, "the curvature of the objectives is not public")
@@ -266,13 +310,30 @@ def _muffliato(algorithm: Any, problem: Any, network: Network, horizon: int) -> 
 def _clipped_descent(
     system_of: Callable[..., LinearSystem], *, last_states: bool = False
 ) -> Callable[..., ObservedSystem]:
-    """Methods of full-batch gradients and Gaussian noise, by what makes their rounds.
+    """Return the function that builds the system of a method with full-batch gradients.
 
-    Means that are not clipped have the public curvature :math:`N_i` in the loop, and nothing is
-    projected; other gradients are inputs as given.
+    The noise is Gaussian, and ``system_of`` builds the rounds. Means without clipping have the
+    public curvature :math:`N_i` in the loop, and no projection. Other gradients are fixed inputs.
     """
 
     def mapped(algorithm: Any, problem: Any, network: Network, horizon: int) -> ObservedSystem:
+        """Build the linear system of a calibrated algorithm.
+
+        Parameters
+        ----------
+        algorithm : Algorithm
+            Calibrated algorithm.
+        problem : Problem
+            Problem of the agents.
+        network : Network
+            Fixed graph.
+        horizon : int
+            Number of rounds.
+
+        Returns
+        -------
+        ObservedSystem
+        """
         loop = isinstance(problem, MeanEstimation) and algorithm.clip is None
         kept = 1.0 - algorithm.eta * problem.records if loop else 1.0
         system = system_of(algorithm, network, horizon, float(kept))
@@ -307,4 +368,4 @@ MAPPED: dict[str, Callable[..., ObservedSystem]] = {
     "secure_aggregation": _clipped_descent(gossiping.summed),
     "local_training": _clipped_descent(gossiping.alone, last_states=True),
 }
-"""By name, an algorithm's rounds from the calibrated algorithm, problem, network and horizon."""
+"""Functions that build the system from algorithm, problem, network and horizon, by name."""

@@ -1,4 +1,4 @@
-"""``config/observers.yaml``: every algorithm on every graph at every epsilon, and its pairs."""
+"""Pairs of every algorithm on every graph at every epsilon, from ``config/observers.yaml``."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ class _Strict(BaseModel):
 
 
 class Graph(_Strict):
-    """A fixed graph."""
+    """Fixed graph with its title."""
 
     title: str
     network: dict[str, Any]
 
 
 class Method(_Strict):
-    """An algorithm and its parameters."""
+    """Algorithm with its parameters."""
 
     title: str
     algorithm: dict[str, Any]
@@ -42,7 +42,7 @@ class Method(_Strict):
 
 
 class Reduced(_Strict):
-    """The budgets, graphs and rounds of a smaller scale."""
+    """Budgets, graphs and rounds of a smaller scale."""
 
     epsilons: list[float] = Field(min_length=1)
     graphs: list[str] = Field(min_length=1)
@@ -50,7 +50,7 @@ class Reduced(_Strict):
 
 
 class Observed(_Strict):
-    """``config/observers.yaml``."""
+    """Content of ``config/observers.yaml``."""
 
     delta: float = Field(gt=0, lt=1)
     horizon: int = Field(ge=1, description="rounds of messages")
@@ -72,7 +72,7 @@ class Observed(_Strict):
         return self
 
     def at(self, scale: str) -> dict[str, Any]:
-        """The configuration at a scale, as plain values."""
+        """Return the configuration at a scale, as plain values."""
         asked = self.model_dump(mode="json", exclude={"scales"})
         if reduced := self.scales.get(scale):
             asked["epsilons"] = reduced.epsilons
@@ -82,34 +82,33 @@ class Observed(_Strict):
 
 
 def read_observed(raw: Mapping[str, Any]) -> Observed:
-    """The checked configuration of observers.
+    """Return the checked configuration of observers.
 
     Raises
     ------
     ConfigurationError
-        With a line for each key that is wrong.
+        With one line for each invalid key.
     """
     return validate(Observed, raw)
 
 
 def pair_rows(asked: Mapping[str, Any], processes: int = 1) -> list[dict[str, Any]]:
-    """A row for each graph, algorithm, epsilon, observer and victim.
+    """Compute one row per graph, algorithm, epsilon, observer and target agent.
 
     Parameters
     ----------
     asked : mapping
-        As :meth:`Observed.at` gives it.
-    processes : int
-        Algorithms on graphs that are looked at side by side, each in a fork; no row depends on it.
+        Result of :meth:`Observed.at`.
+    processes : int, default 1
+        Number of forked processes for algorithms on graphs. The rows do not depend on it.
 
     Returns
     -------
     list of dict
-        ``graph``, ``algorithm``, ``epsilon`` (the budget), ``accounted`` (what the accountant finds
-        at the noise that is set), ``kind`` and ``members`` of the observer, ``victim``,
-        ``distance`` (links to the nearest member; null without members), ``lower`` and ``formula``
-        for inputs as given, ``guarantee``, ``rule``, ``label``, and ``reason`` where there is no
-        formula.
+        ``graph``, ``algorithm``, ``epsilon`` (the budget), ``accounted`` (the accountant's epsilon
+        at the calibrated noise), ``kind`` and ``members`` of the observer, ``victim``, ``distance``
+        (edges to the nearest member; null without members), ``lower`` and ``formula`` for fixed
+        inputs, ``guarantee``, ``rule``, ``label``, and ``reason`` if there is no formula.
     """
     pairs = list(itertools.product(asked["graphs"], asked["algorithms"]))
 
@@ -126,7 +125,23 @@ def pair_rows(asked: Mapping[str, Any], processes: int = 1) -> list[dict[str, An
 
 
 def observed_in(asked: Mapping[str, Any], graph: str, name: str, epsilon: float) -> Observation:
-    """An algorithm of the configuration, calibrated, on one of its graphs."""
+    """Calibrate an algorithm of the configuration on one of its graphs.
+
+    Parameters
+    ----------
+    asked : mapping
+        Result of :meth:`Observed.at`.
+    graph : str
+        Name of the graph.
+    name : str
+        Name of the algorithm.
+    epsilon : float
+        Budget of the eavesdropper.
+
+    Returns
+    -------
+    Observation
+    """
     method = asked["algorithms"][name]
     problem = method.get("problem") or asked["problem"]
     streams = Streams(0, (0,), dict.fromkeys(("data", "graph", "noise", "sampling"), "observers"))
@@ -144,9 +159,24 @@ def calibrated(
     problem: Mapping[str, Any], network: Mapping[str, Any], algorithm: Mapping[str, Any],
     streams: Streams, *, epsilon: float, delta: float, horizon: int,
 ) -> tuple[Any, Any, networks.Network]:  # fmt: skip
-    """An algorithm with its noise set, its problem and its graph, each by name and parameters.
+    """Build an algorithm with its noise, its problem and its graph, from names and parameters.
 
-    Of graphs that are drawn anew for each run, that of the first.
+    If a graph is sampled for each run, the graph of the first run is used.
+
+    Parameters
+    ----------
+    problem, network, algorithm : mapping
+        ``name`` and parameters.
+    streams : Streams
+        Random streams.
+    epsilon, delta : float
+        Budget of the whole run.
+    horizon : int
+        Number of rounds.
+
+    Returns
+    -------
+    tuple of Algorithm, Problem and Network
     """
     given = dict(network)
     built: Any = networks.build(streams, given.pop("name"), given.pop("agents"), **given).of_run(0)
@@ -158,14 +188,14 @@ def calibrated(
 
 
 def _calibrated(made: Any, epsilon: float, delta: float, world: tuple[Any, Any, int]) -> Any:
-    """The algorithm with the noise at which its own account of the whole run is epsilon."""
+    """Return the algorithm at the noise for which its own account of the run is epsilon."""
     from ..algorithms.dp_ci import ALGORITHM as DPCI
     from ..algorithms.families.consensus_admm import ConsensusADMM
 
     pure = isinstance(made, DPCI) or getattr(made, "law", "") == "laplace"
     if not isinstance(made, ConsensusADMM):
         return made.calibrate(Budget(epsilon, 0.0 if pure else delta), *world)
-    # Its paper budgets single iterations, by at most 1: noise is set for that, and then scaled.
+    # The paper's budget is per iteration and at most 1: calibrate for it, then scale the noise.
     once = made.calibrate(Budget(0.5, delta), *world)
     share = gaussian_mu(_epsilon_of(once, delta, *world), delta) / gaussian_mu(epsilon, delta)
     return replace(once, noise=float(once.noise.scale * share))
@@ -219,8 +249,9 @@ def _distance(seen: Observation, observer: Observer, victim: int) -> int | None:
 
 
 def summary(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return the worst and the median pair for each graph, algorithm, epsilon and kind of
-    observer, and agents by distance. A median is no guarantee for any pair.
+    """Return the worst and the median pair per graph, algorithm, epsilon and kind of observer.
+
+    Agents are also grouped by distance. A median is no guarantee for any pair.
     """
     keys = ("graph", "algorithm", "epsilon", "accounted", "kind", "distance")
     groups: dict[tuple, list[dict[str, Any]]] = {}

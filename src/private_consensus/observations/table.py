@@ -1,6 +1,6 @@
-"""Epsilon of a setting by observer: of the worst and of the median pair, by distance.
+"""Epsilon of a setting by observer: worst and median pair, by distance.
 
-The median is over ordered pairs of victim and observer, and no guarantee for any of them.
+The median is over ordered pairs of target agent and observer. It is no guarantee for any pair.
 """
 
 from __future__ import annotations
@@ -12,19 +12,25 @@ from .causal import Observation
 from .epsilon import ObservedEpsilon, epsilons
 
 SIZE = 3
-"""Agents of a coalition: one and those nearest to it."""
+"""Size of a coalition: an agent and those nearest to it."""
 PAIRS = ("worst", "median")
 
 
 def epsilon_by_observer(seen: Observation, delta: float) -> list[dict[str, object]]:
-    """Compute the privacy loss of the worst and the median pair for each kind of observer, and
-    for the eavesdropper.
+    """Compute the privacy loss of the worst and the median pair for each kind of observer.
+
+    Parameters
+    ----------
+    seen : Observation
+        Calibrated algorithm on a problem and graph.
+    delta : float
+        Delta of the guarantees.
 
     Returns
     -------
     list of dict
-        ``observer``, ``distance`` (links between victim and agent, None of other observers),
-        ``pair``, ``lower``, ``formula``, ``guarantee``, ``rule``, ``label``.
+        ``observer``, ``distance`` (edges between target agent and observing agent, None for other
+        observers), ``pair``, ``lower``, ``formula``, ``guarantee``, ``rule``, ``label``.
     """
     rows = []
     for name, observers in kinds(seen):
@@ -50,7 +56,7 @@ def _of_group(name: str, distance: int | None, found: list[ObservedEpsilon]) -> 
 
 
 def kinds(seen: Observation) -> Iterator[tuple[str, list[Observer]]]:
-    """Names of observers and those that there are of each in the graph."""
+    """Yield the name of each kind of observer and all its observers in the graph."""
     n, more = seen.network.n_agents, {"last_states": seen.last_states}
     yield "eavesdropper", [Eavesdropper()]
     yield "agent", [Coalition((v,), **more) for v in range(n)]
@@ -64,5 +70,19 @@ def kinds(seen: Observation) -> Iterator[tuple[str, list[Observer]]]:
 
 
 def nearest(seen: Observation, v: int, size: int) -> list[int]:
-    """An agent and those nearest to it, ``size`` together."""
+    """Return an agent and the agents nearest to it.
+
+    Parameters
+    ----------
+    seen : Observation
+        Calibrated algorithm on a problem and graph.
+    v : int
+        Agent.
+    size : int
+        Number of returned agents, including ``v``.
+
+    Returns
+    -------
+    list of int
+    """
     return sorted(range(seen.network.n_agents), key=lambda u: (seen.distances[u, v], u))[:size]
