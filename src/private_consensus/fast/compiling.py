@@ -1,8 +1,8 @@
 """Compilation with numba, cache of machine code, and the fallback without numba.
 
-Machine code is cached in a folder whose name contains a hash of this package's sources, because
-numba does not detect a change in a function that another file calls. Loops release the
-interpreter's lock and run in ordinary threads, which need no threading layer.
+Machine code is cached in a folder whose name contains a hash of this package's sources. The hash is
+necessary because numba does not detect a change in a function that another file calls. Loops
+release the interpreter's lock and run in ordinary threads, which need no threading layer.
 """
 
 from __future__ import annotations
@@ -121,13 +121,13 @@ def _roots() -> Iterator[Path]:
     yield Path(tempfile.gettempdir())
 
 
-def _distrust(cache: Any) -> None:
+def _distrust(overload_cache: Any) -> None:
     """Make numba's cache of a function verify checksums, and recompile if a file is damaged.
 
     Each file has a checksum file next to it. Machine code with a wrong bit may load and run.
     """
-    files = cache._cache_file
-    save, load, overload = files._save_data, files._load_data, cache.load_overload
+    files = overload_cache._cache_file
+    save, load, overload = files._save_data, files._load_data, overload_cache.load_overload
 
     def save_data(name: str, data: Any) -> None:
         save(name, data)
@@ -146,10 +146,14 @@ def _distrust(cache: Any) -> None:
         try:
             return overload(*arguments)
         except Exception:  # a damaged pickle may raise anything
-            cache.flush()
+            overload_cache.flush()
             return None
 
-    files._save_data, files._load_data, cache.load_overload = save_data, load_data, load_overload
+    files._save_data, files._load_data, overload_cache.load_overload = (
+        save_data,
+        load_data,
+        load_overload,
+    )
 
 
 def _sum_of(path: Path) -> Path:

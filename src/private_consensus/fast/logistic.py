@@ -720,8 +720,8 @@ def _add_contents(margins, products, scale, parts, first, count):
 def _share_between(before, here, after, squares, products, sums, scale, parts, first):
     """Process three blocks of rows together.
 
-    Add the block before to the sums of its patterns, compute the sigmoids of the present block, and
-    the margins of the zeros and ones of the block after.
+    Add the block before to the sums of its patterns. Compute the sigmoids of the present block.
+    Compute the margins of the zeros and ones of the block after.
     """
     each = np.uint64(np.uint64(parts.size) // np.uint64(scale.size))
     given = before, here, after, squares, products, sums, scale, parts, first

@@ -695,8 +695,20 @@ def _room(count: int) -> _Room:
 class Noises(NamedTuple):
     """Discrete Gaussian noise of each setting.
 
-    The fields are an indicator of noise, the lowest integer of each table, the offset of each table
-    in the concatenated tables, their guides, and their bounds on a grid with few points.
+    Attributes
+    ----------
+    any : ndarray of bool
+        True if the setting has noise.
+    lowest : ndarray of int64
+        Lowest integer of each table.
+    begin : ndarray of int64
+        Offset of each table in the concatenated tables.
+    high, low : ndarray of uint64
+        Concatenated tables.
+    guide : ndarray of int32
+        Guide table of each setting.
+    on_grid : DrawBounds
+        Bounds on a grid with few points.
     """
 
     any: np.ndarray
