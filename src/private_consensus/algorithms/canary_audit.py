@@ -34,7 +34,7 @@ from .q_dpsgd_1 import QDPSGD1
 
 VIEWS = ("gradients", "messages")
 LEVEL = ("bound_delta", "bound_confidence")
-"""Quantities beside each bound: what it holds at."""
+"""Quantities next to each bound: its delta and its confidence."""
 
 
 class Canaries(NamedTuple):

@@ -34,7 +34,7 @@ def _log_survival_of_laplace(x: np.ndarray) -> np.ndarray:
 
 
 LOG_SURVIVAL = {"gaussian": lambda x: log_ndtr(-x), "laplace": _log_survival_of_laplace}
-"""ln P(X > x) of one coordinate of unit noise, by law."""
+"""Map a noise distribution to ln P(X > x) of one coordinate of its unit noise."""
 
 
 class State(NamedTuple):

@@ -40,7 +40,7 @@ from .parameters import noise_field, one_of, positive
 
 ENGINES = ("compiled", "plain")
 ENOUGH_SAMPLES = 30
-"""J from which on the paper puts its trust in the central limit theorem."""
+"""Smallest J for which the paper relies on the central limit theorem."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -150,8 +150,8 @@ class DZOA(ConsensusADMM):
             Mechanisms whose composition bounds the privacy loss.
         """
         note = "no formal guarantee: nothing is added to hide the data (E2.1, E2.2)"
-        # The output is affine in a response, whatever was drawn: without a bound on responses
-        # outputs are as far apart as one likes.
+        # The output is affine in a response for all directions. Without a bound on responses,
+        # outputs can be arbitrarily far from each other.
         unbounded = np.isinf(problem.record_change("l2"))
         return [Release("exact", proven=False, note=note, attained=1.0 if unbounded else None)]
 
@@ -236,7 +236,7 @@ class DZOA(ConsensusADMM):
             return solve_plainly(
                 *request[:5], draw, t - 1, loops=request.loops, samples=request.samples, u1=u1
             )
-        # Settings of other problems and networks have the same directions: drawn once for all.
+        # Settings with other problems and networks have equal directions, which are sampled once.
         alike = (t, u1, int(request.loops.max()), request.linear.shape[1:], draw.tobytes())
         return gathered(alike, partial(solve_several, keys=draw, counter=t - 1, u1=u1), request)
 

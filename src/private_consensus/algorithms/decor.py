@@ -34,7 +34,7 @@ from .families.clipped_descent import ClippedDescent, State, normals_of_links
 from .parameters import nonnegative
 
 SPARE = 1e-6
-"""Share of a computed connectivity that nothing is built on."""
+"""Fraction of the computed connectivity that is subtracted as a safety margin."""
 
 
 class Draw(NamedTuple):

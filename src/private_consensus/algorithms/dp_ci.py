@@ -35,7 +35,7 @@ BOUNDS = ("constant", "time_varying")
 UNITS = ("measurement", "stream")
 CALIBRATIONS = ("budget", "theorem")
 SPARE = 1e-3
-"""Share of a stream's sum of losses that is not worth taking losses together."""
+"""Relative excess over the largest sum of a stream's losses at which merging of losses ends."""
 
 
 class State(NamedTuple):
@@ -467,7 +467,7 @@ def _dominating(losses: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     agent_losses[order] = np.concatenate(
         [[first], np.zeros(merged_count - 1), ranked[merged_count:, costliest]]
     )
-    return largest, np.minimum(agent_losses, largest)  # sums of floats may differ in the last digit
+    return largest, np.minimum(agent_losses, largest)  # sums may differ by rounding
 
 
 def coupled(problem, network, t: float, x: np.ndarray) -> np.ndarray:

@@ -27,7 +27,7 @@ from .base import ANALYSIS
 from .dp_ci import DPCI, coupling
 
 LARGEST = 4096
-"""Estimates of all agents together, of which covariances are a matrix."""
+"""Largest number of coordinates of all agents together, since the covariance is a dense matrix."""
 
 DEVIATIONS = 2.0
 """Half the width of the band ``expected_low`` to ``expected_high``, in standard deviations."""
@@ -226,7 +226,7 @@ class DPCIMoments(DPCI):
         c, q, p = (np.atleast_1d(getattr(self, name)) for name in ("c", "q", "p"))
         agents, dim = problem.n_agents, problem.dim
         norm, gamma0 = constants.laplacian_norm, constants.gamma0
-        # The exponent overflows for a large c; the bound is then infinite, which it says.
+        # The exponent overflows for a large c; the bound is then infinite.
         exponent = 2 * constants.printed_b0 * c * (1 + q) - 2 * (norm**2 + gamma0**2) * c**2
         distance = ((problem.initial - problem.theta) ** 2).sum()
         start = np.exp(np.minimum(exponent / (1 - q**2), 700.0)) * distance

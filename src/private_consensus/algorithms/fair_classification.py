@@ -280,7 +280,7 @@ class FairClassification(FunctionalMechanism):
     def scales(self, problem):
         selected = np.isin(np.arange(problem.dim), problem.columns_of(self.selected))
         linear, quadratic = by_columns(self.noise_selected.scale, self.noise_rest.scale, selected)
-        # Without a block of its own the fairness term is part of the linear coefficients.
+        # Without a separate block, the fairness term is part of the linear coefficients.
         return Scales(linear, linear if self.fair == "penal" else 0.0 * linear, quadratic)
 
 

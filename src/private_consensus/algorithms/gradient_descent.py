@@ -372,7 +372,7 @@ class GradientDescent(Iterative):
         reconstructed = reconstruct_descent_target(broadcast, state.z, t + column(self.shift))
         truth = state.z - first_step(problem) * problem.gradient(state.z)
         ended = {"consensus": consensus_limit(network, broadcast)}
-        # A truth or a target of length 0, as audits have them, has no relative error: the result is
+        # Audits have targets of length 0, for which a relative error is undefined. The result is
         # infinite, or NaN if the distance is 0 too.
         with np.errstate(divide="ignore", invalid="ignore"):
             missed = ((reconstructed - truth) ** 2).sum(-1) / (truth**2).sum(-1)

@@ -37,7 +37,7 @@ from .noise import Noise
 from .parameters import fraction, noise_field, nonnegative, one_of, positive, whole
 
 State = namedtuple("State", (*admm.State._fields, *Tested._fields))
-"""As of the skeleton, with what the tests keep."""
+"""State of ADMM, with the fields of the progress tests."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -205,7 +205,7 @@ class ImprovedPlausiblyPrivateADMM(ApproximateADMM):
         """
         return dict(super().observables(state, problem, t)) | {"messages": state.sent.mean(-1)}
 
-    # What audits ask for.
+    # Interface of audits.
 
     @property
     def hidden_sampling(self) -> bool:

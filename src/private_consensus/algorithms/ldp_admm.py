@@ -32,7 +32,7 @@ SIGNS = ("resolved", "literal")
 EXCHANGES = ("plain", "secret_sharing")
 
 State = namedtuple("State", (*admm.State._fields, *Losses._fields))
-"""As of the skeleton, with the losses of what was sent."""
+"""State of ADMM, with the privacy losses of messages."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -252,7 +252,7 @@ class LocallyPrivateADMM(ADMMFamily):
     def without_diagnostics(self, state):
         return random_weights.without_losses(state)
 
-    # What audits ask for.
+    # Interface of audits.
 
     @property
     def hidden_sampling(self):
@@ -325,7 +325,7 @@ class LocallyPrivateADMM(ADMMFamily):
         list of Release
             Mechanisms whose composition bounds the privacy loss.
         """
-        # Of a mixture over random weights the tails alone are known.
+        # For a mixture over random weights only the tails are known.
         mixture = {"attained": None} if self.weights == "random" else {}
         if self.minimisation == "exact":
             return self.releases_of_minimisers(problem, network, horizon, **mixture)

@@ -26,7 +26,7 @@ from .parameters import one_of, only
 EXCHANGES = ("plain", "secret_sharing")
 
 State = namedtuple("State", (*random_aggregates.State._fields, "total"))
-"""As of Algorithm 2, with the sum of the means so far, [settings, runs, 1, dim]."""
+"""State of Algorithm 2, with the sum of the means so far, [settings, runs, 1, dim]."""
 
 
 @dataclass(frozen=True, kw_only=True)

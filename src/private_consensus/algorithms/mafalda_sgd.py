@@ -102,7 +102,7 @@ class MAFALDASGD(ClippedDescent):
             return np.eye(horizon)
         if self.correlation == "anti_pgd":
             return np.tril(np.ones((horizon, horizon)))
-        if isinstance(network, SparseNetwork):  # nearly optimal; what it costs is C's own affair
+        if isinstance(network, SparseNetwork):  # nearly optimal; the account holds for any C
             gram = gram_of_powers(network.traces_of_powers(2 * horizon), horizon)
         else:
             gram = error_gram(network.mixing, horizon)

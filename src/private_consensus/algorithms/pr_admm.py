@@ -32,7 +32,7 @@ SENSITIVITIES = ("lemma10", "per_sample", "sharp")
 SUMS = ("direct", "printed")
 
 State = namedtuple("State", (*admm.State._fields, "distance", "replaced"))
-"""As of the skeleton, with the two more of :class:`.families.received_threshold.Received`."""
+"""State of ADMM, with two fields of :class:`.families.received_threshold.Received`."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -41,7 +41,7 @@ from .parameters import noise_field, one_of
 SIGMA2 = ("full", "drop_eta", "as_q1")
 OWN = ("exact", "broadcast")
 FINE = 100.0
-"""Steps of the grid in a deviation of noise that is taken for a normal one."""
+"""Smallest standard deviation, in steps of the grid, of noise that is treated as normal."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -179,7 +179,7 @@ class QDPSGD2(QDPSGD):
             factor=self._factor(problem, horizon),
         )
 
-    # What audits ask for.
+    # Interface of audits.
 
     def noise_sites(self, problem, network, horizon):
         """Return the site of the noise: the rounded models.

@@ -24,9 +24,11 @@ from .families.objective_perturbation import ObjectivePerturbed
 from .parameters import nonnegative, one_of
 
 State = namedtuple("State", (*admm.State._fields, "recycled", "solved"))
-"""As of the skeleton, with the recycled gradients and the minimisers of the last odd iteration
-[settings, runs, agents, dim]: the next one's are looked for from there, where the gradients of the
-records are known."""
+"""State of ADMM, with recycled gradients and minimisers of the last odd iteration.
+
+Both are [settings, runs, agents, dim]. The next odd iteration starts its solver from these
+minimisers, where the gradients of the records are known.
+"""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -214,7 +216,7 @@ class RecycledADMM(ObjectivePerturbed):
         float
             Infinite without noise.
         """
-        self.losses(problem, network, horizon)  # refuses a curvature that the formula is not for
+        self.losses(problem, network, horizon)  # refuses a curvature outside the formula's range
         return super().epsilon_by_formula(delta, problem, network, horizon)
 
 

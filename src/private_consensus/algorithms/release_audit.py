@@ -270,7 +270,7 @@ def neighbours(problem, run: int, curvature: float, c1: float) -> AuditCase:
     fitted = problem.features[run, 0] @ optimum
     shorter = np.minimum(1.0, 0.9 * c1 / np.maximum(np.abs(fitted), TINY))
     X, fitted = problem.features[run, 0] * shorter[:, None], fitted * shorter
-    # |2 (x'b - y)| <= c1 at both ends of the way from 0 to the optimum, hence all along it.
+    # |2 (x'b - y)| <= c1 at 0 and at the optimum, hence on the segment between them.
     low, high = np.maximum(fitted, 0.0) - c1 / 2, np.minimum(fitted, 0.0) + c1 / 2
     record = int(np.argmax((high - low) * np.linalg.norm(X, axis=-1)))
     y = np.clip(problem.responses[run, 0], low, high)
@@ -334,7 +334,7 @@ def measured(
     dict
         Number by name of the quantity.
     """
-    # Slow to import: whoever reads a plan loads every algorithm.
+    # Slow to import, and reading a plan loads every algorithm.
     from scipy import stats
 
     from ..privacy.audit.statistics import audit_statistics

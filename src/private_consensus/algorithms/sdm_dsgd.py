@@ -29,7 +29,7 @@ from .families.decentralized_sgd import FULL_BITS, DecentralizedSGD, Models, Rou
 from .parameters import positive, up_to_one
 
 MISSED = 1e-12
-"""Probability that a round sends fewer coordinates than are counted on."""
+"""Probability that a round sends fewer coordinates than the attack assumes."""
 
 
 @dataclass(frozen=True, kw_only=True)
