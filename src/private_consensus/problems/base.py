@@ -120,9 +120,10 @@ class Problem(ABC):
     def minimiser_change(self, norm: str, curvature: Any) -> Any:
         r"""Bound the change of :math:`\arg\min_x f_i(x) + h(x)` if one record is replaced.
 
-        The function h does not depend on the data and is strongly convex of modulus ``curvature``. Let
-        :math:`\mu` be the ``least_convexity``. Strong monotonicity of the gradient gives
-        :math:`\Delta_2/(\mu + \text{curvature})` in l2 and linf, and :math:`\sqrt d` times that in l1.
+        The function h does not depend on the data and is strongly convex of modulus
+        ``curvature``. Let :math:`\mu` be the ``least_convexity``. Strong monotonicity of the
+        gradient gives :math:`\Delta_2/(\mu + \text{curvature})` in l2 and linf, and
+        :math:`\sqrt d` times that in l1.
 
         Parameters
         ----------
