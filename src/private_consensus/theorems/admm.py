@@ -168,12 +168,12 @@ def proposition_1(scale: float = 1.0) -> Finding:
         distance = eta * ((sums - r) ** 2).sum(1) + eta / 2 * ((away @ plus) * away).sum(1)
         for t in range(11):
             value = h / 2 * (((xs[t + 1] - targets) ** 2).sum() - ((best - targets) ** 2).sum())
-            left = value / eta + 2 * r @ Q @ xs[t + 1]
-            right = (distance[t] - distance[t + 1]) / eta + tau * (noises[t] ** 2).sum()
-            right += 2 * noises[t + 1] @ Q @ (sums[t + 1] - r)
-            offset = abs(left) + abs(right) + 1.0  # both sides may be negative
-            stated.append(right + offset)
-            measured.append(left + offset)
+            left_side = value / eta + 2 * r @ Q @ xs[t + 1]
+            right_side = (distance[t] - distance[t + 1]) / eta + tau * (noises[t] ** 2).sum()
+            right_side += 2 * noises[t + 1] @ Q @ (sums[t + 1] - r)
+            offset = abs(left_side) + abs(right_side) + 1.0  # both sides may be negative
+            stated.append(right_side + offset)
+            measured.append(left_side + offset)
     return found(
         bound("left side (both shifted by the same)", stated, measured, scale),
         lines="60 runs of twelve iterations, five agents, noise of three sizes, r zero or random.",
@@ -224,14 +224,14 @@ def excess_of_run(
     total = 1 / (1 - rate) if schedule == "periodic" else 1 / rate
     deviations = np.linalg.norm(np.einsum("ij,tjr->tir", _root(minus / 2), xs), axis=1).sum(0).max()
     noisy = eta / T * (2 * deviations**2 + tau * agents * sigma**2 * total)
-    printed, meant = (float(noisy + eta / T * 0.5 * matrix.sum()) for matrix in (minus, plus))
-    return float(value), printed, meant
+    printed, corrected = (float(noisy + eta / T * 0.5 * matrix.sum()) for matrix in (minus, plus))
+    return float(value), printed, corrected
 
 
 def _converges(schedule: str, scale: float) -> Finding:
     horizons = np.array([10, 30, 100, 300])
     rows = [[excess_of_run(schedule, T, sigma) for T in horizons] for sigma in (0.0, 0.3, 2.0)]
-    measured, printed, meant = np.array(rows).transpose(2, 0, 1)
+    measured, printed, corrected = np.array(rows).transpose(2, 0, 1)
     return found(
         bound("E[f(mean of x) - f(x*)], as printed", printed, measured, scale),
         falls_as("exponent of T", horizons, measured[-1], 1.0, scale),
@@ -240,7 +240,7 @@ def _converges(schedule: str, scale: float) -> Finding:
             "300,",
             "100 runs. The printed bound has x^0 - x* in the norm of L_-, which is 0 for a common",
             "start; with L_+, as in the proof's G, it is at least "
-            f"{(meant / measured).min():.2g} times what is measured (errata E4.11).",
+            f"{(corrected / measured).min():.2g} times what is measured (errata E4.11).",
         ),
         compound=True,
     )
@@ -269,15 +269,15 @@ def _perturbed_divergence(share: float, order: float, records: int, penalty: flo
     logs = []
     for label in (1.0, -1.0):
         s = 1 / (1 + np.exp(x))  # sigmoid(-x)
-        own = s if label > 0 else -(1 - s)
-        slope = -((records - 1) * s + own) / records
+        record_slope = s if label > 0 else -(1 - s)
+        slope = -((records - 1) * s + record_slope) / records
         curve = s * (1 - s)
         b = -slope - penalty * x
         logs.append(-(b**2) / (2 * sigma**2) + np.log(curve + penalty))
     p, q = (log - np.log(np.trapezoid(np.exp(log - log.max()), x)) - log.max() for log in logs)
-    whole = order * p + (1 - order) * q
-    top = whole.max()
-    divergence = (math.log(np.trapezoid(np.exp(whole - top), x)) + top) / (order - 1)
+    log_integrand = order * p + (1 - order) * q
+    top = log_integrand.max()
+    divergence = (math.log(np.trapezoid(np.exp(log_integrand - top), x)) + top) / (order - 1)
     return divergence / (order * epsilon**2 / (4 * math.log(1 / delta)))
 
 

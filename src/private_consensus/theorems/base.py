@@ -75,12 +75,12 @@ class Finding:
     lines: tuple[str, ...]
 
 
-def found(*parts: Part, lines: str | tuple[str, ...], compound: bool = False) -> Finding:
+def found(*inequalities: Part, lines: str | tuple[str, ...], compound: bool = False) -> Finding:
     """Return the finding that follows from some parts.
 
     Parameters
     ----------
-    *parts : Part
+    *inequalities : Part
         Inequalities of the statement.
     lines : str or tuple of str
         Description of the computation.
@@ -91,19 +91,19 @@ def found(*parts: Part, lines: str | tuple[str, ...], compound: bool = False) ->
     -------
     Finding
     """
-    holding = [part.holds for part in parts]
+    holding = [inequality.holds for inequality in inequalities]
     verdict = HELD if all(holding) else IN_PART if compound and any(holding) else NOT_HELD
-    return Finding(parts, verdict, (lines,) if isinstance(lines, str) else lines)
+    return Finding(inequalities, verdict, (lines,) if isinstance(lines, str) else lines)
 
 
-def open_question(*parts: Part, lines: str | tuple[str, ...]) -> Finding:
+def open_question(*inequalities: Part, lines: str | tuple[str, ...]) -> Finding:
     """Return the finding for a statement without a known proof or counterexample.
 
     A part that fails is a counterexample and decides the verdict.
 
     Parameters
     ----------
-    *parts : Part
+    *inequalities : Part
         Inequalities of the statement.
     lines : str or tuple of str
         Description of the computation.
@@ -113,14 +113,18 @@ def open_question(*parts: Part, lines: str | tuple[str, ...]) -> Finding:
     Finding
         Undecided if all parts hold, contradicted otherwise.
     """
-    decided = found(*parts, lines=lines)
+    decided = found(*inequalities, lines=lines)
     if decided.verdict == NOT_HELD:
         return decided
     return Finding(decided.parts, UNDECIDED, decided.lines)
 
 
 def bound(
-    what: str, stated: ArrayLike, measured: ArrayLike, scale: float = 1.0, slack: float = ROUNDING
+    quantity: str,
+    stated: ArrayLike,
+    measured: ArrayLike,
+    scale: float = 1.0,
+    slack: float = ROUNDING,
 ) -> Part:
     """Compare an upper bound: ``measured`` is at most ``stated`` at every point.
 
@@ -129,7 +133,7 @@ def bound(
 
     Parameters
     ----------
-    what : str
+    quantity : str
         Compared quantity, with its unit.
     stated, measured : array_like
         Bound of the paper and computed quantity; broadcast against each other.
@@ -145,17 +149,21 @@ def bound(
     stated, measured = np.broadcast_arrays(np.asarray(stated, float) * scale, measured)
     with np.errstate(divide="ignore", invalid="ignore"):
         ratio = np.where(measured == 0, np.where(stated >= 0, np.inf, -np.inf), stated / measured)
-    return _at_worst(what, stated, measured, ratio, slack)
+    return _at_worst(quantity, stated, measured, ratio, slack)
 
 
 def at_least(
-    what: str, stated: ArrayLike, measured: ArrayLike, scale: float = 1.0, slack: float = ROUNDING
+    quantity: str,
+    stated: ArrayLike,
+    measured: ArrayLike,
+    scale: float = 1.0,
+    slack: float = ROUNDING,
 ) -> Part:
     """Compare a lower bound: ``measured`` is at least ``stated`` at every point.
 
     Parameters
     ----------
-    what : str
+    quantity : str
         Compared quantity, with its unit.
     stated, measured : array_like
         Bound of the paper, above 0, and computed quantity; broadcast against each other.
@@ -171,17 +179,21 @@ def at_least(
     stated, measured = np.broadcast_arrays(np.asarray(stated, float) / scale, measured)
     with np.errstate(divide="ignore"):
         ratio = np.asarray(measured / stated)
-    return _at_worst(what, stated, measured, ratio, slack)
+    return _at_worst(quantity, stated, measured, ratio, slack)
 
 
 def equal(
-    what: str, stated: ArrayLike, measured: ArrayLike, scale: float = 1.0, slack: float = ROUNDING
+    quantity: str,
+    stated: ArrayLike,
+    measured: ArrayLike,
+    scale: float = 1.0,
+    slack: float = ROUNDING,
 ) -> Part:
     """Compare two quantities that the statement calls equal at every point.
 
     Parameters
     ----------
-    what : str
+    quantity : str
         Compared quantity, with its unit.
     stated, measured : array_like
         Quantity of the paper and computed quantity; broadcast against each other.
@@ -197,11 +209,11 @@ def equal(
     stated, measured = np.broadcast_arrays(np.asarray(stated, float) * scale, measured)
     with np.errstate(divide="ignore", invalid="ignore"):
         ratio = np.where(stated == measured, 1.0, np.minimum(stated / measured, measured / stated))
-    return _at_worst(what, stated, measured, ratio, slack)
+    return _at_worst(quantity, stated, measured, ratio, slack)
 
 
 def falls_as(
-    what: str, t: ArrayLike, values: ArrayLike, exponent: float, scale: float = 1.0,
+    quantity: str, t: ArrayLike, values: ArrayLike, exponent: float, scale: float = 1.0,
     slack: float = SLOPE,
 ) -> Part:  # fmt: skip
     """Compare a rate :math:`O(t^{-a})` with the slope of ln value on ln t.
@@ -211,7 +223,7 @@ def falls_as(
 
     Parameters
     ----------
-    what : str
+    quantity : str
         Compared quantity.
     t, values : array_like, shape (points,)
         Increasing numbers of iterations, and the positive values at them.
@@ -230,11 +242,11 @@ def falls_as(
     late = np.log(t) >= (np.log(t[0]) + np.log(t[-1])) / 2
     slope = -float(np.polyfit(np.log(t[late]), np.log(values[late]), 1)[0])
     stated = exponent / scale
-    return Part(what, stated, slope, slope / stated, int(late.sum()), slack / stated)
+    return Part(quantity, stated, slope, slope / stated, int(late.sum()), slack / stated)
 
 
 def grows_as(
-    what: str, x: ArrayLike, values: ArrayLike, exponent: float, scale: float = 1.0,
+    quantity: str, x: ArrayLike, values: ArrayLike, exponent: float, scale: float = 1.0,
     slack: float = SLOPE,
 ) -> Part:  # fmt: skip
     """Compare a growth rate :math:`O(x^a)` with the slope of ln value on ln x.
@@ -243,7 +255,7 @@ def grows_as(
 
     Parameters
     ----------
-    what : str
+    quantity : str
         Compared quantity.
     x, values : array_like, shape (points,)
         Positive arguments, and the positive values at them.
@@ -262,11 +274,11 @@ def grows_as(
     slope = float(np.polyfit(np.log(x), np.log(values), 1)[0])
     stated = exponent * scale
     margin = stated / slope if slope > 0 else np.inf
-    return Part(what, stated, slope, margin, len(x), slack / (stated + slack))
+    return Part(quantity, stated, slope, margin, len(x), slack / (stated + slack))
 
 
 def geometric(
-    what: str, k: ArrayLike, values: ArrayLike, scale: float = 1.0, slack: float = 0.1
+    quantity: str, k: ArrayLike, values: ArrayLike, scale: float = 1.0, slack: float = 0.1
 ) -> Part:
     """Compare a linear rate: the slope of ln value on k is equal in both halves of the points.
 
@@ -276,7 +288,7 @@ def geometric(
 
     Parameters
     ----------
-    what : str
+    quantity : str
         Compared quantity.
     k, values : array_like, shape (points,)
         Numbers of iterations, and the positive values at them.
@@ -292,19 +304,25 @@ def geometric(
     k, logs = np.asarray(k, float), np.log(np.asarray(values, float))
     half = len(k) // 2
     early, late = (
-        -np.polyfit(k[part], logs[part], 1)[0] for part in (slice(half), slice(half, None))
+        -np.polyfit(k[half_points], logs[half_points], 1)[0]
+        for half_points in (slice(half), slice(half, None))
     )
     stated = float(early) / scale
     margin = float(late) / stated if early > 0 else -np.inf
-    return Part(what, stated, float(late), margin, len(k), slack)
+    return Part(quantity, stated, float(late), margin, len(k), slack)
 
 
 def _at_worst(
-    what: str, stated: np.ndarray, measured: np.ndarray, ratio: np.ndarray, slack: float
+    quantity: str, stated: np.ndarray, measured: np.ndarray, ratio: np.ndarray, slack: float
 ) -> Part:
     stated, measured, ratio = (np.ravel(array) for array in (stated, measured, ratio))
     ratio = np.where(np.isnan(ratio), -np.inf, ratio)
     worst = int(np.argmin(ratio))
     return Part(
-        what, float(stated[worst]), float(measured[worst]), float(ratio[worst]), len(ratio), slack
+        quantity,
+        float(stated[worst]),
+        float(measured[worst]),
+        float(ratio[worst]),
+        len(ratio),
+        slack,
     )

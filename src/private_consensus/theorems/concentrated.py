@@ -28,8 +28,8 @@ def _normal(mean: float, sigma: float, grid: np.ndarray) -> np.ndarray:
 
 def _laws(seed: int, count: int = 2000, outcomes: int = 5) -> tuple[np.ndarray, np.ndarray]:
     rng = np.random.default_rng(seed)
-    one, other = np.log(rng.dirichlet(np.ones(outcomes), size=(2, count)))
-    return one, other
+    log_p, log_q = np.log(rng.dirichlet(np.ones(outcomes), size=(2, count)))
+    return log_p, log_q
 
 
 def gaussian_divergence(scale: float = 1.0) -> Finding:

@@ -147,8 +147,8 @@ def lemma_4_10(scale: float = 1.0) -> Finding:
         q[0] = 0.5  # a factor of 0 would remove the start
         at = _recursion(1 - q, q * quotient, rng.uniform(0.1, 10))
         for s in (100, 1000, 10_000):
-            left = np.exp(np.log1p(-q[s + 1 :]).sum()) * at[s]
-            stated.append(left + quotient[s + 1])
+            remaining = np.exp(np.log1p(-q[s + 1 :]).sum()) * at[s]
+            stated.append(remaining + quotient[s + 1])
             measured.append(at[-1])
     return found(
         bound("V(t)", stated, measured, scale),
@@ -188,17 +188,17 @@ def theorem_4_11(scale: float = 1.0) -> Finding:
         start = np.array([3.0, 2.0])
         return _moments(eigenvalues, start, later**-gamma, 0.01 * (later - 1) ** -gamma)
 
-    parts = [
+    inequalities = [
         falls_as(f"gamma = {g:g}: exponent", t[at] + 20, error(0.5, g)[at], g, scale)
         for g in (0.5, 0.8)
     ]
-    one = error(0.3, 1.0)[at]
-    parts += [
-        falls_as(f"gamma = 1, b_0 = {b_0}: exponent", t[at] + 20, one, stated, scale)
+    gamma_one_error = error(0.3, 1.0)[at]
+    inequalities += [
+        falls_as(f"gamma = 1, b_0 = {b_0}: exponent", t[at] + 20, gamma_one_error, stated, scale)
         for b_0, stated in (("0.3 < 1", 0.3), ("1.5 > 1 (eta_0 = 1.5)", 1.0))
     ]
     return found(
-        *parts,
+        *inequalities,
         lines=(
             "Five agents, complete graph (lambda_2 = 5), H_i^2 = h^2: eta_0 = 5 h^2. With h^2 = "
             "0.3",
@@ -246,7 +246,7 @@ def theorem_4_16(scale: float = 1.0) -> Finding:
     :math:`\|\mathcal L\|^2`, :math:`\gamma_0`, :math:`b_0` and the noise are those of the theorem.
     The noise of messages and measurements is small.
     """
-    q, p, delta, own = 0.4, 0.8, 1e-3, 1e-8
+    q, p, delta, measurement_noise = 0.4, 0.8, 1e-3, 1e-8
     h2 = 0.5
     eigenvalues = np.append(h2, np.full(4, 5.0 + h2))
     start = np.array([2.0, 1.0, 1.0, 1.0, 1.0])
@@ -256,13 +256,13 @@ def theorem_4_16(scale: float = 1.0) -> Finding:
     stated, measured = [], []
     for c in np.array([0.001, 0.01, 0.1, 0.9]) * largest:
         noise = np.where(t > 0, c * p**t * delta * math.sqrt(h2), 0.0)
-        error = _moments(eigenvalues, start, c * q ** (t + 1.0), noise, own)[-1]
+        error = _moments(eigenvalues, start, c * q ** (t + 1.0), noise, measurement_noise)[-1]
         curvature = 2 * norm**2 + 2 * gamma_0**2
         messages = 2 * 5 * delta**2 * h2
         stated.append(
             math.exp((2 * b_0 * c * (1 + q) - curvature * c**2) / (1 - q**2)) * (start**2).sum()
             + 3 * c**2 * messages / (1 - p**2)
-            + 3 * c**2 * q**2 * gamma_0 * 5 * own / (1 - q**2)
+            + 3 * c**2 * q**2 * gamma_0 * 5 * measurement_noise / (1 - q**2)
             + 3 * c**4 * q**2 * (norm + gamma_0) ** 2 * messages / (1 - q**2 * p**2)
         )
         measured.append(error)

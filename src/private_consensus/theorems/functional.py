@@ -44,15 +44,15 @@ def _changes(
     """
     stated, measured = [], []
     for dim in dims:
-        x, y, z = (part.reshape(2000, records + 1, *part.shape[1:])
-                   for part in _records(dim, 2000 * (records + 1), dim))  # fmt: skip
+        x, y, z = (column.reshape(2000, records + 1, *column.shape[1:])
+                   for column in _records(dim, 2000 * (records + 1), dim))  # fmt: skip
         sums = []
-        for chosen in (slice(0, records), slice(1, records + 1)):
-            weights = 0.5 - y[:, chosen]
+        for record_rows in (slice(0, records), slice(1, records + 1)):
+            weights = 0.5 - y[:, record_rows]
             if fair:
-                attribute = z[:, chosen]
+                attribute = z[:, record_rows]
                 weights = weights + np.abs(attribute - attribute.mean(1, keepdims=True))
-            sums.append(_coefficients(x[:, chosen], weights).sum(1))
+            sums.append(_coefficients(x[:, record_rows], weights).sum(1))
         stated.append(paper_sensitivity("l1" if norm == 1 else "l2", dim, fair=fair))
         measured.append(np.linalg.norm(sums[0] - sums[1], ord=norm, axis=-1).max())
     return stated, measured
@@ -90,12 +90,12 @@ def theorem_18(scale: float = 1.0) -> Finding:
     """Test the largest loss with two levels of Laplace noise at the published sensitivity."""
     stated, measured = [], []
     for dim, split in product((2, 5, 13, 41), (0.01, 0.1, 1.0, 10.0, 100.0)):
-        whole = paper_sensitivity("l1", dim, fair=True)
+        sensitivity = paper_sensitivity("l1", dim, fair=True)
         # From no features to all: 2 per linear coefficient, and 1 by the shift of the others' mean.
-        share = (3 + (2 * dim - 1) / 8) / whole
-        rest = (3 * (dim - 1) + (dim - 1) ** 2 / 8) / whole
+        selected_fraction = (3 + (2 * dim - 1) / 8) / sensitivity
+        remaining_fraction = (3 * (dim - 1) + (dim - 1) ** 2 / 8) / sensitivity
         stated.append(split / dim + (dim - 1) / dim)
-        measured.append(split * share + rest)
+        measured.append(split * selected_fraction + remaining_fraction)
     return found(
         bound("epsilon over eps_n", stated, measured, scale),
         lines=(
@@ -128,9 +128,9 @@ def theorem_20(scale: float = 1.0) -> Finding:
     """
     stated, measured, delta = [], [], 1e-5
     for dim, split in product((5, 13), (1.0, 10.0, 200.0)):
-        whole, epsilon_n = paper_sensitivity("l2", dim, fair=True), 0.05
+        sensitivity, epsilon_n = paper_sensitivity("l2", dim, fair=True), 0.05
         epsilon_s = split * epsilon_n
-        sigma_s, sigma_n = (whole * extended_gaussian_scale(Budget(e, delta))
+        sigma_s, sigma_n = (sensitivity * extended_gaussian_scale(Budget(e, delta))
                             for e in (epsilon_s, epsilon_n))  # fmt: skip
         claimed = epsilon_s / dim + epsilon_n * (dim - 1) / dim
         # A record with only the selected feature, (y, z) from (0, 1) to (1, 0), where the mean of
@@ -139,9 +139,9 @@ def theorem_20(scale: float = 1.0) -> Finding:
         stated.append(1 - (1 - delta) ** 2)
         measured.append(float(gaussian_delta(linear / sigma_s, claimed)))
         # All features simultaneously, so that both groups of coefficients change.
-        own = linear**2 + (2 * dim - 1) * square**2
-        other = (dim - 1) * linear**2 + (dim - 1) ** 2 * square**2
-        mu = math.sqrt(own / sigma_s**2 + other / sigma_n**2)
+        selected_change = linear**2 + (2 * dim - 1) * square**2
+        remaining_change = (dim - 1) * linear**2 + (dim - 1) ** 2 * square**2
+        mu = math.sqrt(selected_change / sigma_s**2 + remaining_change / sigma_n**2)
         stated.append(1 - (1 - delta) ** 2)
         measured.append(float(gaussian_delta(mu, claimed)))
     return found(

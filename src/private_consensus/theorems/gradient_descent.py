@@ -37,14 +37,16 @@ def proposition_1(scale: float = 1.0) -> Finding:
 
 def proposition_2(scale: float = 1.0) -> Finding:
     """Test the classical Gaussian mechanism as published, where the sensitivity is not squared."""
-    parts = []
+    inequalities = []
     for change in (0.5, 4.0):
         epsilon, delta = np.array(list(product((0.1, 0.5, 0.99), DELTAS))).T
         sigma = np.sqrt(2 * np.log(1.25 / delta) * change) / epsilon
-        what = f"epsilon at a sensitivity of {change:g}"
-        parts.append(bound(what, epsilon, gaussian_epsilon(change / sigma, delta), scale))
+        quantity = f"epsilon at a sensitivity of {change:g}"
+        inequalities.append(
+            bound(quantity, epsilon, gaussian_epsilon(change / sigma, delta), scale)
+        )
     return found(
-        *parts,
+        *inequalities,
         lines="sigma^2 = 2 ln(1.25/delta) Delta_2 / epsilon^2 as printed, the exact epsilon of it: "
         "enough where Delta_2 is at most 1, and not above. With Delta_2^2 it is enough.",
     )
@@ -58,8 +60,8 @@ def proposition_3(scale: float = 1.0) -> Finding:
     slopes = rng.normal(size=(2, 20_000, 3))
     slopes *= G / np.linalg.norm(slopes, axis=-1, keepdims=True)
     slopes[1, :2000] = -slopes[0, :2000]
-    one, other = np.clip(z - eta * slopes, -box, box)
-    moved = np.linalg.norm(one - other, axis=-1)
+    first_step, second_step = np.clip(z - eta * slopes, -box, box)
+    moved = np.linalg.norm(first_step - second_step, axis=-1)
     return found(
         bound("change of x", 2 * eta * G, moved.max(), scale),
         lines="20,000 pairs of gradients of norm G, with projection on a box.",
@@ -88,9 +90,9 @@ def theorem_1(scale: float = 1.0) -> Finding:
     """
     epsilon, delta = np.array(list(product(EPSILONS, DELTAS))).T
     mu = np.sqrt([theorem_1_allowance(*row) for row in zip(epsilon, delta, strict=True)])
-    spent = gaussian_epsilon(mu, delta)
+    exact_epsilon = gaussian_epsilon(mu, delta)
     return found(
-        bound("epsilon of the T noisy messages", epsilon, spent, scale),
+        bound("epsilon of the T noisy messages", epsilon, exact_epsilon, scale),
         bound("epsilon with y(T+1) = x(T), sent exactly", 1.0, math.inf, scale),
         lines=(
             "The transcript of noisy messages is exactly Gaussian with mu^2 = sum Delta^2 / M^2.",
@@ -233,8 +235,8 @@ def corollary_2(scale: float = 1.0) -> Finding:
 
     The bound is tested in a simulation and in the limit.
     """
-    errors, whole, fourth = _simulated()
-    stated = 4 * errors[:, 2] + 2 * (whole - fourth + fourth * HORIZONS**-0.25)
+    errors, theorem_2_bounds, fourth = _simulated()
+    stated = 4 * errors[:, 2] + 2 * (theorem_2_bounds - fourth + fourth * HORIZONS**-0.25)
     a = (1 + np.array([2.0, 4.0, 20.0])) / (2 * np.array([2.0, 4.0, 20.0]))
     return found(
         bound("E|x_i(T) - x*|^2, T = 10 to 300", stated, errors[:, 1], scale),

@@ -26,26 +26,30 @@ def _views(values: tuple[int, int], p: int, colluders: int) -> Counter:
     for draws in product(range(p), repeat=2 * (colluders + 1)):
         # The last share goes to the other honest agent.
         sent = draws[: colluders + 1], draws[colluders + 1 :]
-        kept = [(value - sum(own)) % p for value, own in zip(values, sent, strict=True)]
-        broadcasts = (kept[0] + sent[1][-1]) % p, (kept[1] + sent[0][-1]) % p
+        kept_shares = [
+            (value - sum(sent_shares)) % p for value, sent_shares in zip(values, sent, strict=True)
+        ]
+        broadcasts = (kept_shares[0] + sent[1][-1]) % p, (kept_shares[1] + sent[0][-1]) % p
         counts[*sent[0][:-1], *sent[1][:-1], *broadcasts] += 1
     return counts
 
 
 def theorem_2_1(scale: float = 1.0) -> Finding:
     """Compare all views of N - 2 colluders among three, four and five agents, for equal sums."""
-    parts = []
-    for p, colluders, one, other in ((3, 1, (0, 2), (1, 1)), (2, 2, (0, 1), (1, 0)),
+    inequalities = []
+    for p, colluders, values_1, values_2 in ((3, 1, (0, 2), (1, 1)), (2, 2, (0, 1), (1, 0)),
                                      (2, 3, (0, 0), (1, 1))):  # fmt: skip
-        first, second = (_views(values, p, colluders) for values in (one, other))
-        seen = sorted(first | second)
-        what = f"how often each view of {colluders} of {colluders + 2} agents occurs"
-        parts.append(equal(what, [first[v] for v in seen], [second[v] for v in seen], scale))
+        first, second = (_views(values, p, colluders) for values in (values_1, values_2))
+        views = sorted(first | second)
+        quantity = f"how often each view of {colluders} of {colluders + 2} agents occurs"
+        inequalities.append(
+            equal(quantity, [first[v] for v in views], [second[v] for v in views], scale)
+        )
         sums = {sum(view) % p for view in first}
-        parts.append(equal("sum of all shares (plus 1)", sum(one) % p + 1.0,
+        inequalities.append(equal("sum of all shares (plus 1)", sum(values_1) % p + 1.0,
                            np.array(list(sums)) + 1.0, scale))  # fmt: skip
     return found(
-        *parts,
+        *inequalities,
         lines=(
             "Shares modulo 3 and 2, every draw: the colluders' view has one law for two pairs of",
             "values with one sum, which is exact. With N - 1 colluders the last agent's value is",
@@ -74,15 +78,15 @@ def theorem_2_2(scale: float = 1.0) -> Finding:
     """Compare (10) with the log-ratio at every change, and with alpha beta B."""
     rng = np.random.default_rng(1)
     length, beta = rng.uniform(0.05, 2, 4000), rng.uniform(0.5, 12, 4000)
-    change, place = rng.uniform(1e-3, 0.3, 4000), rng.uniform(-0.5, 1.5, 4000)
-    position = place * length
+    change, relative_position = rng.uniform(1e-3, 0.3, 4000), rng.uniform(-0.5, 1.5, 4000)
+    position = relative_position * length
     stated = aggregation.realised_loss(position, length, beta, change)
     middle, largest = position - length / 2, np.zeros(4000)
     for share in np.linspace(-1, 1, 41):
-        moved = aggregation.log_mass(np.abs(middle - share * change), length, beta)
-        own = aggregation.log_mass(np.abs(middle), length, beta)
-        largest = np.maximum(largest, np.abs(own - moved))
-    inside = (place > 0) & (place < 1)
+        moved_mass = aggregation.log_mass(np.abs(middle - share * change), length, beta)
+        centre_mass = aggregation.log_mass(np.abs(middle), length, beta)
+        largest = np.maximum(largest, np.abs(centre_mass - moved_mass))
+    inside = (relative_position > 0) & (relative_position < 1)
     return found(
         bound("log-ratio over moves, (10)", stated, largest, scale),
         bound("(10) against alpha beta B", beta * change, stated, scale),
@@ -131,15 +135,15 @@ def _stopped(epsilon: float, rounds: int, delta: float) -> tuple[float, float]:
     Responses stop once their loss exceeds the footnote's bound for the responses so far.
     """
     heads = np.arange(rounds + 1)
-    left = np.append(1.0, np.zeros(rounds))
+    mass = np.append(1.0, np.zeros(rounds))
     passed = needed = 0.0
     for n in range(1, rounds + 1):
-        left = left * (1 - expit(epsilon)) + np.append(0.0, left[:-1]) * expit(epsilon)
+        mass = mass * (1 - expit(epsilon)) + np.append(0.0, mass[:-1]) * expit(epsilon)
         excess = epsilon * (2.0 * heads - n) - _by_footnote(epsilon, n, delta)
         out = excess > 0
-        passed += left[out].sum()
-        needed += (left[out] * -np.expm1(-excess[out])).sum()
-        left = np.where(out, 0.0, left)
+        passed += mass[out].sum()
+        needed += (mass[out] * -np.expm1(-excess[out])).sum()
+        mass = np.where(out, 0.0, mass)
     return float(passed), float(needed)
 
 
@@ -222,8 +226,8 @@ def _distances(
         gap = ((x - best) ** 2).sum() * s.D + ((dual - multiplier) ** 2).sum() * dual_weight
         at.append(gap)
         rho = s.rho * (1 + s.spread * rng.uniform(-1, 1, size=(s.agents, 1)))
-        others = x.sum(0) - x
-        pull = dual - rho * (others - c) + (s.D - rho) * x
+        others_sum = x.sum(0) - x
+        pull = dual - rho * (others_sum - c) + (s.D - rho) * x
         if first_order:
             x = (pull - s.m * (x - targets)) / s.D
         else:
@@ -238,9 +242,9 @@ def _gain(s: Setting, first_order: bool) -> float:
     """Return p of (42) or (47), with sigma = 1 and M = m^2."""
     M, N = s.m**2, s.agents
     largest, deviation = s.rho * (1 + s.spread), s.rho * s.spread
-    kept = s.alpha * (N * largest**2 + deviation**2)
+    penalty_term = s.alpha * (N * largest**2 + deviation**2)
     twice = 2 if first_order else 1
-    first = ((2 / twice) * s.m - kept) / (5 * twice * M / (s.zeta * N) + s.D)
+    first = ((2 / twice) * s.m - penalty_term) / (5 * twice * M / (s.zeta * N) + s.D)
     room = s.D - N / s.alpha - (M if first_order else 0)
     squares = s.D**2 + (2 * M if first_order else 0)
     second = room / (5 * squares / (s.zeta * N) + 5 * N * largest**2 / s.zeta)
@@ -250,11 +254,13 @@ def _gain(s: Setting, first_order: bool) -> float:
     return min(first, second, third)
 
 
-def _shrinks(what: str, s: Setting, first_order: bool, dual_weight: float, scale: float) -> Part:
+def _shrinks(
+    quantity: str, s: Setting, first_order: bool, dual_weight: float, scale: float
+) -> Part:
     at = _distances(s, first_order, 60, dual_weight)
     later = at[1:] > 1e-20
     p = max(_gain(s, first_order), 0.0)
-    return bound(what, at[:-1][later] / (1 + p), at[1:][later], scale)
+    return bound(quantity, at[:-1][later] / (1 + p), at[1:][later], scale)
 
 
 def theorem_3_1(scale: float = 1.0) -> Finding:
@@ -307,8 +313,8 @@ def _residual(dim: int, epsilon: float, relaxed: bool) -> float:
     x, dual, total = np.zeros((runs, s.agents, dim)), np.zeros((runs, 1, dim)), 0.0
     for k in range(LENGTH):
         rho = s.rho * (1 + s.spread * rng.uniform(-1, 1, size=(runs, s.agents, 1)))
-        others = x.sum(1, keepdims=True) - x
-        x = (dual - rho * others + (s.D - rho - s.m) * x) / s.D + size * draw(x.shape)
+        others_sum = x.sum(1, keepdims=True) - x
+        x = (dual - rho * others_sum + (s.D - rho - s.m) * x) / s.D + size * draw(x.shape)
         dual = dual - s.zeta * x.sum(1, keepdims=True)
         if 2 * k >= LENGTH:
             total += float((x**2).sum() + (dual**2).sum()) / runs

@@ -28,20 +28,20 @@ def _first_variance(schedule: str, T: int) -> float:
 
 def remark_1(scale: float = 1.0) -> Finding:
     """Test O(1/T) of both decays at a fixed first variance, and at a fixed total privacy loss."""
-    parts = []
+    inequalities = []
     for schedule in ("periodic", "iteration"):
         fixed = [excess_of_run(schedule, T, 2.0)[0] for T in HORIZONS]
-        parts.append(falls_as(f"exponent of T, {schedule}", HORIZONS, fixed, 1.0, scale))
+        inequalities.append(falls_as(f"exponent of T, {schedule}", HORIZONS, fixed, 1.0, scale))
     for schedule in ("periodic", "iteration"):
         least = _first_variance(schedule, int(HORIZONS[0]))
         private = [
             excess_of_run(schedule, T, math.sqrt(_first_variance(schedule, int(T)) / least))[0]
             for T in HORIZONS
         ]
-        what = f"exponent of T, {schedule}, at a fixed budget"
-        parts.append(falls_as(what, HORIZONS, private, 1.0, scale))
+        quantity = f"exponent of T, {schedule}, at a fixed budget"
+        inequalities.append(falls_as(quantity, HORIZONS, private, 1.0, scale))
     return found(
-        *parts,
+        *inequalities,
         lines=(
             "Five agents on a path with equal quadratics, T from 10 to 300, 100 runs. The theorems "
             "hold the first variance fixed; since late messages have less noise, the total privacy "

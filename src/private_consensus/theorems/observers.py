@@ -56,7 +56,7 @@ def _squares(
 ) -> dict[int, tuple[float, float]]:
     """Return lower and upper bounds on mu^2 for every target agent."""
     brackets = all_victims(system, observer, changes or Constant())
-    return {u: (one.lower**2, one.upper**2) for u, one in brackets.items()}
+    return {u: (bracket.lower**2, bracket.upper**2) for u, bracket in brackets.items()}
 
 
 def muffliato_1(scale: float = 1.0) -> Finding:
@@ -162,8 +162,8 @@ def mafalda_1(scale: float = 1.0) -> Finding:
     for name, agents, rounds in (("ring", 10, 8), ("path", 6, 8), ("star", 6, 6)):
         gram = error_gram(_graph(name, agents).mixing, rounds)
         factors = optimal_factor(gram), np.eye(rounds), np.tril(np.ones((rounds, rounds)))
-        for kept, factor in zip((best, plain, anti), factors, strict=True):
-            kept.append(noise_energy(gram, factor))
+        for energies, factor in zip((best, plain, anti), factors, strict=True):
+            energies.append(noise_energy(gram, factor))
     return found(
         bound("error of the optimum against independent noise", plain, best, scale),
         bound("error of independent noise against anti-PGD", anti, plain, scale),
@@ -177,11 +177,17 @@ def mafalda_2(scale: float = 1.0) -> Finding:
     mixing, rounds = _graph("path", 6).mixing, 12
     factor = optimal_factor(error_gram(mixing, rounds))
     filters = (None, np.tril(np.linalg.inv(factor)))
-    systems = [noised_descent(mixing, rounds, filter=one) for one in filters]
+    systems = [noised_descent(mixing, rounds, filter=noise_filter) for noise_filter in filters]
     pairs = [mu(system, agent(0), 5, Once()) for system in systems]
-    everything = [mu(system, Eavesdropper(), 5, Once()).upper ** 2 for system in systems]
+    eavesdropper_losses = [mu(system, Eavesdropper(), 5, Once()).upper ** 2 for system in systems]
     return found(
-        equal("the eavesdropper's mu^2", everything[0], everything[1], scale, CERTIFIED),
+        equal(
+            "the eavesdropper's mu^2",
+            eavesdropper_losses[0],
+            eavesdropper_losses[1],
+            scale,
+            CERTIFIED,
+        ),
         bound(
             "mu^2 of one end of a path to the other",
             pairs[0].upper ** 2,
@@ -210,6 +216,6 @@ def zip_dl_2(scale: float = 1.0) -> Finding:
     """Compare the loss to an eavesdropper with the loss to a neighbour."""
     system = zip_dl(_graph("ring", 6).mixing, 1)
     neighbour = mu(system, agent(0), 1, Constant()).upper ** 2
-    everything = mu(system, Eavesdropper(), 1, Constant()).lower ** 2
+    eavesdropper = mu(system, Eavesdropper(), 1, Constant()).lower ** 2
     line = f"Not stated by {SOURCES['zip']}, whose observers are agents. d (d + 1) = 6 on a ring."
-    return found(bound("mu^2 of an eavesdropper", neighbour, everything, scale), lines=line)
+    return found(bound("mu^2 of an eavesdropper", neighbour, eavesdropper, scale), lines=line)

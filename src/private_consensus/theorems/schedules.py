@@ -28,15 +28,17 @@ def _left_of_noise(T: int, a: float, scales: np.ndarray) -> float:
 def rate_to_the_ball(scale: float = 1.0) -> Finding:
     """Compare the exact error with its limit, for two quotients L / mu."""
     horizons = np.unique(np.geomspace(100, 1e5, 13).astype(int))
-    parts = []
+    inequalities = []
     for quotient in (1.0, 50.0):
         a = (1 + quotient) / (2 * quotient)
         limit = 1 / (2 * a - 0.5)
         errors = [_left_of_noise(T, a, math.sqrt(T) * np.arange(1.0, T) ** -1.5) for T in horizons]
-        what = f"exponent of T at L = {quotient:g} mu"
-        parts.append(falls_as(what, horizons, np.abs(np.array(errors) - limit), 0.25, scale))
+        quantity = f"exponent of T at L = {quotient:g} mu"
+        inequalities.append(
+            falls_as(quantity, horizons, np.abs(np.array(errors) - limit), 0.25, scale)
+        )
     return found(
-        *parts,
+        *inequalities,
         lines=(
             "Exact sums for quadratics without projection, T from 100 to 100,000: the distance of "
             "the error to its limit falls faster than T^(-1/4), as 1/T at L = mu and as T^(-1/2) "
@@ -47,7 +49,7 @@ def rate_to_the_ball(scale: float = 1.0) -> Finding:
 
 def rate_of_stage_two(scale: float = 1.0) -> Finding:
     """Compare the late with the early decay of the disagreement in Stage II, on three graphs."""
-    rng, k, parts = np.random.default_rng(1), np.arange(60), []
+    rng, k, inequalities = np.random.default_rng(1), np.arange(60), []
     path = np.eye(6, k=1) + np.eye(6, k=-1)
     star = np.zeros((6, 6))
     star[0, 1:] = star[1:, 0] = 1
@@ -57,13 +59,13 @@ def rate_of_stage_two(scale: float = 1.0) -> Finding:
         laplacian = np.diag(adjacency.sum(1)) - adjacency
         W = np.eye(6) - 2 / (3 * np.linalg.eigvalsh(laplacian)[-1]) * laplacian
         x = np.linalg.matrix_power(W, 30) @ rng.normal(size=6)
-        apart = []
+        disagreement = []
         for _ in k:
-            apart.append(np.linalg.norm(x - x.mean()))
+            disagreement.append(np.linalg.norm(x - x.mean()))
             x = W @ x
-        parts.append(geometric(f"decline of ln distance, {name}", k, apart, scale))
+        inequalities.append(geometric(f"decline of ln distance, {name}", k, disagreement, scale))
     return found(
-        *parts,
+        *inequalities,
         lines="Six agents with the weights of section V: after 30 rounds, in which faster modes "
         "fade, another 60.",
     )
@@ -73,16 +75,16 @@ def scales_of_noise(scale: float = 1.0) -> Finding:
     """Compare the second term of (30), and the error, with other noise scales at an equal (15)."""
     T = 1000
     t = np.arange(1.0, T + 1)
-    theirs = t**-1.5
+    stated_squares = t**-1.5
 
     def at_equal_budget(squares: np.ndarray) -> np.ndarray:
         return squares * (1 / (t**2 * squares)).sum()
 
     rng = np.random.default_rng(2)
-    others = [t**-power for power in np.linspace(0, 3, 13)]
-    others += [theirs * np.exp(rng.normal(size=T)) for _ in range(50)]
-    term = [(t * at_equal_budget(squares)).sum() for squares in (theirs, *others)]
-    error = [(t**2 * at_equal_budget(squares)).sum() for squares in (theirs, t**-2)]
+    other_squares = [t**-power for power in np.linspace(0, 3, 13)]
+    other_squares += [stated_squares * np.exp(rng.normal(size=T)) for _ in range(50)]
+    term = [(t * at_equal_budget(squares)).sum() for squares in (stated_squares, *other_squares)]
+    error = [(t**2 * at_equal_budget(squares)).sum() for squares in (stated_squares, t**-2)]
     return found(
         at_least("second term of (30), other scales over the stated", 1.0,
                  np.array(term[1:]) / term[0], scale),

@@ -91,16 +91,17 @@ def mean_square_error(
     pull = vectors.T @ TARGETS
     decay = averaging * (1 - values) + alpha * averaging * CURVATURE
     fixed = alpha * averaging * CURVATURE * pull / decay
-    left = np.exp(T * np.log1p(-decay))
+    decayed = np.exp(T * np.log1p(-decay))
     quantised, private = sizes
     off = RING - np.diag(np.diag(RING))
-    heard = (vectors.T @ off @ off.T @ vectors).diagonal()
+    neighbour_weights = (vectors.T @ off @ off.T @ vectors).diagonal()
     if noise_in_state:  # Q-DPSGD-1: noise of the gradient enters with alpha epsilon
-        fresh = averaging**2 * quantised**2 * heard + (alpha * averaging * private) ** 2
+        fresh = averaging**2 * quantised**2 * neighbour_weights + (alpha * averaging * private) ** 2
     else:  # Q-DPSGD-2: noise of the message enters with epsilon
-        fresh = averaging**2 * (quantised**2 + private**2) * heard
+        fresh = averaging**2 * (quantised**2 + private**2) * neighbour_weights
     spread = fresh * -np.expm1(2 * T * np.log1p(-decay)) / (decay * (2 - decay))
-    bias = np.where(together, -pull * left, fixed * (1 - left))  # by modes: x* has a single mode
+    # By modes: x* has a single mode.
+    bias = np.where(together, -pull * decayed, fixed * (1 - decayed))
     return float((bias**2).mean() + spread.mean())
 
 
@@ -130,26 +131,26 @@ def _stationary(noise_in_state: bool, scale: float) -> Finding:
     values, vectors = values[order], vectors[:, order]
     pull = vectors.T @ TARGETS
     off = RING - np.diag(np.diag(RING))
-    heard = (vectors.T @ off @ off.T @ vectors).diagonal()
-    gradients, apart = [], []
+    neighbour_weights = (vectors.T @ off @ off.T @ vectors).diagonal()
+    gradients, disagreements = [], []
     for T in HORIZONS:
         alpha, averaging = T ** (-1 / 6), T**-0.5
         decay = averaging * (1 - values) + alpha * averaging * CURVATURE
         fixed = alpha * averaging * CURVATURE * pull / decay
         log = np.log1p(-decay)
-        one, two = (-np.expm1(k * T * log) / -np.expm1(k * log) for k in (1, 2))
+        sum_1, sum_2 = (-np.expm1(k * T * log) / -np.expm1(k * log) for k in (1, 2))
         noise = 0.01 + (0.0 if noise_in_state else 0.25)
-        fresh = averaging**2 * noise * heard
+        fresh = averaging**2 * noise * neighbour_weights
         fresh = fresh + (alpha * averaging * 0.5) ** 2 * noise_in_state
-        spread = fresh / (decay * (2 - decay)) * (1 - two / T)
-        square = fixed**2 * (1 - 2 * one / T + two / T)
-        off_optimum = (fixed[0] - pull[0]) ** 2 + 2 * (pull[0] - fixed[0]) * fixed[0] * one[0] / T
-        off_optimum += fixed[0] ** 2 * two[0] / T
+        spread = fresh / (decay * (2 - decay)) * (1 - sum_2 / T)
+        square = fixed**2 * (1 - 2 * sum_1 / T + sum_2 / T)
+        off_optimum = (fixed[0] - pull[0]) ** 2 + 2 * (pull[0] - fixed[0]) * fixed[0] * sum_1[0] / T
+        off_optimum += fixed[0] ** 2 * sum_2[0] / T
         gradients.append(CURVATURE**2 * (off_optimum + spread[0]) / AGENTS)
-        apart.append((square[1:] + spread[1:]).sum() / AGENTS)
+        disagreements.append((square[1:] + spread[1:]).sum() / AGENTS)
     return found(
         falls_as("exponent of T, squared gradient", HORIZONS, gradients, 1 / 3, scale),
-        falls_as("exponent of T, disagreement", HORIZONS, apart, 1 / 3, scale),
+        falls_as("exponent of T, disagreement", HORIZONS, disagreements, 1 / 3, scale),
         lines="Four agents on a ring, different quadratics, exact moments at T from 1e4 to 1e10. A "
         "convex case of a statement on all smooth functions: it could contradict, not prove it.",
     )
@@ -171,9 +172,9 @@ def lemma_15(scale: float = 1.0) -> Finding:
     speeds, rows = np.linspace(10, 90, 80_001), []
     for deadline in (0.4, 0.05):
         sizes = np.floor(speeds * deadline)
-        own = np.where(sizes > 0, gamma**2 / np.maximum(sizes, 1), mean**2).mean()
+        batch_variance = np.where(sizes > 0, gamma**2 / np.maximum(sizes, 1), mean**2).mean()
         claimed = 2 * gamma**2 * max((1 / speeds).mean() / deadline, 1 / m)
-        rows.append((claimed, own + gamma**2 / m))
+        rows.append((claimed, batch_variance + gamma**2 / m))
     exact = gamma**2 * np.array([1 / m, 1 / (n * m), 1 / m - 1 / (n * m)])
     stated = gamma**2 * np.array([1 / m, 1 / (n * m), 1 / m + 1 / (n * m)])
     return found(
@@ -238,8 +239,8 @@ def lemma_18(scale: float = 1.0) -> Finding:
     a, b, c = 1.0, 1e-9, 1.0
     factor = a / HORIZONS ** (2 * RATE)
     fresh = (b + c) / HORIZONS ** (3 * RATE)
-    left = np.exp(HORIZONS * np.log1p(-factor))
-    e = fresh / factor * (1 - left) + left
+    decayed = np.exp(HORIZONS * np.log1p(-factor))
+    e = fresh / factor * (1 - decayed) + decayed
     return found(
         falls_as("exponent of T, as printed", HORIZONS, e, 2 * RATE, scale),
         lines=(
@@ -262,9 +263,9 @@ def lemma_19(scale: float = 1.0) -> Finding:
         slopes = rng.normal(size=(2, p))
         slopes *= K / np.linalg.norm(slopes, axis=1, keepdims=True)
         x = rng.normal(size=p)
-        one, other = (x - step * slope / batch for slope in slopes)
-        low = eta * np.floor(one / eta)
-        high = eta * np.ceil(other / eta)
+        first_model, second_model = (x - step * slope / batch for slope in slopes)
+        low = eta * np.floor(first_model / eta)
+        high = eta * np.ceil(second_model / eta)
         stated.append(2 * K * step / batch + 2 * eta * math.sqrt(p))
         measured.append(np.linalg.norm(low - high))
     return found(

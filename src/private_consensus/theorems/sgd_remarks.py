@@ -104,11 +104,11 @@ def remark_6(scale: float = 1.0) -> Finding:
         T = (m**2 * budget / (weight * p)) ** 2  # K = mu = 1
         variance = 16 * T * weight / (m**2 * budget)
         private = math.sqrt(p * variance)
-        whole, rest = (
+        noisy_error, noiseless_error = (
             _errors(True, lambda T, noise=noise: (0.0, noise), [T])[0] for noise in (private, 0.0)
         )
         stated.append(weight * p / (m**2 * budget))
-        measured.append(whole - rest)
+        measured.append(noisy_error - noiseless_error)
     return found(
         bound("epsilon 1, T = 10, 100, 1000, batches of 20", epsilon, reached, scale),
         grows_as(
@@ -134,8 +134,8 @@ def remark_8(scale: float = 1.0) -> Finding:
     T = np.geomspace(1e4, 1e10, 13)
     alpha, averaging = T**-0.2, T**-0.6
     printed = (2 * K * alpha * averaging / batch + 2 * eta * math.sqrt(p)) ** 2
-    kept = 1 - averaging * 2 / 3  # w_ii = 1/3
-    carried = (2 * K * alpha * averaging / batch) ** 2 / (1 - kept**2)
+    retained = 1 - averaging * 2 / 3  # w_ii = 1/3
+    carried = (2 * K * alpha * averaging / batch) ** 2 / (1 - retained**2)
     return found(
         bound("loss at smaller steps, Theorem 15", printed[:-1], printed[1:], scale),
         bound("loss at smaller steps, all messages", carried[:-1], carried[1:], scale),
@@ -150,7 +150,8 @@ def remark_9(scale: float = 1.0) -> Finding:
     _, second = _by_source(False)
     late = slice(len(HORIZONS) // 2, None)
     slopes = [
-        -np.polyfit(np.log(HORIZONS[late]), np.log(part[late]), 1)[0] for part in (first, second)
+        -np.polyfit(np.log(HORIZONS[late]), np.log(errors[late]), 1)[0]
+        for errors in (first, second)
     ]
     fixed = _errors(False, lambda T: (QUANTISED, PRIVATE), FAR)
     return found(

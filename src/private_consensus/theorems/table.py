@@ -60,20 +60,20 @@ def read_theorems(raw: Mapping[str, Any], errata: Iterable[str]) -> Theorems:
         If an entry is invalid, if it names an unknown computation or erratum, or if a computation
         has no entry.
     """
-    found: dict[str, dict[str, Theorem]] = {}
+    theorems: dict[str, dict[str, Theorem]] = {}
     for paper, entries in raw.items():
-        found[paper] = {number: _theorem(paper, number, e) for number, e in entries.items()}
-    known = set(errata)
-    for paper, number, entry in _each(found):
+        theorems[paper] = {number: _theorem(paper, number, e) for number, e in entries.items()}
+    known_errata = set(errata)
+    for paper, number, entry in _each(theorems):
         key = f"theorems.{paper}.{number}"
         if entry.computes and entry.computes not in COMPUTATIONS:
             raise InvalidInput(f"{key}.computes", entry.computes, "a function of the package")
-        for name in set(entry.errata) - known:
-            raise InvalidInput(f"{key}.errata", name, f"one of {', '.join(sorted(known))}")
-    unused = COMPUTATIONS.keys() - {entry.computes for _, _, entry in _each(found)}
+        for name in set(entry.errata) - known_errata:
+            raise InvalidInput(f"{key}.errata", name, f"one of {', '.join(sorted(known_errata))}")
+    unused = COMPUTATIONS.keys() - {entry.computes for _, _, entry in _each(theorems)}
     for name in sorted(unused):
         raise InvalidInput("theorems", f"no entry for {name}", "one that computes it")
-    return found
+    return theorems
 
 
 def _theorem(paper: str, number: str, entry: Any) -> Theorem:
@@ -85,8 +85,8 @@ def _theorem(paper: str, number: str, entry: Any) -> Theorem:
         raise InvalidInput(key, first.get("input"), first["msg"]) from None
 
 
-def _each(found: Theorems) -> Iterable[tuple[str, str, Theorem]]:
-    for paper, entries in found.items():
+def _each(theorems: Theorems) -> Iterable[tuple[str, str, Theorem]]:
+    for paper, entries in theorems.items():
         for number, entry in entries.items():
             yield paper, number, entry
 
@@ -121,12 +121,12 @@ def _row(paper: str, number: str, entry: Theorem, finding: Finding | None) -> di
     if finding is None:
         nothing = dict.fromkeys(("stated", "measured", "margin", "points"))
         return {**row, "verdict": UNTESTABLE, "quantity": "", **nothing, "parts": "", "lines": ""}
-    worst = min(finding.parts, key=lambda part: part.margin)
-    parts = [
-        f"{part.what}: {part.stated:.4g} stated, {part.measured:.4g} measured, "
-        f"{'holds' if part.holds else 'does not hold'} ({part.points} "
-        f"{'points' if part.points > 1 else 'point'})"
-        for part in finding.parts
+    worst = min(finding.parts, key=lambda inequality: inequality.margin)
+    descriptions = [
+        f"{inequality.what}: {inequality.stated:.4g} stated, {inequality.measured:.4g} measured, "
+        f"{'holds' if inequality.holds else 'does not hold'} ({inequality.points} "
+        f"{'points' if inequality.points > 1 else 'point'})"
+        for inequality in finding.parts
     ]
     return {
         **row,
@@ -136,6 +136,6 @@ def _row(paper: str, number: str, entry: Theorem, finding: Finding | None) -> di
         "measured": worst.measured,
         "margin": worst.margin,
         "points": worst.points,
-        "parts": "\n".join(parts),
+        "parts": "\n".join(descriptions),
         "lines": "\n".join(finding.lines),
     }

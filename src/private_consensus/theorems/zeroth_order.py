@@ -93,8 +93,8 @@ def _upper(first: float, lipschitz: float, best: np.ndarray) -> float:
     """Return the right side of (22); alpha_0 R is ``first`` times L."""
     t = np.arange(1, T + 1)
     sums = (1 / t).sum() * (1 + math.log(P)) + (t**-1.5).sum()
-    whole = C * (first * lipschitz) ** 2 / (J * P * math.log(2 * P)) * sums
-    return whole - 4 * float(best @ best) / (T * J * P)
+    first_term = C * (first * lipschitz) ** 2 / (J * P * math.log(2 * P)) * sums
+    return first_term - 4 * float(best @ best) / (T * J * P)
 
 
 def lemma_1(scale: float = 1.0) -> Finding:
@@ -321,20 +321,22 @@ def equation_30(scale: float = 1.0) -> Finding:
         "distance": lambda beta: np.linalg.norm(beta - best, axis=-1),
         "sum of distances": lambda beta: np.abs(beta - best).sum(-1) / math.sqrt(P),
     }
-    rows, parts = [], []
+    rows, inequalities = [], []
     for first, loss in product((0.5, 1.0, 2.0), losses.values()):
         rows.append((stated(1.0, first), _averages(loss, best, first * radius, horizons)))
-    parts.append(bound("excess of the average, L = 1", *np.array(rows).transpose(1, 0, 2), scale))
+    inequalities.append(
+        bound("excess of the average, L = 1", *np.array(rows).transpose(1, 0, 2), scale)
+    )
 
     def quadratic(beta: np.ndarray) -> np.ndarray:
         return CURVATURE / 2 * ((beta - best) ** 2).sum(-1)
 
     found_at = _averages(quadratic, best, first_step_of_27(0.95, best), (T,), J)
     first = first_step_of_27(0.95, best) / radius
-    parts.append(bound("excess for a quadratic with the figures' L = 1, T = 100",
+    inequalities.append(bound("excess for a quadratic with the figures' L = 1, T = 100",
                        stated(1.0, first)[1], found_at, scale))  # fmt: skip
     return found(
-        *parts,
+        *inequalities,
         lines=(
             "Two losses with L = 1, alpha_0 of 0.5, 1 and 2, T from 30 to 300, one pair a step, "
             "20 runs. The loop of the figures minimises a quadratic of curvature 2 rho |N_k|, for "
